@@ -44,24 +44,26 @@ pkg_libs   = $(shell $(PKGCONFIG) --libs $(1) 2>/dev/null)
 
 DAEMON_PKGS := hwloc libuv sqlite3 jansson
 ALL_PKGS    := $(DAEMON_PKGS) numa $(if $(filter unit units fault faults,$(MAKECMDGOALS)),cmocka)
-DAEMON_MAIN := daemon/berthd.c
-DAEMON_SRC  := $(filter-out $(DAEMON_MAIN),$(wildcard daemon/*.c))
-LIB_SRC     := $(wildcard client/lib_*.c)
-SPANK_MAIN  := client/spank_berth.c
-SPANK_SRC   := $(wildcard client/slurm_*.c client/spank_*.c)
-CMD_SRC     := $(filter-out $(LIB_SRC) $(SPANK_MAIN),$(wildcard client/*.c))
-PROBE_SRC   := $(wildcard probes/probe_*.c)
-CPU_SRC     := $(wildcard probes/cpu_*.c)
-GPU_MAIN    := $(wildcard probes/gpu_main.c)
-GPU_SRC     := $(filter-out probes/gpu_main.c,$(wildcard probes/gpu_*.c))
-UNIT_SRC    := $(wildcard tests/unit/test_*.c)
+# The C files of a folder and of those in it.
+sources     = $(shell find $(1) -name "*.c" | LC_ALL=C sort)
+DAEMON_MAIN := daemon/main.c
+DAEMON_SRC  := $(filter-out $(DAEMON_MAIN),$(call sources,daemon))
+LIB_SRC     := $(call sources,client/lib)
+SPANK_MAIN  := client/slurm/spank_berth.c
+SPANK_SRC   := $(filter-out $(SPANK_MAIN),$(call sources,client/slurm))
+CMD_SRC     := $(filter-out $(LIB_SRC) $(SPANK_MAIN),$(call sources,client))
+PROBE_SRC   := $(call sources,probes/common)
+CPU_SRC     := $(call sources,probes/cpu)
+GPU_MAIN    := probes/gpu/main.c
+GPU_SRC     := $(filter-out $(GPU_MAIN),$(call sources,probes/gpu))
+UNIT_SRC    := $(shell find tests/unit -name "test_*.c" | LC_ALL=C sort)
 FAULT_SRC   := $(wildcard tests/fault/test_*.c)
 BENCH_SRC   := $(filter-out tests/bench/advice_ranks.c tests/bench/advice_step.c,$(wildcard tests/bench/*.c)) # parts of advice_run
 SCHEMAS     := $(wildcard schema/*)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 PROGRAMS := $(if $(wildcard $(DAEMON_MAIN)),$(BUILD)/bin/berthd) $(if $(CMD_SRC),$(BUILD)/bin/berth) \
-            $(if $(CPU_SRC),$(BUILD)/bin/berth-probe-cpu) $(if $(GPU_MAIN),$(BUILD)/bin/berth-probe-gpu)
+            $(if $(CPU_SRC),$(BUILD)/bin/berth-probe-cpu) $(BUILD)/bin/berth-probe-gpu
 LIBS     := $(if $(LIB_SRC),$(BUILD)/lib/libberth.so.$(SOMAJOR) $(BUILD)/lib/libberth.a)
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 FAULTS   := $(patsubst tests/fault/%.c,$(BUILD)/fault/%,$(FAULT_SRC))
@@ -104,26 +106,26 @@ $(BUILD)/obj/tests/%.o: tests/%.c Makefile
 	$(Q)$(CC) $(ALL_CFLAGS) -DSTANDIN_DIR='"$(BUILD)/standin"' -iquote tests -iquote daemon -iquote client -iquote probes $(call pkg_cflags,$(DAEMON_PKGS) cmocka) -MMD -MP -c -o $@ $<
 
 # The interface files and migrations are embedded by .incbin, which no compiler lists as a dependency.
-$(BUILD)/obj/daemon/embedded.o: $(SCHEMAS)
+$(BUILD)/obj/daemon/base/embedded.o: $(SCHEMAS)
 
 # The GPU probe's kernels are compiled by what of nvcc and hipcc is there (NVCC= and HIPCC= leave them out) and embedded; one build of them serves all. What
 # no image fits is compiled as the probe runs, from the source, which is embedded as well.
 NVCC        ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc /opt/cuda/bin/nvcc))
 HIPCC       ?= $(firstword $(shell command -v hipcc) $(wildcard /opt/rocm/bin/hipcc))
 GPU_IMAGES  := build/gpu
-GPU_KERNELS := probes/gpu_kernels.cu probes/gpu_kernels.h
+GPU_KERNELS := probes/gpu/driver/gpu_kernels.cu probes/gpu/driver/gpu_kernels.h
 $(GPU_IMAGES)/compilers: always
 	@mkdir -p $(@D)
 	@echo "$(NVCC) $(HIPCC)" | cmp -s - $@ || echo "$(NVCC) $(HIPCC)" >$@
-$(GPU_IMAGES)/included.txt: probes/gpu_images.sh $(GPU_KERNELS) $(GPU_IMAGES)/compilers
+$(GPU_IMAGES)/included.txt: probes/gpu/driver/images.sh $(GPU_KERNELS) $(GPU_IMAGES)/compilers
 	$(call say,gpu,$(GPU_KERNELS))
-	$(Q)NVCC="$(NVCC)" HIPCC="$(HIPCC)" probes/gpu_images.sh $(@D)
-$(BUILD)/obj/probes/gpu_image.o: ALL_CFLAGS += -Iprobes -I$(GPU_IMAGES)
-$(BUILD)/obj/probes/gpu_image.o: $(GPU_IMAGES)/included.txt $(GPU_KERNELS)
+	$(Q)NVCC="$(NVCC)" HIPCC="$(HIPCC)" probes/gpu/driver/images.sh $(@D)
+$(BUILD)/obj/probes/gpu/driver/image.o: ALL_CFLAGS += -Iprobes/gpu/driver -I$(GPU_IMAGES)
+$(BUILD)/obj/probes/gpu/driver/image.o: $(GPU_IMAGES)/included.txt $(GPU_KERNELS)
 
 # What has folders of the installation compiled in is compiled anew when they change: make && make install PREFIX=/usr.
 FOLDERS := $(LIBEXECDIR) $(SYSCONFDIR)
-$(call obj,$(shell grep -lE 'BERTH_(LIBEXEC|SYSCONF)DIR' daemon/*.c client/*.c)): $(BUILD)/obj/folders
+$(call obj,$(shell grep -rlE 'BERTH_(LIBEXEC|SYSCONF)DIR' --include='*.c' daemon client)): $(BUILD)/obj/folders
 $(BUILD)/obj/folders: always
 	@mkdir -p $(@D)
 	@echo "$(FOLDERS)" | cmp -s - $@ || echo "$(FOLDERS)" >$@
@@ -131,24 +133,24 @@ $(BUILD)/obj/folders: always
 # Everything of a program but its main, so that unit tests can link it.
 $(BUILD)/libdaemon.a: $(call obj,$(DAEMON_SRC))
 	$(call say,ar,$@)
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
-$(BUILD)/libprobe.a: $(call obj,$(filter-out probes/cpu_main.c,$(CPU_SRC)) $(PROBE_SRC))
+	$(Q)rm -f $@ && $(AR) qcs $@ $^
+$(BUILD)/libprobe.a: $(call obj,$(filter-out probes/cpu/main.c,$(CPU_SRC)) $(PROBE_SRC))
 	$(call say,ar,$@)
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
+	$(Q)rm -f $@ && $(AR) qcs $@ $^
 $(BUILD)/libprobe_gpu.a: $(call obj,$(GPU_SRC))
 	$(call say,ar,$@)
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
-$(BUILD)/libcommand.a: $(call obj,$(filter-out client/berth.c,$(CMD_SRC)))
+	$(Q)rm -f $@ && $(AR) qcs $@ $^
+$(BUILD)/libcommand.a: $(call obj,$(filter-out client/main.c,$(CMD_SRC)))
 	$(call say,ar,$@)
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
+	$(Q)rm -f $@ && $(AR) qcs $@ $^
 $(BUILD)/lib/libberth.a: $(call obj,$(LIB_SRC))
 	@mkdir -p $(@D)
 	$(call say,ar,$@)
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
-$(BUILD)/lib/libberth.so.$(SOMAJOR): $(call obj,$(LIB_SRC)) client/libberth.sym
+	$(Q)rm -f $@ && $(AR) qcs $@ $^
+$(BUILD)/lib/libberth.so.$(SOMAJOR): $(call obj,$(LIB_SRC)) client/lib/libberth.sym
 	@mkdir -p $(@D)
 	$(call say,link,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/libberth.sym -o $@ $(filter %.o,$^) $(call pkg_libs,jansson numa) -lm
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/lib/libberth.sym -o $@ $(filter %.o,$^) $(call pkg_libs,jansson numa) -lm
 	$(Q)ln -sf $(@F) $(BUILD)/lib/libberth.so
 
 # Slurm's plugin, where Slurm's headers are. Slurm looks for its functions by name; what it takes of the library stays inside.
@@ -168,11 +170,11 @@ $(BUILD)/bin/berthd: $(call obj,$(DAEMON_MAIN)) $(BUILD)/libdaemon.a
 # The command links the library statically: one file to start, and start is what it is measured by. So it does with libnuma where that is there as an
 # archive: all that is called of it are two system calls, and loaded it reads the machine's nodes before main.
 NUMA_ARCHIVE = $(if $(filter /%,$(shell $(CC) -print-file-name=libnuma.a)),-Wl$(comma)-Bstatic -lnuma -Wl$(comma)-Bdynamic,$(call pkg_libs,numa))
-$(BUILD)/bin/berth: $(call obj,client/berth.c) $(BUILD)/libcommand.a $(BUILD)/lib/libberth.a
+$(BUILD)/bin/berth: $(call obj,client/main.c) $(BUILD)/libcommand.a $(BUILD)/lib/libberth.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(NUMA_ARCHIVE) $(call pkg_libs,jansson) -lm
-$(BUILD)/bin/berth-probe-cpu: $(call obj,probes/cpu_main.c) $(BUILD)/libprobe.a
+$(BUILD)/bin/berth-probe-cpu: $(call obj,probes/cpu/main.c) $(BUILD)/libprobe.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lnuma -lm
@@ -188,15 +190,15 @@ $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libdaemon.a $(BUILD)/libpr
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS) cmocka) -lnuma -lm
 # In place of NVIDIA's management library: as it is now, and as it was when it could say less.
-$(BUILD)/standin/nvml/libnvidia-ml.so.1: tests/unit/fake_nvml.c probes/gpu_nvml.h Makefile
+$(BUILD)/standin/nvml/libnvidia-ml.so.1: tests/unit/gpu/facts/fake_nvml.c probes/gpu/facts/nvml.h Makefile
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -iquote probes -shared -o $@ $<
-$(BUILD)/standin/nvml/libnvidia-ml-old.so.1: tests/unit/fake_nvml.c probes/gpu_nvml.h Makefile
+$(BUILD)/standin/nvml/libnvidia-ml-old.so.1: tests/unit/gpu/facts/fake_nvml.c probes/gpu/facts/nvml.h Makefile
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -DFAKE_OLD -iquote probes -shared -o $@ $<
-$(BUILD)/unit/test_gpu_facts: | $(BUILD)/standin/nvml/libnvidia-ml.so.1 $(BUILD)/standin/nvml/libnvidia-ml-old.so.1
+$(BUILD)/unit/gpu/facts/test_facts: | $(BUILD)/standin/nvml/libnvidia-ml.so.1 $(BUILD)/standin/nvml/libnvidia-ml-old.so.1
 $(BUILD)/fault/%: $(BUILD)/obj/tests/fault/%.o $(BUILD)/obj/tests/fault/fault.o $(BUILD)/libdaemon.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
@@ -227,7 +229,7 @@ $(FORWARD): tests/standin/hip_forward.c Makefile
 	$(call say,link,$@)
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) -Wno-missing-prototypes $(CFLAGS) -fPIC -fvisibility=hidden -shared -Wl,-soname,$(@F) \
 	    $(if $(findstring lean,$@),$(foreach c,$(LEAN),-D$(c)=without_$(c))) -o $@ $< -ldl
-$(BUILD)/unit/test_gpu_api: | $(FORWARD) $(BUILD)/standin/cuda/libcuda.so.1
+$(BUILD)/unit/gpu/driver/test_api: | $(FORWARD) $(BUILD)/standin/cuda/libcuda.so.1
 
 # Stand-ins for the drivers of GPUs, with a virtual node behind them (tests/standin/README.md), for programs of any build: never with sanitizers. Beside each lie libraries
 # with nothing in them, in place of what else of a real node's the program could find.
@@ -237,12 +239,12 @@ STANDINS    := $(addprefix $(BUILD)/standin/,cuda/libcuda.so.1 cuda/libnvrtc.so.
 $(BUILD)/standin/absent.so: Makefile
 	@mkdir -p $(@D)
 	$(Q)echo | $(STANDIN_CC) -o $@ -x c -
-$(BUILD)/standin/cuda/libcuda.so.1: tests/standin/cuda.c $(STANDIN_SRC) $(wildcard tests/standin/*.h) probes/gpu_kernels.h $(BUILD)/standin/absent.so
+$(BUILD)/standin/cuda/libcuda.so.1: tests/standin/cuda.c $(STANDIN_SRC) $(wildcard tests/standin/*.h) probes/gpu/driver/gpu_kernels.h $(BUILD)/standin/absent.so
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(STANDIN_CC) -o $@ $(filter %.c,$^) -lm -pthread
 	$(Q)cd $(@D) && for l in libnvidia-ml.so.1 libamdhip64.so.5 libamdhip64.so.6 libamdhip64.so.7; do ln -sf ../absent.so $$l; done
-$(BUILD)/standin/hip/libamdhip64.so.5: tests/standin/hip.c $(STANDIN_SRC) $(wildcard tests/standin/*.h) probes/gpu_kernels.h $(BUILD)/standin/absent.so
+$(BUILD)/standin/hip/libamdhip64.so.5: tests/standin/hip.c $(STANDIN_SRC) $(wildcard tests/standin/*.h) probes/gpu/driver/gpu_kernels.h $(BUILD)/standin/absent.so
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(STANDIN_CC) -o $@ $(filter %.c,$^) -lm -pthread
@@ -255,8 +257,8 @@ $(BUILD)/standin/hip/libhiprtc.so.5: tests/standin/rtc.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(STANDIN_CC) -DRTC_HIP -o $@ $<
 	$(Q)cd $(@D) && ln -sf $(@F) libhiprtc.so.6 && ln -sf $(@F) libhiprtc.so.7
-$(BUILD)/unit/test_standin_share: $(BUILD)/obj/tests/standin/share.o
-$(addprefix $(BUILD)/unit/test_standin_,driver faults): | $(STANDINS)
+$(BUILD)/unit/standin/test_share: $(BUILD)/obj/tests/standin/share.o
+$(addprefix $(BUILD)/unit/standin/test_,driver faults): | $(STANDINS)
 $(BUILD)/standin/paths: $(addprefix tests/standin/,paths.c model.c model_paths.c share.c model.h model_parts.h share.h) Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -o $@ $(filter %.c,$^) -lm
@@ -268,13 +270,13 @@ $(BUILD)/standin/libnccl.so.2: tests/standin/nccl.c Makefile
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -fPIC -fvisibility=hidden -shared -Wl,-soname,$(@F) -o $@ $< -ldl
-$(BUILD)/unit/test_gpu_collective: | $(BUILD)/standin/libnccl.so.2
+$(BUILD)/unit/gpu/driver/test_collective: | $(BUILD)/standin/libnccl.so.2
 # In the place of cuBLAS, for host memory.
 $(BUILD)/standin/libcublas.so.13: tests/standin/cublas.c Makefile
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(STANDIN_CC) -o $@ $<
-$(BUILD)/unit/test_gpu_blas: | $(BUILD)/standin/libcublas.so.13
+$(BUILD)/unit/gpu/driver/test_blas: | $(BUILD)/standin/libcublas.so.13
 
 .PHONY: deps
 deps: ## install the packages that berth is built with (apt; says what it runs)
@@ -315,10 +317,10 @@ unit: $(UNITS) ## run the unit tests alone, half a minute
 units: $(UNITS)
 .PHONY: examples
 examples: $(EXAMPLES) ## build the programs of docs/examples with the library's header and shared library alone
-$(BUILD)/examples/%: docs/examples/%.c client/berth.h $(LIBS)
+$(BUILD)/examples/%: docs/examples/%.c client/lib/berth.h $(LIBS)
 	@mkdir -p $(@D)
 	$(call say,cc,$<)
-	$(Q)$(CC) -std=c17 $(WARN) $(if $(SAN),-fsanitize=$(SAN)) -Iclient -o $@ $< -L$(BUILD)/lib -lberth -Wl,-rpath,'$$ORIGIN/../lib' \
+	$(Q)$(CC) -std=c17 $(WARN) $(if $(SAN),-fsanitize=$(SAN)) -Iclient/lib -o $@ $< -L$(BUILD)/lib -lberth -Wl,-rpath,'$$ORIGIN/../lib' \
 	    $(if $(shell grep -l '<numa.h>' $<),-lnuma)
 
 .PHONY: fault
@@ -390,7 +392,7 @@ SUBSTITUTE = sed -e 's|@BINDIR@|$(BINDIR)|g' -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@
 $(BUILD)/systemd/%.service: systemd/%.service.in always
 	@mkdir -p $(@D)
 	@$(SUBSTITUTE) $< >$@
-$(BUILD)/libberth.pc: client/libberth.pc.in always
+$(BUILD)/libberth.pc: client/lib/libberth.pc.in always
 	@mkdir -p $(@D)
 	@$(SUBSTITUTE) $< >$@
 
@@ -408,7 +410,7 @@ $(BUILD)/man/berth.conf.5.part: $(BUILD)/bin/berthd docs/man/keys.awk
 	@mkdir -p $(@D)
 	@env -u STATE_DIRECTORY $< --config /dev/null --check-config | awk -f docs/man/keys.awk >$@
 $(BUILD)/man/libberth.3: $(BUILD)/man/libberth.3.part
-$(BUILD)/man/libberth.3.part: client/berth.h docs/man/functions.awk
+$(BUILD)/man/libberth.3.part: client/lib/berth.h docs/man/functions.awk
 	@mkdir -p $(@D)
 	@awk -v names=1 -f docs/man/functions.awk $< >$(@:.part=.names) && awk -f docs/man/functions.awk $< >$@
 $(BUILD)/man/%: docs/man/%.in always
@@ -427,7 +429,7 @@ INSTALLED = $(foreach p,berth berthd,755:$(BUILD)/bin/$(p):$(BINDIR)) \
             $(foreach p,cpu $(if $(GPU_MAIN),gpu),755:$(BUILD)/bin/berth-probe-$(p):$(LIBEXECDIR)) \
             $(if $(SPANK),755:$(SPANK):$(LIBDIR)/slurm) $(foreach h,$(wildcard etc/slurm/*),755:$(h):$(LIBEXECDIR)/slurm) \
             644:$(BUILD)/lib/libberth.so.$(SOMAJOR):$(LIBDIR) 644:$(BUILD)/lib/libberth.a:$(LIBDIR) \
-            644:$(BUILD)/libberth.pc:$(LIBDIR)/pkgconfig 644:client/berth.h:$(INCLUDEDIR) \
+            644:$(BUILD)/libberth.pc:$(LIBDIR)/pkgconfig 644:client/lib/berth.h:$(INCLUDEDIR) \
             $(foreach f,$(wildcard schema/*.varlink),644:$(f):$(DATADIR)) \
             644:$(BUILD)/systemd/berthd.service:$(UNITDIR) 644:systemd/berthd.socket:$(UNITDIR) \
             644:systemd/berthd.sysusers:$(SYSUSERSDIR) \

@@ -1,4 +1,4 @@
--- The first version of the store; see store.h.
+-- The first version of the store; see daemon/store/store.h.
 --
 -- A year of hourly measurements is millions of values, so a value's row is two small integers and its numbers, and what is
 -- long stands once: a series says what is measured between which places, and text holds reasons and conditions.

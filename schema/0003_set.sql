@@ -1,4 +1,4 @@
--- Transfers that were measured at the same time; see store_set.h.
+-- Transfers that were measured at the same time; see daemon/store/set.h.
 --
 -- flows says which: a line for each, "from to axes", in the order of flow in flow_rate, which has what each of them got.
 CREATE TABLE flow_set (

@@ -35,12 +35,120 @@ ours() {
 }
 code() { ours '*.c' '*.h' '*.sh' '*.py' '*.def' '*.sql' '*.varlink' Makefile .ci/run; }
 
+# The folders, and the folders that each may use: by includes and by calls. "*": all of its program.
+folders='
+daemon/base
+daemon/sim
+daemon/search
+daemon/node        base
+daemon/varlink     base
+daemon/discover    base node
+daemon/health      base node
+daemon/cost        base node sim
+daemon/plan/route  base node cost
+daemon/plan/alloc  base node cost
+daemon/claim       base node
+daemon/export      base node discover health
+daemon/plan/bind   base node cost search
+daemon/store       base node claim health
+daemon/measure     base node varlink discover health cost claim store
+daemon/serve       *
+daemon             *
+client/lib
+client/ui          lib
+client/slurm       lib
+client/report      lib ui
+client/cmd         *
+client             *
+probes/common
+probes/cpu         common
+probes/gpu/driver  common
+probes/gpu/facts   common gpu/driver
+probes/gpu/timing  common gpu/driver
+probes/gpu/cells   common cpu gpu/driver gpu/timing
+probes/gpu         *
+'
+uses() { awk -v f="$1" '$1 == f { for (i = 2; i <= NF; i++) print $i; exit }' <<<"$folders"; }
+
+# allows FROM TO: folders of one program, as daemon/plan/bind and daemon/cost
+allows() {
+    local used
+    [ "$1" != "$2" ] || return 0
+    used=" $(uses "$1" | paste -sd ' ') "
+    [[ $used == *" * "* || $used == *" ${2#*/} "* ]]
+}
+
+# Lines "FILE USED": each include of a header of the same program, by path.
+includes() {
+    local program
+    for program in daemon client probes; do
+        ours "$program/*.[ch]" "$program/*.cu" | xargs grep -HE '^ *# *include *"[a-z0-9_/]+\.h"' |
+            sed -E "s|^([^:]*):.*\"(.*)\".*|\1 $program/\2|" | while read -r file used; do [ ! -f "$used" ] || echo "$file $used"; done
+    done
+}
+
+# Lines "FILE USED NAME": each name that an object takes of another one of the same program; objects by path, without suffix.
+calls() {
+    local program
+    for program in daemon client probes; do
+        find "$BUILD/obj/$program" -name '*.o' -print0 | xargs -0 nm -gA | awk -v cut="$BUILD/obj/" '
+            { file = $1; sub(/:.*/, "", file); sub(/\.o$/, "", file); sub(cut, "", file)
+              print ($(NF - 1) == "U" || $(NF - 1) == "w" ? "uses" : "has"), $NF, file }
+            ' | sort | awk '$1 == "has" { home[$2] = $3 } $1 == "uses" && $2 in home && home[$2] != $3 { print $3, home[$2], $2 }'
+    done
+}
+
+# between LINES OF includes OR calls: those that go from one folder to another that it may not use
+between() {
+    local file used name from to key last='' verdict=0
+    while read -r file used name; do echo "${file%/*} ${used%/*} $file $used $name"; done | sort | while read -r from to file used name; do
+        key="$from $to"
+        [ "$key" = "$last" ] || { allows "$from" "$to" && verdict=0 || verdict=1; }
+        last=$key
+        [ "$verdict" = 0 ] || echo "$file uses $used $name"
+    done
+}
+check_includes() { includes | between; }
+check_calls() { calls | between; }
+check_folders() {
+    ours 'daemon/*' 'client/*' 'probes/*' | sed 's|/[^/]*$||' | sort -u | while read -r folder; do
+        awk -v f="$folder" '$1 == f { found = 1 } END { exit !found }' <<<"$folders" || echo "$folder is not in the table of folders"
+    done
+}
+
+# The page of a folder is the head of folder/folder.h. It repeats the row of the table, and names the headers that other folders may include.
+page() {
+    awk -v key=" * $2: " 'index($0, key) == 1 { on = 1; print substr($0, length(key) + 1); next }
+        on && /^ \*   / { print substr($0, 6); next } { on = 0 }' "$1/${1##*/}.h" | paste -sd ' '
+}
+check_pages() {
+    local folder used said
+    while read -r folder used; do
+        case $folder in daemon | client) continue ;; esac
+        [ -e "$folder/${folder##*/}.h" ] || { echo "$folder has no ${folder##*/}.h" && continue; }
+        case $used in '') used=nobody ;; '*') used='all of its program' ;; esac
+        said=$(page "$folder" Uses)
+        [ "$said" = "$used" ] || echo "$folder/${folder##*/}.h says that it uses $said, the table says $used"
+    done < <(sed '/^$/d; s/  */ /g' <<<"$folders")
+}
+check_public() {
+    local file used folder last='' public=''
+    includes | awk '{ f = $1; u = $2; sub("/[^/]*$", "", f); sub("/[^/]*$", "", u); if (f != u) print u, $1, $2 }' | sort | while read -r folder file used; do
+        [ "$folder" = "$last" ] || { last=$folder && public=" $(page "$folder" 'Public headers') "; }
+        [[ $public == *" ${used##*/} "* ]] || echo "$file includes $used, which $folder keeps to itself"
+    done
+}
+
+# A header includes no header that leads back to it, and a file calls no file that leads back to it, in one folder too.
+check_cycles() { includes | grep '\.h .*' | tsort 2>&1 >/dev/null | sed 's/^tsort: //'; }
+check_circles() { calls | awk '{ print $1, $2 }' | sort -u | tsort 2>&1 >/dev/null | sed 's/^tsort: //'; }
+
 # The library's header (a pattern of grep), and the files that may include it.
 doors='
-sqlite3\.h     daemon/store*
-hwloc[./].*h   daemon/backend_hwloc*
-numa(if)?\.h   probes/* client/lib_apply.c
-uv\.h          daemon/server* daemon/conn* daemon/log_limit.* daemon/outbox.* daemon/sched* daemon/claim_watch.* daemon/claim_keep.* daemon/runner* daemon/daemon.* daemon/berthd.c
+sqlite3\.h     daemon/store/*
+hwloc[./].*h   daemon/discover/backend_hwloc*
+numa(if)?\.h   probes/* client/lib/apply.c
+uv\.h          daemon/base/log_limit.* daemon/varlink/* daemon/measure/* daemon/serve/claim_* daemon/serve/daemon.h daemon/main.c
 '
 check_doors() {
     local header allowed line pattern inside files
@@ -57,55 +165,10 @@ check_doors() {
     done < <(sed '/^$/d' <<<"$doors")
 }
 
-# Who may not include what: files, and a pattern of headers.
-downward='
-daemon/plan*        jansson|uv|sqlite3|time|(server|conn|sched|runner|store|query|daemon|method|clock|sysio)[a-z_]*
-daemon/judge*       jansson|uv|sqlite3|time|(server|conn|sched|runner|store|query|daemon|method|clock|sysio)[a-z_]*
-daemon/claim_set    jansson|uv|sqlite3|time|(server|conn|sched|runner|store|query|daemon|method|clock|sysio)[a-z_]*
-daemon/curve*       (server|conn|sched|runner|store|query|daemon|method)[a-z_]*
-daemon/snapshot*    (server|conn|sched|runner|store|query|daemon|method)[a-z_]*
-daemon/past*        (server|conn|sched|runner|query|daemon|method)[a-z_]*
-daemon/accept*      (server|conn|sched|runner|query|daemon|method)[a-z_]*
-daemon/backend*     (server|conn|sched|runner|query|daemon|method|plan|store)[a-z_]*
-daemon/discover*    (server|conn|sched|runner|query|daemon|method|plan|store)[a-z_]*
-daemon/store*       (server|conn|sched|runner|query|daemon|method|plan|discover|backend)[a-z_]*
-daemon/server*      (sched|runner|discover|backend|store|query)[a-z_]*
-daemon/conn*        (sched|runner|discover|backend|store|query)[a-z_]*
-daemon/graph*       (values|snapshot|record|plan|store|query|method|server|discover|backend)[a-z_]*
-'
-check_downward() {
-    local files headers file
-    while read -r files headers; do
-        for file in $(ours "$files.[ch]"); do grep -HnE "^ *# *include *[<\"]($headers)\.h" "$file"; done
-    done < <(sed '/^$/d' <<<"$downward")
-}
-
-# A module is x.c and x.h together: no chain of includes leads from a module back to itself. That x_part sees x.h does
-# not count, because the parts of a family together are what its header promises.
-check_cycles() {
-    local directory file module used
-    for directory in daemon client probes; do
-        ours "$directory/*.[ch]" | xargs grep -HE '^ *# *include *"[a-z0-9_]+\.h"' | sed -E 's/:.*"(.*)\.h".*/ \1/' | while read -r file used; do
-            module=${file##*/} module=${module%.*}
-            # client/berth.h is the library's; client/berth.c is the command
-            [[ ${module}_ == ${used}_* || $directory/$used == client/berth ]] || echo "$used $module"
-        done | tsort 2>&1 >/dev/null | sed "s|^tsort: |$directory: |"
-    done
-}
-
-# What one file calls of another, and so on, does not lead back to it, also within a family.
-check_circles() {
-    local directory
-    for directory in daemon client probes; do
-        nm -gA "$BUILD/obj/$directory"/*.o | awk '
-            { file = $1; sub(/:.*/, "", file); sub(/\.o$/, "", file); sub(/.*\//, "", file); print ($(NF - 1) == "U" || $(NF - 1) == "w" ? "uses" : "has"), $NF, file }
-            ' | sort | awk '$1 == "has" { home[$2] = $3 } $1 == "uses" && $2 in home { print $3, home[$2] }' |
-            sort -u | tsort 2>&1 >/dev/null | sed "s|^tsort: |$directory: |"
-    done
-}
-
-check_length() {
-    code | xargs wc -l | awk '$2 != "total" && $1 > 500 { print $2 " has " $1 " lines" }'
+# Pure folders know neither JSON, nor the loop, nor the database, nor the clock.
+check_pure() {
+    ours 'daemon/sim/*.[ch]' 'daemon/search/*.[ch]' 'daemon/cost/*.[ch]' 'daemon/plan/*.[ch]' 'daemon/health/*.[ch]' |
+        xargs grep -HnE '^ *# *include *<(jansson|uv|sqlite3|time)\.h>'
 }
 
 check_marks() {
@@ -122,25 +185,29 @@ check_state() {
         !(object ~ /\/log\.o:/ && $NF ~ /^lost/) { print object, $NF }'
 }
 
-# The words that the public names of a module begin with: its own name, its family's (plan for plan_route), and for a
-# header that defines several things the names of those.
-words() {
+# A public name carries its file's name or its folder's, or that of a thing that the file defines, so that a reader finds its home.
+things() {
     case $1 in
-    graph*) echo "graph|place|link|origin" ;;
-    values*) echo "values|value|axes" ;;
-    discover*) echo "discover|discovery" ;;
-    backend_*) echo "backend|${1#backend_}" ;;
-    store*) echo "store|run" ;;
-    spank_berth) echo "plugin|slurm_spank|spank" ;; # names that Slurm looks for
-    *) echo "$1|${1%%_*}" ;;
+    node/graph) echo "place|link|origin" ;;
+    node/values*) echo "value|axes" ;;
+    discover/discover) echo "discovery" ;;
+    discover/backend_*) echo "${1#*backend_}" ;;
+    store/store) echo "run" ;;
+    serve/*) echo "query" ;;
+    common/*) echo "probe" ;;
+    slurm/spank_berth) echo "plugin|slurm_spank|spank" ;; # names that Slurm looks for
+    *) echo "main" ;;
     esac
 }
 check_names() {
-    local object name module=none allowed
+    local object name file last='' words=''
     objects | xargs nm -gA --defined-only | sed -E 's/:.* / /' | while read -r object name; do
-        object=${object##*/} object=${object%.o}
-        [ "$object" = "$module" ] || { module=$object && allowed=$(words "$module"); }
-        [[ $name =~ ^(main|($allowed)(_.*)?|berth_.*)$ ]] || echo "$module: $name"
+        if [ "$object" != "$last" ]; then
+            last=$object file=${object%.o}
+            file=${file#*/obj/*/}
+            words="${file//\//|}|$(sed 's/.*\///; s/_.*//' <<<"$file")|$(things "$file")"
+        fi
+        [[ $name == berth_* || $name =~ (^|_)($words)(_|$) ]] || echo "$file: $name"
     done
 }
 
@@ -148,8 +215,8 @@ check_exports() {
     local exported listed declared
     [ -e "$BUILD/lib/libberth.so" ] || { echo "$BUILD/lib/libberth.so is not built" && return; }
     exported=$(nm -D --defined-only "$BUILD"/lib/libberth.so | awk '{ sub(/@.*/, "", $NF); print $NF }' | grep -v '^LIBBERTH' | sort -u)
-    listed=$(sed 's/#.*//' client/libberth.sym | grep -oE '\bberth_[a-z0-9_]+' | sort -u)
-    declared=$(sed -nE 's/^BERTH_PUBLIC .*\b(berth_[a-z0-9_]+)\(.*/\1/p' client/berth.h | sort -u)
+    listed=$(sed 's/#.*//' client/lib/libberth.sym | grep -oE '\bberth_[a-z0-9_]+' | sort -u)
+    declared=$(sed -nE 's/^BERTH_PUBLIC .*\b(berth_[a-z0-9_]+)\(.*/\1/p' client/lib/berth.h | sort -u)
     comm -3 <(echo "$exported") <(echo "$listed") | sed 's/^\t\(.*\)/\1 is listed but not exported/; t; s/$/ is exported but not listed/'
     comm -3 <(echo "$exported") <(echo "$declared") | sed 's/^\t\(.*\)/\1 is in berth.h but not exported/; t; s/$/ is exported but not in berth.h/'
 }
@@ -182,13 +249,15 @@ check_paths() {
 }
 
 rule "one door per foreign library" check_doors
-rule "includes point down" check_downward
-rule "no include cycle between modules" check_cycles
+rule "every folder is in the table" check_folders
+rule "a folder includes what it may" check_includes
+rule "a folder calls what it may" check_calls
+rule "pure folders know no library of the outside" check_pure
+rule "no include leads back" check_cycles
 rule "no circle of calls between files" check_circles
-rule "no file of ours has more than 500 lines" check_length
 rule "no marks of unfinished work" check_marks
 rule "no mutable data at file scope" check_state
-rule "public names start with their module's name" check_names
+rule "public names carry the name of their file or folder" check_names
 rule "libberth exports what its symbol list and its header say" check_exports
 rule "every schema file is embedded in the daemon" check_embedded
 rule "the daemon prints JSON with print.h" check_printing

@@ -4,7 +4,7 @@
 !
 ! usage: berth_calls TASKS: the whole node's berths for so many tasks, and the best memory for 1 GiB.
 !
-! The types mirror client/berth.h, field by field: the compiler cannot compare them with it. Fields that come after those that are read here are left
+! The types mirror client/lib/berth.h, field by field: the compiler cannot compare them with it. Fields that come after those that are read here are left
 ! out only in what the library allocates itself; a request has all of them, because its init function fills all of it.
 module berth
     use, intrinsic :: iso_c_binding

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "advice_step.h"
-#include "probe_clock.h"
+#include "common/clock.h"
 
 #define AWAKE_NS 100000000 /* longer than between two times of one step */
 

@@ -30,8 +30,8 @@
 
 #include "advice_ranks.h"
 #include "advice_step.h"
-#include "gpu_cuda.h"
-#include "gpu_hip.h"
+#include "gpu/driver/cuda.h"
+#include "gpu/driver/hip.h"
 
 #define LEAST_BYTES 65536 /* of --bytes */
 

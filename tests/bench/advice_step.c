@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "gpu_kernels.h"
-#include "probe_clock.h"
+#include "common/clock.h"
+#include "gpu/driver/gpu_kernels.h"
 
 #define HOLD_NS UINT64_C(5000000000)
 #define ALIGN   UINT64_C(65536)

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gpu_node.h"
+#include "gpu/driver/node.h"
 
 #define ADVICE_FLOWS_MAX   512
 #define ADVICE_HOPS_MAX    3

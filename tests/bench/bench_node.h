@@ -3,8 +3,8 @@
  */
 #pragma once
 #include "bench.h"
-#include "discover.h"
-#include "snapshot.h"
+#include "discover/discover.h"
+#include "node/snapshot.h"
 
 static inline struct snapshot *bench_node(const char *folder)
 {

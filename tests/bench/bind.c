@@ -8,13 +8,13 @@
  */
 #include <math.h>
 
-#include "allowed.h"
 #include "bench_node.h"
-#include "graph.h"
-#include "locality.h"
-#include "plan_bind.h"
-#include "plan_load.h"
-#include "plan_pairs.h"
+#include "cost/load.h"
+#include "cost/pairs.h"
+#include "node/allowed.h"
+#include "node/graph.h"
+#include "node/locality.h"
+#include "plan/bind/bind.h"
 
 #define GB 1e9
 #define ROUNDS 15

@@ -15,13 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "curve_fit.h"
-#include "gpu_cuda.h"
-#include "gpu_hip.h"
-#include "gpu_path.h"
-#include "gpu_rate.h"
-#include "gpu_tune.h"
-#include "probe_clock.h"
+#include "common/clock.h"
+#include "gpu/driver/cuda.h"
+#include "gpu/driver/hip.h"
+#include "gpu/timing/launch_shapes.h"
+#include "gpu/timing/path.h"
+#include "gpu/timing/rate.h"
+#include "node/curve_fit.h"
 
 #define LEAST_BYTES (UINT64_C(4) << 10)
 #define OCTAVES     18

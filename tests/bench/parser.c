@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <sys/wait.h>
 
-#include "dispatch.h"
-#include "embedded.h"
-#include "idl.h"
-#include "idl_check.h"
+#include "base/embedded.h"
+#include "varlink/dispatch.h"
+#include "varlink/idl.h"
+#include "varlink/idl_check.h"
 
 static const struct idl_type *parameters_of(const char *interface, const char *method)
 {

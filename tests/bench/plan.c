@@ -3,12 +3,12 @@
  * route-first: the first of each question, cold. */
 #include <math.h>
 
-#include "allowed.h"
 #include "bench_node.h"
-#include "locality.h"
-#include "plan_alloc.h"
-#include "plan_pairs.h"
-#include "plan_route.h"
+#include "cost/pairs.h"
+#include "node/allowed.h"
+#include "node/locality.h"
+#include "plan/alloc/alloc.h"
+#include "plan/route/route.h"
 
 #define TURNS     25
 #define SNAPSHOTS 9

@@ -12,11 +12,11 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "discover.h"
-#include "nvproc.h"
-#include "store_baseline.h"
-#include "store_history.h"
-#include "store_keep.h"
+#include "discover/discover.h"
+#include "discover/nvproc.h"
+#include "store/baseline.h"
+#include "store/history.h"
+#include "store/keep.h"
 
 #define DAY_S         INT64_C(86400)
 #define DAYS          365

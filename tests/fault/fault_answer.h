@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "fault/fault.h"
-#include "snapshot.h"
+#include "fault.h"
+#include "node/snapshot.h"
 
 #define GB 1e9
 

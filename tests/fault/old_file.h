@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "embedded.h"
-#include "unit/store_world.h"
+#include "base/embedded.h"
+#include "unit/store/store_world.h"
 
 static inline int newest_version(void)
 {

@@ -1,6 +1,6 @@
 /* Every allocation of an answer of Allocate fails once: there is an error or an answer, never a crash, and nothing stays behind. */
-#include "fault/fault_answer.h"
-#include "plan_alloc.h"
+#include "fault_answer.h"
+#include "plan/alloc/alloc.h"
 
 enum { MACHINE, NUMA0, NUMA1, CORE0, CORE1, GPU0, GPU1, PLACES };
 

@@ -1,8 +1,8 @@
 /* Every allocation of a plan for traffic fails once: there is an error or an answer, never a crash, and nothing stays behind. */
-#include "allowed.h"
-#include "fault/fault_answer.h"
-#include "locality.h"
-#include "plan_bind.h"
+#include "fault_answer.h"
+#include "node/allowed.h"
+#include "node/locality.h"
+#include "plan/bind/bind.h"
 
 #define CORES 12
 #define GPUS_MAX 9

@@ -1,13 +1,13 @@
 /* Every allocation of claims fails once, in the set, around plans, and in the store: nothing leaks, nothing is half done. */
-#include "allowed.h"
-#include "fault/fault.h"
-#include "unit/store_world.h"
+#include "fault.h"
+#include "node/allowed.h"
+#include "unit/store/store_world.h"
 
-#include "claim_around.h"
-#include "claim_plan.h"
-#include "claim_set.h"
-#include "store_claim.h"
-#include "warnings.h"
+#include "claim/around.h"
+#include "claim/plan.h"
+#include "claim/set.h"
+#include "node/warnings.h"
+#include "store/claim.h"
 
 static const struct claim_limits limits = {100, 100, false};
 

@@ -1,7 +1,7 @@
 /* Every allocation of an export fails once: there is an error or the whole text, never a crash, and nothing stays behind. What hwloc itself does without
  * memory is not ours to say: its format is left out. */
-#include "export.h"
-#include "fault/fault_answer.h"
+#include "export/export.h"
+#include "fault_answer.h"
 
 enum { MACHINE, NUMA, GPU0, GPU1, NIC, PLACES };
 

@@ -1,8 +1,8 @@
 /* Every allocation of pricing transfers together fails once: there is an error or the same answer, never a crash, and nothing stays behind. */
-#include "evidence.h"
-#include "fault/fault_answer.h"
-#include "plan_load.h"
-#include "warnings.h"
+#include "cost/evidence.h"
+#include "cost/load.h"
+#include "fault_answer.h"
+#include "node/warnings.h"
 
 enum { MACHINE, NUMA, MODULE, GPU0, GPU1, PLACES };
 

@@ -3,12 +3,12 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "fault/fault.h"
-#include "unit/store_world.h"
+#include "fault.h"
+#include "unit/store/store_world.h"
 
-#include "accept.h"
-#include "baseline_file.h"
-#include "store_baseline.h"
+#include "measure/accept.h"
+#include "measure/baseline_file.h"
+#include "store/baseline.h"
 
 static struct past_env env;
 

@@ -1,6 +1,6 @@
 /* Every allocation of a route fails once: there is an error or an answer, never a crash, and nothing stays behind. */
-#include "fault/fault_answer.h"
-#include "plan_route.h"
+#include "fault_answer.h"
+#include "plan/route/route.h"
 
 enum { MACHINE, NUMA, GPU0, GPU1, GPU2, PLACES };
 

@@ -5,11 +5,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "fault/fault.h"
-#include "fault/old_file.h"
-#include "store_history.h"
-#include "store_keep.h"
-#include "unit/store_world.h"
+#include "fault.h"
+#include "old_file.h"
+#include "store/history.h"
+#include "store/keep.h"
+#include "unit/store/store_world.h"
 
 /* A daemon's life with the store: open, begin, load, write, load. What it reports written is counted. */
 static enum berth_code life(const struct world *world, int64_t *written_runs, struct berth_err *err)

@@ -8,12 +8,12 @@
 
 #include <cmocka.h>
 
-#include "curve.h"
-#include "fault/fault.h"
-#include "record.h"
-#include "record_values.h"
-#include "sets.h"
-#include "store_set.h"
+#include "fault.h"
+#include "node/curve.h"
+#include "node/record.h"
+#include "node/record_values.h"
+#include "node/sets.h"
+#include "store/set.h"
 
 static struct graph *graph;
 

@@ -9,11 +9,11 @@
 
 #include <cmocka.h>
 
-#include "fault/fault.h"
-#include "print.h"
-#include "record.h"
-#include "record_values.h"
-#include "snapshot.h"
+#include "base/print.h"
+#include "fault.h"
+#include "node/record.h"
+#include "node/record_values.h"
+#include "node/snapshot.h"
 
 static struct graph *graph;
 

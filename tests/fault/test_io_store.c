@@ -5,7 +5,7 @@
  */
 #include <math.h>
 
-#include "fault/old_file.h"
+#include "old_file.h"
 
 struct failing_file {
     sqlite3_file base;

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "baseline_file.h"
+#include "measure/baseline_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "idl.h"
+#include "varlink/idl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dispatch.h"
-#include "reply.h"
-#include "wire.h"
+#include "varlink/dispatch.h"
+#include "varlink/reply.h"
+#include "varlink/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,9 +2,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "curve.h"
-#include "record.h"
-#include "record_values.h"
+#include "node/curve.h"
+#include "node/record.h"
+#include "node/record_values.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

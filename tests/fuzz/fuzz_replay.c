@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "discover.h"
+#include "discover/discover.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
 /*
- * What every kernel of probes/gpu_kernels.cu must do, on whatever runs them. The including file gives:
+ * What every kernel of probes/gpu/driver/gpu_kernels.cu must do, on whatever runs them. The including file gives:
  *   void *memory(size_t bytes)                        seen by kernels and by the host, zeroed, kept to the end
  *   void start(int stream, kernel, grid, block, args) stream 0 or 1
  *   void finish()                                     waits for both

@@ -49,7 +49,7 @@ static void atomicMin(unsigned long long *place, unsigned long long value)
     }
 }
 
-#include "gpu_kernels.cu"
+#include "gpu/driver/gpu_kernels.cu"
 
 #include <functional>
 #include <vector>

@@ -64,7 +64,7 @@ finish() {
 
 # is_whole NAME: whether that test works with whole daemons, not only with the code of one module
 is_whole() {
-    case $1 in *" test_"* | "fuzz "* | structure) return 1 ;; esac
+    case $1 in *" test_"* | *"/test_"* | "fuzz "* | structure) return 1 ;; esac
 }
 
 # The first line of a sanitizer's report, or of valgrind's; a pattern of grep -E.
@@ -151,12 +151,15 @@ build() {
     return 1
 }
 
+# named FILE: the name of a test; a unit test keeps the folder that it tests
+named() { case $1 in */unit/*) echo "${1##*/unit/}" ;; *) basename "$1" ;; esac; }
+
 # each LABEL GLOB COMMAND...: one test per file that matches, run by COMMAND, one after the other
 each() {
     local label=$1 glob=$2 file
     shift 2
     for file in $glob; do
-        [ ! -e "$file" ] || run "$label $(basename "$file")" "$@" "$file"
+        [ ! -e "$file" ] || run "$label $(named "$file")" "$@" "$file"
     done
 }
 
@@ -166,7 +169,7 @@ together() {
     shift 2
     for file in $glob; do
         [ -e "$file" ] || continue
-        names+=("$label $(basename "$file")")
+        names+=("$label $(named "$file")")
         start "${names[-1]}" "$@" "$file"
     done
     for name in ${names[@]+"${names[@]}"}; do tell "$name"; done

@@ -1,5 +1,5 @@
 /**
- * The probe's kernels (probes/gpu_kernels.h), known by their names: what each costs on the virtual node, and what it does to bytes. Of large buffers
+ * The probe's kernels (probes/gpu/driver/gpu_kernels.h), known by their names: what each costs on the virtual node, and what it does to bytes. Of large buffers
  * only the first bytes_max of the description are really read and written, always the same ones.
  */
 #pragma once

@@ -1,6 +1,6 @@
 /* What kernels do to real bytes when they end, for kernels.c. */
 #pragma once
-#include "gpu_kernels.h"
+#include "gpu/driver/gpu_kernels.h"
 #include "world.h"
 
 void kernel_bytes_write(struct world *world, struct world_op *op);

@@ -1,5 +1,5 @@
 /*
- * A stand-in for libnccl.so.2, for tests. It takes the calls of gpu_collective.c, refuses what the real one would refuse, writes
+ * A stand-in for libnccl.so.2, for tests. It takes the calls of probes/gpu/driver/collective.c, refuses what the real one would refuse, writes
  * down what it was called with, one line a call, into the file that BERTH_STANDIN_NCCL_LOG names, and lets each member fetch its
  * bytes from the next one's source by a copy in its stream, where a driver (libcuda.so.1) is loaded. BERTH_STANDIN_NCCL_FAIL
  * names a call that fails.

@@ -101,7 +101,7 @@ def berth_conf_5_has_every_key_and_default():
 
 def libberth_3_has_every_function():
     text = rendered("libberth.3")
-    header = re.sub(r"\s+", " ", (ROOT / "client/berth.h").read_text())
+    header = re.sub(r"\s+", " ", (ROOT / "client/lib/berth.h").read_text())
     functions = re.findall(r"BERTH_PUBLIC ([^;(]*?\*?)(berth_\w+)(\([^;]*\));", header)
     assert len(functions) > 20
     for result, name, arguments in functions:

@@ -9,12 +9,12 @@ trap 'rm -rf "$work"' EXIT
 number=0
 ok() { number=$((number + 1)) && echo "ok $number - $1"; }
 
-NVCC='' HIPCC='' probes/gpu_images.sh "$work/none"
+NVCC='' HIPCC='' probes/gpu/driver/images.sh "$work/none"
 [ "$(cat "$work/none/included.txt")" = "kernels built in for CUDA: none (there was no nvcc); for HIP: none (there was no hipcc)" ]
 [ ! -s "$work/none/cuda.image" ] && [ -e "$work/none/cuda.image" ] && [ ! -s "$work/none/hip.image" ] && [ -e "$work/none/hip.image" ]
 ok "without compilers nothing is built in, and that is said"
 
-NVCC=/bin/false HIPCC=/bin/false probes/gpu_images.sh "$work/broken"
+NVCC=/bin/false HIPCC=/bin/false probes/gpu/driver/images.sh "$work/broken"
 [ "$(cat "$work/broken/included.txt")" = "kernels built in for CUDA: none (/bin/false does not work here); for HIP: none (/bin/false does not work here)" ]
 ok "a compiler that compiles nothing is the same as none"
 
@@ -31,7 +31,7 @@ for last; do [ "$before" != -o ] || out=$last; [ "${last%gfx90a}" != "$last" ] |
 echo "$HIP_PLATFORM $*" >"$out"
 END
 chmod +x "$work/nvcc" "$work/hipcc"
-NVCC=$work/nvcc HIPCC=$work/hipcc probes/gpu_images.sh "$work/both"
+NVCC=$work/nvcc HIPCC=$work/hipcc probes/gpu/driver/images.sh "$work/both"
 [ "$(cat "$work/both/included.txt")" = "kernels built in for CUDA: sm_90 and later; for HIP: gfx90a" ]
 grep -q -- '-gencode arch=compute_90,code=sm_90 -gencode arch=compute_90,code=compute_90' "$work/both/cuda.image"
 grep -q '^amd .*--offload-arch=gfx90a .*gpu_kernels.cu$' "$work/both/hip.image"
@@ -39,7 +39,7 @@ ok "the devices that both the compilers and we know are built in, with intermedi
 
 # shellcheck disable=SC2016 # the script's own variables
 sed -i 's/^echo "$@" >.*/[[ "$*" != *gpu_kernels.cu ]] \&\& echo "$@" >"$out"/' "$work/nvcc"
-if NVCC=$work/nvcc HIPCC='' probes/gpu_images.sh "$work/error" 2>/dev/null; then exit 1; fi
+if NVCC=$work/nvcc HIPCC='' probes/gpu/driver/images.sh "$work/error" 2>/dev/null; then exit 1; fi
 [ ! -e "$work/error/included.txt" ]
 ok "kernels that a working compiler refuses are an error"
 

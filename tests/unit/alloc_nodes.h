@@ -1,10 +1,10 @@
 /* Built nodes for the tests of Allocate: of cores alone, and of two processors with a gpu each. */
 #pragma once
-#include "allowed.h"
-#include "locality.h"
+#include "node/allowed.h"
+#include "node/locality.h"
 #include "plan_nodes.h"
 
-#include "plan_alloc.h"
+#include "plan/alloc/alloc.h"
 
 #define GB 1e9
 #define GIB (INT64_C(1) << 30)

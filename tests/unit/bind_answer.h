@@ -1,10 +1,10 @@
 /* A Bind answer over a built node, as tests of what is said of it begin: nothing was measured, so that locality decides. */
 #pragma once
-#include "allowed.h"
-#include "locality.h"
+#include "node/allowed.h"
+#include "node/locality.h"
 #include "plan_nodes.h"
 
-#include "plan_bind.h"
+#include "plan/bind/bind.h"
 
 struct fixture {
     struct snapshot *snap;

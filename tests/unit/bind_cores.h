@@ -1,12 +1,12 @@
 /* Bind's answers for tasks without gpus, over a built node whose values a test adds before it asks. */
 #pragma once
-#include "allowed.h"
-#include "locality.h"
+#include "node/allowed.h"
+#include "node/locality.h"
 #include "plan_nodes.h"
 
-#include "plan_bind.h"
-#include "plan_traffic.h"
-#include "warnings.h"
+#include "node/warnings.h"
+#include "plan/bind/bind.h"
+#include "plan/bind/traffic_request.h"
 
 #define GB  1e9
 #define MIB (INT64_C(1) << 20)

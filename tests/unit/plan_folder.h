@@ -2,7 +2,7 @@
 #pragma once
 #include "plan_nodes.h"
 
-#include "discover.h"
+#include "discover/discover.h"
 
 static inline struct snapshot *folder_snapshot(const char *folder)
 {

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "graph.h"
-#include "snapshot.h"
-#include "values.h"
+#include "node/graph.h"
+#include "node/snapshot.h"
+#include "node/values.h"
 
 /* A regular cpu side: threads of a core are numbered a whole node of cores apart, as Linux does. */
 struct shape {

@@ -1,11 +1,11 @@
 /* A node of eight gpus on which a test says what was measured, and asks for routes. */
 #pragma once
-#include "allowed.h"
+#include "node/allowed.h"
 #include "plan_nodes.h"
 
-#include "plan_route.h"
-#include "transfer.h"
-#include "warnings.h"
+#include "node/transfer.h"
+#include "node/warnings.h"
+#include "plan/route/route.h"
 
 #define GB  1e9
 #define MIB (INT64_C(1) << 20)

@@ -3,9 +3,9 @@
 #include <dirent.h>
 #include <limits.h>
 
-#include "store_claim.h"
-#include "store_core.h"
-#include "store_world.h"
+#include "store/claim.h"
+#include "store/core.h"
+#include "unit/store/store_world.h"
 
 /* A cut happens in front of, or behind, an access of SQLite's: all of them are counted. */
 struct cut {

@@ -1,0 +1,27 @@
+#include "cmd/cmd.h"
+#include "ui/transfer.h"
+
+static int fill(struct cmd *cmd, json_t *parameters)
+{
+    if (cmd->operand_count == 0)
+        return cmd_usage(cmd, "curves of which metric? for example berth curves cpu_copy");
+    bool fine = json_object_set_new(parameters, "metric", json_string(cmd->operand[0])) == 0;
+    if (fine && cmd->operand_count > 1)
+        fine = json_object_set_new(parameters, "from", cmd_list(cmd->operand[1])) == 0;
+    if (fine && cmd->operand_count > 2)
+        fine = json_object_set_new(parameters, "to", cmd_list(cmd->operand[2])) == 0;
+    return fine ? CMD_DONE : cmd_fail_memory();
+}
+
+static int run(struct cmd *cmd) { return cmd_answer(cmd, "io.berth.Fabric.GetCurves", fill, ui_curves); }
+
+const struct cmd_command cmd_curves = {
+    .name = "curves",
+    .operands = "METRIC [FROM [TO]]",
+    .about = "how long transfers take over their size, between all places or these",
+    .most_operands = 3,
+    .run = run,
+    .notes = {"berth curves gpu_gpu_copy_engine gpu0 gpu1,gpu2",
+              "The time of a transfer begins at the first figure, rises evenly to each further one at its size, and behind the last one by its bytes at that rate, "
+              "which is Wmax. B80 is the size from which on a call gets 80 % of it, off by the relative error at the measured size that is missed by most."},
+};

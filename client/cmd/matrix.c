@@ -1,0 +1,118 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "ui/matrix.h"
+
+enum { SIZE, WHERE, FROM, TO, INTERVALS, OPTIONS };
+
+static const struct cmd_option options[] = {
+    [SIZE] = {.name = "size", .value = "BYTES", .help = "the cells measured with this size (the axis bytes), large, or all of them"},
+    [WHERE] = {.name = "where", .value = "AXIS=VALUE", .help = "only cells with this value of an axis, as in noise=core; may be repeated"},
+    [FROM] = {.name = "from", .value = "PLACES", .help = "only these rows, for example llc0,llc1"},
+    [TO] = {.name = "to", .value = "PLACES", .help = "only these columns"},
+    [INTERVALS] = {.name = "intervals", .help = "both ends of each cell's 95 % interval, or stated range, instead of its value"},
+};
+
+/* Which direction is better, and the axes' defaults, into a new reference, are ListMetrics' to say; without an answer there are no colours, and nothing is
+ * chosen. */
+static int find_better(struct cmd *cmd, const char *metric, json_t **ret_defaults)
+{
+    char *text;
+    int better = 0;
+    *ret_defaults = NULL;
+    if (berth_call(cmd->berth, "io.berth.Fabric.ListMetrics", NULL, &text) < 0)
+        return 0;
+    json_t *reply = json_loads(text, 0, NULL);
+    size_t i;
+    const json_t *item;
+    json_array_foreach(json_object_get(reply, "metrics"), i, item)
+    {
+        const char *name = json_string_value(json_object_get(item, "name")), *word = json_string_value(json_object_get(item, "better"));
+        if (name == NULL || word == NULL || strcmp(name, metric) != 0)
+            continue;
+        better = strcmp(word, "higher") == 0 ? 1 : strcmp(word, "lower") == 0 ? -1 : 0;
+        *ret_defaults = json_incref(json_object_get(item, "defaults"));
+    }
+    json_decref(reply);
+    free(text);
+    return better;
+}
+
+static int run_list(struct cmd *cmd)
+{
+    for (size_t i = 0; i < OPTIONS; i++)
+        if (cmd_has(cmd, &options[i]))
+            return cmd_usage(cmd, "--%s needs a metric; without options, berth matrix lists them", options[i].name);
+    return cmd_answer(cmd, "io.berth.Fabric.ListMetrics", NULL, ui_metrics);
+}
+
+static bool wants_all_sizes(const struct cmd *cmd)
+{
+    const char *text = cmd_value(cmd, &options[SIZE]);
+    return text != NULL && strcmp(text, "all") == 0;
+}
+
+static int set_where(struct cmd *cmd, json_t *object)
+{
+    return cmd_set_where(cmd, object, &options[WHERE], wants_all_sizes(cmd) ? NULL : &options[SIZE]);
+}
+
+static int fill(struct cmd *cmd, json_t *parameters)
+{
+    if (json_object_set_new(parameters, "metric", json_string(cmd->operand[0])) != 0)
+        return cmd_fail_memory();
+    int status = set_where(cmd, parameters);
+    if (status == CMD_DONE)
+        status = cmd_set_list(cmd, parameters, "from", &options[FROM]);
+    if (status == CMD_DONE)
+        status = cmd_set_list(cmd, parameters, "to", &options[TO]);
+    return status;
+}
+
+static int run(struct cmd *cmd)
+{
+    if (cmd->operand_count == 0)
+        return run_list(cmd);
+    json_t *reply;
+    int status = cmd_ask_filled(cmd, "io.berth.Fabric.GetMatrix", fill, &reply);
+    if (status != CMD_DONE)
+        return status;
+    if (cmd_wants_json(cmd)) {
+        status = cmd_print_json(cmd->reply);
+    } else {
+        struct ui ui;
+        json_t *asked = json_object(), *defaults;
+        int better = find_better(cmd, cmd->operand[0], &defaults);
+        ui_init(&ui, STDOUT_FILENO);
+        if (asked != NULL && set_where(cmd, asked) == CMD_DONE)
+            ui_matrix(&ui, reply, &(struct ui_matrix_options){.intervals = cmd_has(cmd, &options[INTERVALS]),
+                                                              .picked = cmd_has(cmd, &options[WHERE]) || cmd_has(cmd, &options[SIZE]) || cmd_has(cmd, &options[FROM]) || cmd_has(cmd, &options[TO]),
+                                                              .all_sizes = wants_all_sizes(cmd),
+                                                              .choice = {json_object_get(asked, "where"), defaults},
+                                                              .better = better});
+        else
+            ui.failed = true;
+        json_decref(asked);
+        json_decref(defaults);
+        status = cmd_print(&ui);
+    }
+    json_decref(reply);
+    return status;
+}
+
+const struct cmd_command cmd_matrix = {
+    .name = "matrix",
+    .operands = "[METRIC]",
+    .about = "list the metrics, or print one as a heat map",
+    .options = options,
+    .option_count = OPTIONS,
+    .most_operands = 1,
+    .run = run,
+    .notes = {"Rows are where it starts, columns where it goes. 1 GB/s is 10^9 bytes per second. Values that were not measured are "
+              "marked: n nominal, p published, - none, and why. Of many sizes that come which the "
+              "metric has by default, most often large. Of many combinations of axes those come that --where and the defaults say, or one table, an axis "
+              "down the rows."},
+};

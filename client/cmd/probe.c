@@ -1,0 +1,124 @@
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/stream.h"
+#include "ui/status.h"
+
+#define INTERRUPTED 130 /* as a shell reports ctrl-C */
+
+enum { FULL, FORCE, OPTIONS };
+
+static const struct cmd_option options[] = {
+    [FULL] = {.name = "full", .help = "everything, in minutes; without it what answers need, in seconds"},
+    [FORCE] = {.name = "force", .help = "also beside claims of ordinary users; those of administrators hold it back in any case"},
+};
+
+struct probe {
+    bool json, bar;
+    struct ui ui; /* of standard error */
+    time_t said_at;
+    json_t *last;
+};
+
+static void show_progress(struct probe *probe, const json_t *reply)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (!probe->bar && (now.tv_sec == probe->said_at || json_integer_value(json_object_get(reply, "total")) == 0))
+        return; /* lines go into logs: one a second is enough */
+    probe->said_at = now.tv_sec;
+    if (probe->bar)
+        ui_progress_bar(&probe->ui, reply);
+    else
+        ui_progress_line(&probe->ui, reply);
+    if (probe->ui.text != NULL)
+        fwrite(probe->ui.text, 1, probe->ui.length, stderr);
+    probe->ui.length = 0;
+}
+
+static bool on_reply(struct cmd_stream *stream, const json_t *reply, const char *text)
+{
+    struct probe *probe = stream->arg;
+    if (probe->json)
+        stream->status = cmd_print_json(text);
+    else
+        show_progress(probe, reply);
+    if (stream->status != CMD_DONE)
+        return true;
+    json_decref(probe->last);
+    probe->last = json_deep_copy(reply);
+    return false;
+}
+
+/* A run without a single value is no success, whoever asked for it: a script that goes on would rest on what was known before. */
+static int nothing_measured(const struct probe *probe)
+{
+    const json_t *measured = json_object_get(probe->last, "measured");
+    if (!json_is_integer(measured) || json_integer_value(measured) > 0)
+        return CMD_DONE;
+    return cmd_fail(CMD_AGAIN, "nothing was measured: %s, and berth health what went wrong", probe->json ? "skipped says what was left out and why" : "what was left out and why is listed above");
+}
+
+static int finish(struct cmd *cmd, struct cmd_stream *stream, struct probe *probe, enum cmd_end end)
+{
+    if (probe->bar && probe->last != NULL)
+        fputs("\r\033[K", stderr);
+    switch (end) {
+    case CMD_END_LOST:
+        return cmd_fail_daemon(cmd, stream->lost);
+    case CMD_END_INTERRUPTED:
+        cmd_fail(INTERRUPTED, "the probe runs on in the daemon; berth cancel stops it");
+        return INTERRUPTED;
+    case CMD_END_LAST:
+        break;
+    default:
+        return stream->status;
+    }
+    if (probe->json)
+        return nothing_measured(probe);
+    struct ui ui;
+    ui_init(&ui, STDOUT_FILENO);
+    ui_probe_summary(&ui, probe->last);
+    int status = cmd_print(&ui);
+    return status == CMD_DONE ? nothing_measured(probe) : status;
+}
+
+static int run(struct cmd *cmd)
+{
+    json_t *request = json_pack("{s:s}", "profile", cmd_has(cmd, &options[FULL]) ? "full" : "quick");
+    if (request != NULL && cmd_has(cmd, &options[FORCE]))
+        json_object_set_new(request, "force", json_true());
+    int status = request == NULL ? cmd_fail_memory() : CMD_DONE;
+    if (status == CMD_DONE && cmd->operand_count > 0)
+        status = cmd_set_operands(cmd, request, "metrics");
+    if (status == CMD_DONE)
+        status = cmd_connect(cmd);
+    if (status == CMD_DONE) {
+        struct probe probe = {.json = cmd_wants_json(cmd), .said_at = -1};
+        ui_init(&probe.ui, STDERR_FILENO);
+        probe.bar = isatty(STDERR_FILENO);
+        struct cmd_stream stream = {
+            .method = "io.berth.Health.Probe", .parameters = request, .timeout_ms = -1, .catch_interrupt = true, .on_reply = on_reply, .arg = &probe};
+        enum cmd_end end = cmd_stream_run(cmd, &stream);
+        status = finish(cmd, &stream, &probe, end);
+        json_decref(probe.last);
+        ui_done(&probe.ui);
+    }
+    json_decref(request);
+    return status;
+}
+
+const struct cmd_command cmd_probe = {
+    .name = "probe",
+    .operands = "[METRIC...]",
+    .about = "measure again, with progress; it runs on when this command is interrupted",
+    .options = options,
+    .option_count = OPTIONS,
+    .most_operands = SIZE_MAX,
+    .run = run,
+    .notes = {"For administrators. At the end stands how many values were measured, and what was left out and why; exit status 75 when not a single one was measured. A node that is "
+              "not live is not measured."},
+};

@@ -1,0 +1,11 @@
+#include "cmd/cmd.h"
+#include "ui/topo.h"
+
+static int run(struct cmd *cmd) { return cmd_answer(cmd, "io.berth.Fabric.GetNode", NULL, ui_topo); }
+
+const struct cmd_command cmd_topo = {
+    .name = "topo",
+    .operands = "",
+    .about = "draw the node: packages, memory, caches, gpus, nics, and the links between them",
+    .run = run,
+};

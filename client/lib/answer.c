@@ -1,0 +1,50 @@
+/* The types that several answers share. */
+#include "lib/read.h"
+
+const char *const lib_origin_names[] = {"", "live", "recorded", "reconstructed", "standin", NULL};
+const char *const lib_source_names[] = {"", "measured", "nominal", "published", NULL};
+const char *const lib_kind_names[] = {"", "system", "pinned", "managed", "device", NULL};
+
+struct berth_basis lib_read_basis(struct lib_read *read, const json_t *object)
+{
+    const json_t *basis = json_object_get(object, "basis");
+    return (struct berth_basis){
+        .snapshot = lib_read_text(read, basis, "snapshot"),
+        .claims = lib_read_text(read, basis, "claims"),
+        .origin = (enum berth_origin)lib_read_enum(read, basis, "origin", lib_origin_names),
+    };
+}
+
+struct berth_prediction lib_read_prediction(struct lib_read *read, const json_t *object, const char *key)
+{
+    const json_t *prediction = json_object_get(object, key);
+    return (struct berth_prediction){
+        .time_ns = lib_read_maybe_number(read, prediction, "time_ns"),
+        .low_ns = lib_read_maybe_number(read, prediction, "low_ns"),
+        .high_ns = lib_read_maybe_number(read, prediction, "high_ns"),
+        .bottleneck = lib_read_maybe_text(read, prediction, "bottleneck"),
+    };
+}
+
+const struct berth_evidence *lib_read_evidence(struct lib_read *read, const json_t *object, const char *key, size_t *ret_count)
+{
+    const json_t *array;
+    struct berth_evidence *evidence = lib_read_array(read, object, key, sizeof *evidence, &array, ret_count);
+    for (size_t i = 0; i < *ret_count; i++) {
+        const json_t *item = json_array_get(array, i);
+        evidence[i] = (struct berth_evidence){
+            .metric = lib_read_text(read, item, "metric"),
+            .from = lib_read_text(read, item, "from"),
+            .to = lib_read_text(read, item, "to"),
+            .unit = lib_read_text(read, item, "unit"),
+            .axes = lib_read_pairs(read, item, "axes"),
+            .flows = lib_read_texts(read, item, "flows"),
+            .value = lib_read_maybe_number(read, item, "value"),
+            .low = lib_read_maybe_number(read, item, "low"),
+            .high = lib_read_maybe_number(read, item, "high"),
+            .source = (enum berth_source)lib_read_enum(read, item, "source", lib_source_names),
+            .measured_at_s = lib_read_maybe_integer(read, item, "measured_at_s"),
+        };
+    }
+    return evidence;
+}

@@ -1,0 +1,184 @@
+/* Who this process is in a parallel step, as the variables of its launcher have it. */
+#include "lib/allowed.h"
+#include "lib/launcher.h"
+#include "lib/rank_distribution.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a launcher says what; the first variable that is a number counts. The order is that in which one is started inside another: mpirun and mpiexec in a batch job
+ * leave the variables of the job's own launcher as they were, which are about themselves then. */
+static const struct names {
+    const char *launcher, *needed; /* needed: without it the others are another launcher's; NULL any of them */
+    const char *task, *tasks[3], *rank, *world[3], *key[2];
+} launchers[] = {
+    {"openmpi", NULL, "OMPI_COMM_WORLD_LOCAL_RANK", {"OMPI_COMM_WORLD_LOCAL_SIZE"}, "OMPI_COMM_WORLD_RANK", {"OMPI_COMM_WORLD_SIZE"},
+     {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}},
+    {"hydra", "MPI_LOCALRANKID", "MPI_LOCALRANKID", {"MPI_LOCALNRANKS"}, "PMI_RANK", {"PMI_SIZE"}, {NULL}},
+    {"pals", NULL, "PALS_LOCAL_RANKID", {"PALS_LOCAL_SIZE", "PMI_LOCAL_SIZE"}, "PALS_RANKID", {"PALS_SIZE", "PMI_SIZE"}, {"PALS_APID"}},
+    {"flux", NULL, "FLUX_TASK_LOCAL_ID", {NULL}, "FLUX_TASK_RANK", {"FLUX_JOB_SIZE"}, {"FLUX_JOB_ID"}},
+    /* A batch script is no task, though it is told a rank. */
+    {"slurm", "SLURM_STEP_ID", "SLURM_LOCALID", {NULL}, "SLURM_PROCID", {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"}, {NULL}},
+    {"pmi", NULL, "PMI_LOCAL_RANK", {"PMI_LOCAL_SIZE"}, "PMI_RANK", {"PMI_SIZE"}, {"PMI_JOBID"}},
+    {"pmix", NULL, NULL, {NULL}, "PMIX_RANK", {NULL}, {"PMIX_NAMESPACE"}},
+};
+
+#define LAUNCHERS (sizeof launchers / sizeof launchers[0])
+
+/* A number that is not negative, or -1. */
+static int number(const struct lib_variables *variables, const char *name)
+{
+    const char *text = name == NULL ? NULL : lib_variable(variables, name);
+    if (text == NULL || *text == '\0' || strspn(text, "0123456789") != strlen(text) || strlen(text) > 9)
+        return -1;
+    return (int)strtol(text, NULL, 10);
+}
+
+static int first_number(const struct lib_variables *variables, const char *const *names, size_t count)
+{
+    int found = -1;
+    for (size_t i = 0; i < count && found < 0; i++)
+        found = number(variables, names[i]);
+    return found;
+}
+
+static bool is_there(const struct lib_variables *variables, const struct names *names)
+{
+    if (names->needed != NULL && lib_variable(variables, names->needed) == NULL)
+        return false;
+    return (names->task != NULL && lib_variable(variables, names->task) != NULL) || lib_variable(variables, names->rank) != NULL;
+}
+
+/* ---- Slurm: how many tasks each node has, and how ranks are dealt out to them ---- */
+
+static int slurm_tasks(const struct lib_variables *variables, struct lib_distribution *ret_distribution)
+{
+    const char *list = lib_variable(variables, "SLURM_STEP_TASKS_PER_NODE");
+    if (list == NULL)
+        list = lib_variable(variables, "SLURM_TASKS_PER_NODE");
+    const char *how = lib_variable(variables, "SLURM_DISTRIBUTION");
+    ret_distribution->tasks_per_node = list;
+    ret_distribution->how = how != NULL ? how : "block"; /* srun names any other */
+    ret_distribution->plane = number(variables, "SLURM_DIST_PLANESIZE");
+    ret_distribution->node = number(variables, "SLURM_NODEID");
+    int tasks = lib_distribution_tasks(ret_distribution);
+    return tasks > 0 ? tasks : number(variables, "SLURM_NTASKS_PER_NODE");
+}
+
+/* ---- Flux says how many nodes there are, and shares evenly ---- */
+
+static int flux_tasks(const struct lib_variables *variables, int task, int world)
+{
+    int nodes = number(variables, "FLUX_JOB_NNODES");
+    if (nodes < 1 || world < 1 || world % nodes != 0 || task >= world / nodes)
+        return -1;
+    return world / nodes;
+}
+
+/* ---- all of them ---- */
+
+static const char *keep_text(struct lib_read *read, const char *text)
+{
+    char *kept = lib_result_block(read, strlen(text) + 1, 1);
+    return kept != NULL ? strcpy(kept, text) : NULL;
+}
+
+static const char *make_key(struct lib_read *read, const struct lib_variables *variables, const struct names *names)
+{
+    char key[200] = "";
+    const char *job = lib_variable(variables, "SLURM_JOB_ID"), *step = lib_variable(variables, "SLURM_STEP_ID");
+    if (strcmp(names->launcher, "slurm") == 0 && job != NULL && step != NULL)
+        snprintf(key, sizeof key, "slurm/%.80s.%.80s", job, step);
+    for (size_t i = 0; i < 2 && *key == '\0' && names->key[i] != NULL; i++)
+        if (lib_variable(variables, names->key[i]) != NULL)
+            snprintf(key, sizeof key, "%s/%.160s", names->launcher, lib_variable(variables, names->key[i]));
+    return *key != '\0' ? keep_text(read, key) : NULL;
+}
+
+static void say_missing(struct lib_read *read, const struct lib_variables *variables, const struct names *names, struct berth_launcher *launcher)
+{
+    char line[160];
+    const char *task = names->task, *tasks = names->tasks[0];
+    if (task == NULL)
+        snprintf(line, sizeof line, "%s is set, but %s does not tell a task's number on its node", names->rank, names->launcher);
+    else if (launcher->task < 0)
+        snprintf(line, sizeof line, "%s is %s", task, lib_variable(variables, task) == NULL ? "not set" : "no number");
+    else if (strcmp(names->launcher, "slurm") == 0)
+        snprintf(line, sizeof line, "SLURM_STEP_TASKS_PER_NODE is not set, or says nothing of node SLURM_NODEID");
+    else if (strcmp(names->launcher, "flux") == 0)
+        snprintf(line, sizeof line, "FLUX_JOB_SIZE and FLUX_JOB_NNODES do not give each node as many tasks");
+    else
+        snprintf(line, sizeof line, "%s is not set, or not more than %s", tasks, task);
+    launcher->missing = keep_text(read, line);
+}
+
+/* Those of all tasks when all are here, else as the launcher says it deals them out, if that gives this task its rank. */
+static void read_ranks(struct lib_read *read, const struct lib_distribution *distribution, struct berth_launcher *launcher)
+{
+    if (launcher->rank < 0 || launcher->world < launcher->tasks)
+        return;
+    int *ranks = lib_result_block(read, (size_t)launcher->tasks, sizeof *ranks);
+    if (ranks == NULL)
+        return;
+    bool is_said = distribution != NULL && lib_distribution_ranks(distribution, launcher->world, ranks, launcher->tasks);
+    if (is_said && ranks[launcher->task] == launcher->rank)
+        launcher->ranks = ranks;
+    else if (launcher->world == launcher->tasks && launcher->rank == launcher->task) {
+        for (int i = 0; i < launcher->tasks; i++)
+            ranks[i] = i;
+        launcher->ranks = ranks;
+    }
+}
+
+static void read_launcher(struct lib_read *read, const struct lib_variables *variables, const struct names *names, struct berth_launcher *launcher)
+{
+    struct lib_distribution distribution;
+    bool is_slurm = strcmp(names->launcher, "slurm") == 0, is_flux = strcmp(names->launcher, "flux") == 0;
+    launcher->name = names->launcher;
+    launcher->task = number(variables, names->task);
+    launcher->rank = number(variables, names->rank);
+    launcher->world = first_number(variables, names->world, 3);
+    launcher->tasks = is_slurm  ? slurm_tasks(variables, &distribution)
+                      : is_flux ? flux_tasks(variables, launcher->task, launcher->world)
+                                : first_number(variables, names->tasks, 3);
+    launcher->key = make_key(read, variables, names);
+    if (launcher->tasks <= launcher->task || launcher->tasks > LIB_TASKS_MAX)
+        launcher->tasks = -1;
+    if (launcher->task < 0 || launcher->tasks < 0)
+        say_missing(read, variables, names, launcher);
+    else
+        read_ranks(read, is_slurm ? &distribution : NULL, launcher);
+}
+
+const char *lib_launcher_rank_name(const struct berth_launcher *launcher)
+{
+    for (size_t i = 0; launcher->name != NULL && i < LAUNCHERS; i++)
+        if (strcmp(launchers[i].launcher, launcher->name) == 0)
+            return launchers[i].rank;
+    return NULL;
+}
+
+int berth_launcher_here(struct berth *berth, berth_variable_fn *variable, void *arg, struct berth_launcher **ret_launcher)
+{
+    const struct lib_variables variables = {variable, arg};
+    struct lib_read read;
+    struct berth_launcher *launcher = lib_result_new(sizeof *launcher, NULL, &read);
+    if (launcher == NULL)
+        return lib_fail_memory(berth);
+    launcher->task = launcher->tasks = launcher->rank = launcher->world = -1;
+    const struct names *names = NULL;
+    for (size_t i = 0; i < LAUNCHERS && names == NULL; i++)
+        if (is_there(&variables, &launchers[i]))
+            names = &launchers[i];
+    if (names != NULL)
+        read_launcher(&read, &variables, names, launcher);
+    else
+        launcher->missing = "no launcher's variables are set";
+    int status = lib_result_end(berth, &read, "", launcher);
+    if (status == BERTH_DONE)
+        *ret_launcher = launcher;
+    return status;
+}
+
+void berth_launcher_free(struct berth_launcher *launcher) { lib_result_free(launcher); }

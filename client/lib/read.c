@@ -1,0 +1,193 @@
+#include "lib/read.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct block {
+    struct block *next;
+    max_align_t data[];
+};
+
+struct lib_arena {
+    json_t *reply;
+    struct block *blocks;
+    max_align_t result[];
+};
+
+void *lib_result_new(size_t size, json_t *take_reply, struct lib_read *ret_read)
+{
+    struct lib_arena *arena = calloc(1, sizeof *arena + size);
+    if (arena == NULL) {
+        json_decref(take_reply);
+        return NULL;
+    }
+    arena->reply = take_reply;
+    *ret_read = (struct lib_read){.arena = arena};
+    return arena->result;
+}
+
+void lib_result_free(void *result)
+{
+    if (result == NULL)
+        return;
+    struct lib_arena *arena = (struct lib_arena *)(void *)((char *)result - offsetof(struct lib_arena, result));
+    while (arena->blocks != NULL) {
+        struct block *block = arena->blocks;
+        arena->blocks = block->next;
+        free(block);
+    }
+    json_decref(arena->reply);
+    free(arena);
+}
+
+int lib_result_end(struct berth *berth, struct lib_read *read, const char *method, void *take_result)
+{
+    int status = BERTH_DONE;
+    if (read->out_of_memory)
+        status = lib_fail_memory(berth);
+    else if (read->wrong[0] != '\0')
+        status = lib_fail(berth, BERTH_ERROR_PROTOCOL, "the daemon's reply to %s is not as promised: %s", method, read->wrong);
+    if (status != BERTH_DONE)
+        lib_result_free(take_result);
+    return status;
+}
+
+void *lib_result_block(struct lib_read *read, size_t count, size_t size)
+{
+    struct block *block = size > 0 && count > (SIZE_MAX - sizeof *block) / size ? NULL : calloc(1, sizeof *block + count * size);
+    if (block == NULL) {
+        read->out_of_memory = true;
+        return NULL;
+    }
+    block->next = read->arena->blocks;
+    read->arena->blocks = block;
+    return block->data;
+}
+
+static void wrong(struct lib_read *read, const char *key, const char *what)
+{
+    if (read->wrong[0] == '\0')
+        snprintf(read->wrong, sizeof read->wrong, "%s is %s", key, what);
+}
+
+/* The member, or NULL when it is absent or null. */
+static const json_t *member(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_null(value) ? NULL : value;
+}
+
+const char *lib_read_maybe_text(struct lib_read *read, const json_t *object, const char *key)
+{
+    const json_t *value = member(object, key);
+    if (value != NULL && !json_is_string(value))
+        wrong(read, key, "not a text");
+    return json_string_value(value);
+}
+
+const char *lib_read_text(struct lib_read *read, const json_t *object, const char *key)
+{
+    const char *text = lib_read_maybe_text(read, object, key);
+    if (text == NULL)
+        wrong(read, key, "missing");
+    return text == NULL ? "" : text;
+}
+
+int64_t lib_read_maybe_integer(struct lib_read *read, const json_t *object, const char *key)
+{
+    const json_t *value = member(object, key);
+    if (value == NULL)
+        return -1;
+    if (!json_is_integer(value))
+        wrong(read, key, "not an integer");
+    return json_integer_value(value);
+}
+
+int64_t lib_read_integer(struct lib_read *read, const json_t *object, const char *key)
+{
+    if (member(object, key) == NULL)
+        wrong(read, key, "missing");
+    return lib_read_maybe_integer(read, object, key);
+}
+
+double lib_read_maybe_number(struct lib_read *read, const json_t *object, const char *key)
+{
+    const json_t *value = member(object, key);
+    if (value == NULL)
+        return NAN;
+    if (!json_is_number(value))
+        wrong(read, key, "not a number");
+    return json_number_value(value);
+}
+
+int lib_read_bool(struct lib_read *read, const json_t *object, const char *key)
+{
+    const json_t *value = member(object, key);
+    if (!json_is_boolean(value))
+        wrong(read, key, value == NULL ? "missing" : "not true or false");
+    return json_is_true(value);
+}
+
+struct berth_texts lib_read_texts(struct lib_read *read, const json_t *object, const char *key)
+{
+    const json_t *array = member(object, key);
+    size_t count = json_array_size(array);
+    if (array != NULL && !json_is_array(array))
+        wrong(read, key, "not an array");
+    const char **item = lib_result_block(read, count, sizeof *item);
+    if (item == NULL)
+        return (struct berth_texts){0};
+    for (size_t i = 0; i < count; i++) {
+        item[i] = json_string_value(json_array_get(array, i));
+        if (item[i] == NULL) {
+            wrong(read, key, "not an array of texts");
+            item[i] = "";
+        }
+    }
+    return (struct berth_texts){.item = item, .count = count};
+}
+
+struct berth_pairs lib_read_pairs(struct lib_read *read, const json_t *object, const char *key)
+{
+    json_t *map = json_object_get(object, key);
+    if (map == NULL || json_is_null(map))
+        return (struct berth_pairs){0};
+    if (!json_is_object(map))
+        wrong(read, key, "not a map");
+    struct berth_pair *item = lib_result_block(read, json_object_size(map), sizeof *item);
+    if (item == NULL)
+        return (struct berth_pairs){0};
+    size_t count = 0;
+    const char *name;
+    const json_t *value;
+    json_object_foreach(map, name, value)
+    {
+        if (!json_is_string(value))
+            wrong(read, key, "not a map of texts");
+        else
+            item[count++] = (struct berth_pair){.name = name, .value = json_string_value(value)};
+    }
+    return (struct berth_pairs){.item = item, .count = count};
+}
+
+int lib_read_enum(struct lib_read *read, const json_t *object, const char *key, const char *const *names)
+{
+    const char *text = lib_read_text(read, object, key);
+    for (int i = 1; names[i] != NULL; i++)
+        if (strcmp(names[i], text) == 0)
+            return i;
+    return 0;
+}
+
+void *lib_read_array(struct lib_read *read, const json_t *object, const char *key, size_t size, const json_t **ret_array, size_t *ret_count)
+{
+    const json_t *array = member(object, key);
+    if (!json_is_array(array))
+        wrong(read, key, array == NULL ? "missing" : "not an array");
+    void *elements = lib_result_block(read, json_array_size(array), size);
+    *ret_array = array;
+    *ret_count = elements == NULL ? 0 : json_array_size(array);
+    return elements;
+}

@@ -1,0 +1,146 @@
+#include "ui/answer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define EVIDENCE_MOST 8
+
+const char *ui_member(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text == NULL ? "" : text;
+}
+
+static double number_of(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* One that rounds to a single figure says nothing. */
+static void put_interval(struct ui *ui, const char *low, const char *high)
+{
+    if (strcmp(low, high) != 0)
+        ui_put(ui, " (%s to %s)", low, high);
+}
+
+void ui_prediction(struct ui *ui, const json_t *prediction)
+{
+    char time[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER];
+    double time_ns = number_of(prediction, "time_ns"), low_ns = number_of(prediction, "low_ns"), high_ns = number_of(prediction, "high_ns");
+    if (isnan(time_ns)) {
+        ui_put(ui, "not predicted");
+        return;
+    }
+    ui_put(ui, "%s%s", !isnan(low_ns) && isnan(high_ns) ? "at least " : "", ui_time(ui, time, time_ns));
+    if (!isnan(low_ns) && !isnan(high_ns))
+        put_interval(ui, ui_time(ui, low, low_ns), ui_time(ui, high, high_ns));
+    if (json_is_false(json_object_get(prediction, "measured")))
+        ui_put(ui, " (not all measured)");
+}
+
+static void put_axes(struct ui *line, const json_t *axes)
+{
+    const char *key, *separator = " with ";
+    const json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)axes, key, value)
+    {
+        if (json_is_string(value) && strcmp(json_string_value(value), "-") == 0)
+            continue; /* it does not apply */
+        ui_put(line, "%s", separator);
+        ui_text(line, key);
+        ui_put(line, "=");
+        ui_text(line, json_is_string(value) ? json_string_value(value) : "?");
+        separator = ", ";
+    }
+}
+
+static void put_one(struct ui *ui, const json_t *item)
+{
+    struct ui line = {.utf8 = ui->utf8, .width = ui->width};
+    char value[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER], when[UI_NUMBER];
+    const char *unit = ui_member(item, "unit"), *from = ui_member(item, "from"), *to = ui_member(item, "to"), *source = ui_member(item, "source");
+    const json_t *at = json_object_get(item, "measured_at_s");
+    ui_text(&line, ui_member(item, "metric"));
+    ui_put(&line, " ");
+    ui_text(&line, from);
+    ui_put(&line, "%s", strcmp(from, to) == 0 ? "" : ui->utf8 ? " \u2192 " : " to ");
+    ui_text(&line, strcmp(from, to) == 0 ? "" : to);
+    put_axes(&line, json_object_get(item, "axes"));
+    ui_put(&line, ": %s", ui_value(ui, value, number_of(item, "value"), unit));
+    if (!isnan(number_of(item, "low")) && !isnan(number_of(item, "high")))
+        put_interval(&line, ui_value(ui, low, number_of(item, "low"), unit), ui_value(ui, high, number_of(item, "high"), unit));
+    ui_put(&line, ", ");
+    ui_text(&line, source);
+    if (json_integer_value(at) > 0)
+        ui_put(&line, " %s", ui_when(when, json_integer_value(at)));
+    if (json_array_size(json_object_get(item, "flows")) > 0)
+        ui_put(&line, ", with %zu transfers at once", json_array_size(json_object_get(item, "flows")));
+    ui_put(ui, "  ");
+    ui_paragraph(ui, 4, line.text == NULL ? "" : line.text);
+    ui->failed = ui->failed || line.failed;
+    ui_done(&line);
+}
+
+void ui_evidence(struct ui *ui, const json_t *why)
+{
+    size_t i;
+    const json_t *item;
+    if (json_array_size(why) == 0)
+        return;
+    ui_put(ui, "\n");
+    ui_style(ui, UI_BOLD);
+    ui_put(ui, "Why\n");
+    ui_style(ui, UI_PLAIN);
+    json_array_foreach(why, i, item)
+    {
+        if (i == EVIDENCE_MOST) {
+            ui_put(ui, "  and %zu more (--json has them)\n", json_array_size(why) - i);
+            return;
+        }
+        put_one(ui, item);
+    }
+}
+
+void ui_reasons(struct ui *ui, const json_t *reasons)
+{
+    size_t i;
+    const json_t *reason;
+    json_array_foreach(reasons, i, reason)
+    {
+        ui_put(ui, "%s  ", i == 0 ? "\nDecided by\n" : "");
+        ui_paragraph(ui, 4, json_is_string(reason) ? json_string_value(reason) : "?");
+    }
+}
+
+void ui_warnings(struct ui *ui, const json_t *warnings)
+{
+    size_t i;
+    const json_t *item;
+    if (json_array_size(warnings) == 0)
+        return;
+    ui_put(ui, "\n");
+    ui_style(ui, UI_WARN);
+    ui_put(ui, "Note\n");
+    ui_style(ui, UI_PLAIN);
+    json_array_foreach(warnings, i, item)
+    {
+        ui_put(ui, "  ");
+        ui_paragraph(ui, 4, json_is_string(item) ? json_string_value(item) : "?");
+    }
+}
+
+void ui_basis(struct ui *ui, const char *origin)
+{
+    if (strcmp(origin, "live") == 0 || *origin == '\0')
+        return;
+    ui_style(ui, UI_DIM);
+    if (strcmp(origin, "standin") == 0)
+        ui_put(ui, "\nfor gpus of the stand-in driver, not real ones\n");
+    else if (strcmp(origin, "reconstructed") == 0)
+        ui_put(ui, "\nfor a node reconstructed from published facts\n");
+    else
+        ui_put(ui, "\nfor a recorded node, not this machine\n");
+    ui_style(ui, UI_PLAIN);
+}

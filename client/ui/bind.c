@@ -1,0 +1,213 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/apply.h"
+#include "ui/answer.h"
+
+#define JOINED_BYTES 512
+#define SAME         0.005 /* nobody reads a smaller difference out of two decimals */
+
+/* "numa0,numa1"; - for none. */
+static const char *join(const json_t *array, char *text)
+{
+    size_t used = 0, i;
+    const json_t *item;
+    text[0] = '\0';
+    json_array_foreach(array, i, item)
+    {
+        if (used < JOINED_BYTES)
+            used += (size_t)snprintf(text + used, JOINED_BYTES - used, "%s%s", i > 0 ? "," : "", json_is_string(item) ? json_string_value(item) : "?");
+    }
+    return used == 0 ? "-" : text;
+}
+
+static bool is_any(const json_t *tasks, const char *key)
+{
+    size_t i;
+    const json_t *task;
+    json_array_foreach(tasks, i, task)
+    {
+        if (json_array_size(json_object_get(task, key)) > 0)
+            return true;
+    }
+    return false;
+}
+
+static void put_tasks(struct ui *ui, const json_t *tasks)
+{
+    bool has_gpus = is_any(tasks, "gpus"), has_nics = is_any(tasks, "nics");
+    char align[8] = "r", text[JOINED_BYTES];
+    strcat(align, has_gpus ? "l" : "");
+    strcat(align, "ll");
+    strcat(align, has_nics ? "l" : "");
+    struct ui_table table;
+    ui_table_begin(&table, ui, align);
+    ui_cell(&table, "task");
+    if (has_gpus)
+        ui_cell(&table, "gpus");
+    ui_cell(&table, "cpus");
+    ui_cell(&table, "memory");
+    if (has_nics)
+        ui_cell(&table, "nics");
+    size_t i;
+    const json_t *task;
+    json_array_foreach(tasks, i, task)
+    {
+        const char *policy = ui_member(task, "memory_policy");
+        ui_cell(&table, "%lld", (long long)json_integer_value(json_object_get(task, "task")));
+        if (has_gpus)
+            ui_cell(&table, "%s", join(json_object_get(task, "gpus"), text));
+        ui_cell(&table, "%s", ui_member(task, "cpus"));
+        ui_cell(&table, "%s%s%s", join(json_object_get(task, "memory"), text), strcmp(policy, "preferred") == 0 ? "" : " ",
+                strcmp(policy, "preferred") == 0 ? "" : policy);
+        if (has_nics)
+            ui_cell(&table, "%s", join(json_object_get(task, "nics"), text));
+    }
+    ui_table_end(&table, 0, true);
+}
+
+/* Some gpu is of several tasks. */
+static bool shares_gpus(const json_t *reply)
+{
+    json_t *all = json_object();
+    const json_t *task, *gpu;
+    size_t i, k, count = 0;
+    json_array_foreach(json_object_get(reply, "tasks"), i, task) {
+        json_array_foreach(json_object_get(task, "gpus"), k, gpu) {
+            count++;
+            json_object_set_new(all, json_string_value(gpu), json_true());
+        }
+    }
+    bool result = json_object_size(all) < count;
+    json_decref(all);
+    return result;
+}
+
+/* It takes at least that time. */
+static bool is_bound(const json_t *prediction)
+{
+    return json_is_number(json_object_get(prediction, "low_ns")) && !json_is_number(json_object_get(prediction, "high_ns"));
+}
+
+static void write_predictions(struct ui *ui, const json_t *reply)
+{
+    const json_t *predicted = json_object_get(reply, "predicted"), *baseline = json_object_get(reply, "baseline");
+    double ours = json_number_value(json_object_get(predicted, "time_ns")), theirs = json_number_value(json_object_get(baseline, "time_ns"));
+    ui_put(ui, "Time of a step: ");
+    ui_prediction(ui, predicted);
+    if (*ui_member(predicted, "bottleneck") != '\0') {
+        ui_put(ui, ", limited by ");
+        ui_text(ui, ui_member(predicted, "bottleneck"));
+    }
+    if (ours > 0 && theirs > 0 && fabs(theirs / ours - 1) < SAME && is_bound(predicted) == is_bound(baseline)) {
+        ui_put(ui, ", as long as in the launcher's own order");
+    } else if (ours > 0 || theirs > 0) {
+        ui_put(ui, "; in the launcher's own order: ");
+        ui_prediction(ui, baseline);
+        if (ours > 0 && theirs > 0 && !is_bound(predicted) && (theirs > ours || !is_bound(baseline))) /* how many times a lower bound another time is says nothing */
+            ui_put(ui, ", %s%.2f times as long", is_bound(baseline) ? "at least " : "", theirs / ours);
+    }
+    ui_put(ui, ".\n");
+    const json_t *gap = json_object_get(reply, "gap");
+    bool is_proven = json_is_true(json_object_get(reply, "proven_optimal"));
+    double behind = json_is_number(gap) ? json_number_value(gap) : 0;
+    if (is_proven && ours > 0)
+        ui_put(ui, "Proven%s: no other assignment%s is predicted to be better", is_bound(predicted) ? " of lower bounds" : "", shares_gpus(reply) ? " that shares gpus as evenly" : "");
+    if (is_proven && ours > 0 && behind >= SAME / 10)
+        ui_put(ui, " by more than %.1f %%, which these numbers are not known to", 100 * behind);
+    if (is_proven && ours > 0)
+        ui_put(ui, ".\n");
+    else if (is_proven)
+        ui_put(ui, "There is nothing to choose.\n");
+    else if (ours > 0 && json_is_number(gap))
+        ui_put(ui, "Not proven to be the best; at most %.1f %% from it.\n", 100 * json_number_value(gap));
+    else if (ours > 0)
+        ui_put(ui, "Not proven to be the best; no bound is known.\n");
+}
+
+/* Each line within the ui's width. */
+static void put_predictions(struct ui *ui, const json_t *reply)
+{
+    struct ui lines = {.utf8 = ui->utf8, .width = ui->width};
+    write_predictions(&lines, reply);
+    ui_put(ui, "\n");
+    char *rest = NULL;
+    for (char *line = lines.text != NULL ? strtok_r(lines.text, "\n", &rest) : NULL; line != NULL;
+         line = strtok_r(NULL, "\n", &rest))
+        ui_paragraph(ui, 2, line);
+    ui->failed = ui->failed || lines.failed;
+    ui_done(&lines);
+}
+
+void ui_bind(struct ui *ui, const json_t *reply)
+{
+    put_tasks(ui, json_object_get(reply, "tasks"));
+    put_predictions(ui, reply);
+    ui_reasons(ui, json_object_get(reply, "reasons"));
+    ui_evidence(ui, json_object_get(reply, "why"));
+    ui_warnings(ui, json_object_get(reply, "warnings"));
+    ui_basis(ui, ui_member(json_object_get(reply, "basis"), "origin"));
+}
+
+static bool is_variable(const char *name)
+{
+    size_t length = strlen(name);
+    return length > 0 && strspn(name, "0123456789") == 0 &&
+           strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789") == length;
+}
+
+/* In single quotes nothing means anything but the quote itself. */
+static void put_quoted(struct ui *ui, const char *text)
+{
+    ui_put(ui, "'");
+    for (const char *c = text; *c != '\0';) {
+        size_t plain = strcspn(c, "'");
+        ui_put(ui, "%.*s", (int)plain, c);
+        c += plain;
+        if (*c == '\'') {
+            ui_put(ui, "'\\''");
+            c++;
+        }
+    }
+    ui_put(ui, "'");
+}
+
+bool ui_bind_environment(struct ui *ui, const json_t *task)
+{
+    json_t *environment = json_object_get(task, "environment");
+    const json_t *unset = json_object_get(task, "unset"), *value;
+    const char *name;
+    size_t i;
+    json_object_foreach(environment, name, value)
+    {
+        if (!is_variable(name) || !json_is_string(value))
+            return false;
+    }
+    json_array_foreach(unset, i, value)
+    {
+        if (!json_is_string(value) || !is_variable(json_string_value(value)))
+            return false;
+    }
+    json_array_foreach(unset, i, value)
+    {
+        ui_put(ui, "unset %s\n", json_string_value(value));
+    }
+    json_object_foreach(environment, name, value)
+    {
+        char buffer[LIB_APPLY_MARK_SIZE];
+        const char *mark = lib_apply_mark(name, buffer);
+        if (mark != NULL)
+            ui_put(ui, "if [ -z \"${%s+set}\" ] || { [ -n \"${%s+set}\" ] && [ \"$%s\" = \"$%s\" ]; }; then export %s=", name, mark, name, mark, mark);
+        else
+            ui_put(ui, "export ");
+        if (mark != NULL) {
+            put_quoted(ui, json_string_value(value));
+            ui_put(ui, " ");
+        }
+        ui_put(ui, "%s=", name);
+        put_quoted(ui, json_string_value(value));
+        ui_put(ui, mark != NULL ? "; fi\n" : "\n");
+    }
+    return true;
+}

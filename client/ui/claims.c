@@ -1,0 +1,103 @@
+#include "ui/claims.h"
+
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/answer.h"
+
+/* "gpu0, gpu1, numa3" in a new string; NULL when out of memory. */
+static char *join(const json_t *places)
+{
+    const json_t *place;
+    size_t size = 1, i;
+    json_array_foreach(places, i, place)
+    {
+        size += json_string_length(place) + 2;
+    }
+    char *text = calloc(size, 1), *end = text;
+    json_array_foreach(places, i, place)
+    {
+        if (text != NULL && json_is_string(place))
+            end = stpcpy(stpcpy(end, i > 0 ? ", " : ""), json_string_value(place));
+    }
+    return text;
+}
+
+/* The name of the user as this machine knows it, else the number. */
+static const char *user(char *buffer, size_t size, int64_t uid)
+{
+    const struct passwd *entry = getpwuid((uid_t)uid);
+    if (entry != NULL)
+        snprintf(buffer, size, "%s", entry->pw_name);
+    else
+        snprintf(buffer, size, "%" PRId64, uid);
+    return buffer;
+}
+
+static const char *owner(char *buffer, size_t size, const json_t *claim)
+{
+    int64_t pid = json_integer_value(json_object_get(claim, "owner_pid"));
+    const char *cgroup = ui_member(claim, "owner_cgroup");
+    if (pid > 0)
+        snprintf(buffer, size, "process %" PRId64, pid);
+    else
+        snprintf(buffer, size, "%s", *cgroup != '\0' ? cgroup : "-");
+    return buffer;
+}
+
+static void put_row(struct ui_table *table, const json_t *claim)
+{
+    char name[64], what[256], until[UI_NUMBER];
+    const char *key = ui_member(claim, "key"), *configuration = ui_member(claim, "configuration");
+    char *places = join(json_object_get(claim, "places"));
+    if (places == NULL) {
+        table->ui->failed = true;
+        return;
+    }
+    ui_cell(table, "%s", ui_member(claim, "claim"));
+    ui_cell(table, "%s", user(name, sizeof name, json_integer_value(json_object_get(claim, "uid"))));
+    ui_cell(table, "%s", *key != '\0' ? key : "-");
+    ui_cell(table, "%s%s%s", ui_member(claim, "purpose"), *configuration != '\0' ? ": " : "", configuration);
+    ui_cell(table, "%s", ui_when(until, json_integer_value(json_object_get(claim, "expires_at_s"))));
+    ui_cell(table, "%s", owner(what, sizeof what, claim));
+    ui_cell(table, "%s", places);
+    free(places);
+}
+
+void ui_claims(struct ui *ui, const json_t *reply)
+{
+    const json_t *claims = json_object_get(reply, "claims"), *claim;
+    size_t i;
+    if (json_array_size(claims) == 0) {
+        ui_put(ui, "nothing is claimed\n");
+        return;
+    }
+    struct ui_table table;
+    ui_table_begin(&table, ui, "lllllll");
+    static const char *const titles[] = {"CLAIM", "USER", "KEY", "FOR", "UNTIL", "OR END OF", "PLACES"};
+    for (size_t t = 0; t < sizeof titles / sizeof titles[0]; t++)
+        ui_cell(&table, "%s", titles[t]);
+    json_array_foreach(claims, i, claim)
+    {
+        put_row(&table, claim);
+    }
+    ui_table_end(&table, 0, true);
+}
+
+void ui_claim(struct ui *ui, const json_t *reply)
+{
+    const json_t *claim = json_object_get(reply, "claim");
+    char until[UI_NUMBER];
+    ui_text(ui, ui_member(claim, "claim"));
+    ui_put(ui, " until %s\n", ui_when(until, json_integer_value(json_object_get(claim, "expires_at_s"))));
+}
+
+void ui_released(struct ui *ui, const json_t *reply)
+{
+    ui_put(ui, json_integer_value(json_object_get(reply, "released")) > 0
+                   ? "released\n"
+                   : "you have no claim under that key\n");
+}

@@ -1,0 +1,313 @@
+#include "ui/history.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/answer.h"
+
+#define BAR       24 /* columns */
+#define LINE      64 /* columns of the line over all points */
+
+/* What is expected, from the reply of GetBaseline; numbers are NAN where there is nothing to compare with. */
+struct expected {
+    const char *unit;
+    bool is_higher_better;
+    double median, worse_beyond, better_beyond;
+    int64_t begun_s;
+};
+
+static double number_of(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static int64_t integer_of(const json_t *object, const char *key) { return (int64_t)json_integer_value(json_object_get(object, key)); }
+
+static struct expected expected_of(const json_t *reply)
+{
+    const json_t *baseline = json_object_get(reply, "baseline");
+    return (struct expected){
+        .unit = ui_member(reply, "unit"),
+        .is_higher_better = strcmp(ui_member(reply, "better"), "higher") == 0,
+        .median = number_of(baseline, "expected"),
+        .worse_beyond = number_of(baseline, "worse_beyond"),
+        .better_beyond = number_of(baseline, "better_beyond"),
+        .begun_s = integer_of(baseline, "begun_at_s"),
+    };
+}
+
+static void put_expected(struct ui *ui, const json_t *reply, const struct expected *expected)
+{
+    const json_t *baseline = json_object_get(reply, "baseline");
+    char number[UI_NUMBER], limit[UI_NUMBER], when[UI_NUMBER];
+    if (isnan(expected->median)) {
+        ui_put(ui, "no baseline yet\n");
+        return;
+    }
+    long long values = (long long)integer_of(baseline, "values");
+    ui_put(ui, "expected %s: %s of %lld value%s since %s; ", ui_value(ui, number, expected->median, expected->unit),
+           json_is_true(json_object_get(baseline, "accepted")) ? "accepted, the median" : "the median", values, values == 1 ? "" : "s",
+           ui_when(when, expected->begun_s));
+    if (isnan(expected->worse_beyond))
+        ui_put(ui, "too few to compare with\n");
+    else
+        ui_put(ui, "%s than %s is a finding\n", expected->is_higher_better ? "less" : "more", ui_value(ui, limit, expected->worse_beyond, expected->unit));
+}
+
+/* As the daemon compares: the value and the end of its interval that speaks for it (for better: against it). What was measured before the baseline was
+ * begun is not compared. A daily median has no interval: its low and high are the day's. */
+static int out_of_line(const struct expected *expected, const json_t *point)
+{
+    double value = number_of(point, "value"), sign = expected->is_higher_better ? 1 : -1;
+    bool is_day = integer_of(point, "of") > 0;
+    double best = is_day ? value : number_of(point, expected->is_higher_better ? "high" : "low");
+    double worst = is_day ? value : number_of(point, expected->is_higher_better ? "low" : "high");
+    if (integer_of(point, "measured_at_s") < expected->begun_s)
+        return 0;
+    /* NAN is beyond nothing, and passed over by fmax and fmin */
+    if (fmax(sign * value, sign * best) < sign * expected->worse_beyond)
+        return -1;
+    return fmin(sign * value, sign * worst) > sign * expected->better_beyond ? 1 : 0;
+}
+
+/* The length of a bar: how good a value is, from nothing to the best. */
+static double goodness(const struct expected *expected, double value, double best)
+{
+    double share = expected->is_higher_better ? value / best : best / value;
+    return isfinite(share) ? fmin(fmax(share, 0), 1) : 0;
+}
+
+static double best_of(const struct expected *expected, const json_t *points)
+{
+    const json_t *point;
+    size_t i;
+    double best = expected->median;
+    json_array_foreach(points, i, point)
+    {
+        double value = number_of(point, "value");
+        if (isnan(best) || (expected->is_higher_better ? value > best : value < best))
+            best = value;
+    }
+    return best;
+}
+
+static void put_bar(struct ui *ui, double share)
+{
+    static const char *const parts[] = {"", "\u258f", "\u258e", "\u258d", "\u258c", "\u258b", "\u258a", "\u2589"};
+    int eighths = (int)lround(share * BAR * 8), columns = ui->utf8 ? eighths / 8 : (eighths + 4) / 8;
+    for (int i = 0; i < columns; i++)
+        ui_put(ui, ui->utf8 ? "\u2588" : "#");
+    if (ui->utf8 && eighths % 8 > 0) {
+        ui_put(ui, "%s", parts[eighths % 8]);
+        columns++;
+    }
+    ui_pad(ui, BAR - columns);
+}
+
+/* All points in one line, several of them a column where they are many: the worst counts. From the worst of all to the best. */
+static void put_line(struct ui *ui, const struct expected *expected, const json_t *points)
+{
+    static const char *const heights[] = {"\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"};
+    size_t count = json_array_size(points), columns = count < LINE ? count : LINE;
+    double best = best_of(expected, points), low = 1;
+    if (!ui->utf8 || count < 3)
+        return;
+    for (size_t i = 0; i < count; i++)
+        low = fmin(low, goodness(expected, number_of(json_array_get(points, i), "value"), best));
+    ui_put(ui, "  ");
+    for (size_t c = 0; c < columns; c++) {
+        double worst = 1;
+        int verdict = 0;
+        for (size_t i = c * count / columns; i < (c + 1) * count / columns; i++) {
+            const json_t *point = json_array_get(points, i);
+            worst = fmin(worst, goodness(expected, number_of(point, "value"), best));
+            verdict = out_of_line(expected, point) < 0 ? -1 : verdict;
+        }
+        ui_style(ui, verdict < 0 ? UI_WARN : UI_PLAIN);
+        ui_put(ui, "%s", heights[low < 1 ? (int)lround(7 * (worst - low) / (1 - low)) : 7]);
+    }
+    ui_style(ui, UI_PLAIN);
+    ui_put(ui, "\n");
+}
+
+/* These are new with every run, and say nothing about why a number changed. */
+static bool is_told(const char *condition) { return strcmp(condition, "loadavg") != 0 && strcmp(condition, "seed") != 0; }
+
+static void put_change(struct ui *ui, const char *key, const json_t *before, const json_t *now)
+{
+    ui_put(ui, "    ");
+    ui_style(ui, UI_BOLD);
+    ui_text(ui, key);
+    ui_style(ui, UI_PLAIN);
+    if (before != NULL && now != NULL) {
+        ui_put(ui, " was ");
+        ui_text(ui, json_string_value(before));
+        ui_put(ui, ", is ");
+        ui_text(ui, json_string_value(now));
+    } else {
+        ui_put(ui, now != NULL ? " is new: " : " is known no longer: ");
+        ui_text(ui, json_string_value(now != NULL ? now : before));
+    }
+    ui_put(ui, "\n");
+}
+
+/* A day's median has no conditions of its own, so it is not compared. */
+static void put_changes(struct ui *ui, const json_t *before, const json_t *now)
+{
+    const char *key;
+    json_t *value;
+    if (json_object_size(before) == 0 || json_object_size(now) == 0)
+        return;
+    json_object_foreach((json_t *)now, key, value)
+    {
+        const json_t *earlier = json_object_get(before, key);
+        if (is_told(key) && (earlier == NULL || !json_equal((json_t *)earlier, value)))
+            put_change(ui, key, earlier, value);
+    }
+    json_object_foreach((json_t *)before, key, value)
+    {
+        if (is_told(key) && json_object_get(now, key) == NULL)
+            put_change(ui, key, value, NULL);
+    }
+}
+
+static void put_point(struct ui *ui, const struct expected *expected, const json_t *point, double best)
+{
+    char when[UI_NUMBER], value[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER], interval[2 * UI_NUMBER + 8];
+    double number = number_of(point, "value");
+    int verdict = out_of_line(expected, point);
+    long long of = (long long)integer_of(point, "of");
+    ui_when(when, integer_of(point, "measured_at_s"));
+    if (of > 0)
+        when[strcspn(when, " ")] = '\0';
+    ui_value(ui, value, number, expected->unit);
+    interval[0] = '\0';
+    if (!isnan(number_of(point, "low")) && !isnan(number_of(point, "high")))
+        snprintf(interval, sizeof interval, "%s to %s", ui_value(ui, low, number_of(point, "low"), expected->unit),
+                 ui_value(ui, high, number_of(point, "high"), expected->unit));
+    ui_put(ui, "  %-23s  ", when);
+    ui_pad(ui, 10 - ui_columns(value));
+    ui_put(ui, "%s  %s", value, interval);
+    ui_pad(ui, 24 - ui_columns(interval));
+    ui_put(ui, "  ");
+    ui_style(ui, verdict < 0 ? UI_WARN : verdict > 0 ? UI_GOOD : UI_PLAIN);
+    put_bar(ui, goodness(expected, number, best));
+    ui_put(ui, "%s", verdict < 0 ? "  worse" : verdict > 0 ? "  better" : "");
+    ui_style(ui, UI_PLAIN);
+    if (of > 0)
+        ui_put(ui, "  median of %lld", of);
+    ui_put(ui, "\n");
+}
+
+void ui_history(struct ui *ui, const json_t *history, const json_t *baseline, size_t most)
+{
+    const json_t *points = json_object_get(history, "points");
+    size_t count = json_array_size(points), first = count > most ? count - most : 0;
+    struct expected expected = expected_of(baseline);
+    put_expected(ui, baseline, &expected);
+    if (count == 0) {
+        ui_put(ui, "no past of it is kept (a recorded node has none), or none of that time\n");
+        return;
+    }
+    double best = best_of(&expected, points);
+    put_line(ui, &expected, points);
+    if (first > 0)
+        ui_put(ui, "  %zu earlier ones are left out; --all shows them\n", first);
+    for (size_t i = first; i < count; i++) {
+        const json_t *point = json_array_get(points, i);
+        if (i > 0)
+            put_changes(ui, json_object_get(json_array_get(points, i - 1), "conditions"), json_object_get(point, "conditions"));
+        put_point(ui, &expected, point, best);
+    }
+}
+
+/* ---- findings ---- */
+
+struct event {
+    const json_t *finding;
+    int64_t at_s;
+    bool is_end;
+    size_t number;
+};
+
+static int compare_events(const void *a, const void *b)
+{
+    const struct event *x = a, *y = b;
+    if (x->at_s != y->at_s)
+        return x->at_s > y->at_s ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static const char *lasting(char *buffer, int64_t s)
+{
+    if (s < 120)
+        snprintf(buffer, UI_NUMBER, "%lld s", (long long)s);
+    else if (s < 7200)
+        snprintf(buffer, UI_NUMBER, "%lld min", (long long)(s / 60));
+    else if (s < 172800)
+        snprintf(buffer, UI_NUMBER, "%lld h", (long long)(s / 3600));
+    else
+        snprintf(buffer, UI_NUMBER, "%lld days", (long long)(s / 86400));
+    return buffer;
+}
+
+static void put_event(struct ui *ui, const struct event *event)
+{
+    const char *severity = ui_member(event->finding, "severity");
+    const char *word = !event->is_end ? severity : json_is_true(json_object_get(event->finding, "accepted")) ? "accepted" : "cleared";
+    int64_t critical_s = integer_of(event->finding, "critical_since_s"), since_s = integer_of(event->finding, "since_s");
+    char when[UI_NUMBER], length[UI_NUMBER];
+    struct ui line = {.utf8 = ui->utf8, .width = ui->width};
+    if (event->is_end)
+        ui_put(&line, "after %s: ", lasting(length, event->at_s - since_s));
+    ui_text(&line, ui_member(event->finding, "place"));
+    ui_put(&line, ": ");
+    ui_text(&line, ui_member(event->finding, "text"));
+    ui_put(&line, " [");
+    ui_text(&line, ui_member(event->finding, "code"));
+    ui_put(&line, "]");
+    if (critical_s > since_s)
+        ui_put(&line, ", critical since %s", ui_when(when, critical_s));
+    ui_put(ui, "%s  ", ui_when(when, event->at_s));
+    ui_style(ui, event->is_end ? UI_GOOD : strcmp(severity, "critical") == 0 ? UI_BAD : strcmp(severity, "warning") == 0 ? UI_WARN : UI_PLAIN);
+    ui_text(ui, word);
+    ui_style(ui, UI_PLAIN);
+    ui_pad(ui, 10 - ui_columns(word));
+    ui_paragraph(ui, 35, line.text == NULL ? "" : line.text);
+    ui->failed = ui->failed || line.failed;
+    ui_done(&line);
+}
+
+static void put_changes_of(struct ui *ui, const json_t *reply, const char *none)
+{
+    const json_t *findings = json_object_get(reply, "findings"), *finding;
+    struct event *event = calloc(2 * json_array_size(findings) + 1, sizeof *event);
+    size_t count = 0, i;
+    if (event == NULL) {
+        ui->failed = true;
+        return;
+    }
+    json_array_foreach(findings, i, finding)
+    {
+        if (json_is_integer(json_object_get(finding, "cleared_s")))
+            event[count++] = (struct event){finding, integer_of(finding, "cleared_s"), true, i};
+        event[count++] = (struct event){finding, integer_of(finding, "since_s"), false, i};
+    }
+    qsort(event, count, sizeof *event, compare_events);
+    for (i = 0; i < count; i++)
+        put_event(ui, &event[i]);
+    if (count == 0)
+        ui_put(ui, "%s\n", none);
+    free(event);
+}
+
+void ui_changes(struct ui *ui, const json_t *reply) { put_changes_of(ui, reply, "nothing was found in that time"); }
+
+void ui_changes_of_folder(struct ui *ui, const json_t *reply)
+{
+    put_changes_of(ui, reply, "a node folder has no history: it holds one state of a node, which berth health judges");
+}

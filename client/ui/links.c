@@ -1,0 +1,324 @@
+/*
+ * Links. The gpus' own go into a square table, a letter for the kind and a number for the width, as X4 for four xGMI links; then
+ * every group of equal links (kind, width, nominal rate, state) has a line with what it is and what was measured on it.
+ */
+#include "ui/topo.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GPUS_MOST   32 /* in the table */
+#define PAIRS_SHOWN 6  /* by name in a group's line */
+#define GROUPS_MOST 40 /* lines */
+
+struct group {
+    const struct ui_link *first;
+    double least, most; /* measured; NAN none */
+    size_t count;
+    bool in_table;
+};
+
+static bool is_gpu_pair(const struct ui_node *node, const struct ui_link *link)
+{
+    return node->place[link->from].kind == UI_GPU && node->place[link->to].kind == UI_GPU;
+}
+
+static bool is_up(const struct ui_link *link) { return strcmp(link->state, "up") == 0 || strcmp(link->state, "unknown") == 0; }
+
+/* Of a device's links to the cpu side the fastest one; what hangs on its memory bus is its own memory. */
+static const struct ui_link *host_link(const struct ui_node *node, int place)
+{
+    const struct ui_link *best = NULL;
+    for (size_t i = 0; i < node->link_count; i++) {
+        const struct ui_link *link = &node->link[i];
+        int other = link->from == place ? link->to : link->to == place ? link->from : -1;
+        if (other < 0 || node->place[other].kind > UI_LLC || strcmp(link->kind, "membus") == 0)
+            continue;
+        if (best == NULL || link->nominal > best->nominal || isnan(best->nominal))
+            best = link;
+    }
+    return best;
+}
+
+/* The NUMA node whose cores and this gpu have one memory (an APU); NULL none. */
+static const char *memory_shared_with(const struct ui_node *node, int gpu)
+{
+    for (size_t i = 0; i < node->link_count; i++) {
+        const struct ui_link *link = &node->link[i];
+        int other = link->from == gpu ? link->to : link->to == gpu ? link->from : -1;
+        if (other >= 0 && strcmp(link->kind, "membus") == 0 && node->place[gpu].kind == UI_GPU && node->place[other].cpus != NULL)
+            return node->place[other].name;
+    }
+    return NULL;
+}
+
+void ui_host_link(const struct ui *ui, const struct ui_node *node, int place, char *text, size_t size)
+{
+    const struct ui_link *link = host_link(node, place);
+    const char *memory = link == NULL ? memory_shared_with(node, place) : NULL;
+    text[0] = '\0';
+    if (memory != NULL)
+        snprintf(text, size, "one memory with %.12s", memory);
+    if (link == NULL || (link->width <= 0 && isnan(link->nominal) && isnan(link->measured) && is_up(link)))
+        return;
+    char rate[UI_NUMBER] = "", width[16] = "";
+    if (link->width > 0)
+        snprintf(width, sizeof width, " %s%d", ui->utf8 ? "\u00d7" : "x", (int)link->width);
+    if (!isnan(link->measured) || !isnan(link->nominal))
+        ui_rate(rate, isnan(link->measured) ? link->nominal : link->measured);
+    snprintf(text, size, "%.12s%s%s%s%s%s", link->kind, width, *rate == '\0' ? "" : " ", rate, !isnan(link->measured) ? " measured" : "",
+             is_up(link) ? "" : strcmp(link->state, "down") == 0 ? " DOWN" : " DEGRADED");
+}
+
+static void put_symbol(const struct ui_link *link, char *symbol, size_t size)
+{
+    char width[12] = "";
+    if (link->width > 0 && link->width < 1000)
+        snprintf(width, sizeof width, "%d", (int)link->width);
+    snprintf(symbol, size, "%c%s%s", toupper((unsigned char)link->kind[0]), width, is_up(link) ? "" : "!");
+}
+
+static const struct ui_link *direct(const struct ui_node *node, int a, int b)
+{
+    for (size_t i = 0; i < node->link_count; i++) {
+        const struct ui_link *link = &node->link[i];
+        if ((link->from == a && link->to == b) || (link->from == b && link->to == a))
+            return link;
+    }
+    return NULL;
+}
+
+/* The width of a gpu's links to each switch, by place; 0 to all else. */
+static void widths_to_switches(const struct ui_node *node, int gpu, int64_t *width)
+{
+    memset(width, 0, node->place_count * sizeof *width);
+    for (size_t i = 0; i < node->link_count; i++) {
+        const struct ui_link *link = &node->link[i];
+        int other = link->from == gpu ? link->to : link->to == gpu ? link->from : -1;
+        if (other >= 0 && node->place[other].kind == UI_SWITCH)
+            width[other] += link->width > 0 ? link->width : 1;
+    }
+}
+
+/* How many links wide two gpus are joined through switches. */
+static int64_t through_switches(const struct ui_node *node, const int64_t *width_of_a, int b)
+{
+    int64_t width = 0;
+    for (size_t i = 0; i < node->link_count; i++) {
+        const struct ui_link *link = &node->link[i];
+        int hub = link->from == b ? link->to : link->to == b ? link->from : -1;
+        if (hub >= 0 && width_of_a[hub] > 0)
+            width += link->width > 0 && link->width < width_of_a[hub] ? link->width : width_of_a[hub];
+    }
+    return width < 999 ? width : 999;
+}
+
+enum { SEEN_NONE = 1, SEEN_SWITCH = 2, SEEN_BROKEN = 4 };
+
+/* One cell; returns which of the special signs it used. */
+static unsigned put_cell(const struct ui_node *node, int a, const int64_t *width_of_a, int b, bool utf8, char *symbol, size_t size)
+{
+    const struct ui_link *link = a == b ? NULL : direct(node, a, b);
+    if (a == b) {
+        snprintf(symbol, size, "%s", utf8 ? "\u00b7" : "-");
+        return 0;
+    }
+    if (link != NULL) {
+        put_symbol(link, symbol, size);
+        return is_up(link) ? 0 : SEEN_BROKEN;
+    }
+    int64_t width = through_switches(node, width_of_a, b);
+    if (width > 0) {
+        snprintf(symbol, size, "S%d", (int)width);
+        return SEEN_SWITCH;
+    }
+    snprintf(symbol, size, ".");
+    return SEEN_NONE;
+}
+
+static void put_square(struct ui *ui, const struct ui_node *node, const int *gpu, size_t count)
+{
+    char align[GPUS_MOST + 2] = "l";
+    memset(align + 1, 'r', count);
+    align[count + 1] = '\0';
+    struct ui_table table;
+    unsigned seen = 0;
+    ui_table_begin(&table, ui, align);
+    ui_cell(&table, "%s", "");
+    for (size_t i = 0; i < count; i++)
+        ui_cell(&table, count > 12 ? "%2d" : "gpu%d", node->place[gpu[i]].number);
+    int64_t *width = calloc(node->place_count, sizeof *width);
+    ui->failed = ui->failed || width == NULL;
+    for (size_t i = 0; width != NULL && i < count; i++) {
+        ui_cell(&table, "%s", node->place[gpu[i]].name);
+        widths_to_switches(node, gpu[i], width);
+        for (size_t j = 0; j < count; j++) {
+            char symbol[16];
+            seen |= put_cell(node, gpu[i], width, gpu[j], ui->utf8, symbol, sizeof symbol);
+            ui_cell(&table, "%s", symbol);
+        }
+    }
+    free(width);
+    table.gap = count > 12 ? 1 : 2;
+    ui_table_end(&table, 2, true);
+    if (seen & SEEN_SWITCH)
+        ui_put(ui, "  S   through switches, that many links wide\n");
+    if (seen & SEEN_NONE)
+        ui_put(ui, "  .   no direct link\n");
+    if (seen & SEEN_BROKEN)
+        ui_put(ui, "  !   down or degraded\n");
+}
+
+static bool same_group(const struct ui_node *node, const struct ui_link *a, const struct ui_link *b)
+{
+    bool same_rate = a->nominal == b->nominal || (isnan(a->nominal) && isnan(b->nominal));
+    return same_rate && a->width == b->width && strcmp(a->kind, b->kind) == 0 && strcmp(a->state, b->state) == 0 &&
+           is_gpu_pair(node, a) == is_gpu_pair(node, b) && node->place[a->from].kind == node->place[b->from].kind &&
+           node->place[a->to].kind == node->place[b->to].kind;
+}
+
+enum { FROM = 1, TO = 2 };
+
+/* "gpu0-7": all places at one end, or at both ends, of a group's links. Both ends are of one kind then. */
+static void name_ends(const struct ui_node *node, const struct group *group, int ends, char *text, size_t size)
+{
+    const struct ui_place *first = &node->place[ends & FROM ? group->first->from : group->first->to];
+    bool *met = calloc(node->place_count + 1, sizeof *met);
+    int *index = calloc(node->place_count + 1, sizeof *index);
+    text[0] = '\0';
+    if (met != NULL && index != NULL) {
+        for (size_t i = 0; i < node->link_count; i++) {
+            if (!same_group(node, group->first, &node->link[i]))
+                continue;
+            if (ends & FROM)
+                met[node->link[i].from] = true;
+            if (ends & TO)
+                met[node->link[i].to] = true;
+        }
+        size_t places = ui_node_kind(node, first->kind, index, node->place_count), count = 0;
+        for (size_t i = 0; i < places; i++)
+            if (met[index[i]])
+                index[count++] = node->place[index[i]].number;
+        int used = snprintf(text, size, "%s", first->kind_name);
+        if (used > 0 && (size_t)used < size)
+            ui_ranges(text + used, size - (size_t)used, index, count);
+    }
+    free(met);
+    free(index);
+}
+
+static void put_pairs(struct ui *ui, const struct ui_node *node, const struct group *group)
+{
+    const char *dash = ui->utf8 ? "\u2013" : "-";
+    if (group->count > PAIRS_SHOWN) {
+        char from[128], to[128];
+        bool one_kind = node->place[group->first->from].kind == node->place[group->first->to].kind;
+        name_ends(node, group, one_kind ? FROM | TO : FROM, from, sizeof from);
+        name_ends(node, group, TO, to, sizeof to);
+        if (one_kind)
+            ui_put(ui, "%zu links among %s", group->count, from);
+        else
+            ui_put(ui, "%zu links, %s to %s", group->count, from, to);
+        return;
+    }
+    const char *separator = "";
+    for (size_t i = 0; i < node->link_count; i++) {
+        const struct ui_link *link = &node->link[i];
+        if (!same_group(node, group->first, link))
+            continue;
+        ui_put(ui, "%s", separator);
+        ui_text(ui, node->place[link->from].name);
+        ui_put(ui, "%s", dash);
+        ui_text(ui, node->place[link->to].name);
+        separator = ", ";
+    }
+}
+
+static void put_group(struct ui_table *table, const struct ui_node *node, const struct group *group)
+{
+    struct ui *ui = table->ui;
+    const struct ui_link *link = group->first;
+    char symbol[16] = "", nominal[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER], width[24] = "";
+    if (group->in_table)
+        put_symbol(link, symbol, sizeof symbol);
+    if (link->width > 0)
+        snprintf(width, sizeof width, " %s%d", ui->utf8 ? "\u00d7" : "x", (int)link->width);
+    ui_cell(table, "%s", symbol);
+    ui_cell(table, "%s%s%s%s", link->kind, width, is_up(link) ? "" : " ", is_up(link) ? "" : link->state);
+    ui_cell(table, "%s", !isnan(link->nominal) ? ui_rate(nominal, link->nominal) : isnan(group->least) ? "rate unknown" : "");
+    if (isnan(group->least))
+        ui_cell(table, "%s", "");
+    else if (strcmp(ui_rate(low, group->least), ui_rate(high, group->most)) == 0)
+        ui_cell(table, "measured %s", low);
+    else
+        ui_cell(table, "measured %s to %s", low, high);
+    struct ui pairs = {.utf8 = ui->utf8, .width = ui->width};
+    put_pairs(&pairs, node, group);
+    ui_cell(table, "%s", pairs.text == NULL ? "" : pairs.text);
+    ui->failed = ui->failed || pairs.failed;
+    ui_done(&pairs);
+}
+
+/* The tree shows already to which package a memory belongs, and which gpu has one memory with cores. */
+static bool says_something(const struct ui_node *node, const struct group *group)
+{
+    const struct ui_link *link = group->first;
+    if (memory_shared_with(node, link->from) != NULL || memory_shared_with(node, link->to) != NULL)
+        return strcmp(link->kind, "membus") != 0;
+    return strcmp(group->first->kind, "membus") != 0 || !isnan(group->first->nominal) || !isnan(group->least) || !is_up(group->first);
+}
+
+static size_t collect(const struct ui_node *node, bool has_table, struct group *groups)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < node->link_count; i++) {
+        const struct ui_link *link = &node->link[i];
+        size_t g = 0;
+        while (g < count && !same_group(node, groups[g].first, link))
+            g++;
+        if (g == GROUPS_MOST)
+            continue; /* so many kinds of links are no machine's */
+        if (g == count)
+            groups[count++] = (struct group){.first = link, .least = NAN, .most = NAN, .in_table = has_table && is_gpu_pair(node, link)};
+        groups[g].count++;
+        groups[g].least = fmin(groups[g].least, link->measured);
+        groups[g].most = fmax(groups[g].most, link->measured);
+    }
+    return count;
+}
+
+void ui_links(struct ui *ui, const struct ui_node *node)
+{
+    int gpu[GPUS_MOST + 1];
+    size_t gpus = ui_node_kind(node, UI_GPU, gpu, GPUS_MOST + 1);
+    bool has_table = false;
+    for (size_t i = 0; i < node->link_count && gpus >= 2 && gpus <= GPUS_MOST; i++)
+        has_table = has_table || is_gpu_pair(node, &node->link[i]) ||
+                    (node->place[node->link[i].from].kind == UI_GPU && node->place[node->link[i].to].kind == UI_SWITCH);
+    struct group groups[GROUPS_MOST];
+    size_t count = collect(node, has_table, groups);
+    bool any = has_table;
+    for (size_t g = 0; g < count; g++)
+        any = any || says_something(node, &groups[g]);
+    if (!any)
+        return;
+    ui_put(ui, "\n");
+    ui_style(ui, UI_BOLD);
+    ui_put(ui, "Links");
+    ui_style(ui, UI_PLAIN);
+    ui_put(ui, " (nominal rates, each way)\n");
+    if (has_table) {
+        put_square(ui, node, gpu, gpus);
+        ui_put(ui, "\n");
+    }
+    struct ui_table table;
+    ui_table_begin(&table, ui, "lllll");
+    for (int turn = 0; turn < 2; turn++)
+        for (size_t g = 0; g < count; g++)
+            if (groups[g].in_table == (turn == 0) && says_something(node, &groups[g]))
+                put_group(&table, node, &groups[g]);
+    ui_table_end(&table, 2, false);
+}

@@ -1,0 +1,435 @@
+#include "ui/matrix.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/cells.h"
+#include "ui/pivot.h"
+#include "ui/sizes.h"
+
+#define GROUPS_MOST  6
+#define TURNED_MOST  12
+#define SIZES_MOST   12 /* matrices of one size */
+#define REASONS_MOST 20
+#define CELL_BYTES   48
+
+/* What all tables of one reply share. */
+struct view {
+    struct ui *ui;
+    const struct ui_matrix_options *options;
+    double scale;
+    const char *unit;
+    const char *reason[REASONS_MOST]; /* why a value is missing, lettered a, b, c, ... */
+    size_t reasons;
+    const char *all_from; /* the source of every value when it is one and not measured, else NULL */
+    bool has_nominal, has_published;
+};
+
+static void choose_unit(struct view *view, const struct ui_cells *cells, const char *unit)
+{
+    double most = 0;
+    for (size_t g = 0; g < cells->count; g++)
+        for (size_t i = 0; i < cells->group[g].rows * cells->group[g].columns; i++)
+            if (cells->group[g].cell[i].from != NULL && cells->group[g].cell[i].value > most)
+                most = cells->group[g].cell[i].value;
+    view->scale = 1;
+    view->unit = unit;
+    if (strcmp(unit, "bytes_per_s") == 0) {
+        view->scale = most >= 1e8 ? 1e9 : most >= 1e5 ? 1e6 : 1;
+        view->unit = most >= 1e8 || most == 0 ? "GB/s" : most >= 1e5 ? "MB/s" : "B/s";
+    } else if (strcmp(unit, "ns") == 0 && most >= 1e5) {
+        view->scale = 1e3;
+        view->unit = view->ui->utf8 ? "\u00b5s" : "us";
+    }
+}
+
+static const char *common_source(const struct ui_cells *cells)
+{
+    const char *common = NULL;
+    for (size_t g = 0; g < cells->count; g++) {
+        for (size_t i = 0; i < cells->group[g].rows * cells->group[g].columns; i++) {
+            const struct ui_one_cell *cell = &cells->group[g].cell[i];
+            if (cell->from == NULL || cell->why_not != NULL)
+                continue;
+            if (strcmp(cell->source, "measured") == 0 || (common != NULL && strcmp(cell->source, common) != 0))
+                return NULL;
+            common = cell->source;
+        }
+    }
+    return common;
+}
+
+/* The letter of a reason, a new one when it was not met before; z stands for all that find no letter. */
+static char letter(struct view *view, const char *reason)
+{
+    for (size_t i = 0; i < view->reasons; i++)
+        if (strcmp(view->reason[i], reason) == 0)
+            return (char)('a' + i);
+    if (view->reasons == REASONS_MOST)
+        return 'z';
+    view->reason[view->reasons] = reason;
+    return (char)('a' + view->reasons++);
+}
+
+static void cell_text(struct view *view, const struct ui_one_cell *cell, char *text)
+{
+    char one[UI_NUMBER], two[UI_NUMBER];
+    if (cell->from == NULL) {
+        strcpy(text, "");
+        return;
+    }
+    if (cell->why_not != NULL) {
+        snprintf(text, CELL_BYTES, "-%c", letter(view, cell->why_not));
+        return;
+    }
+    const char *mark = "";
+    if (view->all_from != NULL)
+        mark = "";
+    else if (strcmp(cell->source, "nominal") == 0) {
+        view->has_nominal = true;
+        mark = "n";
+    } else if (strcmp(cell->source, "published") == 0) {
+        view->has_published = true;
+        mark = "p";
+    }
+    if (view->options->intervals && !isnan(cell->low))
+        snprintf(text, CELL_BYTES, "%s..%s%s", ui_digits(one, cell->low / view->scale), ui_digits(two, cell->high / view->scale), mark);
+    else
+        snprintf(text, CELL_BYTES, "%s%s", ui_digits(one, cell->value / view->scale), mark);
+}
+
+/* 0 best .. UI_SHADES - 1 worst, -1 none. Spreads below a twentieth are not worth a colour. */
+static int shade(const struct view *view, double value, double least, double most)
+{
+    if (view->options->better == 0 || isnan(value) || most - least <= 0.05 * fabs(most))
+        return -1;
+    double worse = (value - least) / (most - least);
+    if (view->options->better > 0)
+        worse = 1 - worse;
+    return (int)fmin(UI_SHADES - 1, worse * UI_SHADES);
+}
+
+static void bounds(const struct ui_group *group, double *ret_least, double *ret_most)
+{
+    *ret_least = *ret_most = NAN;
+    for (size_t i = 0; i < group->rows * group->columns; i++) {
+        if (group->cell[i].from != NULL) {
+            *ret_least = fmin(*ret_least, group->cell[i].value);
+            *ret_most = fmax(*ret_most, group->cell[i].value);
+        }
+    }
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* "95 % interval: half width 0.6 % in the median, 2.1 % at most; 9 to 25 repetitions" */
+static void put_precision(struct ui *ui, const struct ui_group *group)
+{
+    size_t cells = group->rows * group->columns, count = 0;
+    double *half = calloc(cells + 1, sizeof *half);
+    long least = 0, most = 0;
+    for (size_t i = 0; half != NULL && i < cells; i++) {
+        const struct ui_one_cell *cell = &group->cell[i];
+        if (cell->from == NULL || strcmp(cell->source, "measured") != 0 || !(cell->value > 0) || isnan(cell->low) || isnan(cell->high))
+            continue;
+        half[count++] = 100 * (cell->high - cell->low) / 2 / cell->value;
+        if (cell->repetitions > 0) {
+            least = least == 0 || cell->repetitions < least ? cell->repetitions : least;
+            most = cell->repetitions > most ? cell->repetitions : most;
+        }
+    }
+    if (half == NULL)
+        ui->failed = true;
+    if (count > 0) {
+        char median[UI_NUMBER], widest[UI_NUMBER];
+        qsort(half, count, sizeof *half, compare_doubles);
+        ui_put(ui, "  95 %% interval: half width %s %% in the median, %s %% at most", ui_digits(median, half[count / 2]),
+               ui_digits(widest, half[count - 1]));
+        if (most > 0 && most == least)
+            ui_put(ui, "; %ld repetitions", most);
+        else if (most > 0)
+            ui_put(ui, "; %ld to %ld repetitions", least, most);
+        ui_put(ui, "\n");
+    }
+    free(half);
+}
+
+/* Numbers alone as headers where the names are all of one kind and many. */
+static const char *short_name(const struct ui_group *group, size_t column)
+{
+    const char *name = group->column[column];
+    size_t kind = strcspn(name, "0123456789");
+    if (group->corner != NULL || group->columns <= 8 || kind == 0 || name[kind] == '\0' || strncmp(group->column[0], group->column[group->columns - 1], kind) != 0)
+        return name;
+    return name + kind;
+}
+
+static void put_block(struct view *view, const struct ui_group *group, size_t first, size_t last, int label, int width)
+{
+    struct ui *ui = view->ui;
+    double least, most;
+    bounds(group, &least, &most);
+    ui_style(ui, UI_DIM);
+    ui_put(ui, "  ");
+    const char *corner = group->corner != NULL ? group->corner : group->columns > 8 ? "from, to" : "from";
+    ui_text(ui, corner);
+    ui_pad(ui, label - ui_columns(corner));
+    for (size_t c = first; c < last; c++) {
+        const char *name = short_name(group, c);
+        ui_pad(ui, width - ui_columns(name));
+        ui_text(ui, name);
+    }
+    ui_style(ui, UI_PLAIN);
+    ui_put(ui, "\n");
+    for (size_t r = 0; r < group->rows; r++) {
+        ui_put(ui, "  ");
+        ui_text(ui, group->row[r]);
+        ui_pad(ui, label - ui_columns(group->row[r]));
+        for (size_t c = first; c < last; c++) {
+            const struct ui_one_cell *cell = &group->cell[r * group->columns + c];
+            char text[CELL_BYTES];
+            cell_text(view, cell, text);
+            int colour = cell->from == NULL ? -1 : shade(view, cell->value, least, most);
+            ui_put(ui, " ");
+            ui_background(ui, colour);
+            ui_pad(ui, width - 1 - ui_columns(text));
+            ui_put(ui, "%s", text);
+            if (colour >= 0)
+                ui_style(ui, UI_PLAIN);
+        }
+        ui_put(ui, "\n");
+    }
+}
+
+static void put_group(struct view *view, const struct ui_group *group)
+{
+    int label = 8, width = 5;
+    for (size_t r = 0; r < group->rows; r++)
+        label = ui_columns(group->row[r]) > label ? ui_columns(group->row[r]) : label;
+    for (size_t c = 0; c < group->columns; c++)
+        width = ui_columns(short_name(group, c)) + 2 > width ? ui_columns(short_name(group, c)) + 2 : width;
+    for (size_t i = 0; i < group->rows * group->columns; i++) {
+        char text[CELL_BYTES];
+        cell_text(view, &group->cell[i], text);
+        width = ui_columns(text) + 2 > width ? ui_columns(text) + 2 : width;
+    }
+    if (*group->axes != '\0') {
+        ui_put(view->ui, "\n  ");
+        ui_style(view->ui, UI_BOLD);
+        ui_text(view->ui, group->axes);
+        ui_style(view->ui, UI_PLAIN);
+    }
+    ui_put(view->ui, "\n");
+    int room = (view->ui->width - 2 - label) / width;
+    size_t step = room < 4 ? 4 : (size_t)room;
+    for (size_t first = 0; first < group->columns; first += step) {
+        if (first > 0)
+            ui_put(view->ui, "\n");
+        put_block(view, group, first, first + step < group->columns ? first + step : group->columns, label, width);
+    }
+    put_precision(view->ui, group);
+}
+
+/* Ranges of a paper or a vendor are two stated figures, no confidence interval. */
+static bool has_stated(const struct ui_cells *cells)
+{
+    for (size_t g = 0; g < cells->count; g++)
+        for (size_t i = 0; i < cells->group[g].rows * cells->group[g].columns; i++) {
+            const struct ui_one_cell *cell = &cells->group[g].cell[i];
+            if (cell->from != NULL && cell->why_not == NULL && !isnan(cell->low) && strcmp(cell->source, "measured") != 0)
+                return true;
+        }
+    return false;
+}
+
+static void put_list(struct view *view, const struct ui_cells *cells)
+{
+    struct ui_table table;
+    ui_put(view->ui, "\n");
+    ui_table_begin(&table, view->ui, "lllrrrl");
+    const char *const header[] = {"axes", "from", "to", "value", has_stated(cells) ? "95 % interval, or stated range" : "95 % interval", "n", ""};
+    for (size_t i = 0; i < sizeof header / sizeof header[0]; i++)
+        ui_cell(&table, "%s", header[i]);
+    for (size_t g = 0; g < cells->count; g++) {
+        const struct ui_group *group = &cells->group[g];
+        for (size_t i = 0; i < group->rows * group->columns; i++) {
+            const struct ui_one_cell *cell = &group->cell[i];
+            char value[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER];
+            if (cell->from == NULL)
+                continue;
+            ui_cell(&table, "%s", *group->axes == '\0' ? "defaults" : group->axes);
+            ui_cell(&table, "%s", cell->from);
+            ui_cell(&table, "%s", cell->to);
+            ui_cell(&table, "%s", ui_digits(value, cell->value / view->scale));
+            ui_cell(&table, "%s%s%s", isnan(cell->low) ? "" : ui_digits(low, cell->low / view->scale), isnan(cell->low) ? "" : "..",
+                    isnan(cell->low) ? "" : ui_digits(high, cell->high / view->scale));
+            ui_cell(&table, "%.0ld", cell->repetitions); /* 0, unknown, prints nothing */
+            ui_cell(&table, "%s", cell->why_not != NULL ? cell->why_not : strcmp(cell->source, "measured") == 0 ? "" : cell->source);
+        }
+    }
+    ui_table_end(&table, 2, true);
+}
+
+static void put_notes(struct view *view)
+{
+    struct ui *ui = view->ui;
+    if (view->has_nominal || view->has_published)
+        ui_put(ui, "  %s%s%s\n", view->has_nominal ? "n: nominal, not measured" : "", view->has_nominal && view->has_published ? "; " : "",
+               view->has_published ? "p: published, not measured here" : "");
+    for (size_t i = 0; i < view->reasons; i++) {
+        ui_put(ui, "  -%c: ", (char)('a' + i));
+        ui_paragraph(ui, 6, view->reason[i]);
+    }
+}
+
+/* One table after the other, as many as a person looks at. */
+static void put_groups(struct view *view, const struct ui_cells *cells, size_t most)
+{
+    for (size_t g = 0; g < cells->count && g < most; g++)
+        put_group(view, &cells->group[g]);
+    put_notes(view);
+    if (cells->count > most) {
+        const char *axes = cells->group[most].axes;
+        ui_put(view->ui, "\n  %zu more combinations of axes; --where picks some, for example --where %.*s\n", cells->count - most,
+               (int)strcspn(axes, " "), axes);
+    }
+}
+
+static void put_chosen(struct view *view, const struct ui_cells *cells)
+{
+    for (size_t g = 0; g < cells->count; g++)
+        if (ui_chosen(&cells->group[g], &view->options->choice))
+            put_group(view, &cells->group[g]);
+    put_notes(view);
+    ui_chosen_rest(view->ui, cells, &view->options->choice);
+}
+
+static void put_turned(struct view *view, const struct ui_cells *cells)
+{
+    struct ui_cells *turned = ui_pivot(cells);
+    if (turned == NULL) {
+        view->ui->failed = true;
+        return;
+    }
+    put_groups(view, turned, TURNED_MOST);
+    ui_cells_free(turned);
+}
+
+/* Every combination, sizes down the rows where the pairs of places fit beside each other. */
+static void put_all(struct view *view, const struct ui_cells *cells)
+{
+    if (!ui_pivot_helps(cells)) {
+        put_groups(view, cells, cells->count);
+        return;
+    }
+    struct ui_cells *turned = ui_pivot(cells);
+    view->ui->failed = view->ui->failed || turned == NULL;
+    if (turned != NULL)
+        put_groups(view, turned, turned->count);
+    ui_cells_free(turned);
+}
+
+/* The reply's cells. Of many sizes, when none was named, those of the metric's own, which ret_own holds then; NULL when out of memory. */
+static struct ui_cells *take_cells(const json_t *reply, const struct ui_matrix_options *options, json_t **ret_own, struct ui_sizes *ret_others)
+{
+    const json_t *all = json_object_get(reply, "cells");
+    const char *size = json_string_value(json_object_get(options->choice.defaults, "bytes"));
+    if (options->all_sizes || size == NULL || json_object_get(options->choice.where, "bytes") != NULL)
+        return ui_cells_new(all);
+    struct ui_sizes others;
+    json_t *own = ui_sizes_own(all, size, &others);
+    struct ui_cells *cells = own != NULL ? ui_cells_new(own) : NULL;
+    bool is_better = cells != NULL && others.count > 0 && cells->count > 0;
+    if (own == NULL || cells == NULL || is_better) {
+        *ret_own = own;
+        if (cells != NULL)
+            *ret_others = others;
+        return cells;
+    }
+    ui_cells_free(cells);
+    json_decref(own);
+    return ui_cells_new(all);
+}
+
+void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_options *options)
+{
+    const char *unit = json_string_value(json_object_get(reply, "unit")), *metric = json_string_value(json_object_get(reply, "metric"));
+    const char *origin = json_string_value(json_object_get(json_object_get(reply, "basis"), "origin"));
+    struct ui_sizes others = {.count = 0};
+    json_t *own = NULL; /* the cells borrow from it */
+    struct ui_cells *cells = take_cells(reply, options, &own, &others);
+    if (cells == NULL) {
+        json_decref(own);
+        ui->failed = true;
+        return;
+    }
+    struct view view = {.ui = ui, .options = options};
+    bool is_one_size = own != NULL || json_object_get(options->choice.where, "bytes") != NULL;
+    choose_unit(&view, cells, unit == NULL ? "" : unit);
+    view.all_from = common_source(cells);
+    ui_style(ui, UI_BOLD);
+    ui_text(ui, metric);
+    ui_style(ui, UI_PLAIN);
+    ui_put(ui, "  ");
+    ui_text(ui, view.unit);
+    ui_put(ui, "%s", options->better > 0 ? ", higher is better" : options->better < 0 ? ", lower is better" : "");
+    if (view.all_from != NULL) {
+        ui_put(ui, ", ");
+        ui_text(ui, view.all_from);
+        ui_put(ui, ", not measured");
+    }
+    if (origin != NULL && strcmp(origin, "live") != 0) {
+        ui_put(ui, "  (");
+        ui_text(ui, origin);
+        ui_put(ui, ")");
+    }
+    ui_put(ui, "\n");
+    if (cells->count == 0)
+        ui_put(ui, options->picked ? "  nothing that was asked for is measured or known: without --where, --size, --from and --to the table shows what is (berth probe measures, with --full the most)\n"
+                                   : "  nothing measured and nothing known (berth probe measures)\n");
+    else if (is_one_size && cells->count <= SIZES_MOST && ui_sizes_matrix(cells))
+        put_groups(&view, cells, SIZES_MOST);
+    else if ((options->all_sizes || (is_one_size && ui_pivot_helps(cells))) && cells->count > GROUPS_MOST)
+        put_all(&view, cells);
+    else if (cells->count > 3 && cells->cells < 4 * cells->count)
+        put_list(&view, cells);
+    else if (cells->count > GROUPS_MOST && ui_chosen_helps(cells, &options->choice))
+        put_chosen(&view, cells);
+    else if (cells->count > GROUPS_MOST && ui_pivot_helps(cells))
+        put_turned(&view, cells);
+    else
+        put_groups(&view, cells, GROUPS_MOST);
+    ui_sizes_rest(ui, &others);
+    ui_cells_free(cells);
+    json_decref(own);
+}
+
+void ui_metrics(struct ui *ui, const json_t *reply)
+{
+    size_t i;
+    const json_t *metric;
+    struct ui_table table;
+    ui_table_begin(&table, ui, "lllrrl");
+    const char *const header[] = {"metric", "unit", "better", "cells", "measured", "about"};
+    for (i = 0; i < sizeof header / sizeof header[0]; i++)
+        ui_cell(&table, "%s", header[i]);
+    json_array_foreach(json_object_get(reply, "metrics"), i, metric)
+    {
+        static const char *const texts[] = {"name", "unit", "better"};
+        for (size_t t = 0; t < 3; t++) {
+            const char *text = json_string_value(json_object_get(metric, texts[t]));
+            ui_cell(&table, "%s", text == NULL ? "?" : text);
+        }
+        ui_cell(&table, "%lld", (long long)json_integer_value(json_object_get(metric, "cells")));
+        ui_cell(&table, "%lld", (long long)json_integer_value(json_object_get(metric, "measured")));
+        const char *about = json_string_value(json_object_get(metric, "about"));
+        ui_cell(&table, "%s", about == NULL ? "" : about);
+    }
+    ui_table_end(&table, 0, true);
+}

@@ -1,0 +1,246 @@
+/* GetSets drawn for a person: a line for each set, and what they show to be shared. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/answer.h"
+#include "ui/transfer.h"
+
+#define LINE_SIZE 512
+#define EACH_MOST 8 /* rates listed one by one */
+#define NAMES_COLUMNS 40 /* of transfers */
+
+static double number_of(const json_t *object, const char *key)
+{
+    const json_t *number = json_object_get(object, key);
+    return json_is_number(number) ? json_number_value(number) : NAN;
+}
+
+/* Appends; what does not fit is cut. */
+static void add(char *line, size_t size, const char *text, const char *separator)
+{
+    size_t used = strlen(line);
+    snprintf(line + used, size - used, "%s%s", used > 0 ? separator : "", text);
+}
+
+/* The end of all flows at key; NULL when they differ. */
+static const char *common_end(const json_t *flows, const char *key)
+{
+    const json_t *flow;
+    const char *common = NULL;
+    size_t i;
+    json_array_foreach(flows, i, flow)
+    {
+        const char *end = ui_member(flow, key);
+        if (common != NULL && strcmp(common, end) != 0)
+            return NULL;
+        common = end;
+    }
+    return common;
+}
+
+/* "gpu0,gpu1>numa0", "numa0>gpu0,gpu1", or "gpu0>gpu1 gpu2>gpu3". */
+static void name_flows(const json_t *flows, char *line, size_t size)
+{
+    const char *from = common_end(flows, "from"), *to = common_end(flows, "to");
+    const json_t *flow;
+    char pair[128];
+    size_t i;
+    line[0] = '\0';
+    if (from != NULL && to == NULL)
+        snprintf(line, size, "%s>", from);
+    json_array_foreach(flows, i, flow)
+    {
+        if (to != NULL)
+            add(line, size, ui_member(flow, "from"), ",");
+        else if (from != NULL)
+            add(line, size, ui_member(flow, "to"), i > 0 ? "," : "");
+        else {
+            snprintf(pair, sizeof pair, "%s>%s", ui_member(flow, "from"), ui_member(flow, "to"));
+            add(line, size, pair, " ");
+        }
+    }
+    if (to != NULL) {
+        snprintf(pair, sizeof pair, ">%s", to);
+        add(line, size, pair, "");
+    }
+}
+
+/* "kind=pinned how=read"; each flow's own when they differ. */
+static void name_axes(const json_t *flows, char *line, size_t size)
+{
+    const json_t *flow, *first = json_object_get(json_array_get(flows, 0), "axes");
+    const char *key;
+    json_t *value;
+    size_t i;
+    line[0] = '\0';
+    json_array_foreach(flows, i, flow)
+    {
+        json_t *axes = json_object_get(flow, "axes");
+        if (i > 0 && json_equal(axes, first))
+            continue;
+        add(line, size, "", "; ");
+        const char *separator = "";
+        json_object_foreach(axes, key, value)
+        {
+            char axis[128];
+            if (strcmp(key, "bytes") == 0 && json_is_string(value) && strcmp(json_string_value(value), "large") == 0)
+                continue;
+            snprintf(axis, sizeof axis, "%s=%s", key, json_is_string(value) ? json_string_value(value) : "?");
+            add(line, size, axis, separator);
+            separator = " ";
+        }
+    }
+}
+
+/* In GB/s: one by one, or from the least to the most. */
+static void list_rates(const json_t *flows, char *line, size_t size)
+{
+    char number[UI_NUMBER], most[UI_NUMBER];
+    const json_t *flow;
+    double low = NAN, high = NAN;
+    size_t i;
+    line[0] = '\0';
+    json_array_foreach(flows, i, flow)
+    {
+        double rate = number_of(flow, "bytes_per_s") / 1e9;
+        low = fmin(low, rate);
+        high = fmax(high, rate);
+        if (json_array_size(flows) <= EACH_MOST)
+            add(line, size, ui_digits(number, rate), " ");
+    }
+    if (json_array_size(flows) > EACH_MOST)
+        snprintf(line, size, "%s to %s", ui_digits(number, low), ui_digits(most, high));
+}
+
+static double sum_of(const json_t *flows, const char *key)
+{
+    const json_t *flow;
+    double sum = 0;
+    size_t i;
+    json_array_foreach(flows, i, flow)
+    {
+        sum += number_of(flow, key);
+    }
+    return sum;
+}
+
+/* A line of many cut to what a table has room for. */
+static void shorten(char *line, size_t size, size_t count)
+{
+    size_t length = strlen(line), cut = NAMES_COLUMNS;
+    if (length <= NAMES_COLUMNS + 12)
+        return;
+    while (cut > 0 && line[cut] != ' ' && line[cut] != ',')
+        cut--;
+    snprintf(line + cut, size - cut, " ... %zu in all", count);
+}
+
+static void put_set(struct ui_table *table, const json_t *set)
+{
+    const json_t *flows = json_object_get(set, "flows"), *reproduced = json_object_get(set, "reproduced");
+    char line[LINE_SIZE] = "", number[UI_NUMBER];
+    name_flows(flows, line, sizeof line);
+    shorten(line, sizeof line, json_array_size(flows));
+    ui_cell(table, "%s", line);
+    name_axes(flows, line, sizeof line);
+    ui_cell(table, "%s", line);
+    list_rates(flows, line, sizeof line);
+    ui_cell(table, "%s", line);
+    ui_cell(table, "%s", ui_rate(number, sum_of(flows, "bytes_per_s")));
+    ui_cell(table, "%s%s", json_is_null(reproduced) ? "" : ui_rate(number, sum_of(flows, "explained")), json_is_false(reproduced) ? " (not)" : "");
+    ui_cell(table, "%s", ui_when(number, json_integer_value(json_object_get(set, "measured_at_s"))));
+}
+
+/* "157 GB/s (157 to 158) for 3, 164 GB/s for 4 and more" */
+static void list_capacities(const json_t *capacities, char *line, size_t size)
+{
+    const json_t *capacity;
+    size_t i, count = json_array_size(capacities);
+    line[0] = '\0';
+    json_array_foreach(capacities, i, capacity)
+    {
+        char one[160], rate[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER], from[48] = "", range[2 * UI_NUMBER + 8] = "";
+        double least = number_of(capacity, "low"), most = number_of(capacity, "high");
+        long long transfers = (long long)json_integer_value(json_object_get(capacity, "transfers"));
+        if (!isnan(least) && !isnan(most))
+            snprintf(range, sizeof range, " (%s to %s)", ui_digits(low, least / 1e9), ui_digits(high, most / 1e9));
+        if (transfers > 1)
+            snprintf(from, sizeof from, " for %lld%s", transfers, i + 1 == count ? " and more" : "");
+        snprintf(one, sizeof one, "%s%s%s", ui_rate(rate, number_of(capacity, "bytes_per_s")), range, from);
+        add(line, size, one, ", ");
+    }
+}
+
+static void join(const json_t *texts, char *line, size_t size)
+{
+    const json_t *text;
+    size_t i;
+    line[0] = '\0';
+    json_array_foreach(texts, i, text)
+    {
+        add(line, size, json_is_string(text) ? json_string_value(text) : "?", " ");
+    }
+}
+
+static void put_shared(struct ui *ui, const json_t *shared)
+{
+    static const char *const heading[] = {"shared", "of", "capacity", "or it is", "by"};
+    const json_t *one;
+    struct ui_table table;
+    size_t i;
+    if (json_array_size(shared) == 0)
+        return;
+    ui_put(ui, "\n");
+    ui_table_begin(&table, ui, "lllll");
+    for (i = 0; i < sizeof heading / sizeof *heading; i++)
+        ui_cell(&table, "%s", heading[i]);
+    json_array_foreach(shared, i, one)
+    {
+        char line[LINE_SIZE];
+        ui_cell(&table, "%s", ui_member(one, "name"));
+        ui_cell(&table, "%s", ui_member(one, "metric"));
+        list_capacities(json_object_get(one, "capacities"), line, sizeof line);
+        ui_cell(&table, "%s", line);
+        join(json_object_get(one, "or"), line, sizeof line);
+        ui_cell(&table, "%s", line);
+        join(json_object_get(one, "users"), line, sizeof line);
+        ui_cell(&table, "%s", line);
+    }
+    ui_table_end(&table, 0, true);
+}
+
+void ui_sets(struct ui *ui, const json_t *reply)
+{
+    static const char *const heading[] = {"transfers", "axes", "each, GB/s", "together", "explained", "measured"};
+    const json_t *sets = json_object_get(reply, "sets"), *set;
+    const char *metric = "";
+    struct ui_table table = {0};
+    size_t i;
+    if (json_array_size(sets) == 0) {
+        ui_put(ui, "nothing was measured at the same time as something else\n");
+        return;
+    }
+    json_array_foreach(sets, i, set)
+    {
+        const char *its = ui_member(set, "metric");
+        if (i == 0 || strcmp(its, metric) != 0) {
+            if (i > 0) {
+                ui_table_end(&table, 2, true);
+                ui_put(ui, "\n");
+            }
+            ui_style(ui, UI_BOLD);
+            ui_text(ui, its);
+            ui_style(ui, UI_PLAIN);
+            ui_put(ui, "\n");
+            ui_table_begin(&table, ui, "lllrrl");
+            for (size_t k = 0; k < sizeof heading / sizeof *heading; k++)
+                ui_cell(&table, "%s", heading[k]);
+        }
+        metric = its;
+        put_set(&table, set);
+    }
+    ui_table_end(&table, 2, true);
+    put_shared(ui, json_object_get(reply, "shared"));
+    ui_basis(ui, ui_member(json_object_get(reply, "basis"), "origin"));
+}

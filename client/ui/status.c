@@ -1,0 +1,153 @@
+#include "ui/status.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/answer.h"
+
+#define BAR_COLUMNS 30
+#define MANY        4 /* left out for one reason: they are one line */
+
+void ui_status(struct ui *ui, const json_t *reply)
+{
+    const json_t *basis = json_object_get(reply, "basis"), *progress = json_object_get(reply, "progress"), *at = json_object_get(reply, "last_probe_at_s"), *problem;
+    const char *state = ui_member(reply, "state"), *store = ui_member(reply, "store");
+    char when[UI_NUMBER];
+    struct ui_table table;
+    size_t i;
+    ui_table_begin(&table, ui, "ll");
+    ui_cell(&table, "state");
+    if (json_is_number(progress))
+        ui_cell(&table, "%s, %.0f %%", state, 100 * json_number_value(progress));
+    else
+        ui_cell(&table, "%s", state);
+    ui_cell(&table, "version");
+    ui_cell(&table, "%s", ui_member(reply, "version"));
+    ui_cell(&table, "started");
+    ui_cell(&table, "%s", ui_when(when, json_integer_value(json_object_get(reply, "started_at_s"))));
+    ui_cell(&table, "measured");
+    ui_cell(&table, "%s", json_is_integer(at) ? ui_when(when, json_integer_value(at)) : "never");
+    ui_cell(&table, "store");
+    if (strcmp(store, "memory_only") == 0)
+        ui_cell(&table, "memory only: measurements are lost when the daemon ends");
+    else if (strcmp(store, "set_aside") == 0)
+        ui_cell(&table, "a broken database was set aside and a new one begun");
+    else
+        ui_cell(&table, "%s", store);
+    ui_cell(&table, "clients");
+    ui_cell(&table, "%lld", (long long)json_integer_value(json_object_get(reply, "clients")));
+    ui_cell(&table, "snapshot");
+    ui_cell(&table, "%s", ui_member(basis, "snapshot"));
+    ui_cell(&table, "origin");
+    ui_cell(&table, "%s", ui_member(basis, "origin"));
+    json_array_foreach(json_object_get(reply, "problems"), i, problem)
+    {
+        ui_cell(&table, "%s", i == 0 ? "problems" : "");
+        ui_cell(&table, "%s", json_is_string(problem) ? json_string_value(problem) : "?");
+    }
+    ui_table_end(&table, 0, false);
+}
+
+void ui_change(struct ui *ui, const json_t *reply)
+{
+    const json_t *changed = json_object_get(reply, "changed"), *item;
+    size_t i;
+    ui_text(ui, ui_member(reply, "snapshot"));
+    ui_put(ui, "%s", json_array_size(changed) > 0 ? ":" : "");
+    json_array_foreach(changed, i, item)
+    {
+        ui_put(ui, "%s", i > 0 ? ", " : " ");
+        ui_text(ui, json_string_value(item));
+    }
+    ui_put(ui, "\n");
+}
+
+static long long count_of(const json_t *reply, const char *key) { return (long long)json_integer_value(json_object_get(reply, key)); }
+
+static void put_what(struct ui *ui, const json_t *reply)
+{
+    const char *metric = ui_member(reply, "metric");
+    const json_t *remaining = json_object_get(reply, "remaining_ns");
+    char time[UI_NUMBER];
+    ui_put(ui, "%lld of %lld", count_of(reply, "done"), count_of(reply, "total"));
+    if (*metric != '\0') {
+        ui_put(ui, "  ");
+        ui_text(ui, metric);
+        ui_put(ui, " ");
+        ui_text(ui, ui_member(reply, "from"));
+        ui_put(ui, " ");
+        ui_text(ui, ui_member(reply, "to"));
+    }
+    if (json_integer_value(remaining) > 0) /* the last reply says 0 */
+        ui_put(ui, "  %s left", ui_time(ui, time, (double)json_integer_value(remaining)));
+}
+
+void ui_progress_bar(struct ui *ui, const json_t *reply)
+{
+    long long done = count_of(reply, "done"), total = count_of(reply, "total");
+    int full = total > 0 && done >= 0 && done <= total ? (int)(done * BAR_COLUMNS / total) : 0;
+    ui_put(ui, "\r[");
+    for (int i = 0; i < BAR_COLUMNS; i++)
+        ui_put(ui, "%s", i < full ? (ui->utf8 ? "\u2588" : "#") : ui->utf8 ? "\u2591" : ".");
+    ui_put(ui, "] ");
+    put_what(ui, reply);
+    ui_put(ui, "\033[K");
+}
+
+void ui_progress_line(struct ui *ui, const json_t *reply)
+{
+    put_what(ui, reply);
+    ui_put(ui, "\n");
+}
+
+/* "METRIC FROM TO: WHY" both, and at most the places, or axes, differ. */
+static bool has_same_reason(const char *a, const char *b)
+{
+    size_t metric = strcspn(a, " ");
+    const char *why = strstr(a, ": "), *other = strstr(b, ": ");
+    return strncmp(a, b, metric + 1) == 0 && why > a + metric && other != NULL && strcmp(why, other) == 0;
+}
+
+static const char *text_at(const json_t *array, size_t at)
+{
+    const char *text = json_string_value(json_array_get(array, at));
+    return text != NULL ? text : "?";
+}
+
+/* What is left out for one reason many times is one line, where the first of them stands. */
+static void put_left_out(struct ui *ui, const json_t *skipped, size_t at)
+{
+    const char *text = text_at(skipped, at);
+    size_t alike = 0, before = 0;
+    for (size_t i = 0; i < json_array_size(skipped); i++) {
+        bool same = has_same_reason(text, text_at(skipped, i));
+        alike += same;
+        before += same && i < at;
+    }
+    if (alike >= MANY && before > 0)
+        return;
+    ui_put(ui, "  ");
+    if (alike < MANY) {
+        ui_paragraph(ui, 4, text);
+        return;
+    }
+    char line[512];
+    int metric = (int)strcspn(text, " ");
+    const char *why = strstr(text, ": ");
+    snprintf(line, sizeof line, "%.*s, %zu times%s (%.*s, ...)", metric, text, alike, why, (int)(why - text) - metric - 1, text + metric + 1);
+    ui_paragraph(ui, 4, line);
+}
+
+void ui_probe_summary(struct ui *ui, const json_t *reply)
+{
+    const json_t *skipped = json_object_get(reply, "skipped");
+    long long measured = count_of(reply, "measured"), left_out = count_of(reply, "left_out"), listed = (long long)json_array_size(skipped);
+    if (json_is_integer(json_object_get(reply, "measured")))
+        ui_put(ui, "%lld value%s measured, %lld left out%s\n", measured, measured == 1 ? "" : "s", left_out, listed > 0 ? ":" : "");
+    else
+        ui_put(ui, "%lld of %lld tried%s\n", count_of(reply, "done"), count_of(reply, "total"), listed > 0 ? "; left out:" : "");
+    for (size_t i = 0; i < json_array_size(skipped); i++)
+        put_left_out(ui, skipped, i);
+    if (left_out > listed)
+        ui_put(ui, "  and %lld more\n", left_out - listed);
+}

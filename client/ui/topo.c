@@ -1,0 +1,389 @@
+#include "ui/topo.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEPTH_MOST   10
+#define FOLD_MOST    1024 /* places in one line */
+#define CPUS_COLUMNS 48   /* of lists of cpus in one line */
+#define PREFIX_BYTES 96
+#define TEXT_BYTES   1024
+
+struct drawing {
+    struct ui *ui;
+    struct ui_table table;
+    const struct ui_node *node;
+};
+
+/* Appends words with a comma before, unless they are the first. */
+static void add(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(char *text, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list args;
+    if (used > 0 && used + 3 < TEXT_BYTES) {
+        strcpy(text + used, ", ");
+        used += 2;
+    }
+    va_start(args, format);
+    vsnprintf(text + used, TEXT_BYTES - used, format, args);
+    va_end(args);
+}
+
+static bool same_text(const char *a, const char *b) { return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0); }
+
+/* Partitions of one device differ in the function alone. */
+static bool same_device(const struct ui_place *a, const struct ui_place *b)
+{
+    if (a->pci == NULL || b->pci == NULL)
+        return false;
+    size_t length = strcspn(a->pci, ".");
+    return length == strcspn(b->pci, ".") && strncmp(a->pci, b->pci, length) == 0;
+}
+
+/* Memory of a gpu that the kernel shows as a NUMA node is linked to it by its memory bus. */
+static const char *memory_of(const struct ui_node *node, int numa)
+{
+    for (size_t i = 0; i < node->link_count; i++) {
+        const struct ui_link *link = &node->link[i];
+        int other = link->from == numa ? link->to : link->to == numa ? link->from : -1;
+        if (other >= 0 && node->place[other].kind == UI_GPU && strcmp(link->kind, "membus") == 0 && node->place[numa].cpus == NULL)
+            return node->place[other].name;
+    }
+    return NULL;
+}
+
+/* "MCDRAM", "DRAM", ... where discovery told it; else "". */
+static const char *kind_of_memory(const struct ui_place *place)
+{
+    const char *memory = ui_place_detail(place, "memory");
+    return memory == NULL ? "" : memory;
+}
+
+/* Whether b can stand in one line with a. */
+static bool alike(const struct ui_node *node, const struct ui_place *a, const struct ui_place *b)
+{
+    if (a->kind != b->kind || a->capacity_bytes != b->capacity_bytes || a->cores != b->cores || a->number < 0 || b->number < 0 ||
+        !same_text(a->model, b->model))
+        return false;
+    bool bare = (a->first_child < 0 || node->place[a->first_child].kind >= UI_CORE) && (b->first_child < 0 || node->place[b->first_child].kind >= UI_CORE);
+    switch (a->kind) {
+    case UI_LLC:
+        return bare;
+    case UI_NUMA:
+        return a->first_child < 0 && b->first_child < 0 && (a->cpus == NULL || ui_cpus_count(a->cpus) == 0) && (b->cpus == NULL || ui_cpus_count(b->cpus) == 0) &&
+               memory_of(node, (int)(a - node->place)) == NULL && same_text(kind_of_memory(a), kind_of_memory(b)) &&
+               same_text(ui_place_detail(a, "cpu_count"), ui_place_detail(b, "cpu_count"));
+    case UI_SWITCH:
+        return a->first_child < 0 && b->first_child < 0;
+    case UI_GPU:
+        return same_device(a, b);
+    default:
+        return false;
+    }
+}
+
+static const char *cpus_of(const struct drawing *drawing, int place)
+{
+    const char *list = drawing->node->place[place].cpu_list;
+    return list == NULL ? "?" : list;
+}
+
+/* "0-3 | 4-7 ... 28-31": as many as fit, the last one too when it can. */
+static void list_cpus(const struct drawing *drawing, const int *group, size_t count, char *text, size_t size)
+{
+    const char *last = cpus_of(drawing, group[count - 1]);
+    size_t used = (size_t)snprintf(text, size, "%s", cpus_of(drawing, group[0]));
+    size_t i = 1;
+    for (; i < count && used < size; i++) {
+        const char *list = cpus_of(drawing, group[i]);
+        if (used + strlen(list) + (i + 1 < count ? strlen(last) : 0) > CPUS_COLUMNS)
+            break;
+        used += (size_t)snprintf(text + used, size - used, " | %s", list);
+    }
+    if (i < count && used < size)
+        snprintf(text + used, size - used, " ... %s", used + strlen(last) <= CPUS_COLUMNS + 8 ? last : "");
+}
+
+static void describe_cpus(char *text, const struct drawing *drawing, const int *group, size_t count)
+{
+    const struct ui_place *first = &drawing->node->place[group[0]];
+    if (first->cpus == NULL || ui_cpus_count(first->cpus) == 0)
+        return;
+    size_t cpus = ui_cpus_count(first->cpus);
+    if (first->cores > 0)
+        add(text, "%zu core%s%s", first->cores, first->cores == 1 ? "" : "s", count > 1 ? " each" : "");
+    char lists[TEXT_BYTES / 2];
+    list_cpus(drawing, group, count, lists, sizeof lists);
+    add(text, "cpu%s %s", cpus == 1 && count == 1 ? "" : "s", lists);
+}
+
+/* A NUMA node of which no cpu is known by number: it has none, or its source only counts them. */
+static void describe_bare(char *text, const struct drawing *drawing, const struct ui_place *numa, size_t count)
+{
+    const char *cpus = ui_place_detail(numa, "cpu_count");
+    if (*kind_of_memory(numa) != '\0' && memory_of(drawing->node, (int)(numa - drawing->node->place)) == NULL)
+        add(text, "%s", kind_of_memory(numa));
+    if (cpus == NULL)
+        add(text, "no cpus");
+    else
+        add(text, "%s cpus%s", cpus, count > 1 ? " each" : "");
+}
+
+/* A NUMA node or package whose only cache has its cpus says so itself: one line less for most machines. */
+static int only_cache(const struct ui_node *node, int place)
+{
+    int cache = -1;
+    for (int child = node->place[place].first_child; child >= 0; child = node->place[child].next) {
+        if (node->place[child].kind == UI_LLC && cache >= 0)
+            return -1;
+        if (node->place[child].kind == UI_LLC)
+            cache = child;
+    }
+    return cache >= 0 && same_text(node->place[cache].cpu_list, node->place[place].cpu_list) ? cache : -1;
+}
+
+static void describe_module(const struct drawing *drawing, int module, char *text)
+{
+    size_t gpus = 0;
+    for (int child = drawing->node->place[module].first_child; child >= 0; child = drawing->node->place[child].next)
+        gpus += drawing->node->place[child].kind == UI_GPU;
+    if (gpus > 0)
+        add(text, "%zu gpu%s", gpus, gpus == 1 ? "" : "s");
+}
+
+/* The last address of a group, only its function when the device is the same. */
+static const char *last_pci(const struct ui_node *node, const struct ui_place *first, int last)
+{
+    const struct ui_place *place = &node->place[last];
+    return place->pci == NULL ? "?" : same_device(first, place) ? place->pci + strcspn(place->pci, ".") : place->pci;
+}
+
+/* What its driver says that a person looks for first. */
+static void describe_gpu(const struct ui_place *gpu, char *text)
+{
+    const char *links = ui_place_detail(gpu, "nvlinks"), *up = ui_place_detail(gpu, "nvlinks_up"), *processes = ui_place_detail(gpu, "processes");
+    if (same_text(ui_place_detail(gpu, "state"), "lost"))
+        add(text, "lost");
+    if (links != NULL && up != NULL)
+        add(text, "%s%s%s NVLinks", up, same_text(links, up) ? "" : " of ", same_text(links, up) ? "" : links);
+    if (processes != NULL && strcmp(processes, "0") != 0)
+        add(text, "in use by %s process%s", processes, strcmp(processes, "1") == 0 ? "" : "es");
+}
+
+static void describe(const struct drawing *drawing, const int *group, size_t count, char *text)
+{
+    const struct ui_node *node = drawing->node;
+    const struct ui_place *place = &node->place[group[0]];
+    char number[UI_NUMBER], link[64];
+    text[0] = '\0';
+    if (count > 1)
+        add(text, "%zu %s", count, drawing->ui->utf8 ? "\u00d7" : "x");
+    if (place->model != NULL && *place->model != '\0') {
+        if (count > 1)
+            snprintf(text + strlen(text), TEXT_BYTES - strlen(text), " %s", place->model);
+        else
+            add(text, "%s", place->model);
+    }
+    if (place->capacity_bytes >= 0 && !(place->kind == UI_NUMA && place->capacity_bytes == 0)) {
+        if (count > 1 && place->model == NULL)
+            snprintf(text + strlen(text), TEXT_BYTES - strlen(text), " %s", ui_bytes(number, place->capacity_bytes));
+        else
+            add(text, "%s%s", ui_bytes(number, place->capacity_bytes), count > 1 ? " each" : "");
+    }
+    switch (place->kind) {
+    case UI_PACKAGE:
+        if (place->cores > 0)
+            add(text, "%zu core%s", place->cores, place->cores == 1 ? "" : "s");
+        break;
+    case UI_NUMA:
+        if (place->capacity_bytes == 0)
+            add(text, "no memory");
+        if (place->cpus == NULL || ui_cpus_count(place->cpus) == 0)
+            describe_bare(text, drawing, place, count);
+        if (count == 1 && memory_of(node, group[0]) != NULL)
+            add(text, "memory of %s", memory_of(node, group[0]));
+        describe_cpus(text, drawing, group, count);
+        if (only_cache(node, group[0]) >= 0) {
+            const struct ui_place *cache = &node->place[only_cache(node, group[0])];
+            add(text, "%s%s%s", cache->name, cache->capacity_bytes > 0 ? " " : "", cache->capacity_bytes > 0 ? ui_bytes(number, cache->capacity_bytes) : "");
+        }
+        break;
+    case UI_LLC:
+        describe_cpus(text, drawing, group, count);
+        break;
+    default:
+        if (place->kind == UI_MODULE && place->model == NULL)
+            describe_module(drawing, group[0], text);
+        if (place->kind == UI_NIC && ui_place_detail(place, "interface") != NULL)
+            add(text, "%s", ui_place_detail(place, "interface"));
+        if (place->pci != NULL && count > 1 && !same_text(place->pci, node->place[group[count - 1]].pci))
+            add(text, "%s ... %s", place->pci, last_pci(node, place, group[count - 1]));
+        else if (place->pci != NULL)
+            add(text, "%s", place->pci);
+        ui_host_link(drawing->ui, node, group[0], link, sizeof link);
+        if (*link != '\0')
+            add(text, "%s", link);
+        if (place->kind == UI_GPU && count == 1)
+            describe_gpu(place, text);
+    }
+}
+
+/* "gpu0-5" for a group, the name for one place. */
+static void name_group(const struct drawing *drawing, const int *group, size_t count, char *name, size_t size)
+{
+    const struct ui_place *place = &drawing->node->place[group[0]];
+    int numbers[FOLD_MOST];
+    if (count == 1) {
+        snprintf(name, size, "%s", place->name);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = drawing->node->place[group[i]].number;
+    int used = snprintf(name, size, "%s", place->kind_name);
+    if (used > 0 && (size_t)used < size)
+        ui_ranges(name + used, size - (size_t)used, numbers, count);
+}
+
+static bool is_drawn(const struct ui_node *node, int parent, int child)
+{
+    enum ui_kind kind = node->place[child].kind;
+    return kind != UI_CORE && kind != UI_PU && !(kind == UI_LLC && child == only_cache(node, parent) && node->place[parent].kind == UI_NUMA);
+}
+
+static int next_drawn(const struct ui_node *node, int parent, int child)
+{
+    while (child >= 0 && !is_drawn(node, parent, child))
+        child = node->place[child].next;
+    return child;
+}
+
+static void draw_children(struct drawing *drawing, int parent, const char *prefix, int depth)
+{
+    const struct ui_node *node = drawing->node;
+    bool utf8 = drawing->ui->utf8;
+    for (int child = next_drawn(node, parent, node->place[parent].first_child); child >= 0;) {
+        int group[FOLD_MOST];
+        size_t count = 0;
+        int next = child;
+        do {
+            group[count++] = next;
+            next = next_drawn(node, parent, node->place[next].next);
+        } while (next >= 0 && count < FOLD_MOST && alike(node, &node->place[child], &node->place[next]));
+        char name[128], text[TEXT_BYTES], below[PREFIX_BYTES];
+        const char *branch = depth == 0 ? "" : next < 0 ? (utf8 ? "\u2514\u2500 " : "`- ") : (utf8 ? "\u251c\u2500 " : "|- ");
+        name_group(drawing, group, count, name, sizeof name);
+        describe(drawing, group, count, text);
+        snprintf(below, sizeof below, "%s%s", prefix, depth == 0 ? "" : next < 0 ? "   " : (utf8 ? "\u2502  " : "|  "));
+        bool has_children = count == 1 && depth < DEPTH_MOST && next_drawn(node, child, node->place[child].first_child) >= 0;
+        ui_cell(&drawing->table, "%s%s", below, has_children ? (utf8 ? "\u2502" : "|") : "");
+        ui_cell(&drawing->table, "%s%s%s", prefix, branch, name);
+        ui_cell(&drawing->table, "%s", text);
+        if (has_children)
+            draw_children(drawing, child, below, depth + 1);
+        child = next;
+    }
+}
+
+static void put_count(struct ui *ui, const struct ui_node *node, enum ui_kind kind, const char *word, const char **separator)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < node->place_count; i++)
+        count += node->place[i].kind == kind;
+    if (count > 0) {
+        ui_put(ui, "%s%zu %s%s", *separator, count, word, count == 1 ? "" : "s");
+        *separator = ", ";
+    }
+}
+
+static void put_header(struct ui *ui, const struct ui_node *node, const json_t *reply)
+{
+    const char *name = json_string_value(json_object_get(reply, "name"));
+    const char *origin = json_string_value(json_object_get(json_object_get(reply, "basis"), "origin"));
+    ui_style(ui, UI_BOLD);
+    ui_text(ui, name == NULL ? "?" : name);
+    ui_style(ui, UI_PLAIN);
+    int used = name == NULL ? 1 : ui_columns(name);
+    if (origin != NULL && strcmp(origin, "live") != 0) {
+        const char *word = strcmp(origin, "standin") == 0 ? "stand-in driver" : origin;
+        ui_style(ui, UI_WARN);
+        ui_put(ui, " (");
+        ui_text(ui, word);
+        ui_put(ui, ")");
+        ui_style(ui, UI_PLAIN);
+        used += ui_columns(word) + 3;
+    }
+    struct ui counts = {.utf8 = ui->utf8};
+    const char *separator = "";
+    put_count(&counts, node, UI_PACKAGE, "package", &separator);
+    put_count(&counts, node, UI_CORE, "core", &separator);
+    put_count(&counts, node, UI_PU, "cpu", &separator);
+    put_count(&counts, node, UI_NUMA, "NUMA node", &separator);
+    put_count(&counts, node, UI_GPU, "gpu", &separator);
+    put_count(&counts, node, UI_NIC, "nic", &separator);
+    if (counts.text != NULL) {
+        ui_put(ui, used + 2 + ui_columns(counts.text) > ui->width ? "\n  " : "  ");
+        ui_put(ui, "%s", counts.text);
+    }
+    ui_put(ui, "\n");
+    ui->failed = ui->failed || counts.failed;
+    ui_done(&counts);
+
+    struct ui line = {.utf8 = ui->utf8, .width = ui->width};
+    const char *key;
+    const json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)json_object_get(reply, "software"), key, value)
+    {
+        if (!json_is_string(value))
+            continue;
+        ui_put(&line, "%s", line.length == 0 ? "" : ", ");
+        ui_text(&line, key);
+        ui_put(&line, " ");
+        ui_text(&line, json_string_value(value));
+    }
+    if (line.length > 0 && !line.failed) {
+        ui_style(ui, UI_DIM);
+        ui_paragraph(ui, 0, line.text);
+        ui_style(ui, UI_PLAIN);
+    }
+    ui->failed = ui->failed || line.failed;
+    ui_done(&line);
+}
+
+static void put_disagreements(struct ui *ui, const json_t *disagreements)
+{
+    size_t i;
+    const json_t *value;
+    if (json_array_size(disagreements) == 0)
+        return;
+    ui_put(ui, "\n");
+    ui_style(ui, UI_WARN);
+    ui_put(ui, "The sources disagree\n");
+    ui_style(ui, UI_PLAIN);
+    json_array_foreach(disagreements, i, value)
+    {
+        ui_put(ui, "  ");
+        ui_paragraph(ui, 4, json_is_string(value) ? json_string_value(value) : "?");
+    }
+}
+
+void ui_topo(struct ui *ui, const json_t *reply)
+{
+    struct ui_node *node = ui_node_new(reply);
+    if (node == NULL) {
+        ui->failed = true;
+        return;
+    }
+    put_header(ui, node, reply);
+    ui_put(ui, "\n");
+    struct drawing drawing = {.ui = ui, .node = node};
+    ui_table_begin(&drawing.table, ui, "cll");
+    if (node->root >= 0)
+        draw_children(&drawing, node->root, "", 0);
+    ui_table_end(&drawing.table, 0, false);
+    ui_links(ui, node);
+    put_disagreements(ui, json_object_get(reply, "disagreements"));
+    ui_node_free(node);
+}

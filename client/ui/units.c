@@ -1,0 +1,125 @@
+/* Numbers for people. */
+#include "ui/ui.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+const char *ui_digits(char *buffer, double value)
+{
+    double size = fabs(value);
+    if (isnan(value))
+        snprintf(buffer, UI_NUMBER, "-");
+    else if (value == floor(value) && size < 1e6)
+        snprintf(buffer, UI_NUMBER, "%.0f", value);
+    else if (size >= 1e6)
+        snprintf(buffer, UI_NUMBER, "%.3g", value);
+    else
+        snprintf(buffer, UI_NUMBER, "%.*f", size >= 99.95 ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3, value);
+    return buffer;
+}
+
+static const char *scaled(char *buffer, double value, double step, const char *const *units, size_t count)
+{
+    size_t i = 0;
+    while (i + 1 < count && fabs(value) >= step * 0.9995) {
+        value /= step;
+        i++;
+    }
+    char digits[UI_NUMBER];
+    ui_digits(digits, value);
+    snprintf(buffer, UI_NUMBER, "%.20s %s", digits, units[i]);
+    return buffer;
+}
+
+static const char *const byte_units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+
+const char *ui_bytes(char *buffer, int64_t bytes)
+{
+    if (bytes < 0)
+        return strcpy(buffer, "-");
+    return scaled(buffer, (double)bytes, 1024, byte_units, sizeof byte_units / sizeof byte_units[0]);
+}
+
+const char *ui_count_bytes(char *buffer, int64_t bytes)
+{
+    size_t i = 0;
+    while (bytes >= 1024 && bytes % 1024 == 0 && i + 1 < sizeof byte_units / sizeof byte_units[0]) {
+        bytes /= 1024;
+        i++;
+    }
+    snprintf(buffer, UI_NUMBER, "%lld %s", (long long)bytes, byte_units[i]);
+    return buffer;
+}
+
+const char *ui_rate(char *buffer, double bytes_per_s)
+{
+    static const char *const units[] = {"B/s", "KB/s", "MB/s", "GB/s", "TB/s"};
+    if (isnan(bytes_per_s))
+        return strcpy(buffer, "-");
+    return scaled(buffer, bytes_per_s, 1000, units, sizeof units / sizeof units[0]);
+}
+
+const char *ui_time(const struct ui *ui, char *buffer, double ns)
+{
+    if (isnan(ns))
+        return strcpy(buffer, "-");
+    const char *const units[] = {"ns", ui->utf8 ? "\u00b5s" : "us", "ms", "s"};
+    return scaled(buffer, ns, 1000, units, sizeof units / sizeof units[0]);
+}
+
+const char *ui_value(const struct ui *ui, char *buffer, double value, const char *unit)
+{
+    if (strcmp(unit, "bytes_per_s") == 0)
+        return ui_rate(buffer, value);
+    if (strcmp(unit, "ns") == 0)
+        return ui_time(ui, buffer, value);
+    char digits[UI_NUMBER];
+    ui_digits(digits, value);
+    snprintf(buffer, UI_NUMBER, "%.15s%s%.12s", digits, strcmp(unit, "ratio") == 0 ? "" : " ", strcmp(unit, "ratio") == 0 ? "" : unit);
+    return buffer;
+}
+
+const char *ui_when(char *buffer, int64_t at_s)
+{
+    time_t at = (time_t)at_s;
+    struct tm parts;
+    if (at_s <= 0 || gmtime_r(&at, &parts) == NULL || strftime(buffer, UI_NUMBER, "%Y-%m-%d %H:%M:%S UTC", &parts) == 0)
+        return strcpy(buffer, "-");
+    return buffer;
+}
+
+void ui_ranges(char *buffer, size_t size, const int *number, size_t count)
+{
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (size_t i = 0; i < count && used < size;) {
+        size_t last = i;
+        while (last + 1 < count && number[last + 1] == number[last] + 1)
+            last++;
+        int n = last == i ? snprintf(buffer + used, size - used, "%s%d", i > 0 ? "," : "", number[i])
+                          : snprintf(buffer + used, size - used, "%s%d-%d", i > 0 ? "," : "", number[i], number[last]);
+        used += (size_t)n;
+        i = last + 1;
+    }
+}
+
+size_t ui_list_count(const char *list)
+{
+    size_t count = 0;
+    while (*list != '\0') {
+        unsigned first, last;
+        int length = 0;
+        if (sscanf(list, "%6u-%6u%n", &first, &last, &length) == 2 && last >= first) {
+            count += last - first + 1;
+        } else if (sscanf(list, "%6u%n", &first, &length) == 1) {
+            count++;
+        } else {
+            return 0;
+        }
+        list += length;
+        list += *list == ',';
+    }
+    return count;
+}

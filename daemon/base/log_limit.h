@@ -1,0 +1,36 @@
+/**
+ * Lines of the log that users can cause: LOG_LIMIT_LINES of each user and cause in LOG_LIMIT_MS, then none, and at the end of that time how many
+ * were left out. Root and the daemon's own user have no limit. Loop thread only.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "base/log.h"
+
+#define LOG_LIMIT_LINES  10
+#define LOG_LIMIT_MS     60000
+#define LOG_LIMIT_CAUSES 64 /* of all users at a time; those beyond are counted together */
+
+struct log_cause {
+    uid_t uid;
+    const char *cause; /* NULL: free */
+    uint64_t since_ms;
+    uint64_t lines, left_out;
+};
+
+struct log_limit {
+    uv_timer_t timer;
+    struct log_cause cause[LOG_LIMIT_CAUSES];
+    struct log_cause others;
+};
+
+void log_limit_init(struct log_limit *limit, uv_loop_t *loop);
+
+/* Says what is still to be said, and closes the timer. */
+void log_limit_close(struct log_limit *limit);
+
+/* Whether another line of that cause (text that outlives the limit, in the plural: "claims") may be written. limit NULL: always. */
+bool log_limit_takes(struct log_limit *limit, uid_t uid, const char *cause);

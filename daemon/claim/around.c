@@ -1,0 +1,178 @@
+#include "claim/around.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "node/allowed.h"
+#include "node/warnings.h"
+
+#define CLAIMS_NAMED 6 /* in warnings, each; the others are counted */
+
+bool claim_is_under(const struct claim *claim, const struct claim_caller *caller)
+{
+    size_t length = claim->key != NULL ? strlen(claim->key) : 0;
+    return length > 0 && caller->key != NULL && (claim->uid == caller->uid || claim->uid == 0) && strncmp(claim->key, caller->key, length) == 0 &&
+           (caller->key[length] == '\0' || caller->key[length] == '.');
+}
+
+/* The user's own, for no job in particular: every plan of the user may use it. */
+static bool is_for_all(const struct claim *claim, const struct claim_caller *caller)
+{
+    return claim->uid == caller->uid && claim->key == NULL && claim->owner.pid == 0 && claim->owner.cgroup == NULL;
+}
+
+static bool is_own(const struct sysio *io, const struct claim *claim, const struct claim_caller *caller)
+{
+    return is_for_all(claim, caller) || claim_is_under(claim, caller) ||
+           claim_owner_is_for(io, claim, caller->uid, caller->process);
+}
+
+/* The list of what is allowed, by place; made when all is allowed. */
+static bool open_list(bool **list, size_t count)
+{
+    if (*list != NULL)
+        return true;
+    *list = malloc(count * sizeof **list);
+    if (*list != NULL)
+        memset(*list, true, count * sizeof **list);
+    return *list != NULL;
+}
+
+/* What one claim took, for a person: "gpu0, numa1, cpus 0-7". */
+struct taken {
+    struct cpuset cpus;
+    char places[80];
+    size_t more; /* places that did not fit */
+    bool any;
+};
+
+static void note_place(struct taken *taken, const char *name)
+{
+    size_t used = strlen(taken->places);
+    taken->any = true;
+    if (used + strlen(name) + 3 < sizeof taken->places)
+        snprintf(taken->places + used, sizeof taken->places - used, "%s, ", name);
+    else
+        taken->more++;
+}
+
+static void take_cpus(struct allowed *allowed, const struct cpuset *cpus, struct taken *taken)
+{
+    for (int c = cpuset_next(cpus, 0); c >= 0; c = cpuset_next(cpus, (unsigned)c + 1))
+        if (cpuset_has(&allowed->cpus, (unsigned)c)) {
+            cpuset_remove(&allowed->cpus, (unsigned)c);
+            cpuset_add(&taken->cpus, (unsigned)c);
+            taken->any = true;
+        }
+}
+
+static bool take_inside(const struct graph *graph, place_id outer, struct allowed *allowed, struct taken *taken)
+{
+    for (place_id p = 0; (size_t)p < graph->place_count; p++) {
+        enum place_kind kind = graph_place(graph, p)->kind;
+        if ((kind != PLACE_GPU && kind != PLACE_NUMA) || !claim_is_inside(graph, outer, p))
+            continue;
+        bool **list = kind == PLACE_GPU ? &allowed->gpus : &allowed->memory;
+        if (!open_list(list, graph->place_count))
+            return false;
+        if ((*list)[p])
+            note_place(taken, graph_place(graph, p)->name);
+        (*list)[p] = false;
+    }
+    return true;
+}
+
+static bool take_claim(const struct graph *graph, const struct claim *claim, struct allowed *allowed, struct taken *taken)
+{
+    char name[CLAIM_PLACE_SIZE];
+    for (const char *at = claim->places; claim_next_place(&at, name);) {
+        place_id place = graph_find(graph, name);
+        if (place == PLACE_NONE)
+            continue;
+        if (claim_cpus(graph_place(graph, place)) != NULL)
+            take_cpus(allowed, claim_cpus(graph_place(graph, place)), taken);
+        if (!take_inside(graph, place, allowed, taken))
+            return false;
+    }
+    return true;
+}
+
+static void warn(struct warnings *warnings, const struct claim *claim, const struct taken *taken)
+{
+    char by[96], cpus[48] = "", more[40] = "";
+    claim_describe(claim, by, sizeof by);
+    if (taken->more > 0)
+        snprintf(more, sizeof more, "%zu more, ", taken->more);
+    if (!cpuset_is_empty(&taken->cpus)) {
+        char list[40];
+        if (cpuset_format_list(&taken->cpus, list, sizeof list) >= sizeof list)
+            snprintf(list, sizeof list, "%zu of them", cpuset_count(&taken->cpus));
+        snprintf(cpus, sizeof cpus, "cpus %s, ", list);
+    }
+    char what[160];
+    snprintf(what, sizeof what, "%s%s%s", taken->places, more, cpus);
+    what[strlen(what) - 2] = '\0'; /* the last comma */
+    warnings_add(warnings, "left out: %.110s, by claim %.60s", what, by);
+}
+
+/* Tells whether the claim covers any allowed place. */
+static bool covers_allowed(const struct graph *graph, const struct claim *claim, const struct allowed *allowed)
+{
+    char name[CLAIM_PLACE_SIZE];
+    for (const char *at = claim->places; claim_next_place(&at, name);) {
+        place_id place = graph_find(graph, name);
+        const struct cpuset *cpus = place != PLACE_NONE ? claim_cpus(graph_place(graph, place)) : NULL;
+        if (cpus != NULL && cpuset_intersects(cpus, &allowed->cpus))
+            return true;
+        for (place_id g = graph_next(graph, PLACE_GPU, 0); place != PLACE_NONE && g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
+            if (claim_is_inside(graph, place, g) && allowed_has_gpu(allowed, g))
+                return true;
+    }
+    return false;
+}
+
+static void warn_of_own(struct warnings *warnings, const struct claim *claim)
+{
+    char by[96];
+    claim_describe(claim, by, sizeof by);
+    warnings_add(warnings, "not left out: %.110s, by claim %.60s, your own without key or owner", claim->places, by);
+}
+
+static bool allows_any_gpu(const struct graph *graph, const struct allowed *allowed)
+{
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
+        if (allowed_has_gpu(allowed, g))
+            return true;
+    return false;
+}
+
+enum berth_code claim_around(const struct claim_set *claims, const struct sysio *io, const struct graph *graph, const struct claim_caller *caller,
+                             struct allowed *allowed, struct warnings *warnings, bool *ret_left_out, struct berth_err *err)
+{
+    size_t named = 0, others = 0, own = 0;
+    bool had_cpus = !cpuset_is_empty(&allowed->cpus), had_gpus = allows_any_gpu(graph, allowed);
+    for (size_t i = 0; i < claims->count; i++) {
+        struct taken taken = {.any = false};
+        if (claims->item[i]->purpose == CLAIM_COMPUTE && is_for_all(claims->item[i], caller) && own < CLAIMS_NAMED &&
+            covers_allowed(graph, claims->item[i], allowed)) {
+            warn_of_own(warnings, claims->item[i]);
+            own++;
+        }
+        if (claims->item[i]->purpose != CLAIM_COMPUTE || is_own(io, claims->item[i], caller))
+            continue;
+        if (!take_claim(graph, claims->item[i], allowed, &taken))
+            return err_set(err, BERTH_NO_MEMORY, "no memory for what is allowed");
+        if (taken.any && named++ < CLAIMS_NAMED)
+            warn(warnings, claims->item[i], &taken);
+    }
+    if (named > CLAIMS_NAMED)
+        others = named - CLAIMS_NAMED;
+    if (others > 0)
+        warnings_add(warnings, "left out: what %zu more claims cover (berth claims lists them)", others);
+    if (had_cpus && cpuset_is_empty(&allowed->cpus))
+        return err_set(err, BERTH_NOTHING_ALLOWED, "all cpus that are allowed are claimed (berth claims lists by whom; a claim of your own is yours under its key, or within its owner)");
+    allowed->gpus_claimed = had_gpus && !allows_any_gpu(graph, allowed);
+    *ret_left_out = named > 0;
+    return BERTH_OK;
+}

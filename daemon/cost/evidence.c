@@ -1,0 +1,112 @@
+#include "cost/evidence.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define ALIKE 0.05 /* values of which one stands for the other */
+
+static bool add_fact(struct evidence *evidence, size_t start, const struct value *value, const struct set *set)
+{
+    for (size_t i = start; i < evidence->count; i++)
+        if (evidence->item[i] == value && evidence->set[i] == set)
+            return true;
+    if (evidence->count == evidence->room) {
+        size_t room = evidence->room == 0 ? 16 : 2 * evidence->room;
+        const struct value **item = realloc(evidence->item, room * sizeof *item);
+        if (item == NULL)
+            return false;
+        evidence->item = item;
+        const struct set **sets = realloc(evidence->set, room * sizeof *sets);
+        if (sets == NULL)
+            return false;
+        evidence->set = sets;
+        evidence->room = room;
+    }
+    evidence->item[evidence->count] = value;
+    evidence->set[evidence->count++] = set;
+    return true;
+}
+
+bool evidence_add(struct evidence *evidence, size_t start, const struct value *value) { return add_fact(evidence, start, value, NULL); }
+bool evidence_add_set(struct evidence *evidence, size_t start, const struct set *set) { return add_fact(evidence, start, NULL, set); }
+
+struct evidence_stated {
+    struct value value;
+    struct evidence_stated *next;
+};
+
+bool evidence_add_stated(struct evidence *evidence, size_t start, enum metric metric, enum value_source source, place_id from, place_id to, double bytes_per_s)
+{
+    struct evidence_stated *stated = evidence->stated;
+    while (stated != NULL && !(stated->value.metric == metric && stated->value.source == source && stated->value.from == from && stated->value.to == to && stated->value.value == bytes_per_s))
+        stated = stated->next;
+    if (stated != NULL)
+        return evidence_add(evidence, start, &stated->value);
+    stated = malloc(sizeof *stated);
+    if (stated == NULL)
+        return false;
+    /* Axes of number 0 are none: all defaults. */
+    stated->value = (struct value){.metric = metric, .source = source, .from = from, .to = to, .value = bytes_per_s, .low = NAN, .high = NAN};
+    stated->next = evidence->stated;
+    evidence->stated = stated;
+    return evidence_add(evidence, start, &stated->value);
+}
+
+bool evidence_add_same(struct evidence *evidence, size_t start, const struct evidence *other, size_t index)
+{
+    const struct value *value = other->item[index];
+    for (const struct evidence_stated *stated = other->stated; stated != NULL; stated = stated->next)
+        if (&stated->value == value)
+            return evidence_add_stated(evidence, start, value->metric, value->source, value->from, value->to, value->value);
+    return add_fact(evidence, start, value, other->set[index]);
+}
+
+static void swap_facts(struct evidence *evidence, size_t a, size_t b)
+{
+    const struct value *item = evidence->item[a];
+    const struct set *set = evidence->set[a];
+    evidence->item[a] = evidence->item[b];
+    evidence->set[a] = evidence->set[b];
+    evidence->item[b] = item;
+    evidence->set[b] = set;
+}
+
+static void reverse_facts(struct evidence *evidence, size_t begin, size_t end)
+{
+    while (begin + 1 < end)
+        swap_facts(evidence, begin++, --end);
+}
+
+static bool is_said(const struct evidence *evidence, size_t count, const struct value *value)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct value *said = evidence->item[i];
+        if (said != NULL && value != NULL && said->metric == value->metric && said->axes == value->axes && said->source == value->source &&
+            fabs(said->value - value->value) <= ALIKE * fabs(said->value))
+            return true;
+    }
+    return false;
+}
+
+void evidence_few(struct evidence *evidence, size_t first, size_t most)
+{
+    size_t count = evidence->count, begin = count - first, kept = begin;
+    reverse_facts(evidence, 0, first);
+    reverse_facts(evidence, first, count);
+    reverse_facts(evidence, 0, count);
+    for (size_t i = begin; i < count; i++)
+        if (!is_said(evidence, kept, evidence->item[i]))
+            swap_facts(evidence, kept++, i);
+    evidence->count = kept < most ? kept : most;
+}
+
+void evidence_done(struct evidence *evidence)
+{
+    for (struct evidence_stated *stated = evidence->stated, *next; stated != NULL; stated = next) {
+        next = stated->next;
+        free(stated);
+    }
+    free(evidence->item);
+    free(evidence->set);
+    *evidence = (struct evidence){0};
+}

@@ -1,0 +1,213 @@
+#include "health/judge.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "health/judge_explain.h"
+#include "health/judge_facts.h"
+#include "health/judge_part.h"
+#include "health/judge_values.h"
+
+static const char *const severity_names[] = {[SEVERITY_INFO] = "info", [SEVERITY_WARNING] = "warning", [SEVERITY_CRITICAL] = "critical"};
+static const char *const verdict_names[] = {
+    [VERDICT_HEALTHY] = "healthy", [VERDICT_DEGRADED] = "degraded", [VERDICT_UNHEALTHY] = "unhealthy", [VERDICT_UNKNOWN] = "unknown"};
+
+const char *judge_severity_name(enum severity severity) { return severity_names[severity]; }
+const char *judge_verdict_name(enum verdict verdict) { return verdict_names[verdict]; }
+
+static enum berth_code no_memory(struct berth_err *err) { return err_set(err, BERTH_NO_MEMORY, "no memory for findings"); }
+
+/* A cable that is not plugged in is no fault of the node; anything else that is down is. */
+static enum berth_code judge_links(struct judge_work *work, struct berth_err *err)
+{
+    const struct graph *graph = work->snap->graph;
+    for (size_t i = 0; i < graph->link_count; i++) {
+        const struct link *link = &graph->links[i];
+        if ((link->state != LINK_DOWN && link->state != LINK_DEGRADED) || (!judge_part_asks(work, link->from) && !judge_part_asks(work, link->to)))
+            continue;
+        bool is_down = link->state == LINK_DOWN, is_cable = link->kind == LINK_NETWORK;
+        struct finding *finding = judge_part_add(work, is_cable ? SEVERITY_INFO : is_down ? SEVERITY_CRITICAL : SEVERITY_WARNING,
+                                                 is_cable ? "network-link" : is_down ? "link-down" : "link-degraded",
+                                                 graph_place(graph, link->from)->name);
+        if (finding == NULL)
+            return no_memory(err);
+        finding->drain = link->state == LINK_DOWN && !is_cable;
+        judge_explain_link(graph, link, finding);
+        snprintf(finding->subject, sizeof finding->subject, "%s %s", link_kind_name(link->kind), graph_place(graph, link->to)->name);
+        snprintf(finding->text, sizeof finding->text, "the %s link from %s to %s is %s, says %s", link_kind_name(link->kind),
+                 graph_place(graph, link->from)->name, graph_place(graph, link->to)->name, link_state_name(link->state), link->source);
+    }
+    return BERTH_OK;
+}
+
+/* What no job should meet. */
+static bool drains(const char *code)
+{
+    static const char *const codes[] = {"gpu-missing", "gpu-lost", "wrong-bytes"};
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        if (strcmp(code, codes[i]) == 0)
+            return true;
+    return false;
+}
+
+static enum berth_code judge_notes(struct judge_work *work, struct berth_err *err)
+{
+    for (size_t i = 0; i < work->snap->note_count; i++) {
+        const struct note *note = &work->snap->notes[i];
+        place_id at = graph_find(work->snap->graph, note->place);
+        if (!judge_part_asks(work, at != PLACE_NONE ? at : 0))
+            continue;
+        enum severity severity = note->severity >= SEVERITY_CRITICAL ? SEVERITY_CRITICAL : note->severity <= 0 ? SEVERITY_INFO : SEVERITY_WARNING;
+        struct finding *finding = judge_part_add(work, severity, note->code, note->place);
+        if (finding == NULL)
+            return no_memory(err);
+        snprintf(finding->text, sizeof finding->text, "%s", note->text);
+        finding->drain = drains(note->code);
+        finding->at_s = finding->since_s = note->since_s;
+    }
+    return BERTH_OK;
+}
+
+/* What is shown comes first, and of that the worst: what the headline names is the first of the list. */
+static int compare_findings(const void *a, const void *b)
+{
+    const struct finding *x = a, *y = b;
+    if (x->severity != y->severity)
+        return x->severity > y->severity ? -1 : 1;
+    if (x->is_unlisted != y->is_unlisted)
+        return x->is_unlisted ? 1 : -1;
+    if (x->drain != y->drain)
+        return x->drain ? -1 : 1;
+    if (x->goodness != y->goodness)
+        return x->goodness < y->goodness ? -1 : 1;
+    int order = strcmp(x->code, y->code);
+    if (order == 0)
+        order = strcmp(x->place, y->place);
+    return order != 0 ? order : strcmp(x->text, y->text);
+}
+
+/* Cut to fit: before a clause if that leaves a third of it, else before a word and with dots to say so; never within a character of UTF-8. */
+static void cut(char *buffer, size_t size, const char *text)
+{
+    size_t length = strlen(text);
+    if (length >= size) {
+        length = size - 1;
+        while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
+            length--;
+        size_t clause = length, word;
+        while (clause > size / 3 && !(text[clause] == ' ' && strchr(",;", text[clause - 1]) != NULL))
+            clause--;
+        if (clause > size / 3) {
+            length = clause - 1;
+        } else {
+            length -= 3;
+            word = length;
+            while (word > size / 2 && text[word] != ' ')
+                word--;
+            word = word > size / 2 ? word : length;
+            while (word > 0 && ((unsigned char)text[word] & 0xc0) == 0x80)
+                word--;
+            memcpy(buffer, text, word);
+            strcpy(buffer + word, "...");
+            return;
+        }
+    }
+    memcpy(buffer, text, length);
+    buffer[length] = '\0';
+}
+
+static void conclude(const struct judge_work *work, struct judgement *judgement)
+{
+    const struct finding *worst = work->count > 0 ? &work->finding[0] : NULL;
+    char reason[512];
+    size_t bad = 0;
+    for (size_t i = 0; i < work->count; i++) {
+        bad += work->finding[i].severity != SEVERITY_INFO && !work->finding[i].is_unlisted;
+        judgement->drain = judgement->drain || work->finding[i].drain;
+    }
+    if (bad > 0) {
+        judgement->verdict = worst->severity == SEVERITY_CRITICAL ? VERDICT_UNHEALTHY : VERDICT_DEGRADED;
+        if (bad > 1)
+            snprintf(reason, sizeof reason, "%s: %zu findings, the worst: %s: %s", judge_verdict_name(judgement->verdict), bad, worst->place, worst->text);
+        else
+            snprintf(reason, sizeof reason, "%s: %s: %s", judge_verdict_name(judgement->verdict), worst->place, worst->text);
+    } else if (work->measured == 0) {
+        judgement->verdict = VERDICT_UNKNOWN;
+        snprintf(reason, sizeof reason, "unknown: nothing has been measured%s", work->selected != NULL ? " there" : "");
+    } else {
+        judgement->verdict = VERDICT_HEALTHY;
+        snprintf(reason, sizeof reason, "healthy: %zu measured values, none out of line", work->measured);
+    }
+    cut(judgement->reason, sizeof judgement->reason, reason);
+}
+
+/* What was found before is known by what it is about, not by its words, which have the latest value in them. */
+static void recall(const struct snapshot *snap, struct finding *finding)
+{
+    for (size_t i = 0; i < snap->opened_count; i++) {
+        const struct opened *opened = &snap->opened[i];
+        if (strcmp(opened->code, finding->code) == 0 && strcmp(opened->place, finding->place) == 0 && strcmp(opened->subject, finding->subject) == 0)
+            finding->since_s = opened->since_s;
+    }
+}
+
+static bool is_shown_by(const struct finding *shown, const struct finding *finding)
+{
+    bool are_both = (shown->severity == SEVERITY_INFO) == (finding->severity == SEVERITY_INFO);
+    return are_both && shown->since_s == finding->since_s && shown->cause == finding->cause;
+}
+
+/* Shows the values that one cause put out of line at one moment once, by the worst of them; it comes before the others. */
+static void gather(struct judge_work *work)
+{
+    for (size_t i = 0; i < work->count; i++) {
+        struct finding *finding = &work->finding[i];
+        if (finding->is_unlisted || finding->cause == PLACE_NONE)
+            continue;
+        for (size_t k = i + 1; k < work->count; k++) {
+            if (work->finding[k].is_unlisted || !is_shown_by(finding, &work->finding[k]))
+                continue;
+            work->finding[k].is_unlisted = true;
+            finding->stands_for++;
+        }
+    }
+}
+
+enum berth_code judge(const struct snapshot *snap, const bool *selected, const struct judge_limits *limits, struct judgement *ret, struct berth_err *err)
+{
+    struct judge_work work = {.snap = snap, .selected = selected, .limits = limits};
+    struct judgement judgement = {0};
+    enum berth_code code = judge_links(&work, err);
+    if (code == BERTH_OK)
+        code = judge_facts(&work, err);
+    if (code == BERTH_OK)
+        code = judge_notes(&work, err);
+    if (code == BERTH_OK)
+        code = judge_values(&work, err);
+    if (code == BERTH_OK)
+        code = judge_explain(&work, err);
+    if (code != BERTH_OK) {
+        free(work.finding);
+        return code;
+    }
+    for (size_t i = 0; i < work.count; i++)
+        recall(snap, &work.finding[i]);
+    gather(&work);
+    if (work.count > 0)
+        qsort(work.finding, work.count, sizeof *work.finding, compare_findings);
+    conclude(&work, &judgement);
+    judgement.finding = work.finding;
+    judgement.count = work.count;
+    judgement.is_cut = work.is_cut;
+    *ret = judgement;
+    return BERTH_OK;
+}
+
+void judge_done(struct judgement *judgement)
+{
+    free(judgement->finding);
+    judgement->finding = NULL;
+    judgement->count = 0;
+}

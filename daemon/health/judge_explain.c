@@ -1,0 +1,170 @@
+#include "health/judge_explain.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "node/link_path.h"
+
+#define BEYOND 0.5 /* of the share that is left: a value below that has another cause as well */
+
+static bool is_gpu(const struct graph *graph, place_id id)
+{
+    return graph_place(graph, id)->kind == PLACE_GPU;
+}
+
+static bool is_fabric(const struct link *link)
+{
+    return link->kind == LINK_NVLINK || link->kind == LINK_XGMI;
+}
+
+void judge_explain_link(const struct graph *graph, const struct link *link, struct finding *finding)
+{
+    place_id gpu = is_gpu(graph, link->from) ? link->from : link->to,
+             far = gpu == link->from ? link->to : link->from;
+    bool is_to_switch = graph_place(graph, far)->kind == PLACE_SWITCH && is_fabric(link);
+    finding->over = is_gpu(graph, gpu) == is_gpu(graph, far) ? OVER_PAIR
+                    : is_to_switch                           ? OVER_PEERS
+                                                             : OVER_HOST;
+    finding->first = gpu;
+    finding->second = far;
+}
+
+/* What a few bytes take does not depend on the number of lanes. */
+static bool is_of_few_bytes(enum metric metric)
+{
+    return metric == METRIC_COPY_LATENCY || metric == METRIC_GPU_PINGPONG ||
+           metric == METRIC_COLLECTIVE_LATENCY || metric == METRIC_TRANSFER_OVERHEAD ||
+           metric == METRIC_MEMORY_LATENCY || metric == METRIC_CPU_PINGPONG;
+}
+
+/* At the place, or within what is nearest to it. */
+static bool is_at(const struct graph *graph, place_id id, place_id place)
+{
+    place_id numa = graph_place(graph, id)->numa;
+    for (place_id at = id; at != PLACE_NONE; at = graph_place(graph, at)->parent)
+        if (at == place)
+            return true;
+    for (place_id at = numa; at != PLACE_NONE; at = graph_place(graph, at)->parent)
+        if (at == place)
+            return true;
+    return false;
+}
+
+/* A collective of more than two has the gpus between its ends as members. */
+static bool has_end(const struct snapshot *snap, const struct value *v, place_id gpu)
+{
+    bool is_collective =
+        v->metric == METRIC_COLLECTIVE_BANDWIDTH || v->metric == METRIC_COLLECTIVE_LATENCY;
+    bool are_many = is_collective && strstr(values_axes(snap->values, v), "members=") != NULL;
+    return v->from == gpu || v->to == gpu || (are_many && (v->from < gpu) == (gpu < v->to));
+}
+
+/* Between gpus without links of their own: through the host. */
+static bool leaves_for_host(const struct graph *graph, const struct link_paths *paths,
+                            const struct value *v)
+{
+    struct link_path path;
+    if (!is_gpu(graph, v->from) || !is_gpu(graph, v->to))
+        return true;
+    return !link_path_find(paths, v->from, v->to, &path) ||
+           !is_fabric(&graph->links[path.step[0].link]);
+}
+
+/* On POWER9 the NVLinks of a gpu lead to the host as well. */
+static bool has_nvlink_to_host(const struct graph *graph, place_id gpu)
+{
+    for (size_t i = 0; i < graph->link_count; i++) {
+        const struct link *link = &graph->links[i];
+        place_id far = link->from == gpu ? link->to : link->to == gpu ? link->from : gpu;
+        if (link->kind == LINK_NVLINK && graph_place(graph, far)->kind == PLACE_NUMA)
+            return true;
+    }
+    return false;
+}
+
+static bool goes_over(const struct snapshot *snap, const struct link_paths *paths,
+                      const struct finding *fact, const struct value *v)
+{
+    const struct graph *graph = snap->graph;
+    if (v->from == v->to || v->metric == METRIC_ALLOCATION ||
+        (fact->left > 0 && is_of_few_bytes(v->metric)))
+        return false;
+    if (fact->over == OVER_PAIR)
+        return (is_at(graph, v->from, fact->first) && is_at(graph, v->to, fact->second)) ||
+               (is_at(graph, v->from, fact->second) && is_at(graph, v->to, fact->first));
+    if (!has_end(snap, v, fact->first))
+        return false;
+    bool are_peers = is_gpu(graph, v->from) && is_gpu(graph, v->to);
+    return fact->over == OVER_HOST ? leaves_for_host(graph, paths, v)
+                                   : are_peers || has_nvlink_to_host(graph, fact->first);
+}
+
+/* Says how many there are and which is the worst, in numbers. */
+static void name_worst(const struct snapshot *snap, struct finding *fact,
+                       const struct finding *worst)
+{
+    const struct value *v = worst->of;
+    const struct metric_info *info = metric_info(v->metric);
+    bool is_rate = strcmp(info->unit, "bytes_per_s") == 0;
+    double scale = is_rate ? 1e-9 : 1;
+    const char *axes = values_axes(snap->values, v);
+    size_t length = strlen(fact->text);
+    snprintf(
+        fact->text + length, sizeof fact->text - length,
+        "; it explains %zu slow value%s, the worst %s from %s to %s%s%s: %.4g %s, expected %.4g",
+        fact->explains, fact->explains == 1 ? "" : "s", info->name,
+        graph_place(snap->graph, v->from)->name, graph_place(snap->graph, v->to)->name,
+        axes[0] != '\0' ? " with " : "", axes, worst->value * scale, is_rate ? "GB/s" : info->unit,
+        worst->expected * scale);
+}
+
+/* A value that several rules find is one value. */
+static bool is_counted(const struct judge_work *work, const struct finding *slow, size_t number)
+{
+    for (const struct finding *f = work->finding; f < slow; f++)
+        if (f->of == slow->of && f->explained_by == number)
+            return true;
+    return false;
+}
+
+static void explain(struct judge_work *work, const struct link_paths *paths, struct finding *fact)
+{
+    const struct finding *worst = NULL;
+    for (size_t i = 0; i < work->count; i++) {
+        struct finding *slow = &work->finding[i];
+        bool is_open =
+            slow->of != NULL && slow->severity != SEVERITY_INFO && slow->explained_by == 0;
+        if (!is_open || slow->goodness < BEYOND * fact->left ||
+            !goes_over(work->snap, paths, fact, slow->of))
+            continue;
+        slow->explained_by = fact->number;
+        slow->is_unlisted = true;
+        fact->explains += !is_counted(work, slow, fact->number);
+        if (slow->severity > fact->severity) {
+            fact->severity = slow->severity;
+            fact->at_s = slow->at_s;
+        }
+        fact->drain = fact->drain || slow->drain;
+        if (worst == NULL || slow->goodness < worst->goodness)
+            worst = slow;
+    }
+    if (worst != NULL)
+        name_worst(work->snap, fact, worst);
+}
+
+enum berth_code judge_explain(struct judge_work *work, struct berth_err *err)
+{
+    struct link_paths *paths = NULL;
+    for (size_t i = 0; i < work->count; i++) {
+        struct finding *fact = &work->finding[i];
+        if (fact->over == OVER_NOTHING || fact->severity == SEVERITY_INFO)
+            continue;
+        if (paths == NULL)
+            paths = link_paths_new(work->snap->graph);
+        if (paths == NULL)
+            return err_set(err, BERTH_NO_MEMORY, "no memory for the paths of slow values");
+        explain(work, paths, fact);
+    }
+    link_paths_free(paths);
+    return BERTH_OK;
+}

@@ -1,0 +1,260 @@
+#include "health/judge_facts.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -1: not known. */
+static long long number_of(const struct place *place, const char *key)
+{
+    const char *text = place_detail(place, key);
+    char *end;
+    long long number = text != NULL ? strtoll(text, &end, 10) : -1;
+    return text != NULL && end != text && *end == '\0' && number >= 0 ? number : -1;
+}
+
+static bool has(const struct place *place, const char *key, const char *value)
+{
+    const char *text = place_detail(place, key);
+    return text != NULL && strcmp(text, value) == 0;
+}
+
+/* Whole gpus of one model should be the same. */
+static bool are_likes(const struct place *a, const struct place *b)
+{
+    bool parts = place_detail(a, "partition") != NULL || place_detail(b, "partition") != NULL;
+    return !parts && a->model != NULL && b->model != NULL && strcmp(a->model, b->model) == 0;
+}
+
+/* subject tells findings of one code at one place apart. value NAN: none. */
+__attribute__((format(printf, 6, 7))) static bool add(struct judge_work *work, enum severity severity, const char *code, const struct place *place,
+                                                      const char *subject, const char *format, ...)
+{
+    char text[sizeof ((struct finding *)NULL)->text];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    struct finding *finding = judge_part_add(work, severity, code, place->name);
+    if (finding == NULL)
+        return false;
+    snprintf(finding->subject, sizeof finding->subject, "%s", subject);
+    snprintf(finding->text, sizeof finding->text, "%s", text);
+    return true;
+}
+
+static void drain(struct judge_work *work) { work->finding[work->count - 1].drain = true; }
+
+/* What was added last is about links of the gpu, of which that share is left. Returns true. */
+static bool is_about(struct judge_work *work, enum judge_over over, place_id gpu, double left)
+{
+    struct finding *finding = &work->finding[work->count - 1];
+    finding->over = over;
+    finding->first = gpu;
+    finding->left = left;
+    return true;
+}
+
+static bool goes_to_switch(const struct graph *graph, place_id gpu)
+{
+    for (size_t i = 0; i < graph->link_count; i++) {
+        const struct link *link = &graph->links[i];
+        if (link->kind == LINK_NVLINK && link->from == gpu && graph_place(graph, link->to)->kind == PLACE_SWITCH)
+            return true;
+    }
+    return false;
+}
+
+/* A card without a bridge has links that lead nowhere, and that is no fault: one that has fewer than its likes is. On a board with switches all
+ * lead there. */
+static bool judge_nvlinks(struct judge_work *work, place_id id)
+{
+    const struct graph *graph = work->snap->graph;
+    const struct place *gpu = graph_place(graph, id);
+    long long links = number_of(gpu, "nvlinks"), up = number_of(gpu, "nvlinks_up"), most = up;
+    bool has_board = false;
+    for (place_id k = graph_next(graph, PLACE_GPU, 0); k != PLACE_NONE; k = graph_next(graph, PLACE_GPU, k + 1)) {
+        const struct place *other = graph_place(graph, k);
+        if (!are_likes(gpu, other) || number_of(other, "nvlinks_up") <= most)
+            continue;
+        most = number_of(other, "nvlinks_up");
+        has_board = goes_to_switch(graph, k);
+    }
+    if (links < 0 || up < 0 || up >= most)
+        return true;
+    bool is_cut_off = up == 0 && has_board;
+    if (!add(work, is_cut_off ? SEVERITY_CRITICAL : SEVERITY_WARNING, is_cut_off ? "link-down" : "link-degraded", gpu, "nvlink count",
+             "%lld of its %lld NVLinks are active; a gpu like it has %lld", up, links, most))
+        return false;
+    if (is_cut_off)
+        drain(work);
+    return is_about(work, OVER_PEERS, id, (double)up / (double)most);
+}
+
+/* Links to other gpus in all; 0 where they belong to a module. */
+static int xgmi_links(const struct graph *graph, place_id gpu)
+{
+    int links = 0;
+    for (size_t i = 0; i < graph->link_count; i++) {
+        const struct link *link = &graph->links[i];
+        bool joins = link->kind == LINK_XGMI && graph_place(graph, link->from)->kind == PLACE_GPU && graph_place(graph, link->to)->kind == PLACE_GPU;
+        if (joins && (link->from == gpu || link->to == gpu) && link->state != LINK_DOWN)
+            links += link->width > 0 ? link->width : 1;
+    }
+    return links;
+}
+
+/* The driver does not show links that are down. Where more than half of the likes have one number of links, who has fewer has lost some; on a node where the
+ * dies differ by design nobody can say. */
+static bool judge_xgmi(struct judge_work *work, place_id id)
+{
+    const struct graph *graph = work->snap->graph;
+    int own = xgmi_links(graph, id);
+    for (place_id k = graph_next(graph, PLACE_GPU, 0); k != PLACE_NONE; k = graph_next(graph, PLACE_GPU, k + 1)) {
+        int links = xgmi_links(graph, k);
+        size_t same = 0, all = 0;
+        if (links <= own || !are_likes(graph_place(graph, id), graph_place(graph, k)))
+            continue;
+        for (place_id n = graph_next(graph, PLACE_GPU, 0); n != PLACE_NONE; n = graph_next(graph, PLACE_GPU, n + 1)) {
+            bool is_like = are_likes(graph_place(graph, k), graph_place(graph, n));
+            all += is_like;
+            same += is_like && xgmi_links(graph, n) == links;
+        }
+        if (2 * same > all)
+            return add(work, SEVERITY_WARNING, "link-degraded", graph_place(graph, id),
+                       "xgmi count",
+                       "it has %d xGMI links to other gpus; %zu of %zu like it have %d", own, same,
+                       all, links) &&
+                   is_about(work, OVER_PEERS, id, (double)own / links);
+    }
+    return true;
+}
+
+static bool judge_memory(struct judge_work *work, const struct place *gpu)
+{
+    long long errors = number_of(gpu, "ecc_uncorrected");
+    bool ok = true;
+    if (errors > 0) {
+        ok = add(work, SEVERITY_WARNING, "memory-errors", gpu, "", "%lld memory errors could not be corrected since the driver was loaded", errors);
+        if (ok) {
+            work->finding[work->count - 1].value = (double)errors;
+            work->finding[work->count - 1].expected = 0;
+        }
+    }
+    if (ok && number_of(gpu, "rows_failed") > 0)
+        ok = add(work, SEVERITY_CRITICAL, "memory-rows-failed", gpu, "", "broken rows of its memory could not be replaced; the gpu is to be exchanged");
+    if (ok && number_of(gpu, "rows_pending") > 0)
+        ok = add(work, SEVERITY_WARNING, "memory-rows-pending", gpu, "", "broken rows of its memory are replaced when the gpu is reset next");
+    return ok;
+}
+
+/* What protects the chip, not what a site has set or an idle chip does. */
+static bool judge_clocks(struct judge_work *work, const struct place *gpu)
+{
+    static const char *const reasons[] = {"hardware-slowdown", "hardware-thermal", "software-thermal", "power-brake"};
+    const char *text = place_detail(gpu, "throttle");
+    for (size_t i = 0; text != NULL && i < sizeof reasons / sizeof *reasons; i++)
+        if (strstr(text, reasons[i]) != NULL)
+            return add(work, SEVERITY_WARNING, "throttled", gpu, "", "its clocks are held down: %.120s", text);
+    return true;
+}
+
+/* A gpu whose memory the host reaches over other links uses PCIe for commands alone. */
+static bool has_other_host_link(const struct graph *graph, place_id gpu)
+{
+    for (size_t i = 0; i < graph->link_count; i++) {
+        const struct link *link = &graph->links[i];
+        place_id far = link->from == gpu ? link->to : link->to == gpu ? link->from : PLACE_NONE;
+        bool is_peer = far != PLACE_NONE && (graph_place(graph, far)->kind == PLACE_GPU ||
+                                             graph_place(graph, far)->kind == PLACE_SWITCH);
+        if (far != PLACE_NONE && !is_peer && link->kind != LINK_PCIE && link->state != LINK_DOWN)
+            return true;
+    }
+    return false;
+}
+
+/* Where all of them are like that it is the slots, or what a virtual machine is shown. */
+static bool judge_pcie(struct judge_work *work, place_id id)
+{
+    const struct graph *graph = work->snap->graph;
+    const struct place *gpu = graph_place(graph, id);
+    long long width = number_of(gpu, "pcie_width"), most = number_of(gpu, "pcie_width_max");
+    size_t others = 0, narrow = 0;
+    if (width <= 0 || width >= most)
+        return true;
+    for (place_id k = graph_next(graph, PLACE_GPU, 0); k != PLACE_NONE; k = graph_next(graph, PLACE_GPU, k + 1)) {
+        const struct place *other = graph_place(graph, k);
+        if (k == id || !are_likes(gpu, other))
+            continue;
+        others++;
+        narrow += number_of(other, "pcie_width") <= width;
+    }
+    bool are_all = others > 0 && narrow == others;
+    return add(work, are_all ? SEVERITY_INFO : SEVERITY_WARNING, "pcie-narrow", gpu, "",
+               "its PCIe link is %lld lanes wide, of %lld%s", width, most,
+               are_all ? ", as of all gpus like it" : "") &&
+           (has_other_host_link(graph, id) ||
+            is_about(work, OVER_HOST, id, (double)width / (double)most));
+}
+
+/* The last probe run has said so already, and later. */
+static bool is_noted(const struct judge_work *work, const char *code, const struct place *place)
+{
+    for (size_t i = 0; i < work->snap->note_count; i++)
+        if (strcmp(work->snap->notes[i].code, code) == 0 && strcmp(work->snap->notes[i].place, place->name) == 0)
+            return true;
+    return false;
+}
+
+static bool judge_gpu(struct judge_work *work, place_id id)
+{
+    const struct place *gpu = graph_place(work->snap->graph, id);
+    if (has(gpu, "state", "lost")) {
+        if (is_noted(work, "gpu-lost", gpu))
+            return true;
+        if (!add(work, SEVERITY_CRITICAL, "gpu-lost", gpu, "", "the driver has lost it (%s): it must be reset, or the node started again",
+                 gpu->pci != NULL ? gpu->pci : "no address"))
+            return false;
+        drain(work);
+        return true; /* what else is known of it may not be so any more */
+    }
+    bool ok = judge_nvlinks(work, id) && judge_xgmi(work, id) && judge_memory(work, gpu) && judge_clocks(work, gpu) && judge_pcie(work, id);
+    long long processes = number_of(gpu, "processes");
+    const char *pids = place_detail(gpu, "pids");
+    if (ok && processes > 0 && !is_noted(work, "gpu-in-use", gpu))
+        ok = add(work, SEVERITY_INFO, "gpu-in-use", gpu, "", "%lld process%s on it%s%.100s%s", processes, processes == 1 ? " is" : "es are",
+                 pids != NULL ? " (pid " : "", pids != NULL ? pids : "", pids != NULL ? ")" : "");
+    return ok;
+}
+
+/* What the probe says of a driver as a whole, where there are gpus for it. */
+static bool judge_driver(struct judge_work *work, const char *vendor, const char *name)
+{
+    const struct graph *graph = work->snap->graph;
+    char key[32];
+    bool ok = true, has_gpus = false;
+    for (place_id id = graph_next(graph, PLACE_GPU, 0); id != PLACE_NONE; id = graph_next(graph, PLACE_GPU, id + 1))
+        has_gpus = has_gpus || has(graph_place(graph, id), "vendor", vendor);
+    for (int trouble = 0; ok && trouble < 2; trouble++) {
+        snprintf(key, sizeof key, "%s_%s", vendor, trouble ? "trouble" : "why");
+        const char *why = place_detail(&graph->places[0], key);
+        if (why != NULL && has_gpus)
+            ok = add(work, trouble ? SEVERITY_WARNING : SEVERITY_INFO, "gpu-driver", &graph->places[0], vendor, "%s: %.220s", name, why);
+    }
+    return ok;
+}
+
+enum berth_code judge_facts(struct judge_work *work, struct berth_err *err)
+{
+    const struct graph *graph = work->snap->graph;
+    bool ok = !judge_part_asks(work, 0) || (judge_driver(work, "nvidia", "NVIDIA") && judge_driver(work, "amd", "AMD"));
+    size_t before = work->count;
+    for (place_id id = graph_next(graph, PLACE_GPU, 0); ok && id != PLACE_NONE; id = graph_next(graph, PLACE_GPU, id + 1))
+        if (judge_part_asks(work, id))
+            ok = judge_gpu(work, id);
+    long long asked_at_s = number_of(&graph->places[0], "facts_at_s");
+    for (size_t i = before; ok && i < work->count; i++)
+        work->finding[i].at_s = asked_at_s > 0 ? asked_at_s : 0;
+    return ok ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for findings");
+}

@@ -1,0 +1,151 @@
+#include "measure/gpu_use.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cost/way_seen.h"
+#include "node/record.h"
+
+bool gpu_use_has(const struct gpu_use *use, place_id gpu)
+{
+    bool found = false;
+    for (size_t i = 0; i < use->count && !found; i++)
+        found = use->item[i].gpu == gpu;
+    return found;
+}
+
+bool gpu_use_counts(const struct gpu_use *use, const struct graph *graph, place_id gpu)
+{
+    if (gpu == PLACE_NONE || graph_place(graph, gpu)->kind != PLACE_GPU)
+        return false;
+    const char *vendor = place_detail(graph_place(graph, gpu), "vendor");
+    return use->vendor == NULL || (vendor != NULL && strcmp(vendor, use->vendor) == 0);
+}
+
+void gpu_use_add(struct gpu_use *use, place_id gpu, int64_t processes)
+{
+    if (!gpu_use_has(use, gpu) && use->count < GPU_USE_MAX) {
+        use->item[use->count].gpu = gpu;
+        use->item[use->count++].processes = processes;
+    }
+}
+
+void gpu_use_line(struct gpu_use *use, const struct graph *graph, const char *line, size_t length)
+{
+    struct record record;
+    if (record_parse(line, length, &record, NULL) != BERTH_OK)
+        return;
+    if (record.kind == RECORD_DEVICE) {
+        static const char *const keys[] = {"uuid", "pci"}; /* slices of one device share its address */
+        json_int_t processes = json_integer_value(json_object_get(record.object, "processes"));
+        place_id gpu = PLACE_NONE;
+        for (size_t i = 0; i < 2 && gpu == PLACE_NONE; i++) {
+            const char *name = json_string_value(json_object_get(record.object, keys[i]));
+            gpu = name == NULL ? PLACE_NONE : graph_find(graph, name);
+        }
+        if (processes > 0 && gpu_use_counts(use, graph, gpu))
+            gpu_use_add(use, gpu, processes);
+    }
+    record_done(&record);
+}
+
+bool gpu_use_has_all(const struct gpu_use *use, const struct graph *graph)
+{
+    bool all = true;
+    for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE && all; gpu = graph_next(graph, PLACE_GPU, gpu + 1))
+        all = !gpu_use_counts(use, graph, gpu) || gpu_use_has(use, gpu);
+    return all;
+}
+
+bool gpu_use_has_places(const struct gpu_use *use, const struct graph *graph, const char *places)
+{
+    bool all = true;
+    for (const char *c = places; *c != '\0' && all;) {
+        char name[72];
+        size_t length = strcspn(c, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, c);
+        place_id gpu = graph_find(graph, name);
+        all = !gpu_use_counts(use, graph, gpu) || gpu_use_has(use, gpu);
+        c += length + (c[length] == ',');
+    }
+    return all;
+}
+
+static const char *probe_name(const struct graph *graph, place_id gpu)
+{
+    const struct place *place = graph_place(graph, gpu);
+    bool alone = place->pci != NULL;
+    for (place_id other = graph_next(graph, PLACE_GPU, 0); other != PLACE_NONE && alone; other = graph_next(graph, PLACE_GPU, other + 1)) {
+        const char *pci = graph_place(graph, other)->pci;
+        alone = other == gpu || pci == NULL || strcmp(pci, place->pci) != 0;
+    }
+    return alone ? place->pci : place->uuid != NULL ? place->uuid : place->name;
+}
+
+/* Appends a name to a comma separated list, which it frees when there is no memory for it; NULL then. */
+static char *append(char *list, const char *name, size_t length)
+{
+    size_t used = list != NULL ? strlen(list) : 0;
+    char *longer = realloc(list, used + length + 2);
+    if (longer == NULL) {
+        free(list);
+        return NULL;
+    }
+    snprintf(longer + used, length + 2, "%s%.*s", used > 0 ? "," : "", (int)length, name);
+    return longer;
+}
+
+static char *append_gpu(char *list, const struct graph *graph, place_id gpu)
+{
+    const char *name = probe_name(graph, gpu);
+    return list == NULL ? NULL : append(list, name, strlen(name));
+}
+
+char *gpu_use_names(const struct gpu_use *use, const struct graph *graph)
+{
+    char *list = strdup("");
+    for (size_t i = 0; i < use->count; i++)
+        list = append_gpu(list, graph, use->item[i].gpu);
+    return list;
+}
+
+char *gpu_use_translate(const struct graph *graph, const char *places)
+{
+    char *list = strdup("");
+    for (const char *c = places; *c != '\0' && list != NULL;) {
+        char name[72];
+        size_t length = strcspn(c, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, c);
+        place_id place = graph_find(graph, name);
+        enum place_kind kind = place == PLACE_NONE ? PLACE_MACHINE : graph_place(graph, place)->kind;
+        if (kind == PLACE_GPU)
+            list = append_gpu(list, graph, place);
+        else if (kind != PLACE_MODULE)
+            list = append(list, c, length);
+        for (place_id gpu = graph_next(graph, PLACE_GPU, 0); kind == PLACE_MODULE && gpu != PLACE_NONE; gpu = graph_next(graph, PLACE_GPU, gpu + 1))
+            if (graph_place(graph, gpu)->parent == place)
+                list = append_gpu(list, graph, gpu);
+        c += length + (c[length] == ',');
+    }
+    return list;
+}
+
+char *gpu_use_sets(const struct graph *graph, const char *vendor)
+{
+    struct gpu_use use = {.vendor = vendor};
+    struct way_asked asked[WAY_SEEN_MOST];
+    struct link_paths *paths = link_paths_new(graph);
+    char *list = paths != NULL ? strdup("") : NULL;
+    size_t count = paths != NULL ? way_seen_ask(paths, graph, asked, WAY_SEEN_MOST) : 0;
+    for (size_t i = 0; i < count && list != NULL; i++) {
+        const struct way_asked *one = &asked[i];
+        char text[4 * 72];
+        snprintf(text, sizeof text, "%s>%s+%s>%s", probe_name(graph, one->from), probe_name(graph, one->to), probe_name(graph, one->beside_from), probe_name(graph, one->beside_to));
+        if (gpu_use_counts(&use, graph, one->from))
+            list = append(list, text, strlen(text));
+    }
+    link_paths_free(paths);
+    return list;
+}

@@ -1,0 +1,161 @@
+#include "measure/guardian.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "measure/offspring.h"
+
+/* between looks at what SIGKILL does not end, as it is stuck in a driver */
+#define LONGEST_WAIT_MS 100
+
+struct guardian {
+    pid_t daemon;
+    pid_t probe; /* 0 none, or reaped */
+    int signals; /* signalfd of all signals, which are blocked */
+    sigset_t probe_mask;
+};
+
+static void tell(enum guardian_news news, int number)
+{
+    struct guardian_message message = {.news = (int)news, .number = number};
+    send(GUARDIAN_SOCKET, &message, sizeof message, MSG_NOSIGNAL);
+}
+
+/* A child of the daemon that is between fork and exec keeps the socket open for a while after the daemon, hence both. */
+static bool is_deserted(const struct guardian *guardian)
+{
+    char byte;
+    ssize_t length = recv(GUARDIAN_SOCKET, &byte, 1, MSG_DONTWAIT);
+    return length >= 0 || (errno != EAGAIN && errno != EINTR) || getppid() != guardian->daemon;
+}
+
+static bool prepare(struct guardian *guardian)
+{
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &guardian->probe_mask);
+    prctl(PR_SET_NAME, GUARDIAN_NAME);
+    setpgid(0, 0); /* not ended with the daemon's group; of its session, by which the daemon knows it from what it adopts */
+    fcntl(GUARDIAN_SOCKET, F_SETFD, FD_CLOEXEC);
+    guardian->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+    /* SIGCONT, because it wakes a guardian that somebody stopped. */
+    return guardian->signals >= 0 && prctl(PR_SET_PDEATHSIG, SIGCONT) == 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+}
+
+/* In the child. What it tells of a failure comes before what the guardian will of its exit, and the first counts. */
+_Noreturn static void become_probe(const struct guardian *guardian, pid_t parent, char **argv)
+{
+    setsid();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() == parent) {
+        sigprocmask(SIG_SETMASK, &guardian->probe_mask, NULL);
+        execvp(argv[0], argv + 1);
+        tell(GUARDIAN_FAILED, errno);
+    }
+    _exit(127);
+}
+
+static void start_probe(struct guardian *guardian, char **argv)
+{
+    pid_t self = getpid();
+    pid_t child = fork();
+    if (child == 0)
+        become_probe(guardian, self, argv);
+    if (child < 0) {
+        tell(GUARDIAN_FAILED, errno);
+        return;
+    }
+    guardian->probe = child;
+    tell(GUARDIAN_STARTED, child);
+    /* The output ends when the probe's ends are closed, not when this process does. */
+    dup2(STDIN_FILENO, STDOUT_FILENO);
+    dup2(STDIN_FILENO, STDERR_FILENO);
+}
+
+/* Until it is reaped its pid, and with it the number of its session, is nobody else's. */
+static void probe_ended(struct guardian *guardian, const siginfo_t *how)
+{
+    kill(-guardian->probe, SIGKILL);
+    guardian->probe = 0;
+    tell(how->si_code == CLD_EXITED ? GUARDIAN_EXITED : GUARDIAN_SIGNALED, how->si_status);
+}
+
+/* Whether any child is left. */
+static bool reap(struct guardian *guardian)
+{
+    for (;;) {
+        siginfo_t how = {0};
+        if (waitid(P_ALL, 0, &how, WEXITED | WNOHANG | WNOWAIT) != 0)
+            return errno != ECHILD;
+        if (how.si_pid == 0)
+            return true;
+        if (how.si_pid == guardian->probe)
+            probe_ended(guardian, &how);
+        waitpid(how.si_pid, NULL, 0);
+    }
+}
+
+/* Before it has made its session there is only its pid. */
+static void pass_on_term(const struct guardian *guardian)
+{
+    if (guardian->probe > 0 && kill(-guardian->probe, SIGTERM) != 0)
+        kill(guardian->probe, SIGTERM);
+}
+
+/* Whether one of the signals was SIGTERM. The others have woken the guardian, and that is all. */
+static bool take_signals(const struct guardian *guardian)
+{
+    struct signalfd_siginfo signal;
+    bool term = false;
+    while (read(guardian->signals, &signal, sizeof signal) == (ssize_t)sizeof signal)
+        term |= signal.ssi_signo == SIGTERM;
+    return term;
+}
+
+static void watch(struct guardian *guardian)
+{
+    struct pollfd fds[] = {{.fd = guardian->signals, .events = POLLIN}, {.fd = GUARDIAN_SOCKET, .events = POLLIN}};
+    while (!is_deserted(guardian)) {
+        poll(fds, 2, -1);
+        if (take_signals(guardian))
+            pass_on_term(guardian);
+        reap(guardian);
+    }
+}
+
+/* A process that was killed forks no more, and what it had below it comes to this one, with a SIGCHLD that says so. */
+static void kill_all(struct guardian *guardian)
+{
+    struct pollfd signals = {.fd = guardian->signals, .events = POLLIN};
+    for (int wait_ms = 1; reap(guardian); wait_ms = wait_ms < LONGEST_WAIT_MS ? 2 * wait_ms : LONGEST_WAIT_MS) {
+        offspring_kill("/proc");
+        if (poll(&signals, 1, wait_ms) > 0)
+            take_signals(guardian);
+    }
+}
+
+bool guardian_is_meant(char *const *argv)
+{
+    return argv[0] != NULL && strcmp(argv[0], GUARDIAN_NAME) == 0 && argv[1] != NULL && argv[2] != NULL && argv[3] != NULL;
+}
+
+_Noreturn void guardian_main(char **argv)
+{
+    struct guardian guardian = {.daemon = (pid_t)strtol(argv[1], NULL, 10)};
+    if (!prepare(&guardian))
+        tell(GUARDIAN_FAILED, errno);
+    else if (!is_deserted(&guardian))
+        start_probe(&guardian, argv + 2);
+    watch(&guardian);
+    kill_all(&guardian);
+    _exit(0); /* nothing is to be written, and the run is over when this process is */
+}

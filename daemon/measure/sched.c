@@ -1,0 +1,500 @@
+#include "measure/sched.h"
+
+#include <malloc.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "measure/programs.h"
+#include "measure/refresh.h"
+#include "measure/sched_again.h"
+#include "measure/sched_facts.h"
+#include "measure/sched_upkeep.h"
+#include "measure/sched_watch.h"
+
+/*
+ * Invariants:
+ * 1. A probe runs only while writing is 0, but for REFRESH_NOTES: its values go over the snapshot that the write before it made. One write at a
+ *    time makes a snapshot from the last one, but for a run, which has what the notes beside it have.
+ * 2. snapshot is never NULL after sched_new; it changes only in publish().
+ * 3. The loop never calls the store, which may block: jobs do, on the thread pool; and sched_new, before the loop runs.
+ */
+struct sched {
+    struct sched_env env;
+    struct store *store;
+    uint64_t store_changes; /* of those that snapshot, or the one being made, has */
+    bool store_is_out;      /* then: it was memory only */
+    struct snapshot *snapshot;
+    uint64_t generation;
+    struct sched_probe probe;
+    struct sched_jobs jobs;
+    struct sched_facts facts;
+    unsigned writing; /* how many struct refresh are in jobs */
+    bool reload_due;
+    bool held;
+    bool own;         /* the request at hand is the daemon's, not a caller's */
+    bool owed;        /* measuring of its own that was cut short or put off */
+    bool waits;       /* ... until the drivers have said what they know */
+    unsigned cut;     /* how often in a row it was cut short */
+    struct sched_again again;
+    struct sched_upkeep upkeep;
+    struct sched_watch watch;
+    void (*stopped)(void *arg);
+    void *stopped_arg;
+};
+
+enum refresh_kind { REFRESH_RUN, REFRESH_NOTES, REFRESH_DISCOVER, REFRESH_ACCEPT };
+
+/* A job that makes the next snapshot: writes a run, discovers again, or accepts a baseline. It owns all that it touches. */
+struct refresh {
+    struct sched_job job; /* first */
+    struct sched *sched;
+    const struct sysio *io;
+    enum refresh_kind kind;
+    struct past_env past;
+    struct refresh_facts facts; /* DISCOVER */
+    struct run run;
+    bool *selected; /* ACCEPT, and so are the next three */
+    struct accepted accepted;
+    sched_accepted accepted_done;
+    void *accepted_arg;
+    struct snapshot *base; /* referenced */
+    uint64_t generation;
+    struct snapshot *result;
+    struct note store_says; /* NOTES: code "" nothing */
+    struct berth_err err;
+};
+
+static void next_step(struct sched *sched);
+static void jobs_moved(struct sched_jobs *jobs);
+static void probe_moved(void *arg);
+static void probe_ran(void *arg, struct run *take_run);
+static void probe_looked(void *arg, char *take_facts);
+static void facts_said(void *arg);
+static void resume_due(void *arg);
+static void gpus_may_be_free(void *arg);
+
+static void publish(struct sched *sched, struct snapshot *take_snapshot)
+{
+    snapshot_note_claims(take_snapshot, snapshot_claims(sched->snapshot));
+    snapshot_unref(sched->snapshot);
+    sched->snapshot = take_snapshot;
+    if (sched->stopped == NULL)
+        sched_again_follow(&sched->again, take_snapshot, sched->probe.claims.set);
+    hub_wake(sched->env.hub);
+}
+
+static struct past_env past_env_now(const struct sched *sched)
+{
+    struct past_env past = {.limits = judge_limits_of(sched->env.config), .now_s = clock_now_s(sched->env.clock)};
+    if (sched->env.config->baseline != NULL)
+        snprintf(past.folder, sizeof past.folder, "%s", sched->env.config->baseline);
+    return past;
+}
+
+enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched, struct berth_err *err)
+{
+    struct sched *sched = calloc(1, sizeof *sched);
+    if (sched == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    sched->env = *env;
+    const char *folder = env->config->node;
+    struct past_env past = past_env_now(sched);
+    enum berth_code code = store_open_as(folder != NULL ? NULL : env->config->state_dir, (enum store_journal)env->config->store_journal, env->clock, &sched->store, err);
+    if (code == BERTH_OK) {
+        sched->store_changes = store_changes(sched->store);
+        code = refresh_discover(sched->store, env->io, folder, NULL, &past, ++sched->generation, &sched->snapshot, err);
+    }
+    if (code != BERTH_OK) {
+        store_close(sched->store);
+        free(sched);
+        return code;
+    }
+    sched_jobs_init(&sched->jobs, env->loop, sched->store, jobs_moved);
+    struct sched_probe_env probe_env = {env->loop, env->clock, env->config, probe_moved, probe_looked, probe_ran, sched};
+    sched_probe_init(&sched->probe, &probe_env);
+    sched_facts_init(&sched->facts, &(struct sched_facts_env){env->loop, env->config, facts_said, sched});
+    sched_again_init(&sched->again, env->loop, &(struct sched_again_env){env->config, resume_due, gpus_may_be_free, sched});
+    sched_upkeep_init(&sched->upkeep, env->loop, &sched->jobs, env->config);
+    sched_watch_init(&sched->watch, env->loop, &sched->jobs, folder != NULL ? NULL : env->config->state_dir);
+    struct note note;
+    if (store_note(sched->store, &note))
+        log_line(LOG_LEVEL_WARNING, "%s", note.text);
+    *ret_sched = sched;
+    return BERTH_OK;
+}
+
+void sched_free(struct sched *sched)
+{
+    if (sched == NULL)
+        return;
+    store_close(sched->store);
+    snapshot_unref(sched->snapshot);
+    sched_probe_done(&sched->probe);
+    sched_facts_done(&sched->facts);
+    free(sched);
+}
+
+static void measure_what_is_owed(struct sched *sched)
+{
+    struct probe_request request = {0};
+    uint64_t number;
+    struct berth_err err = {0};
+    sched->owed = sched->held;
+    if (sched_probe(sched, &request, &number, &err) == BERTH_OK)
+        sched->own = sched_probe_is_active(&sched->probe);
+    else
+        log_line(sched->held ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "not measuring: %s", err.detail);
+}
+
+/* This machine; and what stands in for one, by the probes that the configuration names for it. */
+static bool can_measure(const struct sched *sched)
+{
+    const struct config *config = sched->env.config;
+    return config->node == NULL || (sched->snapshot->graph->origin == ORIGIN_STANDIN && config->probe_dir != NULL);
+}
+
+void sched_begin(struct sched *sched)
+{
+    const struct config *config = sched->env.config;
+    sched_watch_begin(&sched->watch);
+    sched->store_is_out = store_state(sched->store) == STORE_MEMORY_ONLY;
+    if (sched->store_is_out)
+        sched_upkeep_due(&sched->upkeep);
+    bool asks = config->node == NULL && sched_facts_ask(&sched->facts, sched->snapshot->graph);
+    if (sched_facts_is_new(&sched->facts)) /* there is nobody to ask */
+        next_step(sched);
+    if (!can_measure(sched) || !config->probe_at_start)
+        return;
+    if (programs_tried_all(config, sched->snapshot->graph, sched->snapshot->values, sysio_boot_time_s(sched->env.io))) {
+        log_line(LOG_LEVEL_INFO, "measured since this boot already: serving what is stored");
+        sched_again_follow(&sched->again, sched->snapshot, sched->probe.claims.set);
+        return;
+    }
+    sched->owed = true;
+    sched->waits = asks; /* who uses gpus, and how many there are, comes before what they do */
+    if (!asks)
+        measure_what_is_owed(sched);
+}
+
+enum sched_state sched_state(const struct sched *sched)
+{
+    return sched_probe_is_active(&sched->probe) || sched->writing > 0 || sched->waits ? SCHED_PROBING : SCHED_READY;
+}
+
+struct snapshot *sched_snapshot(const struct sched *sched) { return sched->snapshot; }
+
+struct store *sched_store(struct sched *sched) { return sched->store; }
+
+enum store_state sched_store_state(const struct sched *sched) { return store_state(sched->store); }
+
+void sched_probe_view(const struct sched *sched, struct probe_view *ret_view) { sched_probe_look(&sched->probe, ret_view); }
+
+/* ---- jobs ---- */
+
+static void refresh_work(struct sched_job *job, struct store *store)
+{
+    struct refresh *refresh = (struct refresh *)job;
+    switch (refresh->kind) {
+    case REFRESH_RUN:
+        refresh_with_run(store, refresh->base, &refresh->run, &refresh->past, refresh->generation, &refresh->result, &refresh->err);
+        break;
+    case REFRESH_NOTES:
+        store_note(store, &refresh->store_says);
+        refresh_with_run(store, refresh->base, NULL, &refresh->past, refresh->generation, &refresh->result, &refresh->err);
+        break;
+    case REFRESH_DISCOVER:
+        refresh_discover(store, refresh->io, NULL, &refresh->facts, &refresh->past, refresh->generation, &refresh->result, &refresh->err);
+        malloc_trim(0); /* discovery leaves much free memory scattered */
+        break;
+    case REFRESH_ACCEPT:
+        accept_baseline(store, refresh->base, refresh->selected, &refresh->past, refresh->generation, &refresh->accepted, &refresh->result, &refresh->err);
+        break;
+    }
+}
+
+static void refresh_done(struct sched_job *job)
+{
+    struct refresh *refresh = (struct refresh *)job;
+    struct sched *sched = refresh->sched;
+    sched->writing--;
+    if (refresh->result != NULL)
+        publish(sched, refresh->result);
+    else
+        log_line(LOG_LEVEL_WARNING, "the node stays as it was: %s", refresh->err.detail);
+    if (refresh->kind == REFRESH_RUN)
+        sched_upkeep_due(&sched->upkeep);
+    if (refresh->kind == REFRESH_NOTES)
+        sched_upkeep_log(&refresh->store_says);
+    if (refresh->kind == REFRESH_ACCEPT)
+        refresh->accepted_done(refresh->accepted_arg, refresh->err.code, &refresh->accepted, &refresh->err);
+    if (refresh->kind == REFRESH_DISCOVER && sched->stopped == NULL && !sched_facts_was_asked(&sched->facts)) /* gpus have come */
+        sched_facts_ask(&sched->facts, sched->snapshot->graph);
+    snapshot_unref(refresh->base);
+    run_done(&refresh->run);
+    free(refresh->selected);
+    free(refresh->facts.text);
+    free(refresh);
+}
+
+/* NULL when out of memory. The caller fills in what its kind takes and adds it. */
+static struct refresh *new_refresh(struct sched *sched, enum refresh_kind kind)
+{
+    struct refresh *refresh = calloc(1, sizeof *refresh);
+    if (refresh == NULL)
+        return NULL;
+    refresh->job.work = refresh_work;
+    refresh->job.done = refresh_done;
+    refresh->sched = sched;
+    refresh->io = sched->env.io;
+    refresh->kind = kind;
+    refresh->past = past_env_now(sched);
+    refresh->base = snapshot_ref(sched->snapshot);
+    refresh->generation = ++sched->generation;
+    return refresh;
+}
+
+static void add_refresh(struct sched *sched, struct refresh *refresh)
+{
+    sched->writing++;
+    sched_jobs_add(&sched->jobs, &refresh->job);
+}
+
+/* take_run is moved into the job; NULL for a rediscovery. */
+static void start_refresh(struct sched *sched, struct run *take_run)
+{
+    struct refresh *refresh = new_refresh(sched, take_run != NULL ? REFRESH_RUN : REFRESH_DISCOVER);
+    if (refresh == NULL) {
+        log_line(LOG_LEVEL_ERROR, take_run != NULL ? "out of memory: a probe run is lost" : "out of memory: the node is not looked at again");
+        if (take_run != NULL)
+            run_done(take_run);
+        return;
+    }
+    if (take_run != NULL) {
+        refresh->run = *take_run;
+        *take_run = (struct run){0};
+    } else {
+        refresh->facts = sched_facts_copy(&sched->facts);
+    }
+    add_refresh(sched, refresh);
+}
+
+static void jobs_moved(struct sched_jobs *jobs)
+{
+    struct sched *sched = (struct sched *)((char *)jobs - offsetof(struct sched, jobs));
+    sched_store_used(sched);
+    hub_wake(sched->env.hub);
+    next_step(sched);
+}
+
+/* What the store says of itself is part of the snapshot. Not beside another write, whose snapshot it would be put over. */
+void sched_store_used(struct sched *sched)
+{
+    uint64_t changes = store_changes(sched->store);
+    sched_watch_follow(&sched->watch);
+    if (changes == sched->store_changes || sched->writing > 0 || sched->stopped != NULL)
+        return;
+    struct refresh *refresh = new_refresh(sched, REFRESH_NOTES);
+    if (refresh == NULL)
+        return; /* after the next use */
+    sched->store_changes = changes;
+    sched->store_is_out = store_state(sched->store) == STORE_MEMORY_ONLY;
+    if (sched->store_is_out && !sched_upkeep_waits(&sched->upkeep)) /* it may have worked again in between, unseen */
+        sched_upkeep_due(&sched->upkeep);
+    add_refresh(sched, refresh);
+    hub_wake(sched->env.hub);
+}
+
+void sched_look_at_store(struct sched *sched)
+{
+    if (sched != NULL)
+        sched_watch_ask(&sched->watch);
+}
+
+void sched_add_job(struct sched *sched, struct sched_job *job) { sched_jobs_add(&sched->jobs, job); }
+
+static void probe_moved(void *arg) { hub_wake(((struct sched *)arg)->env.hub); }
+
+static void probe_ran(void *arg, struct run *take_run)
+{
+    struct sched *sched = arg;
+    if (take_run != NULL)
+        start_refresh(sched, take_run);
+    hub_wake(sched->env.hub);
+    next_step(sched);
+}
+
+static void probe_looked(void *arg, char *take_facts) { sched_facts_take(&((struct sched *)arg)->facts, take_facts); }
+
+static void facts_said(void *arg) { next_step(arg); }
+
+/* Whatever is due once neither a probe nor a write runs. */
+static void next_step(struct sched *sched)
+{
+    if (sched_probe_is_running(&sched->probe) || sched->writing > 0)
+        return;
+    if (sched_probe_is_active(&sched->probe)) {
+        if (sched_probe_step(&sched->probe, sched->snapshot->graph, sched->snapshot->shapes))
+            return;
+        if (sched->own && !sched->owed)
+            sched->cut = 0;
+        hub_wake(sched->env.hub);
+    }
+    if (sched->stopped != NULL) {
+        if (!sched_jobs_busy(&sched->jobs) && !sched_facts_is_asking(&sched->facts))
+            sched->stopped(sched->stopped_arg);
+        return;
+    }
+    /* What a stand-in measured is not stored, and would be forgotten for new facts. */
+    bool has_facts = sched_facts_is_new(&sched->facts) && !sched->snapshot->has_standin;
+    if (!sched_facts_is_asking(&sched->facts) && (sched->reload_due || has_facts)) {
+        sched->reload_due = false;
+        start_refresh(sched, NULL);
+        hub_wake(sched->env.hub);
+    } else if (sched->waits && !sched_facts_is_asking(&sched->facts)) {
+        sched->waits = false;
+        if (sched->owed)
+            measure_what_is_owed(sched);
+    }
+}
+
+/* Only a live node that is not being written changes; a probe waits for the write. */
+static enum berth_code check_idle(const struct sched *sched, bool is_changed, bool may_wait, const char *what, struct berth_err *err)
+{
+    bool probing = sched_probe_is_active(&sched->probe);
+    if (!is_changed)
+        return err_set(err, BERTH_UNAVAILABLE, "%s is not this machine: a recorded node %s", sched->snapshot->graph->name, what);
+    if (!probing && (may_wait || sched->writing == 0))
+        return BERTH_OK;
+    enum berth_code code = err_set(err, BERTH_BUSY, probing ? "a probe is running already (berth cancel stops it)"
+                                                            : "the node is being looked at again: ask in a moment");
+    err_text(err, 0, probing ? "probe" : "discovery");
+    return code;
+}
+
+enum berth_code sched_accept(struct sched *sched, bool *take_selected, sched_accepted done, void *arg, struct berth_err *err)
+{
+    enum berth_code code = check_idle(sched, sched->env.config->node == NULL, false, "has no baseline to accept", err);
+    struct refresh *refresh = code == BERTH_OK ? new_refresh(sched, REFRESH_ACCEPT) : NULL;
+    if (code == BERTH_OK && refresh == NULL)
+        code = err_set(err, BERTH_NO_MEMORY, "out of memory");
+    if (code != BERTH_OK) {
+        free(take_selected);
+        return code;
+    }
+    refresh->selected = take_selected;
+    refresh->accepted_done = done;
+    refresh->accepted_arg = arg;
+    add_refresh(sched, refresh);
+    hub_wake(sched->env.hub);
+    return BERTH_OK;
+}
+
+enum berth_code sched_probe(struct sched *sched, struct probe_request *take_request, uint64_t *ret_number, struct berth_err *err)
+{
+    enum berth_code code = check_idle(sched, can_measure(sched), true, "cannot be measured", err);
+    if (code == BERTH_OK)
+        code = sched_left_out_check(sched->probe.claims.set, take_request->force, err);
+    if (code != BERTH_OK) {
+        sched_probe_request_done(take_request);
+        return code;
+    }
+    sched->own = false;
+    code = sched_probe_begin(&sched->probe, take_request, sched->snapshot->graph, err);
+    if (code != BERTH_OK)
+        return code;
+    *ret_number = sched->probe.number;
+    next_step(sched);
+    hub_wake(sched->env.hub);
+    return BERTH_OK;
+}
+
+static void resume_due(void *arg)
+{
+    struct sched *sched = arg;
+    if (sched_state(sched) != SCHED_READY)
+        sched_again_later(&sched->again, sched->cut);
+    else
+        measure_what_is_owed(sched);
+}
+
+/* They are asked for another time when something else is going on. */
+static void gpus_may_be_free(void *arg)
+{
+    struct sched *sched = arg;
+    struct probe_request request;
+    struct berth_err err;
+    uint64_t number;
+    bool idle = sched_state(sched) == SCHED_READY && !sched->held && !sched->owed && can_measure(sched);
+    if (idle && sched_again_request(sched->snapshot, sched->probe.claims.set, &request) && sched_probe(sched, &request, &number, &err) == BERTH_OK)
+        sched->own = sched_probe_is_active(&sched->probe);
+}
+
+/* Stops a probe for the claim. Measuring of the daemon's own is due again. */
+static void give_way(struct sched *sched, const struct claim *claim)
+{
+    char by[96];
+    if (!sched_probe_is_active(&sched->probe) || sched->probe.cancelled)
+        return;
+    if (sched->own) {
+        sched->owed = true;
+        sched->cut++;
+    }
+    claim_describe(claim, by, sizeof by);
+    sched_probe_yield(&sched->probe, by);
+}
+
+void sched_follow_claims(struct sched *sched, const struct claim_set *claims)
+{
+    bool was_held = sched->held;
+    const struct claim *holder = claim_set_computing(claims, false);
+    const struct claim *obstacle = sched->probe.request.force ? claim_set_computing(claims, true) : holder;
+    sched->probe.claims.set = claims;
+    sched->held = holder != NULL;
+    if (sched->held)
+        sched_again_not_now(&sched->again);
+    if (obstacle == NULL)
+        obstacle = sched_probe_in_way(&sched->probe);
+    if (obstacle != NULL)
+        give_way(sched, obstacle);
+    if (sched->owed && !sched->held && (was_held || obstacle != NULL) && sched->stopped == NULL)
+        sched_again_later(&sched->again, sched->cut);
+    if (sched->stopped == NULL)
+        sched_again_follow(&sched->again, sched->snapshot, claims);
+}
+
+bool sched_is_measuring(const struct sched *sched) { return sched_probe_is_running(&sched->probe); }
+bool sched_is_giving_way(const struct sched *sched) { return sched_probe_is_running(&sched->probe) && sched->probe.cancelled; }
+
+bool sched_cancel(struct sched *sched)
+{
+    bool is_active = sched_probe_is_active(&sched->probe);
+    if (is_active)
+        sched_probe_cancel(&sched->probe);
+    return is_active;
+}
+
+void sched_reload(struct sched *sched)
+{
+    if (sched->env.config->node != NULL)
+        return;
+    sched->reload_due = true;
+    sched->facts.was_asked = false;
+    sched_facts_ask(&sched->facts, sched->snapshot->graph);
+    next_step(sched);
+}
+
+void sched_stop(struct sched *sched, void (*done)(void *arg), void *arg)
+{
+    sched->stopped = done;
+    sched->stopped_arg = arg;
+    sched->reload_due = false;
+    sched_again_stop(&sched->again);
+    sched_upkeep_stop(&sched->upkeep);
+    sched_watch_stop(&sched->watch);
+    sched_facts_stop(&sched->facts);
+    sched_cancel(sched);
+    next_step(sched);
+}

@@ -1,0 +1,140 @@
+#include "measure/sched_again.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "measure/programs.h"
+#include "measure/sched_left_out.h"
+
+/* what was cut short is still being written; and a timer of 0 that starts itself never lets go of the loop */
+#define LEAST_MS  20
+#define LONGEST_S 600
+
+static void resume_due(uv_timer_t *timer)
+{
+    struct sched_again *again = timer->data;
+    again->env.resume(again->env.arg);
+}
+
+static void start_look(struct sched_again *again);
+
+static void look_due(uv_timer_t *timer)
+{
+    struct sched_again *again = timer->data;
+    again->looks++;
+    start_look(again);
+    again->env.look(again->env.arg);
+}
+
+void sched_again_init(struct sched_again *again, uv_loop_t *loop, const struct sched_again_env *env)
+{
+    *again = (struct sched_again){.env = *env};
+    uv_timer_init(loop, &again->resume);
+    uv_timer_init(loop, &again->look);
+    again->resume.data = again->look.data = again;
+}
+
+/* Doubled so often, in ms. */
+static uint64_t delay_ms(int64_t first_s, unsigned times)
+{
+    uint64_t delay_s = (uint64_t)first_s;
+    for (unsigned i = 0; i < times && delay_s < LONGEST_S; i++)
+        delay_s = 2 * delay_s < LONGEST_S ? 2 * delay_s : LONGEST_S;
+    return delay_s > 0 ? delay_s * 1000 : LEAST_MS;
+}
+
+void sched_again_later(struct sched_again *again, unsigned cut)
+{
+    uv_timer_start(&again->resume, resume_due, delay_ms(again->env.config->claim_resume_s, cut > 0 ? cut - 1 : 0), 0);
+}
+
+void sched_again_not_now(struct sched_again *again) { uv_timer_stop(&again->resume); }
+
+static void start_look(struct sched_again *again)
+{
+    const struct config *config = again->env.config;
+    int64_t first_s = config->gpu_retry_s > 0 ? config->gpu_retry_s : config->claim_resume_s > 0 ? config->claim_resume_s : 1;
+    uv_timer_start(&again->look, look_due, delay_ms(first_s, again->looks), 0);
+}
+
+enum due { DUE_NOT, DUE_IN_USE, DUE_PROFILED };
+
+/* Why the place of the note is to be measured again: its gpu was in use, or a claim that has ended profiled it. */
+static enum due due_of(const struct snapshot *snapshot, const struct claim_set *claims, size_t note)
+{
+    const struct graph *graph = snapshot->graph;
+    place_id place = graph_find(graph, snapshot->notes[note].place);
+    place_id gpu = place != PLACE_NONE ? sched_left_out_gpu(graph, place) : PLACE_NONE;
+    if (gpu == PLACE_NONE)
+        return DUE_NOT;
+    if (strcmp(snapshot->notes[note].code, SCHED_LEFT_OUT_IN_USE) == 0)
+        return DUE_IN_USE;
+    bool was_profiled = strcmp(snapshot->notes[note].code, SCHED_LEFT_OUT_PROFILED) == 0;
+    return was_profiled && (claims == NULL || claim_set_profiling(claims, graph, gpu, false) == NULL) ? DUE_PROFILED : DUE_NOT;
+}
+
+void sched_again_follow(struct sched_again *again, const struct snapshot *snapshot, const struct claim_set *claims)
+{
+    const struct config *config = again->env.config;
+    bool any[] = {[DUE_NOT] = false, [DUE_IN_USE] = false, [DUE_PROFILED] = false};
+    for (size_t i = 0; i < snapshot->note_count; i++)
+        any[due_of(snapshot, claims, i)] = true;
+    if (config->gpu_retry_s == 0)
+        any[DUE_IN_USE] = false;
+    if ((!any[DUE_IN_USE] && !any[DUE_PROFILED]) || !config->probe_at_start) {
+        uv_timer_stop(&again->look);
+        again->looks = 0;
+    } else if (any[DUE_PROFILED] && again->looks == 0) {
+        uint64_t wait_ms = delay_ms(config->claim_resume_s, 0);
+        if (!uv_is_active((uv_handle_t *)&again->look) || uv_timer_get_due_in(&again->look) > wait_ms)
+            uv_timer_start(&again->look, look_due, wait_ms, 0);
+    } else if (!uv_is_active((uv_handle_t *)&again->look)) {
+        start_look(again);
+    }
+}
+
+/* Metrics of the CPU's probe, or of that of gpus that is not for a vendor's variants. */
+static const char *metrics_of(bool is_gpu)
+{
+    size_t count;
+    const struct program *programs = programs_all(&count);
+    for (size_t i = 0; i < count; i++)
+        if (programs[i].is_gpu == is_gpu && programs[i].vendor == NULL)
+            return programs[i].metrics;
+    return "";
+}
+
+bool sched_again_request(const struct snapshot *snapshot, const struct claim_set *claims, struct probe_request *ret_request)
+{
+    struct probe_request request = {.when_free = true};
+    size_t used = 0;
+    bool has_memory = false;
+    request.places = malloc(snapshot->note_count * (sizeof snapshot->notes[0].place + 1) + 1);
+    for (size_t i = 0; request.places != NULL && i < snapshot->note_count; i++) {
+        size_t length = strlen(snapshot->notes[i].place);
+        if (due_of(snapshot, claims, i) == DUE_NOT)
+            continue;
+        if (used > 0)
+            request.places[used++] = ',';
+        memcpy(request.places + used, snapshot->notes[i].place, length);
+        used += length;
+        has_memory |= graph_place(snapshot->graph, graph_find(snapshot->graph, snapshot->notes[i].place))->kind == PLACE_NUMA;
+    }
+    const char *of_gpus = metrics_of(true), *of_memory = has_memory ? metrics_of(false) : "";
+    request.metrics = malloc(strlen(of_gpus) + strlen(of_memory) + 2);
+    if (request.places == NULL || request.metrics == NULL || used == 0) {
+        sched_probe_request_done(&request);
+        return false;
+    }
+    request.places[used] = '\0';
+    sprintf(request.metrics, "%s%s%s", of_gpus, has_memory ? "," : "", of_memory);
+    *ret_request = request;
+    return true;
+}
+
+void sched_again_stop(struct sched_again *again)
+{
+    uv_close((uv_handle_t *)&again->resume, NULL);
+    uv_close((uv_handle_t *)&again->look, NULL);
+}

@@ -1,0 +1,125 @@
+#include "measure/sched_facts.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "measure/programs.h"
+
+/* a driver that keeps no state between uses starts each of its GPUs anew, a second or so each */
+#define LIMIT_S 10
+
+void sched_facts_init(struct sched_facts *facts, const struct sched_facts_env *env) { *facts = (struct sched_facts){.env = *env}; }
+
+void sched_facts_done(struct sched_facts *facts)
+{
+    free(facts_text_take(&facts->said));
+    free(facts->latest);
+    *facts = (struct sched_facts){0};
+}
+
+void sched_facts_take(struct sched_facts *facts, char *take_text)
+{
+    if (take_text == NULL)
+        return;
+    free(facts->latest);
+    facts->latest = take_text;
+    facts->note = (struct note){0};
+    facts->is_new = true;
+}
+
+static void line_read(void *arg, const char *line, size_t length) { facts_text_add(&((struct sched_facts *)arg)->said, line, length); }
+
+__attribute__((format(printf, 3, 4))) static void note_why_not(struct sched_facts *facts, bool is_logged, const char *format, ...)
+{
+    char why[192];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    facts->note = (struct note){.severity = NOTE_WARNING, .code = "gpu-facts", .place = "machine0"};
+    snprintf(facts->note.text, sizeof facts->note.text, "what the drivers say of the gpus is not known: %s", why);
+    text_clean(facts->note.text);
+    facts->is_new = true;
+    if (is_logged)
+        log_line(LOG_LEVEL_WARNING, "%s", facts->note.text);
+}
+
+/* Half a text would have gpus missing that are there: the one before stays. */
+static void ended(void *arg, const struct runner_end *end)
+{
+    struct sched_facts *facts = arg;
+    char text[512];
+    char *said = facts_text_take(&facts->said);
+    bool is_whole = end->ending == RUNNER_EXITED && end->code == 0 && said != NULL;
+    facts->runner = NULL;
+    facts->stuck = end->stuck;
+    if (is_whole) {
+        sched_facts_take(facts, said);
+    } else {
+        free(said);
+        runner_describe(end, &facts->spec, text, sizeof text);
+        note_why_not(facts, end->ending != RUNNER_STOPPED, "%.190s", text);
+    }
+    facts->env.said(facts->env.arg);
+}
+
+static const struct program *find_program(void)
+{
+    size_t count;
+    const struct program *programs = programs_all(&count);
+    for (size_t i = 0; i < count; i++)
+        if (programs[i].is_gpu && programs[i].vendor == NULL)
+            return &programs[i];
+    return NULL;
+}
+
+bool sched_facts_ask(struct sched_facts *facts, const struct graph *graph)
+{
+    const struct program *program = find_program();
+    struct berth_err err = {0};
+    if (facts->runner != NULL)
+        return true;
+    if (facts->stuck != 0 || program == NULL || !programs_runs(program, facts->env.config, graph, facts->program, sizeof facts->program))
+        return false;
+    facts->was_asked = true;
+    if (access(facts->program, X_OK) != 0) {
+        note_why_not(facts, true, "%.150s: %s", facts->program, strerror(errno));
+        return false;
+    }
+    facts->args[0] = facts->program;
+    facts->args[1] = "--facts";
+    facts->args[2] = NULL;
+    int64_t limit_s = facts->env.config->probe_silence_s < LIMIT_S ? facts->env.config->probe_silence_s : LIMIT_S;
+    facts->spec = (struct runner_spec){
+        .program = facts->program,
+        .args = facts->args,
+        .limit_ms = (uint64_t)limit_s * 1000,
+        .silence_ms = (uint64_t)limit_s * 1000,
+        .output_max = FACTS_TEXT_MAX,
+        .line = line_read,
+        .ended = ended,
+        .arg = facts,
+    };
+    if (runner_start(facts->env.loop, &facts->spec, &facts->runner, &err) == BERTH_OK)
+        return true;
+    log_line(LOG_LEVEL_WARNING, "the drivers are not asked about the gpus: %s", err.detail);
+    return false;
+}
+
+void sched_facts_stop(struct sched_facts *facts)
+{
+    if (facts->runner != NULL)
+        runner_stop(facts->runner);
+}
+
+struct refresh_facts sched_facts_copy(struct sched_facts *facts)
+{
+    facts->is_new = false;
+    return (struct refresh_facts){.text = facts->latest != NULL ? strdup(facts->latest) : NULL, .note = facts->note};
+}

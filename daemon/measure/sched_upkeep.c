@@ -1,0 +1,70 @@
+#include "measure/sched_upkeep.h"
+
+#include "base/log.h"
+
+/* of thinning, each some ten milliseconds; other jobs come in between */
+#define STEPS_AT_ONCE 16
+#define WITNESS_DAYS 3
+#define WAIT_MAX_S    60
+
+static void work(struct sched_job *job, struct store *store)
+{
+    struct sched_upkeep *upkeep = (struct sched_upkeep *)job;
+    struct berth_err err = {0};
+    upkeep->is_well = store_retry(store);
+    upkeep->has_more = upkeep->is_well;
+    for (int i = 0; i < STEPS_AT_ONCE && upkeep->has_more; i++)
+        if (store_keep(store, &upkeep->keep, &upkeep->has_more, &err) != BERTH_OK)
+            upkeep->has_more = false; /* after the next run */
+}
+
+static void timer_passed(uv_timer_t *timer) { sched_upkeep_due(timer->data); }
+
+static void done(struct sched_job *job)
+{
+    struct sched_upkeep *upkeep = (struct sched_upkeep *)job;
+    upkeep->queued = false;
+    if (upkeep->stopped)
+        return;
+    if (upkeep->has_more)
+        sched_upkeep_due(upkeep);
+    if (upkeep->is_well) {
+        upkeep->wait_s = 1;
+        return;
+    }
+    uv_timer_start(&upkeep->timer, timer_passed, upkeep->wait_s * UINT64_C(1000), 0);
+    upkeep->wait_s = upkeep->wait_s * 2 > WAIT_MAX_S ? WAIT_MAX_S : upkeep->wait_s * 2;
+}
+
+void sched_upkeep_init(struct sched_upkeep *upkeep, uv_loop_t *loop, struct sched_jobs *jobs, const struct config *config)
+{
+    *upkeep = (struct sched_upkeep){.job = {.work = work, .done = done}, .jobs = jobs, .config = config, .wait_s = 1};
+    uv_timer_init(loop, &upkeep->timer);
+    upkeep->timer.data = upkeep;
+}
+
+void sched_upkeep_due(struct sched_upkeep *upkeep)
+{
+    if (upkeep->queued || upkeep->stopped)
+        return;
+    upkeep->queued = true;
+    upkeep->keep = (struct keep){.history_days = upkeep->config->history_days, .daily_days = upkeep->config->daily_years * 365,
+                                  .witness_days = WITNESS_DAYS};
+    sched_jobs_add(upkeep->jobs, &upkeep->job);
+}
+
+bool sched_upkeep_waits(const struct sched_upkeep *upkeep) { return upkeep->queued || uv_is_active((const uv_handle_t *)&upkeep->timer); }
+
+void sched_upkeep_stop(struct sched_upkeep *upkeep)
+{
+    upkeep->stopped = true;
+    uv_close((uv_handle_t *)&upkeep->timer, NULL);
+}
+
+void sched_upkeep_log(const struct note *says)
+{
+    if (says->code[0] == '\0')
+        log_line(LOG_LEVEL_INFO, "the store works again");
+    else
+        log_line(says->severity > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "store: %s", says->text);
+}

@@ -1,0 +1,101 @@
+#include "measure/sched_watch.h"
+
+#include <string.h>
+
+/* whoever deletes a directory is then done, and does not find a new file in it */
+#define LOOK_AFTER_MS 1000
+#define LOOK_AGAIN_MS 1000
+
+static void work(struct sched_job *job, struct store *store)
+{
+    (void)job;
+    store_look(store);
+}
+
+static void done(struct sched_job *job) { ((struct sched_watch *)job)->queued = false; }
+
+static void look(struct sched_watch *watch)
+{
+    watch->is_certain = false;
+    if (watch->queued || watch->stopped)
+        return;
+    watch->queued = true;
+    watch->looked_ms = uv_now(watch->timer.loop);
+    sched_jobs_add(watch->jobs, &watch->job);
+}
+
+static void timer_passed(uv_timer_t *timer) { look(timer->data); }
+
+static bool is_last_part(const char *path, const char *name)
+{
+    size_t length = strlen(path), name_length = strlen(name);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    return length >= name_length && strncmp(path + length - name_length, name, name_length) == 0;
+}
+
+/* That a file comes, goes or gets another name is called a rename, whose logs do so as it is used. What is truncated is
+ * changed, as is what the store itself writes to: sizes that its last call left need no look. */
+static void happened(uv_fs_event_t *event, const char *name, int what, int status)
+{
+    struct sched_watch *watch = event->data;
+    bool is_file = name == NULL || strcmp(name, "berth.db") == 0;
+    bool is_moved = is_file || strncmp(name, "berth.db.corrupt-", 17) == 0 || is_last_part(watch->directory, name);
+    bool is_changed = is_file || strcmp(name, "berth.db-wal") == 0 || strcmp(name, "berth.db-shm") == 0;
+    bool is_certain = status < 0 || ((what & UV_RENAME) != 0 && is_moved);
+    watch->is_certain |= is_certain;
+    if (uv_is_active((uv_handle_t *)&watch->timer))
+        return;
+    if (is_certain || ((what & UV_CHANGE) != 0 && is_changed && !store_is_as_left(watch->jobs->store)))
+        uv_timer_start(&watch->timer, timer_passed, LOOK_AFTER_MS, 0);
+}
+
+void sched_watch_init(struct sched_watch *watch, uv_loop_t *loop, struct sched_jobs *jobs, const char *directory)
+{
+    *watch = (struct sched_watch){.job = {.work = work, .done = done}, .jobs = jobs, .directory = directory, .looked_ms = uv_now(loop)};
+    uv_fs_event_init(loop, &watch->event);
+    uv_timer_init(loop, &watch->timer);
+    watch->event.data = watch->timer.data = watch;
+}
+
+/* Without a directory, or inotify, those who ask remain. */
+static void arm(struct sched_watch *watch)
+{
+    watch->files = store_files(watch->jobs->store);
+    uv_fs_event_stop(&watch->event);
+    uv_fs_event_start(&watch->event, happened, watch->directory, 0);
+}
+
+void sched_watch_begin(struct sched_watch *watch)
+{
+    if (watch->directory == NULL)
+        return;
+    watch->begun = true;
+    arm(watch);
+}
+
+void sched_watch_ask(struct sched_watch *watch)
+{
+    if (watch->begun && uv_now(watch->timer.loop) - watch->looked_ms >= LOOK_AGAIN_MS)
+        look(watch);
+}
+
+void sched_watch_follow(struct sched_watch *watch)
+{
+    if (!watch->begun || watch->stopped)
+        return;
+    if (store_files(watch->jobs->store) != watch->files) {
+        arm(watch); /* which drops what happened and was not heard of yet */
+        if (!uv_is_active((uv_handle_t *)&watch->timer))
+            uv_timer_start(&watch->timer, timer_passed, LOOK_AFTER_MS, 0);
+    }
+    if (!watch->is_certain && uv_is_active((uv_handle_t *)&watch->timer) && store_is_as_left(watch->jobs->store))
+        uv_timer_stop(&watch->timer); /* the change was the store's own */
+}
+
+void sched_watch_stop(struct sched_watch *watch)
+{
+    watch->stopped = true;
+    uv_close((uv_handle_t *)&watch->event, NULL);
+    uv_close((uv_handle_t *)&watch->timer, NULL);
+}

@@ -1,0 +1,45 @@
+/**
+ * Sets: transfers that were measured at the same time, and the rate that each got. How they share what is between them follows from
+ * comparing sets with each other and with transfers alone; a set of one flow is such a transfer.
+ *
+ * Which set it is, is its metric and its flows' places and axes. A sets object holds each once.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "node/graph.h"
+#include "node/metric.h"
+#include "node/values.h"
+
+#define SETS_FLOWS_MAX 128
+
+struct set_flow {
+    place_id from, to;
+    char *axes; /* canonical text; see node/values.h */
+    double bytes_per_s;
+    double low, high; /* 95 % interval; NAN unknown */
+};
+
+struct set {
+    enum metric metric;
+    enum value_source source;
+    int64_t measured_at_s; /* 0 unknown */
+    struct set_flow *flow; /* ascending by from, to, axes; the same may be there several times */
+    size_t flow_count;
+};
+
+struct sets {
+    struct set *item; /* ascending by metric, flow_count, flows */
+    size_t count;
+};
+
+struct sets *sets_new(void); /* NULL when out of memory */
+void sets_free(struct sets *sets); /* NULL is fine */
+
+/* Adds a copy, its flows in order. It replaces the same set unless that was measured and this was not. False when out of memory. */
+bool sets_add(struct sets *sets, const struct set *set);
+
+/* Adds all of other (NULL: none), which keeps its own. */
+bool sets_add_all(struct sets *sets, const struct sets *other);

@@ -1,0 +1,89 @@
+#include "node/snapshot.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct snapshot *snapshot_new(const struct graph *graph, struct values *take_values, const struct note *notes, size_t note_count,
+                              int64_t last_probe_at_s, uint64_t generation)
+{
+    struct snapshot *snapshot = calloc(1, sizeof *snapshot);
+    struct note *copies = note_count > 0 ? calloc(note_count, sizeof *copies) : NULL;
+    if (snapshot == NULL || (note_count > 0 && copies == NULL)) {
+        free(copies);
+        free(snapshot);
+        values_free(take_values);
+        return NULL;
+    }
+    if (note_count > 0)
+        memcpy(copies, notes, note_count * sizeof *copies);
+    snapshot->refs = 1;
+    snapshot->graph = graph_ref(graph);
+    snapshot->values = take_values;
+    snapshot->notes = copies;
+    snapshot->note_count = note_count;
+    snapshot->last_probe_at_s = last_probe_at_s;
+    snapshot->generation = generation;
+    snprintf(snapshot->id, sizeof snapshot->id, "%.8s-%llu", graph->fingerprint, (unsigned long long)generation);
+    return snapshot;
+}
+
+enum origin snapshot_origin(const struct snapshot *snapshot) { return snapshot->has_standin ? ORIGIN_STANDIN : snapshot->graph->origin; }
+
+void snapshot_note_claims(struct snapshot *snapshot, uint64_t generation) { __atomic_store_n(&snapshot->claims, generation, __ATOMIC_RELAXED); }
+uint64_t snapshot_claims(const struct snapshot *snapshot) { return __atomic_load_n(&snapshot->claims, __ATOMIC_RELAXED); }
+
+bool snapshot_has_curves(const struct snapshot *snapshot) { return __atomic_load_n(&snapshot->curves, __ATOMIC_ACQUIRE) != NULL; }
+
+const struct curves *snapshot_curves(struct snapshot *snapshot)
+{
+    struct curves *curves = __atomic_load_n(&snapshot->curves, __ATOMIC_ACQUIRE);
+    if (curves != NULL)
+        return curves;
+    curves = curve_make_all(snapshot->values, snapshot->graph);
+    struct curves *others = NULL;
+    if (curves == NULL ||
+        __atomic_compare_exchange_n(&snapshot->curves, &others, curves, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return curves;
+    curve_free_all(curves); /* somebody was faster */
+    return others;
+}
+
+void snapshot_keep(struct snapshot *snapshot, struct snapshot_kept *take)
+{
+    take->next = __atomic_load_n(&snapshot->kept, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&snapshot->kept, &take->next, take, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ;
+}
+
+struct snapshot *snapshot_ref(struct snapshot *snapshot)
+{
+    unsigned before = __atomic_fetch_add(&snapshot->refs, 1, __ATOMIC_RELAXED);
+    assert(before > 0);
+    (void)before;
+    return snapshot;
+}
+
+void snapshot_unref(struct snapshot *snapshot)
+{
+    /* Acquire and release: what any holder read happens before the last one frees. */
+    if (snapshot == NULL || __atomic_sub_fetch(&snapshot->refs, 1, __ATOMIC_ACQ_REL) > 0)
+        return;
+    graph_unref(snapshot->graph);
+    values_free((struct values *)snapshot->values);
+    curve_free_all(snapshot->curves);
+    if (snapshot->resources != NULL)
+        snapshot->free_resources(snapshot->resources);
+    sets_free(snapshot->sets);
+    free(snapshot->pairs);
+    for (struct snapshot_kept *kept = snapshot->kept, *next; kept != NULL; kept = next) {
+        next = kept->next;
+        free(kept);
+    }
+    free(snapshot->notes);
+    free(snapshot->baseline);
+    free(snapshot->opened);
+    free(snapshot->shapes);
+    free(snapshot);
+}

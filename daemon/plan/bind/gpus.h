@@ -1,0 +1,29 @@
+/**
+ * The gpus of Bind by locality, when nothing is known of what tasks move: those of different tasks apart, those of one together.
+ *
+ * Pure; any thread.
+ */
+#pragma once
+#include "node/allowed.h"
+#include "node/warnings.h"
+#include "plan/bind/bind.h"
+#include "plan/bind/cores.h"
+
+/* Those that may be used. */
+struct bind_gpus {
+    place_id *gpu; /* owned; ascending by number */
+    size_t count;
+    place_id lost; /* one that is allowed and answers nothing; NONE */
+    place_id cut;  /* one that is allowed and cut into slices; NONE */
+};
+
+/* Without those that were lost or are cut into slices, of which a warning says so. NO_MEMORY. */
+enum berth_code plan_bind_gpus_find(const struct snapshot *snap, const struct allowed *allowed, struct warnings *warnings, struct bind_gpus *ret, struct berth_err *err);
+
+/* "gpu0-gpu3, gpu6", "no gpu"; cut where it does not fit. */
+void plan_bind_gpus_list(const struct graph *graph, const struct bind_gpus *gpus, char *text, size_t size);
+void plan_bind_gpus_done(struct bind_gpus *gpus);
+
+/* Fills the answer's gpu, for whose task_count and gpus_per_task there is room. Where there are fewer gpus than tasks they are shared evenly. NO_MEMORY. */
+enum berth_code plan_bind_gpus(const struct snapshot *snap, const struct bind_gpus *gpus, const struct bind_cores *cores, bool in_rank_order,
+                               struct bind_answer *answer, struct berth_err *err);

@@ -1,0 +1,169 @@
+/* io.berth.Placement.Allocate: JSON on both sides of plan_alloc. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "node/allowed.h"
+#include "node/jsonify.h"
+#include "plan/alloc/alloc.h"
+#include "serve/answer.h"
+#include "serve/daemon.h"
+#include "serve/request.h"
+#include "serve/serve.h"
+
+static const char *const hows[] = {"stream", "random", NULL};
+
+static enum berth_code read_access(const struct graph *graph, const json_t *json, struct memuse_access *ret, struct berth_err *err)
+{
+    int how = 0;
+    if (!json_is_object(json))
+        return err_invalid(err, "accesses", "an access is an object");
+    enum berth_code code = request_place(graph, json_object_get(json, "by"), "by", &ret->by, err);
+    if (code == BERTH_OK)
+        code = request_int(json, "reads_bytes", 0, INT64_MAX, 0, &ret->reads_bytes, err);
+    if (code == BERTH_OK)
+        code = request_int(json, "writes_bytes", 0, INT64_MAX, 0, &ret->writes_bytes, err);
+    if (code == BERTH_OK)
+        code = request_int(json, "cores", ALLOC_CORES_MIN, ALLOC_CORES_MAX, 0, &ret->cores, err);
+    if (code == BERTH_OK)
+        code = request_word(json, "how", hows, 0, &how, err);
+    ret->random = how == 1;
+    return code;
+}
+
+static enum berth_code read_accesses(const struct graph *graph, const json_t *params, struct alloc_request *request,
+                                     struct memuse_access *access, struct berth_err *err)
+{
+    const json_t *array = NULL;
+    enum berth_code code = request_array(params, "accesses", ALLOC_ACCESSES_MAX, &array, err);
+    request->access = access;
+    for (size_t i = 0; code == BERTH_OK && i < json_array_size(array); i++, request->access_count++)
+        if ((code = read_access(graph, json_array_get(array, i), &access[i], err)) != BERTH_OK)
+            err_in_item(err, "accesses", i);
+    return code;
+}
+
+static enum berth_code read_kinds(const json_t *params, unsigned *ret, struct berth_err *err)
+{
+    const json_t *array = NULL, *item;
+    size_t i;
+    unsigned kinds = 0;
+    enum berth_code code = request_array(params, "kinds", ALLOC_KINDS_MAX, &array, err);
+    if (code != BERTH_OK || array == NULL)
+        return code;
+    json_array_foreach(array, i, item)
+    {
+        const char *text = json_string_value(item);
+        int kind = 0;
+        while (memkind_names[kind] != NULL && (text == NULL || strcmp(memkind_names[kind], text) != 0))
+            kind++;
+        if (memkind_names[kind] == NULL)
+            return err_invalid(err, "kinds", "%.40s is no kind of allocation: system, pinned, managed and device are", text != NULL ? text : "what is no string");
+        kinds |= 1u << kind;
+    }
+    if (kinds == 0)
+        return err_set(err, BERTH_NOTHING_ALLOWED, "kinds is empty: system, pinned, managed and device are kinds of allocation");
+    *ret = kinds;
+    return BERTH_OK;
+}
+
+/* An answer until it is sent. */
+struct reply {
+    struct snapshot *snap;
+    int64_t bytes;
+    struct alloc_answer answer;
+};
+
+static void reply_free(void *state)
+{
+    struct reply *reply = state;
+    snapshot_unref(reply->snap);
+    plan_alloc_done(&reply->answer);
+    free(reply);
+}
+
+/* Nothing nominal or published is in it, nothing counts as nothing, and neither links nor other transfers stand for something. */
+static bool is_measured(const struct alloc_answer *answer, const struct alloc_option *option)
+{
+    bool all = !option->by_links && !option->by_least && !option->by_other && !option->by_start && !option->at_least;
+    for (size_t i = option->why; i < option->why + option->why_count && all; i++) {
+        const struct value *value = answer->evidence.item[i];
+        all = value == NULL || value->source == VALUE_MEASURED;
+    }
+    return all;
+}
+
+static void print_option(struct print *print, const struct reply *reply, const struct alloc_option *option)
+{
+    char call[256];
+    memkind_call(&reply->answer.node, &option->place, reply->bytes, option->xnack, call, sizeof call);
+    print_open(print, '{');
+    print_key(print, "memory");
+    print_name(print, graph_place(reply->snap->graph, option->place.memory)->name);
+    print_key(print, "kind");
+    print_name(print, memkind_names[option->place.kind]);
+    print_key(print, "call");
+    print_name(print, call);
+    print_key(print, "predicted");
+    answer_print_prediction(print, &option->predicted, is_measured(&reply->answer, option));
+    print_key(print, "free_bytes");
+    print_count(print, option->free_bytes);
+    print_key(print, "free_at_s");
+    print_count(print, option->free_at_s);
+    print_key(print, "why");
+    answer_print_evidence(print, reply->snap, &reply->answer.evidence, option->why, option->why_count);
+    print_close(print, '}');
+}
+
+static enum berth_code print_answer(void *state, struct print *print, struct berth_err *err)
+{
+    const struct reply *reply = state;
+    (void)err;
+    print_open(print, '{');
+    print_key(print, "options");
+    print_open(print, '[');
+    for (size_t i = 0; i < reply->answer.count; i++)
+        print_option(print, reply, &reply->answer.option[i]);
+    print_close(print, ']');
+    print_key(print, "reasons");
+    answer_print_warnings(print, &reply->answer.reasons);
+    print_key(print, "warnings");
+    answer_print_warnings(print, &reply->answer.warnings);
+    print_key(print, "basis");
+    jsonify_print_basis(print, reply->snap);
+    print_close(print, '}');
+    return BERTH_OK;
+}
+
+static enum berth_code plan(const struct call *call, struct reply *reply, struct berth_err *err)
+{
+    const struct graph *graph = call->snap->graph;
+    struct memuse_access access[ALLOC_ACCESSES_MAX];
+    struct allowed allowed = {0};
+    struct alloc_request request = {.allowed = &allowed, .free = memfree_read(call->daemon->memfree)};
+    enum berth_code code = request_allowed(graph, call->params, &allowed, err);
+    if (code == BERTH_OK)
+        code = request_int(call->params, "bytes", 1, INT64_MAX, 0, &request.bytes, err);
+    if (code == BERTH_OK)
+        code = read_accesses(graph, call->params, &request, access, err);
+    if (code == BERTH_OK)
+        code = read_kinds(call->params, &request.kinds, err);
+    if (code == BERTH_OK)
+        code = plan_alloc(call->snap, &request, &reply->answer, err);
+    reply->bytes = request.bytes;
+    allowed_done(&allowed);
+    return code;
+}
+
+enum berth_code query_allocate(const struct call *call, struct outcome *ret, struct berth_err *err)
+{
+    struct reply *reply = calloc(1, sizeof *reply);
+    if (reply == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
+    reply->snap = snapshot_ref(call->snap);
+    enum berth_code code = plan(call, reply, err);
+    if (code == BERTH_OK)
+        *ret = (struct outcome){.kind = OUTCOME_RESULT, .state = reply, .write = print_answer, .free_state = reply_free};
+    else
+        reply_free(reply);
+    return code;
+}

@@ -1,0 +1,501 @@
+#include "serve/claim_keep.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/log.h"
+#include "base/log_limit.h"
+#include "claim/jobs.h"
+#include "claim/owner.h"
+#include "measure/sched.h"
+#include "serve/claim_watch.h"
+#include "store/claim.h"
+
+#define STORE_AGAIN_S 10
+/* a long way off is looked at once a day, so that no product overflows */
+#define TIMER_MAX_S   86400
+
+/*
+ * Invariants:
+ * 1. A claim with an owner is watched, and only such a one.
+ * 2. The scheduler has followed every change of the claims.
+ * 3. The current snapshot names the generation of the set.
+ * 4. The timer runs exactly while there is a claim, or something that could not be stored.
+ */
+struct claim_keep {
+    struct claim_keep_env env;
+    struct claim_set claims;
+    struct claim_watch *watch;
+    uv_timer_t timer;
+    bool stopping;
+    struct hub_listener listener;
+
+    bool saving, failed;
+    uint64_t tried; /* generation that was stored last, or that storing failed for */
+    uint64_t kept;  /* generation that outlives this process: it is in the file */
+    uint64_t files; /* store_files when that was begun: another number means that they are to be stored again */
+};
+
+/* It owns references to what it writes, so that the set may change meanwhile. */
+struct save {
+    struct sched_job job; /* first */
+    struct claim_keep *keep;
+    struct claim **claims;
+    size_t count;
+    uint64_t generation, files;
+    bool is_lasting;
+    enum berth_code code;
+    struct berth_err err;
+};
+
+/* ---- storing ---- */
+
+static void save_free(struct save *save)
+{
+    for (size_t i = 0; i < save->count; i++)
+        claim_unref(save->claims[i]);
+    free(save->claims);
+    free(save);
+}
+
+static void save_work(struct sched_job *job, struct store *store)
+{
+    enum { TRIES = 3 };
+    struct save *save = (struct save *)job;
+    /* What was found broken, truncated or gone meanwhile is another file by now, and that is the one to write to. */
+    bool again = true;
+    for (int i = 0; i < TRIES && again; i++) {
+        save->err = (struct berth_err){0};
+        save->files = store_files(store);
+        save->code = store_save_claims(store, save->claims, save->count, save->generation, &save->err);
+        again = save->code == BERTH_BAD_DATA || (save->code == BERTH_OK && store_files(store) != save->files);
+    }
+    save->is_lasting = save->code == BERTH_OK && store_files(store) == save->files && store_state(store) != STORE_MEMORY_ONLY;
+}
+
+static void set_timer(struct claim_keep *keep);
+static void store_claims(struct claim_keep *keep);
+
+/* Whether the store writes to another database since claims were last stored: they may not be in it. Whoever found the old one broken, or gone. */
+static bool has_moved(const struct claim_keep *keep) { return store_files(sched_store(keep->env.sched)) != keep->files; }
+
+static void save_done(struct sched_job *job)
+{
+    struct save *save = (struct save *)job;
+    struct claim_keep *keep = save->keep;
+    if (save->code != BERTH_OK && !keep->failed)
+        log_line(LOG_LEVEL_WARNING, "claims are in force but not stored, a restart would lose them: %s", save->err.detail);
+    keep->failed = save->code != BERTH_OK;
+    keep->saving = false;
+    keep->tried = save->generation;
+    keep->files = save->files;
+    if (save->is_lasting)
+        keep->kept = save->generation;
+    save_free(save);
+    if (keep->tried != keep->claims.generation || (!keep->failed && has_moved(keep)))
+        store_claims(keep);
+    set_timer(keep);
+    hub_wake(keep->env.hub);
+}
+
+static struct save *save_new(struct claim_keep *keep)
+{
+    struct save *save = calloc(1, sizeof *save);
+    if (save == NULL)
+        return NULL;
+    *save = (struct save){.job = {.work = save_work, .done = save_done}, .keep = keep, .generation = keep->claims.generation};
+    save->claims = calloc(keep->claims.count + 1, sizeof *save->claims);
+    if (save->claims == NULL) {
+        free(save);
+        return NULL;
+    }
+    for (; save->count < keep->claims.count; save->count++)
+        save->claims[save->count] = claim_ref(keep->claims.item[save->count]);
+    return save;
+}
+
+/* One at a time: what changes meanwhile is stored next, together. */
+static void store_claims(struct claim_keep *keep)
+{
+    if (keep->saving)
+        return;
+    struct save *save = save_new(keep);
+    if (save == NULL) {
+        log_line(LOG_LEVEL_WARNING, "claims are in force but not stored: out of memory");
+        keep->failed = true;
+        keep->tried = keep->claims.generation;
+        return;
+    }
+    keep->saving = true;
+    sched_add_job(keep->env.sched, &save->job);
+}
+
+/* ---- what follows from a change ---- */
+
+/* Whether the log takes another line about the claims of that user. */
+static bool may_tell(struct claim_keep *keep, const struct claim *claim) { return log_limit_takes(keep->env.log, claim->uid, "claims"); }
+
+static void timer_due(uv_timer_t *timer);
+
+static void set_timer(struct claim_keep *keep)
+{
+    uint64_t deadline_ns = claim_set_next_deadline(&keep->claims), now_ns = clock_mono_ns(keep->env.clock);
+    uint64_t wait_ms = deadline_ns == UINT64_MAX ? UINT64_MAX : deadline_ns <= now_ns ? 0 : (deadline_ns - now_ns) / 1000000 + 1;
+    if (keep->failed && wait_ms > STORE_AGAIN_S * 1000)
+        wait_ms = STORE_AGAIN_S * 1000;
+    if (keep->stopping)
+        return;
+    if (wait_ms == UINT64_MAX)
+        uv_timer_stop(&keep->timer);
+    else
+        uv_timer_start(&keep->timer, timer_due, wait_ms < TIMER_MAX_S * 1000 ? wait_ms : TIMER_MAX_S * 1000, 0);
+}
+
+static void changed(struct claim_keep *keep)
+{
+    if (BERTH_DEBUG)
+        claim_set_check(&keep->claims, NULL);
+    snapshot_note_claims(sched_snapshot(keep->env.sched), keep->claims.generation);
+    store_claims(keep);
+    sched_follow_claims(keep->env.sched, &keep->claims);
+    set_timer(keep);
+    hub_wake(keep->env.hub);
+}
+
+static void timer_due(uv_timer_t *timer)
+{
+    struct claim_keep *keep = timer->data;
+    char id[CLAIM_ID_SIZE];
+    bool any = false;
+    uint64_t now_ns = clock_mono_ns(keep->env.clock);
+    for (size_t i = 0; i < keep->claims.count; i++)
+        if (keep->claims.item[i]->deadline_ns <= now_ns && may_tell(keep, keep->claims.item[i]))
+            log_line(LOG_LEVEL_INFO, "claim %s has ended with its time", keep->claims.item[i]->id);
+    while (claim_set_expire_one(&keep->claims, now_ns, id)) {
+        claim_watch_remove(keep->watch, id);
+        any = true;
+    }
+    if (any)
+        changed(keep);
+    else if (keep->failed)
+        store_claims(keep);
+    set_timer(keep);
+}
+
+static void owner_ended(void *arg, const char *id)
+{
+    struct claim_keep *keep = arg;
+    const struct claim *claim = claim_set_find(&keep->claims, id);
+    if (claim == NULL)
+        return;
+    if (may_tell(keep, claim))
+        log_line(LOG_LEVEL_INFO, "claim %s has ended with %s", id, claim->owner.pid != 0 ? "its process" : "its cgroup");
+    claim_keep_release(keep, claim);
+}
+
+static void woken(struct hub_listener *listener)
+{
+    struct claim_keep *keep = (struct claim_keep *)((char *)listener - offsetof(struct claim_keep, listener));
+    if (!keep->stopping && keep->claims.count > 0 && has_moved(keep))
+        store_claims(keep);
+}
+
+/* ---- beginning and end ---- */
+
+static bool has_owner(const struct claim *claim) { return claim != NULL && (claim->owner.pid != 0 || claim->owner.cgroup != NULL); }
+
+static bool is_over(struct claim_keep *keep, const struct claim *claim, uint64_t now_ns)
+{
+    return claim->deadline_ns <= now_ns || !claim_owner_lives(keep->env.io, &claim->owner);
+}
+
+/* What is stored may be older than the last configuration, or not be what we wrote: nothing lasts longer than a new claim could. */
+static enum berth_code take_up(struct claim_keep *keep, struct berth_err *err)
+{
+    uint64_t now_ns = clock_mono_ns(keep->env.clock), most_ns = now_ns + (uint64_t)keep->env.config->claim_ttl_max_s * 1000000000u;
+    struct berth_err why = {0};
+    uint64_t user_most_ns = now_ns + (uint64_t)keep->env.config->claim_ttl_user_max_s * 1000000000u;
+    size_t ended = 0;
+    keep->files = store_files(sched_store(keep->env.sched));
+    if (store_load_claims(sched_store(keep->env.sched), &keep->claims, &ended, &why) == BERTH_NO_MEMORY)
+        return err_set(err, BERTH_NO_MEMORY, "%s", why.detail);
+    if (why.code != BERTH_OK)
+        log_line(LOG_LEVEL_WARNING, "stored claims could not be read: %s", why.detail);
+    size_t stored = keep->claims.count;
+    keep->tried = keep->kept = keep->claims.generation;
+    if (ended > 0) {
+        log_line(LOG_LEVEL_INFO, "claims of another boot: %zu, ended with it", ended);
+        keep->claims.generation++; /* so the others are stored, without them */
+    }
+    for (size_t i = 0; i < keep->claims.count;) {
+        struct claim *claim = keep->claims.item[i];
+        struct berth_err not_watched = {0};
+        uint64_t its_most_ns = claim->is_admins || has_owner(claim) ? most_ns : user_most_ns;
+        if (claim->deadline_ns > its_most_ns)
+            claim->deadline_ns = its_most_ns; /* nobody else has seen it yet */
+        if (is_over(keep, claim, now_ns) || claim_watch_add(keep->watch, claim, &not_watched) != BERTH_OK)
+            claim_set_remove(&keep->claims, claim);
+        else
+            i++;
+    }
+    if (stored > 0)
+        log_line(LOG_LEVEL_INFO, "claims stored: %zu, still in force: %zu", stored, keep->claims.count);
+    return BERTH_OK;
+}
+
+enum berth_code claim_keep_new(const struct claim_keep_env *env, struct claim_keep **ret_keep, struct berth_err *err)
+{
+    struct claim_keep *keep = calloc(1, sizeof *keep);
+    if (keep == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for claims");
+    keep->env = *env;
+    enum berth_code code = claim_watch_new(env->loop, env->io, owner_ended, keep, &keep->watch, err);
+    if (code == BERTH_OK)
+        code = take_up(keep, err);
+    if (code != BERTH_OK) {
+        claim_watch_close(keep->watch);
+        claim_set_done(&keep->claims);
+        free(keep);
+        return code;
+    }
+    uv_timer_init(env->loop, &keep->timer);
+    keep->timer.data = keep;
+    keep->listener.woken = woken;
+    hub_listen(env->hub, &keep->listener);
+    if (keep->tried != keep->claims.generation || keep->claims.count > 0)
+        changed(keep);
+    else
+        sched_follow_claims(env->sched, &keep->claims);
+    snapshot_note_claims(sched_snapshot(env->sched), keep->claims.generation);
+    *ret_keep = keep;
+    return BERTH_OK;
+}
+
+void claim_keep_stop(struct claim_keep *keep)
+{
+    if (keep == NULL || keep->stopping)
+        return;
+    keep->stopping = true;
+    if (keep->claims.count > 0 || keep->tried != keep->claims.generation || keep->failed)
+        store_claims(keep); /* what is stored already costs nothing, and nobody may have noticed yet that the file is gone */
+    hub_leave(keep->env.hub, &keep->listener);
+    claim_watch_close(keep->watch);
+    keep->watch = NULL;
+    uv_close((uv_handle_t *)&keep->timer, NULL);
+}
+
+void claim_keep_free(struct claim_keep *keep)
+{
+    if (keep == NULL)
+        return;
+    claim_set_done(&keep->claims);
+    free(keep);
+}
+
+/* ---- what is asked ---- */
+
+const struct claim_set *claim_keep_claims(const struct claim_keep *keep) { return &keep->claims; }
+
+int64_t claim_keep_expires_at_s(const struct claim_keep *keep, const struct claim *claim)
+{
+    uint64_t now_ns = clock_mono_ns(keep->env.clock);
+    uint64_t left_ns = claim->deadline_ns > now_ns ? claim->deadline_ns - now_ns : 0;
+    return clock_now_s(keep->env.clock) + (int64_t)((left_ns + 500000000u) / 1000000000u);
+}
+
+/* An id is for people to type and must not be one that a claim had before, of this daemon or the last: a number by chance. */
+static void make_id(const struct claim_keep *keep, char id[CLAIM_ID_SIZE])
+{
+    uint32_t number = (uint32_t)clock_mono_ns(keep->env.clock);
+    do {
+        if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number)
+            number = number * 1664525u + 1013904223u; /* too early in the boot */
+        snprintf(id, CLAIM_ID_SIZE, "c%08" PRIx32, number);
+    } while (claim_set_find(&keep->claims, id) != NULL);
+}
+
+static enum berth_code watch_owner(struct claim_keep *keep, const struct claim *claim, struct berth_err *err)
+{
+    struct berth_err why = {0};
+    enum berth_code code = claim_watch_add(keep->watch, claim, &why);
+    if (code == BERTH_OK)
+        return code;
+    if (code != BERTH_ABSENT)
+        return err_set(err, code, "%s", why.detail);
+    err_text(err, 0, claim->owner.pid != 0 ? "owner_pid" : "owner_cgroup");
+    return err_set(err, BERTH_NO_SUCH_OWNER, "%s", why.detail);
+}
+
+static void tell(struct claim_keep *keep, const struct claim *claim, const struct claim *before)
+{
+    char by[96];
+    if (!may_tell(keep, claim))
+        return;
+    claim_describe(claim, by, sizeof by);
+    if (before == NULL)
+        log_line(LOG_LEVEL_INFO, "claim %s: %s of %.120s", by, claim_purpose_name(claim->purpose), claim->places);
+    else if (strcmp(before->places, claim->places) != 0)
+        log_line(LOG_LEVEL_INFO, "claim %s: now of %.120s", by, claim->places);
+}
+
+static enum berth_code check_ttl(const struct claim_keep *keep, const struct claim *asked, const struct claim *before, int64_t ttl_s, struct berth_err *err)
+{
+    int64_t most_s = keep->env.config->claim_ttl_user_max_s;
+    if (asked->is_admins || has_owner(asked) || has_owner(before) || ttl_s <= most_s)
+        return BERTH_OK;
+    return err_invalid(err, "ttl_s", "a claim that ends with no process or cgroup lasts %" PRId64 " s at most; owner_pid or owner_cgroup names one (berth claim --owner $$)",
+                       most_s);
+}
+
+/* Ends the claims of ordinary users that an administrator's new claim covers something of. */
+static void end_overridden(struct claim_keep *keep, const struct claim *claim, const struct claim *before)
+{
+    const struct graph *graph = sched_snapshot(keep->env.sched)->graph;
+    const struct claim *other;
+    while (claim->is_admins && (other = claim_set_overridden(&keep->claims, graph, claim, before)) != NULL) {
+        char by[96], ended[96];
+        claim_describe(claim, by, sizeof by);
+        claim_describe(other, ended, sizeof ended);
+        log_line(LOG_LEVEL_WARNING, "claim %s has ended: an administrator's covers its places, %s", ended, by);
+        claim_watch_remove(keep->watch, other->id);
+        claim_set_remove(&keep->claims, other);
+    }
+}
+
+/* One that is put into the set, and what stood under its key; nobody has seen it. */
+struct attempt {
+    const struct claim *claim;
+    struct claim *before; /* NULL nothing; a reference */
+};
+
+static enum berth_code try(struct claim_keep *keep, const struct claim *asked, int64_t ttl_s,
+                           struct attempt *ret, struct berth_err *err)
+{
+    const struct config *config = keep->env.config;
+    struct claim spec = *asked;
+    struct claim_limits limits = {(size_t)config->claims_per_user, (size_t)config->claims_in_all, asked->is_admins};
+    const struct claim *stands =
+        asked->key != NULL ? claim_set_find_key(&keep->claims, asked->uid, asked->key) : NULL;
+    ret->before = stands != NULL ? claim_ref((struct claim *)stands) : NULL;
+    ttl_s = ttl_s < config->claim_ttl_max_s ? ttl_s : config->claim_ttl_max_s;
+    spec.deadline_ns = clock_mono_ns(keep->env.clock) + (uint64_t)ttl_s * 1000000000u;
+    make_id(keep, spec.id);
+    enum berth_code code = check_ttl(keep, asked, ret->before, ttl_s, err);
+    if (code == BERTH_OK)
+        code = claim_set_add(&keep->claims, sched_snapshot(keep->env.sched)->graph, &spec, &limits,
+                             &ret->claim, err);
+    if (code != BERTH_OK)
+        claim_unref(ret->before);
+    return code;
+}
+
+static void undo(struct claim_keep *keep, struct attempt *attempt)
+{
+    if (attempt->before != NULL)
+        claim_set_put_back(&keep->claims, attempt->claim, attempt->before);
+    else
+        claim_set_take_back(&keep->claims, attempt->claim);
+}
+
+enum berth_code claim_keep_check(struct claim_keep *keep, const struct claim *spec, int64_t ttl_s,
+                                 bool *ret_jobs_matter, struct berth_err *err)
+{
+    struct attempt attempt;
+    enum berth_code code = try(keep, spec, ttl_s, &attempt, err);
+    if (code != BERTH_OK)
+        return code;
+    *ret_jobs_matter =
+        claim_jobs_matter(sched_snapshot(keep->env.sched)->graph, attempt.claim, attempt.before);
+    undo(keep, &attempt);
+    return BERTH_OK;
+}
+
+enum berth_code claim_keep_add(struct claim_keep *keep, const struct claim *spec, int64_t ttl_s,
+                               const struct claim **ret_claim, struct berth_err *err)
+{
+    struct attempt attempt;
+    enum berth_code code = try(keep, spec, ttl_s, &attempt, err);
+    if (code != BERTH_OK)
+        return code;
+    if (!has_owner(attempt.before) && (code = watch_owner(keep, attempt.claim, err)) != BERTH_OK) {
+        undo(keep, &attempt);
+        return code;
+    }
+    tell(keep, attempt.claim, attempt.before);
+    end_overridden(keep, attempt.claim, attempt.before);
+    claim_unref(attempt.before);
+    changed(keep);
+    *ret_claim = attempt.claim;
+    return BERTH_OK;
+}
+
+void claim_keep_release(struct claim_keep *keep, const struct claim *claim)
+{
+    claim_watch_remove(keep->watch, claim->id);
+    claim_set_remove(&keep->claims, claim);
+    changed(keep);
+}
+
+bool claim_keep_plan(struct claim_keep *keep, const struct claim *claim, const char *asked, const char *answered)
+{
+    if (!claim_set_keep_plan(&keep->claims, claim, asked, answered))
+        return false;
+    changed(keep);
+    return true;
+}
+
+/* ---- answering when it is true ---- */
+
+struct pending {
+    struct claim_keep *keep;
+    uint64_t generation;
+    json_t *result;
+    bool says_stored, is_told;
+    char unless_told[CLAIM_ID_SIZE];
+};
+
+static enum stream_step next_answer(void *state, json_t **ret_reply, struct berth_err *err)
+{
+    struct pending *pending = state;
+    const struct claim_keep *keep = pending->keep;
+    (void)err;
+    if (keep->tried < pending->generation || sched_is_giving_way(keep->env.sched))
+        return STREAM_WAIT;
+    if (pending->says_stored) /* without memory for it, it is not said */
+        json_object_set_new(pending->result, "stored", json_boolean(keep->kept >= pending->generation));
+    pending->is_told = true;
+    *ret_reply = json_incref(pending->result);
+    return STREAM_LAST;
+}
+
+static void free_pending(void *state)
+{
+    struct pending *pending = state;
+    struct claim_keep *keep = pending->keep;
+    const struct claim *claim = pending->is_told || keep->stopping ? NULL : claim_set_find(&keep->claims, pending->unless_told);
+    if (claim != NULL) {
+        if (may_tell(keep, claim))
+            log_line(LOG_LEVEL_INFO, "claim %s has ended: who asked for it hung up before the answer", claim->id);
+        claim_keep_release(keep, claim);
+    }
+    json_decref(pending->result);
+    free(pending);
+}
+
+enum berth_code claim_keep_answer(struct claim_keep *keep, json_t *take_result, bool says_stored, const struct claim *unless_told, struct outcome *ret,
+                                  struct berth_err *err)
+{
+    struct pending *pending = take_result != NULL ? malloc(sizeof *pending) : NULL;
+    if (pending == NULL) {
+        json_decref(take_result);
+        return err_set(err, BERTH_NO_MEMORY, "no memory for an answer");
+    }
+    *pending = (struct pending){.keep = keep, .generation = keep->claims.generation, .result = take_result, .says_stored = says_stored};
+    if (unless_told != NULL)
+        memcpy(pending->unless_told, unless_told->id, CLAIM_ID_SIZE);
+    *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = pending, .next = next_answer, .free_state = free_pending};
+    return BERTH_OK;
+}

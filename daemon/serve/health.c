@@ -1,0 +1,143 @@
+/* io.berth.Health.Check: JSON on both sides of the judge, on a worker thread, as large matrices take milliseconds to compare. */
+#include <stdlib.h>
+
+#include "health/judge.h"
+#include "measure/sched.h"
+#include "node/jsonify.h"
+#include "serve/answer.h"
+#include "serve/daemon.h"
+#include "serve/request.h"
+#include "serve/serve.h"
+
+struct check {
+    struct snapshot *snap; /* referenced */
+    bool *selected;        /* owned; NULL the whole node */
+    struct judge_limits limits;
+};
+
+static void check_free(void *state)
+{
+    struct check *check = state;
+    snapshot_unref(check->snap);
+    free(check->selected);
+    free(check);
+}
+
+#define SLOW_LISTED 16
+
+static json_t *slow_json(const struct finding *finding)
+{
+    json_t *json = json_object();
+    bool ok = answer_set(json, "series", jsonify_text(finding->subject)) &&
+              answer_set(json, "value", jsonify_number(finding->value)) &&
+              answer_set(json, "expected", jsonify_number(finding->expected)) &&
+              answer_set(json, "unit", jsonify_text(finding->unit));
+    if (!ok) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+/* The worst first, as findings stand; a value that several rules find once. */
+static json_t *explained_json(const struct judgement *judgement, size_t number)
+{
+    json_t *array = json_array();
+    const struct value *listed[SLOW_LISTED];
+    size_t count = 0;
+    bool ok = array != NULL;
+    for (size_t i = 0; ok && i < judgement->count && count < SLOW_LISTED; i++) {
+        const struct finding *slow = &judgement->finding[i];
+        bool is_new = slow->explained_by == number;
+        for (size_t k = 0; is_new && k < count; k++)
+            is_new = listed[k] != slow->of;
+        if (!is_new)
+            continue;
+        listed[count++] = slow->of;
+        ok = answer_append(array, slow_json(slow));
+    }
+    if (!ok) {
+        json_decref(array);
+        return NULL;
+    }
+    return array;
+}
+
+static json_t *finding_json(const struct graph *graph, const struct judgement *judgement,
+                            const struct finding *finding)
+{
+    json_t *json = json_object();
+    char text[sizeof finding->text + 64];
+    int length = snprintf(text, sizeof text, "%s", finding->text);
+    if (finding->stands_for > 0)
+        snprintf(text + length, sizeof text - (size_t)length, "; with it %u more value%s of %s", finding->stands_for,
+                 finding->stands_for == 1 ? "" : "s", graph_place(graph, finding->cause)->name);
+    bool ok =
+        answer_set(json, "severity", json_string_nocheck(judge_severity_name(finding->severity))) &&
+        answer_set(json, "place", jsonify_text(finding->place)) &&
+        answer_set(json, "code", jsonify_text(finding->code)) &&
+        answer_set(json, "text", jsonify_text(text)) &&
+        answer_set(json, "value", jsonify_number(finding->value)) &&
+        answer_set(json, "expected", jsonify_number(finding->expected)) &&
+        answer_set(json, "unit", jsonify_text(finding->unit)) &&
+        answer_set(json, "since_s", jsonify_count(finding->since_s > 0 ? finding->since_s : -1)) &&
+        answer_set(json, "explains", json_integer((json_int_t)finding->explains)) &&
+        answer_set(json, "slow", explained_json(judgement, finding->number));
+    if (!ok) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+static json_t *judgement_json(const struct snapshot *snap, const struct judgement *judgement)
+{
+    json_t *json = json_object(), *findings = json_array();
+    bool ok = json != NULL && findings != NULL;
+    for (size_t i = 0; ok && i < judgement->count; i++)
+        ok = judgement->finding[i].is_unlisted ||
+             answer_append(findings, finding_json(snap->graph, judgement, &judgement->finding[i]));
+    ok = answer_set(json, "findings", findings) && ok;
+    ok = ok && answer_set(json, "verdict", json_string_nocheck(judge_verdict_name(judgement->verdict))) &&
+         answer_set(json, "drain", json_boolean(judgement->drain)) && answer_set(json, "reason", jsonify_text(judgement->reason)) &&
+         answer_set(json, "last_probe_at_s", jsonify_count(snap->last_probe_at_s > 0 ? snap->last_probe_at_s : -1)) &&
+         answer_set(json, "snapshot", json_string_nocheck(snap->id)) &&
+         answer_set(json, "origin", json_string_nocheck(origin_name(snapshot_origin(snap))));
+    if (!ok) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+static enum berth_code check_work(void *state, json_t **ret_result, struct berth_err *err)
+{
+    const struct check *check = state;
+    struct judgement judgement = {0};
+    enum berth_code code = judge(check->snap, check->selected, &check->limits, &judgement, err);
+    if (code != BERTH_OK)
+        return code;
+    json_t *json = judgement_json(check->snap, &judgement);
+    judge_done(&judgement);
+    if (json == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
+    *ret_result = json;
+    return BERTH_OK;
+}
+
+enum berth_code query_check(const struct call *call, struct outcome *ret, struct berth_err *err)
+{
+    bool *selected = NULL;
+    enum berth_code code = request_places(call->snap->graph, call->params, &selected, err);
+    if (code != BERTH_OK)
+        return code;
+    sched_look_at_store(call->daemon->sched);
+    struct check *check = malloc(sizeof *check);
+    if (check == NULL) {
+        free(selected);
+        return err_set(err, BERTH_NO_MEMORY, "no memory for a check");
+    }
+    *check = (struct check){snapshot_ref(call->snap), selected, judge_limits_of(&call->daemon->config)};
+    *ret = (struct outcome){.kind = OUTCOME_WORK, .state = check, .work = check_work, .free_state = check_free};
+    return BERTH_OK;
+}

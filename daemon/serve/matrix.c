@@ -1,0 +1,219 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "measure/sched.h"
+#include "node/jsonify.h"
+#include "serve/daemon.h"
+#include "serve/pick.h"
+#include "serve/serve.h"
+#include "store/history.h"
+
+/* With more cells to print or to look at the reply is made on the thread pool. */
+#define CELLS_AT_ONCE 128
+#define LOOKS_AT_ONCE 2000
+
+enum berth_code query_list_metrics(const struct call *call, struct outcome *ret, struct berth_err *err)
+{
+    json_t *metrics = json_array();
+    for (int m = 0; m < METRIC_COUNT; m++) {
+        const struct metric_info *info = metric_info((enum metric)m);
+        const struct value *first;
+        size_t count = values_range(call->snap->values, (enum metric)m, PLACE_NONE, &first);
+        json_int_t measured = 0;
+        for (size_t i = 0; i < count; i++)
+            measured += first[i].source == VALUE_MEASURED && first[i].why_not == NULL;
+        json_t *axes = json_array(), *defaults = json_object();
+        for (const char *c = info->axes; *c != '\0';) {
+            char axis[48], value[48];
+            snprintf(axis, sizeof axis, "%.*s", (int)strcspn(c, "=,"), c);
+            json_array_append_new(axes, json_string(axis));
+            json_object_set_new(defaults, axis, json_string(metric_axis_default((enum metric)m, axis, value, sizeof value)));
+            c += strcspn(c, ",");
+            c += *c == ',';
+        }
+        json_array_append_new(metrics, json_pack("{s:s,s:s,s:s,s:o,s:o,s:s,s:I,s:I}", "name", info->name, "unit", info->unit, "better",
+                                                 info->higher_is_better ? "higher" : "lower", "axes", axes, "defaults", defaults, "about", info->about, "cells",
+                                                 (json_int_t)count, "measured", measured));
+    }
+    json_t *result = json_pack("{s:o,s:o}", "metrics", metrics, "basis", jsonify_basis(call->snap));
+    if (result == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    *ret = (struct outcome){.kind = OUTCOME_RESULT, .result = result};
+    return BERTH_OK;
+}
+
+/* A GetMatrix under way. */
+struct matrix {
+    struct snapshot *snap;
+    struct pick pick;
+    const struct values *values; /* the snapshot's, or then */
+    struct values *then;         /* owned; NULL: the latest are asked for */
+    struct store *store;         /* NULL: likewise */
+    int64_t at_s;
+};
+
+static void matrix_free(void *state)
+{
+    struct matrix *matrix = state;
+    snapshot_unref(matrix->snap);
+    pick_done(&matrix->pick);
+    values_free(matrix->then);
+    free(matrix);
+}
+
+/* The axes of a matrix as text, each made once: there are few, and thousands of cells. */
+#define AXES_KEPT 16
+struct axes_text {
+    uint32_t axes;
+    size_t length; /* 0: not made yet */
+    char text[232];
+};
+
+static void print_axes(struct print *reply, const struct matrix *matrix, const struct value *value, struct axes_text *kept)
+{
+    struct axes_text *known = &kept[value->axes % AXES_KEPT];
+    if (known->length > 0 && known->axes == value->axes) {
+        print_bytes(reply, known->text, known->length);
+        return;
+    }
+    size_t before = reply->length;
+    jsonify_print_axes(reply, matrix->pick.metric, values_axes(matrix->values, value));
+    size_t length = reply->length - before;
+    if (reply->failed || length > sizeof known->text)
+        return;
+    *known = (struct axes_text){.axes = value->axes, .length = length};
+    memcpy(known->text, reply->data + before, length);
+}
+
+static void print_cell(struct print *reply, const struct matrix *matrix, const struct value *value, struct axes_text *kept)
+{
+    const struct graph *graph = matrix->snap->graph;
+    print_open(reply, '{');
+    print_key(reply, "from");
+    print_name(reply, graph->places[value->from].name);
+    print_key(reply, "to");
+    print_name(reply, graph->places[value->to].name);
+    print_key(reply, "axes");
+    print_axes(reply, matrix, value, kept);
+    print_key(reply, "value");
+    print_real(reply, value->value);
+    print_key(reply, "low");
+    print_real(reply, value->low);
+    print_key(reply, "high");
+    print_real(reply, value->high);
+    print_key(reply, "repetitions");
+    print_count(reply, value->n > 0 ? (int64_t)value->n : -1);
+    print_key(reply, "source");
+    print_name(reply, value_source_name(value->source));
+    print_key(reply, "measured_at_s");
+    print_count(reply, value->measured_at_s > 0 ? value->measured_at_s : -1);
+    print_key(reply, "why_not");
+    print_string(reply, value->why_not);
+    print_close(reply, '}');
+}
+
+static inline bool is_to(const struct pick *pick, place_id to) { return pick->to == NULL || pick->to[to]; }
+
+/* Cells ascend by from, so a few places to start from need not look at the others. */
+static void print_cells(struct print *reply, const struct matrix *matrix)
+{
+    struct axes_text kept[AXES_KEPT] = {0};
+    const struct graph *graph = matrix->snap->graph;
+    for (size_t from = 0; from < (matrix->pick.from != NULL ? graph->place_count : 1); from++) {
+        const struct value *first;
+        if (matrix->pick.from != NULL && !matrix->pick.from[from])
+            continue;
+        size_t count = values_range(matrix->values, matrix->pick.metric, matrix->pick.from != NULL ? (place_id)from : PLACE_NONE, &first);
+        for (size_t i = 0; i < count; i++)
+            if (is_to(&matrix->pick, first[i].to) && pick_matches(&matrix->pick, first[i].from, first[i].to, values_axes(matrix->values, &first[i])))
+                print_cell(reply, matrix, &first[i], kept);
+    }
+}
+
+/* The values as they were at at_s: what was not measured has always been so, and over it comes what the snapshot and the store have of then. */
+static enum berth_code look_back(struct matrix *matrix, struct berth_err *err)
+{
+    const struct values *latest = matrix->values;
+    const struct value *first;
+    size_t count = values_range(latest, matrix->pick.metric, PLACE_NONE, &first);
+    matrix->values = matrix->then = values_new();
+    bool ok = matrix->then != NULL;
+    for (size_t i = 0; i < count && ok; i++) {
+        struct value v = first[i];
+        bool is_later = v.source == VALUE_MEASURED && v.measured_at_s > matrix->at_s;
+        if (is_later && v.nominal > 0)
+            v = (struct value){.metric = v.metric, .source = VALUE_NOMINAL, .from = v.from, .to = v.to, .value = v.nominal, .low = NAN, .high = NAN};
+        else if (is_later)
+            continue;
+        ok = values_add(matrix->then, &v, values_axes(latest, &first[i]), v.why_not);
+    }
+    if (!ok)
+        return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    enum berth_code code = store_load_at(matrix->store, matrix->snap->graph, matrix->pick.metric, matrix->at_s, matrix->then, err);
+    if (code == BERTH_OK)
+        values_finish(matrix->then);
+    return code;
+}
+
+static enum berth_code print_matrix(void *state, struct print *reply, struct berth_err *err)
+{
+    struct matrix *matrix = state;
+    enum berth_code code = matrix->store != NULL ? look_back(matrix, err) : BERTH_OK;
+    if (code != BERTH_OK)
+        return code;
+    print_open(reply, '{');
+    print_key(reply, "metric");
+    print_name(reply, metric_info(matrix->pick.metric)->name);
+    print_key(reply, "unit");
+    print_name(reply, metric_info(matrix->pick.metric)->unit);
+    print_key(reply, "cells");
+    print_open(reply, '[');
+    print_cells(reply, matrix);
+    print_close(reply, ']');
+    print_key(reply, "basis");
+    jsonify_print_basis(reply, matrix->snap);
+    print_close(reply, '}');
+    return BERTH_OK;
+}
+
+/* Whether to leave it to the thread pool. Printing a cell costs many times what looking at it does. */
+static bool is_large(const struct matrix *matrix)
+{
+    const struct pick *pick = &matrix->pick;
+    const struct value *first;
+    size_t looked = 0, printed = 0, end = pick->from != NULL ? matrix->snap->graph->place_count : 1;
+    for (size_t from = 0; from < end && looked <= LOOKS_AT_ONCE && printed <= CELLS_AT_ONCE; from++) {
+        if (pick->from != NULL && !pick->from[from])
+            continue;
+        size_t count = values_range(matrix->values, pick->metric, pick->from != NULL ? (place_id)from : PLACE_NONE, &first);
+        looked += count;
+        for (size_t i = 0; i < count && printed <= CELLS_AT_ONCE && looked <= LOOKS_AT_ONCE; i++)
+            printed += is_to(pick, first[i].to);
+    }
+    return looked > LOOKS_AT_ONCE || printed > CELLS_AT_ONCE;
+}
+
+enum berth_code query_get_matrix(const struct call *call, struct outcome *ret, struct berth_err *err)
+{
+    struct pick pick;
+    enum berth_code code = pick_init(&pick, call->params, call->snap->graph, err);
+    if (code != BERTH_OK)
+        return code;
+    struct matrix *matrix = calloc(1, sizeof *matrix);
+    if (matrix == NULL) {
+        pick_done(&pick);
+        return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    }
+    *matrix = (struct matrix){.snap = snapshot_ref(call->snap), .pick = pick, .values = call->snap->values};
+    const json_t *at_s = json_object_get(call->params, "at_s");
+    if (json_is_integer(at_s)) {
+        matrix->store = sched_store(call->daemon->sched);
+        matrix->at_s = json_integer_value(at_s);
+    }
+    *ret = (struct outcome){.kind = matrix->store != NULL || is_large(matrix) ? OUTCOME_WORK : OUTCOME_RESULT,
+                            .state = matrix,
+                            .write = print_matrix,
+                            .free_state = matrix_free};
+    return BERTH_OK;
+}

@@ -1,0 +1,32 @@
+#include "varlink/method.h"
+
+#include <stddef.h>
+
+#include "serve/serve.h"
+
+/* A method that an interface declares and this table lacks is answered with MethodNotImplemented. */
+const struct method methods[] = {
+    {"io.berth.Fabric.Export", ACCESS_ANY, query_export},
+    {"io.berth.Fabric.GetCurves", ACCESS_ANY, query_get_curves},
+    {"io.berth.Fabric.GetMatrix", ACCESS_ANY, query_get_matrix},
+    {"io.berth.Fabric.GetNode", ACCESS_ANY, query_get_node},
+    {"io.berth.Fabric.GetSets", ACCESS_ANY, query_get_sets},
+    {"io.berth.Fabric.GetStatus", ACCESS_ANY, query_get_status},
+    {"io.berth.Fabric.History", ACCESS_ANY, query_history},
+    {"io.berth.Fabric.ListMetrics", ACCESS_ANY, query_list_metrics},
+    {"io.berth.Fabric.Record", ACCESS_ANY, query_record},
+    {"io.berth.Fabric.Watch", ACCESS_ANY, query_watch},
+    {"io.berth.Health.AcceptBaseline", ACCESS_ADMIN, query_accept},
+    {"io.berth.Health.CancelProbe", ACCESS_ADMIN, query_cancel_probe},
+    {"io.berth.Health.Check", ACCESS_ANY, query_check},
+    {"io.berth.Health.GetBaseline", ACCESS_ANY, query_get_baseline},
+    {"io.berth.Health.ListFindings", ACCESS_ANY, query_list_findings},
+    {"io.berth.Health.Probe", ACCESS_ADMIN, query_probe},
+    {"io.berth.Placement.Allocate", ACCESS_ANY, query_allocate},
+    {"io.berth.Placement.Bind", ACCESS_ANY, query_bind},
+    {"io.berth.Placement.Route", ACCESS_ANY, query_route},
+    {"io.berth.Placement.Claim", ACCESS_ANY, query_claim}, /* what it may be for depends on who asks: claim/right.h */
+    {"io.berth.Placement.ListClaims", ACCESS_ANY, query_list_claims},
+    {"io.berth.Placement.Release", ACCESS_ANY, query_release},
+    {NULL, ACCESS_ANY, NULL},
+};

@@ -1,0 +1,216 @@
+/* io.berth.Placement.Route: JSON on both sides of plan_route. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "node/allowed.h"
+#include "node/jsonify.h"
+#include "plan/route/call.h"
+#include "plan/route/route.h"
+#include "serve/answer.h"
+#include "serve/daemon.h"
+#include "serve/request.h"
+#include "serve/serve.h"
+
+/* An answer until it is sent. */
+struct reply {
+    struct snapshot *snap;
+    int64_t bytes;
+    struct route_answer answer;
+};
+
+static void reply_free(void *state)
+{
+    struct reply *reply = state;
+    snapshot_unref(reply->snap);
+    plan_route_done(&reply->answer);
+    free(reply);
+}
+
+/* Not rounded: few bytes take less than a nanosecond by their rate, and the options are compared. print_real has null for what is not finite. */
+static void print_prediction(struct print *print, const struct reply *reply, const struct route_option *option)
+{
+    print_open(print, '{');
+    print_key(print, "time_ns");
+    print_real(print, option->predicted.time_ns);
+    print_key(print, "low_ns");
+    print_real(print, option->predicted.low_ns);
+    print_key(print, "high_ns");
+    print_real(print, option->predicted.high_ns);
+    print_key(print, "bottleneck");
+    print_string(print, option->shared);
+    print_key(print, "measured");
+    print_json(print, plan_route_answer_is_measured(option, (double)reply->bytes) ? json_true() : json_false());
+    print_close(print, '}');
+}
+
+/* Through the host's memory is a mechanism of its own: the engines of two gpus copy. */
+static const char *mechanism_of(const struct graph *graph, const struct way *way)
+{
+    for (size_t i = 1; i < way->hop_count; i++)
+        if (graph_place(graph, way->hop[i].from)->kind == PLACE_NUMA)
+            return "host";
+    return way->hop[0].by == MOVE_COPY_ENGINE ? "copy_engine" : "kernel";
+}
+
+static void print_segment(struct print *print, const struct graph *graph, const struct route_option *option, size_t index)
+{
+    const struct way *way = &option->way[index];
+    print_open(print, '{');
+    print_key(print, "mechanism");
+    print_name(print, mechanism_of(graph, way));
+    print_key(print, "via");
+    print_open(print, '[');
+    for (size_t i = 1; i < way->hop_count; i++)
+        print_name(print, graph_place(graph, way->hop[i].from)->name);
+    print_close(print, ']');
+    print_key(print, "chunk_bytes");
+    print_count(print, option->chunk_bytes[index] > 0 ? (int64_t)option->chunk_bytes[index] : -1);
+    print_key(print, "streams");
+    print_integer(print, (int64_t)way->hop_count);
+    print_key(print, "share");
+    print_real(print, option->share[index]);
+    print_close(print, '}');
+}
+
+static void print_option(struct print *print, const struct reply *reply, const struct route_option *option)
+{
+    const struct snapshot *snap = reply->snap;
+    struct plan_call call;
+    plan_call_make(snap->graph, snap->values, snap->shapes, option, &call);
+    print_open(print, '{');
+    print_key(print, "segments");
+    print_open(print, '[');
+    for (size_t i = 0; i < option->way_count; i++)
+        print_segment(print, snap->graph, option, i);
+    print_close(print, ']');
+    print_key(print, "environment");
+    print_open(print, '{');
+    for (size_t i = 0; i < call.variables.count; i++) {
+        print_key(print, call.variables.variable[i].name);
+        print_name(print, call.variables.variable[i].value);
+    }
+    print_close(print, '}');
+    print_key(print, "needs_restart");
+    print_json(print, call.variables.needs_restart ? json_true() : json_false());
+    print_key(print, "may_lead");
+    print_json(print, option->may_lead ? json_true() : json_false());
+    print_key(print, "worth_measuring");
+    if (option->worth_measuring[0] != '\0')
+        print_string(print, option->worth_measuring);
+    else
+        print_json(print, json_null());
+    print_key(print, "call");
+    print_string(print, call.text);
+    print_key(print, "predicted");
+    print_prediction(print, reply, option);
+    print_key(print, "why");
+    answer_print_evidence(print, snap, &reply->answer.evidence, option->why, option->why_count);
+    print_close(print, '}');
+}
+
+static enum berth_code print_answer(void *state, struct print *print, struct berth_err *err)
+{
+    const struct reply *reply = state;
+    const struct route_answer *answer = &reply->answer;
+    (void)err;
+    print_open(print, '{');
+    print_key(print, "options");
+    print_open(print, '[');
+    for (size_t i = 0; i < answer->count; i++)
+        print_option(print, reply, &answer->option[i]);
+    print_close(print, ']');
+    print_key(print, "crossovers");
+    print_open(print, '[');
+    for (size_t i = 0; i < answer->crossover_count; i++) {
+        print_open(print, '{');
+        print_key(print, "bytes");
+        print_integer(print, answer->crossover[i].bytes);
+        print_key(print, "below");
+        print_integer(print, (int64_t)answer->crossover[i].below);
+        print_key(print, "above");
+        print_integer(print, (int64_t)answer->crossover[i].above);
+        print_close(print, '}');
+    }
+    print_close(print, ']');
+    print_key(print, "b80_bytes");
+    print_real(print, round(answer->b80_bytes));
+    print_key(print, "reasons");
+    answer_print_warnings(print, &answer->reasons);
+    print_key(print, "warnings");
+    answer_print_warnings(print, &answer->warnings);
+    print_key(print, "basis");
+    jsonify_print_basis(print, reply->snap);
+    print_close(print, '}');
+    return BERTH_OK;
+}
+
+static enum berth_code read_request(const struct graph *graph, const json_t *params, struct allowed *allowed, struct route_request *request, struct berth_err *err)
+{
+    enum berth_code code = request_place(graph, json_object_get(params, "from"), "from", &request->from, err);
+    if (code == BERTH_OK)
+        code = request_place(graph, json_object_get(params, "to"), "to", &request->to, err);
+    if (code == BERTH_OK)
+        code = request_int(params, "bytes", 1, INT64_MAX, 0, &request->bytes, err);
+    if (code == BERTH_OK)
+        code = request_allowed(graph, params, allowed, err);
+    request->overlap = json_is_true(json_object_get(params, "overlap"));
+    request->both = json_is_true(json_object_get(params, "both_directions"));
+    request->allowed = allowed;
+    return code;
+}
+
+static enum berth_code read_meanwhile(const struct graph *graph, const json_t *params, struct route_transfer *transfers, struct route_request *request,
+                                      struct berth_err *err)
+{
+    const json_t *array = NULL, *item;
+    size_t i;
+    enum berth_code code = request_array(params, "meanwhile", ROUTE_MEANWHILE_MAX, &array, err);
+    if (code != BERTH_OK)
+        return code;
+    json_array_foreach(array, i, item)
+    {
+        code = request_place(graph, json_object_get(item, "from"), "from", &transfers[i].from, err);
+        if (code == BERTH_OK)
+            code = request_place(graph, json_object_get(item, "to"), "to", &transfers[i].to, err);
+        if (code == BERTH_OK)
+            code = request_int(item, "bytes", 1, INT64_MAX, 0, &transfers[i].bytes, err);
+        if (code != BERTH_OK) {
+            err_in_item(err, "meanwhile", i);
+            return code;
+        }
+    }
+    request->meanwhile = transfers;
+    request->meanwhile_count = json_array_size(array);
+    return code;
+}
+
+static enum berth_code plan(const struct call *call, struct reply *reply, struct berth_err *err)
+{
+    struct allowed allowed = {0};
+    struct route_request request = {0};
+    struct route_transfer meanwhile[ROUTE_MEANWHILE_MAX];
+    enum berth_code code = read_request(call->snap->graph, call->params, &allowed, &request, err);
+    if (code == BERTH_OK)
+        code = read_meanwhile(call->snap->graph, call->params, meanwhile, &request, err);
+    if (code == BERTH_OK)
+        code = plan_route(call->snap, &request, &reply->answer, err);
+    reply->bytes = request.bytes;
+    allowed_done(&allowed);
+    return code;
+}
+
+enum berth_code query_route(const struct call *call, struct outcome *ret, struct berth_err *err)
+{
+    struct reply *reply = malloc(sizeof *reply);
+    if (reply == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
+    reply->snap = snapshot_ref(call->snap);
+    reply->bytes = 0;
+    reply->answer = (struct route_answer){0};
+    enum berth_code code = plan(call, reply, err);
+    if (code == BERTH_OK)
+        *ret = (struct outcome){.kind = OUTCOME_RESULT, .state = reply, .write = print_answer, .free_state = reply_free};
+    else
+        reply_free(reply);
+    return code;
+}

@@ -1,0 +1,151 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cost/resource_model.h"
+#include "node/jsonify.h"
+#include "node/sets.h"
+#include "serve/serve.h"
+
+/* Above this many sets to look at the reply is made on the thread pool; as well when it is still to be found out what they share. */
+#define SETS_AT_ONCE 25
+
+/* A GetSets under way. */
+struct listing {
+    struct snapshot *snap;
+    bool all;
+    enum metric metric; /* unless all */
+};
+
+static void listing_free(void *state)
+{
+    struct listing *listing = state;
+    snapshot_unref(listing->snap);
+    free(listing);
+}
+
+/* explained: NAN unknown. */
+static void print_flow(struct print *reply, const struct graph *graph, enum metric metric, const struct set_flow *flow, double explained)
+{
+    print_open(reply, '{');
+    print_key(reply, "from");
+    print_string(reply, graph->places[flow->from].name);
+    print_key(reply, "to");
+    print_string(reply, graph->places[flow->to].name);
+    print_key(reply, "axes");
+    jsonify_print_axes(reply, metric, flow->axes);
+    print_key(reply, "bytes_per_s");
+    print_real(reply, flow->bytes_per_s);
+    print_key(reply, "low");
+    print_real(reply, flow->low);
+    print_key(reply, "high");
+    print_real(reply, flow->high);
+    print_key(reply, "explained");
+    print_real(reply, explained);
+    print_close(reply, '}');
+}
+
+static void print_set(struct print *reply, const struct graph *graph, const struct set *set, const struct resource_set *explained)
+{
+    print_open(reply, '{');
+    print_key(reply, "metric");
+    print_string(reply, metric_info(set->metric)->name);
+    print_key(reply, "flows");
+    print_open(reply, '[');
+    for (size_t i = 0; i < set->flow_count; i++)
+        print_flow(reply, graph, set->metric, &set->flow[i], explained->predicted != NULL ? explained->predicted[i] : (double)NAN);
+    print_close(reply, ']');
+    print_key(reply, "source");
+    print_string(reply, value_source_name(set->source));
+    print_key(reply, "measured_at_s");
+    print_count(reply, set->measured_at_s > 0 ? set->measured_at_s : -1);
+    print_key(reply, "reproduced");
+    if (explained->predicted == NULL)
+        print_null(reply);
+    else
+        print_json(reply, explained->is_reproduced ? json_true() : json_false());
+    print_close(reply, '}');
+}
+
+static void print_shared(struct print *reply, const struct graph *graph, const struct resource_found *found)
+{
+    print_open(reply, '{');
+    print_key(reply, "name");
+    print_string(reply, found->name);
+    print_key(reply, "metric");
+    print_string(reply, metric_info(found->metric)->name);
+    print_key(reply, "users");
+    print_open(reply, '[');
+    for (size_t i = 0; i < found->user_count; i++) {
+        char user[48];
+        snprintf(user, sizeof user, "%s>%s", graph_place(graph, found->user[i].from)->name, graph_place(graph, found->user[i].to)->name);
+        print_string(reply, user);
+    }
+    print_close(reply, ']');
+    print_key(reply, "capacities");
+    print_open(reply, '[');
+    for (size_t i = 0; i < found->step_count; i++) {
+        print_open(reply, '{');
+        print_key(reply, "transfers");
+        print_integer(reply, found->step[i].flows);
+        print_key(reply, "bytes_per_s");
+        print_real(reply, found->step[i].bytes_per_s);
+        print_key(reply, "low");
+        print_real(reply, found->step[i].low);
+        print_key(reply, "high");
+        print_real(reply, found->step[i].high);
+        print_close(reply, '}');
+    }
+    print_close(reply, ']');
+    print_key(reply, "or");
+    print_open(reply, '[');
+    for (size_t i = 0; i < found->twin_count; i++)
+        print_string(reply, found->twin[i]);
+    print_close(reply, ']');
+    print_close(reply, '}');
+}
+
+static enum berth_code print_sets(void *state, struct print *reply, struct berth_err *err)
+{
+    const struct listing *listing = state;
+    const struct sets *sets = listing->snap->sets;
+    const struct resource_model *model = resource_model_of(listing->snap);
+    if (model == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    print_open(reply, '{');
+    print_key(reply, "sets");
+    print_open(reply, '[');
+    for (size_t i = 0; sets != NULL && i < sets->count; i++)
+        if (listing->all || sets->item[i].metric == listing->metric)
+            print_set(reply, listing->snap->graph, &sets->item[i], &model->set[i]);
+    print_close(reply, ']');
+    print_key(reply, "shared");
+    print_open(reply, '[');
+    for (size_t i = 0; i < model->found_count; i++)
+        if (listing->all || model->found[i].metric == listing->metric)
+            print_shared(reply, listing->snap->graph, &model->found[i]);
+    print_close(reply, ']');
+    print_key(reply, "basis");
+    jsonify_print_basis(reply, listing->snap);
+    print_close(reply, '}');
+    return BERTH_OK;
+}
+
+enum berth_code query_get_sets(const struct call *call, struct outcome *ret, struct berth_err *err)
+{
+    const char *name = json_string_value(json_object_get(call->params, "metric"));
+    enum metric metric = 0;
+    if (name != NULL && !metric_parse(name, &metric)) {
+        err_set(err, BERTH_NO_SUCH_METRIC, "there is no metric %.60s (berth matrix lists them)", name);
+        err_text(err, 0, name);
+        return err->code;
+    }
+    struct listing *listing = calloc(1, sizeof *listing);
+    if (listing == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    *listing = (struct listing){snapshot_ref(call->snap), name == NULL, metric};
+    bool many = call->snap->sets != NULL && (call->snap->sets->count > SETS_AT_ONCE || !resource_model_is_made(call->snap));
+    *ret = (struct outcome){
+        .kind = many ? OUTCOME_WORK : OUTCOME_RESULT, .state = listing, .write = print_sets, .free_state = listing_free};
+    return BERTH_OK;
+}

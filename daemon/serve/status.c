@@ -1,0 +1,184 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "measure/sched.h"
+#include "node/jsonify.h"
+#include "serve/daemon.h"
+#include "serve/serve.h"
+#include "varlink/server.h"
+
+static const char *state_name(enum sched_state state)
+{
+    switch (state) {
+    case SCHED_PROBING: return "probing";
+    case SCHED_READY: return "ready";
+    }
+    return "ready";
+}
+
+/* How much of what was asked for is done; NAN when no probe runs or nothing is known yet. */
+static double progress_of(const struct daemon *daemon)
+{
+    struct probe_view view;
+    sched_probe_view(daemon->sched, &view);
+    return view.running ? view.share : NAN;
+}
+
+/* What somebody has to look at, "code at place: text"; NULL when out of memory. */
+static json_t *problems_json(const struct snapshot *snap)
+{
+    json_t *problems = json_array();
+    for (size_t i = 0; i < snap->note_count && problems != NULL; i++) {
+        const struct note *note = &snap->notes[i];
+        if (note->severity < NOTE_WARNING)
+            continue;
+        if (json_array_append_new(problems, json_sprintf("%s at %s: %s", note->code, note->place, note->text)) != 0) {
+            json_decref(problems);
+            problems = NULL;
+        }
+    }
+    return problems;
+}
+
+static enum berth_code status_json(const struct daemon *daemon, json_t **ret_result, struct berth_err *err)
+{
+    const struct snapshot *snap = sched_snapshot(daemon->sched);
+    json_t *result = json_pack("{s:s,s:o,s:s,s:I,s:s,s:I,s:o,s:o,s:o}", "state", state_name(sched_state(daemon->sched)), "progress",
+                               jsonify_number(progress_of(daemon)), "version", BERTH_VERSION, "started_at_s", (json_int_t)daemon->started_at_s,
+                               "store", store_state_name(sched_store_state(daemon->sched)), "clients",
+                               (json_int_t)server_clients(daemon->server), "last_probe_at_s",
+                               snap->last_probe_at_s > 0 ? json_integer((json_int_t)snap->last_probe_at_s) : json_null(), "problems", problems_json(snap), "basis",
+                               jsonify_basis(sched_snapshot(daemon->sched)));
+    if (result == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    *ret_result = result;
+    return BERTH_OK;
+}
+
+/* What a GetStatus stream told last. */
+struct status_stream {
+    const struct daemon *daemon;
+    bool told;
+    enum sched_state state;
+    double progress;
+    enum store_state store;
+    uint64_t generation;
+};
+
+static enum stream_step next_status(void *state, json_t **ret_reply, struct berth_err *err)
+{
+    struct status_stream *stream = state;
+    const struct daemon *daemon = stream->daemon;
+    struct status_stream now = {
+        .daemon = daemon,
+        .told = true,
+        .state = sched_state(daemon->sched),
+        .progress = progress_of(daemon),
+        .store = sched_store_state(daemon->sched),
+        .generation = sched_snapshot(daemon->sched)->generation,
+    };
+    bool same_progress = now.progress == stream->progress || (isnan(now.progress) && isnan(stream->progress));
+    if (stream->told && now.state == stream->state && same_progress && now.store == stream->store && now.generation == stream->generation)
+        return STREAM_WAIT;
+    *stream = now;
+    return status_json(daemon, ret_reply, err) == BERTH_OK ? STREAM_REPLY : STREAM_ERROR;
+}
+
+enum berth_code query_get_status(const struct call *call, struct outcome *ret, struct berth_err *err)
+{
+    sched_look_at_store(call->daemon->sched);
+    if (call->more) {
+        struct status_stream *stream = calloc(1, sizeof *stream);
+        if (stream == NULL)
+            return err_set(err, BERTH_NO_MEMORY, "out of memory");
+        stream->daemon = call->daemon;
+        *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = stream, .next = next_status, .free_state = free};
+        return BERTH_OK;
+    }
+    json_t *result = NULL;
+    enum berth_code code = status_json(call->daemon, &result, err);
+    if (code == BERTH_OK)
+        *ret = (struct outcome){.kind = OUTCOME_RESULT, .result = result};
+    return code;
+}
+
+/* A Watch stream holds the snapshot that it told of last, NULL before the first, and the number of the last change of the claims then. */
+struct watch_stream {
+    const struct daemon *daemon;
+    struct snapshot *told;
+    uint64_t claims;
+};
+
+static void watch_free(void *state)
+{
+    struct watch_stream *stream = state;
+    snapshot_unref(stream->told);
+    free(stream);
+}
+
+static bool same_number(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
+
+/* The metrics whose values differ, and "node" when the graph is another one. */
+static json_t *changes(const struct snapshot *before, const struct snapshot *after)
+{
+    json_t *changed = json_array();
+    bool node = before == NULL || before->graph != after->graph;
+    if (node)
+        json_array_append_new(changed, json_string("node"));
+    for (int m = 0; m < METRIC_COUNT; m++) {
+        const struct value *a = NULL, *b;
+        size_t before_count = before != NULL ? values_range(before->values, (enum metric)m, PLACE_NONE, &a) : 0;
+        size_t count = values_range(after->values, (enum metric)m, PLACE_NONE, &b);
+        bool differs = count != before_count || (node && count > 0);
+        for (size_t i = 0; i < count && !differs; i++)
+            differs = !same_number(a[i].value, b[i].value) || a[i].measured_at_s != b[i].measured_at_s || a[i].from != b[i].from ||
+                      a[i].to != b[i].to;
+        if (differs)
+            json_array_append_new(changed, json_string(metric_info((enum metric)m)->name));
+    }
+    return changed;
+}
+
+static enum berth_code watch_json(const struct snapshot *before, const struct snapshot *after, bool has_claims, json_t **ret_result, struct berth_err *err)
+{
+    json_t *changed = before == after ? json_array() : changes(before, after);
+    if (has_claims)
+        json_array_append_new(changed, json_string("claims"));
+    json_t *result = json_pack("{s:s,s:o}", "snapshot", after->id, "changed", changed);
+    if (result == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    *ret_result = result;
+    return BERTH_OK;
+}
+
+static enum stream_step next_watch(void *state, json_t **ret_reply, struct berth_err *err)
+{
+    struct watch_stream *stream = state;
+    struct snapshot *now = sched_snapshot(stream->daemon->sched);
+    bool has_claims = stream->told != NULL && stream->claims != snapshot_claims(now);
+    if (now == stream->told && !has_claims)
+        return STREAM_WAIT;
+    enum berth_code code = watch_json(stream->told, now, has_claims, ret_reply, err);
+    stream->claims = snapshot_claims(now);
+    snapshot_unref(stream->told);
+    stream->told = snapshot_ref(now);
+    return code == BERTH_OK ? STREAM_REPLY : STREAM_ERROR;
+}
+
+enum berth_code query_watch(const struct call *call, struct outcome *ret, struct berth_err *err)
+{
+    if (!call->more) {
+        json_t *result = NULL;
+        enum berth_code code = watch_json(NULL, call->snap, false, &result, err);
+        if (code == BERTH_OK)
+            *ret = (struct outcome){.kind = OUTCOME_RESULT, .result = result};
+        return code;
+    }
+    struct watch_stream *stream = calloc(1, sizeof *stream);
+    if (stream == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    stream->daemon = call->daemon;
+    *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = stream, .next = next_watch, .free_state = watch_free};
+    return BERTH_OK;
+}

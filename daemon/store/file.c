@@ -1,0 +1,390 @@
+#include "store/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "store/carry.h"
+#include "store/db.h"
+
+/* Since when stays what it was while the same thing is wrong. */
+__attribute__((format(printf, 4, 5))) static void set_note(struct store *store, int severity, const char *code, const char *format, ...)
+{
+    va_list args;
+    int64_t since_s = strcmp(store->note.code, code) == 0 ? store->note.since_s : clock_now_s(&store->clock);
+    store->note = (struct note){.severity = severity, .place = "machine0", .since_s = since_s};
+    snprintf(store->note.code, sizeof store->note.code, "%s", code);
+    va_start(args, format);
+    vsnprintf(store->note.text, sizeof store->note.text, format, args);
+    text_clean(store->note.text);
+    va_end(args);
+}
+
+static void note_memory_only(struct store *store, const char *why)
+{
+    set_note(store, 1, "store-memory-only", "berth.db cannot be used and measurements are kept in memory until it can: %.150s", why);
+}
+
+#define LOG_FRAMES 1000 /* as SQLite's own limit */
+
+#define ASIDE            "berth.db.corrupt-"
+#define REMEMBERED_S     (30 * 86400)
+
+/* The last file that was set aside, if it still lies there and is not old; since when. */
+static bool find_aside(const struct store *store, char *name, size_t size, int64_t *ret_since_s)
+{
+    char directory[4096];
+    int64_t since_s = clock_now_s(&store->clock) - REMEMBERED_S;
+    bool found = false;
+    snprintf(directory, sizeof directory, "%s", store->path);
+    *strrchr(directory, '/') = '\0';
+    DIR *files = opendir(directory);
+    for (struct dirent *file; files != NULL && (file = readdir(files)) != NULL;) {
+        char *end;
+        if (strncmp(file->d_name, ASIDE, sizeof ASIDE - 1) != 0)
+            continue;
+        int64_t at_s = strtoll(file->d_name + sizeof ASIDE - 1, &end, 10);
+        if ((*end != '\0' && *end != '.') || at_s <= since_s || strstr(end, "-wal") != NULL)
+            continue;
+        snprintf(name, size, "%.63s", file->d_name);
+        since_s = at_s;
+        found = true;
+    }
+    if (files != NULL)
+        closedir(files);
+    if (found)
+        *ret_since_s = since_s;
+    return found;
+}
+
+/* What is to be said of a file that works. */
+static void note_file(struct store *store, const char *aside, const char *how_broken)
+{
+    char name[64];
+    int64_t since_s;
+    store->state = STORE_SET_ASIDE;
+    if (aside[0] != '\0') {
+        store->note.code[0] = '\0'; /* not since the one before */
+        set_note(store, 1, "store-set-aside", "the database was broken (%.100s) and is now %.60s; history begins anew", how_broken,
+                 strrchr(aside, '/') + 1);
+        return;
+    }
+    if (find_aside(store, name, sizeof name, &since_s)) {
+        if (strcmp(store->note.code, "store-set-aside") == 0 && store->note.since_s == since_s)
+            return; /* which also says why */
+        set_note(store, 1, "store-set-aside", "the database was broken and became %s; history began anew then (this ends when that file is moved away)", name);
+        store->note.since_s = since_s;
+        return;
+    }
+    store->state = STORE_OK;
+    if (store_db_is_exclusive(store->db))
+        set_note(store, 0, "store-rollback", "berth.db is kept with a rollback journal and locked for others, as %s",
+                 store->journal == STORE_JOURNAL_ROLLBACK ? "the configuration says" : "on any network file system");
+    else
+        store->note.code[0] = '\0';
+}
+
+static int64_t file_bytes(const char *path)
+{
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISREG(status.st_mode) ? status.st_size : -1;
+}
+
+static void read_sizes(const char *path, int64_t ret_bytes[STORE_PARTS])
+{
+    static const char *const suffix[STORE_PARTS] = {"", "-wal", "-shm"};
+    char name[4096];
+    for (size_t i = 0; i < STORE_PARTS; i++) {
+        snprintf(name, sizeof name, "%s%s", path, suffix[i]);
+        ret_bytes[i] = file_bytes(name);
+    }
+}
+
+void store_file_sizes(const struct store *store, int64_t ret_bytes[STORE_PARTS])
+{
+    if (store->path != NULL && store->db != NULL && store->state != STORE_MEMORY_ONLY && !store_db_is_exclusive(store->db)) {
+        read_sizes(store->path, ret_bytes);
+        return;
+    }
+    for (size_t i = 0; i < STORE_PARTS; i++)
+        ret_bytes[i] = STORE_BYTES_UNKNOWN;
+}
+
+bool store_is_as_left(const struct store *store)
+{
+    int64_t left[STORE_PARTS], now[STORE_PARTS];
+    for (size_t i = 0; i < STORE_PARTS; i++)
+        left[i] = __atomic_load_n(&store->told.bytes[i], __ATOMIC_ACQUIRE);
+    if (left[0] == STORE_BYTES_UNKNOWN)
+        return false;
+    read_sizes(store->path, now);
+    return memcmp(left, now, sizeof now) == 0;
+}
+
+/* SQLite also calls a file malformed when one read of it failed (EIO), so it is looked at a second time before it is believed. */
+static enum berth_code look_once(const struct store *store, const char *how_broken, sqlite3 **ret_db, struct berth_err *err)
+{
+    struct berth_err first = {0};
+    if (how_broken != NULL && !store_db_is_whole(store->path, store->journal))
+        return err_set(err, BERTH_BAD_DATA, "%s", how_broken);
+    if (store_db_open(store->path, store->journal, ret_db, &first) == BERTH_OK)
+        return BERTH_OK;
+    return first.code == BERTH_BAD_DATA ? store_db_open(store->path, store->journal, ret_db, err) : err_set(err, first.code, "%s", first.detail);
+}
+
+/* What an index says that is lost meanwhile is not believed either. */
+static enum berth_code look(const struct store *store, const char *how_broken, sqlite3 **ret_db, struct berth_err *err)
+{
+    for (int tries = 0; tries < 2; tries++) {
+        struct berth_err why = {0};
+        sqlite3 *db = NULL;
+        enum berth_code code = look_once(store, how_broken, &db, &why);
+        if (!store_index_is_lost()) {
+            if (code != BERTH_OK)
+                return err_set(err, code, "%s", why.detail);
+            *ret_db = db;
+            return BERTH_OK;
+        }
+        store_db_close(db);
+        store_index_renew(store->path);
+    }
+    return err_set(err, BERTH_IO, "the index of its log cannot be kept: the disk is full, or somebody truncates it");
+}
+
+/* A connection to the file, or to a fresh one in the place of a broken one. aside and broken say which. */
+static enum berth_code open_file(struct store *store, const char *how_broken, char *aside, size_t aside_size, char *broken, size_t broken_size,
+                                 sqlite3 **ret_db, struct berth_err *err)
+{
+    struct berth_err why = {0};
+    char directory[4096];
+    snprintf(directory, sizeof directory, "%s", store->path);
+    *strrchr(directory, '/') = '\0';
+    mkdir(directory, 0750); /* when this fails, opening the file says why */
+    enum berth_code code = look(store, how_broken, ret_db, &why);
+    if (code == BERTH_BAD_DATA) {
+        snprintf(broken, broken_size, "%s", why.detail);
+        why = (struct berth_err){0};
+        code = store_db_set_aside(store->path, clock_now_s(&store->clock), aside, aside_size, &why);
+        if (code == BERTH_OK)
+            code = store_db_open(store->path, store->journal, ret_db, &why);
+    }
+    return code == BERTH_OK ? code : err_set(err, code, "%s", why.detail);
+}
+
+enum berth_code store_file_open(struct store *store, const char *how_broken, struct berth_err *err)
+{
+    struct berth_err why = {0};
+    char aside[4096] = "", broken[sizeof why.detail] = "";
+    store->boot = 0;
+    if (store->path != NULL) {
+        enum berth_code code = open_file(store, how_broken, aside, sizeof aside, broken, sizeof broken, &store->db, &why);
+        if (code == BERTH_NO_MEMORY)
+            return err_set(err, BERTH_NO_MEMORY, "%s", why.detail);
+        if (code == BERTH_OK) {
+            store->files++;
+            note_file(store, aside, broken);
+            store->log = (struct store_log){0};
+            return BERTH_OK;
+        }
+        note_memory_only(store, why.detail);
+    }
+    store->state = STORE_MEMORY_ONLY;
+    store->has_state = false;
+    store->files++;
+    enum berth_code code = store_db_open(":memory:", STORE_JOURNAL_WAL, &store->db, err);
+    if (code == BERTH_OK && store->path != NULL && store_db_open_reader(store->path, &store->file))
+        store->has_state = store_carry_state(store->file, store->db, NULL) == BERTH_OK;
+    return code;
+}
+
+void store_file_leave(struct store *store, const char *why)
+{
+    sqlite3 *memory = NULL;
+    if (store_db_open(":memory:", STORE_JOURNAL_WAL, &memory, NULL) != BERTH_OK)
+        return;
+    store->has_state = store_carry_state(store->db, memory, NULL) == BERTH_OK;
+    store->file = store->db;
+    store->db = memory;
+    store->files++;
+    store->boot = 0;
+    store->state = STORE_MEMORY_ONLY;
+    note_memory_only(store, why);
+}
+
+static bool has_moved(sqlite3 *db)
+{
+    int moved = 0;
+    return sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;
+}
+
+/* how_broken as for open_file. */
+static bool return_to(struct store *store, const char *how_broken)
+{
+    struct berth_err why = {0};
+    char aside[4096] = "", broken[sizeof why.detail] = "";
+    if (store->state != STORE_MEMORY_ONLY || store->path == NULL || store->db == NULL)
+        return true;
+    if (store->file != NULL && (sqlite3_db_readonly(store->file, "main") || has_moved(store->file) || store_db_is_other_version(store->file))) {
+        store_db_close(store->file);
+        store->file = NULL;
+    }
+    sqlite3 *file = store->file;
+    enum berth_code code = BERTH_OK;
+    if (file == NULL)
+        code =
+            open_file(store, how_broken, aside, sizeof aside, broken, sizeof broken, &file, &why);
+    if (code == BERTH_OK)
+        code = store_carry_home(store->db, store->has_state, file, &why);
+    if (code != BERTH_OK) {
+        if (store->file == NULL) {
+            store_db_close(file);
+            store_db_open_reader(store->path, &store->file);
+        }
+        note_memory_only(store, why.detail);
+        return false;
+    }
+    store_db_close(store->db);
+    store->db = file;
+    store->files++;
+    store->file = NULL;
+    store->boot = 0;
+    store->log = (struct store_log){0};
+    note_file(store, aside, broken);
+    return true;
+}
+
+bool store_file_return(struct store *store) { return return_to(store, NULL); }
+
+void store_file_renew(struct store *store)
+{
+    bool is_in_memory = store->state == STORE_MEMORY_ONLY;
+    sqlite3 **lost = is_in_memory ? &store->file : &store->db;
+    store_db_close(*lost);
+    *lost = NULL;
+    store_index_renew(store->path);
+    if (!is_in_memory && store_file_open(store, NULL, NULL) == BERTH_OK && store->state == STORE_OK)
+        set_note(store, 1, "store-index-lost", "somebody truncated the index of the database's log (berth.db-shm) while it was in use; it was made anew");
+}
+
+/* A log or an index that is deleted lives on as long as this process has it, and others would begin one of their own; closing the database brings what is in
+ * the log into the file. */
+static bool is_gone(const struct store *store, const char *suffix)
+{
+    char name[4096];
+    struct stat status;
+    snprintf(name, sizeof name, "%s%s", store->path, suffix);
+    return store->boot != 0 && !store_db_is_exclusive(store->db) && lstat(name, &status) < 0 && errno == ENOENT;
+}
+
+/* Whether the file lacks a page that the log does not have either, by the number of pages that the
+ * connection knows. An empty file is also cut: SQLite would delete the log beside it. Its size is
+ * read last, as others may copy the log into it. */
+static bool is_file_cut(const struct store *store, bool has_log, int64_t *ret_bytes,
+                        struct berth_err *ret_how)
+{
+    int64_t pages = 0, page_bytes = 0;
+    enum berth_code code = store_db_number(store->db, "PRAGMA page_count", &pages, ret_how);
+    if (code == BERTH_OK)
+        code = store_db_number(store->db, "PRAGMA page_size", &page_bytes, ret_how);
+    if (code != BERTH_OK && code != BERTH_BAD_DATA)
+        return false;
+    if (code == BERTH_OK && has_log)
+        pages = store_index_file_pages(store->db, pages);
+    int64_t bytes = *ret_bytes = file_bytes(store->path);
+    if (bytes < 0 || (code == BERTH_OK && bytes > 0 && bytes >= pages * page_bytes))
+        return false;
+    if (code == BERTH_OK)
+        err_set(ret_how, BERTH_BAD_DATA, "somebody truncated it");
+    return !store_index_is_lost();
+}
+
+/* What was lost of state is still in the cache of the connection, or it is not read at all. What
+ * lies there is opened when it is whole, which the rest of a log need not be that is older than
+ * pages in the file. An empty file is begun anew in its place. lost: what the note says of a file
+ * that is used on; NULL no note. */
+static void mend(struct store *store, const char *how, const char *lost)
+{
+    store_file_leave(store, how);
+    if (store->state != STORE_MEMORY_ONLY)
+        return; /* out of memory: the next call tries again */
+    store_index_lose(); /* which keeps SQLite from writing into the file what the log has */
+    store_db_close(store->file);
+    store->file = NULL;
+    store_index_renew(store->path);
+    if (return_to(store, how) && store->state == STORE_OK && lost != NULL)
+        set_note(store, 1, "store-cut", "somebody truncated %s", lost);
+}
+
+/* Copies a log of more frames than that into the file. SQLite does not: what is cut off a file
+ * before a checkpoint, which makes it as long again, is not noticed after it. */
+static void look_after(struct store *store, uint32_t frames)
+{
+    static const char file_lost[] =
+        "the database (berth.db) while it was in use; history begins anew",
+                      log_lost[] = "the database's log (berth.db-wal) while it was in use;"
+                                   " measurements that were in it alone are lost";
+    struct berth_err how = {0};
+    if (store->db == NULL || store->state == STORE_MEMORY_ONLY)
+        return;
+    bool has_log = !store_db_is_exclusive(store->db);
+    int64_t bytes = 0;
+    if (is_file_cut(store, has_log, &bytes, &how))
+        mend(store, how.detail, bytes == 0 ? file_lost : NULL);
+    else if (bytes < 0)
+        return; /* gone, which the next call sees */
+    else if (has_log && store_index_log_is_cut(store->db, &store->log))
+        mend(store, "somebody truncated its log", log_lost);
+    else if (has_log && store->log.frames > frames && !store_index_copy_log(store->db))
+        mend(store, "somebody truncated it", NULL);
+}
+
+void store_file_mend(struct store *store) { look_after(store, LOG_FRAMES); }
+
+enum berth_code store_file_check(struct store *store, struct berth_err *err)
+{
+    bool taken_away = false;
+    struct note before = store->note;
+    if (store->db != NULL && store->state != STORE_MEMORY_ONLY) {
+        taken_away = has_moved(store->db);
+        if (!taken_away && store_index_is_cut(store->path) && !store_db_is_exclusive(store->db)) {
+            store_index_lose();
+            store_file_renew(store);
+        } else if (taken_away || is_gone(store, "-wal") || is_gone(store, "-shm")) {
+            store_db_close(store->db); /* which leaves a log of another file alone: SQLite looks, too */
+            store->db = NULL;
+        } else {
+            store_file_mend(store);
+        }
+    }
+    enum berth_code code = store->db == NULL ? store_file_open(store, NULL, err) : BERTH_OK;
+    bool is_same_aside = store->state == STORE_SET_ASIDE && strcmp(before.code, store->note.code) == 0 && before.since_s == store->note.since_s;
+    if (taken_away && code == BERTH_OK && (store->state == STORE_OK || is_same_aside))
+        set_note(store, 1, "store-taken-away", "the database was deleted or replaced while it was in use; what is at its place now is used");
+    return code;
+}
+
+void store_file_remember(struct store *store)
+{
+    char name[64];
+    int64_t since_s;
+    if (store->state == STORE_SET_ASIDE && !find_aside(store, name, sizeof name, &since_s)) {
+        store->state = STORE_OK;
+        if (strcmp(store->note.code, "store-set-aside") == 0)
+            note_file(store, "", "");
+    }
+}
+
+void store_file_close(struct store *store)
+{
+    look_after(store, 0);
+    store_db_close(store->db);
+    store_db_close(store->file);
+    store->db = store->file = NULL;
+    if (store_index_is_lost())
+        store_index_renew(store->path);
+}

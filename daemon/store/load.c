@@ -1,0 +1,205 @@
+/* Reading what was measured last. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/core.h"
+
+struct notes {
+    struct note *item;
+    size_t count;
+};
+
+struct loading {
+    const struct graph *graph;
+    struct values *values;
+    struct notes notes;
+    int64_t last_probe_at_s;
+};
+
+/* Keeps a row if this version knows its metric and the graph its places. */
+static enum berth_code add_row(sqlite3_stmt *row, void *arg, struct berth_err *err)
+{
+    struct loading *loading = arg;
+    const struct graph *graph = loading->graph;
+    struct values *values = loading->values;
+    enum metric metric;
+    struct value v = {
+        .source = VALUE_MEASURED, .from = graph_find(graph, store_core_text(row, 1)), .to = graph_find(graph, store_core_text(row, 2))};
+    if (!metric_parse(store_core_text(row, 0), &metric) || v.from == PLACE_NONE || v.to == PLACE_NONE)
+        return BERTH_OK;
+    v.metric = metric;
+    v.run = sqlite3_column_int64(row, 4);
+    v.value = store_core_number(row, 5);
+    v.low = store_core_number(row, 6);
+    v.high = store_core_number(row, 7);
+    v.n = (uint32_t)sqlite3_column_int64(row, 8);
+    v.measured_at_s = sqlite3_column_int64(row, 10);
+    if (!values_add(values, &v, store_core_text(row, 3), isnan(v.value) ? store_core_text(row, 9) : NULL))
+        return err_set(err, BERTH_NO_MEMORY, "out of memory for %zu values", values->count);
+    return BERTH_OK;
+}
+
+static enum berth_code load_values(struct store *store, struct loading *loading, struct berth_err *err)
+{
+    /* The order of joins is spelled out, and the + keeps the index away: from end to end is the fastest way through series. */
+    static const char sql[] =
+        "SELECT s.metric, s.from_place, s.to_place, s.axes, s.run, s.value, s.low, s.high, s.n, w.text, r.started_s"
+        " FROM series s CROSS JOIN run r ON r.id = s.run LEFT JOIN text w ON w.id = s.why WHERE +s.node = ?1";
+    sqlite3_stmt *row = NULL;
+    enum berth_code code = store_core_prepare(store, sql, &row, err);
+    if (code == BERTH_OK) {
+        sqlite3_bind_int64(row, 1, store->node);
+        code = store_core_each(store, row, "reading values", add_row, loading, err);
+    }
+    sqlite3_finalize(row);
+    return code;
+}
+
+#define LATEST_RUNS "(SELECT run FROM probe WHERE node = ?1)"
+
+static enum berth_code add_note(sqlite3_stmt *row, void *arg, struct berth_err *err)
+{
+    struct notes *notes = arg;
+    struct note *item = realloc(notes->item, (notes->count + 1) * sizeof *item);
+    if (item == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "out of memory for %zu notes", notes->count + 1);
+    notes->item = item;
+    item = &notes->item[notes->count++];
+    *item = (struct note){.severity = sqlite3_column_int(row, 1), .since_s = sqlite3_column_int64(row, 4)};
+    store_core_copy(row, 0, item->code, sizeof item->code);
+    store_core_copy(row, 2, item->place, sizeof item->place);
+    store_core_copy(row, 3, item->text, sizeof item->text);
+    store_core_copy(row, 5, item->probe, sizeof item->probe);
+    return BERTH_OK;
+}
+
+static enum berth_code load_notes(struct store *store, struct notes *notes, struct berth_err *err)
+{
+    sqlite3_stmt *row = NULL;
+    enum berth_code code = store_core_prepare(
+        store, "SELECT code, severity, place, text, since_s, name FROM note JOIN probe USING (run) WHERE node = ?1 ORDER BY id", &row, err);
+    if (code == BERTH_OK) {
+        sqlite3_bind_int64(row, 1, store->node);
+        code = store_core_each(store, row, "reading notes", add_note, notes, err);
+    }
+    sqlite3_finalize(row);
+    return code;
+}
+
+/* What an earlier database says of a probe that this one has a run of is no longer so. */
+static enum berth_code forget_notes(sqlite3_stmt *row, void *arg, struct berth_err *err)
+{
+    struct notes *notes = arg;
+    const char *probe = store_core_text(row, 0);
+    size_t kept = 0;
+    (void)err;
+    for (size_t i = 0; i < notes->count; i++)
+        if (strcmp(notes->item[i].probe, probe) != 0)
+            notes->item[kept++] = notes->item[i];
+    notes->count = kept;
+    return BERTH_OK;
+}
+
+static enum berth_code forget_replaced(struct store *store, struct notes *notes, struct berth_err *err)
+{
+    sqlite3_stmt *row = NULL;
+    enum berth_code code = store_core_prepare(store, "SELECT name FROM probe WHERE node = ?1", &row, err);
+    if (code == BERTH_OK) {
+        sqlite3_bind_int64(row, 1, store->node);
+        code = store_core_each(store, row, "reading probes", forget_notes, notes, err);
+    }
+    sqlite3_finalize(row);
+    return code;
+}
+
+static enum berth_code load_last_probe(struct store *store, int64_t *ret_started_s, struct berth_err *err)
+{
+    sqlite3_stmt *row = NULL;
+    enum berth_code code = store_core_prepare(store, "SELECT max(started_s) FROM run WHERE id IN " LATEST_RUNS, &row, err);
+    if (code == BERTH_OK) {
+        sqlite3_bind_int64(row, 1, store->node);
+        code = store_core_step(store, row, "reading runs", ret_started_s, err);
+    }
+    sqlite3_finalize(row);
+    return code;
+}
+
+/* Memory comes after the file: what was measured there is later. */
+static enum berth_code load_all(struct store *store, void *arg, struct berth_err *err)
+{
+    struct loading *loading = arg;
+    int64_t last_probe_at_s = 0;
+    enum berth_code code = load_values(store, loading, err);
+    if (code == BERTH_OK)
+        code = load_last_probe(store, &last_probe_at_s, err);
+    if (code != BERTH_OK || last_probe_at_s == 0)
+        return code;
+    loading->last_probe_at_s = last_probe_at_s;
+    code = forget_replaced(store, &loading->notes, err);
+    return code == BERTH_OK ? load_notes(store, &loading->notes, err) : code;
+}
+
+enum berth_code store_load_latest(struct store *store, const struct graph *graph, struct values *values, struct note **ret_notes,
+                                  size_t *ret_note_count, int64_t *ret_last_probe_at_s, struct berth_err *err)
+{
+    struct loading loading = {.graph = graph, .values = values};
+    store_core_lock(store);
+    enum berth_code code = store_core_ready(store, err);
+    if (code == BERTH_OK)
+        code = store_core_read(store, load_all, &loading, err);
+    code = store_core_done(store, code);
+    if (code != BERTH_OK) {
+        free(loading.notes.item);
+        return code;
+    }
+    *ret_notes = loading.notes.item;
+    *ret_note_count = loading.notes.count;
+    *ret_last_probe_at_s = loading.last_probe_at_s;
+    return BERTH_OK;
+}
+
+static enum berth_code take_shapes(sqlite3_stmt *row, void *arg, struct berth_err *err)
+{
+    char **shapes = arg, *text = strdup(store_core_text(row, 0));
+    if (text == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "out of memory for shapes");
+    free(*shapes);
+    *shapes = text;
+    return BERTH_OK;
+}
+
+/* The newest of them that knows: a run of a few metrics has nothing to tune. Few runs are looked at, since what a driver was tuned for long ago is tuned in
+ * no time again. */
+static enum berth_code load_shapes(struct store *store, void *arg, struct berth_err *err)
+{
+    char **shapes = arg;
+    sqlite3_stmt *row = NULL;
+    enum berth_code code = store_core_prepare(store,
+                                              "SELECT json_extract(text, '$.shapes') AS shapes FROM (SELECT run.id, conditions FROM run JOIN boot ON boot.id = run.boot"
+                                              " WHERE boot.node = ?1 AND probe = 'gpu' ORDER BY run.id DESC LIMIT 64) JOIN text ON text.id = conditions"
+                                              " WHERE typeof(shapes) = 'text' LIMIT 1",
+                                              &row, err);
+    if (code == BERTH_OK) {
+        sqlite3_bind_int64(row, 1, store->node);
+        code = store_core_each(store, row, "reading shapes", take_shapes, shapes, err);
+    }
+    sqlite3_finalize(row);
+    return code;
+}
+
+enum berth_code store_load_shapes(struct store *store, char **ret_shapes, struct berth_err *err)
+{
+    char *shapes = NULL;
+    store_core_lock(store);
+    enum berth_code code = store_core_ready(store, err);
+    if (code == BERTH_OK)
+        code = store_core_read(store, load_shapes, &shapes, err);
+    code = store_core_done(store, code);
+    if (code != BERTH_OK) {
+        free(shapes);
+        return code;
+    }
+    *ret_shapes = shapes;
+    return BERTH_OK;
+}

@@ -1,0 +1,66 @@
+/**
+ * Varlink interface descriptions: text to a tree of types, methods and errors. The tree is constant once parsed
+ * and may be read from any thread.
+ *
+ * Source of the grammar: varlink.org/Interface-Definition. A comment runs from # to the end of the line.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+#define IDL_TEXT_MAX  (256 * 1024) /* bytes of a description */
+#define IDL_DEPTH_MAX 32           /* types within types */
+/* members of an interface, fields of a struct, values of an enum */
+#define IDL_NAMES_MAX 1024
+
+enum idl_kind {
+    IDL_BOOL,
+    IDL_INT,
+    IDL_FLOAT,
+    IDL_STRING,
+    IDL_OBJECT, /* any JSON object */
+    IDL_ENUM,
+    IDL_STRUCT,
+    IDL_ARRAY,
+    IDL_MAP,   /* [string]element */
+    IDL_NAMED, /* a type of the interface; element is what the name stands for, an ENUM or STRUCT */
+};
+
+struct idl_type {
+    enum idl_kind kind;
+    bool nullable;
+    const struct idl_type *element; /* ARRAY, MAP, NAMED; else NULL */
+    const struct idl_name *names;   /* fields of a STRUCT, values of an ENUM, as written; else NULL */
+};
+
+struct idl_name {
+    const char *name;
+    const struct idl_type *type; /* NULL for a value of an enum */
+    const struct idl_name *next;
+};
+
+enum idl_member_kind { IDL_TYPE, IDL_METHOD, IDL_ERROR };
+
+struct idl_member {
+    enum idl_member_kind kind;
+    const char *name;           /* "GetNode" */
+    const struct idl_type *in;  /* METHOD: parameters; TYPE: the type; ERROR: its parameters */
+    const struct idl_type *out; /* METHOD only */
+    const struct idl_member *next;
+};
+
+struct idl {
+    const char *name; /* "io.berth.Fabric" */
+    const struct idl_member *members;
+    struct idl_chunk *memory; /* private: everything above lives here */
+};
+
+/* Parses length bytes of text (no NUL needed, none allowed). Fails with BAD_DATA, the detail beginning "line 3, column 7:", on
+ * anything that is no interface description and on one past the limits above; with NO_MEMORY. Keeps no pointer into text. */
+enum berth_code idl_parse(const char *text, size_t length, struct idl **ret_idl, struct berth_err *err);
+void idl_free(struct idl *idl); /* NULL is fine */
+
+/* NULL when there is none. */
+const struct idl_member *idl_find(const struct idl *idl, enum idl_member_kind kind, const char *name);

@@ -1,0 +1,84 @@
+#include "varlink/outbox.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A reply, or the end of one, that the socket did not take. */
+struct rest {
+    uv_write_t request;
+    struct outbox *outbox;
+    char *data; /* owned */
+    size_t size;
+};
+
+static void rest_free(struct rest *rest)
+{
+    free(rest->data);
+    free(rest);
+}
+
+static void on_written(uv_write_t *request, int status)
+{
+    struct rest *rest = (struct rest *)request;
+    struct outbox *outbox = rest->outbox;
+    for (size_t i = 0; i < 2; i++)
+        *outbox->held_bytes[i] -= rest->size;
+    rest_free(rest);
+    if (!uv_is_closing((uv_handle_t *)outbox->stream))
+        outbox->moved(outbox, status == 0);
+}
+
+/* How much of it goes at once; negative when nothing ever will. */
+static ssize_t try(struct outbox *outbox, const char *data, size_t length)
+{
+    uv_buf_t buffer = uv_buf_init((char *)data, (unsigned)length);
+    int sent = uv_try_write(outbox->stream, &buffer, 1);
+    return sent == UV_EAGAIN ? 0 : sent;
+}
+
+/* Queues what lies behind the first skip of the length bytes at take_data. */
+static bool queue(struct outbox *outbox, char *take_data, size_t length, size_t skip)
+{
+    struct rest *rest = malloc(sizeof *rest);
+    if (rest == NULL) {
+        free(take_data);
+        return false;
+    }
+    *rest = (struct rest){.outbox = outbox, .data = take_data, .size = length};
+    uv_buf_t buffer = uv_buf_init(take_data + skip, (unsigned)(length - skip));
+    if (uv_write(&rest->request, outbox->stream, &buffer, 1, on_written) != 0) {
+        rest_free(rest);
+        return false;
+    }
+    for (size_t i = 0; i < 2; i++)
+        *outbox->held_bytes[i] += length;
+    outbox->queued_bytes += length - skip;
+    return true;
+}
+
+bool outbox_send(struct outbox *outbox, const char *data, size_t length)
+{
+    ssize_t sent = try(outbox, data, length);
+    if (sent < 0 || (size_t)sent == length)
+        return sent >= 0;
+    size_t left = length - (size_t)sent;
+    char *copy = malloc(left);
+    if (copy == NULL)
+        return false;
+    memcpy(copy, data + sent, left);
+    return queue(outbox, copy, left, 0);
+}
+
+bool outbox_give(struct outbox *outbox, char *take_data, size_t length)
+{
+    ssize_t sent = try(outbox, take_data, length);
+    if (sent < 0 || (size_t)sent == length) {
+        free(take_data);
+        return sent >= 0;
+    }
+    return queue(outbox, take_data, length, (size_t)sent);
+}
+
+size_t outbox_unsent(const struct outbox *outbox) { return uv_stream_get_write_queue_size(outbox->stream); }
+
+uint64_t outbox_gone(const struct outbox *outbox) { return outbox->queued_bytes - outbox_unsent(outbox); }

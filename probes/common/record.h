@@ -1,0 +1,30 @@
+/* The records that every probe prints, in parts: docs/RECORD.md has the whole. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/axes.h"
+#include "common/emit.h"
+#include "common/metric.h"
+#include "common/stats.h"
+
+/* Times of one operation on so many bytes. */
+struct probe_sample {
+    int64_t bytes;
+    struct probe_summary ns;
+};
+
+/* A record of something measured, or not, between two places, up to its axes. */
+void probe_record_begin(struct probe_line *line, const char *record, enum probe_metric metric, const char *from, const char *to,
+                        const struct probe_axes *axes);
+
+/* "value", and with it "low", "high" and "n" where they are known. */
+void probe_record_value(struct probe_line *line, const struct probe_summary *summary);
+
+/* One of the list "samples". */
+void probe_record_sample(struct probe_line *line, const struct probe_sample *sample);
+
+void probe_record_progress(struct probe_line *line, size_t done, size_t total);
+
+/* What a time becomes in a metric of bytes per second. */
+struct probe_summary probe_record_rate(const struct probe_sample *sample);

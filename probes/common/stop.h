@@ -1,0 +1,24 @@
+/**
+ * How a probe ends early: SIGTERM and SIGINT print the end record and end the process at once, whatever its threads are doing; a
+ * closed standard output ends it by SIGPIPE; a parent that dies takes it along.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/emit.h"
+#include "common/why.h"
+
+#define PROBE_STOP_STATUS 75 /* exit status after SIGTERM: try again */
+
+struct probe_stop {
+    struct probe_out *out; /* borrowed; NULL prints no record */
+    int64_t started_ns;    /* for elapsed_ns of the end record */
+};
+
+/* Call first in main, before any thread starts, so that all inherit the signal mask. @child: the parent measures us;
+ * be killed when the thread that started us ends, and fail when it has already. */
+bool probe_stop_prepare(bool child, struct probe_why *why);
+
+/* Starts the thread that waits for the signals. @stop must live until the process ends. */
+bool probe_stop_start(struct probe_stop *stop, struct probe_why *why);

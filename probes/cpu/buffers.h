@@ -1,0 +1,59 @@
+/**
+ * The buffers of one run, one on each NUMA node that a cell reaches, and what they must be large enough for.
+ *
+ * Bandwidth streams TIMES the last-level caches of the initiator. A cycle of pointers visits TIMES the largest last-level cache,
+ * one line of each CPU_CHASE_SPAN bytes. With less than half of either nothing is measured. Noise
+ * goes round twice the caches of its own cores, at the buffer's end.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/emit.h"
+#include "cpu/cell.h"
+#include "cpu/chase.h"
+#include "cpu/memory.h"
+
+#define CPU_BUFFERS_TIMES       4
+#define CPU_BUFFERS_LEAST_TIMES 2 /* with less than this, nothing is measured */
+
+struct cpu_buffer {
+    bool ready;
+    struct cpu_memory memory;
+    struct cpu_chase chase;
+    int64_t chase_bytes;  /* of the lines of the cycle that is built, 0 none */
+    struct probe_why why; /* when it is not ready */
+};
+
+/* One for each NUMA node of the topology. */
+struct cpu_buffers {
+    const struct cpu_topology *topology; /* borrowed */
+    struct cpu_buffer *item;
+};
+
+/* When filling them ends: with all that is wanted at the soft end, with the least at the hard one. */
+struct cpu_buffers_time {
+    int64_t started_ns, soft_ns, hard_ns; /* of the clock */
+};
+
+/* The last-level cache, as the kernel shows it or else a guess. llc may be -1. */
+int64_t cpu_buffers_cache(const struct cpu_topology *topology, int llc);
+
+/* The last-level caches of a cell's initiator, together. */
+int64_t cpu_buffers_initiator_cache(const struct cpu_topology *topology, const struct cpu_cell *cell);
+
+/* How much of the buffer a cell's noise takes; a multiple of a small page. */
+int64_t cpu_buffers_noise_bytes(const struct cpu_topology *topology, const struct cpu_cell *cell);
+
+/* Why a buffer may be small, to put behind its size; often empty. */
+const char *cpu_buffers_remark(const struct cpu_buffer *buffer);
+
+/* Makes those that the cells need. A memory that gives none has a why, with which its cells are skipped. False when out of memory
+ * or, with *ret_overrun, when filling does not end. */
+bool cpu_buffers_new(const char *root, const struct cpu_topology *topology, const struct cpu_cells *cells,
+                     const struct cpu_buffers_time *time, struct cpu_workers *workers, struct cpu_buffers *ret_buffers,
+                     bool *ret_overrun, struct probe_why *why);
+void cpu_buffers_done(struct cpu_buffers *buffers);
+
+/* Their state as conditions of the run: page kind, proof of placement, sizes. The least good of all describes the run. */
+void cpu_buffers_print(const struct cpu_buffers *buffers, struct probe_line *line);

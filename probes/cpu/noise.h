@@ -1,0 +1,52 @@
+/**
+ * Noise: cores that read a part of a memory without a pause while others are measured.
+ *
+ * The readers run in the same piece of work as what is measured (cpu_workers_run) and end with it. That they ran all the while is
+ * not assumed: the measured side looks at their counters before and after each of its repetitions, and one in which a reader did
+ * not get on is not used. What they read in the used ones is the noise's own rate.
+ */
+#pragma once
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/stats.h"
+#include "common/why.h"
+
+#define CPU_NOISE_STEP    ((size_t)16 << 10) /* bytes that a reader reads between two counts */
+#define CPU_NOISE_WINDOWS 200
+
+struct cpu_noise_reader {
+    _Alignas(128) _Atomic uint64_t bytes;
+    uint64_t before; /* of the measured side: when the window began */
+};
+
+struct cpu_noise {
+    const int *pus; /* borrowed: the CPUs of the readers */
+    unsigned count;
+    const char *base; /* each reader goes round its own part of this */
+    size_t part;
+    struct cpu_noise_reader *reader; /* owned */
+    atomic_bool ended;
+    int64_t window_ns; /* when it began */
+    double rate[CPU_NOISE_WINDOWS];
+    unsigned windows;
+};
+
+/* Fails when the bytes are too few for so many readers, or out of memory. */
+bool cpu_noise_init(struct cpu_noise *noise, const int *pus, unsigned count, const char *base, size_t bytes, struct probe_why *why);
+void cpu_noise_done(struct cpu_noise *noise);
+
+/* A reader: does not return before cpu_noise_end. */
+void cpu_noise_read(struct cpu_noise *noise, unsigned index);
+
+/* For the measured side, one thread. await: false when after limit_ns not all readers read. */
+bool cpu_noise_await(const struct cpu_noise *noise, int64_t limit_ns);
+void cpu_noise_begin_window(struct cpu_noise *noise);
+/* True when every reader got on since the window began; only then it counts for the rate. */
+bool cpu_noise_end_window(struct cpu_noise *noise);
+void cpu_noise_end(struct cpu_noise *noise);
+
+/* Bytes per second of all readers together: the median over the windows. At least one must have counted. */
+struct probe_summary cpu_noise_rate(struct cpu_noise *noise);

@@ -1,0 +1,54 @@
+/**
+ * How long the two sides of a match (cpu/match.h) wait for each other, so that neither waits for ever where their CPUs do not run at
+ * the same time. Either side that has waited too long ends it for both: each leaves as soon as it next waits.
+ */
+#pragma once
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/clock.h"
+
+/* between two looks at the clock, which a wait that is measured never gets to */
+#define CPU_PATIENCE_SPINS  4096u
+/* matches that ended by it one after the other: then none is tried any more */
+#define CPU_PATIENCE_IN_ROW 8
+
+struct cpu_patience {
+    int64_t until_ns; /* of the clock */
+    _Atomic unsigned here;
+    _Atomic bool over;
+};
+
+static inline void cpu_patience_begin(struct cpu_patience *patience, int64_t ns)
+{
+    patience->until_ns = probe_clock_ns() + ns;
+    atomic_store(&patience->here, 0);
+    atomic_store(&patience->over, false);
+}
+
+static inline bool cpu_patience_is_over(struct cpu_patience *patience)
+{
+    if (atomic_load_explicit(&patience->over, memory_order_relaxed))
+        return true;
+    if (probe_clock_ns() <= patience->until_ns)
+        return false;
+    atomic_store(&patience->over, true);
+    return true;
+}
+
+/* In a loop that waits, with the number of times that it went round, from 1: whether to leave. */
+static inline bool cpu_patience_ends(struct cpu_patience *patience, unsigned spins)
+{
+    return spins % CPU_PATIENCE_SPINS == 0 && cpu_patience_is_over(patience);
+}
+
+/* Waits until both sides are here; false when one does not come. */
+static inline bool cpu_patience_meet(struct cpu_patience *patience)
+{
+    atomic_fetch_add(&patience->here, 1);
+    for (unsigned spins = 1; atomic_load(&patience->here) < 2; spins++)
+        if (cpu_patience_ends(patience, spins))
+            return false;
+    return true;
+}

@@ -1,0 +1,36 @@
+/* One run of the probe: buffers on every memory, then cell after cell within the budget. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cpu/cells.h"
+#include "cpu/report.h"
+
+struct cpu_run_options {
+    const char *root;
+    struct cpu_wanted wanted;
+    int64_t budget_ns;  /* of the whole run, from started_ns on */
+    int64_t started_ns; /* of the clock */
+};
+
+/* How the run ended, as the end record says it. */
+enum cpu_run_status {
+    CPU_RUN_COMPLETE,
+    CPU_RUN_BUDGET, /* cells were skipped for want of time */
+    CPU_RUN_FAILED, /* a thread is stuck or memory ran out: end the process at once */
+    CPU_RUN_GONE,   /* the reader of the record is gone */
+};
+
+/* Until when the buffers are filled and when each phase ends, as shares of the budget: phases without cells leave theirs to the filling, so
+ * that one metric alone is not left out while most of the budget lies idle. */
+struct cpu_run_shares {
+    double fill_end, phase_end[CPU_PHASE_COUNT];
+};
+
+void cpu_run_shares(const struct cpu_cells *cells, struct cpu_run_shares *ret);
+
+const char *cpu_run_status_name(enum cpu_run_status status);
+
+/* Prints the run record, measures, and reports each cell once. why is set when it failed. */
+enum cpu_run_status cpu_run(const struct cpu_topology *topology, const struct cpu_cells *cells,
+                            const struct cpu_run_options *options, struct cpu_report *report, struct probe_why *why);

@@ -1,0 +1,65 @@
+/**
+ * What the CPU probe needs to know of the node, read from sysfs: usable cores, their last-level caches, NUMA nodes.
+ *
+ * Places have the names they have everywhere (daemon/node/graph.h): a core has the number of its lowest pu, llcs are numbered from 0 by their
+ * lowest pu, NUMA nodes and pus have the operating system's numbers. Numbers count every online CPU; the lists
+ * hold what may be used. An llc is the data or unified cache of the highest level.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/cpu_list.h"
+#include "common/why.h"
+
+/* llc and numa are indices into the lists below, -1 when unknown. */
+struct cpu_core {
+    int number;
+    int pu;      /* the lowest pu of it that may be used; what runs on the core is pinned there */
+    int sibling; /* the next pu of it that may be used, -1 none */
+    int threads; /* online pus */
+    int llc, numa;
+};
+
+struct cpu_llc {
+    int number;
+    int64_t bytes; /* -1 unknown */
+    int numa;
+    int cores;       /* usable ones */
+    int other_cores; /* online ones of which no pu may be used */
+    bool spans;      /* several NUMA nodes: cores of others than numa lie under it */
+};
+
+struct cpu_numa {
+    int number;
+    int64_t memory_bytes; /* 0: none */
+    bool allowed;         /* memory may be allocated on it */
+    int cores;            /* usable ones */
+    int other_cores;      /* as above */
+    int llcs;             /* with usable cores, that lie in this node as a whole */
+};
+
+struct cpu_topology {
+    struct cpu_core *cores; /* ascending by number */
+    struct cpu_llc *llcs;
+    struct cpu_numa *numas; /* those with memory or usable cores */
+    int core_count, llc_count, numa_count;
+    int64_t l2_bytes; /* of the largest level-2 cache, -1 unknown */
+    bool has_numa; /* false: the kernel shows no NUMA nodes and all is taken as node 0 */
+};
+
+/* @cpus: the CPUs this process may run on. @memory: the NUMA nodes that it may allocate on, NULL when unknown: all.
+ * Fails when no CPU is usable, files are not what they should be, or memory runs out. */
+bool cpu_topology_read(const char *root, const struct cpu_list *cpus, const struct cpu_list *memory,
+                       struct cpu_topology *ret_topology, struct probe_why *why);
+void cpu_topology_done(struct cpu_topology *topology);
+
+/* Whether a usable core, an llc with one, or a NUMA node of the list has this name, as in core12. */
+bool cpu_topology_has(const struct cpu_topology *topology, const char *name);
+
+/* All those names, consecutive numbers as a range: "core0-3, core6, llc0, numa0-1". Cut to fit. */
+void cpu_topology_names(const struct cpu_topology *topology, char *ret_text, size_t size);
+
+/* What this process may use, from the scheduler and /proc/self/status; memory is known when the latter names it. */
+bool cpu_topology_allowed(struct cpu_list *ret_cpus, struct cpu_list *ret_memory, bool *ret_memory_known, struct probe_why *why);

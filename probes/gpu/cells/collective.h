@@ -1,0 +1,11 @@
+/**
+ * Cells of the group collective: latency and bandwidth of what NCCL or RCCL does over the first 2, 3, ... usable devices, with
+ * the members' buffers in their own memory, in the next member's, and in host memory.
+ */
+#pragma once
+#include <stdbool.h>
+
+#include "gpu/cells/run.h"
+
+/* One cell for each metric and number of members, in the full profile. */
+bool gpu_cells_collective(const struct gpu_run *run, struct gpu_cells *cells);

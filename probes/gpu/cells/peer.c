@@ -1,0 +1,215 @@
+#include "gpu/cells/peer.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "gpu/cells/transfer.h"
+
+#define CURVE_BYTES (UINT64_C(256) << 20) /* at most: 0.7 ms by NVLink 4 */
+/* up to so many quick measures every rate of every pair */
+#define ALL_PAIRS   12
+#define ALL_CURVES  2                     /* up to so many every curve, too */
+#define ALIKE       0.05                  /* rates that differ by less */
+/* times the last cache: what a leg in own memory moves at least */
+#define CACHES      4
+
+/* What a cell's variant says. */
+enum {
+    ENGINE_WRITE,
+    ENGINE_READ,
+    ENGINE_BOTH,
+    ENGINE_READ_BOTH,
+    KERNEL_READ,
+    KERNEL_WRITE,
+    KERNEL_COPY,
+    KERNEL_PULL,
+    KERNEL_READ_BOTH,
+    KERNEL_WRITE_BOTH,
+    KERNEL_COPY_BOTH,
+    KERNEL_PULL_BOTH
+};
+
+static const struct {
+    struct gpu_path path;
+    const char *how;       /* axis how when not copy */
+    const char *direction; /* axis direction when not the default */
+    bool both;
+} ways[] = {
+    [ENGINE_WRITE] = {{.mechanism = GPU_BY_ENGINE}, NULL, NULL, false},
+    [ENGINE_READ] = {{.mechanism = GPU_BY_ENGINE, .pulled = true}, NULL, "read", false},
+    [ENGINE_BOTH] = {{.mechanism = GPU_BY_ENGINE}, NULL, "both", true},
+    [ENGINE_READ_BOTH] = {{.mechanism = GPU_BY_ENGINE, .pulled = true}, NULL, "both-read", true},
+    [KERNEL_READ] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_READ}, "read", NULL, false},
+    [KERNEL_WRITE] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_WRITE}, "write", NULL, false},
+    [KERNEL_COPY] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY}, NULL, NULL, false},
+    [KERNEL_PULL] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY, .pulled = true}, "pull", NULL, false},
+    [KERNEL_READ_BOTH] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_READ}, "read", "both", true},
+    [KERNEL_WRITE_BOTH] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_WRITE}, "write", "both", true},
+    [KERNEL_COPY_BOTH] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY}, NULL, "both", true},
+    [KERNEL_PULL_BOTH] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY, .pulled = true}, "pull", "both", true},
+};
+#define WAY_COUNT ((int)(sizeof ways / sizeof *ways))
+
+static struct probe_axes axes_of(const struct gpu_cell *cell)
+{
+    int way = cell->variant;
+    struct probe_axes axes = {0};
+    if (ways[way].how != NULL)
+        probe_axes_add(&axes, "how", "%s", ways[way].how);
+    if (ways[way].direction != NULL)
+        probe_axes_add(&axes, "direction", "%s", ways[way].direction);
+    return axes;
+}
+
+static bool measure_rate(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
+{
+    struct probe_axes axes = axes_of(cell);
+    const struct gpu_path *path = &ways[cell->variant].path;
+    struct probe_summary rate = {0};
+    bool ok = gpu_transfer_rate(run, cell, &axes, path, ways[cell->variant].both ? path : NULL, 1, 0, budget_ns, &rate);
+    if (cell->variant == ENGINE_WRITE)
+        run->peer_bytes_per_s[cell->from][cell->to] = (float)rate.value;
+    return ok;
+}
+
+static bool measure_latency(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
+{
+    struct probe_axes axes = {0};
+    return gpu_transfer_latency(run, cell, &axes, &ways[cell->variant].path, budget_ns);
+}
+
+/* Here reading is the default. */
+static struct probe_axes own_axes_of(const struct gpu_cell *cell)
+{
+    struct probe_axes axes = {0};
+    if (cell->variant != KERNEL_READ)
+        probe_axes_add(&axes, "how", cell->variant == KERNEL_COPY ? "copy" : "write");
+    return axes;
+}
+
+/* A device's own memory; a copy counts what it reads and what it writes. */
+static bool measure_own(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
+{
+    struct probe_axes axes = own_axes_of(cell);
+    int cache = run->node->device[cell->from].attribute[GPU_ATTRIBUTE_L2_BYTES];
+    return gpu_transfer_rate(run, cell, &axes, &ways[cell->variant].path, NULL, cell->variant == KERNEL_COPY ? 2 : 1,
+                             cache > 0 ? CACHES * (uint64_t)cache : 0, budget_ns, NULL);
+}
+
+bool gpu_cells_peer_alike(const struct gpu_node *node, int from, int to, int other_from, int other_to)
+{
+    const struct gpu_device *device = node->device;
+    return strcmp(device[from].model, device[other_from].model) == 0 && strcmp(device[to].model, device[other_to].model) == 0 &&
+           device[from].access[to] == device[other_from].access[other_to] &&
+           (device[from].attribute[GPU_ATTRIBUTE_HOST_NUMA] == device[to].attribute[GPU_ATTRIBUTE_HOST_NUMA]) ==
+               (device[other_from].attribute[GPU_ATTRIBUTE_HOST_NUMA] == device[other_to].attribute[GPU_ATTRIBUTE_HOST_NUMA]);
+}
+
+/* The first of the pairs that look alike, and whose rates are alike as far as they are measured, stands for them. */
+static bool stands_for_others(const struct gpu_run *run, int from, int to)
+{
+    double own = (double)run->peer_bytes_per_s[from][to];
+    for (int a = 0; a <= from; a++)
+        for (int b = 0; b < run->node->device_count; b++) {
+            if (a == from && b == to)
+                return true;
+            double other = (double)run->peer_bytes_per_s[a][b];
+            if (a != b && gpu_cells_peer_alike(run->node, from, to, a, b) && fabs(own - other) <= ALIKE * own)
+                return false;
+        }
+    return true;
+}
+
+static bool has_pairs_to(const struct gpu_run *run, int pairs)
+{
+    return run->wanted.profile == GPU_FULL || run->node->device_count * (run->node->device_count - 1) <= pairs;
+}
+
+/* Of every pair as of any other: in the full profile, and where there are few. */
+static bool wants_all_rates(const struct gpu_run *run) { return has_pairs_to(run, ALL_PAIRS); }
+static bool wants_all_curves(const struct gpu_run *run) { return has_pairs_to(run, ALL_CURVES); }
+
+/* Quick measures both ways at once, which is the same from either end, once, and not of kernels that only read or only write,
+ * which are near the sum of one way; of more pairs only what copies there. */
+static bool wants_rate(const struct gpu_run *run, int from, int to, int way)
+{
+    if (run->wanted.profile == GPU_FULL || wants_all_curves(run))
+        return true;
+    if (ways[way].both)
+        return from < to && (way == ENGINE_BOTH || way == KERNEL_COPY_BOTH || (way == KERNEL_PULL_BOTH && wants_all_rates(run)));
+    return way != KERNEL_PULL || wants_all_rates(run) || stands_for_others(run, from, to);
+}
+
+static bool wants_curve(const struct gpu_run *run, int from, int to, int way)
+{
+    if (ways[way].both || (way == KERNEL_PULL && run->wanted.profile != GPU_FULL))
+        return false;
+    return way == ENGINE_WRITE || way == KERNEL_COPY || wants_all_curves(run) || stands_for_others(run, from, to);
+}
+
+static bool measure_curve(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
+{
+    struct probe_axes axes = axes_of(cell);
+    return gpu_transfer_curve(run, cell, &axes, &ways[cell->variant].path, CURVE_BYTES,
+                              !wants_all_curves(run) && !stands_for_others(run, cell->from, cell->to), budget_ns);
+}
+
+static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int from, int to)
+{
+    bool ok = true;
+    for (int way = 0; way < WAY_COUNT; way++) {
+        if (!wants_rate(run, from, to, way))
+            continue;
+        bool by_kernel = ways[way].path.mechanism == GPU_BY_KERNEL;
+        struct gpu_cell cell = {.metric = by_kernel ? PROBE_GPU_GPU_KERNEL : PROBE_GPU_GPU_COPY_ENGINE,
+                                .phase = GPU_PHASE_RATES,
+                                .rank = ways[way].both ? 1 : 0,
+                                .from = from,
+                                .to = to,
+                                .variant = way,
+                                .axes = axes_of,
+                                /* An H200 looks for the end of what its engine reads from a peer every 9 us. */
+                                .is_stepped = !by_kernel && ways[way].path.pulled && wants_all_rates(run),
+                                .measure = measure_rate};
+        ok = ok && gpu_cells_add(run, cells, &cell);
+        if (!wants_curve(run, from, to, way))
+            continue;
+        cell.phase = GPU_PHASE_CURVES;
+        cell.rank = stands_for_others(run, from, to) ? 0 : 1;
+        cell.is_more = true;
+        cell.measure = measure_curve;
+        ok = ok && gpu_cells_add(run, cells, &cell);
+    }
+    struct gpu_cell cell = {.metric = PROBE_COPY_LATENCY,
+                            .phase = GPU_PHASE_LATENCY,
+                            .from = from,
+                            .to = to,
+                            .variant = ENGINE_WRITE,
+                            .measure = measure_latency};
+    return ok && gpu_cells_add(run, cells, &cell);
+}
+
+static bool list_own(const struct gpu_run *run, struct gpu_cells *cells, int device)
+{
+    bool ok = true;
+    for (int way = KERNEL_READ; way <= KERNEL_COPY; way++) {
+        struct gpu_cell cell = {.metric = PROBE_MEMORY_BANDWIDTH,
+                                .phase = GPU_PHASE_RATES,
+                                .from = device,
+                                .to = device,
+                                .variant = way,
+                                .axes = own_axes_of,
+                                .measure = measure_own};
+        ok = ok && gpu_cells_add(run, cells, &cell);
+    }
+    return ok;
+}
+
+bool gpu_cells_peer(const struct gpu_run *run, struct gpu_cells *cells)
+{
+    bool ok = true;
+    for (int from = 0; from < run->node->device_count; from++)
+        for (int to = 0; to < run->node->device_count; to++)
+            ok = ok && (from == to ? list_own(run, cells, from) : list_pair(run, cells, from, to));
+    return ok;
+}

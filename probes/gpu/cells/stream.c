@@ -1,0 +1,116 @@
+#include "gpu/cells/stream.h"
+
+#include <math.h>
+
+#define LEAST    (UINT64_C(4) << 10)
+#define MOST     (UINT64_C(2) << 30)
+/* the first size that takes so long is quick's last: the largest two take three quarters of the time */
+#define QUICK_NS 150e3
+
+static size_t add(size_t count, int test, uint64_t bytes, const struct gpu_memory *a, const struct gpu_memory *b,
+                  struct gpu_bs *ret_bs)
+{
+    struct gpu_bs bs;
+    if (count == GPU_WORKS_MAX || !gpu_bs_lay(test, bytes, a, b, &bs) || (count > 0 && bs.bytes <= ret_bs[count - 1].bytes))
+        return count;
+    ret_bs[count] = bs;
+    return count + 1;
+}
+
+size_t gpu_cells_stream_sizes(int test, const struct gpu_memory *a, const struct gpu_memory *b, struct gpu_bs *ret_bs)
+{
+    struct gpu_bs largest;
+    size_t count = 0;
+    if (!gpu_bs_lay(test, MOST, a, b, &largest))
+        return 0;
+    for (uint64_t bytes = LEAST; bytes < largest.bytes / 4; bytes *= 4)
+        count = add(count, test, bytes, a, b, ret_bs);
+    for (int quarters = 1; quarters <= 4; quarters *= 2)
+        count = add(count, test, largest.bytes / 4 * (uint64_t)quarters, a, b, ret_bs);
+    return count;
+}
+
+struct job {
+    const struct gpu_node *node;
+    int device;
+    struct gpu_bs bs;
+};
+
+static int prepare(void *arg, gpu_stream stream)
+{
+    const struct job *job = arg;
+    return gpu_bs_prepare(job->node, job->device, &job->bs, stream);
+}
+
+static int enqueue(void *arg, gpu_stream stream)
+{
+    const struct job *job = arg;
+    return gpu_bs_launch(job->node, job->device, &job->bs, stream);
+}
+
+static size_t make_works(const struct gpu_run *run, int device, int test, const struct gpu_memory *a, const struct gpu_memory *b,
+                         struct job *ret_jobs, struct gpu_work *ret_works)
+{
+    struct gpu_bs sizes[GPU_WORKS_MAX];
+    size_t count = gpu_cells_stream_sizes(test, a, b, sizes);
+    for (size_t i = 0; i < count; i++) {
+        ret_jobs[i] = (struct job){run->node, device, sizes[i]};
+        ret_works[i] = (struct gpu_work){.device = device, .prepare = prepare, .enqueue = enqueue, .arg = &ret_jobs[i]};
+    }
+    return count;
+}
+
+static struct probe_axes axes_of(const struct gpu_cell *cell)
+{
+    struct probe_axes axes = {0};
+    if (cell->variant != 1)
+        probe_axes_add(&axes, "test", "bs%d", cell->variant);
+    return axes;
+}
+
+static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
+{
+    struct job jobs[GPU_WORKS_MAX];
+    struct gpu_work works[GPU_WORKS_MAX];
+    struct probe_summary ns[GPU_WORKS_MAX], call;
+    struct probe_sample samples[GPU_WORKS_MAX];
+    struct gpu_memory a, b;
+    struct probe_axes axes = axes_of(cell);
+    struct probe_why why = {0};
+    enum gpu_fault fault = GPU_FAULT_OTHER;
+    if (!gpu_buffers_device(run->buffers, cell->from, 0, &a, &why) || !gpu_buffers_device(run->buffers, cell->from, 1, &b, &why))
+        return gpu_run_failed(run, cell, &axes, fault, &why);
+    size_t count = make_works(run, cell->from, cell->variant, &a, &b, jobs, works);
+    if (!gpu_bs_can(&run->node->device[cell->from], cell->variant) || count == 0) {
+        probe_why_write(&why, "%.190s",
+                        count == 0                               ? "the buffers are too small"
+                        : run->node->kernels_why.text[0] != '\0' ? run->node->kernels_why.text
+                                                                 : "no such kernel");
+        return gpu_run_failed(run, cell, &axes, fault, &why);
+    }
+    double longest_ns = run->wanted.profile == GPU_FULL ? INFINITY : QUICK_NS;
+    if (!gpu_work_times(run->trial, works, &count, longest_ns, &run->random, budget_ns * 9 / 10, ns, &fault, &why) ||
+        !gpu_work_call(run->trial, &works[0], gpu_run_seats(run, cell->from), budget_ns / 10, &call, &fault, &why))
+        return gpu_run_failed(run, cell, &axes, fault, &why);
+    for (size_t i = 0; i < count; i++)
+        samples[i] = (struct probe_sample){.bytes = (int64_t)jobs[i].bs.bytes, .ns = ns[i]};
+    return gpu_report_samples(run->report, run->node, cell->metric, cell->from, cell->to, &axes, samples, count,
+                              &(struct gpu_starts){.call = {.value = call.value}, .queue_ns = ns[0].value});
+}
+
+bool gpu_cells_stream(const struct gpu_run *run, struct gpu_cells *cells)
+{
+    bool full = run->wanted.profile == GPU_FULL, ok = true;
+    for (int device = 0; device < run->node->device_count; device++)
+        for (int test = 1; test <= (full ? GPU_BS_TESTS : 1); test++) {
+            struct gpu_cell cell = {.metric = PROBE_GPU_STREAM,
+                                    .phase = test == 1 ? GPU_PHASE_CURVES : GPU_PHASE_DETAIL,
+                                    .from = device,
+                                    .to = device,
+                                    .measure = measure,
+                                    .axes = axes_of,
+                                    .variant = test};
+            ok = ok && gpu_cells_add(run, cells, &cell);
+        }
+    return ok;
+}

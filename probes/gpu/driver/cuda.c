@@ -1,0 +1,449 @@
+#include "gpu/driver/cuda.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "gpu/driver/cuda_calls.h"
+#include "gpu/driver/dl.h"
+
+static const struct gpu_dl_call call_table[] = {
+#define NEEDED(name, arguments) {#name, offsetof(struct gpu_cuda_calls, name), true},
+#define WANTED(name, arguments) {#name, offsetof(struct gpu_cuda_calls, name), false},
+    GPU_CUDA_CALLS(NEEDED, WANTED)};
+
+static const int attribute_number[GPU_ATTRIBUTE_COUNT] = {
+    [GPU_ATTRIBUTE_MULTIPROCESSORS] = 16,   [GPU_ATTRIBUTE_CLOCK_KHZ] = 13,  [GPU_ATTRIBUTE_L2_BYTES] = 38,
+    [GPU_ATTRIBUTE_ARCH_MAJOR] = 75,        [GPU_ATTRIBUTE_ARCH_MINOR] = 76, [GPU_ATTRIBUTE_COPY_ENGINES] = 40,
+    [GPU_ATTRIBUTE_INTEGRATED] = 18,        [GPU_ATTRIBUTE_MANAGED] = 89,    [GPU_ATTRIBUTE_PAGEABLE] = 88,
+    [GPU_ATTRIBUTE_PAGEABLE_BY_HOST] = 100, [GPU_ATTRIBUTE_HOST_NUMA] = 134, [GPU_ATTRIBUTE_MEMORY_NUMA] = 131,
+};
+
+static const struct gpu_cuda_calls *calls_of(const struct gpu_api *api) { return api->calls; }
+
+static const char *text(const struct gpu_api *api, int code)
+{
+    const char *words = NULL;
+    if (code == GPU_MISSING)
+        return "the driver has no such call";
+    return calls_of(api)->cuGetErrorString(code, &words) == 0 && words != NULL ? words
+                                                                               : "an error that the driver has no words for";
+}
+
+static int init(const struct gpu_api *api) { return calls_of(api)->cuInit(0); }
+
+static int version(const struct gpu_api *api, int *ret_version)
+{
+    int value;
+    int code = calls_of(api)->cuDriverGetVersion(&value);
+    if (code == 0)
+        *ret_version = value;
+    return code;
+}
+
+static int count(const struct gpu_api *api, int *ret_count)
+{
+    int value;
+    int code = calls_of(api)->cuDeviceGetCount(&value);
+    if (code == 0)
+        *ret_count = value;
+    return code;
+}
+
+static int attribute(const struct gpu_api *api, int device, enum gpu_attribute what, int *ret_value)
+{
+    int handle, value = 0;
+    int code = calls_of(api)->cuDeviceGet(&handle, device);
+    if (code == 0)
+        code = calls_of(api)->cuDeviceGetAttribute(&value, attribute_number[what], handle);
+    if (code == 0)
+        *ret_value = value;
+    return code;
+}
+
+static int device_name(const struct gpu_api *api, int device, char *buffer, size_t size)
+{
+    int handle;
+    int code = calls_of(api)->cuDeviceGet(&handle, device);
+    return code != 0 ? code : calls_of(api)->cuDeviceGetName(buffer, (int)size, handle);
+}
+
+static int device_uuid(const struct gpu_api *api, int device, char *buffer, size_t size)
+{
+    int handle;
+    unsigned char bytes[16];
+    if (calls_of(api)->cuDeviceGetUuid == NULL)
+        return GPU_MISSING;
+    int code = calls_of(api)->cuDeviceGet(&handle, device);
+    if (code == 0)
+        code = calls_of(api)->cuDeviceGetUuid(bytes, handle);
+    return code == 0 && !gpu_dl_uuid(bytes, buffer, size) ? CUDA_UNKNOWN : code;
+}
+
+static int device_pci(const struct gpu_api *api, int device, char *buffer, size_t size)
+{
+    int handle;
+    char address[32] = "";
+    int code = calls_of(api)->cuDeviceGet(&handle, device);
+    if (code == 0)
+        code = calls_of(api)->cuDeviceGetPCIBusId(address, sizeof address, handle);
+    return code == 0 && !gpu_dl_pci(address, buffer, size) ? CUDA_UNKNOWN : code;
+}
+
+static int device_bytes(const struct gpu_api *api, int device, uint64_t *ret_bytes)
+{
+    int handle;
+    size_t bytes = 0;
+    int code = calls_of(api)->cuDeviceGet(&handle, device);
+    if (code == 0)
+        code = calls_of(api)->cuDeviceTotalMem_v2(&bytes, handle);
+    if (code == 0)
+        *ret_bytes = bytes;
+    return code;
+}
+
+/* The device's primary context is the one that NCCL and cuBLAS work in, so memory and streams are theirs as well. The thread that
+ * waits for a device spins: a wake-up costs more than what is measured. */
+static int open_context(const struct gpu_api *api, int device, gpu_context *ret_context)
+{
+    const struct gpu_cuda_calls *calls = calls_of(api);
+    int handle;
+    gpu_context context = NULL;
+    int code = calls->cuDeviceGet(&handle, device);
+    if (code == 0)
+        code = calls->cuDevicePrimaryCtxSetFlags_v2(handle, CUDA_CONTEXT_SPIN);
+    if (code == 0)
+        code = calls->cuDevicePrimaryCtxRetain(&context, handle);
+    if (code != 0)
+        return code;
+    code = calls->cuCtxSetCurrent(context);
+    if (code == 0)
+        *ret_context = context;
+    else
+        calls->cuDevicePrimaryCtxRelease_v2(handle);
+    return code;
+}
+
+static int close_context(const struct gpu_api *api, int device, gpu_context context)
+{
+    (void)context;
+    int handle;
+    int code = calls_of(api)->cuDeviceGet(&handle, device);
+    return code != 0 ? code : calls_of(api)->cuDevicePrimaryCtxRelease_v2(handle);
+}
+
+static int enter(const struct gpu_api *api, int device, gpu_context context)
+{
+    (void)device;
+    return calls_of(api)->cuCtxSetCurrent(context);
+}
+
+static int can_access(const struct gpu_api *api, int device, int peer, bool *ret_can)
+{
+    int handle, peer_handle = 0, can = 0;
+    int code = calls_of(api)->cuDeviceGet(&handle, device);
+    if (code == 0)
+        code = calls_of(api)->cuDeviceGet(&peer_handle, peer);
+    if (code == 0)
+        code = calls_of(api)->cuDeviceCanAccessPeer(&can, handle, peer_handle);
+    if (code == 0)
+        *ret_can = can != 0;
+    return code;
+}
+
+static int access_peer(const struct gpu_api *api, int peer, gpu_context peer_context)
+{
+    (void)peer;
+    int code = calls_of(api)->cuCtxEnablePeerAccess(peer_context, 0);
+    return code == CUDA_PEER_ALREADY ? 0 : code;
+}
+
+static int alloc(const struct gpu_api *api, size_t bytes, gpu_address *ret_address)
+{
+    gpu_address address;
+    int code = calls_of(api)->cuMemAlloc_v2(&address, bytes);
+    if (code == 0)
+        *ret_address = address;
+    return code;
+}
+
+static int free_memory(const struct gpu_api *api, gpu_address address) { return calls_of(api)->cuMemFree_v2(address); }
+
+static int space(const struct gpu_api *api, size_t *ret_free, size_t *ret_total)
+{
+    size_t left, total;
+    int code = calls_of(api)->cuMemGetInfo_v2(&left, &total);
+    if (code == 0) {
+        *ret_free = left;
+        *ret_total = total;
+    }
+    return code;
+}
+
+static int host_alloc(const struct gpu_api *api, size_t bytes, enum gpu_host_kind kind, void **ret_memory)
+{
+    void *memory;
+    if (kind != GPU_HOST_PINNED)
+        return CUDA_NOT_SUPPORTED;
+    int code = calls_of(api)->cuMemHostAlloc(&memory, bytes, CUDA_HOST_PORTABLE | CUDA_HOST_MAPPED);
+    if (code == 0)
+        *ret_memory = memory;
+    return code;
+}
+
+static int host_free(const struct gpu_api *api, void *memory) { return calls_of(api)->cuMemFreeHost(memory); }
+
+static int host_register(const struct gpu_api *api, void *memory, size_t bytes, enum gpu_host_kind kind)
+{
+    return kind != GPU_HOST_PINNED ? CUDA_NOT_SUPPORTED
+                                   : calls_of(api)->cuMemHostRegister_v2(memory, bytes, CUDA_HOST_PORTABLE | CUDA_HOST_MAPPED);
+}
+
+static int host_unregister(const struct gpu_api *api, void *memory) { return calls_of(api)->cuMemHostUnregister(memory); }
+
+static int host_address(const struct gpu_api *api, void *memory, gpu_address *ret_address)
+{
+    gpu_address address;
+    int code = calls_of(api)->cuMemHostGetDevicePointer_v2(&address, memory, 0);
+    if (code == 0)
+        *ret_address = address;
+    return code;
+}
+
+static int managed_alloc(const struct gpu_api *api, size_t bytes, gpu_address *ret_address)
+{
+    gpu_address address;
+    if (calls_of(api)->cuMemAllocManaged == NULL)
+        return GPU_MISSING;
+    int code = calls_of(api)->cuMemAllocManaged(&address, bytes, CUDA_ATTACH_GLOBAL);
+    if (code == 0)
+        *ret_address = address;
+    return code;
+}
+
+static int managed_advise(const struct gpu_api *api, gpu_address address, size_t bytes, enum gpu_advice advice, int device)
+{
+    int handle = CUDA_DEVICE_CPU;
+    int code = 0;
+    if (calls_of(api)->cuMemAdvise == NULL)
+        return GPU_MISSING;
+    if (advice != GPU_ADVISE_HOST)
+        code = calls_of(api)->cuDeviceGet(&handle, device);
+    if (code != 0)
+        return code;
+    switch (advice) {
+    case GPU_ADVISE_HOST:
+    case GPU_ADVISE_DEVICE:
+        return calls_of(api)->cuMemAdvise(address, bytes, CUDA_SET_PREFERRED, handle);
+    case GPU_ADVISE_ACCESSED_BY:
+        return calls_of(api)->cuMemAdvise(address, bytes, CUDA_SET_ACCESSED_BY, handle);
+    case GPU_ADVISE_NONE:
+        code = calls_of(api)->cuMemAdvise(address, bytes, CUDA_UNSET_PREFERRED, handle);
+        return code != 0 ? code : calls_of(api)->cuMemAdvise(address, bytes, CUDA_UNSET_ACCESSED_BY, handle);
+    }
+    return CUDA_NOT_SUPPORTED;
+}
+
+static int managed_prefetch(const struct gpu_api *api, gpu_address address, size_t bytes, int device, gpu_stream stream)
+{
+    int handle = CUDA_DEVICE_CPU;
+    int code = 0;
+    if (calls_of(api)->cuMemPrefetchAsync == NULL)
+        return GPU_MISSING;
+    if (device >= 0)
+        code = calls_of(api)->cuDeviceGet(&handle, device);
+    return code != 0 ? code : calls_of(api)->cuMemPrefetchAsync(address, bytes, handle, stream);
+}
+
+static int stream_new(const struct gpu_api *api, gpu_stream *ret_stream)
+{
+    gpu_stream stream;
+    int code = calls_of(api)->cuStreamCreate(&stream, CUDA_STREAM_NON_BLOCKING);
+    if (code == 0)
+        *ret_stream = stream;
+    return code;
+}
+
+static int stream_free(const struct gpu_api *api, gpu_stream stream) { return calls_of(api)->cuStreamDestroy_v2(stream); }
+
+static int stream_wait(const struct gpu_api *api, gpu_stream stream) { return calls_of(api)->cuStreamSynchronize(stream); }
+
+static int stream_after(const struct gpu_api *api, gpu_stream stream, gpu_event event)
+{
+    return calls_of(api)->cuStreamWaitEvent(stream, event, 0);
+}
+
+static int stream_done(const struct gpu_api *api, gpu_stream stream, bool *ret_done)
+{
+    int code = calls_of(api)->cuStreamQuery(stream);
+    if (code != 0 && code != CUDA_NOT_READY)
+        return code;
+    *ret_done = code == 0;
+    return 0;
+}
+
+static int event_with(const struct gpu_api *api, unsigned flags, gpu_event *ret_event)
+{
+    gpu_event event;
+    int code = calls_of(api)->cuEventCreate(&event, flags);
+    if (code == 0)
+        *ret_event = event;
+    return code;
+}
+
+static int event_new(const struct gpu_api *api, gpu_event *ret_event) { return event_with(api, 0, ret_event); }
+
+static int event_plain_new(const struct gpu_api *api, gpu_event *ret_event)
+{
+    enum { DISABLE_TIMING = 2 };
+    return event_with(api, DISABLE_TIMING, ret_event);
+}
+
+static int event_free(const struct gpu_api *api, gpu_event event) { return calls_of(api)->cuEventDestroy_v2(event); }
+
+static int event_record(const struct gpu_api *api, gpu_event event, gpu_stream stream)
+{
+    return calls_of(api)->cuEventRecord(event, stream);
+}
+
+static int event_elapsed(const struct gpu_api *api, gpu_event from, gpu_event to, double *ret_ns)
+{
+    float ms;
+    int code = calls_of(api)->cuEventElapsedTime(&ms, from, to);
+    if (code == 0)
+        *ret_ns = (double)ms * 1e6;
+    return code;
+}
+
+static int copy(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes, gpu_stream stream)
+{
+    return calls_of(api)->cuMemcpyAsync(to, from, bytes, stream);
+}
+
+static int copy_now(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes)
+{
+    return calls_of(api)->cuMemcpy == NULL ? GPU_MISSING : calls_of(api)->cuMemcpy(to, from, bytes);
+}
+
+static int copy_peer(const struct gpu_api *api, gpu_address to, int to_device, gpu_context to_context, gpu_address from,
+                     int from_device, gpu_context from_context, size_t bytes, gpu_stream stream)
+{
+    (void)to_device;
+    (void)from_device;
+    return calls_of(api)->cuMemcpyPeerAsync(to, to_context, from, from_context, bytes, stream);
+}
+
+static int fill(const struct gpu_api *api, gpu_address to, uint8_t byte, size_t bytes, gpu_stream stream)
+{
+    return calls_of(api)->cuMemsetD8Async(to, byte, bytes, stream);
+}
+
+static int module_load(const struct gpu_api *api, const void *image, gpu_module *ret_module)
+{
+    gpu_module module;
+    int code = calls_of(api)->cuModuleLoadData(&module, image);
+    if (code == 0)
+        *ret_module = module;
+    return code;
+}
+
+static int module_unload(const struct gpu_api *api, gpu_module module) { return calls_of(api)->cuModuleUnload(module); }
+
+/* Drivers that load kernels when they are first launched would wait for what runs, and a kernel may run until one is launched: so
+ * it is loaded now. Those without cuFuncLoad have done it with the first call. */
+static int module_function(const struct gpu_api *api, gpu_module module, const char *name, gpu_function *ret_function)
+{
+    gpu_function function;
+    int code = calls_of(api)->cuModuleGetFunction(&function, module, name);
+    if (code == 0 && calls_of(api)->cuFuncLoad != NULL)
+        code = calls_of(api)->cuFuncLoad(function);
+    if (code == 0)
+        *ret_function = function;
+    return code;
+}
+
+static int function_threads(const struct gpu_api *api, gpu_function function, int *ret_most)
+{
+    int most;
+    if (calls_of(api)->cuFuncGetAttribute == NULL)
+        return GPU_MISSING;
+    int code = calls_of(api)->cuFuncGetAttribute(&most, CUDA_BLOCK_THREADS, function);
+    if (code == 0)
+        *ret_most = most;
+    return code;
+}
+
+/* The arguments go as one buffer, whose size the driver compares with the kernel's. */
+static int launch(const struct gpu_api *api, gpu_function function, unsigned grid, unsigned block, gpu_stream stream,
+                  const void *args, size_t args_size)
+{
+    void *extra[] = {(void *)1, (void *)(uintptr_t)args, (void *)2, &args_size, NULL};
+    return calls_of(api)->cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, stream, NULL, extra);
+}
+
+struct gpu_api *gpu_cuda_new(struct probe_why *why)
+{
+    static const struct gpu_api table = {
+        .name = "cuda",
+        .takes_cuda = true,
+        .text = text,
+        .init = init,
+        .version = version,
+        .count = count,
+        .attribute = attribute,
+        .device_name = device_name,
+        .device_uuid = device_uuid,
+        .device_pci = device_pci,
+        .device_bytes = device_bytes,
+        .open = open_context,
+        .close = close_context,
+        .enter = enter,
+        .can_access = can_access,
+        .access_peer = access_peer,
+        .alloc = alloc,
+        .free = free_memory,
+        .space = space,
+        .host_alloc = host_alloc,
+        .host_free = host_free,
+        .host_register = host_register,
+        .host_unregister = host_unregister,
+        .host_address = host_address,
+        .managed_alloc = managed_alloc,
+        .managed_advise = managed_advise,
+        .managed_prefetch = managed_prefetch,
+        .stream_new = stream_new,
+        .stream_free = stream_free,
+        .stream_wait = stream_wait,
+        .stream_after = stream_after,
+        .stream_done = stream_done,
+        .event_new = event_new,
+        .event_plain_new = event_plain_new,
+        .event_free = event_free,
+        .event_record = event_record,
+        .event_elapsed = event_elapsed,
+        .copy = copy,
+        .copy_now = copy_now,
+        .copy_peer = copy_peer,
+        .fill = fill,
+        .module_load = module_load,
+        .module_unload = module_unload,
+        .module_function = module_function,
+        .function_threads = function_threads,
+        .launch = launch,
+    };
+    static const char *const libraries[] = {"libcuda.so.1", NULL};
+    struct gpu_cuda_calls *calls = malloc(sizeof *calls);
+    struct gpu_api *api = malloc(sizeof *api);
+    struct gpu_dl_found found;
+    if (calls == NULL || api == NULL)
+        probe_why_write(why, "out of memory");
+    else if (gpu_dl_open(libraries, call_table, sizeof call_table / sizeof call_table[0], calls, &found, why)) {
+        *api = table;
+        api->library = found.library;
+        api->is_standin = gpu_dl_has(&found, "berth_standin");
+        api->calls = calls;
+        return api;
+    }
+    free(calls);
+    free(api);
+    return NULL;
+}

@@ -1,0 +1,427 @@
+#include "gpu/driver/hip.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "gpu/driver/dl.h"
+#include "gpu/driver/hip_calls.h"
+
+static const struct gpu_dl_call call_table[] = {
+#define NEEDED(name, arguments) {#name, offsetof(struct gpu_hip_calls, name), true},
+#define WANTED(name, arguments) {#name, offsetof(struct gpu_hip_calls, name), false},
+    GPU_HIP_CALLS(NEEDED, WANTED){"hipGetErrorString", offsetof(struct gpu_hip_calls, hipGetErrorString), true},
+};
+
+/* NUMA nodes have no number here: the nearest one has in late versions only. */
+#define NO_ATTRIBUTE (-1)
+static const int attribute_number[GPU_ATTRIBUTE_COUNT] = {
+    [GPU_ATTRIBUTE_MULTIPROCESSORS] = 63,
+    [GPU_ATTRIBUTE_CLOCK_KHZ] = 5,
+    [GPU_ATTRIBUTE_L2_BYTES] = 19,
+    [GPU_ATTRIBUTE_ARCH_MAJOR] = 23,
+    [GPU_ATTRIBUTE_ARCH_MINOR] = 61,
+    [GPU_ATTRIBUTE_COPY_ENGINES] = 2,
+    [GPU_ATTRIBUTE_INTEGRATED] = 16,
+    [GPU_ATTRIBUTE_MANAGED] = 9,
+    [GPU_ATTRIBUTE_PAGEABLE] = 65,
+    [GPU_ATTRIBUTE_PAGEABLE_BY_HOST] = 66,
+    [GPU_ATTRIBUTE_HOST_NUMA] = NO_ATTRIBUTE,
+    [GPU_ATTRIBUTE_MEMORY_NUMA] = NO_ATTRIBUTE,
+};
+
+static const struct gpu_hip_calls *calls_of(const struct gpu_api *api) { return api->calls; }
+
+static void *pointer(gpu_address address) { return (void *)(uintptr_t)address; }
+
+static const char *text(const struct gpu_api *api, int code)
+{
+    const char *words = code == GPU_MISSING ? "the runtime has no such call" : calls_of(api)->hipGetErrorString(code);
+    return words != NULL ? words : "an error that the runtime has no words for";
+}
+
+static int init(const struct gpu_api *api) { return calls_of(api)->hipInit(0); }
+
+static int version(const struct gpu_api *api, int *ret_version)
+{
+    int value;
+    int code = calls_of(api)->hipDriverGetVersion(&value);
+    if (code == 0)
+        *ret_version = value;
+    return code;
+}
+
+static int count(const struct gpu_api *api, int *ret_count)
+{
+    int value;
+    int code = calls_of(api)->hipGetDeviceCount(&value);
+    if (code == 0)
+        *ret_count = value;
+    return code;
+}
+
+static int attribute(const struct gpu_api *api, int device, enum gpu_attribute what, int *ret_value)
+{
+    int value;
+    if (attribute_number[what] == NO_ATTRIBUTE)
+        return GPU_MISSING;
+    int code = calls_of(api)->hipDeviceGetAttribute(&value, attribute_number[what], device);
+    if (code == 0)
+        *ret_value = value;
+    return code;
+}
+
+static int device_name(const struct gpu_api *api, int device, char *buffer, size_t size)
+{
+    return calls_of(api)->hipDeviceGetName(buffer, (int)size, device);
+}
+
+static int device_uuid(const struct gpu_api *api, int device, char *buffer, size_t size)
+{
+    unsigned char bytes[16];
+    if (calls_of(api)->hipDeviceGetUuid == NULL)
+        return GPU_MISSING;
+    int code = calls_of(api)->hipDeviceGetUuid(bytes, device);
+    return code == 0 && !gpu_dl_uuid(bytes, buffer, size) ? HIP_UNKNOWN : code;
+}
+
+static int device_pci(const struct gpu_api *api, int device, char *buffer, size_t size)
+{
+    char address[32] = "";
+    int code = calls_of(api)->hipDeviceGetPCIBusId(address, sizeof address, device);
+    return code == 0 && !gpu_dl_pci(address, buffer, size) ? HIP_UNKNOWN : code;
+}
+
+static int device_bytes(const struct gpu_api *api, int device, uint64_t *ret_bytes)
+{
+    size_t bytes;
+    int code = calls_of(api)->hipDeviceTotalMem(&bytes, device);
+    if (code == 0)
+        *ret_bytes = bytes;
+    return code;
+}
+
+/* A device has one context, which is made by the first call that needs it. The thread that waits for it spins where HIP can be
+ * told to: a wake-up costs more than what is measured. */
+static int open_context(const struct gpu_api *api, int device, gpu_context *ret_context)
+{
+    int code = calls_of(api)->hipSetDevice(device);
+    if (code == 0 && calls_of(api)->hipSetDeviceFlags != NULL)
+        (void)calls_of(api)->hipSetDeviceFlags(HIP_SCHEDULE_SPIN);
+    if (code == 0)
+        code = calls_of(api)->hipFree(NULL);
+    if (code == 0)
+        *ret_context = (gpu_context)((uintptr_t)device + 1);
+    return code;
+}
+
+static int close_context(const struct gpu_api *api, int device, gpu_context context)
+{
+    (void)context;
+    int code = calls_of(api)->hipSetDevice(device);
+    return code == 0 && calls_of(api)->hipDeviceReset != NULL ? calls_of(api)->hipDeviceReset() : code;
+}
+
+static int enter(const struct gpu_api *api, int device, gpu_context context)
+{
+    (void)context;
+    return calls_of(api)->hipSetDevice(device);
+}
+
+static int can_access(const struct gpu_api *api, int device, int peer, bool *ret_can)
+{
+    int can;
+    int code = calls_of(api)->hipDeviceCanAccessPeer(&can, device, peer);
+    if (code == 0)
+        *ret_can = can != 0;
+    return code;
+}
+
+static int access_peer(const struct gpu_api *api, int peer, gpu_context peer_context)
+{
+    (void)peer_context;
+    int code = calls_of(api)->hipDeviceEnablePeerAccess(peer, 0);
+    return code == HIP_PEER_ALREADY ? 0 : code;
+}
+
+static int alloc(const struct gpu_api *api, size_t bytes, gpu_address *ret_address)
+{
+    void *memory;
+    int code = calls_of(api)->hipMalloc(&memory, bytes);
+    if (code == 0)
+        *ret_address = (uintptr_t)memory;
+    return code;
+}
+
+static int free_memory(const struct gpu_api *api, gpu_address address) { return calls_of(api)->hipFree(pointer(address)); }
+
+static int space(const struct gpu_api *api, size_t *ret_free, size_t *ret_total)
+{
+    size_t left, total;
+    int code = calls_of(api)->hipMemGetInfo(&left, &total);
+    if (code == 0) {
+        *ret_free = left;
+        *ret_total = total;
+    }
+    return code;
+}
+
+static int host_alloc(const struct gpu_api *api, size_t bytes, enum gpu_host_kind kind, void **ret_memory)
+{
+    unsigned flags = HIP_HOST_PORTABLE | HIP_HOST_MAPPED;
+    void *memory;
+    if (kind != GPU_HOST_PINNED)
+        flags |= kind == GPU_HOST_COHERENT ? HIP_HOST_COHERENT : HIP_HOST_NONCOHERENT;
+    int code = calls_of(api)->hipHostMalloc(&memory, bytes, flags);
+    if (code == 0)
+        *ret_memory = memory;
+    return code;
+}
+
+static int host_free(const struct gpu_api *api, void *memory) { return calls_of(api)->hipHostFree(memory); }
+
+/* Registered memory is coherent unless it is asked for otherwise. */
+static int host_register(const struct gpu_api *api, void *memory, size_t bytes, enum gpu_host_kind kind)
+{
+    unsigned flags = HIP_HOST_PORTABLE | HIP_HOST_MAPPED | (kind == GPU_HOST_NONCOHERENT ? HIP_REGISTER_COARSE : 0);
+    return calls_of(api)->hipHostRegister(memory, bytes, flags);
+}
+
+static int host_unregister(const struct gpu_api *api, void *memory) { return calls_of(api)->hipHostUnregister(memory); }
+
+static int host_address(const struct gpu_api *api, void *memory, gpu_address *ret_address)
+{
+    void *address;
+    int code = calls_of(api)->hipHostGetDevicePointer(&address, memory, 0);
+    if (code == 0)
+        *ret_address = (uintptr_t)address;
+    return code;
+}
+
+static int managed_alloc(const struct gpu_api *api, size_t bytes, gpu_address *ret_address)
+{
+    void *memory;
+    if (calls_of(api)->hipMallocManaged == NULL)
+        return GPU_MISSING;
+    int code = calls_of(api)->hipMallocManaged(&memory, bytes, HIP_ATTACH_GLOBAL);
+    if (code == 0)
+        *ret_address = (uintptr_t)memory;
+    return code;
+}
+
+static int managed_advise(const struct gpu_api *api, gpu_address address, size_t bytes, enum gpu_advice advice, int device)
+{
+    if (calls_of(api)->hipMemAdvise == NULL)
+        return GPU_MISSING;
+    switch (advice) {
+    case GPU_ADVISE_HOST:
+        return calls_of(api)->hipMemAdvise(pointer(address), bytes, HIP_SET_PREFERRED, HIP_DEVICE_CPU);
+    case GPU_ADVISE_DEVICE:
+        return calls_of(api)->hipMemAdvise(pointer(address), bytes, HIP_SET_PREFERRED, device);
+    case GPU_ADVISE_ACCESSED_BY:
+        return calls_of(api)->hipMemAdvise(pointer(address), bytes, HIP_SET_ACCESSED_BY, device);
+    case GPU_ADVISE_NONE: {
+        int code = calls_of(api)->hipMemAdvise(pointer(address), bytes, HIP_UNSET_PREFERRED, device);
+        return code != 0 ? code : calls_of(api)->hipMemAdvise(pointer(address), bytes, HIP_UNSET_ACCESSED_BY, device);
+    }
+    }
+    return HIP_NOT_SUPPORTED;
+}
+
+static int managed_prefetch(const struct gpu_api *api, gpu_address address, size_t bytes, int device, gpu_stream stream)
+{
+    if (calls_of(api)->hipMemPrefetchAsync == NULL)
+        return GPU_MISSING;
+    return calls_of(api)->hipMemPrefetchAsync(pointer(address), bytes, device >= 0 ? device : HIP_DEVICE_CPU, stream);
+}
+
+static int stream_new(const struct gpu_api *api, gpu_stream *ret_stream)
+{
+    gpu_stream stream;
+    int code = calls_of(api)->hipStreamCreateWithFlags(&stream, HIP_STREAM_NON_BLOCKING);
+    if (code == 0)
+        *ret_stream = stream;
+    return code;
+}
+
+static int stream_free(const struct gpu_api *api, gpu_stream stream) { return calls_of(api)->hipStreamDestroy(stream); }
+
+static int stream_wait(const struct gpu_api *api, gpu_stream stream) { return calls_of(api)->hipStreamSynchronize(stream); }
+
+static int stream_after(const struct gpu_api *api, gpu_stream stream, gpu_event event)
+{
+    return calls_of(api)->hipStreamWaitEvent(stream, event, 0);
+}
+
+static int stream_done(const struct gpu_api *api, gpu_stream stream, bool *ret_done)
+{
+    int code = calls_of(api)->hipStreamQuery(stream);
+    if (code != 0 && code != HIP_NOT_READY)
+        return code;
+    *ret_done = code == 0;
+    return 0;
+}
+
+static int event_with(const struct gpu_api *api, unsigned flags, gpu_event *ret_event)
+{
+    gpu_event event;
+    int code = calls_of(api)->hipEventCreateWithFlags(&event, flags);
+    if (code == 0)
+        *ret_event = event;
+    return code;
+}
+
+static int event_new(const struct gpu_api *api, gpu_event *ret_event) { return event_with(api, 0, ret_event); }
+
+static int event_plain_new(const struct gpu_api *api, gpu_event *ret_event)
+{
+    enum { DISABLE_TIMING = 2 };
+    return event_with(api, DISABLE_TIMING, ret_event);
+}
+
+static int event_free(const struct gpu_api *api, gpu_event event) { return calls_of(api)->hipEventDestroy(event); }
+
+static int event_record(const struct gpu_api *api, gpu_event event, gpu_stream stream)
+{
+    return calls_of(api)->hipEventRecord(event, stream);
+}
+
+static int event_elapsed(const struct gpu_api *api, gpu_event from, gpu_event to, double *ret_ns)
+{
+    float ms;
+    int code = calls_of(api)->hipEventElapsedTime(&ms, from, to);
+    if (code == 0)
+        *ret_ns = (double)ms * 1e6;
+    return code;
+}
+
+static int copy(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes, gpu_stream stream)
+{
+    return calls_of(api)->hipMemcpyAsync(pointer(to), pointer(from), bytes, HIP_COPY_DEFAULT, stream);
+}
+
+static int copy_now(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes)
+{
+    return calls_of(api)->hipMemcpy == NULL ? GPU_MISSING
+                                            : calls_of(api)->hipMemcpy(pointer(to), pointer(from), bytes, HIP_COPY_DEFAULT);
+}
+
+static int copy_peer(const struct gpu_api *api, gpu_address to, int to_device, gpu_context to_context, gpu_address from,
+                     int from_device, gpu_context from_context, size_t bytes, gpu_stream stream)
+{
+    (void)to_context;
+    (void)from_context;
+    return calls_of(api)->hipMemcpyPeerAsync(pointer(to), to_device, pointer(from), from_device, bytes, stream);
+}
+
+static int fill(const struct gpu_api *api, gpu_address to, uint8_t byte, size_t bytes, gpu_stream stream)
+{
+    return calls_of(api)->hipMemsetAsync(pointer(to), byte, bytes, stream);
+}
+
+static int module_load(const struct gpu_api *api, const void *image, gpu_module *ret_module)
+{
+    gpu_module module;
+    int code = calls_of(api)->hipModuleLoadData(&module, image);
+    if (code == 0)
+        *ret_module = module;
+    return code;
+}
+
+static int module_unload(const struct gpu_api *api, gpu_module module) { return calls_of(api)->hipModuleUnload(module); }
+
+static int module_function(const struct gpu_api *api, gpu_module module, const char *name, gpu_function *ret_function)
+{
+    gpu_function function;
+    int code = calls_of(api)->hipModuleGetFunction(&function, module, name);
+    if (code == 0)
+        *ret_function = function;
+    return code;
+}
+
+static int function_threads(const struct gpu_api *api, gpu_function function, int *ret_most)
+{
+    int most;
+    if (calls_of(api)->hipFuncGetAttribute == NULL)
+        return GPU_MISSING;
+    int code = calls_of(api)->hipFuncGetAttribute(&most, HIP_BLOCK_THREADS, function);
+    if (code == 0)
+        *ret_most = most;
+    return code;
+}
+
+/* The arguments go as one buffer, whose size is given. */
+static int launch(const struct gpu_api *api, gpu_function function, unsigned grid, unsigned block, gpu_stream stream,
+                  const void *args, size_t args_size)
+{
+    void *extra[] = {(void *)1, (void *)(uintptr_t)args, (void *)2, &args_size, (void *)3};
+    return calls_of(api)->hipModuleLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, stream, NULL, extra);
+}
+
+struct gpu_api *gpu_hip_new(struct probe_why *why)
+{
+    static const struct gpu_api table = {
+        .name = "hip",
+        .text = text,
+        .init = init,
+        .version = version,
+        .count = count,
+        .attribute = attribute,
+        .device_name = device_name,
+        .device_uuid = device_uuid,
+        .device_pci = device_pci,
+        .device_bytes = device_bytes,
+        .open = open_context,
+        .close = close_context,
+        .enter = enter,
+        .can_access = can_access,
+        .access_peer = access_peer,
+        .alloc = alloc,
+        .free = free_memory,
+        .space = space,
+        .host_alloc = host_alloc,
+        .host_free = host_free,
+        .host_register = host_register,
+        .host_unregister = host_unregister,
+        .host_address = host_address,
+        .managed_alloc = managed_alloc,
+        .managed_advise = managed_advise,
+        .managed_prefetch = managed_prefetch,
+        .stream_new = stream_new,
+        .stream_free = stream_free,
+        .stream_wait = stream_wait,
+        .stream_after = stream_after,
+        .stream_done = stream_done,
+        .event_new = event_new,
+        .event_plain_new = event_plain_new,
+        .event_free = event_free,
+        .event_record = event_record,
+        .event_elapsed = event_elapsed,
+        .copy = copy,
+        .copy_now = copy_now,
+        .copy_peer = copy_peer,
+        .fill = fill,
+        .module_load = module_load,
+        .module_unload = module_unload,
+        .module_function = module_function,
+        .function_threads = function_threads,
+        .launch = launch,
+    };
+    static const char *const libraries[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", NULL};
+    struct gpu_hip_calls *calls = malloc(sizeof *calls);
+    struct gpu_api *api = malloc(sizeof *api);
+    struct gpu_dl_found found;
+    (void)setenv("GPU_MAX_HW_QUEUES", "8", 0); /* 4 by default, shared by more streams in turn: those would wait for each other */
+    if (calls == NULL || api == NULL)
+        probe_why_write(why, "out of memory");
+    else if (gpu_dl_open(libraries, call_table, sizeof call_table / sizeof call_table[0], calls, &found, why)) {
+        *api = table;
+        api->library = found.library;
+        api->is_standin = gpu_dl_has(&found, "berth_standin");
+        api->takes_cuda = gpu_dl_has(&found, "berth_standin_takes_cuda");
+        api->calls = calls;
+        return api;
+    }
+    free(calls);
+    free(api);
+    return NULL;
+}

@@ -1,0 +1,215 @@
+#include "gpu/facts/conditions.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/file.h"
+#include "gpu/facts/nvml_device.h"
+#include "gpu/facts/sysfs_device.h"
+
+#define LIBRARY_PATH "/usr/lib/libnvidia-ml.so.1"
+#define VALUE_SIZE   96
+
+enum key { DRIVER, ECC, MIG, PARTITION, MEMORY_PARTITION, POWER_CAP, IOMMU, XNACK, CLOCK, MEMORY_CLOCK, THROTTLE, KEY_COUNT };
+static const char *const keys[KEY_COUNT] = {"gpu_driver",      "gpu_ecc",   "gpu_mig",   "gpu_partition", "gpu_memory_partition", "gpu_power_cap_w",
+                                            "gpu_iommu",       "gpu_xnack", "gpu_clock_mhz", "gpu_memory_clock_mhz", "gpu_throttle"};
+static const enum key of_nvidia[] = {ECC, MIG, POWER_CAP, IOMMU}, of_amd[] = {ECC, PARTITION, MEMORY_PARTITION, POWER_CAP, IOMMU, XNACK},
+                      at_end[] = {CLOCK, MEMORY_CLOCK, THROTTLE};
+
+/* One GPU's; a text is "" when it is not known. */
+struct reading {
+    char value[KEY_COUNT][VALUE_SIZE];
+    char why[KEY_COUNT][VALUE_SIZE];
+};
+
+static void *load(void *arg)
+{
+    struct gpu_conditions *conditions = arg;
+    char path[512];
+    int code;
+    snprintf(path, sizeof path, "%s%s", conditions->root, LIBRARY_PATH);
+    conditions->has_nvml = gpu_nvml_open(conditions->root[0] != '\0' ? path : NULL, &conditions->nvml, &code, &conditions->why);
+    int (*version)(char *text, unsigned size) = conditions->has_nvml ? conditions->nvml.driver_version : NULL;
+    if (version == NULL || version(conditions->driver, sizeof conditions->driver) != NVML_OK)
+        conditions->driver[0] = '\0';
+    conditions->driver[sizeof conditions->driver - 1] = '\0';
+    return NULL;
+}
+
+void gpu_conditions_begin(struct gpu_conditions *conditions, const char *root)
+{
+    *conditions = (struct gpu_conditions){.root = root};
+    conditions->is_running = pthread_create(&conditions->thread, NULL, load, conditions) == 0;
+    if (!conditions->is_running)
+        load(conditions);
+}
+
+static void wait_for_library(struct gpu_conditions *conditions)
+{
+    if (conditions->is_running)
+        pthread_join(conditions->thread, NULL);
+    conditions->is_running = false;
+}
+
+void gpu_conditions_done(struct gpu_conditions *conditions)
+{
+    wait_for_library(conditions);
+    if (conditions->has_nvml)
+        gpu_nvml_close(&conditions->nvml);
+    conditions->has_nvml = false;
+}
+
+__attribute__((format(printf, 3, 4))) static void set(struct reading *reading, enum key key, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(reading->value[key], VALUE_SIZE, format, args);
+    va_end(args);
+}
+
+static void set_number(struct reading *reading, enum key key, int64_t value)
+{
+    if (value >= 0)
+        set(reading, key, "%lld", (long long)value);
+}
+
+static void set_switch(struct reading *reading, enum key key, int64_t value)
+{
+    if (value >= 0)
+        set(reading, key, "%s", value > 0 ? "on" : "off");
+}
+
+static void why_all(struct reading *reading, const char *why)
+{
+    for (int key = 0; key < KEY_COUNT; key++)
+        snprintf(reading->why[key], VALUE_SIZE, "%.90s", why);
+}
+
+static void read_nvidia(const struct gpu_conditions *conditions, const struct gpu_device *device, struct reading *reading)
+{
+    struct gpu_nvml_device said;
+    if (!conditions->has_nvml) {
+        why_all(reading, conditions->why.text);
+        return;
+    }
+    why_all(reading, "the driver does not say it");
+    if (!gpu_nvml_device_conditions(&conditions->nvml, device->name, &said)) {
+        why_all(reading, "libnvidia-ml.so.1 does not list the GPU");
+        return;
+    }
+    set_switch(reading, ECC, said.ecc);
+    set_switch(reading, MIG, said.mig);
+    set_number(reading, POWER_CAP, said.power_cap_mw < 0 ? -1 : (said.power_cap_mw + 500) / 1000);
+    set_number(reading, CLOCK, said.clock_mhz);
+    set_number(reading, MEMORY_CLOCK, said.memory_clock_mhz);
+    if (said.clock_events >= 0)
+        gpu_nvml_device_events(said.clock_events, reading->value[THROTTLE], VALUE_SIZE);
+}
+
+/* ROCr calls memory of malloc reachable by default (SVM_ACCESSIBLE_BY_DEFAULT, HIP's pageableMemoryAccess) where page faults are retried: XNACK. */
+static void read_amd(const struct gpu_conditions *conditions, const struct gpu_api *api, const struct gpu_device *device, struct reading *reading)
+{
+    struct gpu_amd_device said;
+    int pageable = 0;
+    gpu_sysfs_device_forget(&said);
+    snprintf(said.pci, sizeof said.pci, "%s", device->name);
+    said.is_part = true; /* one that the PCI bus does not show has what its device has */
+    gpu_sysfs_device_read(conditions->root, &said);
+    why_all(reading, "sysfs does not show it");
+    set(reading, PARTITION, "%s", said.partition);
+    set(reading, MEMORY_PARTITION, "%s", said.memory_partition);
+    set_number(reading, POWER_CAP, said.power_cap_mw < 0 ? -1 : (said.power_cap_mw + 500) / 1000);
+    set_number(reading, CLOCK, said.clock_mhz);
+    set_number(reading, MEMORY_CLOCK, said.memory_clock_mhz);
+    if (api->attribute(api, device->api_device, GPU_ATTRIBUTE_PAGEABLE, &pageable) == 0)
+        set_switch(reading, XNACK, pageable);
+    else
+        snprintf(reading->why[XNACK], VALUE_SIZE, "%s does not say it", api->library);
+}
+
+/* The kind of the IOMMU's domain that the GPU is in: "DMA" and "DMA-FQ" translate, "identity" passes; "none": it is behind no IOMMU. */
+static void read_iommu(const char *root, const struct gpu_device *device, struct reading *reading)
+{
+    char text[VALUE_SIZE];
+    errno = 0;
+    if (probe_file_text(root, text, sizeof text, "/sys/bus/pci/devices/%s/iommu_group/type", device->name) && text[0] != '\0')
+        set(reading, IOMMU, "%s", text);
+    else if (errno != ENOENT || !probe_file_text(root, text, sizeof text, "/sys/bus/pci/devices/%s/vendor", device->name))
+        snprintf(reading->why[IOMMU], VALUE_SIZE, "%s", probe_conditions_no_file(errno));
+    else
+        set(reading, IOMMU, "none");
+}
+
+/* NULL when out of memory. A stand-in's GPUs are not those of this machine. */
+static struct reading *read_all(struct gpu_conditions *conditions, const struct gpu_node *node)
+{
+    struct reading *readings = calloc((size_t)node->device_count, sizeof *readings);
+    bool is_cuda = strcmp(node->api->name, "cuda") == 0;
+    wait_for_library(conditions);
+    for (int i = 0; readings != NULL && i < node->device_count; i++) {
+        if (node->api->is_standin && conditions->root[0] == '\0') {
+            why_all(&readings[i], "the driver is a stand-in");
+            continue;
+        }
+        if (is_cuda)
+            read_nvidia(conditions, &node->device[i], &readings[i]);
+        else
+            read_amd(conditions, node->api, &node->device[i], &readings[i]);
+        read_iommu(conditions->root, &node->device[i], &readings[i]);
+    }
+    return readings;
+}
+
+static void print_key(struct probe_conditions *conditions, const struct gpu_node *node, const struct reading *readings, enum key key)
+{
+    char text[GPU_DEVICES_MAX * (VALUE_SIZE + 20)] = "";
+    size_t used = 0;
+    bool is_same = true;
+    int unknown = -1;
+    for (int i = 0; i < node->device_count; i++) {
+        is_same = is_same && strcmp(readings[i].value[key], readings[0].value[key]) == 0;
+        if (readings[i].value[key][0] == '\0' && unknown < 0)
+            unknown = i;
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s", i > 0 ? ", " : "", node->device[i].name,
+                                 readings[i].value[key][0] != '\0' ? readings[i].value[key] : "-");
+    }
+    if (is_same && unknown >= 0)
+        probe_conditions_unknown(conditions, keys[key], readings[unknown].why[key]);
+    else
+        probe_line_text(conditions->line, keys[key], is_same ? readings[0].value[key] : text);
+}
+
+static void print_keys(struct probe_conditions *open, struct gpu_conditions *conditions, const struct gpu_node *node, const enum key *list, size_t count)
+{
+    struct reading *readings = read_all(conditions, node);
+    for (size_t i = 0; i < count; i++) {
+        if (readings != NULL)
+            print_key(open, node, readings, list[i]);
+        else
+            probe_conditions_unknown(open, keys[list[i]], "out of memory");
+    }
+    free(readings);
+}
+
+void gpu_conditions_print(struct gpu_conditions *conditions, const struct gpu_node *node, struct probe_line *line)
+{
+    struct probe_conditions open;
+    bool is_cuda = strcmp(node->api->name, "cuda") == 0;
+    probe_conditions_begin(&open, conditions->root, line);
+    probe_conditions_print(&open);
+    print_keys(&open, conditions, node, is_cuda ? of_nvidia : of_amd, is_cuda ? sizeof of_nvidia / sizeof *of_nvidia : sizeof of_amd / sizeof *of_amd);
+    if (is_cuda && conditions->driver[0] != '\0')
+        probe_line_text(line, keys[DRIVER], conditions->driver);
+    probe_conditions_end(&open, "not_known");
+}
+
+void gpu_conditions_print_end(struct gpu_conditions *conditions, const struct gpu_node *node, struct probe_line *line)
+{
+    struct probe_conditions open;
+    probe_conditions_begin(&open, conditions->root, line);
+    print_keys(&open, conditions, node, at_end, sizeof at_end / sizeof *at_end);
+    probe_conditions_end(&open, "not_known_at_end");
+}

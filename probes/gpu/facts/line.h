@@ -1,0 +1,21 @@
+/* How facts are written into a record: what is not known (-1, "") is left out. */
+#pragma once
+#include "common/emit.h"
+
+static inline void gpu_facts_number(struct probe_line *line, const char *key, int64_t value)
+{
+    if (value >= 0)
+        probe_line_integer(line, key, value);
+}
+
+static inline void gpu_facts_text(struct probe_line *line, const char *key, const char *value)
+{
+    if (value[0] != '\0')
+        probe_line_text(line, key, value);
+}
+
+static inline void gpu_facts_switch(struct probe_line *line, const char *key, int64_t value)
+{
+    if (value >= 0)
+        probe_line_text(line, key, value > 0 ? "on" : "off");
+}

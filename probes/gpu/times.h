@@ -1,0 +1,47 @@
+/**
+ * Where the time of a run goes: it is cut into spans, each of one kind, so that together they are the whole. One thread.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/emit.h"
+#include "gpu/cells/cell.h"
+
+enum gpu_time {
+    GPU_TIME_LOAD,       /* finding and loading the driver's library, listing devices */
+    GPU_TIME_DRIVER,     /* starting it */
+    GPU_TIME_OPEN,       /* contexts, kernels and peer access of all devices */
+    GPU_TIME_CONDITIONS, /* what the run is made under, read from the system and the driver */
+    GPU_TIME_BUFFERS,    /* memory and what repetitions need */
+    GPU_TIME_LIST,       /* making the list of cells */
+    GPU_TIME_WARM,       /* copying until clocks are up */
+    GPU_TIME_PHASE,      /* and the phases of gpu/cells/cell.h, in their order */
+    GPU_TIME_COUNT = GPU_TIME_PHASE + GPU_PHASE_COUNT
+};
+
+struct gpu_times {
+    int64_t last_ns; /* of the clock: where the next span begins */
+    int64_t ns[GPU_TIME_COUNT];
+    size_t cells[GPU_PHASE_COUNT]; /* tried in each */
+    int64_t metric_ns[PROBE_METRIC_COUNT];
+};
+
+struct gpu_times gpu_times_from(int64_t now_ns);
+
+/* All since the last span is of this kind. Gives the length. */
+int64_t gpu_times_add(struct gpu_times *times, enum gpu_time kind, int64_t now_ns);
+
+/* All since the last span was loading, starting the driver, which took driver_ns of it, and opening the devices, open_ns. */
+void gpu_times_opened(struct gpu_times *times, int64_t driver_ns, int64_t open_ns, int64_t now_ns);
+
+/* All since the last span was a cell of this metric in this phase. */
+void gpu_times_cell(struct gpu_times *times, enum gpu_phase phase, enum probe_metric metric, int64_t now_ns);
+
+/* Members "driver_ns", "rates_ns", "rates_cells", ..., of what there was, and "metric_ns", an object by name. */
+void gpu_times_print(const struct gpu_times *times, struct probe_line *line);
+
+/* One line for a person: "5.10 s: driver 0.25, open 0.48, ...", what is below 5 ms left out. */
+bool gpu_times_say(const struct gpu_times *times, int64_t elapsed_ns, FILE *file);

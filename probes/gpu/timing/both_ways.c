@@ -1,0 +1,92 @@
+#include "gpu/timing/both_ways.h"
+
+#include <string.h>
+
+#include "gpu/timing/path.h"
+#include "gpu/timing/rate.h"
+
+#define LEG_NS  4e5
+#define AS_FAST 1.01 /* times the best */
+#define READS   0.85 /* of its blocks when alone: what is left lets the others begin */
+/* threads of a block, one access each: an H200 writes to its host at full rate with 70 KB under way, and reads with 6 MB */
+#define WRITES  128
+
+/* Blocks of what writes for each multiprocessor; 0: both get half of what each has alone. */
+static const double tries[] = {0, 1, 0.5, 0.25, 0.18, 0.125, 0.09, 0.06};
+#define TRIES (sizeof tries / sizeof *tries)
+
+static bool is_with_host(const struct gpu_op *op)
+{
+    return op->mechanism == GPU_BY_KERNEL && (op->from_device < 0) != (op->to_device < 0);
+}
+
+static void share(const struct gpu_node *node, double blocks, struct gpu_flow *flows, size_t count)
+{
+    unsigned kernels[GPU_DEVICES_MAX] = {0};
+    struct gpu_shape own[GPU_TRIAL_FLOWS_MAX];
+    for (size_t i = 0; i < count; i++) {
+        kernels[flows[i].op.device] += is_with_host(&flows[i].op);
+        own[i] = flows[i].op.shape;
+    }
+    gpu_path_share(node, flows, count);
+    for (size_t i = 0; i < count && blocks > 0; i++) {
+        struct gpu_op *op = &flows[i].op;
+        double processors = node->device[op->device].attribute[GPU_ATTRIBUTE_MULTIPROCESSORS];
+        if (kernels[op->device] < 2 || !is_with_host(op))
+            continue;
+        unsigned reads = (unsigned)(READS * processors), writes = (unsigned)(blocks * processors);
+        op->shape = op->to_device < 0 ? (struct gpu_shape){WRITES, writes > 0 ? writes : 1, 1}
+                                      : (struct gpu_shape){own[i].block, reads > 0 ? reads : 1, own[i].unroll};
+    }
+}
+
+size_t gpu_together_best(const double *sums, size_t count)
+{
+    double most = 0;
+    size_t best = 0;
+    for (size_t i = 0; i < count; i++)
+        most = sums[i] > most ? sums[i] : most;
+    while (sums[best] * AS_FAST < most)
+        best++;
+    return best;
+}
+
+bool gpu_together_find(struct gpu_together *together, int device, int numa, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    const struct gpu_node *node = gpu_trial_node(together->trial);
+    struct gpu_path path = {.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY, .shared = true};
+    struct gpu_flow flows[2];
+    double sums[TRIES];
+    *ret_fault = GPU_FAULT_OTHER;
+    if (together->device[device].is_known)
+        return true;
+    for (size_t i = 0; i < TRIES; i++) {
+        struct probe_summary rates[2], sum;
+        if (!gpu_path_flow(together->buffers, &path, numa, device, &flows[0], why) ||
+            !gpu_path_flow(together->buffers, &path, device, numa, &flows[1], why))
+            return false;
+        share(node, tries[i], flows, 2);
+        if (!gpu_rate_together(together->trial, flows, 2, LEG_NS, 0, 0, rates, &sum, ret_fault, why))
+            return false;
+        sums[i] = sum.value;
+    }
+    size_t best = gpu_together_best(sums, TRIES);
+    for (int i = 0; i < node->device_count; i++)
+        if (strcmp(node->device[i].model, node->device[device].model) == 0) {
+            together->device[i].is_known = true;
+            together->device[i].writes = tries[best];
+        }
+    return true;
+}
+
+void gpu_together_share(const struct gpu_together *together, struct gpu_flow *flows, size_t count)
+{
+    /* Devices of several models each have their own. */
+    for (size_t i = 0; i < count;) {
+        size_t end = i + 1;
+        while (end < count && flows[end].op.device == flows[i].op.device)
+            end++;
+        share(gpu_trial_node(together->trial), together->device[flows[i].op.device].writes, &flows[i], end - i);
+        i = end;
+    }
+}

@@ -1,0 +1,345 @@
+#include "gpu/timing/trial.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "gpu/driver/call.h"
+#include "gpu/driver/gpu_kernels.h"
+
+#define HOLD_NS                                                                                                                  \
+    UINT64_C(1000000000) /* that a gate waits at most: should this process be stopped in between, the device is free again */
+
+struct lane {
+    gpu_event start, stop;
+};
+
+/* What a trial has on one device. */
+struct post {
+    gpu_address word; /* as this device sees it */
+    gpu_address sink;
+    struct lane lanes[GPU_STREAMS];
+};
+
+struct gpu_trial {
+    struct gpu_node *node;
+    _Atomic uint32_t *word; /* host memory that gates read */
+    uint32_t turn;
+    struct post posts[GPU_DEVICES_MAX];
+};
+
+const struct gpu_node *gpu_trial_node(const struct gpu_trial *trial) { return trial->node; }
+
+static bool check(const struct gpu_trial *trial, int code, int device, const char *what, enum gpu_fault *ret_fault,
+                  struct probe_why *why)
+{
+    return gpu_call_check(trial->node, device, code, what, ret_fault, why);
+}
+
+static bool enter(const struct gpu_trial *trial, int device, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    return gpu_call_enter(trial->node, device, ret_fault, why);
+}
+
+static bool prepare(struct gpu_trial *trial, int device, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    const struct gpu_api *api = trial->node->api;
+    struct post *post = &trial->posts[device];
+    void *word;
+    if (!enter(trial, device, ret_fault, why))
+        return false;
+    if (trial->word == NULL) {
+        if (!check(trial, api->host_alloc(api, sizeof *trial->word, GPU_HOST_PINNED, &word), device, "allocate in host memory",
+                   ret_fault, why))
+            return false;
+        trial->word = word;
+        atomic_init(trial->word, 0);
+    }
+    if (!check(trial, api->host_address(api, (void *)trial->word, &post->word), device, "address of the gate's word", ret_fault,
+               why) ||
+        !check(trial, api->alloc(api, 16, &post->sink), device, "allocate", ret_fault, why))
+        return false;
+    for (int i = 0; i < GPU_STREAMS; i++)
+        if (!check(trial, api->event_new(api, &post->lanes[i].start), device, "event", ret_fault, why) ||
+            !check(trial, api->event_new(api, &post->lanes[i].stop), device, "event", ret_fault, why))
+            return false;
+    return true;
+}
+
+/* What the device has of the trial; not when it cannot even be entered. */
+static void leave(struct gpu_trial *trial, int index)
+{
+    const struct gpu_api *api = trial->node->api;
+    const struct gpu_device *device = &trial->node->device[index];
+    struct post *post = &trial->posts[index];
+    if (api->enter(api, device->api_device, device->context) != 0)
+        return;
+    if (post->sink != 0)
+        api->free(api, post->sink);
+    for (int i = 0; i < GPU_STREAMS; i++) {
+        gpu_event events[] = {post->lanes[i].start, post->lanes[i].stop};
+        for (size_t j = 0; j < sizeof events / sizeof *events; j++)
+            if (events[j] != NULL)
+                api->event_free(api, events[j]);
+    }
+}
+
+bool gpu_trial_new(struct gpu_node *node, struct gpu_trial **ret_trial, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    struct gpu_trial *trial = calloc(1, sizeof *trial);
+    int usable = 0;
+    *ret_fault = GPU_FAULT_OTHER;
+    probe_why_write(why, "%s", trial == NULL ? "out of memory" : "there is no device that can be used");
+    if (trial == NULL)
+        return false;
+    trial->node = node;
+    for (int i = 0; i < node->device_count; i++) {
+        struct gpu_device *device = &node->device[i];
+        if (!device->usable)
+            continue;
+        if (prepare(trial, i, ret_fault, why)) {
+            usable++;
+        } else if (*ret_fault == GPU_FAULT_LOST) { /* whoever frees something on it may be held up */
+            free(trial);
+            return false;
+        } else {
+            leave(trial, i);
+            device->usable = false;
+            device->why = *why;
+        }
+    }
+    if (usable > 0) {
+        *ret_trial = trial;
+        return true;
+    }
+    gpu_trial_free(trial);
+    return false;
+}
+
+void gpu_trial_free(struct gpu_trial *trial)
+{
+    if (trial == NULL)
+        return;
+    for (int i = 0; i < trial->node->device_count; i++)
+        if (trial->node->device[i].usable)
+            leave(trial, i);
+    if (trial->word != NULL)
+        trial->node->api->host_free(trial->node->api, (void *)trial->word);
+    free(trial);
+}
+
+static gpu_function stream_kernel(const struct gpu_device *device, const struct gpu_op *op)
+{
+    static const enum gpu_kernel firsts[] = {GPU_KERNEL_READ, GPU_KERNEL_WRITE, GPU_KERNEL_COPY};
+    return gpu_node_stream_kernel(device, firsts[op->how], op->shape.unroll);
+}
+
+static unsigned grid_of(const struct gpu_shape *shape, uint64_t bytes)
+{
+    uint64_t step = (uint64_t)shape->block * shape->unroll * 16, blocks = (bytes + step - 1) / step;
+    return shape->grid > 0 ? shape->grid : blocks < 1 ? 1 : (unsigned)blocks;
+}
+
+int gpu_trial_enqueue(const struct gpu_trial *trial, const struct gpu_op *op, uint64_t offset, gpu_stream stream)
+{
+    const struct gpu_api *api = trial->node->api;
+    const struct gpu_device *devices = trial->node->device;
+    if (op->mechanism == GPU_BY_ENGINE) {
+        if (op->to_device < 0 || op->from_device < 0 || op->to_device == op->from_device)
+            return api->copy(api, op->to + offset, op->from + offset, op->bytes, stream);
+        const struct gpu_device *to = &devices[op->to_device], *from = &devices[op->from_device];
+        return api->copy_peer(api, op->to + offset, to->api_device, to->context, op->from + offset, from->api_device,
+                              from->context, op->bytes, stream);
+    }
+    gpu_function kernel = stream_kernel(&devices[op->device], op);
+    if (kernel == NULL)
+        return GPU_MISSING;
+    struct gpu_stream_args args = {.to = op->how == GPU_HOW_READ ? 0 : op->to + offset,
+                                   .from = op->how == GPU_HOW_WRITE ? 0 : op->from + offset,
+                                   .bytes = op->bytes,
+                                   .sink = trial->posts[op->device].sink,
+                                   .value = UINT64_C(0x0102040810204080)};
+    return api->launch(api, kernel, grid_of(&op->shape, op->bytes), op->shape.block, stream, &args, sizeof args);
+}
+
+/* What a flow and a task have in common: one stream of one device with something in it. */
+struct strand {
+    int device, stream;
+    gpu_enqueue enqueue;
+    void *arg;
+    double ns, began_ns;
+};
+
+/* Until the word has that value, or for so long. */
+static int gate(const struct gpu_trial *trial, int device, uint32_t value, uint64_t limit_ns, gpu_stream stream)
+{
+    gpu_function kernel = trial->node->device[device].kernel[GPU_KERNEL_GATE];
+    struct gpu_gate_args args = {.flag = trial->posts[device].word, .value = value, .limit_ns = limit_ns};
+    return kernel == NULL ? GPU_MISSING : trial->node->api->launch(trial->node->api, kernel, 1, 1, stream, &args, sizeof args);
+}
+
+/* No trial lets the next one's gate go. */
+int gpu_trial_delay(const struct gpu_trial *trial, int device, uint64_t ns, gpu_stream stream) { return gate(trial, device, trial->turn + 1, ns, stream); }
+
+static bool hold(struct gpu_trial *trial, const struct strand *strand, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    const struct gpu_device *device = &trial->node->device[strand->device];
+    if (device->kernel[GPU_KERNEL_GATE] == NULL)
+        return true;
+    return check(trial, gate(trial, strand->device, trial->turn, HOLD_NS, device->stream[strand->stream]), strand->device, "launch", ret_fault, why);
+}
+
+static bool fill(struct gpu_trial *trial, const struct strand *strand, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    const struct gpu_api *api = trial->node->api;
+    const struct lane *lane = &trial->posts[strand->device].lanes[strand->stream];
+    gpu_stream stream = trial->node->device[strand->device].stream[strand->stream];
+    return check(trial, api->event_record(api, lane->start, stream), strand->device, "event", ret_fault, why) &&
+           check(trial, strand->enqueue(strand->arg, stream), strand->device, "transfer", ret_fault, why) &&
+           check(trial, api->event_record(api, lane->stop, stream), strand->device, "event", ret_fault, why);
+}
+
+static bool read_times(struct gpu_trial *trial, struct strand *strands, size_t count, enum gpu_fault *ret_fault,
+                       struct probe_why *why)
+{
+    const struct gpu_api *api = trial->node->api;
+    for (size_t i = 0; i < count; i++) {
+        struct strand *strand = &strands[i];
+        const struct lane *lanes = trial->posts[strand->device].lanes, *lane = &lanes[strand->stream];
+        strand->began_ns = 0;
+        if (!enter(trial, strand->device, ret_fault, why) ||
+            !check(trial, api->event_elapsed(api, lane->start, lane->stop, &strand->ns), strand->device, "time", ret_fault,
+                   why) ||
+            (strand->stream > 0 && !check(trial, api->event_elapsed(api, lanes[0].start, lane->start, &strand->began_ns),
+                                          strand->device, "time", ret_fault, why)))
+            return false;
+    }
+    return true;
+}
+
+/* Holds all, fills all, lets all go, waits for all. */
+static bool run(struct gpu_trial *trial, struct strand *strands, size_t count, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    int next[GPU_DEVICES_MAX] = {0};
+    const struct gpu_node *node = trial->node;
+    *ret_fault = GPU_FAULT_OTHER;
+    for (size_t i = 0; i < count; i++) {
+        strands[i].stream = next[strands[i].device]++;
+        if (strands[i].stream >= GPU_STREAMS || !node->device[strands[i].device].usable)
+            return probe_why_set(why, "%s: %s", node->device[strands[i].device].name,
+                                 strands[i].stream >= GPU_STREAMS ? "too many flows at once" : "cannot be used");
+    }
+    trial->turn++;
+    int64_t held_ns = probe_clock_ns();
+    bool ok = true;
+    size_t held = 0;
+    for (; ok && held < count; held++)
+        ok = enter(trial, strands[held].device, ret_fault, why) && hold(trial, &strands[held], ret_fault, why);
+    for (size_t i = 0; ok && i < count; i++)
+        ok = enter(trial, strands[i].device, ret_fault, why) && fill(trial, &strands[i], ret_fault, why);
+    bool late = probe_clock_ns() - held_ns >= (int64_t)HOLD_NS;
+    atomic_store_explicit(trial->word, trial->turn, memory_order_release);
+    /* What was enqueued is waited for after a failure, too: memory that it uses may be freed next. */
+    for (size_t i = 0; i < held; i++) {
+        enum gpu_fault fault;
+        int code =
+            node->api->enter(node->api, node->device[strands[i].device].api_device, node->device[strands[i].device].context);
+        if (code == 0)
+            code = node->api->stream_wait(node->api, node->device[strands[i].device].stream[strands[i].stream]);
+        if (!check(trial, code, strands[i].device, "transfer", &fault, ok ? why : NULL)) {
+            *ret_fault = ok || fault == GPU_FAULT_LOST ? fault : *ret_fault;
+            ok = false;
+        }
+    }
+    if (ok && late)
+        return probe_why_set(why, "enqueuing took longer than streams are held");
+    return ok && read_times(trial, strands, count, ret_fault, why);
+}
+
+struct flow_arg {
+    const struct gpu_trial *trial;
+    const struct gpu_flow *flow;
+};
+
+static int enqueue_flow(void *arg, gpu_stream stream)
+{
+    const struct flow_arg *at = arg;
+    const struct gpu_flow *flow = at->flow;
+    uint64_t offset = 0;
+    for (unsigned i = 0; i < flow->count; i++) {
+        int code = gpu_trial_enqueue(at->trial, &flow->op, offset, stream);
+        if (code != 0)
+            return code;
+        offset += flow->advance;
+        if (offset + flow->op.bytes > flow->span)
+            offset = 0;
+    }
+    return 0;
+}
+
+bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, enum gpu_fault *ret_fault,
+                   struct probe_why *why)
+{
+    struct strand strands[GPU_TRIAL_FLOWS_MAX];
+    struct flow_arg args[GPU_TRIAL_FLOWS_MAX];
+    *ret_fault = GPU_FAULT_OTHER;
+    if (count > GPU_TRIAL_FLOWS_MAX)
+        return probe_why_set(why, "too many flows at once");
+    for (size_t i = 0; i < count; i++) {
+        args[i] = (struct flow_arg){trial, &flows[i]};
+        strands[i] = (struct strand){.device = flows[i].op.device, .enqueue = enqueue_flow, .arg = &args[i]};
+    }
+    if (!run(trial, strands, count, ret_fault, why))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        flows[i].ns = strands[i].ns;
+        flows[i].began_ns = strands[i].began_ns;
+    }
+    return true;
+}
+
+bool gpu_trial_tasks(struct gpu_trial *trial, struct gpu_task *tasks, size_t count, enum gpu_fault *ret_fault,
+                     struct probe_why *why)
+{
+    struct strand strands[GPU_TRIAL_FLOWS_MAX];
+    *ret_fault = GPU_FAULT_OTHER;
+    if (count > GPU_TRIAL_FLOWS_MAX)
+        return probe_why_set(why, "too many tasks at once");
+    for (size_t i = 0; i < count; i++)
+        strands[i] = (struct strand){.device = tasks[i].device, .enqueue = tasks[i].enqueue, .arg = tasks[i].arg};
+    if (!run(trial, strands, count, ret_fault, why))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        tasks[i].ns = strands[i].ns;
+    return true;
+}
+
+bool gpu_trial_time(struct gpu_trial *trial, int device, gpu_enqueue enqueue, void *arg, double *ret_ns,
+                    enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    struct gpu_task task = {.device = device, .enqueue = enqueue, .arg = arg};
+    if (!gpu_trial_tasks(trial, &task, 1, ret_fault, why))
+        return false;
+    *ret_ns = task.ns;
+    return true;
+}
+
+bool gpu_trial_call(struct gpu_trial *trial, const struct gpu_op *op, double *ret_ns, enum gpu_fault *ret_fault,
+                    struct probe_why *why)
+{
+    gpu_stream stream = trial->node->device[op->device].stream[0];
+    *ret_fault = GPU_FAULT_OTHER;
+    if (!trial->node->device[op->device].usable)
+        return probe_why_set(why, "%s: cannot be used", trial->node->device[op->device].name);
+    if (!enter(trial, op->device, ret_fault, why))
+        return false;
+    int64_t start_ns = probe_clock_ns();
+    int code = gpu_trial_enqueue(trial, op, 0, stream);
+    if (code == 0)
+        code = trial->node->api->stream_wait(trial->node->api, stream);
+    int64_t end_ns = probe_clock_ns();
+    if (!check(trial, code, op->device, "transfer", ret_fault, why))
+        return false;
+    *ret_ns = (double)(end_ns - start_ns);
+    return true;
+}

@@ -1,0 +1,34 @@
+/**
+ * Times of anything that can be enqueued on a device: among its like in a queue, and as the caller's clock sees it. As gpu/timing/rate.h
+ * does for transfers.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/random.h"
+#include "common/stats.h"
+#include "gpu/timing/caller_cpus.h"
+#include "gpu/timing/trial.h"
+
+#define GPU_WORKS_MAX 32
+
+struct gpu_work {
+    int device;
+    gpu_enqueue prepare; /* before each repetition, outside its time; NULL: nothing */
+    gpu_enqueue enqueue; /* once */
+    void *arg;           /* of both */
+};
+
+/* What one more of them takes in a queue, (T(n) - T(1)) / (n - 1), in ns: medians with their intervals. At most GPU_WORKS_MAX,
+ * ascending; *ret_count becomes how many were timed: none behind the first that takes longest_ns. Each repetition takes all in
+ * random order. */
+bool gpu_work_times(struct gpu_trial *trial, const struct gpu_work *works, size_t *ret_count, double longest_ns,
+                    struct probe_random *random, int64_t budget_ns, struct probe_summary *ret_ns, enum gpu_fault *ret_fault,
+                    struct probe_why *why);
+
+/* Launch to synchronised, nothing else in the stream, from each of the seats in turn (NULL: from where the thread runs): the
+ * median. */
+bool gpu_work_call(struct gpu_trial *trial, const struct gpu_work *work, const struct gpu_seats *seats, int64_t budget_ns,
+                   struct probe_summary *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why);

@@ -1,8 +1,0 @@
-/**
- * A device that reads or writes the host's memory while the host's cores read it: what the device still gets (memory_bandwidth
- * with noise=numa), and what the cores do (memory_noise). In the full profile, on the NUMA node next to the device.
- */
-#pragma once
-#include "gpu_run.h"
-
-bool gpu_cells_noise(const struct gpu_run *run, struct gpu_cells *cells);

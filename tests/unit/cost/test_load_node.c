@@ -1,0 +1,269 @@
+/* What recorded nodes and structure say of transfers together, where nobody measured them. */
+#include "cost/evidence.h"
+#include "unit/plan_nodes.h"
+
+#include "cost/load.h"
+#include "cost/resource_make.h"
+#include "cost/resource_model.h"
+#include "discover/discover.h"
+#include "node/warnings.h"
+
+#define GB 1e9
+
+struct fixture {
+    struct snapshot *snap;
+    struct load_table *table;
+    struct load_scratch *scratch;
+    size_t gpu[8], numa[8]; /* indices of the table by number */
+};
+
+static struct fixture begin(const char *folder, enum load_by by)
+{
+    struct fixture f = {0};
+    struct discovery found = {0};
+    struct berth_err err = {0};
+    if (discover_folder(folder, &found, &err) != BERTH_OK)
+        fail_msg("%s: %s", folder, err.detail);
+    f.snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
+    assert_non_null(f.snap);
+    f.snap->sets = found.sets;
+    place_id places[64];
+    size_t count = 0;
+    for (place_id p = 0; p < (place_id)found.graph->place_count; p++) {
+        const struct place *place = graph_place(found.graph, p);
+        if (place->kind != PLACE_GPU && place->kind != PLACE_NUMA && place->kind != PLACE_NIC)
+            continue;
+        if (place->kind != PLACE_NIC && place->number < 8)
+            (place->kind == PLACE_GPU ? f.gpu : f.numa)[place->number] = count;
+        places[count++] = p;
+    }
+    if (plan_load_new(f.snap, places, count, by, &f.table, &err) != BERTH_OK)
+        fail_msg("%s", err.detail);
+    f.scratch = plan_load_scratch_new(f.table, 64);
+    assert_non_null(f.scratch);
+    graph_unref(found.graph);
+    return f;
+}
+
+static void end(struct fixture *f)
+{
+    plan_load_scratch_free(f->scratch);
+    plan_load_free(f->table);
+    snapshot_unref(f->snap);
+}
+
+static void assert_near(double value, double expected)
+{
+    if (!(fabs(value - expected) <= 1e-6 * fabs(expected)))
+        fail_msg("%.3f is not %.3f", value, expected);
+}
+
+static double ring(struct fixture *f, const int gpus[4])
+{
+    struct load_flow flows[4];
+    for (int i = 0; i < 4; i++)
+        flows[i] = (struct load_flow){(uint16_t)f->gpu[gpus[i]], (uint16_t)f->gpu[gpus[(i + 1) % 4]], GB, 0};
+    return plan_load_time(f->table, flows, 4, f->scratch).step_ns;
+}
+
+/* Widest ways: 1-0-6-7 and 3-2-4-5, with two links at the narrowest place; every other ring of four has a single link in it. */
+static void a_ring_of_kernels_belongs_where_links_are_wide(void **state)
+{
+    (void)state;
+    struct fixture f = begin("tests/nodes/mi250x", LOAD_KERNEL);
+    double in_order = ring(&f, (int[]){0, 1, 2, 3}), first = ring(&f, (int[]){0, 1, 7, 6}), second = ring(&f, (int[]){2, 3, 5, 4});
+    assert_near(in_order, GB / 37.5e9 * 1e9); /* three quarters of what the one link is said to carry */
+    assert_near(first, in_order / 2);
+    assert_near(second, in_order / 2);
+    for (int a = 0; a < 8; a++)
+        for (int b = 0; b < 8; b++)
+            for (int c = 0; c < 8; c++)
+                for (int d = 0; d < 8; d++)
+                    if (a != b && a != c && a != d && b != c && b != d && c != d)
+                        assert_true(ring(&f, (int[]){a, b, c, d}) >= first * (1 - 1e-9));
+    /* 1 to 7 and 0 to 6 both go from 0 to 6. */
+    const struct load_flow flows[] = {{(uint16_t)f.gpu[1], (uint16_t)f.gpu[7], GB, 0}, {(uint16_t)f.gpu[0], (uint16_t)f.gpu[6], GB, 0}};
+    struct load_prediction both = plan_load_predict(f.table, flows, 2, f.scratch, NULL);
+    assert_near(both.step.time_ns, 20e6);
+    assert_non_null(both.shared);
+    assert_string_equal(both.shared->name, "gpu0-gpu6:link:out");
+    assert_true(both.shared->is_nominal && !both.is_measured);
+    assert_true(isnan(both.step.low_ns) && isnan(both.step.high_ns));
+    end(&f);
+}
+
+/* From gpu0 to gpu3 over gpu1 or gpu2, nobody knows which: a set of such transfers does not say what one of those links carries. */
+static void what_may_go_another_way_says_nothing_of_a_link(void **state)
+{
+    (void)state;
+    struct fixture f = begin("tests/nodes/mi250x", LOAD_KERNEL);
+    const struct graph *graph = f.snap->graph;
+    place_id gpu[4];
+    for (int g = 0; g < 4; g++) {
+        gpu[g] = nodes_place(graph, PLACE_GPU, g);
+    }
+    for (int known = 0; known < 2; known++) {
+        /* 1 to 3 has one way only; a second transfer over that link is seen, or may be. */
+        struct set_flow flow[] = {{.from = gpu[1], .to = gpu[3], .axes = (char *)"", .bytes_per_s = 45 * GB, .low = 44 * GB, .high = 46 * GB},
+                                  {.from = known ? gpu[1] : gpu[0], .to = gpu[3], .axes = (char *)"", .bytes_per_s = 45 * GB, .low = 44 * GB, .high = 46 * GB}};
+        struct sets *sets = sets_new();
+        assert_non_null(sets);
+        assert_true(sets_add(sets, &(struct set){.metric = METRIC_GPU_GPU_KERNEL_CONCURRENT, .flow = flow, .flow_count = 2}));
+        struct resource_structure *structure = resource_make(graph, f.snap->values, sets);
+        assert_non_null(structure);
+        const struct resource_nominal *link = NULL;
+        for (size_t i = 0; i < structure->count; i++)
+            link = strcmp(structure->item[i].name, "gpu1-gpu3:link:out") == 0 ? &structure->item[i] : link;
+        assert_non_null(link);
+        assert_near(link->bytes_per_s, known ? 90 * GB : 50 * GB);
+        assert_int_equal(link->together[resource_kind_index(RESOURCE_PEER_KERNEL)], known ? 2 : 0);
+        resource_structure_free(structure);
+        sets_free(sets);
+    }
+    end(&f);
+}
+
+static double host_copies(struct fixture *f, const int gpus[4], struct load_prediction *ret_whole)
+{
+    struct load_flow flows[4];
+    for (int i = 0; i < 4; i++) {
+        size_t numa = f->numa[(const int[]){3, 1, 0, 2}[gpus[i] / 2]];
+        flows[i] = (struct load_flow){(uint16_t)numa, (uint16_t)f->gpu[gpus[i]], 2.83 * GB, 0};
+    }
+    *ret_whole = plan_load_predict(f->table, flows, 4, f->scratch, NULL);
+    return ret_whole->step.time_ns;
+}
+
+/* One gpu of a module gets 28.3 GB/s from its memory, as published; what two get nobody says: one port carries what one gets. */
+static void those_of_a_module_share_its_port(void **state)
+{
+    (void)state;
+    struct fixture f = begin("tests/nodes/mi250x", LOAD_COPY_ENGINE);
+    struct load_prediction whole;
+    assert_near(host_copies(&f, (int[]){0, 2, 4, 6}, &whole), 100e6);
+    assert_null(whole.shared);
+    assert_near(host_copies(&f, (int[]){0, 1, 2, 3}, &whole), 200e6);
+    assert_non_null(whole.shared);
+    assert_true(whole.shared->is_nominal);
+    assert_string_equal(whole.shared->name + 7, ":host-port:in");
+    const struct load_flow flows[] = {{(uint16_t)f.numa[3], (uint16_t)f.gpu[0], GB, 0}, {(uint16_t)f.numa[3], (uint16_t)f.gpu[1], GB, 0}};
+    struct evidence evidence = {0};
+    struct warnings warnings = {0};
+    assert_int_equal(plan_load_cite(f.table, flows, 2, f.scratch, &evidence, 0, &warnings, NULL), BERTH_OK);
+    assert_int_equal(evidence.count, 2);
+    bool said = false;
+    for (size_t i = 0; i < warnings.count; i++)
+        said = said || (strstr(warnings.line[i], "module0:host-port:in") != NULL && strstr(warnings.line[i], "28.3 GB/s") != NULL);
+    assert_true(said);
+    evidence_done(&evidence);
+    end(&f);
+}
+
+/* Nothing says that both directions share the 28.3 GB/s of one: the memory's peak, 51.2 GB/s, is what both have. */
+static void both_directions_do_not_share_what_one_gets(void **state)
+{
+    (void)state;
+    struct fixture f = begin("tests/nodes/mi250x", LOAD_COPY_ENGINE);
+    const struct load_flow flows[] = {{(uint16_t)f.numa[3], (uint16_t)f.gpu[0], GB, 0}, {(uint16_t)f.gpu[0], (uint16_t)f.numa[3], GB, 0}};
+    assert_near(plan_load_time(f.table, flows, 1, f.scratch).step_ns, GB / 28.3);
+    assert_near(plan_load_time(f.table, flows, 2, f.scratch).step_ns, 2 * GB / 51.2);
+    end(&f);
+}
+
+/* Copies by engine as published, 50 GB/s at most: on the wide ways each is as fast alone as together. */
+static void engines_do_not_fill_wide_links(void **state)
+{
+    (void)state;
+    struct fixture f = begin("tests/nodes/mi250x", LOAD_COPY_ENGINE);
+    assert_near(ring(&f, (int[]){0, 1, 7, 6}), 20e6);
+    assert_near(ring(&f, (int[]){0, 1, 2, 3}), GB / 37.5e9 * 1e9);
+    const struct load_flow flows[] = {{(uint16_t)f.gpu[1], (uint16_t)f.gpu[7], GB, 0}, {(uint16_t)f.gpu[0], (uint16_t)f.gpu[6], GB, 0}, {(uint16_t)f.gpu[1], (uint16_t)f.gpu[6], GB, 0}};
+    assert_near(plan_load_time(f.table, flows, 2, f.scratch).step_ns, 20e6);
+    assert_near(plan_load_time(f.table, flows, 3, f.scratch).step_ns, 30e6);
+    end(&f);
+}
+
+/* Four H200 were measured together: reading the host's memory they do not disturb each other, writing it they do. */
+static void measurements_go_before_structure(void **state)
+{
+    (void)state;
+    struct fixture f = begin("tests/nodes/h200x4-hand", LOAD_COPY_ENGINE);
+    struct load_flow flows[4];
+    for (int way = 0; way < 2; way++) {
+        for (int i = 0; i < 4; i++) {
+            uint16_t gpu = (uint16_t)f.gpu[i], numa = (uint16_t)f.numa[0];
+            flows[i] = way == 0 ? (struct load_flow){numa, gpu, GB, 0} : (struct load_flow){gpu, numa, GB, 0};
+        }
+        struct load_part parts[4];
+        struct load_prediction whole = plan_load_predict(f.table, flows, 4, f.scratch, parts);
+        double rate = 4 * GB / whole.step.time_ns;
+        if (way == 0) {
+            assert_null(whole.shared);
+            assert_true(rate > 0.97 * 220.5 && rate < 1.03 * 220.5);
+        } else {
+            assert_non_null(whole.shared);
+            assert_string_equal(whole.shared->name, "numa0:memory:write");
+            assert_true(!whole.shared->is_nominal && rate > 0.97 * 164.5 && rate < 1.03 * 164.5);
+            assert_true(isnan(whole.step.low_ns) && isnan(whole.step.high_ns)); /* the recorded sets say no interval */
+        }
+        assert_true(whole.is_measured);
+    }
+    struct evidence evidence = {0};
+    struct warnings warnings = {0};
+    assert_int_equal(plan_load_cite(f.table, flows, 4, f.scratch, &evidence, 0, &warnings, NULL), BERTH_OK);
+    size_t sets = 0;
+    for (size_t i = 0; i < evidence.count; i++)
+        sets += evidence.set[i] != NULL && evidence.set[i]->flow_count >= 3;
+    assert_true(sets > 0);
+    evidence_done(&evidence);
+    end(&f);
+}
+
+/* What a gpu has to the switch is no wider than what was seen to go over it, whatever is said of it. */
+static void one_transfer_fills_what_a_gpu_has_to_a_switch(void **state)
+{
+    (void)state;
+    struct fixture f = begin("tests/nodes/h200x4", LOAD_BEST);
+    const struct resource_structure *structure = resource_model_of(f.snap)->structure;
+    size_t links = 0;
+    for (size_t i = 0; i < structure->count; i++) {
+        const struct resource_nominal *item = &structure->item[i];
+        if (item->role.part != RESOURCE_LINK || graph_place(f.snap->graph, item->role.place)->kind != PLACE_GPU || graph_place(f.snap->graph, item->role.other)->kind != PLACE_SWITCH)
+            continue;
+        assert_true(item->bytes_per_s > 360e9 && item->bytes_per_s < 440e9);
+        links++;
+    }
+    assert_int_equal(links, 8);
+    end(&f);
+}
+
+/* Gpus of different superchips meet at nothing; each has links of its own to each other. */
+static void superchips_have_links_of_their_own(void **state)
+{
+    (void)state;
+    struct fixture f = begin("tests/nodes/gh200-quad", LOAD_BEST);
+    const struct load_flow local = {(uint16_t)f.numa[0], (uint16_t)f.gpu[0], GB, 0};
+    const struct load_flow all[] = {{(uint16_t)f.gpu[0], (uint16_t)f.gpu[1], GB, 0}, {(uint16_t)f.gpu[0], (uint16_t)f.gpu[2], GB, 0}, {(uint16_t)f.gpu[0], (uint16_t)f.gpu[3], GB, 0}};
+    double alone = plan_load_time(f.table, all, 1, f.scratch).step_ns;
+    assert_near(alone, GB / (0.83 * 150e9) * 1e9);
+    assert_near(plan_load_time(f.table, all, 3, f.scratch).step_ns, alone);
+    assert_near(plan_load_time(f.table, &local, 1, f.scratch).step_ns, GB / 418.5e9 * 1e9); /* published of the gpu reading, less than the link's 450 */
+    const struct load_flow there_and_back[] = {local, {local.to, local.from, GB, 0}}; /* of 418.5 and 378 GB/s, but the memory's peak is 500 */
+    assert_near(plan_load_time(f.table, there_and_back, 2, f.scratch).step_ns, 2 * GB / 500e9 * 1e9);
+    end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_ring_of_kernels_belongs_where_links_are_wide),
+        cmocka_unit_test(what_may_go_another_way_says_nothing_of_a_link),
+        cmocka_unit_test(those_of_a_module_share_its_port),
+        cmocka_unit_test(both_directions_do_not_share_what_one_gets),
+        cmocka_unit_test(engines_do_not_fill_wide_links),
+        cmocka_unit_test(measurements_go_before_structure),
+        cmocka_unit_test(one_transfer_fills_what_a_gpu_has_to_a_switch),
+        cmocka_unit_test(superchips_have_links_of_their_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

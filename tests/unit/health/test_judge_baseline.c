@@ -1,0 +1,148 @@
+/* Judging values against their past. */
+#include "health/baseline.h"
+#include "judge_rig.h"
+
+/* Gives each of the measured rates a baseline of 100 GB/s and 16 values. */
+static void with_baselines(struct fixture *f)
+{
+    f->snap = nodes_snapshot(f->graph, f->values);
+    f->snap->baseline = calloc(f->snap->values->count, sizeof *f->snap->baseline);
+    assert_non_null(f->snap->baseline);
+    for (size_t i = 0; i < f->snap->values->count; i++)
+        f->snap->baseline[i] = (struct baseline){.median = 100 * GB, .deviation = 1 * GB, .begun_s = 1790000000, .count = 16};
+}
+
+/* By their numbers, not by their words. */
+static void the_headline_is_the_first_of_the_list(void **state)
+{
+    (void)state;
+    struct fixture f = begin(nodes_cpu(&four_numas));
+    for (int n = 0; n < 2; n++) {
+        rate(&f, n, n, n == 0 ? 80 : 60, 0.5);
+        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, n), numa(&f, n), "how=write", (n == 0 ? 70 : 55) * GB, (n == 0 ? 69 : 54) * GB,
+                    (n == 0 ? 71 : 56) * GB);
+    }
+    with_baselines(&f);
+    judged(&f, NULL);
+    assert_int_equal(f.judgement.count, 4);
+    assert_true(f.judgement.finding[0].value == 55 * GB && f.judgement.finding[1].value == 70 * GB);
+    assert_true(!f.judgement.finding[1].is_unlisted && f.judgement.finding[2].is_unlisted);
+    assert_non_null(strstr(f.judgement.reason, "2 findings, the worst: numa1: memory_bandwidth from numa1 to numa1 with how=write is 55 GB/s"));
+    end(&f);
+}
+
+static void what_is_worse_than_its_baseline_is_found(void **state)
+{
+    (void)state;
+    struct fixture f = begin(nodes_cpu(&four_numas));
+    const double rates[] = {100, 85, 95, 125};
+    for (int n = 0; n < 4; n++)
+        rate(&f, n, n, rates[n], 0.5);
+    with_baselines(&f);
+    judged(&f, NULL);
+    assert_int_equal(f.judgement.verdict, VERDICT_DEGRADED);
+    assert_false(f.judgement.drain);
+    assert_int_equal(f.judgement.count, 2);
+    const struct finding *worse = found(&f, "slower-than-baseline"), *better = found(&f, "better-than-baseline");
+    assert_int_equal(worse->severity, SEVERITY_WARNING);
+    assert_string_equal(worse->place, "numa1");
+    assert_string_equal(worse->subject, "memory_bandwidth numa1 numa1");
+    assert_true(worse->value == 85 * GB && worse->expected == 100 * GB && worse->since_s == 0);
+    assert_int_equal(better->severity, SEVERITY_INFO);
+    assert_string_equal(better->place, "numa3");
+    end(&f);
+}
+
+static void three_low_runs_drain(void **state)
+{
+    (void)state;
+    for (uint8_t runs = 1; runs <= 4; runs++) {
+        struct fixture f = begin(nodes_cpu(&four_numas));
+        for (int n = 0; n < 4; n++)
+            rate(&f, n, n, n == 2 ? 75 : 100, 0.5);
+        with_baselines(&f);
+        f.snap->baseline[2].is_worse = true;
+        f.snap->baseline[2].low_runs = runs;
+        judged(&f, NULL);
+        assert_int_equal(f.judgement.drain, runs >= 3);
+        assert_int_equal(f.judgement.verdict, runs >= 3 ? VERDICT_UNHEALTHY : VERDICT_DEGRADED);
+        assert_int_equal(found(&f, "slower-than-baseline")->severity, runs >= 3 ? SEVERITY_CRITICAL : SEVERITY_WARNING);
+        end(&f);
+    }
+}
+
+static void a_finding_stands_since_it_appeared(void **state)
+{
+    (void)state;
+    struct fixture f = begin(nodes_cpu(&four_numas));
+    for (int n = 0; n < 4; n++)
+        rate(&f, n, n, n == 2 ? 60 : 100, 0.5);
+    with_baselines(&f);
+    f.snap->opened = calloc(2, sizeof *f.snap->opened);
+    f.snap->opened[0] = (struct opened){.code = "slower-than-baseline", .place = "numa2", .subject = "memory_bandwidth numa2 numa2", .since_s = 1790000000};
+    f.snap->opened[1] = (struct opened){.code = "slower-than-likes", .place = "numa1", .subject = "memory_bandwidth numa2 numa2", .since_s = 5};
+    f.snap->opened_count = 2;
+    judged(&f, NULL);
+    assert_int_equal(found(&f, "slower-than-baseline")->since_s, 1790000000);
+    assert_int_equal(found(&f, "slower-than-likes")->since_s, 0);
+    end(&f);
+}
+
+/* Axes of one pair are findings of their own; together they are shown only while they stand since the same moment. */
+static void axes_of_a_pair_are_told_apart(void **state)
+{
+    (void)state;
+    struct fixture f = begin(nodes_cpu(&four_numas));
+    const char *const ops[] = {"", "how=write", "how=copy"};
+    for (int i = 0; i < 3; i++)
+        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, 0), numa(&f, 0), ops[i], (60 + i) * GB, (59 + i) * GB, (61 + i) * GB);
+    with_baselines(&f);
+    judged(&f, NULL);
+    assert_int_equal(f.judgement.count, 3);
+    assert_int_equal(listed(&f), 1);
+    assert_int_equal(f.judgement.finding[0].stands_for, 2);
+    assert_true(f.judgement.finding[0].value == 60 * GB);
+    f.snap->opened = calloc(2, sizeof *f.snap->opened);
+    f.snap->opened[0] = (struct opened){.code = "slower-than-baseline", .place = "numa0", .subject = "memory_bandwidth numa0 numa0 how=write", .since_s = 1790000000};
+    f.snap->opened[1] = (struct opened){.code = "slower-than-baseline", .place = "numa0", .subject = "memory_bandwidth numa0 numa0", .since_s = 1790007200};
+    f.snap->opened_count = 2;
+    judged(&f, NULL);
+    assert_int_equal(listed(&f), 3);
+    for (size_t i = 0; i < 3; i++) {
+        const struct finding *finding = &f.judgement.finding[i];
+        assert_int_equal(finding->since_s, strstr(finding->subject, "write") != NULL ? 1790000000 : strstr(finding->subject, "copy") != NULL ? 0 : 1790007200);
+        assert_int_equal(finding->stands_for, 0);
+    }
+    end(&f);
+}
+
+static void improvements_degrade_nothing(void **state)
+{
+    (void)state;
+    struct fixture f = begin(nodes_cpu(&(struct shape){1, 1, 1, 12, 1, INT64_C(64) << 30}));
+    for (int a = 0; a < 12; a++)
+        for (int b = 0; b < 12; b++)
+            if (a != b)
+                nodes_value(f.values, METRIC_CPU_PINGPONG, VALUE_MEASURED, nodes_place(f.graph, PLACE_CORE, a), nodes_place(f.graph, PLACE_CORE, b), "", 50, 50, 50);
+    with_baselines(&f);
+    for (size_t i = 0; i < f.snap->values->count; i++)
+        f.snap->baseline[i].median = 100, f.snap->baseline[i].deviation = 1;
+    judged(&f, NULL);
+    assert_int_equal(f.judgement.verdict, VERDICT_HEALTHY);
+    assert_int_equal(listed(&f), 1); /* all of them are better: the machine is */
+    assert_int_equal(f.judgement.finding[0].severity, SEVERITY_INFO);
+    end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_headline_is_the_first_of_the_list),
+        cmocka_unit_test(what_is_worse_than_its_baseline_is_found),
+        cmocka_unit_test(three_low_runs_drain),
+        cmocka_unit_test(a_finding_stands_since_it_appeared),
+        cmocka_unit_test(axes_of_a_pair_are_told_apart),
+        cmocka_unit_test(improvements_degrade_nothing),
+    };
+    return cmocka_run_group_tests(tests, begin_judging, NULL);
+}

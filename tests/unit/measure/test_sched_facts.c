@@ -1,0 +1,391 @@
+/* The scheduler asks the GPU drivers beside everything else: with probes that are scripts, and a gpu that the driver's files below a root show. */
+#include <errno.h>
+#include <ftw.h>
+#include <limits.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "measure/facts_text.h"
+#include "measure/guardian.h"
+#include "measure/sched.h"
+
+#define ADDRESS "ffff:fe:06.0" /* where no machine has a gpu */
+#define RUN     "{\"record\":\"run\",\"schema\":1,\"probe\":\"gpu\",\"backend\":\"facts\",\"started_at\":1790000000,\"conditions\":{}}\n"
+#define DEVICE  "{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"" ADDRESS "\",\"model\":\"NVIDIA H200\",\"bytes\":150754820096,\"processes\":%d}\n"
+#define LINK    "{\"record\":\"link\",\"from\":\"gpu0\",\"to\":\"switch0\",\"kind\":\"nvlink\",\"width\":18,\"state\":\"up\"}\n"
+#define END     "{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":5}\n"
+
+struct rig {
+    char folder[32];
+    uv_loop_t loop;
+    struct sysio io;
+    struct clock clock;
+    struct config config;
+    struct hub hub;
+    struct sched *sched;
+    bool stopped;
+    unsigned looks;
+};
+
+static int64_t now_s(void *state)
+{
+    (void)state;
+    return 1790000000;
+}
+
+static uint64_t now_ns(void *state)
+{
+    (void)state;
+    return uv_hrtime();
+}
+
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *walk)
+{
+    (void)status, (void)kind, (void)walk;
+    return remove(path);
+}
+
+static void put(const struct rig *rig, const char *name, const char *text, mode_t mode)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s%s", rig->folder, name);
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        assert_true(mkdir(path, 0755) == 0 || errno == EEXIST);
+        *slash = '/';
+    }
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    assert_int_equal(chmod(path, mode), 0);
+}
+
+/* What the probe does with --facts: a shell script; each time that it is asked is a line in the file asked. */
+static void put_probe(const struct rig *rig, const char *script)
+{
+    char text[1024];
+    snprintf(text, sizeof text, "#!/bin/sh\ncd %s\necho \"$*\" >>asked\n%s\n", rig->folder, script);
+    put(rig, "/probes/berth-probe-gpu", text, 0755);
+}
+
+static void put_facts(const struct rig *rig, int processes)
+{
+    char text[2048];
+    snprintf(text, sizeof text, RUN DEVICE LINK END, processes);
+    put(rig, "/facts", text, 0644);
+}
+
+static size_t asked(const struct rig *rig)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/asked", rig->folder);
+    FILE *file = fopen(path, "r");
+    size_t lines = 0;
+    for (int c; file != NULL && (c = getc(file)) != EOF;)
+        lines += c == '\n';
+    if (file != NULL)
+        fclose(file);
+    return lines;
+}
+
+static void prepare(struct rig *rig)
+{
+    struct berth_err err = {0};
+    char path[PATH_MAX];
+    *rig = (struct rig){.folder = "/tmp/test_sched_facts.XXXXXX"};
+    rig->clock = (struct clock){now_s, now_ns, rig};
+    assert_non_null(mkdtemp(rig->folder));
+    rig->io.root = rig->folder;
+    put(rig, "/proc/meminfo", "MemTotal:       999000000000 kB\nMemFree:  1 kB\n", 0644);
+    assert_int_equal(uv_loop_init(&rig->loop), 0);
+    assert_int_equal(config_init(&rig->config, &err), BERTH_OK);
+    snprintf(path, sizeof path, "%s/probes", rig->folder);
+    assert_int_equal(config_set(&rig->config, "probe_dir", path, &err), BERTH_OK);
+    assert_int_equal(config_set(&rig->config, "state_dir", "", &err), BERTH_OK);
+    assert_int_equal(config_set(&rig->config, "probe_at_start", "no", &err), BERTH_OK);
+}
+
+static void put_gpu(const struct rig *rig)
+{
+    put(rig, "/proc/driver/nvidia/gpus/" ADDRESS "/information",
+        "Model: \t\t NVIDIA H200\nIRQ:   \t\t 1\nDevice Minor: \t 0\n", 0644);
+}
+
+static void begin(struct rig *rig)
+{
+    struct berth_err err = {0};
+    struct sched_env env = {.loop = &rig->loop, .clock = &rig->clock, .io = &rig->io, .config = &rig->config, .hub = &rig->hub};
+    if (sched_new(&env, &rig->sched, &err) != BERTH_OK)
+        fail_msg("%s", err.detail);
+    sched_begin(rig->sched);
+}
+
+static void stopped(void *arg) { ((struct rig *)arg)->stopped = true; }
+
+static void end(struct rig *rig)
+{
+    sched_stop(rig->sched, stopped, rig);
+    uv_run(&rig->loop, UV_RUN_DEFAULT);
+    assert_true(rig->stopped);
+    sched_free(rig->sched);
+    assert_int_equal(uv_loop_close(&rig->loop), 0);
+    config_done(&rig->config);
+    nftw(rig->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Every 10 ms, for what is no event of the loop. */
+static void look_again(uv_timer_t *timer)
+{
+    struct rig *rig = timer->data;
+    rig->looks++;
+}
+
+/* Until the condition holds, 20 s at most; then it is returned. */
+static bool runs_until(struct rig *rig, bool (*holds)(const struct rig *rig))
+{
+    uv_timer_t timer;
+    uv_timer_init(&rig->loop, &timer);
+    timer.data = rig;
+    rig->looks = 0;
+    uv_timer_start(&timer, look_again, 10, 10);
+    while (rig->looks < 2000 && !holds(rig))
+        uv_run(&rig->loop, UV_RUN_ONCE);
+    uv_close((uv_handle_t *)&timer, NULL);
+    uv_run(&rig->loop, UV_RUN_NOWAIT);
+    return holds(rig);
+}
+
+static const struct place *gpu_of(const struct rig *rig)
+{
+    const struct graph *graph = sched_snapshot(rig->sched)->graph;
+    place_id gpu = graph_find(graph, ADDRESS);
+    return gpu != PLACE_NONE ? graph_place(graph, gpu) : NULL;
+}
+
+static bool has_processes(const struct rig *rig, const char *wanted)
+{
+    const struct place *gpu = gpu_of(rig);
+    const char *processes = gpu != NULL ? place_detail(gpu, "processes") : NULL;
+    return processes != NULL && strcmp(processes, wanted) == 0;
+}
+
+static bool has_one_process(const struct rig *rig) { return has_processes(rig, "1"); }
+static bool has_two_processes(const struct rig *rig) { return has_processes(rig, "2"); }
+
+static bool has_note(const struct rig *rig)
+{
+    const struct snapshot *snap = sched_snapshot(rig->sched);
+    for (size_t i = 0; i < snap->note_count; i++)
+        if (strcmp(snap->notes[i].code, "gpu-facts") == 0)
+            return true;
+    return false;
+}
+
+static bool was_asked(const struct rig *rig) { return asked(rig) > 0; }
+static bool is_measuring(const struct rig *rig) { return sched_is_measuring(rig->sched); }
+
+static void facts_come_after_the_first_snapshot(void **state)
+{
+    (void)state;
+    struct rig rig;
+    prepare(&rig);
+    put_gpu(&rig);
+    put_facts(&rig, 1);
+    put_probe(&rig, "cat facts");
+    begin(&rig);
+    struct snapshot *first = snapshot_ref(sched_snapshot(rig.sched));
+    assert_non_null(gpu_of(&rig));
+    assert_null(place_detail(gpu_of(&rig), "processes"));
+    assert_true(runs_until(&rig, has_one_process));
+    const struct snapshot *second = sched_snapshot(rig.sched);
+    assert_true(second->generation > first->generation);
+    assert_string_equal(second->graph->fingerprint, first->graph->fingerprint);
+    assert_true(gpu_of(&rig)->capacity_bytes == INT64_C(150754820096));
+    assert_int_equal(second->graph->disagreement_count, first->graph->disagreement_count);
+    assert_non_null(strstr(second->graph->facts, "switch0"));
+    assert_int_equal(asked(&rig), 1);
+    snapshot_unref(first);
+    end(&rig);
+}
+
+static void a_reload_asks_again(void **state)
+{
+    (void)state;
+    struct rig rig;
+    prepare(&rig);
+    put_gpu(&rig);
+    put_facts(&rig, 1);
+    put_probe(&rig, "cat facts");
+    begin(&rig);
+    assert_true(runs_until(&rig, has_one_process));
+    put_facts(&rig, 2);
+    sched_reload(rig.sched);
+    assert_true(runs_until(&rig, has_two_processes));
+    assert_int_equal(asked(&rig), 2);
+    end(&rig);
+}
+
+static void a_gpu_that_comes_is_asked_about(void **state)
+{
+    (void)state;
+    struct rig rig;
+    prepare(&rig);
+    put_facts(&rig, 1);
+    put_probe(&rig, "cat facts");
+    begin(&rig);
+    if (graph_count(sched_snapshot(rig.sched)->graph, PLACE_GPU) == 0) { /* this machine has none */
+        uv_run(&rig.loop, UV_RUN_NOWAIT);
+        assert_int_equal(asked(&rig), 0);
+    }
+    put_gpu(&rig);
+    sched_reload(rig.sched);
+    assert_true(runs_until(&rig, has_one_process));
+    end(&rig);
+}
+
+static void facts_that_fail_are_a_note(void **state)
+{
+    (void)state;
+    struct rig rig;
+    prepare(&rig);
+    put_gpu(&rig);
+    put_facts(&rig, 1);
+    put_probe(&rig, "cat facts; echo no luck >&2; exit 3"); /* what it said may not be all */
+    begin(&rig);
+    assert_true(runs_until(&rig, has_note));
+    assert_non_null(gpu_of(&rig));
+    assert_null(place_detail(gpu_of(&rig), "processes"));
+    const struct snapshot *snap = sched_snapshot(rig.sched);
+    for (size_t i = 0; i < snap->note_count; i++)
+        if (strcmp(snap->notes[i].code, "gpu-facts") == 0)
+            assert_string_equal(snap->notes[i].text, "what the drivers say of the gpus is not known: berth-probe-gpu ended with status 3: no luck");
+    put_probe(&rig, "cat facts");
+    sched_reload(rig.sched);
+    assert_true(runs_until(&rig, has_one_process));
+    assert_false(has_note(&rig));
+    end(&rig);
+}
+
+/* It is served from the first moment on, and measured when the driver has been given up. */
+static void a_driver_that_hangs_holds_nothing_up(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct berth_err err = {0};
+    prepare(&rig);
+    put_gpu(&rig);
+    put_probe(&rig, "exec sleep 60");
+    put(&rig, "/probes/berth-probe-cpu", "#!/bin/sh\nexec sleep 60\n", 0755);
+    assert_int_equal(config_set(&rig.config, "probe_at_start", "yes", &err), BERTH_OK);
+    assert_int_equal(config_set(&rig.config, "probe_silence_s", "3", &err), BERTH_OK);
+    uint64_t start = uv_hrtime();
+    begin(&rig);
+    assert_true(uv_hrtime() - start < UINT64_C(2500000000)); /* the driver is given 3 s here */
+    assert_int_equal(sched_state(rig.sched), SCHED_PROBING);
+    assert_false(sched_is_measuring(rig.sched));
+    assert_true(runs_until(&rig, has_note));
+    assert_non_null(gpu_of(&rig));
+    assert_true(runs_until(&rig, is_measuring));
+    end(&rig);
+}
+
+/* What is said before gpus are measured counts afterwards; and who asks to measure meanwhile is not sent away. */
+static void what_a_look_says_counts(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct probe_request request = {0};
+    struct berth_err err = {0};
+    uint64_t number;
+    prepare(&rig);
+    put_gpu(&rig);
+    put_facts(&rig, 1);
+    put_probe(&rig, "[ \"$1\" = --facts ] && cat facts");
+    put(&rig, "/probes/berth-probe-cpu", "#!/bin/sh\nexit 0\n", 0755);
+    begin(&rig);
+    assert_true(runs_until(&rig, has_one_process));
+    put_facts(&rig, 2);
+    assert_int_equal(sched_probe(rig.sched, &request, &number, &err), BERTH_OK);
+    assert_true(runs_until(&rig, has_two_processes));
+    put(&rig, "/probes/berth-probe-gpu", "", 0644); /* nobody to ask: the node is looked at again at once */
+    sched_reload(rig.sched);
+    assert_int_equal(sched_state(rig.sched), SCHED_PROBING);
+    assert_false(sched_is_measuring(rig.sched));
+    assert_int_equal(sched_probe(rig.sched, &(struct probe_request){0}, &number, &err), BERTH_OK);
+    assert_int_equal(number, 2);
+    assert_int_equal(sched_probe(rig.sched, &(struct probe_request){0}, &number, &err), BERTH_BUSY);
+    end(&rig);
+}
+
+static void a_stop_does_not_wait_for_a_driver(void **state)
+{
+    (void)state;
+    struct rig rig;
+    prepare(&rig);
+    put_gpu(&rig);
+    put_probe(&rig, "exec sleep 60");
+    begin(&rig);
+    assert_true(runs_until(&rig, was_asked));
+    uint64_t start = uv_hrtime();
+    end(&rig);
+    assert_true(uv_hrtime() - start < UINT64_C(2500000000));
+    prepare(&rig);
+    put_probe(&rig, "exec sleep 60");
+    begin(&rig);
+    put_gpu(&rig);
+    sched_reload(rig.sched); /* finds a gpu when nobody wants to know any more */
+    start = uv_hrtime();
+    end(&rig);
+    assert_true(uv_hrtime() - start < UINT64_C(2500000000));
+}
+
+static void a_text_is_whole_or_nothing(void **state)
+{
+    (void)state;
+    struct facts_text facts = {0};
+    assert_null(facts_text_take(&facts));
+    facts_text_add(&facts, "one", 3);
+    facts_text_add(&facts, "", 0);
+    facts_text_add(&facts, "two", 3);
+    char *text = facts_text_take(&facts);
+    assert_string_equal(text, "one\n\ntwo\n");
+    free(text);
+    static char long_line[60000];
+    memset(long_line, 'x', sizeof long_line);
+    for (size_t i = 0; i <= FACTS_TEXT_MAX / sizeof long_line; i++)
+        facts_text_add(&facts, long_line, sizeof long_line);
+    facts_text_add(&facts, "short", 5);
+    assert_null(facts_text_take(&facts));
+    facts_text_add(&facts, "again", 5);
+    text = facts_text_take(&facts);
+    assert_string_equal(text, "again\n");
+    free(text);
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    if (guardian_is_meant(argv))
+        guardian_main(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_text_is_whole_or_nothing),
+        cmocka_unit_test(facts_come_after_the_first_snapshot),
+        cmocka_unit_test(a_reload_asks_again),
+        cmocka_unit_test(a_gpu_that_comes_is_asked_about),
+        cmocka_unit_test(facts_that_fail_are_a_note),
+        cmocka_unit_test(a_driver_that_hangs_holds_nothing_up),
+        cmocka_unit_test(what_a_look_says_counts),
+        cmocka_unit_test(a_stop_does_not_wait_for_a_driver),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

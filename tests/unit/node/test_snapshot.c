@@ -1,0 +1,131 @@
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "node/snapshot.h"
+
+static struct graph *small_graph(void)
+{
+    struct graph *graph = graph_new();
+    graph_add_place(graph, PLACE_MACHINE, 0);
+    memcpy(graph->fingerprint, "0123456789abcdef0123456789abcdef", 33);
+    struct berth_err err = {0};
+    assert_int_equal(graph_finish(graph, &err), BERTH_OK);
+    return graph;
+}
+
+static struct snapshot *small_snapshot(struct graph *graph, uint64_t generation)
+{
+    struct values *values = values_new();
+    struct value v = {.metric = METRIC_NUMA_DISTANCE, .source = VALUE_NOMINAL, .value = 10};
+    assert_true(values_add(values, &v, "", NULL));
+    values_finish(values);
+    struct note note = {.code = "probe-crashed", .severity = 1, .place = "machine0", .text = "signal 11", .since_s = 5};
+    return snapshot_new(graph, values, &note, 1, 1234, generation);
+}
+
+static void holds_what_it_was_given(void **state)
+{
+    (void)state;
+    struct graph *graph = small_graph();
+    struct snapshot *snapshot = small_snapshot(graph, 7);
+    graph_unref(graph);
+    assert_string_equal(snapshot->id, "01234567-7");
+    assert_int_equal(snapshot->generation, 7);
+    assert_int_equal(snapshot->last_probe_at_s, 1234);
+    assert_int_equal(snapshot->note_count, 1);
+    assert_string_equal(snapshot->notes[0].text, "signal 11");
+    assert_true(values_find(snapshot->values, METRIC_NUMA_DISTANCE, 0, 0, "")->value == 10);
+    assert_string_equal(graph_place(snapshot->graph, 0)->name, "machine0");
+    snapshot_unref(snapshot);
+    snapshot_unref(NULL);
+}
+
+static void without_notes(void **state)
+{
+    (void)state;
+    struct graph *graph = small_graph();
+    struct snapshot *snapshot = snapshot_new(graph, values_new(), NULL, 0, 0, UINT64_MAX);
+    assert_string_equal(snapshot->id, "01234567-18446744073709551615");
+    assert_null(snapshot->notes);
+    snapshot_unref(snapshot);
+    graph_unref(graph);
+}
+
+/* Two threads take and drop references and read, while the first one drops its own: the sanitizers judge. */
+static void *reader(void *arg)
+{
+    struct snapshot *snapshot = arg;
+    size_t found = 0;
+    for (int i = 0; i < 20000; i++) {
+        struct snapshot *mine = snapshot_ref(snapshot);
+        found += values_find(mine->values, METRIC_NUMA_DISTANCE, 0, 0, "") != NULL;
+        snapshot_unref(mine);
+    }
+    snapshot_unref(snapshot);
+    return found == 20000 ? snapshot : NULL;
+}
+
+static void references_from_threads(void **state)
+{
+    (void)state;
+    struct graph *graph = small_graph();
+    struct snapshot *snapshot = small_snapshot(graph, 1);
+    graph_unref(graph);
+    pthread_t thread[2];
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, reader, snapshot_ref(snapshot)), 0);
+    snapshot_unref(snapshot);
+    for (int i = 0; i < 2; i++) {
+        void *result;
+        assert_int_equal(pthread_join(thread[i], &result), 0);
+        assert_non_null(result);
+    }
+}
+
+static void *asker(void *arg) { return (void *)(uintptr_t)snapshot_curves(arg); }
+
+/* Several threads may ask at once; all get the same curves, made once for good. */
+static void curves_are_made_when_asked_for(void **state)
+{
+    (void)state;
+    struct graph *graph = small_graph();
+    struct values *values = values_new();
+    char axes[24];
+    for (int i = 1; i <= 8; i++) {
+        struct value v = {.metric = METRIC_CPU_COPY, .value = 1e9 * i, .low = NAN, .high = NAN};
+        snprintf(axes, sizeof axes, "bytes=%d", 4096 << i);
+        assert_true(values_add(values, &v, axes, NULL));
+    }
+    values_finish(values);
+    struct snapshot *snapshot = snapshot_new(graph, values, NULL, 0, 0, 1);
+    graph_unref(graph);
+    assert_false(snapshot_has_curves(snapshot));
+    pthread_t thread[4];
+    void *made[4];
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, asker, snapshot), 0);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_join(thread[i], &made[i]), 0);
+    assert_true(snapshot_has_curves(snapshot) && snapshot_curves(snapshot)->count == 1);
+    for (int i = 0; i < 4; i++)
+        assert_ptr_equal(made[i], snapshot_curves(snapshot));
+    snapshot_unref(snapshot);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(holds_what_it_was_given),
+        cmocka_unit_test(without_notes),
+        cmocka_unit_test(references_from_threads),
+        cmocka_unit_test(curves_are_made_when_asked_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,69 @@
+/* What Bind says of tasks with cores in several llcs or NUMA nodes. */
+#include "unit/bind_answer.h"
+
+static bool warned(const struct fixture *f, const char *part)
+{
+    for (size_t i = 0; i < f->answer.warnings.count; i++)
+        if (strstr(f->answer.warnings.line[i], part) != NULL)
+            return true;
+    return false;
+}
+
+static struct fixture ask(const struct shape *shape, int64_t tasks, int64_t cores)
+{
+    return begin(nodes_cpu(shape), NULL, (struct bind_request){.tasks = tasks, .gpus_per_task = 0, .cores_per_task = cores});
+}
+
+static const struct shape two_packages = {2, 2, 2, 4, 1, INT64_C(64) << 30};
+
+/* Also where berth itself chose the number of cores; no llc has 10: of that nothing is said. */
+static void cores_of_several_numa_nodes_are_told(void **state)
+{
+    (void)state;
+    for (int asked = 0; asked < 2; asked++) {
+        struct fixture f = ask(&two_packages, 3, asked ? 10 : 0);
+        assert_int_equal(f.answer.cores_per_task, 10);
+        assert_true(warned(&f, "the cores of task 0 are in several NUMA nodes (numa0, numa1), and of 2 more tasks, of several packages"));
+        assert_int_equal(f.answer.warnings.count, 1);
+        end(&f);
+    }
+    struct fixture f = ask(&two_packages, 1, 0);
+    assert_true(warned(&f, "the cores of task 0 are in several NUMA nodes (numa0, numa1, numa2, ...), of several packages"));
+    end(&f);
+}
+
+static void cores_of_several_llcs_are_told_where_they_were_asked_for(void **state)
+{
+    (void)state;
+    struct fixture f = ask(&two_packages, 4, 6);
+    assert_true(warned(&f, "task 0 and 3 more: no llc has enough free cores"));
+    assert_int_equal(f.answer.warnings.count, 1);
+    end(&f);
+    f = ask(&two_packages, 4, 0); /* 8, as a NUMA node has */
+    assert_int_equal(f.answer.cores_per_task, 8);
+    assert_int_equal(f.answer.warnings.count, 0);
+    end(&f);
+}
+
+/* 3 tasks of 6 cores on two llcs of 10: the last to be given cores gets what is left, and others come behind it. */
+static void tasks_are_named_as_they_are_numbered(void **state)
+{
+    (void)state;
+    struct fixture f = ask(&(struct shape){1, 1, 2, 10, 1, INT64_C(64) << 30}, 3, 0);
+    char *cpus = cpuset_list_new(&f.answer.task[1].cpus);
+    assert_string_equal(cpus, "6-9,16-17");
+    free(cpus);
+    assert_true(warned(&f, "task 1: no llc has enough free cores for it"));
+    assert_int_equal(f.answer.warnings.count, 1);
+    end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cores_of_several_numa_nodes_are_told),
+        cmocka_unit_test(cores_of_several_llcs_are_told_where_they_were_asked_for),
+        cmocka_unit_test(tasks_are_named_as_they_are_numbered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,137 @@
+/* On a whole node of four gpus at an NVSwitch, measured while all was well: what Bind says and does when a gpu's link to the switch is down, and what slows what. */
+#include "node/allowed.h"
+#include "node/locality.h"
+#include "unit/plan_nodes.h"
+
+#include "discover/discover.h"
+#include "node/warnings.h"
+#include "plan/bind/bind.h"
+
+struct fixture {
+    struct snapshot *snap;
+    struct allowed allowed;
+    struct bind_answer answer;
+    struct berth_err err;
+};
+
+static struct fixture begin(const char *folder, const char *down)
+{
+    struct discovery found = {0};
+    struct fixture f = {.allowed.given = true};
+    assert_int_equal(discover_folder(folder, &found, &f.err), BERTH_OK);
+    for (size_t i = 0; i < found.graph->link_count; i++) {
+        struct link *link = &found.graph->links[i];
+        bool is_its = (strcmp("all", down) == 0 || strcmp(graph_place(found.graph, link->from)->name, down) == 0) && graph_place(found.graph, link->to)->kind == PLACE_SWITCH;
+        link->state = is_its ? LINK_DOWN : link->state;
+    }
+    f.snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
+    assert_non_null(f.snap);
+    f.snap->sets = found.sets;
+    locality_cpus(found.graph, &f.allowed.cpus);
+    graph_unref(found.graph);
+    return f;
+}
+
+static void end(struct fixture *f)
+{
+    plan_bind_done(&f->answer);
+    allowed_done(&f->allowed);
+    snapshot_unref(f->snap);
+}
+
+static void ask(struct fixture *f, struct traffic_request asked)
+{
+    struct traffic flows;
+    assert_int_equal(plan_traffic(&asked, &flows, &f->err), BERTH_OK);
+    struct bind_request request = {.tasks = asked.tasks, .gpus_per_task = 1, .traffic = &flows, .allowed = &f->allowed};
+    plan_bind_done(&f->answer);
+    assert_int_equal(plan_bind(f->snap, &request, &f->answer, &f->err), BERTH_OK);
+    plan_traffic_done(&flows);
+}
+
+static void ask_pairs(struct fixture *f, int64_t tasks) { ask(f, (struct traffic_request){.tasks = tasks, .pattern = TRAFFIC_PAIRS, .bytes = INT64_C(256) << 20}); }
+
+static size_t told(const struct warnings *lines, const char *part)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < lines->count; i++)
+        count += strstr(lines->line[i], part) != NULL;
+    return count;
+}
+
+static bool has_gpu(const struct fixture *f, int number)
+{
+    for (size_t t = 0; t < f->answer.task_count; t++)
+        if (graph_place(f->snap->graph, f->answer.task[t].gpus[0])->number == number)
+            return true;
+    return false;
+}
+
+static void a_gpu_off_the_switch_comes_last_and_its_link_is_named_once(void **state)
+{
+    (void)state;
+    struct fixture f = begin("tests/nodes/h200x4", "gpu0");
+    ask_pairs(&f, 2);
+    assert_false(has_gpu(&f, 0));
+    assert_int_equal(told(&f.answer.warnings, "is down"), 0);
+    ask_pairs(&f, 4);
+    assert_true(has_gpu(&f, 0));
+    assert_int_equal(told(&f.answer.warnings, "is down"), 1);
+    assert_int_equal(told(&f.answer.warnings, "the link between gpu0 and switch0 is down: "), 1);
+    struct bind_request request = {.tasks = 3, .gpus_per_task = 1, .allowed = &f.allowed};
+    plan_bind_done(&f.answer);
+    assert_int_equal(plan_bind(f.snap, &request, &f.answer, &f.err), BERTH_OK); /* by locality alone */
+    assert_false(has_gpu(&f, 0));
+    end(&f);
+}
+
+static void every_link_that_is_down_is_named(void **state)
+{
+    (void)state;
+    struct fixture f = begin("tests/nodes/h200x4", "all");
+    ask_pairs(&f, 4);
+    assert_int_equal(told(&f.answer.warnings, "and switch0 is down: what is known of it may be from before"), 4);
+    end(&f);
+}
+
+/* What limits the step is both directions of the pair, by less than is worth a warning, and by the number of another pair like it. */
+static void a_number_that_stands_for_others_says_so(void **state)
+{
+    (void)state;
+    struct fixture f = begin("tests/nodes/h200x4", "none");
+    ask_pairs(&f, 2);
+    assert_string_equal(f.answer.bottleneck, "gpu0-gpu1:both");
+    assert_int_equal(told(&f.answer.reasons, "transfers slow each other by less than 0.5 %"), 1);
+    assert_int_equal(told(&f.answer.reasons, "no transfer slows another"), 0);
+    assert_int_equal(told(&f.answer.reasons, "(why) counts for others too"), 1);
+    end(&f);
+    f = begin("tests/nodes/h200x2", "none"); /* one pair: nothing is like it */
+    ask_pairs(&f, 2);
+    assert_int_equal(told(&f.answer.reasons, "counts for others too"), 0);
+    end(&f);
+}
+
+/* Few bytes of which some start later: they are slowed while all move, though together, each with what starts it, they get no more than fits. */
+static void few_bytes_that_others_slow_say_so(void **state)
+{
+    (void)state;
+    struct fixture f = begin("tests/nodes/h200x4", "none");
+    ask(&f, (struct traffic_request){.tasks = 1, .host_bytes = 1 << 20});
+    assert_int_equal(told(&f.answer.reasons, "longer than alone, beside others that use both directions of gpu0-numa0"), 1);
+    assert_int_equal(told(&f.answer.reasons, "slow each other") + told(&f.answer.reasons, "no transfer slows"), 0);
+    ask(&f, (struct traffic_request){.tasks = 2, .host_bytes = 300 << 10}); /* measured together */
+    assert_int_equal(told(&f.answer.reasons, "that is what it gets among 4 such transfers"), 1);
+    assert_int_equal(told(&f.answer.reasons, "slow each other") + told(&f.answer.reasons, "no transfer slows"), 0);
+    end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_gpu_off_the_switch_comes_last_and_its_link_is_named_once),
+        cmocka_unit_test(every_link_that_is_down_is_named),
+        cmocka_unit_test(a_number_that_stands_for_others_says_so),
+        cmocka_unit_test(few_bytes_that_others_slow_say_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

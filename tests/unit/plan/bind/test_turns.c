@@ -1,0 +1,106 @@
+/* The order in which tasks begin their transfers, and what counts as begun. */
+#include "unit/plan_nodes.h"
+
+#include "discover/discover.h"
+#include "plan/bind/turns.h"
+
+struct priced {
+    struct snapshot *snap;
+    struct traffic traffic;
+    struct bind_price *price;
+};
+
+static struct priced price_of(struct snapshot *snap, const struct traffic_request *wanted, enum load_by by)
+{
+    struct priced priced = {.snap = snap};
+    struct berth_err err = {0};
+    place_id gpu[8], numa[8], nic[8];
+    size_t count = 0;
+    for (place_id g = graph_next(snap->graph, PLACE_GPU, 0); g != PLACE_NONE && count < 8; g = graph_next(snap->graph, PLACE_GPU, g + 1), count++) {
+        gpu[count] = g;
+        numa[count] = graph_place(snap->graph, g)->numa;
+        nic[count] = PLACE_NONE;
+    }
+    assert_int_equal(plan_traffic(wanted, &priced.traffic, &err), BERTH_OK);
+    struct bind_price_request request = {.traffic = &priced.traffic, .by = by, .tasks = (size_t)wanted->tasks, .each = 1, .gpu = gpu, .memory = numa, .nic = nic, .gpu_count = count};
+    assert_int_equal(plan_bind_price_new(snap, &request, &priced.price, &err), BERTH_OK);
+    priced.price->request.gpu = NULL; /* of this call only */
+    return priced;
+}
+
+/* How many its task begins before it, of the flow from one task to another or the host (-1). */
+static unsigned turn_of(const struct priced *priced, const uint16_t *slot, int from, int to)
+{
+    const struct bind_price *price = priced->price;
+    plan_bind_price_load(priced->price, slot, NULL);
+    for (size_t f = 0; f < price->flow_count; f++)
+        if (price->flow[f].from == from && price->flow[f].to == to)
+            return price->load[f].turn;
+    fail_msg("no flow from %d to %d", from, to);
+    return 0;
+}
+
+static void done(struct priced *priced)
+{
+    plan_bind_price_free(priced->price);
+    plan_traffic_done(&priced->traffic);
+}
+
+static void what_stays_on_one_gpu_is_not_launched(void **state)
+{
+    (void)state;
+    struct graph *graph = nodes_mi250x();
+    struct values *values = values_new();
+    assert_non_null(values);
+    struct snapshot *snap = nodes_snapshot(graph, values);
+    struct priced priced = price_of(snap, &(struct traffic_request){.tasks = 3, .pattern = TRAFFIC_ALLTOALL, .bytes = 1 << 20, .host_bytes = 1 << 20}, LOAD_BEST);
+    const uint16_t apart[] = {0, 1, 2}, shared[] = {0, 0, 2};
+    assert_int_equal(turn_of(&priced, apart, 0, 1), 0);
+    assert_int_equal(turn_of(&priced, apart, 0, 2), 1);
+    assert_int_equal(turn_of(&priced, apart, 0, -1), 2); /* with the host after those */
+    assert_int_equal(turn_of(&priced, shared, 0, 2), 0);
+    assert_int_equal(turn_of(&priced, shared, 0, -1), 1);
+    assert_int_equal(turn_of(&priced, shared, 1, 2), 0);
+    assert_int_equal(turn_of(&priced, shared, 2, 1), 1);
+    done(&priced);
+    snapshot_unref(snap);
+}
+
+/* Gpus with links of their own to each other begin with the lowest task's, as nothing is said of an order. */
+static void in_turn_only_where_copies_leave_by_one_port(void **state)
+{
+    (void)state;
+    static const char *const folders[] = {"tests/nodes/h200x4", "tests/nodes/gh200-quad"};
+    const struct traffic_request all = {.tasks = 4, .pattern = TRAFFIC_ALLTOALL, .bytes = 1 << 24}, grid = {.tasks = 4, .pattern = TRAFFIC_GRID2D, .bytes = 1 << 24};
+    const uint16_t slot[] = {0, 1, 2, 3};
+    for (int own = 0; own < 2; own++) {
+        struct discovery found = {0};
+        struct berth_err err = {0};
+        assert_int_equal(discover_folder(folders[own], &found, &err), BERTH_OK);
+        struct snapshot *snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
+        const struct {
+            const struct traffic_request *traffic;
+            enum load_by by;
+            bool round;
+        } cases[] = {{&all, LOAD_COPY_ENGINE, own == 0}, {&all, LOAD_KERNEL, false}, {&grid, LOAD_COPY_ENGINE, false}};
+        for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+            struct priced priced = price_of(snap, cases[c].traffic, cases[c].by);
+            assert_int_equal(plan_bind_price_is_round(priced.price), cases[c].round);
+            assert_int_equal(turn_of(&priced, slot, 1, 0), cases[c].round ? 2 : 0);
+            assert_int_equal(turn_of(&priced, slot, 1, 3), cases[c].round ? 1 : cases[c].traffic == &all ? 2 : 1);
+            done(&priced);
+        }
+        snapshot_unref(snap);
+        graph_unref(found.graph);
+        sets_free(found.sets);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_stays_on_one_gpu_is_not_launched),
+        cmocka_unit_test(in_turn_only_where_copies_leave_by_one_port),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

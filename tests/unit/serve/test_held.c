@@ -1,0 +1,77 @@
+/* Plans that stand under a key without a claim: whose, for how long, how many. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "serve/held.h"
+
+#define S UINT64_C(1000000000)
+
+static void the_same_question_has_one_answer(void **state)
+{
+    (void)state;
+    struct held held = {0};
+    assert_null(held_find(&held, 1, "k", "q", 0));
+    assert_true(held_keep(&held, 1, "k", "q", "a", 0));
+    assert_string_equal(held_find(&held, 1, "k", "q", 1), "a");
+    assert_null(held_find(&held, 2, "k", "q", 1)); /* another user's key is another key */
+    assert_null(held_find(&held, 1, "l", "q", 1));
+    assert_null(held_find(&held, 1, "k", "p", 1)); /* another question is planned for itself */
+    assert_true(held_keep(&held, 1, "k", "p", "b", 2));
+    assert_string_equal(held_find(&held, 1, "k", "p", 3), "b");
+    assert_string_equal(held_find(&held, 1, "k", "q", 3), "a");
+    held_done(&held);
+    assert_int_equal(held.count, 0);
+}
+
+static void asking_keeps_it(void **state)
+{
+    (void)state;
+    struct held held = {0};
+    assert_true(held_keep(&held, 1, "k", "q", "a", 0));
+    assert_true(held_keep(&held, 1, "l", "q", "b", 0));
+    for (uint64_t now = 500; now <= 5000; now += 500)
+        assert_non_null(held_find(&held, 1, "k", "q", now * S));
+    assert_int_equal(held.count, 1); /* nobody asked for the other one */
+    assert_non_null(held_find(&held, 1, "k", "q", (5000 + HELD_S) * S));
+    assert_null(held_find(&held, 1, "k", "q", (5001 + 2 * HELD_S) * S));
+    assert_int_equal(held.count, 0);
+    held_done(&held);
+}
+
+static void there_is_room_for_so_many(void **state)
+{
+    (void)state;
+    struct held held = {0};
+    char key[16];
+    assert_true(held_keep(&held, 7, "other", "q", "x", 0));
+    for (unsigned n = 0; n < 3 * HELD_PER_USER; n++) {
+        snprintf(key, sizeof key, "%u", n);
+        assert_true(held_keep(&held, 1, key, "q", key, n));
+        assert_string_equal(held_find(&held, 1, "0", "q", n) != NULL ? "0" : "none", "0"); /* what is asked for stays */
+    }
+    assert_int_equal(held.count, HELD_PER_USER + 1);
+    assert_non_null(held_find(&held, 1, key, "q", 1000)); /* the last one */
+    assert_null(held_find(&held, 1, "1", "q", 1000));
+    assert_non_null(held_find(&held, 7, "other", "q", 1000));
+    for (unsigned n = 0; n < 2 * HELD_MAX; n++) {
+        assert_true(held_keep(&held, 100 + n, "k", "q", "a", 2000 + n));
+        assert_true(held.count <= HELD_MAX);
+    }
+    assert_int_equal(held.count, HELD_MAX);
+    held_done(&held);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_question_has_one_answer),
+        cmocka_unit_test(asking_keeps_it),
+        cmocka_unit_test(there_is_room_for_so_many),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

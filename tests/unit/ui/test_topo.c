@@ -1,0 +1,220 @@
+/* A node as it is drawn, from replies written by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/topo.h"
+
+/* Single quotes for double ones: JSON is unreadable in C otherwise. */
+static json_t *parse(const char *text)
+{
+    char *copy = strdup(text);
+    for (char *c = copy; *c != '\0'; c++)
+        if (*c == '\'')
+            *c = '"';
+    json_error_t where;
+    json_t *json = json_loads(copy, 0, &where);
+    if (json == NULL)
+        fail_msg("%s at %d", where.text, where.position);
+    free(copy);
+    return json;
+}
+
+static void expect(const char *reply, bool utf8, const char *drawing)
+{
+    struct ui ui = {.width = 100, .utf8 = utf8};
+    json_t *json = parse(reply);
+    ui_topo(&ui, json);
+    json_decref(json);
+    assert_false(ui.failed);
+    assert_string_equal(ui.text, drawing);
+    ui_done(&ui);
+}
+
+#define BASIS "'basis':{'snapshot':'s-1','claims':'0','origin':'live'}"
+
+static const char small[] =
+    "{'name':'vm','places':["
+    "{'name':'machine0','kind':'machine','parent':null,'cpus':'0-1','details':{}},"
+    "{'name':'package0','kind':'package','parent':'machine0','cpus':'0-1','model':'Some CPU','details':{}},"
+    "{'name':'numa0','kind':'numa','parent':'package0','cpus':'0-1','capacity_bytes':8589934592,'details':{}},"
+    "{'name':'llc0','kind':'llc','parent':'package0','numa':'numa0','cpus':'0-1','capacity_bytes':33554432,'details':{}},"
+    "{'name':'core0','kind':'core','parent':'llc0','cpus':'0','details':{}},{'name':'core1','kind':'core','parent':'llc0','cpus':'1','details':{}},"
+    "{'name':'pu0','kind':'pu','parent':'core0','cpus':'0','details':{}},{'name':'pu1','kind':'pu','parent':'core1','cpus':'1','details':{}}"
+    "],'links':[],'software':{'kernel':'6.1'},'disagreements':[]," BASIS "}";
+
+static void what_a_driver_says_of_gpus(void **state)
+{
+    (void)state;
+    expect("{'name':'vm','places':["
+           "{'name':'machine0','kind':'machine','parent':null,'details':{}},"
+           "{'name':'numa0','kind':'numa','parent':'machine0','capacity_bytes':8589934592,'details':{}},"
+           "{'name':'gpu0','kind':'gpu','parent':'numa0','model':'H200','details':{'nvlinks':'18','nvlinks_up':'18','processes':'0'}},"
+           "{'name':'gpu1','kind':'gpu','parent':'numa0','model':'H200','details':{'nvlinks':'18','nvlinks_up':'16','processes':'2'}},"
+           "{'name':'gpu2','kind':'gpu','parent':'numa0','model':'H200','details':{'state':'lost'}}"
+           "],'links':[],'software':{},'disagreements':[]," BASIS "}",
+           false,
+           "vm  1 NUMA node, 3 gpus\n"
+           "\n"
+           "numa0    8 GiB, no cpus\n"
+           "|- gpu0  H200, 18 NVLinks\n"
+           "|- gpu1  H200, 16 of 18 NVLinks, in use by 2 processes\n"
+           "`- gpu2  H200, lost\n");
+}
+
+static void a_small_machine(void **state)
+{
+    (void)state;
+    expect(small, true,
+           "vm  1 package, 2 cores, 2 cpus, 1 NUMA node\n"
+           "kernel 6.1\n"
+           "\n"
+           "package0  Some CPU, 2 cores\n"
+           "\u2514\u2500 numa0  8 GiB, 2 cores, cpus 0-1, llc0 32 MiB\n");
+}
+
+static void gpus_folds_links_and_disagreements(void **state)
+{
+    (void)state;
+    expect("{'name':'big','places':["
+           "{'name':'machine0','kind':'machine','details':{}},"
+           "{'name':'numa0','kind':'numa','parent':'machine0','cpus':'0-3','capacity_bytes':0,'details':{}},"
+           "{'name':'llc0','kind':'llc','parent':'machine0','numa':'numa0','cpus':'0-1','capacity_bytes':1048576,'details':{}},"
+           "{'name':'llc1','kind':'llc','parent':'machine0','numa':'numa0','cpus':'2-3','capacity_bytes':1048576,'details':{}},"
+           "{'name':'core0','kind':'core','parent':'llc0','details':{}},{'name':'core1','kind':'core','parent':'llc0','details':{}},"
+           "{'name':'core2','kind':'core','parent':'llc1','details':{}},{'name':'core3','kind':'core','parent':'llc1','details':{}},"
+           "{'name':'gpu0','kind':'gpu','parent':'numa0','model':'M','capacity_bytes':1073741824,'pci':'0000:01:00.0','details':{}},"
+           "{'name':'gpu1','kind':'gpu','parent':'numa0','model':'M','capacity_bytes':1073741824,'pci':'0000:01:00.1','details':{}},"
+           "{'name':'gpu2','kind':'gpu','parent':'numa0','model':'M','capacity_bytes':1073741824,'pci':'0000:02:00.0','details':{}},"
+           "{'name':'nic0','kind':'nic','parent':'numa0','pci':'0000:03:00.0','details':{'interface':'eth\\u001b0'}},"
+           "{'name':'numa1','kind':'numa','parent':'machine0','capacity_bytes':1073741824,'details':{}},"
+           "{'name':'numa2','kind':'numa','parent':'machine0','capacity_bytes':1073741824,'details':{}}"
+           "],'links':["
+           "{'from':'gpu0','to':'gpu2','kind':'xgmi','width':4,'nominal_bytes_per_s':2e11,'measured_bytes_per_s':1.48e11,'state':'up'},"
+           "{'from':'gpu1','to':'gpu2','kind':'xgmi','width':1,'nominal_bytes_per_s':5e10,'measured_bytes_per_s':null,'state':'down'},"
+           "{'from':'gpu0','to':'numa0','kind':'pcie','width':16,'nominal_bytes_per_s':31.5e9,'measured_bytes_per_s':null,'state':'up'},"
+           "{'from':'gpu9','to':'numa0','kind':'pcie','width':16,'nominal_bytes_per_s':31.5e9,'measured_bytes_per_s':null,'state':'up'}"
+           "],'software':{},'disagreements':['one says 4, the other 5'],'basis':{'origin':'recorded'}}",
+           false,
+           "big (recorded)  4 cores, 3 NUMA nodes, 3 gpus, 1 nic\n"
+           "\n"
+           "numa0      no memory, 4 cores, cpus 0-3\n"
+           "|- llc0-1  2 x 1 MiB, 2 cores each, cpus 0-1 | 2-3\n"
+           "|- gpu0-1  2 x M, 1 GiB each, 0000:01:00.0 ... .1, pcie x16 31.5 GB/s\n"
+           "|- gpu2    M, 1 GiB, 0000:02:00.0\n"
+           "`- nic0    eth?0, 0000:03:00.0\n"
+           "numa1-2    2 x 1 GiB, no cpus\n"
+           "\n"
+           "Links (nominal rates, each way)\n"
+           "        gpu0  gpu1  gpu2\n"
+           "  gpu0     -     .    X4\n"
+           "  gpu1     .     -   X1!\n"
+           "  gpu2    X4   X1!     -\n"
+           "  .   no direct link\n"
+           "  !   down or degraded\n"
+           "\n"
+           "  X4   xgmi x4       200 GB/s   measured 148 GB/s  gpu0-gpu2\n"
+           "  X1!  xgmi x1 down  50 GB/s                       gpu1-gpu2\n"
+           "       pcie x16      31.5 GB/s                     gpu0-numa0\n"
+           "\n"
+           "The sources disagree\n"
+           "  one says 4, the other 5\n");
+}
+
+static void what_is_known_and_no_more(void **state)
+{
+    (void)state;
+    expect("{'name':'n','places':["
+           "{'name':'machine0','kind':'machine','details':{}},"
+           "{'name':'numa0','kind':'numa','parent':'machine0','cpus':null,'capacity_bytes':null,'details':{'cpu_count':'64'}},"
+           "{'name':'gpu0','kind':'gpu','parent':'numa0','model':'M','pci':'0000:01:00.0','details':{}},"
+           "{'name':'gpu1','kind':'gpu','parent':'numa0','model':'M','pci':'0000:01:00.0','details':{}},"
+           "{'name':'numa1','kind':'numa','parent':'machine0','cpus':null,'capacity_bytes':4294967296,'details':{'memory':'MCDRAM'}},"
+           "{'name':'numa2','kind':'numa','parent':'machine0','cpus':null,'capacity_bytes':4294967296,'details':{'memory':'MCDRAM'}},"
+           "{'name':'numa3','kind':'numa','parent':'machine0','cpus':null,'capacity_bytes':4294967296,'details':{}}"
+           "],'links':[{'from':'machine0','to':'numa0','kind':'membus','width':0,'nominal_bytes_per_s':null,'measured_bytes_per_s':null,'state':'up'}],"
+           "'software':{},'disagreements':[]," BASIS "}",
+           false,
+           "n  4 NUMA nodes, 2 gpus\n"
+           "\n"
+           "numa0      64 cpus\n"
+           "`- gpu0-1  2 x M, 0000:01:00.0\n"
+           "numa1-2    2 x 4 GiB, MCDRAM, no cpus\n"
+           "numa3      4 GiB, no cpus\n");
+}
+
+static void a_long_line_keeps_the_bars_of_the_tree(void **state)
+{
+    (void)state;
+    static const char model[] = "a model with so many words in its name that no line of a terminal holds all of them at once";
+    char reply[2048];
+    snprintf(reply, sizeof reply,
+             "{'name':'n','places':["
+             "{'name':'machine0','kind':'machine','details':{}},"
+             "{'name':'package0','kind':'package','parent':'machine0','model':'%s','details':{}},"
+             "{'name':'gpu0','kind':'gpu','parent':'package0','model':'%s','details':{}},"
+             "{'name':'gpu1','kind':'gpu','parent':'package0','model':'%s','details':{}}"
+             "],'links':[],'software':{},'disagreements':[]," BASIS "}",
+             model, model, model);
+    expect(reply, false,
+           "n  1 package, 2 gpus\n"
+           "\n"
+           "package0  a model with so many words in its name that no line of a terminal holds all of them at\n"
+           "|         once\n"
+           "|- gpu0   a model with so many words in its name that no line of a terminal holds all of them at\n"
+           "|         once\n"
+           "`- gpu1   a model with so many words in its name that no line of a terminal holds all of them at\n"
+           "          once\n");
+}
+
+/* A reply that is not as promised is drawn as far as it makes sense. */
+static void odd_replies(void **state)
+{
+    (void)state;
+    static const char *const replies[] = {
+        "{}", "{'places':5,'links':{},'software':[],'disagreements':7,'basis':3}", "{'places':[1,null,{},{'name':7}],'links':[1,{}]}",
+        "{'places':[{'name':'a0','kind':'numa','parent':'a0'},{'name':'b0','kind':'llc','parent':'c0'},{'name':'c0','kind':'llc','parent':'b0'}]}",
+        "{'places':[{'name':'machine0','kind':'machine','parent':'x0'},{'name':'x0','kind':'package','parent':'machine0'},{'name':'machine0','kind':'machine'}]}",
+        ("{'places':[{'name':'machine0','kind':'machine'},{'name':'gpu1','kind':'gpu','cpus':'9-1'},{'name':'gpu2','kind':'gpu','cpus':'99999999999999999999'}],"
+        "'links':[{'from':'gpu1','to':'gpu2','kind':'','width':-5,'nominal_bytes_per_s':'x'},{'from':'gpu1','to':'gpu1','kind':'xgmi','width':99999999999}]}"),
+    };
+    for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) {
+        struct ui ui = {.width = 60};
+        json_t *json = parse(replies[i]);
+        ui_topo(&ui, json);
+        json_decref(json);
+        assert_false(ui.failed);
+        assert_non_null(ui.text);
+        ui_done(&ui);
+    }
+}
+
+static void colour_is_only_on_request(void **state)
+{
+    (void)state;
+    struct ui ui = {.width = 100, .colour = true};
+    json_t *json = parse(small);
+    ui_topo(&ui, json);
+    json_decref(json);
+    assert_memory_equal(ui.text, "\033[1mvm\033[0m", 10);
+    ui_done(&ui);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_small_machine), cmocka_unit_test(what_a_driver_says_of_gpus),
+        cmocka_unit_test(gpus_folds_links_and_disagreements),
+        cmocka_unit_test(what_is_known_and_no_more),
+        cmocka_unit_test(a_long_line_keeps_the_bars_of_the_tree),
+        cmocka_unit_test(odd_replies),
+        cmocka_unit_test(colour_is_only_on_request),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
