@@ -35,39 +35,8 @@ ours() {
 }
 code() { ours '*.c' '*.h' '*.sh' '*.py' '*.def' '*.sql' '*.varlink' Makefile .ci/run; }
 
-# The folders, and the folders that each may use: by includes and by calls. "*": all of its program.
-folders='
-daemon/base
-daemon/sim
-daemon/search
-daemon/node        base
-daemon/varlink     base
-daemon/discover    base node
-daemon/health      base node
-daemon/cost        base node sim
-daemon/plan/route  base node cost
-daemon/plan/alloc  base node cost
-daemon/claim       base node
-daemon/export      base node discover health
-daemon/plan/bind   base node cost search
-daemon/store       base node claim health
-daemon/measure     base node varlink discover health cost claim store
-daemon/serve       *
-daemon             *
-client/lib
-client/ui          lib
-client/slurm       lib
-client/report      lib ui
-client/cmd         *
-client             *
-probes/common
-probes/cpu         common
-probes/gpu/driver  common
-probes/gpu/facts   common gpu/driver
-probes/gpu/timing  common gpu/driver
-probes/gpu/cells   common cpu gpu/driver gpu/timing
-probes/gpu         *
-'
+# Lines "FOLDER USED ...": the folders, and the folders that each may use, by includes and by calls. "*": all of its program.
+folders=$(tests/lib/folders.sh uses)
 uses() { awk -v f="$1" '$1 == f { for (i = 2; i <= NF; i++) print $i; exit }' <<<"$folders"; }
 
 # allows FROM TO: folders of one program, as daemon/plan/bind and daemon/cost
@@ -136,6 +105,21 @@ check_public() {
     includes | awk '{ f = $1; u = $2; sub("/[^/]*$", "", f); sub("/[^/]*$", "", u); if (f != u) print u, $1, $2 }' | sort | while read -r folder file used; do
         [ "$folder" = "$last" ] || { last=$folder && public=" $(page "$folder" 'Public headers') "; }
         [[ $public == *" ${used##*/} "* ]] || echo "$file includes $used, which $folder keeps to itself"
+    done
+}
+
+check_picture() {
+    diff <(sed -nE '/^\x60{3}folders$/,/^\x60{3}$/p' docs/ARCHITECTURE.md | sed '1d; $d') <(tests/lib/folders.sh) |
+        sed -n 's/^</docs\/ARCHITECTURE.md has:      /p; s/^>/tests\/lib\/folders.sh draws: /p'
+}
+# Paths of files and folders, with * for any name.
+check_named_paths() {
+    local document path
+    for document in docs/ARCHITECTURE.md CONTRIBUTING.md; do
+        grep -oE '(^|[^A-Za-z0-9_./*-])(client|daemon|docs|etc|probes|schema|systemd|tests)/[A-Za-z0-9_./*-]+' "$document" |
+            sed -E 's/^[^a-z]//; s/[.-]+$//' | sort -u | while IFS= read -r path; do
+            compgen -G "$path" >/dev/null || echo "$document names $path, and nothing is there"
+        done
     done
 }
 
@@ -252,6 +236,10 @@ rule "one door per foreign library" check_doors
 rule "every folder is in the table" check_folders
 rule "a folder includes what it may" check_includes
 rule "a folder calls what it may" check_calls
+rule "every folder has its page" check_pages
+rule "docs/ARCHITECTURE.md shows the folders as they are" check_picture
+rule "docs/ARCHITECTURE.md and CONTRIBUTING.md name files that exist" check_named_paths
+rule "only public headers are included from elsewhere" check_public
 rule "pure folders know no library of the outside" check_pure
 rule "no include leads back" check_cycles
 rule "no circle of calls between files" check_circles

@@ -1,4 +1,12 @@
 /**
+ * Folder client/cmd: the commands of `berth`: a file for each, the table of options, help,
+ *   completion, errors.
+ *
+ * Main types: struct cmd (one run of the command).
+ * Uses: all of its program
+ * Public headers: cmd.h
+ * Shown by: tests/system, `berth --help`
+ *
  * One run of the berth command: what was asked on the command line, and the daemon it is asked of.
  *
  * Commands return the exit status. Everything that goes wrong is one line on standard error, written here.

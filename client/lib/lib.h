@@ -1,4 +1,13 @@
 /**
+ * Folder client/lib: libberth: connection, calls, answers as C structures, and their application
+ *   to this process. Public to programs: berth.h.
+ *
+ * Main types: struct berth (berth.h).
+ * Uses: nobody
+ * Public headers: allowed.h ancestor.h apply.h berth.h bind.h cpus.h key.h launcher.h lib.h
+ *   merged_berth.h once_per_step.h size.h slurm_gpus.h utf8.h write.h
+ * Shown by: tests/unit/lib, docs/examples
+ *
  * What the parts of libberth share. Nothing of this is exported.
  */
 #pragma once

@@ -1,4 +1,11 @@
 /**
+ * Folder client/report: the page of `berth report`: one HTML file with pictures.
+ *
+ * Main types: struct ui (the page as it grows).
+ * Uses: lib ui
+ * Public headers: report.h
+ * Shown by: tests/system/report.sh
+ *
  * Parts of the page that berth report writes: one HTML file with pictures, without scripts and without anything from elsewhere. What comes from the
  * daemon is escaped wherever it stands.
  */

@@ -1,4 +1,12 @@
 /**
+ * Folder client/ui: answers as text for a person: tables, matrices, pictures of the node, colours.
+ *
+ * Main types: struct ui (text that grows).
+ * Uses: lib
+ * Public headers: answer.h cells.h claims.h history.h matrix.h node.h status.h topo.h transfer.h
+ *   ui.h
+ * Shown by: tests/unit/ui
+ *
  * Text for a person: a growing buffer, what the terminal can show, and tables. A failed allocation is noted once and
  * makes everything after it do nothing.
  */

@@ -1,4 +1,12 @@
 /**
+ * Folder daemon/discover: discovery: hwloc, the AMD driver, facts of the drivers and recorded
+ *   nodes become one graph.
+ *
+ * Main types: struct backend (one source), struct draft (the graph as it grows), struct discovery.
+ * Uses: base node
+ * Public headers: backend_hwloc_measured.h backend_hwloc_view.h discover.h nvproc.h
+ * Shown by: tests/unit/discover, tests/replay
+ *
  * Discovery: backends read the world and add to one draft, which becomes a graph.
  */
 #pragma once

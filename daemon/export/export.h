@@ -1,4 +1,11 @@
 /**
+ * Folder daemon/export: the node in the formats of other tools.
+ *
+ * Main types: struct export_input.
+ * Uses: base node discover health
+ * Public headers: export.h
+ * Shown by: tests/system/export.sh, docs/EXPORT.md
+ *
  * The node in the formats of other tools; docs/EXPORT.md says which tool reads each, and how. Pure but for hwloc, which reads its XML: any thread.
  */
 #pragma once

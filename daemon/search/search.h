@@ -1,4 +1,12 @@
 /**
+ * Folder daemon/search: assignment of tasks to GPUs at least cost: exact with one bound, local
+ *   search beyond. Numbers only.
+ *
+ * Main types: struct search_problem.
+ * Uses: nobody
+ * Public headers: search.h
+ * Shown by: tests/unit/search, build/bench/bind
+ *
  * Search: which berth goes to which slot, so that a step takes least time. Berths are the gpus of tasks, slots the gpus of a node; here both are numbers, and what a
  * choice costs is asked of the caller.
  *

@@ -1,5 +1,5 @@
 /**
- * What the ways of searching share: flows by berth, the best choice so far, and bounds. Of plan_search*.c alone.
+ * What the ways of searching share: flows by berth, the best choice so far, and bounds. Of the search alone.
  */
 #pragma once
 #include "search/search.h"

@@ -1,5 +1,14 @@
 /**
- * The handlers behind the method table: one file a family, query_*.c. A handler gets checked arguments and a snapshot and returns an
+ * Folder daemon/serve: the methods: JSON in, an answer of the folders below, JSON out. A file for
+ *   each family of methods.
+ *
+ * Main types: struct daemon (all that a handler may reach), struct claim_keep (the claims in
+ *   force).
+ * Uses: all of its program
+ * Public headers: claim_keep.h daemon.h serve.h
+ * Shown by: tests/system, schema/
+ *
+ * The handlers behind the method table: one file a family. A handler gets checked arguments and a snapshot and returns an
  * outcome; what it computes comes from a planner or from the snapshot.
  */
 #pragma once

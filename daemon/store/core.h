@@ -1,7 +1,7 @@
 /**
  * What the parts of the store share: the open database, its state, and how a call uses it. Private to the store.
  *
- * A part is a file store_X.c with store_X.h, over tables of its own migration. Each of its public functions has one shape:
+ * A part is a file a file of this folder with store_X.h, over tables of its own migration. Each of its public functions has one shape:
  *
  *     store_core_lock(store);
  *     enum berth_code code = store_core_ready(store, err);

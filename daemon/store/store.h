@@ -1,4 +1,12 @@
 /**
+ * Folder daemon/store: the store: measurements, claims, baselines and findings in one SQLite file;
+ *   the only door to SQLite.
+ *
+ * Main types: struct store, struct run.
+ * Uses: base node claim health
+ * Public headers: baseline.h claim.h finding.h history.h keep.h place.h set.h store.h
+ * Shown by: tests/unit/store, tests/fault
+ *
  * The store: every measurement, in one SQLite file. The only door to SQLite.
  *
  * Threads: any number may call for one store, a lock inside lets in one at a time. Every function blocks, on the disk and on whoever is

@@ -1,4 +1,12 @@
 /**
+ * Folder daemon/plan/alloc: memories and kinds of allocation for a buffer: the price of each, and
+ *   the order of the options.
+ *
+ * Main types: struct alloc_request, struct alloc_answer.
+ * Uses: base node cost
+ * Public headers: alloc.h
+ * Shown by: tests/unit/plan/alloc, `berth alloc`
+ *
  * Allocate: which memory for a buffer that is used in a given way, and which kind of allocation: ordinary (system), pinned, managed, a gpu's own. Everything that all
  * who use it reach is priced by what is known of them using it (cost/memuse.h). docs/ADVICE.md has the formulas.
  *

@@ -2,7 +2,7 @@
  * What choices of gpus are put in order by where it is known of some transfers what starting them costs and of others not: the others' times lack a part, which is no merit. They count as starting
  * like the fastest known of their kind; so no lower bound goes before a whole price for what is not in it, and rates still decide.
  *
- * Where that is known of all of a kind, or of none, prices are compared as they are. Pure; any thread. Of plan_bind_price*.c alone.
+ * Where that is known of all of a kind, or of none, prices are compared as they are. Pure; any thread. Of the price_* files alone.
  */
 #pragma once
 #include "plan/bind/price_inner.h"

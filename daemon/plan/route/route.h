@@ -1,4 +1,12 @@
 /**
+ * Folder daemon/plan/route: paths between two memories: direct, through others, several at once;
+ *   the price of each, and the order of the options.
+ *
+ * Main types: struct route_request, struct route_option, struct route_answer.
+ * Uses: base node cost
+ * Public headers: call.h route.h
+ * Shown by: tests/unit/plan/route, `berth route`
+ *
  * Route: the ways in which bytes can go from one memory to another, and what each costs. docs/ADVICE.md has the formulas.
  *
  * Pure; any thread.

@@ -1,5 +1,5 @@
 /**
- * One thing that a run of the GPU probe measures. Groups of cells are listed by gpu_cells_*.c, each with the function that
+ * One thing that a run of the GPU probe measures. Groups of cells are listed by the files of this folder, each with the function that
  * measures it, so that the run needs to know nothing of what they are.
  */
 #pragma once

@@ -1,4 +1,12 @@
 /**
+ * Folder probes/gpu/facts: facts of the drivers: devices, links, clocks, partitions; without a
+ *   context on any GPU.
+ *
+ * Main types: struct probe_out (common/emit.h).
+ * Uses: common gpu/driver
+ * Public headers: conditions.h facts.h
+ * Shown by: tests/unit/gpu/facts, `berth-probe-gpu --facts`
+ *
  * `berth-probe-gpu --facts`: what the drivers say of the GPUs and their links, as device and link records (docs/RECORD.md), without a context on any.
  */
 #pragma once

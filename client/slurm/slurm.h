@@ -1,0 +1,10 @@
+/**
+ * Folder client/slurm: Slurm: the job's step, cores and GPUs as Slurm states them; prolog and
+ *   health check; the SPANK plugin.
+ *
+ * Main types: struct slurm_visible_job, struct slurm_gres.
+ * Uses: lib
+ * Public headers: call.h gpus_per_task.h health.h job.h slurm.h task_prolog.h visible_gpus.h
+ * Shown by: tests/unit/slurm, tests/slurm
+ */
+#pragma once

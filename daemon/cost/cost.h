@@ -1,0 +1,13 @@
+/**
+ * Folder daemon/cost: the time of a transfer, alone and among others; the limits that transfers
+ *   share, found from structure and concurrent runs; the cost of memory accesses.
+ *
+ * Main types: struct move (a transfer alone), struct load_flow (one among others), struct
+ *   resource_model (shared limits), struct evidence.
+ * Uses: base node sim
+ * Public headers: cost.h doubt.h ends.h evidence.h load.h load_interval.h load_table.h
+ *   load_untried.h load_why.h memkind.h memrate.h memuse.h move.h pairs.h resource_model.h
+ *   resource_structure.h runtime_variables.h step.h text.h way_seen.h
+ * Shown by: tests/unit/cost, docs/ADVICE.md
+ */
+#pragma once

@@ -1,0 +1,10 @@
+/**
+ * Folder daemon/varlink: the wire: sockets, framing, interface descriptions, checks of messages,
+ *   dispatch to methods, budgets of users.
+ *
+ * Main types: struct server, struct conn, struct method, struct call, struct outcome, struct hub.
+ * Uses: base
+ * Public headers: hub.h listen.h method.h server.h varlink.h
+ * Shown by: tests/unit/varlink, tests/wire
+ */
+#pragma once

@@ -1,0 +1,11 @@
+/**
+ * Folder probes/gpu/driver: the door to CUDA and HIP: one interface for both, kernels, buffers,
+ *   devices.
+ *
+ * Main types: struct gpu_api, struct gpu_node, struct gpu_memory.
+ * Uses: common
+ * Public headers: access.h api.h blas.h buffer.h call.h collective.h cuda.h driver.h gpu_kernels.h
+ *   hip.h image.h node.h numa.h pages.h
+ * Shown by: tests/unit/gpu/driver
+ */
+#pragma once
