@@ -13,7 +13,11 @@ enum { AS, OPTIONS };
 static const char *const forms[] = {"text", "manual", "completion", NULL};
 
 static const struct cmd_option options[] = {
-    [AS] = {.name = "as", .value = "FORM", .help = "for a person, or all of it as the sections of berth(1) or the tables of shells' completion", .choices = forms},
+    [AS] = {.name = "as",
+            .value = "FORM",
+            .help = "for a person, or all of it as the sections of berth(1) or the tables of "
+                    "shells' completion",
+            .choices = forms},
 };
 
 static const struct cmd_command command_help = {
@@ -82,8 +86,8 @@ static int run(struct cmd *cmd, int argc, char **argv)
     return cmd->command->run(cmd);
 }
 
-/* The place of a closed one would be taken by the connection, and the answer would be written into that. Writing to these fails
- * instead. */
+/* The place of a closed one would be taken by the connection, and the answer would be written into
+ * that. Writing to these fails instead. */
 static void fill_standard_descriptors(void)
 {
     int fd;
@@ -98,8 +102,10 @@ int main(int argc, char **argv)
 {
     fill_standard_descriptors();
     const struct cmd_command commands[] = {
-        cmd_topo, cmd_matrix, cmd_curves, cmd_sets, cmd_bind, cmd_alloc, cmd_route, cmd_exec, cmd_claim, cmd_release, cmd_claims,
-        cmd_health, cmd_history, cmd_accept, cmd_probe, cmd_cancel, cmd_record, cmd_export, cmd_report, cmd_watch, cmd_slurm, cmd_status, command_help, {0},
+        cmd_topo,    cmd_matrix, cmd_curves, cmd_sets,    cmd_bind,     cmd_alloc,
+        cmd_route,   cmd_exec,   cmd_claim,  cmd_release, cmd_claims,   cmd_health,
+        cmd_history, cmd_accept, cmd_probe,  cmd_cancel,  cmd_record,   cmd_export,
+        cmd_report,  cmd_watch,  cmd_slurm,  cmd_status,  command_help, {0},
     };
     struct cmd cmd = {.commands = commands};
     int status = run(&cmd, argc, argv);

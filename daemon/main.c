@@ -1,5 +1,6 @@
 /*
- * berthd: builds the one struct daemon, wires it to the loop and the signals, and takes it down again.
+ * berthd: builds the one struct daemon, wires it to the loop and the signals, and takes it down
+ * again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +33,8 @@
 #include "varlink/method.h"
 #include "varlink/server.h"
 
-/* What is larger is given back to the system when it is freed. glibc would raise this the first time that happens. */
+/* What is larger is given back to the system when it is freed. glibc would raise this the first
+ * time that happens. */
 #define LARGE_BYTES (1 << 20)
 
 #define DEFAULT_CONFIG BERTH_SYSCONFDIR "/berth.conf"
@@ -57,17 +59,25 @@ struct process {
 };
 
 static const struct option long_options[] = {
-    {"config", required_argument, NULL, 'c'},   {"check-config", no_argument, NULL, 'C'}, {"node", required_argument, NULL, 'n'},
-    {"socket", required_argument, NULL, 's'},   {"state-dir", required_argument, NULL, 'd'}, {"no-probe", no_argument, NULL, 'P'},
-    {"help", no_argument, NULL, 'h'},           {"version", no_argument, NULL, 'V'},      {NULL, 0, NULL, 0},
+    {"config", required_argument, NULL, 'c'},
+    {"check-config", no_argument, NULL, 'C'},
+    {"node", required_argument, NULL, 'n'},
+    {"socket", required_argument, NULL, 's'},
+    {"state-dir", required_argument, NULL, 'd'},
+    {"no-probe", no_argument, NULL, 'P'},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
 };
 
 static void print_help(void)
 {
-    printf("berthd " BERTH_VERSION ": measures this node and answers placement, allocation and health questions\n\n"
+    printf("berthd " BERTH_VERSION
+           ": measures this node and answers placement, allocation and health questions\n\n"
            "  --config FILE     configuration (default " DEFAULT_CONFIG ", if it is there)\n"
            "  --check-config    read it, print what is in force, and exit\n"
-           "  --node FOLDER     serve a recorded node instead of this machine: measures nothing, keeps nothing\n"
+           "  --node FOLDER     serve a recorded node instead of this machine: measures nothing, "
+           "keeps nothing\n"
            "  --socket PATH     Unix socket to listen on\n"
            "  --state-dir DIR   where berth.db is kept\n"
            "  --no-probe        measure nothing at the start\n"
@@ -80,19 +90,42 @@ static bool parse_options(int argc, char **argv, struct options *ret_options, in
 {
     int option;
     *ret_status = 64;
-    opterr = 0; /* what getopt says begins with the path that we were called by, and names no help */
+    /* what getopt says begins with the path that we were called by, and names no help */
+    opterr = 0;
     while ((option = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
         switch (option) {
-        case 'c': ret_options->config_file = optarg; break;
-        case 'C': ret_options->check_config = true; break;
-        case 'n': ret_options->node = optarg; break;
-        case 's': ret_options->socket = optarg; break;
-        case 'd': ret_options->state_dir = optarg; break;
-        case 'P': ret_options->no_probe = true; break;
-        case 'h': print_help(); *ret_status = 0; return false;
-        case 'V': puts("berthd " BERTH_VERSION); *ret_status = 0; return false;
-        case ':': fprintf(stderr, "berthd: %s needs a value (berthd --help)\n", argv[optind - 1]); return false;
-        default: fprintf(stderr, "berthd: no option %s (berthd --help)\n", argv[optind - 1]); return false;
+        case 'c':
+            ret_options->config_file = optarg;
+            break;
+        case 'C':
+            ret_options->check_config = true;
+            break;
+        case 'n':
+            ret_options->node = optarg;
+            break;
+        case 's':
+            ret_options->socket = optarg;
+            break;
+        case 'd':
+            ret_options->state_dir = optarg;
+            break;
+        case 'P':
+            ret_options->no_probe = true;
+            break;
+        case 'h':
+            print_help();
+            *ret_status = 0;
+            return false;
+        case 'V':
+            puts("berthd " BERTH_VERSION);
+            *ret_status = 0;
+            return false;
+        case ':':
+            fprintf(stderr, "berthd: %s needs a value (berthd --help)\n", argv[optind - 1]);
+            return false;
+        default:
+            fprintf(stderr, "berthd: no option %s (berthd --help)\n", argv[optind - 1]);
+            return false;
         }
     }
     if (optind < argc) {
@@ -102,7 +135,8 @@ static bool parse_options(int argc, char **argv, struct options *ret_options, in
     return true;
 }
 
-static enum berth_code load_config(const struct options *options, struct config *ret_config, struct berth_err *err)
+static enum berth_code load_config(const struct options *options, struct config *ret_config,
+                                   struct berth_err *err)
 {
     struct config config;
     enum berth_code code = config_init(&config, err);
@@ -113,7 +147,8 @@ static enum berth_code load_config(const struct options *options, struct config 
     else if (access(DEFAULT_CONFIG, F_OK) == 0)
         code = config_read(&config, DEFAULT_CONFIG, err);
     if (code == BERTH_OK && options->node != NULL && options->node[0] == '\0')
-        code = err_set(err, BERTH_BAD_CONFIG, "--node takes a folder, not \"\"; without it this machine is served");
+        code = err_set(err, BERTH_BAD_CONFIG,
+                       "--node takes a folder, not \"\"; without it this machine is served");
     if (code == BERTH_OK && options->node != NULL)
         code = config_set(&config, "node", options->node, err);
     if (code == BERTH_OK && options->socket != NULL)
@@ -132,11 +167,14 @@ static enum berth_code load_config(const struct options *options, struct config 
     return BERTH_OK;
 }
 
-/* A group that is not there has no members: said, because nobody of it could measure and nothing else would show why. */
+/* A group that is not there has no members: said, because nobody of it could measure and nothing
+ * else would show why. */
 static void check_admins(const struct config *config)
 {
     if (config->admin_group != NULL && !peer_admins_of(config->admin_group).has_group)
-        log_line(LOG_LEVEL_WARNING, "admin_group: there is no group %s; only root and the daemon's user may measure", config->admin_group);
+        log_line(LOG_LEVEL_WARNING,
+                 "admin_group: there is no group %s; only root and the daemon's user may measure",
+                 config->admin_group);
 }
 
 static struct server_limits limits_of(const struct config *config)
@@ -158,7 +196,10 @@ static struct server_limits limits_of(const struct config *config)
     };
 }
 
-static struct snapshot *current_snapshot(struct daemon *daemon) { return sched_snapshot(daemon->sched); }
+static struct snapshot *current_snapshot(struct daemon *daemon)
+{
+    return sched_snapshot(daemon->sched);
+}
 
 static void work_ended(struct daemon *daemon) { sched_store_used(daemon->sched); }
 
@@ -206,7 +247,8 @@ static void reload(uv_signal_t *handle, int number)
     struct daemon *daemon = &process->daemon;
     if (process->stopping)
         return;
-    notify_send(daemon->notify, "RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)(clock_mono_ns(&daemon->clock) / 1000));
+    notify_send(daemon->notify, "RELOADING=1\nMONOTONIC_USEC=%llu",
+                (unsigned long long)(clock_mono_ns(&daemon->clock) / 1000));
     struct config config;
     struct berth_err err = {0};
     if (load_config(&process->options, &config, &err) != BERTH_OK) {
@@ -237,14 +279,16 @@ static void pet_watchdog(uv_timer_t *timer)
     notify_send(process->daemon.notify, "WATCHDOG=1");
 }
 
-/* Free memory that discovery left scattered goes back once the loop has turned: the daemon then sleeps for hours. */
+/* Free memory that discovery left scattered goes back once the loop has turned: the daemon then
+ * sleeps for hours. */
 static void first_turn(uv_idle_t *idle)
 {
     uv_close((uv_handle_t *)idle, NULL);
     malloc_trim(0);
 }
 
-static enum berth_code open_socket(struct process *process, int *ret_fd, const char **ret_unlink, struct berth_err *err)
+static enum berth_code open_socket(struct process *process, int *ret_fd, const char **ret_unlink,
+                                   struct berth_err *err)
 {
     const struct config *config = &process->daemon.config;
     int fd = -1, count = 0;
@@ -252,9 +296,11 @@ static enum berth_code open_socket(struct process *process, int *ret_fd, const c
     if (code != BERTH_OK)
         return code;
     if (count > 1)
-        return err_set(err, BERTH_BAD_CONFIG, "the service manager passed %d sockets, berthd serves one", count);
+        return err_set(err, BERTH_BAD_CONFIG,
+                       "the service manager passed %d sockets, berthd serves one", count);
     if (count == 0) {
-        code = listen_path(config->socket, (mode_t)config->socket_mode, config->socket_group, &fd, &process->lock_fd, err);
+        code = listen_path(config->socket, (mode_t)config->socket_mode, config->socket_group, &fd,
+                           &process->lock_fd, err);
         if (code != BERTH_OK)
             return code;
         *ret_unlink = config->socket;
@@ -280,13 +326,16 @@ static enum berth_code start(struct process *process, struct berth_err *err)
     struct daemon *daemon = &process->daemon;
     int fd = -1;
     const char *unlink_path = NULL;
-    /* The socket first: it decides which of two daemons goes on, and callers may queue while the node is discovered. */
+    /* The socket first: it decides which of two daemons goes on, and callers may queue while the
+     * node is discovered. */
     enum berth_code code = open_socket(process, &fd, &unlink_path, err);
     if (code != BERTH_OK)
         return code;
-    struct sched_env env = {&process->loop, &daemon->clock, &daemon->io, &daemon->config, &daemon->hub};
+    struct sched_env env = {&process->loop, &daemon->clock, &daemon->io, &daemon->config,
+                            &daemon->hub};
     code = sched_new(&env, &daemon->sched, err);
-    struct claim_keep_env claims = {&process->loop, &daemon->clock, &daemon->io, &daemon->config, &daemon->hub, daemon->sched, &process->log};
+    struct claim_keep_env claims = {&process->loop, &daemon->clock, &daemon->io,  &daemon->config,
+                                    &daemon->hub,   daemon->sched,  &process->log};
     if (code == BERTH_OK)
         code = claim_keep_new(&claims, &daemon->claims, err);
     if (code == BERTH_OK && daemon->config.node == NULL)
@@ -322,8 +371,9 @@ static void ignore(uv_poll_t *poll, int status, int events)
     (void)events;
 }
 
-/* libuv has a table by descriptor, which grows with the highest one that is watched, and calls abort when there is no memory for that
- * (uv__io_start, maybe_resize). So it watches one as high as any will be for a moment now, when ending is still harmless. */
+/* libuv has a table by descriptor, which grows with the highest one that is watched, and calls
+ * abort when there is no memory for that (uv__io_start, maybe_resize). So it watches one as high as
+ * any will be for a moment now, when ending is still harmless. */
 static enum berth_code reserve_table(struct process *process, struct berth_err *err)
 {
     enum { OTHERS = 256 };
@@ -336,7 +386,8 @@ static enum berth_code reserve_table(struct process *process, struct berth_err *
     if (room == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for %ju descriptors", (uintmax_t)count);
     free(room);
-    int fd = eventfd(0, EFD_CLOEXEC), high = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, (int)count - 1) : -1;
+    int fd = eventfd(0, EFD_CLOEXEC),
+        high = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, (int)count - 1) : -1;
     if (high >= 0 && uv_poll_init(&process->loop, &process->highest, high) == 0) {
         uv_poll_start(&process->highest, UV_READABLE, ignore);
         uv_close((uv_handle_t *)&process->highest, NULL);
@@ -351,7 +402,8 @@ static enum berth_code reserve_table(struct process *process, struct berth_err *
 
 static void no_work(uv_work_t *request) { (void)request; }
 
-/* libuv begins its threads with the first work, and calls abort where it cannot: now, while room_memory counts. */
+/* libuv begins its threads with the first work, and calls abort where it cannot: now, while
+ * room_memory counts. */
 static void start_pool(struct process *process)
 {
     uv_work_t request;
@@ -359,11 +411,12 @@ static void start_pool(struct process *process)
     uv_run(&process->loop, UV_RUN_DEFAULT);
 }
 
-/* Signals that mean nothing here, and would end the daemon, real-time ones included. Programs that it starts get the defaults. */
+/* Signals that mean nothing here, and would end the daemon, real-time ones included. Programs that
+ * it starts get the defaults. */
 static void ignore_signals(void)
 {
-    static const int numbers[] = {SIGHUP,  SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM,   SIGVTALRM, SIGPROF,
-                                  SIGXFSZ, SIGXCPU, SIGPOLL, SIGPWR,  SIGSTKFLT};
+    static const int numbers[] = {SIGHUP,  SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM,
+                                  SIGPROF, SIGXFSZ, SIGXCPU, SIGPOLL, SIGPWR,  SIGSTKFLT};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         signal(numbers[i], SIG_IGN);
     for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
@@ -377,7 +430,8 @@ static void child_ended(uv_signal_t *handle, int number)
     offspring_end_adopted("/proc");
 }
 
-static void watch_signal(struct process *process, uv_signal_t *handle, uv_signal_cb callback, int number)
+static void watch_signal(struct process *process, uv_signal_t *handle, uv_signal_cb callback,
+                         int number)
 {
     uv_signal_init(&process->loop, handle);
     handle->data = process;
@@ -402,9 +456,12 @@ static void run(struct process *process)
     sched_begin(daemon->sched);
     sched_warm(daemon->sched);
     const struct graph *graph = sched_snapshot(daemon->sched)->graph;
-    log_line(LOG_LEVEL_INFO, "serving %s (%s): %zu packages, %zu NUMA nodes, %zu cores, %zu gpus", graph->name, origin_name(graph->origin),
-             graph_count(graph, PLACE_PACKAGE), graph_count(graph, PLACE_NUMA), graph_count(graph, PLACE_CORE), graph_count(graph, PLACE_GPU));
-    notify_send(daemon->notify, "READY=1\nSTATUS=serving %s (%s)", graph->name, origin_name(graph->origin));
+    log_line(LOG_LEVEL_INFO, "serving %s (%s): %zu packages, %zu NUMA nodes, %zu cores, %zu gpus",
+             graph->name, origin_name(graph->origin), graph_count(graph, PLACE_PACKAGE),
+             graph_count(graph, PLACE_NUMA), graph_count(graph, PLACE_CORE),
+             graph_count(graph, PLACE_GPU));
+    notify_send(daemon->notify, "READY=1\nSTATUS=serving %s (%s)", graph->name,
+                origin_name(graph->origin));
     uv_run(&process->loop, UV_RUN_DEFAULT);
 }
 
@@ -436,7 +493,8 @@ static enum berth_code serve(struct process *process, struct berth_err *err)
     daemon->started_at_s = clock_now_s(&daemon->clock);
     int failed = uv_loop_init(&process->loop);
     if (failed != 0)
-        return err_set(err, failed == UV_ENOMEM ? BERTH_NO_MEMORY : BERTH_IO, "cannot begin: %s", uv_strerror(failed));
+        return err_set(err, failed == UV_ENOMEM ? BERTH_NO_MEMORY : BERTH_IO, "cannot begin: %s",
+                       uv_strerror(failed));
     log_limit_init(&process->log, &process->loop);
     daemon->notify = notify_new();
     start_pool(process);
@@ -460,8 +518,8 @@ static enum berth_code serve(struct process *process, struct berth_err *err)
     return code;
 }
 
-/* The place of a closed one would be taken by the next socket or file, and the log would be written into that. Writing to these
- * fails instead. */
+/* The place of a closed one would be taken by the next socket or file, and the log would be written
+ * into that. Writing to these fails instead. */
 static void fill_standard_descriptors(void)
 {
     int fd;
@@ -479,7 +537,8 @@ int main(int argc, char **argv)
     struct process process = {.lock_fd = -1};
     fill_standard_descriptors();
     ignore_signals();
-    prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a killed guardian had below it comes here; see child_ended */
+    /* what a killed guardian had below it comes here; see child_ended */
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
     struct berth_err err = {0};
     int status;

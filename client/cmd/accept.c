@@ -12,9 +12,11 @@ static void draw(struct ui *ui, const json_t *reply)
     if (accepted == 0 && left_out == 0)
         ui_put(ui, "nothing is measured there: nothing was accepted\n");
     else if (accepted > in_line || in_line == 0)
-        ui_put(ui, "accepted: %lld measured value%s expected from now on\n", accepted - in_line, accepted - in_line == 1 ? " is" : "s are");
+        ui_put(ui, "accepted: %lld measured value%s expected from now on\n", accepted - in_line,
+               accepted - in_line == 1 ? " is" : "s are");
     if (in_line > 0)
-        ui_put(ui, "unchanged: %lld measured value%s in line with the baseline, which stands\n", in_line, in_line == 1 ? " is" : "s are");
+        ui_put(ui, "unchanged: %lld measured value%s in line with the baseline, which stands\n",
+               in_line, in_line == 1 ? " is" : "s are");
     if (left_out > 0)
         ui_line(ui, 2, "left out: %lld measured value%s, %s; berth probe measures again", left_out,
                 left_out == 1 ? "" : "s", ui_member(reply, "why_left_out"));
@@ -51,6 +53,8 @@ const struct cmd_command cmd_accept = {
     .about = "what is measured now, there or everywhere, becomes what is expected",
     .most_operands = SIZE_MAX,
     .run = run,
-    .notes = {"Findings by comparison with the old baseline clear. A baseline of five values or more that the latest one is in line with stands as it is. Without places the hardware is accepted as it is, too. For administrators; exit status "
+    .notes = {"Findings by comparison with the old baseline clear. A baseline of five values or "
+              "more that the latest one is in line with stands as it is. Without places the "
+              "hardware is accepted as it is, too. For administrators; exit status "
               "74 when a folder for baselines is configured and cannot be written."},
 };

@@ -10,10 +10,20 @@ enum { BY, KIND, CPUS, GPUS, OPTIONS };
 static const char *const kinds[] = {"system", "pinned", "managed", "device", NULL};
 
 static const struct cmd_option options[] = {
-    [BY] = {.name = "by", .value = "PLACE:reads=SIZE,writes=SIZE[,random][,cores=N]", .help = "who touches the buffer, and how much; may be repeated"},
-    [KIND] = {.name = "kind", .value = "KINDS", .help = "only these, between commas", .choices = kinds, .takes_several = true},
-    [CPUS] = {.name = "cpus", .value = "LIST", .help = "for a caller on these cpus; default those this command may run on"},
-    [GPUS] = {.name = "gpus", .value = "LIST", .help = "for a caller with these gpus; default those this command may open"},
+    [BY] = {.name = "by",
+            .value = "PLACE:reads=SIZE,writes=SIZE[,random][,cores=N]",
+            .help = "who touches the buffer, and how much; may be repeated"},
+    [KIND] = {.name = "kind",
+              .value = "KINDS",
+              .help = "only these, between commas",
+              .choices = kinds,
+              .takes_several = true},
+    [CPUS] = {.name = "cpus",
+              .value = "LIST",
+              .help = "for a caller on these cpus; default those this command may run on"},
+    [GPUS] = {.name = "gpus",
+              .value = "LIST",
+              .help = "for a caller with these gpus; default those this command may open"},
 };
 
 /* One word of an access behind its place: reads=1G, writes=0, random, cores=4. */
@@ -33,18 +43,26 @@ static bool parse_word(json_t *access, const char *word)
 }
 
 /* What stands behind reads= or writes=; "" of other words. */
-static const char *amount_of(const char *word) { return strncmp(word, "reads=", 6) == 0 ? word + 6 : strncmp(word, "writes=", 7) == 0 ? word + 7 : ""; }
+static const char *amount_of(const char *word)
+{
+    return strncmp(word, "reads=", 6) == 0    ? word + 6
+           : strncmp(word, "writes=", 7) == 0 ? word + 7
+                                              : "";
+}
 
 /* The colon that ends the place is the last one, because a PCI address has colons too. */
 static int add_access(struct cmd *cmd, json_t *accesses, const char *text)
 {
     const char *colon = strrchr(text, ':');
     if (colon == NULL || colon == text)
-        return cmd_usage(cmd, "--by takes PLACE:reads=SIZE,writes=SIZE[,random][,cores=N], not %.60s", text);
+        return cmd_usage(
+            cmd, "--by takes PLACE:reads=SIZE,writes=SIZE[,random][,cores=N], not %.60s", text);
     json_t *words = cmd_list(colon + 1);
     if (words == NULL)
         return cmd_fail_memory();
-    json_t *access = json_pack("{s:o,s:i,s:i}", "by", json_stringn(text, (size_t)(colon - text)), "reads_bytes", 0, "writes_bytes", 0), *word;
+    json_t *access = json_pack("{s:o,s:i,s:i}", "by", json_stringn(text, (size_t)(colon - text)),
+                               "reads_bytes", 0, "writes_bytes", 0),
+           *word;
     int status = json_array_append_new(accesses, access) == 0 ? CMD_DONE : cmd_fail_memory();
     size_t i;
     json_array_foreach(words, i, word)
@@ -54,15 +72,22 @@ static int add_access(struct cmd *cmd, json_t *accesses, const char *text)
             continue;
         char doubt[LIB_DOUBT_SIZE];
         if (isdigit((unsigned char)*amount_of(said)) != 0) /* too large, or of no unit */
-            status = cmd_usage(cmd, "--by takes sizes such as 4096, 64K, 1.5G or 100MB, less than 4 EiB, not %.40s%s", said,
-                               lib_size_doubt(amount_of(said), doubt));
+            status = cmd_usage(
+                cmd,
+                "--by takes sizes such as 4096, 64K, 1.5G or 100MB, less than 4 EiB, not %.40s%s",
+                said, lib_size_doubt(amount_of(said), doubt));
         else
-            status = cmd_usage(cmd, "--by takes reads=SIZE, writes=SIZE, random and cores=N behind the place, not %.40s", said);
+            status = cmd_usage(cmd,
+                               "--by takes reads=SIZE, writes=SIZE, random and cores=N behind the "
+                               "place, not %.40s",
+                               said);
     }
     json_decref(words);
-    bool touches = json_integer_value(json_object_get(access, "reads_bytes")) > 0 || json_integer_value(json_object_get(access, "writes_bytes")) > 0;
+    bool touches = json_integer_value(json_object_get(access, "reads_bytes")) > 0 ||
+                   json_integer_value(json_object_get(access, "writes_bytes")) > 0;
     if (status == CMD_DONE && !touches)
-        status = cmd_usage(cmd, "--by %.60s neither reads nor writes: give reads=SIZE, writes=SIZE or both", text);
+        status = cmd_usage(
+            cmd, "--by %.60s neither reads nor writes: give reads=SIZE, writes=SIZE or both", text);
     return status;
 }
 
@@ -73,8 +98,9 @@ static int make_request(struct cmd *cmd, json_t *request)
     if (cmd->operand_count == 0)
         return cmd_usage(cmd, "how much? for example berth alloc 4G");
     if (!lib_parse_size(cmd->operand[0], &bytes) || bytes < 1)
-        return cmd_usage(cmd, "a size is for example 4096, 64K, 1.5G or 100MB, less than 4 EiB, not %.40s%s", cmd->operand[0],
-                         lib_size_doubt(cmd->operand[0], doubt));
+        return cmd_usage(
+            cmd, "a size is for example 4096, 64K, 1.5G or 100MB, less than 4 EiB, not %.40s%s",
+            cmd->operand[0], lib_size_doubt(cmd->operand[0], doubt));
     if (json_object_set_new(request, "bytes", json_integer(bytes)) != 0)
         return cmd_fail_memory();
     const char *text;
@@ -92,10 +118,14 @@ static int make_request(struct cmd *cmd, json_t *request)
     text = cmd_value(cmd, &options[KIND]);
     if (text != NULL && json_object_set_new(request, "kinds", cmd_list(text)) != 0)
         return cmd_fail_memory();
-    return cmd_set_allowed(cmd, request, true, cmd_value(cmd, &options[CPUS]), cmd_value(cmd, &options[GPUS]));
+    return cmd_set_allowed(cmd, request, true, cmd_value(cmd, &options[CPUS]),
+                           cmd_value(cmd, &options[GPUS]));
 }
 
-static int run(struct cmd *cmd) { return cmd_answer(cmd, "io.berth.Placement.Allocate", make_request, ui_alloc); }
+static int run(struct cmd *cmd)
+{
+    return cmd_answer(cmd, "io.berth.Placement.Allocate", make_request, ui_alloc);
+}
 
 const struct cmd_command cmd_alloc = {
     .name = "alloc",
@@ -106,6 +136,7 @@ const struct cmd_command cmd_alloc = {
     .most_operands = 1,
     .run = run,
     .notes = {"berth alloc 4G --by gpu0:reads=16G,writes=4G --by llc1:reads=1G,random",
-              "Sizes take K M G T (powers of 1024) and KB MB GB TB (powers of 1000). Without --by, the cores that this command may run "
+              "Sizes take K M G T (powers of 1024) and KB MB GB TB (powers of 1000). Without --by, "
+              "the cores that this command may run "
               "on read all of it once."},
 };

@@ -54,19 +54,24 @@ static void name_gpus(struct cmd *cmd, char *text, size_t size)
 {
     char *reply = NULL;
     const char *first = NULL, *last = NULL;
-    json_t *node = cmd->berth != NULL && berth_call(cmd->berth, "io.berth.Fabric.GetNode", "{}", &reply) >= 0 ? json_loads(reply, 0, NULL) : NULL;
+    json_t *node =
+        cmd->berth != NULL && berth_call(cmd->berth, "io.berth.Fabric.GetNode", "{}", &reply) >= 0
+            ? json_loads(reply, 0, NULL)
+            : NULL;
     size_t i;
     const json_t *place;
     json_array_foreach(json_object_get(node, "places"), i, place)
     {
-        const char *kind = json_string_value(json_object_get(place, "kind")), *name = json_string_value(json_object_get(place, "name"));
+        const char *kind = json_string_value(json_object_get(place, "kind")),
+                   *name = json_string_value(json_object_get(place, "name"));
         last = kind != NULL && name != NULL && strcmp(kind, "gpu") == 0 ? name : last;
         first = first == NULL ? last : first;
     }
     if (node == NULL)
         snprintf(text, size, "berth topo shows which there are");
     else
-        snprintf(text, size, "this node has %.40s%s%.40s", first != NULL ? first : "none", first != last ? " to " : "", first != last ? last : "");
+        snprintf(text, size, "this node has %.40s%s%.40s", first != NULL ? first : "none",
+                 first != last ? " to " : "", first != last ? last : "");
     json_decref(node);
     free(reply);
 }
@@ -94,7 +99,9 @@ int cmd_parse_gpus(struct cmd *cmd, const char *text, json_t **ret_gpus)
         json_decref(words);
         char there[120];
         name_gpus(cmd, there, sizeof there);
-        return cmd_usage(cmd, "--gpus takes a list such as 0-3,5, gpu1 or PCI addresses, not \"%.40s\": %s", text, there);
+        return cmd_usage(
+            cmd, "--gpus takes a list such as 0-3,5, gpu1 or PCI addresses, not \"%.40s\": %s",
+            text, there);
     }
     json_array_foreach(words, i, word)
     {
@@ -106,7 +113,8 @@ int cmd_parse_gpus(struct cmd *cmd, const char *text, json_t **ret_gpus)
         }
         if (!parse_range(name, strlen(name), GPUS_MOST, &first, &last)) {
             json_decref(gpus);
-            cmd_usage(cmd, "--gpus takes a list such as 0-3,5, gpu1 or PCI addresses, not %.40s", name);
+            cmd_usage(cmd, "--gpus takes a list such as 0-3,5, gpu1 or PCI addresses, not %.40s",
+                      name);
             json_decref(words);
             return CMD_USAGE;
         }
@@ -115,7 +123,9 @@ int cmd_parse_gpus(struct cmd *cmd, const char *text, json_t **ret_gpus)
     }
     json_decref(words);
     const char *twice = fine ? first_twice(gpus) : NULL;
-    status = !fine ? cmd_fail_memory() : twice != NULL ? cmd_usage(cmd, "--gpus has %.60s twice", twice) : CMD_DONE;
+    status = !fine           ? cmd_fail_memory()
+             : twice != NULL ? cmd_usage(cmd, "--gpus has %.60s twice", twice)
+                             : CMD_DONE;
     if (status != CMD_DONE) {
         json_decref(gpus);
         return status;
@@ -128,7 +138,11 @@ int cmd_check_cpus(const struct cmd *cmd, const char *cpus)
 {
     if (cpus == NULL || is_cpu_list(cpus))
         return CMD_DONE;
-    return cmd_usage(cmd, "--cpus takes a list such as 0-3,8 with numbers under %d, not \"%.60s\": berth topo shows which there are", CPUS_MOST, cpus); /* the daemon would speak of its parameter */
+    /* the daemon would speak of its parameter */
+    return cmd_usage(cmd,
+                     "--cpus takes a list such as 0-3,8 with numbers under %d, not \"%.60s\": "
+                     "berth topo shows which there are",
+                     CPUS_MOST, cpus);
 }
 
 /* The first cpu of a list that the other list does not have; -1 none, or one of them is no list. */
@@ -151,15 +165,20 @@ int cmd_check_cpus_there(struct cmd *cmd, const char *cpus)
     if (berth_call(cmd->berth, "io.berth.Fabric.GetNode", "{}", &reply) < 0)
         return CMD_DONE; /* the next call says why */
     json_t *node = json_loads(reply, 0, NULL);
-    const char *there = json_string_value(json_object_get(json_array_get(json_object_get(node, "places"), 0), "cpus")); /* the machine's */
+    /* the machine's */
+    const char *there = json_string_value(
+        json_object_get(json_array_get(json_object_get(node, "places"), 0), "cpus"));
     long beyond = there != NULL ? first_beyond(cpus, there) : -1;
-    int status = beyond < 0 ? CMD_DONE : cmd_usage(cmd, "--cpus: this node has no cpu %ld; it has %.80s", beyond, there);
+    int status = beyond < 0 ? CMD_DONE
+                            : cmd_usage(cmd, "--cpus: this node has no cpu %ld; it has %.80s",
+                                        beyond, there);
     json_decref(node);
     free(reply);
     return status;
 }
 
-int cmd_set_allowed(struct cmd *cmd, json_t *object, bool with_gpus, const char *cpus, const char *gpus)
+int cmd_set_allowed(struct cmd *cmd, json_t *object, bool with_gpus, const char *cpus,
+                    const char *gpus)
 {
     int status = cmd_check_cpus(cmd, cpus);
     if (status == CMD_DONE)
@@ -168,7 +187,8 @@ int cmd_set_allowed(struct cmd *cmd, json_t *object, bool with_gpus, const char 
         status = cmd_check_cpus_there(cmd, cpus);
     if (status != CMD_DONE)
         return status;
-    /* A recorded machine is another one: all of it may be used, and saying so with an empty object spares the daemon's warning. */
+    /* A recorded machine is another one: all of it may be used, and saying so with an empty object
+     * spares the daemon's warning. */
     json_t *array = NULL;
     if (gpus != NULL && (status = cmd_parse_gpus(cmd, gpus, &array)) != CMD_DONE)
         return status;
@@ -186,8 +206,10 @@ int cmd_set_allowed(struct cmd *cmd, json_t *object, bool with_gpus, const char 
     }
     json_t *allowed = json_object();
     bool fine = json_object_set_new(object, "allowed", allowed) == 0 &&
-                (given.cpus == NULL || json_object_set_new(allowed, "cpus", json_string(given.cpus)) == 0) &&
-                set_texts(allowed, "memory", &given.memory) && set_texts(allowed, "gpus", &given.gpus) &&
+                (given.cpus == NULL ||
+                 json_object_set_new(allowed, "cpus", json_string(given.cpus)) == 0) &&
+                set_texts(allowed, "memory", &given.memory) &&
+                set_texts(allowed, "gpus", &given.gpus) &&
                 (array == NULL || json_object_set(allowed, "gpus", array) == 0);
     json_decref(array);
     berth_allowed_free(here);

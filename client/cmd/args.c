@@ -1,4 +1,5 @@
-/* The command line: one table of global options, one of each command, understood anywhere on the line. */
+/* The command line: one table of global options, one of each command, understood anywhere on the
+ * line. */
 #include "cmd/cmd.h"
 #include "lib/utf8.h"
 
@@ -7,20 +8,29 @@
 #include <string.h>
 
 const struct cmd_option cmd_globals[] = {
-    [CMD_SOCKET] = {.name = "socket", .value = "PATH", .help = "ask the daemon at PATH instead of $BERTH_SOCKET or /run/berth/berth.sock"},
-    [CMD_NODE] = {.name = "node", .value = "FOLDER", .help = "answer for the recorded node in FOLDER, through a private daemon"},
-    [CMD_JSON] = {.name = "json", .help = "print the reply, or the error's name and parameters, as it came: JSON, one line a reply"},
+    [CMD_SOCKET] = {.name = "socket",
+                    .value = "PATH",
+                    .help =
+                        "ask the daemon at PATH instead of $BERTH_SOCKET or /run/berth/berth.sock"},
+    [CMD_NODE] = {.name = "node",
+                  .value = "FOLDER",
+                  .help = "answer for the recorded node in FOLDER, through a private daemon"},
+    [CMD_JSON] = {.name = "json",
+                  .help = "print the reply, or the error's name and parameters, as it came: JSON, "
+                          "one line a reply"},
     [CMD_HELP] = {.letter = 'h', .name = "help", .help = "show this help"},
     [CMD_VERSION] = {.name = "version", .help = "show the version"},
 };
 
 static const struct cmd_option *find(const struct cmd *cmd, const char *name, size_t length)
 {
-    const struct cmd_option *tables[] = {cmd_globals, cmd->command == NULL ? NULL : cmd->command->options};
+    const struct cmd_option *tables[] = {cmd_globals,
+                                         cmd->command == NULL ? NULL : cmd->command->options};
     const size_t counts[] = {CMD_GLOBALS, cmd->command == NULL ? 0 : cmd->command->option_count};
     for (size_t t = 0; t < 2; t++)
         for (size_t i = 0; i < counts[t]; i++)
-            if (strlen(tables[t][i].name) == length && strncmp(tables[t][i].name, name, length) == 0)
+            if (strlen(tables[t][i].name) == length &&
+                strncmp(tables[t][i].name, name, length) == 0)
                 return &tables[t][i];
     return NULL;
 }
@@ -76,7 +86,8 @@ static int check_choice(const struct cmd *cmd, const struct cmd_option *option, 
                 count++;
             const char *nearest = cmd_nearest(given, option->choices, count);
             if (nearest != NULL)
-                return cmd_usage(cmd, "--%s takes %s; not \"%s\", did you mean %s?", option->name, choices, given, nearest);
+                return cmd_usage(cmd, "--%s takes %s; not \"%s\", did you mean %s?", option->name,
+                                 choices, given, nearest);
             return cmd_usage(cmd, "--%s takes %s; not \"%s\"", option->name, choices, given);
         }
         word += length;
@@ -85,12 +96,17 @@ static int check_choice(const struct cmd *cmd, const struct cmd_option *option, 
     }
 }
 
-/* From here on only memory can be short when a word becomes JSON. A path does not, and may be any bytes. */
-static int not_utf8(const struct cmd *cmd, int word) { return cmd_usage(cmd, "word %d of the command line is not UTF-8", word); }
+/* From here on only memory can be short when a word becomes JSON. A path does not, and may be any
+ * bytes. */
+static int not_utf8(const struct cmd *cmd, int word)
+{
+    return cmd_usage(cmd, "word %d of the command line is not UTF-8", word);
+}
 
 static bool is_path(const struct cmd_option *option)
 {
-    return strcmp(option->value, "PATH") == 0 || strcmp(option->value, "FOLDER") == 0 || strcmp(option->value, "FILE") == 0;
+    return strcmp(option->value, "PATH") == 0 || strcmp(option->value, "FOLDER") == 0 ||
+           strcmp(option->value, "FILE") == 0;
 }
 
 /* One word that begins with a dash; *i moves on when the next word is its value. */
@@ -119,8 +135,12 @@ static int take_option(struct cmd *cmd, int argc, char **argv, int *i)
         if (!is_path(option) && !lib_utf8_is_valid(value))
             return not_utf8(cmd, *i);
     }
-    if (value != NULL && *value == '\0' && is_path(option)) /* mostly a variable of a script's that is not set */
-        return cmd_usage(cmd, "--%s takes a %s, not \"\"", option->name, strcmp(option->value, "PATH") == 0 ? "path" : strcmp(option->value, "FILE") == 0 ? "file" : "folder");
+    /* mostly a variable of a script's that is not set */
+    if (value != NULL && *value == '\0' && is_path(option))
+        return cmd_usage(cmd, "--%s takes a %s, not \"\"", option->name,
+                         strcmp(option->value, "PATH") == 0   ? "path"
+                         : strcmp(option->value, "FILE") == 0 ? "file"
+                                                              : "folder");
     int status = check_choice(cmd, option, value);
     if (status != CMD_DONE)
         return status;
@@ -132,7 +152,8 @@ static int take_command(struct cmd *cmd, const char *word)
 {
     const char *names[64];
     size_t count = 0;
-    for (const struct cmd_command *command = cmd->commands; command->name != NULL && count < 63; command++) {
+    for (const struct cmd_command *command = cmd->commands; command->name != NULL && count < 63;
+         command++) {
         names[count++] = command->name;
         if (strcmp(command->name, word) == 0) {
             cmd->command = command;
@@ -153,7 +174,8 @@ static int parse(struct cmd *cmd, int argc, char **argv)
     bool only_operands = false;
     for (int i = 1; i < argc; i++) {
         int status = CMD_DONE;
-        bool is_theirs = cmd->command != NULL && cmd->command->takes_command && (only_operands || cmd->operand_count > 0);
+        bool is_theirs = cmd->command != NULL && cmd->command->takes_command &&
+                         (only_operands || cmd->operand_count > 0);
         if (!is_theirs && !lib_utf8_is_valid(argv[i]))
             status = not_utf8(cmd, i);
         else if (argv[i][0] == '\0' && (!is_theirs || cmd->operand_count == 0))

@@ -11,7 +11,8 @@ int cmd_connect(struct cmd *cmd)
     cmd->berth = berth_new();
     if (cmd->berth == NULL)
         return cmd_fail_memory();
-    const char *folder = cmd_value(cmd, &cmd_globals[CMD_NODE]), *path = cmd_value(cmd, &cmd_globals[CMD_SOCKET]);
+    const char *folder = cmd_value(cmd, &cmd_globals[CMD_NODE]),
+               *path = cmd_value(cmd, &cmd_globals[CMD_SOCKET]);
     if (folder != NULL && path != NULL)
         return cmd_usage(cmd, "--socket and --node exclude each other");
     int status;
@@ -61,10 +62,13 @@ int cmd_show(struct cmd *cmd, const json_t *reply, void (*draw)(struct ui *ui, c
     return cmd_print(&ui);
 }
 
-int cmd_ask_filled(struct cmd *cmd, const char *method, int (*fill)(struct cmd *cmd, json_t *parameters), json_t **ret_reply)
+int cmd_ask_filled(struct cmd *cmd, const char *method,
+                   int (*fill)(struct cmd *cmd, json_t *parameters), json_t **ret_reply)
 {
     json_t *parameters = json_object();
-    int status = parameters == NULL ? cmd_fail_memory() : fill == NULL ? CMD_DONE : fill(cmd, parameters);
+    int status = parameters == NULL ? cmd_fail_memory()
+                 : fill == NULL     ? CMD_DONE
+                                    : fill(cmd, parameters);
     if (status != CMD_DONE) {
         json_decref(parameters);
         return status;
@@ -72,7 +76,8 @@ int cmd_ask_filled(struct cmd *cmd, const char *method, int (*fill)(struct cmd *
     return cmd_ask(cmd, method, parameters, ret_reply);
 }
 
-int cmd_answer(struct cmd *cmd, const char *method, int (*fill)(struct cmd *cmd, json_t *parameters),
+int cmd_answer(struct cmd *cmd, const char *method,
+               int (*fill)(struct cmd *cmd, json_t *parameters),
                void (*draw)(struct ui *ui, const json_t *reply))
 {
     json_t *reply;

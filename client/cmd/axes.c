@@ -4,7 +4,8 @@
 
 #include "cmd/cmd.h"
 
-int cmd_set_where(struct cmd *cmd, json_t *object, const struct cmd_option *option, const struct cmd_option *size_option)
+int cmd_set_where(struct cmd *cmd, json_t *object, const struct cmd_option *option,
+                  const struct cmd_option *size_option)
 {
     bool has_size = size_option != NULL && cmd_has(cmd, size_option);
     if (!cmd_has(cmd, option) && !has_size)
@@ -19,7 +20,8 @@ int cmd_set_where(struct cmd *cmd, json_t *object, const struct cmd_option *opti
     while ((text = cmd_value_next(cmd, option, &position)) != NULL) {
         const char *equals = strchr(text, '=');
         char axis[64];
-        if (equals == NULL || equals == text || equals[1] == '\0' || (size_t)(equals - text) >= sizeof axis)
+        if (equals == NULL || equals == text || equals[1] == '\0' ||
+            (size_t)(equals - text) >= sizeof axis)
             return cmd_usage(cmd, "--where takes AXIS=VALUE, not %.40s", text);
         snprintf(axis, sizeof axis, "%.*s", (int)(equals - text), text);
         if (json_object_set_new(where, axis, json_string(equals + 1)) != 0)
@@ -28,10 +30,14 @@ int cmd_set_where(struct cmd *cmd, json_t *object, const struct cmd_option *opti
     text = has_size ? cmd_value(cmd, size_option) : NULL;
     if (text == NULL)
         return CMD_DONE;
-    if (strcmp(text, "large") == 0 || strcmp(text, "memory") == 0) /* what metrics call a size that no longer matters */
-        return json_object_set_new(where, "bytes", json_string(text)) == 0 ? CMD_DONE : cmd_fail_memory();
+    /* what metrics call a size that no longer matters */
+    if (strcmp(text, "large") == 0 || strcmp(text, "memory") == 0)
+        return json_object_set_new(where, "bytes", json_string(text)) == 0 ? CMD_DONE
+                                                                           : cmd_fail_memory();
     if (!lib_parse_size(text, &bytes))
-        return cmd_usage(cmd, "--size takes a size such as 4096, 64K or 16M, or large, not %.40s%s", text,
-                         lib_size_doubt(text, doubt));
-    return json_object_set_new(where, "bytes", json_sprintf("%lld", (long long)bytes)) == 0 ? CMD_DONE : cmd_fail_memory();
+        return cmd_usage(cmd, "--size takes a size such as 4096, 64K or 16M, or large, not %.40s%s",
+                         text, lib_size_doubt(text, doubt));
+    return json_object_set_new(where, "bytes", json_sprintf("%lld", (long long)bytes)) == 0
+               ? CMD_DONE
+               : cmd_fail_memory();
 }

@@ -17,7 +17,8 @@ static int set_key(struct cmd *cmd, json_t *request)
     const char *key = cmd_has(cmd, &cmd_globals[CMD_NODE]) ? NULL : lib_key_default(buffer);
     if (cmd_has(cmd, OPTION(KEY)) || key == NULL)
         return cmd_set_text(cmd, request, "key", OPTION(KEY));
-    return json_object_set_new(request, "key", json_string(key)) == 0 ? CMD_DONE : cmd_fail_memory();
+    return json_object_set_new(request, "key", json_string(key)) == 0 ? CMD_DONE
+                                                                      : cmd_fail_memory();
 }
 
 static int make_request(struct cmd *cmd, json_t *request)
@@ -30,7 +31,8 @@ static int make_request(struct cmd *cmd, json_t *request)
     if (status == CMD_DONE)
         status = set_key(cmd, request);
     if (status == CMD_DONE)
-        status = cmd_set_allowed(cmd, request, true, cmd_value(cmd, OPTION(CPUS)), cmd_value(cmd, OPTION(GPUS)));
+        status = cmd_set_allowed(cmd, request, true, cmd_value(cmd, OPTION(CPUS)),
+                                 cmd_value(cmd, OPTION(GPUS)));
     return status;
 }
 
@@ -40,15 +42,18 @@ static void put_unset(struct ui *ui, const json_t *reply, const json_t *task)
     const json_t *environment = json_object_get(task, "environment"), *warning;
     size_t i;
     if (json_array_size(json_object_get(task, "gpus")) == 0) {
-        ui_put(ui, "# task %lld has no gpus: no variable says which it sees\n", (long long)json_integer_value(json_object_get(task, "task")));
+        ui_put(ui, "# task %lld has no gpus: no variable says which it sees\n",
+               (long long)json_integer_value(json_object_get(task, "task")));
         return;
     }
-    if (json_object_get(environment, "ROCR_VISIBLE_DEVICES") != NULL || json_object_get(environment, "CUDA_VISIBLE_DEVICES") != NULL)
+    if (json_object_get(environment, "ROCR_VISIBLE_DEVICES") != NULL ||
+        json_object_get(environment, "CUDA_VISIBLE_DEVICES") != NULL)
         return;
     ui_put(ui, "# no variable would surely show the right gpus\n");
     json_array_foreach(json_object_get(reply, "warnings"), i, warning)
     {
-        if (json_is_string(warning) && strstr(json_string_value(warning), "not set for tasks") != NULL) {
+        if (json_is_string(warning) &&
+            strstr(json_string_value(warning), "not set for tasks") != NULL) {
             ui_put(ui, "# ");
             ui_text(ui, json_string_value(warning));
             ui_put(ui, "\n");
@@ -56,24 +61,29 @@ static void put_unset(struct ui *ui, const json_t *reply, const json_t *task)
     }
 }
 
-/* A comment for whoever wonders why UCX_NET_DEVICES does not choose the task's nics; for the ranks of a whole job Cray MPICH has one. */
+/* A comment for whoever wonders why UCX_NET_DEVICES does not choose the task's nics; for the ranks
+ * of a whole job Cray MPICH has one. */
 static void put_nics(struct ui *ui, const json_t *reply, const json_t *task)
 {
     static const char unchosen[] = "UCX_NET_DEVICES chooses no nic ";
     const json_t *nics = json_object_get(task, "nics"), *warning, *nic;
-    const char *cray = json_string_value(json_object_get(json_object_get(reply, "launcher"), "cray_mpich"));
+    const char *cray =
+        json_string_value(json_object_get(json_object_get(reply, "launcher"), "cray_mpich"));
     size_t i;
-    if (json_array_size(nics) == 0 || json_object_get(json_object_get(task, "environment"), "UCX_NET_DEVICES") != NULL)
+    if (json_array_size(nics) == 0 ||
+        json_object_get(json_object_get(task, "environment"), "UCX_NET_DEVICES") != NULL)
         return;
     ui_put(ui, "# UCX_NET_DEVICES would not surely choose the task's own nics:");
-    json_array_foreach(nics, i, nic) {
+    json_array_foreach(nics, i, nic)
+    {
         ui_put(ui, "%s ", i > 0 ? "," : "");
         ui_text(ui, json_is_string(nic) ? json_string_value(nic) : "?");
     }
     ui_put(ui, "\n");
     json_array_foreach(json_object_get(reply, "warnings"), i, warning)
     {
-        if (json_is_string(warning) && strncmp(json_string_value(warning), unchosen, sizeof unchosen - 1) == 0) {
+        if (json_is_string(warning) &&
+            strncmp(json_string_value(warning), unchosen, sizeof unchosen - 1) == 0) {
             ui_put(ui, "# ");
             ui_text(ui, json_string_value(warning));
             ui_put(ui, "\n");
@@ -115,7 +125,8 @@ static const char *why_not(const json_t *reply, const char *format)
     json_array_foreach(json_object_get(reply, "warnings"), i, warning)
     {
         const char *text = json_string_value(warning);
-        if (strcmp(format, "slurm") == 0 && text != NULL && strncmp(text, srun, sizeof srun - 1) == 0)
+        if (strcmp(format, "slurm") == 0 && text != NULL &&
+            strncmp(text, srun, sizeof srun - 1) == 0)
             return text + sizeof srun - 1;
     }
     return "";
@@ -128,7 +139,8 @@ static int print_launcher(const json_t *reply, const char *format)
     const char *text = json_string_value(json_object_get(launcher, format));
     if (text == NULL) {
         const char *why = why_not(reply, format);
-        return cmd_fail(CMD_DATA, "no options for %.40s would be right here%s%s", format, *why == '\0' ? "" : ": ", why);
+        return cmd_fail(CMD_DATA, "no options for %.40s would be right here%s%s", format,
+                        *why == '\0' ? "" : ": ", why);
     }
     struct ui ui = {0};
     char *copy = strdup(text), *rest = copy, *line;
@@ -175,7 +187,11 @@ const struct cmd_command cmd_bind = {
     .option_count = CMD_BIND_OPTIONS,
     .run = run,
     .notes = {"Sizes take K M G T (powers of 1024) and KB MB GB TB (powers of 1000).",
-              "eval \"$(berth bind -n 4 --format env --task 0)\" sets the variables of task 0; UCX_NET_DEVICES and NCCL_IB_HCA, which choose nics, only where nothing else has set them. "
-              "export $(berth bind -n 8 --format cray_mpich) is for all ranks of a job with Cray MPICH on Slingshot.",
-              "berth bind -n 2 --ranks 4-5 --world 8 --pattern ring --bytes 64M is for two of eight ranks; what goes to the others leaves through a nic."},
+              "eval \"$(berth bind -n 4 --format env --task 0)\" sets the variables of task 0; "
+              "UCX_NET_DEVICES and NCCL_IB_HCA, which choose nics, only where nothing else has set "
+              "them. "
+              "export $(berth bind -n 8 --format cray_mpich) is for all ranks of a job with Cray "
+              "MPICH on Slingshot.",
+              "berth bind -n 2 --ranks 4-5 --world 8 --pattern ring --bytes 64M is for two of "
+              "eight ranks; what goes to the others leaves through a nic."},
 };

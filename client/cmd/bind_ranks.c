@@ -9,7 +9,7 @@
 
 #define RANK_MOST  INT32_MAX
 #define RANKS_MOST CMD_TASKS_MOST
-#define FLOWS_MOST 65536      /* as the daemon weighs */
+#define FLOWS_MOST 65536 /* as the daemon weighs */
 #define LINE_BYTES 256
 
 /* "0:1:64M"; false when it is not such. Cuts the text. */
@@ -21,10 +21,11 @@ static bool parse_flow(char *text, json_t **ret_flow)
     if (size == NULL)
         return false;
     *to++ = *size++ = '\0';
-    if (!lib_parse_count(text, 0, RANK_MOST, &from_rank) || !lib_parse_count(to, 0, RANK_MOST, &to_rank) ||
-        !lib_parse_size(size, &bytes))
+    if (!lib_parse_count(text, 0, RANK_MOST, &from_rank) ||
+        !lib_parse_count(to, 0, RANK_MOST, &to_rank) || !lib_parse_size(size, &bytes))
         return false;
-    *ret_flow = json_pack("{s:I,s:I,s:I}", "from", (json_int_t)from_rank, "to", (json_int_t)to_rank, "bytes", (json_int_t)bytes);
+    *ret_flow = json_pack("{s:I,s:I,s:I}", "from", (json_int_t)from_rank, "to", (json_int_t)to_rank,
+                          "bytes", (json_int_t)bytes);
     return true;
 }
 
@@ -42,7 +43,8 @@ static char *strip(char *line)
 {
     line[strcspn(line, "#\n")] = '\0';
     line += strspn(line, " \t\r");
-    for (size_t length = strlen(line); length > 0 && isspace((unsigned char)line[length - 1]); length--)
+    for (size_t length = strlen(line); length > 0 && isspace((unsigned char)line[length - 1]);
+         length--)
         line[length - 1] = '\0';
     return line;
 }
@@ -58,11 +60,14 @@ static int add_lines(json_t *flows, FILE *file, const char *path)
             continue;
         snprintf(shown, sizeof shown, "%.40s", text);
         if (!is_whole || !parse_flow(text, &flow))
-            return cmd_fail(CMD_DATA, "%.200s, line %zu: a flow is FROM:TO:SIZE, such as 0:1:64M, not %s", path, number, shown);
+            return cmd_fail(CMD_DATA,
+                            "%.200s, line %zu: a flow is FROM:TO:SIZE, such as 0:1:64M, not %s",
+                            path, number, shown);
         if (json_array_append_new(flows, flow) != 0)
             return cmd_fail_memory();
         if (json_array_size(flows) > FLOWS_MOST)
-            return cmd_fail(CMD_DATA, "%.200s: more than %d flows are not weighed", path, FLOWS_MOST);
+            return cmd_fail(CMD_DATA, "%.200s: more than %d flows are not weighed", path,
+                            FLOWS_MOST);
     }
     return ferror(file) ? cmd_fail(CMD_IO, "%.200s: %s", path, strerror(errno)) : CMD_DONE;
 }
@@ -79,16 +84,19 @@ static int add_file(json_t *flows, const char *path)
     return status;
 }
 
-int cmd_bind_set_flows(struct cmd *cmd, json_t *request, const struct cmd_option *flow, const struct cmd_option *file)
+int cmd_bind_set_flows(struct cmd *cmd, json_t *request, const struct cmd_option *flow,
+                       const struct cmd_option *file)
 {
     const char *text;
     if (!cmd_has(cmd, flow) && !cmd_has(cmd, file))
         return CMD_DONE;
     json_t *flows = json_array();
     int status = json_object_set_new(request, "flows", flows) == 0 ? CMD_DONE : cmd_fail_memory();
-    for (size_t position = 0; status == CMD_DONE && (text = cmd_value_next(cmd, flow, &position)) != NULL;)
+    for (size_t position = 0;
+         status == CMD_DONE && (text = cmd_value_next(cmd, flow, &position)) != NULL;)
         status = add_given(cmd, flows, text);
-    for (size_t position = 0; status == CMD_DONE && (text = cmd_value_next(cmd, file, &position)) != NULL;)
+    for (size_t position = 0;
+         status == CMD_DONE && (text = cmd_value_next(cmd, file, &position)) != NULL;)
         status = add_file(flows, text);
     return status;
 }
@@ -105,7 +113,8 @@ static bool add_range(json_t *ranks, const char *text, size_t length, bool *ret_
     char *dash = strchr(range, '-');
     if (dash != NULL)
         *dash++ = '\0';
-    if (!lib_parse_count(range, 0, RANK_MOST, &first) || !lib_parse_count(dash == NULL ? range : dash, first, RANK_MOST, &last) ||
+    if (!lib_parse_count(range, 0, RANK_MOST, &first) ||
+        !lib_parse_count(dash == NULL ? range : dash, first, RANK_MOST, &last) ||
         last - first >= RANKS_MOST)
         return false;
     for (long rank = first; rank <= last && !*ret_failed; rank++)

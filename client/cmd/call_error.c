@@ -11,7 +11,7 @@ static const struct {
     int exit_status;
 } exits[] = {
 #define ROW_SERVICE(wire, exit_status) {wire, exit_status},
-#define ROW_CALLED(wire, exit_status) {wire, exit_status},
+#define ROW_CALLED(wire, exit_status)  {wire, exit_status},
 #define ROW_INTERNAL(wire, exit_status)
 #define X(id, scope, wire, params, exit_status, about) ROW_##scope(wire, exit_status)
 #include "errors.def"
@@ -37,7 +37,8 @@ int cmd_daemon_exit(const struct cmd *cmd, int status)
     default:
         break;
     }
-    if ((status == BERTH_ERROR_NOT_MEASURED || status == BERTH_ERROR_UNAVAILABLE) && cmd->node != NULL)
+    if ((status == BERTH_ERROR_NOT_MEASURED || status == BERTH_ERROR_UNAVAILABLE) &&
+        cmd->node != NULL)
         return CMD_DATA; /* what a recording does not have it will not have later */
     const char *name = berth_error_name(cmd->berth), *last = strrchr(name, '.');
     for (size_t i = 0; i < sizeof exits / sizeof exits[0]; i++)
@@ -46,18 +47,23 @@ int cmd_daemon_exit(const struct cmd *cmd, int status)
     return CMD_BUG; /* an error of a newer daemon */
 }
 
-/* The last error for a program: its name, and what the daemon sent with it or the line for a person. */
+/* The last error for a program: its name, and what the daemon sent with it or the line for a
+ * person. */
 static void print_error(const struct cmd *cmd)
 {
     const char *text = berth_error_parameters(cmd->berth);
-    cmd_print_error(cmd, berth_error_name(cmd->berth), text != NULL ? json_loads(text, 0, NULL) : json_pack("{s:s}", "detail", berth_error_detail(cmd->berth)));
+    cmd_print_error(cmd, berth_error_name(cmd->berth),
+                    text != NULL ? json_loads(text, 0, NULL)
+                                 : json_pack("{s:s}", "detail", berth_error_detail(cmd->berth)));
 }
 
 /* The name of a place of this node that is nearest to word; "" none. */
 static void find_place(struct cmd *cmd, const char *word, char meant[64])
 {
     char *text = NULL;
-    json_t *node = berth_call(cmd->berth, "io.berth.Fabric.GetNode", "{}", &text) >= 0 ? json_loads(text, 0, NULL) : NULL;
+    json_t *node = berth_call(cmd->berth, "io.berth.Fabric.GetNode", "{}", &text) >= 0
+                       ? json_loads(text, 0, NULL)
+                       : NULL;
     const json_t *places = json_object_get(node, "places"), *place;
     const char **names = calloc(json_array_size(places) + 1, sizeof *names);
     size_t i, count = 0;
@@ -88,7 +94,8 @@ static void find_meant(struct cmd *cmd, int status, char meant[64])
     meant[0] = '\0';
     const char *text = berth_error_parameters(cmd->berth);
     json_t *parameters = text != NULL ? json_loads(text, 0, NULL) : NULL;
-    const char *metric = json_string_value(json_object_get(parameters, "metric")), *place = json_string_value(json_object_get(parameters, "place"));
+    const char *metric = json_string_value(json_object_get(parameters, "metric")),
+               *place = json_string_value(json_object_get(parameters, "place"));
     if (status == BERTH_ERROR_NO_SUCH_METRIC && metric != NULL) {
         const char *nearest = cmd_nearest(metric, metrics, sizeof metrics / sizeof metrics[0]);
         snprintf(meant, 64, "%.63s", nearest != NULL ? nearest : "");
@@ -108,12 +115,16 @@ static bool is_name_of(const char *option, const char *name, bool is_whole)
     return strncmp(option, name, length) == 0 && name[length] == (is_whole ? '\0' : '-');
 }
 
-/* What the daemon says of a parameter begins with its name. The option that it came from, or that is missing; NULL: it came from elsewhere. */
-static const struct cmd_option *option_of(const struct cmd *cmd, const char *detail, const char **ret_rest)
+/* What the daemon says of a parameter begins with its name. The option that it came from, or that
+ * is missing; NULL: it came from elsewhere. */
+static const struct cmd_option *option_of(const struct cmd *cmd, const char *detail,
+                                          const char **ret_rest)
 {
     static const char missing[] = ": it is missing";
     char name[40];
-    const size_t length = strspn(detail, "abcdefghijklmnopqrstuvwxyz_"), item = detail[length] == '[' ? strcspn(detail + length, "]") + 1 : 0; /* which of several */
+    /* which of several */
+    const size_t length = strspn(detail, "abcdefghijklmnopqrstuvwxyz_"),
+                 item = detail[length] == '[' ? strcspn(detail + length, "]") + 1 : 0;
     if (length >= sizeof name || length + item > strlen(detail) || detail[length + item] != ':')
         return NULL;
     for (size_t i = 0; i < length; i++)
@@ -157,5 +168,6 @@ int cmd_fail_daemon(struct cmd *cmd, int status)
     char explained[1024], meant[64];
     cmd_closed_explain(cmd, detail, explained, sizeof explained);
     find_meant(cmd, status, meant);
-    return cmd_fail(exit_status, meant[0] != '\0' ? "%s; did you mean %s?" : "%s", explained, meant);
+    return cmd_fail(exit_status, meant[0] != '\0' ? "%s; did you mean %s?" : "%s", explained,
+                    meant);
 }

@@ -6,7 +6,10 @@ static void draw(struct ui *ui, const json_t *reply)
     ui_put(ui, "stopped\n");
 }
 
-static int run(struct cmd *cmd) { return cmd_answer(cmd, "io.berth.Health.CancelProbe", NULL, draw); }
+static int run(struct cmd *cmd)
+{
+    return cmd_answer(cmd, "io.berth.Health.CancelProbe", NULL, draw);
+}
 
 const struct cmd_command cmd_cancel = {
     .name = "cancel",

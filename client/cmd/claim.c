@@ -10,17 +10,32 @@
 enum { TTL, KEY, OWNER, PROFILING, CONFIGURATION, OPTIONS };
 
 static const struct cmd_option options[] = {
-    [TTL] = {.letter = 't', .name = "ttl", .value = "TIME", .help = "how long it lasts: seconds, or 90m, 12h, 2d; needed"},
-    [KEY] = {.name = "key", .value = "KEY", .help = "your name for it, such as a job's number: claimed again under it, it is renewed"},
-    [OWNER] = {.name = "owner", .value = "PID|CGROUP", .help = "what it ends with beside its time: a process, or a path below /sys/fs/cgroup"},
-    [PROFILING] = {.name = "profiling", .help = "claim gpus for profiling instead of places to compute on"},
-    [CONFIGURATION] = {.name = "configuration", .value = "TEXT", .help = "how they are profiled: gpus of AMD are shared under the same one"},
+    [TTL] = {.letter = 't',
+             .name = "ttl",
+             .value = "TIME",
+             .help = "how long it lasts: seconds, or 90m, 12h, 2d; needed"},
+    [KEY] = {.name = "key",
+             .value = "KEY",
+             .help =
+                 "your name for it, such as a job's number: claimed again under it, it is renewed"},
+    [OWNER] = {.name = "owner",
+               .value = "PID|CGROUP",
+               .help =
+                   "what it ends with beside its time: a process, or a path below /sys/fs/cgroup"},
+    [PROFILING] = {.name = "profiling",
+                   .help = "claim gpus for profiling instead of places to compute on"},
+    [CONFIGURATION] = {.name = "configuration",
+                       .value = "TEXT",
+                       .help = "how they are profiled: gpus of AMD are shared under the same one"},
 };
 
 /* Seconds, or a number and one of s m h d. */
 static bool parse_time(const char *text, int64_t *ret_s)
 {
-    static const struct { const char *unit; int64_t seconds; } units[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
+    static const struct {
+        const char *unit;
+        int64_t seconds;
+    } units[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
     size_t digits = strspn(text, "0123456789");
     if (digits == 0 || digits > 12)
         return false;
@@ -40,7 +55,8 @@ static int set_ttl(struct cmd *cmd, json_t *request)
         return cmd_usage(cmd, "for how long? --ttl TIME");
     if (!parse_time(text, &ttl_s))
         return cmd_usage(cmd, "--ttl takes a time such as 600, 90m, 12h or 2d, not %.40s", text);
-    return json_object_set_new(request, "ttl_s", json_integer(ttl_s)) == 0 ? CMD_DONE : cmd_fail_memory();
+    return json_object_set_new(request, "ttl_s", json_integer(ttl_s)) == 0 ? CMD_DONE
+                                                                           : cmd_fail_memory();
 }
 
 static int set_owner(struct cmd *cmd, json_t *request)
@@ -50,19 +66,25 @@ static int set_owner(struct cmd *cmd, json_t *request)
     if (text == NULL || *text == '/')
         return cmd_set_text(cmd, request, "owner_cgroup", &options[OWNER]);
     if (!lib_parse_count(text, 1, INT32_MAX, &pid))
-        return cmd_usage(cmd, "--owner takes a process number or a path below /sys/fs/cgroup, not %.40s", text);
-    return json_object_set_new(request, "owner_pid", json_integer(pid)) == 0 ? CMD_DONE : cmd_fail_memory();
+        return cmd_usage(
+            cmd, "--owner takes a process number or a path below /sys/fs/cgroup, not %.40s", text);
+    return json_object_set_new(request, "owner_pid", json_integer(pid)) == 0 ? CMD_DONE
+                                                                             : cmd_fail_memory();
 }
 
 static int make_request(struct cmd *cmd, json_t *request)
 {
     if (cmd_has(cmd, &cmd_globals[CMD_NODE]))
-        return cmd_usage(cmd, "a claim would end with this command: --node asks a daemon of its own, which ends then");
+        return cmd_usage(cmd, "a claim would end with this command: --node asks a daemon of its "
+                              "own, which ends then");
     if (cmd->operand_count == 0)
         return cmd_usage(cmd, "which places? berth topo lists them");
     if (cmd_has(cmd, &options[CONFIGURATION]) && !cmd_has(cmd, &options[PROFILING]))
-        return cmd_usage(cmd, "--configuration says how gpus are profiled, and comes with --profiling");
-    if (json_object_set_new(request, "purpose", json_string(cmd_has(cmd, &options[PROFILING]) ? "profiling" : "compute")) != 0)
+        return cmd_usage(cmd,
+                         "--configuration says how gpus are profiled, and comes with --profiling");
+    if (json_object_set_new(
+            request, "purpose",
+            json_string(cmd_has(cmd, &options[PROFILING]) ? "profiling" : "compute")) != 0)
         return cmd_fail_memory();
     int status = cmd_set_operands(cmd, request, "places");
     if (status == CMD_DONE)
@@ -83,7 +105,9 @@ static int run_claim(struct cmd *cmd)
     if (status != CMD_DONE)
         return status;
     if (json_is_false(json_object_get(reply, "stored")))
-        fputs("berth: warning: the claim is in force but not stored: it would not outlive the daemon (berth status says how the store is)\n", stderr);
+        fputs("berth: warning: the claim is in force but not stored: it would not outlive the "
+              "daemon (berth status says how the store is)\n",
+              stderr);
     status = cmd_show(cmd, reply, ui_claim);
     json_decref(reply);
     return status;
@@ -97,14 +121,20 @@ const struct cmd_command cmd_claim = {
     .option_count = OPTIONS,
     .most_operands = SIZE_MAX,
     .run = run_claim,
-    .notes = {"A place covers what is inside it: numa0 its cores and gpus, machine0 the node. Without --owner the claim outlives this command: a hook may claim and exit. One of an ordinary user then lasts an hour at most (claim_ttl_user_max_s); --owner $$ is this shell.",
-              "Exit status 75 somebody else's claim or job is in the way, 77 the places are not yours to claim."},
+    .notes =
+        {"A place covers what is inside it: numa0 its cores and gpus, machine0 the node. Without "
+         "--owner the claim outlives this command: a hook may claim and exit. One of an ordinary "
+         "user then lasts an hour at most (claim_ttl_user_max_s); --owner $$ is this shell.",
+         "Exit status 75 somebody else's claim or job is in the way, 77 the places are not yours "
+         "to claim."},
 };
 
 enum { RELEASE_KEY, RELEASE_OPTIONS };
 
 static const struct cmd_option release_options[] = {
-    [RELEASE_KEY] = {.name = "key", .value = "KEY", .help = "the one that you claimed under this key"},
+    [RELEASE_KEY] = {.name = "key",
+                     .value = "KEY",
+                     .help = "the one that you claimed under this key"},
 };
 
 static int make_release(struct cmd *cmd, json_t *request)
@@ -117,10 +147,15 @@ static int make_release(struct cmd *cmd, json_t *request)
         return cmd_usage(cmd, "which claim? CLAIM (berth claims lists them), or --key KEY");
     if (by_key)
         return cmd_set_text(cmd, request, "key", &release_options[RELEASE_KEY]);
-    return json_object_set_new(request, "claim", json_string(cmd->operand[0])) == 0 ? CMD_DONE : cmd_fail_memory();
+    return json_object_set_new(request, "claim", json_string(cmd->operand[0])) == 0
+               ? CMD_DONE
+               : cmd_fail_memory();
 }
 
-static int run_release(struct cmd *cmd) { return cmd_answer(cmd, "io.berth.Placement.Release", make_release, ui_released); }
+static int run_release(struct cmd *cmd)
+{
+    return cmd_answer(cmd, "io.berth.Placement.Release", make_release, ui_released);
+}
 
 const struct cmd_command cmd_release = {
     .name = "release",
@@ -132,7 +167,10 @@ const struct cmd_command cmd_release = {
     .run = run_release,
 };
 
-static int run_claims(struct cmd *cmd) { return cmd_answer(cmd, "io.berth.Placement.ListClaims", NULL, ui_claims); }
+static int run_claims(struct cmd *cmd)
+{
+    return cmd_answer(cmd, "io.berth.Placement.ListClaims", NULL, ui_claims);
+}
 
 const struct cmd_command cmd_claims = {
     .name = "claims",

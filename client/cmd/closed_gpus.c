@@ -16,14 +16,16 @@ static bool is_closed(const char *name, const char *path, char *why, size_t size
 {
     if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0)
         return false;
-    snprintf(why, size, "%s: %s %s", name, path, errno == ENOENT ? "is not there" : "may not be opened");
+    snprintf(why, size, "%s: %s %s", name, path,
+             errno == ENOENT ? "is not there" : "may not be opened");
     return true;
 }
 
 /* By the files that lib_allowed asks about. */
 static bool find_closed(const json_t *place, char *why, size_t size)
 {
-    const char *kind = json_string_value(json_object_get(place, "kind")), *name = json_string_value(json_object_get(place, "name"));
+    const char *kind = json_string_value(json_object_get(place, "kind")),
+               *name = json_string_value(json_object_get(place, "name"));
     const char *render_node = json_string_value(json_object_get(place, "render_node"));
     const json_t *minor = json_object_get(place, "minor");
     bool has_kfd = json_object_get(json_object_get(place, "details"), "kfd_node") != NULL;
@@ -33,7 +35,8 @@ static bool find_closed(const json_t *place, char *why, size_t size)
     snprintf(path, sizeof path, "/dev/nvidia%lld", (long long)json_integer_value(minor));
     if (!has_kfd && json_is_integer(minor))
         return is_closed(name, path, why, size);
-    return render_node != NULL && (is_closed(name, render_node, why, size) || (has_kfd && is_closed(name, "/dev/kfd", why, size)));
+    return render_node != NULL && (is_closed(name, render_node, why, size) ||
+                                   (has_kfd && is_closed(name, "/dev/kfd", why, size)));
 }
 
 static bool find_why(struct cmd *cmd, char *why, size_t size)
@@ -48,7 +51,8 @@ static bool find_why(struct cmd *cmd, char *why, size_t size)
     bool found = false;
     size_t i;
     const json_t *place;
-    json_array_foreach(json_object_get(node, "places"), i, place) found = found || find_closed(place, why, size);
+    json_array_foreach(json_object_get(node, "places"), i, place) found =
+        found || find_closed(place, why, size);
     json_decref(node);
     if (!found && lib_visible_is_any(&visible)) {
         snprintf(why, size, "CUDA_, ROCR_ and HIP_VISIBLE_DEVICES leave none");
@@ -77,6 +81,7 @@ void cmd_closed_explain_all(struct cmd *cmd, json_t *reply)
         if (text == NULL || strstr(text, words) == NULL)
             continue;
         cmd_closed_explain(cmd, text, explained, sizeof explained);
-        json_array_set_new(warnings, i, json_string(explained)); /* without memory it stays as it is */
+        /* without memory it stays as it is */
+        json_array_set_new(warnings, i, json_string(explained));
     }
 }

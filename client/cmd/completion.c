@@ -1,5 +1,5 @@
-/* What shells complete, as functions of a shell, from the tables that the command line is understood by. etc/completion has what asks
- * them. */
+/* What shells complete, as functions of a shell, from the tables that the command line is
+ * understood by. etc/completion has what asks them. */
 #include "cmd/cmd.h"
 
 #include <ctype.h>
@@ -9,8 +9,9 @@
 static const struct {
     const char *placeholder, *kind;
 } kinds[] = {
-    {"METRIC", "metrics"}, {"PLACE", "places"},  {"PLACES", "places"},  {"FROM", "places"}, {"TO", "places"},
-    {"FOLDER", "folders"}, {"FILE", "files"},    {"PATH", "files"},     {"COMMAND", "commands"},
+    {"METRIC", "metrics"}, {"PLACE", "places"}, {"PLACES", "places"},
+    {"FROM", "places"},    {"TO", "places"},    {"FOLDER", "folders"},
+    {"FILE", "files"},     {"PATH", "files"},   {"COMMAND", "commands"},
 };
 
 static const char *const metrics[] = {
@@ -22,7 +23,8 @@ static const char *const metrics[] = {
 static const char *kind_of(const char *word, size_t length)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strlen(kinds[i].placeholder) == length && strncmp(kinds[i].placeholder, word, length) == 0)
+        if (strlen(kinds[i].placeholder) == length &&
+            strncmp(kinds[i].placeholder, word, length) == 0)
             return kinds[i].kind;
     return NULL;
 }
@@ -51,8 +53,10 @@ static void put_value(struct ui *ui, const char *command, const struct cmd_optio
     ui_put(ui, " ;;\n");
 }
 
-/* One word of the operands as the help shows them, such as [PLACE...] or bash|zsh. False when no more can be said of what follows. */
-static bool put_operand(struct ui *ui, const struct cmd_command *command, size_t number, const char *word, size_t length)
+/* One word of the operands as the help shows them, such as [PLACE...] or bash|zsh. False when no
+ * more can be said of what follows. */
+static bool put_operand(struct ui *ui, const struct cmd_command *command, size_t number,
+                        const char *word, size_t length)
 {
     while (length > 0 && *word == '[')
         word++, length--;
@@ -105,7 +109,8 @@ static void put_described(struct ui *ui, const char *dashes, const char *name, c
     ui_put(ui, "\n");
 }
 
-static void put_options(struct ui *ui, const char *command, const struct cmd_option *options, size_t count)
+static void put_options(struct ui *ui, const char *command, const struct cmd_option *options,
+                        size_t count)
 {
     ui_put(ui, "    %s) echo '", command);
     for (size_t i = 0; i < count; i++) {
@@ -118,24 +123,28 @@ static void put_options(struct ui *ui, const char *command, const struct cmd_opt
 
 void cmd_completion(struct ui *ui, const struct cmd *cmd)
 {
-    ui_put(ui, "# shellcheck shell=bash\n# Written by berth help --as completion.\n_berth_commands() {\n    echo '");
+    ui_put(ui, "# shellcheck shell=bash\n# Written by berth help --as "
+               "completion.\n_berth_commands() {\n    echo '");
     for (const struct cmd_command *command = cmd->commands; command->name != NULL; command++)
         put_described(ui, "", command->name, command->about);
     ui_put(ui, "'\n}\n_berth_metrics() {\n    echo '");
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
         ui_put(ui, "%s\n", metrics[i]);
-    ui_put(ui, "'\n}\n# The options of a command, or of every command.\n_berth_options() {\n    case $1 in\n");
+    ui_put(ui, "'\n}\n# The options of a command, or of every command.\n_berth_options() {\n    "
+               "case $1 in\n");
     put_options(ui, "''", cmd_globals, CMD_GLOBALS);
     for (const struct cmd_command *command = cmd->commands; command->name != NULL; command++)
         if (command->option_count > 0)
             put_options(ui, command->name, command->options, command->option_count);
-    ui_put(ui, "    esac\n}\n# What an option takes; nothing is said of one that takes no value.\n_berth_value() {\n    case $1:$2 in\n");
+    ui_put(ui, "    esac\n}\n# What an option takes; nothing is said of one that takes no "
+               "value.\n_berth_value() {\n    case $1:$2 in\n");
     for (size_t i = 0; i < CMD_GLOBALS; i++)
         put_value(ui, "*", &cmd_globals[i]);
     for (const struct cmd_command *command = cmd->commands; command->name != NULL; command++)
         for (size_t i = 0; i < command->option_count; i++)
             put_value(ui, command->name, &command->options[i]);
-    ui_put(ui, "    esac\n}\n# What the operand of that number is.\n_berth_operand() {\n    case $1:$2 in\n");
+    ui_put(ui, "    esac\n}\n# What the operand of that number is.\n_berth_operand() {\n    case "
+               "$1:$2 in\n");
     for (const struct cmd_command *command = cmd->commands; command->name != NULL; command++)
         put_operands(ui, command);
     ui_put(ui, "    esac\n}\n");

@@ -13,7 +13,10 @@ static int fill(struct cmd *cmd, json_t *parameters)
     return fine ? CMD_DONE : cmd_fail_memory();
 }
 
-static int run(struct cmd *cmd) { return cmd_answer(cmd, "io.berth.Fabric.GetCurves", fill, ui_curves); }
+static int run(struct cmd *cmd)
+{
+    return cmd_answer(cmd, "io.berth.Fabric.GetCurves", fill, ui_curves);
+}
 
 const struct cmd_command cmd_curves = {
     .name = "curves",
@@ -22,6 +25,8 @@ const struct cmd_command cmd_curves = {
     .most_operands = 3,
     .run = run,
     .notes = {"berth curves gpu_gpu_copy_engine gpu0 gpu1,gpu2",
-              "The time of a transfer begins at the first figure, rises evenly to each further one at its size, and behind the last one by its bytes at that rate, "
-              "which is Wmax. B80 is the size from which on a call gets 80 % of it, off by the relative error at the measured size that is missed by most."},
+              "The time of a transfer begins at the first figure, rises evenly to each further one "
+              "at its size, and behind the last one by its bytes at that rate, "
+              "which is Wmax. B80 is the size from which on a call gets 80 % of it, off by the "
+              "relative error at the measured size that is missed by most."},
 };

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void print_line(const char *before, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+static void print_line(const char *before, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 
 static void print_line(const char *before, const char *format, va_list args)
 {
@@ -43,7 +44,9 @@ void cmd_warn(const char *format, ...)
 
 void cmd_print_error(const struct cmd *cmd, const char *name, json_t *take_parameters)
 {
-    json_t *error = cmd->has_json ? json_pack("{s:s, s:O}", "error", name, "parameters", take_parameters) : NULL;
+    json_t *error = cmd->has_json
+                        ? json_pack("{s:s, s:O}", "error", name, "parameters", take_parameters)
+                        : NULL;
     char *line = error != NULL ? json_dumps(error, JSON_COMPACT) : NULL;
     if (line != NULL && puts(line) >= 0)
         fflush(stdout);
@@ -63,7 +66,8 @@ int cmd_usage(const struct cmd *cmd, const char *format, ...)
     va_end(args);
     ui_clean(clean, sizeof clean, line); /* a path may be any bytes */
     if (cmd->command == NULL || cmd->command->misused == NULL)
-        cmd_print_error(cmd, "Usage", json_pack("{s:s}", "detail", lib_utf8_is_valid(line) ? line : clean));
+        cmd_print_error(cmd, "Usage",
+                        json_pack("{s:s}", "detail", lib_utf8_is_valid(line) ? line : clean));
     return cmd_usage_line(cmd, line);
 }
 
@@ -75,7 +79,8 @@ int cmd_usage_line(const struct cmd *cmd, const char *line)
         cmd->command->misused(line);
         return CMD_USAGE;
     }
-    return cmd_fail(CMD_USAGE, "%s: %s (berth %s --help shows how)", cmd->command->name, line, cmd->command->name);
+    return cmd_fail(CMD_USAGE, "%s: %s (berth %s --help shows how)", cmd->command->name, line,
+                    cmd->command->name);
 }
 
 int cmd_fail_memory(void) { return cmd_fail(CMD_SYSTEM, "out of memory"); }

@@ -18,7 +18,10 @@
 #define CANNOT_RUN 126 /* as shells have it */
 #define NO_COMMAND 127
 
-static bool has(const struct cmd *cmd, int option) { return cmd_has(cmd, &cmd_bind_options[option]); }
+static bool has(const struct cmd *cmd, int option)
+{
+    return cmd_has(cmd, &cmd_bind_options[option]);
+}
 
 /* A count that an option gives; stays as it is where none is given. */
 static int read_count(const struct cmd *cmd, int option, long least, int *number)
@@ -28,13 +31,14 @@ static int read_count(const struct cmd *cmd, int option, long least, int *number
     if (text == NULL)
         return CMD_DONE;
     if (!lib_parse_count(text, least, CMD_TASKS_MOST, &given))
-        return cmd_usage(cmd, "--%s takes a number from %ld to %ld, not %.40s", cmd_bind_options[option].name, least,
-                         CMD_TASKS_MOST, text);
+        return cmd_usage(cmd, "--%s takes a number from %ld to %ld, not %.40s",
+                         cmd_bind_options[option].name, least, CMD_TASKS_MOST, text);
     *number = (int)given;
     return CMD_DONE;
 }
 
-/* Which task this is, by the options and the launcher's variables. CMD_DONE also where a launcher does not say enough. */
+/* Which task this is, by the options and the launcher's variables. CMD_DONE also where a launcher
+ * does not say enough. */
 static int find_who(struct cmd *cmd, struct exec_plan *plan)
 {
     int tasks = -1, task = -1, status = read_count(cmd, CMD_BIND_TASKS, 1, &tasks);
@@ -46,9 +50,12 @@ static int find_who(struct cmd *cmd, struct exec_plan *plan)
         return cmd_fail_memory();
     const struct berth_launcher *who = &plan->who;
     if ((who->task < 0 || who->tasks < 0) && (tasks >= 0 || task >= 0))
-        return cmd_usage(cmd, "which task is this, and of how many? %s: give both -n TASKS and -t TASK", who->missing);
+        return cmd_usage(cmd,
+                         "which task is this, and of how many? %s: give both -n TASKS and -t TASK",
+                         who->missing);
     if (who->task >= who->tasks && who->tasks >= 0)
-        return cmd_usage(cmd, "there is no task %d of %d: they count from 0", who->task, who->tasks);
+        return cmd_usage(cmd, "there is no task %d of %d: they count from 0", who->task,
+                         who->tasks);
     return CMD_DONE;
 }
 
@@ -69,7 +76,8 @@ static int read_gpus(struct cmd *cmd, json_t **ret_array)
     return gpus != NULL ? cmd_parse_gpus(cmd, gpus, ret_array) : CMD_DONE;
 }
 
-/* Connected: what the step may use. *ret_usage: the exit status where the options are wrong, else CMD_DONE. */
+/* Connected: what the step may use. *ret_usage: the exit status where the options are wrong, else
+ * CMD_DONE. */
 static int find_step(struct cmd *cmd, struct exec_plan *plan, int *ret_usage)
 {
     struct berth_allowed given = {.cpus = cmd_value(cmd, &cmd_bind_options[CMD_BIND_CPUS])};
@@ -79,7 +87,8 @@ static int find_step(struct cmd *cmd, struct exec_plan *plan, int *ret_usage)
     if (*ret_usage == CMD_DONE)
         *ret_usage = read_gpus(cmd, &array);
     if (*ret_usage == CMD_DONE && array != NULL) {
-        given.gpus = (struct berth_texts){.item = list_texts(array), .count = json_array_size(array)};
+        given.gpus =
+            (struct berth_texts){.item = list_texts(array), .count = json_array_size(array)};
         *ret_usage = given.gpus.item != NULL ? CMD_DONE : cmd_fail_memory();
     }
     if (*ret_usage == CMD_DONE)
@@ -116,13 +125,18 @@ static int read_timeout(const struct cmd *cmd, int *ret_ms)
     const char *text = cmd_value(cmd, &cmd_bind_options[CMD_EXEC_TIMEOUT]);
     long seconds = TIMEOUT_S;
     if (text != NULL && !lib_parse_count(text, 1, TIMEOUT_S_MOST, &seconds))
-        return cmd_usage(cmd, "--timeout takes seconds from 1 to %d, not %.40s", TIMEOUT_S_MOST, text);
+        return cmd_usage(cmd, "--timeout takes seconds from 1 to %d, not %.40s", TIMEOUT_S_MOST,
+                         text);
     *ret_ms = (int)seconds * 1000;
     return CMD_DONE;
 }
 
-/* Whether this task has others beside it that a launcher has started: who is started by hand says everything, as often as it is started. */
-static bool has_others(const struct exec_plan *plan) { return plan->said->name != NULL && plan->who.tasks != 1; }
+/* Whether this task has others beside it that a launcher has started: who is started by hand says
+ * everything, as often as it is started. */
+static bool has_others(const struct exec_plan *plan)
+{
+    return plan->said->name != NULL && plan->who.tasks != 1;
+}
 
 static enum lib_once once(const struct exec_plan *plan, const char *line)
 {
@@ -136,23 +150,29 @@ static bool is_sayer(const struct exec_plan *plan, const char *line)
     return !has_others(plan) || once(plan, line) != LIB_ONCE_SAID;
 }
 
-/* The command has no berth: with --strict it is not run, else it is, and this says so, once for all tasks here; by each with --verbose. */
-static int without(const struct cmd *cmd, const struct exec_plan *plan, int exit_status, const char *why)
+/* The command has no berth: with --strict it is not run, else it is, and this says so, once for all
+ * tasks here; by each with --verbose. */
+static int without(const struct cmd *cmd, const struct exec_plan *plan, int exit_status,
+                   const char *why)
 {
     char line[1200];
     if (has(cmd, CMD_EXEC_STRICT))
         return cmd_fail(exit_status, "%s: %.80s is not run (--strict)", why, cmd->operand[0]);
     snprintf(line, sizeof line, "%s: %.80s runs without a berth", why, cmd->operand[0]);
-    const enum lib_once said = has(cmd, CMD_EXEC_VERBOSE) || !has_others(plan) ? LIB_ONCE_UNKNOWN : once(plan, line);
+    const enum lib_once said =
+        has(cmd, CMD_EXEC_VERBOSE) || !has_others(plan) ? LIB_ONCE_UNKNOWN : once(plan, line);
     if (said != LIB_ONCE_SAID)
-        cmd_warn("%s%s", line, said == LIB_ONCE_FIRST ? " (said once for all tasks here of which it is true)" : "");
+        cmd_warn("%s%s", line,
+                 said == LIB_ONCE_FIRST ? " (said once for all tasks here of which it is true)"
+                                        : "");
     return CMD_DONE;
 }
 
 /* A daemon that is not there, hangs, or goes away is all the same to whoever starts a job. */
 static int without_answer(struct cmd *cmd, const struct exec_plan *plan, int status)
 {
-    bool is_gone = status == BERTH_ERROR_NO_DAEMON || status == BERTH_ERROR_TIMED_OUT || status == BERTH_ERROR_CLOSED || status == BERTH_ERROR_SYSTEM;
+    bool is_gone = status == BERTH_ERROR_NO_DAEMON || status == BERTH_ERROR_TIMED_OUT ||
+                   status == BERTH_ERROR_CLOSED || status == BERTH_ERROR_SYSTEM;
     if (status == BERTH_ERROR_OUT_OF_MEMORY)
         return cmd_fail_memory();
     if (status == BERTH_ERROR_INVALID_PARAMETER)
@@ -168,7 +188,8 @@ static void join(char *text, size_t size, const struct berth_texts *texts)
     size_t used = 0;
     snprintf(text, size, "none");
     for (size_t i = 0; i < texts->count && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? "," : "", texts->item[i]);
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? "," : "", texts->item[i]);
 }
 
 /* Once for all tasks: by the first one; by each with --verbose. */
@@ -176,17 +197,21 @@ static void say_bound(const struct cmd *cmd, const struct exec_plan *plan)
 {
     const struct berth_step *step = plan->step;
     char gpus[128];
-    if ((!step->cpus_bound && !step->gpus_bound) || (plan->who.task > 0 && !has(cmd, CMD_EXEC_VERBOSE)))
+    if ((!step->cpus_bound && !step->gpus_bound) ||
+        (plan->who.task > 0 && !has(cmd, CMD_EXEC_VERBOSE)))
         return;
     join(gpus, sizeof gpus, &step->gpus);
-    cmd_note("%s has bound its tasks, and that stays: task %d to %s%.120s%s%s%s", plan->who.name != NULL ? plan->who.name : "what started this", plan->who.task,
-             step->cpus_bound ? "cpus " : "", step->cpus_bound ? step->cpus : "", step->cpus_bound && step->gpus_bound ? " and " : "",
-             step->gpus_bound ? "gpus " : "", step->gpus_bound ? gpus : "");
+    cmd_note("%s has bound its tasks, and that stays: task %d to %s%.120s%s%s%s",
+             plan->who.name != NULL ? plan->who.name : "what started this", plan->who.task,
+             step->cpus_bound ? "cpus " : "", step->cpus_bound ? step->cpus : "",
+             step->cpus_bound && step->gpus_bound ? " and " : "", step->gpus_bound ? "gpus " : "",
+             step->gpus_bound ? gpus : "");
 }
 
 static void say_berth(struct cmd *cmd, const struct exec_plan *plan)
 {
-    static const char srun[] = "no options for srun: "; /* for berth bind --format slurm; nobody has asked for them here */
+    /* for berth bind --format slurm; nobody has asked for them here */
+    static const char srun[] = "no options for srun: ";
     char gpus[128], memory[128], warning[1024];
     if (!has(cmd, CMD_EXEC_VERBOSE))
         return;
@@ -200,7 +225,8 @@ static void say_berth(struct cmd *cmd, const struct exec_plan *plan)
     join(gpus, sizeof gpus, &plan->task->gpus);
     join(memory, sizeof memory, &plan->task->memory);
     cmd_note("task %d of %d: cpus %.120s, memory %s, gpus %s", plan->who.task, plan->who.tasks,
-             plan->parts & BERTH_PART_CPUS ? plan->task->cpus : plan->step->cpus, plan->parts & BERTH_PART_MEMORY ? memory : "as it was",
+             plan->parts & BERTH_PART_CPUS ? plan->task->cpus : plan->step->cpus,
+             plan->parts & BERTH_PART_MEMORY ? memory : "as it was",
              plan->parts & BERTH_PART_GPUS ? gpus : "as they were");
 }
 
@@ -218,7 +244,8 @@ static int take(struct cmd *cmd, struct exec_plan *plan, int timeout_ms)
     if (plan->binding == NULL)
         return CMD_DONE;
     if (plan->task == NULL)
-        return without(cmd, plan, CMD_DATA, "no berth of the plan has just the gpus that this task was given");
+        return without(cmd, plan, CMD_DATA,
+                       "no berth of the plan has just the gpus that this task was given");
     status = berth_apply(cmd->berth, plan->task, plan->parts);
     if (status < 0)
         return without(cmd, plan, CMD_SYSTEM, berth_error_detail(cmd->berth));
@@ -230,8 +257,10 @@ static int run_command(const struct cmd *cmd)
 {
     execvp(cmd->operand[0], (char *const *)(const void *)cmd->operand);
     int number = errno;
-    bool is_there = strchr(cmd->operand[0], '/') != NULL && access(cmd->operand[0], F_OK) == 0; /* then it is its interpreter that is not */
-    return cmd_fail(number == ENOENT && !is_there ? NO_COMMAND : CANNOT_RUN, "cannot run %.200s: %s", cmd->operand[0], strerror(number));
+    /* then it is its interpreter that is not */
+    bool is_there = strchr(cmd->operand[0], '/') != NULL && access(cmd->operand[0], F_OK) == 0;
+    return cmd_fail(number == ENOENT && !is_there ? NO_COMMAND : CANNOT_RUN,
+                    "cannot run %.200s: %s", cmd->operand[0], strerror(number));
 }
 
 static int run(struct cmd *cmd)
@@ -241,7 +270,8 @@ static int run(struct cmd *cmd)
     if (cmd->operand_count == 0)
         return cmd_usage(cmd, "which command? berth exec [options] -- COMMAND");
     if (cmd_has(cmd, &cmd_globals[CMD_NODE]) || cmd_wants_json(cmd))
-        return cmd_usage(cmd, "the berth is taken on this machine, and the command alone prints: no --node, no --json (berth bind has both)");
+        return cmd_usage(cmd, "the berth is taken on this machine, and the command alone prints: "
+                              "no --node, no --json (berth bind has both)");
     int status = read_timeout(cmd, &timeout_ms);
     if (status != CMD_DONE)
         return status;
@@ -265,8 +295,15 @@ const struct cmd_command cmd_exec = {
     .most_operands = SIZE_MAX,
     .takes_command = true,
     .run = run,
-    .notes = {"Which task of how many this is comes from -n and -t, else from the variables of Slurm, MPICH, Open MPI, PALS or Flux; without any it is the only one. All tasks of a step get their berths from one plan (under the step's key, or --key); "
-              "what the launcher has bound already stays, and the first task says so. In a job of Slurm's all gpus of the job are shared out (-g: so many each); without one each task has one.",
-              "Without an answer within the time COMMAND runs as it is, with one warning for all tasks here that have the same; with --strict it does not, and the exit status is 69. Else that is COMMAND's; 126 it cannot be run, 127 it is not there.",
-              "mpiexec -n 8 berth exec ./app; srun -n 8 --cpu-bind=none --gpu-bind=none berth exec --pattern ring --bytes 64M ./app"},
+    .notes = {"Which task of how many this is comes from -n and -t, else from the variables of "
+              "Slurm, MPICH, Open MPI, PALS or Flux; without any it is the only one. All tasks of "
+              "a step get their berths from one plan (under the step's key, or --key); "
+              "what the launcher has bound already stays, and the first task says so. In a job of "
+              "Slurm's all gpus of the job are shared out (-g: so many each); without one each "
+              "task has one.",
+              "Without an answer within the time COMMAND runs as it is, with one warning for all "
+              "tasks here that have the same; with --strict it does not, and the exit status is "
+              "69. Else that is COMMAND's; 126 it cannot be run, 127 it is not there.",
+              "mpiexec -n 8 berth exec ./app; srun -n 8 --cpu-bind=none --gpu-bind=none berth exec "
+              "--pattern ring --bytes 64M ./app"},
 };

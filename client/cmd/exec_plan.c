@@ -54,17 +54,24 @@ int exec_plan_connect(struct exec_plan *plan, const char *socket, int timeout_ms
 int exec_plan_step(struct exec_plan *plan, const struct berth_allowed *given)
 {
     leave_time(plan);
-    return with_whole_time(plan, berth_step_here(plan->berth, &plan->who, given, NULL, NULL, &plan->step));
+    return with_whole_time(
+        plan, berth_step_here(plan->berth, &plan->who, given, NULL, NULL, &plan->step));
 }
 
-bool exec_plan_is_bound(const struct exec_plan *plan) { return plan->step->cpus_bound && plan->step->gpus_bound; }
+bool exec_plan_is_bound(const struct exec_plan *plan)
+{
+    return plan->step->cpus_bound && plan->step->gpus_bound;
+}
 
 static bool set(json_t *request, const char *key, json_int_t number)
 {
     return json_object_set_new(request, key, json_integer(number)) == 0;
 }
 
-static bool has(const json_t *request, const char *key) { return json_object_get(request, key) != NULL; }
+static bool has(const json_t *request, const char *key)
+{
+    return json_object_get(request, key) != NULL;
+}
 
 /* Traffic is between the ranks of the whole job, where the launcher says which of them are here. */
 static bool set_ranks(json_t *request, const struct berth_launcher *who)
@@ -73,17 +80,19 @@ static bool set_ranks(json_t *request, const struct berth_launcher *who)
     if (!has_traffic || who->ranks == NULL || has(request, "ranks") || has(request, "world"))
         return true;
     json_t *ranks = json_array();
-    bool fine = json_object_set_new(request, "ranks", ranks) == 0 && set(request, "world", who->world);
+    bool fine =
+        json_object_set_new(request, "ranks", ranks) == 0 && set(request, "world", who->world);
     for (int i = 0; fine && i < who->tasks; i++)
         fine = json_array_append_new(ranks, json_integer(who->ranks[i])) == 0;
     return fine;
 }
 
-/* How many gpus a job of Slurm's has for these tasks, of those that they may use; 0 where no job has said so: then Bind's own
- * default stands. */
+/* How many gpus a job of Slurm's has for these tasks, of those that they may use; 0 where no job
+ * has said so: then Bind's own default stands. */
 static int job_gpus(const struct exec_plan *plan)
 {
-    const long count = lib_dealt_count(getenv("SLURM_GPUS_ON_NODE")), usable = (long)plan->step->allowed.gpus.count;
+    const long count = lib_dealt_count(getenv("SLURM_GPUS_ON_NODE")),
+               usable = (long)plan->step->allowed.gpus.count;
     return (int)(count < usable ? count : usable);
 }
 
@@ -97,7 +106,8 @@ static bool share_gpus(struct exec_plan *plan, json_t *request)
     const bool has_left_over = share.visible == BERTH_VISIBLE_ALL && !has(request, "visible");
     const bool are_few = share.tasks_per_gpu > 0 && !has(request, "tasks_per_gpu");
     /* else others' are among those allowed */
-    plan->sees_all = plan->sees_all || (has_left_over && job_gpus(plan) == (int)plan->step->allowed.gpus.count);
+    plan->sees_all =
+        plan->sees_all || (has_left_over && job_gpus(plan) == (int)plan->step->allowed.gpus.count);
     return set(request, "gpus_per_task", share.gpus_per_task) &&
            (!has_left_over || json_object_set_new(request, "visible", json_string("all")) == 0) &&
            (!are_few || set(request, "tasks_per_gpu", share.tasks_per_gpu));
@@ -112,15 +122,18 @@ static bool add_gpus(struct exec_plan *plan, json_t *request)
     return job_gpus(plan) == 0 || share_gpus(plan, request);
 }
 
-static int make_request(struct exec_plan *plan, const json_t *options, const char *key, json_t **ret_request)
+static int make_request(struct exec_plan *plan, const json_t *options, const char *key,
+                        json_t **ret_request)
 {
     const char *visible = json_string_value(json_object_get(options, "visible"));
     json_t *request = json_copy((json_t *)options);
     plan->sees_all = visible != NULL && strcmp(visible, "all") == 0;
     bool fine = set(request, "tasks", plan->who.tasks) &&
-                json_object_set_new(request, "key", json_string(key != NULL ? key : plan->step->key)) == 0 &&
+                json_object_set_new(request, "key",
+                                    json_string(key != NULL ? key : plan->step->key)) == 0 &&
                 set_ranks(request, &plan->who) && add_gpus(plan, request);
-    int status = fine ? lib_write_allowed(plan->berth, request, 0, 1, &plan->step->allowed) : lib_fail_memory(plan->berth);
+    int status = fine ? lib_write_allowed(plan->berth, request, 0, 1, &plan->step->allowed)
+                      : lib_fail_memory(plan->berth);
     if (status == BERTH_DONE)
         *ret_request = request;
     else
@@ -128,10 +141,12 @@ static int make_request(struct exec_plan *plan, const json_t *options, const cha
     return status;
 }
 
-/* For the gpus that the launcher has chosen there is nothing to choose, nor is traffic what a choice would go by. */
+/* For the gpus that the launcher has chosen there is nothing to choose, nor is traffic what a
+ * choice would go by. */
 static bool ask_by_gpu(json_t *request, const struct exec_plan *plan, size_t berths)
 {
-    static const char *const of_choice[] = {"pattern", "flows", "bytes", "ranks", "world", "order", "mechanism", "tasks_per_gpu"};
+    static const char *const of_choice[] = {"pattern", "flows", "bytes",     "ranks",
+                                            "world",   "order", "mechanism", "tasks_per_gpu"};
     const json_int_t gpus = (json_int_t)plan->step->gpus.count;
     const json_int_t cores = json_integer_value(json_object_get(request, "cores_per_task"));
     for (size_t i = 0; i < sizeof of_choice / sizeof of_choice[0]; i++)
@@ -158,12 +173,13 @@ static int ask(struct exec_plan *plan, const json_t *options, const char *key, s
 /* Whether the daemon itself has said that there is no such plan. */
 static bool is_refusal(int status)
 {
-    return status == BERTH_ERROR_NOT_ENOUGH || status == BERTH_ERROR_NOTHING_ALLOWED || status == BERTH_ERROR_KEY_MISMATCH;
+    return status == BERTH_ERROR_NOT_ENOUGH || status == BERTH_ERROR_NOTHING_ALLOWED ||
+           status == BERTH_ERROR_KEY_MISMATCH;
 }
 
-/* All tasks of a step ask the same, so that their cpus are of one plan: berths for all gpus of the node, or, where the job has
- * fewer, for as many as that has. task stays NULL when the step has fewer cores than gpus, or, beside a plan, when that has other
- * gpus. */
+/* All tasks of a step ask the same, so that their cpus are of one plan: berths for all gpus of the
+ * node, or, where the job has fewer, for as many as that has. task stays NULL when the step has
+ * fewer cores than gpus, or, beside a plan, when that has other gpus. */
 static int ask_for_bound(struct exec_plan *plan, const json_t *options, const char *key)
 {
     const size_t all = plan->step->allowed.gpus.count, of_job = (size_t)job_gpus(plan);
@@ -191,7 +207,8 @@ static int show_gpus(struct exec_plan *plan)
         return BERTH_DONE;
     leave_time(plan);
     int status = lib_call(plan->berth, "io.berth.Fabric.GetNode", json_object(), &node);
-    if (node != NULL && slurm_visible_make(node, &job, plan->task, plan->sees_all ? allowed : NULL, &plan->visible))
+    if (node != NULL &&
+        slurm_visible_make(node, &job, plan->task, plan->sees_all ? allowed : NULL, &plan->visible))
         plan->task = &plan->visible.task;
     json_decref(node);
     return status;

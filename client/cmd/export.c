@@ -12,17 +12,33 @@
 enum { OUTPUT, TASKS, GPUS_EACH, CORES, OPTIONS };
 
 static const struct cmd_option options[] = {
-    [OUTPUT] = {.letter = 'o', .name = "output", .value = "FILE", .help = "write it there, all or nothing, instead of to standard output"},
-    [TASKS] = {.letter = 'n', .name = "tasks", .value = "TASKS", .help = "rankfile: tasks on this node; default one for each gpu, or for each NUMA node where there is none"},
-    [GPUS_EACH] = {.letter = 'g', .name = "gpus-per-task", .value = "GPUS", .help = "rankfile: gpus of each task"},
-    [CORES] = {.letter = 'c', .name = "cores-per-task", .value = "CORES", .help = "rankfile: whole cores of each task"},
+    [OUTPUT] = {.letter = 'o',
+                .name = "output",
+                .value = "FILE",
+                .help = "write it there, all or nothing, instead of to standard output"},
+    [TASKS] = {.letter = 'n',
+               .name = "tasks",
+               .value = "TASKS",
+               .help = "rankfile: tasks on this node; default one for each gpu, or for each NUMA "
+                       "node where there is none"},
+    [GPUS_EACH] = {.letter = 'g',
+                   .name = "gpus-per-task",
+                   .value = "GPUS",
+                   .help = "rankfile: gpus of each task"},
+    [CORES] = {.letter = 'c',
+               .name = "cores-per-task",
+               .value = "CORES",
+               .help = "rankfile: whole cores of each task"},
 };
 
-static const char *const formats[] = {"hwloc", "nccl", "rccl", "gres", "dot", "prometheus", "rankfile", NULL};
+static const char *const formats[] = {"hwloc", "nccl",       "rccl",     "gres",
+                                      "dot",   "prometheus", "rankfile", NULL};
 
 static int fill_format(struct cmd *cmd, json_t *parameters)
 {
-    return json_object_set_new(parameters, "format", json_string(cmd->operand[0])) == 0 ? CMD_DONE : cmd_fail_memory();
+    return json_object_set_new(parameters, "format", json_string(cmd->operand[0])) == 0
+               ? CMD_DONE
+               : cmd_fail_memory();
 }
 
 /* The text of the format; a new reference that the caller drops, whose text ret_text borrows. */
@@ -34,7 +50,8 @@ static int ask_format(struct cmd *cmd, json_t **ret_reply, const char **ret_text
     return status;
 }
 
-/* One for each gpu that the command may use is what the planner takes -n for; how many there are is GetNode's to say. */
+/* One for each gpu that the command may use is what the planner takes -n for; how many there are is
+ * GetNode's to say. */
 static int count_tasks(struct cmd *cmd, json_int_t *ret_tasks)
 {
     json_t *node;
@@ -63,7 +80,8 @@ static int fill_rankfile(struct cmd *cmd, json_t *parameters)
         status = cmd_set_count(cmd, parameters, "tasks", &options[TASKS], 1, 1 << 20);
     } else {
         status = count_tasks(cmd, &tasks);
-        if (status == CMD_DONE && json_object_set_new(parameters, "tasks", json_integer(tasks)) != 0)
+        if (status == CMD_DONE &&
+            json_object_set_new(parameters, "tasks", json_integer(tasks)) != 0)
             status = cmd_fail_memory();
     }
     if (status == CMD_DONE)
@@ -80,7 +98,8 @@ static int ask_rankfile(struct cmd *cmd, json_t **ret_reply, const char **ret_te
     int status = cmd_ask_filled(cmd, "io.berth.Placement.Bind", fill_rankfile, ret_reply);
     if (status != CMD_DONE)
         return status;
-    *ret_text = json_string_value(json_object_get(json_object_get(*ret_reply, "launcher"), "rankfile"));
+    *ret_text =
+        json_string_value(json_object_get(json_object_get(*ret_reply, "launcher"), "rankfile"));
     if (*ret_text == NULL) {
         json_decref(*ret_reply);
         return cmd_fail(CMD_DATA, "no rank file would be right here (berth bind says why)");
@@ -107,11 +126,14 @@ static int run(struct cmd *cmd)
     for (size_t i = 0; format != NULL && formats[i] != NULL; i++)
         is_known = is_known || strcmp(formats[i], format) == 0;
     if (format == NULL)
-        return cmd_usage(cmd, "which format? one of hwloc, nccl, rccl, gres, dot, prometheus, rankfile");
+        return cmd_usage(cmd,
+                         "which format? one of hwloc, nccl, rccl, gres, dot, prometheus, rankfile");
     if (!is_known) {
         const char *nearest = cmd_nearest(format, formats, sizeof formats / sizeof formats[0] - 1);
-        return cmd_usage(cmd, "no format %.40s%s%s; there are hwloc, nccl, rccl, gres, dot, prometheus, rankfile", format, nearest != NULL ? ", did you mean " : "",
-                         nearest != NULL ? nearest : "");
+        return cmd_usage(
+            cmd,
+            "no format %.40s%s%s; there are hwloc, nccl, rccl, gres, dot, prometheus, rankfile",
+            format, nearest != NULL ? ", did you mean " : "", nearest != NULL ? nearest : "");
     }
     if (cmd_wants_json(cmd) && cmd_has(cmd, &options[OUTPUT]))
         return cmd_usage(cmd, "--json prints the reply, and --output is for the text in it");
@@ -138,7 +160,10 @@ const struct cmd_command cmd_export = {
     .most_operands = 1,
     .first = formats,
     .run = run,
-    .notes = {"hwloc: XML with distances and memory attributes, for lstopo, hwloc-calc, MPI libraries. nccl, rccl: a file for NCCL_TOPO_FILE. gres: lines of Slurm's gres.conf. "
-              "dot: a drawing for Graphviz. prometheus: metrics for node_exporter's textfile collector. rankfile: Open MPI's, as berth bind --format rankfile.",
-              "Values are measured, or published where the node is a recording; what is not known is left out."},
+    .notes = {"hwloc: XML with distances and memory attributes, for lstopo, hwloc-calc, MPI "
+              "libraries. nccl, rccl: a file for NCCL_TOPO_FILE. gres: lines of Slurm's gres.conf. "
+              "dot: a drawing for Graphviz. prometheus: metrics for node_exporter's textfile "
+              "collector. rankfile: Open MPI's, as berth bind --format rankfile.",
+              "Values are measured, or published where the node is a recording; what is not known "
+              "is left out."},
 };

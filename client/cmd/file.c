@@ -48,7 +48,8 @@ int cmd_file_replace(const char *path, const char *text, size_t length)
     int number = errno;
     mode_t mask = umask(0);
     umask(mask);
-    bool ok = fd >= 0 && cmd_file_write_all(fd, text, length) && fchmod(fd, 0666 & ~mask) == 0 && fsync(fd) == 0;
+    bool ok = fd >= 0 && cmd_file_write_all(fd, text, length) && fchmod(fd, 0666 & ~mask) == 0 &&
+              fsync(fd) == 0;
     number = ok || fd < 0 ? number : errno;
     if (fd >= 0 && close(fd) != 0 && ok) {
         number = errno;

@@ -1,4 +1,5 @@
-/** A file written at once: readers see the old one or the new one, and nothing is left of one that could not be written. */
+/** A file written at once: readers see the old one or the new one, and nothing is left of one that
+ * could not be written. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,24 +9,37 @@
 enum { WHERE, SIZE, SINCE, ALL, OPTIONS };
 
 static const struct cmd_option options[] = {
-    [WHERE] = {.name = "where", .value = "AXIS=VALUE", .help = "the cell with this value of an axis; may be repeated"},
-    [SIZE] = {.name = "size", .value = "BYTES", .help = "the cell measured with this size (the axis bytes)"},
-    [SINCE] = {.name = "since", .value = "AGO", .help = "only what is not older than this: 90m, 12h, 7d, 4w"},
+    [WHERE] = {.name = "where",
+               .value = "AXIS=VALUE",
+               .help = "the cell with this value of an axis; may be repeated"},
+    [SIZE] = {.name = "size",
+              .value = "BYTES",
+              .help = "the cell measured with this size (the axis bytes)"},
+    [SINCE] = {.name = "since",
+               .value = "AGO",
+               .help = "only what is not older than this: 90m, 12h, 7d, 4w"},
     [ALL] = {.name = "all", .help = "every measurement, not only the latest"},
 };
 
 static int set_since(struct cmd *cmd, json_t *object)
 {
-    static const struct { char unit; int64_t s; } units[] = {{'m', 60}, {'h', 3600}, {'d', 86400}, {'w', 7 * 86400}};
+    static const struct {
+        char unit;
+        int64_t s;
+    } units[] = {{'m', 60}, {'h', 3600}, {'d', 86400}, {'w', 7 * 86400}};
     const char *text = cmd_value(cmd, &options[SINCE]);
     if (text == NULL)
         return CMD_DONE;
     char *end;
     long count = strtol(text, &end, 10);
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (end != text && text[0] != '-' && end[0] == units[i].unit && end[1] == '\0' && count >= 0 && count <= 1000000) {
+        if (end != text && text[0] != '-' && end[0] == units[i].unit && end[1] == '\0' &&
+            count >= 0 && count <= 1000000) {
             int64_t since_s = (int64_t)time(NULL) - count * units[i].s;
-            return json_object_set_new(object, "since_s", json_integer(since_s > 0 ? since_s : 0)) == 0 ? CMD_DONE : cmd_fail_memory();
+            return json_object_set_new(object, "since_s",
+                                       json_integer(since_s > 0 ? since_s : 0)) == 0
+                       ? CMD_DONE
+                       : cmd_fail_memory();
         }
     return cmd_usage(cmd, "--since takes a time such as 90m, 12h, 7d or 4w, not %.40s", text);
 }
@@ -36,7 +49,8 @@ static int run_changes(struct cmd *cmd)
     for (size_t i = 0; i < OPTIONS; i++)
         if (i != SINCE && cmd_has(cmd, &options[i]))
             return cmd_usage(cmd, "--%s needs METRIC FROM TO", options[i].name);
-    return cmd_answer(cmd, "io.berth.Health.ListFindings", set_since, cmd_has(cmd, &cmd_globals[CMD_NODE]) ? ui_changes_of_folder : ui_changes);
+    return cmd_answer(cmd, "io.berth.Health.ListFindings", set_since,
+                      cmd_has(cmd, &cmd_globals[CMD_NODE]) ? ui_changes_of_folder : ui_changes);
 }
 
 /* The answer to History is on its way to be drawn; the baseline is asked for behind it. */
@@ -59,9 +73,13 @@ static int run(struct cmd *cmd)
     if (cmd->operand_count == 0)
         return run_changes(cmd);
     if (cmd->operand_count != 3)
-        return cmd_usage(cmd, "takes METRIC FROM TO, for example berth history memory_latency llc0 numa0");
-    json_t *where = json_pack("{s:s,s:s,s:s}", "metric", cmd->operand[0], "from", cmd->operand[1], "to", cmd->operand[2]), *reply;
-    int status = where == NULL ? cmd_fail_memory() : cmd_set_where(cmd, where, &options[WHERE], &options[SIZE]);
+        return cmd_usage(
+            cmd, "takes METRIC FROM TO, for example berth history memory_latency llc0 numa0");
+    json_t *where = json_pack("{s:s,s:s,s:s}", "metric", cmd->operand[0], "from", cmd->operand[1],
+                              "to", cmd->operand[2]),
+           *reply;
+    int status = where == NULL ? cmd_fail_memory()
+                               : cmd_set_where(cmd, where, &options[WHERE], &options[SIZE]);
     json_t *parameters = status == CMD_DONE ? json_copy(where) : NULL;
     if (status == CMD_DONE)
         status = parameters == NULL ? cmd_fail_memory() : set_since(cmd, parameters);
@@ -94,6 +112,8 @@ const struct cmd_command cmd_history = {
     .most_operands = 3,
     .run = run,
     .notes = {"Without a metric: every finding that appeared or cleared, the latest change first.",
-              "With one: its baseline, each measurement with its 95 % interval and a bar as long as it is good, those that are out of line with the baseline marked, "
-              "and what changed in the conditions between two of them. A day that has become one median shows its lowest and highest value."},
+              "With one: its baseline, each measurement with its 95 % interval and a bar as long "
+              "as it is good, those that are out of line with the baseline marked, "
+              "and what changed in the conditions between two of them. A day that has become one "
+              "median shows its lowest and highest value."},
 };

@@ -1,27 +1,44 @@
-/* What the manual page says of the commands, in mdoc(7), from the tables that the command line is understood by. */
+/* What the manual page says of the commands, in mdoc(7), from the tables that the command line is
+ * understood by. */
 #include "cmd/cmd.h"
 
 #include <string.h>
 
-/* Text that roff takes as it is: a sentence begins a line, and a dash is one that can be copied into a shell. */
+/* Text that roff takes as it is: a sentence begins a line, and a dash is one that can be copied
+ * into a shell. */
 static void put_text(struct ui *ui, const char *text)
 {
     if (*text == '.' || *text == '\'')
         ui_put(ui, "\\&");
     for (; *text != '\0'; text++)
         switch (*text) {
-        case '\\': ui_put(ui, "\\e"); break;
-        case '-': ui_put(ui, "\\-"); break;
-        case '"': ui_put(ui, "\\(dq"); break;
-        case '\'': ui_put(ui, "\\(aq"); break;
-        case '^': ui_put(ui, "\\(ha"); break;
-        case '~': ui_put(ui, "\\(ti"); break;
-        case '`': ui_put(ui, "\\(ga"); break;
+        case '\\':
+            ui_put(ui, "\\e");
+            break;
+        case '-':
+            ui_put(ui, "\\-");
+            break;
+        case '"':
+            ui_put(ui, "\\(dq");
+            break;
+        case '\'':
+            ui_put(ui, "\\(aq");
+            break;
+        case '^':
+            ui_put(ui, "\\(ha");
+            break;
+        case '~':
+            ui_put(ui, "\\(ti");
+            break;
+        case '`':
+            ui_put(ui, "\\(ga");
+            break;
         case '.':
             ui_put(ui, strncmp(text, ". ", 2) == 0 ? ".\n" : ".");
             text += strncmp(text, ". ", 2) == 0;
             break;
-        default: ui_put(ui, "%c", *text);
+        default:
+            ui_put(ui, "%c", *text);
         }
 }
 

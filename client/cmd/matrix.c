@@ -9,15 +9,21 @@
 enum { SIZE, WHERE, FROM, TO, INTERVALS, OPTIONS };
 
 static const struct cmd_option options[] = {
-    [SIZE] = {.name = "size", .value = "BYTES", .help = "the cells measured with this size (the axis bytes), large, or all of them"},
-    [WHERE] = {.name = "where", .value = "AXIS=VALUE", .help = "only cells with this value of an axis, as in noise=core; may be repeated"},
+    [SIZE] = {.name = "size",
+              .value = "BYTES",
+              .help = "the cells measured with this size (the axis bytes), large, or all of them"},
+    [WHERE] = {.name = "where",
+               .value = "AXIS=VALUE",
+               .help = "only cells with this value of an axis, as in noise=core; may be repeated"},
     [FROM] = {.name = "from", .value = "PLACES", .help = "only these rows, for example llc0,llc1"},
     [TO] = {.name = "to", .value = "PLACES", .help = "only these columns"},
-    [INTERVALS] = {.name = "intervals", .help = "both ends of each cell's 95 % interval, or stated range, instead of its value"},
+    [INTERVALS] =
+        {.name = "intervals",
+         .help = "both ends of each cell's 95 % interval, or stated range, instead of its value"},
 };
 
-/* Which direction is better, and the axes' defaults, into a new reference, are ListMetrics' to say; without an answer there are no colours, and nothing is
- * chosen. */
+/* Which direction is better, and the axes' defaults, into a new reference, are ListMetrics' to say;
+ * without an answer there are no colours, and nothing is chosen. */
 static int find_better(struct cmd *cmd, const char *metric, json_t **ret_defaults)
 {
     char *text;
@@ -30,7 +36,8 @@ static int find_better(struct cmd *cmd, const char *metric, json_t **ret_default
     const json_t *item;
     json_array_foreach(json_object_get(reply, "metrics"), i, item)
     {
-        const char *name = json_string_value(json_object_get(item, "name")), *word = json_string_value(json_object_get(item, "better"));
+        const char *name = json_string_value(json_object_get(item, "name")),
+                   *word = json_string_value(json_object_get(item, "better"));
         if (name == NULL || word == NULL || strcmp(name, metric) != 0)
             continue;
         better = strcmp(word, "higher") == 0 ? 1 : strcmp(word, "lower") == 0 ? -1 : 0;
@@ -45,7 +52,8 @@ static int run_list(struct cmd *cmd)
 {
     for (size_t i = 0; i < OPTIONS; i++)
         if (cmd_has(cmd, &options[i]))
-            return cmd_usage(cmd, "--%s needs a metric; without options, berth matrix lists them", options[i].name);
+            return cmd_usage(cmd, "--%s needs a metric; without options, berth matrix lists them",
+                             options[i].name);
     return cmd_answer(cmd, "io.berth.Fabric.ListMetrics", NULL, ui_metrics);
 }
 
@@ -57,7 +65,8 @@ static bool wants_all_sizes(const struct cmd *cmd)
 
 static int set_where(struct cmd *cmd, json_t *object)
 {
-    return cmd_set_where(cmd, object, &options[WHERE], wants_all_sizes(cmd) ? NULL : &options[SIZE]);
+    return cmd_set_where(cmd, object, &options[WHERE],
+                         wants_all_sizes(cmd) ? NULL : &options[SIZE]);
 }
 
 static int fill(struct cmd *cmd, json_t *parameters)
@@ -88,11 +97,14 @@ static int run(struct cmd *cmd)
         int better = find_better(cmd, cmd->operand[0], &defaults);
         ui_init(&ui, STDOUT_FILENO);
         if (asked != NULL && set_where(cmd, asked) == CMD_DONE)
-            ui_matrix(&ui, reply, &(struct ui_matrix_options){.intervals = cmd_has(cmd, &options[INTERVALS]),
-                                                              .picked = cmd_has(cmd, &options[WHERE]) || cmd_has(cmd, &options[SIZE]) || cmd_has(cmd, &options[FROM]) || cmd_has(cmd, &options[TO]),
-                                                              .all_sizes = wants_all_sizes(cmd),
-                                                              .choice = {json_object_get(asked, "where"), defaults},
-                                                              .better = better});
+            ui_matrix(&ui, reply,
+                      &(struct ui_matrix_options){
+                          .intervals = cmd_has(cmd, &options[INTERVALS]),
+                          .picked = cmd_has(cmd, &options[WHERE]) || cmd_has(cmd, &options[SIZE]) ||
+                                    cmd_has(cmd, &options[FROM]) || cmd_has(cmd, &options[TO]),
+                          .all_sizes = wants_all_sizes(cmd),
+                          .choice = {json_object_get(asked, "where"), defaults},
+                          .better = better});
         else
             ui.failed = true;
         json_decref(asked);
@@ -111,8 +123,10 @@ const struct cmd_command cmd_matrix = {
     .option_count = OPTIONS,
     .most_operands = 1,
     .run = run,
-    .notes = {"Rows are where it starts, columns where it goes. 1 GB/s is 10^9 bytes per second. Values that were not measured are "
+    .notes = {"Rows are where it starts, columns where it goes. 1 GB/s is 10^9 bytes per second. "
+              "Values that were not measured are "
               "marked: n nominal, p published, - none, and why. Of many sizes that come which the "
-              "metric has by default, most often large. Of many combinations of axes those come that --where and the defaults say, or one table, an axis "
+              "metric has by default, most often large. Of many combinations of axes those come "
+              "that --where and the defaults say, or one table, an axis "
               "down the rows."},
 };

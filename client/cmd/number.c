@@ -7,15 +7,18 @@
 #include <string.h>
 #include <strings.h>
 
-int cmd_set_count(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option, long least, long most)
+int cmd_set_count(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option,
+                  long least, long most)
 {
     const char *text = cmd_value(cmd, option);
     long count;
     if (text == NULL)
         return CMD_DONE;
     if (!lib_parse_count(text, least, most, &count))
-        return cmd_usage(cmd, "--%s takes a number from %ld to %ld, not %.40s", option->name, least, most, text);
-    return json_object_set_new(object, key, json_integer(count)) == 0 ? CMD_DONE : cmd_fail_memory();
+        return cmd_usage(cmd, "--%s takes a number from %ld to %ld, not %.40s", option->name, least,
+                         most, text);
+    return json_object_set_new(object, key, json_integer(count)) == 0 ? CMD_DONE
+                                                                      : cmd_fail_memory();
 }
 
 int cmd_set_size(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option)
@@ -26,9 +29,11 @@ int cmd_set_size(struct cmd *cmd, json_t *object, const char *key, const struct 
     if (text == NULL)
         return CMD_DONE;
     if (!lib_parse_size(text, &bytes))
-        return cmd_usage(cmd, "--%s takes a size such as 4096, 64K, 1.5G or 100MB, less than 4 EiB, not %.40s%s", option->name,
-                         text, lib_size_doubt(text, doubt));
-    return json_object_set_new(object, key, json_integer(bytes)) == 0 ? CMD_DONE : cmd_fail_memory();
+        return cmd_usage(
+            cmd, "--%s takes a size such as 4096, 64K, 1.5G or 100MB, less than 4 EiB, not %.40s%s",
+            option->name, text, lib_size_doubt(text, doubt));
+    return json_object_set_new(object, key, json_integer(bytes)) == 0 ? CMD_DONE
+                                                                      : cmd_fail_memory();
 }
 
 int cmd_set_text(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option)

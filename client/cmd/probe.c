@@ -12,8 +12,11 @@
 enum { FULL, FORCE, OPTIONS };
 
 static const struct cmd_option options[] = {
-    [FULL] = {.name = "full", .help = "everything, in minutes; without it what answers need, in seconds"},
-    [FORCE] = {.name = "force", .help = "also beside claims of ordinary users; those of administrators hold it back in any case"},
+    [FULL] = {.name = "full",
+              .help = "everything, in minutes; without it what answers need, in seconds"},
+    [FORCE] = {.name = "force",
+               .help = "also beside claims of ordinary users; those of administrators hold it back "
+                       "in any case"},
 };
 
 struct probe {
@@ -27,7 +30,8 @@ static void show_progress(struct probe *probe, const json_t *reply)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if (!probe->bar && (now.tv_sec == probe->said_at || json_integer_value(json_object_get(reply, "total")) == 0))
+    if (!probe->bar &&
+        (now.tv_sec == probe->said_at || json_integer_value(json_object_get(reply, "total")) == 0))
         return; /* lines go into logs: one a second is enough */
     probe->said_at = now.tv_sec;
     if (probe->bar)
@@ -53,13 +57,16 @@ static bool on_reply(struct cmd_stream *stream, const json_t *reply, const char 
     return false;
 }
 
-/* A run without a single value is no success, whoever asked for it: a script that goes on would rest on what was known before. */
+/* A run without a single value is no success, whoever asked for it: a script that goes on would
+ * rest on what was known before. */
 static int nothing_measured(const struct probe *probe)
 {
     const json_t *measured = json_object_get(probe->last, "measured");
     if (!json_is_integer(measured) || json_integer_value(measured) > 0)
         return CMD_DONE;
-    return cmd_fail(CMD_AGAIN, "nothing was measured: %s, and berth health what went wrong", probe->json ? "skipped says what was left out and why" : "what was left out and why is listed above");
+    return cmd_fail(CMD_AGAIN, "nothing was measured: %s, and berth health what went wrong",
+                    probe->json ? "skipped says what was left out and why"
+                                : "what was left out and why is listed above");
 }
 
 static int finish(struct cmd *cmd, struct cmd_stream *stream, struct probe *probe, enum cmd_end end)
@@ -88,7 +95,8 @@ static int finish(struct cmd *cmd, struct cmd_stream *stream, struct probe *prob
 
 static int run(struct cmd *cmd)
 {
-    json_t *request = json_pack("{s:s}", "profile", cmd_has(cmd, &options[FULL]) ? "full" : "quick");
+    json_t *request =
+        json_pack("{s:s}", "profile", cmd_has(cmd, &options[FULL]) ? "full" : "quick");
     if (request != NULL && cmd_has(cmd, &options[FORCE]))
         json_object_set_new(request, "force", json_true());
     int status = request == NULL ? cmd_fail_memory() : CMD_DONE;
@@ -100,8 +108,12 @@ static int run(struct cmd *cmd)
         struct probe probe = {.json = cmd_wants_json(cmd), .said_at = -1};
         ui_init(&probe.ui, STDERR_FILENO);
         probe.bar = isatty(STDERR_FILENO);
-        struct cmd_stream stream = {
-            .method = "io.berth.Health.Probe", .parameters = request, .timeout_ms = -1, .catch_interrupt = true, .on_reply = on_reply, .arg = &probe};
+        struct cmd_stream stream = {.method = "io.berth.Health.Probe",
+                                    .parameters = request,
+                                    .timeout_ms = -1,
+                                    .catch_interrupt = true,
+                                    .on_reply = on_reply,
+                                    .arg = &probe};
         enum cmd_end end = cmd_stream_run(cmd, &stream);
         status = finish(cmd, &stream, &probe, end);
         json_decref(probe.last);
@@ -119,6 +131,7 @@ const struct cmd_command cmd_probe = {
     .option_count = OPTIONS,
     .most_operands = SIZE_MAX,
     .run = run,
-    .notes = {"For administrators. At the end stands how many values were measured, and what was left out and why; exit status 75 when not a single one was measured. A node that is "
+    .notes = {"For administrators. At the end stands how many values were measured, and what was "
+              "left out and why; exit status 75 when not a single one was measured. A node that is "
               "not live is not measured."},
 };

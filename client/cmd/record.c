@@ -1,5 +1,5 @@
-/* A node folder, written file by file. Names come from the daemon and are not trusted: nothing is written outside the folder,
- * over a file, or through a link. */
+/* A node folder, written file by file. Names come from the daemon and are not trusted: nothing is
+ * written outside the folder, over a file, or through a link. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -40,14 +40,17 @@ static bool is_safe(const char *path)
     return true;
 }
 
-/* Opens the directory that a path's last component goes into, making those on the way. -1 with errno. */
+/* Opens the directory that a path's last component goes into, making those on the way. -1 with
+ * errno. */
 static int open_parent(int folder, char *path, const char **ret_last)
 {
     int at = dup(folder);
     char *slash;
     while (at >= 0 && (slash = strchr(path, '/')) != NULL) {
         *slash = '\0';
-        int next = mkdirat(at, path, 0777) == 0 || errno == EEXIST ? openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+        int next = mkdirat(at, path, 0777) == 0 || errno == EEXIST
+                       ? openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+                       : -1;
         int number = errno;
         close(at);
         errno = number;
@@ -64,8 +67,11 @@ static int write_file(const struct recording *recording, const char *path, const
     const char *last;
     strcpy(copy, path);
     int parent = open_parent(recording->folder, copy, &last);
-    int fd = parent < 0 ? -1 : openat(parent, last, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    bool fine = fd >= 0 && cmd_file_write_all(fd, json_string_value(text), json_string_length(text));
+    int fd = parent < 0
+                 ? -1
+                 : openat(parent, last, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    bool fine =
+        fd >= 0 && cmd_file_write_all(fd, json_string_value(text), json_string_length(text));
     int number = errno;
     if (fd >= 0 && close(fd) != 0 && fine) {
         number = errno;
@@ -73,7 +79,9 @@ static int write_file(const struct recording *recording, const char *path, const
     }
     if (parent >= 0)
         close(parent);
-    return fine ? CMD_DONE : cmd_fail(CMD_IO, "cannot write %s: %s; %s is no whole node and is to be removed", path, strerror(number), recording->path);
+    return fine ? CMD_DONE
+                : cmd_fail(CMD_IO, "cannot write %s: %s; %s is no whole node and is to be removed",
+                           path, strerror(number), recording->path);
 }
 
 static bool on_reply(struct cmd_stream *stream, const json_t *reply, const char *text)
@@ -84,7 +92,8 @@ static bool on_reply(struct cmd_stream *stream, const json_t *reply, const char 
     if (recording->json)
         stream->status = cmd_print_json(text);
     else if (!is_safe(file) || !json_is_string(content))
-        stream->status = cmd_fail(CMD_DATA, "the daemon sent a file that does not belong in a node folder: %.200s", file);
+        stream->status = cmd_fail(
+            CMD_DATA, "the daemon sent a file that does not belong in a node folder: %.200s", file);
     else
         stream->status = write_file(recording, file, content);
     recording->files++;
@@ -128,7 +137,11 @@ static int run(struct cmd *cmd)
     if (status != CMD_DONE)
         return status;
     json_t *request = json_object();
-    struct cmd_stream stream = {.method = "io.berth.Fabric.Record", .parameters = request, .timeout_ms = -1, .on_reply = on_reply, .arg = &recording};
+    struct cmd_stream stream = {.method = "io.berth.Fabric.Record",
+                                .parameters = request,
+                                .timeout_ms = -1,
+                                .on_reply = on_reply,
+                                .arg = &recording};
     enum cmd_end end = cmd_stream_run(cmd, &stream);
     json_decref(request);
     status = end == CMD_END_LOST ? cmd_fail_daemon(cmd, stream.lost) : stream.status;

@@ -1,7 +1,8 @@
 /*
- * A private daemon over a node folder. It gets a listening socket by the service manager's protocol (sd_listen_fds(3)), which
- * the kernel names, so that no file is made and the connection can be opened before the daemon runs: nothing to wait for, nothing to
- * clean up. It dies with this process, whatever ends it.
+ * A private daemon over a node folder. It gets a listening socket by the service manager's protocol
+ * (sd_listen_fds(3)), which the kernel names, so that no file is made and the connection can be
+ * opened before the daemon runs: nothing to wait for, nothing to clean up. It dies with this
+ * process, whatever ends it.
  */
 #include "cmd/cmd.h"
 
@@ -37,8 +38,10 @@ static bool make_sockets(int *ret_listener, int *ret_connection)
     socklen_t length = sizeof address;
     int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (listener >= 0 && connection >= 0 && bind(listener, (struct sockaddr *)&address, sizeof address.sun_family) == 0 &&
-        listen(listener, 8) == 0 && getsockname(listener, (struct sockaddr *)&address, &length) == 0 &&
+    if (listener >= 0 && connection >= 0 &&
+        bind(listener, (struct sockaddr *)&address, sizeof address.sun_family) == 0 &&
+        listen(listener, 8) == 0 &&
+        getsockname(listener, (struct sockaddr *)&address, &length) == 0 &&
         connect(connection, (struct sockaddr *)&address, length) == 0) {
         *ret_listener = listener;
         *ret_connection = connection;
@@ -64,7 +67,8 @@ static void run_daemon(const char *folder)
         execl(path, "berthd", "--node", folder, (char *)NULL);
     }
     execlp("berthd", "berthd", "--node", folder, (char *)NULL);
-    dprintf(STDERR_FILENO, "cannot run berthd, beside this program or in PATH: %s\n", strerror(errno));
+    dprintf(STDERR_FILENO, "cannot run berthd, beside this program or in PATH: %s\n",
+            strerror(errno));
     _exit(CANNOT_RUN);
 }
 
@@ -104,7 +108,8 @@ int cmd_node_start(const char *folder, struct cmd_node **ret_node, int *ret_fd)
         if (node->log >= 0)
             close(node->log);
         free(node);
-        return cmd_fail(CMD_SYSTEM, "cannot make a socket for a private daemon: %s", strerror(number));
+        return cmd_fail(CMD_SYSTEM, "cannot make a socket for a private daemon: %s",
+                        strerror(number));
     }
     pid_t parent = getpid();
     node->pid = fork();
@@ -138,11 +143,13 @@ static const char *last_line(char *log)
     return line;
 }
 
-/* How the daemon ended. One that only closed the connection and lives on is killed after a while. */
+/* How the daemon ended. One that only closed the connection and lives on is killed after a while.
+ */
 static int wait_for_end(struct cmd_node *node)
 {
     int status = 0;
-    for (int waited = 0; waited < ENDING_MS && waitpid(node->pid, &status, WNOHANG) == 0; waited += 10)
+    for (int waited = 0; waited < ENDING_MS && waitpid(node->pid, &status, WNOHANG) == 0;
+         waited += 10)
         poll(NULL, 0, 10);
     if (waitpid(node->pid, &status, WNOHANG) == 0) {
         kill(node->pid, SIGKILL);
@@ -172,10 +179,12 @@ int cmd_node_failed(struct cmd *cmd)
     log[n > 0 ? n : 0] = '\0';
     const char *line = last_line(log);
     if (WIFSIGNALED(status)) {
-        snprintf(said, sizeof said, "the daemon for %s died of signal %d (%s)", node->folder, WTERMSIG(status), strsignal(WTERMSIG(status)));
+        snprintf(said, sizeof said, "the daemon for %s died of signal %d (%s)", node->folder,
+                 WTERMSIG(status), strsignal(WTERMSIG(status)));
         return fail(cmd, CMD_BUG, said);
     }
-    /* What the daemon calls absent is a folder that is not there; 69 is kept for no daemon at all. */
+    /* What the daemon calls absent is a folder that is not there; 69 is kept for no daemon at all.
+     */
     int exit_status = WEXITSTATUS(status) == CANNOT_RUN      ? CMD_NO_DAEMON
                       : WEXITSTATUS(status) == CMD_NO_DAEMON ? CMD_DATA
                       : WEXITSTATUS(status) >= CMD_USAGE     ? WEXITSTATUS(status)

@@ -15,7 +15,10 @@
 enum { OUTPUT, OPTIONS };
 
 static const struct cmd_option options[] = {
-    [OUTPUT] = {.letter = 'o', .name = "output", .value = "FILE", .help = "the page; - is standard output"},
+    [OUTPUT] = {.letter = 'o',
+                .name = "output",
+                .value = "FILE",
+                .help = "the page; - is standard output"},
 };
 
 /* A page under way: replies that more than one part needs. */
@@ -27,7 +30,8 @@ struct report {
     bool is_any_matrix;
 };
 
-static int ask(struct report *report, const char *method, json_t *take_parameters, json_t **ret_reply)
+static int ask(struct report *report, const char *method, json_t *take_parameters,
+               json_t **ret_reply)
 {
     return cmd_ask(report->cmd, method, take_parameters, ret_reply);
 }
@@ -39,10 +43,12 @@ static int add_history(struct report *report, const json_t *metric, const json_t
     json_t *history, *baseline;
     if (report->series >= MOST_SERIES || !report_worst(metric, matrix, &from, &to))
         return CMD_DONE;
-    int status = ask(report, "io.berth.Fabric.History", json_pack("{s:s,s:s,s:s}", "metric", name, "from", from, "to", to), &history);
+    int status = ask(report, "io.berth.Fabric.History",
+                     json_pack("{s:s,s:s,s:s}", "metric", name, "from", from, "to", to), &history);
     if (status != CMD_DONE)
         return status;
-    status = ask(report, "io.berth.Health.GetBaseline", json_pack("{s:s,s:s,s:s}", "metric", name, "from", from, "to", to), &baseline);
+    status = ask(report, "io.berth.Health.GetBaseline",
+                 json_pack("{s:s,s:s,s:s}", "metric", name, "from", from, "to", to), &baseline);
     if (status == CMD_DONE) {
         char title[256];
         snprintf(title, sizeof title, "%s from %s to %s", name, from, to);
@@ -56,7 +62,8 @@ static int add_history(struct report *report, const json_t *metric, const json_t
 static int add_matrix(struct report *report, const json_t *metric)
 {
     json_t *matrix, *where = json_deep_copy(json_object_get(metric, "defaults"));
-    json_t *parameters = json_pack("{s:s,s:o*}", "metric", ui_member(metric, "name"), "where", json_object_size(where) > 0 ? json_incref(where) : NULL);
+    json_t *parameters = json_pack("{s:s,s:o*}", "metric", ui_member(metric, "name"), "where",
+                                   json_object_size(where) > 0 ? json_incref(where) : NULL);
     json_decref(where);
     int status = ask(report, "io.berth.Fabric.GetMatrix", parameters, &matrix);
     if (status != CMD_DONE)
@@ -73,10 +80,15 @@ static int add_matrices(struct report *report)
 {
     const json_t *metric;
     size_t i;
-    report_section(&report->page, "Matrices", "Each metric at its default axes, the best of its own green, half as good or worse red. Hold the pointer over a cell for its interval, or why it is missing.");
+    report_section(
+        &report->page, "Matrices",
+        "Each metric at its default axes, the best of its own green, half as good or worse red. "
+        "Hold the pointer over a cell for its interval, or why it is missing.");
     json_array_foreach(json_object_get(report->metrics, "metrics"), i, metric)
     {
-        int status = json_integer_value(json_object_get(metric, "cells")) > 0 ? add_matrix(report, metric) : CMD_DONE;
+        int status = json_integer_value(json_object_get(metric, "cells")) > 0
+                         ? add_matrix(report, metric)
+                         : CMD_DONE;
         if (status != CMD_DONE)
             return status;
     }
@@ -102,7 +114,8 @@ static void add_disagreements(struct report *report)
 }
 
 /* One reply, drawn as in the terminal. */
-static int add_plain(struct report *report, const char *title, const char *about, const char *method, void (*draw)(struct ui *ui, const json_t *reply))
+static int add_plain(struct report *report, const char *title, const char *about,
+                     const char *method, void (*draw)(struct ui *ui, const json_t *reply))
 {
     json_t *reply;
     int status = ask(report, method, json_object(), &reply);
@@ -118,16 +131,23 @@ static int write_page(struct report *report)
 {
     struct ui *page = &report->page;
     report_begin(page, ui_member(report->node, "name"), report->check);
-    report_section(page, "Health", "What berth health says. On the node, berth probe measures again, berth history shows since when, berth accept takes what is there as what is expected.");
+    report_section(page, "Health",
+                   "What berth health says. On the node, berth probe measures again, berth history "
+                   "shows since when, berth accept takes what is there as what is expected.");
     report_plain(page, ui_health, report->check);
-    report_section(page, "Topology", "Memory with its cores above, gpus and network cards next to it below. A line is a link, the wider the faster; hold the pointer over it for its rates.");
+    report_section(page, "Topology",
+                   "Memory with its cores above, gpus and network cards next to it below. A line "
+                   "is a link, the wider the faster; hold the pointer over it for its rates.");
     report_node(page, report->node);
     report_plain(page, ui_topo, report->node);
-    int status = add_plain(report, "Claims", "Who has claimed what.", "io.berth.Placement.ListClaims", ui_claims);
+    int status = add_plain(report, "Claims", "Who has claimed what.",
+                           "io.berth.Placement.ListClaims", ui_claims);
     if (status == CMD_DONE)
         status = add_matrices(report);
     if (status == CMD_DONE)
-        status = add_plain(report, "History", "What was found wrong and what has cleared, the latest change first; then the worst cell of each matrix over time.",
+        status = add_plain(report, "History",
+                           "What was found wrong and what has cleared, the latest change first; "
+                           "then the worst cell of each matrix over time.",
                            "io.berth.Health.ListFindings", ui_changes);
     if (status != CMD_DONE)
         return status;
@@ -154,7 +174,8 @@ static int show(struct report *report)
 
 static int run(struct cmd *cmd)
 {
-    struct report report = {.cmd = cmd, .page = {.utf8 = true, .width = 120}, .history = {.utf8 = true, .width = 120}};
+    struct report report = {
+        .cmd = cmd, .page = {.utf8 = true, .width = 120}, .history = {.utf8 = true, .width = 120}};
     if (!cmd_has(cmd, &options[OUTPUT]))
         return cmd_usage(cmd, "where to? -o FILE");
     if (cmd_wants_json(cmd))
@@ -183,5 +204,6 @@ const struct cmd_command cmd_report = {
     .options = options,
     .option_count = OPTIONS,
     .run = run,
-    .notes = {"One HTML file without scripts and without anything from elsewhere, to look at, to mail, to keep with a ticket."},
+    .notes = {"One HTML file without scripts and without anything from elsewhere, to look at, to "
+              "mail, to keep with a ticket."},
 };

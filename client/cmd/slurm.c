@@ -10,19 +10,29 @@
 #include "slurm/job.h"
 #include "slurm/task_prolog.h"
 
-/* of a prolog, epilog or task prolog: with the start of the command less than the 100 that a job may notice */
+/* of a prolog, epilog or task prolog: with the start of the command less than the 100 that a job
+ * may notice */
 #define JOB_MS    50
 #define HEALTH_MS 5000
 
 enum { GRES_CONF, RESUME, STATE, OPTIONS };
 
 static const struct cmd_option options[] = {
-    [GRES_CONF] = {.name = "gres-conf", .value = "FILE", .help = "Slurm's gres.conf, where it is not beside its configuration"},
-    [RESUME] = {.name = "resume", .value = "N", .help = "health: resume what berth has drained after so many clean checks; without it, never"},
-    [STATE] = {.name = "state", .value = "FILE", .help = "health: where clean checks are counted (/run/berth-slurm-health)"},
+    [GRES_CONF] = {.name = "gres-conf",
+                   .value = "FILE",
+                   .help = "Slurm's gres.conf, where it is not beside its configuration"},
+    [RESUME] =
+        {.name = "resume",
+         .value = "N",
+         .help =
+             "health: resume what berth has drained after so many clean checks; without it, never"},
+    [STATE] = {.name = "state",
+               .value = "FILE",
+               .help = "health: where clean checks are counted (/run/berth-slurm-health)"},
 };
 
-/* Slurm drains a node whose prolog or epilog fails, and the scripts leave standard error to nobody. */
+/* Slurm drains a node whose prolog or epilog fails, and the scripts leave standard error to nobody.
+ */
 static void log_misuse(const char *line)
 {
     char clean[512];
@@ -34,8 +44,9 @@ static void run_job(struct cmd *cmd, bool begins)
 {
     struct slurm_call call;
     if (slurm_call_init(&call, cmd_value(cmd, &cmd_globals[CMD_SOCKET]), JOB_MS) != BERTH_DONE)
-        slurm_call_log(LOG_WARNING, "job %.20s: nothing is %s: %s", getenv("SLURM_JOB_ID") != NULL ? getenv("SLURM_JOB_ID") : "", begins ? "claimed" : "released",
-                       slurm_call_why(&call));
+        slurm_call_log(LOG_WARNING, "job %.20s: nothing is %s: %s",
+                       getenv("SLURM_JOB_ID") != NULL ? getenv("SLURM_JOB_ID") : "",
+                       begins ? "claimed" : "released", slurm_call_why(&call));
     else if (begins)
         slurm_job_begin(&call, cmd_value(cmd, &options[GRES_CONF]));
     else
@@ -45,13 +56,16 @@ static void run_job(struct cmd *cmd, bool begins)
 
 static int run_health(struct cmd *cmd)
 {
-    const char *node = getenv("SLURMD_NODENAME"), *resume = cmd_value(cmd, &options[RESUME]), *state = cmd_value(cmd, &options[STATE]);
-    struct slurm_health health = {.node = node, .state = state != NULL ? state : "/run/berth-slurm-health"};
+    const char *node = getenv("SLURMD_NODENAME"), *resume = cmd_value(cmd, &options[RESUME]),
+               *state = cmd_value(cmd, &options[STATE]);
+    struct slurm_health health = {.node = node,
+                                  .state = state != NULL ? state : "/run/berth-slurm-health"};
     struct slurm_call call;
     if (resume != NULL && !lib_parse_count(resume, 1, 1000000, &health.resume_after))
         return cmd_usage(cmd, "--resume takes a number of checks, not %.40s", resume);
     if (node == NULL)
-        return cmd_usage(cmd, "SLURMD_NODENAME, which slurmd sets for its health check, names no node");
+        return cmd_usage(cmd,
+                         "SLURMD_NODENAME, which slurmd sets for its health check, names no node");
     if (slurm_call_init(&call, cmd_value(cmd, &cmd_globals[CMD_SOCKET]), HEALTH_MS) != BERTH_DONE)
         slurm_call_log(LOG_WARNING, "the node's health is not known: %s", slurm_call_why(&call));
     else
@@ -69,7 +83,8 @@ static int run(struct cmd *cmd)
     if (strcmp(hook, "health") == 0)
         return run_health(cmd);
     if (strcmp(hook, "task") == 0) {
-        slurm_task_print(cmd_value(cmd, &cmd_globals[CMD_SOCKET]), JOB_MS, cmd_value(cmd, &options[GRES_CONF]), stdout);
+        slurm_task_print(cmd_value(cmd, &cmd_globals[CMD_SOCKET]), JOB_MS,
+                         cmd_value(cmd, &options[GRES_CONF]), stdout);
         return CMD_DONE;
     }
     if (strcmp(hook, "prolog") != 0 && strcmp(hook, "epilog") != 0)
@@ -90,7 +105,10 @@ const struct cmd_command cmd_slurm = {
     .first = whens,
     .run = run,
     .misused = log_misuse,
-    .notes = {"The hooks get what they need from the variables that Slurm sets for them. What cannot be done, wrong words too, is one line in the system's log, and the exit status is 0: "
-              "a hook that fails would drain the node. A daemon that hangs costs a job 50 ms.",
-              "task prints \"export NAME=value\" and \"unset NAME\", as Slurm's TaskProlog is to, for the gpus of the task that SLURM_LOCALID names among those of its step."},
+    .notes =
+        {"The hooks get what they need from the variables that Slurm sets for them. What cannot be "
+         "done, wrong words too, is one line in the system's log, and the exit status is 0: "
+         "a hook that fails would drain the node. A daemon that hangs costs a job 50 ms.",
+         "task prints \"export NAME=value\" and \"unset NAME\", as Slurm's TaskProlog is to, for "
+         "the gpus of the task that SLURM_LOCALID names among those of its step."},
 };

@@ -13,7 +13,9 @@ enum { WAIT, TIMEOUT, OPTIONS };
 
 static const struct cmd_option options[] = {
     [WAIT] = {.name = "wait", .help = "wait until there is a daemon and it is ready"},
-    [TIMEOUT] = {.name = "timeout", .value = "SECONDS", .help = "the longest to wait; exit status 75 then"},
+    [TIMEOUT] = {.name = "timeout",
+                 .value = "SECONDS",
+                 .help = "the longest to wait; exit status 75 then"},
 };
 
 /* Keeps the last reply; has enough when the daemon is ready. */
@@ -43,9 +45,15 @@ static int wait_ready(struct cmd *cmd, long timeout_s)
     int status = CMD_AGAIN;
     for (;;) {
         int left = left_ms(deadline);
-        int lost = berth_fd(cmd->berth) >= 0 ? BERTH_DONE : berth_connect(cmd->berth, cmd_value(cmd, &cmd_globals[CMD_SOCKET]));
+        int lost = berth_fd(cmd->berth) >= 0
+                       ? BERTH_DONE
+                       : berth_connect(cmd->berth, cmd_value(cmd, &cmd_globals[CMD_SOCKET]));
         if (lost == BERTH_DONE) {
-            struct cmd_stream stream = {.method = "io.berth.Fabric.GetStatus", .parameters = request, .timeout_ms = left, .on_reply = on_reply, .arg = cmd};
+            struct cmd_stream stream = {.method = "io.berth.Fabric.GetStatus",
+                                        .parameters = request,
+                                        .timeout_ms = left,
+                                        .on_reply = on_reply,
+                                        .arg = cmd};
             enum cmd_end end = cmd_stream_run(cmd, &stream);
             if (end == CMD_END_STOPPED || end == CMD_END_FAILED) {
                 status = stream.status;
@@ -53,13 +61,15 @@ static int wait_ready(struct cmd *cmd, long timeout_s)
             }
             lost = end == CMD_END_LOST ? stream.lost : BERTH_DONE;
         }
-        if (lost != BERTH_DONE && lost != BERTH_ERROR_NO_DAEMON && lost != BERTH_ERROR_CLOSED && lost != BERTH_ERROR_TIMED_OUT) {
+        if (lost != BERTH_DONE && lost != BERTH_ERROR_NO_DAEMON && lost != BERTH_ERROR_CLOSED &&
+            lost != BERTH_ERROR_TIMED_OUT) {
             status = cmd_fail_daemon(cmd, lost);
             break;
         }
         left = left_ms(deadline);
         if (left == 0) {
-            status = cmd_fail(CMD_AGAIN, "the daemon is not ready after %ld s%s%s", timeout_s, lost == BERTH_DONE ? "" : ": ",
+            status = cmd_fail(CMD_AGAIN, "the daemon is not ready after %ld s%s%s", timeout_s,
+                              lost == BERTH_DONE ? "" : ": ",
                               lost == BERTH_DONE ? "" : berth_error_detail(cmd->berth));
             break;
         }

@@ -53,7 +53,8 @@ static void follow(struct progress *progress, int signal_fd)
     struct berth *berth = progress->cmd->berth;
     int64_t start = lib_now_ms();
     while (!progress->ended) {
-        struct pollfd fds[2] = {{.fd = berth_fd(berth), .events = berth_events(berth)}, {.fd = signal_fd, .events = POLLIN}};
+        struct pollfd fds[2] = {{.fd = berth_fd(berth), .events = berth_events(berth)},
+                                {.fd = signal_fd, .events = POLLIN}};
         int left = lib_left_ms(start, progress->stream->timeout_ms);
         int n = poll(fds, 2, left);
         if (n == 0) {
@@ -78,7 +79,8 @@ enum cmd_end cmd_stream_run(struct cmd *cmd, struct cmd_stream *stream)
     struct progress progress = {.cmd = cmd, .stream = stream};
     char *parameters = json_dumps(stream->parameters, JSON_COMPACT);
     int status = parameters == NULL ? BERTH_ERROR_OUT_OF_MEMORY
-                                    : berth_call_async(cmd->berth, stream->method, parameters, BERTH_MORE, hear, &progress);
+                                    : berth_call_async(cmd->berth, stream->method, parameters,
+                                                       BERTH_MORE, hear, &progress);
     free(parameters);
     if (status < 0) {
         stream->lost = status;
@@ -94,7 +96,8 @@ enum cmd_end cmd_stream_run(struct cmd *cmd, struct cmd_stream *stream)
     }
     follow(&progress, signal_fd);
     if (stream->catch_interrupt) {
-        /* A taken interrupt stays pending and blocked: the command ends now anyway, with its own words. */
+        /* A taken interrupt stays pending and blocked: the command ends now anyway, with its own
+         * words. */
         close(signal_fd);
         if (progress.end != CMD_END_INTERRUPTED)
             sigprocmask(SIG_SETMASK, &before, NULL);

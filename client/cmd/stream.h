@@ -9,8 +9,8 @@ enum cmd_end {
     CMD_END_STOPPED,     /* on_reply had enough */
     CMD_END_INTERRUPTED, /* ctrl-C, where it is asked for */
     CMD_END_TIMED_OUT,
-    CMD_END_LOST,        /* the connection broke: nothing was printed yet */
-    CMD_END_FAILED       /* an error was printed; its exit status is in stream.status */
+    CMD_END_LOST,  /* the connection broke: nothing was printed yet */
+    CMD_END_FAILED /* an error was printed; its exit status is in stream.status */
 };
 
 struct cmd_stream {

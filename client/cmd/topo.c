@@ -1,7 +1,10 @@
-#include "cmd/cmd.h"
 #include "ui/topo.h"
+#include "cmd/cmd.h"
 
-static int run(struct cmd *cmd) { return cmd_answer(cmd, "io.berth.Fabric.GetNode", NULL, ui_topo); }
+static int run(struct cmd *cmd)
+{
+    return cmd_answer(cmd, "io.berth.Fabric.GetNode", NULL, ui_topo);
+}
 
 const struct cmd_command cmd_topo = {
     .name = "topo",

@@ -23,7 +23,11 @@ static int run(struct cmd *cmd)
         return status;
     bool json = cmd_wants_json(cmd);
     json_t *request = json_object();
-    struct cmd_stream stream = {.method = "io.berth.Fabric.Watch", .parameters = request, .timeout_ms = -1, .on_reply = on_reply, .arg = &json};
+    struct cmd_stream stream = {.method = "io.berth.Fabric.Watch",
+                                .parameters = request,
+                                .timeout_ms = -1,
+                                .on_reply = on_reply,
+                                .arg = &json};
     enum cmd_end end = cmd_stream_run(cmd, &stream);
     json_decref(request);
     return end == CMD_END_LOST ? cmd_fail_daemon(cmd, stream.lost) : stream.status;

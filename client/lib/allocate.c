@@ -3,7 +3,10 @@
 
 #define METHOD "io.berth.Placement.Allocate"
 
-void berth_allocate_request_init(struct berth_allocate_request *request) { *request = (struct berth_allocate_request){0}; }
+void berth_allocate_request_init(struct berth_allocate_request *request)
+{
+    *request = (struct berth_allocate_request){0};
+}
 
 static void write_accesses(struct lib_write *write, const struct berth_allocate_request *request)
 {
@@ -21,7 +24,8 @@ static void write_accesses(struct lib_write *write, const struct berth_allocate_
     }
 }
 
-static int write_request(struct berth *berth, const struct berth_allocate_request *request, json_t **ret_parameters)
+static int write_request(struct berth *berth, const struct berth_allocate_request *request,
+                         json_t **ret_parameters)
 {
     struct lib_write write = lib_write_begin();
     lib_write_integer(&write, write.parameters, "bytes", request->bytes);
@@ -35,14 +39,16 @@ static int write_request(struct berth *berth, const struct berth_allocate_reques
     return lib_write_end(berth, &write, ret_parameters);
 }
 
-static int read_allocation(struct berth *berth, json_t *take_reply, struct berth_allocation **ret_allocation)
+static int read_allocation(struct berth *berth, json_t *take_reply,
+                           struct berth_allocation **ret_allocation)
 {
     struct lib_read read;
     struct berth_allocation *allocation = lib_result_new(sizeof *allocation, take_reply, &read);
     if (allocation == NULL)
         return lib_fail_memory(berth);
     const json_t *array;
-    struct berth_memory_option *options = lib_read_array(&read, take_reply, "options", sizeof *options, &array, &allocation->option_count);
+    struct berth_memory_option *options = lib_read_array(
+        &read, take_reply, "options", sizeof *options, &array, &allocation->option_count);
     for (size_t i = 0; i < allocation->option_count; i++) {
         const json_t *item = json_array_get(array, i);
         options[i] = (struct berth_memory_option){
@@ -66,10 +72,12 @@ static int read_allocation(struct berth *berth, json_t *take_reply, struct berth
     return status;
 }
 
-int berth_allocate(struct berth *berth, const struct berth_allocate_request *request, struct berth_allocation **ret_allocation)
+int berth_allocate(struct berth *berth, const struct berth_allocate_request *request,
+                   struct berth_allocation **ret_allocation)
 {
     if (request->bytes < 1)
-        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "an allocation has at least one byte, not %lld", (long long)request->bytes);
+        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT,
+                        "an allocation has at least one byte, not %lld", (long long)request->bytes);
     json_t *parameters = NULL;
     int status = write_request(berth, request, &parameters);
     if (status == BERTH_DONE)

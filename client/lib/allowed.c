@@ -1,4 +1,5 @@
-/* What the calling thread may use. A daemon cannot see this: affinity, device cgroup and environment are the caller's. */
+/* What the calling thread may use. A daemon cannot see this: affinity, device cgroup and
+ * environment are the caller's. */
 #include "lib/allowed.h"
 #include "lib/cpus.h"
 #include "lib/read.h"
@@ -45,10 +46,12 @@ struct berth_texts lib_allowed_memory(struct lib_read *read)
     const struct berth_texts all = {.item = NULL};
     char status[8192], online[512];
     struct lib_cpus allowed, present;
-    if (!read_file("/proc/thread-self/status", status, sizeof status) || !read_file("/sys/devices/system/node/online", online, sizeof online))
+    if (!read_file("/proc/thread-self/status", status, sizeof status) ||
+        !read_file("/sys/devices/system/node/online", online, sizeof online))
         return all;
     const char *line = strstr(status, "\nMems_allowed_list:");
-    if (line == NULL || !lib_cpus_parse(line + strcspn(line, "0123456789"), &allowed) || !lib_cpus_parse(online, &present))
+    if (line == NULL || !lib_cpus_parse(line + strcspn(line, "0123456789"), &allowed) ||
+        !lib_cpus_parse(online, &present))
         return all;
     size_t count = 0;
     for (unsigned n = 0; n < NODES_MAX; n++)
@@ -70,12 +73,16 @@ struct berth_texts lib_allowed_memory(struct lib_read *read)
 
 bool lib_allowed_has_devices(void)
 {
-    return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/kfd", F_OK) == 0 || access("/dev/dri", F_OK) == 0;
+    return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/kfd", F_OK) == 0 ||
+           access("/dev/dri", F_OK) == 0;
 }
 
-/* Asks the kernel for read and write permission. inode_permission() asks the device cgroup too, so this is what open would
- * say; but opening a gpu can wake it up for seconds. */
-static bool may_open(const char *path) { return faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0; }
+/* Asks the kernel for read and write permission. inode_permission() asks the device cgroup too, so
+ * this is what open would say; but opening a gpu can wake it up for seconds. */
+static bool may_open(const char *path)
+{
+    return faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0;
+}
 
 static bool names_nvidia(const char *text)
 {
@@ -122,7 +129,10 @@ struct lib_visible lib_visible_variables(const struct lib_variables *variables)
     };
 }
 
-bool lib_visible_is_any(const struct lib_visible *visible) { return visible->cuda != NULL || visible->rocr != NULL || visible->hip != NULL; }
+bool lib_visible_is_any(const struct lib_visible *visible)
+{
+    return visible->cuda != NULL || visible->rocr != NULL || visible->hip != NULL;
+}
 
 static bool is_named(const struct berth_texts *given, const json_t *place)
 {
@@ -136,7 +146,8 @@ static bool is_named(const struct berth_texts *given, const json_t *place)
     return false;
 }
 
-bool lib_allowed_gpus(struct lib_read *read, const json_t *node, const struct berth_texts *given, struct lib_gpu ret[LIB_GPUS_MAX], size_t *ret_count)
+bool lib_allowed_gpus(struct lib_read *read, const json_t *node, const struct berth_texts *given,
+                      struct lib_gpu ret[LIB_GPUS_MAX], size_t *ret_count)
 {
     size_t count = 0, i;
     const json_t *place;
@@ -156,7 +167,8 @@ bool lib_allowed_gpus(struct lib_read *read, const json_t *node, const struct be
     return true;
 }
 
-struct berth_texts lib_allowed_names(struct lib_read *read, const struct lib_gpu *gpus, size_t count)
+struct berth_texts lib_allowed_names(struct lib_read *read, const struct lib_gpu *gpus,
+                                     size_t count)
 {
     const char **item = lib_result_block(read, count, sizeof *item);
     size_t kept = 0;
@@ -193,7 +205,8 @@ int berth_allowed_here(struct berth *berth, int with_gpus, struct berth_allowed 
         return lib_fail_memory(berth);
     if (!read_cpus(&read, &allowed->cpus)) {
         lib_result_free(allowed);
-        return lib_fail(berth, BERTH_ERROR_SYSTEM, "cannot read this thread's affinity: %s", strerror(errno));
+        return lib_fail(berth, BERTH_ERROR_SYSTEM, "cannot read this thread's affinity: %s",
+                        strerror(errno));
     }
     allowed->memory = lib_allowed_memory(&read);
     if (has_devices)

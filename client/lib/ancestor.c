@@ -10,7 +10,8 @@
 #define DEPTH_MAX     32                /* wrappers between a task and what started it */
 #define VARIABLES_MAX ((size_t)4 << 20) /* bytes */
 
-/* All of a file with two NULs behind it; NULL when it cannot be read, is larger, or memory is short. The caller frees. */
+/* All of a file with two NULs behind it; NULL when it cannot be read, is larger, or memory is
+ * short. The caller frees. */
 static char *read_whole(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -48,7 +49,12 @@ static bool read_stat(pid_t pid, pid_t *ret_parent, uint64_t *ret_start_ticks)
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     char *text = read_whole(path), *end = text == NULL ? NULL : strrchr(text, ')');
     int parent;
-    bool fine = end != NULL && sscanf(end + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64, &parent, ret_start_ticks) == 2;
+    bool fine =
+        end != NULL &&
+        sscanf(
+            end + 1,
+            " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+            &parent, ret_start_ticks) == 2;
     if (fine)
         *ret_parent = parent;
     free(text);
@@ -86,7 +92,8 @@ void lib_ancestor_done(struct lib_ancestor *ancestor)
 const char *lib_ancestor_variable(const struct lib_ancestor *ancestor, const char *name)
 {
     size_t length = strlen(name);
-    for (const char *text = ancestor->variables; text != NULL && *text != '\0'; text += strlen(text) + 1)
+    for (const char *text = ancestor->variables; text != NULL && *text != '\0';
+         text += strlen(text) + 1)
         if (strncmp(text, name, length) == 0 && text[length] == '=')
             return text + length + 1;
     return NULL;

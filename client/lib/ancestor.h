@@ -11,14 +11,16 @@
 
 struct lib_ancestor {
     pid_t pid;
-    uint64_t start_ticks;     /* field 22 of /proc/PID/stat */
-    char *variables;          /* its environment: texts that end with NUL, an empty one at the end; NULL when it does not show it */
-    bool has_cpus;            /* its affinity is known */
+    uint64_t start_ticks; /* field 22 of /proc/PID/stat */
+    /* its environment: texts that end with NUL, an empty one at the end; NULL when it does not
+     * show it */
+    char *variables;
+    bool has_cpus; /* its affinity is known */
     struct lib_cpus cpus;
 };
 
-/* The nearest ancestor whose environment does not have this variable with this value; the parent when name is NULL. False when none shows itself.
- * The caller ends it with lib_ancestor_done. */
+/* The nearest ancestor whose environment does not have this variable with this value; the parent
+ * when name is NULL. False when none shows itself. The caller ends it with lib_ancestor_done. */
 bool lib_ancestor_find(const char *name, const char *value, struct lib_ancestor *ret_ancestor);
 void lib_ancestor_done(struct lib_ancestor *ancestor);
 

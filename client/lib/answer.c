@@ -15,7 +15,8 @@ struct berth_basis lib_read_basis(struct lib_read *read, const json_t *object)
     };
 }
 
-struct berth_prediction lib_read_prediction(struct lib_read *read, const json_t *object, const char *key)
+struct berth_prediction lib_read_prediction(struct lib_read *read, const json_t *object,
+                                            const char *key)
 {
     const json_t *prediction = json_object_get(object, key);
     return (struct berth_prediction){
@@ -26,10 +27,12 @@ struct berth_prediction lib_read_prediction(struct lib_read *read, const json_t 
     };
 }
 
-const struct berth_evidence *lib_read_evidence(struct lib_read *read, const json_t *object, const char *key, size_t *ret_count)
+const struct berth_evidence *lib_read_evidence(struct lib_read *read, const json_t *object,
+                                               const char *key, size_t *ret_count)
 {
     const json_t *array;
-    struct berth_evidence *evidence = lib_read_array(read, object, key, sizeof *evidence, &array, ret_count);
+    struct berth_evidence *evidence =
+        lib_read_array(read, object, key, sizeof *evidence, &array, ret_count);
     for (size_t i = 0; i < *ret_count; i++) {
         const json_t *item = json_array_get(array, i);
         evidence[i] = (struct berth_evidence){

@@ -20,17 +20,23 @@ struct policy {
 };
 
 /* maxnode counts one more than there are bits: the kernel takes one off. */
-static int set_policy(const struct policy *policy) { return (int)set_mempolicy(policy->mode, (unsigned long *)policy->nodes, NODES_MAX + 1); }
+static int set_policy(const struct policy *policy)
+{
+    return (int)set_mempolicy(policy->mode, (unsigned long *)policy->nodes, NODES_MAX + 1);
+}
 
-static int make_policy(struct berth *berth, const struct berth_task *task, struct policy *ret_policy)
+static int make_policy(struct berth *berth, const struct berth_task *task,
+                       struct policy *ret_policy)
 {
     struct policy policy = {0};
     for (size_t i = 0; i < task->memory.count; i++) {
         char *end;
         const char *name = task->memory.item[i];
-        unsigned long node = strncmp(name, "numa", 4) == 0 ? strtoul(name + 4, &end, 10) : NODES_MAX;
+        unsigned long node =
+            strncmp(name, "numa", 4) == 0 ? strtoul(name + 4, &end, 10) : NODES_MAX;
         if (node >= NODES_MAX || end == name + 4 || *end != '\0')
-            return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "%.40s is no NUMA node, and a memory policy names such", name);
+            return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT,
+                            "%.40s is no NUMA node, and a memory policy names such", name);
         policy.nodes[node / NODE_BITS] |= 1ul << node % NODE_BITS;
     }
     switch (task->memory_policy) {
@@ -44,37 +50,47 @@ static int make_policy(struct berth *berth, const struct berth_task *task, struc
         policy.mode = task->memory.count > 1 ? MPOL_MANY : MPOL_PREFERRED;
         break;
     default:
-        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "a memory policy that this version does not know");
+        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT,
+                        "a memory policy that this version does not know");
     }
     *ret_policy = policy;
     return BERTH_DONE;
 }
 
-static int apply_memory(struct berth *berth, const struct berth_task *task, struct policy *ret_before)
+static int apply_memory(struct berth *berth, const struct berth_task *task,
+                        struct policy *ret_before)
 {
     struct policy policy = {.mode = MPOL_DEFAULT}, before = {.mode = MPOL_DEFAULT};
     int status = make_policy(berth, task, &policy);
     if (status < 0)
         return status;
     if (get_mempolicy(&before.mode, before.nodes, NODES_MAX, NULL, 0) != 0)
-        return lib_fail(berth, BERTH_ERROR_SYSTEM, "the kernel has no memory policies here: %s", strerror(errno));
+        return lib_fail(berth, BERTH_ERROR_SYSTEM, "the kernel has no memory policies here: %s",
+                        strerror(errno));
     if (set_policy(&policy) != 0)
-        return lib_fail(berth, BERTH_ERROR_SYSTEM, "the kernel refuses the memory policy: %s", strerror(errno));
+        return lib_fail(berth, BERTH_ERROR_SYSTEM, "the kernel refuses the memory policy: %s",
+                        strerror(errno));
     *ret_before = before;
     return BERTH_DONE;
 }
 
-/* Whether the variable is one of those by which runtimes say which gpus are visible, and in which order they are counted. */
+/* Whether the variable is one of those by which runtimes say which gpus are visible, and in which
+ * order they are counted. */
 static bool is_of_gpus(const char *name)
 {
-    static const char *const names[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"};
+    static const char *const names[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
+                                        "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
+                                        "GPU_DEVICE_ORDINAL"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(names[i], name) == 0)
             return true;
     return false;
 }
 
-bool lib_apply_wants(const char *name, unsigned parts) { return parts & (is_of_gpus(name) ? BERTH_PART_GPUS : BERTH_PART_ENVIRONMENT); }
+bool lib_apply_wants(const char *name, unsigned parts)
+{
+    return parts & (is_of_gpus(name) ? BERTH_PART_GPUS : BERTH_PART_ENVIRONMENT);
+}
 
 bool lib_apply_is_name(const char *name)
 {
@@ -86,10 +102,13 @@ static int check_environment(struct berth *berth, const struct berth_task *task)
 {
     for (size_t i = 0; i < task->environment.count; i++)
         if (!lib_apply_is_name(task->environment.item[i].name))
-            return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "a variable cannot be called \"%.40s\"", task->environment.item[i].name);
+            return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT,
+                            "a variable cannot be called \"%.40s\"",
+                            task->environment.item[i].name);
     for (size_t i = 0; i < task->unset.count; i++)
         if (!lib_apply_is_name(task->unset.item[i]))
-            return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "a variable cannot be called \"%.40s\"", task->unset.item[i]);
+            return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT,
+                            "a variable cannot be called \"%.40s\"", task->unset.item[i]);
     return BERTH_DONE;
 }
 
@@ -104,7 +123,10 @@ const char *lib_apply_mark(const char *name, char mark[LIB_APPLY_MARK_SIZE])
     return NULL;
 }
 
-bool lib_apply_is_free(const char *value, const char *marked) { return value == NULL || (marked != NULL && strcmp(value, marked) == 0); }
+bool lib_apply_is_free(const char *value, const char *marked)
+{
+    return value == NULL || (marked != NULL && strcmp(value, marked) == 0);
+}
 
 /* One variable as it is to be, and as it was. */
 struct change {
@@ -118,7 +140,8 @@ static void undo_environment(struct change *change, size_t count)
 {
     for (size_t i = count; i > 0; i--) {
         if (change[i - 1].before != NULL)
-            setenv(change[i - 1].name, change[i - 1].before, 1); /* if memory is still short for that, nothing can be done */
+            /* if memory is still short for that, nothing can be done */
+            setenv(change[i - 1].name, change[i - 1].before, 1);
         else
             unsetenv(change[i - 1].name);
     }
@@ -132,7 +155,8 @@ static size_t list_changes(const struct berth_task *task, unsigned parts, struct
         const struct berth_pair *pair = &task->environment.item[i];
         struct change *next = &change[count];
         const char *mark = lib_apply_mark(pair->name, next->mark);
-        if (!lib_apply_wants(pair->name, parts) || (mark != NULL && !lib_apply_is_free(getenv(pair->name), getenv(mark))))
+        if (!lib_apply_wants(pair->name, parts) ||
+            (mark != NULL && !lib_apply_is_free(getenv(pair->name), getenv(mark))))
             continue;
         if (mark != NULL) {
             next->name = next->mark;
@@ -175,17 +199,20 @@ static int apply_environment(struct berth *berth, const struct berth_task *task,
 }
 
 /* The kernel cuts an affinity to the cpuset without a word; a berth that was cut is none. */
-static int apply_cpus(struct berth *berth, const struct berth_task *task, const struct lib_cpus *before)
+static int apply_cpus(struct berth *berth, const struct berth_task *task,
+                      const struct lib_cpus *before)
 {
     struct lib_cpus cpus, got;
     if (!lib_cpus_parse(task->cpus, &cpus) || *task->cpus == '\0')
         return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "cpus \"%.60s\" are no list", task->cpus);
     if (sched_setaffinity(0, sizeof cpus.word, (const cpu_set_t *)(const void *)cpus.word) != 0)
-        return lib_fail(berth, BERTH_ERROR_SYSTEM, "the kernel refuses cpus %.60s: %s", task->cpus, strerror(errno));
+        return lib_fail(berth, BERTH_ERROR_SYSTEM, "the kernel refuses cpus %.60s: %s", task->cpus,
+                        strerror(errno));
     if (lib_cpus_of(0, &got) && memcmp(&got, &cpus, sizeof got) == 0)
         return BERTH_DONE;
     sched_setaffinity(0, sizeof before->word, (const cpu_set_t *)(const void *)before->word);
-    return lib_fail(berth, BERTH_ERROR_SYSTEM, "not all of cpus %.60s may be used here", task->cpus);
+    return lib_fail(berth, BERTH_ERROR_SYSTEM, "not all of cpus %.60s may be used here",
+                    task->cpus);
 }
 
 int berth_apply(struct berth *berth, const struct berth_task *task, unsigned parts)
@@ -197,7 +224,8 @@ int berth_apply(struct berth *berth, const struct berth_task *task, unsigned par
     if (status < 0)
         return status;
     if (!lib_cpus_of(0, &cpus_before))
-        return lib_fail(berth, BERTH_ERROR_SYSTEM, "cannot read this thread's affinity: %s", strerror(errno));
+        return lib_fail(berth, BERTH_ERROR_SYSTEM, "cannot read this thread's affinity: %s",
+                        strerror(errno));
     if (sets_memory && (status = apply_memory(berth, task, &policy_before)) < 0)
         return status;
     if (parts & BERTH_PART_CPUS)
@@ -205,7 +233,8 @@ int berth_apply(struct berth *berth, const struct berth_task *task, unsigned par
     if (status == BERTH_DONE && parts & (BERTH_PART_GPUS | BERTH_PART_ENVIRONMENT)) {
         status = apply_environment(berth, task, parts);
         if (status < 0 && parts & BERTH_PART_CPUS)
-            sched_setaffinity(0, sizeof cpus_before.word, (const cpu_set_t *)(const void *)cpus_before.word);
+            sched_setaffinity(0, sizeof cpus_before.word,
+                              (const cpu_set_t *)(const void *)cpus_before.word);
     }
     if (status < 0 && sets_memory)
         set_policy(&policy_before);

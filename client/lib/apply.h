@@ -9,8 +9,10 @@ bool lib_apply_wants(const char *name, unsigned parts);
 
 #define LIB_APPLY_MARK_SIZE 64
 
-/* Of a variable that chooses a nic: the one that berth sets beside it to the same value. Such a variable is set only where it is not, or both have the same value: what a user or a site has set, be it to nothing, stays as it
- * is, and what berth has set for a task of which this one descends is this task's own to set. NULL: it is none of these. */
+/* Of a variable that chooses a nic: the one that berth sets beside it to the same value. Such a
+ * variable is set only where it is not, or both have the same value: what a user or a site has set,
+ * be it to nothing, stays as it is, and what berth has set for a task of which this one descends is
+ * this task's own to set. NULL: it is none of these. */
 const char *lib_apply_mark(const char *name, char mark[LIB_APPLY_MARK_SIZE]);
 
 /* Whether it may be set: values as they are now, NULL none. */

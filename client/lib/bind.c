@@ -3,10 +3,11 @@
 #include "lib/read.h"
 #include "lib/write.h"
 
-#define METHOD "io.berth.Placement.Bind"
+#define METHOD       "io.berth.Placement.Bind"
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
-static const char *const pattern_names[] = {"", "none", "pairs", "ring", "grid2d", "grid3d", "alltoall", "allreduce"};
+static const char *const pattern_names[] = {"",       "none",   "pairs",    "ring",
+                                            "grid2d", "grid3d", "alltoall", "allreduce"};
 static const char *const mechanism_names[] = {"", "best", "copy_engine", "kernel"};
 static const char *const order_names[] = {"", "free", "rank"};
 static const char *const visible_names[] = {"", "own", "all"};
@@ -14,8 +15,13 @@ static const char *const policy_names[] = {"", "preferred", "bind", "interleave"
 
 void berth_bind_request_init(struct berth_bind_request *request)
 {
-    *request = (struct berth_bind_request){
-        .gpus_per_task = -1, .cores_per_task = -1, .threads_per_core = -1, .tasks_per_gpu = -1, .world = -1, .bytes = -1, .host_bytes = -1};
+    *request = (struct berth_bind_request){.gpus_per_task = -1,
+                                           .cores_per_task = -1,
+                                           .threads_per_core = -1,
+                                           .tasks_per_gpu = -1,
+                                           .world = -1,
+                                           .bytes = -1,
+                                           .host_bytes = -1};
 }
 
 static void write_ranks(struct lib_write *write, const struct berth_bind_request *request)
@@ -34,11 +40,14 @@ static void write_flows(struct lib_write *write, const struct berth_bind_request
     json_t *array = lib_write_array(write, write->parameters, "flows");
     for (size_t i = 0; i < request->flow_count; i++) {
         const struct berth_flow *flow = &request->flows[i];
-        lib_write_element(write, array, json_pack("{s:i,s:i,s:I}", "from", flow->from, "to", flow->to, "bytes", (json_int_t)flow->bytes));
+        lib_write_element(write, array,
+                          json_pack("{s:i,s:i,s:I}", "from", flow->from, "to", flow->to, "bytes",
+                                    (json_int_t)flow->bytes));
     }
 }
 
-static int write_request(struct berth *berth, const struct berth_bind_request *request, json_t **ret_parameters)
+static int write_request(struct berth *berth, const struct berth_bind_request *request,
+                         json_t **ret_parameters)
 {
     struct lib_write write = lib_write_begin();
     json_t *object = write.parameters;
@@ -49,15 +58,20 @@ static int write_request(struct berth *berth, const struct berth_bind_request *r
     lib_write_integer(&write, object, "tasks_per_gpu", request->tasks_per_gpu);
     write_ranks(&write, request);
     lib_write_integer(&write, object, "world", request->world);
-    lib_write_enum(&write, object, "pattern", (int)request->pattern, pattern_names, COUNT(pattern_names));
+    lib_write_enum(&write, object, "pattern", (int)request->pattern, pattern_names,
+                   COUNT(pattern_names));
     write_flows(&write, request);
     lib_write_integer(&write, object, "bytes", request->bytes);
     lib_write_integer(&write, object, "host_bytes", request->host_bytes);
-    lib_write_enum(&write, object, "mechanism", (int)request->mechanism, mechanism_names, COUNT(mechanism_names));
+    lib_write_enum(&write, object, "mechanism", (int)request->mechanism, mechanism_names,
+                   COUNT(mechanism_names));
     lib_write_enum(&write, object, "order", (int)request->order, order_names, COUNT(order_names));
-    lib_write_enum(&write, object, "visible", (int)request->visible, visible_names, COUNT(visible_names));
+    lib_write_enum(&write, object, "visible", (int)request->visible, visible_names,
+                   COUNT(visible_names));
     char key[LIB_KEY_SIZE];
-    lib_write_text(&write, object, "key", request->key != NULL || request->whole_node ? request->key : lib_key_default(key));
+    lib_write_text(&write, object, "key",
+                   request->key != NULL || request->whole_node ? request->key
+                                                               : lib_key_default(key));
     return lib_write_end(berth, &write, ret_parameters);
 }
 
@@ -70,7 +84,8 @@ static struct berth_task read_task(struct lib_read *read, const json_t *object)
         .nics = lib_read_texts(read, object, "nics"),
         .cpus = lib_read_text(read, object, "cpus"),
         .cpu_mask = lib_read_text(read, object, "cpu_mask"),
-        .memory_policy = (enum berth_memory_policy)lib_read_enum(read, object, "memory_policy", policy_names),
+        .memory_policy =
+            (enum berth_memory_policy)lib_read_enum(read, object, "memory_policy", policy_names),
         .environment = lib_read_pairs(read, object, "environment"),
         .unset = lib_read_texts(read, object, "unset"),
     };
@@ -83,7 +98,8 @@ int lib_bind_read(struct berth *berth, json_t *take_reply, struct berth_binding 
     if (binding == NULL)
         return lib_fail_memory(berth);
     const json_t *array;
-    struct berth_task *tasks = lib_read_array(&read, take_reply, "tasks", sizeof *tasks, &array, &binding->task_count);
+    struct berth_task *tasks =
+        lib_read_array(&read, take_reply, "tasks", sizeof *tasks, &array, &binding->task_count);
     for (size_t i = 0; i < binding->task_count; i++)
         tasks[i] = read_task(&read, json_array_get(array, i));
     binding->tasks = tasks;
@@ -103,10 +119,12 @@ int lib_bind_read(struct berth *berth, json_t *take_reply, struct berth_binding 
     return status;
 }
 
-int berth_bind(struct berth *berth, const struct berth_bind_request *request, struct berth_binding **ret_binding)
+int berth_bind(struct berth *berth, const struct berth_bind_request *request,
+               struct berth_binding **ret_binding)
 {
     if (request->tasks < 1)
-        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "a binding is for at least one task, not %d", request->tasks);
+        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT,
+                        "a binding is for at least one task, not %d", request->tasks);
     json_t *parameters = NULL;
     int status = write_request(berth, request, &parameters);
     if (status == BERTH_DONE)

@@ -6,12 +6,14 @@
 #include <string.h>
 
 /* Appends {"method":...,"parameters":...,"more":true} and its NUL to what is to be sent. */
-static int append_message(struct berth *berth, const char *method, const json_t *parameters, bool more)
+static int append_message(struct berth *berth, const char *method, const json_t *parameters,
+                          bool more)
 {
     json_t *message = json_object();
     char *text = NULL;
     if (message != NULL && json_object_set_new(message, "method", json_string(method)) == 0 &&
-        (parameters == NULL || json_object_set(message, "parameters", (json_t *)(uintptr_t)parameters) == 0) &&
+        (parameters == NULL ||
+         json_object_set(message, "parameters", (json_t *)(uintptr_t)parameters) == 0) &&
         (!more || json_object_set_new(message, "more", json_true()) == 0))
         text = json_dumps(message, JSON_COMPACT);
     json_decref(message);
@@ -25,8 +27,8 @@ static int append_message(struct berth *berth, const char *method, const json_t 
     return fits ? BERTH_DONE : lib_fail_memory(berth);
 }
 
-int lib_start(struct berth *berth, const char *method, const json_t *parameters, bool more, lib_reply_fn *reply, void *arg,
-              struct lib_pending **ret_pending)
+int lib_start(struct berth *berth, const char *method, const json_t *parameters, bool more,
+              lib_reply_fn *reply, void *arg, struct lib_pending **ret_pending)
 {
     if (berth->fd < 0)
         return lib_fail(berth, BERTH_ERROR_NO_DAEMON, "not connected to a daemon");
@@ -58,7 +60,8 @@ static int parse_parameters(struct berth *berth, const char *text, json_t **ret_
     if (parameters == NULL && where.text[0] == '\0') /* jansson has words for everything but this */
         return lib_fail_memory(berth);
     if (parameters == NULL)
-        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "the parameters are not JSON: %s", where.text);
+        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "the parameters are not JSON: %s",
+                        where.text);
     if (!json_is_object(parameters)) {
         json_decref(parameters);
         return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "the parameters must be a JSON object");
@@ -94,10 +97,12 @@ static void hand_on(struct berth *berth, const struct lib_reply *reply, void *ar
     free(text);
 }
 
-int berth_call_async(struct berth *berth, const char *method, const char *parameters, unsigned flags, berth_reply_fn *reply, void *arg)
+int berth_call_async(struct berth *berth, const char *method, const char *parameters,
+                     unsigned flags, berth_reply_fn *reply, void *arg)
 {
     if (reply == NULL || (flags & ~BERTH_MORE) != 0)
-        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "a call needs a callback and no flag but BERTH_MORE");
+        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT,
+                        "a call needs a callback and no flag but BERTH_MORE");
     json_t *object;
     int status = parse_parameters(berth, parameters, &object);
     if (status < 0)
@@ -138,12 +143,15 @@ static bool has_open_stream(const struct berth *berth)
     return false;
 }
 
-int lib_wait_reply(struct berth *berth, const char *method, const json_t *parameters, lib_reply_fn *reply, void *arg)
+int lib_wait_reply(struct berth *berth, const char *method, const json_t *parameters,
+                   lib_reply_fn *reply, void *arg)
 {
     if (berth->processing)
         return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "a callback cannot make a blocking call");
     if (has_open_stream(berth))
-        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "a blocking call would wait for the end of the open stream: give the stream a handle of its own");
+        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT,
+                        "a blocking call would wait for the end of the open stream: give the "
+                        "stream a handle of its own");
     struct waiter waiter = {.reply = reply, .arg = arg};
     struct lib_pending *pending = NULL;
     int status = lib_start(berth, method, parameters, false, wake, &waiter, &pending);
@@ -192,7 +200,8 @@ static void keep_object(struct berth *berth, const struct lib_reply *reply, void
 {
     (void)berth;
     json_t **result = arg;
-    *result = reply->parameters == NULL ? json_object() : json_incref((json_t *)(uintptr_t)reply->parameters);
+    *result = reply->parameters == NULL ? json_object()
+                                        : json_incref((json_t *)(uintptr_t)reply->parameters);
 }
 
 int lib_call(struct berth *berth, const char *method, json_t *take_parameters, json_t **ret_reply)

@@ -29,11 +29,13 @@ static int read_health(struct berth *berth, json_t *take_reply, struct berth_hea
     struct berth_health *health = lib_result_new(sizeof *health, take_reply, &read);
     if (health == NULL)
         return lib_fail_memory(berth);
-    health->verdict = (enum berth_verdict)lib_read_enum(&read, take_reply, "verdict", verdict_names);
+    health->verdict =
+        (enum berth_verdict)lib_read_enum(&read, take_reply, "verdict", verdict_names);
     health->drain = lib_read_bool(&read, take_reply, "drain");
     health->reason = lib_read_text(&read, take_reply, "reason");
     const json_t *array;
-    struct berth_finding *findings = lib_read_array(&read, take_reply, "findings", sizeof *findings, &array, &health->finding_count);
+    struct berth_finding *findings = lib_read_array(&read, take_reply, "findings", sizeof *findings,
+                                                    &array, &health->finding_count);
     for (size_t i = 0; i < health->finding_count; i++) {
         const json_t *item = json_array_get(array, i);
         findings[i] = (struct berth_finding){
@@ -52,14 +54,16 @@ static int read_health(struct berth *berth, json_t *take_reply, struct berth_hea
     health->findings = findings;
     health->last_probe_at_s = lib_read_maybe_integer(&read, take_reply, "last_probe_at_s");
     health->snapshot = lib_read_text(&read, take_reply, "snapshot");
-    health->origin = (enum berth_origin)lib_read_enum(&read, take_reply, "origin", lib_origin_names);
+    health->origin =
+        (enum berth_origin)lib_read_enum(&read, take_reply, "origin", lib_origin_names);
     int status = lib_result_end(berth, &read, METHOD, health);
     if (status == BERTH_DONE)
         *ret_health = health;
     return status;
 }
 
-int berth_check(struct berth *berth, const char *const *places, size_t place_count, struct berth_health **ret_health)
+int berth_check(struct berth *berth, const char *const *places, size_t place_count,
+                struct berth_health **ret_health)
 {
     struct lib_write write = lib_write_begin();
     const struct berth_texts texts = {.item = places, .count = place_count};

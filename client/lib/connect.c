@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define DEFAULT_TIMEOUT_MS 30000
+#define DEFAULT_TIMEOUT_MS  30000
 #define FULL_QUEUE_RETRY_MS 5
 
 int64_t lib_now_ms(void)
@@ -76,7 +76,8 @@ static bool fill_address(const char *path, struct sockaddr_un *ret_address, sock
     memcpy(ret_address->sun_path, path, length);
     if (path[0] == '@') /* an abstract name is as long as it says and does not end in NUL */
         ret_address->sun_path[0] = '\0';
-    *ret_length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (path[0] == '@' ? 0 : 1));
+    *ret_length =
+        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (path[0] == '@' ? 0 : 1));
     return true;
 }
 
@@ -89,18 +90,21 @@ static int connect_failed(struct berth *berth, const char *path, int number)
         return lib_fail(berth, BERTH_ERROR_NO_DAEMON, "no daemon at %s", path);
     case EACCES:
     case EPERM:
-        return lib_fail(berth, BERTH_ERROR_PERMISSION_DENIED, "no permission to connect to %s", path);
+        return lib_fail(berth, BERTH_ERROR_PERMISSION_DENIED, "no permission to connect to %s",
+                        path);
     case EPROTOTYPE:
         return lib_fail(berth, BERTH_ERROR_NO_DAEMON, "%s is not a stream socket", path);
     default:
-        return lib_fail(berth, BERTH_ERROR_SYSTEM, "cannot connect to %s: %s", path, strerror(number));
+        return lib_fail(berth, BERTH_ERROR_SYSTEM, "cannot connect to %s: %s", path,
+                        strerror(number));
     }
 }
 
 int berth_connect(struct berth *berth, const char *path)
 {
     if (berth->processing)
-        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "a callback cannot connect its own handle");
+        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT,
+                        "a callback cannot connect its own handle");
     lib_disconnect(berth);
     if (path == NULL)
         path = secure_getenv("BERTH_SOCKET");
@@ -110,13 +114,15 @@ int berth_connect(struct berth *berth, const char *path)
     struct sockaddr_un address;
     socklen_t length;
     if (!fill_address(path, &address, &length))
-        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "a socket path has 1 to %zu bytes, this one has %zu: %.60s...",
+        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT,
+                        "a socket path has 1 to %zu bytes, this one has %zu: %.60s...",
                         sizeof address.sun_path - 1, strlen(path), path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return lib_fail(berth, BERTH_ERROR_SYSTEM, "cannot make a socket: %s", strerror(errno));
 
-    /* A Unix socket connects at once or not at all; EAGAIN means that the daemon's queue is full, and nothing can be polled for. */
+    /* A Unix socket connects at once or not at all; EAGAIN means that the daemon's queue is full,
+     * and nothing can be polled for. */
     int64_t start = lib_now_ms();
     while (connect(fd, (const struct sockaddr *)&address, length) != 0) {
         int number = errno;
@@ -129,7 +135,8 @@ int berth_connect(struct berth *berth, const char *path)
         }
         close(fd);
         if (number == EAGAIN)
-            return lib_fail(berth, BERTH_ERROR_TIMED_OUT, "the daemon at %s accepts no connection: its queue is full", path);
+            return lib_fail(berth, BERTH_ERROR_TIMED_OUT,
+                            "the daemon at %s accepts no connection: its queue is full", path);
         return connect_failed(berth, path, number);
     }
     berth->fd = fd;
@@ -140,21 +147,26 @@ int berth_connect_fd(struct berth *berth, int take_fd)
 {
     if (berth->processing) {
         close(take_fd);
-        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "a callback cannot connect its own handle");
+        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT,
+                        "a callback cannot connect its own handle");
     }
     lib_disconnect(berth);
     int type = 0;
     socklen_t length = sizeof type;
     int flags = fcntl(take_fd, F_GETFL);
-    if (flags < 0 || getsockopt(take_fd, SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM) {
+    if (flags < 0 || getsockopt(take_fd, SOL_SOCKET, SO_TYPE, &type, &length) != 0 ||
+        type != SOCK_STREAM) {
         if (flags >= 0)
             close(take_fd);
-        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "descriptor %d is not a stream socket", take_fd);
+        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "descriptor %d is not a stream socket",
+                        take_fd);
     }
-    if (fcntl(take_fd, F_SETFL, flags | O_NONBLOCK) != 0 || fcntl(take_fd, F_SETFD, FD_CLOEXEC) != 0) {
+    if (fcntl(take_fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
+        fcntl(take_fd, F_SETFD, FD_CLOEXEC) != 0) {
         int number = errno;
         close(take_fd);
-        return lib_fail(berth, BERTH_ERROR_SYSTEM, "cannot prepare descriptor %d: %s", take_fd, strerror(number));
+        return lib_fail(berth, BERTH_ERROR_SYSTEM, "cannot prepare descriptor %d: %s", take_fd,
+                        strerror(number));
     }
     berth->fd = take_fd;
     return BERTH_DONE;
@@ -162,4 +174,7 @@ int berth_connect_fd(struct berth *berth, int take_fd)
 
 int berth_fd(const struct berth *berth) { return berth->fd; }
 
-short berth_events(const struct berth *berth) { return berth->out.end > berth->out.start ? POLLIN | POLLOUT : POLLIN; }
+short berth_events(const struct berth *berth)
+{
+    return berth->out.end > berth->out.start ? POLLIN | POLLOUT : POLLIN;
+}

@@ -7,7 +7,10 @@
 
 #define WORD_BITS (CHAR_BIT * (unsigned)sizeof(unsigned long))
 
-bool lib_cpus_has(const struct lib_cpus *cpus, unsigned n) { return cpus->word[n / WORD_BITS] >> n % WORD_BITS & 1; }
+bool lib_cpus_has(const struct lib_cpus *cpus, unsigned n)
+{
+    return cpus->word[n / WORD_BITS] >> n % WORD_BITS & 1;
+}
 
 bool lib_cpus_parse(const char *list, struct lib_cpus *ret_cpus)
 {

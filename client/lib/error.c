@@ -1,4 +1,5 @@
-/* The last error of a handle. Wire names come from schema/errors.def, so that a new one cannot be forgotten in berth.h. */
+/* The last error of a handle. Wire names come from schema/errors.def, so that a new one cannot be
+ * forgotten in berth.h. */
 #include "lib/lib.h"
 
 #include <stdarg.h>
@@ -11,7 +12,7 @@ static const struct {
     const char *wire, *about;
 } known[] = {
 #define ROW_SERVICE(id, wire, about) {BERTH_ERROR_##id, wire, about},
-#define ROW_CALLED(id, wire, about) {BERTH_ERROR_##id, wire, about},
+#define ROW_CALLED(id, wire, about)  {BERTH_ERROR_##id, wire, about},
 #define ROW_INTERNAL(id, wire, about)
 #define X(id, scope, wire, params, exit_status, about) ROW_##scope(id, wire, about)
 #include "errors.def"
@@ -40,7 +41,8 @@ static const char *local_name(int status)
     }
 }
 
-/* Whatever a peer sent, a detail is one line and cannot steer a terminal: bytes of C0 and, in UTF-8, of C1 become spaces. */
+/* Whatever a peer sent, a detail is one line and cannot steer a terminal: bytes of C0 and, in
+ * UTF-8, of C1 become spaces. */
 static void flatten(char *text)
 {
     for (unsigned char *c = (unsigned char *)text; *c != '\0'; c++) {
@@ -69,17 +71,23 @@ int lib_fail_late(struct berth *berth, int timeout_ms)
     if (timeout_ms <= 0)
         return lib_fail(berth, BERTH_ERROR_TIMED_OUT, "no answer from the daemon yet");
     if (timeout_ms < 1000)
-        return lib_fail(berth, BERTH_ERROR_TIMED_OUT, "no answer from the daemon within %d ms", timeout_ms);
-    return lib_fail(berth, BERTH_ERROR_TIMED_OUT, "no answer from the daemon within %g s", timeout_ms / 1000.0);
+        return lib_fail(berth, BERTH_ERROR_TIMED_OUT, "no answer from the daemon within %d ms",
+                        timeout_ms);
+    return lib_fail(berth, BERTH_ERROR_TIMED_OUT, "no answer from the daemon within %g s",
+                    timeout_ms / 1000.0);
 }
 
 void lib_fail_late_of_all(struct berth *berth, int timeout_ms)
 {
-    if (strcmp(berth->error_name, local_name(BERTH_ERROR_TIMED_OUT)) == 0 && berth->fd >= 0) /* without a connection it was the connecting that took too long */
+    /* without a connection it was the connecting that took too long */
+    if (strcmp(berth->error_name, local_name(BERTH_ERROR_TIMED_OUT)) == 0 && berth->fd >= 0)
         lib_fail_late(berth, timeout_ms);
 }
 
-int lib_fail_memory(struct berth *berth) { return lib_fail(berth, BERTH_ERROR_OUT_OF_MEMORY, "out of memory"); }
+int lib_fail_memory(struct berth *berth)
+{
+    return lib_fail(berth, BERTH_ERROR_OUT_OF_MEMORY, "out of memory");
+}
 
 /* " (place gpu9, wanted 3)" from the parameters of an error that brought no detail. */
 static void describe(const json_t *parameters, char *text, size_t size)
@@ -92,9 +100,11 @@ static void describe(const json_t *parameters, char *text, size_t size)
     {
         int n = 0;
         if (json_is_string(value))
-            n = snprintf(text + used, size - used, "%s%s %s", separator, key, json_string_value(value));
+            n = snprintf(text + used, size - used, "%s%s %s", separator, key,
+                         json_string_value(value));
         else if (json_is_integer(value))
-            n = snprintf(text + used, size - used, "%s%s %" JSON_INTEGER_FORMAT, separator, key, json_integer_value(value));
+            n = snprintf(text + used, size - used, "%s%s %" JSON_INTEGER_FORMAT, separator, key,
+                         json_integer_value(value));
         if (n > 0) {
             used += (size_t)n;
             separator = ", ";
@@ -132,7 +142,8 @@ int lib_fail_reply(struct berth *berth, const char *wire_name, const json_t *par
     }
     snprintf(berth->error_name, sizeof berth->error_name, "%s", wire_name);
     flatten(berth->error_name);
-    berth->error_parameters = parameters != NULL ? json_dumps(parameters, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+    berth->error_parameters =
+        parameters != NULL ? json_dumps(parameters, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
     return status;
 }
 

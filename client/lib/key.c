@@ -4,9 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool lib_key_is_job(const char *text) { return text != NULL && *text != '\0' && strlen(text) <= 20 && strspn(text, "0123456789") == strlen(text); }
+bool lib_key_is_job(const char *text)
+{
+    return text != NULL && *text != '\0' && strlen(text) <= 20 &&
+           strspn(text, "0123456789") == strlen(text);
+}
 
-/* With a dot and more behind the job's number it names the job's claim without being the claim's own key, under which no other plan than the first may be asked for. */
+/* With a dot and more behind the job's number it names the job's claim without being the claim's
+ * own key, under which no other plan than the first may be asked for. */
 const char *lib_key_default(char buffer[LIB_KEY_SIZE])
 {
     const char *key = getenv("BERTH_KEY"), *job = getenv("SLURM_JOB_ID");

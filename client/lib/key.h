@@ -6,8 +6,9 @@
 
 #define LIB_KEY_SIZE 40
 
-/* BERTH_KEY, where it is set: empty means none. Else, in a job of Slurm's, "slurm/1234.bind", which is in the claim of the job that Slurm's prolog makes, if it does. NULL: none.
- * Borrowed from the environment, or buffer. */
+/* BERTH_KEY, where it is set: empty means none. Else, in a job of Slurm's, "slurm/1234.bind", which
+ * is in the claim of the job that Slurm's prolog makes, if it does. NULL: none. Borrowed from the
+ * environment, or buffer. */
 const char *lib_key_default(char buffer[LIB_KEY_SIZE]);
 
 /* Whether that is the number of a job of Slurm's; NULL is none. */

@@ -1,25 +1,56 @@
 /* Who this process is in a parallel step, as the variables of its launcher have it. */
-#include "lib/allowed.h"
 #include "lib/launcher.h"
+#include "lib/allowed.h"
 #include "lib/rank_distribution.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a launcher says what; the first variable that is a number counts. The order is that in which one is started inside another: mpirun and mpiexec in a batch job
- * leave the variables of the job's own launcher as they were, which are about themselves then. */
+/* Where a launcher says what; the first variable that is a number counts. The order is that in
+ * which one is started inside another: mpirun and mpiexec in a batch job leave the variables of the
+ * job's own launcher as they were, which are about themselves then. */
 static const struct names {
-    const char *launcher, *needed; /* needed: without it the others are another launcher's; NULL any of them */
+    /* needed: without it the others are another launcher's; NULL any of them */
+    const char *launcher, *needed;
     const char *task, *tasks[3], *rank, *world[3], *key[2];
 } launchers[] = {
-    {"openmpi", NULL, "OMPI_COMM_WORLD_LOCAL_RANK", {"OMPI_COMM_WORLD_LOCAL_SIZE"}, "OMPI_COMM_WORLD_RANK", {"OMPI_COMM_WORLD_SIZE"},
+    {"openmpi",
+     NULL,
+     "OMPI_COMM_WORLD_LOCAL_RANK",
+     {"OMPI_COMM_WORLD_LOCAL_SIZE"},
+     "OMPI_COMM_WORLD_RANK",
+     {"OMPI_COMM_WORLD_SIZE"},
      {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}},
-    {"hydra", "MPI_LOCALRANKID", "MPI_LOCALRANKID", {"MPI_LOCALNRANKS"}, "PMI_RANK", {"PMI_SIZE"}, {NULL}},
-    {"pals", NULL, "PALS_LOCAL_RANKID", {"PALS_LOCAL_SIZE", "PMI_LOCAL_SIZE"}, "PALS_RANKID", {"PALS_SIZE", "PMI_SIZE"}, {"PALS_APID"}},
-    {"flux", NULL, "FLUX_TASK_LOCAL_ID", {NULL}, "FLUX_TASK_RANK", {"FLUX_JOB_SIZE"}, {"FLUX_JOB_ID"}},
+    {"hydra",
+     "MPI_LOCALRANKID",
+     "MPI_LOCALRANKID",
+     {"MPI_LOCALNRANKS"},
+     "PMI_RANK",
+     {"PMI_SIZE"},
+     {NULL}},
+    {"pals",
+     NULL,
+     "PALS_LOCAL_RANKID",
+     {"PALS_LOCAL_SIZE", "PMI_LOCAL_SIZE"},
+     "PALS_RANKID",
+     {"PALS_SIZE", "PMI_SIZE"},
+     {"PALS_APID"}},
+    {"flux",
+     NULL,
+     "FLUX_TASK_LOCAL_ID",
+     {NULL},
+     "FLUX_TASK_RANK",
+     {"FLUX_JOB_SIZE"},
+     {"FLUX_JOB_ID"}},
     /* A batch script is no task, though it is told a rank. */
-    {"slurm", "SLURM_STEP_ID", "SLURM_LOCALID", {NULL}, "SLURM_PROCID", {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"}, {NULL}},
+    {"slurm",
+     "SLURM_STEP_ID",
+     "SLURM_LOCALID",
+     {NULL},
+     "SLURM_PROCID",
+     {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"},
+     {NULL}},
     {"pmi", NULL, "PMI_LOCAL_RANK", {"PMI_LOCAL_SIZE"}, "PMI_RANK", {"PMI_SIZE"}, {"PMI_JOBID"}},
     {"pmix", NULL, NULL, {NULL}, "PMIX_RANK", {NULL}, {"PMIX_NAMESPACE"}},
 };
@@ -30,12 +61,14 @@ static const struct names {
 static int number(const struct lib_variables *variables, const char *name)
 {
     const char *text = name == NULL ? NULL : lib_variable(variables, name);
-    if (text == NULL || *text == '\0' || strspn(text, "0123456789") != strlen(text) || strlen(text) > 9)
+    if (text == NULL || *text == '\0' || strspn(text, "0123456789") != strlen(text) ||
+        strlen(text) > 9)
         return -1;
     return (int)strtol(text, NULL, 10);
 }
 
-static int first_number(const struct lib_variables *variables, const char *const *names, size_t count)
+static int first_number(const struct lib_variables *variables, const char *const *names,
+                        size_t count)
 {
     int found = -1;
     for (size_t i = 0; i < count && found < 0; i++)
@@ -47,12 +80,14 @@ static bool is_there(const struct lib_variables *variables, const struct names *
 {
     if (names->needed != NULL && lib_variable(variables, names->needed) == NULL)
         return false;
-    return (names->task != NULL && lib_variable(variables, names->task) != NULL) || lib_variable(variables, names->rank) != NULL;
+    return (names->task != NULL && lib_variable(variables, names->task) != NULL) ||
+           lib_variable(variables, names->rank) != NULL;
 }
 
 /* ---- Slurm: how many tasks each node has, and how ranks are dealt out to them ---- */
 
-static int slurm_tasks(const struct lib_variables *variables, struct lib_distribution *ret_distribution)
+static int slurm_tasks(const struct lib_variables *variables,
+                       struct lib_distribution *ret_distribution)
 {
     const char *list = lib_variable(variables, "SLURM_STEP_TASKS_PER_NODE");
     if (list == NULL)
@@ -84,44 +119,55 @@ static const char *keep_text(struct lib_read *read, const char *text)
     return kept != NULL ? strcpy(kept, text) : NULL;
 }
 
-static const char *make_key(struct lib_read *read, const struct lib_variables *variables, const struct names *names)
+static const char *make_key(struct lib_read *read, const struct lib_variables *variables,
+                            const struct names *names)
 {
     char key[200] = "";
-    const char *job = lib_variable(variables, "SLURM_JOB_ID"), *step = lib_variable(variables, "SLURM_STEP_ID");
+    const char *job = lib_variable(variables, "SLURM_JOB_ID"),
+               *step = lib_variable(variables, "SLURM_STEP_ID");
     if (strcmp(names->launcher, "slurm") == 0 && job != NULL && step != NULL)
         snprintf(key, sizeof key, "slurm/%.80s.%.80s", job, step);
     for (size_t i = 0; i < 2 && *key == '\0' && names->key[i] != NULL; i++)
         if (lib_variable(variables, names->key[i]) != NULL)
-            snprintf(key, sizeof key, "%s/%.160s", names->launcher, lib_variable(variables, names->key[i]));
+            snprintf(key, sizeof key, "%s/%.160s", names->launcher,
+                     lib_variable(variables, names->key[i]));
     return *key != '\0' ? keep_text(read, key) : NULL;
 }
 
-static void say_missing(struct lib_read *read, const struct lib_variables *variables, const struct names *names, struct berth_launcher *launcher)
+static void say_missing(struct lib_read *read, const struct lib_variables *variables,
+                        const struct names *names, struct berth_launcher *launcher)
 {
     char line[160];
     const char *task = names->task, *tasks = names->tasks[0];
     if (task == NULL)
-        snprintf(line, sizeof line, "%s is set, but %s does not tell a task's number on its node", names->rank, names->launcher);
+        snprintf(line, sizeof line, "%s is set, but %s does not tell a task's number on its node",
+                 names->rank, names->launcher);
     else if (launcher->task < 0)
-        snprintf(line, sizeof line, "%s is %s", task, lib_variable(variables, task) == NULL ? "not set" : "no number");
+        snprintf(line, sizeof line, "%s is %s", task,
+                 lib_variable(variables, task) == NULL ? "not set" : "no number");
     else if (strcmp(names->launcher, "slurm") == 0)
-        snprintf(line, sizeof line, "SLURM_STEP_TASKS_PER_NODE is not set, or says nothing of node SLURM_NODEID");
+        snprintf(line, sizeof line,
+                 "SLURM_STEP_TASKS_PER_NODE is not set, or says nothing of node SLURM_NODEID");
     else if (strcmp(names->launcher, "flux") == 0)
-        snprintf(line, sizeof line, "FLUX_JOB_SIZE and FLUX_JOB_NNODES do not give each node as many tasks");
+        snprintf(line, sizeof line,
+                 "FLUX_JOB_SIZE and FLUX_JOB_NNODES do not give each node as many tasks");
     else
         snprintf(line, sizeof line, "%s is not set, or not more than %s", tasks, task);
     launcher->missing = keep_text(read, line);
 }
 
-/* Those of all tasks when all are here, else as the launcher says it deals them out, if that gives this task its rank. */
-static void read_ranks(struct lib_read *read, const struct lib_distribution *distribution, struct berth_launcher *launcher)
+/* Those of all tasks when all are here, else as the launcher says it deals them out, if that gives
+ * this task its rank. */
+static void read_ranks(struct lib_read *read, const struct lib_distribution *distribution,
+                       struct berth_launcher *launcher)
 {
     if (launcher->rank < 0 || launcher->world < launcher->tasks)
         return;
     int *ranks = lib_result_block(read, (size_t)launcher->tasks, sizeof *ranks);
     if (ranks == NULL)
         return;
-    bool is_said = distribution != NULL && lib_distribution_ranks(distribution, launcher->world, ranks, launcher->tasks);
+    bool is_said = distribution != NULL &&
+                   lib_distribution_ranks(distribution, launcher->world, ranks, launcher->tasks);
     if (is_said && ranks[launcher->task] == launcher->rank)
         launcher->ranks = ranks;
     else if (launcher->world == launcher->tasks && launcher->rank == launcher->task) {
@@ -131,10 +177,12 @@ static void read_ranks(struct lib_read *read, const struct lib_distribution *dis
     }
 }
 
-static void read_launcher(struct lib_read *read, const struct lib_variables *variables, const struct names *names, struct berth_launcher *launcher)
+static void read_launcher(struct lib_read *read, const struct lib_variables *variables,
+                          const struct names *names, struct berth_launcher *launcher)
 {
     struct lib_distribution distribution;
-    bool is_slurm = strcmp(names->launcher, "slurm") == 0, is_flux = strcmp(names->launcher, "flux") == 0;
+    bool is_slurm = strcmp(names->launcher, "slurm") == 0,
+         is_flux = strcmp(names->launcher, "flux") == 0;
     launcher->name = names->launcher;
     launcher->task = number(variables, names->task);
     launcher->rank = number(variables, names->rank);
@@ -159,7 +207,8 @@ const char *lib_launcher_rank_name(const struct berth_launcher *launcher)
     return NULL;
 }
 
-int berth_launcher_here(struct berth *berth, berth_variable_fn *variable, void *arg, struct berth_launcher **ret_launcher)
+int berth_launcher_here(struct berth *berth, berth_variable_fn *variable, void *arg,
+                        struct berth_launcher **ret_launcher)
 {
     const struct lib_variables variables = {variable, arg};
     struct lib_read read;

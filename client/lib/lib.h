@@ -18,10 +18,11 @@
 
 #include "lib/berth.h"
 
-#define LIB_MESSAGE_MAX ((size_t)64 << 20) /* bytes of one message, NUL included */
+#define LIB_MESSAGE_MAX    ((size_t)64 << 20) /* bytes of one message, NUL included */
 #define LIB_DEFAULT_SOCKET "/run/berth/berth.sock"
 
-/* A reply as the core sees it. parameters: borrowed object, NULL when this side failed. message: the frame's text. */
+/* A reply as the core sees it. parameters: borrowed object, NULL when this side failed. message:
+ * the frame's text. */
 struct lib_reply {
     int status;
     const json_t *parameters;
@@ -36,7 +37,10 @@ struct lib_pending {
     lib_reply_fn *reply; /* NULL: nobody waits any more */
     void *arg;
     bool more;
-    struct lib_async { berth_reply_fn *reply; void *arg; } async; /* of berth_call_async */
+    struct lib_async {
+        berth_reply_fn *reply;
+        void *arg;
+    } async; /* of berth_call_async */
 };
 
 struct lib_buffer {
@@ -57,12 +61,14 @@ struct berth {
 };
 
 /* lib/error.c: remember an error and return its status. */
-int lib_fail(struct berth *berth, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int lib_fail(struct berth *berth, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 int lib_fail_memory(struct berth *berth);
 int lib_fail_reply(struct berth *berth, const char *wire_name, const json_t *parameters);
 int lib_fail_late(struct berth *berth, int timeout_ms);
 
-/* Where the last error is that a call's answer was late: says the time that all of its caller's calls together had, instead of what was left for that one. */
+/* Where the last error is that a call's answer was late: says the time that all of its caller's
+ * calls together had, instead of what was left for that one. */
 void lib_fail_late_of_all(struct berth *berth, int timeout_ms);
 
 /* lib/buffer.c: room for extra bytes at the end; false when out of memory. */
@@ -70,23 +76,27 @@ bool lib_buffer_reserve(struct lib_buffer *buffer, size_t extra);
 void lib_buffer_done(struct lib_buffer *buffer);
 
 /* lib/connect.c */
-void lib_disconnect(struct berth *berth); /* drops the connection and forgets every call without calling back */
+/* drops the connection and forgets every call without calling back */
+void lib_disconnect(struct berth *berth);
 
-/* Milliseconds of CLOCK_MONOTONIC; and what is left of a timeout that began at start_ms, -1 for ever. */
+/* Milliseconds of CLOCK_MONOTONIC; and what is left of a timeout that began at start_ms, -1 for
+ * ever. */
 int64_t lib_now_ms(void);
 int lib_left_ms(int64_t start_ms, int timeout_ms);
 
 /* lib/call.c: starts a call; parameters are borrowed. */
-int lib_start(struct berth *berth, const char *method, const json_t *parameters, bool more, lib_reply_fn *reply, void *arg,
-              struct lib_pending **ret_pending);
+int lib_start(struct berth *berth, const char *method, const json_t *parameters, bool more,
+              lib_reply_fn *reply, void *arg, struct lib_pending **ret_pending);
 /* Starts a call and waits for its only reply, handed to reply before this returns. */
-int lib_wait_reply(struct berth *berth, const char *method, const json_t *parameters, lib_reply_fn *reply, void *arg);
-/* The same for typed calls: takes the parameters (NULL means out of memory), gives the reply's as a new reference. */
+int lib_wait_reply(struct berth *berth, const char *method, const json_t *parameters,
+                   lib_reply_fn *reply, void *arg);
+/* The same for typed calls: takes the parameters (NULL means out of memory), gives the reply's as a
+ * new reference. */
 int lib_call(struct berth *berth, const char *method, json_t *take_parameters, json_t **ret_reply);
 
 /* lib/receive.c: ends every open call with an error and drops the connection; returns status. */
 int lib_lose(struct berth *berth, int status);
 
-/* lib/reply_text.c: the text of the top-level member parameters of a message that parsed as JSON; false when there is none
- * under that spelling. */
+/* lib/reply_text.c: the text of the top-level member parameters of a message that parsed as JSON;
+ * false when there is none under that spelling. */
 bool lib_parameters_span(const char *message, const char **ret_text, size_t *ret_length);

@@ -12,7 +12,8 @@ static int read_matrix(struct berth *berth, json_t *take_reply, struct berth_mat
     matrix->metric = lib_read_text(&read, take_reply, "metric");
     matrix->unit = lib_read_text(&read, take_reply, "unit");
     const json_t *array;
-    struct berth_cell *cells = lib_read_array(&read, take_reply, "cells", sizeof *cells, &array, &matrix->cell_count);
+    struct berth_cell *cells =
+        lib_read_array(&read, take_reply, "cells", sizeof *cells, &array, &matrix->cell_count);
     for (size_t i = 0; i < matrix->cell_count; i++) {
         const json_t *item = json_array_get(array, i);
         cells[i] = (struct berth_cell){
@@ -36,10 +37,12 @@ static int read_matrix(struct berth *berth, json_t *take_reply, struct berth_mat
     return status;
 }
 
-int berth_get_matrix(struct berth *berth, const struct berth_matrix_request *request, struct berth_matrix **ret_matrix)
+int berth_get_matrix(struct berth *berth, const struct berth_matrix_request *request,
+                     struct berth_matrix **ret_matrix)
 {
     if (request->metric == NULL)
-        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "a matrix is asked for by its metric's name");
+        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT,
+                        "a matrix is asked for by its metric's name");
     struct lib_write write = lib_write_begin();
     lib_write_text(&write, write.parameters, "metric", request->metric);
     lib_write_texts(&write, write.parameters, "from", &request->from);

@@ -41,21 +41,24 @@ static void add_memory(const struct berth_task *task, struct berth_texts *memory
 static bool has_pair(const struct berth_pairs *environment, const struct berth_pair *pair)
 {
     for (size_t i = 0; i < environment->count; i++)
-        if (strcmp(environment->item[i].name, pair->name) == 0 && strcmp(environment->item[i].value, pair->value) == 0)
+        if (strcmp(environment->item[i].name, pair->name) == 0 &&
+            strcmp(environment->item[i].value, pair->value) == 0)
             return true;
     return false;
 }
 
-/* Variables as they are in all of these berths: what chooses a nic for one gpu is not right for all. */
-static void keep_common(const struct berth_binding *binding, const struct berth_texts *gpus, struct berth_pairs *environment,
-                        struct berth_pair *item)
+/* Variables as they are in all of these berths: what chooses a nic for one gpu is not right for
+ * all. */
+static void keep_common(const struct berth_binding *binding, const struct berth_texts *gpus,
+                        struct berth_pairs *environment, struct berth_pair *item)
 {
     size_t kept = 0;
     for (size_t i = 0; i < environment->count; i++) {
         const struct berth_pair *pair = &environment->item[i];
         char mark[LIB_APPLY_MARK_SIZE];
         bool is_same = true;
-        for (size_t g = 1; g < gpus->count && is_same && lib_apply_mark(pair->name, mark) != NULL; g++)
+        for (size_t g = 1; g < gpus->count && is_same && lib_apply_mark(pair->name, mark) != NULL;
+             g++)
             is_same = has_pair(&find(binding, gpus->item[g])->environment, pair);
         if (is_same)
             item[kept++] = *pair;
@@ -72,7 +75,8 @@ static char *list_of(const struct lib_cpus *cpus)
     return text;
 }
 
-bool lib_merge(const struct berth_binding *binding, const struct berth_texts *gpus, struct lib_merge *ret)
+bool lib_merge(const struct berth_binding *binding, const struct berth_texts *gpus,
+               struct lib_merge *ret)
 {
     struct lib_cpus cpus = {{0}};
     size_t memories = 0;
@@ -84,8 +88,9 @@ bool lib_merge(const struct berth_binding *binding, const struct berth_texts *gp
     }
     if (gpus->count == 0)
         return false;
-    struct lib_merge together = {
-        .task = *find(binding, gpus->item[0]), .cpus = list_of(&cpus), .memory = calloc(memories + 1, sizeof *together.memory)};
+    struct lib_merge together = {.task = *find(binding, gpus->item[0]),
+                                 .cpus = list_of(&cpus),
+                                 .memory = calloc(memories + 1, sizeof *together.memory)};
     together.pairs = calloc(together.task.environment.count + 1, sizeof *together.pairs);
     if (together.cpus == NULL || together.memory == NULL || together.pairs == NULL) {
         lib_merge_done(&together);

@@ -13,14 +13,16 @@
 
 #include "lib/ancestor.h"
 
-#define SLOTS     512
-#define SIZE      (SLOTS * sizeof(uint64_t))
-/* a step's tasks start, and give up on a daemon, within less; what starts later is worth a line again */
+#define SLOTS 512
+#define SIZE  (SLOTS * sizeof(uint64_t))
+/* a step's tasks start, and give up on a daemon, within less; what starts later is worth a line
+ * again */
 #define SECONDS   60
 #define TIME_BITS 24
 
-/* A slot has the hash of what was said last, and the second of it. Two lines that share a slot put each other out, and are said
- * more often. Where there is no memory left, that is an error here and no signal later. */
+/* A slot has the hash of what was said last, and the second of it. Two lines that share a slot put
+ * each other out, and are said more often. Where there is no memory left, that is an error here and
+ * no signal later. */
 static _Atomic uint64_t *map_slots(const char *folder)
 {
     char path[256];
@@ -29,10 +31,11 @@ static _Atomic uint64_t *map_slots(const char *folder)
     int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (fd < 0)
         return NULL;
-    bool is_ours =
-        fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() && (status.st_mode & 077) == 0;
-    void *slots =
-        is_ours && posix_fallocate(fd, 0, SIZE) == 0 ? mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+    bool is_ours = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+                   status.st_uid == geteuid() && (status.st_mode & 077) == 0;
+    void *slots = is_ours && posix_fallocate(fd, 0, SIZE) == 0
+                      ? mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                      : MAP_FAILED;
     close(fd);
     return slots != MAP_FAILED ? slots : NULL;
 }
@@ -45,7 +48,8 @@ static uint64_t hash_of(uint64_t hash, const char *text)
     return (hash ^ 0xff) * UINT64_C(0x100000001b3); /* the end: "ab" and "c" are not "a" and "bc" */
 }
 
-enum lib_once lib_once(const char *folder, const char *name, const char *value, const char *step, const char *line)
+enum lib_once lib_once(const char *folder, const char *name, const char *value, const char *step,
+                       const char *line)
 {
     struct lib_ancestor ancestor;
     struct timespec now;
@@ -54,7 +58,8 @@ enum lib_once lib_once(const char *folder, const char *name, const char *value, 
         return LIB_ONCE_UNKNOWN;
     snprintf(start, sizeof start, "%d %" PRIu64, (int)ancestor.pid, ancestor.start_ticks);
     lib_ancestor_done(&ancestor);
-    uint64_t hash = hash_of(hash_of(hash_of(UINT64_C(0xcbf29ce484222325), start), step != NULL ? step : ""), line);
+    uint64_t hash = hash_of(
+        hash_of(hash_of(UINT64_C(0xcbf29ce484222325), start), step != NULL ? step : ""), line);
     _Atomic uint64_t *slots = map_slots(folder);
     if (slots == NULL)
         return LIB_ONCE_UNKNOWN;
@@ -62,6 +67,7 @@ enum lib_once lib_once(const char *folder, const char *name, const char *value, 
     const uint64_t times = (UINT64_C(1) << TIME_BITS) - 1, second = (uint64_t)now.tv_sec & times;
     const uint64_t before = atomic_exchange(&slots[hash % SLOTS], (hash & ~times) | second);
     munmap((void *)slots, SIZE);
-    const bool is_first = (before & ~times) != (hash & ~times) || ((second - before) & times) >= SECONDS;
+    const bool is_first =
+        (before & ~times) != (hash & ~times) || ((second - before) & times) >= SECONDS;
     return is_first ? LIB_ONCE_FIRST : LIB_ONCE_SAID;
 }

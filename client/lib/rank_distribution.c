@@ -7,7 +7,8 @@
 #define NODES_MAX (1 << 20)
 #define WORLD_MAX (1 << 22)
 
-/* The next "2" or "2(x3)" of a list, and a step beyond the comma; false at its end or where it is broken. */
+/* The next "2" or "2(x3)" of a list, and a step beyond the comma; false at its end or where it is
+ * broken. */
 static bool next_group(const char **at, long *ret_tasks, long *ret_nodes)
 {
     char *end;
@@ -21,7 +22,8 @@ static bool next_group(const char **at, long *ret_tasks, long *ret_nodes)
             return false;
         end++;
     }
-    if ((*end != ',' && *end != '\0') || *ret_tasks < 1 || *ret_tasks > NODES_MAX || *ret_nodes < 1 || *ret_nodes > NODES_MAX)
+    if ((*end != ',' && *end != '\0') || *ret_tasks < 1 || *ret_tasks > NODES_MAX ||
+        *ret_nodes < 1 || *ret_nodes > NODES_MAX)
         return false;
     *at = *end == ',' ? end + 1 : end;
     return true;
@@ -39,7 +41,8 @@ int lib_distribution_tasks(const struct lib_distribution *distribution)
     return -1;
 }
 
-/* The tasks of each node, count of them, which add up to world; NULL when they do not, or memory is short. The caller frees. */
+/* The tasks of each node, count of them, which add up to world; NULL when they do not, or memory is
+ * short. The caller frees. */
 static int *expand(const char *list, int world, int *ret_count)
 {
     long tasks, nodes, sum = 0;
@@ -77,9 +80,13 @@ static void deal(const int *each, int count, int turn, int node, int *ret_ranks)
     free(given);
 }
 
-bool lib_distribution_ranks(const struct lib_distribution *distribution, int world, int *ret_ranks, int tasks)
+bool lib_distribution_ranks(const struct lib_distribution *distribution, int world, int *ret_ranks,
+                            int tasks)
 {
-    static const struct { const char *how; int turn; } known[] = {{"block", NODES_MAX}, {"cyclic", 1}, {"plane", 0}};
+    static const struct {
+        const char *how;
+        int turn;
+    } known[] = {{"block", NODES_MAX}, {"cyclic", 1}, {"plane", 0}};
     size_t length = strcspn(distribution->how, ":,=");
     int turn = -1, count = 0;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
@@ -88,7 +95,8 @@ bool lib_distribution_ranks(const struct lib_distribution *distribution, int wor
     if (turn < 1 || world < 1 || world > WORLD_MAX || distribution->tasks_per_node == NULL)
         return false;
     int *each = expand(distribution->tasks_per_node, world, &count);
-    bool fits = each != NULL && distribution->node >= 0 && distribution->node < count && each[distribution->node] == tasks;
+    bool fits = each != NULL && distribution->node >= 0 && distribution->node < count &&
+                each[distribution->node] == tasks;
     if (fits) {
         for (int i = 0; i < tasks; i++)
             ret_ranks[i] = -1;

@@ -32,7 +32,8 @@ void lib_result_free(void *result)
 {
     if (result == NULL)
         return;
-    struct lib_arena *arena = (struct lib_arena *)(void *)((char *)result - offsetof(struct lib_arena, result));
+    struct lib_arena *arena =
+        (struct lib_arena *)(void *)((char *)result - offsetof(struct lib_arena, result));
     while (arena->blocks != NULL) {
         struct block *block = arena->blocks;
         arena->blocks = block->next;
@@ -42,13 +43,15 @@ void lib_result_free(void *result)
     free(arena);
 }
 
-int lib_result_end(struct berth *berth, struct lib_read *read, const char *method, void *take_result)
+int lib_result_end(struct berth *berth, struct lib_read *read, const char *method,
+                   void *take_result)
 {
     int status = BERTH_DONE;
     if (read->out_of_memory)
         status = lib_fail_memory(berth);
     else if (read->wrong[0] != '\0')
-        status = lib_fail(berth, BERTH_ERROR_PROTOCOL, "the daemon's reply to %s is not as promised: %s", method, read->wrong);
+        status = lib_fail(berth, BERTH_ERROR_PROTOCOL,
+                          "the daemon's reply to %s is not as promised: %s", method, read->wrong);
     if (status != BERTH_DONE)
         lib_result_free(take_result);
     return status;
@@ -56,7 +59,9 @@ int lib_result_end(struct berth *berth, struct lib_read *read, const char *metho
 
 void *lib_result_block(struct lib_read *read, size_t count, size_t size)
 {
-    struct block *block = size > 0 && count > (SIZE_MAX - sizeof *block) / size ? NULL : calloc(1, sizeof *block + count * size);
+    struct block *block = size > 0 && count > (SIZE_MAX - sizeof *block) / size
+                              ? NULL
+                              : calloc(1, sizeof *block + count * size);
     if (block == NULL) {
         read->out_of_memory = true;
         return NULL;
@@ -172,7 +177,8 @@ struct berth_pairs lib_read_pairs(struct lib_read *read, const json_t *object, c
     return (struct berth_pairs){.item = item, .count = count};
 }
 
-int lib_read_enum(struct lib_read *read, const json_t *object, const char *key, const char *const *names)
+int lib_read_enum(struct lib_read *read, const json_t *object, const char *key,
+                  const char *const *names)
 {
     const char *text = lib_read_text(read, object, key);
     for (int i = 1; names[i] != NULL; i++)
@@ -181,7 +187,8 @@ int lib_read_enum(struct lib_read *read, const json_t *object, const char *key, 
     return 0;
 }
 
-void *lib_read_array(struct lib_read *read, const json_t *object, const char *key, size_t size, const json_t **ret_array, size_t *ret_count)
+void *lib_read_array(struct lib_read *read, const json_t *object, const char *key, size_t size,
+                     const json_t **ret_array, size_t *ret_count)
 {
     const json_t *array = member(object, key);
     if (!json_is_array(array))

@@ -30,21 +30,25 @@ int lib_lose(struct berth *berth, int status)
 static int lose_errno(struct berth *berth, int number)
 {
     if (number == EPIPE || number == ECONNRESET)
-        return lib_lose(berth, lib_fail(berth, BERTH_ERROR_CLOSED, "the daemon closed the connection"));
-    return lib_lose(berth, lib_fail(berth, BERTH_ERROR_SYSTEM, "the connection to the daemon broke: %s", strerror(number)));
+        return lib_lose(berth,
+                        lib_fail(berth, BERTH_ERROR_CLOSED, "the daemon closed the connection"));
+    return lib_lose(berth, lib_fail(berth, BERTH_ERROR_SYSTEM,
+                                    "the connection to the daemon broke: %s", strerror(number)));
 }
 
 static int flush(struct berth *berth)
 {
     struct lib_buffer *out = &berth->out;
     while (out->start < out->end) {
-        ssize_t n = send(berth->fd, out->data + out->start, out->end - out->start, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t n = send(berth->fd, out->data + out->start, out->end - out->start,
+                         MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n >= 0)
             out->start += (size_t)n;
         else if (errno == EAGAIN)
             return BERTH_DONE;
         else if (errno == EPIPE || errno == ECONNRESET)
-            return BERTH_DONE; /* what the daemon said before it closed is still to be read, and then the end */
+            /* what the daemon said before it closed is still to be read, and then the end */
+            return BERTH_DONE;
         else if (errno != EINTR)
             return lose_errno(berth, errno);
     }
@@ -52,12 +56,14 @@ static int flush(struct berth *berth)
 }
 
 /* What a frame says, checked; parameters is never NULL. Fails without touching anything. */
-static bool read_frame(const json_t *root, const char **ret_error, const json_t **ret_parameters, bool *ret_continues)
+static bool read_frame(const json_t *root, const char **ret_error, const json_t **ret_parameters,
+                       bool *ret_continues)
 {
     const json_t *error = json_object_get(root, "error");
     const json_t *parameters = json_object_get(root, "parameters");
     const json_t *continues = json_object_get(root, "continues");
-    if (!json_is_object(root) || (error != NULL && !json_is_string(error)) || (parameters != NULL && !json_is_object(parameters)) ||
+    if (!json_is_object(root) || (error != NULL && !json_is_string(error)) ||
+        (parameters != NULL && !json_is_object(parameters)) ||
         (continues != NULL && !json_is_boolean(continues)))
         return false;
     *ret_error = json_string_value(error);
@@ -77,7 +83,8 @@ static int take_frame(struct berth *berth, const char *message, size_t length)
 {
     struct lib_pending *pending = berth->first;
     if (pending == NULL)
-        return lib_lose(berth, lib_fail(berth, BERTH_ERROR_PROTOCOL, "the daemon sent a reply to no call"));
+        return lib_lose(
+            berth, lib_fail(berth, BERTH_ERROR_PROTOCOL, "the daemon sent a reply to no call"));
     if (pending->reply == NULL) { /* timed out: nobody wants to know, not even whether it is JSON */
         unlink_first(berth);
         free(pending);
@@ -90,8 +97,10 @@ static int take_frame(struct berth *berth, const char *message, size_t length)
     const char *error;
     const json_t *parameters;
     bool continues;
-    if (root == NULL || !read_frame(root, &error, &parameters, &continues) || (continues && !pending->more)) {
-        lib_fail(berth, BERTH_ERROR_PROTOCOL, "the daemon's reply is not a Varlink reply%s%s", root == NULL ? ": " : "", root == NULL ? where.text : "");
+    if (root == NULL || !read_frame(root, &error, &parameters, &continues) ||
+        (continues && !pending->more)) {
+        lib_fail(berth, BERTH_ERROR_PROTOCOL, "the daemon's reply is not a Varlink reply%s%s",
+                 root == NULL ? ": " : "", root == NULL ? where.text : "");
         json_decref(root);
         return lib_lose(berth, BERTH_ERROR_PROTOCOL);
     }
@@ -113,11 +122,15 @@ static int take_frames(struct berth *berth)
     for (;;) {
         const char *begin = in->data + in->start;
         size_t length = in->end - in->start;
-        const char *nul = length > berth->scanned ? memchr(begin + berth->scanned, '\0', length - berth->scanned) : NULL;
+        const char *nul = length > berth->scanned
+                              ? memchr(begin + berth->scanned, '\0', length - berth->scanned)
+                              : NULL;
         if (nul == NULL) {
             berth->scanned = length;
             if (length >= LIB_MESSAGE_MAX)
-                return lib_lose(berth, lib_fail(berth, BERTH_ERROR_PROTOCOL, "the daemon's reply is longer than %zu MiB", LIB_MESSAGE_MAX >> 20));
+                return lib_lose(berth, lib_fail(berth, BERTH_ERROR_PROTOCOL,
+                                                "the daemon's reply is longer than %zu MiB",
+                                                LIB_MESSAGE_MAX >> 20));
             return BERTH_DONE;
         }
         berth->scanned = 0;
@@ -128,7 +141,8 @@ static int take_frames(struct berth *berth)
     }
 }
 
-/* Reads until nothing is left, but hands on complete messages as they come: a stream must not fill the memory. */
+/* Reads until nothing is left, but hands on complete messages as they come: a stream must not fill
+ * the memory. */
 static int receive(struct berth *berth)
 {
     struct lib_buffer *in = &berth->in;
@@ -144,7 +158,8 @@ static int receive(struct berth *berth)
         if (n < 0)
             return lose_errno(berth, errno);
         if (n == 0)
-            return lib_lose(berth, lib_fail(berth, BERTH_ERROR_CLOSED, "the daemon closed the connection"));
+            return lib_lose(
+                berth, lib_fail(berth, BERTH_ERROR_CLOSED, "the daemon closed the connection"));
         in->end += (size_t)n;
         int status = take_frames(berth);
         if (status < 0 || (size_t)n < room)
@@ -155,7 +170,8 @@ static int receive(struct berth *berth)
 int berth_process(struct berth *berth)
 {
     if (berth->processing)
-        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "a callback cannot process its own handle");
+        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT,
+                        "a callback cannot process its own handle");
     if (berth->fd < 0)
         return lib_fail(berth, BERTH_ERROR_NO_DAEMON, "not connected to a daemon");
     berth->processing = true;
@@ -183,6 +199,7 @@ int berth_wait(struct berth *berth, int timeout_ms)
         if (n == 0)
             return 0;
         if (errno != EINTR)
-            return lib_fail(berth, BERTH_ERROR_SYSTEM, "cannot wait for the daemon: %s", strerror(errno));
+            return lib_fail(berth, BERTH_ERROR_SYSTEM, "cannot wait for the daemon: %s",
+                            strerror(errno));
     }
 }

@@ -1,4 +1,5 @@
-/* Finds the parameters in a message's own text, so that a reply can be passed on digit by digit as the daemon wrote it. */
+/* Finds the parameters in a message's own text, so that a reply can be passed on digit by digit as
+ * the daemon wrote it. */
 #include "lib/lib.h"
 
 #include <string.h>

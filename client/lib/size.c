@@ -11,8 +11,9 @@ static const struct unit {
     const char *name;
     double bytes;
 } units[] = {
-    {"", 1},     {"B", 1},      {"K", 0x1p10},   {"KiB", 0x1p10}, {"KB", 1e3},   {"M", 0x1p20},   {"MiB", 0x1p20},
-    {"MB", 1e6}, {"G", 0x1p30}, {"GiB", 0x1p30}, {"GB", 1e9},     {"T", 0x1p40}, {"TiB", 0x1p40}, {"TB", 1e12},
+    {"", 1},       {"B", 1},        {"K", 0x1p10},   {"KiB", 0x1p10}, {"KB", 1e3},
+    {"M", 0x1p20}, {"MiB", 0x1p20}, {"MB", 1e6},     {"G", 0x1p30},   {"GiB", 0x1p30},
+    {"GB", 1e9},   {"T", 0x1p40},   {"TiB", 0x1p40}, {"TB", 1e12},
 };
 
 static const struct unit *find_unit(const char *name)
@@ -37,7 +38,9 @@ bool lib_parse_size(const char *text, int64_t *ret_bytes)
     if (unit == NULL || bytes >= 0x1p62)
         return false;
     /* Whole numbers above 2^53 keep every digit. */
-    *ret_bytes = unit->bytes == 1 && memchr(text, '.', digits) == NULL ? (int64_t)strtoll(text, NULL, 10) : (int64_t)floor(bytes);
+    *ret_bytes = unit->bytes == 1 && memchr(text, '.', digits) == NULL
+                     ? (int64_t)strtoll(text, NULL, 10)
+                     : (int64_t)floor(bytes);
     return true;
 }
 
@@ -47,7 +50,9 @@ const char *lib_size_doubt(const char *text, char doubt[LIB_DOUBT_SIZE])
     doubt[0] = '\0';
     if (isdigit((unsigned char)*text) && find_unit(unit) == NULL)
         snprintf(doubt, LIB_DOUBT_SIZE,
-                 ": %.20s is no unit; B, K, M, G and T are (powers of 1024), and KB, MB, GB and TB (powers of 1000)", unit);
+                 ": %.20s is no unit; B, K, M, G and T are (powers of 1024), and KB, MB, GB and TB "
+                 "(powers of 1000)",
+                 unit);
     return doubt;
 }
 

@@ -1,5 +1,6 @@
 /**
- * Sizes and counts as people write them, on the command line and in plugstack.conf. Pure; any thread.
+ * Sizes and counts as people write them, on the command line and in plugstack.conf. Pure; any
+ * thread.
  */
 #pragma once
 #include <stdbool.h>

@@ -10,7 +10,9 @@
 long lib_dealt_count(const char *gpus_on_node)
 {
     size_t digits = gpus_on_node != NULL ? strspn(gpus_on_node, "0123456789") : 0;
-    return digits > 0 && digits <= DIGITS_MOST && gpus_on_node[digits] == '\0' ? strtol(gpus_on_node, NULL, 10) : 0;
+    return digits > 0 && digits <= DIGITS_MOST && gpus_on_node[digits] == '\0'
+               ? strtol(gpus_on_node, NULL, 10)
+               : 0;
 }
 
 enum lib_dealt lib_dealt_of(const char *gpus_on_node, const char *step_gpus)

@@ -24,7 +24,10 @@ static const char *format_cpus(struct lib_read *read, const struct lib_cpus *cpu
     return text;
 }
 
-static void set_affinity(const struct lib_cpus *cpus) { sched_setaffinity(0, sizeof cpus->word, (const cpu_set_t *)(const void *)cpus->word); }
+static void set_affinity(const struct lib_cpus *cpus)
+{
+    sched_setaffinity(0, sizeof cpus->word, (const cpu_set_t *)(const void *)cpus->word);
+}
 
 /* What the cpuset allows: the kernel cuts what it is asked for to that. own where it refuses. */
 static struct lib_cpus widest(const struct lib_cpus *own)
@@ -37,7 +40,8 @@ static struct lib_cpus widest(const struct lib_cpus *own)
     return fine ? got : *own;
 }
 
-/* Those of the ancestor that the cpuset allows, if they are this task's and more; else this task's own. */
+/* Those of the ancestor that the cpuset allows, if they are this task's and more; else this task's
+ * own. */
 static struct lib_cpus step_cpus(const struct lib_cpus *own, const struct lib_ancestor *ancestor)
 {
     const size_t words = sizeof own->word / sizeof own->word[0];
@@ -50,12 +54,14 @@ static struct lib_cpus step_cpus(const struct lib_cpus *own, const struct lib_an
     return contains ? step : *own;
 }
 
-static int read_cpus(struct berth *berth, struct lib_read *read, const struct berth_launcher *launcher, const struct lib_ancestor *ancestor,
+static int read_cpus(struct berth *berth, struct lib_read *read,
+                     const struct berth_launcher *launcher, const struct lib_ancestor *ancestor,
                      const char *given, struct berth_step *step)
 {
     struct lib_cpus own, all;
     if (!lib_cpus_of(0, &own))
-        return lib_fail(berth, BERTH_ERROR_SYSTEM, "cannot read this thread's affinity: %s", strerror(errno));
+        return lib_fail(berth, BERTH_ERROR_SYSTEM, "cannot read this thread's affinity: %s",
+                        strerror(errno));
     all = own;
     if (launcher->tasks > 1) /* the cpus of an only task are the step's */
         all = step_cpus(&own, ancestor);
@@ -78,22 +84,28 @@ static size_t count_usable(const struct lib_gpu *gpus, size_t count)
     return usable;
 }
 
-/* The process that starts the tasks is root's: it shows its variables to root alone, and they are not the step's. */
-static enum lib_dealt slurm_deals(const struct lib_variables *variables, const struct berth_launcher *launcher)
+/* The process that starts the tasks is root's: it shows its variables to root alone, and they are
+ * not the step's. */
+static enum lib_dealt slurm_deals(const struct lib_variables *variables,
+                                  const struct berth_launcher *launcher)
 {
     bool is_slurms = launcher->name != NULL && strcmp(launcher->name, "slurm") == 0;
-    return is_slurms ? lib_dealt_of(lib_variable(variables, "SLURM_GPUS_ON_NODE"), lib_variable(variables, "SLURM_STEP_GPUS")) : LIB_DEALT_UNKNOWN;
+    return is_slurms ? lib_dealt_of(lib_variable(variables, "SLURM_GPUS_ON_NODE"),
+                                    lib_variable(variables, "SLURM_STEP_GPUS"))
+                     : LIB_DEALT_UNKNOWN;
 }
 
-/* What the tasks have together of which Slurm shows each its own. All that the node has, as a cgroup may hide the others' from each: the job's claim keeps a plan within the job. */
+/* What the tasks have together of which Slurm shows each its own. All that the node has, as a
+ * cgroup may hide the others' from each: the job's claim keeps a plan within the job. */
 static void widen(struct lib_gpu *gpus, size_t count, const struct berth_texts *given)
 {
     for (size_t i = 0; given == NULL && i < count; i++)
         gpus[i].usable = true;
 }
 
-static void read_gpus(struct lib_read *read, const json_t *node, const struct berth_texts *given, const struct lib_variables *variables,
-                      const struct berth_launcher *launcher, const struct lib_ancestor *ancestor, struct berth_step *step)
+static void read_gpus(struct lib_read *read, const json_t *node, const struct berth_texts *given,
+                      const struct lib_variables *variables, const struct berth_launcher *launcher,
+                      const struct lib_ancestor *ancestor, struct berth_step *step)
 {
     struct lib_gpu openable[LIB_GPUS_MAX], own[LIB_GPUS_MAX], shared[LIB_GPUS_MAX];
     size_t count;
@@ -120,39 +132,48 @@ static void read_gpus(struct lib_read *read, const json_t *node, const struct be
     } else if (dealt == LIB_DEALT_UNKNOWN && mine_count >= (size_t)launcher->tasks) {
         memcpy(shared, own, count * sizeof *shared);
     }
-    step->gpus_bound = dealt != LIB_DEALT_TO_ALL && mine_count > 0 && mine_count < count_usable(shared, count);
+    step->gpus_bound =
+        dealt != LIB_DEALT_TO_ALL && mine_count > 0 && mine_count < count_usable(shared, count);
     step->gpus = lib_allowed_names(read, own, count);
     step->allowed.gpus = lib_allowed_names(read, shared, count);
 }
 
-/* In a job of Slurm's that another launcher works in, the key is a part of the job's: what the prolog has claimed for the job is this step's too. */
-static void make_key(struct lib_read *read, const struct lib_variables *variables, const struct berth_launcher *launcher, const struct lib_ancestor *ancestor,
+/* In a job of Slurm's that another launcher works in, the key is a part of the job's: what the
+ * prolog has claimed for the job is this step's too. */
+static void make_key(struct lib_read *read, const struct lib_variables *variables,
+                     const struct berth_launcher *launcher, const struct lib_ancestor *ancestor,
                      struct berth_step *step)
 {
     char key[LIB_KEY_SIZE + 240], own[160];
-    const char *claimed = lib_variable(variables, "BERTH_KEY"), *job = lib_variable(variables, "SLURM_JOB_ID");
+    const char *claimed = lib_variable(variables, "BERTH_KEY"),
+               *job = lib_variable(variables, "SLURM_JOB_ID");
     bool is_slurms = launcher->key != NULL && strncmp(launcher->key, "slurm/", 6) == 0;
     if (launcher->key != NULL)
         snprintf(own, sizeof own, "%.150s", launcher->key);
     else
         snprintf(own, sizeof own, "process/%d.%" PRIu64, (int)ancestor->pid, ancestor->start_ticks);
-    if (is_slurms || (claimed != NULL && *claimed == '\0') || (claimed == NULL && !lib_key_is_job(job)))
+    if (is_slurms || (claimed != NULL && *claimed == '\0') ||
+        (claimed == NULL && !lib_key_is_job(job)))
         snprintf(key, sizeof key, "%s", own);
     else
-        snprintf(key, sizeof key, "%s%.80s.%s", claimed == NULL ? "slurm/" : "", claimed == NULL ? job : claimed, own);
+        snprintf(key, sizeof key, "%s%.80s.%s", claimed == NULL ? "slurm/" : "",
+                 claimed == NULL ? job : claimed, own);
     char *copy = lib_result_block(read, strlen(key) + 1, 1);
     step->key = copy != NULL ? strcpy(copy, key) : NULL;
 }
 
 /* The node is asked for only where something depends on it. */
-static int ask_node(struct berth *berth, const struct berth_texts *given, const struct lib_variables *variables, json_t **ret_node)
+static int ask_node(struct berth *berth, const struct berth_texts *given,
+                    const struct lib_variables *variables, json_t **ret_node)
 {
     const struct lib_visible mine = lib_visible_variables(variables);
-    bool needs = given != NULL ? given->count > 0 && lib_visible_is_any(&mine) : lib_allowed_has_devices();
+    bool needs =
+        given != NULL ? given->count > 0 && lib_visible_is_any(&mine) : lib_allowed_has_devices();
     return needs ? lib_call(berth, METHOD, json_object(), ret_node) : BERTH_DONE;
 }
 
-static void copy_texts(struct lib_read *read, const struct berth_texts *texts, struct berth_texts *ret)
+static void copy_texts(struct lib_read *read, const struct berth_texts *texts,
+                       struct berth_texts *ret)
 {
     const char **item = lib_result_block(read, texts->count, sizeof *item);
     for (size_t i = 0; item != NULL && i < texts->count; i++) {
@@ -162,11 +183,13 @@ static void copy_texts(struct lib_read *read, const struct berth_texts *texts, s
     *ret = (struct berth_texts){.item = item, .count = texts->count};
 }
 
-int berth_step_here(struct berth *berth, const struct berth_launcher *launcher, const struct berth_allowed *given, berth_variable_fn *variable, void *arg,
+int berth_step_here(struct berth *berth, const struct berth_launcher *launcher,
+                    const struct berth_allowed *given, berth_variable_fn *variable, void *arg,
                     struct berth_step **ret_step)
 {
     const struct lib_variables variables = {variable, arg};
-    const struct berth_texts *gpus = given != NULL && given->gpus.item != NULL ? &given->gpus : NULL;
+    const struct berth_texts *gpus =
+        given != NULL && given->gpus.item != NULL ? &given->gpus : NULL;
     const char *rank_name = lib_launcher_rank_name(launcher);
     struct lib_ancestor ancestor = {0};
     json_t *node = NULL;
@@ -177,7 +200,8 @@ int berth_step_here(struct berth *berth, const struct berth_launcher *launcher, 
     struct berth_step *step = lib_result_new(sizeof *step, node, &read);
     if (step == NULL)
         return lib_fail_memory(berth);
-    lib_ancestor_find(rank_name, rank_name != NULL ? lib_variable(&variables, rank_name) : NULL, &ancestor);
+    lib_ancestor_find(rank_name, rank_name != NULL ? lib_variable(&variables, rank_name) : NULL,
+                      &ancestor);
     step->allowed.memory = lib_allowed_memory(&read);
     if (node != NULL) {
         read_gpus(&read, node, gpus, &variables, launcher, &ancestor, step);
@@ -212,12 +236,15 @@ static bool has_all(const struct berth_texts *some, const struct berth_texts *al
     return true;
 }
 
-const struct berth_task *berth_step_berth(const struct berth_step *step, int task, const struct berth_binding *binding, unsigned *ret_parts)
+const struct berth_task *berth_step_berth(const struct berth_step *step, int task,
+                                          const struct berth_binding *binding, unsigned *ret_parts)
 {
     const struct berth_task *berth = NULL;
     for (size_t i = 0; i < binding->task_count && berth == NULL; i++) {
         const struct berth_task *its = &binding->tasks[i];
-        bool fits = step->gpus_bound ? its->gpus.count == step->gpus.count && has_all(&its->gpus, &step->gpus) : its->task == task;
+        bool fits = step->gpus_bound
+                        ? its->gpus.count == step->gpus.count && has_all(&its->gpus, &step->gpus)
+                        : its->task == task;
         if (fits)
             berth = its;
     }

@@ -14,7 +14,8 @@ struct sequence {
 
 enum found { FOUND, BAD, UNCLEAR };
 
-static enum found find_uuid(const struct lib_gpu *gpus, const struct sequence *from, const char *token, size_t length, struct sequence *to)
+static enum found find_uuid(const struct lib_gpu *gpus, const struct sequence *from,
+                            const char *token, size_t length, struct sequence *to)
 {
     size_t before = to->count;
     bool knows_all = true;
@@ -30,7 +31,8 @@ static enum found find_uuid(const struct lib_gpu *gpus, const struct sequence *f
     return knows_all && strncmp(token, "GPU-", 4) == 0 ? BAD : UNCLEAR;
 }
 
-static enum found find(const struct lib_gpu *gpus, const struct sequence *from, const char *token, size_t length, struct sequence *to)
+static enum found find(const struct lib_gpu *gpus, const struct sequence *from, const char *token,
+                       size_t length, struct sequence *to)
 {
     if (length > 4 && (strncmp(token, "GPU-", 4) == 0 || strncmp(token, "MIG-", 4) == 0))
         return find_uuid(gpus, from, token, length, to);
@@ -103,13 +105,17 @@ void lib_visible_apply(const struct lib_visible *visible, struct lib_gpu *gpus, 
             sequence->index[sequence->count++] = i;
         gpus[i].usable = false;
     }
-    nvidia.is_counted = all_alike(gpus, &nvidia) || (visible->cuda_order != NULL && strcmp(visible->cuda_order, "PCI_BUS_ID") == 0);
+    nvidia.is_counted =
+        all_alike(gpus, &nvidia) ||
+        (visible->cuda_order != NULL && strcmp(visible->cuda_order, "PCI_BUS_ID") == 0);
     narrow(gpus, visible->cuda, &nvidia);
     amd.is_counted = sort_by_driver(gpus, &amd);
     narrow(gpus, visible->rocr, &amd);
-    /* HIP reads CUDA_VISIBLE_DEVICES where its own is not set, and counts among what ROCR_VISIBLE_DEVICES leaves. Slurm sets both to one list unless gres.conf says amd_gpu_env: it
-     * means these gpus, whatever HIP makes of it. */
-    bool is_one_list = visible->hip == NULL && visible->cuda != NULL && visible->rocr != NULL && strcmp(visible->cuda, visible->rocr) == 0;
+    /* HIP reads CUDA_VISIBLE_DEVICES where its own is not set, and counts among what
+     * ROCR_VISIBLE_DEVICES leaves. Slurm sets both to one list unless gres.conf says amd_gpu_env:
+     * it means these gpus, whatever HIP makes of it. */
+    bool is_one_list = visible->hip == NULL && visible->cuda != NULL && visible->rocr != NULL &&
+                       strcmp(visible->cuda, visible->rocr) == 0;
     if (!is_one_list)
         narrow(gpus, visible->hip != NULL ? visible->hip : visible->cuda, &amd);
     for (size_t i = 0; i < nvidia.count; i++)

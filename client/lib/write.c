@@ -5,7 +5,9 @@
 struct lib_write lib_write_begin(void)
 {
     json_t *parameters = json_object();
-    return (struct lib_write){.parameters = parameters, .status = parameters == NULL ? BERTH_ERROR_OUT_OF_MEMORY : BERTH_DONE};
+    return (struct lib_write){.parameters = parameters,
+                              .status =
+                                  parameters == NULL ? BERTH_ERROR_OUT_OF_MEMORY : BERTH_DONE};
 }
 
 int lib_write_end(struct berth *berth, struct lib_write *write, json_t **ret_parameters)
@@ -71,7 +73,8 @@ json_t *lib_write_element(struct lib_write *write, json_t *array, json_t *take_e
     return take_element;
 }
 
-void lib_write_texts(struct lib_write *write, json_t *object, const char *key, const struct berth_texts *texts)
+void lib_write_texts(struct lib_write *write, json_t *object, const char *key,
+                     const struct berth_texts *texts)
 {
     if (texts->item == NULL)
         return;
@@ -80,7 +83,8 @@ void lib_write_texts(struct lib_write *write, json_t *object, const char *key, c
         lib_write_element(write, array, make_text(write, texts->item[i]));
 }
 
-void lib_write_pairs(struct lib_write *write, json_t *object, const char *key, const struct berth_pairs *pairs)
+void lib_write_pairs(struct lib_write *write, json_t *object, const char *key,
+                     const struct berth_pairs *pairs)
 {
     if (pairs->item == NULL)
         return;
@@ -90,13 +94,15 @@ void lib_write_pairs(struct lib_write *write, json_t *object, const char *key, c
         put(write, map, pairs->item[i].name, make_text(write, pairs->item[i].value));
 }
 
-void lib_write_enum(struct lib_write *write, json_t *object, const char *key, int value, const char *const *names, int count)
+void lib_write_enum(struct lib_write *write, json_t *object, const char *key, int value,
+                    const char *const *names, int count)
 {
     if (value > 0 && value < count)
         put(write, object, key, make_text(write, names[value]));
 }
 
-int lib_write_allowed(struct berth *berth, json_t *parameters, int whole_node, int with_gpus, const struct berth_allowed *given)
+int lib_write_allowed(struct berth *berth, json_t *parameters, int whole_node, int with_gpus,
+                      const struct berth_allowed *given)
 {
     if (whole_node && given == NULL)
         return BERTH_DONE;

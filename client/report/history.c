@@ -15,24 +15,30 @@ struct scale {
 
 static double x_of(const struct scale *scale, double at_s)
 {
-    return LEFT + (scale->to_s > scale->from_s ? (at_s - scale->from_s) / (scale->to_s - scale->from_s) : 0.5) * (WIDTH - 2 * LEFT);
+    return LEFT + (scale->to_s > scale->from_s
+                       ? (at_s - scale->from_s) / (scale->to_s - scale->from_s)
+                       : 0.5) *
+                      (WIDTH - 2 * LEFT);
 }
 
 /* The middle half of the height is from least to most, so that a flat line is one in the middle. */
 static double y_of(const struct scale *scale, double value)
 {
     double span = scale->most > scale->least ? scale->most - scale->least : 1;
-    return HEIGHT - 20 - (scale->most > scale->least ? (value - scale->least) / span : 0.5) * (HEIGHT - 40);
+    return HEIGHT - 20 -
+           (scale->most > scale->least ? (value - scale->least) / span : 0.5) * (HEIGHT - 40);
 }
 
 static bool is_point(const json_t *point)
 {
-    return json_is_integer(json_object_get(point, "measured_at_s")) && json_is_number(json_object_get(point, "value"));
+    return json_is_integer(json_object_get(point, "measured_at_s")) &&
+           json_is_number(json_object_get(point, "value"));
 }
 
 static struct scale scale_of(const json_t *points, double expected, size_t *ret_count)
 {
-    struct scale scale = {INFINITY, -INFINITY, expected > 0 ? expected : INFINITY, expected > 0 ? expected : -INFINITY};
+    struct scale scale = {INFINITY, -INFINITY, expected > 0 ? expected : INFINITY,
+                          expected > 0 ? expected : -INFINITY};
     const json_t *point;
     size_t i;
     *ret_count = 0;
@@ -40,8 +46,10 @@ static struct scale scale_of(const json_t *points, double expected, size_t *ret_
     {
         if (!is_point(point))
             continue;
-        double at = (double)json_integer_value(json_object_get(point, "measured_at_s")), value = json_number_value(json_object_get(point, "value"));
-        scale = (struct scale){fmin(scale.from_s, at), fmax(scale.to_s, at), fmin(scale.least, value), fmax(scale.most, value)};
+        double at = (double)json_integer_value(json_object_get(point, "measured_at_s")),
+               value = json_number_value(json_object_get(point, "value"));
+        scale = (struct scale){fmin(scale.from_s, at), fmax(scale.to_s, at),
+                               fmin(scale.least, value), fmax(scale.most, value)};
         ++*ret_count;
     }
     return scale;
@@ -55,16 +63,19 @@ static void put_line(struct ui *page, const json_t *points, const struct scale *
     json_array_foreach(points, i, point)
     {
         if (is_point(point))
-            ui_put(page, "%.1f,%.1f ", x_of(scale, (double)json_integer_value(json_object_get(point, "measured_at_s"))),
+            ui_put(page, "%.1f,%.1f ",
+                   x_of(scale, (double)json_integer_value(json_object_get(point, "measured_at_s"))),
                    y_of(scale, json_number_value(json_object_get(point, "value"))));
     }
     ui_put(page, "\"/>\n");
 }
 
-bool report_history(struct ui *page, const char *title, const json_t *history, const json_t *baseline)
+bool report_history(struct ui *page, const char *title, const json_t *history,
+                    const json_t *baseline)
 {
     const json_t *points = json_object_get(history, "points");
-    double expected = json_number_value(json_object_get(json_object_get(baseline, "baseline"), "expected"));
+    double expected =
+        json_number_value(json_object_get(json_object_get(baseline, "baseline"), "expected"));
     const char *unit = ui_member(baseline, "unit");
     char low[UI_NUMBER], high[UI_NUMBER], first[UI_NUMBER], last[UI_NUMBER];
     size_t count;
@@ -73,14 +84,21 @@ bool report_history(struct ui *page, const char *title, const json_t *history, c
         return false;
     ui_put(page, "<h3>");
     report_text(page, title);
-    ui_put(page, "</h3>\n<svg viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" role=\"img\">\n", WIDTH, HEIGHT, WIDTH);
+    ui_put(page, "</h3>\n<svg viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" role=\"img\">\n", WIDTH,
+           HEIGHT, WIDTH);
     if (expected > 0)
-        ui_put(page, "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#2e7d32\" stroke-dasharray=\"4 3\"><title>expected</title></line>\n", LEFT, WIDTH - LEFT,
-               y_of(&scale, expected), y_of(&scale, expected));
+        ui_put(page,
+               "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#2e7d32\" "
+               "stroke-dasharray=\"4 3\"><title>expected</title></line>\n",
+               LEFT, WIDTH - LEFT, y_of(&scale, expected), y_of(&scale, expected));
     put_line(page, points, &scale);
-    ui_put(page, "<text x=\"%.0f\" y=\"12\">%s to %s, %zu points%s</text>", LEFT, ui_value(page, low, scale.least, unit), ui_value(page, high, scale.most, unit), count,
+    ui_put(page, "<text x=\"%.0f\" y=\"12\">%s to %s, %zu points%s</text>", LEFT,
+           ui_value(page, low, scale.least, unit), ui_value(page, high, scale.most, unit), count,
            expected > 0 ? "; dashed: what is expected" : "");
-    ui_put(page, "<text x=\"%.0f\" y=\"%.0f\">%s</text><text x=\"%.0f\" y=\"%.0f\" text-anchor=\"end\">%s</text>\n</svg>\n", LEFT, HEIGHT - 4,
-           ui_when(first, (int64_t)scale.from_s), WIDTH - LEFT, HEIGHT - 4, ui_when(last, (int64_t)scale.to_s));
+    ui_put(page,
+           "<text x=\"%.0f\" y=\"%.0f\">%s</text><text x=\"%.0f\" y=\"%.0f\" "
+           "text-anchor=\"end\">%s</text>\n</svg>\n",
+           LEFT, HEIGHT - 4, ui_when(first, (int64_t)scale.from_s), WIDTH - LEFT, HEIGHT - 4,
+           ui_when(last, (int64_t)scale.to_s));
     return true;
 }

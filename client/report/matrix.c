@@ -10,15 +10,20 @@
 #define MOST_DRAWN 64 /* rows or columns */
 #define MOST_OPEN  24 /* more are folded away until somebody asks for them */
 
-static bool is_better_higher(const json_t *metric) { return strcmp(ui_member(metric, "better"), "higher") == 0; }
+static bool is_better_higher(const json_t *metric)
+{
+    return strcmp(ui_member(metric, "better"), "higher") == 0;
+}
 
-/* From the best, green, over yellow to red; by the logarithm, since values of a matrix differ by factors. What is half as good as the best is red, and what
- * is worse than that where nothing is farther from the best. */
+/* From the best, green, over yellow to red; by the logarithm, since values of a matrix differ by
+ * factors. What is half as good as the best is red, and what is worse than that where nothing is
+ * farther from the best. */
 static void put_colour(struct ui *page, double value, double least, double most, bool higher)
 {
     double away = higher ? log(most / value) : log(value / least);
     double share = 1 - fmin(1, away / fmax(log(most / least), log(2)));
-    ui_put(page, " style=\"background:hsl(%d,62%%,72%%);color:#111\"", (int)lround(8 + 127 * share));
+    ui_put(page, " style=\"background:hsl(%d,62%%,72%%);color:#111\"",
+           (int)lround(8 + 127 * share));
 }
 
 /* What a cell's tooltip says. */
@@ -36,14 +41,18 @@ static void put_title(struct ui *page, const struct ui_one_cell *cell, const cha
         ui_put(page, ", ");
         report_text(page, cell->source);
         if (!isnan(cell->low) && !isnan(cell->high))
-            ui_put(page, strcmp(cell->source, "measured") == 0 ? ", 95 %% %s to %s" : ", stated range %s to %s", ui_value(page, low, cell->low, unit), ui_value(page, high, cell->high, unit));
+            ui_put(page,
+                   strcmp(cell->source, "measured") == 0 ? ", 95 %% %s to %s"
+                                                         : ", stated range %s to %s",
+                   ui_value(page, low, cell->low, unit), ui_value(page, high, cell->high, unit));
         if (cell->repetitions > 0)
             ui_put(page, ", %ld repetitions", cell->repetitions);
     }
     ui_put(page, "\"");
 }
 
-static void put_cell(struct ui *page, const struct ui_one_cell *cell, const char *unit, double least, double most, bool higher)
+static void put_cell(struct ui *page, const struct ui_one_cell *cell, const char *unit,
+                     double least, double most, bool higher)
 {
     char number[UI_NUMBER];
     ui_put(page, "<td");
@@ -54,8 +63,12 @@ static void put_cell(struct ui *page, const struct ui_one_cell *cell, const char
     if (cell->value > 0)
         put_colour(page, cell->value, least, most, higher);
     put_title(page, cell, unit);
-    const char *mark = strcmp(cell->source, "published") == 0 ? " p" : strcmp(cell->source, "nominal") == 0 ? " n" : "";
-    ui_put(page, ">%s%s</td>", isnan(cell->value) ? "&ndash;" : ui_value(page, number, cell->value, unit), isnan(cell->value) ? "" : mark);
+    const char *mark = strcmp(cell->source, "published") == 0 ? " p"
+                       : strcmp(cell->source, "nominal") == 0 ? " n"
+                                                              : "";
+    ui_put(page, ">%s%s</td>",
+           isnan(cell->value) ? "&ndash;" : ui_value(page, number, cell->value, unit),
+           isnan(cell->value) ? "" : mark);
 }
 
 static bool find_range(const struct ui_group *group, double *ret_least, double *ret_most)
@@ -71,19 +84,21 @@ static bool find_range(const struct ui_group *group, double *ret_least, double *
     return most > 0;
 }
 
-static void put_group(struct ui *page, const struct ui_group *group, const json_t *metric, const char *unit, double least, double most)
+static void put_group(struct ui *page, const struct ui_group *group, const json_t *metric,
+                      const char *unit, double least, double most)
 {
     if (group->rows > MOST_DRAWN || group->columns > MOST_DRAWN) {
         char low[UI_NUMBER], high[UI_NUMBER];
-        ui_put(page, "<p>%zu rows and %zu columns, from %s to %s: <code>berth matrix ", group->rows, group->columns, ui_value(page, low, least, unit),
-               ui_value(page, high, most, unit));
+        ui_put(page, "<p>%zu rows and %zu columns, from %s to %s: <code>berth matrix ", group->rows,
+               group->columns, ui_value(page, low, least, unit), ui_value(page, high, most, unit));
         report_text(page, ui_member(metric, "name"));
         ui_put(page, "</code> has all of them.</p>\n");
         return;
     }
     bool is_folded = group->rows > MOST_OPEN || group->columns > MOST_OPEN;
     if (is_folded)
-        ui_put(page, "<details><summary>%zu rows and %zu columns</summary>", group->rows, group->columns);
+        ui_put(page, "<details><summary>%zu rows and %zu columns</summary>", group->rows,
+               group->columns);
     ui_put(page, "<div class=\"scroll\"><table class=\"heat\"><tr><th class=\"t\">from \\ to</th>");
     for (size_t c = 0; c < group->columns; c++) {
         ui_put(page, "<th>");
@@ -96,7 +111,8 @@ static void put_group(struct ui *page, const struct ui_group *group, const json_
         report_text(page, group->row[r]);
         ui_put(page, "</th>");
         for (size_t c = 0; c < group->columns; c++)
-            put_cell(page, &group->cell[r * group->columns + c], unit, least, most, is_better_higher(metric));
+            put_cell(page, &group->cell[r * group->columns + c], unit, least, most,
+                     is_better_higher(metric));
         ui_put(page, "</tr>\n");
     }
     ui_put(page, "</table></div>%s\n", is_folded ? "</details>" : "");
@@ -124,15 +140,18 @@ bool report_matrix(struct ui *page, const json_t *metric, const json_t *matrix)
     return is_any;
 }
 
-bool report_worst(const json_t *metric, const json_t *matrix, const char **ret_from, const char **ret_to)
+bool report_worst(const json_t *metric, const json_t *matrix, const char **ret_from,
+                  const char **ret_to)
 {
     const json_t *cell, *worst = NULL;
     size_t i;
     json_array_foreach(json_object_get(matrix, "cells"), i, cell)
     {
         const json_t *value = json_object_get(cell, "value");
-        double number = json_number_value(value), best = json_number_value(json_object_get(worst, "value"));
-        if (json_is_number(value) && (worst == NULL || (is_better_higher(metric) ? number < best : number > best)))
+        double number = json_number_value(value),
+               best = json_number_value(json_object_get(worst, "value"));
+        if (json_is_number(value) &&
+            (worst == NULL || (is_better_higher(metric) ? number < best : number > best)))
             worst = cell;
     }
     if (worst == NULL)

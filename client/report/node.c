@@ -8,13 +8,13 @@
 #include "ui/node.h"
 
 /* In units of the picture: a device, a memory, the space between. */
-#define BOX    118.0
-#define GAP    14.0
-#define NUMA_Y 56.0
-#define NUMA_H 58.0
-#define GPU_Y  190.0
-#define GPU_H  52.0
-#define WAY_Y  (GPU_Y + GPU_H + 110)
+#define BOX      118.0
+#define GAP      14.0
+#define NUMA_Y   56.0
+#define NUMA_H   58.0
+#define GPU_Y    190.0
+#define GPU_H    52.0
+#define WAY_Y    (GPU_Y + GPU_H + 110)
 #define SWITCH_H 30.0
 
 struct spot {
@@ -32,7 +32,8 @@ static const char *colour_of(const char *kind)
 {
     static const struct {
         const char *kind, *colour;
-    } colours[] = {{"xgmi", "#c0392b"}, {"nvlink", "#2e7d32"}, {"c2c", "#6a1b9a"}, {"pcie", "#607d8b"}, {"smp", "#1565c0"}, {"network", "#ef6c00"}};
+    } colours[] = {{"xgmi", "#c0392b"}, {"nvlink", "#2e7d32"}, {"c2c", "#6a1b9a"},
+                   {"pcie", "#607d8b"}, {"smp", "#1565c0"},    {"network", "#ef6c00"}};
     for (size_t i = 0; i < sizeof colours / sizeof colours[0]; i++)
         if (strcmp(colours[i].kind, kind) == 0)
             return colours[i].colour;
@@ -78,7 +79,8 @@ static void place_column(struct drawing *drawing, int numa)
 static void place_all(struct drawing *drawing)
 {
     const struct ui_node *node = drawing->node;
-    for (int package = -1, first = 1; first || package < (int)node->place_count; first = 0, package++) {
+    for (int package = -1, first = 1; first || package < (int)node->place_count;
+         first = 0, package++) {
         if (package >= 0 && node->place[package].kind != UI_PACKAGE)
             continue;
         double begin = drawing->right;
@@ -86,7 +88,8 @@ static void place_all(struct drawing *drawing)
             if (node->place[i].kind == UI_NUMA && package_of(node, (int)i) == package)
                 place_column(drawing, (int)i);
         if (package >= 0 && drawing->right > begin)
-            drawing->spot[package] = (struct spot){begin - GAP / 2, 8, drawing->right - begin, GPU_Y + GPU_H + 8};
+            drawing->spot[package] =
+                (struct spot){begin - GAP / 2, 8, drawing->right - begin, GPU_Y + GPU_H + 8};
         drawing->right += drawing->right > begin ? GAP : 0;
     }
     place_column(drawing, -1);
@@ -119,13 +122,20 @@ static void put_place(struct drawing *drawing, size_t index)
     const struct ui_place *place = &drawing->node->place[index];
     const struct spot *spot = &drawing->spot[index];
     struct ui *page = drawing->page;
-    const char *fill = place->kind == UI_GPU ? "#e3f2e1" : place->kind == UI_NIC ? "#fff1dc" : place->kind == UI_SWITCH ? "#ececec" : "#e3edf9";
+    const char *fill = place->kind == UI_GPU      ? "#e3f2e1"
+                       : place->kind == UI_NIC    ? "#fff1dc"
+                       : place->kind == UI_SWITCH ? "#ececec"
+                                                  : "#e3edf9";
     double x = spot->x + spot->width / 2, y = spot->y + 15;
     char bytes[UI_NUMBER];
     if (spot->width <= 0)
         return;
-    ui_put(page, "<g><rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" rx=\"6\" fill=\"%s\" stroke=\"%s\"%s/><title>", spot->x, spot->y, spot->width, spot->height,
-           place->kind == UI_PACKAGE ? "none" : fill, place->kind == UI_PACKAGE ? "#90a4ae" : "#78909c", place->kind == UI_PACKAGE ? " stroke-dasharray=\"5 3\"" : "");
+    ui_put(page,
+           "<g><rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" rx=\"6\" fill=\"%s\" "
+           "stroke=\"%s\"%s/><title>",
+           spot->x, spot->y, spot->width, spot->height, place->kind == UI_PACKAGE ? "none" : fill,
+           place->kind == UI_PACKAGE ? "#90a4ae" : "#78909c",
+           place->kind == UI_PACKAGE ? " stroke-dasharray=\"5 3\"" : "");
     report_text(page, place->name);
     ui_put(page, " ");
     report_text(page, place->model);
@@ -163,20 +173,26 @@ static void put_way(struct drawing *drawing, const struct ui_link *link)
     if (a->y < b->y || a->y > b->y) {
         double middle = (ay + by) / 2;
         /* a memory is as wide as what is below it: the line begins above the device */
-        double begin = ay < GPU_Y ? fmin(fmax(bx, fmin(a->x, b->x)), fmax(a->x + a->width, b->x + b->width)) : ax;
-        ui_put(drawing->page, "<path d=\"M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f\"", begin, ay, begin, middle, bx, middle, bx, by);
+        double begin =
+            ay < GPU_Y ? fmin(fmax(bx, fmin(a->x, b->x)), fmax(a->x + a->width, b->x + b->width))
+                       : ax;
+        ui_put(drawing->page, "<path d=\"M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f\"", begin, ay,
+               begin, middle, bx, middle, bx, by);
     } else if (a->y < GPU_Y) {
-        ui_put(drawing->page, "<path d=\"M%.0f %.0fQ%.0f %.0f %.0f %.0f\"", ax, a->y, (ax + bx) / 2, a->y - 22, bx, b->y);
+        ui_put(drawing->page, "<path d=\"M%.0f %.0fQ%.0f %.0f %.0f %.0f\"", ax, a->y, (ax + bx) / 2,
+               a->y - 22, bx, b->y);
     } else {
         double deep = ay + fmin(140, 26 + fabs(ax - bx) * 0.13);
-        ui_put(drawing->page, "<path d=\"M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f\"", ax, ay, ax, deep, bx, deep, bx, ay);
+        ui_put(drawing->page, "<path d=\"M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f\"", ax, ay, ax,
+               deep, bx, deep, bx, ay);
     }
 }
 
 /* Links between packages, and from them to their memories, are what the picture shows anyway. */
 static bool is_drawn(const struct drawing *drawing, const struct ui_link *link)
 {
-    return drawing->spot[link->from].width > 0 && drawing->spot[link->to].width > 0 && drawing->node->place[link->from].kind != UI_PACKAGE &&
+    return drawing->spot[link->from].width > 0 && drawing->spot[link->to].width > 0 &&
+           drawing->node->place[link->from].kind != UI_PACKAGE &&
            drawing->node->place[link->to].kind != UI_PACKAGE;
 }
 
@@ -189,8 +205,10 @@ static void put_link(struct drawing *drawing, const struct ui_link *link)
     if (!is_drawn(drawing, link))
         return;
     put_way(drawing, link);
-    ui_put(page, " fill=\"none\" stroke=\"%s\" stroke-opacity=\"0.8\" stroke-width=\"%.1f\"%s><title>", colour_of(link->kind),
-           rate > 1e9 ? fmin(7, 0.8 + 1.3 * log10(rate / 1e9)) : 0.8, strcmp(link->state, "down") == 0 ? " stroke-dasharray=\"6 4\"" : "");
+    ui_put(page,
+           " fill=\"none\" stroke=\"%s\" stroke-opacity=\"0.8\" stroke-width=\"%.1f\"%s><title>",
+           colour_of(link->kind), rate > 1e9 ? fmin(7, 0.8 + 1.3 * log10(rate / 1e9)) : 0.8,
+           strcmp(link->state, "down") == 0 ? " stroke-dasharray=\"6 4\"" : "");
     report_text(page, node->place[link->from].name);
     ui_put(page, " to ");
     report_text(page, node->place[link->to].name);
@@ -213,8 +231,10 @@ static double height_of(const struct drawing *drawing)
     for (size_t i = 0; i < drawing->node->place_count; i++)
         bottom = fmax(bottom, drawing->spot[i].y + drawing->spot[i].height);
     for (size_t i = 0; i < drawing->node->link_count; i++) {
-        const struct spot *a = &drawing->spot[drawing->node->link[i].from], *b = &drawing->spot[drawing->node->link[i].to];
-        if (is_drawn(drawing, &drawing->node->link[i]) && a->y >= GPU_Y && a->y <= b->y && a->y >= b->y)
+        const struct spot *a = &drawing->spot[drawing->node->link[i].from],
+                          *b = &drawing->spot[drawing->node->link[i].to];
+        if (is_drawn(drawing, &drawing->node->link[i]) && a->y >= GPU_Y && a->y <= b->y &&
+            a->y >= b->y)
             bottom = fmax(bottom, WAY_Y); /* an arc below them */
     }
     return bottom + 40;
@@ -222,16 +242,20 @@ static double height_of(const struct drawing *drawing)
 
 static void put_legend(struct drawing *drawing, double y)
 {
-    static const char *const kinds[] = {"xgmi", "nvlink", "c2c", "pcie", "smp", "membus", "network"};
+    static const char *const kinds[] = {"xgmi", "nvlink", "c2c",    "pcie",
+                                        "smp",  "membus", "network"};
     double x = GAP;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         bool is_any = false;
         for (size_t i = 0; i < drawing->node->link_count; i++)
-            is_any = is_any || (is_drawn(drawing, &drawing->node->link[i]) && strcmp(drawing->node->link[i].kind, kinds[k]) == 0);
+            is_any = is_any || (is_drawn(drawing, &drawing->node->link[i]) &&
+                                strcmp(drawing->node->link[i].kind, kinds[k]) == 0);
         if (!is_any)
             continue;
-        ui_put(drawing->page, "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.0f\" y2=\"%.0f\" stroke=\"%s\" stroke-width=\"4\"/><text x=\"%.0f\" y=\"%.0f\">%s</text>\n", x, x + 22, y, y,
-               colour_of(kinds[k]), x + 27, y + 4, kinds[k]);
+        ui_put(drawing->page,
+               "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.0f\" y2=\"%.0f\" stroke=\"%s\" "
+               "stroke-width=\"4\"/><text x=\"%.0f\" y=\"%.0f\">%s</text>\n",
+               x, x + 22, y, y, colour_of(kinds[k]), x + 27, y + 4, kinds[k]);
         x += 95;
     }
 }
@@ -239,7 +263,11 @@ static void put_legend(struct drawing *drawing, double y)
 void report_node(struct ui *page, const json_t *reply)
 {
     struct ui_node *node = ui_node_new(reply);
-    struct drawing drawing = {.page = page, .node = node, .spot = node == NULL ? NULL : calloc(node->place_count + 1, sizeof *drawing.spot), .right = GAP};
+    struct drawing drawing = {
+        .page = page,
+        .node = node,
+        .spot = node == NULL ? NULL : calloc(node->place_count + 1, sizeof *drawing.spot),
+        .right = GAP};
     if (drawing.spot == NULL) {
         page->failed = true;
         ui_node_free(node);
@@ -247,8 +275,10 @@ void report_node(struct ui *page, const json_t *reply)
     }
     place_all(&drawing);
     double height = height_of(&drawing);
-    ui_put(page, "<div class=\"scroll\"><svg viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" style=\"min-width:%.0fpx;max-width:100%%\" role=\"img\" aria-label=\"topology\">\n", drawing.right,
-           height, drawing.right, fmin(drawing.right, 900));
+    ui_put(page,
+           "<div class=\"scroll\"><svg viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
+           "style=\"min-width:%.0fpx;max-width:100%%\" role=\"img\" aria-label=\"topology\">\n",
+           drawing.right, height, drawing.right, fmin(drawing.right, 900));
     for (size_t i = 0; i < node->link_count; i++)
         put_link(&drawing, &node->link[i]);
     for (size_t i = 0; i < node->place_count; i++)

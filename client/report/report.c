@@ -7,14 +7,21 @@
 #include "ui/answer.h"
 
 static const char style[] =
-    "body{font:15px/1.45 system-ui,sans-serif;margin:0 auto;max-width:1200px;padding:1rem;color:#1d2429;background:#fff}"
-    "h1{font-size:1.5rem;margin:.2rem 0}h2{font-size:1.15rem;margin:2rem 0 .4rem;border-bottom:1px solid #cfd8dc}h3{font-size:1rem;margin:1rem 0 .3rem}"
-    "p{margin:.3rem 0;max-width:75ch}pre{font:13px/1.35 ui-monospace,monospace;overflow-x:auto;background:#f4f6f7;padding:.7rem;border-radius:6px}"
-    ".verdict{padding:.8rem 1rem;border-radius:8px;font-size:1.1rem;color:#fff;margin:.8rem 0}.healthy{background:#2e7d32}.degraded{background:#b26a00}"
+    "body{font:15px/1.45 system-ui,sans-serif;margin:0 "
+    "auto;max-width:1200px;padding:1rem;color:#1d2429;background:#fff}"
+    "h1{font-size:1.5rem;margin:.2rem 0}h2{font-size:1.15rem;margin:2rem 0 .4rem;border-bottom:1px "
+    "solid #cfd8dc}h3{font-size:1rem;margin:1rem 0 .3rem}"
+    "p{margin:.3rem 0;max-width:75ch}pre{font:13px/1.35 "
+    "ui-monospace,monospace;overflow-x:auto;background:#f4f6f7;padding:.7rem;border-radius:6px}"
+    ".verdict{padding:.8rem 1rem;border-radius:8px;font-size:1.1rem;color:#fff;margin:.8rem "
+    "0}.healthy{background:#2e7d32}.degraded{background:#b26a00}"
     ".unhealthy{background:#b71c1c}.unknown{background:#546e7a}.scroll{overflow-x:auto}"
-    "table{border-collapse:collapse;font-size:13px}td,th{padding:.15rem .45rem;text-align:right;white-space:nowrap}th{font-weight:600}"
-    "td.t,th.t{text-align:left;white-space:normal}.heat td{border:1px solid #fff}.small{color:#607080;font-size:13px}svg text{font:11px system-ui,sans-serif;fill:#1d2429}"
-    "@media(prefers-color-scheme:dark){body{background:#14191c;color:#dde5e9}pre{background:#1e262b}svg{background:#eef2f3;border-radius:6px}"
+    "table{border-collapse:collapse;font-size:13px}td,th{padding:.15rem "
+    ".45rem;text-align:right;white-space:nowrap}th{font-weight:600}"
+    "td.t,th.t{text-align:left;white-space:normal}.heat td{border:1px solid "
+    "#fff}.small{color:#607080;font-size:13px}svg text{font:11px system-ui,sans-serif;fill:#1d2429}"
+    "@media(prefers-color-scheme:dark){body{background:#14191c;color:#dde5e9}pre{background:#"
+    "1e262b}svg{background:#eef2f3;border-radius:6px}"
     ".heat td{color:#111;border-color:#14191c}}@media print{pre{white-space:pre-wrap}}";
 
 void report_text(struct ui *page, const char *text)
@@ -38,19 +45,26 @@ void report_begin(struct ui *page, const char *node, const json_t *check)
     for (size_t i = 0; i < sizeof verdicts / sizeof verdicts[0]; i++)
         if (strcmp(said, verdicts[i]) == 0)
             verdict = verdicts[i];
-    ui_put(page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\n<title>berth: ");
+    ui_put(page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta "
+                 "name=\"viewport\" content=\"width=device-width\">\n<title>berth: ");
     report_text(page, node);
     ui_put(page, ", %s</title>\n<style>%s</style></head>\n<body>\n<h1>", verdict, style);
     report_text(page, node);
-    ui_put(page, "</h1>\n<p class=\"small\">berth " BERTH_VERSION ", written %s, of a node that is ", ui_when(when, (int64_t)time(NULL)));
+    ui_put(page,
+           "</h1>\n<p class=\"small\">berth " BERTH_VERSION ", written %s, of a node that is ",
+           ui_when(when, (int64_t)time(NULL)));
     report_text(page, ui_member(check, "origin"));
     ui_put(page, ", snapshot ");
     report_text(page, ui_member(check, "snapshot"));
     const json_t *at = json_object_get(check, "last_probe_at_s");
-    ui_put(page, ", measured last %s.</p>\n", json_is_integer(at) ? ui_when(when, json_integer_value(at)) : "never");
+    ui_put(page, ", measured last %s.</p>\n",
+           json_is_integer(at) ? ui_when(when, json_integer_value(at)) : "never");
     ui_put(page, "<div class=\"verdict %s\">", verdict);
     report_text(page, ui_member(check, "reason"));
-    ui_put(page, "%s</div>\n", json_is_true(json_object_get(check, "drain")) ? ". <b>berth advises to take the node out of service.</b>" : "");
+    ui_put(page, "%s</div>\n",
+           json_is_true(json_object_get(check, "drain"))
+               ? ". <b>berth advises to take the node out of service.</b>"
+               : "");
 }
 
 void report_section(struct ui *page, const char *title, const char *about)
@@ -60,7 +74,8 @@ void report_section(struct ui *page, const char *title, const char *about)
         ui_put(page, "<p class=\"small\">%s</p>\n", about);
 }
 
-void report_plain(struct ui *page, void (*draw)(struct ui *ui, const json_t *reply), const json_t *reply)
+void report_plain(struct ui *page, void (*draw)(struct ui *ui, const json_t *reply),
+                  const json_t *reply)
 {
     struct ui inner = {.utf8 = true, .width = 120};
     draw(&inner, reply);
@@ -93,5 +108,6 @@ void report_end(struct ui *page, const char *command)
 {
     ui_put(page, "<p class=\"small\">Written by <code>");
     report_text(page, command);
-    ui_put(page, "</code>. Numbers are measured unless they are marked p (published) or n (nominal); 1 GB/s is 10<sup>9</sup> bytes per second.</p>\n</body></html>\n");
+    ui_put(page, "</code>. Numbers are measured unless they are marked p (published) or n "
+                 "(nominal); 1 GB/s is 10<sup>9</sup> bytes per second.</p>\n</body></html>\n");
 }

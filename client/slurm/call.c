@@ -16,7 +16,8 @@ struct berth *slurm_call_left(struct slurm_call *call)
 
 int slurm_call_init(struct slurm_call *call, const char *socket, int budget_ms)
 {
-    *call = (struct slurm_call){.berth = berth_new(), .end_ms = lib_now_ms() + budget_ms, .budget_ms = budget_ms};
+    *call = (struct slurm_call){
+        .berth = berth_new(), .end_ms = lib_now_ms() + budget_ms, .budget_ms = budget_ms};
     if (call->berth == NULL)
         return BERTH_ERROR_OUT_OF_MEMORY;
     return berth_connect(slurm_call_left(call), socket);
@@ -28,7 +29,8 @@ void slurm_call_done(struct slurm_call *call)
     call->berth = NULL;
 }
 
-int slurm_call(struct slurm_call *call, const char *method, json_t *take_parameters, json_t **ret_reply)
+int slurm_call(struct slurm_call *call, const char *method, json_t *take_parameters,
+               json_t **ret_reply)
 {
     json_t *reply = NULL;
     int status = lib_call(slurm_call_left(call), method, take_parameters, &reply);
@@ -47,7 +49,8 @@ const char *slurm_call_why(struct slurm_call *call)
     return *why != '\0' ? why : "out of memory";
 }
 
-static __attribute__((format(printf, 3, 0))) void tell(bool is_quiet, int priority, const char *format, va_list args)
+static __attribute__((format(printf, 3, 0))) void tell(bool is_quiet, int priority,
+                                                       const char *format, va_list args)
 {
     char line[512];
     vsnprintf(line, sizeof line, format, args);

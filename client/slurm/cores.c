@@ -6,11 +6,12 @@
 
 #include "slurm/list.h"
 
-#define CPUS_MOST  4096
-#define DEPTH_MOST 8
+#define CPUS_MOST    4096
+#define DEPTH_MOST   8
 #define THREADS_MOST 64 /* of a core */
 
-/* A core, and where it stands: the places around it from the outermost in, by their position among all places. */
+/* A core, and where it stands: the places around it from the outermost in, by their position among
+ * all places. */
 struct core {
     size_t path[DEPTH_MOST];
     int depth;
@@ -27,11 +28,11 @@ static bool find_place(const json_t *places, const char *name, size_t *ret)
 {
     size_t i;
     const json_t *place;
-    json_array_foreach(places, i, place)
-        if (strcmp(text_of(place, "name"), name) == 0) {
-            *ret = i;
-            return true;
-        }
+    json_array_foreach(places, i, place) if (strcmp(text_of(place, "name"), name) == 0)
+    {
+        *ret = i;
+        return true;
+    }
     return false;
 }
 
@@ -41,7 +42,8 @@ static struct core core_at(const json_t *places, size_t at)
     size_t inward[DEPTH_MOST];
     do
         inward[core.depth++] = at;
-    while (core.depth < DEPTH_MOST && find_place(places, text_of(json_array_get(places, at), "parent"), &at));
+    while (core.depth < DEPTH_MOST &&
+           find_place(places, text_of(json_array_get(places, at), "parent"), &at));
     for (int i = 0; i < core.depth; i++)
         core.path[i] = inward[core.depth - 1 - i];
     return core;
@@ -65,9 +67,8 @@ static int list_cores(const json_t *places, struct core **ret_cores)
     int count = 0;
     if (cores == NULL)
         return 0;
-    json_array_foreach(places, i, place)
-        if (strcmp(text_of(place, "kind"), "core") == 0)
-            cores[count++] = core_at(places, i);
+    json_array_foreach(places, i, place) if (strcmp(text_of(place, "kind"), "core") == 0)
+        cores[count++] = core_at(places, i);
     qsort(cores, (size_t)count, sizeof *cores, compare);
     *ret_cores = cores;
     return count;
@@ -84,7 +85,8 @@ bool slurm_cores_cpus(const json_t *node, const char *numbers, char *ret, size_t
     for (int i = 0; fine && i < count; i++) {
         fine = cores != NULL && number[i] < known && *cores[number[i]].cpus != '\0' && used < size;
         if (fine)
-            used += (size_t)snprintf(ret + used, size - used, "%s%s", i > 0 ? "," : "", cores[number[i]].cpus);
+            used += (size_t)snprintf(ret + used, size - used, "%s%s", i > 0 ? "," : "",
+                                     cores[number[i]].cpus);
     }
     free(number);
     free(cores);
@@ -94,7 +96,8 @@ bool slurm_cores_cpus(const json_t *node, const char *numbers, char *ret, size_t
 /* How many of the cpus of a place are among the given ones; *ret_all: all of them. */
 static int count_given(const json_t *place, const bool *given, bool *ret_all)
 {
-    int cpu[THREADS_MOST], its = slurm_list_numbers(text_of(place, "cpus"), THREADS_MOST, cpu), count = 0;
+    int cpu[THREADS_MOST], its = slurm_list_numbers(text_of(place, "cpus"), THREADS_MOST, cpu),
+                           count = 0;
     for (int i = 0; i < its; i++)
         count += cpu[i] < CPUS_MOST && given[cpu[i]];
     *ret_all = its > 0 && count == its;
@@ -109,7 +112,8 @@ static bool add_kind(const json_t *node, const char *kind, bool *given, json_t *
     json_array_foreach(json_object_get(node, "places"), i, place)
     {
         int cpu[THREADS_MOST], count = 0;
-        if (!fine || strcmp(text_of(place, "kind"), kind) != 0 || count_given(place, given, &is_all) == 0 || !is_all)
+        if (!fine || strcmp(text_of(place, "kind"), kind) != 0 ||
+            count_given(place, given, &is_all) == 0 || !is_all)
             continue;
         fine = json_array_append_new(ret_places, json_string(text_of(place, "name"))) == 0;
         count = slurm_list_numbers(text_of(place, "cpus"), THREADS_MOST, cpu);
@@ -121,13 +125,15 @@ static bool add_kind(const json_t *node, const char *kind, bool *given, json_t *
 
 json_t *slurm_cores_places(const json_t *node, const char *cpus)
 {
-    int *number = calloc(CPUS_MOST, sizeof *number), count = number != NULL ? slurm_list_numbers(cpus, CPUS_MOST, number) : -1;
+    int *number = calloc(CPUS_MOST, sizeof *number),
+        count = number != NULL ? slurm_list_numbers(cpus, CPUS_MOST, number) : -1;
     bool *given = calloc(CPUS_MOST, sizeof *given);
     json_t *places = json_array();
     for (int i = 0; given != NULL && i < count; i++)
         if (number[i] < CPUS_MOST)
             given[number[i]] = true;
-    bool fine = given != NULL && count >= 0 && places != NULL && add_kind(node, "core", given, places) && add_kind(node, "pu", given, places);
+    bool fine = given != NULL && count >= 0 && places != NULL &&
+                add_kind(node, "core", given, places) && add_kind(node, "pu", given, places);
     free(number);
     free(given);
     if (fine)

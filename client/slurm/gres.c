@@ -62,7 +62,8 @@ static struct line read_line(char *text)
 static bool is_for(const struct line *line, const char *node)
 {
     bool is_there = false;
-    return line->node == NULL || (node != NULL && slurm_list_has(line->node, node, &is_there) && is_there);
+    return line->node == NULL ||
+           (node != NULL && slurm_list_has(line->node, node, &is_there) && is_there);
 }
 
 struct adding {
@@ -114,7 +115,8 @@ static bool fail(const struct reading *reading, const char *path, const char *re
 
 static bool take_file(struct reading *reading, const char *path);
 
-/* "Include FILE", the file beside the one that includes it unless its path is whole. NULL: another line. Cuts the text. */
+/* "Include FILE", the file beside the one that includes it unless its path is whole. NULL: another
+ * line. Cuts the text. */
 static const char *included(char *line)
 {
     line += strspn(line, " \t\r");
@@ -147,7 +149,8 @@ static bool take_text(struct reading *reading, char *text)
     bool fine = true;
     while (fine && next != NULL && *next != '\0') {
         char *line = next, *end = line;
-        for (end += strcspn(end, "\n"); *end == '\n' && end > line && end[-1] == '\\'; end += strcspn(end, "\n"))
+        for (end += strcspn(end, "\n"); *end == '\n' && end > line && end[-1] == '\\';
+             end += strcspn(end, "\n"))
             end[-1] = end[0] = ' '; /* the line goes on */
         next = *end != '\0' ? end + 1 : NULL;
         *end = '\0';
@@ -201,11 +204,14 @@ bool slurm_gres_read(const char *text, const char *node, struct slurm_gres *ret)
     return fine;
 }
 
-/* Where Slurm looks, and then nowhere else: a file that is there and cannot be read is no reason to take another. */
+/* Where Slurm looks, and then nowhere else: a file that is there and cannot be read is no reason to
+ * take another. */
 static bool find_file(char *path, size_t size)
 {
     const char *conf = getenv("SLURM_CONF");
-    snprintf(path, size, "%.*sgres.conf", conf != NULL && strrchr(conf, '/') != NULL ? (int)(strrchr(conf, '/') + 1 - conf) : 0, conf != NULL ? conf : "");
+    snprintf(path, size, "%.*sgres.conf",
+             conf != NULL && strrchr(conf, '/') != NULL ? (int)(strrchr(conf, '/') + 1 - conf) : 0,
+             conf != NULL ? conf : "");
     if (conf != NULL && (access(path, F_OK) == 0 || errno != ENOENT))
         return true;
     snprintf(path, size, "/run/slurm/conf/gres.conf");
@@ -225,7 +231,8 @@ bool slurm_gres_load(const char *path, struct slurm_gres *ret, char *why, size_t
     path = path != NULL ? path : found;
     if (strrchr(path, '/') != NULL)
         snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') + 1 - path), path);
-    struct reading reading = {.gres = ret, .node = getenv("SLURMD_NODENAME"), .folder = folder, .why = why, .size = size};
+    struct reading reading = {
+        .gres = ret, .node = getenv("SLURMD_NODENAME"), .folder = folder, .why = why, .size = size};
     return take_file(&reading, path);
 }
 
@@ -235,7 +242,8 @@ static bool is_gpu(const json_t *place)
     return kind != NULL && strcmp(kind, "gpu") == 0;
 }
 
-/* The gpu whose device node that is: by its path, else by the device's minor number (/dev/nvidia3, and files that a site has made itself). */
+/* The gpu whose device node that is: by its path, else by the device's minor number (/dev/nvidia3,
+ * and files that a site has made itself). */
 static const char *find_by_file(const json_t *node, const char *file)
 {
     struct stat status;
@@ -253,7 +261,8 @@ static const char *find_by_file(const json_t *node, const char *file)
     json_array_foreach(json_object_get(node, "places"), i, place)
     {
         const json_t *number = json_object_get(place, "minor");
-        if (!is_gpu(place) || !json_is_integer(number) || json_integer_value(number) != (json_int_t)minor(status.st_rdev))
+        if (!is_gpu(place) || !json_is_integer(number) ||
+            json_integer_value(number) != (json_int_t)minor(status.st_rdev))
             continue;
         if (name != NULL) /* the slices of one gpu have its minor number */
             return NULL;
@@ -272,7 +281,8 @@ static bool is_device(const struct slurm_gres *gres, const json_t *node, const c
     return gres->count == 0;
 }
 
-/* berth numbers gpus by PCI address, and GetNode lists them so. Of gpus that Slurm finds itself, gres.conf may leave some out. */
+/* berth numbers gpus by PCI address, and GetNode lists them so. Of gpus that Slurm finds itself,
+ * gres.conf may leave some out. */
 static const char *find_by_index(const struct slurm_gres *gres, const json_t *node, int index)
 {
     size_t i;
@@ -293,8 +303,8 @@ static const char *find(const struct slurm_gres *gres, const json_t *node, int n
     return number < gres->count ? find_by_file(node, gres->file[number]) : NULL;
 }
 
-int slurm_gres_names(const struct slurm_gres *gres, const json_t *node, const char *numbers, const char *ret_names[SLURM_GPUS_MOST], char *why,
-                     size_t size)
+int slurm_gres_names(const struct slurm_gres *gres, const json_t *node, const char *numbers,
+                     const char *ret_names[SLURM_GPUS_MOST], char *why, size_t size)
 {
     int number[SLURM_GPUS_MOST], count = slurm_list_numbers(numbers, SLURM_GPUS_MOST, number);
     const char *names[SLURM_GPUS_MOST];
@@ -307,9 +317,14 @@ int slurm_gres_names(const struct slurm_gres *gres, const json_t *node, const ch
         if (names[i] != NULL)
             continue;
         if (number[i] < gres->count && !gres->is_automatic)
-            snprintf(why, size, "%.110s, Slurm's gpu number %d, is no device of a gpu that berthd knows", gres->file[number[i]], number[i]);
+            snprintf(why, size,
+                     "%.110s, Slurm's gpu number %d, is no device of a gpu that berthd knows",
+                     gres->file[number[i]], number[i]);
         else
-            snprintf(why, size, "which gpu has Slurm's number %d cannot be told: there is none at that place in its list", number[i]);
+            snprintf(why, size,
+                     "which gpu has Slurm's number %d cannot be told: there is none at that place "
+                     "in its list",
+                     number[i]);
         return -1;
     }
     memcpy(ret_names, names, (size_t)count * sizeof names[0]);

@@ -22,7 +22,8 @@ static bool look_at_node(const char *node, struct node_state *ret)
     char shown[8192], state[128];
     const char *const words[] = {"scontrol", "show", "node", node, NULL};
     *ret = (struct node_state){.is_drained = false};
-    if (!slurm_scontrol(words, shown, sizeof shown) || !slurm_scontrol_value(shown, " State=", true, state, sizeof state)) {
+    if (!slurm_scontrol(words, shown, sizeof shown) ||
+        !slurm_scontrol_value(shown, " State=", true, state, sizeof state)) {
         slurm_call_log(LOG_WARNING, "scontrol does not say how node %.60s is", node);
         return false;
     }
@@ -31,7 +32,10 @@ static bool look_at_node(const char *node, struct node_state *ret)
     return true;
 }
 
-static bool is_ours(const struct node_state *state) { return strncmp(state->reason, PREFIX, strlen(PREFIX)) == 0; }
+static bool is_ours(const struct node_state *state)
+{
+    return strncmp(state->reason, PREFIX, strlen(PREFIX)) == 0;
+}
 
 static void update_node(const char *node, const char *state, const char *reason)
 {
@@ -41,12 +45,14 @@ static void update_node(const char *node, const char *state, const char *reason)
     snprintf(why, sizeof why, "Reason=%s", reason != NULL ? reason : "");
     const char *const words[] = {"scontrol", "update", name, to, reason != NULL ? why : NULL, NULL};
     if (slurm_scontrol(words, said, sizeof said))
-        slurm_call_log(LOG_NOTICE, "node %.60s: %s%s%s", node, state, reason != NULL ? ", " : "", reason != NULL ? reason : "");
+        slurm_call_log(LOG_NOTICE, "node %.60s: %s%s%s", node, state, reason != NULL ? ", " : "",
+                       reason != NULL ? reason : "");
     else
         slurm_call_log(LOG_WARNING, "node %.60s: scontrol could not update it to %s", node, state);
 }
 
-/* How many clean checks there have been since berth drained the node; NOT_OURS when it has not, UNKNOWN when nothing is kept, as after a boot. */
+/* How many clean checks there have been since berth drained the node; NOT_OURS when it has not,
+ * UNKNOWN when nothing is kept, as after a boot. */
 enum { NOT_OURS = -1, UNKNOWN = -2 };
 
 static long read_count(const char *path)
@@ -71,7 +77,8 @@ static void write_count(const char *path, long count)
         number = errno;
     }
     if (!is_written)
-        slurm_call_log(LOG_WARNING, "%.200s: %s: clean checks are not counted", path, strerror(number));
+        slurm_call_log(LOG_WARNING, "%.200s: %s: clean checks are not counted", path,
+                       strerror(number));
 }
 
 static void drain(const struct slurm_health *health, const char *reason)
@@ -87,7 +94,8 @@ static void drain(const struct slurm_health *health, const char *reason)
         write_count(health->state, state.is_drained && !is_ours(&state) ? NOT_OURS : 0);
 }
 
-/* Slurm's controller is asked only while the node is known or may be to be drained by berth: thousands of nodes make this check. */
+/* Slurm's controller is asked only while the node is known or may be to be drained by berth:
+ * thousands of nodes make this check. */
 static void count_clean(const struct slurm_health *health)
 {
     struct node_state state;

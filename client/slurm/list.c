@@ -25,14 +25,17 @@ static const char *read_range(const char *text, long *ret_first, long *ret_last)
     *ret_last = end != NULL ? *ret_first : 0;
     if (end != NULL && *end == '-')
         end = read_number(end + 1, ret_last);
-    return end != NULL && *ret_first <= *ret_last && *ret_last - *ret_first < RANGE_MOST ? end : NULL;
+    return end != NULL && *ret_first <= *ret_last && *ret_last - *ret_first < RANGE_MOST ? end
+                                                                                         : NULL;
 }
 
-static bool add_names(const char *before, size_t before_length, const char *text, size_t length, add_fn *add, void *arg);
+static bool add_names(const char *before, size_t before_length, const char *text, size_t length,
+                      add_fn *add, void *arg);
 
 /* Each number between the brackets, followed by what comes behind them. */
-static bool add_bracket(const char *before, size_t before_length, const char *inside, const char *close, const char *after, size_t after_length,
-                        add_fn *add, void *arg)
+static bool add_bracket(const char *before, size_t before_length, const char *inside,
+                        const char *close, const char *after, size_t after_length, add_fn *add,
+                        void *arg)
 {
     for (;;) {
         long first, last;
@@ -42,8 +45,10 @@ static bool add_bracket(const char *before, size_t before_length, const char *in
             return false;
         for (long n = first; n <= last; n++) {
             char name[SLURM_LIST_NAME];
-            int used = snprintf(name, sizeof name, "%.*s%0*ld", (int)before_length, before, (int)width, n);
-            if (used < 0 || (size_t)used >= sizeof name || !add_names(name, (size_t)used, after, after_length, add, arg))
+            int used =
+                snprintf(name, sizeof name, "%.*s%0*ld", (int)before_length, before, (int)width, n);
+            if (used < 0 || (size_t)used >= sizeof name ||
+                !add_names(name, (size_t)used, after, after_length, add, arg))
                 return false;
         }
         if (end == close)
@@ -53,19 +58,23 @@ static bool add_bracket(const char *before, size_t before_length, const char *in
 }
 
 /* before is finished, text may have brackets. */
-static bool add_names(const char *before, size_t before_length, const char *text, size_t length, add_fn *add, void *arg)
+static bool add_names(const char *before, size_t before_length, const char *text, size_t length,
+                      add_fn *add, void *arg)
 {
     char name[SLURM_LIST_NAME];
     const char *open = memchr(text, '[', length), *close = memchr(text, ']', length);
     if (open == NULL && close == NULL) {
-        int used = snprintf(name, sizeof name, "%.*s%.*s", (int)before_length, before, (int)length, text);
+        int used =
+            snprintf(name, sizeof name, "%.*s%.*s", (int)before_length, before, (int)length, text);
         return used > 0 && (size_t)used < sizeof name && add(arg, name);
     }
     if (open == NULL || close == NULL || close < open)
         return false;
-    int used = snprintf(name, sizeof name, "%.*s%.*s", (int)before_length, before, (int)(open - text), text);
+    int used = snprintf(name, sizeof name, "%.*s%.*s", (int)before_length, before,
+                        (int)(open - text), text);
     return used >= 0 && (size_t)used < sizeof name &&
-           add_bracket(name, (size_t)used, open + 1, close, close + 1, length - (size_t)(close + 1 - text), add, arg);
+           add_bracket(name, (size_t)used, open + 1, close, close + 1,
+                       length - (size_t)(close + 1 - text), add, arg);
 }
 
 bool slurm_list_names(const char *list, add_fn *add, void *arg)

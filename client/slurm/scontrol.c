@@ -42,15 +42,18 @@ bool slurm_scontrol(const char *const words[], char *ret, size_t size)
             break;
         }
         bool has_room = length + 1 < size;
-        n = read(ends[0], has_room ? ret + length : rest, has_room ? size - 1 - length : sizeof rest);
+        n = read(ends[0], has_room ? ret + length : rest,
+                 has_room ? size - 1 - length : sizeof rest);
         length += has_room && n > 0 ? (size_t)n : 0;
         ret[length] = '\0';
     }
     close(ends[0]);
-    return failed == 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return failed == 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+           WEXITSTATUS(status) == 0;
 }
 
-bool slurm_scontrol_value(const char *text, const char *key, bool is_one_word, char *ret, size_t size)
+bool slurm_scontrol_value(const char *text, const char *key, bool is_one_word, char *ret,
+                          size_t size)
 {
     const char *at = strstr(text, key);
     if (at == NULL)
@@ -87,7 +90,8 @@ bool slurm_scontrol_has_steps(const char *job)
 
 bool slurm_scontrol_has_left(const char *job, const char *node)
 {
-    static const char *const there[] = {"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"};
+    static const char *const there[] = {"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING",
+                                        "STOPPED", "SIGNALING", "STAGE_OUT",  "RESIZING"};
     char shown[8192], state[64], nodes[4096];
     const char *const words[] = {"scontrol", "show", "job", job, NULL};
     if (!slurm_scontrol(words, shown, sizeof shown))
@@ -99,5 +103,6 @@ bool slurm_scontrol_has_left(const char *job, const char *node)
         is_somewhere |= strcmp(state, there[i]) == 0;
     if (!is_somewhere)
         return true;
-    return slurm_scontrol_value(shown, " NodeList=", true, nodes, sizeof nodes) && slurm_list_has(nodes, node, &is_here) && !is_here;
+    return slurm_scontrol_value(shown, " NodeList=", true, nodes, sizeof nodes) &&
+           slurm_list_has(nodes, node, &is_here) && !is_here;
 }

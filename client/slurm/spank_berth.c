@@ -1,8 +1,10 @@
 /*
- * The SPANK plugin: each task of a step takes its berth before it is executed, by what `berth exec` does. Nothing that goes wrong here fails a job: the
- * task runs as Slurm has placed it, and the first of the node to which that happens says so, once.
+ * The SPANK plugin: each task of a step takes its berth before it is executed, by what `berth exec`
+ * does. Nothing that goes wrong here fails a job: the task runs as Slurm has placed it, and the
+ * first of the node to which that happens says so, once.
  *
- * plugstack.conf: optional spank_berth.so [socket=PATH] [gres_conf=FILE] [timeout_ms=N] [default=WORDS], WORDS as of --berth.
+ * plugstack.conf: optional spank_berth.so [socket=PATH] [gres_conf=FILE] [timeout_ms=N]
+ * [default=WORDS], WORDS as of --berth.
  */
 #include <slurm/slurm.h>
 #include <slurm/spank.h>
@@ -27,10 +29,10 @@
 #include "slurm/task_prolog.h"
 #include "slurm/visible_gpus.h"
 
-#define CLAIM_MS   100
-#define LINE_SIZE  512
+#define CLAIM_MS  100
+#define LINE_SIZE 512
 /* SLURM_STEP_GPUS of the whole step, from before there are tasks to when they are executed */
-#define STEP_GPUS  "BERTH_STEP_GPUS"
+#define STEP_GPUS "BERTH_STEP_GPUS"
 
 /* cppcheck-suppress unknownMacro */
 SPANK_PLUGIN(berth, 1)
@@ -51,19 +53,23 @@ static int check_words(int value, const char *words, int is_remote)
 static const struct spank_option berth_option = {
     .name = (char *)"berth",
     .arginfo = (char *)"WORDS",
-    .usage = (char *)"take measured berths: pattern=ring,bytes=64M,host=1G,visible=all,order=rank,gpus=N,cores=N; or off",
+    .usage = (char *)"take measured berths: "
+                     "pattern=ring,bytes=64M,host=1G,visible=all,order=rank,gpus=N,cores=N; or off",
     .has_arg = 1,
     .cb = check_words,
 };
 
 /* What the site says, then what the job says. False with one line in why. */
-static bool read_options(spank_t spank, const struct spank_setting *setting, struct spank_options *ret, char *why, size_t size)
+static bool read_options(spank_t spank, const struct spank_setting *setting,
+                         struct spank_options *ret, char *why, size_t size)
 {
     char *given = NULL;
     *ret = setting->options;
     if (setting->is_default_wrong)
         return false;
-    if (spank_option_getopt(spank, (struct spank_option *)&berth_option, &given) != ESPANK_SUCCESS || given == NULL)
+    if (spank_option_getopt(spank, (struct spank_option *)&berth_option, &given) !=
+            ESPANK_SUCCESS ||
+        given == NULL)
         return true;
     ret->is_off = false; /* who says what it wants wants it */
     return spank_options_parse(given, ret, why, size);
@@ -100,11 +106,12 @@ struct task {
     struct berth_launcher *launcher;
     struct berth_step *step;
     struct berth_binding *binding;
-    enum berth_visible visible;    /* as was asked */
+    enum berth_visible visible; /* as was asked */
     struct slurm_visible shown;
     struct lib_merge together; /* cpus NULL: the berth is one of the binding's */
     json_t *node;
-    const char *gpus[SLURM_GPUS_MOST], *own_gpus[SLURM_GPUS_MOST]; /* of the step, and of these what Slurm has bound the task to */
+    /* of the step, and of these what Slurm has bound the task to */
+    const char *gpus[SLURM_GPUS_MOST], *own_gpus[SLURM_GPUS_MOST];
     bool is_gpu_bound;
     int own_count;
     char cpus[16384], why[LINE_SIZE];
@@ -130,12 +137,15 @@ static bool fail(struct task *task, const char *why)
     return false;
 }
 
-/* What Slurm has given to the step: device files may be open to all, and tasks free to run anywhere. Numbers of VISIBLE_DEVICES count within the job where
- * devices are constrained and within the node where they are not; SLURM_STEP_GPUS always counts within the node, and is the task's alone once --gpu-bind has bound it.
- * With --gpu-bind=none a task has none of these, and may use all that the step has. */
+/* What Slurm has given to the step: device files may be open to all, and tasks free to run
+ * anywhere. Numbers of VISIBLE_DEVICES count within the job where devices are constrained and
+ * within the node where they are not; SLURM_STEP_GPUS always counts within the node, and is the
+ * task's alone once --gpu-bind has bound it. With --gpu-bind=none a task has none of these, and may
+ * use all that the step has. */
 static bool read_gpus(struct task *task, struct berth_allowed *ret)
 {
-    const char *own = variable("SLURM_STEP_GPUS", task->spank), *all = variable(STEP_GPUS, task->spank);
+    const char *own = variable("SLURM_STEP_GPUS", task->spank),
+               *all = variable(STEP_GPUS, task->spank);
     int count = 0;
     if (own == NULL || *own == '\0')
         own = all;
@@ -148,9 +158,11 @@ static bool read_gpus(struct task *task, struct berth_allowed *ret)
         free(gres);
         return false;
     }
-    task->own_count = slurm_gres_names(gres, task->node, own, task->own_gpus, task->why, sizeof task->why);
+    task->own_count =
+        slurm_gres_names(gres, task->node, own, task->own_gpus, task->why, sizeof task->why);
     if (task->own_count >= 0)
-        count = slurm_gres_names(gres, task->node, all != NULL ? all : own, task->gpus, task->why, sizeof task->why);
+        count = slurm_gres_names(gres, task->node, all != NULL ? all : own, task->gpus, task->why,
+                                 sizeof task->why);
     free(gres);
     task->is_gpu_bound = task->own_count < count;
     ret->gpus.count = count > 0 ? (size_t)count : 0;
@@ -161,16 +173,19 @@ static bool read_given(struct task *task, struct berth_allowed *ret)
 {
     char *cores = NULL;
     ret->gpus.item = task->gpus;
-    if (slurm_call(&task->call, "io.berth.Fabric.GetNode", json_object(), &task->node) != BERTH_DONE)
+    if (slurm_call(&task->call, "io.berth.Fabric.GetNode", json_object(), &task->node) !=
+        BERTH_DONE)
         return fail(task, slurm_call_why(&task->call));
     if (!read_gpus(task, ret))
         return false;
-    if (spank_get_item(task->spank, S_STEP_ALLOC_CORES, &cores) == ESPANK_SUCCESS && cores != NULL && slurm_cores_cpus(task->node, cores, task->cpus, sizeof task->cpus))
+    if (spank_get_item(task->spank, S_STEP_ALLOC_CORES, &cores) == ESPANK_SUCCESS &&
+        cores != NULL && slurm_cores_cpus(task->node, cores, task->cpus, sizeof task->cpus))
         ret->cpus = task->cpus;
     return true;
 }
 
-/* Whether the cpus of a list are some of another's, not all. The kernel writes lists in one way, Slurm's cores become another. */
+/* Whether the cpus of a list are some of another's, not all. The kernel writes lists in one way,
+ * Slurm's cores become another. */
 static bool is_part_of(const char *list, const char *other)
 {
     bool in_one[4096] = {false}, in_other[4096] = {false};
@@ -179,7 +194,8 @@ static bool is_part_of(const char *list, const char *other)
     for (int i = 0; i < 2; i++)
         for (const char *at = lists[i]; *at != '\0';) {
             char *end;
-            long first = strtol(at, &end, 10), last = *end == '-' ? strtol(end + 1, &end, 10) : first;
+            long first = strtol(at, &end, 10),
+                 last = *end == '-' ? strtol(end + 1, &end, 10) : first;
             for (long n = first; n <= last && n >= 0 && n < 4096; n++)
                 sets[i][n] = true;
             at = *end == ',' ? end + 1 : "";
@@ -193,8 +209,10 @@ static bool is_part_of(const char *list, const char *other)
     return is_less;
 }
 
-/* A berth for each gpu, for tasks that Slurm has bound to gpus of its choice: each takes those of its own. All tasks of the step ask the same, and where there is no such plan,
- * as with fewer cores than gpus, all stay as they are: of another plan a task would not know whether its berth is another's. */
+/* A berth for each gpu, for tasks that Slurm has bound to gpus of its choice: each takes those of
+ * its own. All tasks of the step ask the same, and where there is no such plan, as with fewer cores
+ * than gpus, all stay as they are: of another plan a task would not know whether its berth is
+ * another's. */
 static bool ask_by_gpu(struct task *task)
 {
     struct berth_bind_request request;
@@ -206,12 +224,17 @@ static bool ask_by_gpu(struct task *task)
     request.host_bytes = task->options.host_bytes;
     request.visible = task->options.visible;
     if (task->options.cores_per_task > 0)
-        request.cores_per_task = (task->options.cores_per_task + task->own_count - 1) / task->own_count;
+        request.cores_per_task =
+            (task->options.cores_per_task + task->own_count - 1) / task->own_count;
     int status = berth_bind(slurm_call_left(&task->call), &request, &task->binding);
     if (status == BERTH_DONE)
-        return lib_merge(task->binding, &task->step->gpus, &task->together) || fail(task, "out of memory");
+        return lib_merge(task->binding, &task->step->gpus, &task->together) ||
+               fail(task, "out of memory");
     if (status == BERTH_ERROR_NOT_ENOUGH)
-        snprintf(task->why, sizeof task->why, "Slurm has bound the tasks to gpus, and there is no berth for each of the step's %d: %s", request.tasks, slurm_call_why(&task->call));
+        snprintf(task->why, sizeof task->why,
+                 "Slurm has bound the tasks to gpus, and there is no berth for each of the step's "
+                 "%d: %s",
+                 request.tasks, slurm_call_why(&task->call));
     else
         fail(task, slurm_call_why(&task->call));
     return false;
@@ -241,7 +264,8 @@ static bool ask(struct task *task)
     }
     slurm_share_gpus((int)task->step->allowed.gpus.count, &request);
     task->visible = request.visible;
-    return berth_bind(slurm_call_left(&task->call), &request, &task->binding) == BERTH_DONE || fail(task, slurm_call_why(&task->call));
+    return berth_bind(slurm_call_left(&task->call), &request, &task->binding) == BERTH_DONE ||
+           fail(task, slurm_call_why(&task->call));
 }
 
 static bool find_out(struct task *task)
@@ -253,25 +277,31 @@ static bool find_out(struct task *task)
         return fail(task, task->launcher->missing);
     if (!read_given(task, &given))
         return false;
-    if (berth_step_here(slurm_call_left(&task->call), task->launcher, &given, variable, task->spank, &task->step) != BERTH_DONE)
+    if (berth_step_here(slurm_call_left(&task->call), task->launcher, &given, variable, task->spank,
+                        &task->step) != BERTH_DONE)
         return fail(task, slurm_call_why(&task->call));
-    /* Slurm confines tasks to what it has given to the step; that binds none of them to anything of its own. */
+    /* Slurm confines tasks to what it has given to the step; that binds none of them to anything of
+     * its own. */
     if (given.cpus != NULL)
         task->step->cpus_bound = is_part_of(task->step->cpus, given.cpus);
     task->step->allowed.gpus = given.gpus;
-    task->step->gpus = (struct berth_texts){.item = task->own_gpus, .count = (size_t)task->own_count};
+    task->step->gpus =
+        (struct berth_texts){.item = task->own_gpus, .count = (size_t)task->own_count};
     task->step->gpus_bound = task->is_gpu_bound;
     return true;
 }
 
-/* The berth with the variables of its gpus as they are counted in the job, where the plan has none. */
-static const struct berth_task *show_gpus(struct task *task, const struct berth_task *berth, unsigned parts)
+/* The berth with the variables of its gpus as they are counted in the job, where the plan has none.
+ */
+static const struct berth_task *show_gpus(struct task *task, const struct berth_task *berth,
+                                          unsigned parts)
 {
     const struct slurm_visible_job job = {.visible = variable("ROCR_VISIBLE_DEVICES", task->spank),
                                           .numbers = variable("SLURM_STEP_GPUS", task->spank),
                                           .gpus = task->gpus,
                                           .count = (int)task->step->allowed.gpus.count};
-    const struct berth_texts *others = task->visible == BERTH_VISIBLE_ALL ? &task->step->allowed.gpus : NULL;
+    const struct berth_texts *others =
+        task->visible == BERTH_VISIBLE_ALL ? &task->step->allowed.gpus : NULL;
     if (!(parts & BERTH_PART_GPUS) || !slurm_visible_lacks(berth) ||
         !slurm_visible_make(task->node, &job, berth, others, &task->shown))
         return berth;
@@ -283,7 +313,8 @@ static void set_variable(const struct task *task, const struct berth_pair *pair)
 {
     char buffer[LIB_APPLY_MARK_SIZE];
     const char *mark = lib_apply_mark(pair->name, buffer);
-    if (mark != NULL && !lib_apply_is_free(variable(pair->name, task->spank), variable(mark, task->spank)))
+    if (mark != NULL &&
+        !lib_apply_is_free(variable(pair->name, task->spank), variable(mark, task->spank)))
         return;
     if (mark != NULL)
         spank_setenv(task->spank, mark, pair->value, 1);
@@ -297,14 +328,18 @@ static bool take(struct task *task)
     if (task->together.cpus == NULL)
         berth = berth_step_berth(task->step, task->launcher->task, task->binding, &parts);
     else
-        parts = BERTH_PART_ALL & ~(unsigned)(BERTH_PART_GPUS | (task->step->cpus_bound ? BERTH_PART_CPUS | BERTH_PART_MEMORY : 0));
+        parts = BERTH_PART_ALL &
+                ~(unsigned)(BERTH_PART_GPUS |
+                            (task->step->cpus_bound ? BERTH_PART_CPUS | BERTH_PART_MEMORY : 0));
     if (berth == NULL)
         return fail(task, "the plan has no berth for this task");
-    if (berth_apply(task->call.berth, berth, parts & (BERTH_PART_CPUS | BERTH_PART_MEMORY)) != BERTH_DONE)
+    if (berth_apply(task->call.berth, berth, parts & (BERTH_PART_CPUS | BERTH_PART_MEMORY)) !=
+        BERTH_DONE)
         return fail(task, slurm_call_why(&task->call));
     berth = show_gpus(task, berth, parts);
     for (size_t i = 0; i < berth->environment.count; i++)
-        if (lib_apply_is_name(berth->environment.item[i].name) && lib_apply_wants(berth->environment.item[i].name, parts))
+        if (lib_apply_is_name(berth->environment.item[i].name) &&
+            lib_apply_wants(berth->environment.item[i].name, parts))
             set_variable(task, &berth->environment.item[i]);
     for (size_t i = 0; i < berth->unset.count; i++)
         if (lib_apply_wants(berth->unset.item[i], parts))
@@ -312,25 +347,36 @@ static bool take(struct task *task)
     return true;
 }
 
-/* Whether this task of the step here is the first to say something of this kind: all are children of one slurmstepd. */
-static bool is_first(const char *kind) { return lib_once("/dev/shm", NULL, NULL, NULL, kind) != LIB_ONCE_SAID; }
+/* Whether this task of the step here is the first to say something of this kind: all are children
+ * of one slurmstepd. */
+static bool is_first(const char *kind)
+{
+    return lib_once("/dev/shm", NULL, NULL, NULL, kind) != LIB_ONCE_SAID;
+}
 
-/* Any task may be the one that has no berth; the job hears of it once, the administrator of each. */
+/* Any task may be the one that has no berth; the job hears of it once, the administrator of each.
+ */
 static void say(const struct task *task, int number, bool is_placed)
 {
     const struct berth_step *step = task->step;
     if (!is_placed) {
-        syslog(LOG_DAEMON | LOG_WARNING, "berth-slurm: task %d of the step here runs as Slurm has placed it: %s", number, task->why);
+        syslog(LOG_DAEMON | LOG_WARNING,
+               "berth-slurm: task %d of the step here runs as Slurm has placed it: %s", number,
+               task->why);
         if (is_first("not placed"))
             slurm_spank_log("berth: %s: tasks run as Slurm has placed them", task->why);
     } else if (number == 0 && step != NULL && (step->cpus_bound || step->gpus_bound))
-        slurm_spank_log("berth: Slurm has bound the tasks to %s%s%s, and that stays (--cpu-bind=none --gpu-bind=none leaves it to berth)", step->cpus_bound ? "cpus" : "",
-                        step->cpus_bound && step->gpus_bound ? " and " : "", step->gpus_bound ? "gpus" : "");
+        slurm_spank_log("berth: Slurm has bound the tasks to %s%s%s, and that stays "
+                        "(--cpu-bind=none --gpu-bind=none leaves it to berth)",
+                        step->cpus_bound ? "cpus" : "",
+                        step->cpus_bound && step->gpus_bound ? " and " : "",
+                        step->gpus_bound ? "gpus" : "");
 }
 
 static bool place(struct task *task)
 {
-    if (slurm_call_init(&task->call, task->setting.socket, (int)task->setting.timeout_ms) != BERTH_DONE)
+    if (slurm_call_init(&task->call, task->setting.socket, (int)task->setting.timeout_ms) !=
+        BERTH_DONE)
         return fail(task, slurm_call_why(&task->call));
     return find_out(task) && ask(task) && take(task);
 }
@@ -339,7 +385,8 @@ static bool place(struct task *task)
 static bool has_application(spank_t spank)
 {
     uint32_t step = 0;
-    return spank_get_item(spank, S_JOB_STEPID, &step) == ESPANK_SUCCESS && step < SLURM_MAX_NORMAL_STEP_ID;
+    return spank_get_item(spank, S_JOB_STEPID, &step) == ESPANK_SUCCESS &&
+           step < SLURM_MAX_NORMAL_STEP_ID;
 }
 
 int slurm_spank_task_init(spank_t spank, int count, char **words)
@@ -352,11 +399,13 @@ int slurm_spank_task_init(spank_t spank, int count, char **words)
         return ESPANK_SUCCESS;
     }
     task->spank = spank;
-    prctl(PR_SET_NAME, SLURM_TASK_PLACED); /* the task prolog comes behind this; the program will have its own name */
+    /* the task prolog comes behind this; the program will have its own name */
+    prctl(PR_SET_NAME, SLURM_TASK_PLACED);
     spank_setting_read(count, words, &task->setting, task->why, sizeof task->why);
     if (task->why[0] != '\0' && !task->setting.is_default_wrong && is_first("plugstack.conf"))
         slurm_error("berth: %s", task->why);
-    bool is_placed = read_options(spank, &task->setting, &task->options, task->why, sizeof task->why);
+    bool is_placed =
+        read_options(spank, &task->setting, &task->options, task->why, sizeof task->why);
     if (is_placed && !task->options.is_off)
         is_placed = place(task);
     if (spank_get_item(spank, S_TASK_ID, &number) != ESPANK_SUCCESS)
@@ -384,8 +433,10 @@ int slurm_spank_task_post_fork(spank_t spank, int count, char **words)
     int number = -1;
     pid_t task = 0;
     char *cores = NULL;
-    if (spank_get_item(spank, S_TASK_ID, &number) != ESPANK_SUCCESS || number != 0 || spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS ||
-        spank_get_item(spank, S_TASK_PID, &task) != ESPANK_SUCCESS || spank_get_item(spank, S_JOB_ALLOC_CORES, &cores) != ESPANK_SUCCESS || cores == NULL)
+    if (spank_get_item(spank, S_TASK_ID, &number) != ESPANK_SUCCESS || number != 0 ||
+        spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS ||
+        spank_get_item(spank, S_TASK_PID, &task) != ESPANK_SUCCESS ||
+        spank_get_item(spank, S_JOB_ALLOC_CORES, &cores) != ESPANK_SUCCESS || cores == NULL)
         return ESPANK_SUCCESS;
     spank_setting_read(count, words, &setting, why, sizeof why);
     int status = slurm_call_init(&call, setting.socket, CLAIM_MS);

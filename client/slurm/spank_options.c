@@ -10,11 +10,19 @@ struct word {
     int value;
 };
 
-static const struct word patterns[] = {{"none", BERTH_PATTERN_NONE}, {"pairs", BERTH_PATTERN_PAIRS}, {"ring", BERTH_PATTERN_RING}, {"grid2d", BERTH_PATTERN_GRID2D},
-                                       {"grid3d", BERTH_PATTERN_GRID3D}, {"alltoall", BERTH_PATTERN_ALLTOALL}, {"allreduce", BERTH_PATTERN_ALLREDUCE}, {NULL, 0}};
-static const struct word mechanisms[] = {{"best", BERTH_MECHANISM_BEST}, {"copy_engine", BERTH_MECHANISM_COPY_ENGINE}, {"kernel", BERTH_MECHANISM_KERNEL}, {NULL, 0}};
-static const struct word orders[] = {{"free", BERTH_ORDER_FREE}, {"rank", BERTH_ORDER_RANK}, {NULL, 0}};
-static const struct word visibles[] = {{"own", BERTH_VISIBLE_OWN}, {"all", BERTH_VISIBLE_ALL}, {NULL, 0}};
+static const struct word patterns[] = {
+    {"none", BERTH_PATTERN_NONE},           {"pairs", BERTH_PATTERN_PAIRS},
+    {"ring", BERTH_PATTERN_RING},           {"grid2d", BERTH_PATTERN_GRID2D},
+    {"grid3d", BERTH_PATTERN_GRID3D},       {"alltoall", BERTH_PATTERN_ALLTOALL},
+    {"allreduce", BERTH_PATTERN_ALLREDUCE}, {NULL, 0}};
+static const struct word mechanisms[] = {{"best", BERTH_MECHANISM_BEST},
+                                         {"copy_engine", BERTH_MECHANISM_COPY_ENGINE},
+                                         {"kernel", BERTH_MECHANISM_KERNEL},
+                                         {NULL, 0}};
+static const struct word orders[] = {
+    {"free", BERTH_ORDER_FREE}, {"rank", BERTH_ORDER_RANK}, {NULL, 0}};
+static const struct word visibles[] = {
+    {"own", BERTH_VISIBLE_OWN}, {"all", BERTH_VISIBLE_ALL}, {NULL, 0}};
 
 static bool find_word(const struct word *words, const char *text, int *ret)
 {
@@ -26,13 +34,16 @@ static bool find_word(const struct word *words, const char *text, int *ret)
     return false;
 }
 
-static bool take_word(const struct word *words, const char *value, int *ret, const char *key, char *why, size_t size)
+static bool take_word(const struct word *words, const char *value, int *ret, const char *key,
+                      char *why, size_t size)
 {
     if (find_word(words, value, ret))
         return true;
     int used = snprintf(why, size, "%s takes ", key);
-    for (const struct word *word = words; word->name != NULL && used >= 0 && (size_t)used < size; word++)
-        used += snprintf(why + used, size - (size_t)used, "%s%s", word > words ? ", " : "", word->name);
+    for (const struct word *word = words; word->name != NULL && used >= 0 && (size_t)used < size;
+         word++)
+        used +=
+            snprintf(why + used, size - (size_t)used, "%s%s", word > words ? ", " : "", word->name);
     if (used >= 0 && (size_t)used < size)
         snprintf(why + used, size - (size_t)used, "; not \"%.40s\"", value);
     return false;
@@ -46,7 +57,8 @@ static bool take_size(const char *value, int64_t *ret, const char *key, char *wh
     return false;
 }
 
-static bool take_count(const char *value, long least, int *ret, const char *key, char *why, size_t size)
+static bool take_count(const char *value, long least, int *ret, const char *key, char *why,
+                       size_t size)
 {
     long count;
     if (lib_parse_count(value, least, 4096, &count)) {
@@ -57,17 +69,20 @@ static bool take_count(const char *value, long least, int *ret, const char *key,
     return false;
 }
 
-static bool take(const char *key, const char *value, struct spank_options *options, char *why, size_t size)
+static bool take(const char *key, const char *value, struct spank_options *options, char *why,
+                 size_t size)
 {
     int word = 0;
     bool fine = false;
     if (strcmp(key, "pattern") == 0 && (fine = take_word(patterns, value, &word, key, why, size)))
         options->pattern = (enum berth_pattern)word;
-    else if (strcmp(key, "mechanism") == 0 && (fine = take_word(mechanisms, value, &word, key, why, size)))
+    else if (strcmp(key, "mechanism") == 0 &&
+             (fine = take_word(mechanisms, value, &word, key, why, size)))
         options->mechanism = (enum berth_mechanism)word;
     else if (strcmp(key, "order") == 0 && (fine = take_word(orders, value, &word, key, why, size)))
         options->order = (enum berth_order)word;
-    else if (strcmp(key, "visible") == 0 && (fine = take_word(visibles, value, &word, key, why, size)))
+    else if (strcmp(key, "visible") == 0 &&
+             (fine = take_word(visibles, value, &word, key, why, size)))
         options->visible = (enum berth_visible)word;
     else if (strcmp(key, "bytes") == 0)
         fine = take_size(value, &options->bytes, key, why, size);
@@ -78,11 +93,18 @@ static bool take(const char *key, const char *value, struct spank_options *optio
     else if (strcmp(key, "cores") == 0)
         fine = take_count(value, 1, &options->cores_per_task, key, why, size);
     else if (*why == '\0')
-        snprintf(why, size, "there is no \"%.40s\"; there are pattern, bytes, host, visible, order, mechanism, gpus, cores, on and off", key);
+        snprintf(why, size,
+                 "there is no \"%.40s\"; there are pattern, bytes, host, visible, order, "
+                 "mechanism, gpus, cores, on and off",
+                 key);
     return fine;
 }
 
-void spank_options_init(struct spank_options *options) { *options = (struct spank_options){.gpus_per_task = -1, .cores_per_task = -1, .bytes = -1, .host_bytes = -1}; }
+void spank_options_init(struct spank_options *options)
+{
+    *options = (struct spank_options){
+        .gpus_per_task = -1, .cores_per_task = -1, .bytes = -1, .host_bytes = -1};
+}
 
 bool spank_options_parse(const char *text, struct spank_options *options, char *why, size_t size)
 {

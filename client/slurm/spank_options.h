@@ -1,5 +1,6 @@
 /**
- * What --berth= of srun, sbatch and salloc says, and what the plugin's line in plugstack.conf says for jobs that say nothing.
+ * What --berth= of srun, sbatch and salloc says, and what the plugin's line in plugstack.conf says
+ * for jobs that say nothing.
  */
 #pragma once
 #include <stdbool.h>
@@ -20,5 +21,6 @@ struct spank_options {
 /* Nothing said: berths without known traffic. */
 void spank_options_init(struct spank_options *options);
 
-/* Takes "pattern=ring,bytes=64M,host=1G,visible=all", "on" or "off". False with one line in why; options are then untouched. */
+/* Takes "pattern=ring,bytes=64M,host=1G,visible=all", "on" or "off". False with one line in why;
+ * options are then untouched. */
 bool spank_options_parse(const char *text, struct spank_options *options, char *why, size_t size);

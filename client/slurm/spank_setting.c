@@ -26,14 +26,19 @@ static bool take(const char *word, struct spank_setting *setting, char *why, siz
         setting->gres_conf = value;
     else if ((value = value_of(word, "default=")) != NULL) {
         spank_options_init(&setting->options);
-        setting->is_default_wrong = !spank_options_parse(value, &setting->options, wrong, sizeof wrong);
+        setting->is_default_wrong =
+            !spank_options_parse(value, &setting->options, wrong, sizeof wrong);
         if (setting->is_default_wrong)
             snprintf(why, size, "plugstack.conf: default=%.60s: %s", value, wrong);
         return true;
     } else if ((value = value_of(word, "timeout_ms=")) == NULL)
-        snprintf(why, size, "plugstack.conf: there is no \"%.60s\"; there are socket=, gres_conf=, timeout_ms= and default=", word);
+        snprintf(why, size,
+                 "plugstack.conf: there is no \"%.60s\"; there are socket=, gres_conf=, "
+                 "timeout_ms= and default=",
+                 word);
     else if (!lib_parse_count(value, 1, TIMEOUT_MS_MOST, &setting->timeout_ms))
-        snprintf(why, size, "plugstack.conf: timeout_ms takes 1 to %d, not \"%.60s\"", TIMEOUT_MS_MOST, value);
+        snprintf(why, size, "plugstack.conf: timeout_ms takes 1 to %d, not \"%.60s\"",
+                 TIMEOUT_MS_MOST, value);
     return false;
 }
 

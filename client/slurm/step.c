@@ -12,7 +12,8 @@
 
 #define PLACEMENT "io.berth.Placement."
 
-/* The job's cgroup of version 2, from that of a process of its: ".../job_12" of ".../job_12/step_0/user/task_0". */
+/* The job's cgroup of version 2, from that of a process of its: ".../job_12" of
+ * ".../job_12/step_0/user/task_0". */
 static bool find_cgroup(pid_t task, uint32_t job, char *ret, size_t size)
 {
     char path[40], line[2048], name[32];
@@ -24,7 +25,8 @@ static bool find_cgroup(pid_t task, uint32_t job, char *ret, size_t size)
         const char *at = strncmp(line, "0::/", 4) == 0 ? strstr(line, name) : NULL;
         const char *end = at != NULL ? at + strlen(name) : NULL;
         if (end != NULL && (*end == '/' || *end == '\n' || *end == '\0'))
-            is_found = (size_t)snprintf(ret, size, "/sys/fs/cgroup%.*s", (int)(end - line - 3), line + 3) < size;
+            is_found = (size_t)snprintf(ret, size, "/sys/fs/cgroup%.*s", (int)(end - line - 3),
+                                        line + 3) < size;
     }
     if (file != NULL)
         fclose(file);
@@ -40,18 +42,22 @@ static const json_t *find_claim(const json_t *reply, const char *key, bool *ret_
     json_array_foreach(json_object_get(reply, "claims"), i, claimed)
     {
         const char *its = json_string_value(json_object_get(claimed, "key"));
-        if (its == NULL || strcmp(its, key) != 0 || json_integer_value(json_object_get(claimed, "uid")) != 0)
+        if (its == NULL || strcmp(its, key) != 0 ||
+            json_integer_value(json_object_get(claimed, "uid")) != 0)
             continue;
-        json_array_foreach(json_object_get(claimed, "places"), j, place)
-            *ret_has_cores |= strncmp(json_string_value(place), "core", 4) == 0 || strncmp(json_string_value(place), "pu", 2) == 0;
+        json_array_foreach(json_object_get(claimed, "places"), j, place) *ret_has_cores |=
+            strncmp(json_string_value(place), "core", 4) == 0 ||
+            strncmp(json_string_value(place), "pu", 2) == 0;
         return claimed;
     }
     return NULL;
 }
 
-static int claim(struct slurm_call *call, const char *key, const json_t *places, const char *cgroup, bool is_own)
+static int claim(struct slurm_call *call, const char *key, const json_t *places, const char *cgroup,
+                 bool is_own)
 {
-    json_t *parameters = json_pack("{s:O,s:s,s:s,s:I}", "places", places, "purpose", "compute", "key", key, "ttl_s", (json_int_t)slurm_job_ttl_s());
+    json_t *parameters = json_pack("{s:O,s:s,s:s,s:I}", "places", places, "purpose", "compute",
+                                   "key", key, "ttl_s", (json_int_t)slurm_job_ttl_s());
     bool fine = parameters != NULL;
     if (fine && cgroup != NULL)
         fine = json_object_set_new(parameters, "owner_cgroup", json_string(cgroup)) == 0;
@@ -64,23 +70,28 @@ static int claim(struct slurm_call *call, const char *key, const json_t *places,
     return slurm_call(call, PLACEMENT "Claim", parameters, NULL);
 }
 
-static void add(struct slurm_call *call, const char *key, const json_t *places, const char *cgroup, bool is_own)
+static void add(struct slurm_call *call, const char *key, const json_t *places, const char *cgroup,
+                bool is_own)
 {
     int status = claim(call, key, places, cgroup, is_own);
-    if (status == BERTH_ERROR_ALREADY_CLAIMED && slurm_job_release_earlier(call, key, places, false))
+    if (status == BERTH_ERROR_ALREADY_CLAIMED &&
+        slurm_job_release_earlier(call, key, places, false))
         status = claim(call, key, places, cgroup, is_own);
     if (status == BERTH_ERROR_NO_SUCH_OWNER && cgroup != NULL) /* the daemon sees other cgroups */
         status = claim(call, key, places, NULL, is_own);
     if (status != BERTH_DONE)
-        slurm_call_tell(call, LOG_WARNING, "%s: the cores of the job are not claimed: %s", key, slurm_call_why(call));
+        slurm_call_tell(call, LOG_WARNING, "%s: the cores of the job are not claimed: %s", key,
+                        slurm_call_why(call));
 }
 
 /* Those of the cores, and what is claimed already. NULL when they cannot be told. */
 static json_t *list_places(const json_t *node, const char *cores, const json_t *claimed)
 {
     char cpus[16384];
-    json_t *places = slurm_cores_cpus(node, cores, cpus, sizeof cpus) ? slurm_cores_places(node, cpus) : NULL;
-    if (places != NULL && json_array_extend(places, json_object_get(claimed, "places")) != 0 && claimed != NULL) {
+    json_t *places =
+        slurm_cores_cpus(node, cores, cpus, sizeof cpus) ? slurm_cores_places(node, cpus) : NULL;
+    if (places != NULL && json_array_extend(places, json_object_get(claimed, "places")) != 0 &&
+        claimed != NULL) {
         json_decref(places);
         return NULL;
     }
@@ -100,11 +111,16 @@ void slurm_step_claim(struct slurm_call *call, uint32_t job, const char *cores, 
     if (status == BERTH_DONE && !has_cores)
         places = list_places(node, cores, claimed);
     if (status != BERTH_DONE)
-        slurm_call_tell(call, LOG_WARNING, "%s: the cores of the job are not claimed: %s", key, slurm_call_why(call));
+        slurm_call_tell(call, LOG_WARNING, "%s: the cores of the job are not claimed: %s", key,
+                        slurm_call_why(call));
     else if (!has_cores && (places == NULL || json_array_size(places) == 0))
-        slurm_call_tell(call, LOG_WARNING, "%s: the cores of the job are not claimed: which cpus Slurm's cores %.60s are cannot be told", key, cores);
+        slurm_call_tell(call, LOG_WARNING,
+                        "%s: the cores of the job are not claimed: which cpus Slurm's cores %.60s "
+                        "are cannot be told",
+                        key, cores);
     else if (!has_cores)
-        add(call, key, places, find_cgroup(task, job, cgroup, sizeof cgroup) ? cgroup : NULL, claimed == NULL);
+        add(call, key, places, find_cgroup(task, job, cgroup, sizeof cgroup) ? cgroup : NULL,
+            claimed == NULL);
     json_decref(places);
     json_decref(node);
     json_decref(reply);

@@ -42,15 +42,19 @@ static bool read_gpus(struct task *task, const char *gres_conf, const char *numb
     if (gres == NULL)
         return fail(task, "out of memory");
     bool fine = slurm_gres_load(gres_conf, gres, task->why, sizeof task->why);
-    task->gpu_count = fine ? slurm_gres_names(gres, task->node, numbers, task->gpus, task->why, sizeof task->why) : -1;
+    task->gpu_count =
+        fine ? slurm_gres_names(gres, task->node, numbers, task->gpus, task->why, sizeof task->why)
+             : -1;
     free(gres);
     return task->gpu_count >= 0;
 }
 
-/* Whether each task of the step sees all of its gpus: --gpu-bind leaves to each its own in SLURM_STEP_GPUS. */
+/* Whether each task of the step sees all of its gpus: --gpu-bind leaves to each its own in
+ * SLURM_STEP_GPUS. */
 static bool is_for_all(const char *numbers)
 {
-    return lib_dealt_of(getenv("SLURM_GPUS_ON_NODE"), numbers) != LIB_DEALT_TO_EACH; /* what is no list is told later */
+    /* what is no list is told later */
+    return lib_dealt_of(getenv("SLURM_GPUS_ON_NODE"), numbers) != LIB_DEALT_TO_EACH;
 }
 
 static bool find_out(struct task *task, const char *gres_conf, const char *numbers)
@@ -59,16 +63,21 @@ static bool find_out(struct task *task, const char *gres_conf, const char *numbe
         return fail(task, slurm_call_why(&task->call));
     if (task->launcher->missing != NULL)
         return fail(task, task->launcher->missing);
-    if (slurm_call(&task->call, "io.berth.Fabric.GetNode", json_object(), &task->node) != BERTH_DONE)
+    if (slurm_call(&task->call, "io.berth.Fabric.GetNode", json_object(), &task->node) !=
+        BERTH_DONE)
         return fail(task, slurm_call_why(&task->call));
     if (!read_gpus(task, gres_conf, numbers))
         return false;
-    /* VISIBLE_DEVICES are renumbered inside a job: they say nothing. With no gpus of its own the library does not ask for the node again because of them. */
+    /* VISIBLE_DEVICES are renumbered inside a job: they say nothing. With no gpus of its own the
+     * library does not ask for the node again because of them. */
     const struct berth_allowed none = {.gpus = {.item = task->gpus, .count = 0}};
-    if (berth_step_here(slurm_call_left(&task->call), task->launcher, &none, NULL, NULL, &task->step) != BERTH_DONE)
+    if (berth_step_here(slurm_call_left(&task->call), task->launcher, &none, NULL, NULL,
+                        &task->step) != BERTH_DONE)
         return fail(task, slurm_call_why(&task->call));
-    task->step->allowed.gpus = (struct berth_texts){.item = task->gpus, .count = (size_t)task->gpu_count};
-    /* Nothing here has the cpus of the whole step: this process, and the one that becomes the task, may have been bound to those of this one. */
+    task->step->allowed.gpus =
+        (struct berth_texts){.item = task->gpus, .count = (size_t)task->gpu_count};
+    /* Nothing here has the cpus of the whole step: this process, and the one that becomes the task,
+     * may have been bound to those of this one. */
     task->step->allowed.cpus = NULL;
     task->step->gpus_bound = 0;
     return true;
@@ -83,7 +92,8 @@ static bool ask(struct task *task)
     request.key = task->step->key;
     slurm_share_gpus(task->gpu_count, &request);
     task->visible = request.visible;
-    return berth_bind(slurm_call_left(&task->call), &request, &task->binding) == BERTH_DONE || fail(task, slurm_call_why(&task->call));
+    return berth_bind(slurm_call_left(&task->call), &request, &task->binding) == BERTH_DONE ||
+           fail(task, slurm_call_why(&task->call));
 }
 
 /* What is no name could be a command of Slurm's own. */
@@ -98,12 +108,14 @@ static bool has_names(const struct berth_task *berth)
     return true;
 }
 
-/* A value of several lines would be commands of its own. What chooses a nic stays where somebody else has set it. */
+/* A value of several lines would be commands of its own. What chooses a nic stays where somebody
+ * else has set it. */
 static void put_value(FILE *text, const struct berth_pair *pair)
 {
     char buffer[LIB_APPLY_MARK_SIZE];
     const char *mark = lib_apply_mark(pair->name, buffer);
-    if (strchr(pair->value, '\n') != NULL || (mark != NULL && !lib_apply_is_free(getenv(pair->name), getenv(mark))))
+    if (strchr(pair->value, '\n') != NULL ||
+        (mark != NULL && !lib_apply_is_free(getenv(pair->name), getenv(mark))))
         return;
     fprintf(text, "export %s=%s\n", pair->name, pair->value);
     if (mark != NULL)
@@ -121,12 +133,18 @@ static void put(FILE *text, const struct berth_task *berth)
             fprintf(text, "unset %s\n", berth->unset.item[i]);
 }
 
-/* The berth with the variables of its gpus as they are counted in the job, where the plan has none. */
+/* The berth with the variables of its gpus as they are counted in the job, where the plan has none.
+ */
 static const struct berth_task *show_gpus(struct task *task, const struct berth_task *berth)
 {
-    const struct slurm_visible_job job = {.visible = getenv("ROCR_VISIBLE_DEVICES"), .numbers = getenv("SLURM_STEP_GPUS"), .gpus = task->gpus, .count = task->gpu_count};
-    const struct berth_texts *others = task->visible == BERTH_VISIBLE_ALL ? &task->step->allowed.gpus : NULL;
-    if (!slurm_visible_lacks(berth) || !slurm_visible_make(task->node, &job, berth, others, &task->shown))
+    const struct slurm_visible_job job = {.visible = getenv("ROCR_VISIBLE_DEVICES"),
+                                          .numbers = getenv("SLURM_STEP_GPUS"),
+                                          .gpus = task->gpus,
+                                          .count = task->gpu_count};
+    const struct berth_texts *others =
+        task->visible == BERTH_VISIBLE_ALL ? &task->step->allowed.gpus : NULL;
+    if (!slurm_visible_lacks(berth) ||
+        !slurm_visible_make(task->node, &job, berth, others, &task->shown))
         return berth;
     return &task->shown.task;
 }
@@ -136,7 +154,8 @@ static bool print(struct task *task, FILE *output)
     char *lines = NULL;
     size_t size = 0;
     unsigned parts = 0;
-    const struct berth_task *berth = berth_step_berth(task->step, task->launcher->task, task->binding, &parts);
+    const struct berth_task *berth =
+        berth_step_berth(task->step, task->launcher->task, task->binding, &parts);
     if (berth == NULL)
         return fail(task, "the plan has no berth for this task");
     if (!has_names(berth))
@@ -156,19 +175,24 @@ static bool print(struct task *task, FILE *output)
 /* Once for all tasks of the step here. */
 static void say(const struct task *task)
 {
-    const char *local = getenv("SLURM_LOCALID"), *job = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
+    const char *local = getenv("SLURM_LOCALID"), *job = getenv("SLURM_JOB_ID"),
+               *step = getenv("SLURM_STEP_ID");
     if (local == NULL || strcmp(local, "0") == 0)
-        slurm_call_log(LOG_WARNING, "slurm/%.20s.%.20s: tasks see the gpus that Slurm shows them: %s", job != NULL ? job : "", step != NULL ? step : "", task->why);
+        slurm_call_log(LOG_WARNING,
+                       "slurm/%.20s.%.20s: tasks see the gpus that Slurm shows them: %s",
+                       job != NULL ? job : "", step != NULL ? step : "", task->why);
 }
 
-static bool run(struct task *task, const char *socket, int budget_ms, const char *gres_conf, const char *numbers, FILE *output)
+static bool run(struct task *task, const char *socket, int budget_ms, const char *gres_conf,
+                const char *numbers, FILE *output)
 {
     if (slurm_call_init(&task->call, socket, budget_ms) != BERTH_DONE)
         return fail(task, slurm_call_why(&task->call));
     return find_out(task, gres_conf, numbers) && ask(task) && print(task, output);
 }
 
-/* Whether the plugin has been here: it names the process that is to become the task, from which this one descends. */
+/* Whether the plugin has been here: it names the process that is to become the task, from which
+ * this one descends. */
 static bool is_placed(void)
 {
     char name[sizeof SLURM_TASK_PLACED + 1];

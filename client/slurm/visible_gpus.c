@@ -12,21 +12,25 @@
 #define NUMBERED "ROCR_VISIBLE_DEVICES"
 
 static const char *const narrowing[] = {"HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL",
-                                        "CUDA_VISIBLE_DEVICES"}; /* count among what NUMBERED leaves */
+                                        /* count among what NUMBERED leaves */
+                                        "CUDA_VISIBLE_DEVICES"};
 
 #define NARROWING (sizeof narrowing / sizeof narrowing[0])
 
 bool slurm_visible_is_inside(const char *visible, const char *numbers)
 {
     int one[SLURM_GPUS_MOST], other[SLURM_GPUS_MOST];
-    int count = visible != NULL && numbers != NULL ? slurm_list_numbers(visible, SLURM_GPUS_MOST, one) : -1;
-    return count > 0 && slurm_list_numbers(numbers, SLURM_GPUS_MOST, other) == count && memcmp(one, other, (size_t)count * sizeof one[0]) != 0;
+    int count =
+        visible != NULL && numbers != NULL ? slurm_list_numbers(visible, SLURM_GPUS_MOST, one) : -1;
+    return count > 0 && slurm_list_numbers(numbers, SLURM_GPUS_MOST, other) == count &&
+           memcmp(one, other, (size_t)count * sizeof one[0]) != 0;
 }
 
 /* The driver's number of a gpu, by which the runtime's order goes; -1 none. */
 static long order_of(const json_t *place)
 {
-    const char *order = json_string_value(json_object_get(json_object_get(place, "details"), "kfd_node"));
+    const char *order =
+        json_string_value(json_object_get(json_object_get(place, "details"), "kfd_node"));
     return order != NULL ? strtol(order, NULL, 10) : -1;
 }
 
@@ -43,7 +47,8 @@ static const json_t *find_place(const json_t *places, const char *name)
     return NULL;
 }
 
-/* The gpus of the driver whose device nodes may be opened, which the device cgroup decides too; or all. How many. */
+/* The gpus of the driver whose device nodes may be opened, which the device cgroup decides too; or
+ * all. How many. */
 static int list_gpus(const json_t *places, bool is_openable, const char *ret_gpus[SLURM_GPUS_MOST])
 {
     size_t i;
@@ -51,8 +56,11 @@ static int list_gpus(const json_t *places, bool is_openable, const char *ret_gpu
     int count = 0;
     json_array_foreach(places, i, place)
     {
-        const char *name = json_string_value(json_object_get(place, "name")), *device = json_string_value(json_object_get(place, "render_node"));
-        if (order_of(place) >= 0 && name != NULL && count < SLURM_GPUS_MOST && (!is_openable || (device != NULL && faccessat(AT_FDCWD, device, R_OK | W_OK, AT_EACCESS) == 0)))
+        const char *name = json_string_value(json_object_get(place, "name")),
+                   *device = json_string_value(json_object_get(place, "render_node"));
+        if (order_of(place) >= 0 && name != NULL && count < SLURM_GPUS_MOST &&
+            (!is_openable ||
+             (device != NULL && faccessat(AT_FDCWD, device, R_OK | W_OK, AT_EACCESS) == 0)))
             ret_gpus[count++] = name;
     }
     return count;
@@ -61,12 +69,15 @@ static int list_gpus(const json_t *places, bool is_openable, const char *ret_gpu
 static bool is_same_list(const char *visible, const char *numbers)
 {
     int one[SLURM_GPUS_MOST], other[SLURM_GPUS_MOST];
-    int count = visible != NULL && numbers != NULL ? slurm_list_numbers(visible, SLURM_GPUS_MOST, one) : -1;
-    return count > 0 && slurm_list_numbers(numbers, SLURM_GPUS_MOST, other) == count && memcmp(one, other, (size_t)count * sizeof one[0]) == 0;
+    int count =
+        visible != NULL && numbers != NULL ? slurm_list_numbers(visible, SLURM_GPUS_MOST, one) : -1;
+    return count > 0 && slurm_list_numbers(numbers, SLURM_GPUS_MOST, other) == count &&
+           memcmp(one, other, (size_t)count * sizeof one[0]) == 0;
 }
 
 /* Those among which the runtime counts; 0: nothing tells. */
-static int list_counted(const json_t *places, const struct slurm_visible_job *job, const char *ret_gpus[SLURM_GPUS_MOST])
+static int list_counted(const json_t *places, const struct slurm_visible_job *job,
+                        const char *ret_gpus[SLURM_GPUS_MOST])
 {
     if (slurm_visible_is_inside(job->visible, job->numbers)) {
         int count = job->count < SLURM_GPUS_MOST ? job->count : SLURM_GPUS_MOST;
@@ -74,7 +85,9 @@ static int list_counted(const json_t *places, const struct slurm_visible_job *jo
         return count;
     }
     int count = list_gpus(places, true, ret_gpus);
-    return count > 0 || !is_same_list(job->visible, job->numbers) ? count : list_gpus(places, false, ret_gpus);
+    return count > 0 || !is_same_list(job->visible, job->numbers)
+               ? count
+               : list_gpus(places, false, ret_gpus);
 }
 
 /* How many of them the driver has before this one; -1 when it is none of them. */
@@ -90,7 +103,10 @@ static int rank_of(const json_t *places, const char *gpu, const char *const *gpu
     return is_there ? rank : -1;
 }
 
-static bool has_number(const json_t *place) { return place != NULL && order_of(place) >= 0 && !json_is_string(json_object_get(place, "uuid")); }
+static bool has_number(const json_t *place)
+{
+    return place != NULL && order_of(place) >= 0 && !json_is_string(json_object_get(place, "uuid"));
+}
 
 static bool is_among(const char *name, const struct berth_texts *texts)
 {
@@ -100,7 +116,9 @@ static bool is_among(const char *name, const struct berth_texts *texts)
     return false;
 }
 
-bool slurm_visible_value(const json_t *node, const struct slurm_visible_job *job, const struct berth_texts *own, const struct berth_texts *others, char *ret, size_t size)
+bool slurm_visible_value(const json_t *node, const struct slurm_visible_job *job,
+                         const struct berth_texts *own, const struct berth_texts *others, char *ret,
+                         size_t size)
 {
     const json_t *places = json_object_get(node, "places");
     const char *counted[SLURM_GPUS_MOST];
@@ -111,7 +129,8 @@ bool slurm_visible_value(const json_t *node, const struct slurm_visible_job *job
         const char *name = i < own->count ? own->item[i] : others->item[i - own->count];
         if (i >= own->count && is_among(name, own))
             continue;
-        int number = has_number(find_place(places, name)) ? rank_of(places, name, counted, count) : -1;
+        int number =
+            has_number(find_place(places, name)) ? rank_of(places, name, counted, count) : -1;
         if (number < 0)
             return false;
         used += (size_t)snprintf(ret + used, size - used, "%s%d", used > 0 ? "," : "", number);
@@ -128,8 +147,9 @@ bool slurm_visible_lacks(const struct berth_task *task)
     return task->gpus.count > 0;
 }
 
-bool slurm_visible_make(const json_t *node, const struct slurm_visible_job *job, const struct berth_task *task,
-                        const struct berth_texts *others, struct slurm_visible *ret)
+bool slurm_visible_make(const json_t *node, const struct slurm_visible_job *job,
+                        const struct berth_task *task, const struct berth_texts *others,
+                        struct slurm_visible *ret)
 {
     struct slurm_visible visible = {.task = *task};
     if (!slurm_visible_value(node, job, &task->gpus, others, visible.value, sizeof visible.value))
@@ -143,12 +163,15 @@ bool slurm_visible_make(const json_t *node, const struct slurm_visible_job *job,
     *ret = visible;
     if (task->environment.count > 0)
         memcpy(ret->pairs, task->environment.item, task->environment.count * sizeof *ret->pairs);
-    ret->pairs[task->environment.count] = (struct berth_pair){.name = NUMBERED, .value = ret->value};
-    ret->task.environment = (struct berth_pairs){.item = ret->pairs, .count = task->environment.count + 1};
+    ret->pairs[task->environment.count] =
+        (struct berth_pair){.name = NUMBERED, .value = ret->value};
+    ret->task.environment =
+        (struct berth_pairs){.item = ret->pairs, .count = task->environment.count + 1};
     memcpy(ret->unset, narrowing, sizeof narrowing);
     for (size_t i = 0; i < task->unset.count; i++)
         ret->unset[NARROWING + i] = task->unset.item[i];
-    ret->task.unset = (struct berth_texts){.item = ret->unset, .count = task->unset.count + NARROWING};
+    ret->task.unset =
+        (struct berth_texts){.item = ret->unset, .count = task->unset.count + NARROWING};
     return true;
 }
 

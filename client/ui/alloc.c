@@ -13,7 +13,9 @@ static void put_option(struct ui_table *table, const json_t *option)
     ui_cell(table, "%s", ui_member(option, "memory"));
     ui_cell(table, "%s", ui_member(option, "kind"));
     ui_cell(table, "%s", time.text == NULL ? "" : time.text);
-    ui_cell(table, "%s", json_is_integer(free_bytes) ? ui_bytes(number, json_integer_value(free_bytes)) : "unknown");
+    ui_cell(table, "%s",
+            json_is_integer(free_bytes) ? ui_bytes(number, json_integer_value(free_bytes))
+                                        : "unknown");
     ui_cell(table, "%s", ui_member(option, "call"));
     ui->failed = ui->failed || time.failed;
     ui_done(&time);
@@ -28,10 +30,7 @@ void ui_alloc(struct ui *ui, const json_t *reply)
     ui_table_begin(&table, ui, "lllrl");
     for (i = 0; i < sizeof header / sizeof header[0]; i++)
         ui_cell(&table, "%s", header[i]);
-    json_array_foreach(options, i, option)
-    {
-        put_option(&table, option);
-    }
+    json_array_foreach(options, i, option) { put_option(&table, option); }
     ui_table_end(&table, 0, true);
     ui_reasons(ui, json_object_get(reply, "reasons"));
     ui_evidence(ui, json_object_get(json_array_get(options, 0), "why"));

@@ -28,12 +28,14 @@ static void put_interval(struct ui *ui, const char *low, const char *high)
 void ui_prediction(struct ui *ui, const json_t *prediction)
 {
     char time[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER];
-    double time_ns = number_of(prediction, "time_ns"), low_ns = number_of(prediction, "low_ns"), high_ns = number_of(prediction, "high_ns");
+    double time_ns = number_of(prediction, "time_ns"), low_ns = number_of(prediction, "low_ns"),
+           high_ns = number_of(prediction, "high_ns");
     if (isnan(time_ns)) {
         ui_put(ui, "not predicted");
         return;
     }
-    ui_put(ui, "%s%s", !isnan(low_ns) && isnan(high_ns) ? "at least " : "", ui_time(ui, time, time_ns));
+    ui_put(ui, "%s%s", !isnan(low_ns) && isnan(high_ns) ? "at least " : "",
+           ui_time(ui, time, time_ns));
     if (!isnan(low_ns) && !isnan(high_ns))
         put_interval(ui, ui_time(ui, low, low_ns), ui_time(ui, high, high_ns));
     if (json_is_false(json_object_get(prediction, "measured")))
@@ -60,7 +62,8 @@ static void put_one(struct ui *ui, const json_t *item)
 {
     struct ui line = {.utf8 = ui->utf8, .width = ui->width};
     char value[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER], when[UI_NUMBER];
-    const char *unit = ui_member(item, "unit"), *from = ui_member(item, "from"), *to = ui_member(item, "to"), *source = ui_member(item, "source");
+    const char *unit = ui_member(item, "unit"), *from = ui_member(item, "from"),
+               *to = ui_member(item, "to"), *source = ui_member(item, "source");
     const json_t *at = json_object_get(item, "measured_at_s");
     ui_text(&line, ui_member(item, "metric"));
     ui_put(&line, " ");
@@ -70,13 +73,15 @@ static void put_one(struct ui *ui, const json_t *item)
     put_axes(&line, json_object_get(item, "axes"));
     ui_put(&line, ": %s", ui_value(ui, value, number_of(item, "value"), unit));
     if (!isnan(number_of(item, "low")) && !isnan(number_of(item, "high")))
-        put_interval(&line, ui_value(ui, low, number_of(item, "low"), unit), ui_value(ui, high, number_of(item, "high"), unit));
+        put_interval(&line, ui_value(ui, low, number_of(item, "low"), unit),
+                     ui_value(ui, high, number_of(item, "high"), unit));
     ui_put(&line, ", ");
     ui_text(&line, source);
     if (json_integer_value(at) > 0)
         ui_put(&line, " %s", ui_when(when, json_integer_value(at)));
     if (json_array_size(json_object_get(item, "flows")) > 0)
-        ui_put(&line, ", with %zu transfers at once", json_array_size(json_object_get(item, "flows")));
+        ui_put(&line, ", with %zu transfers at once",
+               json_array_size(json_object_get(item, "flows")));
     ui_put(ui, "  ");
     ui_paragraph(ui, 4, line.text == NULL ? "" : line.text);
     ui->failed = ui->failed || line.failed;

@@ -11,7 +11,8 @@ void ui_alloc(struct ui *ui, const json_t *reply);
 void ui_route(struct ui *ui, const json_t *reply);
 void ui_health(struct ui *ui, const json_t *reply);
 
-/* The export and unset lines of one task, for a shell to evaluate. False when a name is not one a shell has: nothing is printed then. */
+/* The export and unset lines of one task, for a shell to evaluate. False when a name is not one a
+ * shell has: nothing is printed then. */
 bool ui_bind_environment(struct ui *ui, const json_t *task);
 
 /* ui/answer.c: what several answers have. */

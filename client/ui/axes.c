@@ -45,19 +45,22 @@ bool ui_chosen_helps(const struct ui_cells *cells, const struct ui_choice *choic
         if (!ui_chosen(group, choice))
             continue;
         count++;
-        has_matrix = has_matrix || (group->rows > 1 && group->columns > 1 && group->cells >= CELLS_LEAST);
+        has_matrix =
+            has_matrix || (group->rows > 1 && group->columns > 1 && group->cells >= CELLS_LEAST);
     }
     return has_matrix && count <= CHOSEN_MOST && count < cells->count;
 }
 
 /* The values of an axis that are not chosen, each once. */
-static void list_values(const struct ui_cells *cells, const struct ui_choice *choice, const char *axis, char *line, size_t size)
+static void list_values(const struct ui_cells *cells, const struct ui_choice *choice,
+                        const char *axis, char *line, size_t size)
 {
     char seen[VALUES_MOST + 1][WORD_SIZE], key[WORD_SIZE], value[WORD_SIZE];
     size_t count = 0, used = 0;
     line[0] = '\0';
     for (size_t g = 0; g < cells->count && count <= VALUES_MOST; g++) {
-        for (const char *at = cells->group[g].axes; (at = next_axis(at, key, value)) != NULL && count <= VALUES_MOST;) {
+        for (const char *at = cells->group[g].axes;
+             (at = next_axis(at, key, value)) != NULL && count <= VALUES_MOST;) {
             bool is_new = strcmp(key, axis) == 0 && !is_default(choice, key, value);
             for (size_t i = 0; i < count && is_new; i++)
                 is_new = strcmp(seen[i], value) != 0;
@@ -65,14 +68,16 @@ static void list_values(const struct ui_cells *cells, const struct ui_choice *ch
                 continue;
             strcpy(seen[count++], value);
             if (used < size)
-                used += (size_t)snprintf(line + used, size - used, "%s%s", count > 1 ? "|" : "", count <= VALUES_MOST ? value : "...");
+                used += (size_t)snprintf(line + used, size - used, "%s%s", count > 1 ? "|" : "",
+                                         count <= VALUES_MOST ? value : "...");
         }
     }
 }
 
 void ui_chosen_rest(struct ui *ui, const struct ui_cells *cells, const struct ui_choice *choice)
 {
-    char values[VALUES_MOST * WORD_SIZE], line[4096] = "more combinations of axes with", key[WORD_SIZE], unused[WORD_SIZE];
+    char values[VALUES_MOST * WORD_SIZE], line[4096] = "more combinations of axes with",
+                                          key[WORD_SIZE], unused[WORD_SIZE];
     size_t used = strlen(line), axes = 0;
     if (cells->count == 0)
         return;
@@ -81,7 +86,8 @@ void ui_chosen_rest(struct ui *ui, const struct ui_cells *cells, const struct ui
         list_values(cells, choice, key, values, sizeof values);
         if (json_object_get(choice->where, key) != NULL || values[0] == '\0' || used >= sizeof line)
             continue;
-        used += (size_t)snprintf(line + used, sizeof line - used, "%s --where %s=%s", axes > 0 ? "," : "", key, values);
+        used += (size_t)snprintf(line + used, sizeof line - used, "%s --where %s=%s",
+                                 axes > 0 ? "," : "", key, values);
         axes++;
     }
     if (axes == 0)

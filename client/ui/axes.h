@@ -1,5 +1,6 @@
 /**
- * Which combinations of axes a person means who did not name them all: of an axis that was not named, the default.
+ * Which combinations of axes a person means who did not name them all: of an axis that was not
+ * named, the default.
  */
 #pragma once
 #include <jansson.h>
@@ -15,7 +16,8 @@ struct ui_choice {
 
 bool ui_chosen(const struct ui_group *group, const struct ui_choice *choice);
 
-/* Whether the chosen ones are the better picture: there are any, and a matrix of several rows and columns among them. */
+/* Whether the chosen ones are the better picture: there are any, and a matrix of several rows and
+ * columns among them. */
 bool ui_chosen_helps(const struct ui_cells *cells, const struct ui_choice *choice);
 
 /* What there is besides, a value or more for each axis, and how to ask for it. */

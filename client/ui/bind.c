@@ -17,7 +17,8 @@ static const char *join(const json_t *array, char *text)
     json_array_foreach(array, i, item)
     {
         if (used < JOINED_BYTES)
-            used += (size_t)snprintf(text + used, JOINED_BYTES - used, "%s%s", i > 0 ? "," : "", json_is_string(item) ? json_string_value(item) : "?");
+            used += (size_t)snprintf(text + used, JOINED_BYTES - used, "%s%s", i > 0 ? "," : "",
+                                     json_is_string(item) ? json_string_value(item) : "?");
     }
     return used == 0 ? "-" : text;
 }
@@ -59,7 +60,8 @@ static void put_tasks(struct ui *ui, const json_t *tasks)
         if (has_gpus)
             ui_cell(&table, "%s", join(json_object_get(task, "gpus"), text));
         ui_cell(&table, "%s", ui_member(task, "cpus"));
-        ui_cell(&table, "%s%s%s", join(json_object_get(task, "memory"), text), strcmp(policy, "preferred") == 0 ? "" : " ",
+        ui_cell(&table, "%s%s%s", join(json_object_get(task, "memory"), text),
+                strcmp(policy, "preferred") == 0 ? "" : " ",
                 strcmp(policy, "preferred") == 0 ? "" : policy);
         if (has_nics)
             ui_cell(&table, "%s", join(json_object_get(task, "nics"), text));
@@ -73,8 +75,10 @@ static bool shares_gpus(const json_t *reply)
     json_t *all = json_object();
     const json_t *task, *gpu;
     size_t i, k, count = 0;
-    json_array_foreach(json_object_get(reply, "tasks"), i, task) {
-        json_array_foreach(json_object_get(task, "gpus"), k, gpu) {
+    json_array_foreach(json_object_get(reply, "tasks"), i, task)
+    {
+        json_array_foreach(json_object_get(task, "gpus"), k, gpu)
+        {
             count++;
             json_object_set_new(all, json_string_value(gpu), json_true());
         }
@@ -87,33 +91,42 @@ static bool shares_gpus(const json_t *reply)
 /* It takes at least that time. */
 static bool is_bound(const json_t *prediction)
 {
-    return json_is_number(json_object_get(prediction, "low_ns")) && !json_is_number(json_object_get(prediction, "high_ns"));
+    return json_is_number(json_object_get(prediction, "low_ns")) &&
+           !json_is_number(json_object_get(prediction, "high_ns"));
 }
 
 static void write_predictions(struct ui *ui, const json_t *reply)
 {
-    const json_t *predicted = json_object_get(reply, "predicted"), *baseline = json_object_get(reply, "baseline");
-    double ours = json_number_value(json_object_get(predicted, "time_ns")), theirs = json_number_value(json_object_get(baseline, "time_ns"));
+    const json_t *predicted = json_object_get(reply, "predicted"),
+                 *baseline = json_object_get(reply, "baseline");
+    double ours = json_number_value(json_object_get(predicted, "time_ns")),
+           theirs = json_number_value(json_object_get(baseline, "time_ns"));
     ui_put(ui, "Time of a step: ");
     ui_prediction(ui, predicted);
     if (*ui_member(predicted, "bottleneck") != '\0') {
         ui_put(ui, ", limited by ");
         ui_text(ui, ui_member(predicted, "bottleneck"));
     }
-    if (ours > 0 && theirs > 0 && fabs(theirs / ours - 1) < SAME && is_bound(predicted) == is_bound(baseline)) {
+    if (ours > 0 && theirs > 0 && fabs(theirs / ours - 1) < SAME &&
+        is_bound(predicted) == is_bound(baseline)) {
         ui_put(ui, ", as long as in the launcher's own order");
     } else if (ours > 0 || theirs > 0) {
         ui_put(ui, "; in the launcher's own order: ");
         ui_prediction(ui, baseline);
-        if (ours > 0 && theirs > 0 && !is_bound(predicted) && (theirs > ours || !is_bound(baseline))) /* how many times a lower bound another time is says nothing */
-            ui_put(ui, ", %s%.2f times as long", is_bound(baseline) ? "at least " : "", theirs / ours);
+        /* how many times a lower bound another time is says nothing */
+        if (ours > 0 && theirs > 0 && !is_bound(predicted) &&
+            (theirs > ours || !is_bound(baseline)))
+            ui_put(ui, ", %s%.2f times as long", is_bound(baseline) ? "at least " : "",
+                   theirs / ours);
     }
     ui_put(ui, ".\n");
     const json_t *gap = json_object_get(reply, "gap");
     bool is_proven = json_is_true(json_object_get(reply, "proven_optimal"));
     double behind = json_is_number(gap) ? json_number_value(gap) : 0;
     if (is_proven && ours > 0)
-        ui_put(ui, "Proven%s: no other assignment%s is predicted to be better", is_bound(predicted) ? " of lower bounds" : "", shares_gpus(reply) ? " that shares gpus as evenly" : "");
+        ui_put(ui, "Proven%s: no other assignment%s is predicted to be better",
+               is_bound(predicted) ? " of lower bounds" : "",
+               shares_gpus(reply) ? " that shares gpus as evenly" : "");
     if (is_proven && ours > 0 && behind >= SAME / 10)
         ui_put(ui, " by more than %.1f %%, which these numbers are not known to", 100 * behind);
     if (is_proven && ours > 0)
@@ -121,7 +134,8 @@ static void write_predictions(struct ui *ui, const json_t *reply)
     else if (is_proven)
         ui_put(ui, "There is nothing to choose.\n");
     else if (ours > 0 && json_is_number(gap))
-        ui_put(ui, "Not proven to be the best; at most %.1f %% from it.\n", 100 * json_number_value(gap));
+        ui_put(ui, "Not proven to be the best; at most %.1f %% from it.\n",
+               100 * json_number_value(gap));
     else if (ours > 0)
         ui_put(ui, "Not proven to be the best; no bound is known.\n");
 }
@@ -154,7 +168,8 @@ static bool is_variable(const char *name)
 {
     size_t length = strlen(name);
     return length > 0 && strspn(name, "0123456789") == 0 &&
-           strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789") == length;
+           strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789") ==
+               length;
 }
 
 /* In single quotes nothing means anything but the quote itself. */
@@ -189,16 +204,16 @@ bool ui_bind_environment(struct ui *ui, const json_t *task)
         if (!json_is_string(value) || !is_variable(json_string_value(value)))
             return false;
     }
-    json_array_foreach(unset, i, value)
-    {
-        ui_put(ui, "unset %s\n", json_string_value(value));
-    }
+    json_array_foreach(unset, i, value) { ui_put(ui, "unset %s\n", json_string_value(value)); }
     json_object_foreach(environment, name, value)
     {
         char buffer[LIB_APPLY_MARK_SIZE];
         const char *mark = lib_apply_mark(name, buffer);
         if (mark != NULL)
-            ui_put(ui, "if [ -z \"${%s+set}\" ] || { [ -n \"${%s+set}\" ] && [ \"$%s\" = \"$%s\" ]; }; then export %s=", name, mark, name, mark, mark);
+            ui_put(ui,
+                   "if [ -z \"${%s+set}\" ] || { [ -n \"${%s+set}\" ] && [ \"$%s\" = \"$%s\" ]; }; "
+                   "then export %s=",
+                   name, mark, name, mark, mark);
         else
             ui_put(ui, "export ");
         if (mark != NULL) {

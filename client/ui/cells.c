@@ -9,7 +9,10 @@
 
 int ui_compare_names(const char *a, const char *b) { return strverscmp(a, b); }
 
-static int compare_text(const void *a, const void *b) { return ui_compare_names(*(const char *const *)a, *(const char *const *)b); }
+static int compare_text(const void *a, const void *b)
+{
+    return ui_compare_names(*(const char *const *)a, *(const char *const *)b);
+}
 
 /* The axes as one text, keys in ascending order. */
 static char *axes_text(const json_t *axes)
@@ -28,7 +31,8 @@ static char *axes_text(const json_t *axes)
     qsort(keys, count, sizeof *keys, compare_text);
     char *text = calloc(1, size);
     for (size_t i = 0, used = 0; text != NULL && i < count; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s=%s", i > 0 ? " " : "", keys[i], json_string_value(json_object_get(axes, keys[i])));
+        used += (size_t)snprintf(text + used, size - used, "%s%s=%s", i > 0 ? " " : "", keys[i],
+                                 json_string_value(json_object_get(axes, keys[i])));
     return text;
 }
 
@@ -76,7 +80,8 @@ static struct ui_one_cell read_cell(const json_t *json)
 }
 
 /* The distinct names of one side of some cells, in order. */
-static const char **distinct(const struct keyed *keyed, size_t count, const char *side, size_t *ret_count)
+static const char **distinct(const struct keyed *keyed, size_t count, const char *side,
+                             size_t *ret_count)
 {
     const char **name = calloc(count + 1, sizeof *name);
     if (name == NULL)
@@ -110,7 +115,8 @@ static bool fill_group(struct ui_group *group, struct keyed *keyed, size_t count
     group->cell = calloc(group->rows * group->columns, sizeof *group->cell);
     for (size_t i = 0; group->cell != NULL && i < count; i++) {
         struct ui_one_cell cell = read_cell(keyed[i].json);
-        group->cell[index_of(group->row, group->rows, cell.from) * group->columns + index_of(group->column, group->columns, cell.to)] = cell;
+        group->cell[index_of(group->row, group->rows, cell.from) * group->columns +
+                    index_of(group->column, group->columns, cell.to)] = cell;
     }
     return group->cell != NULL;
 }
@@ -141,7 +147,8 @@ struct ui_cells *ui_cells_new(const json_t *array)
     {
         if (!fine)
             break;
-        keyed[i] = (struct keyed){.axes = axes_text(json_object_get(json, "axes")), .json = json, .position = i};
+        keyed[i] = (struct keyed){
+            .axes = axes_text(json_object_get(json, "axes")), .json = json, .position = i};
         fine = keyed[i].axes != NULL;
     }
     if (fine) {

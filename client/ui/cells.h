@@ -1,6 +1,6 @@
 /**
- * GetMatrix's cells sorted into groups of equal axes, with the names of each group's rows and columns in their order.
- * Everything is borrowed from the reply.
+ * GetMatrix's cells sorted into groups of equal axes, with the names of each group's rows and
+ * columns in their order. Everything is borrowed from the reply.
  */
 #pragma once
 #include <jansson.h>
@@ -15,8 +15,8 @@ struct ui_one_cell {
 };
 
 struct ui_group {
-    char *axes;                /* "how=read threads=all", "" the defaults */
-    struct ui_one_cell *cell;  /* rows * columns of them; from NULL: the daemon has none */
+    char *axes;               /* "how=read threads=all", "" the defaults */
+    struct ui_one_cell *cell; /* rows * columns of them; from NULL: the daemon has none */
     const char **row, **column;
     const char *corner; /* what the rows are, NULL where a cell starts */
     size_t rows, columns, cells;

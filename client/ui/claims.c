@@ -13,10 +13,7 @@ static char *join(const json_t *places)
 {
     const json_t *place;
     size_t size = 1, i;
-    json_array_foreach(places, i, place)
-    {
-        size += json_string_length(place) + 2;
-    }
+    json_array_foreach(places, i, place) { size += json_string_length(place) + 2; }
     char *text = calloc(size, 1), *end = text;
     json_array_foreach(places, i, place)
     {
@@ -58,10 +55,13 @@ static void put_row(struct ui_table *table, const json_t *claim)
         return;
     }
     ui_cell(table, "%s", ui_member(claim, "claim"));
-    ui_cell(table, "%s", user(name, sizeof name, json_integer_value(json_object_get(claim, "uid"))));
+    ui_cell(table, "%s",
+            user(name, sizeof name, json_integer_value(json_object_get(claim, "uid"))));
     ui_cell(table, "%s", *key != '\0' ? key : "-");
-    ui_cell(table, "%s%s%s", ui_member(claim, "purpose"), *configuration != '\0' ? ": " : "", configuration);
-    ui_cell(table, "%s", ui_when(until, json_integer_value(json_object_get(claim, "expires_at_s"))));
+    ui_cell(table, "%s%s%s", ui_member(claim, "purpose"), *configuration != '\0' ? ": " : "",
+            configuration);
+    ui_cell(table, "%s",
+            ui_when(until, json_integer_value(json_object_get(claim, "expires_at_s"))));
     ui_cell(table, "%s", owner(what, sizeof what, claim));
     ui_cell(table, "%s", places);
     free(places);
@@ -77,13 +77,11 @@ void ui_claims(struct ui *ui, const json_t *reply)
     }
     struct ui_table table;
     ui_table_begin(&table, ui, "lllllll");
-    static const char *const titles[] = {"CLAIM", "USER", "KEY", "FOR", "UNTIL", "OR END OF", "PLACES"};
+    static const char *const titles[] = {"CLAIM", "USER",      "KEY",   "FOR",
+                                         "UNTIL", "OR END OF", "PLACES"};
     for (size_t t = 0; t < sizeof titles / sizeof titles[0]; t++)
         ui_cell(&table, "%s", titles[t]);
-    json_array_foreach(claims, i, claim)
-    {
-        put_row(&table, claim);
-    }
+    json_array_foreach(claims, i, claim) { put_row(&table, claim); }
     ui_table_end(&table, 0, true);
 }
 
@@ -92,7 +90,8 @@ void ui_claim(struct ui *ui, const json_t *reply)
     const json_t *claim = json_object_get(reply, "claim");
     char until[UI_NUMBER];
     ui_text(ui, ui_member(claim, "claim"));
-    ui_put(ui, " until %s\n", ui_when(until, json_integer_value(json_object_get(claim, "expires_at_s"))));
+    ui_put(ui, " until %s\n",
+           ui_when(until, json_integer_value(json_object_get(claim, "expires_at_s"))));
 }
 
 void ui_released(struct ui *ui, const json_t *reply)

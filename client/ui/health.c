@@ -5,8 +5,12 @@
 
 static enum ui_style style_of(const char *word)
 {
-    static const struct { const char *word; enum ui_style style; } styles[] = {
-        {"healthy", UI_GOOD}, {"degraded", UI_WARN}, {"unhealthy", UI_BAD}, {"unknown", UI_DIM}, {"warning", UI_WARN}, {"critical", UI_BAD},
+    static const struct {
+        const char *word;
+        enum ui_style style;
+    } styles[] = {
+        {"healthy", UI_GOOD}, {"degraded", UI_WARN}, {"unhealthy", UI_BAD},
+        {"unknown", UI_DIM},  {"warning", UI_WARN},  {"critical", UI_BAD},
     };
     for (size_t i = 0; i < sizeof styles / sizeof styles[0]; i++)
         if (strcmp(word, styles[i].word) == 0)
@@ -41,19 +45,22 @@ static void put_slow(struct ui *ui, const json_t *finding)
 static void put_finding(struct ui *ui, const json_t *finding)
 {
     const char *severity = ui_member(finding, "severity"), *unit = ui_member(finding, "unit");
-    const json_t *value = json_object_get(finding, "value"), *expected = json_object_get(finding, "expected");
+    const json_t *value = json_object_get(finding, "value"),
+                 *expected = json_object_get(finding, "expected");
     char number[UI_NUMBER], other[UI_NUMBER], when[UI_NUMBER];
     struct ui line = {.utf8 = ui->utf8, .width = ui->width};
     ui_text(&line, ui_member(finding, "place"));
     ui_put(&line, ": ");
     ui_text(&line, ui_member(finding, "text"));
     if (json_is_number(value) && json_is_number(expected))
-        ui_put(&line, " (%s, expected %s)", ui_value(ui, number, json_number_value(value), unit), ui_value(ui, other, json_number_value(expected), unit));
+        ui_put(&line, " (%s, expected %s)", ui_value(ui, number, json_number_value(value), unit),
+               ui_value(ui, other, json_number_value(expected), unit));
     ui_put(&line, " [");
     ui_text(&line, ui_member(finding, "code"));
     ui_put(&line, "]");
     if (json_integer_value(json_object_get(finding, "since_s")) > 0)
-        ui_put(&line, " since %s", ui_when(when, json_integer_value(json_object_get(finding, "since_s"))));
+        ui_put(&line, " since %s",
+               ui_when(when, json_integer_value(json_object_get(finding, "since_s"))));
     ui_put(ui, "  ");
     ui_style(ui, style_of(severity));
     ui_text(ui, severity);
@@ -78,10 +85,7 @@ void ui_health(struct ui *ui, const json_t *reply)
     ui_put(ui, "\n");
     if (json_is_true(json_object_get(reply, "drain")))
         ui_put(ui, "berth advises to drain this node\n");
-    json_array_foreach(findings, i, finding)
-    {
-        put_finding(ui, finding);
-    }
+    json_array_foreach(findings, i, finding) { put_finding(ui, finding); }
     int64_t at_s = json_integer_value(json_object_get(reply, "last_probe_at_s"));
     ui_style(ui, UI_DIM);
     if (at_s > 0)

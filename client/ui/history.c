@@ -8,10 +8,11 @@
 
 #include "ui/answer.h"
 
-#define BAR       24 /* columns */
-#define LINE      64 /* columns of the line over all points */
+#define BAR  24 /* columns */
+#define LINE 64 /* columns of the line over all points */
 
-/* What is expected, from the reply of GetBaseline; numbers are NAN where there is nothing to compare with. */
+/* What is expected, from the reply of GetBaseline; numbers are NAN where there is nothing to
+ * compare with. */
 struct expected {
     const char *unit;
     bool is_higher_better;
@@ -25,7 +26,10 @@ static double number_of(const json_t *object, const char *key)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-static int64_t integer_of(const json_t *object, const char *key) { return (int64_t)json_integer_value(json_object_get(object, key)); }
+static int64_t integer_of(const json_t *object, const char *key)
+{
+    return (int64_t)json_integer_value(json_object_get(object, key));
+}
 
 static struct expected expected_of(const json_t *reply)
 {
@@ -49,17 +53,21 @@ static void put_expected(struct ui *ui, const json_t *reply, const struct expect
         return;
     }
     long long values = (long long)integer_of(baseline, "values");
-    ui_put(ui, "expected %s: %s of %lld value%s since %s; ", ui_value(ui, number, expected->median, expected->unit),
-           json_is_true(json_object_get(baseline, "accepted")) ? "accepted, the median" : "the median", values, values == 1 ? "" : "s",
-           ui_when(when, expected->begun_s));
+    ui_put(ui, "expected %s: %s of %lld value%s since %s; ",
+           ui_value(ui, number, expected->median, expected->unit),
+           json_is_true(json_object_get(baseline, "accepted")) ? "accepted, the median"
+                                                               : "the median",
+           values, values == 1 ? "" : "s", ui_when(when, expected->begun_s));
     if (isnan(expected->worse_beyond))
         ui_put(ui, "too few to compare with\n");
     else
-        ui_put(ui, "%s than %s is a finding\n", expected->is_higher_better ? "less" : "more", ui_value(ui, limit, expected->worse_beyond, expected->unit));
+        ui_put(ui, "%s than %s is a finding\n", expected->is_higher_better ? "less" : "more",
+               ui_value(ui, limit, expected->worse_beyond, expected->unit));
 }
 
-/* As the daemon compares: the value and the end of its interval that speaks for it (for better: against it). What was measured before the baseline was
- * begun is not compared. A daily median has no interval: its low and high are the day's. */
+/* As the daemon compares: the value and the end of its interval that speaks for it (for better:
+ * against it). What was measured before the baseline was begun is not compared. A daily median has
+ * no interval: its low and high are the day's. */
 static int out_of_line(const struct expected *expected, const json_t *point)
 {
     double value = number_of(point, "value"), sign = expected->is_higher_better ? 1 : -1;
@@ -97,8 +105,10 @@ static double best_of(const struct expected *expected, const json_t *points)
 
 static void put_bar(struct ui *ui, double share)
 {
-    static const char *const parts[] = {"", "\u258f", "\u258e", "\u258d", "\u258c", "\u258b", "\u258a", "\u2589"};
-    int eighths = (int)lround(share * BAR * 8), columns = ui->utf8 ? eighths / 8 : (eighths + 4) / 8;
+    static const char *const parts[] = {"",       "\u258f", "\u258e", "\u258d",
+                                        "\u258c", "\u258b", "\u258a", "\u2589"};
+    int eighths = (int)lround(share * BAR * 8),
+        columns = ui->utf8 ? eighths / 8 : (eighths + 4) / 8;
     for (int i = 0; i < columns; i++)
         ui_put(ui, ui->utf8 ? "\u2588" : "#");
     if (ui->utf8 && eighths % 8 > 0) {
@@ -108,10 +118,12 @@ static void put_bar(struct ui *ui, double share)
     ui_pad(ui, BAR - columns);
 }
 
-/* All points in one line, several of them a column where they are many: the worst counts. From the worst of all to the best. */
+/* All points in one line, several of them a column where they are many: the worst counts. From the
+ * worst of all to the best. */
 static void put_line(struct ui *ui, const struct expected *expected, const json_t *points)
 {
-    static const char *const heights[] = {"\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"};
+    static const char *const heights[] = {"\u2581", "\u2582", "\u2583", "\u2584",
+                                          "\u2585", "\u2586", "\u2587", "\u2588"};
     size_t count = json_array_size(points), columns = count < LINE ? count : LINE;
     double best = best_of(expected, points), low = 1;
     if (!ui->utf8 || count < 3)
@@ -135,7 +147,10 @@ static void put_line(struct ui *ui, const struct expected *expected, const json_
 }
 
 /* These are new with every run, and say nothing about why a number changed. */
-static bool is_told(const char *condition) { return strcmp(condition, "loadavg") != 0 && strcmp(condition, "seed") != 0; }
+static bool is_told(const char *condition)
+{
+    return strcmp(condition, "loadavg") != 0 && strcmp(condition, "seed") != 0;
+}
 
 static void put_change(struct ui *ui, const char *key, const json_t *before, const json_t *now)
 {
@@ -175,9 +190,11 @@ static void put_changes(struct ui *ui, const json_t *before, const json_t *now)
     }
 }
 
-static void put_point(struct ui *ui, const struct expected *expected, const json_t *point, double best)
+static void put_point(struct ui *ui, const struct expected *expected, const json_t *point,
+                      double best)
 {
-    char when[UI_NUMBER], value[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER], interval[2 * UI_NUMBER + 8];
+    char when[UI_NUMBER], value[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER],
+        interval[2 * UI_NUMBER + 8];
     double number = number_of(point, "value");
     int verdict = out_of_line(expected, point);
     long long of = (long long)integer_of(point, "of");
@@ -187,7 +204,8 @@ static void put_point(struct ui *ui, const struct expected *expected, const json
     ui_value(ui, value, number, expected->unit);
     interval[0] = '\0';
     if (!isnan(number_of(point, "low")) && !isnan(number_of(point, "high")))
-        snprintf(interval, sizeof interval, "%s to %s", ui_value(ui, low, number_of(point, "low"), expected->unit),
+        snprintf(interval, sizeof interval, "%s to %s",
+                 ui_value(ui, low, number_of(point, "low"), expected->unit),
                  ui_value(ui, high, number_of(point, "high"), expected->unit));
     ui_put(ui, "  %-23s  ", when);
     ui_pad(ui, 10 - ui_columns(value));
@@ -220,7 +238,8 @@ void ui_history(struct ui *ui, const json_t *history, const json_t *baseline, si
     for (size_t i = first; i < count; i++) {
         const json_t *point = json_array_get(points, i);
         if (i > 0)
-            put_changes(ui, json_object_get(json_array_get(points, i - 1), "conditions"), json_object_get(point, "conditions"));
+            put_changes(ui, json_object_get(json_array_get(points, i - 1), "conditions"),
+                        json_object_get(point, "conditions"));
         put_point(ui, &expected, point, best);
     }
 }
@@ -258,8 +277,11 @@ static const char *lasting(char *buffer, int64_t s)
 static void put_event(struct ui *ui, const struct event *event)
 {
     const char *severity = ui_member(event->finding, "severity");
-    const char *word = !event->is_end ? severity : json_is_true(json_object_get(event->finding, "accepted")) ? "accepted" : "cleared";
-    int64_t critical_s = integer_of(event->finding, "critical_since_s"), since_s = integer_of(event->finding, "since_s");
+    const char *word = !event->is_end                                              ? severity
+                       : json_is_true(json_object_get(event->finding, "accepted")) ? "accepted"
+                                                                                   : "cleared";
+    int64_t critical_s = integer_of(event->finding, "critical_since_s"),
+            since_s = integer_of(event->finding, "since_s");
     char when[UI_NUMBER], length[UI_NUMBER];
     struct ui line = {.utf8 = ui->utf8, .width = ui->width};
     if (event->is_end)
@@ -273,7 +295,10 @@ static void put_event(struct ui *ui, const struct event *event)
     if (critical_s > since_s)
         ui_put(&line, ", critical since %s", ui_when(when, critical_s));
     ui_put(ui, "%s  ", ui_when(when, event->at_s));
-    ui_style(ui, event->is_end ? UI_GOOD : strcmp(severity, "critical") == 0 ? UI_BAD : strcmp(severity, "warning") == 0 ? UI_WARN : UI_PLAIN);
+    ui_style(ui, event->is_end                       ? UI_GOOD
+                 : strcmp(severity, "critical") == 0 ? UI_BAD
+                 : strcmp(severity, "warning") == 0  ? UI_WARN
+                                                     : UI_PLAIN);
     ui_text(ui, word);
     ui_style(ui, UI_PLAIN);
     ui_pad(ui, 10 - ui_columns(word));
@@ -305,9 +330,14 @@ static void put_changes_of(struct ui *ui, const json_t *reply, const char *none)
     free(event);
 }
 
-void ui_changes(struct ui *ui, const json_t *reply) { put_changes_of(ui, reply, "nothing was found in that time"); }
+void ui_changes(struct ui *ui, const json_t *reply)
+{
+    put_changes_of(ui, reply, "nothing was found in that time");
+}
 
 void ui_changes_of_folder(struct ui *ui, const json_t *reply)
 {
-    put_changes_of(ui, reply, "a node folder has no history: it holds one state of a node, which berth health judges");
+    put_changes_of(
+        ui, reply,
+        "a node folder has no history: it holds one state of a node, which berth health judges");
 }

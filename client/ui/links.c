@@ -1,6 +1,7 @@
 /*
- * Links. The gpus' own go into a square table, a letter for the kind and a number for the width, as X4 for four xGMI links; then
- * every group of equal links (kind, width, nominal rate, state) has a line with what it is and what was measured on it.
+ * Links. The gpus' own go into a square table, a letter for the kind and a number for the width, as
+ * X4 for four xGMI links; then every group of equal links (kind, width, nominal rate, state) has a
+ * line with what it is and what was measured on it.
  */
 #include "ui/topo.h"
 
@@ -26,9 +27,13 @@ static bool is_gpu_pair(const struct ui_node *node, const struct ui_link *link)
     return node->place[link->from].kind == UI_GPU && node->place[link->to].kind == UI_GPU;
 }
 
-static bool is_up(const struct ui_link *link) { return strcmp(link->state, "up") == 0 || strcmp(link->state, "unknown") == 0; }
+static bool is_up(const struct ui_link *link)
+{
+    return strcmp(link->state, "up") == 0 || strcmp(link->state, "unknown") == 0;
+}
 
-/* Of a device's links to the cpu side the fastest one; what hangs on its memory bus is its own memory. */
+/* Of a device's links to the cpu side the fastest one; what hangs on its memory bus is its own
+ * memory. */
 static const struct ui_link *host_link(const struct ui_node *node, int place)
 {
     const struct ui_link *best = NULL;
@@ -49,28 +54,34 @@ static const char *memory_shared_with(const struct ui_node *node, int gpu)
     for (size_t i = 0; i < node->link_count; i++) {
         const struct ui_link *link = &node->link[i];
         int other = link->from == gpu ? link->to : link->to == gpu ? link->from : -1;
-        if (other >= 0 && strcmp(link->kind, "membus") == 0 && node->place[gpu].kind == UI_GPU && node->place[other].cpus != NULL)
+        if (other >= 0 && strcmp(link->kind, "membus") == 0 && node->place[gpu].kind == UI_GPU &&
+            node->place[other].cpus != NULL)
             return node->place[other].name;
     }
     return NULL;
 }
 
-void ui_host_link(const struct ui *ui, const struct ui_node *node, int place, char *text, size_t size)
+void ui_host_link(const struct ui *ui, const struct ui_node *node, int place, char *text,
+                  size_t size)
 {
     const struct ui_link *link = host_link(node, place);
     const char *memory = link == NULL ? memory_shared_with(node, place) : NULL;
     text[0] = '\0';
     if (memory != NULL)
         snprintf(text, size, "one memory with %.12s", memory);
-    if (link == NULL || (link->width <= 0 && isnan(link->nominal) && isnan(link->measured) && is_up(link)))
+    if (link == NULL ||
+        (link->width <= 0 && isnan(link->nominal) && isnan(link->measured) && is_up(link)))
         return;
     char rate[UI_NUMBER] = "", width[16] = "";
     if (link->width > 0)
         snprintf(width, sizeof width, " %s%d", ui->utf8 ? "\u00d7" : "x", (int)link->width);
     if (!isnan(link->measured) || !isnan(link->nominal))
         ui_rate(rate, isnan(link->measured) ? link->nominal : link->measured);
-    snprintf(text, size, "%.12s%s%s%s%s%s", link->kind, width, *rate == '\0' ? "" : " ", rate, !isnan(link->measured) ? " measured" : "",
-             is_up(link) ? "" : strcmp(link->state, "down") == 0 ? " DOWN" : " DEGRADED");
+    snprintf(text, size, "%.12s%s%s%s%s%s", link->kind, width, *rate == '\0' ? "" : " ", rate,
+             !isnan(link->measured) ? " measured" : "",
+             is_up(link)                        ? ""
+             : strcmp(link->state, "down") == 0 ? " DOWN"
+                                                : " DEGRADED");
 }
 
 static void put_symbol(const struct ui_link *link, char *symbol, size_t size)
@@ -78,7 +89,8 @@ static void put_symbol(const struct ui_link *link, char *symbol, size_t size)
     char width[12] = "";
     if (link->width > 0 && link->width < 1000)
         snprintf(width, sizeof width, "%d", (int)link->width);
-    snprintf(symbol, size, "%c%s%s", toupper((unsigned char)link->kind[0]), width, is_up(link) ? "" : "!");
+    snprintf(symbol, size, "%c%s%s", toupper((unsigned char)link->kind[0]), width,
+             is_up(link) ? "" : "!");
 }
 
 static const struct ui_link *direct(const struct ui_node *node, int a, int b)
@@ -111,7 +123,8 @@ static int64_t through_switches(const struct ui_node *node, const int64_t *width
         const struct ui_link *link = &node->link[i];
         int hub = link->from == b ? link->to : link->to == b ? link->from : -1;
         if (hub >= 0 && width_of_a[hub] > 0)
-            width += link->width > 0 && link->width < width_of_a[hub] ? link->width : width_of_a[hub];
+            width +=
+                link->width > 0 && link->width < width_of_a[hub] ? link->width : width_of_a[hub];
     }
     return width < 999 ? width : 999;
 }
@@ -119,7 +132,8 @@ static int64_t through_switches(const struct ui_node *node, const int64_t *width
 enum { SEEN_NONE = 1, SEEN_SWITCH = 2, SEEN_BROKEN = 4 };
 
 /* One cell; returns which of the special signs it used. */
-static unsigned put_cell(const struct ui_node *node, int a, const int64_t *width_of_a, int b, bool utf8, char *symbol, size_t size)
+static unsigned put_cell(const struct ui_node *node, int a, const int64_t *width_of_a, int b,
+                         bool utf8, char *symbol, size_t size)
 {
     const struct ui_link *link = a == b ? NULL : direct(node, a, b);
     if (a == b) {
@@ -175,17 +189,21 @@ static void put_square(struct ui *ui, const struct ui_node *node, const int *gpu
 static bool same_group(const struct ui_node *node, const struct ui_link *a, const struct ui_link *b)
 {
     bool same_rate = a->nominal == b->nominal || (isnan(a->nominal) && isnan(b->nominal));
-    return same_rate && a->width == b->width && strcmp(a->kind, b->kind) == 0 && strcmp(a->state, b->state) == 0 &&
-           is_gpu_pair(node, a) == is_gpu_pair(node, b) && node->place[a->from].kind == node->place[b->from].kind &&
+    return same_rate && a->width == b->width && strcmp(a->kind, b->kind) == 0 &&
+           strcmp(a->state, b->state) == 0 && is_gpu_pair(node, a) == is_gpu_pair(node, b) &&
+           node->place[a->from].kind == node->place[b->from].kind &&
            node->place[a->to].kind == node->place[b->to].kind;
 }
 
 enum { FROM = 1, TO = 2 };
 
-/* "gpu0-7": all places at one end, or at both ends, of a group's links. Both ends are of one kind then. */
-static void name_ends(const struct ui_node *node, const struct group *group, int ends, char *text, size_t size)
+/* "gpu0-7": all places at one end, or at both ends, of a group's links. Both ends are of one kind
+ * then. */
+static void name_ends(const struct ui_node *node, const struct group *group, int ends, char *text,
+                      size_t size)
 {
-    const struct ui_place *first = &node->place[ends & FROM ? group->first->from : group->first->to];
+    const struct ui_place *first =
+        &node->place[ends & FROM ? group->first->from : group->first->to];
     bool *met = calloc(node->place_count + 1, sizeof *met);
     int *index = calloc(node->place_count + 1, sizeof *index);
     text[0] = '\0';
@@ -247,8 +265,12 @@ static void put_group(struct ui_table *table, const struct ui_node *node, const 
     if (link->width > 0)
         snprintf(width, sizeof width, " %s%d", ui->utf8 ? "\u00d7" : "x", (int)link->width);
     ui_cell(table, "%s", symbol);
-    ui_cell(table, "%s%s%s%s", link->kind, width, is_up(link) ? "" : " ", is_up(link) ? "" : link->state);
-    ui_cell(table, "%s", !isnan(link->nominal) ? ui_rate(nominal, link->nominal) : isnan(group->least) ? "rate unknown" : "");
+    ui_cell(table, "%s%s%s%s", link->kind, width, is_up(link) ? "" : " ",
+            is_up(link) ? "" : link->state);
+    ui_cell(table, "%s",
+            !isnan(link->nominal) ? ui_rate(nominal, link->nominal)
+            : isnan(group->least) ? "rate unknown"
+                                  : "");
     if (isnan(group->least))
         ui_cell(table, "%s", "");
     else if (strcmp(ui_rate(low, group->least), ui_rate(high, group->most)) == 0)
@@ -262,13 +284,15 @@ static void put_group(struct ui_table *table, const struct ui_node *node, const 
     ui_done(&pairs);
 }
 
-/* The tree shows already to which package a memory belongs, and which gpu has one memory with cores. */
+/* The tree shows already to which package a memory belongs, and which gpu has one memory with
+ * cores. */
 static bool says_something(const struct ui_node *node, const struct group *group)
 {
     const struct ui_link *link = group->first;
     if (memory_shared_with(node, link->from) != NULL || memory_shared_with(node, link->to) != NULL)
         return strcmp(link->kind, "membus") != 0;
-    return strcmp(group->first->kind, "membus") != 0 || !isnan(group->first->nominal) || !isnan(group->least) || !is_up(group->first);
+    return strcmp(group->first->kind, "membus") != 0 || !isnan(group->first->nominal) ||
+           !isnan(group->least) || !is_up(group->first);
 }
 
 static size_t collect(const struct ui_node *node, bool has_table, struct group *groups)
@@ -282,7 +306,10 @@ static size_t collect(const struct ui_node *node, bool has_table, struct group *
         if (g == GROUPS_MOST)
             continue; /* so many kinds of links are no machine's */
         if (g == count)
-            groups[count++] = (struct group){.first = link, .least = NAN, .most = NAN, .in_table = has_table && is_gpu_pair(node, link)};
+            groups[count++] = (struct group){.first = link,
+                                             .least = NAN,
+                                             .most = NAN,
+                                             .in_table = has_table && is_gpu_pair(node, link)};
         groups[g].count++;
         groups[g].least = fmin(groups[g].least, link->measured);
         groups[g].most = fmax(groups[g].most, link->measured);
@@ -297,7 +324,8 @@ void ui_links(struct ui *ui, const struct ui_node *node)
     bool has_table = false;
     for (size_t i = 0; i < node->link_count && gpus >= 2 && gpus <= GPUS_MOST; i++)
         has_table = has_table || is_gpu_pair(node, &node->link[i]) ||
-                    (node->place[node->link[i].from].kind == UI_GPU && node->place[node->link[i].to].kind == UI_SWITCH);
+                    (node->place[node->link[i].from].kind == UI_GPU &&
+                     node->place[node->link[i].to].kind == UI_SWITCH);
     struct group groups[GROUPS_MOST];
     size_t count = collect(node, has_table, groups);
     bool any = has_table;

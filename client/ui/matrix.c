@@ -53,7 +53,8 @@ static const char *common_source(const struct ui_cells *cells)
             const struct ui_one_cell *cell = &cells->group[g].cell[i];
             if (cell->from == NULL || cell->why_not != NULL)
                 continue;
-            if (strcmp(cell->source, "measured") == 0 || (common != NULL && strcmp(cell->source, common) != 0))
+            if (strcmp(cell->source, "measured") == 0 ||
+                (common != NULL && strcmp(cell->source, common) != 0))
                 return NULL;
             common = cell->source;
         }
@@ -61,7 +62,8 @@ static const char *common_source(const struct ui_cells *cells)
     return common;
 }
 
-/* The letter of a reason, a new one when it was not met before; z stands for all that find no letter. */
+/* The letter of a reason, a new one when it was not met before; z stands for all that find no
+ * letter. */
 static char letter(struct view *view, const char *reason)
 {
     for (size_t i = 0; i < view->reasons; i++)
@@ -95,7 +97,8 @@ static void cell_text(struct view *view, const struct ui_one_cell *cell, char *t
         mark = "p";
     }
     if (view->options->intervals && !isnan(cell->low))
-        snprintf(text, CELL_BYTES, "%s..%s%s", ui_digits(one, cell->low / view->scale), ui_digits(two, cell->high / view->scale), mark);
+        snprintf(text, CELL_BYTES, "%s..%s%s", ui_digits(one, cell->low / view->scale),
+                 ui_digits(two, cell->high / view->scale), mark);
     else
         snprintf(text, CELL_BYTES, "%s%s", ui_digits(one, cell->value / view->scale), mark);
 }
@@ -136,7 +139,8 @@ static void put_precision(struct ui *ui, const struct ui_group *group)
     long least = 0, most = 0;
     for (size_t i = 0; half != NULL && i < cells; i++) {
         const struct ui_one_cell *cell = &group->cell[i];
-        if (cell->from == NULL || strcmp(cell->source, "measured") != 0 || !(cell->value > 0) || isnan(cell->low) || isnan(cell->high))
+        if (cell->from == NULL || strcmp(cell->source, "measured") != 0 || !(cell->value > 0) ||
+            isnan(cell->low) || isnan(cell->high))
             continue;
         half[count++] = 100 * (cell->high - cell->low) / 2 / cell->value;
         if (cell->repetitions > 0) {
@@ -149,8 +153,8 @@ static void put_precision(struct ui *ui, const struct ui_group *group)
     if (count > 0) {
         char median[UI_NUMBER], widest[UI_NUMBER];
         qsort(half, count, sizeof *half, compare_doubles);
-        ui_put(ui, "  95 %% interval: half width %s %% in the median, %s %% at most", ui_digits(median, half[count / 2]),
-               ui_digits(widest, half[count - 1]));
+        ui_put(ui, "  95 %% interval: half width %s %% in the median, %s %% at most",
+               ui_digits(median, half[count / 2]), ui_digits(widest, half[count - 1]));
         if (most > 0 && most == least)
             ui_put(ui, "; %ld repetitions", most);
         else if (most > 0)
@@ -165,19 +169,23 @@ static const char *short_name(const struct ui_group *group, size_t column)
 {
     const char *name = group->column[column];
     size_t kind = strcspn(name, "0123456789");
-    if (group->corner != NULL || group->columns <= 8 || kind == 0 || name[kind] == '\0' || strncmp(group->column[0], group->column[group->columns - 1], kind) != 0)
+    if (group->corner != NULL || group->columns <= 8 || kind == 0 || name[kind] == '\0' ||
+        strncmp(group->column[0], group->column[group->columns - 1], kind) != 0)
         return name;
     return name + kind;
 }
 
-static void put_block(struct view *view, const struct ui_group *group, size_t first, size_t last, int label, int width)
+static void put_block(struct view *view, const struct ui_group *group, size_t first, size_t last,
+                      int label, int width)
 {
     struct ui *ui = view->ui;
     double least, most;
     bounds(group, &least, &most);
     ui_style(ui, UI_DIM);
     ui_put(ui, "  ");
-    const char *corner = group->corner != NULL ? group->corner : group->columns > 8 ? "from, to" : "from";
+    const char *corner = group->corner != NULL ? group->corner
+                         : group->columns > 8  ? "from, to"
+                                               : "from";
     ui_text(ui, corner);
     ui_pad(ui, label - ui_columns(corner));
     for (size_t c = first; c < last; c++) {
@@ -213,7 +221,8 @@ static void put_group(struct view *view, const struct ui_group *group)
     for (size_t r = 0; r < group->rows; r++)
         label = ui_columns(group->row[r]) > label ? ui_columns(group->row[r]) : label;
     for (size_t c = 0; c < group->columns; c++)
-        width = ui_columns(short_name(group, c)) + 2 > width ? ui_columns(short_name(group, c)) + 2 : width;
+        width = ui_columns(short_name(group, c)) + 2 > width ? ui_columns(short_name(group, c)) + 2
+                                                             : width;
     for (size_t i = 0; i < group->rows * group->columns; i++) {
         char text[CELL_BYTES];
         cell_text(view, &group->cell[i], text);
@@ -231,7 +240,8 @@ static void put_group(struct view *view, const struct ui_group *group)
     for (size_t first = 0; first < group->columns; first += step) {
         if (first > 0)
             ui_put(view->ui, "\n");
-        put_block(view, group, first, first + step < group->columns ? first + step : group->columns, label, width);
+        put_block(view, group, first, first + step < group->columns ? first + step : group->columns,
+                  label, width);
     }
     put_precision(view->ui, group);
 }
@@ -242,7 +252,8 @@ static bool has_stated(const struct ui_cells *cells)
     for (size_t g = 0; g < cells->count; g++)
         for (size_t i = 0; i < cells->group[g].rows * cells->group[g].columns; i++) {
             const struct ui_one_cell *cell = &cells->group[g].cell[i];
-            if (cell->from != NULL && cell->why_not == NULL && !isnan(cell->low) && strcmp(cell->source, "measured") != 0)
+            if (cell->from != NULL && cell->why_not == NULL && !isnan(cell->low) &&
+                strcmp(cell->source, "measured") != 0)
                 return true;
         }
     return false;
@@ -253,7 +264,14 @@ static void put_list(struct view *view, const struct ui_cells *cells)
     struct ui_table table;
     ui_put(view->ui, "\n");
     ui_table_begin(&table, view->ui, "lllrrrl");
-    const char *const header[] = {"axes", "from", "to", "value", has_stated(cells) ? "95 % interval, or stated range" : "95 % interval", "n", ""};
+    const char *const header[] = {"axes",
+                                  "from",
+                                  "to",
+                                  "value",
+                                  has_stated(cells) ? "95 % interval, or stated range"
+                                                    : "95 % interval",
+                                  "n",
+                                  ""};
     for (size_t i = 0; i < sizeof header / sizeof header[0]; i++)
         ui_cell(&table, "%s", header[i]);
     for (size_t g = 0; g < cells->count; g++) {
@@ -267,10 +285,15 @@ static void put_list(struct view *view, const struct ui_cells *cells)
             ui_cell(&table, "%s", cell->from);
             ui_cell(&table, "%s", cell->to);
             ui_cell(&table, "%s", ui_digits(value, cell->value / view->scale));
-            ui_cell(&table, "%s%s%s", isnan(cell->low) ? "" : ui_digits(low, cell->low / view->scale), isnan(cell->low) ? "" : "..",
+            ui_cell(&table, "%s%s%s",
+                    isnan(cell->low) ? "" : ui_digits(low, cell->low / view->scale),
+                    isnan(cell->low) ? "" : "..",
                     isnan(cell->low) ? "" : ui_digits(high, cell->high / view->scale));
             ui_cell(&table, "%.0ld", cell->repetitions); /* 0, unknown, prints nothing */
-            ui_cell(&table, "%s", cell->why_not != NULL ? cell->why_not : strcmp(cell->source, "measured") == 0 ? "" : cell->source);
+            ui_cell(&table, "%s",
+                    cell->why_not != NULL                   ? cell->why_not
+                    : strcmp(cell->source, "measured") == 0 ? ""
+                                                            : cell->source);
         }
     }
     ui_table_end(&table, 2, true);
@@ -280,7 +303,8 @@ static void put_notes(struct view *view)
 {
     struct ui *ui = view->ui;
     if (view->has_nominal || view->has_published)
-        ui_put(ui, "  %s%s%s\n", view->has_nominal ? "n: nominal, not measured" : "", view->has_nominal && view->has_published ? "; " : "",
+        ui_put(ui, "  %s%s%s\n", view->has_nominal ? "n: nominal, not measured" : "",
+               view->has_nominal && view->has_published ? "; " : "",
                view->has_published ? "p: published, not measured here" : "");
     for (size_t i = 0; i < view->reasons; i++) {
         ui_put(ui, "  -%c: ", (char)('a' + i));
@@ -296,8 +320,9 @@ static void put_groups(struct view *view, const struct ui_cells *cells, size_t m
     put_notes(view);
     if (cells->count > most) {
         const char *axes = cells->group[most].axes;
-        ui_put(view->ui, "\n  %zu more combinations of axes; --where picks some, for example --where %.*s\n", cells->count - most,
-               (int)strcspn(axes, " "), axes);
+        ui_put(view->ui,
+               "\n  %zu more combinations of axes; --where picks some, for example --where %.*s\n",
+               cells->count - most, (int)strcspn(axes, " "), axes);
     }
 }
 
@@ -335,12 +360,15 @@ static void put_all(struct view *view, const struct ui_cells *cells)
     ui_cells_free(turned);
 }
 
-/* The reply's cells. Of many sizes, when none was named, those of the metric's own, which ret_own holds then; NULL when out of memory. */
-static struct ui_cells *take_cells(const json_t *reply, const struct ui_matrix_options *options, json_t **ret_own, struct ui_sizes *ret_others)
+/* The reply's cells. Of many sizes, when none was named, those of the metric's own, which ret_own
+ * holds then; NULL when out of memory. */
+static struct ui_cells *take_cells(const json_t *reply, const struct ui_matrix_options *options,
+                                   json_t **ret_own, struct ui_sizes *ret_others)
 {
     const json_t *all = json_object_get(reply, "cells");
     const char *size = json_string_value(json_object_get(options->choice.defaults, "bytes"));
-    if (options->all_sizes || size == NULL || json_object_get(options->choice.where, "bytes") != NULL)
+    if (options->all_sizes || size == NULL ||
+        json_object_get(options->choice.where, "bytes") != NULL)
         return ui_cells_new(all);
     struct ui_sizes others;
     json_t *own = ui_sizes_own(all, size, &others);
@@ -359,8 +387,10 @@ static struct ui_cells *take_cells(const json_t *reply, const struct ui_matrix_o
 
 void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_options *options)
 {
-    const char *unit = json_string_value(json_object_get(reply, "unit")), *metric = json_string_value(json_object_get(reply, "metric"));
-    const char *origin = json_string_value(json_object_get(json_object_get(reply, "basis"), "origin"));
+    const char *unit = json_string_value(json_object_get(reply, "unit")),
+               *metric = json_string_value(json_object_get(reply, "metric"));
+    const char *origin =
+        json_string_value(json_object_get(json_object_get(reply, "basis"), "origin"));
     struct ui_sizes others = {.count = 0};
     json_t *own = NULL; /* the cells borrow from it */
     struct ui_cells *cells = take_cells(reply, options, &own, &others);
@@ -378,7 +408,10 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
     ui_style(ui, UI_PLAIN);
     ui_put(ui, "  ");
     ui_text(ui, view.unit);
-    ui_put(ui, "%s", options->better > 0 ? ", higher is better" : options->better < 0 ? ", lower is better" : "");
+    ui_put(ui, "%s",
+           options->better > 0   ? ", higher is better"
+           : options->better < 0 ? ", lower is better"
+                                 : "");
     if (view.all_from != NULL) {
         ui_put(ui, ", ");
         ui_text(ui, view.all_from);
@@ -391,11 +424,15 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
     }
     ui_put(ui, "\n");
     if (cells->count == 0)
-        ui_put(ui, options->picked ? "  nothing that was asked for is measured or known: without --where, --size, --from and --to the table shows what is (berth probe measures, with --full the most)\n"
-                                   : "  nothing measured and nothing known (berth probe measures)\n");
+        ui_put(ui, options->picked
+                       ? "  nothing that was asked for is measured or known: without --where, "
+                         "--size, --from and --to the table shows what is (berth probe measures, "
+                         "with --full the most)\n"
+                       : "  nothing measured and nothing known (berth probe measures)\n");
     else if (is_one_size && cells->count <= SIZES_MOST && ui_sizes_matrix(cells))
         put_groups(&view, cells, SIZES_MOST);
-    else if ((options->all_sizes || (is_one_size && ui_pivot_helps(cells))) && cells->count > GROUPS_MOST)
+    else if ((options->all_sizes || (is_one_size && ui_pivot_helps(cells))) &&
+             cells->count > GROUPS_MOST)
         put_all(&view, cells);
     else if (cells->count > 3 && cells->cells < 4 * cells->count)
         put_list(&view, cells);

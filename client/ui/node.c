@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const kind_names[] = {"machine", "package", "numa", "llc", "core", "pu", "module", "gpu", "nic", "switch"};
+static const char *const kind_names[] = {"machine", "package", "numa", "llc", "core",
+                                         "pu",      "module",  "gpu",  "nic", "switch"};
 
 bool ui_cpus_parse(const char *c, struct ui_cpus *ret_cpus)
 {
@@ -33,7 +34,10 @@ size_t ui_cpus_count(const struct ui_cpus *cpus)
     return count;
 }
 
-static const char *text_of(const json_t *object, const char *key) { return json_string_value(json_object_get(object, key)); }
+static const char *text_of(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
 
 static double number_of(const json_t *object, const char *key)
 {
@@ -91,7 +95,10 @@ static bool read_place(const json_t *json, struct ui_place *ret_place)
         .pci = text_of(json, "pci"),
         .cpu_list = text_of(json, "cpus"),
         .capacity_bytes = json_is_integer(capacity) ? json_integer_value(capacity) : -1,
-        .parent = -1, .first_child = -1, .last_child = -1, .next = -1,
+        .parent = -1,
+        .first_child = -1,
+        .last_child = -1,
+        .next = -1,
     };
     if (place.name == NULL)
         place.name = "?";
@@ -116,17 +123,21 @@ static bool read_place(const json_t *json, struct ui_place *ret_place)
 static int compare_places(const void *a, const void *b, void *arg)
 {
     const struct ui_place *place = arg, *x = &place[*(const int *)a], *y = &place[*(const int *)b];
-    return x->kind != y->kind ? (x->kind < y->kind ? -1 : 1) : (x->number > y->number) - (x->number < y->number);
+    return x->kind != y->kind ? (x->kind < y->kind ? -1 : 1)
+                              : (x->number > y->number) - (x->number < y->number);
 }
 
-/* Hangs every place below the one it is drawn under, children in order of kind and number. An llc, module or nic that says which
- * NUMA node it is next to hangs below that one when its parent is only the package or the machine around it. */
+/* Hangs every place below the one it is drawn under, children in order of kind and number. An llc,
+ * module or nic that says which NUMA node it is next to hangs below that one when its parent is
+ * only the package or the machine around it. */
 static void hang(struct ui_node *node, const int *by_name, int *order)
 {
     for (size_t i = 0; i < node->place_count; i++) {
         struct ui_place *place = &node->place[i];
-        int parent = find(node, by_name, text_of(place->json, "parent")), numa = find(node, by_name, text_of(place->json, "numa"));
-        if (numa >= 0 && place->kind != UI_NUMA && node->place[numa].kind == UI_NUMA && (parent < 0 || node->place[parent].kind <= UI_PACKAGE))
+        int parent = find(node, by_name, text_of(place->json, "parent")),
+            numa = find(node, by_name, text_of(place->json, "numa"));
+        if (numa >= 0 && place->kind != UI_NUMA && node->place[numa].kind == UI_NUMA &&
+            (parent < 0 || node->place[parent].kind <= UI_PACKAGE))
             parent = numa;
         place->parent = parent == (int)i ? -1 : parent;
         if (place->kind == UI_MACHINE && node->root < 0)
@@ -148,12 +159,14 @@ static void hang(struct ui_node *node, const int *by_name, int *order)
     }
 }
 
-/* A core has the number of its lowest cpu, so the cores of a set of cpus can be counted by their numbers. */
+/* A core has the number of its lowest cpu, so the cores of a set of cpus can be counted by their
+ * numbers. */
 static void count_cores(struct ui_node *node)
 {
     struct ui_cpus cores = {0};
     for (size_t i = 0; i < node->place_count; i++)
-        if (node->place[i].kind == UI_CORE && node->place[i].number >= 0 && node->place[i].number < UI_CPUS_MAX)
+        if (node->place[i].kind == UI_CORE && node->place[i].number >= 0 &&
+            node->place[i].number < UI_CPUS_MAX)
             cores.word[node->place[i].number / 64] |= UINT64_C(1) << node->place[i].number % 64;
     for (size_t i = 0; i < node->place_count; i++) {
         struct ui_place *place = &node->place[i];
@@ -196,14 +209,16 @@ static void read_links(struct ui_node *node, const json_t *links, const int *by_
 
 struct ui_node *ui_node_new(const json_t *reply)
 {
-    const json_t *places = json_object_get(reply, "places"), *links = json_object_get(reply, "links"), *json;
+    const json_t *places = json_object_get(reply, "places"),
+                 *links = json_object_get(reply, "links"), *json;
     struct ui_node *node = calloc(1, sizeof *node);
     if (node == NULL)
         return NULL;
     node->root = -1;
     node->place = calloc(json_array_size(places) + 1, sizeof *node->place);
     node->link = calloc(json_array_size(links) + 1, sizeof *node->link);
-    int *by_name = calloc(json_array_size(places) + 1, sizeof *by_name), *order = calloc(json_array_size(places) + 1, sizeof *order);
+    int *by_name = calloc(json_array_size(places) + 1, sizeof *by_name),
+        *order = calloc(json_array_size(places) + 1, sizeof *order);
     bool fine = node->place != NULL && node->link != NULL && by_name != NULL && order != NULL;
     size_t i;
     json_array_foreach(places, i, json)

@@ -1,6 +1,7 @@
 /**
- * GetNode's reply as a tree and a list of links, for drawing. Everything is borrowed from the reply, which must stay.
- * Replies are not trusted: unknown parents and ends are dropped, what hangs in a circle is not reached from the root.
+ * GetNode's reply as a tree and a list of links, for drawing. Everything is borrowed from the
+ * reply, which must stay. Replies are not trusted: unknown parents and ends are dropped, what hangs
+ * in a circle is not reached from the root.
  */
 #pragma once
 #include <jansson.h>
@@ -17,16 +18,28 @@ struct ui_cpus {
 bool ui_cpus_parse(const char *list, struct ui_cpus *ret_cpus); /* the kernel's list format */
 size_t ui_cpus_count(const struct ui_cpus *cpus);
 
-enum ui_kind { UI_MACHINE, UI_PACKAGE, UI_NUMA, UI_LLC, UI_CORE, UI_PU, UI_MODULE, UI_GPU, UI_NIC, UI_SWITCH, UI_OTHER };
+enum ui_kind {
+    UI_MACHINE,
+    UI_PACKAGE,
+    UI_NUMA,
+    UI_LLC,
+    UI_CORE,
+    UI_PU,
+    UI_MODULE,
+    UI_GPU,
+    UI_NIC,
+    UI_SWITCH,
+    UI_OTHER
+};
 
 struct ui_place {
     const json_t *json;
     const char *name, *kind_name, *model, *pci, *cpu_list; /* NULL unknown, but for the first two */
     enum ui_kind kind;
-    int number;             /* behind the name; -1 none */
-    int64_t capacity_bytes; /* -1 unknown */
-    struct ui_cpus *cpus;   /* NULL unknown */
-    size_t cores;           /* of its cpus */
+    int number;                                /* behind the name; -1 none */
+    int64_t capacity_bytes;                    /* -1 unknown */
+    struct ui_cpus *cpus;                      /* NULL unknown */
+    size_t cores;                              /* of its cpus */
     int parent, first_child, last_child, next; /* as drawn: an llc hangs below its numa; -1 none */
 };
 
@@ -52,5 +65,6 @@ void ui_node_free(struct ui_node *node);
 /* The text of a place's detail, or NULL. */
 const char *ui_place_detail(const struct ui_place *place, const char *key);
 
-/* How many places of a kind there are, and their indices in ascending order of number. index has room for most. */
+/* How many places of a kind there are, and their indices in ascending order of number. index has
+ * room for most. */
 size_t ui_node_kind(const struct ui_node *node, enum ui_kind kind, int *index, size_t most);

@@ -16,7 +16,8 @@ struct word {
     size_t length;
 };
 
-/* The n-th axis of a group's text and its value. A value may have spaces, but = stands behind a key only. */
+/* The n-th axis of a group's text and its value. A value may have spaces, but = stands behind a key
+ * only. */
 static bool axis_at(const char *axes, size_t n, struct word *ret_key, struct word *ret_value)
 {
     const char *key = axes;
@@ -24,7 +25,8 @@ static bool axis_at(const char *axes, size_t n, struct word *ret_key, struct wor
         const char *equals = strchr(key, '=');
         if (equals == NULL)
             return false;
-        const char *next = strchr(equals + 1, '='), *end = next == NULL ? equals + strlen(equals) : next;
+        const char *next = strchr(equals + 1, '='),
+                   *end = next == NULL ? equals + strlen(equals) : next;
         while (next != NULL && end > equals && *end != ' ')
             end--;
         if (end == equals)
@@ -40,7 +42,10 @@ static bool axis_at(const char *axes, size_t n, struct word *ret_key, struct wor
     }
 }
 
-static bool same_word(struct word a, struct word b) { return a.length == b.length && memcmp(a.text, b.text, a.length) == 0; }
+static bool same_word(struct word a, struct word b)
+{
+    return a.length == b.length && memcmp(a.text, b.text, a.length) == 0;
+}
 
 /* How many values an axis has over all groups. */
 static size_t count_values(const struct ui_cells *cells, size_t axis)
@@ -50,7 +55,8 @@ static size_t count_values(const struct ui_cells *cells, size_t axis)
     for (size_t g = 0; g < cells->count; g++) {
         bool is_new = axis_at(cells->group[g].axes, axis, &key, &value);
         for (size_t h = 0; h < g && is_new; h++)
-            is_new = !axis_at(cells->group[h].axes, axis, &other_key, &other) || !same_word(value, other);
+            is_new = !axis_at(cells->group[h].axes, axis, &other_key, &other) ||
+                     !same_word(value, other);
         count += is_new;
     }
     return count;
@@ -108,7 +114,8 @@ static struct pair *pairs_of(const struct turned *turned, size_t count, size_t *
     for (size_t i = 0; i < count; i++)
         for (size_t c = 0; c < turned[i].group->rows * turned[i].group->columns; c++)
             if (turned[i].group->cell[c].from != NULL)
-                pair[n++] = (struct pair){turned[i].group->cell[c].from, turned[i].group->cell[c].to};
+                pair[n++] =
+                    (struct pair){turned[i].group->cell[c].from, turned[i].group->cell[c].to};
     qsort(pair, n, sizeof *pair, compare_pairs);
     for (size_t i = 0; i < n; i++)
         if (kept == 0 || compare_pairs(&pair[kept - 1], &pair[i]) != 0)
@@ -147,13 +154,15 @@ static void name_value(struct word key, struct word value, char *ret_name)
     char digits[NAME_BYTES], *end;
     snprintf(digits, sizeof digits, "%.*s", (int)value.length, value.text);
     long long bytes = strtoll(digits, &end, 10);
-    if (key.length == strlen("bytes") && memcmp(key.text, "bytes", key.length) == 0 && end != digits && *end == '\0' && bytes >= 0)
+    if (key.length == strlen("bytes") && memcmp(key.text, "bytes", key.length) == 0 &&
+        end != digits && *end == '\0' && bytes >= 0)
         ui_count_bytes(digits, bytes);
     snprintf(ret_name, NAME_BYTES, "%s", digits);
 }
 
 /* One table of the groups that agree in the other axes: they are its rows. */
-static bool turn(struct ui_cells *cells, struct turned *turned, size_t count, struct word key, size_t axis)
+static bool turn(struct ui_cells *cells, struct turned *turned, size_t count, struct word key,
+                 size_t axis)
 {
     struct ui_group *group = &cells->group[cells->count++];
     struct pair *pair = pairs_of(turned, count, &group->columns);
@@ -165,7 +174,8 @@ static bool turn(struct ui_cells *cells, struct turned *turned, size_t count, st
     group->cell = calloc(count * group->columns + 1, sizeof *group->cell);
     snprintf(text, sizeof text, "%.*s", (int)key.length, key.text);
     group->corner = own(cells, text);
-    bool ok = pair != NULL && group->row != NULL && group->column != NULL && group->cell != NULL && group->corner != NULL;
+    bool ok = pair != NULL && group->row != NULL && group->column != NULL && group->cell != NULL &&
+              group->corner != NULL;
     for (size_t c = 0; ok && c < group->columns; c++) {
         snprintf(text, sizeof text, "%s>%s", pair[c].from, pair[c].to);
         ok = (group->column[c] = own(cells, text)) != NULL;
@@ -179,7 +189,8 @@ static bool turn(struct ui_cells *cells, struct turned *turned, size_t count, st
             const struct ui_one_cell *cell = &turned[r].group->cell[i];
             if (cell->from == NULL)
                 continue;
-            const struct pair *at = bsearch(&(struct pair){cell->from, cell->to}, pair, group->columns, sizeof *pair, compare_pairs);
+            const struct pair *at = bsearch(&(struct pair){cell->from, cell->to}, pair,
+                                            group->columns, sizeof *pair, compare_pairs);
             group->cell[r * group->columns + (size_t)(at - pair)] = *cell;
             group->cells++;
         }
@@ -200,7 +211,8 @@ static bool split(const struct ui_group *group, size_t axis, struct turned *ret_
         if (i == axis)
             snprintf(ret_turned->value, NAME_BYTES, "%.*s", (int)value.length, value.text);
         else
-            used += (size_t)snprintf(ret_turned->rest + used, size - used, "%s%.*s=%.*s", used > 0 ? " " : "", (int)key.length, key.text,
+            used += (size_t)snprintf(ret_turned->rest + used, size - used, "%s%.*s=%.*s",
+                                     used > 0 ? " " : "", (int)key.length, key.text,
                                      (int)value.length, value.text);
     }
     return true;
@@ -212,7 +224,8 @@ struct ui_cells *ui_pivot(const struct ui_cells *from)
     struct ui_cells *cells = calloc(1, sizeof *cells);
     struct turned *turned = calloc(from->count + 1, sizeof *turned);
     struct word key = {"", 0}, value;
-    bool ok = cells != NULL && turned != NULL && (cells->group = calloc(from->count + 1, sizeof *cells->group)) != NULL;
+    bool ok = cells != NULL && turned != NULL &&
+              (cells->group = calloc(from->count + 1, sizeof *cells->group)) != NULL;
     for (size_t g = 0; ok && g < from->count; g++) {
         axis_at(from->group[g].axes, axis, &key, &value);
         ok = split(&from->group[g], axis, &turned[g]);

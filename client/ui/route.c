@@ -6,14 +6,17 @@
 /* "copy engine", "kernel via gpu2 in pieces of 4 MiB"; of a split with its share. */
 static void put_way(struct ui *ui, const json_t *segment)
 {
-    const json_t *via = json_object_get(segment, "via"), *place, *chunk = json_object_get(segment, "chunk_bytes");
+    const json_t *via = json_object_get(segment, "via"), *place,
+                 *chunk = json_object_get(segment, "chunk_bytes");
     const char *mechanism = ui_member(segment, "mechanism");
     double share = json_number_value(json_object_get(segment, "share"));
     char number[UI_NUMBER];
     size_t i;
     if (share > 0 && share < 1)
         ui_put(ui, "%.0f %% by ", 100 * share);
-    ui_text(ui, strcmp(mechanism, "copy_engine") == 0 || strcmp(mechanism, "host") == 0 ? "copy engine" : mechanism);
+    ui_text(ui, strcmp(mechanism, "copy_engine") == 0 || strcmp(mechanism, "host") == 0
+                    ? "copy engine"
+                    : mechanism);
     json_array_foreach(via, i, place)
     {
         ui_put(ui, i == 0 ? " via " : ", ");
@@ -34,7 +37,8 @@ static void put_ways(struct ui *ui, const json_t *option)
     }
 }
 
-/* One that wins over a range of sizes: how many ways are worth it, and what share each gets, depends on the size. */
+/* One that wins over a range of sizes: how many ways are worth it, and what share each gets,
+ * depends on the size. */
 static void put_winner(struct ui *ui, const json_t *options, const json_t *index)
 {
     const json_t *option = json_array_get(options, (size_t)json_integer_value(index));
@@ -44,12 +48,16 @@ static void put_winner(struct ui *ui, const json_t *options, const json_t *index
         put_ways(ui, option);
 }
 
-static double time_of(const json_t *option) { return json_number_value(json_object_get(json_object_get(option, "predicted"), "time_ns")); }
+static double time_of(const json_t *option)
+{
+    return json_number_value(json_object_get(json_object_get(option, "predicted"), "time_ns"));
+}
 
 static void put_option(struct ui_table *table, const json_t *option, double best_ns)
 {
     struct ui *ui = table->ui;
-    struct ui way = {.utf8 = ui->utf8, .width = ui->width}, time = {.utf8 = ui->utf8, .width = ui->width};
+    struct ui way = {.utf8 = ui->utf8, .width = ui->width},
+              time = {.utf8 = ui->utf8, .width = ui->width};
     const char *shared = ui_member(json_object_get(option, "predicted"), "bottleneck");
     put_ways(&way, option);
     ui_prediction(&time, json_object_get(option, "predicted"));
@@ -65,7 +73,8 @@ static void put_option(struct ui_table *table, const json_t *option, double best
     ui_done(&time);
 }
 
-/* What to call, and what must be set, for the best of the options and for the best that needs no start anew. */
+/* What to call, and what must be set, for the best of the options and for the best that needs no
+ * start anew. */
 static void put_call(struct ui *ui, const char *title, const json_t *option)
 {
     struct ui line = {.utf8 = ui->utf8, .width = ui->width};
@@ -83,7 +92,10 @@ static void put_call(struct ui *ui, const char *title, const json_t *option)
         separator = " ";
     }
     if (json_object_size(json_object_get(option, "environment")) > 0)
-        ui_put(ui, "%s\n", json_is_true(json_object_get(option, "needs_restart")) ? ", set before the program starts" : ", as it is where nothing is set");
+        ui_put(ui, "%s\n",
+               json_is_true(json_object_get(option, "needs_restart"))
+                   ? ", set before the program starts"
+                   : ", as it is where nothing is set");
     ui->failed = ui->failed || line.failed;
     ui_done(&line);
 }
@@ -91,10 +103,12 @@ static void put_call(struct ui *ui, const char *title, const json_t *option)
 static bool is_direct(const json_t *option)
 {
     const json_t *segments = json_object_get(option, "segments");
-    return json_array_size(segments) == 1 && json_array_size(json_object_get(json_array_get(segments, 0), "via")) == 0;
+    return json_array_size(segments) == 1 &&
+           json_array_size(json_object_get(json_array_get(segments, 0), "via")) == 0;
 }
 
-/* The best that needs no start anew: of what may go first, else of direct ways, else of any. NULL: none is. */
+/* The best that needs no start anew: of what may go first, else of direct ways, else of any. NULL:
+ * none is. */
 static const json_t *find_running(const json_t *options)
 {
     const json_t *option, *direct = NULL, *other = NULL;
@@ -121,13 +135,15 @@ static void put_calls(struct ui *ui, const json_t *options)
 
 static void put_sizes(struct ui *ui, const json_t *reply)
 {
-    const json_t *options = json_object_get(reply, "options"), *crossover, *b80 = json_object_get(reply, "b80_bytes");
+    const json_t *options = json_object_get(reply, "options"), *crossover,
+                 *b80 = json_object_get(reply, "b80_bytes");
     char number[UI_NUMBER];
     size_t i;
     json_array_foreach(json_object_get(reply, "crossovers"), i, crossover)
     {
         struct ui line = {.utf8 = ui->utf8, .width = ui->width};
-        ui_put(&line, "below %s ", ui_bytes(number, json_integer_value(json_object_get(crossover, "bytes"))));
+        ui_put(&line, "below %s ",
+               ui_bytes(number, json_integer_value(json_object_get(crossover, "bytes"))));
         put_winner(&line, options, json_object_get(crossover, "below"));
         ui_put(&line, "; from there on ");
         put_winner(&line, options, json_object_get(crossover, "above"));
@@ -137,10 +153,12 @@ static void put_sizes(struct ui *ui, const json_t *reply)
         ui_done(&line);
     }
     if (json_is_number(b80))
-        ui_put(ui, "%sfrom %s on the first gets 80 %% of its highest rate\n", i == 0 ? "\n" : "", ui_bytes(number, (int64_t)json_number_value(b80)));
+        ui_put(ui, "%sfrom %s on the first gets 80 %% of its highest rate\n", i == 0 ? "\n" : "",
+               ui_bytes(number, (int64_t)json_number_value(b80)));
 }
 
-/* Options that may be faster, once their numbers are measured; with the command that measures them. */
+/* Options that may be faster, once their numbers are measured; with the command that measures them.
+ */
 static void put_worth(struct ui *ui, const json_t *options)
 {
     const json_t *option;
@@ -154,7 +172,8 @@ static void put_worth(struct ui *ui, const json_t *options)
             continue;
         ui_put(&line, "worth measuring: ");
         ui_text(&line, command);
-        ui_put(&line, " (for that which might take %.2f times as long)", best_ns > 0 ? time_of(option) / best_ns : 1.0);
+        ui_put(&line, " (for that which might take %.2f times as long)",
+               best_ns > 0 ? time_of(option) / best_ns : 1.0);
         ui_paragraph(ui, 2, line.text == NULL ? "" : line.text);
         ui->failed = ui->failed || line.failed;
         ui_done(&line);
@@ -171,10 +190,7 @@ void ui_route(struct ui *ui, const json_t *reply)
     ui_table_begin(&table, ui, "rll"); /* a split has a long name, which the last column can fold */
     for (i = 0; i < sizeof header / sizeof header[0]; i++)
         ui_cell(&table, "%s", header[i]);
-    json_array_foreach(options, i, option)
-    {
-        put_option(&table, option, best_ns);
-    }
+    json_array_foreach(options, i, option) { put_option(&table, option, best_ns); }
     ui_table_end(&table, 0, true);
     put_worth(ui, options);
     put_calls(ui, options);

@@ -6,8 +6,8 @@
 #include "ui/answer.h"
 #include "ui/transfer.h"
 
-#define LINE_SIZE 512
-#define EACH_MOST 8 /* rates listed one by one */
+#define LINE_SIZE     512
+#define EACH_MOST     8  /* rates listed one by one */
 #define NAMES_COLUMNS 40 /* of transfers */
 
 static double number_of(const json_t *object, const char *key)
@@ -84,9 +84,11 @@ static void name_axes(const json_t *flows, char *line, size_t size)
         json_object_foreach(axes, key, value)
         {
             char axis[128];
-            if (strcmp(key, "bytes") == 0 && json_is_string(value) && strcmp(json_string_value(value), "large") == 0)
+            if (strcmp(key, "bytes") == 0 && json_is_string(value) &&
+                strcmp(json_string_value(value), "large") == 0)
                 continue;
-            snprintf(axis, sizeof axis, "%s=%s", key, json_is_string(value) ? json_string_value(value) : "?");
+            snprintf(axis, sizeof axis, "%s=%s", key,
+                     json_is_string(value) ? json_string_value(value) : "?");
             add(line, size, axis, separator);
             separator = " ";
         }
@@ -118,10 +120,7 @@ static double sum_of(const json_t *flows, const char *key)
     const json_t *flow;
     double sum = 0;
     size_t i;
-    json_array_foreach(flows, i, flow)
-    {
-        sum += number_of(flow, key);
-    }
+    json_array_foreach(flows, i, flow) { sum += number_of(flow, key); }
     return sum;
 }
 
@@ -138,7 +137,8 @@ static void shorten(char *line, size_t size, size_t count)
 
 static void put_set(struct ui_table *table, const json_t *set)
 {
-    const json_t *flows = json_object_get(set, "flows"), *reproduced = json_object_get(set, "reproduced");
+    const json_t *flows = json_object_get(set, "flows"),
+                 *reproduced = json_object_get(set, "reproduced");
     char line[LINE_SIZE] = "", number[UI_NUMBER];
     name_flows(flows, line, sizeof line);
     shorten(line, sizeof line, json_array_size(flows));
@@ -148,8 +148,11 @@ static void put_set(struct ui_table *table, const json_t *set)
     list_rates(flows, line, sizeof line);
     ui_cell(table, "%s", line);
     ui_cell(table, "%s", ui_rate(number, sum_of(flows, "bytes_per_s")));
-    ui_cell(table, "%s%s", json_is_null(reproduced) ? "" : ui_rate(number, sum_of(flows, "explained")), json_is_false(reproduced) ? " (not)" : "");
-    ui_cell(table, "%s", ui_when(number, json_integer_value(json_object_get(set, "measured_at_s"))));
+    ui_cell(table, "%s%s",
+            json_is_null(reproduced) ? "" : ui_rate(number, sum_of(flows, "explained")),
+            json_is_false(reproduced) ? " (not)" : "");
+    ui_cell(table, "%s",
+            ui_when(number, json_integer_value(json_object_get(set, "measured_at_s"))));
 }
 
 /* "157 GB/s (157 to 158) for 3, 164 GB/s for 4 and more" */
@@ -160,14 +163,18 @@ static void list_capacities(const json_t *capacities, char *line, size_t size)
     line[0] = '\0';
     json_array_foreach(capacities, i, capacity)
     {
-        char one[160], rate[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER], from[48] = "", range[2 * UI_NUMBER + 8] = "";
+        char one[160], rate[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER],
+            from[48] = "", range[2 * UI_NUMBER + 8] = "";
         double least = number_of(capacity, "low"), most = number_of(capacity, "high");
         long long transfers = (long long)json_integer_value(json_object_get(capacity, "transfers"));
         if (!isnan(least) && !isnan(most))
-            snprintf(range, sizeof range, " (%s to %s)", ui_digits(low, least / 1e9), ui_digits(high, most / 1e9));
+            snprintf(range, sizeof range, " (%s to %s)", ui_digits(low, least / 1e9),
+                     ui_digits(high, most / 1e9));
         if (transfers > 1)
-            snprintf(from, sizeof from, " for %lld%s", transfers, i + 1 == count ? " and more" : "");
-        snprintf(one, sizeof one, "%s%s%s", ui_rate(rate, number_of(capacity, "bytes_per_s")), range, from);
+            snprintf(from, sizeof from, " for %lld%s", transfers,
+                     i + 1 == count ? " and more" : "");
+        snprintf(one, sizeof one, "%s%s%s", ui_rate(rate, number_of(capacity, "bytes_per_s")),
+                 range, from);
         add(line, size, one, ", ");
     }
 }
@@ -212,7 +219,8 @@ static void put_shared(struct ui *ui, const json_t *shared)
 
 void ui_sets(struct ui *ui, const json_t *reply)
 {
-    static const char *const heading[] = {"transfers", "axes", "each, GB/s", "together", "explained", "measured"};
+    static const char *const heading[] = {"transfers", "axes",      "each, GB/s",
+                                          "together",  "explained", "measured"};
     const json_t *sets = json_object_get(reply, "sets"), *set;
     const char *metric = "";
     struct ui_table table = {0};

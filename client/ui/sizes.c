@@ -27,7 +27,8 @@ json_t *ui_sizes_own(const json_t *cells, const char *own, struct ui_sizes *ret_
     size_t i;
     json_array_foreach((json_t *)(uintptr_t)cells, i, cell)
     {
-        const char *bytes = json_string_value(json_object_get(json_object_get(cell, "axes"), "bytes"));
+        const char *bytes =
+            json_string_value(json_object_get(json_object_get(cell, "axes"), "bytes"));
         if (bytes != NULL && strcmp(bytes, own) != 0)
             add_size(&others, bytes);
         else if (json_array_append(kept, cell) != 0) {
@@ -45,7 +46,8 @@ bool ui_sizes_matrix(const struct ui_cells *cells)
         const struct ui_group *group = &cells->group[g];
         bool moves = false;
         for (size_t i = 0; i < group->rows * group->columns && !moves; i++)
-            moves = group->cell[i].from != NULL && strcmp(group->cell[i].from, group->cell[i].to) != 0;
+            moves =
+                group->cell[i].from != NULL && strcmp(group->cell[i].from, group->cell[i].to) != 0;
         if (moves && group->rows > 1 && group->columns > 1)
             return true;
     }
@@ -59,7 +61,8 @@ static void put_option(char *text, size_t size, int64_t bytes)
     size_t unit = 0;
     for (; unit < strlen(units) && bytes >= 1024 && bytes % 1024 == 0; unit++)
         bytes /= 1024;
-    snprintf(text, size, "%lld%.*s", (long long)bytes, unit > 0 ? 1 : 0, unit > 0 ? &units[unit - 1] : "");
+    snprintf(text, size, "%lld%.*s", (long long)bytes, unit > 0 ? 1 : 0,
+             unit > 0 ? &units[unit - 1] : "");
 }
 
 void ui_sizes_rest(struct ui *ui, const struct ui_sizes *others)
@@ -68,7 +71,8 @@ void ui_sizes_rest(struct ui *ui, const struct ui_sizes *others)
     if (others->count == 0)
         return;
     put_option(example, sizeof example, others->bytes[others->count / 2]);
-    ui_put(ui, "\n  %zu size%s besides, %s", others->count, others->count == 1 ? "" : "s", ui_count_bytes(least, others->bytes[0]));
+    ui_put(ui, "\n  %zu size%s besides, %s", others->count, others->count == 1 ? "" : "s",
+           ui_count_bytes(least, others->bytes[0]));
     if (others->count > 1)
         ui_put(ui, " to %s", ui_count_bytes(most, others->bytes[others->count - 1]));
     ui_put(ui, ": --size %s shows one of them, --size all every one\n", example);

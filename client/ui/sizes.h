@@ -1,5 +1,6 @@
 /**
- * Cells of one metric at many sizes (the axis bytes): those at the metric's own size, "large" for most, and what is said of the others.
+ * Cells of one metric at many sizes (the axis bytes): those at the metric's own size, "large" for
+ * most, and what is said of the others.
  */
 #pragma once
 #include <jansson.h>
@@ -17,10 +18,12 @@ struct ui_sizes {
     size_t count;
 };
 
-/* Those of the reply's cells whose axis bytes is own, each a reference; ret_others gets the other sizes. NULL when out of memory. */
+/* Those of the reply's cells whose axis bytes is own, each a reference; ret_others gets the other
+ * sizes. NULL when out of memory. */
 json_t *ui_sizes_own(const json_t *cells, const char *own, struct ui_sizes *ret_others);
 
-/* Whether some group is a matrix: several rows and columns, and not only what stays in one place. */
+/* Whether some group is a matrix: several rows and columns, and not only what stays in one place.
+ */
 bool ui_sizes_matrix(const struct ui_cells *cells);
 
 /* One line: which other sizes there are and how to see them; nothing when there are none. */

@@ -10,7 +10,9 @@
 
 void ui_status(struct ui *ui, const json_t *reply)
 {
-    const json_t *basis = json_object_get(reply, "basis"), *progress = json_object_get(reply, "progress"), *at = json_object_get(reply, "last_probe_at_s"), *problem;
+    const json_t *basis = json_object_get(reply, "basis"),
+                 *progress = json_object_get(reply, "progress"),
+                 *at = json_object_get(reply, "last_probe_at_s"), *problem;
     const char *state = ui_member(reply, "state"), *store = ui_member(reply, "store");
     char when[UI_NUMBER];
     struct ui_table table;
@@ -24,7 +26,8 @@ void ui_status(struct ui *ui, const json_t *reply)
     ui_cell(&table, "version");
     ui_cell(&table, "%s", ui_member(reply, "version"));
     ui_cell(&table, "started");
-    ui_cell(&table, "%s", ui_when(when, json_integer_value(json_object_get(reply, "started_at_s"))));
+    ui_cell(&table, "%s",
+            ui_when(when, json_integer_value(json_object_get(reply, "started_at_s"))));
     ui_cell(&table, "measured");
     ui_cell(&table, "%s", json_is_integer(at) ? ui_when(when, json_integer_value(at)) : "never");
     ui_cell(&table, "store");
@@ -62,7 +65,10 @@ void ui_change(struct ui *ui, const json_t *reply)
     ui_put(ui, "\n");
 }
 
-static long long count_of(const json_t *reply, const char *key) { return (long long)json_integer_value(json_object_get(reply, key)); }
+static long long count_of(const json_t *reply, const char *key)
+{
+    return (long long)json_integer_value(json_object_get(reply, key));
+}
 
 static void put_what(struct ui *ui, const json_t *reply)
 {
@@ -105,7 +111,8 @@ static bool has_same_reason(const char *a, const char *b)
 {
     size_t metric = strcspn(a, " ");
     const char *why = strstr(a, ": "), *other = strstr(b, ": ");
-    return strncmp(a, b, metric + 1) == 0 && why > a + metric && other != NULL && strcmp(why, other) == 0;
+    return strncmp(a, b, metric + 1) == 0 && why > a + metric && other != NULL &&
+           strcmp(why, other) == 0;
 }
 
 static const char *text_at(const json_t *array, size_t at)
@@ -134,18 +141,22 @@ static void put_left_out(struct ui *ui, const json_t *skipped, size_t at)
     char line[512];
     int metric = (int)strcspn(text, " ");
     const char *why = strstr(text, ": ");
-    snprintf(line, sizeof line, "%.*s, %zu times%s (%.*s, ...)", metric, text, alike, why, (int)(why - text) - metric - 1, text + metric + 1);
+    snprintf(line, sizeof line, "%.*s, %zu times%s (%.*s, ...)", metric, text, alike, why,
+             (int)(why - text) - metric - 1, text + metric + 1);
     ui_paragraph(ui, 4, line);
 }
 
 void ui_probe_summary(struct ui *ui, const json_t *reply)
 {
     const json_t *skipped = json_object_get(reply, "skipped");
-    long long measured = count_of(reply, "measured"), left_out = count_of(reply, "left_out"), listed = (long long)json_array_size(skipped);
+    long long measured = count_of(reply, "measured"), left_out = count_of(reply, "left_out"),
+              listed = (long long)json_array_size(skipped);
     if (json_is_integer(json_object_get(reply, "measured")))
-        ui_put(ui, "%lld value%s measured, %lld left out%s\n", measured, measured == 1 ? "" : "s", left_out, listed > 0 ? ":" : "");
+        ui_put(ui, "%lld value%s measured, %lld left out%s\n", measured, measured == 1 ? "" : "s",
+               left_out, listed > 0 ? ":" : "");
     else
-        ui_put(ui, "%lld of %lld tried%s\n", count_of(reply, "done"), count_of(reply, "total"), listed > 0 ? "; left out:" : "");
+        ui_put(ui, "%lld of %lld tried%s\n", count_of(reply, "done"), count_of(reply, "total"),
+               listed > 0 ? "; left out:" : "");
     for (size_t i = 0; i < json_array_size(skipped); i++)
         put_left_out(ui, skipped, i);
     if (left_out > listed)

@@ -32,7 +32,10 @@ static void add(char *text, const char *format, ...)
     va_end(args);
 }
 
-static bool same_text(const char *a, const char *b) { return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0); }
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
 
 /* Partitions of one device differ in the function alone. */
 static bool same_device(const struct ui_place *a, const struct ui_place *b)
@@ -49,7 +52,8 @@ static const char *memory_of(const struct ui_node *node, int numa)
     for (size_t i = 0; i < node->link_count; i++) {
         const struct ui_link *link = &node->link[i];
         int other = link->from == numa ? link->to : link->to == numa ? link->from : -1;
-        if (other >= 0 && node->place[other].kind == UI_GPU && strcmp(link->kind, "membus") == 0 && node->place[numa].cpus == NULL)
+        if (other >= 0 && node->place[other].kind == UI_GPU && strcmp(link->kind, "membus") == 0 &&
+            node->place[numa].cpus == NULL)
             return node->place[other].name;
     }
     return NULL;
@@ -65,16 +69,20 @@ static const char *kind_of_memory(const struct ui_place *place)
 /* Whether b can stand in one line with a. */
 static bool alike(const struct ui_node *node, const struct ui_place *a, const struct ui_place *b)
 {
-    if (a->kind != b->kind || a->capacity_bytes != b->capacity_bytes || a->cores != b->cores || a->number < 0 || b->number < 0 ||
-        !same_text(a->model, b->model))
+    if (a->kind != b->kind || a->capacity_bytes != b->capacity_bytes || a->cores != b->cores ||
+        a->number < 0 || b->number < 0 || !same_text(a->model, b->model))
         return false;
-    bool bare = (a->first_child < 0 || node->place[a->first_child].kind >= UI_CORE) && (b->first_child < 0 || node->place[b->first_child].kind >= UI_CORE);
+    bool bare = (a->first_child < 0 || node->place[a->first_child].kind >= UI_CORE) &&
+                (b->first_child < 0 || node->place[b->first_child].kind >= UI_CORE);
     switch (a->kind) {
     case UI_LLC:
         return bare;
     case UI_NUMA:
-        return a->first_child < 0 && b->first_child < 0 && (a->cpus == NULL || ui_cpus_count(a->cpus) == 0) && (b->cpus == NULL || ui_cpus_count(b->cpus) == 0) &&
-               memory_of(node, (int)(a - node->place)) == NULL && same_text(kind_of_memory(a), kind_of_memory(b)) &&
+        return a->first_child < 0 && b->first_child < 0 &&
+               (a->cpus == NULL || ui_cpus_count(a->cpus) == 0) &&
+               (b->cpus == NULL || ui_cpus_count(b->cpus) == 0) &&
+               memory_of(node, (int)(a - node->place)) == NULL &&
+               same_text(kind_of_memory(a), kind_of_memory(b)) &&
                same_text(ui_place_detail(a, "cpu_count"), ui_place_detail(b, "cpu_count"));
     case UI_SWITCH:
         return a->first_child < 0 && b->first_child < 0;
@@ -92,7 +100,8 @@ static const char *cpus_of(const struct drawing *drawing, int place)
 }
 
 /* "0-3 | 4-7 ... 28-31": as many as fit, the last one too when it can. */
-static void list_cpus(const struct drawing *drawing, const int *group, size_t count, char *text, size_t size)
+static void list_cpus(const struct drawing *drawing, const int *group, size_t count, char *text,
+                      size_t size)
 {
     const char *last = cpus_of(drawing, group[count - 1]);
     size_t used = (size_t)snprintf(text, size, "%s", cpus_of(drawing, group[0]));
@@ -104,7 +113,8 @@ static void list_cpus(const struct drawing *drawing, const int *group, size_t co
         used += (size_t)snprintf(text + used, size - used, " | %s", list);
     }
     if (i < count && used < size)
-        snprintf(text + used, size - used, " ... %s", used + strlen(last) <= CPUS_COLUMNS + 8 ? last : "");
+        snprintf(text + used, size - used, " ... %s",
+                 used + strlen(last) <= CPUS_COLUMNS + 8 ? last : "");
 }
 
 static void describe_cpus(char *text, const struct drawing *drawing, const int *group, size_t count)
@@ -114,17 +124,20 @@ static void describe_cpus(char *text, const struct drawing *drawing, const int *
         return;
     size_t cpus = ui_cpus_count(first->cpus);
     if (first->cores > 0)
-        add(text, "%zu core%s%s", first->cores, first->cores == 1 ? "" : "s", count > 1 ? " each" : "");
+        add(text, "%zu core%s%s", first->cores, first->cores == 1 ? "" : "s",
+            count > 1 ? " each" : "");
     char lists[TEXT_BYTES / 2];
     list_cpus(drawing, group, count, lists, sizeof lists);
     add(text, "cpu%s %s", cpus == 1 && count == 1 ? "" : "s", lists);
 }
 
 /* A NUMA node of which no cpu is known by number: it has none, or its source only counts them. */
-static void describe_bare(char *text, const struct drawing *drawing, const struct ui_place *numa, size_t count)
+static void describe_bare(char *text, const struct drawing *drawing, const struct ui_place *numa,
+                          size_t count)
 {
     const char *cpus = ui_place_detail(numa, "cpu_count");
-    if (*kind_of_memory(numa) != '\0' && memory_of(drawing->node, (int)(numa - drawing->node->place)) == NULL)
+    if (*kind_of_memory(numa) != '\0' &&
+        memory_of(drawing->node, (int)(numa - drawing->node->place)) == NULL)
         add(text, "%s", kind_of_memory(numa));
     if (cpus == NULL)
         add(text, "no cpus");
@@ -132,7 +145,8 @@ static void describe_bare(char *text, const struct drawing *drawing, const struc
         add(text, "%s cpus%s", cpus, count > 1 ? " each" : "");
 }
 
-/* A NUMA node or package whose only cache has its cpus says so itself: one line less for most machines. */
+/* A NUMA node or package whose only cache has its cpus says so itself: one line less for most
+ * machines. */
 static int only_cache(const struct ui_node *node, int place)
 {
     int cache = -1;
@@ -142,13 +156,15 @@ static int only_cache(const struct ui_node *node, int place)
         if (node->place[child].kind == UI_LLC)
             cache = child;
     }
-    return cache >= 0 && same_text(node->place[cache].cpu_list, node->place[place].cpu_list) ? cache : -1;
+    return cache >= 0 && same_text(node->place[cache].cpu_list, node->place[place].cpu_list) ? cache
+                                                                                             : -1;
 }
 
 static void describe_module(const struct drawing *drawing, int module, char *text)
 {
     size_t gpus = 0;
-    for (int child = drawing->node->place[module].first_child; child >= 0; child = drawing->node->place[child].next)
+    for (int child = drawing->node->place[module].first_child; child >= 0;
+         child = drawing->node->place[child].next)
         gpus += drawing->node->place[child].kind == UI_GPU;
     if (gpus > 0)
         add(text, "%zu gpu%s", gpus, gpus == 1 ? "" : "s");
@@ -158,17 +174,21 @@ static void describe_module(const struct drawing *drawing, int module, char *tex
 static const char *last_pci(const struct ui_node *node, const struct ui_place *first, int last)
 {
     const struct ui_place *place = &node->place[last];
-    return place->pci == NULL ? "?" : same_device(first, place) ? place->pci + strcspn(place->pci, ".") : place->pci;
+    return place->pci == NULL          ? "?"
+           : same_device(first, place) ? place->pci + strcspn(place->pci, ".")
+                                       : place->pci;
 }
 
 /* What its driver says that a person looks for first. */
 static void describe_gpu(const struct ui_place *gpu, char *text)
 {
-    const char *links = ui_place_detail(gpu, "nvlinks"), *up = ui_place_detail(gpu, "nvlinks_up"), *processes = ui_place_detail(gpu, "processes");
+    const char *links = ui_place_detail(gpu, "nvlinks"), *up = ui_place_detail(gpu, "nvlinks_up"),
+               *processes = ui_place_detail(gpu, "processes");
     if (same_text(ui_place_detail(gpu, "state"), "lost"))
         add(text, "lost");
     if (links != NULL && up != NULL)
-        add(text, "%s%s%s NVLinks", up, same_text(links, up) ? "" : " of ", same_text(links, up) ? "" : links);
+        add(text, "%s%s%s NVLinks", up, same_text(links, up) ? "" : " of ",
+            same_text(links, up) ? "" : links);
     if (processes != NULL && strcmp(processes, "0") != 0)
         add(text, "in use by %s process%s", processes, strcmp(processes, "1") == 0 ? "" : "es");
 }
@@ -189,7 +209,8 @@ static void describe(const struct drawing *drawing, const int *group, size_t cou
     }
     if (place->capacity_bytes >= 0 && !(place->kind == UI_NUMA && place->capacity_bytes == 0)) {
         if (count > 1 && place->model == NULL)
-            snprintf(text + strlen(text), TEXT_BYTES - strlen(text), " %s", ui_bytes(number, place->capacity_bytes));
+            snprintf(text + strlen(text), TEXT_BYTES - strlen(text), " %s",
+                     ui_bytes(number, place->capacity_bytes));
         else
             add(text, "%s%s", ui_bytes(number, place->capacity_bytes), count > 1 ? " each" : "");
     }
@@ -208,7 +229,8 @@ static void describe(const struct drawing *drawing, const int *group, size_t cou
         describe_cpus(text, drawing, group, count);
         if (only_cache(node, group[0]) >= 0) {
             const struct ui_place *cache = &node->place[only_cache(node, group[0])];
-            add(text, "%s%s%s", cache->name, cache->capacity_bytes > 0 ? " " : "", cache->capacity_bytes > 0 ? ui_bytes(number, cache->capacity_bytes) : "");
+            add(text, "%s%s%s", cache->name, cache->capacity_bytes > 0 ? " " : "",
+                cache->capacity_bytes > 0 ? ui_bytes(number, cache->capacity_bytes) : "");
         }
         break;
     case UI_LLC:
@@ -219,7 +241,8 @@ static void describe(const struct drawing *drawing, const int *group, size_t cou
             describe_module(drawing, group[0], text);
         if (place->kind == UI_NIC && ui_place_detail(place, "interface") != NULL)
             add(text, "%s", ui_place_detail(place, "interface"));
-        if (place->pci != NULL && count > 1 && !same_text(place->pci, node->place[group[count - 1]].pci))
+        if (place->pci != NULL && count > 1 &&
+            !same_text(place->pci, node->place[group[count - 1]].pci))
             add(text, "%s ... %s", place->pci, last_pci(node, place, group[count - 1]));
         else if (place->pci != NULL)
             add(text, "%s", place->pci);
@@ -232,7 +255,8 @@ static void describe(const struct drawing *drawing, const int *group, size_t cou
 }
 
 /* "gpu0-5" for a group, the name for one place. */
-static void name_group(const struct drawing *drawing, const int *group, size_t count, char *name, size_t size)
+static void name_group(const struct drawing *drawing, const int *group, size_t count, char *name,
+                       size_t size)
 {
     const struct ui_place *place = &drawing->node->place[group[0]];
     int numbers[FOLD_MOST];
@@ -250,7 +274,9 @@ static void name_group(const struct drawing *drawing, const int *group, size_t c
 static bool is_drawn(const struct ui_node *node, int parent, int child)
 {
     enum ui_kind kind = node->place[child].kind;
-    return kind != UI_CORE && kind != UI_PU && !(kind == UI_LLC && child == only_cache(node, parent) && node->place[parent].kind == UI_NUMA);
+    return kind != UI_CORE && kind != UI_PU &&
+           !(kind == UI_LLC && child == only_cache(node, parent) &&
+             node->place[parent].kind == UI_NUMA);
 }
 
 static int next_drawn(const struct ui_node *node, int parent, int child)
@@ -271,13 +297,20 @@ static void draw_children(struct drawing *drawing, int parent, const char *prefi
         do {
             group[count++] = next;
             next = next_drawn(node, parent, node->place[next].next);
-        } while (next >= 0 && count < FOLD_MOST && alike(node, &node->place[child], &node->place[next]));
+        } while (next >= 0 && count < FOLD_MOST &&
+                 alike(node, &node->place[child], &node->place[next]));
         char name[128], text[TEXT_BYTES], below[PREFIX_BYTES];
-        const char *branch = depth == 0 ? "" : next < 0 ? (utf8 ? "\u2514\u2500 " : "`- ") : (utf8 ? "\u251c\u2500 " : "|- ");
+        const char *branch = depth == 0 ? ""
+                             : next < 0 ? (utf8 ? "\u2514\u2500 " : "`- ")
+                                        : (utf8 ? "\u251c\u2500 " : "|- ");
         name_group(drawing, group, count, name, sizeof name);
         describe(drawing, group, count, text);
-        snprintf(below, sizeof below, "%s%s", prefix, depth == 0 ? "" : next < 0 ? "   " : (utf8 ? "\u2502  " : "|  "));
-        bool has_children = count == 1 && depth < DEPTH_MOST && next_drawn(node, child, node->place[child].first_child) >= 0;
+        snprintf(below, sizeof below, "%s%s", prefix,
+                 depth == 0 ? ""
+                 : next < 0 ? "   "
+                            : (utf8 ? "\u2502  " : "|  "));
+        bool has_children = count == 1 && depth < DEPTH_MOST &&
+                            next_drawn(node, child, node->place[child].first_child) >= 0;
         ui_cell(&drawing->table, "%s%s", below, has_children ? (utf8 ? "\u2502" : "|") : "");
         ui_cell(&drawing->table, "%s%s%s", prefix, branch, name);
         ui_cell(&drawing->table, "%s", text);
@@ -287,7 +320,8 @@ static void draw_children(struct drawing *drawing, int parent, const char *prefi
     }
 }
 
-static void put_count(struct ui *ui, const struct ui_node *node, enum ui_kind kind, const char *word, const char **separator)
+static void put_count(struct ui *ui, const struct ui_node *node, enum ui_kind kind,
+                      const char *word, const char **separator)
 {
     size_t count = 0;
     for (size_t i = 0; i < node->place_count; i++)
@@ -301,7 +335,8 @@ static void put_count(struct ui *ui, const struct ui_node *node, enum ui_kind ki
 static void put_header(struct ui *ui, const struct ui_node *node, const json_t *reply)
 {
     const char *name = json_string_value(json_object_get(reply, "name"));
-    const char *origin = json_string_value(json_object_get(json_object_get(reply, "basis"), "origin"));
+    const char *origin =
+        json_string_value(json_object_get(json_object_get(reply, "basis"), "origin"));
     ui_style(ui, UI_BOLD);
     ui_text(ui, name == NULL ? "?" : name);
     ui_style(ui, UI_PLAIN);

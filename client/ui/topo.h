@@ -1,6 +1,6 @@
 /**
- * A node drawn for a person, from GetNode's reply: who it is, a tree of its places, its links, and what its sources
- * disagree about.
+ * A node drawn for a person, from GetNode's reply: who it is, a tree of its places, its links, and
+ * what its sources disagree about.
  */
 #pragma once
 #include <jansson.h>
@@ -14,4 +14,5 @@ void ui_topo(struct ui *ui, const json_t *reply);
 void ui_links(struct ui *ui, const struct ui_node *node);
 
 /* "xgmi x2" and its rate; "" when there is no link from the place to the cpu side. size bytes. */
-void ui_host_link(const struct ui *ui, const struct ui_node *node, int place, char *text, size_t size);
+void ui_host_link(const struct ui *ui, const struct ui_node *node, int place, char *text,
+                  size_t size);

@@ -14,7 +14,10 @@ static double number_of(const json_t *object, const char *key)
     return json_is_number(number) ? json_number_value(number) : NAN;
 }
 
-static int64_t count_of(const json_t *object, const char *key) { return json_integer_value(json_object_get(object, key)); }
+static int64_t count_of(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
 
 /* "direction=write how=copy"; cut where it does not fit. */
 static const char *axes_text(const json_t *axes, char *buffer, size_t size)
@@ -26,7 +29,9 @@ static const char *axes_text(const json_t *axes, char *buffer, size_t size)
     json_object_foreach((json_t *)(uintptr_t)axes, key, value)
     {
         if (used < size)
-            used += (size_t)snprintf(buffer + used, size - used, "%s%s=%s", used > 0 ? " " : "", key, json_string_value(value) == NULL ? "?" : json_string_value(value));
+            used +=
+                (size_t)snprintf(buffer + used, size - used, "%s%s=%s", used > 0 ? " " : "", key,
+                                 json_string_value(value) == NULL ? "?" : json_string_value(value));
     }
     return buffer;
 }
@@ -37,7 +42,8 @@ static void put_heading(struct ui_table *table, const char *const *heading, size
         ui_cell(table, "%s", heading[i]);
 }
 
-/* "1.77 us, 2.15 us at 6.9 KiB, then 383 GB/s": where pieces meet, and the last one's rate. What is between two sizes of a small transfer is no rate of anything. */
+/* "1.77 us, 2.15 us at 6.9 KiB, then 383 GB/s": where pieces meet, and the last one's rate. What is
+ * between two sizes of a small transfer is no rate of anything. */
 static void put_pieces(const struct ui *ui, struct ui_table *table, const json_t *pieces)
 {
     char line[LINE_SIZE] = "", number[UI_NUMBER], at[UI_NUMBER];
@@ -45,26 +51,33 @@ static void put_pieces(const struct ui *ui, struct ui_table *table, const json_t
     const json_t *piece;
     json_array_foreach(pieces, i, piece)
     {
-        double rate = number_of(piece, "bytes_per_s"), t0_ns = number_of(piece, "t0_ns"), bytes = (double)count_of(piece, "from_bytes");
+        double rate = number_of(piece, "bytes_per_s"), t0_ns = number_of(piece, "t0_ns"),
+               bytes = (double)count_of(piece, "from_bytes");
         if (used < sizeof line && i == 0)
             used += (size_t)snprintf(line, sizeof line, "%s", ui_time(ui, number, t0_ns));
         else if (used < sizeof line)
-            used += (size_t)snprintf(line + used, sizeof line - used, ", %s at %s", ui_time(ui, number, t0_ns + (isnan(rate) ? 0 : bytes * 1e9 / rate)),
-                                     ui_bytes(at, (int64_t)bytes));
+            used += (size_t)snprintf(
+                line + used, sizeof line - used, ", %s at %s",
+                ui_time(ui, number, t0_ns + (isnan(rate) ? 0 : bytes * 1e9 / rate)),
+                ui_bytes(at, (int64_t)bytes));
         if (used < sizeof line && i + 1 == json_array_size(pieces))
-            used += (size_t)snprintf(line + used, sizeof line - used, isnan(rate) ? ", then no longer" : ", then %s", ui_rate(number, rate));
+            used += (size_t)snprintf(line + used, sizeof line - used,
+                                     isnan(rate) ? ", then no longer" : ", then %s",
+                                     ui_rate(number, rate));
     }
     ui_cell(table, "%s", line);
 }
 
 void ui_curves(struct ui *ui, const json_t *reply)
 {
-    static const char *const heading[] = {"from", "to", "axes", "measured", "t0 call", "t0 queue", "Wmax", "B80", "off by", "time"};
+    static const char *const heading[] = {"from",     "to",   "axes", "measured", "t0 call",
+                                          "t0 queue", "Wmax", "B80",  "off by",   "time"};
     const json_t *curves = json_object_get(reply, "curves"), *curve;
     struct ui_table table;
     size_t i;
     if (json_array_size(curves) == 0) {
-        ui_put(ui, "no curves: %s is no transfer, or was not measured at two sizes there\n", ui_member(reply, "metric"));
+        ui_put(ui, "no curves: %s is no transfer, or was not measured at two sizes there\n",
+               ui_member(reply, "metric"));
         return;
     }
     ui_table_begin(&table, ui, "lllrrrrrrl");
@@ -76,7 +89,8 @@ void ui_curves(struct ui *ui, const json_t *reply)
         ui_cell(&table, "%s", ui_member(curve, "from"));
         ui_cell(&table, "%s", ui_member(curve, "to"));
         ui_cell(&table, "%s", axes_text(json_object_get(curve, "axes"), axes, sizeof axes));
-        ui_cell(&table, "%lld of %s to %s", (long long)count_of(curve, "sizes"), ui_bytes(a, count_of(curve, "least_bytes")),
+        ui_cell(&table, "%lld of %s to %s", (long long)count_of(curve, "sizes"),
+                ui_bytes(a, count_of(curve, "least_bytes")),
                 ui_bytes(b, count_of(curve, "most_bytes")));
         ui_cell(&table, "%s", ui_time(ui, a, number_of(curve, "t0_call_ns")));
         ui_cell(&table, "%s", ui_time(ui, a, number_of(curve, "t0_queue_ns")));

@@ -10,7 +10,8 @@
 #define DEFAULT_WIDTH 100
 #define LEAST_WIDTH   60
 
-/* The locale's name is looked at instead of set: setlocale reads files, and would change how numbers are written. */
+/* The locale's name is looked at instead of set: setlocale reads files, and would change how
+ * numbers are written. */
 static bool is_utf8(void)
 {
     static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -28,7 +29,8 @@ void ui_init(struct ui *ui, int fd)
     if (!isatty(fd))
         return;
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-    ui->colour = (no_color == NULL || *no_color == '\0') && term != NULL && strcmp(term, "dumb") != 0;
+    ui->colour =
+        (no_color == NULL || *no_color == '\0') && term != NULL && strcmp(term, "dumb") != 0;
     struct winsize size;
     if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         ui->width = size.ws_col < LEAST_WIDTH ? LEAST_WIDTH : size.ws_col;
@@ -75,10 +77,12 @@ void ui_put(struct ui *ui, const char *format, ...)
     ui->length += (size_t)length;
 }
 
-/* Control characters, those that change the direction of text, and those that end a line or paragraph. */
+/* Control characters, those that change the direction of text, and those that end a line or
+ * paragraph. */
 static bool is_control(unsigned long point)
 {
-    return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x61c || point == 0x200e || point == 0x200f || (point >= 0x2028 && point <= 0x202e) ||
+    return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x61c || point == 0x200e ||
+           point == 0x200f || (point >= 0x2028 && point <= 0x202e) ||
            (point >= 0x2066 && point <= 0x2069);
 }
 
@@ -144,10 +148,12 @@ void ui_style(struct ui *ui, enum ui_style style)
         ui_put(ui, "\033[%sm", codes[style]);
 }
 
-/* A run through the 256-colour cube from green over yellow to red, dark enough for white text at its ends. */
+/* A run through the 256-colour cube from green over yellow to red, dark enough for white text at
+ * its ends. */
 void ui_background(struct ui *ui, int shade)
 {
-    static const unsigned char colours[UI_SHADES] = {22, 28, 34, 70, 106, 142, 178, 172, 166, 160, 124, 88};
+    static const unsigned char colours[UI_SHADES] = {22,  28,  34,  70,  106, 142,
+                                                     178, 172, 166, 160, 124, 88};
     if (ui->colour && shade >= 0 && shade < UI_SHADES)
         ui_put(ui, "\033[48;5;%d;38;5;%dm", colours[shade], shade >= 2 && shade <= 7 ? 16 : 231);
 }

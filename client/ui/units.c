@@ -16,11 +16,17 @@ const char *ui_digits(char *buffer, double value)
     else if (size >= 1e6)
         snprintf(buffer, UI_NUMBER, "%.3g", value);
     else
-        snprintf(buffer, UI_NUMBER, "%.*f", size >= 99.95 ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3, value);
+        snprintf(buffer, UI_NUMBER, "%.*f",
+                 size >= 99.95    ? 0
+                 : size >= 9.995  ? 1
+                 : size >= 0.9995 ? 2
+                                  : 3,
+                 value);
     return buffer;
 }
 
-static const char *scaled(char *buffer, double value, double step, const char *const *units, size_t count)
+static const char *scaled(char *buffer, double value, double step, const char *const *units,
+                          size_t count)
 {
     size_t i = 0;
     while (i + 1 < count && fabs(value) >= step * 0.9995) {
@@ -39,7 +45,8 @@ const char *ui_bytes(char *buffer, int64_t bytes)
 {
     if (bytes < 0)
         return strcpy(buffer, "-");
-    return scaled(buffer, (double)bytes, 1024, byte_units, sizeof byte_units / sizeof byte_units[0]);
+    return scaled(buffer, (double)bytes, 1024, byte_units,
+                  sizeof byte_units / sizeof byte_units[0]);
 }
 
 const char *ui_count_bytes(char *buffer, int64_t bytes)
@@ -77,7 +84,8 @@ const char *ui_value(const struct ui *ui, char *buffer, double value, const char
         return ui_time(ui, buffer, value);
     char digits[UI_NUMBER];
     ui_digits(digits, value);
-    snprintf(buffer, UI_NUMBER, "%.15s%s%.12s", digits, strcmp(unit, "ratio") == 0 ? "" : " ", strcmp(unit, "ratio") == 0 ? "" : unit);
+    snprintf(buffer, UI_NUMBER, "%.15s%s%.12s", digits, strcmp(unit, "ratio") == 0 ? "" : " ",
+             strcmp(unit, "ratio") == 0 ? "" : unit);
     return buffer;
 }
 
@@ -85,7 +93,8 @@ const char *ui_when(char *buffer, int64_t at_s)
 {
     time_t at = (time_t)at_s;
     struct tm parts;
-    if (at_s <= 0 || gmtime_r(&at, &parts) == NULL || strftime(buffer, UI_NUMBER, "%Y-%m-%d %H:%M:%S UTC", &parts) == 0)
+    if (at_s <= 0 || gmtime_r(&at, &parts) == NULL ||
+        strftime(buffer, UI_NUMBER, "%Y-%m-%d %H:%M:%S UTC", &parts) == 0)
         return strcpy(buffer, "-");
     return buffer;
 }
@@ -98,8 +107,10 @@ void ui_ranges(char *buffer, size_t size, const int *number, size_t count)
         size_t last = i;
         while (last + 1 < count && number[last + 1] == number[last] + 1)
             last++;
-        int n = last == i ? snprintf(buffer + used, size - used, "%s%d", i > 0 ? "," : "", number[i])
-                          : snprintf(buffer + used, size - used, "%s%d-%d", i > 0 ? "," : "", number[i], number[last]);
+        int n = last == i
+                    ? snprintf(buffer + used, size - used, "%s%d", i > 0 ? "," : "", number[i])
+                    : snprintf(buffer + used, size - used, "%s%d-%d", i > 0 ? "," : "", number[i],
+                               number[last]);
         used += (size_t)n;
         i = last + 1;
     }

@@ -1,5 +1,6 @@
 /**
- * Time as a dependency: whoever needs the time is handed a struct clock, so tests run on a virtual one.
+ * Time as a dependency: whoever needs the time is handed a struct clock, so tests run on a virtual
+ * one.
  */
 #pragma once
 #include <stdint.h>
@@ -14,4 +15,7 @@ struct clock {
 struct clock clock_system(void);
 
 static inline int64_t clock_now_s(const struct clock *clock) { return clock->now_s(clock->state); }
-static inline uint64_t clock_mono_ns(const struct clock *clock) { return clock->mono_ns(clock->state); }
+static inline uint64_t clock_mono_ns(const struct clock *clock)
+{
+    return clock->mono_ns(clock->state);
+}

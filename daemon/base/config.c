@@ -12,66 +12,122 @@ struct key {
     const char *name;
     enum key_type type;
     size_t offset;
-    int64_t low, high; /* numbers; low of a text: TEXT_ABSOLUTE or 0 */
+    int64_t low, high;   /* numbers; low of a text: TEXT_ABSOLUTE or 0 */
     const char *initial; /* WORD: all of them, "a|b|c", the first is it */
     const char *about;
 };
 
-#define TEXT_ABSOLUTE 1 /* an absolute path, or nothing */
-#define TEXT_MAX 2048 /* so that what is printed fits a line again */
+#define TEXT_ABSOLUTE 1    /* an absolute path, or nothing */
+#define TEXT_MAX      2048 /* so that what is printed fits a line again */
 
 #define FIELD(name) offsetof(struct config, name)
 
 static const struct key keys[] = {
-    {"socket", KEY_TEXT, FIELD(socket), 0, 0, "/run/berth/berth.sock", "Unix socket to listen on when the service manager passes none"},
+    {"socket", KEY_TEXT, FIELD(socket), 0, 0, "/run/berth/berth.sock",
+     "Unix socket to listen on when the service manager passes none"},
     {"socket_mode", KEY_OCTAL, FIELD(socket_mode), 0, 0777, "0666", "its permissions, octal"},
     {"socket_group", KEY_TEXT, FIELD(socket_group), 0, 0, "", "its group; empty: the daemon's"},
-    {"admin_group", KEY_TEXT, FIELD(admin_group), 0, 0, "", "group that may start and cancel measuring, beside root and the daemon's user"},
-    {"state_dir", KEY_TEXT, FIELD(state_dir), 0, 0, "/var/lib/berth", "where berth.db is kept; empty: keep nothing"},
-    {"baseline", KEY_TEXT, FIELD(baseline), TEXT_ABSOLUTE, 0, "", "folder that baselines are imported from and exported to, for nodes that keep nothing over a reboot; empty: none"},
-    {"store_journal", KEY_WORD, FIELD(store_journal), 0, 0, "auto|wal|rollback", "how berth.db is written: wal, or rollback with the file locked for others; auto: rollback on network file systems"},
-    {"history_days", KEY_NUMBER, FIELD(history_days), 1, 36500, "90", "every measured value is kept this long; of what is older, a median a day"},
+    {"admin_group", KEY_TEXT, FIELD(admin_group), 0, 0, "",
+     "group that may start and cancel measuring, beside root and the daemon's user"},
+    {"state_dir", KEY_TEXT, FIELD(state_dir), 0, 0, "/var/lib/berth",
+     "where berth.db is kept; empty: keep nothing"},
+    {"baseline", KEY_TEXT, FIELD(baseline), TEXT_ABSOLUTE, 0, "",
+     "folder that baselines are imported from and exported to, for nodes that keep nothing over a "
+     "reboot; empty: none"},
+    {"store_journal", KEY_WORD, FIELD(store_journal), 0, 0, "auto|wal|rollback",
+     "how berth.db is written: wal, or rollback with the file locked for others; auto: rollback on "
+     "network file systems"},
+    {"history_days", KEY_NUMBER, FIELD(history_days), 1, 36500, "90",
+     "every measured value is kept this long; of what is older, a median a day"},
     {"daily_years", KEY_NUMBER, FIELD(daily_years), 0, 100, "2", "and the medians this long"},
-    {"probe_dir", KEY_TEXT, FIELD(probe_dir), 0, 0, "", "where the probes are; empty: beside berthd, then where they were installed"},
+    {"probe_dir", KEY_TEXT, FIELD(probe_dir), 0, 0, "",
+     "where the probes are; empty: beside berthd, then where they were installed"},
     {"node", KEY_TEXT, FIELD(node), 0, 0, "", "node folder to serve instead of this machine"},
-    {"probe_at_start", KEY_BOOL, FIELD(probe_at_start), 0, 0, "yes", "measure at the first start after a boot"},
-    {"quick_budget_ms", KEY_NUMBER, FIELD(quick_budget_ms), 100, 600000, "2800", "time for the quick profile of the CPU probe"},
-    {"gpu_quick_budget_ms", KEY_NUMBER, FIELD(gpu_quick_budget_ms), 100, 600000, "5000", "time for the quick profile of the GPU probe, once the driver has started"},
-    {"gpu_retry_s", KEY_NUMBER, FIELD(gpu_retry_s), 0, 86400, "60", "GPUs that were left out of measuring because somebody used them are looked at again after this, later more rarely; 0: never"},
-    {"full_budget_s", KEY_NUMBER, FIELD(full_budget_s), 1, 86400, "1800", "time for the full profile of one probe"},
-    {"probe_silence_s", KEY_NUMBER, FIELD(probe_silence_s), 1, 3600, "20", "a probe that prints nothing this long is hung and killed"},
-    {"drift_mads", KEY_NUMBER, FIELD(drift_mads), 1, 100, "6", "robust standard deviations of its baseline that a value must be worse by to be a finding"},
-    {"drift_bandwidth_percent", KEY_NUMBER, FIELD(drift_bandwidth_percent), 0, 99, "10", "and how much worse than its baseline a bandwidth must be; 0: not compared"},
-    {"drift_latency_percent", KEY_NUMBER, FIELD(drift_latency_percent), 0, 99, "10", "the same of a memory latency"},
-    {"drift_pingpong_percent", KEY_NUMBER, FIELD(drift_pingpong_percent), 0, 99, "30", "the same of what goes from core to core"},
-    {"likes_bandwidth_percent", KEY_NUMBER, FIELD(likes_bandwidth_percent), 0, 99, "20", "how much worse than the median of its likes on this node a bandwidth must be to be a finding; 0: not compared"},
-    {"likes_latency_percent", KEY_NUMBER, FIELD(likes_latency_percent), 0, 99, "20", "the same of a memory latency"},
-    {"likes_pingpong_percent", KEY_NUMBER, FIELD(likes_pingpong_percent), 0, 99, "50", "the same of what goes from core to core"},
-    {"nominal_percent", KEY_NUMBER, FIELD(nominal_percent), 0, 99, "50", "how much worse than what firmware or driver state a value must be to be a finding; 0: not compared"},
-    {"claim_ttl_max_s", KEY_NUMBER, FIELD(claim_ttl_max_s), 1, 86400 * 365, "604800", "the longest that a claim may last without being renewed; more is cut to this"},
-    {"claim_ttl_user_max_s", KEY_NUMBER, FIELD(claim_ttl_user_max_s), 1, 86400 * 365, "3600", "the longest that a claim of an ordinary user may last that ends with no process or cgroup"},
-    {"claims_per_user", KEY_NUMBER, FIELD(claims_per_user), 0, 100000, "64", "claims of one user; administrators are exempt"},
-    {"claims_in_all", KEY_NUMBER, FIELD(claims_in_all), 1, 100000, "1024", "claims of ordinary users in all, and as many of administrators"},
-    {"claim_resume_s", KEY_NUMBER, FIELD(claim_resume_s), 0, 3600, "10", "measuring that a claim cut short or put off begins so long after the last claim ended"},
-    {"max_message_bytes", KEY_NUMBER, FIELD(max_message_bytes), 1024, 1 << 30, "1048576", "longest message a client may send"},
-    {"max_unsent_bytes", KEY_NUMBER, FIELD(max_unsent_bytes), 4096, 1 << 30, "262144", "unread replies a client may leave before it gets no more"},
-    {"max_unsent_bytes_per_user", KEY_NUMBER, FIELD(max_unsent_bytes_per_user), 4096, INT64_C(1) << 40, "67108864", "the same over all connections of a user"},
-    {"max_unsent_bytes_in_all", KEY_NUMBER, FIELD(max_unsent_bytes_in_all), 4096, INT64_C(1) << 40, "268435456", "the same over all connections; a user may have as much of it as is left for others"},
-    {"max_input_bytes_per_user", KEY_NUMBER, FIELD(max_input_bytes_per_user), 0, INT64_C(1) << 40, "16777216", "buffers beyond 4 KiB a connection for messages of a user that are not answered yet"},
-    {"max_input_bytes_in_all", KEY_NUMBER, FIELD(max_input_bytes_in_all), 1 << 20, INT64_C(1) << 40, "67108864", "the same over all connections; a user may have as much of it as is left for others"},
-    {"max_large_calls_per_user", KEY_NUMBER, FIELD(max_large_calls_per_user), 1, 1000, "2", "calls of a user that are answered on the thread pool at once; others wait"},
-    {"max_connections", KEY_NUMBER, FIELD(max_connections), 1, 100000, "2048", "connections in all; root and the daemon's user get 16 more"},
-    {"max_connections_per_user", KEY_NUMBER, FIELD(max_connections_per_user), 1, 100000, "512", "connections of one user; root is exempt"},
-    {"max_queued_calls", KEY_NUMBER, FIELD(max_queued_calls), 1, 10000, "64", "pipelined calls of one connection"},
-    {"idle_timeout_s", KEY_NUMBER, FIELD(idle_timeout_s), 0, 86400 * 365, "600", "close a connection without a pending call after this; 0: never"},
-    {"unread_timeout_s", KEY_NUMBER, FIELD(unread_timeout_s), 1, 86400, "30", "close a connection that reads nothing this long while replies wait for it"},
-    {"half_message_timeout_s", KEY_NUMBER, FIELD(half_message_timeout_s), 1, 3600, "10", "close a connection whose message stays unfinished this long"},
+    {"probe_at_start", KEY_BOOL, FIELD(probe_at_start), 0, 0, "yes",
+     "measure at the first start after a boot"},
+    {"quick_budget_ms", KEY_NUMBER, FIELD(quick_budget_ms), 100, 600000, "2800",
+     "time for the quick profile of the CPU probe"},
+    {"gpu_quick_budget_ms", KEY_NUMBER, FIELD(gpu_quick_budget_ms), 100, 600000, "5000",
+     "time for the quick profile of the GPU probe, once the driver has started"},
+    {"gpu_retry_s", KEY_NUMBER, FIELD(gpu_retry_s), 0, 86400, "60",
+     "GPUs that were left out of measuring because somebody used them are looked at again after "
+     "this, later more rarely; 0: never"},
+    {"full_budget_s", KEY_NUMBER, FIELD(full_budget_s), 1, 86400, "1800",
+     "time for the full profile of one probe"},
+    {"probe_silence_s", KEY_NUMBER, FIELD(probe_silence_s), 1, 3600, "20",
+     "a probe that prints nothing this long is hung and killed"},
+    {"drift_mads", KEY_NUMBER, FIELD(drift_mads), 1, 100, "6",
+     "robust standard deviations of its baseline that a value must be worse by to be a finding"},
+    {"drift_bandwidth_percent", KEY_NUMBER, FIELD(drift_bandwidth_percent), 0, 99, "10",
+     "and how much worse than its baseline a bandwidth must be; 0: not compared"},
+    {"drift_latency_percent", KEY_NUMBER, FIELD(drift_latency_percent), 0, 99, "10",
+     "the same of a memory latency"},
+    {"drift_pingpong_percent", KEY_NUMBER, FIELD(drift_pingpong_percent), 0, 99, "30",
+     "the same of what goes from core to core"},
+    {"likes_bandwidth_percent", KEY_NUMBER, FIELD(likes_bandwidth_percent), 0, 99, "20",
+     "how much worse than the median of its likes on this node a bandwidth must be to be a "
+     "finding; 0: not compared"},
+    {"likes_latency_percent", KEY_NUMBER, FIELD(likes_latency_percent), 0, 99, "20",
+     "the same of a memory latency"},
+    {"likes_pingpong_percent", KEY_NUMBER, FIELD(likes_pingpong_percent), 0, 99, "50",
+     "the same of what goes from core to core"},
+    {"nominal_percent", KEY_NUMBER, FIELD(nominal_percent), 0, 99, "50",
+     "how much worse than what firmware or driver state a value must be to be a finding; 0: not "
+     "compared"},
+    {"claim_ttl_max_s", KEY_NUMBER, FIELD(claim_ttl_max_s), 1, 86400 * 365, "604800",
+     "the longest that a claim may last without being renewed; more is cut to this"},
+    {"claim_ttl_user_max_s", KEY_NUMBER, FIELD(claim_ttl_user_max_s), 1, 86400 * 365, "3600",
+     "the longest that a claim of an ordinary user may last that ends with no process or cgroup"},
+    {"claims_per_user", KEY_NUMBER, FIELD(claims_per_user), 0, 100000, "64",
+     "claims of one user; administrators are exempt"},
+    {"claims_in_all", KEY_NUMBER, FIELD(claims_in_all), 1, 100000, "1024",
+     "claims of ordinary users in all, and as many of administrators"},
+    {"claim_resume_s", KEY_NUMBER, FIELD(claim_resume_s), 0, 3600, "10",
+     "measuring that a claim cut short or put off begins so long after the last claim ended"},
+    {"max_message_bytes", KEY_NUMBER, FIELD(max_message_bytes), 1024, 1 << 30, "1048576",
+     "longest message a client may send"},
+    {"max_unsent_bytes", KEY_NUMBER, FIELD(max_unsent_bytes), 4096, 1 << 30, "262144",
+     "unread replies a client may leave before it gets no more"},
+    {"max_unsent_bytes_per_user", KEY_NUMBER, FIELD(max_unsent_bytes_per_user), 4096,
+     INT64_C(1) << 40, "67108864", "the same over all connections of a user"},
+    {"max_unsent_bytes_in_all", KEY_NUMBER, FIELD(max_unsent_bytes_in_all), 4096, INT64_C(1) << 40,
+     "268435456",
+     "the same over all connections; a user may have as much of it as is left for others"},
+    {"max_input_bytes_per_user", KEY_NUMBER, FIELD(max_input_bytes_per_user), 0, INT64_C(1) << 40,
+     "16777216",
+     "buffers beyond 4 KiB a connection for messages of a user that are not answered yet"},
+    {"max_input_bytes_in_all", KEY_NUMBER, FIELD(max_input_bytes_in_all), 1 << 20, INT64_C(1) << 40,
+     "67108864",
+     "the same over all connections; a user may have as much of it as is left for others"},
+    {"max_large_calls_per_user", KEY_NUMBER, FIELD(max_large_calls_per_user), 1, 1000, "2",
+     "calls of a user that are answered on the thread pool at once; others wait"},
+    {"max_connections", KEY_NUMBER, FIELD(max_connections), 1, 100000, "2048",
+     "connections in all; root and the daemon's user get 16 more"},
+    {"max_connections_per_user", KEY_NUMBER, FIELD(max_connections_per_user), 1, 100000, "512",
+     "connections of one user; root is exempt"},
+    {"max_queued_calls", KEY_NUMBER, FIELD(max_queued_calls), 1, 10000, "64",
+     "pipelined calls of one connection"},
+    {"idle_timeout_s", KEY_NUMBER, FIELD(idle_timeout_s), 0, 86400 * 365, "600",
+     "close a connection without a pending call after this; 0: never"},
+    {"unread_timeout_s", KEY_NUMBER, FIELD(unread_timeout_s), 1, 86400, "30",
+     "close a connection that reads nothing this long while replies wait for it"},
+    {"half_message_timeout_s", KEY_NUMBER, FIELD(half_message_timeout_s), 1, 3600, "10",
+     "close a connection whose message stays unfinished this long"},
 };
 #define KEY_COUNT (sizeof keys / sizeof keys[0])
 
-static char **text_field(struct config *config, const struct key *key) { return (char **)((char *)config + key->offset); }
-static int64_t *number_field(struct config *config, const struct key *key) { return (int64_t *)((char *)config + key->offset); }
-static bool *bool_field(struct config *config, const struct key *key) { return (bool *)((char *)config + key->offset); }
+static char **text_field(struct config *config, const struct key *key)
+{
+    return (char **)((char *)config + key->offset);
+}
+static int64_t *number_field(struct config *config, const struct key *key)
+{
+    return (int64_t *)((char *)config + key->offset);
+}
+static bool *bool_field(struct config *config, const struct key *key)
+{
+    return (bool *)((char *)config + key->offset);
+}
 
 static const struct key *find_key(const char *name)
 {
@@ -98,23 +154,27 @@ static const char *nearest_key(const char *name)
     return best_length >= 3 ? best : NULL;
 }
 
-static enum berth_code parse_number(const struct key *key, const char *value, int64_t *ret_number, struct berth_err *err)
+static enum berth_code parse_number(const struct key *key, const char *value, int64_t *ret_number,
+                                    struct berth_err *err)
 {
     char *end;
     errno = 0;
     long long number = strtoll(value, &end, key->type == KEY_OCTAL ? 8 : 10);
     if (errno != 0 || end == value || *end != '\0' || number < key->low || number > key->high) {
         if (key->type == KEY_OCTAL)
-            return err_set(err, BERTH_BAD_CONFIG, "%s takes octal permissions up to 0777, not \"%.40s\"", key->name, value);
-        return err_set(err, BERTH_BAD_CONFIG, "%s takes a number from %lld to %lld, not \"%.40s\"", key->name, (long long)key->low,
-                       (long long)key->high, value);
+            return err_set(err, BERTH_BAD_CONFIG,
+                           "%s takes octal permissions up to 0777, not \"%.40s\"", key->name,
+                           value);
+        return err_set(err, BERTH_BAD_CONFIG, "%s takes a number from %lld to %lld, not \"%.40s\"",
+                       key->name, (long long)key->low, (long long)key->high, value);
     }
     *ret_number = number;
     return BERTH_OK;
 }
 
 /* The number of a word among those of the key. */
-static enum berth_code parse_word(const struct key *key, const char *value, int64_t *ret_number, struct berth_err *err)
+static enum berth_code parse_word(const struct key *key, const char *value, int64_t *ret_number,
+                                  struct berth_err *err)
 {
     const char *word = key->initial;
     for (int64_t number = 0; value != key->initial; number++) {
@@ -124,20 +184,22 @@ static enum berth_code parse_word(const struct key *key, const char *value, int6
             return BERTH_OK;
         }
         if (word[length] == '\0')
-            return err_set(err, BERTH_BAD_CONFIG, "%s takes %s, not \"%.40s\"", key->name, key->initial, value);
+            return err_set(err, BERTH_BAD_CONFIG, "%s takes %s, not \"%.40s\"", key->name,
+                           key->initial, value);
         word += length + 1;
     }
     *ret_number = 0;
     return BERTH_OK;
 }
 
-enum berth_code config_set(struct config *config, const char *name, const char *value, struct berth_err *err)
+enum berth_code config_set(struct config *config, const char *name, const char *value,
+                           struct berth_err *err)
 {
     const struct key *key = find_key(name);
     if (key == NULL) {
         const char *near = nearest_key(name);
-        return err_set(err, BERTH_BAD_CONFIG, "there is no key %.40s%s%s%s", name, near ? " (did you mean " : "", near ? near : "",
-                       near ? "?)" : "");
+        return err_set(err, BERTH_BAD_CONFIG, "there is no key %.40s%s%s%s", name,
+                       near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
     }
     switch (key->type) {
     case KEY_TEXT: {
@@ -145,7 +207,8 @@ enum berth_code config_set(struct config *config, const char *name, const char *
         if (strlen(value) > TEXT_MAX)
             return err_set(err, BERTH_BAD_CONFIG, "%s is longer than %d bytes", name, TEXT_MAX);
         if (key->low == TEXT_ABSOLUTE && value[0] != '\0' && value[0] != '/')
-            return err_set(err, BERTH_BAD_CONFIG, "%s takes an absolute path, not \"%.40s\"", name, value);
+            return err_set(err, BERTH_BAD_CONFIG, "%s takes an absolute path, not \"%.40s\"", name,
+                           value);
         if (value[0] != '\0' && (copy = strdup(value)) == NULL)
             return err_set(err, BERTH_NO_MEMORY, "out of memory");
         free(*text_field(config, key));
@@ -160,7 +223,8 @@ enum berth_code config_set(struct config *config, const char *name, const char *
         else
             return err_set(err, BERTH_BAD_CONFIG, "%s takes yes or no, not \"%.40s\"", name, value);
         return BERTH_OK;
-    case KEY_WORD: return parse_word(key, value, number_field(config, key), err);
+    case KEY_WORD:
+        return parse_word(key, value, number_field(config, key), err);
     case KEY_NUMBER:
     case KEY_OCTAL:
         return parse_number(key, value, number_field(config, key), err);
@@ -216,7 +280,8 @@ static enum berth_code copy(const struct config *from, struct config *ret_to, st
         if (keys[i].type == KEY_TEXT)
             *text_field(&to, &keys[i]) = NULL;
     for (size_t i = 0; i < KEY_COUNT; i++) {
-        const char *text = keys[i].type == KEY_TEXT ? *text_field((struct config *)from, &keys[i]) : NULL;
+        const char *text =
+            keys[i].type == KEY_TEXT ? *text_field((struct config *)from, &keys[i]) : NULL;
         if (text != NULL && (*text_field(&to, &keys[i]) = strdup(text)) == NULL) {
             config_done(&to);
             return err_set(err, BERTH_NO_MEMORY, "out of memory");
@@ -226,7 +291,8 @@ static enum berth_code copy(const struct config *from, struct config *ret_to, st
     return BERTH_OK;
 }
 
-static enum berth_code read_line(struct config *config, char *line, bool seen[KEY_COUNT], struct berth_err *err)
+static enum berth_code read_line(struct config *config, char *line, bool seen[KEY_COUNT],
+                                 struct berth_err *err)
 {
     char *text = trim(line);
     if (text[0] == '\0' || text[0] == '#')
@@ -272,7 +338,8 @@ enum berth_code config_read(struct config *config, const char *path, struct bert
     bool seen[KEY_COUNT] = {false};
     char line[4096] = "";
     size_t length = 0;
-    for (int number = 1; code == BERTH_OK && next_line(file, line, sizeof line, &length); number++) {
+    for (int number = 1; code == BERTH_OK && next_line(file, line, sizeof line, &length);
+         number++) {
         struct berth_err why = {0};
         if (length == sizeof line - 1)
             code = err_set(&why, BERTH_BAD_CONFIG, "the line is too long");
@@ -309,11 +376,21 @@ void config_print(const struct config *config, FILE *file)
         struct config *c = (struct config *)config;
         fprintf(file, "# %s\n%s = ", keys[i].about, keys[i].name);
         switch (keys[i].type) {
-        case KEY_TEXT: fprintf(file, "%s\n", *text_field(c, &keys[i]) ? *text_field(c, &keys[i]) : ""); break;
-        case KEY_BOOL: fprintf(file, "%s\n", *bool_field(c, &keys[i]) ? "yes" : "no"); break;
-        case KEY_NUMBER: fprintf(file, "%lld\n", (long long)*number_field(c, &keys[i])); break;
-        case KEY_WORD: print_word(&keys[i], *number_field(c, &keys[i]), file); break;
-        case KEY_OCTAL: fprintf(file, "%04llo\n", (unsigned long long)*number_field(c, &keys[i])); break;
+        case KEY_TEXT:
+            fprintf(file, "%s\n", *text_field(c, &keys[i]) ? *text_field(c, &keys[i]) : "");
+            break;
+        case KEY_BOOL:
+            fprintf(file, "%s\n", *bool_field(c, &keys[i]) ? "yes" : "no");
+            break;
+        case KEY_NUMBER:
+            fprintf(file, "%lld\n", (long long)*number_field(c, &keys[i]));
+            break;
+        case KEY_WORD:
+            print_word(&keys[i], *number_field(c, &keys[i]), file);
+            break;
+        case KEY_OCTAL:
+            fprintf(file, "%04llo\n", (unsigned long long)*number_field(c, &keys[i]));
+            break;
         }
     }
 }

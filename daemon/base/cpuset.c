@@ -66,7 +66,9 @@ enum berth_code cpuset_parse(const char *text, struct cpuset *ret_set, struct be
     *ret_set = set;
     return BERTH_OK;
 bad:
-    return err_set(err, BERTH_BAD_DATA, "\"%.60s\" is not a list of cpus like 0-3,8 with numbers under %d", text, CPUSET_MAX);
+    return err_set(err, BERTH_BAD_DATA,
+                   "\"%.60s\" is not a list of cpus like 0-3,8 with numbers under %d", text,
+                   CPUSET_MAX);
 }
 
 size_t cpuset_format_list(const struct cpuset *set, char *buffer, size_t size)
@@ -80,8 +82,9 @@ size_t cpuset_format_list(const struct cpuset *set, char *buffer, size_t size)
         while (last + 1 < CPUSET_MAX && cpuset_has(set, (unsigned)last + 1))
             last++;
         char range[32];
-        int length = first == last ? snprintf(range, sizeof range, "%s%d", used ? "," : "", first)
-                                   : snprintf(range, sizeof range, "%s%d-%d", used ? "," : "", first, last);
+        int length = first == last
+                         ? snprintf(range, sizeof range, "%s%d", used ? "," : "", first)
+                         : snprintf(range, sizeof range, "%s%d-%d", used ? "," : "", first, last);
         if (used < size)
             snprintf(buffer + used, size - used, "%s", range);
         used += (size_t)length;
@@ -96,15 +99,18 @@ size_t cpuset_format_mask(const struct cpuset *set, char *buffer, size_t size)
     while (top > 0 && set->word[top] == 0)
         top--;
     char digits[WORDS * 16 + 3];
-    size_t used = (size_t)snprintf(digits, sizeof digits, "0x%llx", (unsigned long long)set->word[top]);
+    size_t used =
+        (size_t)snprintf(digits, sizeof digits, "0x%llx", (unsigned long long)set->word[top]);
     for (int i = top - 1; i >= 0; i--)
-        used += (size_t)snprintf(digits + used, sizeof digits - used, "%016llx", (unsigned long long)set->word[i]);
+        used += (size_t)snprintf(digits + used, sizeof digits - used, "%016llx",
+                                 (unsigned long long)set->word[i]);
     if (size > 0)
         snprintf(buffer, size, "%s", digits);
     return used;
 }
 
-static char *format_new(const struct cpuset *set, size_t (*format)(const struct cpuset *, char *, size_t))
+static char *format_new(const struct cpuset *set,
+                        size_t (*format)(const struct cpuset *, char *, size_t))
 {
     size_t size = format(set, NULL, 0) + 1;
     char *text = malloc(size);
@@ -143,7 +149,10 @@ size_t cpuset_count(const struct cpuset *set)
 
 bool cpuset_is_empty(const struct cpuset *set) { return cpuset_next(set, 0) < 0; }
 
-bool cpuset_equal(const struct cpuset *a, const struct cpuset *b) { return memcmp(a, b, sizeof *a) == 0; }
+bool cpuset_equal(const struct cpuset *a, const struct cpuset *b)
+{
+    return memcmp(a, b, sizeof *a) == 0;
+}
 
 bool cpuset_intersects(const struct cpuset *a, const struct cpuset *b)
 {

@@ -15,14 +15,17 @@ struct cpuset {
     uint64_t word[CPUSET_MAX / 64];
 };
 
-/* Parses the kernel's list format, "0-3,8,64-67"; spaces and a trailing newline are fine, an empty text is
- * the empty set. Fails with BAD_DATA on anything else, on 3-1, and on numbers of CPUSET_MAX or more. */
+/* Parses the kernel's list format, "0-3,8,64-67"; spaces and a trailing newline are fine, an empty
+ * text is the empty set. Fails with BAD_DATA on anything else, on 3-1, and on numbers of CPUSET_MAX
+ * or more. */
 enum berth_code cpuset_parse(const char *text, struct cpuset *ret_set, struct berth_err *err);
 
-/* Writes the list format; never overruns, always terminates. Returns the length the whole text needs. */
+/* Writes the list format; never overruns, always terminates. Returns the length the whole text
+ * needs. */
 size_t cpuset_format_list(const struct cpuset *set, char *buffer, size_t size);
 
-/* Writes one hexadecimal number as Slurm's mask_cpu takes it, "0xff00"; "0x0" when empty. Returns as above. */
+/* Writes one hexadecimal number as Slurm's mask_cpu takes it, "0xff00"; "0x0" when empty. Returns
+ * as above. */
 size_t cpuset_format_mask(const struct cpuset *set, char *buffer, size_t size);
 
 /* As above in a new string that the caller frees; NULL only when out of memory. */
@@ -36,9 +39,11 @@ size_t cpuset_count(const struct cpuset *set);
 bool cpuset_is_empty(const struct cpuset *set);
 bool cpuset_equal(const struct cpuset *a, const struct cpuset *b);
 bool cpuset_intersects(const struct cpuset *a, const struct cpuset *b);
-bool cpuset_contains(const struct cpuset *outer, const struct cpuset *inner); /* inner is a subset of outer */
+/* inner is a subset of outer */
+bool cpuset_contains(const struct cpuset *outer, const struct cpuset *inner);
 void cpuset_or(struct cpuset *set, const struct cpuset *other);
 void cpuset_and(struct cpuset *set, const struct cpuset *other);
 
-/* The lowest member that is at least from, or -1. for (int c = cpuset_next(s, 0); c >= 0; c = cpuset_next(s, c + 1)) */
+/* The lowest member that is at least from, or -1. for (int c = cpuset_next(s, 0); c >= 0; c =
+ * cpuset_next(s, c + 1)) */
 int cpuset_next(const struct cpuset *set, unsigned from);

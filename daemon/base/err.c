@@ -10,7 +10,8 @@
 
 static const struct err_info infos[BERTH_CODE_COUNT] = {
     [BERTH_OK] = {"OK", "", "", "no error", ERR_INTERNAL, 0},
-#define X(id, scope, wire, params, exit_status, about) [BERTH_##id] = {#id, wire, params, about, ERR_##scope, exit_status},
+#define X(id, scope, wire, params, exit_status, about)                                             \
+    [BERTH_##id] = {#id, wire, params, about, ERR_##scope, exit_status},
 #include "errors.def"
 #undef X
 };
@@ -22,8 +23,8 @@ const struct err_info *err_info(enum berth_code code)
     return &infos[code];
 }
 
-__attribute__((format(printf, 3, 0)))
-static enum berth_code err_vset(struct berth_err *err, enum berth_code code, const char *format, va_list args)
+__attribute__((format(printf, 3, 0))) static enum berth_code
+err_vset(struct berth_err *err, enum berth_code code, const char *format, va_list args)
 {
     if (err == NULL)
         return code;
@@ -44,7 +45,8 @@ enum berth_code err_set(struct berth_err *err, enum berth_code code, const char 
     return code;
 }
 
-enum berth_code err_set_errno(struct berth_err *err, enum berth_code code, int errno_value, const char *format, ...)
+enum berth_code err_set_errno(struct berth_err *err, enum berth_code code, int errno_value,
+                              const char *format, ...)
 {
     if (errno_value == ENOMEM)
         code = BERTH_NO_MEMORY;
@@ -75,7 +77,8 @@ void err_number(struct berth_err *err, int index, int64_t number)
 
 enum berth_code err_no_such_place(struct berth_err *err, const char *place)
 {
-    enum berth_code code = err_set(err, BERTH_NO_SUCH_PLACE, "this node has no place %s (berth topo lists them)", place);
+    enum berth_code code = err_set(err, BERTH_NO_SUCH_PLACE,
+                                   "this node has no place %s (berth topo lists them)", place);
     err_text(err, 0, place);
     return code;
 }
@@ -98,13 +101,16 @@ void err_in_item(struct berth_err *err, const char *array, size_t index)
     char named[sizeof err->arg[0].text], detail[sizeof err->detail];
     size_t length = strlen(err->arg[0].text);
     bool is_array = strcmp(err->arg[0].text, array) == 0;
-    snprintf(named, sizeof named, "%s[%zu]%s%.60s", array, index, is_array ? "" : ".", is_array ? "" : err->arg[0].text);
-    snprintf(detail, sizeof detail, "%s%.200s", named, strlen(err->detail) > length ? err->detail + length : "");
+    snprintf(named, sizeof named, "%s[%zu]%s%.60s", array, index, is_array ? "" : ".",
+             is_array ? "" : err->arg[0].text);
+    snprintf(detail, sizeof detail, "%s%.200s", named,
+             strlen(err->detail) > length ? err->detail + length : "");
     memcpy(err->detail, detail, sizeof detail);
     memcpy(err->arg[0].text, named, sizeof named);
 }
 
-enum berth_code err_not_enough(struct berth_err *err, const char *what, int64_t wanted, int64_t available, const char *format, ...)
+enum berth_code err_not_enough(struct berth_err *err, const char *what, int64_t wanted,
+                               int64_t available, const char *format, ...)
 {
     char detail[200];
     va_list args;

@@ -10,15 +10,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Characters that no reader of a log should take as they are: controls, format characters (Unicode's category Cf), ends of lines and paragraphs. */
+/* Characters that no reader of a log should take as they are: controls, format characters
+ * (Unicode's category Cf), ends of lines and paragraphs. */
 static bool is_shown(uint32_t c)
 {
     static const struct {
         uint32_t first, last;
-    } hidden[] = {{0x00, 0x1f},     {0x7f, 0x9f},     {0xad, 0xad},     {0x600, 0x605},   {0x61c, 0x61c},     {0x6dd, 0x6dd},     {0x70f, 0x70f},
-                  {0x890, 0x891},   {0x8e2, 0x8e2},   {0x180e, 0x180e}, {0x200b, 0x200f}, {0x2028, 0x202e},   {0x2060, 0x206f},   {0xfe00, 0xfe0f},
-                  {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0x110bd, 0x110bd}, {0x110cd, 0x110cd}, {0x13430, 0x1343f}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a},
-                  {0xe0000, 0xe0fff}};
+    } hidden[] = {{0x00, 0x1f},       {0x7f, 0x9f},       {0xad, 0xad},       {0x600, 0x605},
+                  {0x61c, 0x61c},     {0x6dd, 0x6dd},     {0x70f, 0x70f},     {0x890, 0x891},
+                  {0x8e2, 0x8e2},     {0x180e, 0x180e},   {0x200b, 0x200f},   {0x2028, 0x202e},
+                  {0x2060, 0x206f},   {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xfff9, 0xfffb},
+                  {0x110bd, 0x110bd}, {0x110cd, 0x110cd}, {0x13430, 0x1343f}, {0x1bca0, 0x1bca3},
+                  {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff}};
     for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
         if (c >= hidden[i].first && c <= hidden[i].last)
             return false;
@@ -29,7 +32,11 @@ static bool is_shown(uint32_t c)
 static size_t decode(const unsigned char *text, uint32_t *ret)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t length = text[0] < 0x80 ? 1 : text[0] >= 0xc0 && text[0] < 0xe0 ? 2 : (text[0] & 0xf0) == 0xe0 ? 3 : (text[0] & 0xf8) == 0xf0 ? 4 : 0;
+    size_t length = text[0] < 0x80                      ? 1
+                    : text[0] >= 0xc0 && text[0] < 0xe0 ? 2
+                    : (text[0] & 0xf0) == 0xe0          ? 3
+                    : (text[0] & 0xf8) == 0xf0          ? 4
+                                                        : 0;
     if (length == 0)
         return 0;
     uint32_t c = length == 1 ? text[0] : text[0] & (0x7fu >> length);
@@ -49,7 +56,8 @@ size_t log_escape(const char *text, char *ret, size_t size)
         uint32_t c = 0;
         char shown[12];
         size_t length = decode((const unsigned char *)text, &c);
-        int wide = length == 0   ? snprintf(shown, sizeof shown, "\\x%02x", (unsigned)(unsigned char)*text)
+        int wide = length == 0
+                       ? snprintf(shown, sizeof shown, "\\x%02x", (unsigned)(unsigned char)*text)
                    : is_shown(c) ? snprintf(shown, sizeof shown, "%.*s", (int)length, text)
                                  : snprintf(shown, sizeof shown, "\\u%04x", (unsigned)c);
         if (used + (size_t)wide >= size)
@@ -62,16 +70,19 @@ size_t log_escape(const char *text, char *ret, size_t size)
     return used;
 }
 
-/* One write a line, so that lines of several writers do not mix. False when the line is lost: a pipe that nobody reads is full, or stderr is closed.
- * A pipe that is writable takes PIPE_BUF bytes at once. */
+/* One write a line, so that lines of several writers do not mix. False when the line is lost: a
+ * pipe that nobody reads is full, or stderr is closed. A pipe that is writable takes PIPE_BUF bytes
+ * at once. */
 static bool put_line(enum log_level level, const char *text)
 {
     char line[1100];
-    int used = getenv("JOURNAL_STREAM") != NULL ? snprintf(line, sizeof line, "<%d>", (int)level) : snprintf(line, sizeof line, "berthd: ");
+    int used = getenv("JOURNAL_STREAM") != NULL ? snprintf(line, sizeof line, "<%d>", (int)level)
+                                                : snprintf(line, sizeof line, "berthd: ");
     size_t total = (size_t)used + log_escape(text, line + used, sizeof line - (size_t)used - 1);
     line[total] = '\n';
     struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
-    return poll(&out, 1, 0) == 1 && (out.revents & POLLOUT) != 0 && write(STDERR_FILENO, line, total + 1) == (ssize_t)total + 1;
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLOUT) != 0 &&
+           write(STDERR_FILENO, line, total + 1) == (ssize_t)total + 1;
 }
 
 void log_line(enum log_level level, const char *format, ...)

@@ -4,14 +4,19 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool is_over(const struct log_limit *limit, const struct log_cause *cause) { return uv_now(limit->timer.loop) - cause->since_ms >= LOG_LIMIT_MS; }
+static bool is_over(const struct log_limit *limit, const struct log_cause *cause)
+{
+    return uv_now(limit->timer.loop) - cause->since_ms >= LOG_LIMIT_MS;
+}
 
 static void tell(struct log_limit *limit, struct log_cause *cause)
 {
     if (cause->left_out > 0 && cause == &limit->others)
-        log_line(LOG_LEVEL_NOTICE, "%" PRIu64 " more lines about other users were left out", cause->left_out);
+        log_line(LOG_LEVEL_NOTICE, "%" PRIu64 " more lines about other users were left out",
+                 cause->left_out);
     else if (cause->left_out > 0)
-        log_line(LOG_LEVEL_NOTICE, "%" PRIu64 " more lines about %s of uid %lu were left out", cause->left_out, cause->cause, (unsigned long)cause->uid);
+        log_line(LOG_LEVEL_NOTICE, "%" PRIu64 " more lines about %s of uid %lu were left out",
+                 cause->left_out, cause->cause, (unsigned long)cause->uid);
     *cause = (struct log_cause){0};
 }
 
@@ -67,7 +72,8 @@ static struct log_cause *find(struct log_limit *limit, uid_t uid, const char *ca
     }
     free = free != NULL ? free : &limit->others;
     if (free->cause == NULL)
-        *free = (struct log_cause){.uid = uid, .cause = cause, .since_ms = uv_now(limit->timer.loop)};
+        *free =
+            (struct log_cause){.uid = uid, .cause = cause, .since_ms = uv_now(limit->timer.loop)};
     return free;
 }
 

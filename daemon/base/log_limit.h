@@ -1,6 +1,7 @@
 /**
- * Lines of the log that users can cause: LOG_LIMIT_LINES of each user and cause in LOG_LIMIT_MS, then none, and at the end of that time how many
- * were left out. Root and the daemon's own user have no limit. Loop thread only.
+ * Lines of the log that users can cause: LOG_LIMIT_LINES of each user and cause in LOG_LIMIT_MS,
+ * then none, and at the end of that time how many were left out. Root and the daemon's own user
+ * have no limit. Loop thread only.
  */
 #pragma once
 #include <stdbool.h>
@@ -32,5 +33,6 @@ void log_limit_init(struct log_limit *limit, uv_loop_t *loop);
 /* Says what is still to be said, and closes the timer. */
 void log_limit_close(struct log_limit *limit);
 
-/* Whether another line of that cause (text that outlives the limit, in the plural: "claims") may be written. limit NULL: always. */
+/* Whether another line of that cause (text that outlives the limit, in the plural: "claims") may be
+ * written. limit NULL: always. */
 bool log_limit_takes(struct log_limit *limit, uid_t uid, const char *cause);

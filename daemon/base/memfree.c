@@ -25,7 +25,8 @@ struct memfree {
     struct memfree_node *node;
 };
 
-static enum berth_code add(struct memfree *memfree, const struct sysio *io, const char *file, int32_t numa, struct berth_err *err)
+static enum berth_code add(struct memfree *memfree, const struct sysio *io, const char *file,
+                           int32_t numa, struct berth_err *err)
 {
     char path[PATH_MAX];
     if (snprintf(path, sizeof path, "%s%s", io->root, file) >= (int)sizeof path)
@@ -47,7 +48,8 @@ static enum berth_code room_for(struct memfree *memfree, size_t count, struct be
     return BERTH_OK;
 }
 
-/* "Node 0 MemFree:  123 kB" or "MemFree:  123 kB" in bytes; -1 when the line is missing or malformed. */
+/* "Node 0 MemFree:  123 kB" or "MemFree:  123 kB" in bytes; -1 when the line is missing or
+ * malformed. */
 static int64_t field(const char *text, const char *key)
 {
     const char *at = strstr(text, key);
@@ -83,7 +85,8 @@ static void use_estimate(struct memfree *memfree, const struct sysio *io)
     memfree->fd[with_memory] = fd;
 }
 
-static enum berth_code open_nodes(struct memfree *memfree, const struct sysio *io, char **names, struct berth_err *err)
+static enum berth_code open_nodes(struct memfree *memfree, const struct sysio *io, char **names,
+                                  struct berth_err *err)
 {
     size_t entries = 0;
     while (names[entries] != NULL)
@@ -95,13 +98,16 @@ static enum berth_code open_nodes(struct memfree *memfree, const struct sysio *i
             continue;
         char file[PATH_MAX];
         snprintf(file, sizeof file, "/sys/devices/system/node/%s/meminfo", names[i]);
-        struct berth_err ignored = {0}; /* A node that cannot be read is a node of which nothing is known. */
-        code = add(memfree, io, file, numa, &ignored) == BERTH_NO_MEMORY ? BERTH_NO_MEMORY : BERTH_OK;
+        /* A node that cannot be read is a node of which nothing is known. */
+        struct berth_err ignored = {0};
+        code =
+            add(memfree, io, file, numa, &ignored) == BERTH_NO_MEMORY ? BERTH_NO_MEMORY : BERTH_OK;
     }
     return code;
 }
 
-enum berth_code memfree_new(const struct sysio *io, const struct clock *clock, struct memfree **ret_memfree, struct berth_err *err)
+enum berth_code memfree_new(const struct sysio *io, const struct clock *clock,
+                            struct memfree **ret_memfree, struct berth_err *err)
 {
     struct memfree *memfree = calloc(1, sizeof *memfree);
     if (memfree == NULL)
@@ -160,7 +166,8 @@ struct memfree_view memfree_read(struct memfree *memfree)
     if (memfree == NULL)
         return (struct memfree_view){0};
     uint64_t now_ns = clock_mono_ns(memfree->clock);
-    if (!memfree->has_read || now_ns - memfree->read_at_ns >= MEMFREE_EVERY_MS * UINT64_C(1000000)) {
+    if (!memfree->has_read ||
+        now_ns - memfree->read_at_ns >= MEMFREE_EVERY_MS * UINT64_C(1000000)) {
         for (size_t i = 0; i < memfree->count; i++)
             memfree->node[i].free_bytes = read_free(memfree->fd[i]);
         memfree->has_read = true;

@@ -43,7 +43,8 @@ struct notify *notify_new(void)
     if (notify == NULL)
         return NULL;
     notify->address = address;
-    notify->address_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (path[0] == '/'));
+    notify->address_size =
+        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (path[0] == '/'));
     notify->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (notify->fd < 0) {
         free(notify);
@@ -75,7 +76,11 @@ void notify_send(struct notify *notify, const char *format, ...)
     if (length <= 0)
         return;
     size_t size = (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
-    sendto(notify->fd, text, size, MSG_NOSIGNAL | MSG_DONTWAIT, (const struct sockaddr *)&notify->address, notify->address_size);
+    sendto(notify->fd, text, size, MSG_NOSIGNAL | MSG_DONTWAIT,
+           (const struct sockaddr *)&notify->address, notify->address_size);
 }
 
-uint64_t notify_watchdog_ms(const struct notify *notify) { return notify != NULL ? notify->watchdog_ms : 0; }
+uint64_t notify_watchdog_ms(const struct notify *notify)
+{
+    return notify != NULL ? notify->watchdog_ms : 0;
+}

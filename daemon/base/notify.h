@@ -7,11 +7,14 @@
 
 struct notify; /* NULL is a valid notifier that says nothing */
 
-struct notify *notify_new(void); /* reads NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID; NULL when there is no one to tell */
+/* reads NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID; NULL when there is no one to tell */
+struct notify *notify_new(void);
 void notify_free(struct notify *notify);
 
-/* "READY=1", "STATUS=...", "STOPPING=1", "RELOADING=1\nMONOTONIC_USEC=..." Never blocks; a lost datagram is lost. */
-void notify_send(struct notify *notify, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* "READY=1", "STATUS=...", "STOPPING=1", "RELOADING=1\nMONOTONIC_USEC=..." Never blocks; a lost
+ * datagram is lost. */
+void notify_send(struct notify *notify, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Half the watchdog period in ms, 0 when there is none. */
 uint64_t notify_watchdog_ms(const struct notify *notify);

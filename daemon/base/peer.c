@@ -71,20 +71,23 @@ static bool is_member(int fd, const struct peer *peer, gid_t group)
         failed = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) < 0 ? errno : 0;
     }
     bool member = failed == 0 ? holds(groups, size / sizeof *groups, group)
-                              : failed == ENOPROTOOPT && user_database_says_member(peer->uid, peer->gid, group);
+                              : failed == ENOPROTOOPT &&
+                                    user_database_says_member(peer->uid, peer->gid, group);
     if (groups != few)
         free(groups);
     return member;
 }
 
-enum berth_code peer_read(int fd, const struct peer_admins *admins, struct peer *ret_peer, struct berth_err *err)
+enum berth_code peer_read(int fd, const struct peer_admins *admins, struct peer *ret_peer,
+                          struct berth_err *err)
 {
     struct ucred credentials;
     socklen_t size = sizeof credentials;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
         return err_set_errno(err, BERTH_IO, errno, "cannot tell who connected");
     struct peer peer = {.uid = credentials.uid, .gid = credentials.gid, .pid = credentials.pid};
-    peer.is_admin = peer.uid == 0 || peer.uid == geteuid() || (admins->has_group && is_member(fd, &peer, admins->group));
+    peer.is_admin = peer.uid == 0 || peer.uid == geteuid() ||
+                    (admins->has_group && is_member(fd, &peer, admins->group));
     *ret_peer = peer;
     return BERTH_OK;
 }

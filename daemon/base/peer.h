@@ -21,10 +21,12 @@ struct peer_admins {
     gid_t group;
 };
 
-/* The group of that name; NULL, "" and a group that does not exist have no members. Asks the system's user database: may block.
+/* The group of that name; NULL, "" and a group that does not exist have no members. Asks the
+ * system's user database: may block.
  */
 struct peer_admins peer_admins_of(const char *group);
 
-/* Reads the credentials that the kernel noted when the peer connected. The peer's supplementary groups come from the kernel too
- * or, before Linux 4.13, from the user database. Fails with IO. */
-enum berth_code peer_read(int fd, const struct peer_admins *admins, struct peer *ret_peer, struct berth_err *err);
+/* Reads the credentials that the kernel noted when the peer connected. The peer's supplementary
+ * groups come from the kernel too or, before Linux 4.13, from the user database. Fails with IO. */
+enum berth_code peer_read(int fd, const struct peer_admins *admins, struct peer *ret_peer,
+                          struct berth_err *err);

@@ -57,7 +57,8 @@ static void print_word(struct print *print, const char *word, size_t length)
 
 static bool is_plain(unsigned char c) { return c >= 0x20 && c < 0x80 && c != '"' && c != '\\'; }
 
-/* What is no plain character: escaped, copied or replaced. Returns how many bytes of it were used. */
+/* What is no plain character: escaped, copied or replaced. Returns how many bytes of it were used.
+ */
 static size_t put_special(struct print *print, const unsigned char *c)
 {
     size_t length = *c < 0x80 ? 1 : text_utf8_length((const char *)c);
@@ -130,9 +131,10 @@ void print_count(struct print *print, int64_t value)
         print_null(print);
 }
 
-/* Most of what is measured has six digits. When value is the double nearest to whole / 10^places and whole has at most fifteen digits,
- * these are its digits; the division rounds correctly, so comparing tells. They end before end; returns where they begin, end when value is not
- * like that. */
+/* Most of what is measured has six digits. When value is the double nearest to whole / 10^places
+ * and whole has at most fifteen digits, these are its digits; the division rounds correctly, so
+ * comparing tells. They end before end; returns where they begin, end when value is not like that.
+ */
 static char *short_real(double value, char *end)
 {
     static const double power[] = {1, 1e3, 1e6};
@@ -177,8 +179,8 @@ void print_real(struct print *print, double value)
 
 void print_null(struct print *print) { print_word(print, "null", 4); }
 
-/* Trees. jansson's own printing notes every container in a hash table, to find loops; ours cannot have any, and it costs half of
- * a reply. */
+/* Trees. jansson's own printing notes every container in a hash table, to find loops; ours cannot
+ * have any, and it costs half of a reply. */
 
 static void print_members(struct print *print, const json_t *object)
 {

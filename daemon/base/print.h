@@ -1,8 +1,10 @@
 /**
- * JSON as text, written front to back into a buffer that grows: for answers that are large or asked for all the time, of which no
- * tree is made first. Commas between members and elements come by themselves; brackets are the caller's to close.
+ * JSON as text, written front to back into a buffer that grows: for answers that are large or asked
+ * for all the time, of which no tree is made first. Commas between members and elements come by
+ * themselves; brackets are the caller's to close.
  *
- * Running out of memory is remembered and everything after it ignored, so that it is asked for once, at the end.
+ * Running out of memory is remembered and everything after it ignored, so that it is asked for
+ * once, at the end.
  */
 #pragma once
 #include <jansson.h>
@@ -28,10 +30,12 @@ void print_clear(struct print *print);
 char *print_grow(struct print *print, size_t count);
 static inline char *print_room(struct print *print, size_t count)
 {
-    return !print->failed && count <= print->size - print->length ? print->data + print->length : print_grow(print, count);
+    return !print->failed && count <= print->size - print->length ? print->data + print->length
+                                                                  : print_grow(print, count);
 }
 
-/* As they are, no comma. Inline, as are those below, because a matrix is made of a million of these. */
+/* As they are, no comma. Inline, as are those below, because a matrix is made of a million of
+ * these. */
 static inline void print_bytes(struct print *print, const char *bytes, size_t count)
 {
     char *at = print_room(print, count);
@@ -41,7 +45,8 @@ static inline void print_bytes(struct print *print, const char *bytes, size_t co
     print->length += count;
 }
 
-/* Writes the comma that comes before the next key or value where one is due: not behind an opened bracket or a key. There is room for it. */
+/* Writes the comma that comes before the next key or value where one is due: not behind an opened
+ * bracket or a key. There is room for it. */
 static inline void print_comma(struct print *print)
 {
     char last = print->length > 0 ? print->data[print->length - 1] : '[';
@@ -58,9 +63,13 @@ static inline void print_open(struct print *print, char bracket)
     print->data[print->length++] = bracket;
 }
 
-static inline void print_close(struct print *print, char bracket) { print_bytes(print, &bracket, 1); }
+static inline void print_close(struct print *print, char bracket)
+{
+    print_bytes(print, &bracket, 1);
+}
 
-/* A word of ours that needs no escape, in quotes, where a key or a value may stand. False when there is no room for it and a colon. */
+/* A word of ours that needs no escape, in quotes, where a key or a value may stand. False when
+ * there is no room for it and a colon. */
 static inline bool print_quoted(struct print *print, const char *word)
 {
     size_t length = strlen(word);
@@ -83,15 +92,18 @@ static inline void print_key(struct print *print, const char *key)
 /* A string as the next value, a word of ours. */
 static inline void print_name(struct print *print, const char *name) { print_quoted(print, name); }
 
-/* Values. Bytes that are no UTF-8 become question marks; NULL and what is not finite become null. A number has the fifteen digits that
- * survive the way through a double, and a real keeps a mark of being one: 96.2, 7.0. */
+/* Values. Bytes that are no UTF-8 become question marks; NULL and what is not finite become null. A
+ * number has the fifteen digits that survive the way through a double, and a real keeps a mark of
+ * being one: 96.2, 7.0. */
 void print_string(struct print *print, const char *text);
 void print_integer(struct print *print, int64_t value);
 void print_real(struct print *print, double value);
 void print_count(struct print *print, int64_t value); /* null below 0 */
 void print_null(struct print *print);
-void print_json(struct print *print, const json_t *value); /* recursion as deep as it is: for our own */
+/* recursion as deep as it is: for our own */
+void print_json(struct print *print, const json_t *value);
 
-/* What json_dumps() with these flags should give, the caller's to free; NULL when out of memory. jansson's own leaves out the names of members
- * that it had no memory for and calls that a success (2.14, do_dump()). */
+/* What json_dumps() with these flags should give, the caller's to free; NULL when out of memory.
+ * jansson's own leaves out the names of members that it had no memory for and calls that a success
+ * (2.14, do_dump()). */
 char *print_tree(const json_t *value, size_t flags);

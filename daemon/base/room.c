@@ -22,7 +22,8 @@ enum berth_code room_descriptors(struct berth_err *err)
     }
     if (limit.rlim_cur >= DESCRIPTORS)
         return BERTH_OK;
-    return err_set(err, BERTH_BAD_CONFIG, "the limit on open files (RLIMIT_NOFILE, LimitNOFILE=) is %ju, berthd needs %d",
+    return err_set(err, BERTH_BAD_CONFIG,
+                   "the limit on open files (RLIMIT_NOFILE, LimitNOFILE=) is %ju, berthd needs %d",
                    (uintmax_t)limit.rlim_cur, DESCRIPTORS);
 }
 
@@ -36,7 +37,9 @@ enum berth_code room_memory(struct berth_err *err)
     bytes = THREADS * stack_bytes + ((size_t)HEAP_MB << 20);
     void *room = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED)
-        return err_set(err, BERTH_NO_MEMORY, "no address space: berthd needs %zu MiB more than the limit leaves (RLIMIT_AS, LimitAS=)",
+        return err_set(err, BERTH_NO_MEMORY,
+                       "no address space: berthd needs %zu MiB more than the limit leaves "
+                       "(RLIMIT_AS, LimitAS=)",
                        bytes >> 20);
     munmap(room, bytes);
     return BERTH_OK;

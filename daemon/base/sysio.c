@@ -39,25 +39,28 @@ static int open_checked(const struct sysio *io, const char *path, int flags)
     return open(real, flags);
 }
 
-/* Below a root of our own every symbolic link must stay there: a recorded tree may come from anyone. -1 with errno, EXDEV when the
- * path leaves the root. */
+/* Below a root of our own every symbolic link must stay there: a recorded tree may come from
+ * anyone. -1 with errno, EXDEV when the path leaves the root. */
 static int open_beneath(const struct sysio *io, const char *path, int flags)
 {
-    struct open_how how = {.flags = (uint64_t)flags, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+    struct open_how how = {.flags = (uint64_t)flags,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
     if (io->root[0] == '\0')
         return open(path, flags);
     int root = open(io->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
         return -1;
     const char *relative = path + strspn(path, "/");
-    int fd = (int)syscall(SYS_openat2, root, relative[0] == '\0' ? "." : relative, &how, sizeof how);
+    int fd =
+        (int)syscall(SYS_openat2, root, relative[0] == '\0' ? "." : relative, &how, sizeof how);
     int error = errno;
     close(root);
     errno = error;
     return fd < 0 && (error == ENOSYS || error == EPERM) ? open_checked(io, path, flags) : fd;
 }
 
-static enum berth_code open_path(const struct sysio *io, const char *path, int flags, int *ret_fd, struct berth_err *err)
+static enum berth_code open_path(const struct sysio *io, const char *path, int flags, int *ret_fd,
+                                 struct berth_err *err)
 {
     int fd = open_beneath(io, path, flags | O_CLOEXEC);
     if (fd >= 0) {
@@ -66,10 +69,12 @@ static enum berth_code open_path(const struct sysio *io, const char *path, int f
     }
     if (errno == EXDEV)
         return err_set(err, BERTH_BAD_DATA, "%s leaves the folder %s", path, io->root);
-    return err_set_errno(err, errno == ENOENT || errno == ENOTDIR ? BERTH_ABSENT : BERTH_IO, errno, "%s%s", io->root, path);
+    return err_set_errno(err, errno == ENOENT || errno == ENOTDIR ? BERTH_ABSENT : BERTH_IO, errno,
+                         "%s%s", io->root, path);
 }
 
-static enum berth_code read_all(int fd, const char *path, size_t max, char **ret_text, struct berth_err *err)
+static enum berth_code read_all(int fd, const char *path, size_t max, char **ret_text,
+                                struct berth_err *err)
 {
     size_t size = 0, room = 4096;
     char *text = NULL;
@@ -108,7 +113,8 @@ static enum berth_code read_all(int fd, const char *path, size_t max, char **ret
     return BERTH_OK;
 }
 
-static enum berth_code open_file(const struct sysio *io, const char *path, int *ret_fd, struct berth_err *err)
+static enum berth_code open_file(const struct sysio *io, const char *path, int *ret_fd,
+                                 struct berth_err *err)
 {
     struct stat st;
     enum berth_code code = open_path(io, path, O_RDONLY | O_NONBLOCK, ret_fd, err);
@@ -118,7 +124,8 @@ static enum berth_code open_file(const struct sysio *io, const char *path, int *
     return err_set(err, BERTH_BAD_DATA, "%s%s is not a file", io->root, path);
 }
 
-enum berth_code sysio_read(const struct sysio *io, const char *path, size_t max, char **ret_text, struct berth_err *err)
+enum berth_code sysio_read(const struct sysio *io, const char *path, size_t max, char **ret_text,
+                           struct berth_err *err)
 {
     int fd = -1;
     enum berth_code code = open_file(io, path, &fd, err);
@@ -155,7 +162,8 @@ static enum berth_code hand_out(struct lines *lines, bool is_last, struct berth_
     return code;
 }
 
-static enum berth_code read_lines(int fd, const char *path, size_t max, struct lines *lines, struct berth_err *err)
+static enum berth_code read_lines(int fd, const char *path, size_t max, struct lines *lines,
+                                  struct berth_err *err)
 {
     for (size_t size = 0;;) {
         if (lines->used == lines->room) {
@@ -183,7 +191,8 @@ static enum berth_code read_lines(int fd, const char *path, size_t max, struct l
     }
 }
 
-enum berth_code sysio_read_lines(const struct sysio *io, const char *path, size_t max, sysio_line_fn *take, void *arg, struct berth_err *err)
+enum berth_code sysio_read_lines(const struct sysio *io, const char *path, size_t max,
+                                 sysio_line_fn *take, void *arg, struct berth_err *err)
 {
     struct lines lines = {.take = take, .arg = arg};
     int fd = -1;
@@ -209,10 +218,12 @@ static int compare_names(const void *a, const void *b)
     return strcmp(x, y);
 }
 
-/* Appends a copy of name, or with NULL only makes sure that there is a list. The list stays NULL-terminated. */
+/* Appends a copy of name, or with NULL only makes sure that there is a list. The list stays
+ * NULL-terminated. */
 static bool append_name(char ***names, size_t *count, const char *name)
 {
-    if (*count == 0 || (*count & (*count - 1)) == 0) { /* grows at powers of two; room for count + 2 afterwards */
+    /* grows at powers of two; room for count + 2 afterwards */
+    if (*count == 0 || (*count & (*count - 1)) == 0) {
         char **more = realloc(*names, (2 * *count + 2) * sizeof *more);
         if (more == NULL)
             return false;
@@ -229,7 +240,8 @@ static bool append_name(char ***names, size_t *count, const char *name)
     return true;
 }
 
-enum berth_code sysio_list(const struct sysio *io, const char *path, char ***ret_names, struct berth_err *err)
+enum berth_code sysio_list(const struct sysio *io, const char *path, char ***ret_names,
+                           struct berth_err *err)
 {
     int fd = -1;
     enum berth_code code = open_path(io, path, O_RDONLY | O_DIRECTORY, &fd, err);
@@ -274,7 +286,8 @@ void sysio_names_free(char **names)
     free(names);
 }
 
-enum berth_code sysio_stat(const struct sysio *io, const char *path, struct stat *ret_status, struct berth_err *err)
+enum berth_code sysio_stat(const struct sysio *io, const char *path, struct stat *ret_status,
+                           struct berth_err *err)
 {
     int fd = -1;
     enum berth_code code = open_path(io, path, O_PATH, &fd, err);
@@ -303,7 +316,8 @@ int64_t sysio_boot_time_s(const struct sysio *io)
     char *text = NULL;
     int64_t time_s = 0;
     if (sysio_read(io, "/proc/stat", 1 << 22, &text, NULL) == BERTH_OK) {
-        const char *line = text != NULL ? strstr(text, "\nbtime ") : NULL; /* text is, which an analyzer does not see */
+        /* text is, which an analyzer does not see */
+        const char *line = text != NULL ? strstr(text, "\nbtime ") : NULL;
         if (line != NULL)
             time_s = strtoll(line + 7, NULL, 10);
     }

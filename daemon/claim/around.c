@@ -12,17 +12,20 @@
 bool claim_is_under(const struct claim *claim, const struct claim_caller *caller)
 {
     size_t length = claim->key != NULL ? strlen(claim->key) : 0;
-    return length > 0 && caller->key != NULL && (claim->uid == caller->uid || claim->uid == 0) && strncmp(claim->key, caller->key, length) == 0 &&
+    return length > 0 && caller->key != NULL && (claim->uid == caller->uid || claim->uid == 0) &&
+           strncmp(claim->key, caller->key, length) == 0 &&
            (caller->key[length] == '\0' || caller->key[length] == '.');
 }
 
 /* The user's own, for no job in particular: every plan of the user may use it. */
 static bool is_for_all(const struct claim *claim, const struct claim_caller *caller)
 {
-    return claim->uid == caller->uid && claim->key == NULL && claim->owner.pid == 0 && claim->owner.cgroup == NULL;
+    return claim->uid == caller->uid && claim->key == NULL && claim->owner.pid == 0 &&
+           claim->owner.cgroup == NULL;
 }
 
-static bool is_own(const struct sysio *io, const struct claim *claim, const struct claim_caller *caller)
+static bool is_own(const struct sysio *io, const struct claim *claim,
+                   const struct claim_caller *caller)
 {
     return is_for_all(claim, caller) || claim_is_under(claim, caller) ||
            claim_owner_is_for(io, claim, caller->uid, caller->process);
@@ -67,7 +70,8 @@ static void take_cpus(struct allowed *allowed, const struct cpuset *cpus, struct
         }
 }
 
-static bool take_inside(const struct graph *graph, place_id outer, struct allowed *allowed, struct taken *taken)
+static bool take_inside(const struct graph *graph, place_id outer, struct allowed *allowed,
+                        struct taken *taken)
 {
     for (place_id p = 0; (size_t)p < graph->place_count; p++) {
         enum place_kind kind = graph_place(graph, p)->kind;
@@ -83,7 +87,8 @@ static bool take_inside(const struct graph *graph, place_id outer, struct allowe
     return true;
 }
 
-static bool take_claim(const struct graph *graph, const struct claim *claim, struct allowed *allowed, struct taken *taken)
+static bool take_claim(const struct graph *graph, const struct claim *claim,
+                       struct allowed *allowed, struct taken *taken)
 {
     char name[CLAIM_PLACE_SIZE];
     for (const char *at = claim->places; claim_next_place(&at, name);) {
@@ -117,15 +122,18 @@ static void warn(struct warnings *warnings, const struct claim *claim, const str
 }
 
 /* Tells whether the claim covers any allowed place. */
-static bool covers_allowed(const struct graph *graph, const struct claim *claim, const struct allowed *allowed)
+static bool covers_allowed(const struct graph *graph, const struct claim *claim,
+                           const struct allowed *allowed)
 {
     char name[CLAIM_PLACE_SIZE];
     for (const char *at = claim->places; claim_next_place(&at, name);) {
         place_id place = graph_find(graph, name);
-        const struct cpuset *cpus = place != PLACE_NONE ? claim_cpus(graph_place(graph, place)) : NULL;
+        const struct cpuset *cpus =
+            place != PLACE_NONE ? claim_cpus(graph_place(graph, place)) : NULL;
         if (cpus != NULL && cpuset_intersects(cpus, &allowed->cpus))
             return true;
-        for (place_id g = graph_next(graph, PLACE_GPU, 0); place != PLACE_NONE && g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
+        for (place_id g = graph_next(graph, PLACE_GPU, 0); place != PLACE_NONE && g != PLACE_NONE;
+             g = graph_next(graph, PLACE_GPU, g + 1))
             if (claim_is_inside(graph, place, g) && allowed_has_gpu(allowed, g))
                 return true;
     }
@@ -136,26 +144,30 @@ static void warn_of_own(struct warnings *warnings, const struct claim *claim)
 {
     char by[96];
     claim_describe(claim, by, sizeof by);
-    warnings_add(warnings, "not left out: %.110s, by claim %.60s, your own without key or owner", claim->places, by);
+    warnings_add(warnings, "not left out: %.110s, by claim %.60s, your own without key or owner",
+                 claim->places, by);
 }
 
 static bool allows_any_gpu(const struct graph *graph, const struct allowed *allowed)
 {
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
+         g = graph_next(graph, PLACE_GPU, g + 1))
         if (allowed_has_gpu(allowed, g))
             return true;
     return false;
 }
 
-enum berth_code claim_around(const struct claim_set *claims, const struct sysio *io, const struct graph *graph, const struct claim_caller *caller,
-                             struct allowed *allowed, struct warnings *warnings, bool *ret_left_out, struct berth_err *err)
+enum berth_code claim_around(const struct claim_set *claims, const struct sysio *io,
+                             const struct graph *graph, const struct claim_caller *caller,
+                             struct allowed *allowed, struct warnings *warnings, bool *ret_left_out,
+                             struct berth_err *err)
 {
     size_t named = 0, others = 0, own = 0;
     bool had_cpus = !cpuset_is_empty(&allowed->cpus), had_gpus = allows_any_gpu(graph, allowed);
     for (size_t i = 0; i < claims->count; i++) {
         struct taken taken = {.any = false};
-        if (claims->item[i]->purpose == CLAIM_COMPUTE && is_for_all(claims->item[i], caller) && own < CLAIMS_NAMED &&
-            covers_allowed(graph, claims->item[i], allowed)) {
+        if (claims->item[i]->purpose == CLAIM_COMPUTE && is_for_all(claims->item[i], caller) &&
+            own < CLAIMS_NAMED && covers_allowed(graph, claims->item[i], allowed)) {
             warn_of_own(warnings, claims->item[i]);
             own++;
         }
@@ -169,9 +181,12 @@ enum berth_code claim_around(const struct claim_set *claims, const struct sysio 
     if (named > CLAIMS_NAMED)
         others = named - CLAIMS_NAMED;
     if (others > 0)
-        warnings_add(warnings, "left out: what %zu more claims cover (berth claims lists them)", others);
+        warnings_add(warnings, "left out: what %zu more claims cover (berth claims lists them)",
+                     others);
     if (had_cpus && cpuset_is_empty(&allowed->cpus))
-        return err_set(err, BERTH_NOTHING_ALLOWED, "all cpus that are allowed are claimed (berth claims lists by whom; a claim of your own is yours under its key, or within its owner)");
+        return err_set(err, BERTH_NOTHING_ALLOWED,
+                       "all cpus that are allowed are claimed (berth claims lists by whom; a claim "
+                       "of your own is yours under its key, or within its owner)");
     allowed->gpus_claimed = had_gpus && !allows_any_gpu(graph, allowed);
     *ret_left_out = named > 0;
     return BERTH_OK;

@@ -6,7 +6,10 @@
 
 #include "base/text.h"
 
-const char *claim_purpose_name(enum claim_purpose purpose) { return purpose == CLAIM_PROFILING ? "profiling" : "compute"; }
+const char *claim_purpose_name(enum claim_purpose purpose)
+{
+    return purpose == CLAIM_PROFILING ? "profiling" : "compute";
+}
 
 /* ---- one claim ---- */
 
@@ -36,7 +39,8 @@ struct claim *claim_new(const struct claim *spec)
         return NULL;
     *claim = *spec;
     claim->refs = 1;
-    char **const texts[] = {&claim->places, &claim->configuration, &claim->key, &claim->owner.cgroup, &claim->plan_asked, &claim->plan_answered};
+    char **const texts[] = {&claim->places,       &claim->configuration, &claim->key,
+                            &claim->owner.cgroup, &claim->plan_asked,    &claim->plan_answered};
     const size_t count = sizeof texts / sizeof texts[0];
     for (size_t i = 0; i < count; i++)
         if (!copy_text(texts[i])) {
@@ -73,7 +77,8 @@ bool claim_next_place(const char **at, char name[CLAIM_PLACE_SIZE])
 void claim_describe(const struct claim *claim, char *buffer, size_t size)
 {
     if (claim->key != NULL)
-        snprintf(buffer, size, "%s of uid %ju (key %.32s)", claim->id, (uintmax_t)claim->uid, claim->key);
+        snprintf(buffer, size, "%s of uid %ju (key %.32s)", claim->id, (uintmax_t)claim->uid,
+                 claim->key);
     else
         snprintf(buffer, size, "%s of uid %ju", claim->id, (uintmax_t)claim->uid);
     text_clean(buffer); /* of the key the cut may leave half a character */
@@ -88,4 +93,7 @@ bool claim_is_inside(const struct graph *graph, place_id outer, place_id inner)
     return inner == outer;
 }
 
-const struct cpuset *claim_cpus(const struct place *place) { return place->kind <= PLACE_PU ? place->cpus : NULL; }
+const struct cpuset *claim_cpus(const struct place *place)
+{
+    return place->kind <= PLACE_PU ? place->cpus : NULL;
+}

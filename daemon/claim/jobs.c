@@ -13,19 +13,23 @@
 #define FIRST_USER 1000 /* UID_MIN of login.defs(5); lower ones are the system's */
 
 /* The first claimed place with a cpu of the set; false when there is none. */
-static bool find_place(const struct graph *graph, const struct claim *claim, const struct cpuset *cpus, char name[CLAIM_PLACE_SIZE])
+static bool find_place(const struct graph *graph, const struct claim *claim,
+                       const struct cpuset *cpus, char name[CLAIM_PLACE_SIZE])
 {
     for (const char *at = claim->places; claim_next_place(&at, name);) {
         place_id place = graph_find(graph, name);
-        const struct cpuset *its = place != PLACE_NONE ? claim_cpus(graph_place(graph, place)) : NULL;
+        const struct cpuset *its =
+            place != PLACE_NONE ? claim_cpus(graph_place(graph, place)) : NULL;
         if (its != NULL && cpuset_intersects(its, cpus))
             return true;
     }
     return false;
 }
 
-/* Whether the process may be bound to claimed cpus: one system call, a hundredth of what reading its status takes. */
-static bool may_be_bound(const struct sysio *io, const struct graph *graph, const struct claim *claim, const struct cpuset *all, pid_t pid)
+/* Whether the process may be bound to claimed cpus: one system call, a hundredth of what reading
+ * its status takes. */
+static bool may_be_bound(const struct sysio *io, const struct graph *graph,
+                         const struct claim *claim, const struct cpuset *all, pid_t pid)
 {
     struct cpuset cpus = {0};
     char name[CLAIM_PLACE_SIZE];
@@ -41,10 +45,13 @@ static bool is_users(const struct sysio *io, const char *name, uid_t except)
     char path[64];
     struct stat status;
     snprintf(path, sizeof path, "/proc/%.20s", name);
-    return strspn(name, "0123456789") == strlen(name) && sysio_stat(io, path, &status, NULL) == BERTH_OK && status.st_uid >= FIRST_USER && status.st_uid != except;
+    return strspn(name, "0123456789") == strlen(name) &&
+           sysio_stat(io, path, &status, NULL) == BERTH_OK && status.st_uid >= FIRST_USER &&
+           status.st_uid != except;
 }
 
-static enum berth_code check_process(const struct sysio *io, const struct graph *graph, const struct claim *claim, const struct cpuset *all, pid_t pid,
+static enum berth_code check_process(const struct sysio *io, const struct graph *graph,
+                                     const struct claim *claim, const struct cpuset *all, pid_t pid,
                                      struct berth_err *err)
 {
     struct claim_proc process;
@@ -53,16 +60,19 @@ static enum berth_code check_process(const struct sysio *io, const struct graph 
     enum berth_code code = claim_proc_read(io, pid, &process, NULL);
     if (code == BERTH_NO_MEMORY)
         return err_set(err, code, "no memory for a claim");
-    if (code != BERTH_OK || cpuset_contains(&process.cpus, all) || !find_place(graph, claim, &process.cpus, name) ||
+    if (code != BERTH_OK || cpuset_contains(&process.cpus, all) ||
+        !find_place(graph, claim, &process.cpus, name) ||
         claim_proc_start(io, pid, &start, NULL) != BERTH_OK)
         return BERTH_OK;
     snprintf(by, sizeof by, "process %jd of uid %ju", (intmax_t)pid, (uintmax_t)process.uid);
     err_text(err, 0, name);
     err_text(err, 1, by);
-    return err_set(err, BERTH_ALREADY_CLAIMED, "%s has cpus of somebody's job: %s is bound to some of them", name, by);
+    return err_set(err, BERTH_ALREADY_CLAIMED,
+                   "%s has cpus of somebody's job: %s is bound to some of them", name, by);
 }
 
-enum berth_code claim_jobs_check(const struct sysio *io, const struct graph *graph, const struct claim *claim, struct berth_err *err)
+enum berth_code claim_jobs_check(const struct sysio *io, const struct graph *graph,
+                                 const struct claim *claim, struct berth_err *err)
 {
     char **names = NULL;
     struct claim_proc first;
@@ -75,7 +85,8 @@ enum berth_code claim_jobs_check(const struct sysio *io, const struct graph *gra
         return BERTH_OK;
     for (char **name = names; *name != NULL && code == BERTH_OK; name++) {
         pid_t pid = (pid_t)strtol(*name, NULL, 10); /* 0: no number */
-        if (pid > 0 && may_be_bound(io, graph, claim, &first.cpus, pid) && is_users(io, *name, claim->uid))
+        if (pid > 0 && may_be_bound(io, graph, claim, &first.cpus, pid) &&
+            is_users(io, *name, claim->uid))
             code = check_process(io, graph, claim, &first.cpus, pid, err);
     }
     sysio_names_free(names);

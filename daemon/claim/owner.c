@@ -1,18 +1,19 @@
 #include "claim/owner.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "claim/proc.h"
 
-#define CGROUP_ROOT  "/sys/fs/cgroup/"
-#define PROCS_MAX    65536 /* bytes of a list of processes */
-#define PROCS_READ   64    /* of them, as each takes 20 us of everybody's time */
+#define CGROUP_ROOT "/sys/fs/cgroup/"
+#define PROCS_MAX   65536 /* bytes of a list of processes */
+#define PROCS_READ  64    /* of them, as each takes 20 us of everybody's time */
 
-__attribute__((format(printf, 3, 4))) static enum berth_code gone(struct berth_err *err, const char *parameter, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static enum berth_code
+gone(struct berth_err *err, const char *parameter, const char *format, ...)
 {
     char why[200];
     va_list args;
@@ -23,7 +24,8 @@ __attribute__((format(printf, 3, 4))) static enum berth_code gone(struct berth_e
     return err_set(err, BERTH_NO_SUCH_OWNER, "%s: %s", parameter, why);
 }
 
-enum berth_code claim_owner_process(const struct sysio *io, const struct peer *peer, int64_t pid, struct claim_owner *ret, struct berth_err *err)
+enum berth_code claim_owner_process(const struct sysio *io, const struct peer *peer, int64_t pid,
+                                    struct claim_owner *ret, struct berth_err *err)
 {
     struct claim_proc process;
     struct berth_err why = {0};
@@ -41,17 +43,20 @@ enum berth_code claim_owner_process(const struct sysio *io, const struct peer *p
     if (code == BERTH_ABSENT)
         return gone(err, "owner_pid", "%s", why.detail);
     if (code == BERTH_OK && process.leader != (pid_t)pid)
-        return gone(err, "owner_pid", "%" PRId64 " is a thread of process %jd", pid, (intmax_t)process.leader);
+        return gone(err, "owner_pid", "%" PRId64 " is a thread of process %jd", pid,
+                    (intmax_t)process.leader);
     if (code != BERTH_OK)
         return err_set(err, code, "%s", why.detail);
     if (peer->uid != 0 && process.uid != peer->uid)
-        return err_set(err, BERTH_PERMISSION_DENIED, "owner_pid: process %" PRId64 " is not yours", pid);
+        return err_set(err, BERTH_PERMISSION_DENIED, "owner_pid: process %" PRId64 " is not yours",
+                       pid);
     *ret = (struct claim_owner){.pid = (pid_t)pid, .start_ticks = before};
     return BERTH_OK;
 }
 
 /* ABSENT when there is no such cgroup. */
-static enum berth_code is_populated(const struct sysio *io, const char *cgroup, bool *ret_populated, struct berth_err *err)
+static enum berth_code is_populated(const struct sysio *io, const char *cgroup, bool *ret_populated,
+                                    struct berth_err *err)
 {
     char path[CLAIM_CGROUP_MAX + 32], *text = NULL;
     snprintf(path, sizeof path, "%s/cgroup.events", cgroup);
@@ -78,7 +83,8 @@ static bool has_process_of(const struct sysio *io, const char *cgroup, uid_t uid
     for (char *line = strtok_r(text, "\n", &rest); line != NULL && !has && count++ < PROCS_READ;
          line = strtok_r(NULL, "\n", &rest)) {
         struct claim_proc process;
-        has = claim_proc_read(io, (pid_t)strtol(line, NULL, 10), &process, NULL) == BERTH_OK && process.uid == uid;
+        has = claim_proc_read(io, (pid_t)strtol(line, NULL, 10), &process, NULL) == BERTH_OK &&
+              process.uid == uid;
     }
     free(text);
     return has;
@@ -93,21 +99,25 @@ static bool is_in_cgroup(const struct sysio *io, struct claim_lineage *process, 
     return claim_proc_is_in(process->cgroup, cgroup);
 }
 
-enum berth_code claim_owner_cgroup(const struct sysio *io, const struct peer *peer, const char *path, struct claim_owner *ret, struct berth_err *err)
+enum berth_code claim_owner_cgroup(const struct sysio *io, const struct peer *peer,
+                                   const char *path, struct claim_owner *ret, struct berth_err *err)
 {
     bool populated = false;
     size_t length = strlen(path);
     if (strncmp(path, CGROUP_ROOT, sizeof CGROUP_ROOT - 1) != 0 || length >= CLAIM_CGROUP_MAX ||
         path[length - 1] == '/' || strstr(path, "/..") != NULL || strstr(path, "//") != NULL ||
         strstr(path, "/./") != NULL)
-        return err_invalid(err, "owner_cgroup", "it is no path below " CGROUP_ROOT ", such as " CGROUP_ROOT "system.slice/job7");
+        return err_invalid(err, "owner_cgroup",
+                           "it is no path below " CGROUP_ROOT ", such as " CGROUP_ROOT
+                           "system.slice/job7");
     enum berth_code code = is_populated(io, path, &populated, NULL);
     if (code == BERTH_NO_MEMORY)
         return err_set(err, code, "no memory for a claim");
     if (code != BERTH_OK)
         return gone(err, "owner_cgroup", "%.120s is no cgroup of version 2", path);
     if (!populated)
-        return gone(err, "owner_cgroup", "%.120s has no process yet, so that nothing would tell its end", path);
+        return gone(err, "owner_cgroup",
+                    "%.120s has no process yet, so that nothing would tell its end", path);
     struct claim_lineage process = {.pid = peer->pid};
     if (!peer->is_admin && !is_in_cgroup(io, &process, path) &&
         !has_process_of(io, path, peer->uid))

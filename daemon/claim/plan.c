@@ -42,14 +42,17 @@ static enum berth_code mismatch(const struct claim *claim, const char *asked, st
     err_text(err, 1, field != NULL ? field : "parameters");
     enum berth_code code = before == NULL || now == NULL
                                ? err_set(err, BERTH_NO_MEMORY, "no memory to compare requests")
-                               : err_set(err, BERTH_KEY_MISMATCH, "the plan under the key %.60s was made for other %s; it stands until the claim is released",
+                               : err_set(err, BERTH_KEY_MISMATCH,
+                                         "the plan under the key %.60s was made for other %s; it "
+                                         "stands until the claim is released",
                                          claim->key, field != NULL ? field : "parameters");
     json_decref(before);
     json_decref(now);
     return code;
 }
 
-enum berth_code claim_plan_recall(const struct claim *claim, const char *asked, json_t **ret_answer, struct berth_err *err)
+enum berth_code claim_plan_recall(const struct claim *claim, const char *asked, json_t **ret_answer,
+                                  struct berth_err *err)
 {
     if (claim->plan_asked == NULL || claim->plan_answered == NULL)
         return BERTH_OK;

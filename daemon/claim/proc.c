@@ -7,7 +7,8 @@
 
 #define FILE_MAX (1 << 20)
 
-static enum berth_code read_file(const struct sysio *io, pid_t pid, const char *name, char **ret_text, struct berth_err *err)
+static enum berth_code read_file(const struct sysio *io, pid_t pid, const char *name,
+                                 char **ret_text, struct berth_err *err)
 {
     char path[64];
     struct berth_err why = {0};
@@ -41,24 +42,30 @@ static bool read_list(const char *line, struct cpuset *ret)
     return cpuset_parse(list, ret, NULL) == BERTH_OK;
 }
 
-enum berth_code claim_proc_read(const struct sysio *io, pid_t pid, struct claim_proc *ret, struct berth_err *err)
+enum berth_code claim_proc_read(const struct sysio *io, pid_t pid, struct claim_proc *ret,
+                                struct berth_err *err)
 {
     struct claim_proc process = {0};
     char *text = NULL;
     enum berth_code code = read_file(io, pid, "status", &text, err);
     if (code != BERTH_OK)
         return code;
-    const char *uid = line_of(text, "Uid"), *gid = line_of(text, "Gid"), *groups = line_of(text, "Groups"), *parent = line_of(text, "PPid"),
+    const char *uid = line_of(text, "Uid"), *gid = line_of(text, "Gid"),
+               *groups = line_of(text, "Groups"), *parent = line_of(text, "PPid"),
                *leader = line_of(text, "Tgid");
     uid_t uids[3] = {0};
     gid_t gids[3] = {0};
-    bool ok = uid != NULL && gid != NULL && parent != NULL && leader != NULL && sscanf(uid, "%u %u %u", &uids[0], &uids[1], &uids[2]) == 3 &&
-              sscanf(gid, "%u %u %u", &gids[0], &gids[1], &gids[2]) == 3 && sscanf(parent, "%d", &process.parent) == 1 && sscanf(leader, "%d", &process.leader) == 1 &&
+    bool ok = uid != NULL && gid != NULL && parent != NULL && leader != NULL &&
+              sscanf(uid, "%u %u %u", &uids[0], &uids[1], &uids[2]) == 3 &&
+              sscanf(gid, "%u %u %u", &gids[0], &gids[1], &gids[2]) == 3 &&
+              sscanf(parent, "%d", &process.parent) == 1 &&
+              sscanf(leader, "%d", &process.leader) == 1 &&
               read_list(line_of(text, "Cpus_allowed_list"), &process.cpus);
     /* A kernel without NUMA has no such line, and no node to keep anybody from. */
     if (ok && !read_list(line_of(text, "Mems_allowed_list"), &process.memory))
         cpuset_add(&process.memory, 0);
-    for (char *end; ok && groups != NULL && process.group_count < CLAIM_PROC_GROUPS_MAX; groups = end) {
+    for (char *end; ok && groups != NULL && process.group_count < CLAIM_PROC_GROUPS_MAX;
+         groups = end) {
         groups += strspn(groups, " \t");
         unsigned long group = strtoul(groups, &end, 10);
         if (end == groups)
@@ -67,29 +74,36 @@ enum berth_code claim_proc_read(const struct sysio *io, pid_t pid, struct claim_
     }
     free(text);
     if (!ok)
-        return err_set(err, BERTH_BAD_DATA, "/proc/%jd/status is not what proc(5) says", (intmax_t)pid);
+        return err_set(err, BERTH_BAD_DATA, "/proc/%jd/status is not what proc(5) says",
+                       (intmax_t)pid);
     process.uid = uids[0];
     process.gid = gids[0];
-    process.has_other_ids = uids[1] != uids[0] || uids[2] != uids[0] || gids[1] != gids[0] || gids[2] != gids[0];
+    process.has_other_ids =
+        uids[1] != uids[0] || uids[2] != uids[0] || gids[1] != gids[0] || gids[2] != gids[0];
     *ret = process;
     return BERTH_OK;
 }
 
-enum berth_code claim_proc_start(const struct sysio *io, pid_t pid, uint64_t *ret_ticks, struct berth_err *err)
+enum berth_code claim_proc_start(const struct sysio *io, pid_t pid, uint64_t *ret_ticks,
+                                 struct berth_err *err)
 {
     char *text = NULL, state;
     uint64_t ticks;
     enum berth_code code = read_file(io, pid, "stat", &text, err);
     if (code != BERTH_OK)
         return code;
-    /* The second field is the program's name in parentheses and may hold anything, parentheses too. */
+    /* The second field is the program's name in parentheses and may hold anything, parentheses too.
+     */
     const char *rest = strrchr(text, ')');
     int fields = rest == NULL ? 0
-                              : sscanf(rest + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64, &state,
-                                       &ticks);
+                              : sscanf(rest + 1,
+                                       " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                                       "%*s %*s %*s %*s %*s %" SCNu64,
+                                       &state, &ticks);
     free(text);
     if (fields != 2)
-        return err_set(err, BERTH_BAD_DATA, "/proc/%jd/stat is not what proc(5) says", (intmax_t)pid);
+        return err_set(err, BERTH_BAD_DATA, "/proc/%jd/stat is not what proc(5) says",
+                       (intmax_t)pid);
     if (state == 'Z' || state == 'X')
         return err_set(err, BERTH_ABSENT, "process %jd has ended", (intmax_t)pid);
     *ret_ticks = ticks;
@@ -104,7 +118,8 @@ static bool is_below(const char *cgroup, const char *mount, const char *path)
         return false;
     const char *wanted = cgroup + top;
     size_t length = strlen(wanted);
-    return length > 0 && strncmp(path, wanted, length) == 0 && (path[length] == '\0' || path[length] == '/');
+    return length > 0 && strncmp(path, wanted, length) == 0 &&
+           (path[length] == '\0' || path[length] == '/');
 }
 
 bool claim_proc_cgroup(const struct sysio *io, pid_t pid, char *path, size_t size)

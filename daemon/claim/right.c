@@ -23,7 +23,8 @@ static bool may_open(const struct stat *status, const struct claim_proc *process
     return in_group ? (status->st_mode & 0060) == 0060 : (status->st_mode & 0006) == 0006;
 }
 
-static enum berth_code check_gpu(const struct sysio *io, const struct place *gpu, const struct claim_proc *process, struct berth_err *err)
+static enum berth_code check_gpu(const struct sysio *io, const struct place *gpu,
+                                 const struct claim_proc *process, struct berth_err *err)
 {
     char node[64] = "";
     struct stat status;
@@ -33,10 +34,12 @@ static enum berth_code check_gpu(const struct sysio *io, const struct place *gpu
         snprintf(node, sizeof node, "%s", gpu->render_node);
     if (node[0] == '\0' || sysio_stat(io, node, &status, NULL) != BERTH_OK)
         return denied(err, gpu->name, "its device node is not known here");
-    return may_open(&status, process) ? BERTH_OK : denied(err, gpu->name, "you may not open its device node");
+    return may_open(&status, process) ? BERTH_OK
+                                      : denied(err, gpu->name, "you may not open its device node");
 }
 
-static enum berth_code check_place(const struct sysio *io, const struct graph *graph, place_id place, bool is_compute,
+static enum berth_code check_place(const struct sysio *io, const struct graph *graph,
+                                   place_id place, bool is_compute,
                                    const struct claim_proc *process, struct berth_err *err)
 {
     const struct place *asked = graph_place(graph, place);
@@ -61,21 +64,25 @@ static enum berth_code check_place(const struct sysio *io, const struct graph *g
     return code;
 }
 
-enum berth_code claim_right(const struct sysio *io, const struct graph *graph, const struct peer *peer, const struct claim *claim,
+enum berth_code claim_right(const struct sysio *io, const struct graph *graph,
+                            const struct peer *peer, const struct claim *claim,
                             struct berth_err *err)
 {
     struct claim_proc process;
     char name[CLAIM_PLACE_SIZE];
     if (peer->is_admin)
         return BERTH_OK;
-    enum berth_code code = peer->pid > 0 ? claim_proc_read(io, peer->pid, &process, NULL) : BERTH_ABSENT;
+    enum berth_code code =
+        peer->pid > 0 ? claim_proc_read(io, peer->pid, &process, NULL) : BERTH_ABSENT;
     if (code == BERTH_NO_MEMORY)
         return err_set(err, code, "no memory for a claim");
     if (code == BERTH_OK && process.has_other_ids)
-        return denied(err, "the node", "your process has rights that are not yours, as a setuid program has");
+        return denied(err, "the node",
+                      "your process has rights that are not yours, as a setuid program has");
     if (code != BERTH_OK || process.uid != peer->uid || process.gid != peer->gid)
         return denied(err, "the node", "your process is not to be seen from here");
     for (const char *at = claim->places; code == BERTH_OK && claim_next_place(&at, name);)
-        code = check_place(io, graph, graph_find(graph, name), claim->purpose == CLAIM_COMPUTE, &process, err);
+        code = check_place(io, graph, graph_find(graph, name), claim->purpose == CLAIM_COMPUTE,
+                           &process, err);
     return code;
 }

@@ -23,7 +23,8 @@ static void cover_done(struct cover *cover)
 static bool cover_init(struct cover *cover, const struct graph *graph, const struct claim *claim)
 {
     char name[CLAIM_PLACE_SIZE];
-    *cover = (struct cover){.part = calloc(graph->place_count, sizeof(bool)), .gpu = calloc(graph->place_count, sizeof(bool))};
+    *cover = (struct cover){.part = calloc(graph->place_count, sizeof(bool)),
+                            .gpu = calloc(graph->place_count, sizeof(bool))};
     bool *named = calloc(graph->place_count, sizeof *named);
     if (cover->part == NULL || cover->gpu == NULL || named == NULL) {
         free(named);
@@ -51,17 +52,20 @@ static bool cover_init(struct cover *cover, const struct graph *graph, const str
     return true;
 }
 
-static enum berth_code already(const struct claim *by, uid_t uid, const char *place, struct berth_err *err)
+static enum berth_code already(const struct claim *by, uid_t uid, const char *place,
+                               struct berth_err *err)
 {
     char text[96];
     claim_describe(by, text, sizeof text);
     err_text(err, 0, place);
     err_text(err, 1, text);
-    return err_set(err, BERTH_ALREADY_CLAIMED, "%s is claimed already, by %s%s", place, text, by->uid == uid ? ", a claim of your own" : "");
+    return err_set(err, BERTH_ALREADY_CLAIMED, "%s is claimed already, by %s%s", place, text,
+                   by->uid == uid ? ", a claim of your own" : "");
 }
 
 /* Whether a claim for computing that stands shares something with the cover. */
-static enum berth_code check_compute(const struct graph *graph, const struct cover *cover, const struct claim *claim, const struct claim *other,
+static enum berth_code check_compute(const struct graph *graph, const struct cover *cover,
+                                     const struct claim *claim, const struct claim *other,
                                      struct berth_err *err)
 {
     char name[CLAIM_PLACE_SIZE];
@@ -76,7 +80,8 @@ static enum berth_code check_compute(const struct graph *graph, const struct cov
     return BERTH_OK;
 }
 
-/* AMD's sampling is configured for the gpu as a whole; NVIDIA lets one process profile. What is not known is taken for the latter. */
+/* AMD's sampling is configured for the gpu as a whole; NVIDIA lets one process profile. What is not
+ * known is taken for the latter. */
 static bool may_share(const struct place *gpu, const struct claim *a, const struct claim *b)
 {
     return gpu_vendor(gpu) == VENDOR_AMD && a->configuration != NULL && b->configuration != NULL &&
@@ -84,20 +89,25 @@ static bool may_share(const struct place *gpu, const struct claim *a, const stru
 }
 
 /* Gpus of both. Claims for different purposes share none. */
-static enum berth_code check_gpus(const struct graph *graph, const struct cover *cover, const struct claim *claim, const struct claim *other,
+static enum berth_code check_gpus(const struct graph *graph, const struct cover *cover,
+                                  const struct claim *claim, const struct claim *other,
                                   struct berth_err *err)
 {
     char name[CLAIM_PLACE_SIZE];
     for (const char *at = other->places; claim_next_place(&at, name);) {
         place_id place = graph_find(graph, name);
-        for (place_id g = graph_next(graph, PLACE_GPU, 0); place != PLACE_NONE && g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
-            if (cover->gpu[g] && claim_is_inside(graph, place, g) && (claim->purpose != other->purpose || !may_share(graph_place(graph, g), claim, other)))
+        for (place_id g = graph_next(graph, PLACE_GPU, 0); place != PLACE_NONE && g != PLACE_NONE;
+             g = graph_next(graph, PLACE_GPU, g + 1))
+            if (cover->gpu[g] && claim_is_inside(graph, place, g) &&
+                (claim->purpose != other->purpose ||
+                 !may_share(graph_place(graph, g), claim, other)))
                 return already(other, claim->uid, graph_place(graph, g)->name, err);
     }
     return BERTH_OK;
 }
 
-static enum berth_code check_has_gpus(const struct graph *graph, const struct claim *claim, struct berth_err *err)
+static enum berth_code check_has_gpus(const struct graph *graph, const struct claim *claim,
+                                      struct berth_err *err)
 {
     char name[CLAIM_PLACE_SIZE];
     for (const char *at = claim->places; claim_next_place(&at, name);) {
@@ -108,7 +118,8 @@ static enum berth_code check_has_gpus(const struct graph *graph, const struct cl
             g = graph_next(graph, PLACE_GPU, g + 1);
         if (g == PLACE_NONE) {
             err_text(err, 0, "places");
-            return err_set(err, BERTH_INVALID_PARAMETER, "places: %s is and has no gpu, and profiling is claimed for gpus", name);
+            return err_set(err, BERTH_INVALID_PARAMETER,
+                           "places: %s is and has no gpu, and profiling is claimed for gpus", name);
         }
     }
     return BERTH_OK;
@@ -135,7 +146,8 @@ const struct claim *claim_set_find(const struct claim_set *claims, const char *i
 const struct claim *claim_set_find_key(const struct claim_set *claims, uid_t uid, const char *key)
 {
     for (size_t i = 0; i < claims->count; i++)
-        if (claims->item[i]->uid == uid && claims->item[i]->key != NULL && strcmp(claims->item[i]->key, key) == 0)
+        if (claims->item[i]->uid == uid && claims->item[i]->key != NULL &&
+            strcmp(claims->item[i]->key, key) == 0)
             return claims->item[i];
     return NULL;
 }
@@ -148,16 +160,19 @@ const struct claim *claim_set_computing(const struct claim_set *claims, bool of_
     return NULL;
 }
 
-const struct claim *claim_set_profiling(const struct claim_set *claims, const struct graph *graph, place_id place, bool of_admins)
+const struct claim *claim_set_profiling(const struct claim_set *claims, const struct graph *graph,
+                                        place_id place, bool of_admins)
 {
     for (size_t i = 0; i < claims->count; i++) {
         struct cover cover;
         bool covers = false;
-        if (claims->item[i]->purpose != CLAIM_PROFILING || (of_admins && !claims->item[i]->is_admins))
+        if (claims->item[i]->purpose != CLAIM_PROFILING ||
+            (of_admins && !claims->item[i]->is_admins))
             continue;
         if (!cover_init(&cover, graph, claims->item[i]))
             return claims->item[i]; /* rather no probe than one beside a profiler */
-        for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
+        for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
+             g = graph_next(graph, PLACE_GPU, g + 1))
             covers |= cover.gpu[g] && claim_is_inside(graph, place, g);
         cover_done(&cover);
         if (covers)
@@ -184,7 +199,10 @@ static bool append(struct claim_set *claims, struct claim *take_claim)
     return true;
 }
 
-static bool same_text(const char *a, const char *b) { return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0); }
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
 
 static bool names_place(const char *places, const char *wanted)
 {
@@ -204,21 +222,29 @@ static bool names_all(const char *places, const char *of)
     return true;
 }
 
-static bool has_owner(const struct claim *claim) { return claim->owner.pid != 0 || claim->owner.cgroup != NULL; }
+static bool has_owner(const struct claim *claim)
+{
+    return claim->owner.pid != 0 || claim->owner.cgroup != NULL;
+}
 
-/* The first thing in which what is asked under a claim's key is not what stands, or that and more; NULL nothing. */
+/* The first thing in which what is asked under a claim's key is not what stands, or that and more;
+ * NULL nothing. */
 static const char *difference(const struct claim *stands, const struct claim *asked)
 {
-    bool owner_pid = asked->owner.pid != 0 && has_owner(stands), owner_cgroup = asked->owner.cgroup != NULL && has_owner(stands);
-    return !names_all(asked->places, stands->places)                      ? "places"
-           : stands->purpose != asked->purpose                             ? "purpose"
-           : !same_text(stands->configuration, asked->configuration)       ? "configuration"
-           : owner_pid && (stands->owner.pid != asked->owner.pid || stands->owner.start_ticks != asked->owner.start_ticks) ? "owner_pid"
+    bool owner_pid = asked->owner.pid != 0 && has_owner(stands),
+         owner_cgroup = asked->owner.cgroup != NULL && has_owner(stands);
+    return !names_all(asked->places, stands->places)                 ? "places"
+           : stands->purpose != asked->purpose                       ? "purpose"
+           : !same_text(stands->configuration, asked->configuration) ? "configuration"
+           : owner_pid && (stands->owner.pid != asked->owner.pid ||
+                           stands->owner.start_ticks != asked->owner.start_ticks)
+               ? "owner_pid"
            : owner_cgroup && !same_text(stands->owner.cgroup, asked->owner.cgroup) ? "owner_cgroup"
                                                                                    : NULL;
 }
 
-static enum berth_code replace(struct claim_set *claims, const struct claim *old, const struct claim *spec, const struct claim **ret_claim,
+static enum berth_code replace(struct claim_set *claims, const struct claim *old,
+                               const struct claim *spec, const struct claim **ret_claim,
                                struct berth_err *err)
 {
     struct claim *fresh = claim_new(spec);
@@ -231,9 +257,11 @@ static enum berth_code replace(struct claim_set *claims, const struct claim *old
     return BERTH_OK;
 }
 
-static enum berth_code check_room(const struct claim_set *claims, const struct claim *spec, const struct claim_limits *limits, struct berth_err *err)
+static enum berth_code check_room(const struct claim_set *claims, const struct claim *spec,
+                                  const struct claim_limits *limits, struct berth_err *err)
 {
-    size_t own = 0, all = 0; /* administrators' claims and those of ordinary users fill no room of each other's */
+    /* administrators' claims and those of ordinary users fill no room of each other's */
+    size_t own = 0, all = 0;
     for (size_t i = 0; i < claims->count; i++) {
         own += claims->item[i]->uid == spec->uid;
         all += claims->item[i]->is_admins == spec->is_admins;
@@ -244,19 +272,24 @@ static enum berth_code check_room(const struct claim_set *claims, const struct c
     err_text(err, 0, "claims");
     err_number(err, 1, (int64_t)(full ? all : own) + 1);
     err_number(err, 2, (int64_t)(full ? limits->in_all : limits->per_user));
-    return err_set(err, BERTH_NOT_ENOUGH, full ? "there are %zu claims, which is all that this node takes" : "you have %zu claims, which is all that a user may have",
+    return err_set(err, BERTH_NOT_ENOUGH,
+                   full ? "there are %zu claims, which is all that this node takes"
+                        : "you have %zu claims, which is all that a user may have",
                    full ? all : own);
 }
 
-static enum berth_code check_pair(const struct graph *graph, const struct cover *cover, const struct claim *claim, const struct claim *other,
+static enum berth_code check_pair(const struct graph *graph, const struct cover *cover,
+                                  const struct claim *claim, const struct claim *other,
                                   struct berth_err *err)
 {
     bool both_compute = claim->purpose == CLAIM_COMPUTE && other->purpose == CLAIM_COMPUTE;
-    return both_compute ? check_compute(graph, cover, claim, other, err) : check_gpus(graph, cover, claim, other, err);
+    return both_compute ? check_compute(graph, cover, claim, other, err)
+                        : check_gpus(graph, cover, claim, other, err);
 }
 
 /* except: the claim itself, where it stands already; NULL none. */
-static enum berth_code check_beside(const struct claim_set *claims, const struct graph *graph, const struct claim *spec, const struct claim *except,
+static enum berth_code check_beside(const struct claim_set *claims, const struct graph *graph,
+                                    const struct claim *spec, const struct claim *except,
                                     struct berth_err *err)
 {
     struct cover cover;
@@ -278,14 +311,16 @@ static enum berth_code check_beside(const struct claim_set *claims, const struct
     return code;
 }
 
-static enum berth_code renew(struct claim_set *claims, const struct graph *graph, const struct claim *stands, const struct claim *asked,
+static enum berth_code renew(struct claim_set *claims, const struct graph *graph,
+                             const struct claim *stands, const struct claim *asked,
                              const struct claim **ret_claim, struct berth_err *err)
 {
     const char *field = difference(stands, asked);
     if (field != NULL) {
         err_text(err, 0, asked->key);
         err_text(err, 1, field);
-        return err_set(err, BERTH_KEY_MISMATCH, "the claim under the key %.60s has other %s", asked->key, field);
+        return err_set(err, BERTH_KEY_MISMATCH, "the claim under the key %.60s has other %s",
+                       asked->key, field);
     }
     enum berth_code code = check_beside(claims, graph, asked, stands, err);
     if (code != BERTH_OK)
@@ -299,10 +334,12 @@ static enum berth_code renew(struct claim_set *claims, const struct graph *graph
     return replace(claims, stands, &spec, ret_claim, err);
 }
 
-enum berth_code claim_set_add(struct claim_set *claims, const struct graph *graph, const struct claim *spec, const struct claim_limits *limits,
-                           const struct claim **ret_claim, struct berth_err *err)
+enum berth_code claim_set_add(struct claim_set *claims, const struct graph *graph,
+                              const struct claim *spec, const struct claim_limits *limits,
+                              const struct claim **ret_claim, struct berth_err *err)
 {
-    const struct claim *stands = spec->key != NULL ? claim_set_find_key(claims, spec->uid, spec->key) : NULL;
+    const struct claim *stands =
+        spec->key != NULL ? claim_set_find_key(claims, spec->uid, spec->key) : NULL;
     if (stands != NULL)
         return renew(claims, graph, stands, spec, ret_claim, err);
     enum berth_code code = check_beside(claims, graph, spec, NULL, err);
@@ -331,10 +368,12 @@ static bool meets(const struct graph *graph, const struct claim *claim, const st
     return they_meet;
 }
 
-const struct claim *claim_set_overridden(const struct claim_set *claims, const struct graph *graph, const struct claim *claim, const struct claim *before)
+const struct claim *claim_set_overridden(const struct claim_set *claims, const struct graph *graph,
+                                         const struct claim *claim, const struct claim *before)
 {
     for (size_t i = 0; i < claims->count; i++)
-        if (!claims->item[i]->is_admins && meets(graph, claim, claims->item[i]) && !meets(graph, before, claims->item[i]))
+        if (!claims->item[i]->is_admins && meets(graph, claim, claims->item[i]) &&
+            !meets(graph, before, claims->item[i]))
             return claims->item[i];
     return NULL;
 }
@@ -345,7 +384,8 @@ void claim_set_take_back(struct claim_set *claims, const struct claim *claim)
     claims->generation -= 2; /* its coming and its going */
 }
 
-void claim_set_put_back(struct claim_set *claims, const struct claim *claim, struct claim *take_before)
+void claim_set_put_back(struct claim_set *claims, const struct claim *claim,
+                        struct claim *take_before)
 {
     claims->item[index_of(claims, claim)] = take_before;
     claims->generation--;
@@ -359,7 +399,8 @@ bool claim_set_restore(struct claim_set *claims, const struct claim *stored)
     return append(claims, claim_new(stored));
 }
 
-bool claim_set_keep_plan(struct claim_set *claims, const struct claim *claim, const char *asked, const char *answered)
+bool claim_set_keep_plan(struct claim_set *claims, const struct claim *claim, const char *asked,
+                         const char *answered)
 {
     struct claim spec = *claim;
     struct berth_err err = {0};
@@ -372,7 +413,8 @@ bool claim_set_keep_plan(struct claim_set *claims, const struct claim *claim, co
 void claim_set_remove(struct claim_set *claims, const struct claim *claim)
 {
     size_t at = index_of(claims, claim);
-    memmove(claims->item + at, claims->item + at + 1, (claims->count - at - 1) * sizeof *claims->item);
+    memmove(claims->item + at, claims->item + at + 1,
+            (claims->count - at - 1) * sizeof *claims->item);
     claims->count--;
     claims->generation++;
     claim_unref((struct claim *)claim);
@@ -403,9 +445,13 @@ void claim_set_check(const struct claim_set *claims, const struct graph *graph)
     for (size_t i = 0; i < claims->count; i++) {
         const struct claim *claim = claims->item[i];
         struct berth_err err = {0};
-        bool is_right = claim->refs > 0 && claim->version <= claims->generation && claim_set_find(claims, claim->id) == claim &&
-                        (claim->key == NULL || claim_set_find_key(claims, claim->uid, claim->key) == claim);
-        if (!is_right || (graph != NULL && check_beside(claims, graph, claim, claim, &err) != BERTH_OK && err.code != BERTH_NO_MEMORY))
+        bool is_right =
+            claim->refs > 0 && claim->version <= claims->generation &&
+            claim_set_find(claims, claim->id) == claim &&
+            (claim->key == NULL || claim_set_find_key(claims, claim->uid, claim->key) == claim);
+        if (!is_right ||
+            (graph != NULL && check_beside(claims, graph, claim, claim, &err) != BERTH_OK &&
+             err.code != BERTH_NO_MEMORY))
             abort();
     }
 }

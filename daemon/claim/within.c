@@ -12,14 +12,17 @@ struct covered {
     bool any_gpu, any_memory;
 };
 
-static bool holds_caller(const struct sysio *io, const struct claim *claim, const struct claim_caller *caller)
+static bool holds_caller(const struct sysio *io, const struct claim *claim,
+                         const struct claim_caller *caller)
 {
     return claim_owner_is_for(io, claim, caller->uid, caller->process);
 }
 
-static bool is_named(const struct sysio *io, const struct claim *claim, const struct claim_caller *caller)
+static bool is_named(const struct sysio *io, const struct claim *claim,
+                     const struct claim_caller *caller)
 {
-    bool same_key = claim->key != NULL && caller->key != NULL && strcmp(claim->key, caller->key) == 0;
+    bool same_key =
+        claim->key != NULL && caller->key != NULL && strcmp(claim->key, caller->key) == 0;
     return claim_is_under(claim, caller) || (same_key && holds_caller(io, claim, caller));
 }
 
@@ -39,7 +42,8 @@ static void cover_place(const struct graph *graph, place_id place, struct covere
     }
 }
 
-static void cover_claim(const struct graph *graph, const struct claim *claim, struct covered *covered)
+static void cover_claim(const struct graph *graph, const struct claim *claim,
+                        struct covered *covered)
 {
     char name[CLAIM_PLACE_SIZE];
     for (const char *at = claim->places; claim_next_place(&at, name);) {
@@ -49,7 +53,8 @@ static void cover_claim(const struct graph *graph, const struct claim *claim, st
     }
 }
 
-/* Gives what is covered to the list of what is allowed, without what was not allowed. Whether any is left. */
+/* Gives what is covered to the list of what is allowed, without what was not allowed. Whether any
+ * is left. */
 static bool narrow(bool **list, bool **take_covered, size_t count)
 {
     bool any = false;
@@ -67,13 +72,18 @@ static enum berth_code nothing(const struct claim *claim, const char *what, stru
 {
     char by[96];
     claim_describe(claim, by, sizeof by);
-    return err_set(err, BERTH_NOTHING_ALLOWED, "claim %.90s, within which this is planned, has no %s that is allowed", by, what);
+    return err_set(err, BERTH_NOTHING_ALLOWED,
+                   "claim %.90s, within which this is planned, has no %s that is allowed", by,
+                   what);
 }
 
-enum berth_code claim_within(const struct claim_set *claims, const struct sysio *io, const struct graph *graph, const struct claim_caller *caller,
-                             struct allowed *allowed, const struct claim **ret_claim, struct berth_err *err)
+enum berth_code claim_within(const struct claim_set *claims, const struct sysio *io,
+                             const struct graph *graph, const struct claim_caller *caller,
+                             struct allowed *allowed, const struct claim **ret_claim,
+                             struct berth_err *err)
 {
-    struct covered covered = {.gpus = calloc(graph->place_count, sizeof(bool)), .memory = calloc(graph->place_count, sizeof(bool))};
+    struct covered covered = {.gpus = calloc(graph->place_count, sizeof(bool)),
+                              .memory = calloc(graph->place_count, sizeof(bool))};
     const struct claim *first = NULL;
     enum berth_code code = BERTH_OK;
     if (covered.gpus == NULL || covered.memory == NULL)
@@ -81,7 +91,8 @@ enum berth_code claim_within(const struct claim_set *claims, const struct sysio 
     for (int by_owner = 0; code == BERTH_OK && first == NULL && by_owner < 2; by_owner++)
         for (size_t i = 0; i < claims->count; i++) {
             const struct claim *claim = claims->item[i];
-            if (claim->purpose != CLAIM_COMPUTE || !(by_owner ? holds_caller(io, claim, caller) : is_named(io, claim, caller)))
+            if (claim->purpose != CLAIM_COMPUTE ||
+                !(by_owner ? holds_caller(io, claim, caller) : is_named(io, claim, caller)))
                 continue;
             cover_claim(graph, claim, &covered);
             if (first == NULL)
@@ -94,7 +105,8 @@ enum berth_code claim_within(const struct claim_set *claims, const struct sysio 
     }
     if (code == BERTH_OK && covered.any_gpu)
         narrow(&allowed->gpus, &covered.gpus, graph->place_count);
-    if (code == BERTH_OK && covered.any_memory && !narrow(&allowed->memory, &covered.memory, graph->place_count))
+    if (code == BERTH_OK && covered.any_memory &&
+        !narrow(&allowed->memory, &covered.memory, graph->place_count))
         code = nothing(first, "memory", err);
     free(covered.gpus);
     free(covered.memory);

@@ -1,6 +1,8 @@
 /*
- * In ascending order each joins the first class, of those of its sort, whose members' intervals all have something in common with its own; so a class has one time that
- * is within all intervals, and not a chain of them. The one that is nearest to the middle of what all intervals have in common stands for all; of transfers, rather one whose sizes were measured.
+ * In ascending order each joins the first class, of those of its sort, whose members' intervals all
+ * have something in common with its own; so a class has one time that is within all intervals, and
+ * not a chain of them. The one that is nearest to the middle of what all intervals have in common
+ * stands for all; of transfers, rather one whose sizes were measured.
  */
 #include "cost/alike.h"
 
@@ -8,13 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SIZES   3
+#define SIZES 3
 /* relative, to each side, where there is no interval: so far are stated figures rounded */
 #define UNKNOWN 0.005
 
 static const double bytes_of[SIZES] = {4096, 1 << 20, 256 << 20};
 
-/* One that is looked at. low and high, at the end also those of a class: what all members have in common. */
+/* One that is looked at. low and high, at the end also those of a class: what all members have in
+ * common. */
 struct item {
     size_t index;
     const struct move *move; /* NULL a number */
@@ -40,14 +43,17 @@ static int compare(const void *a, const void *b)
 static bool is_same_place(const struct graph *graph, place_id a, place_id b)
 {
     const struct place *x = graph_place(graph, a), *y = graph_place(graph, b);
-    return x->kind == y->kind && (x->model == NULL) == (y->model == NULL) && (x->model == NULL || strcmp(x->model, y->model) == 0);
+    return x->kind == y->kind && (x->model == NULL) == (y->model == NULL) &&
+           (x->model == NULL || strcmp(x->model, y->model) == 0);
 }
 
 static bool is_one_sort(const struct snapshot *snap, const struct move *a, const struct move *b)
 {
     if (a == NULL || b == NULL)
         return a == b;
-    return a->by == b->by && a->rate->metric == b->rate->metric && a->rate->source == b->rate->source && a->rate->axes == b->rate->axes && (a->driver == a->from) == (b->driver == b->from) &&
+    return a->by == b->by && a->rate->metric == b->rate->metric &&
+           a->rate->source == b->rate->source && a->rate->axes == b->rate->axes &&
+           (a->driver == a->from) == (b->driver == b->from) &&
            is_same_place(snap->graph, a->from, b->from) && is_same_place(snap->graph, a->to, b->to);
 }
 
@@ -66,25 +72,34 @@ static bool joins(const struct snapshot *snap, struct item *class, const struct 
     return true;
 }
 
-static bool has_sizes(const struct item *item) { return item->move != NULL && item->move->curve != NULL && !item->move->is_like; }
+static bool has_sizes(const struct item *item)
+{
+    return item->move != NULL && item->move->curve != NULL && !item->move->is_like;
+}
 
-/* How far a member's own times are from the middle of what all intervals of its class have in common, at the size where they are farthest: a factor's logarithm. */
+/* How far a member's own times are from the middle of what all intervals of its class have in
+ * common, at the size where they are farthest: a factor's logarithm. */
 static double off_of(const struct item *item, const struct item *class)
 {
     double most = 0;
     for (size_t k = 0; k < SIZES; k++)
-        most = isinf(class->high[k]) ? most : fmax(most, fabs(log(2 * item->value[k] / (class->low[k] + class->high[k]))));
+        most = isinf(class->high[k])
+                   ? most
+                   : fmax(most, fabs(log(2 * item->value[k] / (class->low[k] + class->high[k]))));
     return most;
 }
 
-/* Of a class, whose members are in order, the one that is nearest to the middle; of transfers, of those whose sizes were measured, if any were. */
-static const struct item *middle(const struct item *item, size_t count, size_t number, const struct item *class)
+/* Of a class, whose members are in order, the one that is nearest to the middle; of transfers, of
+ * those whose sizes were measured, if any were. */
+static const struct item *middle(const struct item *item, size_t count, size_t number,
+                                 const struct item *class)
 {
     const struct item *found = NULL;
     for (size_t i = 0; i < count; i++) {
         if (item[i].class != number || (found != NULL && has_sizes(found) && !has_sizes(&item[i])))
             continue;
-        if (found == NULL || has_sizes(&item[i]) != has_sizes(found) || off_of(&item[i], class) < off_of(found, class))
+        if (found == NULL || has_sizes(&item[i]) != has_sizes(found) ||
+            off_of(&item[i], class) < off_of(found, class))
             found = &item[i];
     }
     return found;
@@ -116,7 +131,8 @@ static bool classify(const struct snapshot *snap, struct item *item, size_t coun
     return true;
 }
 
-bool plan_alike(const struct snapshot *snap, const struct move *const *move, size_t count, uint32_t *ret)
+bool plan_alike(const struct snapshot *snap, const struct move *const *move, size_t count,
+                uint32_t *ret)
 {
     struct item *item = calloc(count + 1, sizeof *item);
     for (size_t i = 0; item != NULL && i < count; i++) {
@@ -124,8 +140,11 @@ bool plan_alike(const struct snapshot *snap, const struct move *const *move, siz
         item[i].move = move[i];
         for (size_t k = 0; k < SIZES; k++) {
             struct prediction time = plan_move_called(move[i], bytes_of[k]);
-            bool is_open = isnan(time.low_ns) && plan_move_is_by_another(move[i], bytes_of[k], bytes_of[k]); /* what starting it costs is another's, and nothing says how far off that is */
-            set_interval(&item[i], k, time.time_ns, is_open ? 0 : time.low_ns, is_open ? INFINITY : time.high_ns);
+            /* what starting it costs is another's, and nothing says how far off that is */
+            bool is_open =
+                isnan(time.low_ns) && plan_move_is_by_another(move[i], bytes_of[k], bytes_of[k]);
+            set_interval(&item[i], k, time.time_ns, is_open ? 0 : time.low_ns,
+                         is_open ? INFINITY : time.high_ns);
         }
     }
     bool ok = item != NULL && classify(snap, item, count, ret);

@@ -1,6 +1,7 @@
 /**
- * Contradiction: a set in which a transfer got clearly more, or alone clearly something else, than its own value says, as after one of both was measured again on hardware that changed. The pair's own
- * value counts then, and the set says nothing of what is shared.
+ * Contradiction: a set in which a transfer got clearly more, or alone clearly something else, than
+ * its own value says, as after one of both was measured again on hardware that changed. The pair's
+ * own value counts then, and the set says nothing of what is shared.
  *
  * Pure; any thread.
  */
@@ -14,7 +15,8 @@ struct contradiction {
 };
 
 /* One for each set into ret, which has room for all. False when out of memory. */
-bool contradict_find(const struct values *values, const struct sets *sets, struct contradiction *ret);
+bool contradict_find(const struct values *values, const struct sets *sets,
+                     struct contradiction *ret);
 
 /* The metric of the same transfers one at a time. */
 bool contradict_alone_metric(enum metric concurrent, enum metric *ret);

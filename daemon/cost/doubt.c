@@ -16,8 +16,10 @@ static bool is_among(const place_id *places, size_t count, place_id place)
 /* Whether one end is among the ones and the other among the others, either way round. */
 static bool is_between(const struct value *value, const struct doubt_ends *ends)
 {
-    return (is_among(ends->one, ends->ones, value->from) && is_among(ends->other, ends->others, value->to)) ||
-           (is_among(ends->other, ends->others, value->from) && is_among(ends->one, ends->ones, value->to));
+    return (is_among(ends->one, ends->ones, value->from) &&
+            is_among(ends->other, ends->others, value->to)) ||
+           (is_among(ends->other, ends->others, value->from) &&
+            is_among(ends->one, ends->ones, value->to));
 }
 
 /* Whether an earlier set contradicts the same: a value is told of once. */
@@ -30,7 +32,8 @@ static bool is_told(const struct resource_model *model, size_t s)
 }
 
 /* One line, which names the first of them: the smallest set comes first. */
-void plan_doubt_warn_between(struct snapshot *snap, const struct doubt_ends *ends, unsigned kinds, struct warnings *warnings)
+void plan_doubt_warn_between(struct snapshot *snap, const struct doubt_ends *ends, unsigned kinds,
+                             struct warnings *warnings)
 {
     const struct resource_model *model = resource_model_of(snap);
     const struct contradiction *first = NULL;
@@ -38,7 +41,8 @@ void plan_doubt_warn_between(struct snapshot *snap, const struct doubt_ends *end
     char others[48] = "";
     for (size_t s = 0; model != NULL && s < model->set_count; s++) {
         const struct contradiction *it = &model->set[s].contradiction;
-        if (it->value == NULL || (resource_kind_of(it->value->metric) & kinds) == 0 || !is_between(it->value, ends) || is_told(model, s))
+        if (it->value == NULL || (resource_kind_of(it->value->metric) & kinds) == 0 ||
+            !is_between(it->value, ends) || is_told(model, s))
             continue;
         if (first != NULL) {
             more++;
@@ -51,12 +55,19 @@ void plan_doubt_warn_between(struct snapshot *snap, const struct doubt_ends *end
         return;
     if (more > 0)
         snprintf(others, sizeof others, ", and %zu more likewise", more);
-    warnings_add(warnings, "%s to %s gets %.4g GB/s by its own value, but %.4g when it was measured for what transfers share%s: the own value counts and such sets do not; `berth probe` measures both again",
-              graph_place(snap->graph, first->value->from)->name, graph_place(snap->graph, first->value->to)->name, first->value->value / 1e9,
-              snap->sets->item[first_set].flow[first->flow].bytes_per_s / 1e9, others);
+    warnings_add(warnings,
+                 "%s to %s gets %.4g GB/s by its own value, but %.4g when it was measured for what "
+                 "transfers share%s: the own value counts and such sets do not; `berth probe` "
+                 "measures both again",
+                 graph_place(snap->graph, first->value->from)->name,
+                 graph_place(snap->graph, first->value->to)->name, first->value->value / 1e9,
+                 snap->sets->item[first_set].flow[first->flow].bytes_per_s / 1e9, others);
 }
 
-void plan_doubt_warn(struct snapshot *snap, const place_id *places, size_t count, unsigned kinds, struct warnings *warnings)
+void plan_doubt_warn(struct snapshot *snap, const place_id *places, size_t count, unsigned kinds,
+                     struct warnings *warnings)
 {
-    plan_doubt_warn_between(snap, &(struct doubt_ends){.one = places, .ones = count, .other = places, .others = count}, kinds, warnings);
+    plan_doubt_warn_between(
+        snap, &(struct doubt_ends){.one = places, .ones = count, .other = places, .others = count},
+        kinds, warnings);
 }

@@ -15,14 +15,17 @@ bool plan_ends_is_lost(const struct snapshot *snap, place_id gpu)
     if (state != NULL && strcmp(state, "lost") == 0)
         return true;
     for (size_t i = 0; i < snap->note_count; i++)
-        if (strcmp(snap->notes[i].code, "gpu-lost") == 0 && strcmp(snap->notes[i].place, place->name) == 0)
+        if (strcmp(snap->notes[i].code, "gpu-lost") == 0 &&
+            strcmp(snap->notes[i].place, place->name) == 0)
             return true;
     return false;
 }
 
 const char *plan_ends_cut_text(const struct graph *graph, place_id gpu)
 {
-    return gpu_has_slices(graph, graph_place(graph, gpu)) ? "is cut into slices, which are gpus of their own" : "is in MIG mode and has no slices";
+    return gpu_has_slices(graph, graph_place(graph, gpu))
+               ? "is cut into slices, which are gpus of their own"
+               : "is in MIG mode and has no slices";
 }
 
 place_id plan_ends_gpu_of(const struct graph *graph, place_id numa)
@@ -30,7 +33,8 @@ place_id plan_ends_gpu_of(const struct graph *graph, place_id numa)
     for (size_t i = 0; i < graph->link_count; i++) {
         const struct link *link = &graph->links[i];
         place_id other = link->from == numa ? link->to : link->to == numa ? link->from : PLACE_NONE;
-        if (other != PLACE_NONE && link->kind == LINK_MEMBUS && graph_place(graph, other)->kind == PLACE_GPU && apu_at(graph, numa) != other)
+        if (other != PLACE_NONE && link->kind == LINK_MEMBUS &&
+            graph_place(graph, other)->kind == PLACE_GPU && apu_at(graph, numa) != other)
             return other;
     }
     return PLACE_NONE;
@@ -39,17 +43,20 @@ place_id plan_ends_gpu_of(const struct graph *graph, place_id numa)
 bool plan_ends_are_one(const struct graph *graph, place_id a, place_id b)
 {
     place_id numa = graph_place(graph, a)->kind == PLACE_NUMA ? a : b, gpu = numa == a ? b : a;
-    return graph_place(graph, numa)->kind == PLACE_NUMA && graph_place(graph, gpu)->kind == PLACE_GPU && apu_at(graph, numa) == gpu;
+    return graph_place(graph, numa)->kind == PLACE_NUMA &&
+           graph_place(graph, gpu)->kind == PLACE_GPU && apu_at(graph, numa) == gpu;
 }
 
-/* Of the links of a place to b, or to any switch where b is none: how many there are, when all are down; else 0. */
+/* Of the links of a place to b, or to any switch where b is none: how many there are, when all are
+ * down; else 0. */
 static size_t all_down(const struct graph *graph, place_id a, place_id b, place_id *ret_other)
 {
     size_t down = 0;
     for (size_t i = 0; i < graph->link_count; i++) {
         const struct link *link = &graph->links[i];
         place_id other = link->from == a ? link->to : link->to == a ? link->from : PLACE_NONE;
-        if (other == PLACE_NONE || (b == PLACE_NONE ? graph_place(graph, other)->kind != PLACE_SWITCH : other != b))
+        if (other == PLACE_NONE ||
+            (b == PLACE_NONE ? graph_place(graph, other)->kind != PLACE_SWITCH : other != b))
             continue;
         if (link->state != LINK_DOWN)
             return 0;
@@ -61,25 +68,32 @@ static size_t all_down(const struct graph *graph, place_id a, place_id b, place_
 bool plan_ends_is_off_switches(const struct graph *graph, place_id gpu)
 {
     place_id other;
-    return graph_place(graph, gpu)->kind == PLACE_GPU && all_down(graph, gpu, PLACE_NONE, &other) > 0;
+    return graph_place(graph, gpu)->kind == PLACE_GPU &&
+           all_down(graph, gpu, PLACE_NONE, &other) > 0;
 }
 
-size_t plan_ends_down_between(const struct graph *graph, place_id a, place_id b, char ret_text[2][PLAN_ENDS_DOWN_SIZE])
+size_t plan_ends_down_between(const struct graph *graph, place_id a, place_id b,
+                              char ret_text[2][PLAN_ENDS_DOWN_SIZE])
 {
     place_id end[] = {a < b ? a : b, a < b ? b : a}, other = PLACE_NONE;
-    bool peers = graph_place(graph, a)->kind == PLACE_GPU && graph_place(graph, b)->kind == PLACE_GPU;
+    bool peers =
+        graph_place(graph, a)->kind == PLACE_GPU && graph_place(graph, b)->kind == PLACE_GPU;
     size_t told = 0;
     if (all_down(graph, end[0], end[1], &other) > 0) { /* however many make it up */
-        snprintf(ret_text[0], PLAN_ENDS_DOWN_SIZE, "the link between %.32s and %.32s is down", graph_place(graph, end[0])->name, graph_place(graph, other)->name);
+        snprintf(ret_text[0], PLAN_ENDS_DOWN_SIZE, "the link between %.32s and %.32s is down",
+                 graph_place(graph, end[0])->name, graph_place(graph, other)->name);
         return 1;
     }
     for (size_t i = 0; i < 2 && peers; i++) {
         const char *name = graph_place(graph, end[i])->name;
         size_t count = all_down(graph, end[i], PLACE_NONE, &other);
         if (count == 1)
-            snprintf(ret_text[told++], PLAN_ENDS_DOWN_SIZE, "the link between %.32s and %.32s is down", name, graph_place(graph, other)->name);
+            snprintf(ret_text[told++], PLAN_ENDS_DOWN_SIZE,
+                     "the link between %.32s and %.32s is down", name,
+                     graph_place(graph, other)->name);
         else if (count > 1)
-            snprintf(ret_text[told++], PLAN_ENDS_DOWN_SIZE, "all %zu links of %.32s to switches are down", count, name);
+            snprintf(ret_text[told++], PLAN_ENDS_DOWN_SIZE,
+                     "all %zu links of %.32s to switches are down", count, name);
     }
     return told;
 }
@@ -93,45 +107,56 @@ bool plan_ends_vendors_differ(const struct graph *graph, place_id a, place_id b)
 static bool may_use(const struct snapshot *snap, const struct allowed *allowed, place_id id)
 {
     if (graph_place(snap->graph, id)->kind == PLACE_GPU)
-        return allowed_has_gpu(allowed, id) && !plan_ends_is_lost(snap, id) && !gpu_is_cut(snap->graph, id);
+        return allowed_has_gpu(allowed, id) && !plan_ends_is_lost(snap, id) &&
+               !gpu_is_cut(snap->graph, id);
     return allowed_has_memory(allowed, id);
 }
 
 /* "gpu0, gpu1", cut where the text ends; "none". */
-static void list_usable(const struct snapshot *snap, const struct allowed *allowed, enum place_kind kind, char *text, size_t size)
+static void list_usable(const struct snapshot *snap, const struct allowed *allowed,
+                        enum place_kind kind, char *text, size_t size)
 {
     const struct graph *graph = snap->graph;
     size_t used = 0;
     snprintf(text, size, "none");
-    for (place_id p = graph_next(graph, kind, 0); p != PLACE_NONE && used + 24 < size; p = graph_next(graph, kind, p + 1))
+    for (place_id p = graph_next(graph, kind, 0); p != PLACE_NONE && used + 24 < size;
+         p = graph_next(graph, kind, p + 1))
         if (may_use(snap, allowed, p))
-            used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", graph_place(graph, p)->name);
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "",
+                                     graph_place(graph, p)->name);
 }
 
 /* With what there is instead, between commas. */
-static enum berth_code refuse(const struct snapshot *snap, const struct allowed *allowed, const struct place *place, enum berth_code code, const char *why, struct berth_err *err)
+static enum berth_code refuse(const struct snapshot *snap, const struct allowed *allowed,
+                              const struct place *place, enum berth_code code, const char *why,
+                              struct berth_err *err)
 {
     char others[120];
     list_usable(snap, allowed, place->kind, others, sizeof others);
     return err_set(err, code, "%s %s: %s", place->name, why, others);
 }
 
-enum berth_code plan_ends_check_room(const struct graph *graph, place_id end, int64_t bytes, struct berth_err *err)
+enum berth_code plan_ends_check_room(const struct graph *graph, place_id end, int64_t bytes,
+                                     struct berth_err *err)
 {
     const struct place *place = graph_place(graph, end);
     char asked[PLAN_TEXT_SIZE], has[PLAN_TEXT_SIZE];
     if (place->capacity_bytes < 0 || bytes <= place->capacity_bytes)
         return BERTH_OK;
     plan_text_sizes((double)bytes, (double)place->capacity_bytes, asked, has);
-    return err_not_enough(err, "bytes", bytes, place->capacity_bytes, "%s do not fit in the memory of %s, which has %s", asked, place->name, has);
+    return err_not_enough(err, "bytes", bytes, place->capacity_bytes,
+                          "%s do not fit in the memory of %s, which has %s", asked, place->name,
+                          has);
 }
 
-enum berth_code plan_ends_check_answers(const struct snapshot *snap, const struct allowed *allowed, place_id end, struct berth_err *err)
+enum berth_code plan_ends_check_answers(const struct snapshot *snap, const struct allowed *allowed,
+                                        place_id end, struct berth_err *err)
 {
     const struct place *place = graph_place(snap->graph, end);
     bool is_gpu = place->kind == PLACE_GPU;
     if (is_gpu && plan_ends_is_lost(snap, end))
-        return refuse(snap, allowed, place, BERTH_UNAVAILABLE, "is lost: it must be reset, or the node started again; there are", err);
+        return refuse(snap, allowed, place, BERTH_UNAVAILABLE,
+                      "is lost: it must be reset, or the node started again; there are", err);
     if (is_gpu && gpu_is_cut(snap->graph, end)) {
         char why[120];
         snprintf(why, sizeof why, "%s; there are", plan_ends_cut_text(snap->graph, end));
@@ -140,16 +165,22 @@ enum berth_code plan_ends_check_answers(const struct snapshot *snap, const struc
     return BERTH_OK;
 }
 
-enum berth_code plan_ends_check_allowed(const struct snapshot *snap, const struct allowed *allowed, place_id end, struct berth_err *err)
+enum berth_code plan_ends_check_allowed(const struct snapshot *snap, const struct allowed *allowed,
+                                        place_id end, struct berth_err *err)
 {
     const struct place *place = graph_place(snap->graph, end);
     bool is_gpu = place->kind == PLACE_GPU;
     if (is_gpu ? allowed_has_gpu(allowed, end) : allowed_has_memory(allowed, end))
         return BERTH_OK;
-    return refuse(snap, allowed, place, BERTH_NOTHING_ALLOWED, is_gpu ? "is not among the gpus that are allowed" : "is not among the memories that are allowed", err);
+    return refuse(snap, allowed, place, BERTH_NOTHING_ALLOWED,
+                  is_gpu ? "is not among the gpus that are allowed"
+                         : "is not among the memories that are allowed",
+                  err);
 }
 
-static enum berth_code check_end(const struct snapshot *snap, const struct allowed *allowed, place_id end, const char *name, int64_t bytes, struct berth_err *err)
+static enum berth_code check_end(const struct snapshot *snap, const struct allowed *allowed,
+                                 place_id end, const char *name, int64_t bytes,
+                                 struct berth_err *err)
 {
     const struct place *place = graph_place(snap->graph, end);
     if (place->kind != PLACE_NUMA && place->kind != PLACE_GPU)
@@ -160,7 +191,8 @@ static enum berth_code check_end(const struct snapshot *snap, const struct allow
     return code == BERTH_OK ? plan_ends_check_room(snap->graph, end, bytes, err) : code;
 }
 
-enum berth_code plan_ends_check(const struct snapshot *snap, const struct allowed *allowed, place_id from, place_id to, int64_t bytes, struct berth_err *err)
+enum berth_code plan_ends_check(const struct snapshot *snap, const struct allowed *allowed,
+                                place_id from, place_id to, int64_t bytes, struct berth_err *err)
 {
     const struct graph *graph = snap->graph;
     if (bytes < 1)
@@ -173,6 +205,8 @@ enum berth_code plan_ends_check(const struct snapshot *snap, const struct allowe
     if (from == to)
         return err_invalid(err, "to", "the bytes are in %s already", graph_place(graph, to)->name);
     if (graph_place(graph, from)->kind != PLACE_GPU && graph_place(graph, to)->kind != PLACE_GPU)
-        return err_invalid(err, "to", "between two NUMA nodes cores copy, of which nothing is measured: one end is a gpu");
+        return err_invalid(
+            err, "to",
+            "between two NUMA nodes cores copy, of which nothing is measured: one end is a gpu");
     return BERTH_OK;
 }

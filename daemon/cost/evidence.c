@@ -5,7 +5,8 @@
 
 #define ALIKE 0.05 /* values of which one stands for the other */
 
-static bool add_fact(struct evidence *evidence, size_t start, const struct value *value, const struct set *set)
+static bool add_fact(struct evidence *evidence, size_t start, const struct value *value,
+                     const struct set *set)
 {
     for (size_t i = start; i < evidence->count; i++)
         if (evidence->item[i] == value && evidence->set[i] == set)
@@ -27,18 +28,27 @@ static bool add_fact(struct evidence *evidence, size_t start, const struct value
     return true;
 }
 
-bool evidence_add(struct evidence *evidence, size_t start, const struct value *value) { return add_fact(evidence, start, value, NULL); }
-bool evidence_add_set(struct evidence *evidence, size_t start, const struct set *set) { return add_fact(evidence, start, NULL, set); }
+bool evidence_add(struct evidence *evidence, size_t start, const struct value *value)
+{
+    return add_fact(evidence, start, value, NULL);
+}
+bool evidence_add_set(struct evidence *evidence, size_t start, const struct set *set)
+{
+    return add_fact(evidence, start, NULL, set);
+}
 
 struct evidence_stated {
     struct value value;
     struct evidence_stated *next;
 };
 
-bool evidence_add_stated(struct evidence *evidence, size_t start, enum metric metric, enum value_source source, place_id from, place_id to, double bytes_per_s)
+bool evidence_add_stated(struct evidence *evidence, size_t start, enum metric metric,
+                         enum value_source source, place_id from, place_id to, double bytes_per_s)
 {
     struct evidence_stated *stated = evidence->stated;
-    while (stated != NULL && !(stated->value.metric == metric && stated->value.source == source && stated->value.from == from && stated->value.to == to && stated->value.value == bytes_per_s))
+    while (stated != NULL && !(stated->value.metric == metric && stated->value.source == source &&
+                               stated->value.from == from && stated->value.to == to &&
+                               stated->value.value == bytes_per_s))
         stated = stated->next;
     if (stated != NULL)
         return evidence_add(evidence, start, &stated->value);
@@ -46,18 +56,27 @@ bool evidence_add_stated(struct evidence *evidence, size_t start, enum metric me
     if (stated == NULL)
         return false;
     /* Axes of number 0 are none: all defaults. */
-    stated->value = (struct value){.metric = metric, .source = source, .from = from, .to = to, .value = bytes_per_s, .low = NAN, .high = NAN};
+    stated->value = (struct value){.metric = metric,
+                                   .source = source,
+                                   .from = from,
+                                   .to = to,
+                                   .value = bytes_per_s,
+                                   .low = NAN,
+                                   .high = NAN};
     stated->next = evidence->stated;
     evidence->stated = stated;
     return evidence_add(evidence, start, &stated->value);
 }
 
-bool evidence_add_same(struct evidence *evidence, size_t start, const struct evidence *other, size_t index)
+bool evidence_add_same(struct evidence *evidence, size_t start, const struct evidence *other,
+                       size_t index)
 {
     const struct value *value = other->item[index];
-    for (const struct evidence_stated *stated = other->stated; stated != NULL; stated = stated->next)
+    for (const struct evidence_stated *stated = other->stated; stated != NULL;
+         stated = stated->next)
         if (&stated->value == value)
-            return evidence_add_stated(evidence, start, value->metric, value->source, value->from, value->to, value->value);
+            return evidence_add_stated(evidence, start, value->metric, value->source, value->from,
+                                       value->to, value->value);
     return add_fact(evidence, start, value, other->set[index]);
 }
 
@@ -81,7 +100,8 @@ static bool is_said(const struct evidence *evidence, size_t count, const struct 
 {
     for (size_t i = 0; i < count; i++) {
         const struct value *said = evidence->item[i];
-        if (said != NULL && value != NULL && said->metric == value->metric && said->axes == value->axes && said->source == value->source &&
+        if (said != NULL && value != NULL && said->metric == value->metric &&
+            said->axes == value->axes && said->source == value->source &&
             fabs(said->value - value->value) <= ALIKE * fabs(said->value))
             return true;
     }

@@ -9,7 +9,8 @@ struct prediction {
     double time_ns, low_ns, high_ns;
 };
 
-/* The values an answer rests on, and the sets of transfers measured together, of the snapshot. Zero-initialise. */
+/* The values an answer rests on, and the sets of transfers measured together, of the snapshot.
+ * Zero-initialise. */
 struct evidence {
     const struct value **item; /* NULL: it is set */
     const struct set **set;    /* beside item */
@@ -21,12 +22,16 @@ struct evidence {
 bool evidence_add(struct evidence *evidence, size_t start, const struct value *value);
 bool evidence_add_set(struct evidence *evidence, size_t start, const struct set *set);
 
-/* What goes from one place to another by the mechanism of that metric, which the snapshot has no value of: what links are said to carry (nominal), or what is published of such gpus. */
-bool evidence_add_stated(struct evidence *evidence, size_t start, enum metric metric, enum value_source source, place_id from, place_id to, double bytes_per_s);
+/* What goes from one place to another by the mechanism of that metric, which the snapshot has no
+ * value of: what links are said to carry (nominal), or what is published of such gpus. */
+bool evidence_add_stated(struct evidence *evidence, size_t start, enum metric metric,
+                         enum value_source source, place_id from, place_id to, double bytes_per_s);
 
 /* One of another's, which need not last as long. */
-bool evidence_add_same(struct evidence *evidence, size_t start, const struct evidence *other, size_t index);
+bool evidence_add_same(struct evidence *evidence, size_t start, const struct evidence *other,
+                       size_t index);
 
-/* What stands from index first on comes before the rest, of which those that say the same as one before (metric, axes, and a value within 5 %) are left out; then at most that many. */
+/* What stands from index first on comes before the rest, of which those that say the same as one
+ * before (metric, axes, and a value within 5 %) are left out; then at most that many. */
 void evidence_few(struct evidence *evidence, size_t first, size_t most);
 void evidence_done(struct evidence *evidence);

@@ -1,8 +1,11 @@
 /**
- * What is known of a gpu's kernels using memory that was allocated in some way, from the values of a snapshot: streams by the curve of just that transfer where
- * there is one, else by its rate, else by what is nearest to it, with a warning (reading for writing, too); of its own memory at last by what a gpu of the same model gets of its own, and by
- * what firmware states; of other memory by what the links between carry (basis->by_links), but of
- * host memory no faster than it is known to get that of the nearest NUMA node, or of any where that is not known (basis->by_least). Measured values go before all others.
+ * What is known of a gpu's kernels using memory that was allocated in some way, from the values of
+ * a snapshot: streams by the curve of just that transfer where there is one, else by its rate, else
+ * by what is nearest to it, with a warning (reading for writing, too); of its own memory at last by
+ * what a gpu of the same model gets of its own, and by what firmware states; of other memory by
+ * what the links between carry (basis->by_links), but of host memory no faster than it is known to
+ * get that of the nearest NUMA node, or of any where that is not known (basis->by_least). Measured
+ * values go before all others.
  *
  * Pure; any thread.
  */
@@ -70,17 +73,26 @@ struct gpurate {
     struct gpurate_memo *memo;
 };
 
-/* The time of reading (how is "read") or writing ("write") that many bytes, once around the buffer and again. Memory that is touched for the first time by
- * the gpu costs what was measured of just that, once around; of managed memory, where that was not, nothing, and it is in basis->floor. NAN when nothing is known. NO_MEMORY. */
-enum berth_code gpurate_stream(const struct gpurate *at, const char *how, double bytes, struct memrate_basis *basis, struct memtime *ret, struct berth_err *err);
+/* The time of reading (how is "read") or writing ("write") that many bytes, once around the buffer
+ * and again. Memory that is touched for the first time by the gpu costs what was measured of just
+ * that, once around; of managed memory, where that was not, nothing, and it is in basis->floor. NAN
+ * when nothing is known. NO_MEMORY. */
+enum berth_code gpurate_stream(const struct gpurate *at, const char *how, double bytes,
+                               struct memrate_basis *basis, struct memtime *ret,
+                               struct berth_err *err);
 
 /* Whether it is that gpu's own memory, whoever else has it, and stays there. */
 bool gpurate_is_own(const struct gpurate *at);
 
-/* The time of so many loads at random, of line_bytes each. How many a gpu has under way at once was not measured: as many as would have to be for the rate
- * at which it streams its own memory; a warning says so, and there is no interval. Where its latency is not known, what a stream of as many bytes takes, and it is in basis->floor. */
-enum berth_code gpurate_random(const struct gpurate *at, double loads, double line_bytes, struct memrate_basis *basis, struct memtime *ret, struct berth_err *err);
+/* The time of so many loads at random, of line_bytes each. How many a gpu has under way at once was
+ * not measured: as many as would have to be for the rate at which it streams its own memory; a
+ * warning says so, and there is no interval. Where its latency is not known, what a stream of as
+ * many bytes takes, and it is in basis->floor. */
+enum berth_code gpurate_random(const struct gpurate *at, double loads, double line_bytes,
+                               struct memrate_basis *basis, struct memtime *ret,
+                               struct berth_err *err);
 
-/* What managed memory that is with the gpu costs when cores touch that many bytes of it: the pages move to them. Without the cores' own time.
- * NAN when it was not measured. */
-enum berth_code gpurate_return(const struct gpurate *at, double bytes, struct memrate_basis *basis, struct memtime *ret, struct berth_err *err);
+/* What managed memory that is with the gpu costs when cores touch that many bytes of it: the pages
+ * move to them. Without the cores' own time. NAN when it was not measured. */
+enum berth_code gpurate_return(const struct gpurate *at, double bytes, struct memrate_basis *basis,
+                               struct memtime *ret, struct berth_err *err);

@@ -1,5 +1,6 @@
 /**
- * What starting a kernel that streams over memory costs a gpu, where no curve says it of just that transfer.
+ * What starting a kernel that streams over memory costs a gpu, where no curve says it of just that
+ * transfer.
  *
  * Pure.
  */

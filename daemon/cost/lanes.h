@@ -1,10 +1,13 @@
 /**
- * Lanes: what bytes go over on their way from one memory to another, as structure shows it: each direction of each link between gpus, of a gpu's links to
- * switches, of each port to the host, and of what a package has to the others. Two transfers without a lane in common share none of these.
+ * Lanes: what bytes go over on their way from one memory to another, as structure shows it: each
+ * direction of each link between gpus, of a gpu's links to switches, of each port to the host, and
+ * of what a package has to the others. Two transfers without a lane in common share none of these.
  *
- * Between gpus the driver takes the widest way, and of these the shortest. Where there are several such, all of their links count, because which one it
- * takes is not known. Between a gpu and the host there is one way where it is known which package the gpu is at; memory that another
- * gpu has in common with its cores (MI300A) is reached as that gpu's is. What a NUMA node's memory carries is no lane: it is shared (plan/route/share.h).
+ * Between gpus the driver takes the widest way, and of these the shortest. Where there are several
+ * such, all of their links count, because which one it takes is not known. Between a gpu and the
+ * host there is one way where it is known which package the gpu is at; memory that another gpu has
+ * in common with its cores (MI300A) is reached as that gpu's is. What a NUMA node's memory carries
+ * is no lane: it is shared (plan/route/share.h).
  *
  * Pure; any thread.
  */
@@ -22,9 +25,10 @@ struct lanes {
     bool is_known; /* else the way may be any */
 };
 
-/* Of every ordered pair of count memories (gpus and NUMA nodes): ret_lanes[from * count + to]. Nothing is known of a node with more lanes than there are bits. False
- * when out of memory. */
-bool plan_lanes_make(const struct graph *graph, const place_id *memory, size_t count, struct lanes *ret_lanes);
+/* Of every ordered pair of count memories (gpus and NUMA nodes): ret_lanes[from * count + to].
+ * Nothing is known of a node with more lanes than there are bits. False when out of memory. */
+bool plan_lanes_make(const struct graph *graph, const place_id *memory, size_t count,
+                     struct lanes *ret_lanes);
 
 /* True, too, where either is not known. */
 static inline bool plan_lanes_meet(const struct lanes *a, const struct lanes *b)

@@ -8,12 +8,16 @@ struct link_switches {
     double *width; /* by place and switch: what a gpu has to it */
 };
 
-/* The gpu that a link joins to that switch; PLACE_NONE it joins something else, or carries nothing known. */
+/* The gpu that a link joins to that switch; PLACE_NONE it joins something else, or carries nothing
+ * known. */
 static place_id joined_gpu(const struct graph *graph, const struct link *link, place_id at)
 {
     place_id other = link->from == at ? link->to : link->to == at ? link->from : PLACE_NONE;
-    bool counts = link->kind == LINK_NVLINK && link->state != LINK_DOWN && link->nominal_bytes_per_s > 0;
-    return counts && other != PLACE_NONE && graph_place(graph, other)->kind == PLACE_GPU ? other : PLACE_NONE;
+    bool counts =
+        link->kind == LINK_NVLINK && link->state != LINK_DOWN && link->nominal_bytes_per_s > 0;
+    return counts && other != PLACE_NONE && graph_place(graph, other)->kind == PLACE_GPU
+               ? other
+               : PLACE_NONE;
 }
 
 struct link_switches *link_switches_new(const struct graph *graph)
@@ -27,7 +31,8 @@ struct link_switches *link_switches_new(const struct graph *graph)
         return NULL;
     }
     *switches = (struct link_switches){.count = count, .width = width};
-    for (place_id s = graph_next(graph, PLACE_SWITCH, 0); s != PLACE_NONE; s = graph_next(graph, PLACE_SWITCH, s + 1), number++)
+    for (place_id s = graph_next(graph, PLACE_SWITCH, 0); s != PLACE_NONE;
+         s = graph_next(graph, PLACE_SWITCH, s + 1), number++)
         for (size_t i = 0; i < graph->link_count; i++) {
             place_id gpu = joined_gpu(graph, &graph->links[i], s);
             if (gpu != PLACE_NONE)
@@ -44,9 +49,11 @@ void link_switches_free(struct link_switches *switches)
     free(switches);
 }
 
-double link_switches_between(const struct link_switches *switches, place_id from, place_id to, size_t *ret_ways)
+double link_switches_between(const struct link_switches *switches, place_id from, place_id to,
+                             size_t *ret_ways)
 {
-    const double *a = switches->width + (size_t)from * switches->count, *b = switches->width + (size_t)to * switches->count;
+    const double *a = switches->width + (size_t)from * switches->count,
+                 *b = switches->width + (size_t)to * switches->count;
     double sum = 0;
     *ret_ways = 0;
     for (size_t s = 0; s < switches->count; s++) {

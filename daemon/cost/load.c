@@ -14,10 +14,12 @@
 
 #define MEMO_MAX 16384
 
-enum berth_code plan_load_new(struct snapshot *snap, const place_id *places, size_t count, enum load_by by, struct load_table **ret, struct berth_err *err)
+enum berth_code plan_load_new(struct snapshot *snap, const place_id *places, size_t count,
+                              enum load_by by, struct load_table **ret, struct berth_err *err)
 {
     if (count > LOAD_PLACES_MAX)
-        return err_invalid(err, "places", "traffic between more than %d places is not weighed", LOAD_PLACES_MAX);
+        return err_invalid(err, "places", "traffic between more than %d places is not weighed",
+                           LOAD_PLACES_MAX);
     struct load_table *table = calloc(1, sizeof *table);
     if (table == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for transfers");
@@ -41,11 +43,15 @@ void plan_load_free(struct load_table *table)
 }
 
 size_t plan_load_place_count(const struct load_table *table) { return table->place_count; }
-place_id plan_load_place(const struct load_table *table, size_t index) { return table->place[index]; }
+place_id plan_load_place(const struct load_table *table, size_t index)
+{
+    return table->place[index];
+}
 
 enum load_known plan_load_known(const struct load_table *table, size_t from, size_t to)
 {
-    enum load_known engine = plan_load_table_ride(table, MOVE_COPY_ENGINE, from, to)->known, kernel = plan_load_table_ride(table, MOVE_KERNEL, from, to)->known;
+    enum load_known engine = plan_load_table_ride(table, MOVE_COPY_ENGINE, from, to)->known,
+                    kernel = plan_load_table_ride(table, MOVE_KERNEL, from, to)->known;
     return engine > kernel ? engine : kernel;
 }
 
@@ -55,7 +61,8 @@ double plan_load_alone_ns(const struct load_table *table, size_t from, size_t to
     return ride != NULL && bytes > 0 ? plan_load_table_alone_ns(ride, bytes, NULL) : 0;
 }
 
-struct load_lone plan_load_lone(const struct load_table *table, size_t from, size_t to, double bytes)
+struct load_lone plan_load_lone(const struct load_table *table, size_t from, size_t to,
+                                double bytes)
 {
     const struct load_ride *ride = plan_load_table_choose(table, from, to, bytes);
     struct load_lone lone = {.kind = ride != NULL ? ride->kind : 0};
@@ -64,14 +71,21 @@ struct load_lone plan_load_lone(const struct load_table *table, size_t from, siz
     return lone;
 }
 
-static bool lacks_start(const struct load_ride *ride) { return ride->move.curve == NULL && isnan(ride->move.t0_queue_ns) && isnan(ride->move.t0_call_ns); }
+static bool lacks_start(const struct load_ride *ride)
+{
+    return ride->move.curve == NULL && isnan(ride->move.t0_queue_ns) &&
+           isnan(ride->move.t0_call_ns);
+}
 
-bool plan_load_start(const struct load_table *table, size_t from, size_t to, double bytes, struct load_start *ret)
+bool plan_load_start(const struct load_table *table, size_t from, size_t to, double bytes,
+                     struct load_start *ret)
 {
     const struct load_ride *ride = plan_load_table_choose(table, from, to, bytes);
     if (ride == NULL || lacks_start(ride))
         return false;
-    *ret = (struct load_start){fmax(plan_load_table_alone_ns(ride, bytes, NULL) - bytes * 1e9 / ride->move.bytes_per_s, 0), ride->launch_ns};
+    *ret = (struct load_start){
+        fmax(plan_load_table_alone_ns(ride, bytes, NULL) - bytes * 1e9 / ride->move.bytes_per_s, 0),
+        ride->launch_ns};
     return true;
 }
 
@@ -84,16 +98,21 @@ bool plan_load_has_starts(const struct load_table *table)
 }
 
 size_t plan_load_resource_count(const struct load_table *table) { return table->resource_count; }
-const struct load_resource *plan_load_resource(const struct load_table *table, size_t index) { return &table->resource[index]; }
+const struct load_resource *plan_load_resource(const struct load_table *table, size_t index)
+{
+    return &table->resource[index];
+}
 
-const uint16_t *plan_load_used(const struct load_table *table, size_t from, size_t to, double bytes, size_t *ret_count)
+const uint16_t *plan_load_used(const struct load_table *table, size_t from, size_t to, double bytes,
+                               size_t *ret_count)
 {
     const struct load_ride *ride = plan_load_table_choose(table, from, to, bytes);
     *ret_count = ride != NULL ? ride->use_count : 0;
     return ride != NULL ? table->use + ride->use : NULL;
 }
 
-bool plan_load_uses(const struct load_table *table, size_t resource, size_t from, size_t to, double bytes)
+bool plan_load_uses(const struct load_table *table, size_t resource, size_t from, size_t to,
+                    double bytes)
 {
     size_t count;
     const uint16_t *used = plan_load_used(table, from, to, bytes, &count);
@@ -109,13 +128,17 @@ struct load_scratch *plan_load_scratch_new(const struct load_table *table, size_
     if (scratch == NULL)
         return NULL;
     scratch->table = table;
-    scratch->share = load_share_new(table->resource_count, most_flows, table->most_uses, 2 * table->place_count * table->place_count);
+    scratch->share = load_share_new(table->resource_count, most_flows, table->most_uses,
+                                    2 * table->place_count * table->place_count);
     scratch->stream = calloc(most_flows + 1, sizeof *scratch->stream);
     scratch->ride = calloc(most_flows + 1, sizeof *scratch->ride);
     scratch->end = calloc(most_flows + 1, sizeof *scratch->end);
-    scratch->memo_count = table->place_count * table->place_count < MEMO_MAX ? table->place_count * table->place_count + 1 : MEMO_MAX;
+    scratch->memo_count = table->place_count * table->place_count < MEMO_MAX
+                              ? table->place_count * table->place_count + 1
+                              : MEMO_MAX;
     scratch->memo = calloc(scratch->memo_count, sizeof *scratch->memo);
-    if (scratch->memo != NULL && scratch->share != NULL && scratch->stream != NULL && scratch->ride != NULL && scratch->end != NULL) {
+    if (scratch->memo != NULL && scratch->share != NULL && scratch->stream != NULL &&
+        scratch->ride != NULL && scratch->end != NULL) {
         load_share_set_seen(scratch->share, table->known, table->known_count);
         return scratch;
     }
@@ -135,31 +158,44 @@ void plan_load_scratch_free(struct load_scratch *scratch)
     free(scratch);
 }
 
-static const struct load_memo *recall(const struct load_table *table, const struct load_flow *flow, struct load_scratch *scratch)
+static const struct load_memo *recall(const struct load_table *table, const struct load_flow *flow,
+                                      struct load_scratch *scratch)
 {
-    struct load_memo *memo = &scratch->memo[(flow->from * table->place_count + flow->to) % scratch->memo_count];
+    struct load_memo *memo =
+        &scratch->memo[(flow->from * table->place_count + flow->to) % scratch->memo_count];
     if (memo->from == flow->from && memo->to == flow->to && memo->bytes == flow->bytes)
         return memo;
-    *memo = (struct load_memo){.bytes = flow->bytes, .from = flow->from, .to = flow->to, .ride = plan_load_table_choose(table, flow->from, flow->to, flow->bytes)};
+    *memo = (struct load_memo){
+        .bytes = flow->bytes,
+        .from = flow->from,
+        .to = flow->to,
+        .ride = plan_load_table_choose(table, flow->from, flow->to, flow->bytes)};
     if (memo->ride != NULL)
         memo->time_ns = plan_load_table_alone_ns(memo->ride, flow->bytes, &memo->bytes_ns);
     return memo;
 }
 
-/* The flows as streams; the time of the slowest alone. assumed: of those of which nothing says what starting them costs, by flow; NULL nothing. */
-static double prepare_from(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_start *assumed, struct load_scratch *scratch)
+/* The flows as streams; the time of the slowest alone. assumed: of those of which nothing says what
+ * starting them costs, by flow; NULL nothing. */
+static double prepare_from(const struct load_table *table, const struct load_flow *flows,
+                           size_t count, const struct load_start *assumed,
+                           struct load_scratch *scratch)
 {
     double most_ns = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct load_memo *memo = flows[i].bytes > 0 ? recall(table, &flows[i], scratch) : NULL;
+        const struct load_memo *memo =
+            flows[i].bytes > 0 ? recall(table, &flows[i], scratch) : NULL;
         const struct load_ride *ride = memo != NULL ? memo->ride : NULL;
         struct load_stream *stream = &scratch->stream[i];
         scratch->ride[i] = ride;
         *stream = (struct load_stream){.bytes_per_s = 1};
         if (ride == NULL)
             continue;
-        struct load_start start = assumed != NULL && lacks_start(ride) ? assumed[i] : (struct load_start){0, ride->launch_ns};
-        double bytes_ns = memo->bytes_ns, time_ns = memo->time_ns + start.start_ns + flows[i].turn * start.launch_ns;
+        struct load_start start = assumed != NULL && lacks_start(ride)
+                                      ? assumed[i]
+                                      : (struct load_start){0, ride->launch_ns};
+        double bytes_ns = memo->bytes_ns,
+               time_ns = memo->time_ns + start.start_ns + flows[i].turn * start.launch_ns;
         stream->begin_ns = flows[i].turn * start.launch_ns;
         stream->start_ns = fmax(time_ns - bytes_ns, 0);
         stream->bytes = flows[i].bytes;
@@ -173,9 +209,15 @@ static double prepare_from(const struct load_table *table, const struct load_flo
     return most_ns;
 }
 
-static double prepare(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch) { return prepare_from(table, flows, count, NULL, scratch); }
+static double prepare(const struct load_table *table, const struct load_flow *flows, size_t count,
+                      struct load_scratch *scratch)
+{
+    return prepare_from(table, flows, count, NULL, scratch);
+}
 
-struct load_time plan_load_time_from(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_start *start, struct load_scratch *scratch)
+struct load_time plan_load_time_from(const struct load_table *table, const struct load_flow *flows,
+                                     size_t count, const struct load_start *start,
+                                     struct load_scratch *scratch)
 {
     struct load_time time = {0, 0, 0};
     prepare_from(table, flows, count, start, scratch);
@@ -187,26 +229,31 @@ struct load_time plan_load_time_from(const struct load_table *table, const struc
     return time;
 }
 
-struct load_time plan_load_time(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch)
+struct load_time plan_load_time(const struct load_table *table, const struct load_flow *flows,
+                                size_t count, struct load_scratch *scratch)
 {
     return plan_load_time_from(table, flows, count, NULL, scratch);
 }
 
-double plan_load_bound_ns(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch)
+double plan_load_bound_ns(const struct load_table *table, const struct load_flow *flows,
+                          size_t count, struct load_scratch *scratch)
 {
     double alone_ns = prepare(table, flows, count, scratch);
-    return fmax(alone_ns, load_share_least_ns(scratch->share, table->limit, scratch->stream, count));
+    return fmax(alone_ns,
+                load_share_least_ns(scratch->share, table->limit, scratch->stream, count));
 }
 
 /* ---- a prediction ---- */
 
-static const struct load_resource *shared_of(const struct load_table *table, const struct load_stream *stream)
+static const struct load_resource *shared_of(const struct load_table *table,
+                                             const struct load_stream *stream)
 {
     return stream->shared != LOAD_NO_LIMIT ? &table->resource[stream->shared] : NULL;
 }
 
 /* Runs the step; the flow that ends last. */
-static size_t run_to_last(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch)
+static size_t run_to_last(const struct load_table *table, const struct load_flow *flows,
+                          size_t count, struct load_scratch *scratch)
 {
     size_t last = 0;
     prepare(table, flows, count, scratch);
@@ -217,7 +264,8 @@ static size_t run_to_last(const struct load_table *table, const struct load_flow
     return last;
 }
 
-struct load_part plan_load_slowest(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, size_t *ret_index)
+struct load_part plan_load_slowest(const struct load_table *table, const struct load_flow *flows,
+                                   size_t count, struct load_scratch *scratch, size_t *ret_index)
 {
     struct load_part last = {.time = {0, NAN, NAN}};
     *ret_index = run_to_last(table, flows, count, scratch);
@@ -228,33 +276,45 @@ struct load_part plan_load_slowest(const struct load_table *table, const struct 
     last.alone_ns = plan_load_table_alone_ns(ride, flows[*ret_index].bytes, NULL);
     last.move = &ride->move;
     last.shared = shared_of(table, &scratch->stream[*ret_index]);
-    last.seen = scratch->stream[*ret_index].seen != NULL ? scratch->stream[*ret_index].seen->data : NULL;
+    last.seen =
+        scratch->stream[*ret_index].seen != NULL ? scratch->stream[*ret_index].seen->data : NULL;
     return last;
 }
 
-static struct prediction end_of(const struct load_table *table, const struct load_stream *stream, const struct load_ride *ride, unsigned turn)
+static struct prediction end_of(const struct load_table *table, const struct load_stream *stream,
+                                const struct load_ride *ride, unsigned turn)
 {
     const struct load_resource *shared = shared_of(table, stream);
     struct prediction alone = {0, 0, 0};
-    const struct agreement *drift = ride != NULL ? agree_of(resource_model_of(table->snap)->agree, ride->kind) : NULL;
+    const struct agreement *drift =
+        ride != NULL ? agree_of(resource_model_of(table->snap)->agree, ride->kind) : NULL;
     if (ride != NULL)
         alone = plan_move_queued(&ride->move, stream->bytes);
-    struct prediction end = load_interval_one(stream->end_ns, &alone, shared != NULL ? &shared->step[shared->step_count - 1] : NULL, drift);
-    return ride != NULL ? load_interval_begun(&end, plan_move_call_half_ns(&ride->move, stream->bytes), turn * ride->launch_ns) : end;
+    struct prediction end =
+        load_interval_one(stream->end_ns, &alone,
+                          shared != NULL ? &shared->step[shared->step_count - 1] : NULL, drift);
+    return ride != NULL
+               ? load_interval_begun(&end, plan_move_call_half_ns(&ride->move, stream->bytes),
+                                     turn * ride->launch_ns)
+               : end;
 }
 
-/* Whether what slows some is known to be shared fairly: by sets, all of which fair shares reproduce. */
-static bool is_shared_fairly(const struct load_table *table, size_t count, const struct load_scratch *scratch)
+/* Whether what slows some is known to be shared fairly: by sets, all of which fair shares
+ * reproduce. */
+static bool is_shared_fairly(const struct load_table *table, size_t count,
+                             const struct load_scratch *scratch)
 {
     bool fair = true;
     for (size_t i = 0; i < count && fair; i++) {
         const struct load_resource *shared = shared_of(table, &scratch->stream[i]);
-        fair = shared == NULL || (!shared->is_nominal && (shared->found == NULL || !shared->found->is_uneven));
+        fair = shared == NULL ||
+               (!shared->is_nominal && (shared->found == NULL || !shared->found->is_uneven));
     }
     return fair;
 }
 
-static double last_end_ns(const struct load_table *table, size_t count, struct load_scratch *scratch)
+static double last_end_ns(const struct load_table *table, size_t count,
+                          struct load_scratch *scratch)
 {
     double last_ns = 0;
     load_share_run(scratch->share, table->limit, scratch->stream, count);
@@ -263,8 +323,10 @@ static double last_end_ns(const struct load_table *table, size_t count, struct l
     return last_ns;
 }
 
-/* Where it is not, the interval has the step also where those who are first take all that they can, whoever is first; and where what some leave is given to the others after all. */
-static void widen_by_order(const struct load_table *table, size_t count, struct load_scratch *scratch, struct prediction *step)
+/* Where it is not, the interval has the step also where those who are first take all that they can,
+ * whoever is first; and where what some leave is given to the others after all. */
+static void widen_by_order(const struct load_table *table, size_t count,
+                           struct load_scratch *scratch, struct prediction *step)
 {
     double other_ns[3];
     for (int order = LOAD_SHARE_FIRST; order <= LOAD_SHARE_LAST; order++) {
@@ -279,14 +341,20 @@ static void widen_by_order(const struct load_table *table, size_t count, struct 
     step->high_ns *= fmax(1, fmax(other_ns[0], fmax(other_ns[1], other_ns[2])) / step->time_ns);
 }
 
-/* What beginning a transfer keeps another thread of the same process from doing: the first of a caller its whole call, each after it a launch. */
+/* What beginning a transfer keeps another thread of the same process from doing: the first of a
+ * caller its whole call, each after it a launch. */
 static double keeps_ns(const struct load_ride *ride, unsigned turn)
 {
-    return ride == NULL ? 0 : turn > 0 || isnan(ride->move.t0_call_ns) ? ride->launch_ns : fmax(ride->move.t0_call_ns, ride->launch_ns);
+    return ride == NULL ? 0
+           : turn > 0 || isnan(ride->move.t0_call_ns)
+               ? ride->launch_ns
+               : fmax(ride->move.t0_call_ns, ride->launch_ns);
 }
 
-/* Nothing says whether several callers start transfers at the same time, or one waits for the other, as threads of one process do: what the last one waits for then. */
-static double calls_of_others(const struct load_flow *flows, size_t count, const struct load_scratch *scratch, size_t last)
+/* Nothing says whether several callers start transfers at the same time, or one waits for the
+ * other, as threads of one process do: what the last one waits for then. */
+static double calls_of_others(const struct load_flow *flows, size_t count,
+                              const struct load_scratch *scratch, size_t last)
 {
     const struct load_ride *own = scratch->ride[last];
     double all_ns = 0, own_ns = keeps_ns(own, 0) + flows[last].turn * keeps_ns(own, 1);
@@ -298,12 +366,16 @@ static double calls_of_others(const struct load_flow *flows, size_t count, const
 /* All of it, of just this pair. */
 static bool is_measured(const struct load_ride *ride, double bytes)
 {
-    return ride->known == LOAD_MEASURED && plan_move_knows(&ride->move, bytes) && !plan_move_is_by_another(&ride->move, bytes, bytes);
+    return ride->known == LOAD_MEASURED && plan_move_knows(&ride->move, bytes) &&
+           !plan_move_is_by_another(&ride->move, bytes, bytes);
 }
 
-struct load_prediction plan_load_predict(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct load_part *ret_parts)
+struct load_prediction plan_load_predict(const struct load_table *table,
+                                         const struct load_flow *flows, size_t count,
+                                         struct load_scratch *scratch, struct load_part *ret_parts)
 {
-    struct load_prediction whole = {.alone_ns = prepare(table, flows, count, scratch), .is_known = true, .is_measured = true};
+    struct load_prediction whole = {
+        .alone_ns = prepare(table, flows, count, scratch), .is_known = true, .is_measured = true};
     load_share_run(scratch->share, table->limit, scratch->stream, count);
     for (size_t i = 0; i < count; i++) {
         const struct load_stream *stream = &scratch->stream[i];
@@ -313,15 +385,29 @@ struct load_prediction plan_load_predict(const struct load_table *table, const s
         if (stream->end_ns > scratch->end[whole.last].time_ns)
             whole.last = i;
         whole.sum_ns += stream->end_ns;
-        whole.is_known = whole.is_known && (ride != NULL || flows[i].from == flows[i].to || !(flows[i].bytes > 0));
-        whole.is_measured = whole.is_measured && (ride == NULL || is_measured(ride, flows[i].bytes)) && (shared == NULL || !shared->is_nominal);
-        double bytes_ns = 0, alone_ns = ride != NULL && ret_parts != NULL ? plan_load_table_alone_ns(ride, flows[i].bytes, &bytes_ns) : 0;
+        whole.is_known = whole.is_known &&
+                         (ride != NULL || flows[i].from == flows[i].to || !(flows[i].bytes > 0));
+        whole.is_measured = whole.is_measured &&
+                            (ride == NULL || is_measured(ride, flows[i].bytes)) &&
+                            (shared == NULL || !shared->is_nominal);
+        double bytes_ns = 0,
+               alone_ns = ride != NULL && ret_parts != NULL
+                              ? plan_load_table_alone_ns(ride, flows[i].bytes, &bytes_ns)
+                              : 0;
         if (ret_parts != NULL)
-            ret_parts[i] = (struct load_part){.time = scratch->end[i], .alone_ns = alone_ns, .waits_ns = stream->begin_ns, .starts_ns = stream->start_ns - stream->begin_ns, .bytes_ns = bytes_ns,
-                                              .is_behind = stream->is_behind,
-                                              .move = ride != NULL ? &ride->move : NULL, .shared = shared, .seen = stream->seen != NULL ? stream->seen->data : NULL};
+            ret_parts[i] =
+                (struct load_part){.time = scratch->end[i],
+                                   .alone_ns = alone_ns,
+                                   .waits_ns = stream->begin_ns,
+                                   .starts_ns = stream->start_ns - stream->begin_ns,
+                                   .bytes_ns = bytes_ns,
+                                   .is_behind = stream->is_behind,
+                                   .move = ride != NULL ? &ride->move : NULL,
+                                   .shared = shared,
+                                   .seen = stream->seen != NULL ? stream->seen->data : NULL};
     }
-    whole.is_explained = plan_load_unexplained(table, flows, count, scratch, false, 0) == LOAD_NO_SET;
+    whole.is_explained =
+        plan_load_unexplained(table, flows, count, scratch, false, 0) == LOAD_NO_SET;
     whole.is_measured = whole.is_measured && whole.is_explained;
     whole.step = load_interval_last(scratch->end, count);
     whole.shared = count > 0 ? shared_of(table, &scratch->stream[whole.last]) : NULL;
@@ -334,17 +420,21 @@ struct load_prediction plan_load_predict(const struct load_table *table, const s
     return whole;
 }
 
-enum berth_code plan_load_cite(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct evidence *evidence, size_t start,
-                               struct warnings *warnings, struct berth_err *err)
+enum berth_code plan_load_cite(const struct load_table *table, const struct load_flow *flows,
+                               size_t count, struct load_scratch *scratch,
+                               struct evidence *evidence, size_t start, struct warnings *warnings,
+                               struct berth_err *err)
 {
     prepare(table, flows, count, scratch);
     load_share_run(scratch->share, table->limit, scratch->stream, count);
     return plan_load_why(table, flows, count, scratch, evidence, start, warnings, err);
 }
 
-enum berth_code plan_load_cite_last(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct evidence *evidence, size_t start,
-                                    struct berth_err *err)
+enum berth_code plan_load_cite_last(const struct load_table *table, const struct load_flow *flows,
+                                    size_t count, struct load_scratch *scratch,
+                                    struct evidence *evidence, size_t start, struct berth_err *err)
 {
     size_t last = run_to_last(table, flows, count, scratch);
-    return count > 0 ? plan_load_why_last(table, flows, count, scratch, last, evidence, start, err) : BERTH_OK;
+    return count > 0 ? plan_load_why_last(table, flows, count, scratch, last, evidence, start, err)
+                     : BERTH_OK;
 }

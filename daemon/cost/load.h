@@ -1,14 +1,22 @@
 /**
- * Load: how long a step takes, transfers that all are begun at the same moment, each by its caller, between the places that a request is about. A table is made once for a request; what it
- * answers then costs well under a microsecond for a handful of flows and allocates nothing, so that a search can ask for each of its candidates.
+ * Load: how long a step takes, transfers that all are begun at the same moment, each by its caller,
+ * between the places that a request is about. A table is made once for a request; what it answers
+ * then costs well under a microsecond for a handful of flows and allocates nothing, so that a
+ * search can ask for each of its candidates.
  *
- * A flow waits for what starting it costs, as its caller's clock sees that (t0_call_ns), and for the launches of what the same caller begins before it; it moves its bytes at the rate that it has alone (cost/move.h), or at less while resources that it uses with others are full:
- * they share those max-min fairly, and rates are found anew whenever a flow ends (sim/share.h). Resources are what concurrent runs showed (cost/resource_model.h), and
- * where nothing was measured together, what structure shows (load_nominal.h), which is labelled so.
+ * A flow waits for what starting it costs, as its caller's clock sees that (t0_call_ns), and for
+ * the launches of what the same caller begins before it; it moves its bytes at the rate that it has
+ * alone (cost/move.h), or at less while resources that it uses with others are full: they share
+ * those max-min fairly, and rates are found anew whenever a flow ends (sim/share.h). Resources are
+ * what concurrent runs showed (cost/resource_model.h), and where nothing was measured together,
+ * what structure shows (load_nominal.h), which is labelled so.
  *
- * Flows of the same two places that go the same way are moved by one engine, in turns (sim/queue.h): together they take as long as one that has all of their bytes, and count as one among others.
+ * Flows of the same two places that go the same way are moved by one engine, in turns
+ * (sim/queue.h): together they take as long as one that has all of their bytes, and count as one
+ * among others.
  *
- * A flow from a place to itself moves nothing and takes no time: two tasks on one gpu. A table is constant: any number of threads may ask, each with a scratch of its own.
+ * A flow from a place to itself moves nothing and takes no time: two tasks on one gpu. A table is
+ * constant: any number of threads may ask, each with a scratch of its own.
  */
 #pragma once
 #include "cost/evidence.h"
@@ -18,11 +26,13 @@
 
 #define LOAD_PLACES_MAX 256
 
-/* How gpus copy to each other; best: whatever is faster alone, for each pair and size, as it is with the host in any case (a kernel where it is faster by LOAD_WORTH). */
+/* How gpus copy to each other; best: whatever is faster alone, for each pair and size, as it is
+ * with the host in any case (a kernel where it is faster by LOAD_WORTH). */
 enum load_by { LOAD_BEST, LOAD_COPY_ENGINE, LOAD_KERNEL };
 #define LOAD_WORTH 0.02
 
-/* What is known of a pair: nothing; what the links between are said to carry; a rate that somebody published; a measured one. */
+/* What is known of a pair: nothing; what the links between are said to carry; a rate that somebody
+ * published; a measured one. */
 enum load_known { LOAD_NOTHING, LOAD_NOMINAL, LOAD_PUBLISHED, LOAD_MEASURED };
 
 /* Bytes from one place of the table to another; from and to are its indices. bytes >= 0. */
@@ -32,21 +42,24 @@ struct load_flow {
     uint16_t turn; /* how many transfers its caller begins before it */
 };
 
-/* What starting a transfer costs: what it takes alone beyond its bytes at the rate of large ones, and what keeps its caller from beginning the next. */
+/* What starting a transfer costs: what it takes alone beyond its bytes at the rate of large ones,
+ * and what keeps its caller from beginning the next. */
 struct load_start {
     double start_ns, launch_ns;
 };
 
 /* What flows share. */
 struct load_resource {
-    char name[RESOURCE_NAME_SIZE];      /* as GetNode and GetSets name it */
+    char name[RESOURCE_NAME_SIZE]; /* as GetNode and GetSets name it */
     struct resource_step step[RESOURCE_STEPS_MAX];
     size_t step_count;
-    bool is_nominal;                    /* of structure: nothing was measured together; low and high are NAN */
+    /* of structure: nothing was measured together; low and high are NAN */
+    bool is_nominal;
     const struct resource_nominal *nominal; /* of the snapshot; NULL measured */
-    const unsigned *apart;              /* private */
-    const struct resource_found *found; /* of the snapshot; NULL: of structure, or of value */
-    const struct value *value;          /* of the snapshot: what both directions of a pair got together; else NULL */
+    const unsigned *apart;                  /* private */
+    const struct resource_found *found;     /* of the snapshot; NULL: of structure, or of value */
+    /* of the snapshot: what both directions of a pair got together; else NULL */
+    const struct value *value;
 };
 
 /* A step: everything until the last flow has ended. */
@@ -60,32 +73,49 @@ struct load_time {
 struct load_part {
     struct prediction time;
     double alone_ns;
-    double waits_ns, starts_ns;          /* of the time: until its caller has launched what it begins before; what starting it costs */
-    double bytes_ns;                     /* the rest of alone_ns, in which its bytes move; they may take longer beside others */
-    bool is_behind;                      /* another of the same two places that goes the same way stands for it among those that share something */
-    const struct move *move;             /* of the table: what was taken; NULL it takes no time */
-    const struct load_resource *shared;  /* what slowed it last; NULL nothing */
-    const struct set *seen;              /* of the snapshot: these very transfers, or others that cannot be told apart from them, measured together, where what it got there decides; NULL no */
+    /* of the time: until its caller has launched what it begins before; what starting it costs */
+    double waits_ns, starts_ns;
+    /* the rest of alone_ns, in which its bytes move; they may take longer beside others */
+    double bytes_ns;
+    /* another of the same two places that goes the same way stands for it among those that share
+     * something */
+    bool is_behind;
+    const struct move *move;            /* of the table: what was taken; NULL it takes no time */
+    const struct load_resource *shared; /* what slowed it last; NULL nothing */
+    /* of the snapshot: these very transfers, or others that cannot be told apart from them,
+     * measured together, where what it got there decides; NULL no */
+    const struct set *seen;
 };
 
 struct load_prediction {
-    struct prediction step;              /* low and high NAN where a number behind it has no interval */
-    double waits_ns;                     /* of high_ns: what the last would wait for if each caller waited for the others' calls; 0 no interval, or no other */
+    /* low and high NAN where a number behind it has no interval */
+    struct prediction step;
+    /* of high_ns: what the last would wait for if each caller waited for the others' calls; 0 no
+     * interval, or no other */
+    double waits_ns;
     double sum_ns;
-    double alone_ns;                     /* of the flow that takes longest alone: no sharing could make the step shorter */
-    size_t last;                         /* the flow that ends last */
-    const struct load_resource *shared;  /* what slowed that one last; NULL nothing */
-    bool is_known;                       /* every flow's rate is known; else those that are not count as no time at all */
-    bool is_explained;                   /* what its transfers were measured to get together is what is known to be shared (cost/load_unexplained.h) */
-    bool is_measured;                    /* all of it, and of just that: it is explained, nothing nominal or published is in it, and nothing of another pair that matters (plan_move_is_by_another) */
+    /* of the flow that takes longest alone: no sharing could make the step shorter */
+    double alone_ns;
+    size_t last;                        /* the flow that ends last */
+    const struct load_resource *shared; /* what slowed that one last; NULL nothing */
+    /* every flow's rate is known; else those that are not count as no time at all */
+    bool is_known;
+    /* what its transfers were measured to get together is what is known to be shared
+     * (cost/load_unexplained.h) */
+    bool is_explained;
+    /* all of it, and of just that: it is explained, nothing nominal or published is in it, and
+     * nothing of another pair that matters (plan_move_is_by_another) */
+    bool is_measured;
 };
 
 struct load_table;
 struct load_scratch;
 
-/* places are gpus, NUMA nodes and nics (a nic stands for everything outside the node), each once. The snapshot outlives the table. NO_MEMORY;
- * INVALID_PARAMETER when there are more than LOAD_PLACES_MAX. */
-enum berth_code plan_load_new(struct snapshot *snap, const place_id *places, size_t count, enum load_by by, struct load_table **ret, struct berth_err *err);
+/* places are gpus, NUMA nodes and nics (a nic stands for everything outside the node), each once.
+ * The snapshot outlives the table. NO_MEMORY; INVALID_PARAMETER when there are more than
+ * LOAD_PLACES_MAX. */
+enum berth_code plan_load_new(struct snapshot *snap, const place_id *places, size_t count,
+                              enum load_by by, struct load_table **ret, struct berth_err *err);
 void plan_load_free(struct load_table *table); /* NULL is fine */
 
 size_t plan_load_place_count(const struct load_table *table);
@@ -101,10 +131,13 @@ struct load_lone {
     double bytes_ns;
     unsigned kind; /* a bit, enum resource_kind; 0: nothing is known of it */
 };
-struct load_lone plan_load_lone(const struct load_table *table, size_t from, size_t to, double bytes);
+struct load_lone plan_load_lone(const struct load_table *table, size_t from, size_t to,
+                                double bytes);
 
-/* Whether something says what starting the transfer costs that a flow is there, which is not known of large ones either; false where nothing is known of it. */
-bool plan_load_start(const struct load_table *table, size_t from, size_t to, double bytes, struct load_start *ret);
+/* Whether something says what starting the transfer costs that a flow is there, which is not known
+ * of large ones either; false where nothing is known of it. */
+bool plan_load_start(const struct load_table *table, size_t from, size_t to, double bytes,
+                     struct load_start *ret);
 
 /* Whether plan_load_start has an answer for all pairs of which something is known. */
 bool plan_load_has_starts(const struct load_table *table);
@@ -113,32 +146,48 @@ size_t plan_load_resource_count(const struct load_table *table);
 const struct load_resource *plan_load_resource(const struct load_table *table, size_t index);
 
 /* The resources that the transfer alone uses, each once, as long as the table is there. */
-const uint16_t *plan_load_used(const struct load_table *table, size_t from, size_t to, double bytes, size_t *ret_count);
-bool plan_load_uses(const struct load_table *table, size_t resource, size_t from, size_t to, double bytes);
+const uint16_t *plan_load_used(const struct load_table *table, size_t from, size_t to, double bytes,
+                               size_t *ret_count);
+bool plan_load_uses(const struct load_table *table, size_t resource, size_t from, size_t to,
+                    double bytes);
 
 /* For up to most_flows flows at once. NULL when out of memory. */
 struct load_scratch *plan_load_scratch_new(const struct load_table *table, size_t most_flows);
 void plan_load_scratch_free(struct load_scratch *scratch); /* NULL is fine */
 
-struct load_time plan_load_time(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch);
+struct load_time plan_load_time(const struct load_table *table, const struct load_flow *flows,
+                                size_t count, struct load_scratch *scratch);
 
-/* The same where flows of which nothing says what starting them costs count with what start has for each. */
-struct load_time plan_load_time_from(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_start *start, struct load_scratch *scratch);
+/* The same where flows of which nothing says what starting them costs count with what start has for
+ * each. */
+struct load_time plan_load_time_from(const struct load_table *table, const struct load_flow *flows,
+                                     size_t count, const struct load_start *start,
+                                     struct load_scratch *scratch);
 
-/* The flow that ends last, without intervals: its time has none, and none is looked for. Its move is NULL where nothing takes time. */
-struct load_part plan_load_slowest(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, size_t *ret_index);
+/* The flow that ends last, without intervals: its time has none, and none is looked for. Its move
+ * is NULL where nothing takes time. */
+struct load_part plan_load_slowest(const struct load_table *table, const struct load_flow *flows,
+                                   size_t count, struct load_scratch *scratch, size_t *ret_index);
 
-/* Never more than the step: the slowest flow alone, and what the fullest resource needs for all that goes through it. Some times cheaper. */
-double plan_load_bound_ns(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch);
+/* Never more than the step: the slowest flow alone, and what the fullest resource needs for all
+ * that goes through it. Some times cheaper. */
+double plan_load_bound_ns(const struct load_table *table, const struct load_flow *flows,
+                          size_t count, struct load_scratch *scratch);
 
 /* The same step with its interval. ret_parts: count of them, or NULL. */
-struct load_prediction plan_load_predict(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct load_part *ret_parts);
+struct load_prediction plan_load_predict(const struct load_table *table,
+                                         const struct load_flow *flows, size_t count,
+                                         struct load_scratch *scratch, struct load_part *ret_parts);
 
-/* Cites what the flows' times rest on, from index start on, and warns of what is nominal, published or unknown in them, and of what was measured together and
- * cannot be explained. NO_MEMORY. */
-enum berth_code plan_load_cite(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct evidence *evidence, size_t start,
-                          struct warnings *warnings, struct berth_err *err);
+/* Cites what the flows' times rest on, from index start on, and warns of what is nominal, published
+ * or unknown in them, and of what was measured together and cannot be explained. NO_MEMORY. */
+enum berth_code plan_load_cite(const struct load_table *table, const struct load_flow *flows,
+                               size_t count, struct load_scratch *scratch,
+                               struct evidence *evidence, size_t start, struct warnings *warnings,
+                               struct berth_err *err);
 
-/* Cites what the flow that ends last rests on, and then what those do that the same thing slowed. NO_MEMORY. */
-enum berth_code plan_load_cite_last(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct evidence *evidence, size_t start,
-                                    struct berth_err *err);
+/* Cites what the flow that ends last rests on, and then what those do that the same thing slowed.
+ * NO_MEMORY. */
+enum berth_code plan_load_cite_last(const struct load_table *table, const struct load_flow *flows,
+                                    size_t count, struct load_scratch *scratch,
+                                    struct evidence *evidence, size_t start, struct berth_err *err);

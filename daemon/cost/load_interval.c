@@ -5,11 +5,13 @@
 #include "node/spread.h"
 
 #define DEVIATIONS 1.959964 /* in half of a normal distribution's 95 % */
-/* of all having ended by the upper end, each on its own: then 93 to 97 % are inside however they hang together; a test looks */
-#define UPPER      0.96
-#define STEPS      40
-/* deviations behind a time: a double has no digits for how improbable it is that it has not ended by then */
-#define CERTAIN    8.5
+/* of all having ended by the upper end, each on its own: then 93 to 97 % are inside however they
+ * hang together; a test looks */
+#define UPPER 0.96
+#define STEPS 40
+/* deviations behind a time: a double has no digits for how improbable it is that it has not ended
+ * by then */
+#define CERTAIN 8.5
 
 /* Whether it is as probable as UPPER that all have ended by then, each on its own. */
 static bool have_all_ended(const struct prediction *ends, size_t count, double by_ns)
@@ -18,7 +20,8 @@ static bool have_all_ended(const struct prediction *ends, size_t count, double b
     for (size_t i = 0; i < count && probability >= UPPER; i++) {
         if (!(ends[i].time_ns > 0))
             continue;
-        double deviation = (ends[i].high_ns - ends[i].time_ns) / DEVIATIONS, late_ns = by_ns - ends[i].time_ns;
+        double deviation = (ends[i].high_ns - ends[i].time_ns) / DEVIATIONS,
+               late_ns = by_ns - ends[i].time_ns;
         if (late_ns >= CERTAIN * fmax(deviation, 0))
             continue;
         if (!(deviation > 0))
@@ -55,18 +58,26 @@ struct prediction load_interval_last(const struct prediction *ends, size_t count
     return last;
 }
 
-struct prediction load_interval_one(double end_ns, const struct prediction *alone, const struct resource_step *shared, const struct agreement *drift)
+struct prediction load_interval_one(double end_ns, const struct prediction *alone,
+                                    const struct resource_step *shared,
+                                    const struct agreement *drift)
 {
     double spread = alone->time_ns > 0 ? alone->high_ns / alone->time_ns - 1 : 0;
     if (shared != NULL)
-        spread = isnan(shared->spread) || isnan(spread) ? (double)NAN : fmax(spread, shared->spread);
+        spread =
+            isnan(shared->spread) || isnan(spread) ? (double)NAN : fmax(spread, shared->spread);
     if (drift != NULL && drift->rates > 0)
         spread = hypot(spread, spread_one(0, drift->rate, drift->rates, 1));
-    return (struct prediction){end_ns, isnan(spread) ? spread : end_ns * (1 - fmin(spread, 1)), end_ns * (1 + spread)};
+    return (struct prediction){end_ns, isnan(spread) ? spread : end_ns * (1 - fmin(spread, 1)),
+                               end_ns * (1 + spread)};
 }
 
-struct prediction load_interval_begun(const struct prediction *end, double call_half_ns, double launches_ns)
+struct prediction load_interval_begun(const struct prediction *end, double call_half_ns,
+                                      double launches_ns)
 {
-    double low_ns = hypot(end->time_ns - end->low_ns, call_half_ns) + launches_ns, high_ns = hypot(end->high_ns - end->time_ns, call_half_ns) + launches_ns;
-    return (struct prediction){end->time_ns, isnan(low_ns) ? low_ns : fmax(end->time_ns - low_ns, 0), end->time_ns + high_ns};
+    double low_ns = hypot(end->time_ns - end->low_ns, call_half_ns) + launches_ns,
+           high_ns = hypot(end->high_ns - end->time_ns, call_half_ns) + launches_ns;
+    return (struct prediction){end->time_ns,
+                               isnan(low_ns) ? low_ns : fmax(end->time_ns - low_ns, 0),
+                               end->time_ns + high_ns};
 }

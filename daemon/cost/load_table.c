@@ -24,9 +24,12 @@ static bool make_room(void *array, size_t count, size_t *room, size_t size)
     return true;
 }
 
-static bool add_resource(struct load_table *table, const struct load_resource *resource, const unsigned *apart, size_t *ret_index)
+static bool add_resource(struct load_table *table, const struct load_resource *resource,
+                         const unsigned *apart, size_t *ret_index)
 {
-    if (table->resource_count >= LOAD_NO_LIMIT || !make_room(&table->resource, table->resource_count, &table->resource_room, sizeof *table->resource))
+    if (table->resource_count >= LOAD_NO_LIMIT ||
+        !make_room(&table->resource, table->resource_count, &table->resource_room,
+                   sizeof *table->resource))
         return false;
     *ret_index = table->resource_count;
     struct load_resource *added = &table->resource[table->resource_count++];
@@ -50,7 +53,9 @@ static enum load_known known_of(const struct move *move)
 {
     if (move->rate == NULL)
         return LOAD_NOMINAL;
-    return move->rate->source == VALUE_MEASURED ? LOAD_MEASURED : move->rate->source == VALUE_PUBLISHED ? LOAD_PUBLISHED : LOAD_NOMINAL;
+    return move->rate->source == VALUE_MEASURED    ? LOAD_MEASURED
+           : move->rate->source == VALUE_PUBLISHED ? LOAD_PUBLISHED
+                                                   : LOAD_NOMINAL;
 }
 
 /* What the nic's port to the outside is said to carry; INFINITY not stated. */
@@ -59,14 +64,16 @@ static double outside(const struct graph *graph, place_id nic)
     double most = 0;
     for (size_t i = 0; i < graph->link_count; i++) {
         const struct link *link = &graph->links[i];
-        if (link->kind == LINK_NETWORK && (link->from == nic || link->to == nic) && link->nominal_bytes_per_s > most)
+        if (link->kind == LINK_NETWORK && (link->from == nic || link->to == nic) &&
+            link->nominal_bytes_per_s > most)
             most = link->nominal_bytes_per_s;
     }
     return most > 0 ? most : INFINITY;
 }
 
 /* To or from a nic, of which nothing is measured: what the links on the way are said to carry. */
-static bool find_network(const struct load_table *table, const struct resource_structure *structure, place_id from, place_id to, struct move *ret)
+static bool find_network(const struct load_table *table, const struct resource_structure *structure,
+                         place_id from, place_id to, struct move *ret)
 {
     const struct graph *graph = table->snap->graph;
     double rate = resource_structure_width(structure, from, to, NULL);
@@ -76,20 +83,34 @@ static bool find_network(const struct load_table *table, const struct resource_s
         rate = fmin(rate, outside(graph, to));
     if (!(rate > 0))
         return false;
-    *ret = (struct move){.from = from, .to = to, .by = MOVE_COPY_ENGINE, .driver = PLACE_NONE, .bytes_per_s = rate, .low = NAN, .high = NAN,
-                         .t0_queue_ns = NAN, .t0_call_ns = NAN, .slowdown = 1};
+    *ret = (struct move){.from = from,
+                         .to = to,
+                         .by = MOVE_COPY_ENGINE,
+                         .driver = PLACE_NONE,
+                         .bytes_per_s = rate,
+                         .low = NAN,
+                         .high = NAN,
+                         .t0_queue_ns = NAN,
+                         .t0_call_ns = NAN,
+                         .slowdown = 1};
     return true;
 }
 
-static void find_ride(struct load_table *table, const struct resource_structure *structure, enum move_by by, size_t a, size_t b)
+static void find_ride(struct load_table *table, const struct resource_structure *structure,
+                      enum move_by by, size_t a, size_t b)
 {
     const struct graph *graph = table->snap->graph;
     place_id from = table->place[a], to = table->place[b];
     struct load_ride *ride = plan_load_table_ride(table, by, a, b);
-    bool network = graph_place(graph, from)->kind == PLACE_NIC || graph_place(graph, to)->kind == PLACE_NIC;
-    bool peers = graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU;
-    bool asked = !peers || table->by == LOAD_BEST || (table->by == LOAD_KERNEL) == (by == MOVE_KERNEL);
-    bool found = network ? by == MOVE_COPY_ENGINE && find_network(table, structure, from, to, &ride->move) : asked && plan_pairs_move(table->snap, table->pairs, from, to, by, &ride->move);
+    bool network =
+        graph_place(graph, from)->kind == PLACE_NIC || graph_place(graph, to)->kind == PLACE_NIC;
+    bool peers =
+        graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU;
+    bool asked =
+        !peers || table->by == LOAD_BEST || (table->by == LOAD_KERNEL) == (by == MOVE_KERNEL);
+    bool found =
+        network ? by == MOVE_COPY_ENGINE && find_network(table, structure, from, to, &ride->move)
+                : asked && plan_pairs_move(table->snap, table->pairs, from, to, by, &ride->move);
     if (!found)
         return;
     const struct pair *pair = network ? NULL : plan_pairs_find(table->pairs, from, to, by);
@@ -108,13 +129,17 @@ static struct alike_number number_of(const struct resource_step *step)
 {
     double half = isnan(step->spread) ? 0 : step->spread * step->bytes_per_s;
     bool unknown = isnan(step->spread) && isnan(step->low);
-    return (struct alike_number){step->bytes_per_s, unknown ? NAN : fmin(step->low, step->bytes_per_s - half), unknown ? NAN : fmax(step->high, step->bytes_per_s + half)};
+    return (struct alike_number){step->bytes_per_s,
+                                 unknown ? NAN : fmin(step->low, step->bytes_per_s - half),
+                                 unknown ? NAN : fmax(step->high, step->bytes_per_s + half)};
 }
 
 /* The same part of another place, with a capacity for the same numbers of transfers. */
 static bool is_one_sort(const struct resource_found *a, const struct resource_found *b)
 {
-    bool same = a->metric == b->metric && a->has_role && b->has_role && a->role.part == b->role.part && a->role.direction == b->role.direction && a->step_count == b->step_count && a->is_uneven == b->is_uneven;
+    bool same = a->metric == b->metric && a->has_role && b->has_role &&
+                a->role.part == b->role.part && a->role.direction == b->role.direction &&
+                a->step_count == b->step_count && a->is_uneven == b->is_uneven;
     for (size_t i = 0; same && i < a->step_count; i++)
         same = a->step[i].flows == b->step[i].flows;
     return same;
@@ -125,7 +150,8 @@ static bool take_steps(const struct resource_model *model, size_t f, struct load
 {
     const struct resource_found *found = &model->found[f];
     struct alike_number *number = calloc(model->found_count, sizeof *number);
-    uint32_t *member = calloc(model->found_count, sizeof *member), *stands = calloc(model->found_count, sizeof *stands);
+    uint32_t *member = calloc(model->found_count, sizeof *member),
+             *stands = calloc(model->found_count, sizeof *stands);
     bool ok = number != NULL && member != NULL && stands != NULL;
     for (size_t i = 0; ok && i < found->step_count; i++) {
         size_t members = 0, own = 0;
@@ -161,17 +187,26 @@ static bool add_found(struct load_table *table, const struct resource_model *mod
     return add_resource(table, &resource, NULL, &index);
 }
 
-/* What both directions of a pair get together, where it was measured and is less than each alone. */
-static bool add_both(struct load_table *table, enum move_by by, size_t a, size_t b, uint16_t *ret_index)
+/* What both directions of a pair get together, where it was measured and is less than each alone.
+ */
+static bool add_both(struct load_table *table, enum move_by by, size_t a, size_t b,
+                     uint16_t *ret_index)
 {
-    const struct load_ride *there = plan_load_table_ride(table, by, a, b), *back = plan_load_table_ride(table, by, b, a);
+    const struct load_ride *there = plan_load_table_ride(table, by, a, b),
+                           *back = plan_load_table_ride(table, by, b, a);
     const struct pair *pair = plan_pairs_find(table->pairs, table->place[a], table->place[b], by);
     const struct value *both = pair != NULL ? pair->alike_both : NULL;
-    if (there->known != LOAD_MEASURED || back->known != LOAD_MEASURED || both == NULL || both->value >= there->move.bytes_per_s + back->move.bytes_per_s)
+    if (there->known != LOAD_MEASURED || back->known != LOAD_MEASURED || both == NULL ||
+        both->value >= there->move.bytes_per_s + back->move.bytes_per_s)
         return true;
-    struct load_resource resource = {.step_count = 1, .step = {{2, both->value, both->low, both->high, spread_cell((both->high - both->low) / 2, both->n) / both->value}}, .value = both};
+    struct load_resource resource = {
+        .step_count = 1,
+        .step = {{2, both->value, both->low, both->high,
+                  spread_cell((both->high - both->low) / 2, both->n) / both->value}},
+        .value = both};
     const struct graph *graph = table->snap->graph;
-    snprintf(resource.name, sizeof resource.name, "%s-%s:both", graph_place(graph, table->place[a])->name, graph_place(graph, table->place[b])->name);
+    snprintf(resource.name, sizeof resource.name, "%s-%s:both",
+             graph_place(graph, table->place[a])->name, graph_place(graph, table->place[b])->name);
     size_t index;
     if (!add_resource(table, &resource, NULL, &index))
         return false;
@@ -179,8 +214,10 @@ static bool add_both(struct load_table *table, enum move_by by, size_t a, size_t
     return true;
 }
 
-/* What it carries: no less than what was found of just that part and direction, as it counts here; of a PCIe port as much of what is said as the transfer reaches of its own link. */
-static double width_of(const struct load_table *table, const struct load_ride *ride, const struct resource_nominal *nominal)
+/* What it carries: no less than what was found of just that part and direction, as it counts here;
+ * of a PCIe port as much of what is said as the transfer reaches of its own link. */
+static double width_of(const struct load_table *table, const struct load_ride *ride,
+                       const struct resource_nominal *nominal)
 {
     const struct resource_role *role = &nominal->role;
     double width = nominal->bytes_per_s;
@@ -188,7 +225,9 @@ static double width_of(const struct load_table *table, const struct load_ride *r
         width *= fmin(ride->move.bytes_per_s / ride->move.stated, 1);
     for (size_t r = 0; r < table->resource_count && table->resource[r].found != NULL; r++) {
         const struct resource_found *found = table->resource[r].found;
-        bool same = found->has_role && found->role.part == role->part && found->role.place == role->place && found->role.other == role->other && found->role.level == role->level &&
+        bool same = found->has_role && found->role.part == role->part &&
+                    found->role.place == role->place && found->role.other == role->other &&
+                    found->role.level == role->level &&
                     (found->role.direction == role->direction || role->direction == RESOURCE_BOTH);
         for (size_t i = 0; same && i < found->step_count; i++)
             width = fmax(width, table->resource[r].step[i].bytes_per_s);
@@ -197,23 +236,30 @@ static double width_of(const struct load_table *table, const struct load_ride *r
 }
 
 /* What stands for something that was not measured: the first transfer that uses it adds it. */
-static bool use_one(struct load_table *table, struct load_ride *ride, const struct resource_nominal *nominal, uint16_t *known)
+static bool use_one(struct load_table *table, struct load_ride *ride,
+                    const struct resource_nominal *nominal, uint16_t *known)
 {
     size_t index = *known;
     if (index == LOAD_NO_LIMIT) {
-        struct load_resource resource = {.step_count = 1, .step = {{1, width_of(table, ride, nominal), NAN, NAN, NAN}}, .is_nominal = true, .nominal = nominal};
+        struct load_resource resource = {
+            .step_count = 1,
+            .step = {{1, width_of(table, ride, nominal), NAN, NAN, NAN}},
+            .is_nominal = true,
+            .nominal = nominal};
         snprintf(resource.name, sizeof resource.name, "%s", nominal->name);
         if (!add_resource(table, &resource, nominal->together, &index))
             return false;
         *known = (uint16_t)index;
-    } else if (nominal->role.part == RESOURCE_PCIE_PORT && ride->kind != RESOURCE_NETWORK) { /* other transfers may reach more */
+    } else if (nominal->role.part == RESOURCE_PCIE_PORT &&
+               ride->kind != RESOURCE_NETWORK) { /* other transfers may reach more */
         double *width = &table->resource[index].step[0].bytes_per_s;
         *width = fmax(*width, width_of(table, ride, nominal));
     }
     return add_use(table, ride, index);
 }
 
-static bool use_nominal(struct load_table *table, struct load_ride *ride, const struct resource_structure *structure, uint16_t *known)
+static bool use_nominal(struct load_table *table, struct load_ride *ride,
+                        const struct resource_structure *structure, uint16_t *known)
 {
     uint16_t item[RESOURCE_STRUCTURE_USES];
     size_t count = resource_structure_uses(structure, ride->move.from, ride->move.to, item);
@@ -225,7 +271,8 @@ static bool use_nominal(struct load_table *table, struct load_ride *ride, const 
     return true;
 }
 
-static bool list_uses_of(struct load_table *table, struct load_ride *ride, const struct resource_model *model, uint16_t both, uint16_t *known)
+static bool list_uses_of(struct load_table *table, struct load_ride *ride,
+                         const struct resource_model *model, uint16_t both, uint16_t *known)
 {
     const struct graph *graph = table->snap->graph;
     const struct move *move = &ride->move;
@@ -235,18 +282,24 @@ static bool list_uses_of(struct load_table *table, struct load_ride *ride, const
         return true;
     for (size_t r = 0; r < model->found_count; r++)
         if (resource_kind_of(model->found[r].metric) == ride->kind &&
-            resource_model_uses(graph, &model->found[r], model->found[r].metric, move->from, move->to, axes) && !add_use(table, ride, r))
+            resource_model_uses(graph, &model->found[r], model->found[r].metric, move->from,
+                                move->to, axes) &&
+            !add_use(table, ride, r))
             return false;
-    if ((both != LOAD_NO_LIMIT && !add_use(table, ride, both)) || !use_nominal(table, ride, model->structure, known))
+    if ((both != LOAD_NO_LIMIT && !add_use(table, ride, both)) ||
+        !use_nominal(table, ride, model->structure, known))
         return false;
     for (size_t r = 0; r < model->found_count; r++)
-        if (resource_model_mixes(graph, model, r, ride->kind, move->from, move->to) && !use_one(table, ride, &model->mixed[r], &known[model->structure->count + r]))
+        if (resource_model_mixes(graph, model, r, ride->kind, move->from, move->to) &&
+            !use_one(table, ride, &model->mixed[r], &known[model->structure->count + r]))
             return false;
     return true;
 }
 
-/* Transfers with nics last: of these only links are known, which say nothing of what others reach. */
-static bool list_uses(struct load_table *table, const struct resource_model *model, const uint16_t *both, uint16_t *known)
+/* Transfers with nics last: of these only links are known, which say nothing of what others reach.
+ */
+static bool list_uses(struct load_table *table, const struct resource_model *model,
+                      const uint16_t *both, uint16_t *known)
 {
     size_t rides = 2 * table->place_count * table->place_count;
     bool ok = true;
@@ -276,7 +329,8 @@ static bool add_all(struct load_table *table, const struct resource_model *model
 
 static bool find_resources(struct load_table *table, const struct resource_model *model)
 {
-    size_t rides = 2 * table->place_count * table->place_count, items = model->structure->count + model->found_count;
+    size_t rides = 2 * table->place_count * table->place_count,
+           items = model->structure->count + model->found_count;
     uint16_t *both = calloc(rides + items + 1, sizeof *both);
     if (both == NULL)
         return false;
@@ -291,7 +345,9 @@ static bool make_limits(struct load_table *table)
 {
     table->limit = calloc(table->resource_count + 1, sizeof *table->limit);
     for (size_t i = 0; table->limit != NULL && i < table->resource_count; i++)
-        table->limit[i] = (struct load_limit){.step = table->resource[i].step, .step_count = table->resource[i].step_count, .apart = table->resource[i].apart};
+        table->limit[i] = (struct load_limit){.step = table->resource[i].step,
+                                              .step_count = table->resource[i].step_count,
+                                              .apart = table->resource[i].apart};
     return table->limit != NULL;
 }
 
@@ -332,22 +388,31 @@ double plan_load_table_alone_ns(const struct load_ride *ride, double bytes, doub
     double queued_ns = plan_move_queued_ns(move, bytes);
     if (ret_bytes_ns != NULL)
         *ret_bytes_ns = fmax(queued_ns - ride->start_ns, 0);
-    return isnan(move->t0_call_ns) ? queued_ns : curve_fit_called_ns(queued_ns, move->t0_call_ns, ride->start_ns);
+    return isnan(move->t0_call_ns)
+               ? queued_ns
+               : curve_fit_called_ns(queued_ns, move->t0_call_ns, ride->start_ns);
 }
 
-const struct load_ride *plan_load_table_choose(const struct load_table *table, size_t from, size_t to, double bytes)
+const struct load_ride *plan_load_table_choose(const struct load_table *table, size_t from,
+                                               size_t to, double bytes)
 {
-    const struct load_ride *engine = plan_load_table_ride(table, MOVE_COPY_ENGINE, from, to), *kernel = plan_load_table_ride(table, MOVE_KERNEL, from, to);
+    const struct load_ride *engine = plan_load_table_ride(table, MOVE_COPY_ENGINE, from, to),
+                           *kernel = plan_load_table_ride(table, MOVE_KERNEL, from, to);
     if (engine->known == LOAD_NOTHING || kernel->known == LOAD_NOTHING)
-        return engine->known != LOAD_NOTHING ? engine : kernel->known != LOAD_NOTHING ? kernel : NULL;
+        return engine->known != LOAD_NOTHING   ? engine
+               : kernel->known != LOAD_NOTHING ? kernel
+                                               : NULL;
     if (engine->known != kernel->known)
         return engine->known > kernel->known ? engine : kernel;
     bool knows = plan_move_knows(&engine->move, bytes);
     if (knows != plan_move_knows(&kernel->move, bytes))
         return knows ? engine : kernel;
-    double engine_ns = plan_load_table_alone_ns(engine, bytes, NULL), kernel_ns = plan_load_table_alone_ns(kernel, bytes, NULL);
+    double engine_ns = plan_load_table_alone_ns(engine, bytes, NULL),
+           kernel_ns = plan_load_table_alone_ns(kernel, bytes, NULL);
     if (engine->move.engine != NULL && engine->move.rate == NULL && kernel_ns == engine_ns)
-        return kernel; /* by links alone both look alike, and such engines are the ones that may not fill them */
-    double worth = (kernel->kind & RESOURCE_HOST_KERNEL) != 0 ? 1 - LOAD_WORTH : 1; /* a program copies to the host by engine unless it has kernels for that */
+        /* by links alone both look alike, and such engines are the ones that may not fill them */
+        return kernel;
+    /* a program copies to the host by engine unless it has kernels for that */
+    double worth = (kernel->kind & RESOURCE_HOST_KERNEL) != 0 ? 1 - LOAD_WORTH : 1;
     return kernel_ns < worth * engine_ns ? kernel : engine;
 }

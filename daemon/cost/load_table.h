@@ -1,5 +1,6 @@
 /**
- * What cost/load.h answers from: for each pair of places and each mechanism the transfer alone and the resources that it uses.
+ * What cost/load.h answers from: for each pair of places and each mechanism the transfer alone and
+ * the resources that it uses.
  */
 #pragma once
 #include "cost/load.h"
@@ -10,12 +11,12 @@
 struct load_ride {
     struct move move;
     enum load_known known;
-    unsigned kind;      /* enum resource_kind */
-    bool several;       /* which way its bytes go is not known: others are as wide and as short */
-    uint32_t use;       /* the first of its resources in the table's use */
+    unsigned kind; /* enum resource_kind */
+    bool several;  /* which way its bytes go is not known: others are as wide and as short */
+    uint32_t use;  /* the first of its resources in the table's use */
     uint16_t use_count;
-    double start_ns;    /* of a queued one's time, what passes before its first byte moves */
-    double launch_ns;   /* what starting it keeps its caller from starting the next */
+    double start_ns;  /* of a queued one's time, what passes before its first byte moves */
+    double launch_ns; /* what starting it keeps its caller from starting the next */
 };
 
 struct load_table {
@@ -24,38 +25,48 @@ struct load_table {
     place_id *place;
     size_t place_count;
     enum load_by by;
-    struct load_ride *ride;          /* by mechanism, from, to */
+    struct load_ride *ride; /* by mechanism, from, to */
     struct load_resource *resource;
-    struct load_limit *limit;        /* the same as numbers */
+    struct load_limit *limit; /* the same as numbers */
     size_t resource_count, resource_room;
     uint16_t *use;
     size_t use_count, use_room, most_uses;
-    struct load_seen *known;        /* sets that what was found does not explain, with all of their flows in the table */
+    /* sets that what was found does not explain, with all of their flows in the table */
+    struct load_seen *known;
     size_t known_count;
-    uint32_t *who;                   /* of these sets: rides by their number */
+    uint32_t *who; /* of these sets: rides by their number */
     double *who_bytes_per_s;
 };
 
 /* ride's place in the table. */
-static inline struct load_ride *plan_load_table_ride(const struct load_table *table, enum move_by by, size_t from, size_t to)
+static inline struct load_ride *plan_load_table_ride(const struct load_table *table,
+                                                     enum move_by by, size_t from, size_t to)
 {
     return &table->ride[((size_t)by * table->place_count + from) * table->place_count + to];
 }
 
 /* A ride's number, from 1 on. */
-static inline uint32_t plan_load_table_number(const struct load_table *table, const struct load_ride *ride) { return (uint32_t)(ride - table->ride) + 1; }
+static inline uint32_t plan_load_table_number(const struct load_table *table,
+                                              const struct load_ride *ride)
+{
+    return (uint32_t)(ride - table->ride) + 1;
+}
 
-/* place_count, snap and by are set already, all else zero. False when out of memory; plan_load_table_empty frees what there is either way. */
+/* place_count, snap and by are set already, all else zero. False when out of memory;
+ * plan_load_table_empty frees what there is either way. */
 bool plan_load_table_fill(struct load_table *table, const place_id *places);
 void plan_load_table_empty(struct load_table *table);
 
 /* As its caller's clock sees it. ret_bytes_ns: the part of it in which bytes move; NULL fine. */
 double plan_load_table_alone_ns(const struct load_ride *ride, double bytes, double *ret_bytes_ns);
 
-/* The transfer that a flow is: with LOAD_BEST the faster one; NULL when nothing is known, or from and to are the same. */
-const struct load_ride *plan_load_table_choose(const struct load_table *table, size_t from, size_t to, double bytes);
+/* The transfer that a flow is: with LOAD_BEST the faster one; NULL when nothing is known, or from
+ * and to are the same. */
+const struct load_ride *plan_load_table_choose(const struct load_table *table, size_t from,
+                                               size_t to, double bytes);
 
-/* A transfer as it was chosen once: steps that are weighed one after the other have most of them in common. */
+/* A transfer as it was chosen once: steps that are weighed one after the other have most of them in
+ * common. */
 struct load_memo {
     double bytes; /* 0: none */
     double time_ns, bytes_ns;

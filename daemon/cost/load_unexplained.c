@@ -5,23 +5,27 @@
 #include "cost/resource_model.h"
 
 /* The step's transfer that the set's flow is; count: none. */
-static size_t find_flow(const struct load_scratch *scratch, size_t count, unsigned kind, const struct set_flow *flow)
+static size_t find_flow(const struct load_scratch *scratch, size_t count, unsigned kind,
+                        const struct set_flow *flow)
 {
     for (size_t i = 0; i < count; i++) {
         const struct load_ride *ride = scratch->ride[i];
-        if (ride != NULL && ride->kind == kind && ride->move.from == flow->from && ride->move.to == flow->to)
+        if (ride != NULL && ride->kind == kind && ride->move.from == flow->from &&
+            ride->move.to == flow->to)
             return i;
     }
     return count;
 }
 
-/* Which of the set's flows the step has; of how many what they were measured to get together decides. */
+/* Which of the set's flows the step has; of how many what they were measured to get together
+ * decides. */
 struct common {
     bool has[SETS_FLOWS_MAX];
     size_t count, seen;
 };
 
-static struct common common_of(const struct set *set, const struct load_flow *flows, size_t count, const struct load_scratch *scratch)
+static struct common common_of(const struct set *set, const struct load_flow *flows, size_t count,
+                               const struct load_scratch *scratch)
 {
     unsigned kind = resource_kind_of(set->metric);
     struct common common = {.count = 0};
@@ -34,7 +38,8 @@ static struct common common_of(const struct set *set, const struct load_flow *fl
     return common;
 }
 
-static bool has_flow(const struct set *set, const struct common *common, const struct set_flow *flow)
+static bool has_flow(const struct set *set, const struct common *common,
+                     const struct set_flow *flow)
 {
     bool has = false;
     for (size_t i = 0; i < set->flow_count && !has; i++)
@@ -43,11 +48,13 @@ static bool has_flow(const struct set *set, const struct common *common, const s
 }
 
 /* Whether just those flows were measured together as well, and are explained. */
-static bool is_known_apart(const struct resource_model *model, const struct sets *sets, const struct set *set, const struct common *common)
+static bool is_known_apart(const struct resource_model *model, const struct sets *sets,
+                           const struct set *set, const struct common *common)
 {
     for (size_t s = 0; s < model->set_count; s++) {
         const struct set *other = &sets->item[s];
-        bool same = other->metric == set->metric && other->flow_count == common->count && model->set[s].is_reproduced;
+        bool same = other->metric == set->metric && other->flow_count == common->count &&
+                    model->set[s].is_reproduced;
         for (size_t i = 0; i < other->flow_count && same; i++)
             same = has_flow(set, common, &other->flow[i]);
         if (same)
@@ -67,17 +74,21 @@ static bool is_uneven(const struct set *set, const struct resource_set *explaine
     return fabs(expected - got) <= RESOURCE_TOLERANCE * got;
 }
 
-size_t plan_load_unexplained(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_scratch *scratch, bool uneven, size_t first)
+size_t plan_load_unexplained(const struct load_table *table, const struct load_flow *flows,
+                             size_t count, const struct load_scratch *scratch, bool uneven,
+                             size_t first)
 {
     const struct resource_model *model = resource_model_of(table->snap);
     const struct sets *sets = table->snap->sets;
     for (size_t s = first; model != NULL && sets != NULL && s < model->set_count; s++) {
         const struct set *set = &sets->item[s];
-        if (model->set[s].predicted == NULL || model->set[s].is_reproduced || is_uneven(set, &model->set[s]) != uneven)
+        if (model->set[s].predicted == NULL || model->set[s].is_reproduced ||
+            is_uneven(set, &model->set[s]) != uneven)
             continue;
         struct common common = common_of(set, flows, count, scratch);
         bool is_whole = common.count == set->flow_count;
-        if (common.count > common.seen && (is_whole || (common.count > 1 && !is_known_apart(model, sets, set, &common))))
+        if (common.count > common.seen &&
+            (is_whole || (common.count > 1 && !is_known_apart(model, sets, set, &common))))
             return s;
     }
     return LOAD_NO_SET;

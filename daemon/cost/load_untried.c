@@ -5,7 +5,8 @@
 
 #include "cost/resource_model.h"
 
-/* What is looked for. open: by two flows, the lower first, whether nothing says what they get together. */
+/* What is looked for. open: by two flows, the lower first, whether nothing says what they get
+ * together. */
 struct looking {
     const struct load_table *table;
     const struct load_flow *flow;
@@ -19,22 +20,27 @@ static bool is_over_host(const struct looking *looking, size_t i)
 {
     const struct load_ride *ride = looking->scratch->ride[i];
     const struct resource_model *model = resource_model_of(looking->table->snap);
-    return ride != NULL && looking->flow[i].bytes > 0 && model != NULL && resource_structure_is_over_host(model->structure, ride->move.from, ride->move.to);
+    return ride != NULL && looking->flow[i].bytes > 0 && model != NULL &&
+           resource_structure_is_over_host(model->structure, ride->move.from, ride->move.to);
 }
 
 /* Those from one gpu to one other are one behind the other. */
 static bool meet(const struct load_flow *a, const struct load_flow *b)
 {
     bool is_same = a->from == b->from && a->to == b->to;
-    return !is_same && (a->from == b->from || a->to == b->to || a->from == b->to || a->to == b->from);
+    return !is_same &&
+           (a->from == b->from || a->to == b->to || a->from == b->to || a->to == b->from);
 }
 
 /* Both directions between two gpus, which values tell. */
 static bool are_both(const struct looking *looking, size_t i, size_t j)
 {
-    const struct move *there = &looking->scratch->ride[i]->move, *back = &looking->scratch->ride[j]->move;
-    const struct pair *pair = plan_pairs_find(looking->table->pairs, there->from, there->to, there->by);
-    return there->from == back->to && there->to == back->from && there->by == back->by && pair != NULL && pair->alike_both != NULL;
+    const struct move *there = &looking->scratch->ride[i]->move,
+                      *back = &looking->scratch->ride[j]->move;
+    const struct pair *pair =
+        plan_pairs_find(looking->table->pairs, there->from, there->to, there->by);
+    return there->from == back->to && there->to == back->from && there->by == back->by &&
+           pair != NULL && pair->alike_both != NULL;
 }
 
 static bool share_what_was_measured(const struct looking *looking, size_t i, size_t j)
@@ -53,7 +59,8 @@ static void find_open(struct looking *looking)
 {
     for (size_t i = 0; i < looking->count; i++)
         for (size_t j = i + 1; is_over_host(looking, i) && j < looking->count; j++)
-            if (meet(&looking->flow[i], &looking->flow[j]) && is_over_host(looking, j) && !share_what_was_measured(looking, i, j)) {
+            if (meet(&looking->flow[i], &looking->flow[j]) && is_over_host(looking, j) &&
+                !share_what_was_measured(looking, i, j)) {
                 looking->open[i * looking->count + j] = true;
                 looking->left++;
             }
@@ -80,20 +87,26 @@ static void close_measured(struct looking *looking, const struct set *set)
         }
 }
 
-/* Transfers between gpus through an item, and what they get in all, each in the mean while its bytes move. */
+/* Transfers between gpus through an item, and what they get in all, each in the mean while its
+ * bytes move. */
 struct users {
     size_t count;
     double bytes_per_s;
 };
 
-static struct users users_of(const struct looking *looking, const struct resource_structure *structure, const struct resource_role *role)
+static struct users users_of(const struct looking *looking,
+                             const struct resource_structure *structure,
+                             const struct resource_role *role)
 {
     struct users users = {0, 0};
     for (size_t i = 0; i < looking->count; i++) {
         const struct load_ride *ride = looking->scratch->ride[i];
         const struct load_stream *stream = &looking->scratch->stream[i];
-        bool is_peer = ride != NULL && (ride->kind & (RESOURCE_PEER_ENGINE | RESOURCE_PEER_KERNEL)) != 0 && stream->bytes > 0;
-        if (!is_peer || !resource_structure_has(structure, structure->graph, role, ride->move.from, ride->move.to))
+        bool is_peer = ride != NULL &&
+                       (ride->kind & (RESOURCE_PEER_ENGINE | RESOURCE_PEER_KERNEL)) != 0 &&
+                       stream->bytes > 0;
+        if (!is_peer || !resource_structure_has(structure, structure->graph, role, ride->move.from,
+                                                ride->move.to))
             continue;
         users.count++;
         users.bytes_per_s += stream->bytes * 1e9 / fmax(stream->end_ns - stream->start_ns, 1);
@@ -102,25 +115,28 @@ static struct users users_of(const struct looking *looking, const struct resourc
 }
 
 /* What joins two packages, of which nothing is known but that less, in one set, did not fill it. */
-static void find_between(const struct looking *looking, const struct resource_structure *structure, struct load_untried *ret)
+static void find_between(const struct looking *looking, const struct resource_structure *structure,
+                         struct load_untried *ret)
 {
     for (size_t i = 0; i < structure->count && !ret->is_any; i++) {
         const struct resource_nominal *item = &structure->item[i];
         if (item->role.part != RESOURCE_LINK || item->bytes_per_s > 0 || item->is_measured)
             continue;
         struct users users = users_of(looking, structure, &item->role);
-        ret->is_any = users.count > 1 && users.bytes_per_s > item->carried * (1 + RESOURCE_TOLERANCE);
+        ret->is_any =
+            users.count > 1 && users.bytes_per_s > item->carried * (1 + RESOURCE_TOLERANCE);
         ret->between = ret->is_any ? item : NULL;
         ret->users = users.count;
     }
 }
 
-struct load_untried plan_load_untried(const struct load_table *table, const struct load_flow *flows, size_t count,
-                                      const struct load_scratch *scratch)
+struct load_untried plan_load_untried(const struct load_table *table, const struct load_flow *flows,
+                                      size_t count, const struct load_scratch *scratch)
 {
     const struct resource_model *model = resource_model_of(table->snap);
     const struct sets *sets = table->snap->sets;
-    struct looking looking = {table, flows, count, scratch, calloc(count * count + 1, sizeof *looking.open), 0};
+    struct looking looking = {
+        table, flows, count, scratch, calloc(count * count + 1, sizeof *looking.open), 0};
     struct load_untried untried = {.is_any = looking.open == NULL};
     if (looking.open == NULL)
         return untried;

@@ -13,8 +13,8 @@
 
 #define UNEXPLAINED_MAX 3  /* sets that are named */
 #define STATED_MAX      64 /* resources of structure that are looked at */
-#define HOST (RESOURCE_HOST_ENGINE | RESOURCE_HOST_KERNEL)
-#define PEER (RESOURCE_PEER_ENGINE | RESOURCE_PEER_KERNEL)
+#define HOST            (RESOURCE_HOST_ENGINE | RESOURCE_HOST_KERNEL)
+#define PEER            (RESOURCE_PEER_ENGINE | RESOURCE_PEER_KERNEL)
 
 /* One step, to be explained. */
 struct asked {
@@ -25,12 +25,29 @@ struct asked {
     struct warnings *warnings;
 };
 
-static const char *name_of(const struct asked *asked, size_t index) { return graph_place(asked->table->snap->graph, asked->table->place[index])->name; }
+static const char *name_of(const struct asked *asked, size_t index)
+{
+    return graph_place(asked->table->snap->graph, asked->table->place[index])->name;
+}
 
 /* ---- rates ---- */
 
 /* How little is known of a flow. */
-enum lack { LACK_NONE, LACK_ALL, LACK_MEASUREMENT, LACK_HALF, LACK_BACK, LACK_MOST, LACK_ENGINE, LACK_NETWORK, LACK_SMALL, LACK_SIZES, LACK_START, LACK_OWN, LACK_COUNT };
+enum lack {
+    LACK_NONE,
+    LACK_ALL,
+    LACK_MEASUREMENT,
+    LACK_HALF,
+    LACK_BACK,
+    LACK_MOST,
+    LACK_ENGINE,
+    LACK_NETWORK,
+    LACK_SMALL,
+    LACK_SIZES,
+    LACK_START,
+    LACK_OWN,
+    LACK_COUNT
+};
 
 static enum lack lack_of(const struct asked *asked, size_t i)
 {
@@ -39,7 +56,12 @@ static enum lack lack_of(const struct asked *asked, size_t i)
     if (ride == NULL)
         return flow->from != flow->to && flow->bytes > 0 ? LACK_ALL : LACK_NONE;
     if (ride->known == LOAD_NOMINAL)
-        return ride->kind == RESOURCE_NETWORK ? LACK_NETWORK : plan_move_is_own(&ride->move) ? LACK_HALF : plan_move_is_back(&ride->move) ? LACK_BACK : plan_move_is_engines(&ride->move) ? LACK_ENGINE : ride->move.most != NULL ? LACK_MOST : LACK_MEASUREMENT;
+        return ride->kind == RESOURCE_NETWORK      ? LACK_NETWORK
+               : plan_move_is_own(&ride->move)     ? LACK_HALF
+               : plan_move_is_back(&ride->move)    ? LACK_BACK
+               : plan_move_is_engines(&ride->move) ? LACK_ENGINE
+               : ride->move.most != NULL           ? LACK_MOST
+                                                   : LACK_MEASUREMENT;
     if (!plan_move_knows(&ride->move, flow->bytes))
         return LACK_SMALL;
     if (plan_move_is_by_another(&ride->move, flow->bytes, flow->bytes))
@@ -55,8 +77,10 @@ static size_t count_guessed(const struct asked *asked, size_t *ret_first)
     for (size_t i = 0; i < asked->count; i++) {
         const struct load_ride *ride = asked->scratch->ride[i];
         uint16_t at = asked->scratch->stream[i].shared;
-        const struct load_resource *shared = at != LOAD_NO_LIMIT ? &asked->table->resource[at] : NULL;
-        if (ride != NULL && ride->several && shared != NULL && shared->is_nominal && shared->nominal->role.part == RESOURCE_LINK)
+        const struct load_resource *shared =
+            at != LOAD_NO_LIMIT ? &asked->table->resource[at] : NULL;
+        if (ride != NULL && ride->several && shared != NULL && shared->is_nominal &&
+            shared->nominal->role.part == RESOURCE_LINK)
             *ret_first = count++ == 0 ? i : *ret_first;
     }
     return count;
@@ -69,8 +93,11 @@ static void warn_of_ways(const struct asked *asked, const char *prefix)
     if (count > 1)
         snprintf(more, sizeof more, " (and %zu more)", count - 1);
     if (count > 0)
-        warnings_add(asked->warnings, "%sfrom %s to %s%s several ways are as wide and as short: which one the driver takes is not known, the one by the lowest numbers counts", prefix,
-                  name_of(asked, asked->flow[first].from), name_of(asked, asked->flow[first].to), more);
+        warnings_add(asked->warnings,
+                     "%sfrom %s to %s%s several ways are as wide and as short: which one the "
+                     "driver takes is not known, the one by the lowest numbers counts",
+                     prefix, name_of(asked, asked->flow[first].from),
+                     name_of(asked, asked->flow[first].to), more);
 }
 
 /* Whether a line that begins so says so. */
@@ -78,26 +105,37 @@ static bool is_said(const struct warnings *warnings, const char *before, const c
 {
     bool said = false;
     for (size_t i = 0; i < warnings->count && !said; i++)
-        said = strncmp(warnings->line[i], before, strlen(before)) == 0 && strstr(warnings->line[i], after) != NULL;
+        said = strncmp(warnings->line[i], before, strlen(before)) == 0 &&
+               strstr(warnings->line[i], after) != NULL;
     return said;
 }
 
-/* One line for each lack, with the first pair that has it; behind a prefix only what was not said without one. */
+/* One line for each lack, with the first pair that has it; behind a prefix only what was not said
+ * without one. */
 static void warn_of_rates(const struct asked *asked, const char *prefix)
 {
     static const struct {
         const char *before, *after;
     } text[] = {
-        [LACK_ALL] = {"neither measurements nor links say what a transfer takes", "it counts as no time"},
-        [LACK_MEASUREMENT] = {"nothing was measured", "the time is what the links are said to allow"},
-        [LACK_HALF] = {"nothing was measured", "it counts with half of what that memory is known to carry (why)"},
-        [LACK_BACK] = {"nothing was measured", "it counts with what the other direction gets (why)"},
-        [LACK_MOST] = {"nothing was measured", "it counts with the most that is known at either end (why), whatever links are said to carry"},
-        [LACK_ENGINE] = {"nothing was measured", "it counts with what is published of such copy engines (why), whatever links are said to carry"},
-        [LACK_NETWORK] = {"nothing is measured", "the time is what the nic and its links are said to allow at best"},
+        [LACK_ALL] = {"neither measurements nor links say what a transfer takes",
+                      "it counts as no time"},
+        [LACK_MEASUREMENT] = {"nothing was measured",
+                              "the time is what the links are said to allow"},
+        [LACK_HALF] = {"nothing was measured",
+                       "it counts with half of what that memory is known to carry (why)"},
+        [LACK_BACK] = {"nothing was measured",
+                       "it counts with what the other direction gets (why)"},
+        [LACK_MOST] = {"nothing was measured", "it counts with the most that is known at either "
+                                               "end (why), whatever links are said to carry"},
+        [LACK_ENGINE] = {"nothing was measured", "it counts with what is published of such copy "
+                                                 "engines (why), whatever links are said to carry"},
+        [LACK_NETWORK] = {"nothing is measured",
+                          "the time is what the nic and its links are said to allow at best"},
         [LACK_SMALL] = {"what so few bytes take was not measured", "the time is at least this"},
-        [LACK_SIZES] = {"sizes were not measured", "those of another pair that gets the same rate stand for them"},
-        [LACK_START] = {"what starting a transfer costs was not measured", "that of another pair stands for it"},
+        [LACK_SIZES] = {"sizes were not measured",
+                        "those of another pair that gets the same rate stand for them"},
+        [LACK_START] = {"what starting a transfer costs was not measured",
+                        "that of another pair stands for it"},
         [LACK_OWN] = {"nothing was measured here", "a published figure stands"},
     };
     size_t first[LACK_COUNT] = {0}, pairs[LACK_COUNT] = {0}, guessed;
@@ -114,14 +152,19 @@ static void warn_of_rates(const struct asked *asked, const char *prefix)
             snprintf(more, sizeof more, " (and %zu more)", pairs[lack] - 1);
         if (*prefix != '\0' && is_said(asked->warnings, text[lack].before, text[lack].after))
             continue;
-        warnings_add(asked->warnings, "%s%s from %s to %s%s: %s%s", prefix, text[lack].before, name_of(asked, asked->flow[first[lack]].from),
-                  name_of(asked, asked->flow[first[lack]].to), more, text[lack].after, lack == LACK_MEASUREMENT && is_best ? " at best" : "");
+        warnings_add(asked->warnings, "%s%s from %s to %s%s: %s%s", prefix, text[lack].before,
+                     name_of(asked, asked->flow[first[lack]].from),
+                     name_of(asked, asked->flow[first[lack]].to), more, text[lack].after,
+                     lack == LACK_MEASUREMENT && is_best ? " at best" : "");
     }
 }
 
-void plan_load_why_beside(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_scratch *scratch, const char *prefix, struct warnings *warnings)
+void plan_load_why_beside(const struct load_table *table, const struct load_flow *flows,
+                          size_t count, const struct load_scratch *scratch, const char *prefix,
+                          struct warnings *warnings)
 {
-    const struct asked asked = {.table = table, .flow = flows, .count = count, .scratch = scratch, .warnings = warnings};
+    const struct asked asked = {
+        .table = table, .flow = flows, .count = count, .scratch = scratch, .warnings = warnings};
     warn_of_ways(&asked, prefix);
     warn_of_rates(&asked, prefix);
 }
@@ -131,9 +174,13 @@ static void warn_of_starts(const struct asked *asked)
 {
     for (size_t i = 0; i < asked->count; i++) {
         const struct load_ride *ride = asked->scratch->ride[i];
-        if (ride == NULL || ride->known != LOAD_NOMINAL || !plan_move_lacks_start(&ride->move, asked->flow[i].bytes))
+        if (ride == NULL || ride->known != LOAD_NOMINAL ||
+            !plan_move_lacks_start(&ride->move, asked->flow[i].bytes))
             continue;
-        warnings_add(asked->warnings, "what starting a transfer costs is not known (%s to %s): so few bytes take at least this", name_of(asked, asked->flow[i].from), name_of(asked, asked->flow[i].to));
+        warnings_add(asked->warnings,
+                     "what starting a transfer costs is not known (%s to %s): so few bytes take at "
+                     "least this",
+                     name_of(asked, asked->flow[i].from), name_of(asked, asked->flow[i].to));
         return;
     }
 }
@@ -166,7 +213,8 @@ struct stated {
 #define WHOSE_SIZE 128
 
 /* Where a capacity is from. */
-static const char *whose(const struct asked *asked, const struct resource_nominal *nominal, char text[WHOSE_SIZE])
+static const char *whose(const struct asked *asked, const struct resource_nominal *nominal,
+                         char text[WHOSE_SIZE])
 {
     const struct graph *graph = asked->table->snap->graph;
     if (nominal->is_measured)
@@ -175,26 +223,39 @@ static const char *whose(const struct asked *asked, const struct resource_nomina
         snprintf(text, WHOSE_SIZE, "as %u were seen to get together", nominal->seen);
         return text;
     }
-    if (nominal->seen == 1 && (nominal->role.part == RESOURCE_HOST_PORT || nominal->role.part == RESOURCE_PCIE_PORT))
+    if (nominal->seen == 1 &&
+        (nominal->role.part == RESOURCE_HOST_PORT || nominal->role.part == RESOURCE_PCIE_PORT))
         return "what one gets";
     if (nominal->seen == 1) {
-        snprintf(text, WHOSE_SIZE, "as %.40s to %.40s was seen to get", graph_place(graph, nominal->seen_from)->name, graph_place(graph, nominal->seen_to)->name);
+        snprintf(text, WHOSE_SIZE, "as %.40s to %.40s was seen to get",
+                 graph_place(graph, nominal->seen_from)->name,
+                 graph_place(graph, nominal->seen_to)->name);
         return text;
     }
     bool is_wider;
     if (nominal->role.part == RESOURCE_PCIE_PORT)
-        return resource_rate_pcie_port(graph, nominal->role.place, nominal->role.level, &is_wider) > 0 && is_wider ? "as links reach of what is said of it" : "as one of its gpus gets";
+        return resource_rate_pcie_port(graph, nominal->role.place, nominal->role.level, &is_wider) >
+                           0 &&
+                       is_wider
+                   ? "as links reach of what is said of it"
+                   : "as one of its gpus gets";
     if (nominal->is_memory)
         return "as copies within that memory can";
-    return nominal->cores != NULL ? "as cores are known to get" : nominal->role.part == RESOURCE_MEMORY ? "the most that is known of it" : "as is said of it";
+    return nominal->cores != NULL                  ? "as cores are known to get"
+           : nominal->role.part == RESOURCE_MEMORY ? "the most that is known of it"
+                                                   : "as is said of it";
 }
 
 /* Whether the same is to be said of both, but for their names. */
-static bool is_same_stated(const struct asked *asked, const struct stated *a, const struct stated *b)
+static bool is_same_stated(const struct asked *asked, const struct stated *a,
+                           const struct stated *b)
 {
     const struct resource_nominal *x = a->resource->nominal, *y = b->resource->nominal;
     char one[WHOSE_SIZE], other[WHOSE_SIZE];
-    return x->role.part == y->role.part && strcmp(whose(asked, x, one), whose(asked, y, other)) == 0 && a->resource->step[0].bytes_per_s == b->resource->step[0].bytes_per_s && a->kinds == b->kinds;
+    return x->role.part == y->role.part &&
+           strcmp(whose(asked, x, one), whose(asked, y, other)) == 0 &&
+           a->resource->step[0].bytes_per_s == b->resource->step[0].bytes_per_s &&
+           a->kinds == b->kinds;
 }
 
 /* alike: of how many more the same is to be said. */
@@ -208,10 +269,19 @@ static void warn_of_stated(const struct asked *asked, const struct stated *state
     if (alike > 0)
         snprintf(more, sizeof more, " (and %zu alike)", alike);
     if ((kinds & (kinds - 1)) != 0)
-        warnings_add(asked->warnings, "%s%s carries transfers that were not measured together (%s): all count as sharing %.4g GB/s, %s", shared->name, more,
-                  (kinds & HOST) != 0 && (kinds & PEER) != 0 ? "with the host, between gpus" : (kinds & RESOURCE_NETWORK) != 0 ? "with a nic" : "by copy engine, by kernel", rate, from);
+        warnings_add(asked->warnings,
+                     "%s%s carries transfers that were not measured together (%s): all count as "
+                     "sharing %.4g GB/s, %s",
+                     shared->name, more,
+                     (kinds & HOST) != 0 && (kinds & PEER) != 0 ? "with the host, between gpus"
+                     : (kinds & RESOURCE_NETWORK) != 0          ? "with a nic"
+                                                                : "by copy engine, by kernel",
+                     rate, from);
     else
-        warnings_add(asked->warnings, "what several get through %s%s was not measured: they count as sharing %.4g GB/s, %s", shared->name, more, rate, from);
+        warnings_add(
+            asked->warnings,
+            "what several get through %s%s was not measured: they count as sharing %.4g GB/s, %s",
+            shared->name, more, rate, from);
 }
 
 /* Those alike in one line. */
@@ -223,7 +293,8 @@ static void warn_of_nominal(const struct asked *asked)
     for (size_t i = 0; i < asked->count && count < STATED_MAX; i++) {
         uint16_t at = asked->scratch->stream[i].shared;
         size_t s = 0;
-        if (asked->scratch->ride[i] == NULL || at == LOAD_NO_LIMIT || !asked->table->resource[at].is_nominal)
+        if (asked->scratch->ride[i] == NULL || at == LOAD_NO_LIMIT ||
+            !asked->table->resource[at].is_nominal)
             continue;
         while (s < count && stated[s].resource != &asked->table->resource[at])
             s++;
@@ -250,19 +321,27 @@ static void warn_of_kinds(const struct asked *asked)
         for (size_t j = i + 1; j < asked->count && asked->count <= LOAD_PLACES_MAX; j++) {
             const struct load_flow *a = &asked->flow[i], *b = &asked->flow[j];
             unsigned x = asked->scratch->stream[i].kind, y = asked->scratch->stream[j].kind;
-            bool differ = asked->scratch->ride[i] != NULL && asked->scratch->ride[j] != NULL && x != y;
+            bool differ =
+                asked->scratch->ride[i] != NULL && asked->scratch->ride[j] != NULL && x != y;
             size_t at = a->from == b->from || a->from == b->to ? a->from : a->to;
-            if (!differ || (at != b->from && at != b->to) || graph_place(graph, asked->table->place[at])->kind != PLACE_GPU)
+            if (!differ || (at != b->from && at != b->to) ||
+                graph_place(graph, asked->table->place[at])->kind != PLACE_GPU)
                 continue;
-            warnings_add(asked->warnings, "what transfers %s do to each other at one gpu (%s) was not measured: they count as sharing its links and memories and nothing else",
-                      ((x | y) & HOST) != 0 && ((x | y) & PEER) != 0 ? "with the host and between gpus" : ((x | y) & RESOURCE_NETWORK) != 0 ? "with a nic and others" : "by copy engine and by kernel",
-                      graph_place(graph, asked->table->place[at])->name);
+            warnings_add(asked->warnings,
+                         "what transfers %s do to each other at one gpu (%s) was not measured: "
+                         "they count as sharing its links and memories and nothing else",
+                         ((x | y) & HOST) != 0 && ((x | y) & PEER) != 0
+                             ? "with the host and between gpus"
+                         : ((x | y) & RESOURCE_NETWORK) != 0 ? "with a nic and others"
+                                                             : "by copy engine and by kernel",
+                         graph_place(graph, asked->table->place[at])->name);
             return;
         }
 }
 
 /* The smallest set that shows it, rather one with this very transfer. */
-static const struct set *find_set(const struct asked *asked, const struct resource_found *found, const struct move *move)
+static const struct set *find_set(const struct asked *asked, const struct resource_found *found,
+                                  const struct move *move)
 {
     const struct snapshot *snap = asked->table->snap;
     const struct set *best = NULL;
@@ -273,11 +352,14 @@ static const struct set *find_set(const struct asked *asked, const struct resour
         bool has = false;
         for (size_t i = 0; set->metric == found->metric && i < set->flow_count; i++) {
             const struct set_flow *flow = &set->flow[i];
-            bool is_user = resource_model_uses(snap->graph, found, set->metric, flow->from, flow->to, flow->axes);
+            bool is_user = resource_model_uses(snap->graph, found, set->metric, flow->from,
+                                               flow->to, flow->axes);
             users += is_user;
             has = has || (is_user && flow->from == move->from && flow->to == move->to);
         }
-        if (users < 2 || users < found->step[0].flows || (best != NULL && (has < best_has || (has == best_has && set->flow_count >= best->flow_count))))
+        if (users < 2 || users < found->step[0].flows ||
+            (best != NULL &&
+             (has < best_has || (has == best_has && set->flow_count >= best->flow_count))))
             continue;
         best = set;
         best_has = has;
@@ -285,7 +367,8 @@ static const struct set *find_set(const struct asked *asked, const struct resour
     return best;
 }
 
-static bool cite_shared(const struct asked *asked, size_t i, struct evidence *evidence, size_t start)
+static bool cite_shared(const struct asked *asked, size_t i, struct evidence *evidence,
+                        size_t start)
 {
     uint16_t at = asked->scratch->stream[i].shared;
     const struct load_resource *shared = at != LOAD_NO_LIMIT ? &asked->table->resource[at] : NULL;
@@ -308,29 +391,38 @@ static size_t farthest(const struct set *set, const struct resource_set *explain
 {
     size_t most = 0;
     for (size_t i = 1; i < set->flow_count; i++)
-        if (fabs(explained->predicted[i] / set->flow[i].bytes_per_s - 1) > fabs(explained->predicted[most] / set->flow[most].bytes_per_s - 1))
+        if (fabs(explained->predicted[i] / set->flow[i].bytes_per_s - 1) >
+            fabs(explained->predicted[most] / set->flow[most].bytes_per_s - 1))
             most = i;
     return most;
 }
 
-/* Names the first sets of the step that are not explained, or in which some get less and others more. */
+/* Names the first sets of the step that are not explained, or in which some get less and others
+ * more. */
 static void warn_of_unexplained(const struct asked *asked, bool uneven)
 {
     struct snapshot *snap = asked->table->snap;
     const struct resource_model *model = resource_model_of(snap);
-    size_t s = plan_load_unexplained(asked->table, asked->flow, asked->count, asked->scratch, uneven, 0);
+    size_t s =
+        plan_load_unexplained(asked->table, asked->flow, asked->count, asked->scratch, uneven, 0);
     for (size_t named = 0; named < UNEXPLAINED_MAX && s != LOAD_NO_SET; named++) {
         const struct set *set = &snap->sets->item[s];
         size_t most = farthest(set, &model->set[s]);
         char text[80] = "";
         for (size_t i = 0; i < set->flow_count; i++) {
             size_t length = strlen(text);
-            snprintf(text + length, sizeof text - length, "%s%s>%s", i > 0 ? ", " : "", graph_place(snap->graph, set->flow[i].from)->name, graph_place(snap->graph, set->flow[i].to)->name);
+            snprintf(text + length, sizeof text - length, "%s%s>%s", i > 0 ? ", " : "",
+                     graph_place(snap->graph, set->flow[i].from)->name,
+                     graph_place(snap->graph, set->flow[i].to)->name);
         }
-        warnings_add(asked->warnings, "what was measured together (%s) %s: %s>%s got %.4g GB/s, %.4g expected", text,
-                  uneven ? "is explained in all, but not what each got" : "is not explained", graph_place(snap->graph, set->flow[most].from)->name,
-                  graph_place(snap->graph, set->flow[most].to)->name, set->flow[most].bytes_per_s / 1e9, model->set[s].predicted[most] / 1e9);
-        s = plan_load_unexplained(asked->table, asked->flow, asked->count, asked->scratch, uneven, s + 1);
+        warnings_add(asked->warnings,
+                     "what was measured together (%s) %s: %s>%s got %.4g GB/s, %.4g expected", text,
+                     uneven ? "is explained in all, but not what each got" : "is not explained",
+                     graph_place(snap->graph, set->flow[most].from)->name,
+                     graph_place(snap->graph, set->flow[most].to)->name,
+                     set->flow[most].bytes_per_s / 1e9, model->set[s].predicted[most] / 1e9);
+        s = plan_load_unexplained(asked->table, asked->flow, asked->count, asked->scratch, uneven,
+                                  s + 1);
     }
 }
 
@@ -340,21 +432,26 @@ static void warn_of_doubt(const struct asked *asked)
     unsigned kinds = 0;
     for (size_t i = 0; i < asked->count; i++)
         kinds |= asked->scratch->ride[i] != NULL ? asked->scratch->ride[i]->kind : 0;
-    plan_doubt_warn(asked->table->snap, asked->table->place, asked->table->place_count, kinds, asked->warnings);
+    plan_doubt_warn(asked->table->snap, asked->table->place, asked->table->place_count, kinds,
+                    asked->warnings);
 }
 
 /* What one flow's time rests on. */
-static enum berth_code cite(const struct asked *asked, size_t i, struct evidence *evidence, size_t start, struct berth_err *err)
+static enum berth_code cite(const struct asked *asked, size_t i, struct evidence *evidence,
+                            size_t start, struct berth_err *err)
 {
     const struct load_ride *ride = asked->scratch->ride[i];
-    enum berth_code code = ride != NULL ? plan_move_cite(asked->table->snap->graph, &ride->move, evidence, start, err) : BERTH_OK;
+    enum berth_code code =
+        ride != NULL ? plan_move_cite(asked->table->snap->graph, &ride->move, evidence, start, err)
+                     : BERTH_OK;
     if (code == BERTH_OK && !cite_shared(asked, i, evidence, start))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     return code;
 }
 
-enum berth_code plan_load_why_last(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_scratch *scratch, size_t last, struct evidence *evidence,
-                                   size_t start, struct berth_err *err)
+enum berth_code plan_load_why_last(const struct load_table *table, const struct load_flow *flows,
+                                   size_t count, const struct load_scratch *scratch, size_t last,
+                                   struct evidence *evidence, size_t start, struct berth_err *err)
 {
     const struct asked asked = {.table = table, .flow = flows, .count = count, .scratch = scratch};
     uint16_t shared = scratch->stream[last].shared;
@@ -365,10 +462,13 @@ enum berth_code plan_load_why_last(const struct load_table *table, const struct 
     return code;
 }
 
-enum berth_code plan_load_why(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_scratch *scratch, struct evidence *evidence,
-                              size_t start, struct warnings *warnings, struct berth_err *err)
+enum berth_code plan_load_why(const struct load_table *table, const struct load_flow *flows,
+                              size_t count, const struct load_scratch *scratch,
+                              struct evidence *evidence, size_t start, struct warnings *warnings,
+                              struct berth_err *err)
 {
-    const struct asked asked = {.table = table, .flow = flows, .count = count, .scratch = scratch, .warnings = warnings};
+    const struct asked asked = {
+        .table = table, .flow = flows, .count = count, .scratch = scratch, .warnings = warnings};
     for (size_t i = 0; i < count; i++) {
         enum berth_code code = cite(&asked, i, evidence, start, err);
         if (code != BERTH_OK)

@@ -12,21 +12,26 @@
 
 const char *const memkind_names[] = {"system", "pinned", "managed", "device", NULL};
 
-enum berth_code memkind_node_init(const struct graph *graph, struct memkind_node *ret, struct berth_err *err)
+enum berth_code memkind_node_init(const struct graph *graph, struct memkind_node *ret,
+                                  struct berth_err *err)
 {
     place_id *numa_of = malloc((graph->place_count + 1) * sizeof *numa_of);
     if (numa_of == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the gpus' memories");
     for (size_t i = 0; i < graph->place_count; i++)
         numa_of[i] = PLACE_NONE;
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
+         g = graph_next(graph, PLACE_GPU, g + 1))
         if (apu_is(graph_place(graph, g)))
             numa_of[g] = locality_numa(graph, g);
     for (size_t i = 0; i < graph->link_count; i++) {
         const struct link *link = &graph->links[i];
-        bool is_gpus = graph_place(graph, link->from)->kind == PLACE_GPU || graph_place(graph, link->to)->kind == PLACE_GPU;
-        bool is_numas = graph_place(graph, link->from)->kind == PLACE_NUMA || graph_place(graph, link->to)->kind == PLACE_NUMA;
-        bool is_apus = apu_is(graph_place(graph, link->from)) || apu_is(graph_place(graph, link->to));
+        bool is_gpus = graph_place(graph, link->from)->kind == PLACE_GPU ||
+                       graph_place(graph, link->to)->kind == PLACE_GPU;
+        bool is_numas = graph_place(graph, link->from)->kind == PLACE_NUMA ||
+                        graph_place(graph, link->to)->kind == PLACE_NUMA;
+        bool is_apus =
+            apu_is(graph_place(graph, link->from)) || apu_is(graph_place(graph, link->to));
         if (link->kind == LINK_MEMBUS && is_gpus && is_numas && !is_apus) {
             numa_of[link->from] = link->to;
             numa_of[link->to] = link->from;
@@ -57,7 +62,8 @@ place_id memkind_owner(const struct memkind_node *node, place_id memory)
 
 place_id memkind_one_of(const struct memkind_node *node, place_id memory)
 {
-    for (place_id g = graph_next(node->graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(node->graph, PLACE_GPU, g + 1))
+    for (place_id g = graph_next(node->graph, PLACE_GPU, 0); g != PLACE_NONE;
+         g = graph_next(node->graph, PLACE_GPU, g + 1))
         if (node->numa_of[g] == memory && memkind_is_one(node, g))
             return g;
     return PLACE_NONE;
@@ -68,8 +74,10 @@ place_id memkind_numa(const struct memkind_node *node, place_id memory)
     return graph_place(node->graph, memory)->kind == PLACE_GPU ? node->numa_of[memory] : memory;
 }
 
-/* Managed memory that is with a gpu goes where it is touched, or is touched from afar: cores always reach it. */
-enum memkind_reach memkind_cores_reach(const struct memkind_node *node, const struct memkind_place *place)
+/* Managed memory that is with a gpu goes where it is touched, or is touched from afar: cores always
+ * reach it. */
+enum memkind_reach memkind_cores_reach(const struct memkind_node *node,
+                                       const struct memkind_place *place)
 {
     if (place->kind != MEMKIND_DEVICE)
         return MEMKIND_REACHED;
@@ -88,7 +96,8 @@ static bool is_never(const char *why)
 }
 
 /* Whether a transfer was measured, or said to be impossible. */
-static enum memkind_reach look(const struct snapshot *snap, enum metric metric, place_id from, place_id to, const char *axes, const char **why)
+static enum memkind_reach look(const struct snapshot *snap, enum metric metric, place_id from,
+                               place_id to, const char *axes, const char **why)
 {
     const struct value *v;
     size_t n = values_range_to(snap->values, metric, from, to, &v);
@@ -105,11 +114,13 @@ static enum memkind_reach look(const struct snapshot *snap, enum metric metric, 
 }
 
 /* The answer of the first of these axes that was looked at; reached wherever one is. */
-static enum memkind_reach look_all(const struct snapshot *snap, place_id gpu, const char *const *axes, size_t count, const char **why)
+static enum memkind_reach look_all(const struct snapshot *snap, place_id gpu,
+                                   const char *const *axes, size_t count, const char **why)
 {
     enum memkind_reach found = MEMKIND_UNKNOWN;
     const struct graph *graph = snap->graph;
-    for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE; n = graph_next(graph, PLACE_NUMA, n + 1))
+    for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE;
+         n = graph_next(graph, PLACE_NUMA, n + 1))
         for (size_t i = 0; i < count; i++) {
             enum memkind_reach reach = look(snap, METRIC_HOST_GPU_KERNEL, n, gpu, axes[i], why);
             if (reach == MEMKIND_REACHED)
@@ -135,14 +146,17 @@ static bool was_measured(const struct snapshot *snap, place_id gpu)
     const struct value *v;
     size_t n = values_range(snap->values, METRIC_MEMORY_BANDWIDTH, gpu, &v);
     for (; n > 0; v++, n--)
-        if (graph_place(snap->graph, v->to)->kind == PLACE_NUMA && v->value > 0 && values_axes(snap->values, v)[0] == '\0')
+        if (graph_place(snap->graph, v->to)->kind == PLACE_NUMA && v->value > 0 &&
+            values_axes(snap->values, v)[0] == '\0')
             return true;
     return false;
 }
 
-static struct memkind_reached reaches_system(const struct memkind_node *node, const struct snapshot *snap, place_id gpu)
+static struct memkind_reached reaches_system(const struct memkind_node *node,
+                                             const struct snapshot *snap, place_id gpu)
 {
-    static const char *const plain[] = {"how=read;kind=system"}, *const xnack[] = {"how=read;kind=system;xnack=on"};
+    static const char *const plain[] = {"how=read;kind=system"},
+                             *const xnack[] = {"how=read;kind=system;xnack=on"};
     struct memkind_reached found = {0};
     if (was_measured(snap, gpu))
         return found;
@@ -158,19 +172,26 @@ static struct memkind_reached reaches_system(const struct memkind_node *node, co
 
 static struct memkind_reached reaches_managed(const struct snapshot *snap, place_id gpu)
 {
-    static const char *const managed[] = {"how=read;kind=managed", "kind=managed", "how=read;kind=migrating"};
+    static const char *const managed[] = {"how=read;kind=managed", "kind=managed",
+                                          "how=read;kind=migrating"};
     struct memkind_reached found = {0};
-    if (look_all(snap, gpu, managed, sizeof managed / sizeof managed[0], &found.why) == MEMKIND_UNREACHED)
+    if (look_all(snap, gpu, managed, sizeof managed / sizeof managed[0], &found.why) ==
+        MEMKIND_UNREACHED)
         found.reach = MEMKIND_UNREACHED;
     return found;
 }
 
-void memkind_gpu(const struct memkind_node *node, const struct snapshot *snap, place_id gpu, struct memkind_gpu *ret)
+void memkind_gpu(const struct memkind_node *node, const struct snapshot *snap, place_id gpu,
+                 struct memkind_gpu *ret)
 {
-    *ret = (struct memkind_gpu){.gpu = gpu, .system = reaches_system(node, snap, gpu), .managed = reaches_managed(snap, gpu)};
+    *ret = (struct memkind_gpu){.gpu = gpu,
+                                .system = reaches_system(node, snap, gpu),
+                                .managed = reaches_managed(snap, gpu)};
 }
 
-struct memkind_reached memkind_gpu_reaches(const struct memkind_gpu *gpu, const struct snapshot *snap, const struct memkind_place *place)
+struct memkind_reached memkind_gpu_reaches(const struct memkind_gpu *gpu,
+                                           const struct snapshot *snap,
+                                           const struct memkind_place *place)
 {
     struct memkind_reached found = {0};
     if (place->kind == MEMKIND_SYSTEM)
@@ -178,7 +199,8 @@ struct memkind_reached memkind_gpu_reaches(const struct memkind_gpu *gpu, const 
     if (place->kind == MEMKIND_MANAGED)
         return gpu->managed;
     if (place->kind == MEMKIND_DEVICE && place->gpu != gpu->gpu)
-        found.reach = look(snap, METRIC_GPU_GPU_KERNEL, gpu->gpu, place->gpu, "how=read", &found.why);
+        found.reach =
+            look(snap, METRIC_GPU_GPU_KERNEL, gpu->gpu, place->gpu, "how=read", &found.why);
     return found;
 }
 
@@ -186,34 +208,50 @@ struct memkind_reached memkind_gpu_reaches(const struct memkind_gpu *gpu, const 
 
 static void system_call(int64_t bytes, int32_t numa, bool xnack, char *buffer, size_t size)
 {
-    snprintf(buffer, size, "numa_alloc_onnode(%" PRId64 ", %" PRId32 ")%s", bytes, numa, xnack ? " with HSA_XNACK=1 in the environment" : "");
+    snprintf(buffer, size, "numa_alloc_onnode(%" PRId64 ", %" PRId32 ")%s", bytes, numa,
+             xnack ? " with HSA_XNACK=1 in the environment" : "");
 }
 
-/* CUDA takes pages as the thread's policy says; HIP takes the gpu's own node unless told to follow the policy. */
-static void pinned_call(const struct memkind_node *node, const struct memkind_place *place, int64_t bytes, char *buffer, size_t size)
+/* CUDA takes pages as the thread's policy says; HIP takes the gpu's own node unless told to follow
+ * the policy. */
+static void pinned_call(const struct memkind_node *node, const struct memkind_place *place,
+                        int64_t bytes, char *buffer, size_t size)
 {
     const struct graph *graph = node->graph;
-    const struct place *gpu = graph_place(graph, place->gpu), *numa = graph_place(graph, place->memory);
+    const struct place *gpu = graph_place(graph, place->gpu),
+                       *numa = graph_place(graph, place->memory);
     if (gpu_vendor(gpu) == VENDOR_AMD && locality_numa(graph, place->gpu) == place->memory)
-        snprintf(buffer, size, "hipHostMalloc(&p, %" PRId64 ", hipHostMallocDefault) on %s", bytes, gpu->name);
+        snprintf(buffer, size, "hipHostMalloc(&p, %" PRId64 ", hipHostMallocDefault) on %s", bytes,
+                 gpu->name);
     else if (gpu_vendor(gpu) == VENDOR_AMD)
-        snprintf(buffer, size, "numa_set_preferred(%" PRId32 "); hipHostMalloc(&p, %" PRId64 ", hipHostMallocNumaUser)", numa->number, bytes);
+        snprintf(buffer, size,
+                 "numa_set_preferred(%" PRId32 "); hipHostMalloc(&p, %" PRId64
+                 ", hipHostMallocNumaUser)",
+                 numa->number, bytes);
     else
-        snprintf(buffer, size, "numa_set_preferred(%" PRId32 "); cudaHostAlloc(&p, %" PRId64 ", cudaHostAllocDefault)", numa->number, bytes);
+        snprintf(buffer, size,
+                 "numa_set_preferred(%" PRId32 "); cudaHostAlloc(&p, %" PRId64
+                 ", cudaHostAllocDefault)",
+                 numa->number, bytes);
 }
 
-static void managed_call(const struct memkind_node *node, const struct memkind_place *place, int64_t bytes, char *buffer, size_t size)
+static void managed_call(const struct memkind_node *node, const struct memkind_place *place,
+                         int64_t bytes, char *buffer, size_t size)
 {
     const struct graph *graph = node->graph;
-    const char *name = graph_place(graph, place->gpu)->name, *api = gpu_vendor(graph_place(graph, place->gpu)) == VENDOR_AMD ? "hip" : "cuda";
+    const char *name = graph_place(graph, place->gpu)->name,
+               *api = gpu_vendor(graph_place(graph, place->gpu)) == VENDOR_AMD ? "hip" : "cuda";
     if (graph_place(graph, place->memory)->kind == PLACE_GPU)
         snprintf(buffer, size, "%sMallocManaged(&p, %" PRId64 "), advised to %s", api, bytes, name);
     else
-        snprintf(buffer, size, "numa_set_preferred(%" PRId32 "); %sMallocManaged(&p, %" PRId64 "), advised to the host",
+        snprintf(buffer, size,
+                 "numa_set_preferred(%" PRId32 "); %sMallocManaged(&p, %" PRId64
+                 "), advised to the host",
                  graph_place(graph, place->memory)->number, api, bytes);
 }
 
-void memkind_call(const struct memkind_node *node, const struct memkind_place *place, int64_t bytes, bool xnack, char *buffer, size_t size)
+void memkind_call(const struct memkind_node *node, const struct memkind_place *place, int64_t bytes,
+                  bool xnack, char *buffer, size_t size)
 {
     const struct graph *graph = node->graph;
     switch (place->kind) {
@@ -227,7 +265,9 @@ void memkind_call(const struct memkind_node *node, const struct memkind_place *p
         managed_call(node, place, bytes, buffer, size);
         return;
     default:
-        snprintf(buffer, size, "%s(&p, %" PRId64 ") on %s", gpu_vendor(graph_place(graph, place->gpu)) == VENDOR_AMD ? "hipMalloc" : "cudaMalloc", bytes,
-                 graph_place(graph, place->gpu)->name);
+        snprintf(buffer, size, "%s(&p, %" PRId64 ") on %s",
+                 gpu_vendor(graph_place(graph, place->gpu)) == VENDOR_AMD ? "hipMalloc"
+                                                                          : "cudaMalloc",
+                 bytes, graph_place(graph, place->gpu)->name);
     }
 }

@@ -1,8 +1,11 @@
 /**
- * Kinds of allocations: which there are on a node, in which memory they lie, who reaches them, and what a program calls for them.
+ * Kinds of allocations: which there are on a node, in which memory they lie, who reaches them, and
+ * what a program calls for them.
  *
- * A memory is a NUMA node's or a gpu's. Where the kernel shows a gpu's memory as a NUMA node (GH200), both names stand for the same memory: the node's for
- * what numa_alloc_onnode gives there, the gpu's for what the gpu's own runtime gives. Where processor and gpu have one memory (MI300A) it has the NUMA node's name.
+ * A memory is a NUMA node's or a gpu's. Where the kernel shows a gpu's memory as a NUMA node
+ * (GH200), both names stand for the same memory: the node's for what numa_alloc_onnode gives there,
+ * the gpu's for what the gpu's own runtime gives. Where processor and gpu have one memory (MI300A)
+ * it has the NUMA node's name.
  *
  * Pure; any thread.
  */
@@ -13,31 +16,37 @@
 #include "node/graph.h"
 #include "node/snapshot.h"
 
-
 enum memkind { MEMKIND_SYSTEM, MEMKIND_PINNED, MEMKIND_MANAGED, MEMKIND_DEVICE, MEMKIND_COUNT };
-extern const char *const memkind_names[MEMKIND_COUNT + 1]; /* as the interface names them; NULL-terminated */
+/* as the interface names them; NULL-terminated */
+extern const char *const memkind_names[MEMKIND_COUNT + 1];
 
 /* An allocation that is possible. */
 struct memkind_place {
     place_id memory;
     enum memkind kind;
-    place_id gpu; /* whose runtime gives it: device, of managed the one it stays with or, on a NUMA node, like pinned, any; PLACE_NONE for system */
+    /* whose runtime gives it: device, of managed the one it stays with or, on a NUMA node, like
+     * pinned, any; PLACE_NONE for system */
+    place_id gpu;
 };
 
 /* What a graph says of its gpus' memories, found once for a request. */
 struct memkind_node {
     const struct graph *graph;
-    place_id *numa_of; /* owned, by place id: of a gpu the NUMA node that is its memory, of such a NUMA node the gpu; else PLACE_NONE */
+    /* owned, by place id: of a gpu the NUMA node that is its memory, of such a NUMA node the gpu;
+     * else PLACE_NONE */
+    place_id *numa_of;
 };
 
 /* NO_MEMORY. */
-enum berth_code memkind_node_init(const struct graph *graph, struct memkind_node *ret, struct berth_err *err);
+enum berth_code memkind_node_init(const struct graph *graph, struct memkind_node *ret,
+                                  struct berth_err *err);
 void memkind_node_done(struct memkind_node *node);
 
 /* Whether a gpu has one memory with the processor next to it, numa_of[gpu]. */
 bool memkind_is_one(const struct memkind_node *node, place_id gpu);
 
-/* The gpu whose memory this is, a NUMA node's or a gpu's; PLACE_NONE when it is a processor's, or one that both have. */
+/* The gpu whose memory this is, a NUMA node's or a gpu's; PLACE_NONE when it is a processor's, or
+ * one that both have. */
 place_id memkind_owner(const struct memkind_node *node, place_id memory);
 
 /* A gpu that has one memory with a processor, and it is this; PLACE_NONE there is none. */
@@ -48,9 +57,11 @@ place_id memkind_numa(const struct memkind_node *node, place_id memory);
 
 enum memkind_reach { MEMKIND_REACHED, MEMKIND_UNREACHED, MEMKIND_UNKNOWN };
 
-enum memkind_reach memkind_cores_reach(const struct memkind_node *node, const struct memkind_place *place);
+enum memkind_reach memkind_cores_reach(const struct memkind_node *node,
+                                       const struct memkind_place *place);
 
-/* xnack: only with HSA_XNACK=1 in the environment. why: of what is not reached, as the probe said it; else NULL. */
+/* xnack: only with HSA_XNACK=1 in the environment. why: of what is not reached, as the probe said
+ * it; else NULL. */
 struct memkind_reached {
     enum memkind_reach reach;
     bool xnack;
@@ -63,8 +74,12 @@ struct memkind_gpu {
     struct memkind_reached system, managed;
 };
 
-void memkind_gpu(const struct memkind_node *node, const struct snapshot *snap, place_id gpu, struct memkind_gpu *ret);
-struct memkind_reached memkind_gpu_reaches(const struct memkind_gpu *gpu, const struct snapshot *snap, const struct memkind_place *place);
+void memkind_gpu(const struct memkind_node *node, const struct snapshot *snap, place_id gpu,
+                 struct memkind_gpu *ret);
+struct memkind_reached memkind_gpu_reaches(const struct memkind_gpu *gpu,
+                                           const struct snapshot *snap,
+                                           const struct memkind_place *place);
 
 /* What a program calls. xnack: as above. */
-void memkind_call(const struct memkind_node *node, const struct memkind_place *place, int64_t bytes, bool xnack, char *buffer, size_t size);
+void memkind_call(const struct memkind_node *node, const struct memkind_place *place, int64_t bytes,
+                  bool xnack, char *buffer, size_t size);

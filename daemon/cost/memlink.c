@@ -7,9 +7,11 @@
 #include "cost/text.h"
 #include "node/warnings.h"
 
-/* What the cores of one NUMA node get of the memory; NAN not known. ret_value: of the memory's own cores; ret_move: of others. */
-static double part_of(const struct memkind_node *node, struct snapshot *snap, const struct plan_pairs *pairs, place_id numa, place_id memory, const char *how, const struct value **ret_value,
-                      struct move *ret_move)
+/* What the cores of one NUMA node get of the memory; NAN not known. ret_value: of the memory's own
+ * cores; ret_move: of others. */
+static double part_of(const struct memkind_node *node, struct snapshot *snap,
+                      const struct plan_pairs *pairs, place_id numa, place_id memory,
+                      const char *how, const struct value **ret_value, struct move *ret_move)
 {
     bool is_read = strcmp(how, "read") == 0;
     place_id there = memkind_one_of(node, memory), here = memkind_one_of(node, numa);
@@ -17,13 +19,19 @@ static double part_of(const struct memkind_node *node, struct snapshot *snap, co
     if (there == PLACE_NONE || here == PLACE_NONE)
         return NAN;
     if (numa != memory)
-        return plan_pairs_move(snap, pairs, is_read ? there : here, is_read ? here : there, MOVE_KERNEL, ret_move) ? ret_move->bytes_per_s : NAN;
-    *ret_value = values_find(snap->values, METRIC_MEMORY_BANDWIDTH, numa, memory, is_read ? "" : "how=write");
+        return plan_pairs_move(snap, pairs, is_read ? there : here, is_read ? here : there,
+                               MOVE_KERNEL, ret_move)
+                   ? ret_move->bytes_per_s
+                   : NAN;
+    *ret_value = values_find(snap->values, METRIC_MEMORY_BANDWIDTH, numa, memory,
+                             is_read ? "" : "how=write");
     return *ret_value != NULL && (*ret_value)->value > 0 ? (*ret_value)->value : NAN;
 }
 
-enum berth_code memlink_stream(const struct memkind_node *node, struct snapshot *snap, const struct accessor *who, place_id memory, const char *how, struct memrate_basis *basis,
-                               struct memrate *ret, struct berth_err *err)
+enum berth_code memlink_stream(const struct memkind_node *node, struct snapshot *snap,
+                               const struct accessor *who, place_id memory, const char *how,
+                               struct memrate_basis *basis, struct memrate *ret,
+                               struct berth_err *err)
 {
     const struct graph *graph = snap->graph;
     const struct plan_pairs *pairs = plan_pairs_of(snap);
@@ -35,7 +43,8 @@ enum berth_code memlink_stream(const struct memkind_node *node, struct snapshot 
     *ret = (struct memrate){NAN, NAN, NAN, 0};
     if (pairs == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for what is known of transfers");
-    for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE; n = graph_next(graph, PLACE_NUMA, n + 1)) {
+    for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE;
+         n = graph_next(graph, PLACE_NUMA, n + 1)) {
         struct move move;
         const struct value *v;
         if (who->inside[n] == 0)
@@ -55,13 +64,16 @@ enum berth_code memlink_stream(const struct memkind_node *node, struct snapshot 
     if (covered != who->in_all || covered == 0)
         return BERTH_OK;
     if (!isinf(by_links)) {
-        warnings_add(basis->warnings, "how fast cores use another processor's memory was not measured: what such links reach (%s), which are their gpus' as well, stands for it",
-                  plan_text_rate(slowest.bytes_per_s, said));
+        warnings_add(basis->warnings,
+                     "how fast cores use another processor's memory was not measured: what such "
+                     "links reach (%s), which are their gpus' as well, stands for it",
+                     plan_text_rate(slowest.bytes_per_s, said));
         enum berth_code code = plan_move_cite(graph, &slowest, basis->evidence, basis->start, err);
         if (code != BERTH_OK)
             return code;
     }
-    basis->at_least = true; /* cores get no more than the links and the memory are said to carry, and fewer of them less */
+    /* cores get no more than the links and the memory are said to carry, and fewer of them less */
+    basis->at_least = true;
     /* They share the memory with its own cores. */
     *ret = (struct memrate){own != NULL ? fmin(rate, own->value) : rate, NAN, NAN, 0};
     return own != NULL ? memrate_cite(basis, own, err) : BERTH_OK;

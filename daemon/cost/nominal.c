@@ -15,30 +15,42 @@ static const struct reach table[LINK_KIND_COUNT] = {
     [LINK_PCIE] = {0.88, "copies between an H200 and the host (tests/nodes/h200x4)"},
 };
 
-static bool is_peer(const struct graph *graph, const struct move *move) { return graph_place(graph, move->from)->kind == PLACE_GPU && graph_place(graph, move->to)->kind == PLACE_GPU; }
+static bool is_peer(const struct graph *graph, const struct move *move)
+{
+    return graph_place(graph, move->from)->kind == PLACE_GPU &&
+           graph_place(graph, move->to)->kind == PLACE_GPU;
+}
 
 /* A measured one goes before a published one, whose part is negative until then. */
-void plan_nominal_note(struct plan_nominal *nominal, const struct graph *graph, const struct resource_structure *structure, const struct move *move)
+void plan_nominal_note(struct plan_nominal *nominal, const struct graph *graph,
+                       const struct resource_structure *structure, const struct move *move)
 {
     enum link_kind kind;
     double width = resource_structure_width(structure, move->from, move->to, NULL);
-    if (move->rate == NULL || move->rate->source == VALUE_NOMINAL || !(width > 0) || !resource_structure_kind(structure, move->from, move->to, &kind))
+    if (move->rate == NULL || move->rate->source == VALUE_NOMINAL || !(width > 0) ||
+        !resource_structure_kind(structure, move->from, move->to, &kind))
         return;
-    double *its = &nominal->reached[move->by][is_peer(graph, move)][kind], part = fmin(move->bytes_per_s / width, 1);
+    double *its = &nominal->reached[move->by][is_peer(graph, move)][kind],
+           part = fmin(move->bytes_per_s / width, 1);
     if (move->rate->source == VALUE_MEASURED)
         *its = fmax(*its, part);
     else if (*its <= 0)
         *its = fmin(*its, -part);
 }
 
-void plan_nominal_scale(const struct plan_nominal *nominal, const struct graph *graph, const struct resource_structure *structure, struct move *move)
+void plan_nominal_scale(const struct plan_nominal *nominal, const struct graph *graph,
+                        const struct resource_structure *structure, struct move *move)
 {
     enum link_kind kind;
     double width = resource_structure_width(structure, move->from, move->to, NULL);
-    if (move->rate != NULL || move->most != NULL || !(width > 0) || !resource_structure_kind(structure, move->from, move->to, &kind))
+    if (move->rate != NULL || move->most != NULL || !(width > 0) ||
+        !resource_structure_kind(structure, move->from, move->to, &kind))
         return;
     bool peer = is_peer(graph, move);
-    double its = fabs(nominal->reached[move->by][peer][kind]), others = peer ? 0 : fabs(nominal->reached[move->by == MOVE_KERNEL ? MOVE_COPY_ENGINE : MOVE_KERNEL][0][kind]);
+    double its = fabs(nominal->reached[move->by][peer][kind]),
+           others = peer ? 0
+                         : fabs(nominal->reached[move->by == MOVE_KERNEL ? MOVE_COPY_ENGINE
+                                                                         : MOVE_KERNEL][0][kind]);
     its = its > 0 ? its : others; /* with the host both mechanisms go through the same port */
     double part = its > 0 ? its : table[kind].part;
     move->stated = width;

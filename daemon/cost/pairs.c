@@ -19,12 +19,15 @@
 /* One block of memory, so that a snapshot frees it without knowing what is in it. */
 struct plan_pairs {
     size_t memory_count, item_count;
-    place_id *memory;  /* memory_count */
-    int32_t *number;   /* by place id: index into memory, or -1 */
-    uint32_t *at;      /* (from * memory_count + to) * BY_COUNT + by: index into item plus 1, or 0 */
-    bool *passes;      /* memory_count: whether bytes on their way to elsewhere may stop there */
+    place_id *memory; /* memory_count */
+    int32_t *number;  /* by place id: index into memory, or -1 */
+    /* (from * memory_count + to) * BY_COUNT + by: index into item plus 1, or 0 */
+    uint32_t *at;
+    bool *passes;        /* memory_count: whether bytes on their way to elsewhere may stop there */
     struct lanes *lanes; /* from * memory_count + to */
-    const struct value **most; /* ((memory * 2 + into it) * 2 + the other end is a gpu) * BY_COUNT + by; NULL nothing is known */
+    /* ((memory * 2 + into it) * 2 + the other end is a gpu) * BY_COUNT + by; NULL nothing is
+     * known */
+    const struct value **most;
     void **slot; /* (from * memory_count + to) * PAIRS_SLOTS + number */
     struct pair *item;
     const struct resource_model *model; /* of the snapshot */
@@ -45,14 +48,16 @@ static double least_ns_per_byte(const struct move *move)
     const struct curve_fit *fit = &move->curve->fit;
     least = fit->piece[fit->piece_count - 1].ns_per_byte;
     for (size_t i = 1; i < fit->piece_count; i++)
-        least = fmin(least, curve_time_ns(move->curve, (double)fit->piece[i].from_bytes) / (double)fit->piece[i].from_bytes);
+        least = fmin(least, curve_time_ns(move->curve, (double)fit->piece[i].from_bytes) /
+                                (double)fit->piece[i].from_bytes);
     return least;
 }
 
 double plan_pairs_both(struct snapshot *snap, const struct move *move)
 {
     struct move back = *move;
-    struct step_flow flow[] = {{.move = move, .bytes = MANY_BYTES}, {.move = &back, .bytes = MANY_BYTES}};
+    struct step_flow flow[] = {{.move = move, .bytes = MANY_BYTES},
+                               {.move = &back, .bytes = MANY_BYTES}};
     back.from = move->to;
     back.to = move->from;
     if (plan_step(snap, flow, 2, NULL) != BERTH_OK)
@@ -63,9 +68,16 @@ double plan_pairs_both(struct snapshot *snap, const struct move *move)
 /* False when out of memory. */
 static bool take(struct snapshot *snap, const struct move *move, struct pair *ret)
 {
-    struct pair pair = {.move = *move, .both = *move, .least_chunk = PAIRS_CHUNKS, .least_ns_per_byte = least_ns_per_byte(move), .start_ns = plan_move_start_ns(move), .least_bytes = plan_move_least(move),
-                        .is_peer = graph_place(snap->graph, move->from)->kind == PLACE_GPU && graph_place(snap->graph, move->to)->kind == PLACE_GPU};
-    place_id numa = graph_place(snap->graph, move->from)->kind == PLACE_NUMA ? move->from : move->to;
+    struct pair pair = {.move = *move,
+                        .both = *move,
+                        .least_chunk = PAIRS_CHUNKS,
+                        .least_ns_per_byte = least_ns_per_byte(move),
+                        .start_ns = plan_move_start_ns(move),
+                        .least_bytes = plan_move_least(move),
+                        .is_peer = graph_place(snap->graph, move->from)->kind == PLACE_GPU &&
+                                   graph_place(snap->graph, move->to)->kind == PLACE_GPU};
+    place_id numa =
+        graph_place(snap->graph, move->from)->kind == PLACE_NUMA ? move->from : move->to;
     pair.is_with_host = !pair.is_peer && apu_at(snap->graph, numa) == PLACE_NONE;
     pair.knows_both = plan_move_both(snap, &pair.both);
     if (!pair.knows_both)
@@ -77,30 +89,42 @@ static bool take(struct snapshot *snap, const struct move *move, struct pair *re
             pair.least_chunk = i;
     }
     for (size_t i = 0; i < PAIRS_CHUNKS; i++) {
-        double each_ns = fmax(pair.queued_ns[i] - pair.start_ns, 0) / (double)((uint64_t)PAIRS_CHUNK_LEAST << i);
+        double each_ns =
+            fmax(pair.queued_ns[i] - pair.start_ns, 0) / (double)((uint64_t)PAIRS_CHUNK_LEAST << i);
         pair.floor_ns_per_byte[i] = i > 0 ? fmin(each_ns, pair.floor_ns_per_byte[i - 1]) : each_ns;
     }
     if (!isnan(move->t0_call_ns))
         pair.more_ns = fmax(move->t0_call_ns - plan_move_start_ns(move), 0);
     bool knows_chain = !isnan(move->t0_chain_ns), knows_launch = !isnan(move->t0_launch_ns);
     pair.chain_ns = knows_chain ? fmax(move->t0_chain_ns - plan_move_start_ns(move), 0) : 0;
-    pair.behind_more_ns = fmax(pair.chain_ns, isnan(move->t0_behind_ns) ? pair.more_ns : move->t0_behind_ns - plan_move_start_ns(move));
-    pair.launch_ns = knows_launch ? move->t0_launch_ns : isnan(move->t0_queue_ns) ? 0 : move->t0_queue_ns;
+    pair.behind_more_ns = fmax(pair.chain_ns, isnan(move->t0_behind_ns)
+                                                  ? pair.more_ns
+                                                  : move->t0_behind_ns - plan_move_start_ns(move));
+    pair.launch_ns = knows_launch               ? move->t0_launch_ns
+                     : isnan(move->t0_queue_ns) ? 0
+                                                : move->t0_queue_ns;
     pair.behind_launch_ns = knows_launch ? pair.launch_ns : 2 * pair.launch_ns;
     *ret = pair;
     return !isnan(pair.both.slowdown);
 }
 
-/* Whether a transfer uses what concurrent runs showed. What kernels and copy engines get together from or to the host was never measured: both count as sharing what either does. */
-static bool uses(const struct snapshot *snap, const struct move *move, const struct resource_found *found)
+/* Whether a transfer uses what concurrent runs showed. What kernels and copy engines get together
+ * from or to the host was never measured: both count as sharing what either does. */
+static bool uses(const struct snapshot *snap, const struct move *move,
+                 const struct resource_found *found)
 {
-    unsigned kind = plan_move_kind(snap->graph, move), its = resource_kind_of(found->metric), host = RESOURCE_HOST_ENGINE | RESOURCE_HOST_KERNEL;
+    unsigned kind = plan_move_kind(snap->graph, move), its = resource_kind_of(found->metric),
+             host = RESOURCE_HOST_ENGINE | RESOURCE_HOST_KERNEL;
     if (its == kind)
-        return resource_model_uses(snap->graph, found, found->metric, move->from, move->to, values_axes(snap->values, move->rate));
-    return (its & host) != 0 && (kind & host) != 0 && found->has_role && resource_structure_has(found->structure, snap->graph, &found->role, move->from, move->to);
+        return resource_model_uses(snap->graph, found, found->metric, move->from, move->to,
+                                   values_axes(snap->values, move->rate));
+    return (its & host) != 0 && (kind & host) != 0 && found->has_role &&
+           resource_structure_has(found->structure, snap->graph, &found->role, move->from,
+                                  move->to);
 }
 
-/* Host memory of which no sets show what it carries: what the cores get of it, or what is stated. Sets of fewer transfers by engine than would be held up say nothing. */
+/* Host memory of which no sets show what it carries: what the cores get of it, or what is stated.
+ * Sets of fewer transfers by engine than would be held up say nothing. */
 static void add_stated(const struct resource_model *model, struct pair *pair)
 {
     uint16_t use[RESOURCE_STRUCTURE_USES];
@@ -108,12 +132,14 @@ static void add_stated(const struct resource_model *model, struct pair *pair)
     for (size_t u = 0; u < count && !pair->is_peer; u++) {
         const struct resource_nominal *item = &model->structure->item[use[u]];
         bool is_told = item->together[resource_kind_index(RESOURCE_HOST_ENGINE)] == UINT_MAX;
-        if (item->role.part == RESOURCE_MEMORY && item->bytes_per_s > 0 && !is_told && pair->limit_count < PAIRS_LIMITS_MAX)
+        if (item->role.part == RESOURCE_MEMORY && item->bytes_per_s > 0 && !is_told &&
+            pair->limit_count < PAIRS_LIMITS_MAX)
             pair->limit[pair->limit_count++] = (uint16_t)(model->found_count + use[u]);
     }
 }
 
-static void find_limits(const struct snapshot *snap, const struct resource_model *model, struct pair *pair)
+static void find_limits(const struct snapshot *snap, const struct resource_model *model,
+                        struct pair *pair)
 {
     for (size_t r = 0; r < model->found_count; r++) {
         if (!uses(snap, &pair->move, &model->found[r]))
@@ -140,19 +166,26 @@ static void raise_lanes(struct plan_pairs *pairs, const struct pair *pair)
 
 #define BY_OTHER 1.02 /* so that what was measured goes before what has the same by it */
 
-/* With the host both mechanisms meet in the same ports and packages: what both directions get at once by the other one is the most by this one, too, unless they take turns. */
+/* With the host both mechanisms meet in the same ports and packages: what both directions get at
+ * once by the other one is the most by this one, too, unless they take turns. */
 static void guess_by_other(const struct plan_pairs *pairs, struct pair *pair)
 {
     const struct move *move = &pair->move;
-    const struct pair *other = pair->is_with_host ? plan_pairs_find(pairs, move->from, move->to, move->by == MOVE_KERNEL ? MOVE_COPY_ENGINE : MOVE_KERNEL) : NULL;
+    const struct pair *other =
+        pair->is_with_host
+            ? plan_pairs_find(pairs, move->from, move->to,
+                              move->by == MOVE_KERNEL ? MOVE_COPY_ENGINE : MOVE_KERNEL)
+            : NULL;
     if (other == NULL || !(other->knows_both || other->both_is_others))
         return;
-    double slower = fmin(2, BY_OTHER * move->bytes_per_s * other->both.slowdown / other->move.bytes_per_s);
+    double slower =
+        fmin(2, BY_OTHER * move->bytes_per_s * other->both.slowdown / other->move.bytes_per_s);
     pair->both.slowdown = fmax(pair->both.slowdown, slower);
     pair->both_is_others = true;
 }
 
-/* Where nobody measured what both directions of a pair get at once: what others of that mechanism lose by it at most, with the host or between gpus. */
+/* Where nobody measured what both directions of a pair get at once: what others of that mechanism
+ * lose by it at most, with the host or between gpus. */
 static void guess_both(struct plan_pairs *pairs)
 {
     double most[BY_COUNT][2] = {{0}};
@@ -160,10 +193,12 @@ static void guess_both(struct plan_pairs *pairs)
         for (size_t i = 0; i < pairs->item_count; i++) {
             struct pair *pair = &pairs->item[i];
             double *its = &most[pair->move.by][pair->is_peer];
-            bool is_like_others = pair->is_peer || pair->is_with_host; /* and not within one memory */
+            /* and not within one memory */
+            bool is_like_others = pair->is_peer || pair->is_with_host;
             if (pass == 0 && pair->knows_both && is_like_others)
                 *its = fmax(*its, pair->both.slowdown);
-            else if (pass == 1 && !pair->knows_both && *its > 0 && pair->move.rate->source == VALUE_MEASURED) {
+            else if (pass == 1 && !pair->knows_both && *its > 0 &&
+                     pair->move.rate->source == VALUE_MEASURED) {
                 pair->both.slowdown = *its;
                 pair->both_is_others = true;
             }
@@ -172,34 +207,48 @@ static void guess_both(struct plan_pairs *pairs)
         }
 }
 
-static void raise_one(const struct snapshot *snap, struct plan_pairs *pairs, place_id from, place_id to, enum move_by by, const struct value *rate)
+static void raise_one(const struct snapshot *snap, struct plan_pairs *pairs, place_id from,
+                      place_id to, enum move_by by, const struct value *rate)
 {
-    bool from_gpu = graph_place(snap->graph, from)->kind == PLACE_GPU, to_gpu = graph_place(snap->graph, to)->kind == PLACE_GPU;
-    const struct value **most[] = {&pairs->most[((size_t)pairs->number[from] * 4 + to_gpu) * BY_COUNT + (size_t)by], &pairs->most[((size_t)pairs->number[to] * 4 + 2 + from_gpu) * BY_COUNT + (size_t)by]};
+    bool from_gpu = graph_place(snap->graph, from)->kind == PLACE_GPU,
+         to_gpu = graph_place(snap->graph, to)->kind == PLACE_GPU;
+    const struct value **most[] = {
+        &pairs->most[((size_t)pairs->number[from] * 4 + to_gpu) * BY_COUNT + (size_t)by],
+        &pairs->most[((size_t)pairs->number[to] * 4 + 2 + from_gpu) * BY_COUNT + (size_t)by]};
     for (size_t end = 0; end < 2; end++)
         if (rate != NULL && (*most[end] == NULL || rate->value > (*most[end])->value))
             *most[end] = rate;
 }
 
-/* What a gpu's kernels only read or write of the host's memory bounds copies, too, where nothing is known of these. */
-static void raise_by_access(const struct snapshot *snap, struct plan_pairs *pairs, place_id gpu, place_id numa)
+/* What a gpu's kernels only read or write of the host's memory bounds copies, too, where nothing is
+ * known of these. */
+static void raise_by_access(const struct snapshot *snap, struct plan_pairs *pairs, place_id gpu,
+                            place_id numa)
 {
     const struct values *values = snap->values;
-    const struct value *read = values_find(values, METRIC_HOST_GPU_KERNEL, numa, gpu, "how=read"), *write = values_find(values, METRIC_HOST_GPU_KERNEL, gpu, numa, "how=write");
-    raise_one(snap, pairs, numa, gpu, MOVE_KERNEL, read != NULL ? read : values_find(values, METRIC_MEMORY_BANDWIDTH, gpu, numa, ""));
-    raise_one(snap, pairs, gpu, numa, MOVE_KERNEL, write != NULL ? write : values_find(values, METRIC_MEMORY_BANDWIDTH, gpu, numa, "how=write"));
+    const struct value *read = values_find(values, METRIC_HOST_GPU_KERNEL, numa, gpu, "how=read"),
+                       *write = values_find(values, METRIC_HOST_GPU_KERNEL, gpu, numa, "how=write");
+    raise_one(snap, pairs, numa, gpu, MOVE_KERNEL,
+              read != NULL ? read : values_find(values, METRIC_MEMORY_BANDWIDTH, gpu, numa, ""));
+    raise_one(snap, pairs, gpu, numa, MOVE_KERNEL,
+              write != NULL ? write
+                            : values_find(values, METRIC_MEMORY_BANDWIDTH, gpu, numa, "how=write"));
 }
 
-/* The most that goes out of a memory, and into another, with memory of the same kind at the other end. */
+/* The most that goes out of a memory, and into another, with memory of the same kind at the other
+ * end. */
 static void find_most(const struct snapshot *snap, struct plan_pairs *pairs)
 {
     const struct graph *graph = snap->graph;
     for (size_t i = 0; i < pairs->item_count; i++)
-        raise_one(snap, pairs, pairs->item[i].move.from, pairs->item[i].move.to, pairs->item[i].move.by, pairs->item[i].move.rate);
+        raise_one(snap, pairs, pairs->item[i].move.from, pairs->item[i].move.to,
+                  pairs->item[i].move.by, pairs->item[i].move.rate);
     for (size_t g = 0; g < pairs->memory_count; g++)
         for (size_t n = 0; n < pairs->memory_count; n++) {
             place_id gpu = pairs->memory[g], numa = pairs->memory[n];
-            if (graph_place(graph, gpu)->kind == PLACE_GPU && graph_place(graph, numa)->kind == PLACE_NUMA && plan_pairs_find(pairs, numa, gpu, MOVE_KERNEL) == NULL &&
+            if (graph_place(graph, gpu)->kind == PLACE_GPU &&
+                graph_place(graph, numa)->kind == PLACE_NUMA &&
+                plan_pairs_find(pairs, numa, gpu, MOVE_KERNEL) == NULL &&
                 plan_pairs_find(pairs, gpu, numa, MOVE_KERNEL) == NULL)
                 raise_by_access(snap, pairs, gpu, numa);
         }
@@ -208,23 +257,27 @@ static void find_most(const struct snapshot *snap, struct plan_pairs *pairs)
 /* Nothing goes there: it was lost, or its slices are gpus of their own. */
 static bool is_gone(const struct snapshot *snap, place_id id)
 {
-    return graph_place(snap->graph, id)->kind == PLACE_GPU && (plan_ends_is_lost(snap, id) || gpu_is_cut(snap->graph, id));
+    return graph_place(snap->graph, id)->kind == PLACE_GPU &&
+           (plan_ends_is_lost(snap, id) || gpu_is_cut(snap->graph, id));
 }
 
 /* Neither vendor's runtime opens the other's gpus. */
 static bool is_between_vendors(const struct graph *graph, place_id from, place_id to)
 {
-    return graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU && plan_ends_vendors_differ(graph, from, to);
+    return graph_place(graph, from)->kind == PLACE_GPU &&
+           graph_place(graph, to)->kind == PLACE_GPU && plan_ends_vendors_differ(graph, from, to);
 }
 
-static size_t find_moves(struct snapshot *snap, const place_id *memory, size_t count, bool *gone, struct move *moves, uint32_t *at)
+static size_t find_moves(struct snapshot *snap, const place_id *memory, size_t count, bool *gone,
+                         struct move *moves, uint32_t *at)
 {
     size_t found = 0;
     for (size_t m = 0; m < count; m++)
         gone[m] = is_gone(snap, memory[m]);
     for (size_t f = 0; f < count; f++)
         for (size_t t = 0; t < count; t++) {
-            bool may_move = !gone[f] && !gone[t] && !is_between_vendors(snap->graph, memory[f], memory[t]);
+            bool may_move =
+                !gone[f] && !gone[t] && !is_between_vendors(snap->graph, memory[f], memory[t]);
             for (int by = 0; by < BY_COUNT && may_move; by++)
                 if (plan_move_rated(snap, memory[f], memory[t], (enum move_by)by, &moves[found]))
                     at[(f * count + t) * BY_COUNT + (size_t)by] = (uint32_t)++found;
@@ -237,10 +290,15 @@ static size_t align(size_t size) { return (size + 15) / 16 * 16; }
 /* The block with room for so much, and its parts in place. */
 static struct plan_pairs *make_room(size_t places, size_t memories, size_t items)
 {
-    size_t head = align(sizeof(struct plan_pairs)), memory = align(memories * sizeof(place_id)), number = align(places * sizeof(int32_t));
-    size_t at = align(memories * memories * BY_COUNT * sizeof(uint32_t)), passes = align(memories * sizeof(bool)), lanes = align(memories * memories * sizeof(struct lanes));
-    size_t most = align(memories * 4 * BY_COUNT * sizeof(struct value *)), slots = align(memories * memories * PAIRS_SLOTS * sizeof(void *));
-    char *block = calloc(1, head + memory + number + at + passes + lanes + most + slots + items * sizeof(struct pair));
+    size_t head = align(sizeof(struct plan_pairs)), memory = align(memories * sizeof(place_id)),
+           number = align(places * sizeof(int32_t));
+    size_t at = align(memories * memories * BY_COUNT * sizeof(uint32_t)),
+           passes = align(memories * sizeof(bool)),
+           lanes = align(memories * memories * sizeof(struct lanes));
+    size_t most = align(memories * 4 * BY_COUNT * sizeof(struct value *)),
+           slots = align(memories * memories * PAIRS_SLOTS * sizeof(void *));
+    char *block = calloc(1, head + memory + number + at + passes + lanes + most + slots +
+                                items * sizeof(struct pair));
     struct plan_pairs *pairs = (struct plan_pairs *)(void *)block;
     if (block == NULL)
         return NULL;
@@ -249,9 +307,11 @@ static struct plan_pairs *make_room(size_t places, size_t memories, size_t items
     pairs->at = (uint32_t *)(void *)(block + head + memory + number);
     pairs->passes = (bool *)(void *)(block + head + memory + number + at);
     pairs->lanes = (struct lanes *)(void *)(block + head + memory + number + at + passes);
-    pairs->most = (const struct value **)(void *)(block + head + memory + number + at + passes + lanes);
+    pairs->most =
+        (const struct value **)(void *)(block + head + memory + number + at + passes + lanes);
     pairs->slot = (void **)(void *)(block + head + memory + number + at + passes + lanes + most);
-    pairs->item = (struct pair *)(void *)(block + head + memory + number + at + passes + lanes + most + slots);
+    pairs->item = (struct pair *)(void *)(block + head + memory + number + at + passes + lanes +
+                                          most + slots);
     pairs->memory_count = memories;
     pairs->item_count = items;
     return pairs;
@@ -266,7 +326,8 @@ static size_t list_memories(const struct graph *graph, place_id *memory)
     return count;
 }
 
-static struct plan_pairs *fill(struct snapshot *snap, const place_id *memory, size_t count, const struct move *moves, const uint32_t *at, size_t found)
+static struct plan_pairs *fill(struct snapshot *snap, const place_id *memory, size_t count,
+                               const struct move *moves, const uint32_t *at, size_t found)
 {
     const struct graph *graph = snap->graph;
     struct plan_pairs *pairs = make_room(graph->place_count, count, found);
@@ -280,7 +341,8 @@ static struct plan_pairs *fill(struct snapshot *snap, const place_id *memory, si
         pairs->number[p] = -1;
     for (size_t m = 0; m < count; m++) {
         pairs->number[memory[m]] = (int32_t)m;
-        pairs->passes[m] = graph_place(graph, memory[m])->kind == PLACE_GPU || plan_ends_gpu_of(graph, memory[m]) == PLACE_NONE;
+        pairs->passes[m] = graph_place(graph, memory[m])->kind == PLACE_GPU ||
+                           plan_ends_gpu_of(graph, memory[m]) == PLACE_NONE;
     }
     const struct resource_model *model = resource_model_of(snap);
     pairs->model = model;
@@ -290,7 +352,8 @@ static struct plan_pairs *fill(struct snapshot *snap, const place_id *memory, si
             free(pairs);
             return NULL;
         }
-        pair->lanes = &pairs->lanes[(size_t)pairs->number[moves[i].from] * count + (size_t)pairs->number[moves[i].to]];
+        pair->lanes = &pairs->lanes[(size_t)pairs->number[moves[i].from] * count +
+                                    (size_t)pairs->number[moves[i].to]];
         raise_lanes(pairs, pair);
         plan_nominal_note(&pairs->nominal, graph, model->structure, &pair->move);
         find_limits(snap, model, pair);
@@ -314,8 +377,10 @@ static struct plan_pairs *make(struct snapshot *snap)
     uint32_t *at = calloc(count * count * BY_COUNT + 1, sizeof *at);
     bool *gone = calloc(count + 1, sizeof *gone);
     struct plan_pairs *pairs = NULL;
-    if (memory != NULL && gone != NULL && moves != NULL && at != NULL && plan_move_prepare(snap, NULL) == BERTH_OK)
-        pairs = fill(snap, memory, count, moves, at, find_moves(snap, memory, count, gone, moves, at));
+    if (memory != NULL && gone != NULL && moves != NULL && at != NULL &&
+        plan_move_prepare(snap, NULL) == BERTH_OK)
+        pairs =
+            fill(snap, memory, count, moves, at, find_moves(snap, memory, count, gone, moves, at));
     free(gone);
     free(memory);
     free(moves);
@@ -329,7 +394,8 @@ const struct plan_pairs *plan_pairs_of(struct snapshot *snap)
     if (pairs != NULL)
         return pairs;
     pairs = make(snap);
-    if (pairs == NULL || __atomic_compare_exchange_n(&snap->pairs, &others, pairs, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    if (pairs == NULL || __atomic_compare_exchange_n(&snap->pairs, &others, pairs, false,
+                                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return pairs;
     free(pairs); /* somebody was faster */
     return others;
@@ -337,10 +403,14 @@ const struct plan_pairs *plan_pairs_of(struct snapshot *snap)
 
 /* ---- asking them ---- */
 
-const struct pair *plan_pairs_find(const struct plan_pairs *pairs, place_id from, place_id to, enum move_by by)
+const struct pair *plan_pairs_find(const struct plan_pairs *pairs, place_id from, place_id to,
+                                   enum move_by by)
 {
     int32_t f = pairs->number[from], t = pairs->number[to];
-    uint32_t at = f >= 0 && t >= 0 ? pairs->at[((size_t)f * pairs->memory_count + (size_t)t) * BY_COUNT + (size_t)by] : 0;
+    uint32_t at =
+        f >= 0 && t >= 0
+            ? pairs->at[((size_t)f * pairs->memory_count + (size_t)t) * BY_COUNT + (size_t)by]
+            : 0;
     return at > 0 ? &pairs->item[at - 1] : NULL;
 }
 
@@ -350,36 +420,52 @@ size_t plan_pairs_memories(const struct plan_pairs *pairs, const place_id **ret_
     return pairs->memory_count;
 }
 
-bool plan_pairs_passes(const struct plan_pairs *pairs, place_id id) { return pairs->number[id] >= 0 && pairs->passes[pairs->number[id]]; }
+bool plan_pairs_passes(const struct plan_pairs *pairs, place_id id)
+{
+    return pairs->number[id] >= 0 && pairs->passes[pairs->number[id]];
+}
 
 void **plan_pairs_slot(const struct plan_pairs *pairs, place_id from, place_id to, unsigned number)
 {
     int32_t f = pairs->number[from], t = pairs->number[to];
-    return f >= 0 && t >= 0 ? &pairs->slot[((size_t)f * pairs->memory_count + (size_t)t) * PAIRS_SLOTS + number] : NULL;
+    return f >= 0 && t >= 0
+               ? &pairs->slot[((size_t)f * pairs->memory_count + (size_t)t) * PAIRS_SLOTS + number]
+               : NULL;
 }
 
 const struct lanes *plan_pairs_lanes(const struct plan_pairs *pairs, place_id from, place_id to)
 {
     int32_t f = pairs->number[from], t = pairs->number[to];
-    return f >= 0 && t >= 0 ? &pairs->lanes[(size_t)f * pairs->memory_count + (size_t)t] : &unknown_lanes;
+    return f >= 0 && t >= 0 ? &pairs->lanes[(size_t)f * pairs->memory_count + (size_t)t]
+                            : &unknown_lanes;
 }
 
-double plan_pairs_lane(const struct plan_pairs *pairs, size_t lane) { return pairs->lane_bytes_per_s[lane]; }
+double plan_pairs_lane(const struct plan_pairs *pairs, size_t lane)
+{
+    return pairs->lane_bytes_per_s[lane];
+}
 
 struct pair_limit plan_pairs_limit(const struct plan_pairs *pairs, uint16_t limit)
 {
     const struct resource_model *model = pairs->model;
     if (limit < model->found_count)
-        return (struct pair_limit){.name = model->found[limit].name, .step = model->found[limit].step, .step_count = model->found[limit].step_count};
+        return (struct pair_limit){.name = model->found[limit].name,
+                                   .step = model->found[limit].step,
+                                   .step_count = model->found[limit].step_count};
     const struct resource_nominal *item = &model->structure->item[limit - model->found_count];
     unsigned together = item->together[resource_kind_index(RESOURCE_HOST_ENGINE)];
-    return (struct pair_limit){.name = item->name, .stated = item->bytes_per_s, .stated_from = together > 1 ? together + 1 : 2, .is_both = item->role.direction == RESOURCE_BOTH};
+    return (struct pair_limit){.name = item->name,
+                               .stated = item->bytes_per_s,
+                               .stated_from = together > 1 ? together + 1 : 2,
+                               .is_both = item->role.direction == RESOURCE_BOTH};
 }
 
 /* One end of a transfer. */
-static const struct value *most_at(const struct plan_pairs *pairs, place_id end, bool into, bool other_is_gpu, enum move_by by)
+static const struct value *most_at(const struct plan_pairs *pairs, place_id end, bool into,
+                                   bool other_is_gpu, enum move_by by)
 {
-    return pairs->most[(((size_t)pairs->number[end] * 2 + into) * 2 + other_is_gpu) * BY_COUNT + (size_t)by];
+    return pairs->most[(((size_t)pairs->number[end] * 2 + into) * 2 + other_is_gpu) * BY_COUNT +
+                       (size_t)by];
 }
 
 static void limit(struct move *move, const struct value *most)
@@ -390,34 +476,47 @@ static void limit(struct move *move, const struct value *most)
     }
 }
 
-/* What a gpu is known to stream in its own memory: copies, or reading where only that was measured; NULL nothing is known. */
+/* What a gpu is known to stream in its own memory: copies, or reading where only that was measured;
+ * NULL nothing is known. */
 static const struct value *streamed_by(const struct snapshot *snap, place_id gpu)
 {
-    const struct value *read = values_find(snap->values, METRIC_MEMORY_BANDWIDTH, gpu, gpu, ""), *copy = values_find(snap->values, METRIC_GPU_STREAM, gpu, gpu, "");
-    const struct value *rate = copy != NULL && copy->value > 0 && (read == NULL || copy->source == VALUE_MEASURED || read->source != VALUE_MEASURED) ? copy : read;
+    const struct value *read = values_find(snap->values, METRIC_MEMORY_BANDWIDTH, gpu, gpu, ""),
+                       *copy = values_find(snap->values, METRIC_GPU_STREAM, gpu, gpu, "");
+    const struct value *rate =
+        copy != NULL && copy->value > 0 &&
+                (read == NULL || copy->source == VALUE_MEASURED || read->source != VALUE_MEASURED)
+            ? copy
+            : read;
     return rate != NULL && rate->value > 0 ? rate : NULL;
 }
 
-/* That of another gpu of the model, where nobody measured this one's: what was measured goes before what is only published. */
+/* That of another gpu of the model, where nobody measured this one's: what was measured goes before
+ * what is only published. */
 static const struct value *streamed_by_like(const struct snapshot *snap, place_id gpu)
 {
     const struct graph *graph = snap->graph;
     const struct value *found = streamed_by(snap, gpu);
     const char *model = graph_place(graph, gpu)->model;
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE && model != NULL && (found == NULL || found->source != VALUE_MEASURED); g = graph_next(graph, PLACE_GPU, g + 1)) {
+    for (place_id g = graph_next(graph, PLACE_GPU, 0);
+         g != PLACE_NONE && model != NULL && (found == NULL || found->source != VALUE_MEASURED);
+         g = graph_next(graph, PLACE_GPU, g + 1)) {
         const char *its = graph_place(graph, g)->model;
-        const struct value *rate = its != NULL && strcmp(its, model) == 0 ? streamed_by(snap, g) : NULL;
+        const struct value *rate =
+            its != NULL && strcmp(its, model) == 0 ? streamed_by(snap, g) : NULL;
         found = rate != NULL && (found == NULL || rate->source == VALUE_MEASURED) ? rate : found;
     }
     return found;
 }
 
-/* Kernels of a gpu that has one memory with its cores read and write that, whatever the link to the cores is said to carry: a copy gets half of what they stream, or one of the same model does, or,
- * as in Allocate, where nothing is known of that, of what firmware says of that memory. What its cores were seen to get of it says nothing of the gpu. */
+/* Kernels of a gpu that has one memory with its cores read and write that, whatever the link to the
+ * cores is said to carry: a copy gets half of what they stream, or one of the same model does, or,
+ * as in Allocate, where nothing is known of that, of what firmware says of that memory. What its
+ * cores were seen to get of it says nothing of the gpu. */
 static void take_own(const struct snapshot *snap, struct move *move)
 {
     const struct value *rate = streamed_by_like(snap, move->driver);
-    place_id numa = graph_place(snap->graph, move->from)->kind == PLACE_NUMA ? move->from : move->to;
+    place_id numa =
+        graph_place(snap->graph, move->from)->kind == PLACE_NUMA ? move->from : move->to;
     const struct value *stated = values_find(snap->values, METRIC_MEMORY_BANDWIDTH, numa, numa, "");
     if (rate == NULL && stated != NULL && stated->source == VALUE_NOMINAL && stated->value > 0)
         rate = stated;
@@ -427,23 +526,42 @@ static void take_own(const struct snapshot *snap, struct move *move)
     move->most = rate;
 }
 
-/* The same pair's other direction, of which something is known; not under a setting that the program would have to be started with. NULL: nothing is. */
-static const struct move *back_of(const struct snapshot *snap, const struct plan_pairs *pairs, place_id from, place_id to, enum move_by by)
+/* The same pair's other direction, of which something is known; not under a setting that the
+ * program would have to be started with. NULL: nothing is. */
+static const struct move *back_of(const struct snapshot *snap, const struct plan_pairs *pairs,
+                                  place_id from, place_id to, enum move_by by)
 {
     const struct pair *back = plan_pairs_find(pairs, to, from, by);
     const char *axes = back != NULL ? values_axes(snap->values, back->move.rate) : "";
-    return back != NULL && (*axes == '\0' || strcmp(axes, "direction=read") == 0) ? &back->move : NULL;
+    return back != NULL && (*axes == '\0' || strcmp(axes, "direction=read") == 0) ? &back->move
+                                                                                  : NULL;
 }
 
-/* What was measured one way stands for the other way: it says more of the two than links do, which may not be all that join them. */
+/* What was measured one way stands for the other way: it says more of the two than links do, which
+ * may not be all that join them. */
 static void take_back(const struct snapshot *snap, const struct move *back, struct move *ret)
 {
     place_id from = back->to, to = back->from;
-    *ret = (struct move){.from = from, .to = to, .by = back->by, .driver = graph_place(snap->graph, from)->kind == PLACE_GPU ? from : to, .most = back->rate, .bytes_per_s = back->bytes_per_s,
-                         .low = NAN, .high = NAN, .t0_queue_ns = NAN, .t0_call_ns = NAN, .t0_chain_ns = NAN, .t0_behind_ns = NAN, .t0_launch_ns = NAN, .t0_end_ns = NAN, .drift = back->drift, .slowdown = 1};
+    *ret = (struct move){.from = from,
+                         .to = to,
+                         .by = back->by,
+                         .driver = graph_place(snap->graph, from)->kind == PLACE_GPU ? from : to,
+                         .most = back->rate,
+                         .bytes_per_s = back->bytes_per_s,
+                         .low = NAN,
+                         .high = NAN,
+                         .t0_queue_ns = NAN,
+                         .t0_call_ns = NAN,
+                         .t0_chain_ns = NAN,
+                         .t0_behind_ns = NAN,
+                         .t0_launch_ns = NAN,
+                         .t0_end_ns = NAN,
+                         .drift = back->drift,
+                         .slowdown = 1};
 }
 
-bool plan_pairs_move(struct snapshot *snap, const struct plan_pairs *pairs, place_id from, place_id to, enum move_by by, struct move *ret)
+bool plan_pairs_move(struct snapshot *snap, const struct plan_pairs *pairs, place_id from,
+                     place_id to, enum move_by by, struct move *ret)
 {
     const struct pair *pair = plan_pairs_find(pairs, from, to, by);
     struct move move;
@@ -453,25 +571,35 @@ bool plan_pairs_move(struct snapshot *snap, const struct plan_pairs *pairs, plac
     }
     if (is_between_vendors(snap->graph, from, to))
         return false;
-    place_id from_apu = graph_place(snap->graph, from)->kind == PLACE_NUMA ? apu_at(snap->graph, from) : PLACE_NONE, to_apu = graph_place(snap->graph, to)->kind == PLACE_NUMA ? apu_at(snap->graph, to) : PLACE_NONE;
+    place_id from_apu = graph_place(snap->graph, from)->kind == PLACE_NUMA
+                            ? apu_at(snap->graph, from)
+                            : PLACE_NONE,
+             to_apu = graph_place(snap->graph, to)->kind == PLACE_NUMA ? apu_at(snap->graph, to)
+                                                                       : PLACE_NONE;
     if (from_apu != PLACE_NONE && from_apu != to)
         return plan_pairs_move(snap, pairs, from_apu, to, by, ret);
     if (to_apu != PLACE_NONE && to_apu != from)
         return plan_pairs_move(snap, pairs, from, to_apu, by, ret);
     const struct move *back = back_of(snap, pairs, from, to, by);
-    bool is_linked = plan_move_find(snap, from, to, by, &move), is_back = back != NULL && (back->rate->source == VALUE_MEASURED || !is_linked);
+    bool is_linked = plan_move_find(snap, from, to, by, &move),
+         is_back = back != NULL && (back->rate->source == VALUE_MEASURED || !is_linked);
     if (is_back)
         take_back(snap, back, ret);
     if (is_back || !is_linked)
         return is_back;
-    bool from_gpu = graph_place(snap->graph, from)->kind == PLACE_GPU, to_gpu = graph_place(snap->graph, to)->kind == PLACE_GPU;
-    unsigned steps = from_gpu && to_gpu ? 2 : 4; /* that direction, the other one, and both again by the other mechanism */
-    bool is_own = move.rate == NULL && by == MOVE_KERNEL && plan_ends_are_one(snap->graph, from, to), is_known = move.rate != NULL || is_own;
+    bool from_gpu = graph_place(snap->graph, from)->kind == PLACE_GPU,
+         to_gpu = graph_place(snap->graph, to)->kind == PLACE_GPU;
+    /* that direction, the other one, and both again by the other mechanism */
+    unsigned steps = from_gpu && to_gpu ? 2 : 4;
+    bool is_own =
+             move.rate == NULL && by == MOVE_KERNEL && plan_ends_are_one(snap->graph, from, to),
+         is_known = move.rate != NULL || is_own;
     if (is_own)
         take_own(snap, &move);
     for (unsigned i = 0; i < steps && !is_known; i++) {
         enum move_by its = i < 2 ? by : by == MOVE_KERNEL ? MOVE_COPY_ENGINE : MOVE_KERNEL;
-        const struct value *at_from = most_at(pairs, from, i % 2 == 1, to_gpu, its), *at_to = most_at(pairs, to, i % 2 == 0, from_gpu, its);
+        const struct value *at_from = most_at(pairs, from, i % 2 == 1, to_gpu, its),
+                           *at_to = most_at(pairs, to, i % 2 == 0, from_gpu, its);
         limit(&move, at_from);
         limit(&move, at_to);
         is_known = at_from != NULL || at_to != NULL;
@@ -483,13 +611,17 @@ bool plan_pairs_move(struct snapshot *snap, const struct plan_pairs *pairs, plac
 }
 
 /* What stands for a pair: its own, else what was measured of the other direction. */
-static const struct pair *find_either(const struct plan_pairs *pairs, place_id from, place_id to, enum move_by by)
+static const struct pair *find_either(const struct plan_pairs *pairs, place_id from, place_id to,
+                                      enum move_by by)
 {
-    const struct pair *pair = plan_pairs_find(pairs, from, to, by), *back = pair == NULL ? plan_pairs_find(pairs, to, from, by) : NULL;
+    const struct pair *pair = plan_pairs_find(pairs, from, to, by),
+                      *back = pair == NULL ? plan_pairs_find(pairs, to, from, by) : NULL;
     return back != NULL && back->move.rate->source == VALUE_MEASURED ? back : pair;
 }
 
-bool plan_pairs_is_guess(const struct plan_pairs *pairs, place_id from, place_id to, enum move_by by)
+bool plan_pairs_is_guess(const struct plan_pairs *pairs, place_id from, place_id to,
+                         enum move_by by)
 {
-    return find_either(pairs, from, to, by) == NULL && find_either(pairs, from, to, by == MOVE_KERNEL ? MOVE_COPY_ENGINE : MOVE_KERNEL) != NULL;
+    return find_either(pairs, from, to, by) == NULL &&
+           find_either(pairs, from, to, by == MOVE_KERNEL ? MOVE_COPY_ENGINE : MOVE_KERNEL) != NULL;
 }

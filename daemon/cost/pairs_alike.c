@@ -17,8 +17,10 @@ static struct alike_number number_of(const struct pair *pair)
     return (struct alike_number){both->value, both->value - half, both->value + half};
 }
 
-/* Of those with the same rates alone, in one direction and the other: a pair's two directions have one value. */
-static bool find_both(struct pair *pair, size_t count, struct alike_number *number, uint32_t *member, uint32_t *stands)
+/* Of those with the same rates alone, in one direction and the other: a pair's two directions have
+ * one value. */
+static bool find_both(struct pair *pair, size_t count, struct alike_number *number,
+                      uint32_t *member, uint32_t *stands)
 {
     for (size_t i = 0; i < count; i++) {
         size_t members = 0;
@@ -40,7 +42,8 @@ static bool find_both(struct pair *pair, size_t count, struct alike_number *numb
 bool plan_pairs_alike(const struct snapshot *snap, struct pair *pair, size_t count)
 {
     const struct move **move = calloc(count + 1, sizeof *move);
-    uint32_t *stands = calloc(count + 1, sizeof *stands), *member = calloc(count + 1, sizeof *member);
+    uint32_t *stands = calloc(count + 1, sizeof *stands),
+             *member = calloc(count + 1, sizeof *member);
     struct alike_number *number = calloc(count + 1, sizeof *number);
     bool ok = move != NULL && stands != NULL && member != NULL && number != NULL;
     for (size_t i = 0; ok && i < count; i++)

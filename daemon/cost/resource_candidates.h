@@ -1,5 +1,6 @@
 /**
- * Candidates: which parts of a node may be what explains that transfers were slower together (cost/resource_fit.h), and which transfers use them.
+ * Candidates: which parts of a node may be what explains that transfers were slower together
+ * (cost/resource_fit.h), and which transfers use them.
  *
  * Pure; any thread.
  */
@@ -17,8 +18,13 @@ struct resource_candidates {
 };
 
 /* All roles, what is more particular first; the caller frees them. NULL when out of memory. */
-struct resource_role *resource_candidates_roles(const struct graph *graph, const struct resource_structure *structure, size_t *ret_count);
+struct resource_role *resource_candidates_roles(const struct graph *graph,
+                                                const struct resource_structure *structure,
+                                                size_t *ret_count);
 
-/* Makes the problem's candidates, of roles with two users at least. Room, which becomes the problem's: ret_kept, ret_is_end and ret_one_way for role_count, ret_users for role_count + 1 times the problem's flows. False when out of memory. */
-bool resource_candidates_list(const struct resource_candidates *candidates, struct resource_problem *problem, struct resource_role *ret_kept, unsigned char *ret_users, bool *ret_is_end,
-                              size_t *ret_one_way);
+/* Makes the problem's candidates, of roles with two users at least. Room, which becomes the
+ * problem's: ret_kept, ret_is_end and ret_one_way for role_count, ret_users for role_count + 1
+ * times the problem's flows. False when out of memory. */
+bool resource_candidates_list(const struct resource_candidates *candidates,
+                              struct resource_problem *problem, struct resource_role *ret_kept,
+                              unsigned char *ret_users, bool *ret_is_end, size_t *ret_one_way);

@@ -1,9 +1,12 @@
 /**
- * Transfers between gpus that do not go the way that links show, because they get more than it can carry: what joins these gpus nobody told of (NVLink that a virtual machine hides, where all that
+ * Transfers between gpus that do not go the way that links show, because they get more than it can
+ * carry: what joins these gpus nobody told of (NVLink that a virtual machine hides, where all that
  * is seen is each gpu's own PCIe link to the host).
  *
- * So much is certain where a link between a gpu and a NUMA node is said to carry clearly less, and copies with the host, which do go over it, are known and bear the figure out: a link that lay idle
- * when it was looked at may say too little, and then these say so first. Such a transfer uses no link of that way, raises no link's capacity, and takes nothing from copies with the host.
+ * So much is certain where a link between a gpu and a NUMA node is said to carry clearly less, and
+ * copies with the host, which do go over it, are known and bear the figure out: a link that lay
+ * idle when it was looked at may say too little, and then these say so first. Such a transfer uses
+ * no link of that way, raises no link's capacity, and takes nothing from copies with the host.
  *
  * Pure; any thread.
  */
@@ -19,8 +22,11 @@ struct resource_elsewhere {
 };
 
 /* sets NULL: none. False when out of memory. */
-bool resource_elsewhere_find(const struct graph *graph, const struct values *values, const struct sets *sets, const struct link_paths *paths, struct resource_elsewhere *ret);
+bool resource_elsewhere_find(const struct graph *graph, const struct values *values,
+                             const struct sets *sets, const struct link_paths *paths,
+                             struct resource_elsewhere *ret);
 void resource_elsewhere_done(struct resource_elsewhere *elsewhere);
 
 /* Of two gpus; false of all others. */
-bool resource_elsewhere_has(const struct resource_elsewhere *elsewhere, const struct graph *graph, place_id from, place_id to);
+bool resource_elsewhere_has(const struct resource_elsewhere *elsewhere, const struct graph *graph,
+                            place_id from, place_id to);

@@ -10,15 +10,22 @@
 #include "cost/resource_uneven.h"
 #include "node/spread.h"
 
-#define FLOWS_MAX  128  /* of one run: SETS_FLOWS_MAX */
-#define WORK_MAX   5e8  /* a second: what is not explained by then is listed as such */
-#define CHANGE     0.02 /* a constant capacity that misses a run by more is a table */
+#define FLOWS_MAX 128  /* of one run: SETS_FLOWS_MAX */
+#define WORK_MAX  5e8  /* a second: what is not explained by then is listed as such */
+#define CHANGE    0.02 /* a constant capacity that misses a run by more is a table */
 
-static bool is_near(double predicted, double rate) { return fabs(predicted - rate) <= RESOURCE_TOLERANCE * rate; }
+static bool is_near(double predicted, double rate)
+{
+    return fabs(predicted - rate) <= RESOURCE_TOLERANCE * rate;
+}
 
-static bool is_slower(const struct resource_run *run, size_t i) { return run->predicted[i] > run->rate[i] * (1 + RESOURCE_TOLERANCE); }
+static bool is_slower(const struct resource_run *run, size_t i)
+{
+    return run->predicted[i] > run->rate[i] * (1 + RESOURCE_TOLERANCE);
+}
 
-/* Whether the run has a user that gets less than the other limits explain: then this one has no slack in it. */
+/* Whether the run has a user that gets less than the other limits explain: then this one has no
+ * slack in it. */
 static bool is_tight(const struct resource_run *run, const unsigned char *users)
 {
     for (size_t i = 0; i < run->count; i++)
@@ -53,7 +60,8 @@ static struct total total_of(const struct resource_run *run, const unsigned char
 struct fitting {
     double top; /* the most that users got together */
     double capacity, sum, worst, low, high;
-    double halves, misses; /* squares of the runs' half intervals, and of how far they are from it, relative */
+    /* squares of the runs' half intervals, and of how far they are from it, relative */
+    double halves, misses;
     size_t tight, active, before, says, counted;
 };
 
@@ -63,9 +71,10 @@ static bool counts_as_tight(const struct total *total, const struct fitting *fit
     return total->is_tight && total->rate >= fitting->top * (1 - RESOURCE_TOLERANCE);
 }
 
-/* The capacity of least squares. A run with slack counts once it gets more than the capacity, for the slack is not negative; each step raises the capacity, so
- * it ends. */
-static void fit_capacities(const struct total *total, size_t count, bool by_flows, struct fitting *fitting)
+/* The capacity of least squares. A run with slack counts once it gets more than the capacity, for
+ * the slack is not negative; each step raises the capacity, so it ends. */
+static void fit_capacities(const struct total *total, size_t count, bool by_flows,
+                           struct fitting *fitting)
 {
     bool moves;
     for (size_t r = 0; r < count; r++)
@@ -81,29 +90,36 @@ static void fit_capacities(const struct total *total, size_t count, bool by_flow
         for (size_t r = 0; r < count; r++) {
             struct fitting *its = &fitting[by_flows ? total[r].flows : 0];
             bool is_tight = counts_as_tight(&total[r], its);
-            if (total[r].flows == 0 || (!is_tight && !(its->before > 0 && total[r].rate > its->capacity)))
+            if (total[r].flows == 0 ||
+                (!is_tight && !(its->before > 0 && total[r].rate > its->capacity)))
                 continue;
             its->tight += is_tight;
             its->active++;
             its->sum += total[r].rate;
         }
         for (size_t n = 0; n <= FLOWS_MAX; n++) {
-            fitting[n].capacity = fitting[n].active > 0 ? fitting[n].sum / (double)fitting[n].active : 0;
+            fitting[n].capacity =
+                fitting[n].active > 0 ? fitting[n].sum / (double)fitting[n].active : 0;
             moves = moves || (fitting[n].tight > 0 && fitting[n].active != fitting[n].before);
         }
     } while (moves);
 }
 
 /* How far the runs that count are from it, and what they allow. */
-static void bound_capacities(const struct total *total, size_t count, bool by_flows, struct fitting *fitting)
+static void bound_capacities(const struct total *total, size_t count, bool by_flows,
+                             struct fitting *fitting)
 {
     for (size_t r = 0; r < count; r++) {
         struct fitting *its = &fitting[by_flows ? total[r].flows : 0];
-        if (total[r].flows == 0 || (!counts_as_tight(&total[r], its) && total[r].rate <= its->capacity))
+        if (total[r].flows == 0 ||
+            (!counts_as_tight(&total[r], its) && total[r].rate <= its->capacity))
             continue;
-        bool has_interval = !isnan(total[r].low) && !isnan(total[r].high), is_first = its->says == 0;
-        double low = has_interval ? total[r].low : total[r].rate, high = has_interval ? total[r].high : total[r].rate;
-        double half = (total[r].high - total[r].low) / 2 / total[r].rate, miss = (total[r].rate - its->capacity) / total[r].rate;
+        bool has_interval = !isnan(total[r].low) && !isnan(total[r].high),
+             is_first = its->says == 0;
+        double low = has_interval ? total[r].low : total[r].rate,
+               high = has_interval ? total[r].high : total[r].rate;
+        double half = (total[r].high - total[r].low) / 2 / total[r].rate,
+               miss = (total[r].rate - its->capacity) / total[r].rate;
         its->halves += half * half;
         its->misses += miss * miss;
         its->counted++;
@@ -117,13 +133,17 @@ static void bound_capacities(const struct total *total, size_t count, bool by_fl
 /* One run says nothing of how far the next one is but by its interval. */
 static double spread_of(const struct fitting *its)
 {
-    double half = sqrt(its->halves / (double)its->counted), miss = sqrt(its->misses / (double)its->counted);
-    return its->counted > 1 ? spread_one(spread_deviation(half, 0), miss, 0, its->counted) : spread_cell(half, 0);
+    double half = sqrt(its->halves / (double)its->counted),
+           miss = sqrt(its->misses / (double)its->counted);
+    return its->counted > 1 ? spread_one(spread_deviation(half, 0), miss, 0, its->counted)
+                            : spread_cell(half, 0);
 }
 
-/* Fills in the capacity, one for all numbers of users or (by_flows) one for each; gives how far the farthest run that counts is from it. False when no user is
- * slower for it, or one is known to get more alone. */
-static bool fit_limit(const struct resource_problem *problem, const struct total *total, bool by_flows, struct resource_limit *limit, double *ret_worst)
+/* Fills in the capacity, one for all numbers of users or (by_flows) one for each; gives how far the
+ * farthest run that counts is from it. False when no user is slower for it, or one is known to get
+ * more alone. */
+static bool fit_limit(const struct resource_problem *problem, const struct total *total,
+                      bool by_flows, struct resource_limit *limit, double *ret_worst)
 {
     struct fitting fitting[FLOWS_MAX + 1] = {0};
     double worst = 0;
@@ -135,11 +155,14 @@ static bool fit_limit(const struct resource_problem *problem, const struct total
         bool is_bounded = its->says > 1;
         if (its->tight == 0)
             continue;
-        limit->step[limit->step_count++] = (struct resource_step){n > 0 ? n : 1, its->capacity, is_bounded ? its->low : (double)NAN, is_bounded ? its->high : (double)NAN, spread_of(its)};
+        limit->step[limit->step_count++] = (struct resource_step){
+            n > 0 ? n : 1, its->capacity, is_bounded ? its->low : (double)NAN,
+            is_bounded ? its->high : (double)NAN, spread_of(its)};
         worst = fmax(worst, its->worst);
     }
     *ret_worst = worst;
-    return limit->step_count > 0 && worst <= RESOURCE_TOLERANCE && !resource_slower_contradicts(problem, limit);
+    return limit->step_count > 0 && worst <= RESOURCE_TOLERANCE &&
+           !resource_slower_contradicts(problem, limit);
 }
 
 /* What all flows of a run get together, by rates that are predicted or measured. */
@@ -158,8 +181,8 @@ struct search {
     struct total *total; /* one for each run */
     bool *is_given_up;   /* likewise */
     struct resource_limit best;
-    size_t *group;       /* one for each flow, for is_one */
-    double work;         /* additions so far, about */
+    size_t *group; /* one for each flow, for is_one */
+    double work;   /* additions so far, about */
 };
 
 static size_t root_of(size_t *group, size_t flow)
@@ -169,20 +192,24 @@ static size_t root_of(size_t *group, size_t flow)
     return flow;
 }
 
-/* Whether the run has several users, one of which gets less than alone: a single one shares something else. */
-static bool is_slowed(const struct resource_problem *problem, const struct resource_run *run, const unsigned char *users)
+/* Whether the run has several users, one of which gets less than alone: a single one shares
+ * something else. */
+static bool is_slowed(const struct resource_problem *problem, const struct resource_run *run,
+                      const unsigned char *users)
 {
     bool is_slower = false;
     size_t count = 0;
     for (size_t i = 0; i < run->count; i++) {
         count += users[run->flow[i]];
-        is_slower |= users[run->flow[i]] && problem->alone[run->flow[i]] > run->rate[i] * (1 + RESOURCE_TOLERANCE);
+        is_slower |= users[run->flow[i]] &&
+                     problem->alone[run->flow[i]] > run->rate[i] * (1 + RESOURCE_TOLERANCE);
     }
     return is_slower && count > 1;
 }
 
-/* Whether the runs that make a limit of these users hang together by users that were slower in the same one. Ports for each direction that are equally wide, or
- * memories, are no common limit as long as no run has used them together. */
+/* Whether the runs that make a limit of these users hang together by users that were slower in the
+ * same one. Ports for each direction that are equally wide, or memories, are no common limit as
+ * long as no run has used them together. */
 static bool is_one(struct search *search, const unsigned char *users)
 {
     const struct resource_problem *problem = search->problem;
@@ -202,7 +229,8 @@ static bool is_one(struct search *search, const unsigned char *users)
                 if (turn == 0 && before < problem->flow_count)
                     search->group[root] = root_of(search->group, before);
                 before = run->flow[i];
-                if (turn == 1 && first < problem->flow_count && root != root_of(search->group, first))
+                if (turn == 1 && first < problem->flow_count &&
+                    root != root_of(search->group, first))
                     return false;
                 first = turn == 1 ? before : first;
             }
@@ -211,9 +239,12 @@ static bool is_one(struct search *search, const unsigned char *users)
     return true;
 }
 
-/* How many more flows are as measured with this limit, those that were so and no longer are counting twice; nothing when it does not help the run that is to be
- * explained, or leaves one of its users there other than as measured: shares that are not fair, of which one is met by chance, are explained by what all get together. The runs' predictions stay. */
-static long gain_of(struct search *search, const struct resource_run *explained, const struct resource_limit *limit)
+/* How many more flows are as measured with this limit, those that were so and no longer are
+ * counting twice; nothing when it does not help the run that is to be explained, or leaves one of
+ * its users there other than as measured: shares that are not fair, of which one is met by chance,
+ * are explained by what all get together. The runs' predictions stay. */
+static long gain_of(struct search *search, const struct resource_run *explained,
+                    const struct resource_limit *limit)
 {
     const struct resource_problem *problem = search->problem;
     bool helps = false, is_wrong = false;
@@ -225,10 +256,12 @@ static long gain_of(struct search *search, const struct resource_run *explained,
             sum += limit->users[run->flow[i]] ? run->predicted[i] : 0;
         if (sum <= resource_capacity(limit, resource_users(limit, run->flow, run->count)))
             continue; /* it does not bind */
-        resource_share(problem->alone, problem->limit, problem->limit_count + 1, run->flow, run->count, rate);
+        resource_share(problem->alone, problem->limit, problem->limit_count + 1, run->flow,
+                       run->count, rate);
         search->work += (double)(run->count * run->count * (problem->limit_count + 1));
         double measured = sum_of(run->rate, run->count);
-        bool is_whole = is_near(sum_of(rate, run->count), measured), was_whole = is_near(sum_of(run->predicted, run->count), measured);
+        bool is_whole = is_near(sum_of(rate, run->count), measured),
+             was_whole = is_near(sum_of(run->predicted, run->count), measured);
         for (size_t i = 0; i < run->count; i++) {
             bool was_good = search->by_total ? was_whole : is_near(run->predicted[i], run->rate[i]);
             bool is_good = search->by_total ? is_whole : is_near(rate[i], run->rate[i]);
@@ -244,20 +277,24 @@ static void predict(struct resource_problem *problem)
 {
     for (size_t r = 0; r < problem->run_count; r++) {
         struct resource_run *run = &problem->run[r];
-        resource_share(problem->alone, problem->limit, problem->limit_count, run->flow, run->count, run->predicted);
+        resource_share(problem->alone, problem->limit, problem->limit_count, run->flow, run->count,
+                       run->predicted);
         run->is_reproduced = true;
         for (size_t i = 0; i < run->count; i++)
             run->is_reproduced = run->is_reproduced && is_near(run->predicted[i], run->rate[i]);
     }
 }
 
-/* The run with the fewest flows of those with a flow, or by total all flows, slower than predicted; NULL none. */
+/* The run with the fewest flows of those with a flow, or by total all flows, slower than predicted;
+ * NULL none. */
 static const struct resource_run *next_run(const struct search *search)
 {
     const struct resource_run *next = NULL;
     for (size_t r = 0; r < search->problem->run_count; r++) {
         const struct resource_run *run = &search->problem->run[r];
-        bool slower = search->by_total && sum_of(run->predicted, run->count) > sum_of(run->rate, run->count) * (1 + RESOURCE_TOLERANCE);
+        bool slower =
+            search->by_total && sum_of(run->predicted, run->count) >
+                                    sum_of(run->rate, run->count) * (1 + RESOURCE_TOLERANCE);
         for (size_t i = 0; i < run->count && !search->by_total; i++)
             slower = slower || is_slower(run, i);
         if (slower && !search->is_given_up[r] && (next == NULL || run->count < next->count))
@@ -287,7 +324,8 @@ static void widen(struct resource_limit *limit, const struct resource_limit *oth
     }
 }
 
-static void copy_limit(struct resource_limit *to, const struct resource_limit *from, size_t flow_count)
+static void copy_limit(struct resource_limit *to, const struct resource_limit *from,
+                       size_t flow_count)
 {
     unsigned char *users = to->users;
     memcpy(users, from->users, flow_count);
@@ -295,18 +333,23 @@ static void copy_limit(struct resource_limit *to, const struct resource_limit *f
     to->users = users;
 }
 
-/* The limit behind the last one, whose users are filled in, as a constant or as a table, whatever explains more; its gain. */
-static long try_limit(struct search *search, const struct resource_run *run, struct resource_limit *trial)
+/* The limit behind the last one, whose users are filled in, as a constant or as a table, whatever
+ * explains more; its gain. */
+static long try_limit(struct search *search, const struct resource_run *run,
+                      struct resource_limit *trial)
 {
     const struct resource_problem *problem = search->problem;
     double worst = 0, of_table = 0;
     for (size_t r = 0; r < problem->run_count; r++) {
         search->total[r] = total_of(&problem->run[r], trial->users);
-        search->work += 8 * (double)problem->run[r].count; /* with what came before and what follows */
+        /* with what came before and what follows */
+        search->work += 8 * (double)problem->run[r].count;
     }
-    long table = fit_limit(problem, search->total, true, trial, &of_table) ? gain_of(search, run, trial) : 0;
+    long table =
+        fit_limit(problem, search->total, true, trial, &of_table) ? gain_of(search, run, trial) : 0;
     struct resource_limit as_table = *trial;
-    long constant = fit_limit(problem, search->total, false, trial, &worst) ? gain_of(search, run, trial) : 0;
+    long constant =
+        fit_limit(problem, search->total, false, trial, &worst) ? gain_of(search, run, trial) : 0;
     if (table > constant || (table == constant && worst > CHANGE && as_table.step_count > 1)) {
         *trial = as_table;
         return table;
@@ -314,20 +357,26 @@ static long try_limit(struct search *search, const struct resource_run *run, str
     return constant;
 }
 
-/* Whether a candidate is about both directions and all of its users in the run go the same way: that one direction is to explain it. */
-static bool is_one_way(const struct resource_problem *problem, const struct resource_run *run, size_t candidate)
+/* Whether a candidate is about both directions and all of its users in the run go the same way:
+ * that one direction is to explain it. */
+static bool is_one_way(const struct resource_problem *problem, const struct resource_run *run,
+                       size_t candidate)
 {
-    size_t way = problem->one_way != NULL ? problem->one_way[candidate] : RESOURCE_NO_CANDIDATE, there = 0, back = 0;
+    size_t way = problem->one_way != NULL ? problem->one_way[candidate] : RESOURCE_NO_CANDIDATE,
+           there = 0, back = 0;
     for (size_t i = 0; way != RESOURCE_NO_CANDIDATE && i < run->count; i++) {
-        bool is_user = problem->candidate[candidate * problem->flow_count + run->flow[i]] != 0, is_there = problem->candidate[way * problem->flow_count + run->flow[i]] != 0;
+        bool is_user = problem->candidate[candidate * problem->flow_count + run->flow[i]] != 0,
+             is_there = problem->candidate[way * problem->flow_count + run->flow[i]] != 0;
         there += is_user && is_there;
         back += is_user && !is_there;
     }
     return way != RESOURCE_NO_CANDIDATE && (there == 0 || back == 0);
 }
 
-/* The best candidate for a run into search->best, with those that do as well as twins; its gain, 0 when none is any good. trial is the limit behind the last. */
-static long best_candidate(struct search *search, const struct resource_run *run, struct resource_limit *trial)
+/* The best candidate for a run into search->best, with those that do as well as twins; its gain, 0
+ * when none is any good. trial is the limit behind the last. */
+static long best_candidate(struct search *search, const struct resource_run *run,
+                           struct resource_limit *trial)
 {
     const struct resource_problem *problem = search->problem;
     struct resource_limit *best = &search->best;
@@ -335,7 +384,8 @@ static long best_candidate(struct search *search, const struct resource_run *run
     for (size_t c = 0; c < problem->candidate_count; c++) {
         const unsigned char *users = problem->candidate + c * problem->flow_count;
         bool is_end = problem->is_end != NULL && problem->is_end[c];
-        if (!is_tight(run, users) || is_used(problem, c) || is_one_way(problem, run, c) || !(is_end || is_one(search, users)))
+        if (!is_tight(run, users) || is_used(problem, c) || is_one_way(problem, run, c) ||
+            !(is_end || is_one(search, users)))
             continue;
         memcpy(trial->users, users, problem->flow_count);
         trial->candidate = c;
@@ -355,7 +405,8 @@ static long best_candidate(struct search *search, const struct resource_run *run
 }
 
 /* The slower flows of the run as a limit that has no name. */
-static long nameless(struct search *search, const struct resource_run *run, struct resource_limit *trial)
+static long nameless(struct search *search, const struct resource_run *run,
+                     struct resource_limit *trial)
 {
     memset(trial->users, 0, search->problem->flow_count);
     for (size_t i = 0; i < run->count; i++)
@@ -369,11 +420,13 @@ static bool explain(struct search *search)
 {
     struct resource_problem *problem = search->problem;
     const struct resource_run *run;
-    while (problem->limit_count < RESOURCE_LIMITS_MAX && search->work < WORK_MAX && (run = next_run(search)) != NULL) {
+    while (problem->limit_count < RESOURCE_LIMITS_MAX && search->work < WORK_MAX &&
+           (run = next_run(search)) != NULL) {
         struct resource_limit *trial = &problem->limit[problem->limit_count];
         if (trial->users == NULL && (trial->users = calloc(problem->flow_count + 1, 1)) == NULL)
             return false;
-        if (best_candidate(search, run, trial) > 0 || (!search->by_total && nameless(search, run, trial) > 0)) {
+        if (best_candidate(search, run, trial) > 0 ||
+            (!search->by_total && nameless(search, run, trial) > 0)) {
             problem->limit_count++;
             predict(problem);
             if (search->by_total)
@@ -387,12 +440,16 @@ static bool explain(struct search *search)
 
 bool resource_fit(struct resource_problem *problem)
 {
-    struct search search = {.problem = problem, .total = calloc(problem->run_count + 1, sizeof *search.total),
-                            .is_given_up = calloc(problem->run_count + 1, sizeof *search.is_given_up),
-                            .group = calloc(problem->flow_count + 1, sizeof *search.group), .best = {.users = calloc(problem->flow_count + 1, 1)}};
+    struct search search = {.problem = problem,
+                            .total = calloc(problem->run_count + 1, sizeof *search.total),
+                            .is_given_up =
+                                calloc(problem->run_count + 1, sizeof *search.is_given_up),
+                            .group = calloc(problem->flow_count + 1, sizeof *search.group),
+                            .best = {.users = calloc(problem->flow_count + 1, 1)}};
     problem->limit = calloc(RESOURCE_LIMITS_MAX + 1, sizeof *problem->limit);
     problem->limit_count = 0;
-    bool ok = search.total != NULL && search.is_given_up != NULL && search.group != NULL && search.best.users != NULL && problem->limit != NULL;
+    bool ok = search.total != NULL && search.is_given_up != NULL && search.group != NULL &&
+              search.best.users != NULL && problem->limit != NULL;
     if (ok) {
         predict(problem);
         ok = explain(&search);

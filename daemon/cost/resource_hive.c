@@ -16,9 +16,12 @@ static void join(const struct graph *graph, place_id *hive)
         moves = false;
         for (size_t i = 0; i < graph->link_count; i++) {
             const struct link *link = &graph->links[i];
-            if (link->kind == LINK_PCIE || link->state == LINK_DOWN || !is_joined(graph, link->from) || !is_joined(graph, link->to) || hive[link->from] == hive[link->to])
+            if (link->kind == LINK_PCIE || link->state == LINK_DOWN ||
+                !is_joined(graph, link->from) || !is_joined(graph, link->to) ||
+                hive[link->from] == hive[link->to])
                 continue;
-            hive[link->from] = hive[link->to] = hive[link->from] < hive[link->to] ? hive[link->from] : hive[link->to];
+            hive[link->from] = hive[link->to] =
+                hive[link->from] < hive[link->to] ? hive[link->from] : hive[link->to];
             moves = true;
         }
     }

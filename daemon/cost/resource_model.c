@@ -12,7 +12,7 @@
 #include "cost/resource_make.h"
 #include "cost/resource_narrow.h"
 
-#define FLOWS_LOOKED_AT 20000 /* in all sets of a metric: with more, nothing is looked for */
+#define FLOWS_LOOKED_AT 20000       /* in all sets of a metric: with more, nothing is looked for */
 #define ROOM_MAX        (16u << 20) /* bytes of the table of who uses what */
 
 /* The sets of one metric, first to end, as a problem of numbers. */
@@ -30,13 +30,20 @@ struct building {
 };
 
 /* What contradicts newer or better known values says nothing of what is shared. */
-static bool is_left_out(const struct building *building, size_t s) { return building->model_set[s].contradiction.value != NULL; }
+static bool is_left_out(const struct building *building, size_t s)
+{
+    return building->model_set[s].contradiction.value != NULL;
+}
 
-static bool same_flow(const struct set_flow *a, const struct set_flow *b) { return a->from == b->from && a->to == b->to && strcmp(a->axes, b->axes) == 0; }
+static bool same_flow(const struct set_flow *a, const struct set_flow *b)
+{
+    return a->from == b->from && a->to == b->to && strcmp(a->axes, b->axes) == 0;
+}
 
 static int compare_flows(const void *a, const void *b)
 {
-    const struct set_flow *x = *(const struct set_flow *const *)a, *y = *(const struct set_flow *const *)b;
+    const struct set_flow *x = *(const struct set_flow *const *)a,
+                          *y = *(const struct set_flow *const *)b;
     if (x->from != y->from)
         return x->from < y->from ? -1 : 1;
     if (x->to != y->to)
@@ -46,7 +53,8 @@ static int compare_flows(const void *a, const void *b)
 
 static size_t find_flow(const struct building *building, const struct set_flow *flow)
 {
-    const struct set_flow *const *at = bsearch(&flow, building->flow, building->problem.flow_count, sizeof *building->flow, compare_flows);
+    const struct set_flow *const *at = bsearch(&flow, building->flow, building->problem.flow_count,
+                                               sizeof *building->flow, compare_flows);
     return (size_t)(at - (const struct set_flow *const *)building->flow);
 }
 
@@ -81,10 +89,13 @@ static bool find_alone(struct building *building)
         return false;
     for (size_t s = building->first; s < building->end; s++)
         if (sets->item[s].flow_count == 1 && !is_left_out(building, s))
-            problem->alone[find_flow(building, &sets->item[s].flow[0])] = sets->item[s].flow[0].bytes_per_s;
+            problem->alone[find_flow(building, &sets->item[s].flow[0])] =
+                sets->item[s].flow[0].bytes_per_s;
     for (size_t i = 0; i < problem->flow_count; i++) {
         const struct set_flow *flow = building->flow[i];
-        const struct value *value = has_metric ? values_find(building->values, metric, flow->from, flow->to, flow->axes) : NULL;
+        const struct value *value =
+            has_metric ? values_find(building->values, metric, flow->from, flow->to, flow->axes)
+                       : NULL;
         if (problem->alone[i] == 0 && value != NULL && value->source != VALUE_NOMINAL)
             problem->alone[i] = value->value;
     }
@@ -92,7 +103,8 @@ static bool find_alone(struct building *building)
         for (size_t i = 0; i < sets->item[s].flow_count && !is_left_out(building, s); i++) {
             const struct set_flow *flow = &sets->item[s].flow[i];
             size_t at = find_flow(building, flow);
-            if (problem->alone[at] < flow->bytes_per_s && (problem->alone[at] == 0 || sets->item[s].flow_count > 1))
+            if (problem->alone[at] < flow->bytes_per_s &&
+                (problem->alone[at] == 0 || sets->item[s].flow_count > 1))
                 problem->alone[at] = flow->bytes_per_s; /* what it got it can get */
         }
     return true;
@@ -135,8 +147,10 @@ static bool list_runs(struct building *building)
     return problem->run != NULL;
 }
 
-/* "gpu1+gpu2 to numa0": by who shares it, where all have an end in common; else the first of its users and how many more. */
-static void name_by_users(const struct graph *graph, const struct resource_found *found, char *name, size_t size)
+/* "gpu1+gpu2 to numa0": by who shares it, where all have an end in common; else the first of its
+ * users and how many more. */
+static void name_by_users(const struct graph *graph, const struct resource_found *found, char *name,
+                          size_t size)
 {
     const struct set_flow *user = found->user;
     bool same_from = true, same_to = true;
@@ -149,22 +163,28 @@ static void name_by_users(const struct graph *graph, const struct resource_found
     if (same_from && !same_to)
         length = (size_t)snprintf(name, size, "%s to ", common);
     for (size_t i = 0; i < found->user_count && length < size && (same_from || same_to); i++)
-        length += (size_t)snprintf(name + length, size - length, "%s%s", i > 0 ? "+" : "", graph_place(graph, same_to ? user[i].from : user[i].to)->name);
+        length += (size_t)snprintf(name + length, size - length, "%s%s", i > 0 ? "+" : "",
+                                   graph_place(graph, same_to ? user[i].from : user[i].to)->name);
     if (same_to && length < size)
         length += (size_t)snprintf(name + length, size - length, " to %s", common);
     if (length == 0 || length >= size)
-        snprintf(name, size, "%s to %s and %zu more", graph_place(graph, user[0].from)->name, graph_place(graph, user[0].to)->name, found->user_count - 1);
+        snprintf(name, size, "%s to %s and %zu more", graph_place(graph, user[0].from)->name,
+                 graph_place(graph, user[0].to)->name, found->user_count - 1);
 }
 
-static bool take_limit(struct resource_model *model, const struct building *building, const struct resource_limit *limit, const struct resource_role *kept)
+static bool take_limit(struct resource_model *model, const struct building *building,
+                       const struct resource_limit *limit, const struct resource_role *kept)
 {
     struct resource_found *more = realloc(model->found, (model->found_count + 1) * sizeof *more);
     if (more == NULL)
         return false;
     model->found = more;
     struct resource_found *found = &more[model->found_count];
-    *found = (struct resource_found){.metric = building->sets->item[building->first].metric, .has_role = limit->candidate != RESOURCE_NO_CANDIDATE, .structure = building->structure,
-                                     .step_count = limit->step_count, .twin_count = limit->twin_count};
+    *found = (struct resource_found){.metric = building->sets->item[building->first].metric,
+                                     .has_role = limit->candidate != RESOURCE_NO_CANDIDATE,
+                                     .structure = building->structure,
+                                     .step_count = limit->step_count,
+                                     .twin_count = limit->twin_count};
     found->user = calloc(building->problem.flow_count, sizeof *found->user);
     if (found->user == NULL)
         return false;
@@ -180,11 +200,13 @@ static bool take_limit(struct resource_model *model, const struct building *buil
         name_by_users(building->graph, found, found->name, sizeof found->name);
     }
     for (size_t i = 0; i < limit->twin_count; i++)
-        resource_role_name(building->graph, &kept[limit->twin[i]], found->twin[i], sizeof found->twin[i]);
+        resource_role_name(building->graph, &kept[limit->twin[i]], found->twin[i],
+                           sizeof found->twin[i]);
     return true;
 }
 
-static bool take_results(struct resource_model *model, const struct building *building, const struct resource_role *kept)
+static bool take_results(struct resource_model *model, const struct building *building,
+                         const struct resource_role *kept)
 {
     bool ok = true;
     for (size_t i = 0; i < building->problem.limit_count && ok; i++)
@@ -222,8 +244,11 @@ static bool add_metric(struct resource_model *model, struct building *building)
     bool *is_end = calloc(building->role_count + 1, sizeof *is_end);
     size_t *one_way = calloc(building->role_count + 1, sizeof *one_way);
     unsigned char *candidate = calloc(building->role_count + 1, building->problem.flow_count + 1);
-    const struct resource_candidates all = {building->graph, building->structure, building->role, building->role_count, building->flow};
-    ok = ok && is_end != NULL && one_way != NULL && candidate != NULL && resource_candidates_list(&all, &building->problem, kept, candidate, is_end, one_way) && resource_fit(&building->problem) && take_results(model, building, kept);
+    const struct resource_candidates all = {building->graph, building->structure, building->role,
+                                            building->role_count, building->flow};
+    ok = ok && is_end != NULL && one_way != NULL && candidate != NULL &&
+         resource_candidates_list(&all, &building->problem, kept, candidate, is_end, one_way) &&
+         resource_fit(&building->problem) && take_results(model, building, kept);
     resource_fit_done(&building->problem);
     free_runs(&building->problem);
     free(building->problem.alone);
@@ -236,19 +261,28 @@ static bool add_metric(struct resource_model *model, struct building *building)
 }
 
 /* Sets of one flow ascend by metric and flow; so do the values. */
-static bool take_alone(struct resource_model *model, const struct values *values, const struct sets *sets)
+static bool take_alone(struct resource_model *model, const struct values *values,
+                       const struct sets *sets)
 {
     model->alone = calloc((sets != NULL ? sets->count : 0) + 1, sizeof *model->alone);
     for (size_t s = 0; model->alone != NULL && sets != NULL && s < sets->count; s++) {
         const struct set *set = &sets->item[s];
         const struct set_flow *flow = set->flow;
         enum metric metric;
-        if (set->flow_count != 1 || *flow->axes != '\0' || !(flow->bytes_per_s > 0) || !contradict_alone_metric(set->metric, &metric))
+        if (set->flow_count != 1 || *flow->axes != '\0' || !(flow->bytes_per_s > 0) ||
+            !contradict_alone_metric(set->metric, &metric))
             continue;
         const struct value *value = values_find(values, metric, flow->from, flow->to, "");
         if (value == NULL || value->source == VALUE_NOMINAL)
-            model->alone[model->alone_count++] = (struct value){.metric = metric, .source = set->source, .from = flow->from, .to = flow->to, .value = flow->bytes_per_s,
-                                                                .low = flow->low, .high = flow->high, .measured_at_s = set->measured_at_s};
+            model->alone[model->alone_count++] =
+                (struct value){.metric = metric,
+                               .source = set->source,
+                               .from = flow->from,
+                               .to = flow->to,
+                               .value = flow->bytes_per_s,
+                               .low = flow->low,
+                               .high = flow->high,
+                               .measured_at_s = set->measured_at_s};
     }
     return model->alone != NULL;
 }
@@ -258,54 +292,68 @@ static int compare_alone(const void *a, const void *b)
     const struct value *x = a, *y = b;
     if (x->metric != y->metric)
         return x->metric < y->metric ? -1 : 1;
-    return x->from != y->from ? (x->from > y->from) - (x->from < y->from) : (x->to > y->to) - (x->to < y->to);
+    return x->from != y->from ? (x->from > y->from) - (x->from < y->from)
+                              : (x->to > y->to) - (x->to < y->to);
 }
 
-const struct value *resource_model_alone(const struct resource_model *model, enum metric metric, place_id from, place_id to)
+const struct value *resource_model_alone(const struct resource_model *model, enum metric metric,
+                                         place_id from, place_id to)
 {
     const struct value key = {.metric = metric, .from = from, .to = to};
-    return model->alone_count > 0 ? bsearch(&key, model->alone, model->alone_count, sizeof key, compare_alone) : NULL;
+    return model->alone_count > 0
+               ? bsearch(&key, model->alone, model->alone_count, sizeof key, compare_alone)
+               : NULL;
 }
 
 /* Of sets with so many flows that nothing was looked for it is not known. */
-static void find_uneven(struct resource_model *model, const struct graph *graph, const struct sets *sets)
+static void find_uneven(struct resource_model *model, const struct graph *graph,
+                        const struct sets *sets)
 {
     for (size_t s = 0; sets != NULL && s < model->set_count; s++)
-        for (size_t r = 0; r < model->found_count && model->set[s].predicted != NULL && !model->set[s].is_reproduced; r++) {
+        for (size_t r = 0; r < model->found_count && model->set[s].predicted != NULL &&
+                           !model->set[s].is_reproduced;
+             r++) {
             const struct set *set = &sets->item[s];
             unsigned users = 0;
             for (size_t i = 0; i < set->flow_count; i++)
-                users += resource_model_uses(graph, &model->found[r], set->metric, set->flow[i].from, set->flow[i].to, set->flow[i].axes);
+                users += resource_model_uses(graph, &model->found[r], set->metric,
+                                             set->flow[i].from, set->flow[i].to, set->flow[i].axes);
             model->found[r].is_uneven = model->found[r].is_uneven || users > 1;
         }
 }
 
-/* Those of gpus that meet in a port that structure does not show say nothing of the memory behind it. */
+/* Those of gpus that meet in a port that structure does not show say nothing of the memory behind
+ * it. */
 static void forget_memory(struct resource_structure *structure, const struct resource_found *port)
 {
     for (size_t i = 0; i < structure->count; i++) {
         struct resource_nominal *item = &structure->item[i];
         unsigned *together = &item->together[resource_kind_index(resource_kind_of(port->metric))];
-        if (item->role.part == RESOURCE_MEMORY && item->role.place == port->role.place && *together != UINT_MAX)
+        if (item->role.part == RESOURCE_MEMORY && item->role.place == port->role.place &&
+            *together != UINT_MAX)
             *together = 0;
     }
 }
 
-/* Parts that are alike all over a node: a gpu's way to the host, out, in and both, and both directions between packages. NO_SORT:
- * others. */
+/* Parts that are alike all over a node: a gpu's way to the host, out, in and both, and both
+ * directions between packages. NO_SORT: others. */
 enum sort { SORT_OUT, SORT_IN, SORT_BOTH, SORT_CROSSING, NO_SORT };
 
 static enum sort sort_of(const struct graph *graph, const struct resource_role *role)
 {
     bool is_both = role->direction == RESOURCE_BOTH,
-         is_crossing = role->part == RESOURCE_LINK && graph_place(graph, role->place)->kind == PLACE_PACKAGE;
+         is_crossing =
+             role->part == RESOURCE_LINK && graph_place(graph, role->place)->kind == PLACE_PACKAGE;
     if (role->part == RESOURCE_HOST_LINK)
         return is_both ? SORT_BOTH : role->direction == RESOURCE_IN ? SORT_IN : SORT_OUT;
-    return is_both && is_crossing && graph_place(graph, role->other)->kind == PLACE_PACKAGE ? SORT_CROSSING : NO_SORT;
+    return is_both && is_crossing && graph_place(graph, role->other)->kind == PLACE_PACKAGE
+               ? SORT_CROSSING
+               : NO_SORT;
 }
 
-/* Parts of which no set says what several get through them, as the widest of their sort, unless they were seen to carry more.
- * That some got less together, slowed by something else, says nothing of them. */
+/* Parts of which no set says what several get through them, as the widest of their sort, unless
+ * they were seen to carry more. That some got less together, slowed by something else, says nothing
+ * of them. */
 static void tell_alike(struct resource_structure *structure, const struct graph *graph)
 {
     double most[NO_SORT + 1] = {0};
@@ -325,17 +373,20 @@ static void tell_alike(struct resource_structure *structure, const struct graph 
     }
 }
 
-/* What sets of one kind of transfers showed a structural resource to carry is the best that is known of it for other kinds. */
+/* What sets of one kind of transfers showed a structural resource to carry is the best that is
+ * known of it for other kinds. */
 static void tell_structure(struct resource_model *model, const struct graph *graph)
 {
     for (size_t i = 0; i < model->found_count; i++) {
         const struct resource_found *found = &model->found[i];
-        struct resource_nominal *item = found->has_role ? resource_structure_find(model->structure, &found->role) : NULL;
+        struct resource_nominal *item =
+            found->has_role ? resource_structure_find(model->structure, &found->role) : NULL;
         double most = 0;
         for (size_t s = 0; s < found->step_count; s++)
             most = fmax(most, found->step[s].bytes_per_s);
         if (item != NULL)
-            item->together[resource_kind_index(resource_kind_of(found->metric))] = UINT_MAX; /* it is told by what was found, however many there are */
+            /* it is told by what was found, however many there are */
+            item->together[resource_kind_index(resource_kind_of(found->metric))] = UINT_MAX;
         if (item == NULL || (item->is_measured && item->bytes_per_s >= most))
             continue;
         item->bytes_per_s = most;
@@ -351,7 +402,10 @@ static void tell_structure(struct resource_model *model, const struct graph *gra
 #define PEER (RESOURCE_PEER_ENGINE | RESOURCE_PEER_KERNEL)
 
 /* The kind and the one of the other mechanism. */
-static unsigned both_of(unsigned kind) { return (kind & HOST) != 0 ? HOST : (kind & PEER) != 0 ? PEER : 0; }
+static unsigned both_of(unsigned kind)
+{
+    return (kind & HOST) != 0 ? HOST : (kind & PEER) != 0 ? PEER : 0;
+}
 
 /* What structure states of has the same by tell_structure. */
 static bool mix(struct resource_model *model, const struct sets *sets)
@@ -364,7 +418,8 @@ static bool mix(struct resource_model *model, const struct sets *sets)
     for (size_t i = 0; model->mixed != NULL && i < model->found_count; i++) {
         const struct resource_found *found = &model->found[i];
         struct resource_nominal *mixed = &model->mixed[i];
-        if (!found->has_role || both_of(resource_kind_of(found->metric)) == 0 || resource_structure_find(model->structure, &found->role) != NULL)
+        if (!found->has_role || both_of(resource_kind_of(found->metric)) == 0 ||
+            resource_structure_find(model->structure, &found->role) != NULL)
             continue;
         *mixed = (struct resource_nominal){.role = found->role, .is_measured = true};
         memcpy(mixed->together, together, sizeof together);
@@ -375,7 +430,8 @@ static bool mix(struct resource_model *model, const struct sets *sets)
     return model->mixed != NULL;
 }
 
-static bool fill(struct resource_model *model, const struct graph *graph, const struct sets *sets, const struct values *values)
+static bool fill(struct resource_model *model, const struct graph *graph, const struct sets *sets,
+                 const struct values *values)
 {
     size_t role_count = 0, end;
     model->structure = resource_make(graph, values, sets);
@@ -383,9 +439,12 @@ static bool fill(struct resource_model *model, const struct graph *graph, const 
         resource_narrow(model->structure, graph, values);
         resource_between(model->structure, graph, values);
     }
-    struct resource_role *role = model->structure != NULL ? resource_candidates_roles(graph, model->structure, &role_count) : NULL;
+    struct resource_role *role =
+        model->structure != NULL ? resource_candidates_roles(graph, model->structure, &role_count)
+                                 : NULL;
     bool ok = role != NULL && take_alone(model, values, sets);
-    struct contradiction *contradiction = calloc((sets != NULL ? sets->count : 0) + 1, sizeof *contradiction);
+    struct contradiction *contradiction =
+        calloc((sets != NULL ? sets->count : 0) + 1, sizeof *contradiction);
     ok = ok && contradiction != NULL;
     if (ok && sets != NULL) {
         model->set = calloc(sets->count + 1, sizeof *model->set);
@@ -395,10 +454,18 @@ static bool fill(struct resource_model *model, const struct graph *graph, const 
     for (size_t s = 0; s < model->set_count; s++)
         model->set[s].contradiction = contradiction[s];
     for (size_t first = 0; ok && sets != NULL && first < sets->count; first = end) {
-        for (end = first + 1; end < sets->count && sets->item[end].metric == sets->item[first].metric;)
+        for (end = first + 1;
+             end < sets->count && sets->item[end].metric == sets->item[first].metric;)
             end++;
-        ok = add_metric(model, &(struct building){.graph = graph, .sets = sets, .values = values, .model_set = model->set, .first = first, .end = end, .role = role,
-                                                  .role_count = role_count, .structure = model->structure});
+        ok = add_metric(model, &(struct building){.graph = graph,
+                                                  .sets = sets,
+                                                  .values = values,
+                                                  .model_set = model->set,
+                                                  .first = first,
+                                                  .end = end,
+                                                  .role = role,
+                                                  .role_count = role_count,
+                                                  .structure = model->structure});
     }
     free(role);
     if (ok) {
@@ -412,7 +479,8 @@ static bool fill(struct resource_model *model, const struct graph *graph, const 
     return ok && mix(model, sets);
 }
 
-struct resource_model *resource_model_new(const struct graph *graph, const struct sets *sets, const struct values *values)
+struct resource_model *resource_model_new(const struct graph *graph, const struct sets *sets,
+                                          const struct values *values)
 {
     struct resource_model *model = calloc(1, sizeof *model);
     if (model == NULL || fill(model, graph, sets, values))
@@ -437,37 +505,48 @@ void resource_model_free(struct resource_model *model)
     free(model);
 }
 
-bool resource_model_mixes(const struct graph *graph, const struct resource_model *model, size_t found, unsigned kind, place_id from, place_id to)
+bool resource_model_mixes(const struct graph *graph, const struct resource_model *model,
+                          size_t found, unsigned kind, place_id from, place_id to)
 {
     const struct resource_found *its = &model->found[found];
-    return model->mixed[found].bytes_per_s > 0 && (both_of(resource_kind_of(its->metric)) & kind) != 0 && resource_structure_has(its->structure, graph, &its->role, from, to);
+    return model->mixed[found].bytes_per_s > 0 &&
+           (both_of(resource_kind_of(its->metric)) & kind) != 0 &&
+           resource_structure_has(its->structure, graph, &its->role, from, to);
 }
 
-bool resource_model_uses(const struct graph *graph, const struct resource_found *found, enum metric metric, place_id from, place_id to, const char *axes)
+bool resource_model_uses(const struct graph *graph, const struct resource_found *found,
+                         enum metric metric, place_id from, place_id to, const char *axes)
 {
     if (found->metric != metric)
         return false;
     if (found->has_role)
         return resource_structure_has(found->structure, graph, &found->role, from, to) &&
-               (found->role.part != RESOURCE_GPU || resource_covered_has(found->structure, found->user, found->user_count, from, to));
+               (found->role.part != RESOURCE_GPU ||
+                resource_covered_has(found->structure, found->user, found->user_count, from, to));
     for (size_t i = 0; i < found->user_count; i++)
-        if (found->user[i].from == from && found->user[i].to == to && strcmp(found->user[i].axes, axes) == 0)
+        if (found->user[i].from == from && found->user[i].to == to &&
+            strcmp(found->user[i].axes, axes) == 0)
             return true;
     return false;
 }
 
-bool resource_model_is_made(const struct snapshot *snapshot) { return __atomic_load_n(&snapshot->resources, __ATOMIC_ACQUIRE) != NULL; }
+bool resource_model_is_made(const struct snapshot *snapshot)
+{
+    return __atomic_load_n(&snapshot->resources, __ATOMIC_ACQUIRE) != NULL;
+}
 
 const struct resource_model *resource_model_of(struct snapshot *snapshot)
 {
-    struct resource_model *made = __atomic_load_n(&snapshot->resources, __ATOMIC_ACQUIRE), *others = NULL;
+    struct resource_model *made = __atomic_load_n(&snapshot->resources, __ATOMIC_ACQUIRE),
+                          *others = NULL;
     if (made != NULL)
         return made;
     made = resource_model_new(snapshot->graph, snapshot->sets, snapshot->values);
     if (made == NULL)
         return NULL;
     __atomic_store_n(&snapshot->free_resources, resource_model_free, __ATOMIC_RELEASE);
-    if (__atomic_compare_exchange_n(&snapshot->resources, &others, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    if (__atomic_compare_exchange_n(&snapshot->resources, &others, made, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
         return made;
     resource_model_free(made); /* somebody was faster */
     return others;

@@ -21,7 +21,8 @@ unsigned resource_users(const struct resource_limit *limit, const size_t *flow, 
 }
 
 /* What is left of a limit for each of its users that may still grow; INFINITY: it does not bind. */
-static double fair_share(const struct resource_limit *limit, const size_t *flow, size_t count, const bool *is_fixed, const double *rate)
+static double fair_share(const struct resource_limit *limit, const size_t *flow, size_t count,
+                         const bool *is_fixed, const double *rate)
 {
     double left = resource_capacity(limit, resource_users(limit, flow, count));
     unsigned growing = 0;
@@ -35,7 +36,8 @@ static double fair_share(const struct resource_limit *limit, const size_t *flow,
 }
 
 /* Water rises in all flows alike; each is fixed where it, or a limit of its, is full. */
-void resource_share(const double *alone, const struct resource_limit *limit, size_t limit_count, const size_t *flow, size_t count, double *ret_rate)
+void resource_share(const double *alone, const struct resource_limit *limit, size_t limit_count,
+                    const size_t *flow, size_t count, double *ret_rate)
 {
     bool is_fixed[FLOWS_MAX] = {false};
     size_t left = count;

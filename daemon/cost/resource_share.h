@@ -11,4 +11,5 @@ unsigned resource_users(const struct resource_limit *limit, const size_t *flow, 
 double resource_capacity(const struct resource_limit *limit, unsigned flows);
 
 /* What each of count flows gets under these limits. */
-void resource_share(const double *alone, const struct resource_limit *limit, size_t limit_count, const size_t *flow, size_t count, double *ret_rate);
+void resource_share(const double *alone, const struct resource_limit *limit, size_t limit_count,
+                    const size_t *flow, size_t count, double *ret_rate);

@@ -11,8 +11,10 @@ struct resource_pair {
     uint8_t use_count;
     bool several;
     bool over_host; /* between gpus: no way over links of gpus is known */
-    bool is_guess; /* it has one of several ways over gpus; over several switches bytes go at once */
+    /* it has one of several ways over gpus; over several switches bytes go at once */
+    bool is_guess;
 };
 
 /* NULL when one of them is no end of transfers, or there are too many. */
-struct resource_pair *resource_structure_pair(const struct resource_structure *structure, place_id from, place_id to);
+struct resource_pair *resource_structure_pair(const struct resource_structure *structure,
+                                              place_id from, place_id to);

@@ -10,9 +10,10 @@ static unsigned users_in(const struct resource_limit *limit, const struct resour
     return users;
 }
 
-/* How far off the last end is of flows of a run with as many bytes each that share as they were measured to, not evenly: those that got less go on alone when the fastest
- * has ended. */
-static double uneven(const struct resource_problem *problem, const struct resource_run *run, const unsigned char *users)
+/* How far off the last end is of flows of a run with as many bytes each that share as they were
+ * measured to, not evenly: those that got less go on alone when the fastest has ended. */
+static double uneven(const struct resource_problem *problem, const struct resource_run *run,
+                     const unsigned char *users)
 {
     double first_s = INFINITY, last_s = 0, even_s = 0;
     for (size_t i = 0; i < run->count; i++)
@@ -21,7 +22,8 @@ static double uneven(const struct resource_problem *problem, const struct resour
     for (size_t i = 0; i < run->count; i++) {
         if (!users[run->flow[i]])
             continue;
-        last_s = fmax(last_s, first_s + (1 - run->rate[i] * first_s) / problem->alone[run->flow[i]]);
+        last_s =
+            fmax(last_s, first_s + (1 - run->rate[i] * first_s) / problem->alone[run->flow[i]]);
         even_s = fmax(even_s, 1 / run->predicted[i]);
     }
     return fabs(even_s / last_s - 1);

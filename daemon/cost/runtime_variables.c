@@ -6,18 +6,24 @@
 
 static bool is_between_gpus(const struct graph *graph, const struct move *move)
 {
-    return graph_place(graph, move->from)->kind == PLACE_GPU && graph_place(graph, move->to)->kind == PLACE_GPU;
+    return graph_place(graph, move->from)->kind == PLACE_GPU &&
+           graph_place(graph, move->to)->kind == PLACE_GPU;
 }
 
 /* Whether the rate was measured under that axis of the runtime's environment. */
-static bool was_under(const struct values *values, const struct move *move, const char *key, const char *value)
+static bool was_under(const struct values *values, const struct move *move, const char *key,
+                      const char *value)
 {
     char text[48];
-    const char *is = move->rate != NULL ? axes_get(move->rate->metric, values_axes(values, move->rate), key, text, sizeof text) : NULL;
+    const char *is =
+        move->rate != NULL
+            ? axes_get(move->rate->metric, values_axes(values, move->rate), key, text, sizeof text)
+            : NULL;
     return is != NULL && strcmp(is, value) == 0;
 }
 
-static void set(struct runtime_variables *variables, const char *name, const char *value, bool is_default)
+static void set(struct runtime_variables *variables, const char *name, const char *value,
+                bool is_default)
 {
     variables->needs_restart = variables->needs_restart || !is_default;
     for (size_t i = 0; i < variables->count; i++)
@@ -27,14 +33,16 @@ static void set(struct runtime_variables *variables, const char *name, const cha
         variables->variable[variables->count++] = (struct runtime_variable){name, value};
 }
 
-void runtime_variables_mix(struct runtime_mix *mix, const struct graph *graph, const struct move *move)
+void runtime_variables_mix(struct runtime_mix *mix, const struct graph *graph,
+                           const struct move *move)
 {
     bool between = is_between_gpus(graph, move), is_engine = move->by == MOVE_COPY_ENGINE;
     mix->engines_between = mix->engines_between || (is_engine && between);
     mix->engines_to_host = mix->engines_to_host || (is_engine && !between);
 }
 
-bool runtime_variables_add(struct runtime_variables *variables, const struct runtime_mix *mix, const struct graph *graph, const struct values *values,
+bool runtime_variables_add(struct runtime_variables *variables, const struct runtime_mix *mix,
+                           const struct graph *graph, const struct values *values,
                            const struct move *move)
 {
     bool between = is_between_gpus(graph, move), is_copy = move->by == MOVE_COPY_ENGINE;
@@ -44,7 +52,8 @@ bool runtime_variables_add(struct runtime_variables *variables, const struct run
         set(variables, "HSA_XNACK", "1", false);
     if (is_copy) {
         set(variables, between ? "HSA_ENABLE_PEER_SDMA" : "HSA_ENABLE_SDMA", "1", true);
-    } else if (was_under(values, move, "sdma", "off") && !mix->engines_between && !mix->engines_to_host) {
+    } else if (was_under(values, move, "sdma", "off") && !mix->engines_between &&
+               !mix->engines_to_host) {
         set(variables, "HSA_ENABLE_SDMA", "0", false);
         is_copy = true;
     } else if (between && !mix->engines_between && !mix->shares) {
@@ -54,7 +63,9 @@ bool runtime_variables_add(struct runtime_variables *variables, const struct run
     return is_copy;
 }
 
-struct runtime_variables runtime_variables_of(const struct graph *graph, const struct values *values, const struct move *const *move, size_t count)
+struct runtime_variables runtime_variables_of(const struct graph *graph,
+                                              const struct values *values,
+                                              const struct move *const *move, size_t count)
 {
     struct runtime_variables variables = {0};
     struct runtime_mix mix = {0};

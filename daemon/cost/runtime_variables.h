@@ -4,8 +4,9 @@
  *
  * AMD's runtime reads HSA_ENABLE_SDMA, HSA_ENABLE_PEER_SDMA and HSA_XNACK when it starts.
  * HSA_ENABLE_SDMA=0 makes every copy a kernel, HSA_ENABLE_PEER_SDMA=0 those between gpus; 1, the
- * default, gives them to copy engines. With HSA_XNACK=1 kernels may touch memory that is not pinned.
- * NVIDIA's runtime copies by copy engine, and a kernel is the program's own: it needs no variable.
+ * default, gives them to copy engines. With HSA_XNACK=1 kernels may touch memory that is not
+ * pinned. NVIDIA's runtime copies by copy engine, and a kernel is the program's own: it needs no
+ * variable.
  *
  * Pure; any thread.
  */
@@ -32,12 +33,16 @@ struct runtime_mix {
 };
 
 /* Adds the mechanism of a transfer. */
-void runtime_variables_mix(struct runtime_mix *mix, const struct graph *graph, const struct move *move);
+void runtime_variables_mix(struct runtime_mix *mix, const struct graph *graph,
+                           const struct move *move);
 
 /* Adds the variables that a transfer needs. True: the copy is then one call of the runtime's. */
-bool runtime_variables_add(struct runtime_variables *variables, const struct runtime_mix *mix, const struct graph *graph, const struct values *values,
+bool runtime_variables_add(struct runtime_variables *variables, const struct runtime_mix *mix,
+                           const struct graph *graph, const struct values *values,
                            const struct move *move);
 
 /* Of all transfers of one process. Where some between gpus go by copy engine and some by kernel,
  * no variable says so: those kernels are the program's own. */
-struct runtime_variables runtime_variables_of(const struct graph *graph, const struct values *values, const struct move *const *move, size_t count);
+struct runtime_variables runtime_variables_of(const struct graph *graph,
+                                              const struct values *values,
+                                              const struct move *const *move, size_t count);

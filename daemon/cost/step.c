@@ -13,7 +13,8 @@ struct work {
     struct step_flow *flow;
     size_t count;
     struct load_stream *stream;
-    struct load_limit *limit;   /* what was found, then what structure has, then what was found where mechanisms mix */
+    /* what was found, then what structure has, then what was found where mechanisms mix */
+    struct load_limit *limit;
     struct resource_step *step; /* of the latter */
     uint16_t *use;
     struct load_share *share;
@@ -21,13 +22,16 @@ struct work {
 
 static bool make_room(struct work *work)
 {
-    size_t items = work->model->structure->count + work->model->found_count, limits = work->model->found_count + items, uses = 2 * work->model->found_count + RESOURCE_STRUCTURE_USES;
+    size_t items = work->model->structure->count + work->model->found_count,
+           limits = work->model->found_count + items,
+           uses = 2 * work->model->found_count + RESOURCE_STRUCTURE_USES;
     work->stream = calloc(work->count + 1, sizeof *work->stream);
     work->limit = calloc(limits + 1, sizeof *work->limit);
     work->step = calloc(items + 1, sizeof *work->step);
     work->use = calloc(work->count * uses + 1, sizeof *work->use);
     work->share = load_share_new(limits, work->count, uses, 0);
-    return work->stream != NULL && work->limit != NULL && work->step != NULL && work->use != NULL && work->share != NULL && limits < LOAD_NO_LIMIT;
+    return work->stream != NULL && work->limit != NULL && work->step != NULL && work->use != NULL &&
+           work->share != NULL && limits < LOAD_NO_LIMIT;
 }
 
 static unsigned use_found(struct work *work, const struct move *move, unsigned kind, uint16_t *use)
@@ -36,7 +40,9 @@ static unsigned use_found(struct work *work, const struct move *move, unsigned k
     unsigned count = 0;
     for (size_t r = 0; r < work->model->found_count; r++) {
         const struct resource_found *found = &work->model->found[r];
-        if (resource_kind_of(found->metric) != kind || !resource_model_uses(work->snap->graph, found, found->metric, move->from, move->to, axes))
+        if (resource_kind_of(found->metric) != kind ||
+            !resource_model_uses(work->snap->graph, found, found->metric, move->from, move->to,
+                                 axes))
             continue;
         work->limit[r] = (struct load_limit){.step = found->step, .step_count = found->step_count};
         use[count++] = (uint16_t)r;
@@ -56,7 +62,8 @@ static unsigned use_nominal(struct work *work, const struct move *move, uint16_t
         if (!(nominal->bytes_per_s > 0))
             continue;
         *step = (struct resource_step){1, nominal->bytes_per_s, NAN, NAN, NAN};
-        work->limit[work->model->found_count + item[i]] = (struct load_limit){.step = step, .step_count = 1, .apart = nominal->together};
+        work->limit[work->model->found_count + item[i]] =
+            (struct load_limit){.step = step, .step_count = 1, .apart = nominal->together};
         use[count++] = (uint16_t)(work->model->found_count + item[i]);
     }
     return count;
@@ -71,7 +78,8 @@ static unsigned use_mixed(struct work *work, const struct move *move, unsigned k
         if (!resource_model_mixes(work->snap->graph, work->model, r, kind, move->from, move->to))
             continue;
         work->step[item] = (struct resource_step){1, mixed->bytes_per_s, NAN, NAN, NAN};
-        work->limit[at] = (struct load_limit){.step = &work->step[item], .step_count = 1, .apart = mixed->together};
+        work->limit[at] = (struct load_limit){
+            .step = &work->step[item], .step_count = 1, .apart = mixed->together};
         use[count++] = (uint16_t)at;
     }
     return count;
@@ -80,8 +88,11 @@ static unsigned use_mixed(struct work *work, const struct move *move, unsigned k
 /* Of structure, or of what was found. */
 static const char *name_of(const struct work *work, size_t limit)
 {
-    size_t found = work->model->found_count, item = limit - found, items = work->model->structure->count;
-    return limit < found ? work->model->found[limit].name : item < items ? work->model->structure->item[item].name : work->model->mixed[item - items].name;
+    size_t found = work->model->found_count, item = limit - found,
+           items = work->model->structure->count;
+    return limit < found  ? work->model->found[limit].name
+           : item < items ? work->model->structure->item[item].name
+                          : work->model->mixed[item - items].name;
 }
 
 static void prepare(struct work *work)
@@ -90,8 +101,15 @@ static void prepare(struct work *work)
     for (size_t i = 0; i < work->count; i++) {
         const struct move *move = work->flow[i].move;
         struct load_stream *stream = &work->stream[i];
-        double bytes = work->flow[i].bytes, time_ns = plan_move_queued(move, bytes).time_ns, start_ns = fmin(plan_move_start_ns(move), time_ns);
-        *stream = (struct load_stream){.start_ns = (bytes > 0 ? start_ns : time_ns) + work->flow[i].begin_ns, .begin_ns = work->flow[i].begin_ns, .bytes = bytes, .bytes_per_s = 1, .use = use, .kind = plan_move_kind(work->snap->graph, move)};
+        double bytes = work->flow[i].bytes, time_ns = plan_move_queued(move, bytes).time_ns,
+               start_ns = fmin(plan_move_start_ns(move), time_ns);
+        *stream = (struct load_stream){.start_ns = (bytes > 0 ? start_ns : time_ns) +
+                                                   work->flow[i].begin_ns,
+                                       .begin_ns = work->flow[i].begin_ns,
+                                       .bytes = bytes,
+                                       .bytes_per_s = 1,
+                                       .use = use,
+                                       .kind = plan_move_kind(work->snap->graph, move)};
         if (bytes > 0)
             stream->bytes_per_s = bytes / fmax(time_ns - start_ns, 1e-3) * 1e9;
         stream->use_count = use_found(work, move, stream->kind, use);
@@ -108,7 +126,8 @@ static void look_at_order(struct work *work)
     for (size_t i = 0; i < work->count; i++) {
         struct step_flow *flow = &work->flow[i];
         flow->soonest_ns = flow->latest_ns = flow->time.time_ns;
-        is_uneven = is_uneven || (work->stream[i].shared < work->model->found_count && work->model->found[work->stream[i].shared].is_uneven);
+        is_uneven = is_uneven || (work->stream[i].shared < work->model->found_count &&
+                                  work->model->found[work->stream[i].shared].is_uneven);
     }
     for (int order = LOAD_SHARE_FIRST; is_uneven && order <= LOAD_SHARE_LAST; order++) {
         load_share_set_order(work->share, (enum load_share_order)order);
@@ -127,11 +146,13 @@ static void take(struct work *work)
         struct step_flow *flow = &work->flow[i];
         const struct load_stream *stream = &work->stream[i];
         struct prediction alone = plan_move_queued(flow->move, flow->bytes);
-        const struct load_limit *limit = stream->shared != LOAD_NO_LIMIT ? &work->limit[stream->shared] : NULL;
+        const struct load_limit *limit =
+            stream->shared != LOAD_NO_LIMIT ? &work->limit[stream->shared] : NULL;
         size_t found = work->model->found_count;
         flow->is_nominal = limit != NULL && stream->shared >= found;
         flow->shared = limit != NULL ? name_of(work, stream->shared) : NULL;
-        flow->time = load_interval_one(fmax(stream->end_ns - flow->begin_ns, alone.time_ns), &alone, limit != NULL ? &limit->step[limit->step_count - 1] : NULL,
+        flow->time = load_interval_one(fmax(stream->end_ns - flow->begin_ns, alone.time_ns), &alone,
+                                       limit != NULL ? &limit->step[limit->step_count - 1] : NULL,
                                        agree_of(work->model->agree, stream->kind));
     }
 }
@@ -139,12 +160,16 @@ static void take(struct work *work)
 double plan_step_launch_ns(const struct move *move)
 {
     double queue_ns = isnan(move->t0_queue_ns) ? 0 : move->t0_queue_ns;
-    return isnan(move->t0_call_ns) ? queue_ns : fmin(queue_ns, fmax(move->t0_call_ns - plan_move_start_ns(move), 0) / 2);
+    return isnan(move->t0_call_ns)
+               ? queue_ns
+               : fmin(queue_ns, fmax(move->t0_call_ns - plan_move_start_ns(move), 0) / 2);
 }
 
-enum berth_code plan_step(struct snapshot *snap, struct step_flow *flows, size_t count, struct berth_err *err)
+enum berth_code plan_step(struct snapshot *snap, struct step_flow *flows, size_t count,
+                          struct berth_err *err)
 {
-    struct work work = {.snap = snap, .model = resource_model_of(snap), .flow = flows, .count = count};
+    struct work work = {
+        .snap = snap, .model = resource_model_of(snap), .flow = flows, .count = count};
     bool ok = work.model != NULL && make_room(&work);
     if (ok) {
         prepare(&work);

@@ -1,6 +1,7 @@
 /**
- * Transfers together: how long each of several that begin at the same moment takes, when they share what was found to be shared, or what structure shows where nobody
- * measured. As cost/load.h has it, for a few transfers whose ways are known already.
+ * Transfers together: how long each of several that begin at the same moment takes, when they share
+ * what was found to be shared, or what structure shows where nobody measured. As cost/load.h has
+ * it, for a few transfers whose ways are known already.
  *
  * Pure; any thread.
  */
@@ -13,16 +14,22 @@
 struct step_flow {
     const struct move *move;
     double bytes;
-    double begin_ns;          /* how much later than the first it begins: until then the others have all to themselves */
-    struct prediction time;   /* result, from then on; never less than alone */
-    const char *shared;       /* result: what slowed it last, of the snapshot; NULL nothing */
-    bool is_nominal;          /* result: of structure, nothing was measured together in it; the time has no interval */
-    double soonest_ns, latest_ns; /* result: its end where what slows it is shared as sets show that it is not fairly: those who are first take all that they can, whoever is; else time_ns */
+    /* how much later than the first it begins: until then the others have all to themselves */
+    double begin_ns;
+    struct prediction time; /* result, from then on; never less than alone */
+    const char *shared;     /* result: what slowed it last, of the snapshot; NULL nothing */
+    /* result: of structure, nothing was measured together in it; the time has no interval */
+    bool is_nominal;
+    /* result: its end where what slows it is shared as sets show that it is not fairly: those who
+     * are first take all that they can, whoever is; else time_ns */
+    double soonest_ns, latest_ns;
 };
 
-/* How long launching such a transfer takes its caller, before it begins: half of what a call costs beyond a queued one, for launching and seeing the end are not measured apart, and no more than
+/* How long launching such a transfer takes its caller, before it begins: half of what a call costs
+ * beyond a queued one, for launching and seeing the end are not measured apart, and no more than
  * what starting a queued one costs; that where what a call costs is not known. 0 not known. */
 double plan_step_launch_ns(const struct move *move);
 
 /* At most STEP_FLOWS_MAX flows. NO_MEMORY. */
-enum berth_code plan_step(struct snapshot *snap, struct step_flow *flows, size_t count, struct berth_err *err);
+enum berth_code plan_step(struct snapshot *snap, struct step_flow *flows, size_t count,
+                          struct berth_err *err);

@@ -8,12 +8,17 @@
 static void put(char *text, double number, const char *unit)
 {
     int behind = number >= 99.95 ? 0 : number >= 9.995 ? 1 : 2;
-    double scale = behind == 0 ? 1 : behind == 1 ? 10 : 100, rounded = round(number * scale) / scale;
-    snprintf(text, PLAN_TEXT_SIZE, "%.*f %s", rounded == round(rounded) ? 0 : behind, rounded, unit);
+    double scale = behind == 0   ? 1
+                   : behind == 1 ? 10
+                                 : 100,
+           rounded = round(number * scale) / scale;
+    snprintf(text, PLAN_TEXT_SIZE, "%.*f %s", rounded == round(rounded) ? 0 : behind, rounded,
+             unit);
 }
 
 /* In the largest of the units, each so many times the one before, that leaves at least one. */
-static const char *put_in(char *text, double number, double times, double most, const char *const *unit, size_t units)
+static const char *put_in(char *text, double number, double times, double most,
+                          const char *const *unit, size_t units)
 {
     size_t i = 0;
     for (; number >= most && i + 1 < units; i++)

@@ -1,6 +1,8 @@
 /**
- * Which of several ways, equally wide and equally short, a transfer between gpus takes: two transfers that were measured together tell, where one of them is known to go over a link of one way. They
- * slow each other when both go over it, and it carries less than they get alone; else not. So it is told of the hardware, which has one way for a pair, whatever drives the copy.
+ * Which of several ways, equally wide and equally short, a transfer between gpus takes: two
+ * transfers that were measured together tell, where one of them is known to go over a link of one
+ * way. They slow each other when both go over it, and it carries less than they get alone; else
+ * not. So it is told of the hardware, which has one way for a pair, whatever drives the copy.
  *
  * Pure; any thread.
  */
@@ -11,13 +13,18 @@
 
 #define WAY_SEEN_MOST 40 /* sets that are asked for: as many as quick draws of pairs */
 
-/* The way as link_path_find has it, or that one of several which alone agrees with all sets (NULL none): it is no longer one of several then. */
-bool way_seen_find(const struct link_paths *paths, const struct graph *graph, const struct values *values, const struct sets *sets, place_id from, place_id to, struct link_path *ret);
+/* The way as link_path_find has it, or that one of several which alone agrees with all sets (NULL
+ * none): it is no longer one of several then. */
+bool way_seen_find(const struct link_paths *paths, const struct graph *graph,
+                   const struct values *values, const struct sets *sets, place_id from, place_id to,
+                   struct link_path *ret);
 
 /* Two transfers, which together tell which way the first takes. */
 struct way_asked {
     place_id from, to, beside_from, beside_to;
 };
 
-/* What is to be measured together so that all ways are known, if each transfer has one of two; of more the first ones are told. Returns how many there are, at most most. */
-size_t way_seen_ask(const struct link_paths *paths, const struct graph *graph, struct way_asked *ret, size_t most);
+/* What is to be measured together so that all ways are known, if each transfer has one of two; of
+ * more the first ones are told. Returns how many there are, at most most. */
+size_t way_seen_ask(const struct link_paths *paths, const struct graph *graph,
+                    struct way_asked *ret, size_t most);

@@ -1,5 +1,6 @@
 /*
- * Device and link records of a gpu probe or of the driver's procfs files: what the driver itself says. Lines that are broken are left out and counted.
+ * Device and link records of a gpu probe or of the driver's procfs files: what the driver itself
+ * says. Lines that are broken are left out and counted.
  */
 #include "discover/backend.h"
 
@@ -11,7 +12,7 @@
 
 #include "node/record.h"
 
-#define NAMES_MAX 256
+#define NAMES_MAX   256
 #define DETAILS_MAX 64
 
 /* The probe's names; its gpu0 need not be ours. */
@@ -21,8 +22,8 @@ struct names {
         place_id place;
     } item[NAMES_MAX];
     size_t count;
-    size_t added; /* devices that no other source knew, though they could */
-    size_t slices; /* others that no other source knew */
+    size_t added;    /* devices that no other source knew, though they could */
+    size_t slices;   /* others that no other source knew */
     char vendor[16]; /* of devices whose records do not say it */
 };
 
@@ -57,19 +58,23 @@ static const char *text_of(const json_t *object, const char *key)
 }
 
 /* The gpu that another source found: by address, else by uuid, else the next one without either. */
-static place_id find_gpu(struct draft *draft, const struct names *names, uint64_t pci, const char *uuid)
+static place_id find_gpu(struct draft *draft, const struct names *names, uint64_t pci,
+                         const char *uuid)
 {
     for (int how = 0; how < 3; how++)
-        for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1)) {
+        for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE;
+             gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1)) {
             const struct place *place = draft_place(draft, gpu);
             if (is_named(names, gpu))
                 continue;
-            if (how == 0 ? pci != PCI_NONE && draft_extra(draft, gpu)->pci == pci
-                         : how == 1 ? place->uuid != NULL && strcmp(place->uuid, uuid) == 0
-                                    : place->pci == NULL && place->uuid == NULL) {
+            if (how == 0   ? pci != PCI_NONE && draft_extra(draft, gpu)->pci == pci
+                : how == 1 ? place->uuid != NULL && strcmp(place->uuid, uuid) == 0
+                           : place->pci == NULL && place->uuid == NULL) {
                 char label[64];
                 if (how > 0 && pci != PCI_NONE && place->pci != NULL)
-                    draft_disagree(draft, "The driver places %s elsewhere than hwloc does, at %s; kept is what the driver says.",
+                    draft_disagree(draft,
+                                   "The driver places %s elsewhere than hwloc does, at %s; kept is "
+                                   "what the driver says.",
                                    uuid, draft_label(draft, gpu, label));
                 return gpu;
             }
@@ -77,10 +82,12 @@ static place_id find_gpu(struct draft *draft, const struct names *names, uint64_
     return PLACE_NONE;
 }
 
-/* A slice (MIG) of a device that is known already: next to what the device is next to, and one module with it. */
+/* A slice (MIG) of a device that is known already: next to what the device is next to, and one
+ * module with it. */
 static void join_sibling(struct draft *draft, place_id gpu, uint64_t pci)
 {
-    for (place_id other = graph_next(draft->graph, PLACE_GPU, 0); other != PLACE_NONE; other = graph_next(draft->graph, PLACE_GPU, other + 1)) {
+    for (place_id other = graph_next(draft->graph, PLACE_GPU, 0); other != PLACE_NONE;
+         other = graph_next(draft->graph, PLACE_GPU, other + 1)) {
         if (other == gpu || pci == PCI_NONE || draft_extra(draft, other)->pci != pci)
             continue;
         if (draft_place(draft, other)->cpus != NULL)
@@ -95,11 +102,13 @@ static void join_sibling(struct draft *draft, place_id gpu, uint64_t pci)
 /* All that a device record has beyond the fields of a place. */
 static void add_details(struct draft *draft, place_id gpu, json_t *object)
 {
-    static const char *const fields[] = {"record", "gpu", "pci", "uuid", "model", "bytes", "minor", "render_node"};
+    static const char *const fields[] = {"record", "gpu",   "pci",   "uuid",
+                                         "model",  "bytes", "minor", "render_node"};
     size_t count = 0;
     const char *key;
     json_t *value;
-    json_object_foreach(object, key, value) {
+    json_object_foreach(object, key, value)
+    {
         bool is_field = false;
         for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
             is_field = is_field || strcmp(key, fields[i]) == 0;
@@ -119,7 +128,8 @@ static void add_device(struct draft *draft, struct names *names, const struct re
     const char *uuid = text_of(object, "uuid");
     if (named(names, record->device.gpu) != PLACE_NONE)
         return;
-    const char *vendor = text_of(object, "vendor")[0] != '\0' ? text_of(object, "vendor") : names->vendor;
+    const char *vendor =
+        text_of(object, "vendor")[0] != '\0' ? text_of(object, "vendor") : names->vendor;
     place_id gpu = find_gpu(draft, names, pci, uuid);
     if (gpu == PLACE_NONE) {
         gpu = draft_add(draft, PLACE_GPU, 0, SOURCE_FACTS);
@@ -138,7 +148,8 @@ static void add_device(struct draft *draft, struct names *names, const struct re
     json_int_t bytes = json_integer_value(json_object_get(object, "bytes"));
     draft_say_memory(draft, gpu, bytes > 0 ? (int64_t)bytes : -1, SOURCE_FACTS);
     json_t *minor = json_object_get(object, "minor");
-    if (json_is_integer(minor) && json_integer_value(minor) >= 0 && json_integer_value(minor) < 65536)
+    if (json_is_integer(minor) && json_integer_value(minor) >= 0 &&
+        json_integer_value(minor) < 65536)
         place->minor = (int32_t)json_integer_value(minor);
     add_details(draft, gpu, object);
 }
@@ -150,7 +161,8 @@ static place_id end_of(struct draft *draft, struct names *names, const char *nam
     char kind[16], *end;
     long number = strtol(name + letters, &end, 10);
     place_id place = named(names, name);
-    if (place != PLACE_NONE || letters >= sizeof kind || name[letters] == '\0' || *end != '\0' || number < 0 || number > 65535)
+    if (place != PLACE_NONE || letters >= sizeof kind || name[letters] == '\0' || *end != '\0' ||
+        number < 0 || number > 65535)
         return place;
     snprintf(kind, sizeof kind, "%.*s", (int)letters, name);
     if (strcmp(kind, "numa") == 0)
@@ -160,7 +172,8 @@ static place_id end_of(struct draft *draft, struct names *names, const char *nam
     if (strcmp(kind, "switch") != 0)
         return PLACE_NONE;
     place = draft_add(draft, PLACE_SWITCH, 0, SOURCE_FACTS);
-    draft_detail(draft, place, "known_to", "driver"); /* which seldom names it: several switches may look like this one */
+    /* which seldom names it: several switches may look like this one */
+    draft_detail(draft, place, "known_to", "driver");
     name_place(names, name, place);
     return place;
 }
@@ -171,28 +184,35 @@ static bool add_link(struct draft *draft, struct names *names, const struct reco
     enum link_state state = LINK_UNKNOWN;
     json_t *object = record->object, *speed = json_object_get(object, "nominal_bytes_per_s");
     json_int_t width = json_integer_value(json_object_get(object, "width"));
-    place_id from = end_of(draft, names, record->link.from), to = end_of(draft, names, record->link.to);
+    place_id from = end_of(draft, names, record->link.from),
+             to = end_of(draft, names, record->link.to);
     if (from == PLACE_NONE || to == PLACE_NONE || !link_kind_parse(text_of(object, "kind"), &kind))
         return false;
     link_state_parse(text_of(object, "state"), &state);
     double bytes_per_s = json_number_value(speed);
-    draft_link(draft, from, to, kind, width > 0 && width < 1000 ? (int32_t)width : 0, bytes_per_s > 0 ? bytes_per_s : (double)NAN, state,
-               SOURCE_FACTS);
+    draft_link(draft, from, to, kind, width > 0 && width < 1000 ? (int32_t)width : 0,
+               bytes_per_s > 0 ? bytes_per_s : (double)NAN, state, SOURCE_FACTS);
     return true;
 }
 
 static void add_run(struct draft *draft, struct names *names, const struct record *record)
 {
     const char *backend = record->run.backend == NULL ? "" : record->run.backend;
-    snprintf(names->vendor, sizeof names->vendor, "%s", strcmp(backend, "cuda") == 0 ? "nvidia" : strcmp(backend, "hip") == 0 ? "amd" : "");
+    snprintf(names->vendor, sizeof names->vendor, "%s",
+             strcmp(backend, "cuda") == 0  ? "nvidia"
+             : strcmp(backend, "hip") == 0 ? "amd"
+                                           : "");
     if (record->run.started_at > 0)
         draft_detail(draft, 0, "facts_at_s", "%lld", (long long)record->run.started_at);
     const char *key;
     json_t *value;
-    json_object_foreach(record->run.conditions, key, value) {
-        if (json_is_string(value) && (strcmp(key, "driver") == 0 || strcmp(key, "cuda") == 0 || strcmp(key, "rocm") == 0))
+    json_object_foreach(record->run.conditions, key, value)
+    {
+        if (json_is_string(value) &&
+            (strcmp(key, "driver") == 0 || strcmp(key, "cuda") == 0 || strcmp(key, "rocm") == 0))
             draft_software(draft, key, json_string_value(value));
-        bool is_why = strncmp(key, "nvidia_", 7) == 0 || strncmp(key, "amd_", 4) == 0; /* _why, _trouble */
+        /* _why, _trouble */
+        bool is_why = strncmp(key, "nvidia_", 7) == 0 || strncmp(key, "amd_", 4) == 0;
         if (json_is_string(value) && is_why)
             draft_detail(draft, 0, key, "%s", json_string_value(value));
     }
@@ -205,7 +225,8 @@ static bool is_of_their_vendor(struct draft *draft, const struct names *names, p
     bool is_theirs = vendor != NULL && strcmp(vendor, names->vendor) == 0;
     for (size_t i = 0; vendor != NULL && !is_theirs && i < names->count; i++) {
         const char *other = place_detail(draft_place(draft, names->item[i].place), "vendor");
-        is_theirs = other != NULL && strcmp(vendor, other) == 0 && draft_place(draft, names->item[i].place)->kind == PLACE_GPU;
+        is_theirs = other != NULL && strcmp(vendor, other) == 0 &&
+                    draft_place(draft, names->item[i].place)->kind == PLACE_GPU;
     }
     return is_theirs;
 }
@@ -213,22 +234,28 @@ static bool is_of_their_vendor(struct draft *draft, const struct names *names, p
 static void compare_counts(struct draft *draft, const struct names *names)
 {
     size_t others = 0;
-    for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1))
+    for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE;
+         gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1))
         others += !is_named(names, gpu) && is_of_their_vendor(draft, names, gpu);
     if (others > 0)
-        draft_disagree(draft, "The driver does not show %zu gpus that other sources do; kept are all.", others);
+        draft_disagree(draft,
+                       "The driver does not show %zu gpus that other sources do; kept are all.",
+                       others);
     if (names->added > 0 && graph_count(draft->graph, PLACE_GPU) > names->added + names->slices)
-        draft_disagree(draft, "The driver shows %zu gpus that other sources do not; kept are all.", names->added);
+        draft_disagree(draft, "The driver shows %zu gpus that other sources do not; kept are all.",
+                       names->added);
 }
 
 /* Links name devices, so all devices come first. */
-static enum berth_code pass(const char *facts, bool links, struct draft *draft, struct names *names, size_t *broken, struct berth_err *first)
+static enum berth_code pass(const char *facts, bool links, struct draft *draft, struct names *names,
+                            size_t *broken, struct berth_err *first)
 {
     for (const char *line = facts; *line != '\0';) {
         size_t length = strcspn(line, "\n");
         struct record record;
         struct berth_err own = {0};
-        enum berth_code code = length == 0 ? BERTH_ABSENT : record_parse(line, length, &record, &own);
+        enum berth_code code =
+            length == 0 ? BERTH_ABSENT : record_parse(line, length, &record, &own);
         if (code == BERTH_NO_MEMORY)
             return code;
         if (code == BERTH_OK) {
@@ -237,11 +264,14 @@ static enum berth_code pass(const char *facts, bool links, struct draft *draft, 
             else if (!links && record.kind == RECORD_DEVICE)
                 add_device(draft, names, &record);
             else if (links && record.kind == RECORD_LINK && !add_link(draft, names, &record))
-                err_set(&own, BERTH_BAD_DATA, "a link from %.24s to %.24s, of a kind or between places that there are not", record.link.from,
-                        record.link.to);
+                err_set(
+                    &own, BERTH_BAD_DATA,
+                    "a link from %.24s to %.24s, of a kind or between places that there are not",
+                    record.link.from, record.link.to);
             record_done(&record);
         }
-        if (own.code != BERTH_OK && (links || code == BERTH_OK)) { /* what cannot be parsed is counted in one pass only */
+        /* what cannot be parsed is counted in one pass only */
+        if (own.code != BERTH_OK && (links || code == BERTH_OK)) {
             ++*broken;
             if (first->code == BERTH_OK)
                 *first = own;
@@ -251,7 +281,8 @@ static enum berth_code pass(const char *facts, bool links, struct draft *draft, 
     return BERTH_OK;
 }
 
-static enum berth_code discover(const struct backend_input *input, struct draft *draft, struct berth_err *err)
+static enum berth_code discover(const struct backend_input *input, struct draft *draft,
+                                struct berth_err *err)
 {
     if (input->facts == NULL || input->facts[0] == '\0')
         return BERTH_ABSENT;
@@ -269,7 +300,8 @@ static enum berth_code discover(const struct backend_input *input, struct draft 
         err_set(err, code, "no memory for the facts");
     compare_counts(draft, names);
     if (broken > 0)
-        draft_disagree(draft, "%zu lines of the gpu probe's facts are left out; the first: %s.", broken, first.detail);
+        draft_disagree(draft, "%zu lines of the gpu probe's facts are left out; the first: %s.",
+                       broken, first.detail);
     free(names);
     return code;
 }

@@ -1,5 +1,6 @@
 /*
- * The door to hwloc: walks a topology, of this machine or from XML, and copies out of it what the draft wants.
+ * The door to hwloc: walks a topology, of this machine or from XML, and copies out of it what the
+ * draft wants.
  */
 #include "discover/backend.h"
 
@@ -13,7 +14,7 @@
 #include "discover/backend_hwloc_values.h"
 #include "discover/iodev.h"
 
-#define GIB 1073741824.0
+#define GIB              1073741824.0
 #define MEMORY_TOLERANCE 0.10 /* the kernel keeps some of each node for itself */
 
 struct walk {
@@ -23,9 +24,13 @@ struct walk {
     struct iodev_list devices;
 };
 
-static struct cpuset to_cpuset(const struct walk *walk, hwloc_const_bitmap_t bitmap) { return backend_hwloc_cpuset(bitmap, &walk->allowed); }
+static struct cpuset to_cpuset(const struct walk *walk, hwloc_const_bitmap_t bitmap)
+{
+    return backend_hwloc_cpuset(bitmap, &walk->allowed);
+}
 
-static struct hwloc_obj *next_of(const struct walk *walk, hwloc_obj_type_t type, struct hwloc_obj *previous)
+static struct hwloc_obj *next_of(const struct walk *walk, hwloc_obj_type_t type,
+                                 struct hwloc_obj *previous)
 {
     return hwloc_get_next_obj_by_type(walk->topology, type, previous);
 }
@@ -36,7 +41,9 @@ static void add_machine(struct walk *walk)
     struct draft *draft = walk->draft;
     draft_cpus(draft, 0, &walk->allowed);
     const char *model = hwloc_obj_get_info_by_name(root, "DMIProductName");
-    draft_say_model(draft, 0, model != NULL ? model : hwloc_obj_get_info_by_name(root, "PlatformModel"), SOURCE_HWLOC);
+    draft_say_model(draft, 0,
+                    model != NULL ? model : hwloc_obj_get_info_by_name(root, "PlatformModel"),
+                    SOURCE_HWLOC);
     const char *architecture = hwloc_obj_get_info_by_name(root, "Architecture");
     draft_detail(draft, 0, "architecture", "%s", architecture != NULL ? architecture : "");
     draft_software(draft, "kernel", hwloc_obj_get_info_by_name(root, "OSRelease"));
@@ -67,27 +74,33 @@ static bool is_gpu_memory(struct hwloc_obj *node)
     return node->subtype != NULL && strcmp(node->subtype, "GPUMemory") == 0;
 }
 
-/* hwloc gives a memory without cpus the cpus it is near to. A node's cpus are its own when no other node has the same with a
- * lower number (kernels number the nodes with cpus first) or a part of them. */
+/* hwloc gives a memory without cpus the cpus it is near to. A node's cpus are its own when no other
+ * node has the same with a lower number (kernels number the nodes with cpus first) or a part of
+ * them. */
 static bool owns_cpus(const struct walk *walk, struct hwloc_obj *node)
 {
     if (node->cpuset == NULL || hwloc_bitmap_iszero(node->cpuset) || is_gpu_memory(node))
         return false;
-    for (struct hwloc_obj *other = NULL; (other = next_of(walk, HWLOC_OBJ_NUMANODE, other)) != NULL;) {
-        if (other == node || is_gpu_memory(other) || other->cpuset == NULL || hwloc_bitmap_iszero(other->cpuset))
+    for (struct hwloc_obj *other = NULL;
+         (other = next_of(walk, HWLOC_OBJ_NUMANODE, other)) != NULL;) {
+        if (other == node || is_gpu_memory(other) || other->cpuset == NULL ||
+            hwloc_bitmap_iszero(other->cpuset))
             continue;
         bool same = hwloc_bitmap_isequal(other->cpuset, node->cpuset);
-        if ((same && other->os_index < node->os_index) || (!same && hwloc_bitmap_isincluded(other->cpuset, node->cpuset)))
+        if ((same && other->os_index < node->os_index) ||
+            (!same && hwloc_bitmap_isincluded(other->cpuset, node->cpuset)))
             return false;
     }
     return true;
 }
 
-/* hwloc 1.11 shows the memory of POWER9's gpus as plain NUMA nodes; their driver numbers them down from 255. */
+/* hwloc 1.11 shows the memory of POWER9's gpus as plain NUMA nodes; their driver numbers them down
+ * from 255. */
 static bool is_power_gpu_memory(struct walk *walk, struct hwloc_obj *node)
 {
     const char *architecture = place_detail(draft_place(walk->draft, 0), "architecture");
-    return architecture != NULL && strncmp(architecture, "ppc64", 5) == 0 && node->os_index >= 240 && node->os_index <= 255;
+    return architecture != NULL && strncmp(architecture, "ppc64", 5) == 0 &&
+           node->os_index >= 240 && node->os_index <= 255;
 }
 
 static place_id package_above(struct walk *walk, struct hwloc_obj *obj)
@@ -132,18 +145,21 @@ static void add_numas(struct walk *walk)
     }
 }
 
-/* A NUMA node with cpus and no memory is often no object any more; what is left is the topmost object of its cpus, which says
- * what node it once was in. */
+/* A NUMA node with cpus and no memory is often no object any more; what is left is the topmost
+ * object of its cpus, which says what node it once was in. */
 static void add_memoryless_numas(struct walk *walk)
 {
     for (int depth = 0; depth < hwloc_topology_get_depth(walk->topology); depth++)
-        for (struct hwloc_obj *obj = NULL; (obj = hwloc_get_next_obj_by_depth(walk->topology, depth, obj)) != NULL;) {
-            if (obj->nodeset == NULL || obj->complete_nodeset == NULL || !hwloc_bitmap_iszero(obj->nodeset) ||
+        for (struct hwloc_obj *obj = NULL;
+             (obj = hwloc_get_next_obj_by_depth(walk->topology, depth, obj)) != NULL;) {
+            if (obj->nodeset == NULL || obj->complete_nodeset == NULL ||
+                !hwloc_bitmap_iszero(obj->nodeset) ||
                 hwloc_bitmap_weight(obj->complete_nodeset) != 1)
                 continue;
             struct cpuset cpus = to_cpuset(walk, obj->cpuset);
             int number = hwloc_bitmap_first(obj->complete_nodeset);
-            if (cpuset_is_empty(&cpus) || draft_numbered(walk->draft, PLACE_NUMA, number) != PLACE_NONE)
+            if (cpuset_is_empty(&cpus) ||
+                draft_numbered(walk->draft, PLACE_NUMA, number) != PLACE_NONE)
                 continue;
             place_id id = draft_add(walk->draft, PLACE_NUMA, number, SOURCE_HWLOC);
             draft_say_memory(walk->draft, id, 0, SOURCE_HWLOC);
@@ -153,13 +169,14 @@ static void add_memoryless_numas(struct walk *walk)
 
 static int64_t kernel_memory(struct walk *walk)
 {
-    const char *text = hwloc_obj_get_info_by_name(hwloc_get_root_obj(walk->topology), BACKEND_HWLOC_MEMORY_INFO);
+    const char *text =
+        hwloc_obj_get_info_by_name(hwloc_get_root_obj(walk->topology), BACKEND_HWLOC_MEMORY_INFO);
     bool is_number = text != NULL && text[strspn(text, "0123456789")] == '\0' && strlen(text) <= 18;
     return is_number ? strtoll(text, NULL, 10) : 0;
 }
 
-/* In virtual machines that get memory as they need it, what a node says may be far from what the kernel has in all. A single node has all of
- * that; of several nobody knows which has it. */
+/* In virtual machines that get memory as they need it, what a node says may be far from what the
+ * kernel has in all. A single node has all of that; of several nobody knows which has it. */
 static void compare_memory(struct walk *walk)
 {
     double sum = 0, total = (double)kernel_memory(walk);
@@ -174,16 +191,22 @@ static void compare_memory(struct walk *walk)
         return;
     draft_detail(walk->draft, 0, "kernel_memory_bytes", "%.0f", total);
     if (nodes > 1) {
-        draft_disagree(walk->draft, "%d NUMA nodes have %.1f GiB of memory together, MemTotal of /proc/meminfo is %.1f GiB; kept is what the nodes say.",
+        draft_disagree(walk->draft,
+                       "%d NUMA nodes have %.1f GiB of memory together, MemTotal of /proc/meminfo "
+                       "is %.1f GiB; kept is what the nodes say.",
                        nodes, sum / GIB, total / GIB);
         return;
     }
-    draft_disagree(walk->draft, "numa%d, alone, has %.1f GiB of memory, MemTotal of /proc/meminfo is %.1f GiB; kept is MemTotal.", number, sum / GIB,
-                   total / GIB);
-    draft_place(walk->draft, draft_numbered(walk->draft, PLACE_NUMA, number))->capacity_bytes = (int64_t)total;
+    draft_disagree(walk->draft,
+                   "numa%d, alone, has %.1f GiB of memory, MemTotal of /proc/meminfo is %.1f GiB; "
+                   "kept is MemTotal.",
+                   number, sum / GIB, total / GIB);
+    draft_place(walk->draft, draft_numbered(walk->draft, PLACE_NUMA, number))->capacity_bytes =
+        (int64_t)total;
 }
 
-/* The highest data or unified cache above a core: L3, or L2 where it ends there, and not the same for all cores of a hybrid. */
+/* The highest data or unified cache above a core: L3, or L2 where it ends there, and not the same
+ * for all cores of a hybrid. */
 static void add_llc(struct walk *walk, struct hwloc_obj *core)
 {
     struct hwloc_obj *cache = NULL;
@@ -194,8 +217,10 @@ static void add_llc(struct walk *walk, struct hwloc_obj *core)
         return;
     struct cpuset cpus = to_cpuset(walk, cache->cpuset);
     struct graph *graph = walk->draft->graph;
-    for (place_id id = graph_next(graph, PLACE_LLC, 0); id != PLACE_NONE; id = graph_next(graph, PLACE_LLC, id + 1))
-        if (graph->places[id].cpus != NULL && cpuset_equal(graph->places[id].cpus, &cpus)) /* NULL: memory ran out */
+    for (place_id id = graph_next(graph, PLACE_LLC, 0); id != PLACE_NONE;
+         id = graph_next(graph, PLACE_LLC, id + 1))
+        /* NULL: memory ran out */
+        if (graph->places[id].cpus != NULL && cpuset_equal(graph->places[id].cpus, &cpus))
             return;
     place_id id = draft_add(walk->draft, PLACE_LLC, 0, SOURCE_HWLOC);
     draft_cpus(walk->draft, id, &cpus);
@@ -208,7 +233,8 @@ static enum berth_code add_cores_and_pus(struct walk *walk, struct berth_err *er
 {
     bool has_cores = hwloc_get_nbobjs_by_type(walk->topology, HWLOC_OBJ_CORE) > 0;
     bool has_kinds = hwloc_cpukinds_get_nr(walk->topology, 0) > 1;
-    for (struct hwloc_obj *obj = NULL; (obj = next_of(walk, has_cores ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU, obj)) != NULL;) {
+    for (struct hwloc_obj *obj = NULL;
+         (obj = next_of(walk, has_cores ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU, obj)) != NULL;) {
         struct cpuset cpus = to_cpuset(walk, obj->cpuset);
         if (cpuset_is_empty(&cpus))
             continue;
@@ -221,7 +247,8 @@ static enum berth_code add_cores_and_pus(struct walk *walk, struct berth_err *er
     }
     for (struct hwloc_obj *obj = NULL; (obj = next_of(walk, HWLOC_OBJ_PU, obj)) != NULL;) {
         if (obj->os_index >= CPUSET_MAX)
-            return err_set(err, BERTH_BAD_DATA, "hwloc shows cpu %u; numbers must be under %d", obj->os_index, CPUSET_MAX);
+            return err_set(err, BERTH_BAD_DATA, "hwloc shows cpu %u; numbers must be under %d",
+                           obj->os_index, CPUSET_MAX);
         if (!cpuset_has(&walk->allowed, obj->os_index))
             continue;
         place_id id = draft_add(walk->draft, PLACE_PU, (int32_t)obj->os_index, SOURCE_HWLOC);
@@ -250,8 +277,9 @@ static bool copy_functions(struct walk *walk)
 {
     for (struct hwloc_obj *obj = NULL; (obj = hwloc_get_next_osdev(walk->topology, obj)) != NULL;) {
         hwloc_obj_osdev_type_t type = obj->attr->osdev.type;
-        if (obj->name == NULL || (type != HWLOC_OBJ_OSDEV_GPU && type != HWLOC_OBJ_OSDEV_COPROC && type != HWLOC_OBJ_OSDEV_NETWORK &&
-                                  type != HWLOC_OBJ_OSDEV_OPENFABRICS))
+        if (obj->name == NULL ||
+            (type != HWLOC_OBJ_OSDEV_GPU && type != HWLOC_OBJ_OSDEV_COPROC &&
+             type != HWLOC_OBJ_OSDEV_NETWORK && type != HWLOC_OBJ_OSDEV_OPENFABRICS))
             continue;
         struct iodev *device = device_of(walk, obj);
         struct iodev_function *function = device == NULL ? NULL : iodev_add_function(device);
@@ -270,28 +298,41 @@ static bool copy_functions(struct walk *walk)
 
 static uint64_t address_of(const struct hwloc_pcidev_attr_s *pci)
 {
-    return (uint64_t)pci->domain << 16 | (uint64_t)pci->bus << 8 | (uint64_t)(pci->dev & 31) << 3 | (pci->func & 7);
+    return (uint64_t)pci->domain << 16 | (uint64_t)pci->bus << 8 | (uint64_t)(pci->dev & 31) << 3 |
+           (pci->func & 7);
 }
 
-static double speed_of(const struct hwloc_pcidev_attr_s *pci) { return pci->linkspeed > 0 ? (double)pci->linkspeed * 1e9 : (double)NAN; } /* hwloc: GB/s */
+/* hwloc: GB/s */
+static double speed_of(const struct hwloc_pcidev_attr_s *pci)
+{
+    return pci->linkspeed > 0 ? (double)pci->linkspeed * 1e9 : (double)NAN;
+}
 
-static bool is_port(const struct hwloc_obj *obj) { return obj->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI; }
+static bool is_port(const struct hwloc_obj *obj)
+{
+    return obj->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI;
+}
 
-/* The bridges above it that are PCI devices, from the root port on, as far as there is room. What is behind one shares its link. */
+/* The bridges above it that are PCI devices, from the root port on, as far as there is room. What
+ * is behind one shares its link. */
 static void copy_ports(const struct hwloc_obj *obj, struct iodev *device)
 {
     size_t left = 0;
-    for (const struct hwloc_obj *at = obj->parent; at != NULL && at->type == HWLOC_OBJ_BRIDGE; at = at->parent)
+    for (const struct hwloc_obj *at = obj->parent; at != NULL && at->type == HWLOC_OBJ_BRIDGE;
+         at = at->parent)
         left += is_port(at);
     device->port_count = left < IODEV_PORTS ? left : IODEV_PORTS;
-    for (const struct hwloc_obj *at = obj->parent; at != NULL && at->type == HWLOC_OBJ_BRIDGE; at = at->parent)
+    for (const struct hwloc_obj *at = obj->parent; at != NULL && at->type == HWLOC_OBJ_BRIDGE;
+         at = at->parent)
         if (is_port(at) && --left < IODEV_PORTS)
-            device->port[left] = (struct iodev_port){address_of(&at->attr->bridge.upstream.pci), speed_of(&at->attr->bridge.upstream.pci)};
+            device->port[left] = (struct iodev_port){address_of(&at->attr->bridge.upstream.pci),
+                                                     speed_of(&at->attr->bridge.upstream.pci)};
 }
 
 static bool copy_devices(struct walk *walk)
 {
-    for (struct hwloc_obj *obj = NULL; (obj = hwloc_get_next_pcidev(walk->topology, obj)) != NULL;) {
+    for (struct hwloc_obj *obj = NULL;
+         (obj = hwloc_get_next_pcidev(walk->topology, obj)) != NULL;) {
         const struct hwloc_pcidev_attr_s *pci = &obj->attr->pcidev;
         struct iodev *device = iodev_new(&walk->devices);
         if (device == NULL)
@@ -340,7 +381,8 @@ static void add_devices(struct walk *walk)
             continue;
         draft_detail(walk->draft, numa, "gpu_pci", "%s", draft_place(walk->draft, gpu)->pci);
         if (draft_place(walk->draft, gpu)->capacity_bytes < 0)
-            draft_say_memory(walk->draft, gpu, draft_place(walk->draft, numa)->capacity_bytes, SOURCE_HWLOC);
+            draft_say_memory(walk->draft, gpu, draft_place(walk->draft, numa)->capacity_bytes,
+                             SOURCE_HWLOC);
         draft_link(walk->draft, numa, gpu, LINK_MEMBUS, 0, (double)NAN, LINK_UP, SOURCE_HWLOC);
     }
 }
@@ -355,12 +397,14 @@ static place_id place_of(void *arg, struct hwloc_obj *obj)
     return iodev_place_of(&walk->devices, obj->gp_index);
 }
 
-static enum berth_code discover(const struct backend_input *input, struct draft *draft, struct berth_err *err)
+static enum berth_code discover(const struct backend_input *input, struct draft *draft,
+                                struct berth_err *err)
 {
     if (!input->live && input->xml == NULL)
         return BERTH_ABSENT;
     struct walk walk = {.draft = draft};
-    enum berth_code code = backend_hwloc_load(input->xml, input->xml_name, input->io, &walk.topology, err);
+    enum berth_code code =
+        backend_hwloc_load(input->xml, input->xml_name, input->io, &walk.topology, err);
     if (code != BERTH_OK)
         return code;
     memset(&walk.allowed, 0xff, sizeof walk.allowed);

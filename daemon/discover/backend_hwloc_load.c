@@ -14,14 +14,16 @@
 #include "discover/backend.h"
 
 #define TRIAL_SECONDS 10
-#define MEMINFO_MAX 65536
+#define MEMINFO_MAX   65536
 
-/* hwloc takes these from the environment only, and changing the environment is safe only while there is one thread. */
+/* hwloc takes these from the environment only, and changing the environment is safe only while
+ * there is one thread. */
 __attribute__((constructor)) static void prepare_environment(void)
 {
-    setenv("HWLOC_HIDE_ERRORS", "2", 1);                 /* we report errors, in one line */
-    setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 1);     /* loading a plugin loads its driver, blacklisted or not */
-    setenv("HWLOC_KEEP_NVIDIA_GPU_NUMA_NODES", "1", 1);  /* hidden by default before 2.11 */
+    setenv("HWLOC_HIDE_ERRORS", "2", 1); /* we report errors, in one line */
+    /* loading a plugin loads its driver, blacklisted or not */
+    setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 1);
+    setenv("HWLOC_KEEP_NVIDIA_GPU_NUMA_NODES", "1", 1); /* hidden by default before 2.11 */
 }
 
 /* Why hwloc refused a text: it says so itself only on standard error. */
@@ -31,8 +33,11 @@ static enum berth_code refuse(const char *xml, const char *name, struct berth_er
     const char *version = topology == NULL ? NULL : strstr(topology, "version=\"");
     if (topology == NULL)
         return err_set(err, BERTH_BAD_DATA, "%s is no hwloc XML file", name);
-    if (version != NULL && (size_t)(version - topology) < strcspn(topology, ">") && atoi(version + 9) >= 3)
-        return err_set(err, BERTH_BAD_DATA, "%s is hwloc XML of format %.3s, which only hwloc 3 reads: export it with --export-xml-flags v2",
+    if (version != NULL && (size_t)(version - topology) < strcspn(topology, ">") &&
+        atoi(version + 9) >= 3)
+        return err_set(err, BERTH_BAD_DATA,
+                       "%s is hwloc XML of format %.3s, which only hwloc 3 reads: export it with "
+                       "--export-xml-flags v2",
                        name, version + 9);
     if (strstr(topology, "</topology>") == NULL)
         return err_set(err, BERTH_BAD_DATA, "%s is cut off: it has no </topology>", name);
@@ -43,16 +48,20 @@ static enum berth_code refuse(const char *xml, const char *name, struct berth_er
 static hwloc_topology_t load(const char *xml)
 {
     static const char *const off[] = {"cuda", "nvml", "rsmi", "opencl", "gl", "levelzero",
-                                      "x86"}; /* would move this thread over all cpus, to learn what the kernel has told already */
+                                      /* would move this thread over all cpus, to learn what the
+                                       * kernel has told already */
+                                      "x86"};
     hwloc_topology_t topology;
     if (hwloc_topology_init(&topology) != 0)
         return NULL;
     for (size_t i = 0; i < sizeof off / sizeof off[0]; i++)
-        hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, off[i]); /* fails where hwloc has it not */
+        /* fails where hwloc has it not */
+        hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, off[i]);
     hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
     /* Without this flag hwloc hides NUMA nodes that have cpus but no memory. */
     hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-    if ((xml == NULL || hwloc_topology_set_xmlbuffer(topology, xml, (int)strlen(xml) + 1) == 0) && hwloc_topology_load(topology) == 0)
+    if ((xml == NULL || hwloc_topology_set_xmlbuffer(topology, xml, (int)strlen(xml) + 1) == 0) &&
+        hwloc_topology_load(topology) == 0)
         return topology;
     hwloc_topology_destroy(topology);
     return NULL;
@@ -67,7 +76,8 @@ static int try_in_child(const char *xml, unsigned seconds)
         setrlimit(RLIMIT_CORE, &none);
         static const int ends[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGALRM};
         for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
-            signal(ends[i], SIG_DFL); /* whoever handles them in this process wants not to be called for the child */
+            /* whoever handles them in this process wants not to be called for the child */
+            signal(ends[i], SIG_DFL);
         alarm(seconds);
         int quiet = open("/dev/null", O_WRONLY);
         dup2(quiet, STDERR_FILENO);
@@ -79,7 +89,8 @@ static int try_in_child(const char *xml, unsigned seconds)
     return child > 0 ? status : -1;
 }
 
-/* hwloc trusts XML: an attribute that is missing or lies can end the process. A child tries it first. One that hangs is followed by another: a lock that a thread of ours held while the child
+/* hwloc trusts XML: an attribute that is missing or lies can end the process. A child tries it
+ * first. One that hangs is followed by another: a lock that a thread of ours held while the child
  * was made (hwloc's own, or that of a sanitizer's allocator) is held there for ever. */
 static bool survives(const char *xml)
 {
@@ -93,26 +104,31 @@ static bool survives(const char *xml)
     return status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* hwloc knows only what each NUMA node says of itself. Where /proc/meminfo cannot be read, nothing is added. */
+/* hwloc knows only what each NUMA node says of itself. Where /proc/meminfo cannot be read, nothing
+ * is added. */
 static bool add_memory_info(hwloc_topology_t topology, const struct sysio *io)
 {
     char *text = NULL, bytes[32];
     long long kibibytes = 0;
     enum berth_code code = sysio_read(io, "/proc/meminfo", MEMINFO_MAX, &text, NULL);
     const char *line = code == BERTH_OK ? strstr(text, "MemTotal:") : NULL;
-    bool is_known = line != NULL && sscanf(line, "MemTotal: %15lld kB", &kibibytes) == 1 && kibibytes > 0;
+    bool is_known =
+        line != NULL && sscanf(line, "MemTotal: %15lld kB", &kibibytes) == 1 && kibibytes > 0;
     free(text);
     snprintf(bytes, sizeof bytes, "%lld", kibibytes * 1024);
     return code != BERTH_NO_MEMORY &&
-           (!is_known || hwloc_obj_add_info(hwloc_get_root_obj(topology), BACKEND_HWLOC_MEMORY_INFO, bytes) == 0);
+           (!is_known || hwloc_obj_add_info(hwloc_get_root_obj(topology), BACKEND_HWLOC_MEMORY_INFO,
+                                            bytes) == 0);
 }
 
-static enum berth_code load_live(const struct sysio *io, hwloc_topology_t *ret_topology, struct berth_err *err)
+static enum berth_code load_live(const struct sysio *io, hwloc_topology_t *ret_topology,
+                                 struct berth_err *err)
 {
     hwloc_topology_t topology = load(NULL);
     if (topology == NULL)
         return err_set(err, BERTH_IO, "hwloc cannot see this machine's cpus");
-    /* The node is more than what the daemon's own cgroup leaves it: system services are often kept on a few cores. */
+    /* The node is more than what the daemon's own cgroup leaves it: system services are often kept
+     * on a few cores. */
     hwloc_topology_allow(topology, NULL, NULL, HWLOC_ALLOW_FLAG_ALL);
     if (!add_memory_info(topology, io)) {
         hwloc_topology_destroy(topology);
@@ -122,24 +138,30 @@ static enum berth_code load_live(const struct sysio *io, hwloc_topology_t *ret_t
     return BERTH_OK;
 }
 
-/* hwloc takes time by the square of siblings: 200,000 are tried for 14 s. A node of CPUSET_MAX cpus has some 25,000 objects. */
+/* hwloc takes time by the square of siblings: 200,000 are tried for 14 s. A node of CPUSET_MAX cpus
+ * has some 25,000 objects. */
 static enum berth_code check_size(const char *xml, const char *name, struct berth_err *err)
 {
     enum { OBJECTS_MAX = 32768 };
     size_t count = 0;
     for (const char *at = xml; (at = strchr(at, '<')) != NULL; at++)
         count += strncmp(at, "<object", strlen("<object")) == 0;
-    return count <= OBJECTS_MAX ? BERTH_OK : err_set(err, BERTH_BAD_DATA, "%s has %zu objects; at most %d are read", name, count, OBJECTS_MAX);
+    return count <= OBJECTS_MAX
+               ? BERTH_OK
+               : err_set(err, BERTH_BAD_DATA, "%s has %zu objects; at most %d are read", name,
+                         count, OBJECTS_MAX);
 }
 
-enum berth_code backend_hwloc_load(const char *xml, const char *name, const struct sysio *io, hwloc_topology_t *ret_topology, struct berth_err *err)
+enum berth_code backend_hwloc_load(const char *xml, const char *name, const struct sysio *io,
+                                   hwloc_topology_t *ret_topology, struct berth_err *err)
 {
     if (xml == NULL)
         return load_live(io, ret_topology, err);
     enum berth_code code = check_size(xml, name, err);
     if (code != BERTH_OK)
         return code;
-    hwloc_topology_t topology = strstr(xml, "</topology>") != NULL && survives(xml) ? load(xml) : NULL;
+    hwloc_topology_t topology =
+        strstr(xml, "</topology>") != NULL && survives(xml) ? load(xml) : NULL;
     if (topology == NULL)
         return refuse(xml, name, err);
     *ret_topology = topology;

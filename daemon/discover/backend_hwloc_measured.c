@@ -19,19 +19,27 @@ struct attach {
     bool out_of_memory;
 };
 
-static const struct value *known(const struct attach *attach, enum metric metric, place_id from, place_id to, const char *axes)
+static const struct value *known(const struct attach *attach, enum metric metric, place_id from,
+                                 place_id to, const char *axes)
 {
     const struct value *value = values_find(attach->snap->values, metric, from, to, axes);
-    return value != NULL && value->source != VALUE_NOMINAL && isfinite(value->value) && value->value > 0 ? value : NULL;
+    return value != NULL && value->source != VALUE_NOMINAL && isfinite(value->value) &&
+                   value->value > 0
+               ? value
+               : NULL;
 }
 
-/* Slices and partitions of a gpu have one PCI device for all of them: none of them is that device. */
+/* Slices and partitions of a gpu have one PCI device for all of them: none of them is that device.
+ */
 static struct hwloc_obj *gpu_object(const struct attach *attach, place_id gpu)
 {
     const char *pci = attach->graph->places[gpu].pci;
     size_t same = 0;
-    for (place_id other = graph_next(attach->graph, PLACE_GPU, 0); pci != NULL && other != PLACE_NONE; other = graph_next(attach->graph, PLACE_GPU, other + 1))
-        same += attach->graph->places[other].pci != NULL && strcmp(attach->graph->places[other].pci, pci) == 0;
+    for (place_id other = graph_next(attach->graph, PLACE_GPU, 0);
+         pci != NULL && other != PLACE_NONE;
+         other = graph_next(attach->graph, PLACE_GPU, other + 1))
+        same += attach->graph->places[other].pci != NULL &&
+                strcmp(attach->graph->places[other].pci, pci) == 0;
     return same == 1 ? hwloc_get_pcidev_by_busidstring(attach->topology, pci) : NULL;
 }
 
@@ -39,9 +47,11 @@ static bool find_objects(struct attach *attach)
 {
     const struct graph *graph = attach->graph;
     attach->object = calloc(graph->place_count, sizeof(struct hwloc_obj *));
-    for (place_id place = 0; attach->object != NULL && (size_t)place < graph->place_count; place++) {
+    for (place_id place = 0; attach->object != NULL && (size_t)place < graph->place_count;
+         place++) {
         if (graph->places[place].kind == PLACE_NUMA)
-            attach->object[place] = hwloc_get_numanode_obj_by_os_index(attach->topology, (unsigned)graph->places[place].number);
+            attach->object[place] = hwloc_get_numanode_obj_by_os_index(
+                attach->topology, (unsigned)graph->places[place].number);
         else if (graph->places[place].kind == PLACE_GPU)
             attach->object[place] = gpu_object(attach, place);
     }
@@ -49,7 +59,8 @@ static bool find_objects(struct attach *attach)
 }
 
 /* An info that is there already gets the new value, unless that differs: then it is mixed. */
-static void note_source(struct attach *attach, struct hwloc_obj *obj, const char *what, enum value_source source)
+static void note_source(struct attach *attach, struct hwloc_obj *obj, const char *what,
+                        enum value_source source)
 {
     char key[80];
     snprintf(key, sizeof key, BACKEND_HWLOC_SOURCE_INFO "%s", what);
@@ -74,12 +85,15 @@ struct attribute {
 };
 
 static const struct attribute bandwidth = {HWLOC_MEMATTR_ID_BANDWIDTH, "Bandwidth", MIB},
-                              read_bandwidth = {HWLOC_MEMATTR_ID_READ_BANDWIDTH, "ReadBandwidth", MIB},
-                              write_bandwidth = {HWLOC_MEMATTR_ID_WRITE_BANDWIDTH, "WriteBandwidth", MIB},
+                              read_bandwidth = {HWLOC_MEMATTR_ID_READ_BANDWIDTH, "ReadBandwidth",
+                                                MIB},
+                              write_bandwidth = {HWLOC_MEMATTR_ID_WRITE_BANDWIDTH, "WriteBandwidth",
+                                                 MIB},
                               latency = {HWLOC_MEMATTR_ID_LATENCY, "Latency", 1},
                               read_latency = {HWLOC_MEMATTR_ID_READ_LATENCY, "ReadLatency", 1};
 
-static void set_attribute(struct attach *attach, const struct attribute *attribute, place_id from, place_id memory, double value, enum value_source source)
+static void set_attribute(struct attach *attach, const struct attribute *attribute, place_id from,
+                          place_id memory, double value, enum value_source source)
 {
     const struct place *place = &attach->graph->places[from];
     struct hwloc_obj *node = attach->object[memory];
@@ -93,10 +107,12 @@ static void set_attribute(struct attach *attach, const struct attribute *attribu
         if (location.location.object == NULL)
             return;
     } else {
-        hwloc_bitmap_t cpus = place->cpus == NULL || cpuset_is_empty(place->cpus) ? NULL : hwloc_bitmap_alloc();
+        hwloc_bitmap_t cpus =
+            place->cpus == NULL || cpuset_is_empty(place->cpus) ? NULL : hwloc_bitmap_alloc();
         if (cpus == NULL)
             return;
-        for (int c = cpuset_next(place->cpus, 0); c >= 0; c = cpuset_next(place->cpus, (unsigned)c + 1))
+        for (int c = cpuset_next(place->cpus, 0); c >= 0;
+             c = cpuset_next(place->cpus, (unsigned)c + 1))
             hwloc_bitmap_set(cpus, (unsigned)c);
         location.location.cpuset = cpus;
     }
@@ -115,9 +131,12 @@ struct known {
 
 static struct known bandwidth_of(const struct attach *attach, place_id from, place_id memory)
 {
-    if (attach->graph->places[from].kind == PLACE_GPU) /* its kernels in the host's memory are named by where bytes go */
-        return (struct known){known(attach, METRIC_HOST_GPU_KERNEL, memory, from, "how=read"), known(attach, METRIC_HOST_GPU_KERNEL, from, memory, "how=write")};
-    return (struct known){known(attach, METRIC_MEMORY_BANDWIDTH, from, memory, ""), known(attach, METRIC_MEMORY_BANDWIDTH, from, memory, "how=write")};
+    /* its kernels in the host's memory are named by where bytes go */
+    if (attach->graph->places[from].kind == PLACE_GPU)
+        return (struct known){known(attach, METRIC_HOST_GPU_KERNEL, memory, from, "how=read"),
+                              known(attach, METRIC_HOST_GPU_KERNEL, from, memory, "how=write")};
+    return (struct known){known(attach, METRIC_MEMORY_BANDWIDTH, from, memory, ""),
+                          known(attach, METRIC_MEMORY_BANDWIDTH, from, memory, "how=write")};
 }
 
 static void set_bandwidth(struct attach *attach, place_id from, place_id memory)
@@ -129,27 +148,33 @@ static void set_bandwidth(struct attach *attach, place_id from, place_id memory)
     if (write != NULL)
         set_attribute(attach, &write_bandwidth, from, memory, write->value, write->source);
     if (read != NULL && write != NULL) {
-        set_attribute(attach, &bandwidth, from, memory, (read->value + write->value) / 2, read->source);
-        set_attribute(attach, &bandwidth, from, memory, (read->value + write->value) / 2, write->source);
+        set_attribute(attach, &bandwidth, from, memory, (read->value + write->value) / 2,
+                      read->source);
+        set_attribute(attach, &bandwidth, from, memory, (read->value + write->value) / 2,
+                      write->source);
     } else if (read != NULL || write != NULL) {
         const struct value *only = read != NULL ? read : write;
         set_attribute(attach, &bandwidth, from, memory, only->value, only->source);
     }
 }
 
-static void set_latency(struct attach *attach, place_id from, place_id memory, double value, enum value_source source)
+static void set_latency(struct attach *attach, place_id from, place_id memory, double value,
+                        enum value_source source)
 {
     set_attribute(attach, &read_latency, from, memory, value, source);
     set_attribute(attach, &latency, from, memory, value, source);
 }
 
-/* hwloc takes the first initiator around the cpus that are asked about. Were one known to fewer memories than another around it, those that it is not
- * known to would be compared by other cpus' numbers. */
+/* hwloc takes the first initiator around the cpus that are asked about. Were one known to fewer
+ * memories than another around it, those that it is not known to would be compared by other cpus'
+ * numbers. */
 static bool knows_as_many(const struct attach *attach, place_id inner, place_id around)
 {
     const struct graph *graph = attach->graph;
-    for (place_id memory = graph_next(graph, PLACE_NUMA, 0); memory != PLACE_NONE; memory = graph_next(graph, PLACE_NUMA, memory + 1)) {
-        struct known own = bandwidth_of(attach, inner, memory), its = bandwidth_of(attach, around, memory);
+    for (place_id memory = graph_next(graph, PLACE_NUMA, 0); memory != PLACE_NONE;
+         memory = graph_next(graph, PLACE_NUMA, memory + 1)) {
+        struct known own = bandwidth_of(attach, inner, memory),
+                     its = bandwidth_of(attach, around, memory);
         if ((its.read != NULL && own.read == NULL) || (its.write != NULL && own.write == NULL))
             return false;
     }
@@ -159,7 +184,8 @@ static bool knows_as_many(const struct attach *attach, place_id inner, place_id 
 static bool knows_any(const struct attach *attach, place_id from)
 {
     const struct graph *graph = attach->graph;
-    for (place_id memory = graph_next(graph, PLACE_NUMA, 0); memory != PLACE_NONE; memory = graph_next(graph, PLACE_NUMA, memory + 1)) {
+    for (place_id memory = graph_next(graph, PLACE_NUMA, 0); memory != PLACE_NONE;
+         memory = graph_next(graph, PLACE_NUMA, memory + 1)) {
         struct known known_values = bandwidth_of(attach, from, memory);
         if (known_values.read != NULL || known_values.write != NULL)
             return true;
@@ -174,10 +200,12 @@ static bool fits_around(const struct attach *attach, place_id package)
     const struct graph *graph = attach->graph;
     const struct cpuset *cpus = graph->places[package].cpus;
     for (size_t k = 0; k < sizeof inside / sizeof inside[0]; k++)
-        for (place_id inner = graph_next(graph, inside[k], 0); inner != PLACE_NONE; inner = graph_next(graph, inside[k], inner + 1)) {
+        for (place_id inner = graph_next(graph, inside[k], 0); inner != PLACE_NONE;
+             inner = graph_next(graph, inside[k], inner + 1)) {
             const struct cpuset *its = graph->places[inner].cpus;
             bool is_inside = cpus != NULL && its != NULL && cpuset_contains(cpus, its);
-            if (is_inside && knows_any(attach, inner) && (cpuset_equal(cpus, its) || !knows_as_many(attach, inner, package)))
+            if (is_inside && knows_any(attach, inner) &&
+                (cpuset_equal(cpus, its) || !knows_as_many(attach, inner, package)))
                 return false;
         }
     return true;
@@ -198,7 +226,8 @@ static void set_mean_latency(struct attach *attach, place_id numa, place_id memo
     double sum = 0;
     size_t count = 0;
     enum value_source source = VALUE_MEASURED;
-    for (place_id llc = graph_next(graph, PLACE_LLC, 0); llc != PLACE_NONE; llc = graph_next(graph, PLACE_LLC, llc + 1)) {
+    for (place_id llc = graph_next(graph, PLACE_LLC, 0); llc != PLACE_NONE;
+         llc = graph_next(graph, PLACE_LLC, llc + 1)) {
         if (graph->places[llc].numa != numa)
             continue;
         const struct value *value = known(attach, METRIC_MEMORY_LATENCY, llc, memory, "");
@@ -218,10 +247,15 @@ static void add_attributes(struct attach *attach)
     static const enum place_kind kinds[] = {PLACE_LLC, PLACE_NUMA, PLACE_PACKAGE, PLACE_GPU};
     const struct graph *graph = attach->graph;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
-        for (place_id from = graph_next(graph, kinds[k], 0); from != PLACE_NONE; from = graph_next(graph, kinds[k], from + 1)) {
+        for (place_id from = graph_next(graph, kinds[k], 0); from != PLACE_NONE;
+             from = graph_next(graph, kinds[k], from + 1)) {
             bool has_bandwidth = is_initiator_of_bandwidth(attach, from);
-            for (place_id memory = graph_next(graph, PLACE_NUMA, 0); memory != PLACE_NONE; memory = graph_next(graph, PLACE_NUMA, memory + 1)) {
-                const struct value *value = kinds[k] != PLACE_PACKAGE ? known(attach, METRIC_MEMORY_LATENCY, from, memory, "") : NULL;
+            for (place_id memory = graph_next(graph, PLACE_NUMA, 0); memory != PLACE_NONE;
+                 memory = graph_next(graph, PLACE_NUMA, memory + 1)) {
+                const struct value *value =
+                    kinds[k] != PLACE_PACKAGE
+                        ? known(attach, METRIC_MEMORY_LATENCY, from, memory, "")
+                        : NULL;
                 if (has_bandwidth)
                     set_bandwidth(attach, from, memory);
                 if (value != NULL)
@@ -232,11 +266,14 @@ static void add_attributes(struct attach *attach)
         }
 }
 
-/* The places of a matrix: those with an object, without the ones of which most is missing, until nothing is. */
-static size_t choose_places(const struct attach *attach, enum metric metric, enum place_kind kind, place_id *chosen)
+/* The places of a matrix: those with an object, without the ones of which most is missing, until
+ * nothing is. */
+static size_t choose_places(const struct attach *attach, enum metric metric, enum place_kind kind,
+                            place_id *chosen)
 {
     size_t count = 0;
-    for (place_id place = graph_next(attach->graph, kind, 0); place != PLACE_NONE; place = graph_next(attach->graph, kind, place + 1))
+    for (place_id place = graph_next(attach->graph, kind, 0); place != PLACE_NONE;
+         place = graph_next(attach->graph, kind, place + 1))
         if (attach->object[place] != NULL)
             chosen[count++] = place;
     for (;;) {
@@ -245,7 +282,8 @@ static size_t choose_places(const struct attach *attach, enum metric metric, enu
             size_t missing = 0;
             for (size_t j = 0; j < count; j++)
                 if (i != j)
-                    missing += (known(attach, metric, chosen[i], chosen[j], "") == NULL) + (known(attach, metric, chosen[j], chosen[i], "") == NULL);
+                    missing += (known(attach, metric, chosen[i], chosen[j], "") == NULL) +
+                               (known(attach, metric, chosen[j], chosen[i], "") == NULL);
             if (missing >= most && missing > 0) {
                 worst = i;
                 most = missing;
@@ -257,14 +295,18 @@ static size_t choose_places(const struct attach *attach, enum metric metric, enu
     }
 }
 
-static void add_matrix(struct attach *attach, const char *name, enum metric metric, enum place_kind kind, double unit)
+static void add_matrix(struct attach *attach, const char *name, enum metric metric,
+                       enum place_kind kind, double unit)
 {
     size_t most = graph_count(attach->graph, kind);
     place_id *chosen = calloc(most + 1, sizeof *chosen);
     struct hwloc_obj **objects = calloc(most + 1, sizeof(struct hwloc_obj *));
     hwloc_uint64_t *cell = calloc(most * most + 1, sizeof *cell);
-    size_t count = chosen != NULL && objects != NULL && cell != NULL ? choose_places(attach, metric, kind, chosen) : 0;
-    attach->out_of_memory = attach->out_of_memory || chosen == NULL || objects == NULL || cell == NULL;
+    size_t count = chosen != NULL && objects != NULL && cell != NULL
+                       ? choose_places(attach, metric, kind, chosen)
+                       : 0;
+    attach->out_of_memory =
+        attach->out_of_memory || chosen == NULL || objects == NULL || cell == NULL;
     struct hwloc_obj *root = hwloc_get_root_obj(attach->topology);
     for (size_t i = 0; i < count; i++) {
         objects[i] = attach->object[chosen[i]];
@@ -276,9 +318,14 @@ static void add_matrix(struct attach *attach, const char *name, enum metric metr
         }
     }
     if (count > 1) {
-        unsigned long means = metric_info(metric)->higher_is_better ? HWLOC_DISTANCES_KIND_MEANS_BANDWIDTH : HWLOC_DISTANCES_KIND_MEANS_LATENCY;
-        hwloc_distances_add_handle_t handle = hwloc_distances_add_create(attach->topology, name, HWLOC_DISTANCES_KIND_FROM_USER | means, 0);
-        if (handle == NULL || hwloc_distances_add_values(attach->topology, handle, (unsigned)count, objects, cell, 0) != 0 ||
+        unsigned long means = metric_info(metric)->higher_is_better
+                                  ? HWLOC_DISTANCES_KIND_MEANS_BANDWIDTH
+                                  : HWLOC_DISTANCES_KIND_MEANS_LATENCY;
+        hwloc_distances_add_handle_t handle = hwloc_distances_add_create(
+            attach->topology, name, HWLOC_DISTANCES_KIND_FROM_USER | means, 0);
+        if (handle == NULL ||
+            hwloc_distances_add_values(attach->topology, handle, (unsigned)count, objects, cell,
+                                       0) != 0 ||
             hwloc_distances_add_commit(attach->topology, handle, 0) != 0)
             attach->out_of_memory = true;
     }
@@ -296,7 +343,8 @@ static void remove_old(hwloc_topology_t topology)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct hwloc_distances_s *matrix;
         unsigned count = 1;
-        while (hwloc_distances_get_by_name(topology, names[i], &count, &matrix, 0) == 0 && count > 0) {
+        while (hwloc_distances_get_by_name(topology, names[i], &count, &matrix, 0) == 0 &&
+               count > 0) {
             hwloc_distances_release_remove(topology, matrix);
             count = 1;
         }
@@ -307,24 +355,30 @@ static void remove_info(struct hwloc_obj *obj, unsigned index)
 {
     free(obj->infos[index].name);
     free(obj->infos[index].value);
-    memmove(&obj->infos[index], &obj->infos[index + 1], (--obj->infos_count - index) * sizeof *obj->infos);
+    memmove(&obj->infos[index], &obj->infos[index + 1],
+            (--obj->infos_count - index) * sizeof *obj->infos);
 }
 
 static void remove_old_infos(struct hwloc_obj *obj)
 {
     for (unsigned i = obj->infos_count; i-- > 0;)
-        if (strcmp(obj->infos[i].name, BACKEND_HWLOC_SNAPSHOT_INFO) == 0 || strcmp(obj->infos[i].name, "BerthOrigin") == 0 ||
-            strncmp(obj->infos[i].name, BACKEND_HWLOC_SOURCE_INFO, strlen(BACKEND_HWLOC_SOURCE_INFO)) == 0)
+        if (strcmp(obj->infos[i].name, BACKEND_HWLOC_SNAPSHOT_INFO) == 0 ||
+            strcmp(obj->infos[i].name, "BerthOrigin") == 0 ||
+            strncmp(obj->infos[i].name, BACKEND_HWLOC_SOURCE_INFO,
+                    strlen(BACKEND_HWLOC_SOURCE_INFO)) == 0)
             remove_info(obj, i);
 }
 
 /* What stands in the XML already is stated by firmware, unless berth exported it. */
 static void note_stated(struct attach *attach, struct hwloc_obj *node)
 {
-    static const struct attribute *const all[] = {&bandwidth, &read_bandwidth, &write_bandwidth, &latency, &read_latency};
+    static const struct attribute *const all[] = {&bandwidth, &read_bandwidth, &write_bandwidth,
+                                                  &latency, &read_latency};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         unsigned count = 0;
-        if (hwloc_memattr_get_initiators(attach->topology, all[i]->id, node, 0, &count, NULL, NULL) == 0 && count > 0)
+        if (hwloc_memattr_get_initiators(attach->topology, all[i]->id, node, 0, &count, NULL,
+                                         NULL) == 0 &&
+            count > 0)
             note_source(attach, node, all[i]->name, VALUE_NOMINAL);
     }
 }
@@ -335,22 +389,26 @@ static void add_all(struct attach *attach)
     bool was_ours = hwloc_obj_get_info_by_name(root, BACKEND_HWLOC_SNAPSHOT_INFO) != NULL;
     remove_old(attach->topology);
     remove_old_infos(root);
-    for (place_id numa = graph_next(attach->graph, PLACE_NUMA, 0); numa != PLACE_NONE; numa = graph_next(attach->graph, PLACE_NUMA, numa + 1)) {
+    for (place_id numa = graph_next(attach->graph, PLACE_NUMA, 0); numa != PLACE_NONE;
+         numa = graph_next(attach->graph, PLACE_NUMA, numa + 1)) {
         struct hwloc_obj *node = attach->object[numa];
         if (node != NULL && was_ours)
             remove_old_infos(node);
         else if (node != NULL)
             note_stated(attach, node);
     }
-    attach->out_of_memory |= hwloc_obj_add_info(root, BACKEND_HWLOC_SNAPSHOT_INFO, attach->snap->id) != 0 ||
-                             hwloc_obj_add_info(root, "BerthOrigin", origin_name(snapshot_origin(attach->snap))) != 0;
+    attach->out_of_memory |=
+        hwloc_obj_add_info(root, BACKEND_HWLOC_SNAPSHOT_INFO, attach->snap->id) != 0 ||
+        hwloc_obj_add_info(root, "BerthOrigin", origin_name(snapshot_origin(attach->snap))) != 0;
     add_attributes(attach);
 #define X(name, metric, kind, unit) add_matrix(attach, name, metric, kind, unit);
     BACKEND_HWLOC_MATRICES(X)
 #undef X
 }
 
-enum berth_code backend_hwloc_measured(const char *xml, const char *name, const struct snapshot *snap, char **ret_xml, struct berth_err *err)
+enum berth_code backend_hwloc_measured(const char *xml, const char *name,
+                                       const struct snapshot *snap, char **ret_xml,
+                                       struct berth_err *err)
 {
     struct attach attach = {.snap = snap, .graph = snap->graph};
     enum berth_code code = backend_hwloc_load(xml, name, NULL, &attach.topology, err);
@@ -360,7 +418,8 @@ enum berth_code backend_hwloc_measured(const char *xml, const char *name, const 
     int length = 0;
     if (find_objects(&attach)) {
         add_all(&attach);
-        if (!attach.out_of_memory && hwloc_topology_export_xmlbuffer(attach.topology, &buffer, &length, 0) == 0) {
+        if (!attach.out_of_memory &&
+            hwloc_topology_export_xmlbuffer(attach.topology, &buffer, &length, 0) == 0) {
             copy = strndup(buffer, (size_t)length);
             hwloc_free_xmlbuffer(attach.topology, buffer);
         }

@@ -6,7 +6,7 @@
 
 #include "discover/backend_hwloc_measured.h"
 
-#define MATRICES_MAX 64
+#define MATRICES_MAX   64
 #define INITIATORS_MAX 256
 
 struct reading {
@@ -28,14 +28,18 @@ struct cpuset backend_hwloc_cpuset(hwloc_const_bitmap_t bitmap, const struct cpu
     return set;
 }
 
-static place_id place_of(struct reading *values, struct hwloc_obj *obj) { return values->place_of(values->arg, obj); }
+static place_id place_of(struct reading *values, struct hwloc_obj *obj)
+{
+    return values->place_of(values->arg, obj);
+}
 
 static struct hwloc_obj *next_numa(struct reading *values, struct hwloc_obj *previous)
 {
     return hwloc_get_next_obj_by_type(values->topology, HWLOC_OBJ_NUMANODE, previous);
 }
 
-/* Whether berth set any of it when it exported. ret_source: whose all of it is; nominal where it is of several. */
+/* Whether berth set any of it when it exported. ret_source: whose all of it is; nominal where it is
+ * of several. */
 static bool is_noted(struct hwloc_obj *obj, const char *what, enum value_source *ret_source)
 {
     char key[80];
@@ -53,10 +57,12 @@ static void add_numa_distances(struct reading *values, const struct hwloc_distan
     double local = (double)distances->values[0];
     for (unsigned i = 1; i < n; i++)
         local = fmin(local, (double)distances->values[i * n + i]);
-    double scale = local > 10 ? 10 / local : 1; /* hwloc scales what it reads from the first format */
+    /* hwloc scales what it reads from the first format */
+    double scale = local > 10 ? 10 / local : 1;
     for (unsigned i = 0; i < n; i++)
         for (unsigned j = 0; j < n; j++)
-            draft_value(values->draft, METRIC_NUMA_DISTANCE, place_of(values, distances->objs[i]), place_of(values, distances->objs[j]), "",
+            draft_value(values->draft, METRIC_NUMA_DISTANCE, place_of(values, distances->objs[i]),
+                        place_of(values, distances->objs[j]), "",
                         (double)distances->values[i * n + j] * scale);
 }
 
@@ -68,7 +74,10 @@ static double nvlink_megabytes_per_s(struct draft *draft, place_id a, place_id b
         return 25000;
     if (strstr(model, "P100") != NULL)
         return 20000; /* NVLink 1 */
-    return strstr(model, "B100") != NULL || strstr(model, "B200") != NULL || strstr(model, "B300") != NULL ? 50000 : 25000;
+    return strstr(model, "B100") != NULL || strstr(model, "B200") != NULL ||
+                   strstr(model, "B300") != NULL
+               ? 50000
+               : 25000;
 }
 
 static void add_nvlinks(struct reading *values, const struct hwloc_distances_s *distances)
@@ -76,20 +85,28 @@ static void add_nvlinks(struct reading *values, const struct hwloc_distances_s *
     unsigned n = distances->nbobjs;
     for (unsigned i = 0; i < n; i++)
         for (unsigned j = i + 1; j < n; j++) { /* the diagonal is 0 or 1000000 and means nothing */
-            double there = (double)distances->values[i * n + j], back = (double)distances->values[j * n + i];
-            place_id from = place_of(values, distances->objs[i]), to = place_of(values, distances->objs[j]);
+            double there = (double)distances->values[i * n + j],
+                   back = (double)distances->values[j * n + i];
+            place_id from = place_of(values, distances->objs[i]),
+                     to = place_of(values, distances->objs[j]);
             if (fmax(there, back) <= 0 || from == PLACE_NONE || to == PLACE_NONE)
                 continue;
-            double each = nvlink_megabytes_per_s(values->draft, from, to), width = fmax(there, back) / each;
+            double each = nvlink_megabytes_per_s(values->draft, from, to),
+                   width = fmax(there, back) / each;
             if (there != back)
-                draft_disagree(values->draft, "hwloc gives an NVLink %.0f MB/s one way and %.0f MB/s the other; kept is the larger.", there, back);
-            draft_link(values->draft, from, to, LINK_NVLINK, width == floor(width) && width < 1000 ? (int32_t)width : 0,
+                draft_disagree(values->draft,
+                               "hwloc gives an NVLink %.0f MB/s one way and %.0f MB/s the other; "
+                               "kept is the larger.",
+                               there, back);
+            draft_link(values->draft, from, to, LINK_NVLINK,
+                       width == floor(width) && width < 1000 ? (int32_t)width : 0,
                        fmax(there, back) * 1e6, LINK_UP, SOURCE_HWLOC);
         }
 }
 
 /* A matrix that berth exported: measured or published values. */
-static void add_ours(struct reading *values, const struct hwloc_distances_s *distances, const char *name)
+static void add_ours(struct reading *values, const struct hwloc_distances_s *distances,
+                     const char *name)
 {
 #define X(name, metric, kind, unit) {name, metric, unit},
     static const struct {
@@ -103,9 +120,12 @@ static void add_ours(struct reading *values, const struct hwloc_distances_s *dis
     unsigned n = distances->nbobjs;
     for (size_t m = 0; m < sizeof matrices / sizeof matrices[0]; m++)
         for (size_t cell = 0; strcmp(matrices[m].name, name) == 0 && cell < (size_t)n * n; cell++)
-            if (distances->values[cell] > 0 && distances->objs[cell / n] != NULL && distances->objs[cell % n] != NULL)
-                draft_value_from(values->draft, source, matrices[m].metric, place_of(values, distances->objs[cell / n]),
-                                 place_of(values, distances->objs[cell % n]), "", (double)distances->values[cell] * matrices[m].unit);
+            if (distances->values[cell] > 0 && distances->objs[cell / n] != NULL &&
+                distances->objs[cell % n] != NULL)
+                draft_value_from(values->draft, source, matrices[m].metric,
+                                 place_of(values, distances->objs[cell / n]),
+                                 place_of(values, distances->objs[cell % n]), "",
+                                 (double)distances->values[cell] * matrices[m].unit);
 }
 
 static void add_matrices(struct reading *values)
@@ -116,10 +136,13 @@ static void add_matrices(struct reading *values)
         return;
     for (unsigned i = 0; i < count && i < MATRICES_MAX; i++) {
         const char *name = hwloc_distances_get_name(values->topology, matrix[i]);
-        bool all_numa = matrix[i]->nbobjs > 0 && (matrix[i]->kind & HWLOC_DISTANCES_KIND_MEANS_LATENCY) != 0;
+        bool all_numa =
+            matrix[i]->nbobjs > 0 && (matrix[i]->kind & HWLOC_DISTANCES_KIND_MEANS_LATENCY) != 0;
         for (unsigned k = 0; k < matrix[i]->nbobjs; k++)
-            all_numa = all_numa && matrix[i]->objs[k] != NULL && matrix[i]->objs[k]->type == HWLOC_OBJ_NUMANODE;
-        /* XGMIBandwidth and XGMIHops of hwloc's rsmi backend are constants, whatever the machine. */
+            all_numa = all_numa && matrix[i]->objs[k] != NULL &&
+                       matrix[i]->objs[k]->type == HWLOC_OBJ_NUMANODE;
+        /* XGMIBandwidth and XGMIHops of hwloc's rsmi backend are constants, whatever the machine.
+         */
         if (all_numa && (name == NULL || strcmp(name, "NUMALatency") == 0))
             add_numa_distances(values, matrix[i]);
         else if (name != NULL && strcmp(name, "NVLinkBandwidth") == 0)
@@ -131,18 +154,22 @@ static void add_matrices(struct reading *values)
 }
 
 /* The place of a kind with just these cpus. */
-static place_id with_cpus(const struct reading *values, enum place_kind kind, const struct cpuset *cpus)
+static place_id with_cpus(const struct reading *values, enum place_kind kind,
+                          const struct cpuset *cpus)
 {
     const struct graph *graph = values->draft->graph;
     place_id place = graph_next(graph, kind, 0);
-    while (place != PLACE_NONE && (graph->places[place].cpus == NULL || !cpuset_equal(graph->places[place].cpus, cpus)))
+    while (place != PLACE_NONE &&
+           (graph->places[place].cpus == NULL || !cpuset_equal(graph->places[place].cpus, cpus)))
         place = graph_next(graph, kind, place + 1);
     return place;
 }
 
 static struct cpuset cpus_of(const struct reading *values, const struct hwloc_location *location)
 {
-    return backend_hwloc_cpuset(location->type == HWLOC_LOCATION_TYPE_CPUSET ? location->location.cpuset : location->location.object->cpuset,
+    return backend_hwloc_cpuset(location->type == HWLOC_LOCATION_TYPE_CPUSET
+                                    ? location->location.cpuset
+                                    : location->location.object->cpuset,
                                 values->allowed);
 }
 
@@ -156,8 +183,11 @@ static place_id initiator(const struct reading *values, const struct hwloc_locat
     place_id place = with_cpus(values, PLACE_NUMA, &cpus);
     if (place == PLACE_NONE)
         place = with_cpus(values, PLACE_LLC, &cpus);
-    for (place_id around = graph_next(graph, PLACE_NUMA, 0); place == PLACE_NONE && around != PLACE_NONE; around = graph_next(graph, PLACE_NUMA, around + 1))
-        if (graph->places[around].cpus != NULL && cpuset_contains(graph->places[around].cpus, &cpus))
+    for (place_id around = graph_next(graph, PLACE_NUMA, 0);
+         place == PLACE_NONE && around != PLACE_NONE;
+         around = graph_next(graph, PLACE_NUMA, around + 1))
+        if (graph->places[around].cpus != NULL &&
+            cpuset_contains(graph->places[around].cpus, &cpus))
             place = around;
     return place;
 }
@@ -174,13 +204,16 @@ static const struct attribute {
     {HWLOC_MEMATTR_ID_BANDWIDTH, "Bandwidth", true, METRIC_MEMORY_BANDWIDTH, "", 1048576},
     {HWLOC_MEMATTR_ID_BANDWIDTH, "Bandwidth", true, METRIC_MEMORY_BANDWIDTH, "how=write", 1048576},
     {HWLOC_MEMATTR_ID_READ_BANDWIDTH, "ReadBandwidth", false, METRIC_MEMORY_BANDWIDTH, "", 1048576},
-    {HWLOC_MEMATTR_ID_WRITE_BANDWIDTH, "WriteBandwidth", false, METRIC_MEMORY_BANDWIDTH, "how=write", 1048576},
+    {HWLOC_MEMATTR_ID_WRITE_BANDWIDTH, "WriteBandwidth", false, METRIC_MEMORY_BANDWIDTH,
+     "how=write", 1048576},
     {HWLOC_MEMATTR_ID_LATENCY, "Latency", true, METRIC_MEMORY_LATENCY, "", 1},
     {HWLOC_MEMATTR_ID_READ_LATENCY, "ReadLatency", false, METRIC_MEMORY_LATENCY, "", 1},
 };
 
-/* What berth itself has set: the plain attributes are means of others, and so is the latency of a NUMA node of several llcs. */
-static void add_our_attribute(struct reading *values, const struct attribute *attribute, const struct hwloc_location *from, struct hwloc_obj *node,
+/* What berth itself has set: the plain attributes are means of others, and so is the latency of a
+ * NUMA node of several llcs. */
+static void add_our_attribute(struct reading *values, const struct attribute *attribute,
+                              const struct hwloc_location *from, struct hwloc_obj *node,
                               enum value_source source, double value)
 {
     place_id memory = place_of(values, node);
@@ -192,23 +225,28 @@ static void add_our_attribute(struct reading *values, const struct attribute *at
         if (attribute->metric == METRIC_MEMORY_LATENCY)
             draft_value_from(values->draft, source, METRIC_MEMORY_LATENCY, gpu, memory, "", value);
         else
-            draft_value_from(values->draft, source, METRIC_HOST_GPU_KERNEL, is_write ? gpu : memory, is_write ? memory : gpu,
-                             is_write ? "how=write" : "how=read", value);
+            draft_value_from(values->draft, source, METRIC_HOST_GPU_KERNEL, is_write ? gpu : memory,
+                             is_write ? memory : gpu, is_write ? "how=write" : "how=read", value);
         return;
     }
     struct cpuset cpus = cpus_of(values, from);
-    place_id place = attribute->metric == METRIC_MEMORY_LATENCY ? with_cpus(values, PLACE_LLC, &cpus) : initiator(values, from);
+    place_id place = attribute->metric == METRIC_MEMORY_LATENCY
+                         ? with_cpus(values, PLACE_LLC, &cpus)
+                         : initiator(values, from);
     if (place == PLACE_NONE && attribute->metric == METRIC_MEMORY_BANDWIDTH)
         place = with_cpus(values, PLACE_PACKAGE, &cpus);
-    draft_value_from(values->draft, source, attribute->metric, place, memory, attribute->axes, value);
+    draft_value_from(values->draft, source, attribute->metric, place, memory, attribute->axes,
+                     value);
 }
 
-static void add_attribute(struct reading *values, const struct attribute *attribute, struct hwloc_obj *node)
+static void add_attribute(struct reading *values, const struct attribute *attribute,
+                          struct hwloc_obj *node)
 {
     struct hwloc_location from[INITIATORS_MAX];
     hwloc_uint64_t number[INITIATORS_MAX];
     unsigned count = INITIATORS_MAX;
-    if (hwloc_memattr_get_initiators(values->topology, attribute->id, node, 0, &count, from, number) != 0)
+    if (hwloc_memattr_get_initiators(values->topology, attribute->id, node, 0, &count, from,
+                                     number) != 0)
         return;
     enum value_source source;
     bool is_ours = is_noted(node, attribute->name, &source) && values->is_ours;
@@ -217,7 +255,8 @@ static void add_attribute(struct reading *values, const struct attribute *attrib
         if (number[k] > 0 && is_ours)
             add_our_attribute(values, attribute, &from[k], node, source, value);
         else if (number[k] > 0)
-            draft_value(values->draft, attribute->metric, initiator(values, &from[k]), place_of(values, node), attribute->axes, value);
+            draft_value(values->draft, attribute->metric, initiator(values, &from[k]),
+                        place_of(values, node), attribute->axes, value);
     }
 }
 
@@ -228,11 +267,13 @@ static void add_memory_attributes(struct reading *values)
             add_attribute(values, &attributes[i], node);
 }
 
-void backend_hwloc_values(hwloc_topology_t topology, const struct cpuset *allowed, struct draft *draft,
+void backend_hwloc_values(hwloc_topology_t topology, const struct cpuset *allowed,
+                          struct draft *draft,
                           place_id (*place_of_object)(void *arg, struct hwloc_obj *obj), void *arg)
 {
     struct reading values = {topology, allowed, draft, place_of_object, arg, false};
-    values.is_ours = hwloc_obj_get_info_by_name(hwloc_get_root_obj(topology), BACKEND_HWLOC_SNAPSHOT_INFO) != NULL;
+    values.is_ours = hwloc_obj_get_info_by_name(hwloc_get_root_obj(topology),
+                                                BACKEND_HWLOC_SNAPSHOT_INFO) != NULL;
     add_matrices(&values);
     add_memory_attributes(&values);
 }

@@ -1,5 +1,6 @@
 /**
- * What exports need of a node's hwloc XML beyond the graph: the order of its cores, what CPUID says of them, and its tree of PCI devices.
+ * What exports need of a node's hwloc XML beyond the graph: the order of its cores, what CPUID says
+ * of them, and its tree of PCI devices.
  */
 #pragma once
 #include <stddef.h>
@@ -8,7 +9,9 @@
 #include "base/err.h"
 
 struct hwloc_view_pci {
-    uint64_t pci, parent; /* see node/pci.h; parent: of the PCIe switch above, PCI_NONE when there is none below the root port */
+    /* see node/pci.h; parent: of the PCIe switch above, PCI_NONE when there is none below the
+     * root port */
+    uint64_t pci, parent;
     unsigned class_id, vendor, device, subvendor, subdevice; /* 0x0302, 0x10de; 0 unknown */
 };
 
@@ -21,8 +24,10 @@ struct hwloc_view {
     int family, model; /* as the vendor counts them, 25 and 48; -1 unknown */
 };
 
-/* xml is the node's, name its file's, for errors. BAD_DATA where hwloc cannot read it, NO_MEMORY. Any thread. */
-enum berth_code backend_hwloc_view(const char *xml, const char *name, struct hwloc_view *ret_view, struct berth_err *err);
+/* xml is the node's, name its file's, for errors. BAD_DATA where hwloc cannot read it, NO_MEMORY.
+ * Any thread. */
+enum berth_code backend_hwloc_view(const char *xml, const char *name, struct hwloc_view *ret_view,
+                                   struct berth_err *err);
 void hwloc_view_done(struct hwloc_view *view);
 
 /* The device at an address, NULL when there is none. */

@@ -1,5 +1,6 @@
 /*
- * AMD gpus from the driver's sysfs tree: the only source that knows how many xGMI links join two of them.
+ * AMD gpus from the driver's sysfs tree: the only source that knows how many xGMI links join two of
+ * them.
  */
 #include "discover/backend.h"
 
@@ -12,7 +13,7 @@
 #include "discover/kfd_tree.h"
 
 /* gfx90a: two dies on a card, joined by four links; no other pair has four */
-#define GFX_MI200 90010
+#define GFX_MI200  90010
 #define CARD_LINKS 4
 
 struct kfd_view {
@@ -23,11 +24,18 @@ struct kfd_view {
 
 static bool is_gpu(const struct kfd_node *node) { return node->simd_count > 0; }
 
-static uint64_t pci_of(const struct kfd_node *node) { return (node->domain & UINT32_MAX) << 16 | (node->location & 0xffff); }
+static uint64_t pci_of(const struct kfd_node *node)
+{
+    return (node->domain & UINT32_MAX) << 16 | (node->location & 0xffff);
+}
 
-static place_id place_of(const struct kfd_view *view, const struct kfd_node *node) { return view->places[node - view->tree->nodes]; }
+static place_id place_of(const struct kfd_view *view, const struct kfd_node *node)
+{
+    return view->places[node - view->tree->nodes];
+}
 
-/* Several nodes of one bus and device number that differ in the function are partitions of one device. */
+/* Several nodes of one bus and device number that differ in the function are partitions of one
+ * device. */
 static bool is_partition_of(const struct kfd_node *a, const struct kfd_node *b)
 {
     return is_gpu(a) && is_gpu(b) && pci_of(a) >> 3 == pci_of(b) >> 3 && pci_of(a) != pci_of(b);
@@ -54,8 +62,11 @@ static void check_counts(const struct kfd_view *view)
             liars++;
         }
         if (liars > 0)
-            draft_disagree(view->draft, "kfd counts %" PRIu64 " %s on node %d and shows %zu (%zu nodes like that); kept is what is there.",
-                           first->counted[list], kfd_lists[list], first->number, first->present[list], liars);
+            draft_disagree(
+                view->draft,
+                "kfd counts %" PRIu64
+                " %s on node %d and shows %zu (%zu nodes like that); kept is what is there.",
+                first->counted[list], kfd_lists[list], first->number, first->present[list], liars);
     }
 }
 
@@ -68,7 +79,9 @@ static void check_addresses(const struct kfd_view *view)
             if (!is_gpu(a) || !is_gpu(b) || pci_of(a) != pci_of(b))
                 continue;
             pci_format(pci_of(a), address);
-            draft_disagree(view->draft, "kfd gives nodes %d and %d the same PCI address %s; both are kept.", a->number, b->number, address);
+            draft_disagree(view->draft,
+                           "kfd gives nodes %d and %d the same PCI address %s; both are kept.",
+                           a->number, b->number, address);
         }
 }
 
@@ -83,7 +96,10 @@ static void match_cpus(const struct kfd_view *view)
     for (size_t i = 0; i < draft->graph->place_count; i++)
         ours += draft->graph->places[i].kind == PLACE_NUMA && draft->graph->places[i].cpus != NULL;
     if (have_numas && ours != theirs) {
-        draft_disagree(draft, "kfd has %zu nodes with cpus and hwloc %zu; kept is what hwloc says, without kfd's links to them.", theirs, ours);
+        draft_disagree(draft,
+                       "kfd has %zu nodes with cpus and hwloc %zu; kept is what hwloc says, "
+                       "without kfd's links to them.",
+                       theirs, ours);
         return;
     }
     int32_t last = -1;
@@ -96,7 +112,8 @@ static void match_cpus(const struct kfd_view *view)
             numa = draft_add(draft, PLACE_NUMA, (int32_t)index++, SOURCE_KFD);
             draft_detail(draft, numa, "cpu_count", "%" PRIu64, node->cpu_count);
         }
-        for (size_t k = 0; have_numas && k < draft->graph->place_count; k++) { /* the next higher number */
+        /* the next higher number */
+        for (size_t k = 0; have_numas && k < draft->graph->place_count; k++) {
             const struct place *place = &draft->graph->places[k];
             if (place->kind == PLACE_NUMA && place->cpus != NULL && place->number > last &&
                 (numa == PLACE_NONE || place->number < draft_place(draft, numa)->number))
@@ -107,13 +124,18 @@ static void match_cpus(const struct kfd_view *view)
         draft_say_memory(draft, numa, node->memory_bytes, SOURCE_KFD);
         const struct cpuset *cpus = draft_place(draft, numa)->cpus;
         if (cpus != NULL && cpuset_count(cpus) != node->cpu_count)
-            draft_disagree(draft, "kfd counts %" PRIu64 " cpus on node %d, hwloc %zu on numa%d; kept is what hwloc says.", node->cpu_count,
-                           node->number, cpuset_count(cpus), last);
+            draft_disagree(draft,
+                           "kfd counts %" PRIu64
+                           " cpus on node %d, hwloc %zu on numa%d; kept is what hwloc says.",
+                           node->cpu_count, node->number, cpuset_count(cpus), last);
     }
 }
 
 /* RSMI and ROCR write a unique id so. */
-static void uuid_of(const struct kfd_node *node, char buffer[32]) { snprintf(buffer, 32, "GPU-%016" PRIx64, node->unique); }
+static void uuid_of(const struct kfd_node *node, char buffer[32])
+{
+    snprintf(buffer, 32, "GPU-%016" PRIx64, node->unique);
+}
 
 enum match { MATCH_PCI, MATCH_DEVICE, MATCH_UUID, MATCH_ORDER, MATCH_COUNT };
 
@@ -144,7 +166,8 @@ static void match_gpus(const struct kfd_view *view)
 {
     struct draft *draft = view->draft;
     size_t seen = 0, unmatched = 0, added = 0;
-    for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1)) {
+    for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE;
+         gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1)) {
         const char *vendor = place_detail(draft_place(draft, gpu), "vendor");
         seen += vendor != NULL && strcmp(vendor, "amd") == 0;
     }
@@ -160,8 +183,11 @@ static void match_gpus(const struct kfd_view *view)
                 continue;
             char label[64];
             if (how >= MATCH_UUID)
-                draft_disagree(draft, "kfd and hwloc place a gpu differently; %s is taken for kfd's node %d by its %s.",
-                               draft_label(draft, gpu, label), node->number, how == MATCH_UUID ? "uuid" : "order");
+                draft_disagree(draft,
+                               "kfd and hwloc place a gpu differently; %s is taken for kfd's node "
+                               "%d by its %s.",
+                               draft_label(draft, gpu, label), node->number,
+                               how == MATCH_UUID ? "uuid" : "order");
             view->places[i] = gpu;
             draft_extra(draft, gpu)->kfd_node = node->number;
         }
@@ -173,13 +199,17 @@ static void match_gpus(const struct kfd_view *view)
         draft_detail(draft, view->places[i], "vendor", "amd");
         added++;
     }
-    for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1)) {
+    for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE;
+         gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1)) {
         const char *vendor = place_detail(draft_place(draft, gpu), "vendor");
-        unmatched += vendor != NULL && strcmp(vendor, "amd") == 0 && draft_extra(draft, gpu)->kfd_node < 0;
+        unmatched +=
+            vendor != NULL && strcmp(vendor, "amd") == 0 && draft_extra(draft, gpu)->kfd_node < 0;
     }
     if (seen > 0 && (added > 0 || unmatched > 0))
-        draft_disagree(draft, "hwloc shows %zu AMD gpus, kfd %zu; kept are all, %zu known to kfd alone and %zu to hwloc alone.", seen,
-                       seen - unmatched + added, added, unmatched);
+        draft_disagree(draft,
+                       "hwloc shows %zu AMD gpus, kfd %zu; kept are all, %zu known to kfd alone "
+                       "and %zu to hwloc alone.",
+                       seen, seen - unmatched + added, added, unmatched);
 }
 
 /* The names in the PCI id database, for where no library gave a better one. */
@@ -188,10 +218,12 @@ static const char *device_name(uint64_t device_id)
     static const struct {
         uint64_t id;
         const char *name;
-    } names[] = {{0x6860, "Radeon Instinct MI25"}, {0x66a1, "Radeon Instinct MI60/MI50"}, {0x738c, "Instinct MI100"},
-                 {0x7408, "Instinct MI250X"},      {0x740c, "Instinct MI250X/MI250"},     {0x740f, "Instinct MI210"},
-                 {0x74a0, "Instinct MI300A"},      {0x74a1, "Instinct MI300X"},           {0x74a5, "Instinct MI325X"},
-                 {0x75a0, "Instinct MI350X"},      {0x75a3, "Instinct MI355X"}};
+    } names[] = {{0x6860, "Radeon Instinct MI25"},  {0x66a1, "Radeon Instinct MI60/MI50"},
+                 {0x738c, "Instinct MI100"},        {0x7408, "Instinct MI250X"},
+                 {0x740c, "Instinct MI250X/MI250"}, {0x740f, "Instinct MI210"},
+                 {0x74a0, "Instinct MI300A"},       {0x74a1, "Instinct MI300X"},
+                 {0x74a5, "Instinct MI325X"},       {0x75a0, "Instinct MI350X"},
+                 {0x75a3, "Instinct MI355X"}};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (names[i].id == device_id)
             return names[i].name;
@@ -212,13 +244,16 @@ static void describe_gpu(const struct kfd_view *view, const struct kfd_node *nod
         char uuid[32];
         uuid_of(node, uuid);
         if (place->uuid != NULL && strcmp(place->uuid, uuid) != 0)
-            draft_disagree(draft, "hwloc calls the gpu at %s %s, kfd %s; kept is what kfd says.", place->pci, place->uuid, uuid);
+            draft_disagree(draft, "hwloc calls the gpu at %s %s, kfd %s; kept is what kfd says.",
+                           place->pci, place->uuid, uuid);
         draft_text(draft, &place->uuid, uuid);
     }
     if (node->gpu_id != 0)
         draft_detail(draft, gpu, "gpu_id", "%" PRIu64, node->gpu_id);
-    if (node->gfx_version != 0) /* 90010 is gfx90a: major, minor and stepping in decimal pairs, written in hexadecimal digits */
-        draft_detail(draft, gpu, "gfx", "gfx%" PRIu64 "%" PRIx64 "%" PRIx64, node->gfx_version / 10000, node->gfx_version / 100 % 100,
+    /* 90010 is gfx90a: major, minor and stepping in decimal pairs, written in hexadecimal digits */
+    if (node->gfx_version != 0)
+        draft_detail(draft, gpu, "gfx", "gfx%" PRIu64 "%" PRIx64 "%" PRIx64,
+                     node->gfx_version / 10000, node->gfx_version / 100 % 100,
                      node->gfx_version % 100);
     if (node->name[0] != '\0')
         draft_detail(draft, gpu, "chip", "%s", node->name);
@@ -251,7 +286,8 @@ static double speed_of(const struct kfd_link *link)
     return link->max_megabytes_per_s > 0 ? (double)link->max_megabytes_per_s * 1e6 : (double)NAN;
 }
 
-/* Partitions of a device and dies of a card are one module. Before links, some of which are the module's. */
+/* Partitions of a device and dies of a card are one module. Before links, some of which are the
+ * module's. */
 static void join_modules(const struct kfd_view *view)
 {
     for (size_t i = 0; i < view->tree->count; i++) {
@@ -263,8 +299,10 @@ static void join_modules(const struct kfd_view *view)
             bool joined = is_partition_of(first, other);
             for (size_t k = 0; k < first->link_count && first->gfx_version == GFX_MI200; k++) {
                 const struct kfd_link *link = &first->links[k];
-                joined = joined || (is_gpu(first) && is_gpu(other) && link->type == KFD_LINK_XGMI && link->to == (uint64_t)other->number &&
-                                    link->weight == KFD_WEIGHT_XGMI_HOP && width_of(link) == CARD_LINKS);
+                joined =
+                    joined || (is_gpu(first) && is_gpu(other) && link->type == KFD_LINK_XGMI &&
+                               link->to == (uint64_t)other->number &&
+                               link->weight == KFD_WEIGHT_XGMI_HOP && width_of(link) == CARD_LINKS);
             }
             if (joined)
                 parts[count++] = view->places[j];
@@ -280,28 +318,39 @@ static place_id outside(const struct kfd_view *view, const struct kfd_node *node
     return is_partition(view->tree, node) ? draft_place(view->draft, place)->parent : place;
 }
 
-static void link_gpus(const struct kfd_view *view, const struct kfd_node *from, const struct kfd_node *to, const struct kfd_link *link)
+static void link_gpus(const struct kfd_view *view, const struct kfd_node *from,
+                      const struct kfd_node *to, const struct kfd_link *link)
 {
     if (link->type != KFD_LINK_XGMI) /* PCIe between gpus is a way over the host, not a link */
         return;
     if (link->weight == KFD_WEIGHT_XGMI_HOP)
-        draft_link(view->draft, outside(view, from), outside(view, to), LINK_XGMI, width_of(link), speed_of(link), LINK_UP, SOURCE_KFD);
+        draft_link(view->draft, outside(view, from), outside(view, to), LINK_XGMI, width_of(link),
+                   speed_of(link), LINK_UP, SOURCE_KFD);
     else if (link->weight == KFD_WEIGHT_PARTITION_TO_PARTITION)
-        draft_link(view->draft, outside(view, from), outside(view, to), LINK_XGMI, 0, (double)NAN, LINK_UP, SOURCE_KFD);
-    else if (link->weight == KFD_WEIGHT_SAME_DEVICE) /* inside the device every partition reaches the whole of it */
-        draft_link(view->draft, place_of(view, from), outside(view, from), LINK_XGMI, width_of(link), speed_of(link), LINK_UP, SOURCE_KFD);
+        draft_link(view->draft, outside(view, from), outside(view, to), LINK_XGMI, 0, (double)NAN,
+                   LINK_UP, SOURCE_KFD);
+    else if (link->weight ==
+             KFD_WEIGHT_SAME_DEVICE) /* inside the device every partition reaches the whole of it */
+        draft_link(view->draft, place_of(view, from), outside(view, from), LINK_XGMI,
+                   width_of(link), speed_of(link), LINK_UP, SOURCE_KFD);
 }
 
-static void link_host(const struct kfd_view *view, const struct kfd_node *gpu, const struct kfd_node *cpu, const struct kfd_link *link)
+static void link_host(const struct kfd_view *view, const struct kfd_node *gpu,
+                      const struct kfd_node *cpu, const struct kfd_link *link)
 {
     place_id numa = place_of(view, cpu);
     draft_extra(view->draft, place_of(view, gpu))->said_numa = numa;
-    if (link->type == KFD_LINK_XGMI && link->weight == KFD_WEIGHT_SAME_DEVICE) /* an APU: its memory is the cores', with the driver's constant as rate */
-        draft_link(view->draft, outside(view, gpu), numa, LINK_MEMBUS, 0, speed_of(link), LINK_UP, SOURCE_KFD);
+    /* an APU: its memory is the cores', with the driver's constant as rate */
+    if (link->type == KFD_LINK_XGMI && link->weight == KFD_WEIGHT_SAME_DEVICE)
+        draft_link(view->draft, outside(view, gpu), numa, LINK_MEMBUS, 0, speed_of(link), LINK_UP,
+                   SOURCE_KFD);
     else if (link->type == KFD_LINK_XGMI)
-        draft_link(view->draft, outside(view, gpu), numa, LINK_XGMI, width_of(link), speed_of(link), LINK_UP, SOURCE_KFD);
-    else if (link->type == KFD_LINK_PCIE) /* min is the slowest PCIe there is, not one lane of this */
-        draft_link(view->draft, outside(view, gpu), numa, LINK_PCIE, 0, speed_of(link), LINK_UP, SOURCE_KFD);
+        draft_link(view->draft, outside(view, gpu), numa, LINK_XGMI, width_of(link), speed_of(link),
+                   LINK_UP, SOURCE_KFD);
+    else if (link->type ==
+             KFD_LINK_PCIE) /* min is the slowest PCIe there is, not one lane of this */
+        draft_link(view->draft, outside(view, gpu), numa, LINK_PCIE, 0, speed_of(link), LINK_UP,
+                   SOURCE_KFD);
 }
 
 static place_id package_of(struct draft *draft, place_id numa)
@@ -313,17 +362,21 @@ static place_id package_of(struct draft *draft, place_id numa)
     return id;
 }
 
-static void link_cpus(const struct kfd_view *view, const struct kfd_node *from, const struct kfd_node *to, const struct kfd_link *link)
+static void link_cpus(const struct kfd_view *view, const struct kfd_node *from,
+                      const struct kfd_node *to, const struct kfd_link *link)
 {
     struct draft *draft = view->draft;
     place_id a = place_of(view, from), b = place_of(view, to);
-    bool is_alone = graph_next(draft->graph, PLACE_PACKAGE, 0) == PLACE_NONE; /* kfd is all we have */
+    /* kfd is all we have */
+    bool is_alone = graph_next(draft->graph, PLACE_PACKAGE, 0) == PLACE_NONE;
     if (is_alone && a != PLACE_NONE && b != PLACE_NONE) {
-        draft_value(draft, METRIC_NUMA_DISTANCE, a, b, "", (double)link->weight); /* the driver copies the firmware's distance */
+        /* the driver copies the firmware's distance */
+        draft_value(draft, METRIC_NUMA_DISTANCE, a, b, "", (double)link->weight);
         draft_value(draft, METRIC_NUMA_DISTANCE, a, a, "", 10);
         draft_link(draft, a, b, LINK_SMP, 0, speed_of(link), LINK_UP, SOURCE_KFD);
     } else {
-        draft_link(draft, package_of(draft, a), package_of(draft, b), LINK_SMP, 0, speed_of(link), LINK_UP, SOURCE_KFD);
+        draft_link(draft, package_of(draft, a), package_of(draft, b), LINK_SMP, 0, speed_of(link),
+                   LINK_UP, SOURCE_KFD);
     }
 }
 
@@ -335,8 +388,10 @@ static void add_links(const struct kfd_view *view)
             const struct kfd_link *link = &from->links[k];
             const struct kfd_node *to = kfd_find(view->tree, link->to);
             if (link->from != (uint64_t)from->number || to == NULL || to == from)
-                draft_disagree(view->draft, "kfd has a link at node %d from node %" PRId64 " to node %" PRId64 "; it is left out.", from->number,
-                               (int64_t)link->from, (int64_t)link->to);
+                draft_disagree(view->draft,
+                               "kfd has a link at node %d from node %" PRId64 " to node %" PRId64
+                               "; it is left out.",
+                               from->number, (int64_t)link->from, (int64_t)link->to);
             else if (is_gpu(from) && is_gpu(to))
                 link_gpus(view, from, to, link);
             else if (is_gpu(from))
@@ -348,7 +403,8 @@ static void add_links(const struct kfd_view *view)
         }
 }
 
-static enum berth_code discover(const struct backend_input *input, struct draft *draft, struct berth_err *err)
+static enum berth_code discover(const struct backend_input *input, struct draft *draft,
+                                struct berth_err *err)
 {
     struct kfd_tree tree;
     if (input->kfd == NULL || input->io == NULL)
@@ -356,7 +412,8 @@ static enum berth_code discover(const struct backend_input *input, struct draft 
     enum berth_code code = kfd_read(input->io, input->kfd, &tree, err);
     if (code != BERTH_OK)
         return code;
-    struct kfd_view view = {.tree = &tree, .draft = draft, .places = malloc(tree.count * sizeof *view.places)};
+    struct kfd_view view = {
+        .tree = &tree, .draft = draft, .places = malloc(tree.count * sizeof *view.places)};
     if (view.places == NULL) {
         kfd_done(&tree);
         return err_set(err, BERTH_NO_MEMORY, "no memory for kfd nodes");

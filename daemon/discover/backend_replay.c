@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define NODE_JSON_MAX (1u << 20)
-#define XML_MAX (64u << 20)
+#define XML_MAX       (64u << 20)
 
 static void free_text(char **text) { free(*text); }
 static void free_names(char ***names) { sysio_names_free(*names); }
@@ -33,17 +33,20 @@ static enum berth_code copy(char **field, const char *text, struct berth_err *er
 }
 
 /* A text of node.json; NULL when it has no such key. */
-static enum berth_code get_text(const json_t *node, const char *key, const char **ret_text, struct berth_err *err)
+static enum berth_code get_text(const json_t *node, const char *key, const char **ret_text,
+                                struct berth_err *err)
 {
     const json_t *value = json_object_get(node, key);
-    if (value != NULL && (!json_is_string(value) || json_string_length(value) == 0 || strlen(json_string_value(value)) != json_string_length(value)))
+    if (value != NULL && (!json_is_string(value) || json_string_length(value) == 0 ||
+                          strlen(json_string_value(value)) != json_string_length(value)))
         return err_set(err, BERTH_BAD_DATA, "node.json: %s is no text", key);
     *ret_text = json_string_value(value);
     return BERTH_OK;
 }
 
 /* The path of a file that node.json names, with a slash in front; NULL when it names none. */
-static enum berth_code get_path(const json_t *node, const char *key, char **ret_path, struct berth_err *err)
+static enum berth_code get_path(const json_t *node, const char *key, char **ret_path,
+                                struct berth_err *err)
 {
     const char *path = NULL;
     enum berth_code code = get_text(node, key, &path, err);
@@ -66,7 +69,8 @@ static enum berth_code get_path(const json_t *node, const char *key, char **ret_
 }
 
 /* What node.json promises must be there. */
-static enum berth_code read_named(const struct sysio *io, const json_t *node, const char *key, size_t max, char **ret_name, char **ret_text,
+static enum berth_code read_named(const struct sysio *io, const json_t *node, const char *key,
+                                  size_t max, char **ret_name, char **ret_text,
                                   struct berth_err *err)
 {
     char *path = NULL;
@@ -89,19 +93,22 @@ static enum berth_code worsen(const json_t *text, enum origin *origin, struct be
 {
     enum origin one;
     if (!json_is_string(text) || !origin_parse(json_string_value(text), &one) || one == ORIGIN_LIVE)
-        return err_set(err, BERTH_BAD_DATA, "node.json: origin is not recorded, reconstructed or standin");
+        return err_set(err, BERTH_BAD_DATA,
+                       "node.json: origin is not recorded, reconstructed or standin");
     *origin = one > *origin ? one : *origin;
     return BERTH_OK;
 }
 
-static enum berth_code read_origin(const json_t *node, enum origin *ret_origin, struct berth_err *err)
+static enum berth_code read_origin(const json_t *node, enum origin *ret_origin,
+                                   struct berth_err *err)
 {
     json_t *given = json_object_get(node, "origin"), *value;
     const char *key;
     enum origin origin = ORIGIN_RECORDED;
     enum berth_code code = BERTH_OK;
     if (json_is_object(given)) {
-        json_object_foreach(given, key, value) {
+        json_object_foreach(given, key, value)
+        {
             if (code == BERTH_OK)
                 code = worsen(value, &origin, err);
         }
@@ -112,12 +119,14 @@ static enum berth_code read_origin(const json_t *node, enum origin *ret_origin, 
     return code;
 }
 
-static enum berth_code read_node(const struct sysio *io, const json_t *node, struct replay *replay, struct berth_err *err)
+static enum berth_code read_node(const struct sysio *io, const json_t *node, struct replay *replay,
+                                 struct berth_err *err)
 {
     const char *name = NULL;
     enum berth_code code = get_text(node, "name", &name, err);
     if (code == BERTH_OK && name != NULL && (strlen(name) > 64 || strpbrk(name, "/\n") != NULL))
-        code = err_set(err, BERTH_BAD_DATA, "node.json: name has a slash, a line end or more than 64 characters");
+        code = err_set(err, BERTH_BAD_DATA,
+                       "node.json: name has a slash, a line end or more than 64 characters");
     if (code == BERTH_OK && name != NULL) {
         free(replay->name);
         code = copy(&replay->name, name, err);
@@ -129,7 +138,8 @@ static enum berth_code read_node(const struct sysio *io, const json_t *node, str
     if (code == BERTH_OK)
         code = get_path(node, "measurements", &replay->measurements, err);
     if (code == BERTH_OK && replay->measurements != NULL && !sysio_exists(io, replay->measurements))
-        code = err_set(err, BERTH_BAD_DATA, "node.json names %s, which is not there", replay->measurements + 1);
+        code = err_set(err, BERTH_BAD_DATA, "node.json names %s, which is not there",
+                       replay->measurements + 1);
     if (code == BERTH_OK)
         code = get_path(node, "kfd", &replay->kfd, err);
     if (code == BERTH_OK)
@@ -146,7 +156,8 @@ static enum berth_code read_node(const struct sysio *io, const json_t *node, str
         struct berth_err own = {0};
         code = sysio_list(io, path, &names, &own);
         if (code == BERTH_ABSENT)
-            code = err_set(err, BERTH_BAD_DATA, "node.json names %s, which has no topology/nodes", replay->kfd + 1);
+            code = err_set(err, BERTH_BAD_DATA, "node.json names %s, which has no topology/nodes",
+                           replay->kfd + 1);
         else if (code != BERTH_OK)
             code = err_set(err, code, "%s", own.detail);
     }
@@ -154,7 +165,8 @@ static enum berth_code read_node(const struct sysio *io, const json_t *node, str
 }
 
 /* A folder without node.json: one hwloc XML, and nothing else is looked at. */
-static enum berth_code find_xml(const struct sysio *io, struct replay *replay, struct berth_err *err)
+static enum berth_code find_xml(const struct sysio *io, struct replay *replay,
+                                struct berth_err *err)
 {
     char **names __attribute__((cleanup(free_names))) = NULL;
     enum berth_code code = sysio_list(io, "/", &names, err);
@@ -165,26 +177,34 @@ static enum berth_code find_xml(const struct sysio *io, struct replay *replay, s
         if (length < 5 || strcmp(names[i] + length - 4, ".xml") != 0)
             continue;
         snprintf(path, sizeof path, "/%s", names[i]);
-        if (sysio_read(io, path, XML_MAX, &text, NULL) != BERTH_OK || strstr(text, "<topology") == NULL) {
+        if (sysio_read(io, path, XML_MAX, &text, NULL) != BERTH_OK ||
+            strstr(text, "<topology") == NULL) {
             free(text); /* XML of something else */
         } else if (replay->xml != NULL) {
             free(text);
-            code = err_set(err, BERTH_BAD_DATA, "%s has no node.json and more than one hwloc XML file, %s and %s among them: node.json says which", replay->name, replay->xml_name, names[i]);
+            code = err_set(err, BERTH_BAD_DATA,
+                           "%s has no node.json and more than one hwloc XML file, %s and %s among "
+                           "them: node.json says which",
+                           replay->name, replay->xml_name, names[i]);
         } else {
             replay->xml = text;
             code = copy(&replay->xml_name, names[i], err);
         }
     }
     if (code == BERTH_OK && replay->xml == NULL)
-        code = err_set(err, BERTH_BAD_DATA, "%s is no node folder: it has neither node.json nor an hwloc XML file", replay->root);
+        code = err_set(err, BERTH_BAD_DATA,
+                       "%s is no node folder: it has neither node.json nor an hwloc XML file",
+                       replay->root);
     return code;
 }
 
-enum berth_code backend_replay_open(const char *folder, struct replay *ret_replay, struct berth_err *err)
+enum berth_code backend_replay_open(const char *folder, struct replay *ret_replay,
+                                    struct berth_err *err)
 {
     struct replay replay = {.origin = ORIGIN_RECORDED, .root = realpath(folder, NULL)};
     if (replay.root == NULL)
-        return err_set_errno(err, errno == ENOENT || errno == ENOTDIR ? BERTH_ABSENT : BERTH_IO, errno, "cannot open the node folder %.150s", folder);
+        return err_set_errno(err, errno == ENOENT || errno == ENOTDIR ? BERTH_ABSENT : BERTH_IO,
+                             errno, "cannot open the node folder %.150s", folder);
     const struct sysio io = {replay.root};
     char *text __attribute__((cleanup(free_text))) = NULL;
     json_t *node __attribute__((cleanup(drop_json))) = NULL;
@@ -200,7 +220,8 @@ enum berth_code backend_replay_open(const char *folder, struct replay *ret_repla
         if (node == NULL && json_error_code(&where) == json_error_out_of_memory)
             code = err_set(err, BERTH_NO_MEMORY, "no memory for a node folder");
         else if (!json_is_object(node))
-            code = err_set(err, BERTH_BAD_DATA, "node.json is no JSON object: line %d: %s", where.line, node == NULL ? where.text : "another type");
+            code = err_set(err, BERTH_BAD_DATA, "node.json is no JSON object: line %d: %s",
+                           where.line, node == NULL ? where.text : "another type");
         else
             code = read_node(&io, node, &replay, err);
     } else {

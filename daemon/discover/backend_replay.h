@@ -1,6 +1,6 @@
 /**
- * A node folder, read: node.json and the files that it names. Nothing outside the folder is read, whatever node.json or a symbolic
- * link says.
+ * A node folder, read: node.json and the files that it names. Nothing outside the folder is read,
+ * whatever node.json or a symbolic link says.
  */
 #pragma once
 #include <jansson.h>
@@ -23,6 +23,8 @@ struct replay {
     enum origin origin; /* the worst that node.json gives; recorded when it gives none */
 };
 
-/* Fails with ABSENT when there is no such folder, BAD_DATA when it is no node folder or names what is not there. */
-enum berth_code backend_replay_open(const char *folder, struct replay *ret_replay, struct berth_err *err);
+/* Fails with ABSENT when there is no such folder, BAD_DATA when it is no node folder or names what
+ * is not there. */
+enum berth_code backend_replay_open(const char *folder, struct replay *ret_replay,
+                                    struct berth_err *err);
 void backend_replay_done(struct replay *replay);

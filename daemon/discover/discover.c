@@ -18,7 +18,8 @@
 /* Ascending trust, and each finds what those before it added. */
 static const struct backend *const backends[] = {&backend_hwloc, &backend_kfd, &backend_facts};
 
-static enum berth_code run_backends(const struct backend_input *input, struct draft *draft, struct berth_err *err)
+static enum berth_code run_backends(const struct backend_input *input, struct draft *draft,
+                                    struct berth_err *err)
 {
     for (size_t i = 0; i < sizeof backends / sizeof backends[0]; i++) {
         struct berth_err own = {0};
@@ -29,7 +30,8 @@ static enum berth_code run_backends(const struct backend_input *input, struct dr
     return BERTH_OK;
 }
 
-static void read_version(const struct sysio *io, const char *path, const char *key, struct draft *draft)
+static void read_version(const struct sysio *io, const char *path, const char *key,
+                         struct draft *draft)
 {
     char *text = NULL;
     if (sysio_read(io, path, 256, &text, NULL) != BERTH_OK)
@@ -39,7 +41,8 @@ static void read_version(const struct sysio *io, const char *path, const char *k
     free(text);
 }
 
-enum berth_code discover_live(const struct sysio *io, const char *facts, struct discovery *ret, struct berth_err *err)
+enum berth_code discover_live(const struct sysio *io, const char *facts, struct discovery *ret,
+                              struct berth_err *err)
 {
     struct draft draft;
     struct utsname host;
@@ -62,7 +65,8 @@ enum berth_code discover_live(const struct sysio *io, const char *facts, struct 
     return BERTH_OK;
 }
 
-/* A folder's record, line by line. What is broken or about places this node has not is left out and counted. */
+/* A folder's record, line by line. What is broken or about places this node has not is left out and
+ * counted. */
 struct reading {
     struct discovery *found;
     enum value_source source;
@@ -71,7 +75,8 @@ struct reading {
     struct berth_err first;
 };
 
-static void take_record(struct reading *reading, const char *line, size_t length, struct berth_err *err)
+static void take_record(struct reading *reading, const char *line, size_t length,
+                        struct berth_err *err)
 {
     struct discovery *found = reading->found;
     struct record record;
@@ -80,11 +85,14 @@ static void take_record(struct reading *reading, const char *line, size_t length
     if (record.kind == RECORD_RUN) {
         reading->source = record.run.source;
         reading->started_at = record.run.started_at;
-        found->measured_at_s = reading->started_at > found->measured_at_s ? reading->started_at : found->measured_at_s;
+        found->measured_at_s =
+            reading->started_at > found->measured_at_s ? reading->started_at : found->measured_at_s;
     } else if (record.kind == RECORD_SET) {
-        record_add_set(&record, found->graph, reading->source, reading->started_at, found->sets, err);
+        record_add_set(&record, found->graph, reading->source, reading->started_at, found->sets,
+                       err);
     } else if (record.kind == RECORD_VALUE || record.kind == RECORD_SKIP) {
-        record_add_values(&record, found->graph, reading->source, reading->started_at, found->values, err);
+        record_add_values(&record, found->graph, reading->source, reading->started_at,
+                          found->values, err);
     }
     record_done(&record);
 }
@@ -96,7 +104,8 @@ static enum berth_code read_line(void *arg, const char *line, size_t length, str
     struct berth_err own = {0};
     reading->number++;
     if (length > 0 && record_plain(line, length, &plain))
-        record_add_plain(&plain, reading->found->graph, reading->source, reading->started_at, reading->found->values, &own);
+        record_add_plain(&plain, reading->found->graph, reading->source, reading->started_at,
+                         reading->found->values, &own);
     else if (length > 0)
         take_record(reading, line, length, &own);
     if (own.code == BERTH_NO_MEMORY)
@@ -108,13 +117,15 @@ static enum berth_code read_line(void *arg, const char *line, size_t length, str
     return BERTH_OK;
 }
 
-static enum berth_code read_measurements(const struct sysio *io, const char *path, struct discovery *found, struct berth_err *err)
+static enum berth_code read_measurements(const struct sysio *io, const char *path,
+                                         struct discovery *found, struct berth_err *err)
 {
     struct reading reading = {.found = found, .source = VALUE_MEASURED};
     enum berth_code code = sysio_read_lines(io, path, RECORD_FILE_MAX, read_line, &reading, err);
     if (code == BERTH_OK && reading.broken > 0 &&
-        !graph_add_disagreement(found->graph, "%zu lines of the measurements are left out; the first, line %zu: %s.", reading.broken, reading.first_line,
-                                reading.first.detail))
+        !graph_add_disagreement(
+            found->graph, "%zu lines of the measurements are left out; the first, line %zu: %s.",
+            reading.broken, reading.first_line, reading.first.detail))
         return err_set(err, BERTH_NO_MEMORY, "no memory for discovery");
     return code;
 }
@@ -131,12 +142,16 @@ enum berth_code discover_folder(const char *folder, struct discovery *ret, struc
         return err_set(err, BERTH_NO_MEMORY, "no memory for discovery");
     }
     const struct sysio io = {replay.root};
-    const struct backend_input input = {
-        .xml = replay.xml, .xml_name = replay.xml_name, .io = &io, .kfd = replay.kfd, .facts = replay.facts};
+    const struct backend_input input = {.xml = replay.xml,
+                                        .xml_name = replay.xml_name,
+                                        .io = &io,
+                                        .kfd = replay.kfd,
+                                        .facts = replay.facts};
     code = run_backends(&input, &draft, err);
     const char *key;
     json_t *value;
-    json_object_foreach(replay.software, key, value) {
+    json_object_foreach(replay.software, key, value)
+    {
         draft_software(&draft, key, json_string_value(value));
     }
     struct discovery found = {0};

@@ -19,7 +19,8 @@ const char *draft_source_name(enum source source)
 
 static bool is_cpu_side(enum place_kind kind) { return kind < PLACE_MODULE; }
 
-/* Whom to believe about a place: hwloc reads the CPU side from where the others have it from; of gpus the driver knows more. */
+/* Whom to believe about a place: hwloc reads the CPU side from where the others have it from; of
+ * gpus the driver knows more. */
 static int trust(enum source source, enum place_kind kind)
 {
     return is_cpu_side(kind) && source == SOURCE_HWLOC ? SOURCE_COUNT : (int)source;
@@ -27,8 +28,10 @@ static int trust(enum source source, enum place_kind kind)
 
 bool draft_init(struct draft *draft)
 {
-    *draft = (struct draft){.graph = graph_new(), .nowhere = graph_new(), .nowhere_extra = new_extra};
-    if (draft->graph != NULL && draft->nowhere != NULL && graph_add_place(draft->nowhere, PLACE_MACHINE, 0) == 0 &&
+    *draft =
+        (struct draft){.graph = graph_new(), .nowhere = graph_new(), .nowhere_extra = new_extra};
+    if (draft->graph != NULL && draft->nowhere != NULL &&
+        graph_add_place(draft->nowhere, PLACE_MACHINE, 0) == 0 &&
         draft_add(draft, PLACE_MACHINE, 0, SOURCE_HWLOC) == 0)
         return true;
     draft_done(draft);
@@ -48,7 +51,8 @@ place_id draft_add(struct draft *draft, enum place_kind kind, int32_t number, en
 {
     size_t count = draft->graph->place_count;
     if ((count & (count - 1)) == 0) { /* room grows at powers of two */
-        struct draft_extra *more = realloc(draft->extra, (count == 0 ? 1 : 2 * count) * sizeof *more);
+        struct draft_extra *more =
+            realloc(draft->extra, (count == 0 ? 1 : 2 * count) * sizeof *more);
         if (more == NULL) {
             draft->out_of_memory = true;
             return PLACE_NONE;
@@ -154,13 +158,17 @@ void draft_say_memory(struct draft *draft, place_id id, int64_t bytes, enum sour
         extra->memory_source = source;
         return;
     }
-    enum source old = extra->memory_source, kept = trust(source, place->kind) > trust(old, place->kind) ? source : old;
+    enum source old = extra->memory_source,
+                kept = trust(source, place->kind) > trust(old, place->kind) ? source : old;
     double tolerance = is_cpu_side(place->kind) ? 0.10 : 0.02;
-    if (fabs((double)bytes - (double)place->capacity_bytes) > tolerance * (double)place->capacity_bytes) {
+    if (fabs((double)bytes - (double)place->capacity_bytes) >
+        tolerance * (double)place->capacity_bytes) {
         char label[64];
-        draft_disagree(draft, "%s says that %s has %.1f GiB of memory, %s says %.1f; kept is what %s says.", draft_source_name(old),
-                       draft_label(draft, id, label), (double)place->capacity_bytes / GIB, draft_source_name(source), (double)bytes / GIB,
-                       draft_source_name(kept));
+        draft_disagree(
+            draft, "%s says that %s has %.1f GiB of memory, %s says %.1f; kept is what %s says.",
+            draft_source_name(old), draft_label(draft, id, label),
+            (double)place->capacity_bytes / GIB, draft_source_name(source), (double)bytes / GIB,
+            draft_source_name(kept));
     }
     if (kept == source && source != old) {
         place->capacity_bytes = bytes;
@@ -179,16 +187,20 @@ void draft_say_model(struct draft *draft, place_id id, const char *model, enum s
         extra->model_source = source;
         return;
     }
-    enum source old = extra->model_source, kept = trust(source, place->kind) > trust(old, place->kind) ? source : old;
+    enum source old = extra->model_source,
+                kept = trust(source, place->kind) > trust(old, place->kind) ? source : old;
     bool is_chip = extra->model_is_chip && old == SOURCE_HWLOC && source == SOURCE_FACTS;
-    if (!is_chip && strcasestr(place->model, model) == NULL && strcasestr(model, place->model) == NULL) {
+    if (!is_chip && strcasestr(place->model, model) == NULL &&
+        strcasestr(model, place->model) == NULL) {
         char label[64];
         if (old == source)
-            draft_disagree(draft, "%s calls %s both \"%s\" and \"%s\"; kept is the first.", draft_source_name(old),
-                           draft_label(draft, id, label), place->model, model);
+            draft_disagree(draft, "%s calls %s both \"%s\" and \"%s\"; kept is the first.",
+                           draft_source_name(old), draft_label(draft, id, label), place->model,
+                           model);
         else
-            draft_disagree(draft, "%s calls %s \"%s\", %s \"%s\"; kept is the name from %s.", draft_source_name(old),
-                           draft_label(draft, id, label), place->model, draft_source_name(source), model, draft_source_name(kept));
+            draft_disagree(draft, "%s calls %s \"%s\", %s \"%s\"; kept is the name from %s.",
+                           draft_source_name(old), draft_label(draft, id, label), place->model,
+                           draft_source_name(source), model, draft_source_name(kept));
     }
     if (kept == source && source != old) {
         draft_text(draft, &place->model, model);
@@ -196,11 +208,13 @@ void draft_say_model(struct draft *draft, place_id id, const char *model, enum s
     }
 }
 
-static struct link *find_link(const struct draft *draft, place_id from, place_id to, enum link_kind kind)
+static struct link *find_link(const struct draft *draft, place_id from, place_id to,
+                              enum link_kind kind)
 {
     for (size_t i = 0; i < draft->graph->link_count; i++) {
         struct link *link = &draft->graph->links[i];
-        if (link->kind == kind && ((link->from == from && link->to == to) || (link->from == to && link->to == from)))
+        if (link->kind == kind &&
+            ((link->from == from && link->to == to) || (link->from == to && link->to == from)))
             return link;
     }
     return NULL;
@@ -214,8 +228,8 @@ static enum source link_source(const struct link *link)
     return SOURCE_HWLOC;
 }
 
-void draft_link(struct draft *draft, place_id from, place_id to, enum link_kind kind, int32_t width, double bytes_per_s,
-                enum link_state state, enum source source)
+void draft_link(struct draft *draft, place_id from, place_id to, enum link_kind kind, int32_t width,
+                double bytes_per_s, enum link_state state, enum source source)
 {
     if (from == PLACE_NONE || to == PLACE_NONE || from == to)
         return;
@@ -235,9 +249,13 @@ void draft_link(struct draft *draft, place_id from, place_id to, enum link_kind 
     bool better = source > link_source(link);
     if (width > 0 && link->width > 0 && width != link->width) {
         char a[64], b[64];
-        draft_disagree(draft, "%s says that the %s link between %s and %s is %d wide, %s says %d; kept is what %s says%s.", link->source,
-                       link_kind_name(kind), draft_label(draft, from, a), draft_label(draft, to, b), link->width, draft_source_name(source),
-                       width, better ? draft_source_name(source) : link->source, draft_source_name(source) == link->source ? " first" : "");
+        draft_disagree(draft,
+                       "%s says that the %s link between %s and %s is %d wide, %s says %d; kept is "
+                       "what %s says%s.",
+                       link->source, link_kind_name(kind), draft_label(draft, from, a),
+                       draft_label(draft, to, b), link->width, draft_source_name(source), width,
+                       better ? draft_source_name(source) : link->source,
+                       draft_source_name(source) == link->source ? " first" : "");
     }
     if (better)
         link->source = draft_source_name(source);
@@ -263,25 +281,29 @@ place_id draft_module(struct draft *draft, const place_id *gpus, size_t count, e
     return module;
 }
 
-void draft_value(struct draft *draft, enum metric metric, place_id from, place_id to, const char *axes, double value)
+void draft_value(struct draft *draft, enum metric metric, place_id from, place_id to,
+                 const char *axes, double value)
 {
     draft_value_from(draft, VALUE_NOMINAL, metric, from, to, axes, value);
 }
 
-void draft_value_from(struct draft *draft, enum value_source source, enum metric metric, place_id from, place_id to, const char *axes, double value)
+void draft_value_from(struct draft *draft, enum value_source source, enum metric metric,
+                      place_id from, place_id to, const char *axes, double value)
 {
     size_t count = draft->value_count;
     if (from == PLACE_NONE || to == PLACE_NONE)
         return;
     if ((count & (count - 1)) == 0) {
-        struct draft_value *more = realloc(draft->values, (count == 0 ? 1 : 2 * count) * sizeof *more);
+        struct draft_value *more =
+            realloc(draft->values, (count == 0 ? 1 : 2 * count) * sizeof *more);
         if (more == NULL) {
             draft->out_of_memory = true;
             return;
         }
         draft->values = more;
     }
-    draft->values[draft->value_count++] = (struct draft_value){metric, from, to, axes, value, source};
+    draft->values[draft->value_count++] =
+        (struct draft_value){metric, from, to, axes, value, source};
 }
 
 place_id draft_nth(const struct draft *draft, enum place_kind kind, size_t n)

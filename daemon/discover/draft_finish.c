@@ -16,7 +16,8 @@
 static bool holds(const struct place *outer, const struct cpuset *inner)
 {
     int first = cpuset_next(inner, 0);
-    return outer->cpus != NULL && first >= 0 && cpuset_has(outer->cpus, (unsigned)first) && cpuset_contains(outer->cpus, inner);
+    return outer->cpus != NULL && first >= 0 && cpuset_has(outer->cpus, (unsigned)first) &&
+           cpuset_contains(outer->cpus, inner);
 }
 
 /* The first place of a kind that contains all these cpus. */
@@ -36,7 +37,8 @@ static place_id nearest_numa(struct draft *draft, const struct cpuset *cpus)
     place_id found = PLACE_NONE;
     if (cpus == NULL)
         return PLACE_NONE;
-    for (place_id id = graph_next(draft->graph, PLACE_NUMA, 0); id != PLACE_NONE; id = graph_next(draft->graph, PLACE_NUMA, id + 1)) {
+    for (place_id id = graph_next(draft->graph, PLACE_NUMA, 0); id != PLACE_NONE;
+         id = graph_next(draft->graph, PLACE_NUMA, id + 1)) {
         const struct place *numa = draft_place(draft, id);
         if (numa->cpus == NULL || !cpuset_intersects(numa->cpus, cpus))
             continue;
@@ -47,7 +49,10 @@ static place_id nearest_numa(struct draft *draft, const struct cpuset *cpus)
     return found;
 }
 
-static place_id first_of(place_id a, place_id b, place_id c) { return a != PLACE_NONE ? a : b != PLACE_NONE ? b : c; }
+static place_id first_of(place_id a, place_id b, place_id c)
+{
+    return a != PLACE_NONE ? a : b != PLACE_NONE ? b : c;
+}
 
 static void settle_device(struct draft *draft, place_id id)
 {
@@ -55,8 +60,10 @@ static void settle_device(struct draft *draft, place_id id)
     place_id said = draft_extra(draft, id)->said_numa, local = nearest_numa(draft, place->cpus);
     if (said != PLACE_NONE && local != PLACE_NONE && said != local) {
         char label[64];
-        draft_disagree(draft, "hwloc places %s next to %s, kfd links it to %s; kept is what kfd says.", draft_label(draft, id, label),
-                       draft_place(draft, local)->name, draft_place(draft, said)->name);
+        draft_disagree(draft,
+                       "hwloc places %s next to %s, kfd links it to %s; kept is what kfd says.",
+                       draft_label(draft, id, label), draft_place(draft, local)->name,
+                       draft_place(draft, said)->name);
     }
     place->numa = said != PLACE_NONE ? said : local;
     if (place->parent == PLACE_NONE)
@@ -67,7 +74,8 @@ static void settle_module(struct draft *draft, place_id id)
 {
     struct place *module = draft_place(draft, id);
     bool first = true, same = true;
-    for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1)) {
+    for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE;
+         gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1)) {
         const struct place *part = draft_place(draft, gpu);
         if (part->parent != id)
             continue;
@@ -86,7 +94,8 @@ static void settle(struct draft *draft)
     for (size_t i = 1; i < draft->graph->place_count; i++) {
         place_id id = (place_id)i;
         struct place *place = draft_place(draft, id);
-        place_id package = place->kind == PLACE_PACKAGE ? PLACE_NONE : holder(draft, PLACE_PACKAGE, place->cpus);
+        place_id package =
+            place->kind == PLACE_PACKAGE ? PLACE_NONE : holder(draft, PLACE_PACKAGE, place->cpus);
         switch (place->kind) {
         case PLACE_MACHINE:
         case PLACE_KIND_COUNT:
@@ -104,7 +113,8 @@ static void settle(struct draft *draft)
             break;
         case PLACE_CORE:
             place->numa = nearest_numa(draft, place->cpus);
-            place->parent = first_of(holder(draft, PLACE_LLC, place->cpus), place->numa, first_of(package, 0, 0));
+            place->parent = first_of(holder(draft, PLACE_LLC, place->cpus), place->numa,
+                                     first_of(package, 0, 0));
             break;
         case PLACE_PU:
             place->numa = nearest_numa(draft, place->cpus);
@@ -118,7 +128,8 @@ static void settle(struct draft *draft)
             break; /* when all gpus are settled */
         }
     }
-    for (place_id id = graph_next(draft->graph, PLACE_MODULE, 0); id != PLACE_NONE; id = graph_next(draft->graph, PLACE_MODULE, id + 1))
+    for (place_id id = graph_next(draft->graph, PLACE_MODULE, 0); id != PLACE_NONE;
+         id = graph_next(draft->graph, PLACE_MODULE, id + 1))
         settle_module(draft, id);
 }
 
@@ -132,26 +143,33 @@ static place_id host_end(struct draft *draft, place_id id)
     return first_of(place->numa, package, PLACE_NONE);
 }
 
-/* Where the host's own fabric (xgmi) or memory reaches the gpu, the PCIe that enumerates it carries nothing. */
+/* Where the host's own fabric (xgmi) or memory reaches the gpu, the PCIe that enumerates it carries
+ * nothing. */
 static bool has_host_link(struct draft *draft, place_id id)
 {
     for (size_t i = 0; i < draft->graph->link_count; i++) {
         const struct link *link = &draft->graph->links[i];
         place_id other = link->from == id ? link->to : link->to == id ? link->from : PLACE_NONE;
-        if (other != PLACE_NONE && draft_place(draft, other)->kind < PLACE_MODULE && (link->kind == LINK_PCIE || link->kind == LINK_XGMI || (link->kind == LINK_MEMBUS && draft_place(draft, other)->cpus != NULL)))
+        if (other != PLACE_NONE && draft_place(draft, other)->kind < PLACE_MODULE &&
+            (link->kind == LINK_PCIE || link->kind == LINK_XGMI ||
+             (link->kind == LINK_MEMBUS && draft_place(draft, other)->cpus != NULL)))
             return true;
     }
     return false;
 }
 
-/* Partitions of one device (same bus and device number) have one PCIe link, which is their module's. */
+/* Partitions of one device (same bus and device number) have one PCIe link, which is their
+ * module's. */
 static place_id link_holder(struct draft *draft, place_id id)
 {
     place_id module = draft_place(draft, id)->parent;
-    if (draft_place(draft, id)->kind != PLACE_GPU || module == PLACE_NONE || draft_place(draft, module)->kind != PLACE_MODULE)
+    if (draft_place(draft, id)->kind != PLACE_GPU || module == PLACE_NONE ||
+        draft_place(draft, module)->kind != PLACE_MODULE)
         return id;
-    for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1))
-        if (gpu != id && draft_place(draft, gpu)->parent == module && draft_extra(draft, gpu)->pci >> 3 == draft_extra(draft, id)->pci >> 3)
+    for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE;
+         gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1))
+        if (gpu != id && draft_place(draft, gpu)->parent == module &&
+            draft_extra(draft, gpu)->pci >> 3 == draft_extra(draft, id)->pci >> 3)
             return module;
     return id;
 }
@@ -168,14 +186,18 @@ static void link_devices(struct draft *draft)
         place_id host = host_end(draft, id);
         if (has_host_link(draft, from))
             continue;
-        if (from == id && host != PLACE_NONE && apu_is(place) && draft_place(draft, host)->kind == PLACE_NUMA) /* PCIe only enumerates it */
+        /* PCIe only enumerates it */
+        if (from == id && host != PLACE_NONE && apu_is(place) &&
+            draft_place(draft, host)->kind == PLACE_NUMA)
             draft_link(draft, from, host, LINK_MEMBUS, 0, (double)NAN, LINK_UP, extra->source);
         else
-            draft_link(draft, from, host, LINK_PCIE, extra->pcie_width, extra->pcie_bytes_per_s, LINK_UP, extra->source);
+            draft_link(draft, from, host, LINK_PCIE, extra->pcie_width, extra->pcie_bytes_per_s,
+                       LINK_UP, extra->source);
     }
 }
 
-/* Lowers the rate of xGMI links to the host to the published one, which the driver does not know. */
+/* Lowers the rate of xGMI links to the host to the published one, which the driver does not know.
+ */
 static void narrow_host_links(struct draft *draft)
 {
     for (size_t i = 0; i < draft->graph->link_count; i++) {
@@ -183,21 +205,28 @@ static void narrow_host_links(struct draft *draft)
         bool is_gpu = draft_place(draft, link->from)->kind == PLACE_GPU;
         place_id gpu = is_gpu ? link->from : link->to, host = is_gpu ? link->to : link->from;
         const struct engine_limit *limit = engine_limit_of(draft->graph, gpu);
-        if (link->kind == LINK_XGMI && draft_place(draft, host)->kind == PLACE_NUMA && limit != NULL && isfinite(limit->host_bytes_per_s))
-            link->nominal_bytes_per_s = fmin(link->nominal_bytes_per_s, limit->host_bytes_per_s * (link->width > 0 ? link->width : 1));
+        if (link->kind == LINK_XGMI && draft_place(draft, host)->kind == PLACE_NUMA &&
+            limit != NULL && isfinite(limit->host_bytes_per_s))
+            link->nominal_bytes_per_s =
+                fmin(link->nominal_bytes_per_s,
+                     limit->host_bytes_per_s * (link->width > 0 ? link->width : 1));
     }
 }
 
 static void link_memories(struct draft *draft)
 {
-    for (place_id id = graph_next(draft->graph, PLACE_NUMA, 0); id != PLACE_NONE; id = graph_next(draft->graph, PLACE_NUMA, id + 1)) {
+    for (place_id id = graph_next(draft->graph, PLACE_NUMA, 0); id != PLACE_NONE;
+         id = graph_next(draft->graph, PLACE_NUMA, id + 1)) {
         const struct place *numa = draft_place(draft, id);
-        if (numa->capacity_bytes == 0 || place_detail(numa, "gpu_pci") != NULL) /* a gpu's own memory was linked to it */
+        /* a gpu's own memory was linked to it */
+        if (numa->capacity_bytes == 0 || place_detail(numa, "gpu_pci") != NULL)
             continue;
         place_id package = graph_next(draft->graph, PLACE_PACKAGE, 0);
-        for (; package != PLACE_NONE; package = graph_next(draft->graph, PLACE_PACKAGE, package + 1)) {
+        for (; package != PLACE_NONE;
+             package = graph_next(draft->graph, PLACE_PACKAGE, package + 1)) {
             const struct cpuset *cpus = draft_place(draft, package)->cpus;
-            if (numa->parent == package || (numa->parent == 0 && numa->cpus != NULL && cpus != NULL && cpuset_intersects(cpus, numa->cpus)))
+            if (numa->parent == package || (numa->parent == 0 && numa->cpus != NULL &&
+                                            cpus != NULL && cpuset_intersects(cpus, numa->cpus)))
                 draft_link(draft, id, package, LINK_MEMBUS, 0, (double)NAN, LINK_UP, SOURCE_HWLOC);
         }
     }
@@ -211,8 +240,9 @@ static void link_packages(struct draft *draft)
             return;
     for (size_t i = 0; count <= PACKAGES_ALL_JOINED && i < count; i++)
         for (size_t j = i + 1; j < count; j++)
-            draft_link(draft, draft_nth(draft, PLACE_PACKAGE, i), draft_nth(draft, PLACE_PACKAGE, j), LINK_SMP, 0, (double)NAN,
-                       LINK_UNKNOWN, SOURCE_HWLOC);
+            draft_link(draft, draft_nth(draft, PLACE_PACKAGE, i),
+                       draft_nth(draft, PLACE_PACKAGE, j), LINK_SMP, 0, (double)NAN, LINK_UNKNOWN,
+                       SOURCE_HWLOC);
 }
 
 /* The order of places in the graph, which numbers them. */
@@ -245,18 +275,21 @@ static uint64_t position_key(struct draft *draft, place_id id)
     if (place->kind != PLACE_MODULE)
         return draft_extra(draft, id)->pci;
     uint64_t lowest = UINT64_MAX;
-    for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1))
+    for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE;
+         gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1))
         if (draft_place(draft, gpu)->parent == id && draft_extra(draft, gpu)->pci < lowest)
             lowest = draft_extra(draft, gpu)->pci;
     return lowest;
 }
 
-/* A module whose gpus another source gave to another module is left out, and PLACE_NONE in ret_new_id. */
+/* A module whose gpus another source gave to another module is left out, and PLACE_NONE in
+ * ret_new_id. */
 static bool is_empty_module(struct draft *draft, place_id id)
 {
     if (draft_place(draft, id)->kind != PLACE_MODULE)
         return false;
-    for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1))
+    for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE;
+         gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1))
         if (draft_place(draft, gpu)->parent == id)
             return false;
     return true;
@@ -282,7 +315,9 @@ static bool move_places(struct draft *draft, struct graph *graph, place_id *new_
         place_id id = (place_id)i;
         new_id[id] = PLACE_NONE;
         if (!is_empty_module(draft, id))
-            positions[kept++] = (struct position){draft_place(draft, id)->kind, position_key(draft, id), draft_extra(draft, id)->kfd_node, id};
+            positions[kept++] =
+                (struct position){draft_place(draft, id)->kind, position_key(draft, id),
+                                  draft_extra(draft, id)->kfd_node, id};
     }
     qsort(positions, kept, sizeof *positions, compare_positions);
     int32_t index = 0;
@@ -339,15 +374,18 @@ static bool move_links(const struct draft *draft, struct graph *graph, const pla
     return true;
 }
 
-/* What transfers share by structure: the host port of each module of several gpus, and each memory controller. */
+/* What transfers share by structure: the host port of each module of several gpus, and each memory
+ * controller. */
 static bool add_resources(struct graph *graph, const struct values *values)
 {
     char name[48];
     for (size_t i = 0; i < graph->place_count; i++) {
         const struct place *place = &graph->places[i];
-        if (place->kind != PLACE_MODULE && !(place->kind == PLACE_NUMA && place->capacity_bytes > 0))
+        if (place->kind != PLACE_MODULE &&
+            !(place->kind == PLACE_NUMA && place->capacity_bytes > 0))
             continue;
-        snprintf(name, sizeof name, "%s:%s", place->name, place->kind == PLACE_MODULE ? "host-port" : "memory");
+        snprintf(name, sizeof name, "%s:%s", place->name,
+                 place->kind == PLACE_MODULE ? "host-port" : "memory");
         struct resource *resource = graph_add_resource(graph, name);
         if (resource == NULL)
             return false;
@@ -355,11 +393,14 @@ static bool add_resources(struct graph *graph, const struct values *values)
             if (!graph_add_user(resource, place->name))
                 return false;
             for (size_t v = 0; v < values->count; v++)
-                if (values->item[v].metric == METRIC_MEMORY_BANDWIDTH && values->item[v].to == (place_id)i)
-                    resource->capacity_bytes_per_s = fmax(values->item[v].value, resource->capacity_bytes_per_s);
+                if (values->item[v].metric == METRIC_MEMORY_BANDWIDTH &&
+                    values->item[v].to == (place_id)i)
+                    resource->capacity_bytes_per_s =
+                        fmax(values->item[v].value, resource->capacity_bytes_per_s);
         }
         for (size_t g = 0; place->kind == PLACE_MODULE && g < graph->place_count; g++)
-            if (graph->places[g].kind == PLACE_GPU && graph->places[g].parent == (place_id)i && !graph_add_user(resource, graph->places[g].name))
+            if (graph->places[g].kind == PLACE_GPU && graph->places[g].parent == (place_id)i &&
+                !graph_add_user(resource, graph->places[g].name))
                 return false;
     }
     return true;
@@ -369,8 +410,13 @@ static bool move_values(const struct draft *draft, struct values *values, const 
 {
     for (size_t i = 0; i < draft->value_count; i++) {
         const struct draft_value *old = &draft->values[i];
-        const struct value value = {.metric = old->metric, .source = old->source, .from = new_id[old->from], .to = new_id[old->to],
-                                    .value = old->value, .low = (double)NAN, .high = (double)NAN};
+        const struct value value = {.metric = old->metric,
+                                    .source = old->source,
+                                    .from = new_id[old->from],
+                                    .to = new_id[old->to],
+                                    .value = old->value,
+                                    .low = (double)NAN,
+                                    .high = (double)NAN};
         if (!values_add(values, &value, old->axes, NULL))
             return false;
     }
@@ -398,7 +444,8 @@ static bool move_rest(struct draft *draft, struct graph *graph, const char *name
 static bool is_address(const char *text)
 {
     char address[PCI_LENGTH + 1];
-    return strnlen(text, PCI_LENGTH) == PCI_LENGTH && pci_parse(memcpy(memset(address, 0, sizeof address), text, PCI_LENGTH)) != PCI_NONE;
+    return strnlen(text, PCI_LENGTH) == PCI_LENGTH &&
+           pci_parse(memcpy(memset(address, 0, sizeof address), text, PCI_LENGTH)) != PCI_NONE;
 }
 
 static bool same_but_for_addresses(const char *a, const char *b)
@@ -413,7 +460,8 @@ static bool same_but_for_addresses(const char *a, const char *b)
     return *a == *b;
 }
 
-/* What is said of several devices alike is said once, of the first, with how many more there are. */
+/* What is said of several devices alike is said once, of the first, with how many more there are.
+ */
 static bool fold_disagreements(struct graph *graph)
 {
     size_t kept = 0;
@@ -423,7 +471,8 @@ static bool fold_disagreements(struct graph *graph)
         if (sentence == NULL)
             continue;
         for (size_t j = i + 1; j < graph->disagreement_count; j++)
-            if (graph->disagreements[j] != NULL && same_but_for_addresses(sentence, graph->disagreements[j])) {
+            if (graph->disagreements[j] != NULL &&
+                same_but_for_addresses(sentence, graph->disagreements[j])) {
                 free(graph->disagreements[j]);
                 graph->disagreements[j] = NULL;
                 more++;
@@ -441,8 +490,9 @@ static bool fold_disagreements(struct graph *graph)
     return true;
 }
 
-enum berth_code draft_finish(struct draft *draft, const char *name, enum origin origin, struct graph **ret_graph,
-                             struct values **ret_values, struct berth_err *err)
+enum berth_code draft_finish(struct draft *draft, const char *name, enum origin origin,
+                             struct graph **ret_graph, struct values **ret_values,
+                             struct berth_err *err)
 {
     settle(draft);
     link_devices(draft);
@@ -453,8 +503,9 @@ enum berth_code draft_finish(struct draft *draft, const char *name, enum origin 
     struct graph *graph = graph_new();
     struct values *values = values_new();
     place_id *new_id = calloc(draft->graph->place_count, sizeof *new_id);
-    if (draft->out_of_memory || graph == NULL || values == NULL || new_id == NULL || !move_places(draft, graph, new_id) ||
-        !move_links(draft, graph, new_id) || !move_values(draft, values, new_id) || !add_resources(graph, values) ||
+    if (draft->out_of_memory || graph == NULL || values == NULL || new_id == NULL ||
+        !move_places(draft, graph, new_id) || !move_links(draft, graph, new_id) ||
+        !move_values(draft, values, new_id) || !add_resources(graph, values) ||
         !move_rest(draft, graph, name) || !fold_disagreements(graph))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for the graph of %s", name);
     else

@@ -60,12 +60,12 @@ static bool is_numbered(const char *name, const char *prefix)
     return strncmp(name, prefix, length) == 0 && name[length] >= '0' && name[length] <= '9';
 }
 
-/* A runtime or management library saw a gpu. hwloc 1.11 knew no subtypes, so names decide. OpenCL alone is no proof: it has been
- * seen below a virtual disk. */
+/* A runtime or management library saw a gpu. hwloc 1.11 knew no subtypes, so names decide. OpenCL
+ * alone is no proof: it has been seen below a virtual disk. */
 static bool is_driver_function(const struct iodev_function *function)
 {
-    return is_numbered(function->name, "rsmi") || is_numbered(function->name, "nvml") || is_numbered(function->name, "cuda") ||
-           is_numbered(function->name, "ze");
+    return is_numbered(function->name, "rsmi") || is_numbered(function->name, "nvml") ||
+           is_numbered(function->name, "cuda") || is_numbered(function->name, "ze");
 }
 
 static bool is_opencl_gpu(const struct iodev_function *function)
@@ -80,7 +80,8 @@ static bool is_gpu_class(const struct iodev *device)
     unsigned base = device->class_id >> 8;
     if (device->vendor == VENDOR_AMD || device->vendor == VENDOR_NVIDIA)
         return base == 0x03 || device->class_id == 0x1200;
-    return device->vendor == VENDOR_INTEL && (device->class_id == 0x0380 || device->class_id == 0x0302);
+    return device->vendor == VENDOR_INTEL &&
+           (device->class_id == 0x0380 || device->class_id == 0x0302);
 }
 
 static bool is_gpu(const struct iodev *device, const uint64_t *gpu_memory, size_t gpu_memory_count)
@@ -112,7 +113,10 @@ static const char *gpu_vendor(const struct iodev *device)
 }
 
 /* Libraries without rights write zeros. */
-static bool is_meaningful(const char *id) { return id != NULL && strspn(id, "GPU0 -") < strlen(id) && strcmp(id, "N/A") != 0; }
+static bool is_meaningful(const char *id)
+{
+    return id != NULL && strspn(id, "GPU0 -") < strlen(id) && strcmp(id, "N/A") != 0;
+}
 
 static void say_kibibytes(struct draft *draft, place_id gpu, const char *text)
 {
@@ -168,8 +172,8 @@ static place_id add_gpu(struct draft *draft, const struct iodev *device)
     return gpu;
 }
 
-/* A device in partitions shows one rsmi function for each; all its other functions describe the first. Management libraries
- * go before OpenCL, whose model names are the chip's. */
+/* A device in partitions shows one rsmi function for each; all its other functions describe the
+ * first. Management libraries go before OpenCL, whose model names are the chip's. */
 static void add_gpus(struct draft *draft, struct iodev *device)
 {
     size_t partitions = 0;
@@ -190,7 +194,8 @@ static void add_gpus(struct draft *draft, struct iodev *device)
         for (size_t f = 0; f < device->function_count; f++) {
             const struct iodev_function *function = &device->functions[f];
             if (is_opencl_gpu(function) == (is_opencl == 1))
-                describe_gpu(draft, is_numbered(function->name, "rsmi") ? next++ : device->place, function);
+                describe_gpu(draft, is_numbered(function->name, "rsmi") ? next++ : device->place,
+                             function);
         }
     if (draft_place(draft, device->place)->model == NULL && device->model != NULL) {
         draft_say_model(draft, device->place, device->model, SOURCE_HWLOC);
@@ -201,8 +206,11 @@ static void add_gpus(struct draft *draft, struct iodev *device)
         size_t count = device->places < 64 ? device->places : 64;
         for (size_t i = 0; i < count; i++) {
             parts[i] = device->place + (place_id)i;
-            draft_say_model(draft, parts[i], draft_place(draft, device->place)->model, SOURCE_HWLOC); /* only the first has a name */
-            draft_extra(draft, parts[i])->model_is_chip = draft_extra(draft, device->place)->model_is_chip;
+            /* only the first has a name */
+            draft_say_model(draft, parts[i], draft_place(draft, device->place)->model,
+                            SOURCE_HWLOC);
+            draft_extra(draft, parts[i])->model_is_chip =
+                draft_extra(draft, device->place)->model_is_chip;
         }
         draft_module(draft, parts, count, SOURCE_HWLOC);
     }
@@ -228,20 +236,27 @@ static void add_nic(struct draft *draft, struct iodev *device)
         draft_cpus(draft, nic, &device->cpus);
     draft_extra(draft, nic)->pcie_bytes_per_s = device->bytes_per_s;
     draft_say_model(draft, nic, device->model, SOURCE_HWLOC);
-    const char *fabric = device->class_id == 0x0207 ? "infiniband" : device->class_id == 0x0208 ? "omnipath" : "ethernet";
+    const char *fabric = device->class_id == 0x0207   ? "infiniband"
+                         : device->class_id == 0x0208 ? "omnipath"
+                                                      : "ethernet";
     for (size_t f = 0; f < device->function_count; f++) {
         const struct iodev_function *function = &device->functions[f];
         if (function->is_network) {
             draft_detail(draft, nic, "interface", "%s", function->name);
-            draft_detail(draft, nic, "address", "%s", info(function, "Address") != NULL ? info(function, "Address") : "");
-            if ((is_numbered(function->name, "hsn") || is_numbered(function->name, "hsi")) && device->class_id == 0x0200) /* Cray's and LLNL's names for Slingshot interfaces */
+            draft_detail(draft, nic, "address", "%s",
+                         info(function, "Address") != NULL ? info(function, "Address") : "");
+            /* Cray's and LLNL's names for Slingshot interfaces */
+            if ((is_numbered(function->name, "hsn") || is_numbered(function->name, "hsi")) &&
+                device->class_id == 0x0200)
                 fabric = "slingshot";
         } else if (function->is_verbs) {
             draft_detail(draft, nic, "verbs", "%s", function->name);
             draft_text(draft, &draft_place(draft, nic)->uuid, info(function, "NodeGUID"));
-            const char *state = info(function, "Port1State"); /* 4 is active in InfiniBand's port states */
+            /* 4 is active in InfiniBand's port states */
+            const char *state = info(function, "Port1State");
             if (state != NULL)
-                draft_detail(draft, nic, "port_state", "%s", strcmp(state, "4") == 0 ? "active" : state);
+                draft_detail(draft, nic, "port_state", "%s",
+                             strcmp(state, "4") == 0 ? "active" : state);
             if (count_ports(function) > 1)
                 draft_detail(draft, nic, "ports", "%u", count_ports(function));
         }
@@ -259,20 +274,23 @@ static bool is_nic(const struct iodev *device)
 
 static bool is_switch(const struct iodev *device)
 {
-    return device->is_pci && ((device->subtype != NULL && strcmp(device->subtype, "NVSwitch") == 0) ||
-                              (device->vendor == VENDOR_NVIDIA && device->class_id == 0x0680));
+    return device->is_pci &&
+           ((device->subtype != NULL && strcmp(device->subtype, "NVSwitch") == 0) ||
+            (device->vendor == VENDOR_NVIDIA && device->class_id == 0x0680));
 }
 
 /* Gpus with one serial number are on one card: the two GCDs of an MI250X. */
 static void add_cards(struct draft *draft)
 {
-    for (place_id first = graph_next(draft->graph, PLACE_GPU, 0); first != PLACE_NONE; first = graph_next(draft->graph, PLACE_GPU, first + 1)) {
+    for (place_id first = graph_next(draft->graph, PLACE_GPU, 0); first != PLACE_NONE;
+         first = graph_next(draft->graph, PLACE_GPU, first + 1)) {
         const char *serial = place_detail(draft_place(draft, first), "serial");
         place_id card[16];
         size_t count = 0;
         if (serial == NULL || draft_place(draft, first)->parent != PLACE_NONE)
             continue;
-        for (place_id gpu = first; gpu != PLACE_NONE && count < 16; gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1)) {
+        for (place_id gpu = first; gpu != PLACE_NONE && count < 16;
+             gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1)) {
             const char *other = place_detail(draft_place(draft, gpu), "serial");
             if (other != NULL && strcmp(other, serial) == 0)
                 card[count++] = gpu;
@@ -281,14 +299,16 @@ static void add_cards(struct draft *draft)
     }
 }
 
-/* OpenCL gpus that are below no gpu's PCI device. When there are as many as gpus without a name, and all alike, they still name them. */
+/* OpenCL gpus that are below no gpu's PCI device. When there are as many as gpus without a name,
+ * and all alike, they still name them. */
 static void place_strays(const struct iodev_list *devices, struct draft *draft)
 {
     const struct iodev_function *stray = NULL;
     size_t strays = 0, nameless = 0;
     bool alike = true;
     for (size_t i = 0; i < devices->count; i++)
-        for (size_t f = 0; devices->item[i].places == 0 && f < devices->item[i].function_count; f++) {
+        for (size_t f = 0; devices->item[i].places == 0 && f < devices->item[i].function_count;
+             f++) {
             const struct iodev_function *function = &devices->item[i].functions[f];
             const char *model = info(function, "GPUModel");
             if (!is_opencl_gpu(function) || model == NULL)
@@ -296,17 +316,21 @@ static void place_strays(const struct iodev_list *devices, struct draft *draft)
             if (devices->item[i].is_pci) {
                 char address[24];
                 pci_format(devices->item[i].pci, address);
-                draft_disagree(draft, "hwloc places %s (%s) at %s, which is no gpu; the place is ignored.", function->name, model, address);
+                draft_disagree(draft,
+                               "hwloc places %s (%s) at %s, which is no gpu; the place is ignored.",
+                               function->name, model, address);
             }
             alike = alike && (stray == NULL || strcmp(info(stray, "GPUModel"), model) == 0);
             stray = function;
             strays++;
         }
-    for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1))
+    for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE;
+         gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1))
         nameless += draft_place(draft, gpu)->model == NULL;
     if (strays == 0 || !alike || strays != nameless)
         return;
-    for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1)) {
+    for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE;
+         gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1)) {
         if (draft_place(draft, gpu)->model != NULL)
             continue;
         draft_say_model(draft, gpu, info(stray, "GPUModel"), SOURCE_HWLOC);
@@ -314,20 +338,26 @@ static void place_strays(const struct iodev_list *devices, struct draft *draft)
     }
 }
 
-static bool is_at(const struct draft *draft, const struct iodev *device, enum place_kind kind) { return device->place != PLACE_NONE && draft->graph->places[device->place].kind == kind; }
+static bool is_at(const struct draft *draft, const struct iodev *device, enum place_kind kind)
+{
+    return device->place != PLACE_NONE && draft->graph->places[device->place].kind == kind;
+}
 
-static size_t gpus_behind(const struct iodev_list *devices, const struct draft *draft, uint64_t port)
+static size_t gpus_behind(const struct iodev_list *devices, const struct draft *draft,
+                          uint64_t port)
 {
     size_t gpus = 0;
     for (size_t i = 0; i < devices->count; i++)
         for (size_t k = 0; k < devices->item[i].port_count; k++)
-            gpus += devices->item[i].port[k].pci == port && is_at(draft, &devices->item[i], PLACE_GPU);
+            gpus +=
+                devices->item[i].port[k].pci == port && is_at(draft, &devices->item[i], PLACE_GPU);
     return gpus;
 }
 
-/* Those of a device that several gpus are behind, from the host on: of bridges with the same gpus one, as wide as the narrowest. Returns how many. */
-static size_t shared_ports(const struct iodev_list *devices, const struct draft *draft, const struct iodev *device,
-                           struct iodev_port ret[PCI_PORT_LEVELS])
+/* Those of a device that several gpus are behind, from the host on: of bridges with the same gpus
+ * one, as wide as the narrowest. Returns how many. */
+static size_t shared_ports(const struct iodev_list *devices, const struct draft *draft,
+                           const struct iodev *device, struct iodev_port ret[PCI_PORT_LEVELS])
 {
     size_t count = 0, before = 0;
     for (size_t k = 0; k < device->port_count; k++) {
@@ -335,7 +365,8 @@ static size_t shared_ports(const struct iodev_list *devices, const struct draft 
         if (gpus < 2)
             break;
         if (gpus == before)
-            ret[count - 1].bytes_per_s = fmin(ret[count - 1].bytes_per_s, device->port[k].bytes_per_s);
+            ret[count - 1].bytes_per_s =
+                fmin(ret[count - 1].bytes_per_s, device->port[k].bytes_per_s);
         else if (count < PCI_PORT_LEVELS)
             ret[count++] = device->port[k];
         before = gpus;
@@ -343,7 +374,8 @@ static size_t shared_ports(const struct iodev_list *devices, const struct draft 
     return count;
 }
 
-/* PCIe ports that several gpus are behind: they share its link to the host, with nics that are there as well. Partitions of one device have its own link. */
+/* PCIe ports that several gpus are behind: they share its link to the host, with nics that are
+ * there as well. Partitions of one device have its own link. */
 static void add_ports(const struct iodev_list *devices, struct draft *draft)
 {
     for (size_t i = 0; i < devices->count && !draft->out_of_memory; i++) {
@@ -351,7 +383,8 @@ static void add_ports(const struct iodev_list *devices, struct draft *draft)
         struct iodev_port port[PCI_PORT_LEVELS];
         if (!is_at(draft, device, PLACE_GPU) && !is_at(draft, device, PLACE_NIC))
             continue;
-        size_t count = shared_ports(devices, draft, device, port), places = device->places > 0 ? device->places : 1;
+        size_t count = shared_ports(devices, draft, device, port),
+               places = device->places > 0 ? device->places : 1;
         for (size_t n = 0; n < count * places; n++) {
             const struct iodev_port *its = &port[n / places];
             place_id place = device->place + (place_id)(n % places);
@@ -359,12 +392,14 @@ static void add_ports(const struct iodev_list *devices, struct draft *draft)
             pci_format(its->pci, address);
             draft_detail(draft, place, pci_port_key(n / places, "", key), "%s", address);
             if (its->bytes_per_s > 0)
-                draft_detail(draft, place, pci_port_key(n / places, "_bytes_per_s", key), "%.0f", its->bytes_per_s);
+                draft_detail(draft, place, pci_port_key(n / places, "_bytes_per_s", key), "%.0f",
+                             its->bytes_per_s);
         }
     }
 }
 
-void iodev_add_places(struct iodev_list *devices, const uint64_t *gpu_memory, size_t gpu_memory_count, struct draft *draft)
+void iodev_add_places(struct iodev_list *devices, const uint64_t *gpu_memory,
+                      size_t gpu_memory_count, struct draft *draft)
 {
     for (size_t i = 0; i < devices->count; i++) {
         struct iodev *device = &devices->item[i];
@@ -375,7 +410,8 @@ void iodev_add_places(struct iodev_list *devices, const uint64_t *gpu_memory, si
         } else if (is_switch(device)) {
             device->place = draft_add(draft, PLACE_SWITCH, 0, SOURCE_HWLOC);
             draft_pci(draft, device->place, device->pci);
-            draft_say_model(draft, device->place, device->model != NULL ? device->model : "NVSwitch", SOURCE_HWLOC);
+            draft_say_model(draft, device->place,
+                            device->model != NULL ? device->model : "NVSwitch", SOURCE_HWLOC);
         }
     }
     place_strays(devices, draft);

@@ -1,6 +1,6 @@
 /**
- * The I/O devices of an hwloc topology as plain data, and what they mean: which PCI devices are gpus, nics and switches.
- * Knows nothing of hwloc's own types; backend_hwloc fills it in.
+ * The I/O devices of an hwloc topology as plain data, and what they mean: which PCI devices are
+ * gpus, nics and switches. Knows nothing of hwloc's own types; backend_hwloc fills it in.
  */
 #pragma once
 #include <stdbool.h>
@@ -9,14 +9,15 @@
 
 #include "discover/draft.h"
 
-/* An operating system's or a runtime's name for a device, "hsi0", "rsmi3". Texts are borrowed from the topology. */
+/* An operating system's or a runtime's name for a device, "hsi0", "rsmi3". Texts are borrowed from
+ * the topology. */
 struct iodev_function {
     const char *name;
     bool is_network, is_verbs; /* "hsi0"; "mlx5_0" */
     uint64_t object;           /* hwloc's gp_index */
     struct iodev_info {
         const char *key, *value;
-    } *infos; /* owned */
+    } * infos; /* owned */
     size_t info_count;
 };
 
@@ -30,10 +31,10 @@ struct iodev_port {
 struct iodev {
     bool is_pci; /* false: not below any PCI device */
     uint64_t pci;
-    unsigned class_id, vendor; /* 0x0302, 0x10de; 0 unknown */
-    const char *subtype;       /* "NVSwitch"; NULL none */
-    const char *model;         /* from the PCI names, NULL unknown */
-    double bytes_per_s;        /* of the PCIe link; NAN unknown */
+    unsigned class_id, vendor;           /* 0x0302, 0x10de; 0 unknown */
+    const char *subtype;                 /* "NVSwitch"; NULL none */
+    const char *model;                   /* from the PCI names, NULL unknown */
+    double bytes_per_s;                  /* of the PCIe link; NAN unknown */
     struct iodev_port port[IODEV_PORTS]; /* the bridges that it is behind, from the host on */
     size_t port_count;
     bool has_locality;
@@ -58,9 +59,10 @@ struct iodev_function *iodev_add_function(struct iodev *device);
 bool iodev_add_info(struct iodev_function *function, const char *key, const char *value);
 void iodev_done(struct iodev_list *devices);
 
-/* Adds gpus, nics, switches and modules to the draft. gpu_memory are the PCI addresses that GPUMemory NUMA nodes name: a gpu, whatever
- * its class says. */
-void iodev_add_places(struct iodev_list *devices, const uint64_t *gpu_memory, size_t gpu_memory_count, struct draft *draft);
+/* Adds gpus, nics, switches and modules to the draft. gpu_memory are the PCI addresses that
+ * GPUMemory NUMA nodes name: a gpu, whatever its class says. */
+void iodev_add_places(struct iodev_list *devices, const uint64_t *gpu_memory,
+                      size_t gpu_memory_count, struct draft *draft);
 
 /* The place of an hwloc object (PCI device, or function of one); PLACE_NONE. */
 place_id iodev_place_of(const struct iodev_list *devices, uint64_t object);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_MAX 65536
+#define FILE_MAX  65536
 #define NODES_MAX 1024
 #define LINKS_MAX 1024
 
@@ -21,8 +21,10 @@ struct property {
     uint64_t *value;
 };
 
-/* Lines of "key number"; keys that nobody asked for are skipped, those that are missing leave their value. */
-static enum berth_code parse_properties(const char *text, const char *path, const struct property *properties, size_t count,
+/* Lines of "key number"; keys that nobody asked for are skipped, those that are missing leave their
+ * value. */
+static enum berth_code parse_properties(const char *text, const char *path,
+                                        const struct property *properties, size_t count,
                                         struct berth_err *err)
 {
     while (*text != '\0') {
@@ -34,7 +36,8 @@ static enum berth_code parse_properties(const char *text, const char *path, cons
             errno = 0;
             const char *digits = text + key + (key < length);
             unsigned long long value = strtoull(digits, &end, 10);
-            if (errno != 0 || end == digits || *digits < '0' || *digits > '9' || end != text + length)
+            if (errno != 0 || end == digits || *digits < '0' || *digits > '9' ||
+                end != text + length)
                 return err_set(err, BERTH_BAD_DATA, "%s: %s is no number", path, properties[i].key);
             *properties[i].value = value;
         }
@@ -43,7 +46,8 @@ static enum berth_code parse_properties(const char *text, const char *path, cons
     return BERTH_OK;
 }
 
-static enum berth_code read_properties(const struct sysio *io, const char *path, const struct property *properties, size_t count,
+static enum berth_code read_properties(const struct sysio *io, const char *path,
+                                       const struct property *properties, size_t count,
                                        struct berth_err *err)
 {
     char *text __attribute__((cleanup(free_text))) = NULL;
@@ -51,28 +55,36 @@ static enum berth_code read_properties(const struct sysio *io, const char *path,
     return code == BERTH_OK ? parse_properties(text, path, properties, count, err) : code;
 }
 
-static enum berth_code read_link(const struct sysio *io, const char *path, struct kfd_link *link, struct berth_err *err)
+static enum berth_code read_link(const struct sysio *io, const char *path, struct kfd_link *link,
+                                 struct berth_err *err)
 {
     const struct property properties[] = {
-        {"type", &link->type},     {"node_from", &link->from}, {"node_to", &link->to},
-        {"weight", &link->weight}, {"min_bandwidth", &link->min_megabytes_per_s}, {"max_bandwidth", &link->max_megabytes_per_s},
+        {"type", &link->type},
+        {"node_from", &link->from},
+        {"node_to", &link->to},
+        {"weight", &link->weight},
+        {"min_bandwidth", &link->min_megabytes_per_s},
+        {"max_bandwidth", &link->max_megabytes_per_s},
     };
     *link = (struct kfd_link){.from = UINT64_MAX, .to = UINT64_MAX};
     return read_properties(io, path, properties, sizeof properties / sizeof properties[0], err);
 }
 
-static enum berth_code add_bank(const struct sysio *io, const char *path, struct kfd_node *node, struct berth_err *err)
+static enum berth_code add_bank(const struct sysio *io, const char *path, struct kfd_node *node,
+                                struct berth_err *err)
 {
     uint64_t heap = UINT64_MAX, bytes = 0;
     const struct property properties[] = {{"heap_type", &heap}, {"size_in_bytes", &bytes}};
     enum berth_code code = read_properties(io, path, properties, 2, err);
-    /* Heaps: 0 system memory, 1 and 2 the gpu's memory that the host can and cannot see; others are no memory. */
+    /* Heaps: 0 system memory, 1 and 2 the gpu's memory that the host can and cannot see; others are
+     * no memory. */
     if (code == BERTH_OK && heap <= 2 && bytes < INT64_MAX / 64)
         node->memory_bytes = (node->memory_bytes < 0 ? 0 : node->memory_bytes) + (int64_t)bytes;
     return code;
 }
 
-static enum berth_code read_list(const struct sysio *io, const char *directory, int list, struct kfd_node *node, struct berth_err *err)
+static enum berth_code read_list(const struct sysio *io, const char *directory, int list,
+                                 struct kfd_node *node, struct berth_err *err)
 {
     char path[PATH_MAX];
     char **names __attribute__((cleanup(free_names))) = NULL;
@@ -84,7 +96,8 @@ static enum berth_code read_list(const struct sysio *io, const char *directory, 
         struct kfd_link link;
         if (++node->present[list] > LINKS_MAX)
             return err_set(err, BERTH_BAD_DATA, "%s has more than %d entries", path, LINKS_MAX);
-        if (snprintf(path, sizeof path, "%s/%s/%s/properties", directory, kfd_lists[list], names[i]) >= (int)sizeof path)
+        if (snprintf(path, sizeof path, "%s/%s/%s/properties", directory, kfd_lists[list],
+                     names[i]) >= (int)sizeof path)
             return err_set(err, BERTH_BAD_DATA, "%s: the name of an entry is too long", directory);
         if (list == LIST_MEM_BANKS)
             code = add_bank(io, path, node, err);
@@ -106,12 +119,14 @@ static enum berth_code read_list(const struct sysio *io, const char *directory, 
 }
 
 /* Small files that not every kernel has. */
-static enum berth_code read_optional(const struct sysio *io, const char *directory, struct kfd_node *node, struct berth_err *err)
+static enum berth_code read_optional(const struct sysio *io, const char *directory,
+                                     struct kfd_node *node, struct berth_err *err)
 {
     char path[PATH_MAX];
     char *text __attribute__((cleanup(free_text))) = NULL;
     snprintf(path, sizeof path, "%s/gpu_id", directory);
-    enum berth_code code = sysio_exists(io, path) ? sysio_read(io, path, FILE_MAX, &text, err) : BERTH_OK;
+    enum berth_code code =
+        sysio_exists(io, path) ? sysio_read(io, path, FILE_MAX, &text, err) : BERTH_OK;
     if (code != BERTH_OK)
         return code;
     node->gpu_id = text == NULL ? 0 : strtoull(text, NULL, 10);
@@ -124,7 +139,8 @@ static enum berth_code read_optional(const struct sysio *io, const char *directo
     return code;
 }
 
-static enum berth_code read_node(const struct sysio *io, const char *directory, struct kfd_node *node, struct berth_err *err)
+static enum berth_code read_node(const struct sysio *io, const char *directory,
+                                 struct kfd_node *node, struct berth_err *err)
 {
     uint64_t local = 0;
     const struct property properties[] = {
@@ -146,7 +162,8 @@ static enum berth_code read_node(const struct sysio *io, const char *directory, 
     };
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/properties", directory);
-    enum berth_code code = read_properties(io, path, properties, sizeof properties / sizeof properties[0], err);
+    enum berth_code code =
+        read_properties(io, path, properties, sizeof properties / sizeof properties[0], err);
     for (int list = 0; code == BERTH_OK && list < 3; list++)
         code = read_list(io, directory, list, node, err);
     if (code == BERTH_OK && node->memory_bytes < 0 && local > 0 && local < INT64_MAX)
@@ -154,12 +171,14 @@ static enum berth_code read_node(const struct sysio *io, const char *directory, 
     return code == BERTH_OK ? read_optional(io, directory, node, err) : code;
 }
 
-enum berth_code kfd_read(const struct sysio *io, const char *path, struct kfd_tree *ret_tree, struct berth_err *err)
+enum berth_code kfd_read(const struct sysio *io, const char *path, struct kfd_tree *ret_tree,
+                         struct berth_err *err)
 {
     char directory[PATH_MAX];
     char **names __attribute__((cleanup(free_names))) = NULL;
     struct kfd_tree tree = {0};
-    if (snprintf(directory, sizeof directory, "%s/topology/nodes", path) >= (int)sizeof directory - 300)
+    if (snprintf(directory, sizeof directory, "%s/topology/nodes", path) >=
+        (int)sizeof directory - 300)
         return err_set(err, BERTH_BAD_DATA, "the path of the kfd tree is too long");
     if (!sysio_exists(io, directory))
         return err_set(err, BERTH_ABSENT, "there is no %s", directory);
@@ -169,7 +188,8 @@ enum berth_code kfd_read(const struct sysio *io, const char *path, struct kfd_tr
         char *end;
         long number = strtol(names[i], &end, 10);
         if (*end != '\0' || end == names[i] || number < 0 || number >= NODES_MAX) {
-            code = err_set(err, BERTH_BAD_DATA, "%s/%.40s is no node number under %d", directory, names[i], NODES_MAX);
+            code = err_set(err, BERTH_BAD_DATA, "%s/%.40s is no node number under %d", directory,
+                           names[i], NODES_MAX);
             break;
         }
         struct kfd_node *more = realloc(tree.nodes, (tree.count + 1) * sizeof *more);

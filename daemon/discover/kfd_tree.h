@@ -1,6 +1,7 @@
 /**
- * The AMD driver's topology tree as it stands in sysfs, read into plain structs and checked for the lies that can be seen without
- * any other source. Formats: Linux, drivers/gpu/drm/amd/amdkfd/kfd_topology.c and kfd_crat.h.
+ * The AMD driver's topology tree as it stands in sysfs, read into plain structs and checked for the
+ * lies that can be seen without any other source. Formats: Linux,
+ * drivers/gpu/drm/amd/amdkfd/kfd_topology.c and kfd_crat.h.
  */
 #pragma once
 #include <stdbool.h>
@@ -10,10 +11,19 @@
 #include "base/err.h"
 #include "base/sysio.h"
 
-enum kfd_link_type { KFD_LINK_HYPERTRANSPORT = 1, KFD_LINK_PCIE = 2, KFD_LINK_QPI = 5, KFD_LINK_XGMI = 11 };
+enum kfd_link_type {
+    KFD_LINK_HYPERTRANSPORT = 1,
+    KFD_LINK_PCIE = 2,
+    KFD_LINK_QPI = 5,
+    KFD_LINK_XGMI = 11
+};
 
 /* Weights of XGMI links. Others are sums over several hops. */
-enum kfd_weight { KFD_WEIGHT_SAME_DEVICE = 13, KFD_WEIGHT_XGMI_HOP = 15, KFD_WEIGHT_PARTITION_TO_PARTITION = 41 };
+enum kfd_weight {
+    KFD_WEIGHT_SAME_DEVICE = 13,
+    KFD_WEIGHT_XGMI_HOP = 15,
+    KFD_WEIGHT_PARTITION_TO_PARTITION = 41
+};
 
 struct kfd_link {
     uint64_t type, from, to, weight;
@@ -22,15 +32,16 @@ struct kfd_link {
 
 struct kfd_node {
     int32_t number;
-    uint64_t cpu_count, simd_count, simd_per_cu, gfx_version, device_id, domain, location, render_minor, hive, unique, xcc_count;
-    uint64_t gpu_id;             /* 0 unknown */
-    int64_t memory_bytes;        /* sum of its banks; -1 unknown */
-    char name[32];               /* "" unknown */
-    struct kfd_link *links;      /* owned; io_links */
+    uint64_t cpu_count, simd_count, simd_per_cu, gfx_version, device_id, domain, location,
+        render_minor, hive, unique, xcc_count;
+    uint64_t gpu_id;        /* 0 unknown */
+    int64_t memory_bytes;   /* sum of its banks; -1 unknown */
+    char name[32];          /* "" unknown */
+    struct kfd_link *links; /* owned; io_links */
     size_t link_count;
-    size_t peer_count;           /* p2p_links that are there */
-    uint64_t counted[3];         /* what the properties claim there is of kfd_lists */
-    size_t present[3];           /* what is there */
+    size_t peer_count;   /* p2p_links that are there */
+    uint64_t counted[3]; /* what the properties claim there is of kfd_lists */
+    size_t present[3];   /* what is there */
 };
 
 extern const char *const kfd_lists[3]; /* "io_links", "p2p_links", "mem_banks" */
@@ -40,9 +51,11 @@ struct kfd_tree {
     size_t count;
 };
 
-/* Reads path/topology/nodes below io. ABSENT when there is none, or no node with a gpu; BAD_DATA with the file's name when a
- * file cannot be what the kernel writes. Nodes whose properties may not be read (cgroup) are left out. */
-enum berth_code kfd_read(const struct sysio *io, const char *path, struct kfd_tree *ret_tree, struct berth_err *err);
+/* Reads path/topology/nodes below io. ABSENT when there is none, or no node with a gpu; BAD_DATA
+ * with the file's name when a file cannot be what the kernel writes. Nodes whose properties may not
+ * be read (cgroup) are left out. */
+enum berth_code kfd_read(const struct sysio *io, const char *path, struct kfd_tree *ret_tree,
+                         struct berth_err *err);
 void kfd_done(struct kfd_tree *tree);
 
 /* NULL when there is no node of that number. */

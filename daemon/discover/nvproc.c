@@ -9,9 +9,9 @@
 #include "base/print.h"
 #include "node/pci.h"
 
-#define GPUS "/proc/driver/nvidia/gpus"
-#define GPUS_MAX 256
-#define FILE_MAX 16384
+#define GPUS      "/proc/driver/nvidia/gpus"
+#define GPUS_MAX  256
+#define FILE_MAX  16384
 #define MODEL_MAX 96
 #define MINOR_MAX 65535
 
@@ -19,10 +19,12 @@ static void free_text(char **text) { free(*text); }
 static void free_names(char ***names) { sysio_names_free(*names); }
 static void drop_json(json_t **json) { json_decref(*json); }
 
-/* What stands behind "key:", without the blanks around it; false when there is no such line or it does not fit. */
+/* What stands behind "key:", without the blanks around it; false when there is no such line or it
+ * does not fit. */
 static bool find_field(const char *text, const char *key, char *buffer, size_t size)
 {
-    for (size_t length = strlen(key); *text != '\0'; text += strcspn(text, "\n"), text += *text == '\n') {
+    for (size_t length = strlen(key); *text != '\0';
+         text += strcspn(text, "\n"), text += *text == '\n') {
         if (strncmp(text, key, length) != 0 || text[length] != ':')
             continue;
         const char *value = text + length + 1;
@@ -71,7 +73,8 @@ static json_t *make_record(const char *information, uint64_t pci, size_t number)
     char address[24], name[32], model[MODEL_MAX + 1], uuid[64], minor[16];
     pci_format(pci, address);
     snprintf(name, sizeof name, "gpu%zu", number);
-    json_t *record = json_pack("{s:s, s:s, s:s, s:s}", "record", "device", "gpu", name, "vendor", "nvidia", "pci", address);
+    json_t *record = json_pack("{s:s, s:s, s:s, s:s}", "record", "device", "gpu", name, "vendor",
+                               "nvidia", "pci", address);
     bool ok = record != NULL;
     if (find_field(information, "Model", model, sizeof model) && is_model(model))
         ok = ok && json_object_set_new(record, "model", json_string(model)) == 0;
@@ -87,7 +90,8 @@ static json_t *make_record(const char *information, uint64_t pci, size_t number)
 
 static bool append_line(char **text, json_t *record)
 {
-    char *line __attribute__((cleanup(free_text))) = record == NULL ? NULL : print_tree(record, JSON_COMPACT);
+    char *line __attribute__((cleanup(free_text))) =
+        record == NULL ? NULL : print_tree(record, JSON_COMPACT);
     size_t length = *text == NULL ? 0 : strlen(*text);
     char *more = line == NULL ? NULL : realloc(*text, length + strlen(line) + 2);
     if (more == NULL)
@@ -112,7 +116,8 @@ enum berth_code nvproc_facts(const struct sysio *io, char **ret_facts, struct be
             continue;
         snprintf(path, sizeof path, GPUS "/%.255s/information", names[i]);
         code = sysio_read(io, path, FILE_MAX, &information, NULL);
-        if (code != BERTH_NO_MEMORY) { /* that it is there is a fact, even when no more can be read */
+        /* that it is there is a fact, even when no more can be read */
+        if (code != BERTH_NO_MEMORY) {
             record = make_record(information == NULL ? "" : information, pci, count++);
             code = append_line(&facts, record) ? BERTH_OK : BERTH_NO_MEMORY;
         }

@@ -11,7 +11,7 @@
 #include "discover/backend_replay.h"
 #include "node/record.h"
 
-#define LIVE_KFD "/sys/class/kfd/kfd"
+#define LIVE_KFD     "/sys/class/kfd/kfd"
 #define KFD_FILE_MAX 65536
 
 struct recording {
@@ -29,7 +29,10 @@ static void hand_out(struct recording *recording, const char *file, const char *
         recording->stopped = !recording->visit(recording->arg, file, text, strlen(text));
 }
 
-static enum berth_code no_memory(struct berth_err *err) { return err_set(err, BERTH_NO_MEMORY, "no memory to record the node"); }
+static enum berth_code no_memory(struct berth_err *err)
+{
+    return err_set(err, BERTH_NO_MEMORY, "no memory to record the node");
+}
 
 /* Text that grows. */
 struct text {
@@ -88,17 +91,23 @@ static json_t *axes_json(const char *axes)
     return object;
 }
 
-static json_t *value_json(const struct graph *graph, const struct values *values, const struct value *value)
+static json_t *value_json(const struct graph *graph, const struct values *values,
+                          const struct value *value)
 {
     bool known = !isnan(value->value);
-    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:o*}", "record", known ? "value" : "skip", "metric", metric_info(value->metric)->name, "from",
-                               graph->places[value->from].name, "to", graph->places[value->to].name, "axes", axes_json(values_axes(values, value)));
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:s, s:o*}", "record", known ? "value" : "skip", "metric",
+                  metric_info(value->metric)->name, "from", graph->places[value->from].name, "to",
+                  graph->places[value->to].name, "axes", axes_json(values_axes(values, value)));
     bool ok = object != NULL;
     if (known)
-        ok = ok && set_number(object, "value", value->value) && set_number(object, "low", value->low) && set_number(object, "high", value->high) &&
+        ok = ok && set_number(object, "value", value->value) &&
+             set_number(object, "low", value->low) && set_number(object, "high", value->high) &&
              (value->n == 0 || json_object_set_new(object, "n", json_integer(value->n)) == 0);
     else
-        ok = ok && json_object_set_new(object, "why", json_string(value->why_not == NULL ? "unknown" : value->why_not)) == 0;
+        ok = ok && json_object_set_new(
+                       object, "why",
+                       json_string(value->why_not == NULL ? "unknown" : value->why_not)) == 0;
     if (!ok) {
         json_decref(object);
         return NULL;
@@ -107,16 +116,19 @@ static json_t *value_json(const struct graph *graph, const struct values *values
 }
 
 /*
- * Order in which values come under one run line: source, then time. A live machine's nominal values are left to the
- * sources they come from; those of a folder may be its measurements file's own.
+ * Order in which values come under one run line: source, then time. A live machine's nominal values
+ * are left to the sources they come from; those of a folder may be its measurements file's own.
  */
-static const struct value *next_group(const struct values *values, const struct value *last, bool has_nominal)
+static const struct value *next_group(const struct values *values, const struct value *last,
+                                      bool has_nominal)
 {
     const struct value *next = NULL;
     for (size_t i = 0; i < values->count; i++) {
         const struct value *v = &values->item[i];
-        bool after = last == NULL || v->source > last->source || (v->source == last->source && v->measured_at_s > last->measured_at_s);
-        bool before = next == NULL || v->source < next->source || (v->source == next->source && v->measured_at_s < next->measured_at_s);
+        bool after = last == NULL || v->source > last->source ||
+                     (v->source == last->source && v->measured_at_s > last->measured_at_s);
+        bool before = next == NULL || v->source < next->source ||
+                      (v->source == next->source && v->measured_at_s < next->measured_at_s);
         if ((has_nominal || v->source != VALUE_NOMINAL) && after && before)
             next = v;
     }
@@ -125,20 +137,25 @@ static const struct value *next_group(const struct values *values, const struct 
 
 static json_t *run_json(enum value_source source, int64_t measured_at_s)
 {
-    return json_pack("{s:s, s:i, s:s, s:s, s:I, s:s}", "record", "run", "schema", RECORD_SCHEMA, "probe", "all", "backend", "store", "started_at",
-                     (json_int_t)measured_at_s, "source", value_source_name(source));
+    return json_pack("{s:s, s:i, s:s, s:s, s:I, s:s}", "record", "run", "schema", RECORD_SCHEMA,
+                     "probe", "all", "backend", "store", "started_at", (json_int_t)measured_at_s,
+                     "source", value_source_name(source));
 }
 
 static json_t *set_json(const struct graph *graph, const struct set *set)
 {
     json_t *flows = json_array();
-    json_t *object = json_pack("{s:s, s:s, s:o}", "record", "set", "metric", metric_info(set->metric)->name, "flows", flows);
+    json_t *object = json_pack("{s:s, s:s, s:o}", "record", "set", "metric",
+                               metric_info(set->metric)->name, "flows", flows);
     bool ok = object != NULL;
     for (size_t i = 0; ok && i < set->flow_count; i++) {
         const struct set_flow *flow = &set->flow[i];
-        json_t *one = json_pack("{s:s, s:s, s:o*, s:f}", "from", graph->places[flow->from].name, "to", graph->places[flow->to].name, "axes",
-                                flow->axes[0] != '\0' ? axes_json(flow->axes) : NULL, "bytes_per_s", flow->bytes_per_s);
-        ok = json_array_append(flows, one) == 0 && set_number(one, "low", flow->low) && set_number(one, "high", flow->high);
+        json_t *one = json_pack("{s:s, s:s, s:o*, s:f}", "from", graph->places[flow->from].name,
+                                "to", graph->places[flow->to].name, "axes",
+                                flow->axes[0] != '\0' ? axes_json(flow->axes) : NULL, "bytes_per_s",
+                                flow->bytes_per_s);
+        ok = json_array_append(flows, one) == 0 && set_number(one, "low", flow->low) &&
+             set_number(one, "high", flow->high);
         json_decref(one);
     }
     if (ok)
@@ -160,8 +177,9 @@ static bool append_sets(struct text *text, const struct graph *graph, const stru
     return ok;
 }
 
-static enum berth_code record_values(struct recording *recording, const struct graph *graph, const struct values *values,
-                                     const struct sets *sets, bool has_nominal, struct berth_err *err)
+static enum berth_code record_values(struct recording *recording, const struct graph *graph,
+                                     const struct values *values, const struct sets *sets,
+                                     bool has_nominal, struct berth_err *err)
 {
     struct text text = {0};
     bool ok = true;
@@ -169,7 +187,8 @@ static enum berth_code record_values(struct recording *recording, const struct g
     while (ok && (group = next_group(values, group, has_nominal)) != NULL) {
         ok = append_json(&text, run_json(group->source, group->measured_at_s));
         for (size_t i = 0; ok && i < values->count; i++)
-            if (values->item[i].source == group->source && values->item[i].measured_at_s == group->measured_at_s)
+            if (values->item[i].source == group->source &&
+                values->item[i].measured_at_s == group->measured_at_s)
                 ok = append_json(&text, value_json(graph, values, &values->item[i]));
     }
     ok = ok && append_sets(&text, graph, sets);
@@ -179,11 +198,14 @@ static enum berth_code record_values(struct recording *recording, const struct g
     return ok ? BERTH_OK : no_memory(err);
 }
 
-/* Copies the file from/rest as to/rest. Not every kernel has every file, and not everybody may read it. */
-static enum berth_code record_file(struct recording *recording, const struct sysio *io, const char *from, const char *to, const char *rest,
+/* Copies the file from/rest as to/rest. Not every kernel has every file, and not everybody may read
+ * it. */
+static enum berth_code record_file(struct recording *recording, const struct sysio *io,
+                                   const char *from, const char *to, const char *rest,
                                    struct berth_err *err)
 {
-    char *path __attribute__((cleanup(free_text))) = NULL, *file __attribute__((cleanup(free_text))) = NULL;
+    char *path __attribute__((cleanup(free_text))) = NULL,
+               *file __attribute__((cleanup(free_text))) = NULL;
     char *text __attribute__((cleanup(free_text))) = NULL;
     if (asprintf(&path, "%s/%s", from, rest) < 0)
         path = NULL; /* undefined after a failure */
@@ -198,7 +220,8 @@ static enum berth_code record_file(struct recording *recording, const struct sys
 }
 
 /* What berth reads of one node of the tree. */
-static enum berth_code record_kfd_node(struct recording *recording, const struct sysio *io, const char *from, const char *to, struct berth_err *err)
+static enum berth_code record_kfd_node(struct recording *recording, const struct sysio *io,
+                                       const char *from, const char *to, struct berth_err *err)
 {
     static const char *const files[] = {"properties", "gpu_id", "name"};
     static const char *const lists[] = {"io_links", "p2p_links", "mem_banks"};
@@ -223,7 +246,8 @@ static enum berth_code record_kfd_node(struct recording *recording, const struct
     return code;
 }
 
-static enum berth_code record_kfd(struct recording *recording, const struct sysio *io, const char *kfd, struct berth_err *err)
+static enum berth_code record_kfd(struct recording *recording, const struct sysio *io,
+                                  const char *kfd, struct berth_err *err)
 {
     char *directory __attribute__((cleanup(free_text))) = NULL;
     char **names __attribute__((cleanup(free_names))) = NULL;
@@ -245,16 +269,20 @@ static enum berth_code record_kfd(struct recording *recording, const struct sysi
     return code;
 }
 
-static enum berth_code record_node_json(struct recording *recording, const struct graph *graph, enum origin origin, bool has_measurements, bool has_xml,
+static enum berth_code record_node_json(struct recording *recording, const struct graph *graph,
+                                        enum origin origin, bool has_measurements, bool has_xml,
                                         bool has_kfd, bool has_facts, struct berth_err *err)
 {
-    json_t *node = json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:s*}", "name", graph->name, "origin", origin_name(origin == ORIGIN_LIVE ? ORIGIN_RECORDED : origin), "hwloc",
-                             has_xml ? "topology.xml" : NULL, "kfd", has_kfd ? "kfd" : NULL, "facts", has_facts ? "facts.jsonl" : NULL, "measurements",
+    json_t *node = json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:s*}", "name", graph->name, "origin",
+                             origin_name(origin == ORIGIN_LIVE ? ORIGIN_RECORDED : origin), "hwloc",
+                             has_xml ? "topology.xml" : NULL, "kfd", has_kfd ? "kfd" : NULL,
+                             "facts", has_facts ? "facts.jsonl" : NULL, "measurements",
                              has_measurements ? "measurements.jsonl" : NULL);
     json_t *software = json_object();
     bool ok = node != NULL && software != NULL;
     for (size_t i = 0; ok && i < graph->software_count; i++)
-        ok = json_object_set_new(software, graph->software[i].key, json_string(graph->software[i].value)) == 0;
+        ok = json_object_set_new(software, graph->software[i].key,
+                                 json_string(graph->software[i].value)) == 0;
     ok = ok && json_object_set(node, "software", software) == 0;
     char *text = ok ? print_tree(node, JSON_INDENT(2)) : NULL;
     if (text != NULL)
@@ -266,23 +294,30 @@ static enum berth_code record_node_json(struct recording *recording, const struc
     return ok ? BERTH_OK : no_memory(err);
 }
 
-static enum berth_code record_sources(struct recording *recording, const struct sysio *io, const char *xml, const char *kfd, const char *facts,
-                                      const struct graph *graph, enum origin origin, const struct values *values, const struct sets *sets,
+static enum berth_code record_sources(struct recording *recording, const struct sysio *io,
+                                      const char *xml, const char *kfd, const char *facts,
+                                      const struct graph *graph, enum origin origin,
+                                      const struct values *values, const struct sets *sets,
                                       bool has_nominal, struct berth_err *err)
 {
-    bool has_measurements = next_group(values, NULL, has_nominal) != NULL || (sets != NULL && sets->count > 0);
-    enum berth_code code = record_node_json(recording, graph, origin, has_measurements, xml != NULL, kfd != NULL, facts != NULL, err);
+    bool has_measurements =
+        next_group(values, NULL, has_nominal) != NULL || (sets != NULL && sets->count > 0);
+    enum berth_code code = record_node_json(recording, graph, origin, has_measurements, xml != NULL,
+                                            kfd != NULL, facts != NULL, err);
     if (code == BERTH_OK && xml != NULL)
         hand_out(recording, "topology.xml", xml);
     if (code == BERTH_OK && kfd != NULL)
         code = record_kfd(recording, io, kfd, err);
     if (code == BERTH_OK && facts != NULL)
         hand_out(recording, "facts.jsonl", facts);
-    return code == BERTH_OK ? record_values(recording, graph, values, sets, has_nominal, err) : code;
+    return code == BERTH_OK ? record_values(recording, graph, values, sets, has_nominal, err)
+                            : code;
 }
 
-enum berth_code discover_record(const struct sysio *io, const char *folder, const struct graph *graph, enum origin origin,
-                                const struct values *values, const struct sets *sets, record_visit visit, void *arg, struct berth_err *err)
+enum berth_code discover_record(const struct sysio *io, const char *folder,
+                                const struct graph *graph, enum origin origin,
+                                const struct values *values, const struct sets *sets,
+                                record_visit visit, void *arg, struct berth_err *err)
 {
     struct recording recording = {.visit = visit, .arg = arg};
     enum berth_code code;
@@ -292,7 +327,8 @@ enum berth_code discover_record(const struct sysio *io, const char *folder, cons
         if (code != BERTH_OK)
             return code;
         const struct sysio inside = {replay.root};
-        code = record_sources(&recording, &inside, replay.xml, replay.kfd, replay.facts, graph, origin, values, sets, true, err);
+        code = record_sources(&recording, &inside, replay.xml, replay.kfd, replay.facts, graph,
+                              origin, values, sets, true, err);
         backend_replay_done(&replay);
         return code;
     }
@@ -301,14 +337,17 @@ enum berth_code discover_record(const struct sysio *io, const char *folder, cons
     if (code != BERTH_OK)
         return code;
     bool has_kfd = sysio_exists(io, LIVE_KFD "/topology/nodes");
-    return record_sources(&recording, io, xml, has_kfd ? LIVE_KFD : NULL, graph->facts, graph, origin, values, sets, false, err);
+    return record_sources(&recording, io, xml, has_kfd ? LIVE_KFD : NULL, graph->facts, graph,
+                          origin, values, sets, false, err);
 }
 
-enum berth_code discover_xml(const struct sysio *io, const char *folder, char **ret_xml, char **ret_name, struct berth_err *err)
+enum berth_code discover_xml(const struct sysio *io, const char *folder, char **ret_xml,
+                             char **ret_name, struct berth_err *err)
 {
     char *xml = NULL, *name = NULL;
     struct replay replay = {0};
-    enum berth_code code = folder == NULL ? backend_hwloc_export(io, &xml, err) : backend_replay_open(folder, &replay, err);
+    enum berth_code code = folder == NULL ? backend_hwloc_export(io, &xml, err)
+                                          : backend_replay_open(folder, &replay, err);
     if (code == BERTH_OK && folder != NULL && replay.xml == NULL)
         code = err_set(err, BERTH_ABSENT, "this node is known without an hwloc XML");
     if (code == BERTH_OK && replay.xml != NULL)

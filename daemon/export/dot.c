@@ -8,12 +8,16 @@
 #include "export/text.h"
 
 static const char *const link_colour[LINK_KIND_COUNT] = {
-    [LINK_XGMI] = "#c0392b", [LINK_NVLINK] = "#2e7d32", [LINK_C2C] = "#6a1b9a", [LINK_PCIE] = "#607d8b", [LINK_SMP] = "#1565c0",
-    [LINK_MEMBUS] = "#9e9e9e", [LINK_NETWORK] = "#ef6c00"};
+    [LINK_XGMI] = "#c0392b",   [LINK_NVLINK] = "#2e7d32", [LINK_C2C] = "#6a1b9a",
+    [LINK_PCIE] = "#607d8b",   [LINK_SMP] = "#1565c0",    [LINK_MEMBUS] = "#9e9e9e",
+    [LINK_NETWORK] = "#ef6c00"};
 
 static const char *fill_of(enum place_kind kind)
 {
-    return kind == PLACE_GPU ? "#e3f2e1" : kind == PLACE_NIC ? "#fff1dc" : kind == PLACE_SWITCH ? "#ececec" : "#e3edf9";
+    return kind == PLACE_GPU      ? "#e3f2e1"
+           : kind == PLACE_NIC    ? "#fff1dc"
+           : kind == PLACE_SWITCH ? "#ececec"
+                                  : "#e3edf9";
 }
 
 static void put_bytes(struct print *text, int64_t bytes)
@@ -26,8 +30,10 @@ static void put_bytes(struct print *text, int64_t bytes)
 static size_t cores_in(const struct graph *graph, const struct cpuset *cpus)
 {
     size_t count = 0;
-    for (place_id core = graph_next(graph, PLACE_CORE, 0); cpus != NULL && core != PLACE_NONE; core = graph_next(graph, PLACE_CORE, core + 1))
-        count += graph->places[core].cpus != NULL && cpuset_intersects(graph->places[core].cpus, cpus);
+    for (place_id core = graph_next(graph, PLACE_CORE, 0); cpus != NULL && core != PLACE_NONE;
+         core = graph_next(graph, PLACE_CORE, core + 1))
+        count +=
+            graph->places[core].cpus != NULL && cpuset_intersects(graph->places[core].cpus, cpus);
     return count;
 }
 
@@ -37,7 +43,8 @@ static void put_cores(const struct graph *graph, place_id numa, struct print *te
     const struct cpuset *cpus = graph->places[numa].cpus;
     size_t cores = cores_in(graph, cpus), llcs = 0;
     int64_t bytes = -1;
-    for (place_id llc = graph_next(graph, PLACE_LLC, 0); cpus != NULL && llc != PLACE_NONE; llc = graph_next(graph, PLACE_LLC, llc + 1))
+    for (place_id llc = graph_next(graph, PLACE_LLC, 0); cpus != NULL && llc != PLACE_NONE;
+         llc = graph_next(graph, PLACE_LLC, llc + 1))
         if (graph->places[llc].cpus != NULL && cpuset_contains(cpus, graph->places[llc].cpus)) {
             llcs++;
             bytes = graph->places[llc].capacity_bytes;
@@ -45,7 +52,8 @@ static void put_cores(const struct graph *graph, place_id numa, struct print *te
     if (cores > 0)
         export_text(text, "\\n%zu core%s", cores, cores == 1 ? "" : "s");
     if (llcs > 0 && bytes > 0)
-        export_text(text, " in %zu llc%s of %.0f MiB", llcs, llcs == 1 ? "" : "s", (double)bytes / 1048576);
+        export_text(text, " in %zu llc%s of %.0f MiB", llcs, llcs == 1 ? "" : "s",
+                    (double)bytes / 1048576);
     if (cpus != NULL && !cpuset_is_empty(cpus)) {
         char list[96];
         if (cpuset_format_list(cpus, list, sizeof list) < sizeof list)
@@ -70,13 +78,18 @@ static void put_place(const struct graph *graph, place_id id, int depth, struct 
     if (place->pci != NULL)
         export_text(text, "\\n");
     export_text_quoted(text, place->pci);
-    export_text(text, "\" fillcolor=\"%s\"%s];\n", fill_of(place->kind), place->kind == PLACE_SWITCH ? " shape=ellipse" : "");
+    export_text(text, "\" fillcolor=\"%s\"%s];\n", fill_of(place->kind),
+                place->kind == PLACE_SWITCH ? " shape=ellipse" : "");
 }
 
-static bool is_drawn(enum place_kind kind) { return kind == PLACE_NUMA || kind == PLACE_GPU || kind == PLACE_NIC || kind == PLACE_SWITCH; }
+static bool is_drawn(enum place_kind kind)
+{
+    return kind == PLACE_NUMA || kind == PLACE_GPU || kind == PLACE_NIC || kind == PLACE_SWITCH;
+}
 static bool is_box(enum place_kind kind) { return kind == PLACE_PACKAGE || kind == PLACE_MODULE; }
 
-/* Where it is drawn: beside its NUMA node when it is next to one, because parents stop at the NUMA node and boxes are packages. */
+/* Where it is drawn: beside its NUMA node when it is next to one, because parents stop at the NUMA
+ * node and boxes are packages. */
 static place_id box_of(const struct graph *graph, place_id id)
 {
     place_id up = graph->places[id].parent;
@@ -95,26 +108,31 @@ static void put_inside(const struct graph *graph, place_id box, int depth, struc
             put_place(graph, id, depth, text);
         if (!is_box(kind))
             continue;
-        export_text(text, "%*ssubgraph cluster_%s {\n%*slabel=\"%s", 2 * depth, "", graph->places[id].name, 2 * depth + 2, "", graph->places[id].name);
+        export_text(text, "%*ssubgraph cluster_%s {\n%*slabel=\"%s", 2 * depth, "",
+                    graph->places[id].name, 2 * depth + 2, "", graph->places[id].name);
         if (graph->places[id].model != NULL)
             export_text(text, "\\n");
         export_text_quoted(text, graph->places[id].model);
         export_text(text, "\" style=\"rounded,dashed\" color=\"#90a4ae\";\n");
         if (kind == PLACE_PACKAGE) /* an end for links between sockets */
-            export_text(text, "%*s%s [shape=point style=invis width=0];\n", 2 * depth + 2, "", graph->places[id].name);
+            export_text(text, "%*s%s [shape=point style=invis width=0];\n", 2 * depth + 2, "",
+                        graph->places[id].name);
         put_inside(graph, id, depth + 1, text);
         export_text(text, "%*s}\n", 2 * depth, "");
     }
 }
 
-/* What was measured over it in the better direction, else published, else what is stated; NAN nothing. */
-static double rate_of(const struct export_input *input, const struct link *link, const char **ret_source)
+/* What was measured over it in the better direction, else published, else what is stated; NAN
+ * nothing. */
+static double rate_of(const struct export_input *input, const struct link *link,
+                      const char **ret_source)
 {
     const struct value *there = NULL, *back = NULL;
     const struct place *places = input->snap->graph->places;
     bool has_gpu = places[link->from].kind == PLACE_GPU || places[link->to].kind == PLACE_GPU;
-    bool has_other = (places[link->from].kind == PLACE_GPU || places[link->from].kind == PLACE_NUMA) &&
-                     (places[link->to].kind == PLACE_GPU || places[link->to].kind == PLACE_NUMA);
+    bool has_other =
+        (places[link->from].kind == PLACE_GPU || places[link->from].kind == PLACE_NUMA) &&
+        (places[link->to].kind == PLACE_GPU || places[link->to].kind == PLACE_NUMA);
     if (has_gpu && has_other) {
         there = export_text_rate(input->snap, link->from, link->to);
         back = export_text_rate(input->snap, link->to, link->from);
@@ -122,7 +140,8 @@ static double rate_of(const struct export_input *input, const struct link *link,
         place_id numa = places[link->from].kind == PLACE_NUMA ? link->from : link->to;
         there = export_text_value(input->snap, METRIC_MEMORY_BANDWIDTH, numa, numa, "");
     }
-    const struct value *better = there == NULL || (back != NULL && back->value > there->value) ? back : there;
+    const struct value *better =
+        there == NULL || (back != NULL && back->value > there->value) ? back : there;
     *ret_source = better != NULL ? value_source_name(better->source) : "nominal";
     return better != NULL ? better->value : link->nominal_bytes_per_s;
 }
@@ -133,9 +152,12 @@ static void put_link(const struct export_input *input, const struct link *link, 
     const struct place *from = &graph->places[link->from], *to = &graph->places[link->to];
     const char *source;
     double rate = rate_of(input, link, &source);
-    bool is_peer = from->kind == to->kind && box_of(graph, link->from) == box_of(graph, link->to); /* they stay side by side */
-    bool is_inner = link->kind == LINK_MEMBUS && (from->kind == PLACE_PACKAGE || to->kind == PLACE_PACKAGE);
-    if (is_inner || (!is_drawn(from->kind) && from->kind != PLACE_PACKAGE) || (!is_drawn(to->kind) && to->kind != PLACE_PACKAGE))
+    /* they stay side by side */
+    bool is_peer = from->kind == to->kind && box_of(graph, link->from) == box_of(graph, link->to);
+    bool is_inner =
+        link->kind == LINK_MEMBUS && (from->kind == PLACE_PACKAGE || to->kind == PLACE_PACKAGE);
+    if (is_inner || (!is_drawn(from->kind) && from->kind != PLACE_PACKAGE) ||
+        (!is_drawn(to->kind) && to->kind != PLACE_PACKAGE))
         return; /* the box says that it is there */
     export_text(text, "  %s -- %s [label=\"%s", from->name, to->name, link_kind_name(link->kind));
     if (link->width > 0)
@@ -145,8 +167,9 @@ static void put_link(const struct export_input *input, const struct link *link, 
     if (link->state == LINK_DEGRADED || link->state == LINK_DOWN)
         export_text(text, "\\n%s", link_state_name(link->state));
     double width = isfinite(rate) && rate > 1e9 ? 0.6 + 1.2 * log10(rate / 1e9) : 0.6;
-    export_text(text, "\" color=\"%s\" fontcolor=\"%s\" penwidth=%.1f%s%s", link_colour[link->kind], link_colour[link->kind], fmin(width, 6),
-                is_peer ? " constraint=false" : "", link->state == LINK_DOWN ? " style=dashed" : "");
+    export_text(text, "\" color=\"%s\" fontcolor=\"%s\" penwidth=%.1f%s%s", link_colour[link->kind],
+                link_colour[link->kind], fmin(width, 6), is_peer ? " constraint=false" : "",
+                link->state == LINK_DOWN ? " style=dashed" : "");
     if (from->kind == PLACE_PACKAGE && to->kind == PLACE_PACKAGE)
         export_text(text, " ltail=cluster_%s lhead=cluster_%s", from->name, to->name);
     export_text(text, "];\n");
@@ -158,9 +181,12 @@ void export_dot(const struct export_input *input, struct print *text)
     export_text_head(text, input->snap, "// ", "");
     export_text(text, "graph berth {\n  graph [label=\"");
     export_text_quoted(text, graph->name);
-    export_text(text, " (%s)\" labelloc=t fontsize=16 fontname=\"Helvetica\" compound=true nodesep=0.5 ranksep=0.9];\n",
+    export_text(text,
+                " (%s)\" labelloc=t fontsize=16 fontname=\"Helvetica\" compound=true nodesep=0.5 "
+                "ranksep=0.9];\n",
                 origin_name(snapshot_origin(input->snap)));
-    export_text(text, "  node [shape=box style=\"rounded,filled\" fontname=\"Helvetica\" fontsize=10];\n  edge [fontname=\"Helvetica\" fontsize=8];\n");
+    export_text(text, "  node [shape=box style=\"rounded,filled\" fontname=\"Helvetica\" "
+                      "fontsize=10];\n  edge [fontname=\"Helvetica\" fontsize=8];\n");
     put_inside(graph, PLACE_NONE, 1, text);
     for (size_t i = 0; i < graph->link_count; i++)
         put_link(input, &graph->links[i], text);

@@ -1,4 +1,5 @@
-/** The node as a graph for Graphviz: memory and devices in their packages, an edge for each link with its width and rate. Source: the DOT language. */
+/** The node as a graph for Graphviz: memory and devices in their packages, an edge for each link
+ * with its width and rate. Source: the DOT language. */
 #pragma once
 #include "export/export.h"
 

@@ -6,7 +6,8 @@
  * Public headers: export.h
  * Shown by: tests/system/export.sh, docs/EXPORT.md
  *
- * The node in the formats of other tools; docs/EXPORT.md says which tool reads each, and how. Pure but for hwloc, which reads its XML: any thread.
+ * The node in the formats of other tools; docs/EXPORT.md says which tool reads each, and how. Pure
+ * but for hwloc, which reads its XML: any thread.
  */
 #pragma once
 #include <stdbool.h>
@@ -19,22 +20,33 @@
 #include "health/judge.h"
 #include "node/snapshot.h"
 
-enum export_format { EXPORT_HWLOC, EXPORT_NCCL, EXPORT_RCCL, EXPORT_GRES, EXPORT_DOT, EXPORT_PROMETHEUS };
+enum export_format {
+    EXPORT_HWLOC,
+    EXPORT_NCCL,
+    EXPORT_RCCL,
+    EXPORT_GRES,
+    EXPORT_DOT,
+    EXPORT_PROMETHEUS
+};
 
 extern const char *const export_names[]; /* in that order, ends with NULL */
 
 /* What a format is made of. By place: of the graph of snap. */
 struct export_input {
     struct snapshot *snap;
-    const char *xml, *xml_name;         /* the node's hwloc XML; NULL it has none */
-    const struct hwloc_view *view;      /* of it: for NCCL, RCCL and GRES; NULL none */
-    const struct judgement *judgement;  /* for PROMETHEUS */
-    const int64_t *free_bytes;          /* by place: memory that the kernel could give now, -1 unknown; NULL: all are unknown. For PROMETHEUS */
-    const bool *is_claimed;             /* by place: to compute on; for PROMETHEUS */
+    const char *xml, *xml_name;        /* the node's hwloc XML; NULL it has none */
+    const struct hwloc_view *view;     /* of it: for NCCL, RCCL and GRES; NULL none */
+    const struct judgement *judgement; /* for PROMETHEUS */
+    /* by place: memory that the kernel could give now, -1 unknown; NULL: all are unknown. For
+     * PROMETHEUS */
+    const int64_t *free_bytes;
+    const bool *is_claimed; /* by place: to compute on; for PROMETHEUS */
     int64_t now_s;
 };
 
 bool export_needs_view(enum export_format format);
 
-/* Writes the text. InvalidParameter where the format has nothing to say about this node, ABSENT without the XML it needs, BAD_DATA, NO_MEMORY. */
-enum berth_code export_write(enum export_format format, const struct export_input *input, struct print *text, struct berth_err *err);
+/* Writes the text. InvalidParameter where the format has nothing to say about this node, ABSENT
+ * without the XML it needs, BAD_DATA, NO_MEMORY. */
+enum berth_code export_write(enum export_format format, const struct export_input *input,
+                             struct print *text, struct berth_err *err);

@@ -10,8 +10,9 @@
 
 #define TYPE_SIZE 64
 
-/* "NVIDIA A100-SXM4-40GB" is a100, "AMD Instinct MI250X" mi250x, "NVIDIA GeForce RTX 4090" rtx_4090: the first word with a digit, which Slurm would take
- * for a number if it began with one. "" where there is none. */
+/* "NVIDIA A100-SXM4-40GB" is a100, "AMD Instinct MI250X" mi250x, "NVIDIA GeForce RTX 4090"
+ * rtx_4090: the first word with a digit, which Slurm would take for a number if it began with one.
+ * "" where there is none. */
 static void type_of(const char *model, char type[TYPE_SIZE])
 {
     const char *before = NULL, *word = model == NULL ? "" : model;
@@ -41,12 +42,10 @@ static bool is_of(const struct place *gpu, const char *vendor)
     return its != NULL && strcmp(its, vendor) == 0;
 }
 
-static bool is_nvidia(const struct place *gpu)
-{
-    return is_of(gpu, "nvidia");
-}
+static bool is_nvidia(const struct place *gpu) { return is_of(gpu, "nvidia"); }
 
-/* Which variables Slurm sets for tasks. Without it the lists of all vendors are set alike, and HIP counts the CUDA one among what the ROCR one has left. */
+/* Which variables Slurm sets for tasks. Without it the lists of all vendors are set alike, and HIP
+ * counts the CUDA one among what the ROCR one has left. */
 static const char *flags_of(const struct place *gpu)
 {
     if (is_nvidia(gpu))
@@ -63,7 +62,9 @@ static void file_of(const struct graph *graph, place_id id, char *buffer, size_t
         return;
     if (is_nvidia(gpu) && gpu->minor >= 0)
         snprintf(buffer, size, "/dev/nvidia%d", gpu->minor);
-    else if (!is_nvidia(gpu) && gpu->render_node != NULL && strncmp(gpu->render_node, "/dev/", 5) == 0 && strpbrk(gpu->render_node, " \t\n,[]#=") == NULL)
+    else if (!is_nvidia(gpu) && gpu->render_node != NULL &&
+             strncmp(gpu->render_node, "/dev/", 5) == 0 &&
+             strpbrk(gpu->render_node, " \t\n,[]#=") == NULL)
         snprintf(buffer, size, "%s", gpu->render_node);
 }
 
@@ -87,7 +88,8 @@ static bool put_cores(const struct hwloc_view *view, const struct place *gpu, st
 
 static bool is_peer_link(const struct link *link)
 {
-    return (link->kind == LINK_XGMI || link->kind == LINK_NVLINK) && link->state != LINK_DOWN && link->width > 0;
+    return (link->kind == LINK_XGMI || link->kind == LINK_NVLINK) && link->state != LINK_DOWN &&
+           link->width > 0;
 }
 
 static int32_t width_between(const struct graph *graph, place_id a, place_id b)
@@ -95,7 +97,8 @@ static int32_t width_between(const struct graph *graph, place_id a, place_id b)
     int32_t width = 0;
     for (size_t i = 0; i < graph->link_count; i++) {
         const struct link *link = &graph->links[i];
-        if (is_peer_link(link) && ((link->from == a && link->to == b) || (link->from == b && link->to == a)))
+        if (is_peer_link(link) &&
+            ((link->from == a && link->to == b) || (link->from == b && link->to == a)))
             width += link->width;
     }
     return width;
@@ -105,7 +108,8 @@ static int32_t width_between(const struct graph *graph, place_id a, place_id b)
 static int32_t links_between(const struct graph *graph, place_id a, place_id b)
 {
     int32_t width = width_between(graph, a, b);
-    for (place_id s = graph_next(graph, PLACE_SWITCH, 0); s != PLACE_NONE; s = graph_next(graph, PLACE_SWITCH, s + 1)) {
+    for (place_id s = graph_next(graph, PLACE_SWITCH, 0); s != PLACE_NONE;
+         s = graph_next(graph, PLACE_SWITCH, s + 1)) {
         int32_t one = width_between(graph, a, s), other = width_between(graph, b, s);
         width += one < other ? one : other;
     }
@@ -116,30 +120,37 @@ static bool has_links(const struct graph *graph)
 {
     for (size_t i = 0; i < graph->link_count; i++)
         if (is_peer_link(&graph->links[i]) &&
-            (graph->places[graph->links[i].from].kind == PLACE_GPU || graph->places[graph->links[i].to].kind == PLACE_GPU))
+            (graph->places[graph->links[i].from].kind == PLACE_GPU ||
+             graph->places[graph->links[i].to].kind == PLACE_GPU))
             return true;
     return false;
 }
 
 static void put_links(const struct graph *graph, place_id gpu, struct print *text)
 {
-    for (place_id to = graph_next(graph, PLACE_GPU, 0), first = to; to != PLACE_NONE; to = graph_next(graph, PLACE_GPU, to + 1))
-        export_text(text, "%s%d", to == first ? " Links=" : ",", to == gpu ? -1 : (int)links_between(graph, gpu, to));
+    for (place_id to = graph_next(graph, PLACE_GPU, 0), first = to; to != PLACE_NONE;
+         to = graph_next(graph, PLACE_GPU, to + 1))
+        export_text(text, "%s%d", to == first ? " Links=" : ",",
+                    to == gpu ? -1 : (int)links_between(graph, gpu, to));
 }
 
-static void put_line(const struct export_input *input, place_id gpu, const char *file, bool with_links, struct print *text)
+static void put_line(const struct export_input *input, place_id gpu, const char *file,
+                     bool with_links, struct print *text)
 {
     const struct place *place = &input->snap->graph->places[gpu];
     char type[TYPE_SIZE];
     type_of(place->model, type);
     export_text(text, "# %s ", place->name);
     export_text_comment(text, place->pci);
-    const struct value *rate = place->numa == PLACE_NONE ? NULL : export_text_rate(input->snap, place->numa, gpu);
+    const struct value *rate =
+        place->numa == PLACE_NONE ? NULL : export_text_rate(input->snap, place->numa, gpu);
     if (rate != NULL)
-        export_text(text, ", from %s %.1f GB/s %s", input->snap->graph->places[place->numa].name, rate->value / 1e9, value_source_name(rate->source));
-    const char *why_not = gpu_is_slice(place) || gpu_is_cut(input->snap->graph, gpu)
-                              ? "# cut into slices, whose device files Slurm finds with AutoDetect=nvml: "
-                              : "# its device file is not known: ";
+        export_text(text, ", from %s %.1f GB/s %s", input->snap->graph->places[place->numa].name,
+                    rate->value / 1e9, value_source_name(rate->source));
+    const char *why_not =
+        gpu_is_slice(place) || gpu_is_cut(input->snap->graph, gpu)
+            ? "# cut into slices, whose device files Slurm finds with AutoDetect=nvml: "
+            : "# its device file is not known: ";
     export_text(text, "\n%sName=gpu", file[0] == '\0' ? why_not : "");
     if (type[0] != '\0')
         export_text(text, " Type=%s", type);
@@ -159,7 +170,8 @@ void export_gres(const struct export_input *input, struct print *text)
     const struct graph *graph = input->snap->graph;
     char file[128];
     size_t with_file = 0, count = graph_count(graph, PLACE_GPU);
-    for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(graph, PLACE_GPU, gpu + 1)) {
+    for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE;
+         gpu = graph_next(graph, PLACE_GPU, gpu + 1)) {
         file_of(graph, gpu, file, sizeof file);
         with_file += file[0] != '\0';
     }
@@ -169,7 +181,8 @@ void export_gres(const struct export_input *input, struct print *text)
     else
         export_text(text, "AutoDetect=off\n");
     bool with_links = with_file == count && has_links(graph);
-    for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(graph, PLACE_GPU, gpu + 1)) {
+    for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE;
+         gpu = graph_next(graph, PLACE_GPU, gpu + 1)) {
         file_of(graph, gpu, file, sizeof file);
         put_line(input, gpu, file, with_links, text);
     }

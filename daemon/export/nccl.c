@@ -10,8 +10,8 @@
 #include "export/text.h"
 #include "node/pci.h"
 
-#define VALUE_MAX      250 /* bytes: the parsers take values of 254 */
-#define SWITCH_CLASS   0x0680
+#define VALUE_MAX    250 /* bytes: the parsers take values of 254 */
+#define SWITCH_CLASS 0x0680
 /* Where the driver hides an NVSwitch's address; the parser looks at the class alone. */
 #define SWITCH_UNKNOWN "fffffff:ffff:ff"
 
@@ -67,19 +67,24 @@ static void add_device(struct tree *tree, uint64_t pci, place_id place, place_id
     tree->device[tree->count++] = (struct device){pci, parent, place, numa};
 }
 
-static uint64_t address_of(const struct place *place) { return place->pci == NULL ? PCI_NONE : pci_parse(place->pci); }
+static uint64_t address_of(const struct place *place)
+{
+    return place->pci == NULL ? PCI_NONE : pci_parse(place->pci);
+}
 
 static void add_devices(struct tree *tree)
 {
     const struct graph *graph = tree->graph;
     for (place_id id = 0; (size_t)id < graph->place_count; id++) {
         const struct place *place = &graph->places[id];
-        if ((place->kind == PLACE_GPU && strcmp(vendor_of(place), tree->vendor) == 0) || place->kind == PLACE_NIC)
+        if ((place->kind == PLACE_GPU && strcmp(vendor_of(place), tree->vendor) == 0) ||
+            place->kind == PLACE_NIC)
             add_device(tree, address_of(place), id, place->numa);
     }
 }
 
-/* Groups of eight digits, the highest first, as the kernel's cpumap has them; "" where the parsers have no room for it. */
+/* Groups of eight digits, the highest first, as the kernel's cpumap has them; "" where the parsers
+ * have no room for it. */
 static void format_affinity(const struct cpuset *cpus, char *buffer, size_t size)
 {
     int group = CPUSET_MAX / 32 - 1;
@@ -88,7 +93,9 @@ static void format_affinity(const struct cpuset *cpus, char *buffer, size_t size
         group--;
     buffer[0] = '\0';
     for (; group >= 0 && used < size; group--)
-        used += (size_t)snprintf(buffer + used, size - used, "%08" PRIx32 "%s", (uint32_t)(cpus->word[group / 2] >> (group % 2 * 32)), group > 0 ? "," : "");
+        used += (size_t)snprintf(buffer + used, size - used, "%08" PRIx32 "%s",
+                                 (uint32_t)(cpus->word[group / 2] >> (group % 2 * 32)),
+                                 group > 0 ? "," : "");
     if (used > VALUE_MAX)
         buffer[0] = '\0';
 }
@@ -98,16 +105,20 @@ static void put_indent(struct print *text, int depth) { export_text(text, "%*s",
 /* What a gpu's driver says of its slot. */
 static void put_slot(struct print *text, const struct place *gpu)
 {
-    static const char *const speeds[] = {"2.5 GT/s PCIe", "5.0 GT/s PCIe", "8.0 GT/s PCIe", "16.0 GT/s PCIe", "32.0 GT/s PCIe", "64.0 GT/s PCIe"};
-    const char *generation = place_detail(gpu, "pcie_generation_max"), *width = place_detail(gpu, "pcie_width_max");
-    long g = generation != NULL ? strtol(generation, NULL, 10) : 0, w = width != NULL ? strtol(width, NULL, 10) : 0;
+    static const char *const speeds[] = {"2.5 GT/s PCIe",  "5.0 GT/s PCIe",  "8.0 GT/s PCIe",
+                                         "16.0 GT/s PCIe", "32.0 GT/s PCIe", "64.0 GT/s PCIe"};
+    const char *generation = place_detail(gpu, "pcie_generation_max"),
+               *width = place_detail(gpu, "pcie_width_max");
+    long g = generation != NULL ? strtol(generation, NULL, 10) : 0,
+         w = width != NULL ? strtol(width, NULL, 10) : 0;
     if (g >= 1 && g <= 6)
         export_text(text, " link_speed=\"%s\"", speeds[g - 1]);
     if (w >= 1 && w <= 32)
         export_text(text, " link_width=\"%ld\"", w);
 }
 
-static void put_pci_attributes(const struct tree *tree, const struct device *device, struct print *text)
+static void put_pci_attributes(const struct tree *tree, const struct device *device,
+                               struct print *text)
 {
     const struct hwloc_view_pci *view = seen(tree, device->pci);
     char address[24];
@@ -118,13 +129,15 @@ static void put_pci_attributes(const struct tree *tree, const struct device *dev
     if (view != NULL && view->vendor != 0)
         export_text(text, " vendor=\"0x%04x\" device=\"0x%04x\"", view->vendor, view->device);
     if (view != NULL && view->subvendor != 0)
-        export_text(text, " subsystem_vendor=\"0x%04x\" subsystem_device=\"0x%04x\"", view->subvendor, view->subdevice);
+        export_text(text, " subsystem_vendor=\"0x%04x\" subsystem_device=\"0x%04x\"",
+                    view->subvendor, view->subdevice);
     if (device->place != PLACE_NONE && tree->graph->places[device->place].kind == PLACE_GPU)
         put_slot(text, &tree->graph->places[device->place]);
 }
 
 /* Of the device at a link's other end: its class where hwloc shows it. */
-static void put_link(const struct tree *tree, const struct link *link, place_id to, int depth, struct print *text)
+static void put_link(const struct tree *tree, const struct link *link, place_id to, int depth,
+                     struct print *text)
 {
     const struct place *other = &tree->graph->places[to];
     const struct hwloc_view_pci *view = seen(tree, address_of(other));
@@ -142,12 +155,14 @@ static void put_link(const struct tree *tree, const struct link *link, place_id 
 /* Beside the links, for people: no attribute of the format takes a rate. */
 static void put_rates(const struct tree *tree, place_id gpu, int depth, struct print *text)
 {
-    for (place_id to = graph_next(tree->graph, PLACE_GPU, 0); to != PLACE_NONE; to = graph_next(tree->graph, PLACE_GPU, to + 1)) {
+    for (place_id to = graph_next(tree->graph, PLACE_GPU, 0); to != PLACE_NONE;
+         to = graph_next(tree->graph, PLACE_GPU, to + 1)) {
         const struct value *rate = to == gpu ? NULL : export_text_rate(tree->input->snap, gpu, to);
         if (rate == NULL)
             continue;
         put_indent(text, depth);
-        export_text(text, "<!-- to %s %.1f GB/s, %s -->\n", tree->graph->places[to].name, rate->value / 1e9, value_source_name(rate->source));
+        export_text(text, "<!-- to %s %.1f GB/s, %s -->\n", tree->graph->places[to].name,
+                    rate->value / 1e9, value_source_name(rate->source));
     }
 }
 
@@ -156,7 +171,8 @@ static bool is_peer_link(const struct tree *tree, const struct link *link, place
     const struct place *other = &tree->graph->places[to];
     enum link_kind kind = tree->is_rccl ? LINK_XGMI : LINK_NVLINK;
     return link->kind == kind && link->width > 0 && link->state != LINK_DOWN &&
-           ((other->kind == PLACE_GPU && other->pci != NULL) || (!tree->is_rccl && other->kind == PLACE_SWITCH));
+           ((other->kind == PLACE_GPU && other->pci != NULL) ||
+            (!tree->is_rccl && other->kind == PLACE_SWITCH));
 }
 
 static void put_gpu(const struct tree *tree, place_id gpu, int depth, struct print *text)
@@ -181,9 +197,11 @@ static void put_gpu(const struct tree *tree, place_id gpu, int depth, struct pri
             continue;
         if (is_peer_link(tree, link, to))
             put_link(tree, link, to, depth + 1, text);
-        if (!tree->is_rccl && link->kind == LINK_C2C && link->width > 0 && link->state != LINK_DOWN && isfinite(link->nominal_bytes_per_s)) {
+        if (!tree->is_rccl && link->kind == LINK_C2C && link->width > 0 &&
+            link->state != LINK_DOWN && isfinite(link->nominal_bytes_per_s)) {
             put_indent(text, depth + 1);
-            export_text(text, "<c2c bw=\"%.0f\" count=\"%" PRId32 "\"/>\n", link->nominal_bytes_per_s / 1e6 / link->width, link->width);
+            export_text(text, "<c2c bw=\"%.0f\" count=\"%" PRId32 "\"/>\n",
+                        link->nominal_bytes_per_s / 1e6 / link->width, link->width);
         }
     }
     put_rates(tree, gpu, depth + 1, text);
@@ -191,7 +209,8 @@ static void put_gpu(const struct tree *tree, place_id gpu, int depth, struct pri
     export_text(text, "</gpu>\n");
 }
 
-/* Without its net: one that the library finds in the file by name keeps what the file says, and nothing of its slot is looked up any more. */
+/* Without its net: one that the library finds in the file by name keeps what the file says, and
+ * nothing of its slot is looked up any more. */
 static void put_nic(int depth, struct print *text)
 {
     put_indent(text, depth);
@@ -199,7 +218,8 @@ static void put_nic(int depth, struct print *text)
 }
 
 /* The devices below a switch, or below a NUMA node where parent is PCI_NONE. */
-static void put_devices(const struct tree *tree, uint64_t parent, place_id numa, int depth, struct print *text)
+static void put_devices(const struct tree *tree, uint64_t parent, place_id numa, int depth,
+                        struct print *text)
 {
     for (size_t i = 0; i < tree->count; i++) {
         const struct device *device = &tree->device[i];
@@ -219,23 +239,26 @@ static void put_devices(const struct tree *tree, uint64_t parent, place_id numa,
     }
 }
 
-/* A NUMA node that gets a virtual network device is not looked up, so these are here. The library wants the family as CPUID has it, base and 16 times the
- * extension. */
+/* A NUMA node that gets a virtual network device is not looked up, so these are here. The library
+ * wants the family as CPUID has it, base and 16 times the extension. */
 static void put_cpuid(const struct hwloc_view *view, struct print *text)
 {
     if (view == NULL || view->vendor[0] == '\0' || view->family < 0 || view->model < 0)
         return;
     export_text(text, " vendor=\"");
     export_text_xml(text, view->vendor);
-    export_text(text, "\" familyid=\"%d\" modelid=\"%d\"", view->family < 15 ? view->family : 15 + 16 * (view->family - 15), view->model);
+    export_text(text, "\" familyid=\"%d\" modelid=\"%d\"",
+                view->family < 15 ? view->family : 15 + 16 * (view->family - 15), view->model);
 }
 
 static void put_cpu(const struct tree *tree, place_id numa, struct print *text)
 {
     const struct graph *graph = tree->graph;
     const char *architecture = place_detail(&graph->places[0], "architecture");
-    export_text(text, "  <cpu numaid=\"%" PRId32 "\"", numa == PLACE_NONE ? -1 : graph->places[numa].number);
-    if (numa != PLACE_NONE && graph->places[numa].cpus != NULL && !cpuset_is_empty(graph->places[numa].cpus)) {
+    export_text(text, "  <cpu numaid=\"%" PRId32 "\"",
+                numa == PLACE_NONE ? -1 : graph->places[numa].number);
+    if (numa != PLACE_NONE && graph->places[numa].cpus != NULL &&
+        !cpuset_is_empty(graph->places[numa].cpus)) {
         char affinity[CPUSET_MAX / 32 * 9 + 1];
         format_affinity(graph->places[numa].cpus, affinity, sizeof affinity);
         if (affinity[0] != '\0')
@@ -243,7 +266,9 @@ static void put_cpu(const struct tree *tree, place_id numa, struct print *text)
     }
     if (architecture != NULL && architecture[0] != '\0' && strlen(architecture) < 32) {
         export_text(text, " arch=\"");
-        export_text_xml(text, strcmp(architecture, "aarch64") == 0 ? "arm64" : strncmp(architecture, "ppc64", 5) == 0 ? "ppc64" : architecture);
+        export_text_xml(text, strcmp(architecture, "aarch64") == 0     ? "arm64"
+                              : strncmp(architecture, "ppc64", 5) == 0 ? "ppc64"
+                                                                       : architecture);
         export_text(text, "\"");
         put_cpuid(tree->input->view, text);
     }
@@ -260,23 +285,30 @@ static bool has_devices(const struct tree *tree, place_id numa)
     return false;
 }
 
-enum berth_code export_nccl(const struct export_input *input, bool is_rccl, struct print *text, struct berth_err *err)
+enum berth_code export_nccl(const struct export_input *input, bool is_rccl, struct print *text,
+                            struct berth_err *err)
 {
     const struct graph *graph = input->snap->graph;
-    struct tree tree = {.input = input, .graph = graph, .vendor = is_rccl ? "amd" : "nvidia", .is_rccl = is_rccl};
+    struct tree tree = {
+        .input = input, .graph = graph, .vendor = is_rccl ? "amd" : "nvidia", .is_rccl = is_rccl};
     size_t ours = 0, gpus = graph_count(graph, PLACE_GPU);
-    for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(graph, PLACE_GPU, gpu + 1))
+    for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE;
+         gpu = graph_next(graph, PLACE_GPU, gpu + 1))
         ours += strcmp(vendor_of(&graph->places[gpu]), tree.vendor) == 0;
     if (gpus > 0 && ours == 0) {
-        err_invalid(err, "format", "%s is for %s gpus, and those of this node are not; berth export %s is the other one", is_rccl ? "rccl" : "nccl",
-                    is_rccl ? "AMD's" : "NVIDIA's", is_rccl ? "nccl" : "rccl");
+        err_invalid(
+            err, "format",
+            "%s is for %s gpus, and those of this node are not; berth export %s is the other one",
+            is_rccl ? "rccl" : "nccl", is_rccl ? "AMD's" : "NVIDIA's", is_rccl ? "nccl" : "rccl");
         return err->code;
     }
     add_devices(&tree);
     export_text_head(text, input->snap, "<!-- ", " -->");
     export_text(text, "<system version=\"%d\">\n", is_rccl ? 2 : 1);
-    for (place_id numa = graph_next(graph, PLACE_NUMA, 0); numa != PLACE_NONE; numa = graph_next(graph, PLACE_NUMA, numa + 1)) {
-        bool is_host = graph->places[numa].cpus != NULL && !cpuset_is_empty(graph->places[numa].cpus);
+    for (place_id numa = graph_next(graph, PLACE_NUMA, 0); numa != PLACE_NONE;
+         numa = graph_next(graph, PLACE_NUMA, numa + 1)) {
+        bool is_host =
+            graph->places[numa].cpus != NULL && !cpuset_is_empty(graph->places[numa].cpus);
         if (is_host || has_devices(&tree, numa))
             put_cpu(&tree, numa, text);
     }

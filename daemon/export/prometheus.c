@@ -21,13 +21,18 @@ static void put_one(struct print *text, const char *name, const char *help, doub
 static void put_info(const struct export_input *input, struct print *text)
 {
     const struct graph *graph = input->snap->graph;
-    put_help(text, "berth_info", "The daemon and the node that it answers for; always 1. origin is live unless the node is a recording.");
+    put_help(text, "berth_info",
+             "The daemon and the node that it answers for; always 1. origin is live unless the "
+             "node is a recording.");
     export_text(text, "berth_info{version=\"" BERTH_VERSION "\",name=\"");
     export_text_quoted(text, graph->name);
-    export_text(text, "\",origin=\"%s\",hardware=\"%.8s\"} 1\n", origin_name(snapshot_origin(input->snap)), graph->fingerprint);
-    put_one(text, "berth_export_timestamp_seconds", "When these metrics were written.", (double)input->now_s);
+    export_text(text, "\",origin=\"%s\",hardware=\"%.8s\"} 1\n",
+                origin_name(snapshot_origin(input->snap)), graph->fingerprint);
+    put_one(text, "berth_export_timestamp_seconds", "When these metrics were written.",
+            (double)input->now_s);
     if (input->snap->last_probe_at_s > 0)
-        put_one(text, "berth_last_probe_timestamp_seconds", "When the node was measured last.", (double)input->snap->last_probe_at_s);
+        put_one(text, "berth_last_probe_timestamp_seconds", "When the node was measured last.",
+                (double)input->snap->last_probe_at_s);
 }
 
 static void put_health(const struct export_input *input, struct print *text)
@@ -36,23 +41,28 @@ static void put_health(const struct export_input *input, struct print *text)
     const struct judgement *judgement = input->judgement;
     put_help(text, "berth_health", "1 for the verdict of berth health, 0 for the others.");
     for (enum verdict verdict = VERDICT_HEALTHY; verdict <= VERDICT_UNKNOWN; verdict++)
-        export_text(text, "berth_health{verdict=\"%s\"} %d\n", judge_verdict_name(verdict), judgement->verdict == verdict);
-    put_one(text, "berth_drain_advised", "1 when berth advises to take the node out of service.", judgement->drain);
+        export_text(text, "berth_health{verdict=\"%s\"} %d\n", judge_verdict_name(verdict),
+                    judgement->verdict == verdict);
+    put_one(text, "berth_drain_advised", "1 when berth advises to take the node out of service.",
+            judgement->drain);
     put_help(text, "berth_findings", "Findings that stand, by severity.");
     for (enum severity severity = SEVERITY_INFO; severity <= SEVERITY_CRITICAL; severity++) {
         size_t count = 0;
         for (size_t i = 0; i < judgement->count; i++)
-            count += judgement->finding[i].severity == severity && !judgement->finding[i].is_unlisted;
+            count +=
+                judgement->finding[i].severity == severity && !judgement->finding[i].is_unlisted;
         export_text(text, "berth_findings{severity=\"%s\"} %zu\n", about[severity], count);
     }
 }
 
 static bool same_series(const struct finding *a, const struct finding *b)
 {
-    return a->severity == b->severity && strcmp(a->code, b->code) == 0 && strcmp(a->place, b->place) == 0;
+    return a->severity == b->severity && strcmp(a->code, b->code) == 0 &&
+           strcmp(a->place, b->place) == 0;
 }
 
-/* One series for what several findings of a code and place have in common; the texts are berth health's to tell. */
+/* One series for what several findings of a code and place have in common; the texts are berth
+ * health's to tell. */
 static void put_findings(const struct export_input *input, struct print *text)
 {
     const struct judgement *judgement = input->judgement;
@@ -62,16 +72,19 @@ static void put_findings(const struct export_input *input, struct print *text)
         size_t count = 0;
         bool is_first = !finding->is_unlisted;
         for (size_t k = 0; k < judgement->count; k++) {
-            bool is_same = !judgement->finding[k].is_unlisted && same_series(finding, &judgement->finding[k]);
+            bool is_same =
+                !judgement->finding[k].is_unlisted && same_series(finding, &judgement->finding[k]);
             is_first = is_first && !(is_same && k < i);
             count += is_same;
         }
         if (!is_first)
             continue;
         if (!is_begun)
-            put_help(text, "berth_finding", "Findings that stand, by code and place; berth health has their texts.");
+            put_help(text, "berth_finding",
+                     "Findings that stand, by code and place; berth health has their texts.");
         is_begun = true;
-        export_text(text, "berth_finding{severity=\"%s\",code=\"", judge_severity_name(finding->severity));
+        export_text(text, "berth_finding{severity=\"%s\",code=\"",
+                    judge_severity_name(finding->severity));
         export_text_quoted(text, finding->code);
         export_text(text, "\",place=\"");
         export_text_quoted(text, finding->place);
@@ -81,20 +94,24 @@ static void put_findings(const struct export_input *input, struct print *text)
 
 static void put_places(const struct export_input *input, struct print *text)
 {
-    static const enum place_kind kinds[] = {PLACE_PACKAGE, PLACE_NUMA, PLACE_LLC, PLACE_CORE, PLACE_PU, PLACE_GPU, PLACE_NIC, PLACE_SWITCH};
+    static const enum place_kind kinds[] = {PLACE_PACKAGE, PLACE_NUMA, PLACE_LLC, PLACE_CORE,
+                                            PLACE_PU,      PLACE_GPU,  PLACE_NIC, PLACE_SWITCH};
     const struct graph *graph = input->snap->graph;
     put_help(text, "berth_places", "Places that the node has, by kind.");
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
-        export_text(text, "berth_places{kind=\"%s\"} %zu\n", place_kind_name(kinds[k]), graph_count(graph, kinds[k]));
+        export_text(text, "berth_places{kind=\"%s\"} %zu\n", place_kind_name(kinds[k]),
+                    graph_count(graph, kinds[k]));
     if (input->is_claimed == NULL)
         return;
     put_help(text, "berth_places_free", "Places that no claim to compute covers, by kind.");
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         size_t count = 0;
-        for (place_id id = graph_next(graph, kinds[k], 0); id != PLACE_NONE; id = graph_next(graph, kinds[k], id + 1))
+        for (place_id id = graph_next(graph, kinds[k], 0); id != PLACE_NONE;
+             id = graph_next(graph, kinds[k], id + 1))
             count += !input->is_claimed[id];
         if (kinds[k] == PLACE_GPU || kinds[k] == PLACE_CORE || kinds[k] == PLACE_NUMA)
-            export_text(text, "berth_places_free{kind=\"%s\"} %zu\n", place_kind_name(kinds[k]), count);
+            export_text(text, "berth_places_free{kind=\"%s\"} %zu\n", place_kind_name(kinds[k]),
+                        count);
     }
 }
 
@@ -109,25 +126,33 @@ static void put_memory(const struct export_input *input, struct print *text)
         if (!is_begun)
             put_help(text, "berth_memory_size_bytes", "Memory of a NUMA node or gpu.");
         is_begun = true;
-        export_text(text, "berth_memory_size_bytes{place=\"%s\"} %" PRId64 "\n", place->name, place->capacity_bytes);
+        export_text(text, "berth_memory_size_bytes{place=\"%s\"} %" PRId64 "\n", place->name,
+                    place->capacity_bytes);
     }
     is_begun = false;
     for (place_id id = 0; input->free_bytes != NULL && (size_t)id < graph->place_count; id++) {
         if (input->free_bytes[id] < 0)
             continue;
         if (!is_begun)
-            put_help(text, "berth_memory_free_bytes", "Memory of a NUMA node that the kernel could give now.");
+            put_help(text, "berth_memory_free_bytes",
+                     "Memory of a NUMA node that the kernel could give now.");
         is_begun = true;
-        export_text(text, "berth_memory_free_bytes{place=\"%s\"} %" PRId64 "\n", graph->places[id].name, input->free_bytes[id]);
+        export_text(text, "berth_memory_free_bytes{place=\"%s\"} %" PRId64 "\n",
+                    graph->places[id].name, input->free_bytes[id]);
     }
 }
 
-static bool is_coarse(enum place_kind kind) { return kind == PLACE_NUMA || kind == PLACE_LLC || kind == PLACE_GPU; }
+static bool is_coarse(enum place_kind kind)
+{
+    return kind == PLACE_NUMA || kind == PLACE_LLC || kind == PLACE_GPU;
+}
 
 static bool is_sample(const struct snapshot *snap, const struct value *value)
 {
-    return value->source != VALUE_NOMINAL && isfinite(value->value) && values_axes(snap->values, value)[0] == '\0' &&
-           is_coarse(snap->graph->places[value->from].kind) && is_coarse(snap->graph->places[value->to].kind);
+    return value->source != VALUE_NOMINAL && isfinite(value->value) &&
+           values_axes(snap->values, value)[0] == '\0' &&
+           is_coarse(snap->graph->places[value->from].kind) &&
+           is_coarse(snap->graph->places[value->to].kind);
 }
 
 /* What a metric's sample is: its value, or its value as a share of what is expected of it. */
@@ -135,21 +160,27 @@ enum sample { SAMPLE_VALUE, SAMPLE_RATIO };
 
 static double sample_of(const struct snapshot *snap, const struct value *value, enum sample sample)
 {
-    const struct baseline *baseline = snap->baseline != NULL ? &snap->baseline[value - snap->values->item] : NULL;
+    const struct baseline *baseline =
+        snap->baseline != NULL ? &snap->baseline[value - snap->values->item] : NULL;
     bool is_rate = strcmp(metric_info(value->metric)->unit, "bytes_per_s") == 0;
     if (sample == SAMPLE_VALUE)
         return is_rate ? value->value : value->value / 1e9;
-    return baseline != NULL && baseline->count > 0 ? baseline_goodness(value->metric, value->value, baseline->median) : (double)NAN;
+    return baseline != NULL && baseline->count > 0
+               ? baseline_goodness(value->metric, value->value, baseline->median)
+               : (double)NAN;
 }
 
-static void put_samples(const struct snapshot *snap, const char *unit, const char *name, const char *help, enum sample sample, size_t *left_out, struct print *text)
+static void put_samples(const struct snapshot *snap, const char *unit, const char *name,
+                        const char *help, enum sample sample, size_t *left_out, struct print *text)
 {
     bool is_begun = false;
     for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
         const struct value *first;
         size_t count = values_range(snap->values, metric, PLACE_NONE, &first), pairs = 0;
-        for (size_t i = 0; (unit == NULL || strcmp(metric_info(metric)->unit, unit) == 0) && i < count; i++) {
-            double number = is_sample(snap, &first[i]) ? sample_of(snap, &first[i], sample) : (double)NAN;
+        for (size_t i = 0;
+             (unit == NULL || strcmp(metric_info(metric)->unit, unit) == 0) && i < count; i++) {
+            double number =
+                is_sample(snap, &first[i]) ? sample_of(snap, &first[i], sample) : (double)NAN;
             if (!isfinite(number))
                 continue;
             if (pairs++ >= EXPORT_PROMETHEUS_PAIRS) {
@@ -159,8 +190,10 @@ static void put_samples(const struct snapshot *snap, const char *unit, const cha
             if (!is_begun)
                 put_help(text, name, help);
             is_begun = true;
-            export_text(text, "%s{metric=\"%s\",from=\"%s\",to=\"%s\",source=\"%s\"} %.9g\n", name, metric_info(metric)->name,
-                        snap->graph->places[first[i].from].name, snap->graph->places[first[i].to].name, value_source_name(first[i].source), number);
+            export_text(text, "%s{metric=\"%s\",from=\"%s\",to=\"%s\",source=\"%s\"} %.9g\n", name,
+                        metric_info(metric)->name, snap->graph->places[first[i].from].name,
+                        snap->graph->places[first[i].to].name, value_source_name(first[i].source),
+                        number);
         }
     }
 }
@@ -173,10 +206,16 @@ void export_prometheus(const struct export_input *input, struct print *text)
     put_findings(input, text);
     put_places(input, text);
     put_memory(input, text);
-    put_samples(input->snap, "bytes_per_s", "berth_bandwidth_bytes_per_second", "Measured bandwidth between two places, at the metric's default axes.", SAMPLE_VALUE,
+    put_samples(input->snap, "bytes_per_s", "berth_bandwidth_bytes_per_second",
+                "Measured bandwidth between two places, at the metric's default axes.",
+                SAMPLE_VALUE, &left_out, text);
+    put_samples(input->snap, "ns", "berth_latency_seconds",
+                "Measured latency between two places, at the metric's default axes.", SAMPLE_VALUE,
                 &left_out, text);
-    put_samples(input->snap, "ns", "berth_latency_seconds", "Measured latency between two places, at the metric's default axes.", SAMPLE_VALUE, &left_out, text);
-    put_samples(input->snap, NULL, "berth_baseline_ratio", "How good the latest value is as a share of what is expected of this node; 1 is as expected.", SAMPLE_RATIO,
-                &left_out, text);
-    put_one(text, "berth_series_left_out", "Samples beyond the most that one metric may have.", (double)left_out);
+    put_samples(input->snap, NULL, "berth_baseline_ratio",
+                "How good the latest value is as a share of what is expected of this node; 1 is as "
+                "expected.",
+                SAMPLE_RATIO, &left_out, text);
+    put_one(text, "berth_series_left_out", "Samples beyond the most that one metric may have.",
+            (double)left_out);
 }

@@ -27,17 +27,22 @@ void export_text(struct print *text, const char *format, ...)
 static size_t character(const char *c)
 {
     const unsigned char first = (unsigned char)c[0];
-    size_t length = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+    size_t length = first < 0x80                    ? 1
+                    : first >= 0xc2 && first < 0xe0 ? 2
+                    : first >= 0xe0 && first < 0xf0 ? 3
+                    : first >= 0xf0 && first < 0xf5 ? 4
+                                                    : 0;
     for (size_t i = 1; i < length; i++)
         if (((unsigned char)c[i] & 0xc0) != 0x80)
             return 0;
     unsigned second = length > 1 ? (unsigned char)c[1] : 0;
-    bool is_wrong = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) ||
-                    (first == 0xf4 && second > 0x8f);
+    bool is_wrong = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+                    (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
     return is_wrong ? 0 : length;
 }
 
-/* One character, or what stands for it: escape gives that, NULL as it is. Returns how many bytes of value that was. */
+/* One character, or what stands for it: escape gives that, NULL as it is. Returns how many bytes of
+ * value that was. */
 static size_t put(struct print *text, const char *c, const char *(*escape)(char c))
 {
     size_t length = character(c);
@@ -53,11 +58,16 @@ static size_t put(struct print *text, const char *c, const char *(*escape)(char 
 static const char *escape_xml(char c)
 {
     switch (c) {
-    case '&': return "&amp;";
-    case '<': return "&lt;";
-    case '>': return "&gt;";
-    case '"': return "&quot;";
-    default: return NULL;
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    default:
+        return NULL;
     }
 }
 
@@ -87,7 +97,8 @@ void export_text_quoted(struct print *text, const char *value)
         c += put(text, c, escape_quoted);
 }
 
-void export_text_head(struct print *text, const struct snapshot *snap, const char *prefix, const char *suffix)
+void export_text_head(struct print *text, const struct snapshot *snap, const char *prefix,
+                      const char *suffix)
 {
     char when[32] = "never";
     time_t at = (time_t)snap->last_probe_at_s;
@@ -96,22 +107,28 @@ void export_text_head(struct print *text, const struct snapshot *snap, const cha
         strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &utc);
     export_text(text, "%sberth " BERTH_VERSION ": ", prefix);
     export_text_comment(text, snap->graph->name);
-    export_text(text, ", %s, snapshot %s%s\n", origin_name(snapshot_origin(snap)), snap->id, suffix);
+    export_text(text, ", %s, snapshot %s%s\n", origin_name(snapshot_origin(snap)), snap->id,
+                suffix);
     export_text(text, "%smeasured last: %s%s\n", prefix, when, suffix);
 }
 
-const struct value *export_text_value(const struct snapshot *snap, enum metric metric, place_id from, place_id to, const char *axes)
+const struct value *export_text_value(const struct snapshot *snap, enum metric metric,
+                                      place_id from, place_id to, const char *axes)
 {
     const struct value *value = values_find(snap->values, metric, from, to, axes);
-    return value != NULL && value->source != VALUE_NOMINAL && isfinite(value->value) && value->value > 0 ? value : NULL;
+    return value != NULL && value->source != VALUE_NOMINAL && isfinite(value->value) &&
+                   value->value > 0
+               ? value
+               : NULL;
 }
 
 const struct value *export_text_rate(const struct snapshot *snap, place_id from, place_id to)
 {
     const struct place *places = snap->graph->places;
     bool is_between = places[from].kind == PLACE_GPU && places[to].kind == PLACE_GPU;
-    const struct value *engine =
-        export_text_value(snap, is_between ? METRIC_GPU_GPU_COPY_ENGINE : METRIC_HOST_GPU_COPY_ENGINE, from, to, "");
-    const struct value *kernel = export_text_value(snap, is_between ? METRIC_GPU_GPU_KERNEL : METRIC_HOST_GPU_KERNEL, from, to, "");
+    const struct value *engine = export_text_value(
+        snap, is_between ? METRIC_GPU_GPU_COPY_ENGINE : METRIC_HOST_GPU_COPY_ENGINE, from, to, "");
+    const struct value *kernel = export_text_value(
+        snap, is_between ? METRIC_GPU_GPU_KERNEL : METRIC_HOST_GPU_KERNEL, from, to, "");
     return engine == NULL || (kernel != NULL && kernel->value > engine->value) ? kernel : engine;
 }

@@ -19,17 +19,20 @@ static double median_of(double *value, size_t count)
     return count % 2 == 1 ? value[count / 2] : (value[count / 2 - 1] + value[count / 2]) / 2;
 }
 
-/* How much less a MAD is on average when it is one of few values: Croux and Rousseeuw, Time-efficient algorithms for two highly robust
- * estimators of scale, Computational Statistics 1 (1992). */
+/* How much less a MAD is on average when it is one of few values: Croux and Rousseeuw,
+ * Time-efficient algorithms for two highly robust estimators of scale, Computational Statistics 1
+ * (1992). */
 static double correction(size_t count)
 {
     static const double few[] = {1, 1, 1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107};
     return count < sizeof few / sizeof few[0] ? few[count] : (double)count / ((double)count - 0.8);
 }
 
-/* Where the values move away slowly, their MAD takes the way for noise and would excuse more of it. The differences from each to the next, as in
- * von Neumann's ratio (Annals of Mathematical Statistics 12, 1941) but robust, see the noise alone; they have the square root of 2 of its deviation.
- * All of it between logarithms: what is a tenth of the median is as far off as what is ten times as much. */
+/* Where the values move away slowly, their MAD takes the way for noise and would excuse more of it.
+ * The differences from each to the next, as in von Neumann's ratio (Annals of Mathematical
+ * Statistics 12, 1941) but robust, see the noise alone; they have the square root of 2 of its
+ * deviation. All of it between logarithms: what is a tenth of the median is as far off as what is
+ * ten times as much. */
 void baseline_compute(struct baseline *baseline, const struct baseline_values *values)
 {
     size_t count = baseline->count;
@@ -51,49 +54,65 @@ double baseline_goodness(enum metric metric, double value, double expected)
     return metric_info(metric)->higher_is_better ? value / expected : expected / value;
 }
 
-static bool is_ready(const struct baseline *baseline) { return baseline->count >= BASELINE_READY || (baseline->accepted && baseline->count > 0); }
-
-/* The second of both limits: how far off, as a logarithm. The deviation of few values may be small by chance, and then keeps out
- * the values that would correct it: with few of them it takes more. */
-static double limit_of(const struct baseline *baseline, enum metric metric, const struct judge_limits *limits)
+static bool is_ready(const struct baseline *baseline)
 {
-    double chance = baseline->count >= BASELINE_READY ? (double)BASELINE_VALUES / baseline->count : 1;
-    return limits->mads * fmax(chance * baseline->deviation / baseline->median, judge_limits_floor(metric));
+    return baseline->count >= BASELINE_READY || (baseline->accepted && baseline->count > 0);
+}
+
+/* The second of both limits: how far off, as a logarithm. The deviation of few values may be small
+ * by chance, and then keeps out the values that would correct it: with few of them it takes more.
+ */
+static double limit_of(const struct baseline *baseline, enum metric metric,
+                       const struct judge_limits *limits)
+{
+    double chance =
+        baseline->count >= BASELINE_READY ? (double)BASELINE_VALUES / baseline->count : 1;
+    return limits->mads *
+           fmax(chance * baseline->deviation / baseline->median, judge_limits_floor(metric));
 }
 
 /* Beyond part of both limits on the worse side; with sign -1 on the better side. */
-static bool is_beyond(const struct baseline *baseline, enum metric metric, double value, const struct judge_limits *limits, double part, double sign)
+static bool is_beyond(const struct baseline *baseline, enum metric metric, double value,
+                      const struct judge_limits *limits, double part, double sign)
 {
     double goodness = baseline_goodness(metric, value, baseline->median);
-    return sign * (1 - goodness) > part * limits->drift[judge_limits_kind(metric)] && -sign * log(goodness) > part * limit_of(baseline, metric, limits);
+    return sign * (1 - goodness) > part * limits->drift[judge_limits_kind(metric)] &&
+           -sign * log(goodness) > part * limit_of(baseline, metric, limits);
 }
 
-static bool is_compared(const struct baseline *baseline, enum metric metric, const struct judge_limits *limits)
+static bool is_compared(const struct baseline *baseline, enum metric metric,
+                        const struct judge_limits *limits)
 {
     return is_ready(baseline) && limits->drift[judge_limits_kind(metric)] > 0;
 }
 
 /* is_beyond, solved for the value: both limits must be passed, so the farther one counts. */
-static double beyond(const struct baseline *baseline, enum metric metric, const struct judge_limits *limits, double sign)
+static double beyond(const struct baseline *baseline, enum metric metric,
+                     const struct judge_limits *limits, double sign)
 {
     if (!is_compared(baseline, metric, limits))
         return NAN;
-    double goodness = 1 - sign * limits->drift[judge_limits_kind(metric)], away = exp(-sign * limit_of(baseline, metric, limits));
+    double goodness = 1 - sign * limits->drift[judge_limits_kind(metric)],
+           away = exp(-sign * limit_of(baseline, metric, limits));
     double farther = sign > 0 ? fmin(goodness, away) : fmax(goodness, away);
-    return metric_info(metric)->higher_is_better ? baseline->median * farther : baseline->median / farther;
+    return metric_info(metric)->higher_is_better ? baseline->median * farther
+                                                 : baseline->median / farther;
 }
 
-double baseline_worse_beyond(const struct baseline *baseline, enum metric metric, const struct judge_limits *limits)
+double baseline_worse_beyond(const struct baseline *baseline, enum metric metric,
+                             const struct judge_limits *limits)
 {
     return beyond(baseline, metric, limits, 1);
 }
 
-double baseline_better_beyond(const struct baseline *baseline, enum metric metric, const struct judge_limits *limits)
+double baseline_better_beyond(const struct baseline *baseline, enum metric metric,
+                              const struct judge_limits *limits)
 {
     return beyond(baseline, metric, limits, -1);
 }
 
-enum baseline_verdict baseline_compare(const struct baseline *baseline, const struct value *v, const struct judge_limits *limits)
+enum baseline_verdict baseline_compare(const struct baseline *baseline, const struct value *v,
+                                       const struct judge_limits *limits)
 {
     enum metric metric = v->metric;
     if (!is_compared(baseline, metric, limits))
@@ -102,24 +121,33 @@ enum baseline_verdict baseline_compare(const struct baseline *baseline, const st
     double best = higher ? v->high : v->low, worst = higher ? v->low : v->high;
     best = isnan(best) ? v->value : best;
     worst = isnan(worst) ? v->value : worst;
-    if (baseline->is_worse ? is_beyond(baseline, metric, v->value, limits, 0.5, 1) && baseline_goodness(metric, best, baseline->median) < 1
-                           : is_beyond(baseline, metric, v->value, limits, 1, 1) && is_beyond(baseline, metric, best, limits, 1, 1))
+    if (baseline->is_worse ? is_beyond(baseline, metric, v->value, limits, 0.5, 1) &&
+                                 baseline_goodness(metric, best, baseline->median) < 1
+                           : is_beyond(baseline, metric, v->value, limits, 1, 1) &&
+                                 is_beyond(baseline, metric, best, limits, 1, 1))
         return BASELINE_WORSE;
-    if (is_beyond(baseline, metric, v->value, limits, 1, -1) && is_beyond(baseline, metric, worst, limits, 1, -1))
+    if (is_beyond(baseline, metric, v->value, limits, 1, -1) &&
+        is_beyond(baseline, metric, worst, limits, 1, -1))
         return BASELINE_BETTER;
     return BASELINE_IN_LINE;
 }
 
-bool baseline_is_vague(const struct value *v) { return (v->high - v->low) / 2 > BASELINE_VAGUE * v->value; }
+bool baseline_is_vague(const struct value *v)
+{
+    return (v->high - v->low) / 2 > BASELINE_VAGUE * v->value;
+}
 
-/* Draining needs more certainty than a warning: only a value that would be worse also after a good one, and by half more deviations, counts as low. */
-static void count_low(struct baseline *baseline, const struct value *v, const struct judge_limits *limits)
+/* Draining needs more certainty than a warning: only a value that would be worse also after a good
+ * one, and by half more deviations, counts as low. */
+static void count_low(struct baseline *baseline, const struct value *v,
+                      const struct judge_limits *limits)
 {
     struct baseline fresh = *baseline;
     struct judge_limits strict = *limits;
     fresh.is_worse = false;
     strict.mads *= 1.5;
-    if (baseline_compare(&fresh, v, &strict) != BASELINE_WORSE || baseline_goodness(v->metric, v->value, baseline->median) >= BASELINE_LOW)
+    if (baseline_compare(&fresh, v, &strict) != BASELINE_WORSE ||
+        baseline_goodness(v->metric, v->value, baseline->median) >= BASELINE_LOW)
         baseline->low_runs = 0;
     else if (baseline->low_runs < UINT8_MAX && !baseline->is_overloaded && !baseline_is_vague(v))
         baseline->low_runs++;
@@ -128,38 +156,48 @@ static void count_low(struct baseline *baseline, const struct value *v, const st
 /* An accepted one has the spread of the one before until its own values show theirs. */
 static void take_in(struct baseline *baseline, struct baseline_values *values, double value)
 {
-    double before = baseline->accepted && baseline->count > 0 ? baseline->deviation / baseline->median : 0;
+    double before =
+        baseline->accepted && baseline->count > 0 ? baseline->deviation / baseline->median : 0;
     values->value[baseline->count++] = value;
     baseline_compute(baseline, values);
     if (baseline->count < BASELINE_READY)
         baseline->deviation = fmax(baseline->deviation, before * baseline->median);
 }
 
-void baseline_take(struct baseline *baseline, struct baseline_values *values, const struct value *v, bool is_overloaded, const struct judge_limits *limits)
+void baseline_take(struct baseline *baseline, struct baseline_values *values, const struct value *v,
+                   bool is_overloaded, const struct judge_limits *limits)
 {
     bool is_worse = baseline_compare(baseline, v, limits) == BASELINE_WORSE;
     if (!is_worse && baseline->count < BASELINE_VALUES && !baseline_is_vague(v)) {
         if (baseline->count == 0)
             baseline->begun_s = v->measured_at_s;
         take_in(baseline, values, v->value);
-        is_worse = baseline_compare(baseline, v, limits) == BASELINE_WORSE; /* with it, there may be enough to compare with */
+        /* with it, there may be enough to compare with */
+        is_worse = baseline_compare(baseline, v, limits) == BASELINE_WORSE;
     }
     baseline->is_worse = is_worse;
     baseline->is_overloaded = is_overloaded;
     count_low(baseline, v, limits);
 }
 
-bool baseline_is_confirmed_by(const struct baseline *baseline, const struct value *v, const struct judge_limits *limits)
+bool baseline_is_confirmed_by(const struct baseline *baseline, const struct value *v,
+                              const struct judge_limits *limits)
 {
-    return baseline->count >= BASELINE_READY && !baseline->is_worse && baseline_compare(baseline, v, limits) == BASELINE_IN_LINE;
+    return baseline->count >= BASELINE_READY && !baseline->is_worse &&
+           baseline_compare(baseline, v, limits) == BASELINE_IN_LINE;
 }
 
-void baseline_accept(struct baseline *baseline, struct baseline_values *values, const struct value *v, const struct judge_limits *limits, int64_t now_s)
+void baseline_accept(struct baseline *baseline, struct baseline_values *values,
+                     const struct value *v, const struct judge_limits *limits, int64_t now_s)
 {
     bool is_whole = baseline->count >= BASELINE_READY;
     if (baseline_is_confirmed_by(baseline, v, limits))
         return;
     double relative = is_whole ? baseline->deviation / baseline->median : 0;
-    *baseline = (struct baseline){.median = v->value, .deviation = relative * v->value, .begun_s = now_s, .count = 1, .accepted = true};
+    *baseline = (struct baseline){.median = v->value,
+                                  .deviation = relative * v->value,
+                                  .begun_s = now_s,
+                                  .count = 1,
+                                  .accepted = true};
     *values = (struct baseline_values){.value = {v->value}};
 }

@@ -17,7 +17,8 @@ void baseline_set_done(struct baseline_set *set)
     *set = (struct baseline_set){0};
 }
 
-bool baseline_set_add(struct baseline_set *set, enum metric metric, place_id from, place_id to, const char *axes, const struct baseline *baseline,
+bool baseline_set_add(struct baseline_set *set, enum metric metric, place_id from, place_id to,
+                      const char *axes, const struct baseline *baseline,
                       const struct baseline_values *samples)
 {
     size_t at = set->values->count;

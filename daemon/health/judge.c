@@ -10,14 +10,20 @@
 #include "health/judge_part.h"
 #include "health/judge_values.h"
 
-static const char *const severity_names[] = {[SEVERITY_INFO] = "info", [SEVERITY_WARNING] = "warning", [SEVERITY_CRITICAL] = "critical"};
-static const char *const verdict_names[] = {
-    [VERDICT_HEALTHY] = "healthy", [VERDICT_DEGRADED] = "degraded", [VERDICT_UNHEALTHY] = "unhealthy", [VERDICT_UNKNOWN] = "unknown"};
+static const char *const severity_names[] = {
+    [SEVERITY_INFO] = "info", [SEVERITY_WARNING] = "warning", [SEVERITY_CRITICAL] = "critical"};
+static const char *const verdict_names[] = {[VERDICT_HEALTHY] = "healthy",
+                                            [VERDICT_DEGRADED] = "degraded",
+                                            [VERDICT_UNHEALTHY] = "unhealthy",
+                                            [VERDICT_UNKNOWN] = "unknown"};
 
 const char *judge_severity_name(enum severity severity) { return severity_names[severity]; }
 const char *judge_verdict_name(enum verdict verdict) { return verdict_names[verdict]; }
 
-static enum berth_code no_memory(struct berth_err *err) { return err_set(err, BERTH_NO_MEMORY, "no memory for findings"); }
+static enum berth_code no_memory(struct berth_err *err)
+{
+    return err_set(err, BERTH_NO_MEMORY, "no memory for findings");
+}
 
 /* A cable that is not plugged in is no fault of the node; anything else that is down is. */
 static enum berth_code judge_links(struct judge_work *work, struct berth_err *err)
@@ -25,19 +31,27 @@ static enum berth_code judge_links(struct judge_work *work, struct berth_err *er
     const struct graph *graph = work->snap->graph;
     for (size_t i = 0; i < graph->link_count; i++) {
         const struct link *link = &graph->links[i];
-        if ((link->state != LINK_DOWN && link->state != LINK_DEGRADED) || (!judge_part_asks(work, link->from) && !judge_part_asks(work, link->to)))
+        if ((link->state != LINK_DOWN && link->state != LINK_DEGRADED) ||
+            (!judge_part_asks(work, link->from) && !judge_part_asks(work, link->to)))
             continue;
         bool is_down = link->state == LINK_DOWN, is_cable = link->kind == LINK_NETWORK;
-        struct finding *finding = judge_part_add(work, is_cable ? SEVERITY_INFO : is_down ? SEVERITY_CRITICAL : SEVERITY_WARNING,
-                                                 is_cable ? "network-link" : is_down ? "link-down" : "link-degraded",
+        struct finding *finding = judge_part_add(work,
+                                                 is_cable  ? SEVERITY_INFO
+                                                 : is_down ? SEVERITY_CRITICAL
+                                                           : SEVERITY_WARNING,
+                                                 is_cable  ? "network-link"
+                                                 : is_down ? "link-down"
+                                                           : "link-degraded",
                                                  graph_place(graph, link->from)->name);
         if (finding == NULL)
             return no_memory(err);
         finding->drain = link->state == LINK_DOWN && !is_cable;
         judge_explain_link(graph, link, finding);
-        snprintf(finding->subject, sizeof finding->subject, "%s %s", link_kind_name(link->kind), graph_place(graph, link->to)->name);
-        snprintf(finding->text, sizeof finding->text, "the %s link from %s to %s is %s, says %s", link_kind_name(link->kind),
-                 graph_place(graph, link->from)->name, graph_place(graph, link->to)->name, link_state_name(link->state), link->source);
+        snprintf(finding->subject, sizeof finding->subject, "%s %s", link_kind_name(link->kind),
+                 graph_place(graph, link->to)->name);
+        snprintf(finding->text, sizeof finding->text, "the %s link from %s to %s is %s, says %s",
+                 link_kind_name(link->kind), graph_place(graph, link->from)->name,
+                 graph_place(graph, link->to)->name, link_state_name(link->state), link->source);
     }
     return BERTH_OK;
 }
@@ -59,7 +73,9 @@ static enum berth_code judge_notes(struct judge_work *work, struct berth_err *er
         place_id at = graph_find(work->snap->graph, note->place);
         if (!judge_part_asks(work, at != PLACE_NONE ? at : 0))
             continue;
-        enum severity severity = note->severity >= SEVERITY_CRITICAL ? SEVERITY_CRITICAL : note->severity <= 0 ? SEVERITY_INFO : SEVERITY_WARNING;
+        enum severity severity = note->severity >= SEVERITY_CRITICAL ? SEVERITY_CRITICAL
+                                 : note->severity <= 0               ? SEVERITY_INFO
+                                                                     : SEVERITY_WARNING;
         struct finding *finding = judge_part_add(work, severity, note->code, note->place);
         if (finding == NULL)
             return no_memory(err);
@@ -70,7 +86,8 @@ static enum berth_code judge_notes(struct judge_work *work, struct berth_err *er
     return BERTH_OK;
 }
 
-/* What is shown comes first, and of that the worst: what the headline names is the first of the list. */
+/* What is shown comes first, and of that the worst: what the headline names is the first of the
+ * list. */
 static int compare_findings(const void *a, const void *b)
 {
     const struct finding *x = a, *y = b;
@@ -88,7 +105,8 @@ static int compare_findings(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->text, y->text);
 }
 
-/* Cut to fit: before a clause if that leaves a third of it, else before a word and with dots to say so; never within a character of UTF-8. */
+/* Cut to fit: before a clause if that leaves a third of it, else before a word and with dots to say
+ * so; never within a character of UTF-8. */
 static void cut(char *buffer, size_t size, const char *text)
 {
     size_t length = strlen(text);
@@ -97,7 +115,8 @@ static void cut(char *buffer, size_t size, const char *text)
         while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
             length--;
         size_t clause = length, word;
-        while (clause > size / 3 && !(text[clause] == ' ' && strchr(",;", text[clause - 1]) != NULL))
+        while (clause > size / 3 &&
+               !(text[clause] == ' ' && strchr(",;", text[clause - 1]) != NULL))
             clause--;
         if (clause > size / 3) {
             length = clause - 1;
@@ -128,27 +147,35 @@ static void conclude(const struct judge_work *work, struct judgement *judgement)
         judgement->drain = judgement->drain || work->finding[i].drain;
     }
     if (bad > 0) {
-        judgement->verdict = worst->severity == SEVERITY_CRITICAL ? VERDICT_UNHEALTHY : VERDICT_DEGRADED;
+        judgement->verdict =
+            worst->severity == SEVERITY_CRITICAL ? VERDICT_UNHEALTHY : VERDICT_DEGRADED;
         if (bad > 1)
-            snprintf(reason, sizeof reason, "%s: %zu findings, the worst: %s: %s", judge_verdict_name(judgement->verdict), bad, worst->place, worst->text);
+            snprintf(reason, sizeof reason, "%s: %zu findings, the worst: %s: %s",
+                     judge_verdict_name(judgement->verdict), bad, worst->place, worst->text);
         else
-            snprintf(reason, sizeof reason, "%s: %s: %s", judge_verdict_name(judgement->verdict), worst->place, worst->text);
+            snprintf(reason, sizeof reason, "%s: %s: %s", judge_verdict_name(judgement->verdict),
+                     worst->place, worst->text);
     } else if (work->measured == 0) {
         judgement->verdict = VERDICT_UNKNOWN;
-        snprintf(reason, sizeof reason, "unknown: nothing has been measured%s", work->selected != NULL ? " there" : "");
+        snprintf(reason, sizeof reason, "unknown: nothing has been measured%s",
+                 work->selected != NULL ? " there" : "");
     } else {
         judgement->verdict = VERDICT_HEALTHY;
-        snprintf(reason, sizeof reason, "healthy: %zu measured values, none out of line", work->measured);
+        snprintf(reason, sizeof reason, "healthy: %zu measured values, none out of line",
+                 work->measured);
     }
     cut(judgement->reason, sizeof judgement->reason, reason);
 }
 
-/* What was found before is known by what it is about, not by its words, which have the latest value in them. */
+/* What was found before is known by what it is about, not by its words, which have the latest value
+ * in them. */
 static void recall(const struct snapshot *snap, struct finding *finding)
 {
     for (size_t i = 0; i < snap->opened_count; i++) {
         const struct opened *opened = &snap->opened[i];
-        if (strcmp(opened->code, finding->code) == 0 && strcmp(opened->place, finding->place) == 0 && strcmp(opened->subject, finding->subject) == 0)
+        if (strcmp(opened->code, finding->code) == 0 &&
+            strcmp(opened->place, finding->place) == 0 &&
+            strcmp(opened->subject, finding->subject) == 0)
             finding->since_s = opened->since_s;
     }
 }
@@ -159,7 +186,8 @@ static bool is_shown_by(const struct finding *shown, const struct finding *findi
     return are_both && shown->since_s == finding->since_s && shown->cause == finding->cause;
 }
 
-/* Shows the values that one cause put out of line at one moment once, by the worst of them; it comes before the others. */
+/* Shows the values that one cause put out of line at one moment once, by the worst of them; it
+ * comes before the others. */
 static void gather(struct judge_work *work)
 {
     for (size_t i = 0; i < work->count; i++) {
@@ -175,7 +203,9 @@ static void gather(struct judge_work *work)
     }
 }
 
-enum berth_code judge(const struct snapshot *snap, const bool *selected, const struct judge_limits *limits, struct judgement *ret, struct berth_err *err)
+enum berth_code judge(const struct snapshot *snap, const bool *selected,
+                      const struct judge_limits *limits, struct judgement *ret,
+                      struct berth_err *err)
 {
     struct judge_work work = {.snap = snap, .selected = selected, .limits = limits};
     struct judgement judgement = {0};

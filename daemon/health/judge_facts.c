@@ -28,10 +28,12 @@ static bool are_likes(const struct place *a, const struct place *b)
 }
 
 /* subject tells findings of one code at one place apart. value NAN: none. */
-__attribute__((format(printf, 6, 7))) static bool add(struct judge_work *work, enum severity severity, const char *code, const struct place *place,
+__attribute__((format(printf, 6, 7))) static bool add(struct judge_work *work,
+                                                      enum severity severity, const char *code,
+                                                      const struct place *place,
                                                       const char *subject, const char *format, ...)
 {
-    char text[sizeof ((struct finding *)NULL)->text];
+    char text[sizeof((struct finding *)NULL)->text];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
@@ -60,21 +62,23 @@ static bool goes_to_switch(const struct graph *graph, place_id gpu)
 {
     for (size_t i = 0; i < graph->link_count; i++) {
         const struct link *link = &graph->links[i];
-        if (link->kind == LINK_NVLINK && link->from == gpu && graph_place(graph, link->to)->kind == PLACE_SWITCH)
+        if (link->kind == LINK_NVLINK && link->from == gpu &&
+            graph_place(graph, link->to)->kind == PLACE_SWITCH)
             return true;
     }
     return false;
 }
 
-/* A card without a bridge has links that lead nowhere, and that is no fault: one that has fewer than its likes is. On a board with switches all
- * lead there. */
+/* A card without a bridge has links that lead nowhere, and that is no fault: one that has fewer
+ * than its likes is. On a board with switches all lead there. */
 static bool judge_nvlinks(struct judge_work *work, place_id id)
 {
     const struct graph *graph = work->snap->graph;
     const struct place *gpu = graph_place(graph, id);
     long long links = number_of(gpu, "nvlinks"), up = number_of(gpu, "nvlinks_up"), most = up;
     bool has_board = false;
-    for (place_id k = graph_next(graph, PLACE_GPU, 0); k != PLACE_NONE; k = graph_next(graph, PLACE_GPU, k + 1)) {
+    for (place_id k = graph_next(graph, PLACE_GPU, 0); k != PLACE_NONE;
+         k = graph_next(graph, PLACE_GPU, k + 1)) {
         const struct place *other = graph_place(graph, k);
         if (!are_likes(gpu, other) || number_of(other, "nvlinks_up") <= most)
             continue;
@@ -84,7 +88,8 @@ static bool judge_nvlinks(struct judge_work *work, place_id id)
     if (links < 0 || up < 0 || up >= most)
         return true;
     bool is_cut_off = up == 0 && has_board;
-    if (!add(work, is_cut_off ? SEVERITY_CRITICAL : SEVERITY_WARNING, is_cut_off ? "link-down" : "link-degraded", gpu, "nvlink count",
+    if (!add(work, is_cut_off ? SEVERITY_CRITICAL : SEVERITY_WARNING,
+             is_cut_off ? "link-down" : "link-degraded", gpu, "nvlink count",
              "%lld of its %lld NVLinks are active; a gpu like it has %lld", up, links, most))
         return false;
     if (is_cut_off)
@@ -98,25 +103,29 @@ static int xgmi_links(const struct graph *graph, place_id gpu)
     int links = 0;
     for (size_t i = 0; i < graph->link_count; i++) {
         const struct link *link = &graph->links[i];
-        bool joins = link->kind == LINK_XGMI && graph_place(graph, link->from)->kind == PLACE_GPU && graph_place(graph, link->to)->kind == PLACE_GPU;
+        bool joins = link->kind == LINK_XGMI && graph_place(graph, link->from)->kind == PLACE_GPU &&
+                     graph_place(graph, link->to)->kind == PLACE_GPU;
         if (joins && (link->from == gpu || link->to == gpu) && link->state != LINK_DOWN)
             links += link->width > 0 ? link->width : 1;
     }
     return links;
 }
 
-/* The driver does not show links that are down. Where more than half of the likes have one number of links, who has fewer has lost some; on a node where the
- * dies differ by design nobody can say. */
+/* The driver does not show links that are down. Where more than half of the likes have one number
+ * of links, who has fewer has lost some; on a node where the dies differ by design nobody can say.
+ */
 static bool judge_xgmi(struct judge_work *work, place_id id)
 {
     const struct graph *graph = work->snap->graph;
     int own = xgmi_links(graph, id);
-    for (place_id k = graph_next(graph, PLACE_GPU, 0); k != PLACE_NONE; k = graph_next(graph, PLACE_GPU, k + 1)) {
+    for (place_id k = graph_next(graph, PLACE_GPU, 0); k != PLACE_NONE;
+         k = graph_next(graph, PLACE_GPU, k + 1)) {
         int links = xgmi_links(graph, k);
         size_t same = 0, all = 0;
         if (links <= own || !are_likes(graph_place(graph, id), graph_place(graph, k)))
             continue;
-        for (place_id n = graph_next(graph, PLACE_GPU, 0); n != PLACE_NONE; n = graph_next(graph, PLACE_GPU, n + 1)) {
+        for (place_id n = graph_next(graph, PLACE_GPU, 0); n != PLACE_NONE;
+             n = graph_next(graph, PLACE_GPU, n + 1)) {
             bool is_like = are_likes(graph_place(graph, k), graph_place(graph, n));
             all += is_like;
             same += is_like && xgmi_links(graph, n) == links;
@@ -136,27 +145,32 @@ static bool judge_memory(struct judge_work *work, const struct place *gpu)
     long long errors = number_of(gpu, "ecc_uncorrected");
     bool ok = true;
     if (errors > 0) {
-        ok = add(work, SEVERITY_WARNING, "memory-errors", gpu, "", "%lld memory errors could not be corrected since the driver was loaded", errors);
+        ok = add(work, SEVERITY_WARNING, "memory-errors", gpu, "",
+                 "%lld memory errors could not be corrected since the driver was loaded", errors);
         if (ok) {
             work->finding[work->count - 1].value = (double)errors;
             work->finding[work->count - 1].expected = 0;
         }
     }
     if (ok && number_of(gpu, "rows_failed") > 0)
-        ok = add(work, SEVERITY_CRITICAL, "memory-rows-failed", gpu, "", "broken rows of its memory could not be replaced; the gpu is to be exchanged");
+        ok = add(work, SEVERITY_CRITICAL, "memory-rows-failed", gpu, "",
+                 "broken rows of its memory could not be replaced; the gpu is to be exchanged");
     if (ok && number_of(gpu, "rows_pending") > 0)
-        ok = add(work, SEVERITY_WARNING, "memory-rows-pending", gpu, "", "broken rows of its memory are replaced when the gpu is reset next");
+        ok = add(work, SEVERITY_WARNING, "memory-rows-pending", gpu, "",
+                 "broken rows of its memory are replaced when the gpu is reset next");
     return ok;
 }
 
 /* What protects the chip, not what a site has set or an idle chip does. */
 static bool judge_clocks(struct judge_work *work, const struct place *gpu)
 {
-    static const char *const reasons[] = {"hardware-slowdown", "hardware-thermal", "software-thermal", "power-brake"};
+    static const char *const reasons[] = {"hardware-slowdown", "hardware-thermal",
+                                          "software-thermal", "power-brake"};
     const char *text = place_detail(gpu, "throttle");
     for (size_t i = 0; text != NULL && i < sizeof reasons / sizeof *reasons; i++)
         if (strstr(text, reasons[i]) != NULL)
-            return add(work, SEVERITY_WARNING, "throttled", gpu, "", "its clocks are held down: %.120s", text);
+            return add(work, SEVERITY_WARNING, "throttled", gpu, "",
+                       "its clocks are held down: %.120s", text);
     return true;
 }
 
@@ -183,7 +197,8 @@ static bool judge_pcie(struct judge_work *work, place_id id)
     size_t others = 0, narrow = 0;
     if (width <= 0 || width >= most)
         return true;
-    for (place_id k = graph_next(graph, PLACE_GPU, 0); k != PLACE_NONE; k = graph_next(graph, PLACE_GPU, k + 1)) {
+    for (place_id k = graph_next(graph, PLACE_GPU, 0); k != PLACE_NONE;
+         k = graph_next(graph, PLACE_GPU, k + 1)) {
         const struct place *other = graph_place(graph, k);
         if (k == id || !are_likes(gpu, other))
             continue;
@@ -202,7 +217,8 @@ static bool judge_pcie(struct judge_work *work, place_id id)
 static bool is_noted(const struct judge_work *work, const char *code, const struct place *place)
 {
     for (size_t i = 0; i < work->snap->note_count; i++)
-        if (strcmp(work->snap->notes[i].code, code) == 0 && strcmp(work->snap->notes[i].place, place->name) == 0)
+        if (strcmp(work->snap->notes[i].code, code) == 0 &&
+            strcmp(work->snap->notes[i].place, place->name) == 0)
             return true;
     return false;
 }
@@ -213,18 +229,21 @@ static bool judge_gpu(struct judge_work *work, place_id id)
     if (has(gpu, "state", "lost")) {
         if (is_noted(work, "gpu-lost", gpu))
             return true;
-        if (!add(work, SEVERITY_CRITICAL, "gpu-lost", gpu, "", "the driver has lost it (%s): it must be reset, or the node started again",
+        if (!add(work, SEVERITY_CRITICAL, "gpu-lost", gpu, "",
+                 "the driver has lost it (%s): it must be reset, or the node started again",
                  gpu->pci != NULL ? gpu->pci : "no address"))
             return false;
         drain(work);
         return true; /* what else is known of it may not be so any more */
     }
-    bool ok = judge_nvlinks(work, id) && judge_xgmi(work, id) && judge_memory(work, gpu) && judge_clocks(work, gpu) && judge_pcie(work, id);
+    bool ok = judge_nvlinks(work, id) && judge_xgmi(work, id) && judge_memory(work, gpu) &&
+              judge_clocks(work, gpu) && judge_pcie(work, id);
     long long processes = number_of(gpu, "processes");
     const char *pids = place_detail(gpu, "pids");
     if (ok && processes > 0 && !is_noted(work, "gpu-in-use", gpu))
-        ok = add(work, SEVERITY_INFO, "gpu-in-use", gpu, "", "%lld process%s on it%s%.100s%s", processes, processes == 1 ? " is" : "es are",
-                 pids != NULL ? " (pid " : "", pids != NULL ? pids : "", pids != NULL ? ")" : "");
+        ok = add(work, SEVERITY_INFO, "gpu-in-use", gpu, "", "%lld process%s on it%s%.100s%s",
+                 processes, processes == 1 ? " is" : "es are", pids != NULL ? " (pid " : "",
+                 pids != NULL ? pids : "", pids != NULL ? ")" : "");
     return ok;
 }
 
@@ -234,13 +253,15 @@ static bool judge_driver(struct judge_work *work, const char *vendor, const char
     const struct graph *graph = work->snap->graph;
     char key[32];
     bool ok = true, has_gpus = false;
-    for (place_id id = graph_next(graph, PLACE_GPU, 0); id != PLACE_NONE; id = graph_next(graph, PLACE_GPU, id + 1))
+    for (place_id id = graph_next(graph, PLACE_GPU, 0); id != PLACE_NONE;
+         id = graph_next(graph, PLACE_GPU, id + 1))
         has_gpus = has_gpus || has(graph_place(graph, id), "vendor", vendor);
     for (int trouble = 0; ok && trouble < 2; trouble++) {
         snprintf(key, sizeof key, "%s_%s", vendor, trouble ? "trouble" : "why");
         const char *why = place_detail(&graph->places[0], key);
         if (why != NULL && has_gpus)
-            ok = add(work, trouble ? SEVERITY_WARNING : SEVERITY_INFO, "gpu-driver", &graph->places[0], vendor, "%s: %.220s", name, why);
+            ok = add(work, trouble ? SEVERITY_WARNING : SEVERITY_INFO, "gpu-driver",
+                     &graph->places[0], vendor, "%s: %.220s", name, why);
     }
     return ok;
 }
@@ -248,9 +269,11 @@ static bool judge_driver(struct judge_work *work, const char *vendor, const char
 enum berth_code judge_facts(struct judge_work *work, struct berth_err *err)
 {
     const struct graph *graph = work->snap->graph;
-    bool ok = !judge_part_asks(work, 0) || (judge_driver(work, "nvidia", "NVIDIA") && judge_driver(work, "amd", "AMD"));
+    bool ok = !judge_part_asks(work, 0) ||
+              (judge_driver(work, "nvidia", "NVIDIA") && judge_driver(work, "amd", "AMD"));
     size_t before = work->count;
-    for (place_id id = graph_next(graph, PLACE_GPU, 0); ok && id != PLACE_NONE; id = graph_next(graph, PLACE_GPU, id + 1))
+    for (place_id id = graph_next(graph, PLACE_GPU, 0); ok && id != PLACE_NONE;
+         id = graph_next(graph, PLACE_GPU, id + 1))
         if (judge_part_asks(work, id))
             ok = judge_gpu(work, id);
     long long asked_at_s = number_of(&graph->places[0], "facts_at_s");

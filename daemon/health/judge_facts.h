@@ -1,4 +1,5 @@
-/* Findings from what the drivers say of the gpus: details of places, which discover/backend_facts.c reads (docs/RECORD.md, Facts). */
+/* Findings from what the drivers say of the gpus: details of places, which discover/backend_facts.c
+ * reads (docs/RECORD.md, Facts). */
 #pragma once
 #include "health/judge_part.h"
 

@@ -4,7 +4,8 @@
 
 /* Relative standard deviation from run to run. */
 #define HOST_PAGES 0.25 /* of copies that the pages of ordinary host memory decide */
-static const double floors[JUDGE_KIND_COUNT] = {[JUDGE_BANDWIDTH] = 0.01, [JUDGE_LATENCY] = 0.01, [JUDGE_PINGPONG] = 0.03};
+static const double floors[JUDGE_KIND_COUNT] = {
+    [JUDGE_BANDWIDTH] = 0.01, [JUDGE_LATENCY] = 0.01, [JUDGE_PINGPONG] = 0.03};
 
 struct judge_limits judge_limits_of(const struct config *config)
 {
@@ -20,7 +21,8 @@ struct judge_limits judge_limits_of(const struct config *config)
     };
 }
 
-/* What goes from core to core differs with the way on the mesh and with the line's place, hence a kind of its own. */
+/* What goes from core to core differs with the way on the mesh and with the line's place, hence a
+ * kind of its own. */
 enum judge_kind judge_limits_kind(enum metric metric)
 {
     const struct metric_info *info = metric_info(metric);
@@ -31,7 +33,8 @@ enum judge_kind judge_limits_kind(enum metric metric)
 
 double judge_limits_floor(enum metric metric)
 {
-    bool is_by_pages = metric == METRIC_KIND_COPY || metric == METRIC_ALLOCATION || metric == METRIC_SHARED_WRITE;
+    bool is_by_pages =
+        metric == METRIC_KIND_COPY || metric == METRIC_ALLOCATION || metric == METRIC_SHARED_WRITE;
     return is_by_pages ? HOST_PAGES : floors[judge_limits_kind(metric)];
 }
 
@@ -44,5 +47,7 @@ double judge_limits_spread(enum metric metric, const char *axes)
 /* Copy engines are narrower than the links they use, by design; between cores nothing is stated. */
 double judge_limits_nominal(const struct judge_limits *limits, enum metric metric)
 {
-    return metric == METRIC_GPU_GPU_COPY_ENGINE || judge_limits_kind(metric) == JUDGE_PINGPONG ? 0 : limits->nominal;
+    return metric == METRIC_GPU_GPU_COPY_ENGINE || judge_limits_kind(metric) == JUDGE_PINGPONG
+               ? 0
+               : limits->nominal;
 }

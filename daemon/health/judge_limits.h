@@ -1,7 +1,9 @@
 /**
- * How much worse than expected a value may be before it is a finding: from the configuration, one set for each kind of metric.
+ * How much worse than expected a value may be before it is a finding: from the configuration, one
+ * set for each kind of metric.
  *
- * Shares: 0.20 is 20 % less bandwidth, or so much latency that 20 % fewer fit a second; 0 is not compared. Pure; any thread.
+ * Shares: 0.20 is 20 % less bandwidth, or so much latency that 20 % fewer fit a second; 0 is not
+ * compared. Pure; any thread.
  */
 #pragma once
 #include "base/config.h"
@@ -10,17 +12,21 @@
 enum judge_kind { JUDGE_BANDWIDTH, JUDGE_LATENCY, JUDGE_PINGPONG, JUDGE_KIND_COUNT };
 
 struct judge_limits {
-    double mads;                                            /* drift: robust standard deviations of the baseline */
-    double drift[JUDGE_KIND_COUNT], likes[JUDGE_KIND_COUNT]; /* than the baseline's median; than the median of its likes */
-    double nominal;                                         /* than firmware, driver or link state say */
+    /* drift: robust standard deviations of the baseline */
+    double mads;
+    /* than the baseline's median; than the median of its likes */
+    double drift[JUDGE_KIND_COUNT], likes[JUDGE_KIND_COUNT];
+    /* than firmware, driver or link state say */
+    double nominal;
 };
 
 struct judge_limits judge_limits_of(const struct config *config);
 
 enum judge_kind judge_limits_kind(enum metric metric);
 
-/* The least relative standard deviation that a baseline is given, however alike its few values happened to be: what berth's own probes show from run
- * to run on an idle machine (docs/MEASURING.md). Copies of pageable and managed memory differ with the pages that an
+/* The least relative standard deviation that a baseline is given, however alike its few values
+ * happened to be: what berth's own probes show from run to run on an idle machine
+ * (docs/MEASURING.md). Copies of pageable and managed memory differ with the pages that an
  * allocation gets: by up to 85 % between two runs of one machine. */
 double judge_limits_floor(enum metric metric);
 

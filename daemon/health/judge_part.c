@@ -18,7 +18,8 @@ bool judge_part_asks(const struct judge_work *work, place_id id)
     return false;
 }
 
-struct finding *judge_part_add(struct judge_work *work, enum severity severity, const char *code, const char *place)
+struct finding *judge_part_add(struct judge_work *work, enum severity severity, const char *code,
+                               const char *place)
 {
     if (work->count == work->room) {
         size_t room = work->room == 0 ? 16 : 2 * work->room;

@@ -1,4 +1,5 @@
-/* What the parts of the judge share: the findings so far, and the question whether a place is asked about. */
+/* What the parts of the judge share: the findings so far, and the question whether a place is asked
+ * about. */
 #pragma once
 #include "health/judge.h"
 
@@ -16,4 +17,5 @@ struct judge_work {
 bool judge_part_asks(const struct judge_work *work, place_id id);
 
 /* A new finding with nothing but these; NULL when out of memory. Valid until the next one. */
-struct finding *judge_part_add(struct judge_work *work, enum severity severity, const char *code, const char *place);
+struct finding *judge_part_add(struct judge_work *work, enum severity severity, const char *code,
+                               const char *place);

@@ -6,13 +6,13 @@
 
 #include "health/baseline.h"
 
-#define CAUSES_LISTED 64   /* and one that counts the rest */
+#define CAUSES_LISTED 64 /* and one that counts the rest */
 /* of its cells between cores that a core has out of line where it is to blame */
-#define CORE_SHARE    0.5
+#define CORE_SHARE 0.5
 /* of the cells of a metric, at so many places: the machine is the cause */
-#define EVERYWHERE    0.75
+#define EVERYWHERE        0.75
 #define EVERYWHERE_PLACES 4
-#define FINDINGS_KEPT 4096 /* of each group, with those of causes that are not listed */
+#define FINDINGS_KEPT     4096 /* of each group, with those of causes that are not listed */
 
 static const char *const codes[RULE_COUNT] = {
     [RULE_NOMINAL] = "below-nominal",
@@ -21,7 +21,10 @@ static const char *const codes[RULE_COUNT] = {
     [RULE_BETTER] = "better-than-baseline",
 };
 
-void judge_report_add(struct suspects *suspects, const struct suspect *suspect) { suspects->item[suspects->count++] = *suspect; }
+void judge_report_add(struct suspects *suspects, const struct suspect *suspect)
+{
+    suspects->item[suspects->count++] = *suspect;
+}
 
 static int compare_numbers(int64_t a, int64_t b) { return (a > b) - (a < b); }
 
@@ -56,32 +59,42 @@ static void describe_expectation(const struct suspect *suspect, char *buffer, si
     else if (suspect->rule == RULE_LIKES)
         snprintf(buffer, size, "the median of %zu like it", suspect->others);
     else
-        snprintf(buffer, size, "its baseline of %zu value%s", suspect->others, suspect->others == 1 ? "" : "s");
+        snprintf(buffer, size, "its baseline of %zu value%s", suspect->others,
+                 suspect->others == 1 ? "" : "s");
 }
 
-static enum berth_code report(struct judge_work *work, const struct suspect *suspect, struct berth_err *err)
+static enum berth_code report(struct judge_work *work, const struct suspect *suspect,
+                              struct berth_err *err)
 {
     const struct graph *graph = work->snap->graph;
     const struct value *v = suspect->value;
     const struct metric_info *info = metric_info(v->metric);
     const struct place *from = graph_place(graph, v->from), *to = graph_place(graph, v->to);
     bool is_lasting = suspect->runs >= BASELINE_LOW_RUNS;
-    enum severity severity = suspect->rule == RULE_BETTER ? SEVERITY_INFO : is_lasting ? SEVERITY_CRITICAL : SEVERITY_WARNING;
-    struct finding *finding = judge_part_add(work, severity, codes[suspect->rule], to->kind == PLACE_NUMA ? to->name : from->name);
+    enum severity severity = suspect->rule == RULE_BETTER ? SEVERITY_INFO
+                             : is_lasting                 ? SEVERITY_CRITICAL
+                                                          : SEVERITY_WARNING;
+    struct finding *finding = judge_part_add(work, severity, codes[suspect->rule],
+                                             to->kind == PLACE_NUMA ? to->name : from->name);
     if (finding == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for findings");
     const char *axes = values_axes(work->snap->values, v);
     double scale = strcmp(info->unit, "bytes_per_s") == 0 ? 1e-9 : 1;
     char against[64], runs[48] = "";
-    const char *while_busy = suspect->is_overloaded ? ", measured while the node was overloaded" : "";
+    const char *while_busy =
+        suspect->is_overloaded ? ", measured while the node was overloaded" : "";
     describe_expectation(suspect, against, sizeof against);
     if (suspect->runs > 1)
-        snprintf(runs, sizeof runs, ", under %.0f %% in %u runs", 100 * BASELINE_LOW, suspect->runs);
-    snprintf(finding->subject, sizeof finding->subject, "%s %s %s%s%s", info->name, from->name, to->name, axes[0] != '\0' ? " " : "", axes);
+        snprintf(runs, sizeof runs, ", under %.0f %% in %u runs", 100 * BASELINE_LOW,
+                 suspect->runs);
+    snprintf(finding->subject, sizeof finding->subject, "%s %s %s%s%s", info->name, from->name,
+             to->name, axes[0] != '\0' ? " " : "", axes);
     finding->cause = suspect->cause;
-    snprintf(finding->text, sizeof finding->text, "%s from %s to %s%s%s is %.4g %s, %.0f %% of %s (%.4g)%s%s", info->name, from->name, to->name,
-             axes[0] != '\0' ? " with " : "", axes, v->value * scale, scale == 1 ? info->unit : "GB/s", 100 * v->value / suspect->expected,
-             against, suspect->expected * scale, runs, while_busy);
+    snprintf(finding->text, sizeof finding->text,
+             "%s from %s to %s%s%s is %.4g %s, %.0f %% of %s (%.4g)%s%s", info->name, from->name,
+             to->name, axes[0] != '\0' ? " with " : "", axes, v->value * scale,
+             scale == 1 ? info->unit : "GB/s", 100 * v->value / suspect->expected, against,
+             suspect->expected * scale, runs, while_busy);
     finding->value = v->value;
     finding->expected = suspect->expected;
     finding->unit = info->unit;
@@ -92,14 +105,18 @@ static enum berth_code report(struct judge_work *work, const struct suspect *sus
     return BERTH_OK;
 }
 
-static enum berth_code report_rest(struct judge_work *work, bool is_better, size_t unlisted, struct berth_err *err)
+static enum berth_code report_rest(struct judge_work *work, bool is_better, size_t unlisted,
+                                   struct berth_err *err)
 {
-    struct finding *finding = judge_part_add(work, is_better ? SEVERITY_INFO : SEVERITY_WARNING, "more", graph_place(work->snap->graph, 0)->name);
+    struct finding *finding = judge_part_add(work, is_better ? SEVERITY_INFO : SEVERITY_WARNING,
+                                             "more", graph_place(work->snap->graph, 0)->name);
     if (finding == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for findings");
     snprintf(finding->subject, sizeof finding->subject, "%s", is_better ? "better" : "worse");
-    snprintf(finding->text, sizeof finding->text, "%zu more values are %s; the %s %d places are listed", unlisted,
-             is_better ? "better than their baseline" : "out of line", is_better ? "first" : "worst", CAUSES_LISTED);
+    snprintf(finding->text, sizeof finding->text,
+             "%zu more values are %s; the %s %d places are listed", unlisted,
+             is_better ? "better than their baseline" : "out of line",
+             is_better ? "first" : "worst", CAUSES_LISTED);
     return BERTH_OK;
 }
 
@@ -118,10 +135,12 @@ static void count(struct tally *tally, size_t places, const struct value *v, boo
     }
 }
 
-/* Whether a, of which so much is suspected, is rather to blame than b: by the share of its cells, then by their number. */
+/* Whether a, of which so much is suspected, is rather to blame than b: by the share of its cells,
+ * then by their number. */
 static bool is_rather(const struct tally *a, const struct tally *b)
 {
-    double left = (double)a->suspected * (double)b->all, right = (double)b->suspected * (double)a->all;
+    double left = (double)a->suspected * (double)b->all,
+           right = (double)b->suspected * (double)a->all;
     return left != right ? left > right : a->suspected > b->suspected;
 }
 
@@ -137,8 +156,8 @@ static bool is_everywhere(const struct tally *of, size_t places)
     return involved >= EVERYWHERE_PLACES && (double)suspected >= EVERYWHERE * (double)all;
 }
 
-/* Either end of a value, whichever has the larger share of its cells out of line. All cells of a slow gpu are; of the memory at the other
- * end only those of this gpu. */
+/* Either end of a value, whichever has the larger share of its cells out of line. All cells of a
+ * slow gpu are; of the memory at the other end only those of this gpu. */
 static place_id cause_of(const struct graph *graph, const struct tally *of, const struct value *v)
 {
     if (is_rather(&of[v->from], &of[v->to]) || is_rather(&of[v->to], &of[v->from]))
@@ -147,17 +166,21 @@ static place_id cause_of(const struct graph *graph, const struct tally *of, cons
     return graph_place(graph, last)->kind == PLACE_NUMA ? last : first;
 }
 
-/* Single pairs of cores scatter by factors, with the line's place and with what a hypervisor runs meanwhile: against its likes a core is out of
- * line when half of what it does with others is. */
+/* Single pairs of cores scatter by factors, with the line's place and with what a hypervisor runs
+ * meanwhile: against its likes a core is out of line when half of what it does with others is. */
 static bool is_scatter(const struct suspect *suspect, const struct tally *at)
 {
     const struct value *v = suspect->value;
-    bool is_of_cores = suspect->rule == RULE_LIKES && judge_limits_kind(v->metric) == JUDGE_PINGPONG && v->from != v->to && suspect->cause != 0;
+    bool is_of_cores = suspect->rule == RULE_LIKES &&
+                       judge_limits_kind(v->metric) == JUDGE_PINGPONG && v->from != v->to &&
+                       suspect->cause != 0;
     return is_of_cores && (double)at->suspected < CORE_SHARE * (double)at->all;
 }
 
-/* Sets the cause of each, and leaves out what is none: *n is how many stay, in their order. NO_MEMORY. */
-static enum berth_code find_causes(const struct snapshot *snap, struct suspect *suspect, size_t *n, struct berth_err *err)
+/* Sets the cause of each, and leaves out what is none: *n is how many stay, in their order.
+ * NO_MEMORY. */
+static enum berth_code find_causes(const struct snapshot *snap, struct suspect *suspect, size_t *n,
+                                   struct berth_err *err)
 {
     size_t kept = 0;
     size_t places = snap->graph->place_count;
@@ -205,8 +228,10 @@ static bool is_listed(place_id *listed, size_t *n, place_id cause)
     return true;
 }
 
-/* suspects: all worse than expected or all better, the farthest first. Each is a finding of its own; listed is what is said of the first causes. */
-static enum berth_code report_group(struct judge_work *work, struct suspect *suspect, size_t n, struct berth_err *err)
+/* suspects: all worse than expected or all better, the farthest first. Each is a finding of its
+ * own; listed is what is said of the first causes. */
+static enum berth_code report_group(struct judge_work *work, struct suspect *suspect, size_t n,
+                                    struct berth_err *err)
 {
     place_id listed[CAUSES_LISTED];
     size_t causes = 0, unlisted = 0;
@@ -226,12 +251,15 @@ static enum berth_code report_group(struct judge_work *work, struct suspect *sus
     return unlisted > 0 ? report_rest(work, suspect->rule == RULE_BETTER, unlisted, err) : BERTH_OK;
 }
 
-enum berth_code judge_report(struct judge_work *work, struct suspects *suspects, struct berth_err *err)
+enum berth_code judge_report(struct judge_work *work, struct suspects *suspects,
+                             struct berth_err *err)
 {
     size_t worse = 0;
     qsort(suspects->item, suspects->count, sizeof *suspects->item, compare_goodness);
     while (worse < suspects->count && suspects->item[worse].rule != RULE_BETTER)
         worse++;
     enum berth_code code = report_group(work, suspects->item, worse, err);
-    return code == BERTH_OK ? report_group(work, suspects->item + worse, suspects->count - worse, err) : code;
+    return code == BERTH_OK
+               ? report_group(work, suspects->item + worse, suspects->count - worse, err)
+               : code;
 }

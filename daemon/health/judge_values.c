@@ -1,4 +1,5 @@
-/* Measured values against what is stated (nominal), against values that should be like them, and against their baselines. */
+/* Measured values against what is stated (nominal), against values that should be like them, and
+ * against their baselines. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,8 @@
 #define LIKES_MIN 3 /* with fewer likes nobody can say who is wrong */
 
 /* Values of one class should be the same. */
-struct class {
+struct class
+{
     enum metric metric;
     uint32_t axes;
     uint64_t from, to; /* what kind of places: classify() */
@@ -56,7 +58,8 @@ static uint64_t mix(uint64_t hash, const char *text)
 static void classify(const struct graph *graph, uint64_t *class)
 {
     /* Begins as the number of cores. */
-    for (place_id c = graph_next(graph, PLACE_CORE, 0); c != PLACE_NONE; c = graph_next(graph, PLACE_CORE, c + 1)) {
+    for (place_id c = graph_next(graph, PLACE_CORE, 0); c != PLACE_NONE;
+         c = graph_next(graph, PLACE_CORE, c + 1)) {
         place_id numa = locality_numa(graph, c);
         for (place_id p = c; p != PLACE_NONE; p = graph_place(graph, p)->parent) {
             class[p]++;
@@ -95,7 +98,8 @@ static double relation_of(const struct snapshot *snap, place_id from, place_id t
     if (from == to && a->kind == PLACE_CORE)
         return 1; /* its two threads */
     place_id llc = locality_above(graph, from, PLACE_LLC);
-    bool share_llc = a->kind == PLACE_CORE && b->kind == PLACE_CORE && llc != PLACE_NONE && llc == locality_above(graph, to, PLACE_LLC);
+    bool share_llc = a->kind == PLACE_CORE && b->kind == PLACE_CORE && llc != PLACE_NONE &&
+                     llc == locality_above(graph, to, PLACE_LLC);
     return share_llc ? 5 : locality_distance(snap, from, to);
 }
 
@@ -118,17 +122,22 @@ static int compare_members(const void *a, const void *b)
 {
     const struct member *x = a, *y = b;
     int order = compare_class(&x->class, &y->class);
-    return order != 0 ? order : (x->value->value > y->value->value) - (x->value->value < y->value->value);
+    return order != 0 ? order
+                      : (x->value->value > y->value->value) - (x->value->value < y->value->value);
 }
 
 /* The median of n ascending values without number leave_out, or what its intervals say of it. */
-static double median_without(const struct member *member, size_t n, size_t leave_out, double (*end)(const struct value *v))
+static double median_without(const struct member *member, size_t n, size_t leave_out,
+                             double (*end)(const struct value *v))
 {
     size_t low = (n - 2) / 2, high = (n - 1) / 2;
-    return (end(member[low + (low >= leave_out)].value) + end(member[high + (high >= leave_out)].value)) / 2;
+    return (end(member[low + (low >= leave_out)].value) +
+            end(member[high + (high >= leave_out)].value)) /
+           2;
 }
 
-/* The relative standard deviation of single repetitions, pooled over the class, and no less than what runs showed. */
+/* The relative standard deviation of single repetitions, pooled over the class, and no less than
+ * what runs showed. */
 static double spread_of(const struct snapshot *snap, const struct member *member, size_t n)
 {
     double sum = 0;
@@ -137,18 +146,23 @@ static double spread_of(const struct snapshot *snap, const struct member *member
         double half = isnan(v->low) || isnan(v->high) ? 0 : (v->high - v->low) / 2;
         sum += pow(spread_deviation(half, v->n) / v->value, 2);
     }
-    return fmax(sqrt(sum / (double)n), judge_limits_spread(member->class.metric, values_axes(snap->values, member->value)));
+    return fmax(
+        sqrt(sum / (double)n),
+        judge_limits_spread(member->class.metric, values_axes(snap->values, member->value)));
 }
 
 /* The deviation of its own runs, where a baseline has seen enough of them. */
 static double spread_of_runs(const struct snapshot *snap, const struct value *v)
 {
-    const struct baseline *baseline = snap->baseline != NULL ? &snap->baseline[v - snap->values->item] : NULL;
-    return baseline != NULL && baseline->count >= BASELINE_READY ? baseline->deviation / baseline->median : 0;
+    const struct baseline *baseline =
+        snap->baseline != NULL ? &snap->baseline[v - snap->values->item] : NULL;
+    return baseline != NULL && baseline->count >= BASELINE_READY
+               ? baseline->deviation / baseline->median
+               : 0;
 }
 
-static void judge_class(const struct snapshot *snap, const struct member *member, size_t n, const struct judge_limits *limits,
-                        struct suspects *suspects)
+static void judge_class(const struct snapshot *snap, const struct member *member, size_t n,
+                        const struct judge_limits *limits, struct suspects *suspects)
 {
     enum metric metric = member->class.metric;
     double allowed = limits->likes[judge_limits_kind(metric)];
@@ -157,26 +171,38 @@ static void judge_class(const struct snapshot *snap, const struct member *member
     double spread = spread_of(snap, member, n);
     for (size_t i = 0; i < n; i++) {
         const struct value *v = member[i].value;
-        double median = median_without(member, n, i, itself), good = baseline_goodness(metric, v->value, median);
-        bool is_far = good < 1 - allowed && -log(good) > limits->mads * fmax(spread, spread_of_runs(snap, v));
-        if (is_far && baseline_goodness(metric, best_case(v), median_without(member, n, i, worst_case)) < 1 - allowed)
-            judge_report_add(suspects, &(struct suspect){.value = v, .rule = RULE_LIKES, .expected = median, .goodness = good, .others = n - 1});
+        double median = median_without(member, n, i, itself),
+               good = baseline_goodness(metric, v->value, median);
+        bool is_far =
+            good < 1 - allowed && -log(good) > limits->mads * fmax(spread, spread_of_runs(snap, v));
+        if (is_far && baseline_goodness(metric, best_case(v),
+                                        median_without(member, n, i, worst_case)) < 1 - allowed)
+            judge_report_add(suspects, &(struct suspect){.value = v,
+                                                         .rule = RULE_LIKES,
+                                                         .expected = median,
+                                                         .goodness = good,
+                                                         .others = n - 1});
     }
 }
 
-/* What is stated for a value: by the firmware for the same, or the direct link's rate for large transfers; 0 nothing. */
+/* What is stated for a value: by the firmware for the same, or the direct link's rate for large
+ * transfers; 0 nothing. */
 static double stated(const struct snapshot *snap, const struct value *v)
 {
     if (v->nominal > 0)
         return v->nominal;
-    bool is_copy = v->metric == METRIC_HOST_GPU_COPY_ENGINE || v->metric == METRIC_HOST_GPU_KERNEL || v->metric == METRIC_GPU_GPU_COPY_ENGINE ||
+    bool is_copy = v->metric == METRIC_HOST_GPU_COPY_ENGINE ||
+                   v->metric == METRIC_HOST_GPU_KERNEL || v->metric == METRIC_GPU_GPU_COPY_ENGINE ||
                    v->metric == METRIC_GPU_GPU_KERNEL;
-    if (!is_copy || values_axes(snap->values, v)[0] != '\0') /* large, pinned, one way: pageable memory and the like are slower by design */
+    /* large, pinned, one way: pageable memory and the like are slower by design */
+    if (!is_copy || values_axes(snap->values, v)[0] != '\0')
         return 0;
     for (size_t i = 0; i < snap->graph->link_count; i++) {
         const struct link *link = &snap->graph->links[i];
-        bool joins = (link->from == v->from && link->to == v->to) || (link->from == v->to && link->to == v->from);
-        bool is_narrower = link->kind == LINK_XGMI || link->kind == LINK_MEMBUS; /* AMD's copy engines, by design, and one memory of both */
+        bool joins = (link->from == v->from && link->to == v->to) ||
+                     (link->from == v->to && link->to == v->from);
+        /* AMD's copy engines, by design, and one memory of both */
+        bool is_narrower = link->kind == LINK_XGMI || link->kind == LINK_MEMBUS;
         if (joins && is_narrower && v->metric == METRIC_HOST_GPU_COPY_ENGINE)
             return 0;
         if (joins && link->nominal_bytes_per_s > 0)
@@ -185,32 +211,41 @@ static double stated(const struct snapshot *snap, const struct value *v)
     return 0;
 }
 
-static void judge_stated(const struct snapshot *snap, const struct value *v, const struct judge_limits *limits, struct suspects *suspects)
+static void judge_stated(const struct snapshot *snap, const struct value *v,
+                         const struct judge_limits *limits, struct suspects *suspects)
 {
     double expected = stated(snap, v), allowed = judge_limits_nominal(limits, v->metric);
-    if (expected > 0 && allowed > 0 && baseline_goodness(v->metric, best_case(v), expected) < 1 - allowed)
-        judge_report_add(suspects, &(struct suspect){.value = v, .rule = RULE_NOMINAL, .expected = expected,
-                                                     .goodness = baseline_goodness(v->metric, v->value, expected)});
+    if (expected > 0 && allowed > 0 &&
+        baseline_goodness(v->metric, best_case(v), expected) < 1 - allowed)
+        judge_report_add(suspects, &(struct suspect){.value = v,
+                                                     .rule = RULE_NOMINAL,
+                                                     .expected = expected,
+                                                     .goodness = baseline_goodness(
+                                                         v->metric, v->value, expected)});
 }
 
-static void judge_past(const struct snapshot *snap, const struct value *v, const struct judge_limits *limits, struct suspects *suspects)
+static void judge_past(const struct snapshot *snap, const struct value *v,
+                       const struct judge_limits *limits, struct suspects *suspects)
 {
     if (snap->baseline == NULL)
         return;
     const struct baseline *baseline = &snap->baseline[v - snap->values->item];
     enum baseline_verdict verdict = baseline_compare(baseline, v, limits);
     if (verdict == BASELINE_WORSE || verdict == BASELINE_BETTER)
-        judge_report_add(suspects, &(struct suspect){.value = v,
-                                                     .rule = verdict == BASELINE_WORSE ? RULE_BASELINE : RULE_BETTER,
-                                                     .expected = baseline->median,
-                                                     .goodness = baseline_goodness(v->metric, v->value, baseline->median),
-                                                     .others = baseline->count,
-                                                     .is_overloaded = baseline->is_overloaded && verdict == BASELINE_WORSE,
-                                                     .runs = verdict == BASELINE_WORSE ? baseline->low_runs : 0});
+        judge_report_add(
+            suspects,
+            &(struct suspect){.value = v,
+                              .rule = verdict == BASELINE_WORSE ? RULE_BASELINE : RULE_BETTER,
+                              .expected = baseline->median,
+                              .goodness = baseline_goodness(v->metric, v->value, baseline->median),
+                              .others = baseline->count,
+                              .is_overloaded = baseline->is_overloaded && verdict == BASELINE_WORSE,
+                              .runs = verdict == BASELINE_WORSE ? baseline->low_runs : 0});
 }
 
 /* All measured values are compared, those that are not asked about as likes of the others. */
-static size_t collect(struct judge_work *work, const uint64_t *class, struct member *member, struct suspects *suspects)
+static size_t collect(struct judge_work *work, const uint64_t *class, struct member *member,
+                      struct suspects *suspects)
 {
     const struct snapshot *snap = work->snap;
     size_t count = 0;
@@ -224,7 +259,8 @@ static size_t collect(struct judge_work *work, const uint64_t *class, struct mem
         judge_past(snap, v, work->limits, suspects);
         double relation = relation_of(snap, v->from, v->to);
         if (!isnan(relation))
-            member[count++] = (struct member){{v->metric, v->axes, class[v->from], class[v->to], relation}, v};
+            member[count++] =
+                (struct member){{v->metric, v->axes, class[v->from], class[v->to], relation}, v};
     }
     return count;
 }
@@ -243,13 +279,15 @@ enum berth_code judge_values(struct judge_work *work, struct berth_err *err)
         size_t count = collect(work, class, member, &suspects);
         qsort(member, count, sizeof *member, compare_members);
         for (size_t first = 0, end; first < count; first = end) {
-            for (end = first + 1; end < count && compare_class(&member[end].class, &member[first].class) == 0;)
+            for (end = first + 1;
+                 end < count && compare_class(&member[end].class, &member[first].class) == 0;)
                 end++;
             judge_class(work->snap, member + first, end - first, work->limits, &suspects);
         }
         size_t asked = 0;
         for (size_t i = 0; i < suspects.count; i++)
-            if (judge_part_asks(work, suspects.item[i].value->from) || judge_part_asks(work, suspects.item[i].value->to))
+            if (judge_part_asks(work, suspects.item[i].value->from) ||
+                judge_part_asks(work, suspects.item[i].value->to))
                 suspects.item[asked++] = suspects.item[i];
         suspects.count = asked;
         code = judge_report(work, &suspects, err);

@@ -54,7 +54,8 @@ static bool put_line(FILE *file, struct print *line)
     return !line->failed && fwrite(line->data, 1, line->length, file) == line->length;
 }
 
-static bool put_series(FILE *file, struct print *line, const struct graph *graph, const struct baseline_set *set, size_t i)
+static bool put_series(FILE *file, struct print *line, const struct graph *graph,
+                       const struct baseline_set *set, size_t i)
 {
     const struct value *key = &set->values->item[i];
     begin_line(line, "expected");
@@ -65,7 +66,8 @@ static bool put_series(FILE *file, struct print *line, const struct graph *graph
     jsonify_print_axes(line, key->metric, values_axes(set->values, key));
     print_number(line, "begun_s", set->baseline[i].begun_s);
     print_key(line, "accepted");
-    print_bytes(line, set->baseline[i].accepted ? "true" : "false", set->baseline[i].accepted ? 4 : 5);
+    print_bytes(line, set->baseline[i].accepted ? "true" : "false",
+                set->baseline[i].accepted ? 4 : 5);
     print_key(line, "values");
     print_open(line, '[');
     for (size_t n = 0; n < set->baseline[i].count; n++)
@@ -85,7 +87,8 @@ static bool put_place(FILE *file, struct print *line, const struct expected_plac
     return put_line(file, line);
 }
 
-static bool put_all(FILE *file, const struct graph *graph, const struct baseline_set *set, int64_t now_s)
+static bool put_all(FILE *file, const struct graph *graph, const struct baseline_set *set,
+                    int64_t now_s)
 {
     struct print line;
     if (!print_init(&line, 1024)) {
@@ -119,8 +122,9 @@ static void clean_name(const char *name, char *buffer, size_t size)
         buffer[0] = '_';
 }
 
-enum berth_code baseline_file_write(const char *folder, const struct graph *graph, const struct baseline_set *set, int64_t now_s, char *ret_path, size_t size,
-                                    struct berth_err *err)
+enum berth_code baseline_file_write(const char *folder, const struct graph *graph,
+                                    const struct baseline_set *set, int64_t now_s, char *ret_path,
+                                    size_t size, struct berth_err *err)
 {
     char name[128], path[4352], temporary[4384];
     clean_name(graph->name, name, sizeof name);
@@ -212,7 +216,8 @@ static void take_place(struct reading *reading)
     enum place_kind kind;
     snprintf(place.kind, sizeof place.kind, "%s", text_of(reading, "kind", sizeof place.kind));
     snprintf(place.place, sizeof place.place, "%s", text_of(reading, "place", sizeof place.place));
-    snprintf(place.identity, sizeof place.identity, "%s", text_of(reading, "identity", sizeof place.identity));
+    snprintf(place.identity, sizeof place.identity, "%s",
+             text_of(reading, "identity", sizeof place.identity));
     snprintf(place.model, sizeof place.model, "%s", text_of(reading, "model", sizeof place.model));
     if (!place_kind_parse(place.kind, &kind) || place.identity[0] == '\0')
         complain(reading, "it is no place");
@@ -220,11 +225,13 @@ static void take_place(struct reading *reading)
         err_set(&reading->err, BERTH_NO_MEMORY, "no memory for places");
 }
 
-static void read_samples(struct reading *reading, struct baseline *baseline, struct baseline_values *samples)
+static void read_samples(struct reading *reading, struct baseline *baseline,
+                         struct baseline_values *samples)
 {
     const json_t *array = json_object_get(reading->line, "values"), *item;
     size_t i;
-    if (!json_is_array(array) || json_array_size(array) == 0 || json_array_size(array) > BASELINE_VALUES) {
+    if (!json_is_array(array) || json_array_size(array) == 0 ||
+        json_array_size(array) > BASELINE_VALUES) {
         complain(reading, "values is no array of 1 to 16 numbers");
         return;
     }
@@ -267,14 +274,16 @@ static void take_expected(struct reading *reading)
     char axes[512] = "";
     enum metric metric;
     bool is_known = metric_parse(text_of(reading, "metric", 128), &metric);
-    place_id from = graph_find(reading->graph, text_of(reading, "from", 64)), to = graph_find(reading->graph, text_of(reading, "to", 64));
+    place_id from = graph_find(reading->graph, text_of(reading, "from", 64)),
+             to = graph_find(reading->graph, text_of(reading, "to", 64));
     if (!json_is_boolean(accepted))
         complain(reading, "accepted is neither true nor false");
     baseline.accepted = json_is_true(accepted);
     read_samples(reading, &baseline, &samples);
     if (is_known)
         read_axes(reading, metric, axes, sizeof axes);
-    if (reading->err.code != BERTH_OK || !reading->same || !is_known || from == PLACE_NONE || to == PLACE_NONE)
+    if (reading->err.code != BERTH_OK || !reading->same || !is_known || from == PLACE_NONE ||
+        to == PLACE_NONE)
         return;
     if (!baseline_set_add(reading->set, metric, from, to, axes, &baseline, &samples))
         err_set(&reading->err, BERTH_NO_MEMORY, "no memory for baselines");
@@ -285,7 +294,9 @@ static void take_record(struct reading *reading)
     const char *record = text_of(reading, "record", 32);
     bool is_head = strcmp(record, "baseline") == 0;
     if (reading->ended || reading->begun == is_head) {
-        complain(reading, reading->ended ? "something follows the end record" : is_head ? "a second baseline record" : "a record before the baseline record");
+        complain(reading, reading->ended ? "something follows the end record"
+                          : is_head      ? "a second baseline record"
+                                         : "a record before the baseline record");
     } else if (is_head) {
         take_head(reading);
     } else if (strcmp(record, "end") == 0) {
@@ -314,12 +325,14 @@ static void take_line(struct reading *reading, const char *line, size_t length)
     reading->line = NULL;
 }
 
-static enum berth_code read_file(FILE *file, const char *path, struct reading *reading, struct berth_err *err)
+static enum berth_code read_file(FILE *file, const char *path, struct reading *reading,
+                                 struct berth_err *err)
 {
     char line[LINE_SIZE];
     long number = 0;
     while (reading->err.code == BERTH_OK && fgets(line, sizeof line, file) != NULL) {
-        size_t length = strlen(line); /* a NUL byte ends the line early, and what is before it is not complete then */
+        /* a NUL byte ends the line early, and what is before it is not complete then */
+        size_t length = strlen(line);
         number++;
         if (length + 1 == sizeof line && line[length - 1] != '\n')
             complain(reading, "the line is too long");
@@ -330,7 +343,9 @@ static enum berth_code read_file(FILE *file, const char *path, struct reading *r
         return err_set_errno(err, BERTH_IO, errno, "%s", path);
     if (reading->err.code != BERTH_OK)
         return err_set(err, reading->err.code, "%s:%ld: %s", path, number, reading->err.detail);
-    return reading->ended ? BERTH_OK : err_set(err, BERTH_BAD_DATA, "%s: it is cut off: the end record is missing", path);
+    return reading->ended
+               ? BERTH_OK
+               : err_set(err, BERTH_BAD_DATA, "%s: it is cut off: the end record is missing", path);
 }
 
 /* A pipe or a device must not hold the daemon up, nor a huge file fill its memory. */
@@ -372,7 +387,8 @@ static enum berth_code try_file(const char *path, const struct graph *graph)
     return code;
 }
 
-enum berth_code baseline_file_keep(const char *folder, const struct graph *graph, int64_t now_s, struct berth_err *err)
+enum berth_code baseline_file_keep(const char *folder, const struct graph *graph, int64_t now_s,
+                                   struct berth_err *err)
 {
     char name[128], path[4352], kept[4400];
     clean_name(graph->name, name, sizeof name);
@@ -383,12 +399,14 @@ enum berth_code baseline_file_keep(const char *folder, const struct graph *graph
     if (code == BERTH_NO_MEMORY)
         return err_set(err, code, "no memory to read %s", path);
     snprintf(kept, sizeof kept, "%s.unreadable-%lld", path, (long long)now_s);
-    if (link(path, kept) != 0 && errno != EEXIST) /* not renamed: until the next one is written it is still there, too */
+    /* not renamed: until the next one is written it is still there, too */
+    if (link(path, kept) != 0 && errno != EEXIST)
         return err_set_errno(err, BERTH_IO, errno, "%s cannot be read, and not be set aside", path);
     return BERTH_OK;
 }
 
-enum berth_code baseline_file_read(const char *folder, const struct graph *graph, struct baseline_set *set, bool *ret_same, struct berth_err *err)
+enum berth_code baseline_file_read(const char *folder, const struct graph *graph,
+                                   struct baseline_set *set, bool *ret_same, struct berth_err *err)
 {
     char name[128], path[4352];
     FILE *file = NULL;

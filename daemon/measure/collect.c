@@ -13,10 +13,12 @@
 
 #define SKIPPED_MAX 1000
 
-enum berth_code collect_init(struct collect *ret_collect, const struct graph *graph, const char *probe, const char *profile, int64_t now_s,
+enum berth_code collect_init(struct collect *ret_collect, const struct graph *graph,
+                             const char *probe, const char *profile, int64_t now_s,
                              struct berth_err *err)
 {
-    struct collect collect = {.graph = graph, .now_s = now_s, .progress = {.from = PLACE_NONE, .to = PLACE_NONE}};
+    struct collect collect = {
+        .graph = graph, .now_s = now_s, .progress = {.from = PLACE_NONE, .to = PLACE_NONE}};
     collect.run.values = values_new();
     collect.run.sets = sets_new();
     collect.skipped = json_array();
@@ -45,7 +47,8 @@ static void take_value(struct collect *collect, const struct record *record, str
         return;
     }
     size_t before = collect->run.values->count;
-    if (record_add_values(record, collect->graph, VALUE_MEASURED, collect->now_s, collect->run.values, err) != BERTH_OK ||
+    if (record_add_values(record, collect->graph, VALUE_MEASURED, collect->now_s,
+                          collect->run.values, err) != BERTH_OK ||
         collect->run.values->count == before)
         return;
     const struct value *last = &collect->run.values->item[collect->run.values->count - 1];
@@ -61,7 +64,8 @@ static void take_set(struct collect *collect, const struct record *record, struc
     if (collect->run.sets->count >= COLLECT_SETS_MAX)
         err_set(err, BERTH_BAD_DATA, "more than %d sets", COLLECT_SETS_MAX);
     else
-        record_add_set(record, collect->graph, VALUE_MEASURED, collect->now_s, collect->run.sets, err);
+        record_add_set(record, collect->graph, VALUE_MEASURED, collect->now_s, collect->run.sets,
+                       err);
 }
 
 /* The node's name for a place that the record may name by its address. */
@@ -76,14 +80,18 @@ static void take_skipped_set(struct collect *collect, const struct record *recor
 {
     char text[1024];
     const char *axes = record->skip.axes;
-    size_t used = (size_t)snprintf(text, sizeof text, "%s%s%s", metric_info(record->skip.metric)->name, *axes != '\0' ? " " : "", axes), i;
+    size_t used =
+               (size_t)snprintf(text, sizeof text, "%s%s%s", metric_info(record->skip.metric)->name,
+                                *axes != '\0' ? " " : "", axes),
+           i;
     json_t *flow;
     json_array_foreach((json_t *)(uintptr_t)record->skip.flows, i, flow)
     {
         if (used < sizeof text)
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s %s to %s", i > 0 ? "," : "",
-                                     name_of(collect, json_string_value(json_object_get(flow, "from"))),
-                                     name_of(collect, json_string_value(json_object_get(flow, "to"))));
+            used +=
+                (size_t)snprintf(text + used, sizeof text - used, "%s %s to %s", i > 0 ? "," : "",
+                                 name_of(collect, json_string_value(json_object_get(flow, "from"))),
+                                 name_of(collect, json_string_value(json_object_get(flow, "to"))));
     }
     json_array_append_new(collect->skipped, json_sprintf("%s: %s", text, record->skip.why));
 }
@@ -93,20 +101,23 @@ static void take_skip(struct collect *collect, const struct record *record)
     if (json_array_size(record->skip.flows) > 0 && json_array_size(collect->skipped) < SKIPPED_MAX)
         take_skipped_set(collect, record);
     else if (json_array_size(collect->skipped) < SKIPPED_MAX)
-        json_array_append_new(collect->skipped,
-                              json_sprintf("%s %s %s%s%s: %s", metric_info(record->skip.metric)->name, name_of(collect, record->skip.from),
-                                           name_of(collect, record->skip.to),
-                                           record->skip.axes[0] ? " " : "", record->skip.axes, record->skip.why));
+        json_array_append_new(
+            collect->skipped,
+            json_sprintf("%s %s %s%s%s: %s", metric_info(record->skip.metric)->name,
+                         name_of(collect, record->skip.from), name_of(collect, record->skip.to),
+                         record->skip.axes[0] ? " " : "", record->skip.axes, record->skip.why));
 }
 
-/* "METRIC FROM TO", of a set with its flows behind it; what it calls by other names is remembered all the same, for the probe itself knows them. */
+/* "METRIC FROM TO", of a set with its flows behind it; what it calls by other names is remembered
+ * all the same, for the probe itself knows them. */
 static void take_cell(struct collect *collect, const char *text)
 {
     char metric[64], from[72], to[72], set[8];
     struct collect_cell *cell = &collect->cell;
     *cell = (struct collect_cell){.from = PLACE_NONE, .to = PLACE_NONE};
     snprintf(cell->text, sizeof cell->text, "%s", text);
-    if (sscanf(cell->text, "%63s %71s %71s %7s", metric, from, to, set) != 3 || !metric_parse(metric, &cell->metric))
+    if (sscanf(cell->text, "%63s %71s %71s %7s", metric, from, to, set) != 3 ||
+        !metric_parse(metric, &cell->metric))
         return;
     cell->from = graph_find(collect->graph, from);
     cell->to = graph_find(collect->graph, to);
@@ -121,10 +132,13 @@ static const char *known_code(const char *code)
     return NULL;
 }
 
-/* At the gpu that it begins at, else the one where it ends; one finding for each, which says the first path and counts the others. */
-static void take_finding(struct collect *collect, const struct record *record, struct berth_err *err)
+/* At the gpu that it begins at, else the one where it ends; one finding for each, which says the
+ * first path and counts the others. */
+static void take_finding(struct collect *collect, const struct record *record,
+                         struct berth_err *err)
 {
-    place_id from = graph_find(collect->graph, record->finding.from), to = graph_find(collect->graph, record->finding.to);
+    place_id from = graph_find(collect->graph, record->finding.from),
+             to = graph_find(collect->graph, record->finding.to);
     const char *code = known_code(record->finding.code);
     if (from == PLACE_NONE || to == PLACE_NONE) {
         err_no_such_place(err, from == PLACE_NONE ? record->finding.from : record->finding.to);
@@ -133,7 +147,8 @@ static void take_finding(struct collect *collect, const struct record *record, s
     const struct place *a = graph_place(collect->graph, from), *b = graph_place(collect->graph, to);
     place_id at = a->kind != PLACE_GPU && b->kind == PLACE_GPU ? to : from;
     size_t i = 0;
-    while (i < collect->wrong_count && (collect->wrong[i].at != at || collect->wrong[i].code != code))
+    while (i < collect->wrong_count &&
+           (collect->wrong[i].at != at || collect->wrong[i].code != code))
         i++;
     if (i == COLLECT_PLACES_MAX)
         return; /* there are findings enough */
@@ -145,12 +160,16 @@ static void take_finding(struct collect *collect, const struct record *record, s
         collect->wrong[i].at = at;
         collect->wrong[i].paths = 0;
         if (strcmp(code, "gpu-lost") == 0)
-            snprintf(collect->wrong[i].text, sizeof collect->wrong[i].text, "%s answers no longer: %.150s", place, record->finding.why);
+            snprintf(collect->wrong[i].text, sizeof collect->wrong[i].text,
+                     "%s answers no longer: %.150s", place, record->finding.why);
         else
-            snprintf(collect->wrong[i].text, sizeof collect->wrong[i].text, "what goes from %s to %s arrives wrong: %.115s", a->name, b->name, record->finding.why);
+            snprintf(collect->wrong[i].text, sizeof collect->wrong[i].text,
+                     "what goes from %s to %s arrives wrong: %.115s", a->name, b->name,
+                     record->finding.why);
     }
     if (++collect->wrong[i].paths > 1)
-        snprintf(text, sizeof text, "%s; so do %u more of its paths", collect->wrong[i].text, collect->wrong[i].paths - 1);
+        snprintf(text, sizeof text, "%s; so do %u more of its paths", collect->wrong[i].text,
+                 collect->wrong[i].paths - 1);
     else
         snprintf(text, sizeof text, "%s", collect->wrong[i].text);
     collect_note(collect, NOTE_CRITICAL, code, place, text);
@@ -171,12 +190,14 @@ static void take_run(struct collect *collect, const struct record *record, struc
         err_set(err, BERTH_NO_MEMORY, "out of memory");
 }
 
-/* Conditions that are known only at the end go over those of the beginning. What memory is too short for is left as it was. */
+/* Conditions that are known only at the end go over those of the beginning. What memory is too
+ * short for is left as it was. */
 static void add_conditions(struct collect *collect, json_t *more)
 {
     if (json_object_size(more) == 0)
         return;
-    json_t *all = collect->run.conditions == NULL ? json_object() : json_loads(collect->run.conditions, 0, NULL);
+    json_t *all = collect->run.conditions == NULL ? json_object()
+                                                  : json_loads(collect->run.conditions, 0, NULL);
     char *text = json_object_update(all, more) == 0 ? print_tree(all, JSON_COMPACT) : NULL;
     json_decref(all);
     if (text == NULL)
@@ -195,9 +216,12 @@ static void take_times(struct collect *collect, const json_t *statistics)
     json_object_foreach((json_t *)(uintptr_t)statistics, key, value)
     {
         size_t length = strlen(key);
-        if (length < 4 || length > 40 || strcmp(key + length - 3, "_ns") != 0 || json_integer_value(value) < 5000000 || used >= sizeof text)
+        if (length < 4 || length > 40 || strcmp(key + length - 3, "_ns") != 0 ||
+            json_integer_value(value) < 5000000 || used >= sizeof text)
             continue;
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%.*s %.2f", used > 0 ? ", " : "", (int)length - 3, key, (double)json_integer_value(value) / 1e9);
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "%s%.*s %.2f", used > 0 ? ", " : "",
+                             (int)length - 3, key, (double)json_integer_value(value) / 1e9);
     }
     if (used > 0)
         snprintf(collect->spent, sizeof collect->spent, " (%s)", text);
@@ -214,20 +238,28 @@ static void take(struct collect *collect, const struct record *record, struct be
         return;
     }
     switch (record->kind) {
-    case RECORD_RUN: take_run(collect, record, err); break;
-    case RECORD_VALUE: take_value(collect, record, err); break;
+    case RECORD_RUN:
+        take_run(collect, record, err);
+        break;
+    case RECORD_VALUE:
+        take_value(collect, record, err);
+        break;
     case RECORD_SKIP:
         take_value(collect, record, err);
         if (err->code == BERTH_OK)
             take_skip(collect, record);
         break;
-    case RECORD_SET: take_set(collect, record, err); break;
+    case RECORD_SET:
+        take_set(collect, record, err);
+        break;
     case RECORD_PROGRESS:
         collect->progress.done = record->progress.done;
         collect->progress.total = record->progress.total;
         take_cell(collect, record->progress.cell != NULL ? record->progress.cell : "");
         break;
-    case RECORD_FINDING: take_finding(collect, record, err); break;
+    case RECORD_FINDING:
+        take_finding(collect, record, err);
+        break;
     case RECORD_END:
         collect->ended = true;
         take_cell(collect, "");
@@ -298,11 +330,13 @@ bool collect_line(struct collect *collect, const char *line, size_t length)
     return collect->bad_lines < COLLECT_BAD_LINES_MAX;
 }
 
-void collect_note(struct collect *collect, enum note_severity severity, const char *code, const char *place, const char *text)
+void collect_note(struct collect *collect, enum note_severity severity, const char *code,
+                  const char *place, const char *text)
 {
     struct run *run = &collect->run;
     size_t at = 0;
-    while (at < run->note_count && (strcmp(run->notes[at].code, code) != 0 || strcmp(run->notes[at].place, place) != 0))
+    while (at < run->note_count &&
+           (strcmp(run->notes[at].code, code) != 0 || strcmp(run->notes[at].place, place) != 0))
         at++;
     if (at == run->note_count) {
         struct note *notes = realloc(run->notes, (run->note_count + 1) * sizeof *notes);
@@ -320,7 +354,8 @@ void collect_note(struct collect *collect, enum note_severity severity, const ch
     text_clean(note->text);
 }
 
-/* What ended before its time left out cells that nobody can name, so that whoever asked is told why instead. */
+/* What ended before its time left out cells that nobody can name, so that whoever asked is told why
+ * instead. */
 static void note_failure(struct collect *collect, const char *code, const char *why)
 {
     char text[256]; /* foreign, and cut */
@@ -335,7 +370,8 @@ static void note_ending(struct collect *collect, const char *ending, const char 
 {
     const struct collect_cell *cell = &collect->cell;
     char code[32], why[256];
-    bool stopped_in_cell = cell->text[0] != '\0' && (strcmp(ending, "crashed") == 0 || strcmp(ending, "timeout") == 0);
+    bool stopped_in_cell =
+        cell->text[0] != '\0' && (strcmp(ending, "crashed") == 0 || strcmp(ending, "timeout") == 0);
     snprintf(code, sizeof code, "probe-%.20s", ending);
     if (!stopped_in_cell) {
         note_failure(collect, code, text);
@@ -343,19 +379,22 @@ static void note_ending(struct collect *collect, const char *ending, const char 
     }
     const char *from = cell->known ? collect->graph->places[cell->from].name : "machine0";
     if (cell->known)
-        snprintf(why, sizeof why, "%.140s, while it measured %.40s from %.19s to %.19s", text, metric_info(cell->metric)->name, from,
-                 collect->graph->places[cell->to].name);
+        snprintf(why, sizeof why, "%.140s, while it measured %.40s from %.19s to %.19s", text,
+                 metric_info(cell->metric)->name, from, collect->graph->places[cell->to].name);
     else
         snprintf(why, sizeof why, "%.80s, while it measured %.150s", text, cell->text);
     collect_note(collect, NOTE_WARNING, code, from, why);
-    const char *skipped = strcmp(ending, "crashed") == 0 ? "the probe crashed while it measured this" : "the probe hung while it measured this";
+    const char *skipped = strcmp(ending, "crashed") == 0
+                              ? "the probe crashed while it measured this"
+                              : "the probe hung while it measured this";
     if (cell->known)
         skip(collect, cell, "", skipped);
     else if (json_array_size(collect->skipped) < SKIPPED_MAX)
         json_array_append_new(collect->skipped, json_sprintf("%s: %s", cell->text, skipped));
 }
 
-void collect_finish(struct collect *collect, const char *ending, const char *text, int64_t elapsed_ns)
+void collect_finish(struct collect *collect, const char *ending, const char *text,
+                    int64_t elapsed_ns)
 {
     char why[256];
     collect->run.elapsed_ns = elapsed_ns;
@@ -370,8 +409,8 @@ void collect_finish(struct collect *collect, const char *ending, const char *tex
         note_failure(collect, "probe-failed", why);
     }
     if (collect->bad_lines > 0 && strcmp(ending, "garbage") != 0) {
-        snprintf(why, sizeof why, "%.60s printed %zu lines that are no records, the first: %.100s", text, collect->bad_lines,
-                 collect->first_bad);
+        snprintf(why, sizeof why, "%.60s printed %zu lines that are no records, the first: %.100s",
+                 text, collect->bad_lines, collect->first_bad);
         note_failure(collect, "probe-garbage", why);
     }
 }

@@ -1,6 +1,6 @@
 /**
- * Collects what one probe prints into a run: lines in, values, notes and progress out. A broken line never stops it; it is
- * counted, and the first one is kept for the note.
+ * Collects what one probe prints into a run: lines in, values, notes and progress out. A broken
+ * line never stops it; it is counted, and the first one is kept for the note.
  */
 #pragma once
 #include <jansson.h>
@@ -13,8 +13,8 @@
 #include "store/store.h"
 
 #define COLLECT_BAD_LINES_MAX 100 /* after so many the rest is not worth reading */
-#define COLLECT_VALUES_MAX 1000000
-#define COLLECT_SETS_MAX 4096
+#define COLLECT_VALUES_MAX    1000000
+#define COLLECT_SETS_MAX      4096
 
 /* How far it is, and the last thing it measured. */
 struct collect_progress {
@@ -45,7 +45,8 @@ struct collect {
         char text[200]; /* of the first */
     } wrong[COLLECT_PLACES_MAX];
     size_t wrong_count;
-    char spent[240]; /* " (driver 0.25, rates 1.31)", in seconds, as the end record has it; "" it says nothing */
+    /* " (driver 0.25, rates 1.31)", in seconds, as the end record has it; "" it says nothing */
+    char spent[240];
     struct collect_progress progress;
     const struct graph *graph; /* borrowed: names in the lines are its places */
     json_t *skipped;           /* array of strings, "memory_latency llc0 numa1: why" */
@@ -56,18 +57,24 @@ struct collect {
 };
 
 /* NO_MEMORY. graph must outlive it. */
-enum berth_code collect_init(struct collect *ret_collect, const struct graph *graph, const char *probe, const char *profile, int64_t now_s,
+enum berth_code collect_init(struct collect *ret_collect, const struct graph *graph,
+                             const char *probe, const char *profile, int64_t now_s,
                              struct berth_err *err);
 void collect_done(struct collect *collect);
 
-/* One line as the probe printed it. False when it has printed so much rubbish that it should be stopped. */
+/* One line as the probe printed it. False when it has printed so much rubbish that it should be
+ * stopped. */
 bool collect_line(struct collect *collect, const char *line, size_t length);
 
-/* Something about the run that a person should know: a finding at that place. text is cut to fit. One more with the code and place of an earlier one goes
- * over it. */
-void collect_note(struct collect *collect, enum note_severity severity, const char *code, const char *place, const char *text);
+/* Something about the run that a person should know: a finding at that place. text is cut to fit.
+ * One more with the code and place of an earlier one goes over it. */
+void collect_note(struct collect *collect, enum note_severity severity, const char *code,
+                  const char *place, const char *text);
 
-/* What became of it, into run.status, run.elapsed_ns and one note when something is wrong: ending is "" for a normal end (then the end
- * record must be there), else a status (crashed, timeout, garbage, cancelled, failed, put-off) with text as the reason. What was being measured when a probe
- * crashed or was killed for its silence is in the note, which is at the place where it begins, and gets a skip. */
-void collect_finish(struct collect *collect, const char *ending, const char *text, int64_t elapsed_ns);
+/* What became of it, into run.status, run.elapsed_ns and one note when something is wrong: ending
+ * is "" for a normal end (then the end record must be there), else a status (crashed, timeout,
+ * garbage, cancelled, failed, put-off) with text as the reason. What was being measured when a
+ * probe crashed or was killed for its silence is in the note, which is at the place where it
+ * begins, and gets a skip. */
+void collect_finish(struct collect *collect, const char *ending, const char *text,
+                    int64_t elapsed_ns);

@@ -5,7 +5,9 @@
 
 void facts_text_add(struct facts_text *facts, const char *line, size_t length)
 {
-    char *more = facts->is_lost || facts->length + length + 2 > FACTS_TEXT_MAX ? NULL : realloc(facts->text, facts->length + length + 2);
+    char *more = facts->is_lost || facts->length + length + 2 > FACTS_TEXT_MAX
+                     ? NULL
+                     : realloc(facts->text, facts->length + length + 2);
     if (more == NULL) {
         facts->is_lost = true;
         return;

@@ -11,7 +11,8 @@ struct facts_text {
     bool is_lost; /* not all of it: no memory, or too much */
 };
 
-void facts_text_add(struct facts_text *facts, const char *line, size_t length); /* without the newline */
+/* without the newline */
+void facts_text_add(struct facts_text *facts, const char *line, size_t length);
 
 /* All of it, the caller's to free; NULL when there is nothing, or not all. Begins anew. */
 char *facts_text_take(struct facts_text *facts);

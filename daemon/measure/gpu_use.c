@@ -38,7 +38,8 @@ void gpu_use_line(struct gpu_use *use, const struct graph *graph, const char *li
     if (record_parse(line, length, &record, NULL) != BERTH_OK)
         return;
     if (record.kind == RECORD_DEVICE) {
-        static const char *const keys[] = {"uuid", "pci"}; /* slices of one device share its address */
+        /* slices of one device share its address */
+        static const char *const keys[] = {"uuid", "pci"};
         json_int_t processes = json_integer_value(json_object_get(record.object, "processes"));
         place_id gpu = PLACE_NONE;
         for (size_t i = 0; i < 2 && gpu == PLACE_NONE; i++) {
@@ -54,7 +55,8 @@ void gpu_use_line(struct gpu_use *use, const struct graph *graph, const char *li
 bool gpu_use_has_all(const struct gpu_use *use, const struct graph *graph)
 {
     bool all = true;
-    for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE && all; gpu = graph_next(graph, PLACE_GPU, gpu + 1))
+    for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE && all;
+         gpu = graph_next(graph, PLACE_GPU, gpu + 1))
         all = !gpu_use_counts(use, graph, gpu) || gpu_use_has(use, gpu);
     return all;
 }
@@ -77,14 +79,16 @@ static const char *probe_name(const struct graph *graph, place_id gpu)
 {
     const struct place *place = graph_place(graph, gpu);
     bool alone = place->pci != NULL;
-    for (place_id other = graph_next(graph, PLACE_GPU, 0); other != PLACE_NONE && alone; other = graph_next(graph, PLACE_GPU, other + 1)) {
+    for (place_id other = graph_next(graph, PLACE_GPU, 0); other != PLACE_NONE && alone;
+         other = graph_next(graph, PLACE_GPU, other + 1)) {
         const char *pci = graph_place(graph, other)->pci;
         alone = other == gpu || pci == NULL || strcmp(pci, place->pci) != 0;
     }
     return alone ? place->pci : place->uuid != NULL ? place->uuid : place->name;
 }
 
-/* Appends a name to a comma separated list, which it frees when there is no memory for it; NULL then. */
+/* Appends a name to a comma separated list, which it frees when there is no memory for it; NULL
+ * then. */
 static char *append(char *list, const char *name, size_t length)
 {
     size_t used = list != NULL ? strlen(list) : 0;
@@ -119,12 +123,14 @@ char *gpu_use_translate(const struct graph *graph, const char *places)
         size_t length = strcspn(c, ",");
         snprintf(name, sizeof name, "%.*s", (int)length, c);
         place_id place = graph_find(graph, name);
-        enum place_kind kind = place == PLACE_NONE ? PLACE_MACHINE : graph_place(graph, place)->kind;
+        enum place_kind kind =
+            place == PLACE_NONE ? PLACE_MACHINE : graph_place(graph, place)->kind;
         if (kind == PLACE_GPU)
             list = append_gpu(list, graph, place);
         else if (kind != PLACE_MODULE)
             list = append(list, c, length);
-        for (place_id gpu = graph_next(graph, PLACE_GPU, 0); kind == PLACE_MODULE && gpu != PLACE_NONE; gpu = graph_next(graph, PLACE_GPU, gpu + 1))
+        for (place_id gpu = graph_next(graph, PLACE_GPU, 0);
+             kind == PLACE_MODULE && gpu != PLACE_NONE; gpu = graph_next(graph, PLACE_GPU, gpu + 1))
             if (graph_place(graph, gpu)->parent == place)
                 list = append_gpu(list, graph, gpu);
         c += length + (c[length] == ',');
@@ -142,7 +148,9 @@ char *gpu_use_sets(const struct graph *graph, const char *vendor)
     for (size_t i = 0; i < count && list != NULL; i++) {
         const struct way_asked *one = &asked[i];
         char text[4 * 72];
-        snprintf(text, sizeof text, "%s>%s+%s>%s", probe_name(graph, one->from), probe_name(graph, one->to), probe_name(graph, one->beside_from), probe_name(graph, one->beside_to));
+        snprintf(text, sizeof text, "%s>%s+%s>%s", probe_name(graph, one->from),
+                 probe_name(graph, one->to), probe_name(graph, one->beside_from),
+                 probe_name(graph, one->beside_to));
         if (gpu_use_counts(&use, graph, one->from))
             list = append(list, text, strlen(text));
     }

@@ -30,7 +30,8 @@ static void tell(enum guardian_news news, int number)
     send(GUARDIAN_SOCKET, &message, sizeof message, MSG_NOSIGNAL);
 }
 
-/* A child of the daemon that is between fork and exec keeps the socket open for a while after the daemon, hence both. */
+/* A child of the daemon that is between fork and exec keeps the socket open for a while after the
+ * daemon, hence both. */
 static bool is_deserted(const struct guardian *guardian)
 {
     char byte;
@@ -44,14 +45,18 @@ static bool prepare(struct guardian *guardian)
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &guardian->probe_mask);
     prctl(PR_SET_NAME, GUARDIAN_NAME);
-    setpgid(0, 0); /* not ended with the daemon's group; of its session, by which the daemon knows it from what it adopts */
+    /* not ended with the daemon's group; of its session, by which the daemon knows it from what
+     * it adopts */
+    setpgid(0, 0);
     fcntl(GUARDIAN_SOCKET, F_SETFD, FD_CLOEXEC);
     guardian->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
     /* SIGCONT, because it wakes a guardian that somebody stopped. */
-    return guardian->signals >= 0 && prctl(PR_SET_PDEATHSIG, SIGCONT) == 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+    return guardian->signals >= 0 && prctl(PR_SET_PDEATHSIG, SIGCONT) == 0 &&
+           prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
-/* In the child. What it tells of a failure comes before what the guardian will of its exit, and the first counts. */
+/* In the child. What it tells of a failure comes before what the guardian will of its exit, and the
+ * first counts. */
 _Noreturn static void become_probe(const struct guardian *guardian, pid_t parent, char **argv)
 {
     setsid();
@@ -123,7 +128,8 @@ static bool take_signals(const struct guardian *guardian)
 
 static void watch(struct guardian *guardian)
 {
-    struct pollfd fds[] = {{.fd = guardian->signals, .events = POLLIN}, {.fd = GUARDIAN_SOCKET, .events = POLLIN}};
+    struct pollfd fds[] = {{.fd = guardian->signals, .events = POLLIN},
+                           {.fd = GUARDIAN_SOCKET, .events = POLLIN}};
     while (!is_deserted(guardian)) {
         poll(fds, 2, -1);
         if (take_signals(guardian))
@@ -132,11 +138,13 @@ static void watch(struct guardian *guardian)
     }
 }
 
-/* A process that was killed forks no more, and what it had below it comes to this one, with a SIGCHLD that says so. */
+/* A process that was killed forks no more, and what it had below it comes to this one, with a
+ * SIGCHLD that says so. */
 static void kill_all(struct guardian *guardian)
 {
     struct pollfd signals = {.fd = guardian->signals, .events = POLLIN};
-    for (int wait_ms = 1; reap(guardian); wait_ms = wait_ms < LONGEST_WAIT_MS ? 2 * wait_ms : LONGEST_WAIT_MS) {
+    for (int wait_ms = 1; reap(guardian);
+         wait_ms = wait_ms < LONGEST_WAIT_MS ? 2 * wait_ms : LONGEST_WAIT_MS) {
         offspring_kill("/proc");
         if (poll(&signals, 1, wait_ms) > 0)
             take_signals(guardian);
@@ -145,7 +153,8 @@ static void kill_all(struct guardian *guardian)
 
 bool guardian_is_meant(char *const *argv)
 {
-    return argv[0] != NULL && strcmp(argv[0], GUARDIAN_NAME) == 0 && argv[1] != NULL && argv[2] != NULL && argv[3] != NULL;
+    return argv[0] != NULL && strcmp(argv[0], GUARDIAN_NAME) == 0 && argv[1] != NULL &&
+           argv[2] != NULL && argv[3] != NULL;
 }
 
 _Noreturn void guardian_main(char **argv)

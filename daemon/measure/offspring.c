@@ -33,7 +33,8 @@ static size_t each_listed(int fd, void (*each)(pid_t pid, void *arg), void *arg)
     return count;
 }
 
-/* The parent of a process; 0 when that cannot be told. Its name stands in parentheses and may hold any. */
+/* The parent of a process; 0 when that cannot be told. Its name stands in parentheses and may hold
+ * any. */
 static pid_t parent_of(const char *proc, const char *process)
 {
     char path[PATH_SIZE], text[256];

@@ -6,12 +6,15 @@
 #include <unistd.h>
 
 #define CPU_QUICK "cpu_pingpong,cpu_copy,cpu_queue,memory_bandwidth,memory_latency"
-#define GPU_SETS                                                                                                                                     \
-    "host_gpu_copy_engine_concurrent,host_gpu_kernel_concurrent,gpu_gpu_copy_engine_concurrent,gpu_gpu_kernel_concurrent,memory_bandwidth_concurrent"
+#define GPU_SETS                                                                                   \
+    "host_gpu_copy_engine_concurrent,host_gpu_kernel_concurrent,gpu_gpu_copy_engine_concurrent,"   \
+    "gpu_gpu_kernel_concurrent,memory_bandwidth_concurrent"
 
-#define GPU_METRICS                                                                                                                                  \
-    "host_gpu_copy_engine,host_gpu_kernel,gpu_gpu_copy_engine,gpu_gpu_kernel,copy_latency,gpu_pingpong,gpu_stream,memory_latency,"                   \
-    "memory_bandwidth,memory_noise,kind_copy,shared_write,allocation,collective_bandwidth,collective_latency,matrix_product,transfer_overhead," GPU_SETS
+#define GPU_METRICS                                                                                \
+    "host_gpu_copy_engine,host_gpu_kernel,gpu_gpu_copy_engine,gpu_gpu_kernel,copy_latency,gpu_"    \
+    "pingpong,gpu_stream,memory_latency,"                                                          \
+    "memory_bandwidth,memory_noise,kind_copy,shared_write,allocation,collective_bandwidth,"        \
+    "collective_latency,matrix_product,transfer_overhead," GPU_SETS
 
 /* NCCL and RCCL meet over this interface: the service may use no other. */
 #define LOOPBACK "NCCL_SOCKET_IFNAME=lo"
@@ -22,7 +25,10 @@ static const char *const without_sdma[] = {LOOPBACK, "HSA_ENABLE_SDMA=0", NULL};
 static const char *const with_xnack[] = {LOOPBACK, "HSA_XNACK=1", NULL};
 
 static const struct program programs[] = {
-    {.name = "cpu", .file = "berth-probe-cpu", .metrics = CPU_QUICK ",memory_noise", .quick = CPU_QUICK},
+    {.name = "cpu",
+     .file = "berth-probe-cpu",
+     .metrics = CPU_QUICK ",memory_noise",
+     .quick = CPU_QUICK},
     {.name = "gpu",
      .file = "berth-probe-gpu",
      .metrics = GPU_METRICS,
@@ -84,7 +90,10 @@ static bool lists_meet(const char *a, const char *b)
     return false;
 }
 
-bool programs_measures(const struct program *program, const char *metrics) { return metrics == NULL || lists_meet(metrics, program->metrics); }
+bool programs_measures(const struct program *program, const char *metrics)
+{
+    return metrics == NULL || lists_meet(metrics, program->metrics);
+}
 
 char *programs_common(const struct program *program, const char *metrics)
 {
@@ -100,7 +109,8 @@ char *programs_common(const struct program *program, const char *metrics)
     return common;
 }
 
-static void find(const struct program *program, const struct config *config, char *ret_path, size_t size)
+static void find(const struct program *program, const struct config *config, char *ret_path,
+                 size_t size)
 {
     if (config->probe_dir != NULL) {
         snprintf(ret_path, size, "%s/%s", config->probe_dir, program->file);
@@ -120,7 +130,8 @@ static void find(const struct program *program, const struct config *config, cha
 
 static bool has_gpu_of(const struct graph *graph, const char *vendor)
 {
-    for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(graph, PLACE_GPU, gpu + 1)) {
+    for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE;
+         gpu = graph_next(graph, PLACE_GPU, gpu + 1)) {
         const char *its = place_detail(graph_place(graph, gpu), "vendor");
         if (vendor == NULL || (its != NULL && strcmp(its, vendor) == 0))
             return true;
@@ -128,13 +139,17 @@ static bool has_gpu_of(const struct graph *graph, const char *vendor)
     return false;
 }
 
-bool programs_runs(const struct program *program, const struct config *config, const struct graph *graph, char *ret_path, size_t size)
+bool programs_runs(const struct program *program, const struct config *config,
+                   const struct graph *graph, char *ret_path, size_t size)
 {
     find(program, config, ret_path, size);
-    if (program->is_gpu && (!has_gpu_of(graph, program->vendor) || (program->beside != NULL && !has_gpu_of(graph, program->beside))))
+    if (program->is_gpu && (!has_gpu_of(graph, program->vendor) ||
+                            (program->beside != NULL && !has_gpu_of(graph, program->beside))))
         return false;
-    bool is_variant = program->full_only || program->beside != NULL; /* what the program's first start says of its absence goes for these */
-    bool must_be_there = program->is_gpu ? !is_variant && graph->origin == ORIGIN_LIVE : graph->origin != ORIGIN_STANDIN;
+    /* what the program's first start says of its absence goes for these */
+    bool is_variant = program->full_only || program->beside != NULL;
+    bool must_be_there = program->is_gpu ? !is_variant && graph->origin == ORIGIN_LIVE
+                                         : graph->origin != ORIGIN_STANDIN;
     return must_be_there || access(ret_path, X_OK) == 0;
 }
 
@@ -147,10 +162,12 @@ const char *programs_vendor(const struct program *program, const struct graph *g
 
 const char *programs_backend(const struct program *program, const struct graph *graph)
 {
-    return program->backend != NULL || programs_vendor(program, graph) == NULL ? program->backend : "cuda";
+    return program->backend != NULL || programs_vendor(program, graph) == NULL ? program->backend
+                                                                               : "cuda";
 }
 
-bool programs_tried_all(const struct config *config, const struct graph *graph, const struct values *values, int64_t since_s)
+bool programs_tried_all(const struct config *config, const struct graph *graph,
+                        const struct values *values, int64_t since_s)
 {
     bool tried[METRIC_COUNT] = {0};
     char path[4096];
@@ -158,7 +175,9 @@ bool programs_tried_all(const struct config *config, const struct graph *graph, 
         if (values->item[i].source == VALUE_MEASURED && values->item[i].measured_at_s >= since_s)
             tried[values->item[i].metric] = true;
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
-        if (programs[i].quick == NULL || !programs_runs(&programs[i], config, graph, path, sizeof path) || (programs[i].is_gpu && access(path, X_OK) != 0))
+        if (programs[i].quick == NULL ||
+            !programs_runs(&programs[i], config, graph, path, sizeof path) ||
+            (programs[i].is_gpu && access(path, X_OK) != 0))
             continue;
         for (enum metric metric = 0; metric < METRIC_COUNT; metric++)
             if (!tried[metric] && lists_meet(metric_info(metric)->name, programs[i].quick))

@@ -15,15 +15,17 @@
 #define KILL_DELAY_MS 20
 /* a process that SIGKILL does not end is stuck in a driver: it is left to its guardian */
 #define ABANDON_MS 5000
-#define DRAIN_MS 1000   /* for output that a child which escaped its session holds open */
+#define DRAIN_MS   1000 /* for output that a child which escaped its session holds open */
 
 /*
- * What is started is a guardian, and that starts the program. Two roads lead to the end: the program ends, its output is read to the end and
- * the guardian is let go; or it is to end, and the guardian is let go at once. A guardian that was let go kills what it still
- * has below it and exits.
+ * What is started is a guardian, and that starts the program. Two roads lead to the end: the
+ * program ends, its output is read to the end and the guardian is let go; or it is to end, and the
+ * guardian is let go at once. A guardian that was let go kills what it still has below it and
+ * exits.
  *
  * Invariants:
- * 1. ended is called exactly once, when the guardian is reaped and the socket, both pipes and both timers are closed.
+ * 1. ended is called exactly once, when the guardian is reaped and the socket, both pipes and both
+ * timers are closed.
  * 2. No line is delivered after stopping is set.
  * 3. used <= sizeof buffer; buffer[0..used) holds the beginning of a line without its newline.
  */
@@ -68,7 +70,8 @@ static void close_handle(uv_handle_t *handle)
 
 static bool is_drained(const struct runner *runner)
 {
-    return uv_is_closing((const uv_handle_t *)&runner->out) && uv_is_closing((const uv_handle_t *)&runner->error_out);
+    return uv_is_closing((const uv_handle_t *)&runner->out) &&
+           uv_is_closing((const uv_handle_t *)&runner->error_out);
 }
 
 static void close_output(struct runner *runner)
@@ -91,8 +94,8 @@ static void abandon(uv_timer_t *timer)
     close_handle((uv_handle_t *)&runner->guardian);
 }
 
-/* Shut down and not only closed: a child of ours that is between fork and exec has the descriptor too. SIGCONT for a guardian that
- * somebody stopped. */
+/* Shut down and not only closed: a child of ours that is between fork and exec has the descriptor
+ * too. SIGCONT for a guardian that somebody stopped. */
 static void let_go(struct runner *runner)
 {
     uv_os_fd_t fd;
@@ -171,7 +174,8 @@ static void give_message(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_bu
 {
     (void)suggested;
     struct runner *runner = handle->data;
-    *ret_buf = uv_buf_init((char *)&runner->message + runner->message_used, (unsigned)(sizeof runner->message - runner->message_used));
+    *ret_buf = uv_buf_init((char *)&runner->message + runner->message_used,
+                           (unsigned)(sizeof runner->message - runner->message_used));
 }
 
 static void read_message(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf)
@@ -189,8 +193,8 @@ static void read_message(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf
     hear(runner, (enum guardian_news)runner->message.news, runner->message.number);
 }
 
-/* One that was let go exits when nothing is left. One that ended otherwise was killed by somebody, the program with it, and what is left of
- * its session is killed here. */
+/* One that was let go exits when nothing is left. One that ended otherwise was killed by somebody,
+ * the program with it, and what is left of its session is killed here. */
 static void guardian_exited(uv_process_t *process, int64_t status, int term_signal)
 {
     struct runner *runner = process->data;
@@ -203,7 +207,8 @@ static void guardian_exited(uv_process_t *process, int64_t status, int term_sign
     if (runner->stopping)
         abandon(&runner->limit);
     else if (!runner->over)
-        program_ended(runner, term_signal != 0 ? RUNNER_SIGNALED : RUNNER_EXITED, term_signal != 0 ? term_signal : (int)status);
+        program_ended(runner, term_signal != 0 ? RUNNER_SIGNALED : RUNNER_EXITED,
+                      term_signal != 0 ? term_signal : (int)status);
     else
         settle(runner);
 }
@@ -212,7 +217,8 @@ static void give_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf
 {
     (void)suggested;
     struct runner *runner = handle->data;
-    *ret_buf = uv_buf_init(runner->buffer + runner->used, (unsigned)(sizeof runner->buffer - runner->used));
+    *ret_buf = uv_buf_init(runner->buffer + runner->used,
+                           (unsigned)(sizeof runner->buffer - runner->used));
 }
 
 static void split_lines(struct runner *runner, size_t fresh)
@@ -257,7 +263,8 @@ static void give_error_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *r
 {
     (void)suggested;
     struct runner *runner = handle->data;
-    *ret_buf = uv_buf_init(runner->error_line + runner->error_used, (unsigned)(sizeof runner->error_line - 1 - runner->error_used));
+    *ret_buf = uv_buf_init(runner->error_line + runner->error_used,
+                           (unsigned)(sizeof runner->error_line - 1 - runner->error_used));
 }
 
 static void read_error(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf)
@@ -289,7 +296,8 @@ static void open_handle(struct runner *runner, void *handle)
     runner->open_handles++;
 }
 
-/* The caller's environment behind that of every probe; NULL when out of memory. The strings are not copied. */
+/* The caller's environment behind that of every probe; NULL when out of memory. The strings are not
+ * copied. */
 static char **build_environment(const char *const *more)
 {
     static const char *const always[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"};
@@ -304,7 +312,8 @@ static char **build_environment(const char *const *more)
     return environment;
 }
 
-enum berth_code runner_start(uv_loop_t *loop, const struct runner_spec *spec, struct runner **ret_runner, struct berth_err *err)
+enum berth_code runner_start(uv_loop_t *loop, const struct runner_spec *spec,
+                             struct runner **ret_runner, struct berth_err *err)
 {
     size_t count = 0;
     while (spec->args[count] != NULL)
@@ -338,8 +347,10 @@ enum berth_code runner_start(uv_loop_t *loop, const struct runner_spec *spec, st
     uv_stdio_container_t stdio[] = {
         {.flags = UV_IGNORE},
         {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&runner->out},
-        {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&runner->error_out},
-        [GUARDIAN_SOCKET] = {.flags = UV_CREATE_PIPE | UV_READABLE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&runner->socket},
+        {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
+         .data.stream = (uv_stream_t *)&runner->error_out},
+        [GUARDIAN_SOCKET] = {.flags = UV_CREATE_PIPE | UV_READABLE_PIPE | UV_WRITABLE_PIPE,
+                             .data.stream = (uv_stream_t *)&runner->socket},
     };
     uv_process_options_t options = {
         .file = "/proc/self/exe",
@@ -372,22 +383,37 @@ enum berth_code runner_start(uv_loop_t *loop, const struct runner_spec *spec, st
 
 void runner_stop(struct runner *runner) { end_it(runner, RUNNER_STOPPED); }
 
-void runner_describe(const struct runner_end *end, const struct runner_spec *spec, char *buffer, size_t size)
+void runner_describe(const struct runner_end *end, const struct runner_spec *spec, char *buffer,
+                     size_t size)
 {
     char what[160] = "";
     switch (end->ending) {
-    case RUNNER_EXITED: snprintf(what, sizeof what, "ended with status %d", end->code); break;
-    case RUNNER_SIGNALED: snprintf(what, sizeof what, "crashed (signal %d, %s)", end->code, strsignal(end->code)); break;
+    case RUNNER_EXITED:
+        snprintf(what, sizeof what, "ended with status %d", end->code);
+        break;
+    case RUNNER_SIGNALED:
+        snprintf(what, sizeof what, "crashed (signal %d, %s)", end->code, strsignal(end->code));
+        break;
     case RUNNER_HUNG:
-        snprintf(what, sizeof what, "was killed: it printed nothing for %.3g s", (double)spec->silence_ms / 1e3);
+        snprintf(what, sizeof what, "was killed: it printed nothing for %.3g s",
+                 (double)spec->silence_ms / 1e3);
         break;
-    case RUNNER_TOO_LONG: snprintf(what, sizeof what, "was killed: it ran longer than %.3g s", (double)spec->limit_ms / 1e3); break;
+    case RUNNER_TOO_LONG:
+        snprintf(what, sizeof what, "was killed: it ran longer than %.3g s",
+                 (double)spec->limit_ms / 1e3);
+        break;
     case RUNNER_FLOODED:
-        snprintf(what, sizeof what, "was killed: it printed more than %zu bytes, or a line over %d", spec->output_max, RECORD_LINE_MAX);
+        snprintf(what, sizeof what, "was killed: it printed more than %zu bytes, or a line over %d",
+                 spec->output_max, RECORD_LINE_MAX);
         break;
-    case RUNNER_STOPPED: snprintf(what, sizeof what, "was stopped"); break;
-    case RUNNER_NOT_STARTED: snprintf(what, sizeof what, "could not be started (%s)", strerror(end->code)); break;
+    case RUNNER_STOPPED:
+        snprintf(what, sizeof what, "was stopped");
+        break;
+    case RUNNER_NOT_STARTED:
+        snprintf(what, sizeof what, "could not be started (%s)", strerror(end->code));
+        break;
     }
     const char *name = strrchr(spec->program, '/');
-    snprintf(buffer, size, "%s %s%s%s", name ? name + 1 : spec->program, what, end->stderr_text[0] ? ": " : "", end->stderr_text);
+    snprintf(buffer, size, "%s %s%s%s", name ? name + 1 : spec->program, what,
+             end->stderr_text[0] ? ": " : "", end->stderr_text);
 }

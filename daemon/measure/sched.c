@@ -16,10 +16,12 @@
 
 /*
  * Invariants:
- * 1. A probe runs only while writing is 0, but for REFRESH_NOTES: its values go over the snapshot that the write before it made. One write at a
- *    time makes a snapshot from the last one, but for a run, which has what the notes beside it have.
+ * 1. A probe runs only while writing is 0, but for REFRESH_NOTES: its values go over the snapshot
+ * that the write before it made. One write at a time makes a snapshot from the last one, but for a
+ * run, which has what the notes beside it have.
  * 2. snapshot is never NULL after sched_new; it changes only in publish().
- * 3. The loop never calls the store, which may block: jobs do, on the thread pool; and sched_new, before the loop runs.
+ * 3. The loop never calls the store, which may block: jobs do, on the thread pool; and sched_new,
+ * before the loop runs.
  */
 struct sched {
     struct sched_env env;
@@ -34,10 +36,10 @@ struct sched {
     unsigned writing; /* how many struct refresh are in jobs */
     bool reload_due;
     bool held;
-    bool own;         /* the request at hand is the daemon's, not a caller's */
-    bool owed;        /* measuring of its own that was cut short or put off */
-    bool waits;       /* ... until the drivers have said what they know */
-    unsigned cut;     /* how often in a row it was cut short */
+    bool own;     /* the request at hand is the daemon's, not a caller's */
+    bool owed;    /* measuring of its own that was cut short or put off */
+    bool waits;   /* ... until the drivers have said what they know */
+    unsigned cut; /* how often in a row it was cut short */
     struct sched_again again;
     struct sched_upkeep upkeep;
     struct sched_watch watch;
@@ -47,7 +49,8 @@ struct sched {
 
 enum refresh_kind { REFRESH_RUN, REFRESH_NOTES, REFRESH_DISCOVER, REFRESH_ACCEPT };
 
-/* A job that makes the next snapshot: writes a run, discovers again, or accepts a baseline. It owns all that it touches. */
+/* A job that makes the next snapshot: writes a run, discovers again, or accepts a baseline. It owns
+ * all that it touches. */
 struct refresh {
     struct sched_job job; /* first */
     struct sched *sched;
@@ -88,13 +91,15 @@ static void publish(struct sched *sched, struct snapshot *take_snapshot)
 
 static struct past_env past_env_now(const struct sched *sched)
 {
-    struct past_env past = {.limits = judge_limits_of(sched->env.config), .now_s = clock_now_s(sched->env.clock)};
+    struct past_env past = {.limits = judge_limits_of(sched->env.config),
+                            .now_s = clock_now_s(sched->env.clock)};
     if (sched->env.config->baseline != NULL)
         snprintf(past.folder, sizeof past.folder, "%s", sched->env.config->baseline);
     return past;
 }
 
-enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched, struct berth_err *err)
+enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched,
+                          struct berth_err *err)
 {
     struct sched *sched = calloc(1, sizeof *sched);
     if (sched == NULL)
@@ -102,10 +107,13 @@ enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched,
     sched->env = *env;
     const char *folder = env->config->node;
     struct past_env past = past_env_now(sched);
-    enum berth_code code = store_open_as(folder != NULL ? NULL : env->config->state_dir, (enum store_journal)env->config->store_journal, env->clock, &sched->store, err);
+    enum berth_code code = store_open_as(folder != NULL ? NULL : env->config->state_dir,
+                                         (enum store_journal)env->config->store_journal, env->clock,
+                                         &sched->store, err);
     if (code == BERTH_OK) {
         sched->store_changes = store_changes(sched->store);
-        code = refresh_discover(sched->store, env->io, folder, NULL, &past, ++sched->generation, &sched->snapshot, err);
+        code = refresh_discover(sched->store, env->io, folder, NULL, &past, ++sched->generation,
+                                &sched->snapshot, err);
     }
     if (code != BERTH_OK) {
         store_close(sched->store);
@@ -113,12 +121,16 @@ enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched,
         return code;
     }
     sched_jobs_init(&sched->jobs, env->loop, sched->store, jobs_moved);
-    struct sched_probe_env probe_env = {env->loop, env->clock, env->config, probe_moved, probe_looked, probe_ran, sched};
+    struct sched_probe_env probe_env = {env->loop,    env->clock, env->config, probe_moved,
+                                        probe_looked, probe_ran,  sched};
     sched_probe_init(&sched->probe, &probe_env);
-    sched_facts_init(&sched->facts, &(struct sched_facts_env){env->loop, env->config, facts_said, sched});
-    sched_again_init(&sched->again, env->loop, &(struct sched_again_env){env->config, resume_due, gpus_may_be_free, sched});
+    sched_facts_init(&sched->facts,
+                     &(struct sched_facts_env){env->loop, env->config, facts_said, sched});
+    sched_again_init(&sched->again, env->loop,
+                     &(struct sched_again_env){env->config, resume_due, gpus_may_be_free, sched});
     sched_upkeep_init(&sched->upkeep, env->loop, &sched->jobs, env->config);
-    sched_watch_init(&sched->watch, env->loop, &sched->jobs, folder != NULL ? NULL : env->config->state_dir);
+    sched_watch_init(&sched->watch, env->loop, &sched->jobs,
+                     folder != NULL ? NULL : env->config->state_dir);
     struct note note;
     if (store_note(sched->store, &note))
         log_line(LOG_LEVEL_WARNING, "%s", note.text);
@@ -153,7 +165,8 @@ static void measure_what_is_owed(struct sched *sched)
 static bool can_measure(const struct sched *sched)
 {
     const struct config *config = sched->env.config;
-    return config->node == NULL || (sched->snapshot->graph->origin == ORIGIN_STANDIN && config->probe_dir != NULL);
+    return config->node == NULL ||
+           (sched->snapshot->graph->origin == ORIGIN_STANDIN && config->probe_dir != NULL);
 }
 
 void sched_begin(struct sched *sched)
@@ -168,7 +181,8 @@ void sched_begin(struct sched *sched)
         next_step(sched);
     if (!can_measure(sched) || !config->probe_at_start)
         return;
-    if (programs_tried_all(config, sched->snapshot->graph, sched->snapshot->values, sysio_boot_time_s(sched->env.io))) {
+    if (programs_tried_all(config, sched->snapshot->graph, sched->snapshot->values,
+                           sysio_boot_time_s(sched->env.io))) {
         log_line(LOG_LEVEL_INFO, "measured since this boot already: serving what is stored");
         sched_again_follow(&sched->again, sched->snapshot, sched->probe.claims.set);
         return;
@@ -181,7 +195,9 @@ void sched_begin(struct sched *sched)
 
 enum sched_state sched_state(const struct sched *sched)
 {
-    return sched_probe_is_active(&sched->probe) || sched->writing > 0 || sched->waits ? SCHED_PROBING : SCHED_READY;
+    return sched_probe_is_active(&sched->probe) || sched->writing > 0 || sched->waits
+               ? SCHED_PROBING
+               : SCHED_READY;
 }
 
 struct snapshot *sched_snapshot(const struct sched *sched) { return sched->snapshot; }
@@ -190,7 +206,10 @@ struct store *sched_store(struct sched *sched) { return sched->store; }
 
 enum store_state sched_store_state(const struct sched *sched) { return store_state(sched->store); }
 
-void sched_probe_view(const struct sched *sched, struct probe_view *ret_view) { sched_probe_look(&sched->probe, ret_view); }
+void sched_probe_view(const struct sched *sched, struct probe_view *ret_view)
+{
+    sched_probe_look(&sched->probe, ret_view);
+}
 
 /* ---- jobs ---- */
 
@@ -199,18 +218,22 @@ static void refresh_work(struct sched_job *job, struct store *store)
     struct refresh *refresh = (struct refresh *)job;
     switch (refresh->kind) {
     case REFRESH_RUN:
-        refresh_with_run(store, refresh->base, &refresh->run, &refresh->past, refresh->generation, &refresh->result, &refresh->err);
+        refresh_with_run(store, refresh->base, &refresh->run, &refresh->past, refresh->generation,
+                         &refresh->result, &refresh->err);
         break;
     case REFRESH_NOTES:
         store_note(store, &refresh->store_says);
-        refresh_with_run(store, refresh->base, NULL, &refresh->past, refresh->generation, &refresh->result, &refresh->err);
+        refresh_with_run(store, refresh->base, NULL, &refresh->past, refresh->generation,
+                         &refresh->result, &refresh->err);
         break;
     case REFRESH_DISCOVER:
-        refresh_discover(store, refresh->io, NULL, &refresh->facts, &refresh->past, refresh->generation, &refresh->result, &refresh->err);
+        refresh_discover(store, refresh->io, NULL, &refresh->facts, &refresh->past,
+                         refresh->generation, &refresh->result, &refresh->err);
         malloc_trim(0); /* discovery leaves much free memory scattered */
         break;
     case REFRESH_ACCEPT:
-        accept_baseline(store, refresh->base, refresh->selected, &refresh->past, refresh->generation, &refresh->accepted, &refresh->result, &refresh->err);
+        accept_baseline(store, refresh->base, refresh->selected, &refresh->past,
+                        refresh->generation, &refresh->accepted, &refresh->result, &refresh->err);
         break;
     }
 }
@@ -229,8 +252,11 @@ static void refresh_done(struct sched_job *job)
     if (refresh->kind == REFRESH_NOTES)
         sched_upkeep_log(&refresh->store_says);
     if (refresh->kind == REFRESH_ACCEPT)
-        refresh->accepted_done(refresh->accepted_arg, refresh->err.code, &refresh->accepted, &refresh->err);
-    if (refresh->kind == REFRESH_DISCOVER && sched->stopped == NULL && !sched_facts_was_asked(&sched->facts)) /* gpus have come */
+        refresh->accepted_done(refresh->accepted_arg, refresh->err.code, &refresh->accepted,
+                               &refresh->err);
+    /* gpus have come */
+    if (refresh->kind == REFRESH_DISCOVER && sched->stopped == NULL &&
+        !sched_facts_was_asked(&sched->facts))
         sched_facts_ask(&sched->facts, sched->snapshot->graph);
     snapshot_unref(refresh->base);
     run_done(&refresh->run);
@@ -267,7 +293,9 @@ static void start_refresh(struct sched *sched, struct run *take_run)
 {
     struct refresh *refresh = new_refresh(sched, take_run != NULL ? REFRESH_RUN : REFRESH_DISCOVER);
     if (refresh == NULL) {
-        log_line(LOG_LEVEL_ERROR, take_run != NULL ? "out of memory: a probe run is lost" : "out of memory: the node is not looked at again");
+        log_line(LOG_LEVEL_ERROR, take_run != NULL
+                                      ? "out of memory: a probe run is lost"
+                                      : "out of memory: the node is not looked at again");
         if (take_run != NULL)
             run_done(take_run);
         return;
@@ -289,7 +317,8 @@ static void jobs_moved(struct sched_jobs *jobs)
     next_step(sched);
 }
 
-/* What the store says of itself is part of the snapshot. Not beside another write, whose snapshot it would be put over. */
+/* What the store says of itself is part of the snapshot. Not beside another write, whose snapshot
+ * it would be put over. */
 void sched_store_used(struct sched *sched)
 {
     uint64_t changes = store_changes(sched->store);
@@ -301,7 +330,8 @@ void sched_store_used(struct sched *sched)
         return; /* after the next use */
     sched->store_changes = changes;
     sched->store_is_out = store_state(sched->store) == STORE_MEMORY_ONLY;
-    if (sched->store_is_out && !sched_upkeep_waits(&sched->upkeep)) /* it may have worked again in between, unseen */
+    /* it may have worked again in between, unseen */
+    if (sched->store_is_out && !sched_upkeep_waits(&sched->upkeep))
         sched_upkeep_due(&sched->upkeep);
     add_refresh(sched, refresh);
     hub_wake(sched->env.hub);
@@ -313,7 +343,10 @@ void sched_look_at_store(struct sched *sched)
         sched_watch_ask(&sched->watch);
 }
 
-void sched_add_job(struct sched *sched, struct sched_job *job) { sched_jobs_add(&sched->jobs, job); }
+void sched_add_job(struct sched *sched, struct sched_job *job)
+{
+    sched_jobs_add(&sched->jobs, job);
+}
 
 static void probe_moved(void *arg) { hub_wake(((struct sched *)arg)->env.hub); }
 
@@ -326,7 +359,10 @@ static void probe_ran(void *arg, struct run *take_run)
     next_step(sched);
 }
 
-static void probe_looked(void *arg, char *take_facts) { sched_facts_take(&((struct sched *)arg)->facts, take_facts); }
+static void probe_looked(void *arg, char *take_facts)
+{
+    sched_facts_take(&((struct sched *)arg)->facts, take_facts);
+}
 
 static void facts_said(void *arg) { next_step(arg); }
 
@@ -361,22 +397,27 @@ static void next_step(struct sched *sched)
 }
 
 /* Only a live node that is not being written changes; a probe waits for the write. */
-static enum berth_code check_idle(const struct sched *sched, bool is_changed, bool may_wait, const char *what, struct berth_err *err)
+static enum berth_code check_idle(const struct sched *sched, bool is_changed, bool may_wait,
+                                  const char *what, struct berth_err *err)
 {
     bool probing = sched_probe_is_active(&sched->probe);
     if (!is_changed)
-        return err_set(err, BERTH_UNAVAILABLE, "%s is not this machine: a recorded node %s", sched->snapshot->graph->name, what);
+        return err_set(err, BERTH_UNAVAILABLE, "%s is not this machine: a recorded node %s",
+                       sched->snapshot->graph->name, what);
     if (!probing && (may_wait || sched->writing == 0))
         return BERTH_OK;
-    enum berth_code code = err_set(err, BERTH_BUSY, probing ? "a probe is running already (berth cancel stops it)"
-                                                            : "the node is being looked at again: ask in a moment");
+    enum berth_code code = err_set(err, BERTH_BUSY,
+                                   probing ? "a probe is running already (berth cancel stops it)"
+                                           : "the node is being looked at again: ask in a moment");
     err_text(err, 0, probing ? "probe" : "discovery");
     return code;
 }
 
-enum berth_code sched_accept(struct sched *sched, bool *take_selected, sched_accepted done, void *arg, struct berth_err *err)
+enum berth_code sched_accept(struct sched *sched, bool *take_selected, sched_accepted done,
+                             void *arg, struct berth_err *err)
 {
-    enum berth_code code = check_idle(sched, sched->env.config->node == NULL, false, "has no baseline to accept", err);
+    enum berth_code code =
+        check_idle(sched, sched->env.config->node == NULL, false, "has no baseline to accept", err);
     struct refresh *refresh = code == BERTH_OK ? new_refresh(sched, REFRESH_ACCEPT) : NULL;
     if (code == BERTH_OK && refresh == NULL)
         code = err_set(err, BERTH_NO_MEMORY, "out of memory");
@@ -392,7 +433,8 @@ enum berth_code sched_accept(struct sched *sched, bool *take_selected, sched_acc
     return BERTH_OK;
 }
 
-enum berth_code sched_probe(struct sched *sched, struct probe_request *take_request, uint64_t *ret_number, struct berth_err *err)
+enum berth_code sched_probe(struct sched *sched, struct probe_request *take_request,
+                            uint64_t *ret_number, struct berth_err *err)
 {
     enum berth_code code = check_idle(sched, can_measure(sched), true, "cannot be measured", err);
     if (code == BERTH_OK)
@@ -427,8 +469,10 @@ static void gpus_may_be_free(void *arg)
     struct probe_request request;
     struct berth_err err;
     uint64_t number;
-    bool idle = sched_state(sched) == SCHED_READY && !sched->held && !sched->owed && can_measure(sched);
-    if (idle && sched_again_request(sched->snapshot, sched->probe.claims.set, &request) && sched_probe(sched, &request, &number, &err) == BERTH_OK)
+    bool idle =
+        sched_state(sched) == SCHED_READY && !sched->held && !sched->owed && can_measure(sched);
+    if (idle && sched_again_request(sched->snapshot, sched->probe.claims.set, &request) &&
+        sched_probe(sched, &request, &number, &err) == BERTH_OK)
         sched->own = sched_probe_is_active(&sched->probe);
 }
 
@@ -450,7 +494,8 @@ void sched_follow_claims(struct sched *sched, const struct claim_set *claims)
 {
     bool was_held = sched->held;
     const struct claim *holder = claim_set_computing(claims, false);
-    const struct claim *obstacle = sched->probe.request.force ? claim_set_computing(claims, true) : holder;
+    const struct claim *obstacle =
+        sched->probe.request.force ? claim_set_computing(claims, true) : holder;
     sched->probe.claims.set = claims;
     sched->held = holder != NULL;
     if (sched->held)
@@ -466,7 +511,10 @@ void sched_follow_claims(struct sched *sched, const struct claim_set *claims)
 }
 
 bool sched_is_measuring(const struct sched *sched) { return sched_probe_is_running(&sched->probe); }
-bool sched_is_giving_way(const struct sched *sched) { return sched_probe_is_running(&sched->probe) && sched->probe.cancelled; }
+bool sched_is_giving_way(const struct sched *sched)
+{
+    return sched_probe_is_running(&sched->probe) && sched->probe.cancelled;
+}
 
 bool sched_cancel(struct sched *sched)
 {

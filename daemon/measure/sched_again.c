@@ -7,7 +7,8 @@
 #include "measure/programs.h"
 #include "measure/sched_left_out.h"
 
-/* what was cut short is still being written; and a timer of 0 that starts itself never lets go of the loop */
+/* what was cut short is still being written; and a timer of 0 that starts itself never lets go of
+ * the loop */
 #define LEAST_MS  20
 #define LONGEST_S 600
 
@@ -46,7 +47,8 @@ static uint64_t delay_ms(int64_t first_s, unsigned times)
 
 void sched_again_later(struct sched_again *again, unsigned cut)
 {
-    uv_timer_start(&again->resume, resume_due, delay_ms(again->env.config->claim_resume_s, cut > 0 ? cut - 1 : 0), 0);
+    uv_timer_start(&again->resume, resume_due,
+                   delay_ms(again->env.config->claim_resume_s, cut > 0 ? cut - 1 : 0), 0);
 }
 
 void sched_again_not_now(struct sched_again *again) { uv_timer_stop(&again->resume); }
@@ -54,13 +56,16 @@ void sched_again_not_now(struct sched_again *again) { uv_timer_stop(&again->resu
 static void start_look(struct sched_again *again)
 {
     const struct config *config = again->env.config;
-    int64_t first_s = config->gpu_retry_s > 0 ? config->gpu_retry_s : config->claim_resume_s > 0 ? config->claim_resume_s : 1;
+    int64_t first_s = config->gpu_retry_s > 0      ? config->gpu_retry_s
+                      : config->claim_resume_s > 0 ? config->claim_resume_s
+                                                   : 1;
     uv_timer_start(&again->look, look_due, delay_ms(first_s, again->looks), 0);
 }
 
 enum due { DUE_NOT, DUE_IN_USE, DUE_PROFILED };
 
-/* Why the place of the note is to be measured again: its gpu was in use, or a claim that has ended profiled it. */
+/* Why the place of the note is to be measured again: its gpu was in use, or a claim that has ended
+ * profiled it. */
 static enum due due_of(const struct snapshot *snapshot, const struct claim_set *claims, size_t note)
 {
     const struct graph *graph = snapshot->graph;
@@ -71,10 +76,14 @@ static enum due due_of(const struct snapshot *snapshot, const struct claim_set *
     if (strcmp(snapshot->notes[note].code, SCHED_LEFT_OUT_IN_USE) == 0)
         return DUE_IN_USE;
     bool was_profiled = strcmp(snapshot->notes[note].code, SCHED_LEFT_OUT_PROFILED) == 0;
-    return was_profiled && (claims == NULL || claim_set_profiling(claims, graph, gpu, false) == NULL) ? DUE_PROFILED : DUE_NOT;
+    return was_profiled &&
+                   (claims == NULL || claim_set_profiling(claims, graph, gpu, false) == NULL)
+               ? DUE_PROFILED
+               : DUE_NOT;
 }
 
-void sched_again_follow(struct sched_again *again, const struct snapshot *snapshot, const struct claim_set *claims)
+void sched_again_follow(struct sched_again *again, const struct snapshot *snapshot,
+                        const struct claim_set *claims)
 {
     const struct config *config = again->env.config;
     bool any[] = {[DUE_NOT] = false, [DUE_IN_USE] = false, [DUE_PROFILED] = false};
@@ -87,7 +96,8 @@ void sched_again_follow(struct sched_again *again, const struct snapshot *snapsh
         again->looks = 0;
     } else if (any[DUE_PROFILED] && again->looks == 0) {
         uint64_t wait_ms = delay_ms(config->claim_resume_s, 0);
-        if (!uv_is_active((uv_handle_t *)&again->look) || uv_timer_get_due_in(&again->look) > wait_ms)
+        if (!uv_is_active((uv_handle_t *)&again->look) ||
+            uv_timer_get_due_in(&again->look) > wait_ms)
             uv_timer_start(&again->look, look_due, wait_ms, 0);
     } else if (!uv_is_active((uv_handle_t *)&again->look)) {
         start_look(again);
@@ -105,7 +115,8 @@ static const char *metrics_of(bool is_gpu)
     return "";
 }
 
-bool sched_again_request(const struct snapshot *snapshot, const struct claim_set *claims, struct probe_request *ret_request)
+bool sched_again_request(const struct snapshot *snapshot, const struct claim_set *claims,
+                         struct probe_request *ret_request)
 {
     struct probe_request request = {.when_free = true};
     size_t used = 0;
@@ -119,7 +130,9 @@ bool sched_again_request(const struct snapshot *snapshot, const struct claim_set
             request.places[used++] = ',';
         memcpy(request.places + used, snapshot->notes[i].place, length);
         used += length;
-        has_memory |= graph_place(snapshot->graph, graph_find(snapshot->graph, snapshot->notes[i].place))->kind == PLACE_NUMA;
+        has_memory |=
+            graph_place(snapshot->graph, graph_find(snapshot->graph, snapshot->notes[i].place))
+                ->kind == PLACE_NUMA;
     }
     const char *of_gpus = metrics_of(true), *of_memory = has_memory ? metrics_of(false) : "";
     request.metrics = malloc(strlen(of_gpus) + strlen(of_memory) + 2);

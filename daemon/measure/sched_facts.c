@@ -14,7 +14,10 @@
 /* a driver that keeps no state between uses starts each of its GPUs anew, a second or so each */
 #define LIMIT_S 10
 
-void sched_facts_init(struct sched_facts *facts, const struct sched_facts_env *env) { *facts = (struct sched_facts){.env = *env}; }
+void sched_facts_init(struct sched_facts *facts, const struct sched_facts_env *env)
+{
+    *facts = (struct sched_facts){.env = *env};
+}
 
 void sched_facts_done(struct sched_facts *facts)
 {
@@ -33,9 +36,13 @@ void sched_facts_take(struct sched_facts *facts, char *take_text)
     facts->is_new = true;
 }
 
-static void line_read(void *arg, const char *line, size_t length) { facts_text_add(&((struct sched_facts *)arg)->said, line, length); }
+static void line_read(void *arg, const char *line, size_t length)
+{
+    facts_text_add(&((struct sched_facts *)arg)->said, line, length);
+}
 
-__attribute__((format(printf, 3, 4))) static void note_why_not(struct sched_facts *facts, bool is_logged, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void
+note_why_not(struct sched_facts *facts, bool is_logged, const char *format, ...)
 {
     char why[192];
     va_list args;
@@ -43,7 +50,8 @@ __attribute__((format(printf, 3, 4))) static void note_why_not(struct sched_fact
     vsnprintf(why, sizeof why, format, args);
     va_end(args);
     facts->note = (struct note){.severity = NOTE_WARNING, .code = "gpu-facts", .place = "machine0"};
-    snprintf(facts->note.text, sizeof facts->note.text, "what the drivers say of the gpus is not known: %s", why);
+    snprintf(facts->note.text, sizeof facts->note.text,
+             "what the drivers say of the gpus is not known: %s", why);
     text_clean(facts->note.text);
     facts->is_new = true;
     if (is_logged)
@@ -85,7 +93,8 @@ bool sched_facts_ask(struct sched_facts *facts, const struct graph *graph)
     struct berth_err err = {0};
     if (facts->runner != NULL)
         return true;
-    if (facts->stuck != 0 || program == NULL || !programs_runs(program, facts->env.config, graph, facts->program, sizeof facts->program))
+    if (facts->stuck != 0 || program == NULL ||
+        !programs_runs(program, facts->env.config, graph, facts->program, sizeof facts->program))
         return false;
     facts->was_asked = true;
     if (access(facts->program, X_OK) != 0) {
@@ -95,7 +104,8 @@ bool sched_facts_ask(struct sched_facts *facts, const struct graph *graph)
     facts->args[0] = facts->program;
     facts->args[1] = "--facts";
     facts->args[2] = NULL;
-    int64_t limit_s = facts->env.config->probe_silence_s < LIMIT_S ? facts->env.config->probe_silence_s : LIMIT_S;
+    int64_t limit_s =
+        facts->env.config->probe_silence_s < LIMIT_S ? facts->env.config->probe_silence_s : LIMIT_S;
     facts->spec = (struct runner_spec){
         .program = facts->program,
         .args = facts->args,
@@ -121,5 +131,6 @@ void sched_facts_stop(struct sched_facts *facts)
 struct refresh_facts sched_facts_copy(struct sched_facts *facts)
 {
     facts->is_new = false;
-    return (struct refresh_facts){.text = facts->latest != NULL ? strdup(facts->latest) : NULL, .note = facts->note};
+    return (struct refresh_facts){.text = facts->latest != NULL ? strdup(facts->latest) : NULL,
+                                  .note = facts->note};
 }

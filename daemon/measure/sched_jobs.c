@@ -1,7 +1,8 @@
 #include "measure/sched_jobs.h"
 
 /*
- * Invariants: 1. running is NULL only when the list is empty. 2. request is in use only while running is set.
+ * Invariants: 1. running is NULL only when the list is empty. 2. request is in use only while
+ * running is set.
  */
 
 static void begin_next(struct sched_jobs *jobs);
@@ -16,7 +17,8 @@ static void ended(uv_work_t *request, int status)
 {
     (void)status; /* nobody cancels it */
     struct sched_jobs *jobs = request->data;
-    jobs->running->done(jobs->running); /* what it adds waits its turn: running is still set, and from here on only says so */
+    /* what it adds waits its turn: running is still set, and from here on only says so */
+    jobs->running->done(jobs->running);
     jobs->running = NULL;
     begin_next(jobs);
     jobs->moved(jobs);
@@ -35,7 +37,8 @@ static void begin_next(struct sched_jobs *jobs)
     uv_queue_work(jobs->loop, &jobs->request, work, ended);
 }
 
-void sched_jobs_init(struct sched_jobs *jobs, uv_loop_t *loop, struct store *store, void (*moved)(struct sched_jobs *jobs))
+void sched_jobs_init(struct sched_jobs *jobs, uv_loop_t *loop, struct store *store,
+                     void (*moved)(struct sched_jobs *jobs))
 {
     *jobs = (struct sched_jobs){.loop = loop, .store = store, .moved = moved};
     jobs->request.data = jobs;

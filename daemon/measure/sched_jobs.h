@@ -1,6 +1,6 @@
 /**
- * The queue of what touches the store: it runs on the thread pool, one job at a time, in the order given. Loop thread only,
- * but for work.
+ * The queue of what touches the store: it runs on the thread pool, one job at a time, in the order
+ * given. Loop thread only, but for work.
  */
 #pragma once
 #include <stdbool.h>
@@ -13,8 +13,9 @@ struct sched_jobs;
 /* Embed it in what the job needs, and set both; it stays the caller's. */
 struct sched_job {
     void (*work)(struct sched_job *job, struct store *store); /* on the thread pool */
-    void (*done)(struct sched_job *job);                      /* on the loop, always, while no other runs; it may be freed or added again */
-    struct sched_job *next;                                   /* private */
+    /* on the loop, always, while no other runs; it may be freed or added again */
+    void (*done)(struct sched_job *job);
+    struct sched_job *next; /* private */
 };
 
 struct sched_jobs {
@@ -26,7 +27,8 @@ struct sched_jobs {
 };
 
 /* moved is called after each job's done, when the next one has begun or there is none. */
-void sched_jobs_init(struct sched_jobs *jobs, uv_loop_t *loop, struct store *store, void (*moved)(struct sched_jobs *jobs));
+void sched_jobs_init(struct sched_jobs *jobs, uv_loop_t *loop, struct store *store,
+                     void (*moved)(struct sched_jobs *jobs));
 
 /* Begins it as soon as those before it are done; never calls back before it returns. */
 void sched_jobs_add(struct sched_jobs *jobs, struct sched_job *job);

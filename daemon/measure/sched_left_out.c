@@ -17,7 +17,8 @@ place_id sched_left_out_gpu(const struct graph *graph, place_id place)
     return asked->kind == PLACE_NUMA ? apu_at(graph, place) : PLACE_NONE;
 }
 
-static const struct claim *profiler(const struct sched_left_out *what, const struct graph *graph, place_id gpu)
+static const struct claim *profiler(const struct sched_left_out *what, const struct graph *graph,
+                                    place_id gpu)
 {
     return what->set != NULL ? claim_set_profiling(what->set, graph, gpu, what->is_forced) : NULL;
 }
@@ -32,11 +33,13 @@ static place_id next_memory(const struct graph *graph, place_id gpu, place_id p)
 }
 
 /* The next gpu at or after g that is profiled and that the probe would touch. */
-static place_id next_profiled(const struct gpu_use *use, const struct graph *graph, const struct sched_left_out *what, place_id g)
+static place_id next_profiled(const struct gpu_use *use, const struct graph *graph,
+                              const struct sched_left_out *what, place_id g)
 {
     place_id gpu = graph_next(graph, PLACE_GPU, g);
     while (gpu != PLACE_NONE) {
-        bool is_touched = what->is_gpu_probe ? gpu_use_counts(use, graph, gpu) : next_memory(graph, gpu, 0) != PLACE_NONE;
+        bool is_touched = what->is_gpu_probe ? gpu_use_counts(use, graph, gpu)
+                                             : next_memory(graph, gpu, 0) != PLACE_NONE;
         if (is_touched && profiler(what, graph, gpu) != NULL)
             break;
         gpu = graph_next(graph, PLACE_GPU, gpu + 1);
@@ -44,7 +47,8 @@ static place_id next_profiled(const struct gpu_use *use, const struct graph *gra
     return gpu;
 }
 
-bool sched_left_out_add(struct gpu_use *use, const struct graph *graph, const struct sched_left_out *what)
+bool sched_left_out_add(struct gpu_use *use, const struct graph *graph,
+                        const struct sched_left_out *what)
 {
     size_t before = use->count;
     for (place_id gpu = 0; (gpu = next_profiled(use, graph, what, gpu)) != PLACE_NONE; gpu++)
@@ -52,7 +56,8 @@ bool sched_left_out_add(struct gpu_use *use, const struct graph *graph, const st
     return use->count > before;
 }
 
-const struct claim *sched_left_out_missing(const struct gpu_use *use, const struct graph *graph, const struct sched_left_out *what)
+const struct claim *sched_left_out_missing(const struct gpu_use *use, const struct graph *graph,
+                                           const struct sched_left_out *what)
 {
     for (place_id gpu = 0; (gpu = next_profiled(use, graph, what, gpu)) != PLACE_NONE; gpu++)
         if (!gpu_use_has(use, gpu))
@@ -64,7 +69,8 @@ char *sched_left_out_memory(const struct gpu_use *use, const struct graph *graph
 {
     char *list = calloc(graph->place_count + 1, sizeof graph->places[0].name + 1), *end = list;
     for (size_t i = 0; list != NULL && i < use->count; i++)
-        for (place_id numa = 0; (numa = next_memory(graph, use->item[i].gpu, numa)) != PLACE_NONE; numa++)
+        for (place_id numa = 0; (numa = next_memory(graph, use->item[i].gpu, numa)) != PLACE_NONE;
+             numa++)
             end += sprintf(end, "%s%s", end > list ? "," : "", graph_place(graph, numa)->name);
     return list;
 }
@@ -77,33 +83,40 @@ bool sched_left_out_names(const struct graph *graph, const char *places, bool is
         size_t length = strcspn(c, ",");
         snprintf(name, sizeof name, "%.*s", (int)length, c);
         place_id place = graph_find(graph, name);
-        found = place != PLACE_NONE && (graph_place(graph, place)->kind == PLACE_GPU) == is_gpu_probe;
+        found =
+            place != PLACE_NONE && (graph_place(graph, place)->kind == PLACE_GPU) == is_gpu_probe;
         c += length + (c[length] == ',');
     }
     return found;
 }
 
-enum berth_code sched_left_out_check(const struct claim_set *claims, bool is_forced, struct berth_err *err)
+enum berth_code sched_left_out_check(const struct claim_set *claims, bool is_forced,
+                                     struct berth_err *err)
 {
     char by[96];
     const struct claim *of_admin = claims != NULL ? claim_set_computing(claims, true) : NULL;
-    const struct claim *claim = claims != NULL && of_admin == NULL ? claim_set_computing(claims, false) : of_admin;
+    const struct claim *claim =
+        claims != NULL && of_admin == NULL ? claim_set_computing(claims, false) : of_admin;
     if (claim == NULL || (of_admin == NULL && is_forced))
         return BERTH_OK;
     claim_describe(claim, by, sizeof by);
     err_text(err, 0, by);
-    return err_set(err, BERTH_BUSY, "nothing is measured beside claim %s (berth claims lists them%s)", by,
+    return err_set(err, BERTH_BUSY,
+                   "nothing is measured beside claim %s (berth claims lists them%s)", by,
                    of_admin != NULL ? "" : "; --force measures beside those of ordinary users");
 }
 
-static void report(const char *code, const char *place, const char *text, struct collect *collect, json_t *skipped)
+static void report(const char *code, const char *place, const char *text, struct collect *collect,
+                   json_t *skipped)
 {
     collect_note(collect, NOTE_INFO, code, place, text);
     if (skipped != NULL)
         json_array_append_new(skipped, json_sprintf("%s: %s", place, text));
 }
 
-void sched_left_out_report(const struct gpu_use *use, const struct graph *graph, const struct sched_left_out *what, struct collect *collect, json_t *skipped)
+void sched_left_out_report(const struct gpu_use *use, const struct graph *graph,
+                           const struct sched_left_out *what, struct collect *collect,
+                           json_t *skipped)
 {
     for (size_t i = 0; i < use->count; i++) {
         place_id gpu = use->item[i].gpu;
@@ -117,11 +130,15 @@ void sched_left_out_report(const struct gpu_use *use, const struct graph *graph,
             snprintf(text, sizeof text, "claim %s profiles it: nothing was measured on it", by);
             report(SCHED_LEFT_OUT_PROFILED, name, text, collect, skipped);
         } else if (what->is_gpu_probe && processes > 0) {
-            snprintf(text, sizeof text, "%lld process%s on it: nothing was measured on it", processes, processes == 1 ? " is" : "es are");
+            snprintf(text, sizeof text, "%lld process%s on it: nothing was measured on it",
+                     processes, processes == 1 ? " is" : "es are");
             report(SCHED_LEFT_OUT_IN_USE, name, text, collect, skipped);
         }
-        for (place_id numa = 0; !what->is_gpu_probe && (numa = next_memory(graph, gpu, numa)) != PLACE_NONE; numa++) {
-            snprintf(text, sizeof text, "it is the memory of %s, which claim %s profiles: nothing was measured on it", name, by);
+        for (place_id numa = 0;
+             !what->is_gpu_probe && (numa = next_memory(graph, gpu, numa)) != PLACE_NONE; numa++) {
+            snprintf(text, sizeof text,
+                     "it is the memory of %s, which claim %s profiles: nothing was measured on it",
+                     name, by);
             report(SCHED_LEFT_OUT_PROFILED, graph_place(graph, numa)->name, text, collect, skipped);
         }
     }

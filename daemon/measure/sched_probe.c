@@ -17,9 +17,15 @@ static const struct program *program_at(size_t index)
     return index < count ? &programs[index] : NULL;
 }
 
-static const struct program *program_now(const struct sched_probe *probe) { return program_at(probe->next); }
+static const struct program *program_now(const struct sched_probe *probe)
+{
+    return program_at(probe->next);
+}
 
-void sched_probe_init(struct sched_probe *probe, const struct sched_probe_env *env) { *probe = (struct sched_probe){.env = *env}; }
+void sched_probe_init(struct sched_probe *probe, const struct sched_probe_env *env)
+{
+    *probe = (struct sched_probe){.env = *env};
+}
 
 void sched_probe_request_done(struct probe_request *request)
 {
@@ -28,7 +34,8 @@ void sched_probe_request_done(struct probe_request *request)
     *request = (struct probe_request){0};
 }
 
-/* The next program begins with nothing that the last one left out; what was counted for that one stays. */
+/* The next program begins with nothing that the last one left out; what was counted for that one
+ * stays. */
 static void forget_attempts(struct sched_probe *probe)
 {
     free(probe->hung);
@@ -72,21 +79,29 @@ void sched_probe_look(const struct sched_probe *probe, struct probe_view *ret_vi
     const struct collect_progress *progress = &probe->collect.progress;
     bool counts = progress->total > 0 && progress->total >= progress->done;
     if (probe->active && probe->begun > 0 && (counts || probe->begun > 1))
-        ret_view->share = ((double)(probe->begun - 1) + (counts ? (double)progress->done / (double)progress->total : 0)) / (double)probe->steps;
+        ret_view->share = ((double)(probe->begun - 1) +
+                           (counts ? (double)progress->done / (double)progress->total : 0)) /
+                          (double)probe->steps;
     if (probe->runner != NULL && !probe->looking && progress->done > 0 && counts)
-        ret_view->remaining_ns = (double)(clock_mono_ns(probe->env.clock) - probe->started_ns) / (double)progress->done *
+        ret_view->remaining_ns = (double)(clock_mono_ns(probe->env.clock) - probe->started_ns) /
+                                 (double)progress->done *
                                  (double)(progress->total - progress->done);
 }
 
 /* ---- which programs ---- */
 
-static bool is_asked(const struct sched_probe *probe, const struct program *program, const struct graph *graph, char *ret_path, size_t size)
+static bool is_asked(const struct sched_probe *probe, const struct program *program,
+                     const struct graph *graph, char *ret_path, size_t size)
 {
-    return (!program->full_only || probe->request.full) && (!probe->request.when_free || sched_left_out_names(graph, probe->request.places, program->is_gpu)) && programs_measures(program, probe->request.metrics) &&
+    return (!program->full_only || probe->request.full) &&
+           (!probe->request.when_free ||
+            sched_left_out_names(graph, probe->request.places, program->is_gpu)) &&
+           programs_measures(program, probe->request.metrics) &&
            programs_runs(program, probe->env.config, graph, ret_path, size);
 }
 
-/* The process that could not be killed is a child of ours, and is gone when it can be waited for. */
+/* The process that could not be killed is a child of ours, and is gone when it can be waited for.
+ */
 static bool is_stuck(struct sched_probe *probe)
 {
     if (probe->stuck != 0 && waitpid(probe->stuck, NULL, WNOHANG) != 0)
@@ -94,7 +109,8 @@ static bool is_stuck(struct sched_probe *probe)
     return probe->stuck != 0;
 }
 
-enum berth_code sched_probe_begin(struct sched_probe *probe, struct probe_request *take_request, const struct graph *graph, struct berth_err *err)
+enum berth_code sched_probe_begin(struct sched_probe *probe, struct probe_request *take_request,
+                                  const struct graph *graph, struct berth_err *err)
 {
     struct probe_request old = probe->request;
     probe->request = *take_request;
@@ -106,10 +122,14 @@ enum berth_code sched_probe_begin(struct sched_probe *probe, struct probe_reques
     for (size_t i = 0; (program = program_at(i)) != NULL; i++)
         steps += is_asked(probe, program, graph, path, sizeof path);
     if (is_stuck(probe)) {
-        code = err_set(err, BERTH_BUSY, "a probe before this one (below process %d) cannot be killed: it is stuck in a driver, and nothing is measured beside it", probe->stuck);
+        code = err_set(err, BERTH_BUSY,
+                       "a probe before this one (below process %d) cannot be killed: it is stuck "
+                       "in a driver, and nothing is measured beside it",
+                       probe->stuck);
         err_text(err, 0, "probe");
     } else if (steps == 0) {
-        code = err_set(err, BERTH_UNAVAILABLE, "no probe that can run here measures %s", probe->request.metrics != NULL ? probe->request.metrics : "anything");
+        code = err_set(err, BERTH_UNAVAILABLE, "no probe that can run here measures %s",
+                       probe->request.metrics != NULL ? probe->request.metrics : "anything");
     }
     json_t *skipped = code == BERTH_OK ? json_array() : NULL;
     if (code == BERTH_OK && skipped == NULL)
@@ -148,13 +168,19 @@ static void probe_line(void *arg, const char *line, size_t length)
 static const char *ending_status(const struct sched_probe *probe, const struct runner_end *end)
 {
     switch (end->ending) {
-    case RUNNER_EXITED: return end->code == 0 ? "" : "failed";
-    case RUNNER_SIGNALED: return "crashed";
+    case RUNNER_EXITED:
+        return end->code == 0 ? "" : "failed";
+    case RUNNER_SIGNALED:
+        return "crashed";
     case RUNNER_HUNG:
-    case RUNNER_TOO_LONG: return "timeout";
-    case RUNNER_FLOODED: return "garbage";
-    case RUNNER_STOPPED: return probe->cancelled ? "cancelled" : "garbage";
-    case RUNNER_NOT_STARTED: return "failed";
+    case RUNNER_TOO_LONG:
+        return "timeout";
+    case RUNNER_FLOODED:
+        return "garbage";
+    case RUNNER_STOPPED:
+        return probe->cancelled ? "cancelled" : "garbage";
+    case RUNNER_NOT_STARTED:
+        return "failed";
     }
     return "failed";
 }
@@ -165,16 +191,19 @@ static bool leave_lost(struct sched_probe *probe)
     size_t before = probe->out.count;
     for (size_t i = 0; i < probe->collect.run.note_count; i++)
         if (strcmp(probe->collect.run.notes[i].code, "gpu-lost") == 0)
-            gpu_use_add(&probe->out, graph_find(probe->graph, probe->collect.run.notes[i].place), 0);
+            gpu_use_add(&probe->out, graph_find(probe->graph, probe->collect.run.notes[i].place),
+                        0);
     return probe->out.count > before;
 }
 
-/* The cell that the probe hung or crashed in is left out from now on; false when it is not known, or there is no memory to remember it. */
+/* The cell that the probe hung or crashed in is left out from now on; false when it is not known,
+ * or there is no memory to remember it. */
 static bool leave_cell(struct sched_probe *probe, const struct runner_end *end)
 {
     const char *cell = probe->collect.cell.text;
     size_t used = probe->hung != NULL ? strlen(probe->hung) : 0;
-    if ((end->ending != RUNNER_HUNG && end->ending != RUNNER_SIGNALED) || cell[0] == '\0' || strchr(cell, ',') != NULL)
+    if ((end->ending != RUNNER_HUNG && end->ending != RUNNER_SIGNALED) || cell[0] == '\0' ||
+        strchr(cell, ',') != NULL)
         return false;
     char *hung = realloc(probe->hung, used + strlen(cell) + 2);
     if (hung == NULL)
@@ -189,11 +218,14 @@ static bool wants_another(struct sched_probe *probe, const struct runner_end *en
 {
     bool lost = leave_lost(probe), hung = leave_cell(probe, end);
     probe->attempts++;
-    if ((!lost && !hung) || probe->attempts >= SCHED_PROBE_ATTEMPTS || probe->cancelled || probe->stuck != 0 ||
+    if ((!lost && !hung) || probe->attempts >= SCHED_PROBE_ATTEMPTS || probe->cancelled ||
+        probe->stuck != 0 ||
         (program_now(probe)->is_gpu && gpu_use_has_all(&probe->out, probe->graph)))
         return false;
     probe->kept_count = 0;
-    for (size_t i = 0; i < probe->collect.run.note_count && probe->kept_count < sizeof probe->kept / sizeof probe->kept[0]; i++)
+    for (size_t i = 0; i < probe->collect.run.note_count &&
+                       probe->kept_count < sizeof probe->kept / sizeof probe->kept[0];
+         i++)
         probe->kept[probe->kept_count++] = probe->collect.run.notes[i];
     return true;
 }
@@ -203,12 +235,17 @@ static void note_leftovers(struct sched_probe *probe, const struct runner_end *e
     const char *file = program_now(probe)->file;
     char text[256];
     if (end->left_open) {
-        snprintf(text, sizeof text, "%s ended, but something that it started kept its output open and was killed", file);
+        snprintf(text, sizeof text,
+                 "%s ended, but something that it started kept its output open and was killed",
+                 file);
         collect_note(&probe->collect, NOTE_WARNING, "probe-left", "machine0", text);
     }
     if (end->stuck != 0) {
         probe->stuck = end->stuck;
-        snprintf(text, sizeof text, "%s (below process %d) cannot be killed: it is stuck in a driver; nothing is measured until it is gone", file, end->stuck);
+        snprintf(text, sizeof text,
+                 "%s (below process %d) cannot be killed: it is stuck in a driver; nothing is "
+                 "measured until it is gone",
+                 file, end->stuck);
         collect_note(&probe->collect, NOTE_CRITICAL, "probe-stuck", "machine0", text);
     }
 }
@@ -247,8 +284,10 @@ static void probe_ended(void *arg, const struct runner_end *end)
         probe->best_measured = measured;
         probe->best_left_out = left_out;
     }
-    log_line(run->note_count > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "%s: %s, %zu values measured, %zu left out in %.2f s%s%s%s%s%s%s", file, run->status, measured,
-             left_out, (double)elapsed_ns / 1e9, probe->collect.spent, run->note_count > 0 ? ": " : "", run->note_count > 0 ? run->notes[0].place : "",
+    log_line(run->note_count > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO,
+             "%s: %s, %zu values measured, %zu left out in %.2f s%s%s%s%s%s%s", file, run->status,
+             measured, left_out, (double)elapsed_ns / 1e9, probe->collect.spent,
+             run->note_count > 0 ? ": " : "", run->note_count > 0 ? run->notes[0].place : "",
              run->note_count > 0 ? ": " : "", run->note_count > 0 ? run->notes[0].text : "",
              again ? "; it is started again without that" : "");
     if (!again) {
@@ -258,7 +297,8 @@ static void probe_ended(void *arg, const struct runner_end *end)
     give_run(probe);
 }
 
-static void add_argument(struct sched_probe *probe, size_t *count, const char *key, const char *value)
+static void add_argument(struct sched_probe *probe, size_t *count, const char *key,
+                         const char *value)
 {
     if (value == NULL || value[0] == '\0')
         return;
@@ -273,53 +313,74 @@ static uint64_t budget_of(const struct sched_probe *probe)
         return probe->request.budget_ns;
     if (probe->request.full)
         return (uint64_t)config->full_budget_s * 1000000000u;
-    return (uint64_t)(program_now(probe)->is_gpu ? config->gpu_quick_budget_ms : config->quick_budget_ms) * 1000000u;
+    return (uint64_t)(program_now(probe)->is_gpu ? config->gpu_quick_budget_ms
+                                                 : config->quick_budget_ms) *
+           1000000u;
 }
 
-/* The arguments that are this program's own: metrics, of a variant only those that it is about, and gpus by the probe's names. False when out of memory. */
+/* The arguments that are this program's own: metrics, of a variant only those that it is about, and
+ * gpus by the probe's names. False when out of memory. */
 static bool name_arguments(struct sched_probe *probe)
 {
     const struct program *program = program_now(probe);
-    bool is_gpu = program->is_gpu, has_sets = is_gpu && probe->request.places == NULL; /* sets are of no place */
+    /* sets are of no place */
+    bool is_gpu = program->is_gpu, has_sets = is_gpu && probe->request.places == NULL;
     free(probe->metrics);
     free(probe->places);
     free(probe->without);
     free(probe->sets);
     probe->metrics = probe->places = probe->without = probe->sets = NULL;
-    const char *metrics = probe->request.metrics != NULL || program->variant == NULL ? probe->request.metrics : program->metrics;
-    if (metrics != NULL && (probe->metrics = program->variant != NULL ? programs_common(program, metrics) : strdup(metrics)) == NULL)
+    const char *metrics = probe->request.metrics != NULL || program->variant == NULL
+                              ? probe->request.metrics
+                              : program->metrics;
+    if (metrics != NULL &&
+        (probe->metrics = program->variant != NULL ? programs_common(program, metrics)
+                                                   : strdup(metrics)) == NULL)
         return false;
     if (probe->request.places != NULL)
-        probe->places = is_gpu ? gpu_use_translate(probe->graph, probe->request.places) : strdup(probe->request.places);
+        probe->places = is_gpu ? gpu_use_translate(probe->graph, probe->request.places)
+                               : strdup(probe->request.places);
     if (probe->out.count > 0)
-        probe->without = is_gpu ? gpu_use_names(&probe->out, probe->graph) : sched_left_out_memory(&probe->out, probe->graph);
+        probe->without = is_gpu ? gpu_use_names(&probe->out, probe->graph)
+                                : sched_left_out_memory(&probe->out, probe->graph);
     if (has_sets)
         probe->sets = gpu_use_sets(probe->graph, programs_vendor(program, probe->graph));
-    return (probe->places != NULL || probe->request.places == NULL) && (probe->without != NULL || probe->out.count == 0) && (probe->sets != NULL || !has_sets);
+    return (probe->places != NULL || probe->request.places == NULL) &&
+           (probe->without != NULL || probe->out.count == 0) && (probe->sets != NULL || !has_sets);
 }
 
-static void begin_spec(struct sched_probe *probe, uint64_t limit_ms, void (*line)(void *, const char *, size_t),
+static void begin_spec(struct sched_probe *probe, uint64_t limit_ms,
+                       void (*line)(void *, const char *, size_t),
                        void (*ended)(void *, const struct runner_end *))
 {
     probe->spec = (struct runner_spec){
-        .program = probe->program, .args = probe->args, .environment = program_now(probe)->environment,
-        .limit_ms = limit_ms, .silence_ms = (uint64_t)probe->env.config->probe_silence_s * 1000,
+        .program = probe->program,
+        .args = probe->args,
+        .environment = program_now(probe)->environment,
+        .limit_ms = limit_ms,
+        .silence_ms = (uint64_t)probe->env.config->probe_silence_s * 1000,
         .output_max = OUTPUT_MAX,
-        .line = line, .ended = ended, .arg = probe,
+        .line = line,
+        .ended = ended,
+        .arg = probe,
     };
     probe->started_ns = clock_mono_ns(probe->env.clock);
 }
 
 static enum berth_code begin_collecting(struct sched_probe *probe, struct berth_err *err)
 {
-    enum berth_code code = collect_init(&probe->collect, probe->graph, program_now(probe)->name, probe->request.full ? "full" : "quick",
-                                        clock_now_s(probe->env.clock), err);
+    enum berth_code code =
+        collect_init(&probe->collect, probe->graph, program_now(probe)->name,
+                     probe->request.full ? "full" : "quick", clock_now_s(probe->env.clock), err);
     if (code != BERTH_OK)
         return code;
-    probe->collect.run.is_partial = probe->request.metrics != NULL || probe->request.places != NULL || probe->out.count > 0;
+    probe->collect.run.is_partial =
+        probe->request.metrics != NULL || probe->request.places != NULL || probe->out.count > 0;
     for (size_t i = 0; i < probe->kept_count; i++)
-        collect_note(&probe->collect, (enum note_severity)probe->kept[i].severity, probe->kept[i].code, probe->kept[i].place, probe->kept[i].text);
-    sched_left_out_report(&probe->out, probe->graph, &probe->claims, &probe->collect, probe->attempts == 0 ? probe->skipped : NULL);
+        collect_note(&probe->collect, (enum note_severity)probe->kept[i].severity,
+                     probe->kept[i].code, probe->kept[i].place, probe->kept[i].text);
+    sched_left_out_report(&probe->out, probe->graph, &probe->claims, &probe->collect,
+                          probe->attempts == 0 ? probe->skipped : NULL);
     return BERTH_OK;
 }
 
@@ -352,7 +413,8 @@ static enum berth_code start_measuring(struct sched_probe *probe, struct berth_e
         add_argument(probe, &n, "--shapes", probe->shapes);
     }
     probe->args[n] = NULL;
-    begin_spec(probe, 2 * (budget_ns / 1000000u) + 5000 + program->start_ms, probe_line, probe_ended);
+    begin_spec(probe, 2 * (budget_ns / 1000000u) + 5000 + program->start_ms, probe_line,
+               probe_ended);
     code = runner_start(probe->env.loop, &probe->spec, &probe->runner, err);
     if (code != BERTH_OK)
         collect_done(&probe->collect);
@@ -383,7 +445,8 @@ static void look_line(void *arg, const char *line, size_t length)
     facts_text_add(&probe->said, line, length);
 }
 
-/* Facts that fail to come say nothing about who uses the gpus; the probe itself says what is wrong. */
+/* Facts that fail to come say nothing about who uses the gpus; the probe itself says what is wrong.
+ */
 static void look_ended(void *arg, const struct runner_end *end)
 {
     struct sched_probe *probe = arg;
@@ -398,7 +461,9 @@ static void look_ended(void *arg, const struct runner_end *end)
     if (end->stuck != 0)
         probe->stuck = end->stuck;
     sched_left_out_add(&probe->out, probe->graph, &probe->claims);
-    bool goes_on = !probe->cancelled && probe->stuck == 0 && (!probe->request.when_free || !gpu_use_has_places(&probe->out, probe->graph, probe->request.places));
+    bool goes_on = !probe->cancelled && probe->stuck == 0 &&
+                   (!probe->request.when_free ||
+                    !gpu_use_has_places(&probe->out, probe->graph, probe->request.places));
     if (goes_on && gpu_use_has_all(&probe->out, probe->graph)) {
         put_off(probe);
         return;
@@ -427,13 +492,15 @@ static enum berth_code start_looking(struct sched_probe *probe, struct berth_err
     return code;
 }
 
-static enum berth_code start_program(struct sched_probe *probe, const struct graph *graph, struct berth_err *err)
+static enum berth_code start_program(struct sched_probe *probe, const struct graph *graph,
+                                     struct berth_err *err)
 {
     probe->graph = graph_ref(graph);
     bool is_first = probe->attempts == 0;
     probe->claims.is_gpu_probe = program_now(probe)->is_gpu;
     probe->claims.is_forced = probe->request.force;
-    enum berth_code code = is_first && program_now(probe)->is_gpu ? start_looking(probe, err) : start_measuring(probe, err);
+    enum berth_code code = is_first && program_now(probe)->is_gpu ? start_looking(probe, err)
+                                                                  : start_measuring(probe, err);
     if (code != BERTH_OK) {
         graph_unref(probe->graph);
         probe->graph = NULL;
@@ -448,11 +515,13 @@ static bool keep_shapes(struct sched_probe *probe, const char *shapes)
     return shapes == NULL || probe->shapes != NULL;
 }
 
-/* Goes on to the program that is to be started next, from the one at hand unless that has begun; false when there is none. */
+/* Goes on to the program that is to be started next, from the one at hand unless that has begun;
+ * false when there is none. */
 static bool find_next(struct sched_probe *probe, const struct graph *graph)
 {
     const struct program *program;
-    while ((program = program_now(probe)) != NULL && !is_asked(probe, program, graph, probe->program, sizeof probe->program))
+    while ((program = program_now(probe)) != NULL &&
+           !is_asked(probe, program, graph, probe->program, sizeof probe->program))
         probe->next++;
     return program != NULL;
 }

@@ -4,7 +4,7 @@
 
 /* of thinning, each some ten milliseconds; other jobs come in between */
 #define STEPS_AT_ONCE 16
-#define WITNESS_DAYS 3
+#define WITNESS_DAYS  3
 #define WAIT_MAX_S    60
 
 static void work(struct sched_job *job, struct store *store)
@@ -36,9 +36,11 @@ static void done(struct sched_job *job)
     upkeep->wait_s = upkeep->wait_s * 2 > WAIT_MAX_S ? WAIT_MAX_S : upkeep->wait_s * 2;
 }
 
-void sched_upkeep_init(struct sched_upkeep *upkeep, uv_loop_t *loop, struct sched_jobs *jobs, const struct config *config)
+void sched_upkeep_init(struct sched_upkeep *upkeep, uv_loop_t *loop, struct sched_jobs *jobs,
+                       const struct config *config)
 {
-    *upkeep = (struct sched_upkeep){.job = {.work = work, .done = done}, .jobs = jobs, .config = config, .wait_s = 1};
+    *upkeep = (struct sched_upkeep){
+        .job = {.work = work, .done = done}, .jobs = jobs, .config = config, .wait_s = 1};
     uv_timer_init(loop, &upkeep->timer);
     upkeep->timer.data = upkeep;
 }
@@ -48,12 +50,16 @@ void sched_upkeep_due(struct sched_upkeep *upkeep)
     if (upkeep->queued || upkeep->stopped)
         return;
     upkeep->queued = true;
-    upkeep->keep = (struct keep){.history_days = upkeep->config->history_days, .daily_days = upkeep->config->daily_years * 365,
-                                  .witness_days = WITNESS_DAYS};
+    upkeep->keep = (struct keep){.history_days = upkeep->config->history_days,
+                                 .daily_days = upkeep->config->daily_years * 365,
+                                 .witness_days = WITNESS_DAYS};
     sched_jobs_add(upkeep->jobs, &upkeep->job);
 }
 
-bool sched_upkeep_waits(const struct sched_upkeep *upkeep) { return upkeep->queued || uv_is_active((const uv_handle_t *)&upkeep->timer); }
+bool sched_upkeep_waits(const struct sched_upkeep *upkeep)
+{
+    return upkeep->queued || uv_is_active((const uv_handle_t *)&upkeep->timer);
+}
 
 void sched_upkeep_stop(struct sched_upkeep *upkeep)
 {

@@ -1,6 +1,7 @@
 /**
- * What the store needs beside being written to: old history thinned after each run, and, while its file cannot be used, another try at it
- * after 1, 2, 4, ... 60 s. While the store is well and nobody measures, nothing of this runs. Loop thread only, but for the work.
+ * What the store needs beside being written to: old history thinned after each run, and, while its
+ * file cannot be used, another try at it after 1, 2, 4, ... 60 s. While the store is well and
+ * nobody measures, nothing of this runs. Loop thread only, but for the work.
  */
 #pragma once
 #include <stdbool.h>
@@ -21,7 +22,8 @@ struct sched_upkeep {
     bool is_well, has_more; /* what the work found */
 };
 
-void sched_upkeep_init(struct sched_upkeep *upkeep, uv_loop_t *loop, struct sched_jobs *jobs, const struct config *config);
+void sched_upkeep_init(struct sched_upkeep *upkeep, uv_loop_t *loop, struct sched_jobs *jobs,
+                       const struct config *config);
 
 /* Something was written, or failed to be: looks after it soon, in the queue of jobs. */
 void sched_upkeep_due(struct sched_upkeep *upkeep);

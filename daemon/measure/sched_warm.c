@@ -5,7 +5,7 @@
 #include "cost/pairs.h"
 
 struct warm {
-    struct sched_job job; /* first */
+    struct sched_job job;      /* first */
     struct snapshot *snapshot; /* referenced */
 };
 

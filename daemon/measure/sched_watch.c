@@ -34,25 +34,33 @@ static bool is_last_part(const char *path, const char *name)
     return length >= name_length && strncmp(path + length - name_length, name, name_length) == 0;
 }
 
-/* That a file comes, goes or gets another name is called a rename, whose logs do so as it is used. What is truncated is
- * changed, as is what the store itself writes to: sizes that its last call left need no look. */
+/* That a file comes, goes or gets another name is called a rename, whose logs do so as it is used.
+ * What is truncated is changed, as is what the store itself writes to: sizes that its last call
+ * left need no look. */
 static void happened(uv_fs_event_t *event, const char *name, int what, int status)
 {
     struct sched_watch *watch = event->data;
     bool is_file = name == NULL || strcmp(name, "berth.db") == 0;
-    bool is_moved = is_file || strncmp(name, "berth.db.corrupt-", 17) == 0 || is_last_part(watch->directory, name);
-    bool is_changed = is_file || strcmp(name, "berth.db-wal") == 0 || strcmp(name, "berth.db-shm") == 0;
+    bool is_moved = is_file || strncmp(name, "berth.db.corrupt-", 17) == 0 ||
+                    is_last_part(watch->directory, name);
+    bool is_changed =
+        is_file || strcmp(name, "berth.db-wal") == 0 || strcmp(name, "berth.db-shm") == 0;
     bool is_certain = status < 0 || ((what & UV_RENAME) != 0 && is_moved);
     watch->is_certain |= is_certain;
     if (uv_is_active((uv_handle_t *)&watch->timer))
         return;
-    if (is_certain || ((what & UV_CHANGE) != 0 && is_changed && !store_is_as_left(watch->jobs->store)))
+    if (is_certain ||
+        ((what & UV_CHANGE) != 0 && is_changed && !store_is_as_left(watch->jobs->store)))
         uv_timer_start(&watch->timer, timer_passed, LOOK_AFTER_MS, 0);
 }
 
-void sched_watch_init(struct sched_watch *watch, uv_loop_t *loop, struct sched_jobs *jobs, const char *directory)
+void sched_watch_init(struct sched_watch *watch, uv_loop_t *loop, struct sched_jobs *jobs,
+                      const char *directory)
 {
-    *watch = (struct sched_watch){.job = {.work = work, .done = done}, .jobs = jobs, .directory = directory, .looked_ms = uv_now(loop)};
+    *watch = (struct sched_watch){.job = {.work = work, .done = done},
+                                  .jobs = jobs,
+                                  .directory = directory,
+                                  .looked_ms = uv_now(loop)};
     uv_fs_event_init(loop, &watch->event);
     uv_timer_init(loop, &watch->timer);
     watch->event.data = watch->timer.data = watch;
@@ -89,7 +97,8 @@ void sched_watch_follow(struct sched_watch *watch)
         if (!uv_is_active((uv_handle_t *)&watch->timer))
             uv_timer_start(&watch->timer, timer_passed, LOOK_AFTER_MS, 0);
     }
-    if (!watch->is_certain && uv_is_active((uv_handle_t *)&watch->timer) && store_is_as_left(watch->jobs->store))
+    if (!watch->is_certain && uv_is_active((uv_handle_t *)&watch->timer) &&
+        store_is_as_left(watch->jobs->store))
         uv_timer_stop(&watch->timer); /* the change was the store's own */
 }
 

@@ -17,5 +17,11 @@ struct allowed {
 };
 
 void allowed_done(struct allowed *allowed);
-static inline bool allowed_has_memory(const struct allowed *allowed, place_id id) { return allowed->memory == NULL || allowed->memory[id]; }
-static inline bool allowed_has_gpu(const struct allowed *allowed, place_id id) { return allowed->gpus == NULL || allowed->gpus[id]; }
+static inline bool allowed_has_memory(const struct allowed *allowed, place_id id)
+{
+    return allowed->memory == NULL || allowed->memory[id];
+}
+static inline bool allowed_has_gpu(const struct allowed *allowed, place_id id)
+{
+    return allowed->gpus == NULL || allowed->gpus[id];
+}

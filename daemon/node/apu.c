@@ -15,7 +15,8 @@ bool apu_is(const struct place *gpu)
 
 place_id apu_at(const struct graph *graph, place_id numa)
 {
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
+         g = graph_next(graph, PLACE_GPU, g + 1))
         if (graph_place(graph, g)->numa == numa && apu_is(graph_place(graph, g)))
             return g;
     return PLACE_NONE;

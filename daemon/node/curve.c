@@ -18,31 +18,40 @@ static int compare_sizes(const void *a, const void *b)
 {
     const struct size *x = a, *y = b;
     int order = strcmp(x->rest, y->rest);
-    return order != 0 ? order : (x->sample.bytes > y->sample.bytes) - (x->sample.bytes < y->sample.bytes);
+    return order != 0 ? order
+                      : (x->sample.bytes > y->sample.bytes) - (x->sample.bytes < y->sample.bytes);
 }
 
 static struct curve_sample make_sample(int64_t bytes, const struct value *v)
 {
     double scale = (double)bytes * 1e9;
-    return (struct curve_sample){bytes, scale / v->value, v->low > 0 ? (scale / v->low - scale / v->high) / 2 : NAN, v->n};
+    return (struct curve_sample){bytes, scale / v->value,
+                                 v->low > 0 ? (scale / v->low - scale / v->high) / 2 : NAN, v->n};
 }
 
-static void find_overheads(struct curve *curve, const struct overheads *overheads, const struct graph *graph)
+static void find_overheads(struct curve *curve, const struct overheads *overheads,
+                           const struct graph *graph)
 {
-    double *const t0[] = {[TRANSFER_CALL] = &curve->t0_call_ns, [TRANSFER_QUEUE] = &curve->t0_queue_ns, [TRANSFER_CHAIN] = &curve->t0_chain_ns,
-                          [TRANSFER_BEHIND] = &curve->t0_behind_ns, [TRANSFER_LAUNCH] = &curve->t0_launch_ns, [TRANSFER_END] = &curve->t0_end_ns};
+    double *const t0[] = {
+        [TRANSFER_CALL] = &curve->t0_call_ns,     [TRANSFER_QUEUE] = &curve->t0_queue_ns,
+        [TRANSFER_CHAIN] = &curve->t0_chain_ns,   [TRANSFER_BEHIND] = &curve->t0_behind_ns,
+        [TRANSFER_LAUNCH] = &curve->t0_launch_ns, [TRANSFER_END] = &curve->t0_end_ns};
     enum place_kind kind = graph->places[curve->from].kind;
     bool by_itself = kind == PLACE_CORE || kind == PLACE_PU || kind == PLACE_LLC;
-    struct overhead overhead = overheads_find(overheads, curve->metric, curve->from, curve->to, curve->axes);
+    struct overhead overhead =
+        overheads_find(overheads, curve->metric, curve->from, curve->to, curve->axes);
     for (int clock = 0; clock < TRANSFER_CLOCKS; clock++) {
         const struct value *v = overhead.clock[clock];
-        *t0[clock] = v != NULL && v->source == VALUE_MEASURED ? v->value : by_itself && clock <= TRANSFER_QUEUE ? curve->fit.piece[0].t0_ns : NAN;
+        *t0[clock] = v != NULL && v->source == VALUE_MEASURED ? v->value
+                     : by_itself && clock <= TRANSFER_QUEUE   ? curve->fit.piece[0].t0_ns
+                                                              : NAN;
     }
     curve->b80_bytes = 4 * curve->t0_call_ns * 1e-9 * curve_wmax_bytes_per_s(curve);
 }
 
 /* The curve through sizes of one transfer, if there is one. False when out of memory. */
-static bool add_curve(struct curves *curves, const struct graph *graph, const struct size *sizes, size_t count)
+static bool add_curve(struct curves *curves, const struct graph *graph, const struct size *sizes,
+                      size_t count)
 {
     struct curve_sample samples[CURVE_SIZES_MAX];
     const struct value *v = sizes[0].value;
@@ -51,22 +60,28 @@ static bool add_curve(struct curves *curves, const struct graph *graph, const st
     curve.most_bytes = sizes[count - 1].sample.bytes;
     curve.size_count = count < CURVE_SIZES_MAX ? count : CURVE_SIZES_MAX;
     for (size_t i = 0; i < curve.size_count; i++) {
-        const struct size *size = &sizes[curve.size_count > 1 ? i * (count - 1) / (curve.size_count - 1) : 0];
+        const struct size *size =
+            &sizes[curve.size_count > 1 ? i * (count - 1) / (curve.size_count - 1) : 0];
         samples[i] = size->sample;
         curve.n = size->value->n < curve.n ? size->value->n : curve.n;
-        curve.measured_at_s = size->value->measured_at_s > curve.measured_at_s ? size->value->measured_at_s : curve.measured_at_s;
+        curve.measured_at_s = size->value->measured_at_s > curve.measured_at_s
+                                  ? size->value->measured_at_s
+                                  : curve.measured_at_s;
     }
     if (!curve_fit(samples, curve.size_count, &curve.fit))
         return true;
-    if (!grow_by_one(&curves->item, curves->count, sizeof *curves->item) || (curve.axes = strdup(sizes[0].rest)) == NULL)
+    if (!grow_by_one(&curves->item, curves->count, sizeof *curves->item) ||
+        (curve.axes = strdup(sizes[0].rest)) == NULL)
         return false;
     find_overheads(&curve, curves->overheads, graph);
     curves->item[curves->count++] = curve;
     return true;
 }
 
-/* Cells of one metric between two places: those of each transfer are brought together and in order of their sizes. */
-static bool add_pair(struct curves *curves, const struct values *values, const struct graph *graph, const struct value *first, size_t count)
+/* Cells of one metric between two places: those of each transfer are brought together and in order
+ * of their sizes. */
+static bool add_pair(struct curves *curves, const struct values *values, const struct graph *graph,
+                     const struct value *first, size_t count)
 {
     struct size *sizes = calloc(count, sizeof *sizes);
     size_t used = 0, next;
@@ -75,7 +90,8 @@ static bool add_pair(struct curves *curves, const struct values *values, const s
         const struct value *v = &first[i];
         if (v->source != VALUE_MEASURED || v->why_not != NULL || !(v->value > 0))
             continue;
-        int64_t bytes = transfer_split(values_axes(values, v), sizes[used].rest, sizeof sizes[used].rest);
+        int64_t bytes =
+            transfer_split(values_axes(values, v), sizes[used].rest, sizeof sizes[used].rest);
         if (bytes <= 0)
             continue;
         sizes[used].sample = make_sample(bytes, v);
@@ -98,9 +114,14 @@ struct curves *curve_make_all(const struct values *values, const struct graph *g
     bool ok = curves != NULL && (curves->overheads = overheads_new(values)) != NULL;
     for (int m = 0; m < METRIC_COUNT && ok; m++) {
         const struct value *first;
-        size_t count = transfer_is((enum metric)m) ? values_range(values, (enum metric)m, PLACE_NONE, &first) : 0, next;
+        size_t count = transfer_is((enum metric)m)
+                           ? values_range(values, (enum metric)m, PLACE_NONE, &first)
+                           : 0,
+               next;
         for (size_t i = 0; i < count && ok; i = next) {
-            for (next = i + 1; next < count && first[next].from == first[i].from && first[next].to == first[i].to; next++)
+            for (next = i + 1;
+                 next < count && first[next].from == first[i].from && first[next].to == first[i].to;
+                 next++)
                 ;
             ok = next - i < 2 || add_pair(curves, values, graph, &first[i], next - i);
         }
@@ -135,10 +156,13 @@ static int compare(const struct curve *a, const struct curve *b)
 
 static int compare_curves(const void *a, const void *b) { return compare(a, b); }
 
-const struct curve *curve_find(const struct curves *curves, enum metric metric, place_id from, place_id to, const char *axes)
+const struct curve *curve_find(const struct curves *curves, enum metric metric, place_id from,
+                               place_id to, const char *axes)
 {
     const struct curve key = {.metric = metric, .from = from, .to = to, .axes = (char *)axes};
-    return curves->count == 0 ? NULL : bsearch(&key, curves->item, curves->count, sizeof key, compare_curves);
+    return curves->count == 0
+               ? NULL
+               : bsearch(&key, curves->item, curves->count, sizeof key, compare_curves);
 }
 
 size_t curve_range(const struct curves *curves, enum metric metric, const struct curve **ret_first)
@@ -153,14 +177,22 @@ size_t curve_range(const struct curves *curves, enum metric metric, const struct
     return end - first;
 }
 
-double curve_time_ns(const struct curve *curve, double bytes) { return curve_fit_time_ns(&curve->fit, bytes); }
+double curve_time_ns(const struct curve *curve, double bytes)
+{
+    return curve_fit_time_ns(&curve->fit, bytes);
+}
 
-double curve_wmax_bytes_per_s(const struct curve *curve) { return 1e9 / curve->fit.piece[curve->fit.piece_count - 1].ns_per_byte; }
+double curve_wmax_bytes_per_s(const struct curve *curve)
+{
+    return 1e9 / curve->fit.piece[curve->fit.piece_count - 1].ns_per_byte;
+}
 
-/* Whether the largest size comes near enough to the highest rate, and the slope is certain enough, to speak of one. */
+/* Whether the largest size comes near enough to the highest rate, and the slope is certain enough,
+ * to speak of one. */
 static bool says_large(const struct curve *curve)
 {
-    double most = (double)curve->most_bytes, slope = curve->fit.piece[curve->fit.piece_count - 1].ns_per_byte;
+    double most = (double)curve->most_bytes,
+           slope = curve->fit.piece[curve->fit.piece_count - 1].ns_per_byte;
     return most * slope >= 0.5 * curve_time_ns(curve, most) && !(curve->fit.last_half >= slope);
 }
 
@@ -173,7 +205,8 @@ bool curve_fill_large(struct values *values, const struct graph *graph)
     /* All are looked up before the first is added: lookups need a finished set. */
     for (size_t i = 0; ok && i < curves->count; i++) {
         struct curve *curve = &curves->item[i];
-        const struct value *given = values_find(values, curve->metric, curve->from, curve->to, curve->axes);
+        const struct value *given =
+            values_find(values, curve->metric, curve->from, curve->to, curve->axes);
         if ((given != NULL && given->source == VALUE_MEASURED) || !says_large(curve))
             free(curve->axes);
         else
@@ -183,9 +216,17 @@ bool curve_fill_large(struct values *values, const struct graph *graph)
         curves->count = kept;
     for (size_t i = 0; ok && i < kept; i++) {
         const struct curve *curve = &curves->item[i];
-        double slope = curve->fit.piece[curve->fit.piece_count - 1].ns_per_byte, half = curve->fit.last_half;
-        const struct value v = {.metric = curve->metric, .from = curve->from, .to = curve->to, .n = curve->n, .measured_at_s = curve->measured_at_s,
-                                .source = VALUE_MEASURED, .value = 1e9 / slope, .low = 1e9 / (slope + half), .high = 1e9 / (slope - half)};
+        double slope = curve->fit.piece[curve->fit.piece_count - 1].ns_per_byte,
+               half = curve->fit.last_half;
+        const struct value v = {.metric = curve->metric,
+                                .from = curve->from,
+                                .to = curve->to,
+                                .n = curve->n,
+                                .measured_at_s = curve->measured_at_s,
+                                .source = VALUE_MEASURED,
+                                .value = 1e9 / slope,
+                                .low = 1e9 / (slope + half),
+                                .high = 1e9 / (slope - half)};
         ok = values_add(values, &v, curve->axes, NULL);
     }
     curve_free_all(curves);

@@ -1,7 +1,8 @@
 /*
- * A curve with break points x1 < x2 is t0 + s1 min(b, x1) + s2 (part of b between x1 and x2) + s3 (part above x2): one coefficient a
- * column, and monotone exactly when no slope is negative. Rows are divided by the measured time, so that the sum of squares is that of
- * relative residuals and the right-hand side is all ones.
+ * A curve with break points x1 < x2 is t0 + s1 min(b, x1) + s2 (part of b between x1 and x2) + s3
+ * (part above x2): one coefficient a column, and monotone exactly when no slope is negative. Rows
+ * are divided by the measured time, so that the sum of squares is that of relative residuals and
+ * the right-hand side is all ones.
  */
 #include "node/curve_fit.h"
 
@@ -11,7 +12,7 @@
 
 #include "node/spread.h"
 
-#define COLUMNS    (CURVE_PIECES + 1)
+#define COLUMNS (CURVE_PIECES + 1)
 /* the largest sizes' variance is that many times as large: more than chance */
 #define EVENED_OUT 1.5
 
@@ -23,9 +24,9 @@ struct problem {
 /* A choice of break points and what comes of it. */
 struct solution {
     size_t pieces;
-    double at[CURVE_PIECES - 1];   /* break points, ascending */
-    double coefficient[COLUMNS];   /* t0, slopes */
-    double rss;                    /* sum of squared relative residuals */
+    double at[CURVE_PIECES - 1]; /* break points, ascending */
+    double coefficient[COLUMNS]; /* t0, slopes */
+    double rss;                  /* sum of squared relative residuals */
 };
 
 static double column(const struct solution *s, size_t k, double bytes)
@@ -44,9 +45,11 @@ static double solution_time(const struct solution *s, double bytes)
     return time;
 }
 
-/* Solves gram x = right for the n columns that used names, by elimination; the matrix is symmetric and, but for break points that no size
- * lies between, positive definite. False when it is not. Columns have been brought to length one. */
-static bool solve(double gram[COLUMNS][COLUMNS], const double *right, const size_t *used, size_t n, double *x)
+/* Solves gram x = right for the n columns that used names, by elimination; the matrix is symmetric
+ * and, but for break points that no size lies between, positive definite. False when it is not.
+ * Columns have been brought to length one. */
+static bool solve(double gram[COLUMNS][COLUMNS], const double *right, const size_t *used, size_t n,
+                  double *x)
 {
     double a[COLUMNS][COLUMNS];
     for (size_t i = 0; i < n; i++) {
@@ -113,16 +116,19 @@ static double sum_of_squares(const struct problem *p, const struct solution *s)
     return sum;
 }
 
-/* Whether the curve says anything: no transfer takes no time, and the largest take longer than those before. */
+/* Whether the curve says anything: no transfer takes no time, and the largest take longer than
+ * those before. */
 static bool makes_sense(const struct problem *p, const struct solution *s)
 {
-    double most = (double)p->samples[p->count - 1].bytes, grows = s->coefficient[s->pieces] * column(s, s->pieces, most);
+    double most = (double)p->samples[p->count - 1].bytes,
+           grows = s->coefficient[s->pieces] * column(s, s->pieces, most);
     return s->coefficient[0] + s->coefficient[1] > 0 && grows > 1e-6 * solution_time(s, most);
 }
 
-/* The best coefficients for the break points in s, none negative. Some are zero in the best one; which is found by trying: with all of them
- * free first, which is the answer when none comes out negative, and bounds it from below. False when there are none that make sense, or none
- * with a sum of squares below bound. */
+/* The best coefficients for the break points in s, none negative. Some are zero in the best one;
+ * which is found by trying: with all of them free first, which is the answer when none comes out
+ * negative, and bounds it from below. False when there are none that make sense, or none with a sum
+ * of squares below bound. */
 static bool solve_non_negative(const struct problem *p, struct solution *s, double bound)
 {
     struct normal normal;
@@ -176,8 +182,10 @@ struct line {
     double t0, slope;
 };
 
-/* The lines at both ends of the sizes first to last: one line, or the two that meet at the size knot when that lies between. */
-static bool fit_run(const struct problem *p, size_t first, size_t last, size_t knot, struct line *ret_left, struct line *ret_right)
+/* The lines at both ends of the sizes first to last: one line, or the two that meet at the size
+ * knot when that lies between. */
+static bool fit_run(const struct problem *p, size_t first, size_t last, size_t knot,
+                    struct line *ret_left, struct line *ret_right)
 {
     struct problem run = {p->samples + first, last - first + 1};
     bool bent = knot > first && knot < last;
@@ -208,12 +216,14 @@ static void search_two(const struct problem *p, struct solution *best)
     for (size_t i = 1; i < last; i++) {
         struct line left, right, same;
         consider(p, (struct solution){.pieces = 2, .at = {(double)p->samples[i].bytes}}, best);
-        if (i + 1 < last && fit_run(p, 0, i, 0, &same, &left) && fit_run(p, i + 1, last, last, &right, &same))
+        if (i + 1 < last && fit_run(p, 0, i, 0, &same, &left) &&
+            fit_run(p, i + 1, last, last, &right, &same))
             consider(p, (struct solution){.pieces = 2, .at = {meet(p, left, right, i)}}, best);
     }
 }
 
-/* Each of the two break points at a size, or in the gap above it: at = i, j or between them and the next. */
+/* Each of the two break points at a size, or in the gap above it: at = i, j or between them and the
+ * next. */
 static void search_three(const struct problem *p, struct solution *best)
 {
     size_t last = p->count - 1;
@@ -226,19 +236,23 @@ static void search_three(const struct problem *p, struct solution *best)
                 consider(p, (struct solution){.pieces = 3, .at = {meet(p, a, b, i), at_j}}, best);
             if (fit_run(p, 0, j, i, &same, &c) && fit_run(p, j + 1, last, last, &d, &same))
                 consider(p, (struct solution){.pieces = 3, .at = {at_i, meet(p, c, d, j)}}, best);
-            if (fit_run(p, 0, i, 0, &same, &a) && fit_run(p, i + 1, j, j, &b, &c) && fit_run(p, j + 1, last, last, &d, &same))
-                consider(p, (struct solution){.pieces = 3, .at = {meet(p, a, b, i), meet(p, c, d, j)}}, best);
+            if (fit_run(p, 0, i, 0, &same, &a) && fit_run(p, i + 1, j, j, &b, &c) &&
+                fit_run(p, j + 1, last, last, &d, &same))
+                consider(p,
+                         (struct solution){.pieces = 3, .at = {meet(p, a, b, i), meet(p, c, d, j)}},
+                         best);
         }
 }
 
 static double criterion(const struct problem *p, const struct solution *s)
 {
-    double n = (double)p->count, parameters = 2 * (double)s->pieces; /* t0, the slopes and the break points */
+    /* t0, the slopes and the break points */
+    double n = (double)p->count, parameters = 2 * (double)s->pieces;
     return n * log(fmax(s->rss / n, CURVE_NOISE * CURVE_NOISE)) + parameters * log(n);
 }
 
-/* Half the interval of the last slope. The slope is a weighted sum of the times, so their errors add up in quadrature; a size that the curve
- * passes by counts with twice that distance as well. */
+/* Half the interval of the last slope. The slope is a weighted sum of the times, so their errors
+ * add up in quadrature; a size that the curve passes by counts with twice that distance as well. */
 static double last_half(const struct problem *p, const struct solution *s)
 {
     struct normal normal;
@@ -264,8 +278,10 @@ static double last_half(const struct problem *p, const struct solution *s)
     return sqrt(sum);
 }
 
-/* Of one more transfer of a size from from_bytes to to_bytes. Small ones are timed many at once, which evens out what each of them does: one deviates as much as the largest do. */
-static void find_spread(const struct problem *p, const struct solution *s, double to_bytes, struct curve_piece *piece)
+/* Of one more transfer of a size from from_bytes to to_bytes. Small ones are timed many at once,
+ * which evens out what each of them does: one deviates as much as the largest do. */
+static void find_spread(const struct problem *p, const struct solution *s, double to_bytes,
+                        struct curve_piece *piece)
 {
     double from_bytes = (double)piece->from_bytes;
     double deviation = 0, miss = 0, all_deviation = 0, all_miss = 0, top = 0;
@@ -273,7 +289,8 @@ static void find_spread(const struct problem *p, const struct solution *s, doubl
     uint32_t n = UINT32_MAX;
     for (size_t i = 0; i < p->count; i++) {
         const struct curve_sample *sample = &p->samples[i];
-        double its = spread_deviation(sample->half_ns, sample->n) / sample->ns, away = solution_time(s, (double)sample->bytes) / sample->ns - 1;
+        double its = spread_deviation(sample->half_ns, sample->n) / sample->ns,
+               away = solution_time(s, (double)sample->bytes) / sample->ns - 1;
         all_deviation += its * its;
         all_miss += away * away;
         top += i + tops >= p->count ? its * its / (double)tops : 0;
@@ -293,7 +310,8 @@ static void find_spread(const struct problem *p, const struct solution *s, doubl
         miss = all_miss;
     }
     double own = deviation / (double)count;
-    piece->spread = spread_one(sqrt(top > EVENED_OUT * own ? top : own), sqrt(miss / (double)count), n, count);
+    piece->spread =
+        spread_one(sqrt(top > EVENED_OUT * own ? top : own), sqrt(miss / (double)count), n, count);
     piece->passed_by = spread_one(0, sqrt(miss / (double)count), n, count);
 }
 
@@ -310,9 +328,12 @@ static void make_pieces(const struct problem *p, const struct solution *s, struc
         fit.piece[fit.piece_count++] = (struct curve_piece){(int64_t)from, t0, slope, NAN, NAN};
     }
     for (size_t k = 0; k < fit.piece_count; k++)
-        find_spread(p, s, k + 1 < fit.piece_count ? (double)fit.piece[k + 1].from_bytes : INFINITY, &fit.piece[k]);
+        find_spread(p, s, k + 1 < fit.piece_count ? (double)fit.piece[k + 1].from_bytes : INFINITY,
+                    &fit.piece[k]);
     for (size_t i = 0; i < p->count; i++)
-        fit.residual = fmax(fit.residual, fabs(solution_time(s, (double)p->samples[i].bytes) / p->samples[i].ns - 1));
+        fit.residual =
+            fmax(fit.residual,
+                 fabs(solution_time(s, (double)p->samples[i].bytes) / p->samples[i].ns - 1));
     *ret = fit;
 }
 
@@ -333,7 +354,8 @@ bool curve_fit(const struct curve_sample *samples, size_t count, struct curve_fi
             search_two(&p, &best[k]);
         else
             search_three(&p, &best[k]);
-        if (!isinf(best[k].rss) && (isinf(best[chosen].rss) || criterion(&p, &best[k]) < criterion(&p, &best[chosen])))
+        if (!isinf(best[k].rss) &&
+            (isinf(best[chosen].rss) || criterion(&p, &best[k]) < criterion(&p, &best[chosen])))
             chosen = k;
     }
     struct solution *s = &best[chosen];
@@ -365,10 +387,14 @@ double curve_fit_time_ns(const struct curve_fit *fit, double bytes)
 double curve_fit_called_ns(double queued_ns, double t0_call_ns, double t0_queue_ns)
 {
     double more_ns = t0_call_ns - t0_queue_ns;
-    return queued_ns + (!(more_ns < 0) ? more_ns : fmin(more_ns + fmax(queued_ns - t0_queue_ns, 0), 0));
+    return queued_ns +
+           (!(more_ns < 0) ? more_ns : fmin(more_ns + fmax(queued_ns - t0_queue_ns, 0), 0));
 }
 
-double curve_fit_spread(const struct curve_fit *fit, double bytes) { return piece_of(fit, bytes)->spread; }
+double curve_fit_spread(const struct curve_fit *fit, double bytes)
+{
+    return piece_of(fit, bytes)->spread;
+}
 
 double curve_fit_spread_mean(const struct curve_fit *fit, double bytes, double count)
 {

@@ -12,15 +12,21 @@ enum gpu_vendor gpu_vendor(const struct place *gpu)
 {
     const char *vendor = place_detail(gpu, "vendor"), *uuid = gpu->uuid, *model = gpu->model;
     if (vendor != NULL)
-        return strcmp(vendor, "amd") == 0 ? VENDOR_AMD : strcmp(vendor, "nvidia") == 0 ? VENDOR_NVIDIA : VENDOR_UNKNOWN;
+        return strcmp(vendor, "amd") == 0      ? VENDOR_AMD
+               : strcmp(vendor, "nvidia") == 0 ? VENDOR_NVIDIA
+                                               : VENDOR_UNKNOWN;
     /* Both write "GPU-"; AMD 16 hexadecimal digits behind it, NVIDIA a uuid with dashes. */
     if (uuid != NULL && strncmp(uuid, "GPU-", 4) == 0)
-        return strchr(uuid + 4, '-') != NULL ? VENDOR_NVIDIA : is_hex(uuid + 4, 1, 16) ? VENDOR_AMD : VENDOR_UNKNOWN;
+        return strchr(uuid + 4, '-') != NULL ? VENDOR_NVIDIA
+               : is_hex(uuid + 4, 1, 16)     ? VENDOR_AMD
+                                             : VENDOR_UNKNOWN;
     if (uuid != NULL && strncmp(uuid, "MIG-", 4) == 0)
         return VENDOR_NVIDIA;
-    if (model != NULL && (strstr(model, "AMD") != NULL || strstr(model, "Instinct") != NULL || strstr(model, "Radeon") != NULL))
+    if (model != NULL && (strstr(model, "AMD") != NULL || strstr(model, "Instinct") != NULL ||
+                          strstr(model, "Radeon") != NULL))
         return VENDOR_AMD;
-    if (model != NULL && (strstr(model, "NVIDIA") != NULL || strstr(model, "Tesla") != NULL || strstr(model, "GeForce") != NULL))
+    if (model != NULL && (strstr(model, "NVIDIA") != NULL || strstr(model, "Tesla") != NULL ||
+                          strstr(model, "GeForce") != NULL))
         return VENDOR_NVIDIA;
     return VENDOR_UNKNOWN;
 }
@@ -28,16 +34,19 @@ enum gpu_vendor gpu_vendor(const struct place *gpu)
 bool gpu_is_slice(const struct place *gpu)
 {
     const char *partition = place_detail(gpu, "partition");
-    return (partition != NULL && strncmp(partition, "mig", 3) == 0) || (gpu->uuid != NULL && strncmp(gpu->uuid, "MIG-", 4) == 0);
+    return (partition != NULL && strncmp(partition, "mig", 3) == 0) ||
+           (gpu->uuid != NULL && strncmp(gpu->uuid, "MIG-", 4) == 0);
 }
 
 bool gpu_has_slices(const struct graph *graph, const struct place *device)
 {
     if (device->pci == NULL || gpu_is_slice(device))
         return false;
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
+         g = graph_next(graph, PLACE_GPU, g + 1)) {
         const struct place *other = graph_place(graph, g);
-        if (other != device && other->pci != NULL && strcmp(other->pci, device->pci) == 0 && gpu_is_slice(other))
+        if (other != device && other->pci != NULL && strcmp(other->pci, device->pci) == 0 &&
+            gpu_is_slice(other))
             return true;
     }
     return false;
@@ -47,5 +56,6 @@ bool gpu_is_cut(const struct graph *graph, place_id gpu)
 {
     const struct place *device = graph_place(graph, gpu);
     const char *mig = place_detail(device, "mig");
-    return (mig != NULL && strcmp(mig, "on") == 0 && !gpu_is_slice(device)) || gpu_has_slices(graph, device);
+    return (mig != NULL && strcmp(mig, "on") == 0 && !gpu_is_slice(device)) ||
+           gpu_has_slices(graph, device);
 }

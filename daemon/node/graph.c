@@ -9,7 +9,8 @@
 #include "base/grow.h"
 #include "base/text.h"
 
-/* A way to call a place. Names sort before addresses and uuids of equal text, so a uuid "gpu0" hides no gpu0. */
+/* A way to call a place. Names sort before addresses and uuids of equal text, so a uuid "gpu0"
+ * hides no gpu0. */
 struct alias {
     const char *text;
     bool is_name;
@@ -25,11 +26,13 @@ struct graph_index {
     struct alias alias[];
 };
 
-static const char *const kind_names[PLACE_KIND_COUNT] = {"machine", "package", "numa", "llc", "core",
-                                                         "pu",      "module",  "gpu",  "nic", "switch"};
-static const char *const link_names[LINK_KIND_COUNT] = {"xgmi", "nvlink", "c2c", "pcie", "smp", "membus", "network"};
+static const char *const kind_names[PLACE_KIND_COUNT] = {
+    "machine", "package", "numa", "llc", "core", "pu", "module", "gpu", "nic", "switch"};
+static const char *const link_names[LINK_KIND_COUNT] = {"xgmi", "nvlink", "c2c",    "pcie",
+                                                        "smp",  "membus", "network"};
 static const char *const state_names[LINK_STATE_COUNT] = {"up", "degraded", "down", "unknown"};
-static const char *const origin_names[ORIGIN_COUNT] = {"live", "recorded", "reconstructed", "standin"};
+static const char *const origin_names[ORIGIN_COUNT] = {"live", "recorded", "reconstructed",
+                                                       "standin"};
 
 struct graph *graph_new(void)
 {
@@ -93,7 +96,8 @@ void graph_unref(const struct graph *shared)
     free(graph);
 }
 
-/* What firmware and files say may hold anything, but goes out as JSON and on terminals: valid UTF-8 on one line. */
+/* What firmware and files say may hold anything, but goes out as JSON and on terminals: valid UTF-8
+ * on one line. */
 static char *clean_copy(const char *text)
 {
     char *copy = strdup(text);
@@ -110,7 +114,12 @@ place_id graph_add_place(struct graph *graph, enum place_kind kind, int32_t numb
         return PLACE_NONE;
     place_id id = (place_id)graph->place_count++;
     struct place *place = &graph->places[id];
-    *place = (struct place){.kind = kind, .number = number, .parent = PLACE_NONE, .numa = PLACE_NONE, .capacity_bytes = -1, .minor = -1};
+    *place = (struct place){.kind = kind,
+                            .number = number,
+                            .parent = PLACE_NONE,
+                            .numa = PLACE_NONE,
+                            .capacity_bytes = -1,
+                            .minor = -1};
     snprintf(place->name, sizeof place->name, "%s%d", kind_names[kind], number);
     return id;
 }
@@ -121,7 +130,12 @@ struct link *graph_add_link(struct graph *graph, place_id from, place_id to, enu
     if (!grow_by_one(&graph->links, graph->link_count, sizeof *graph->links))
         return NULL;
     struct link *link = &graph->links[graph->link_count++];
-    *link = (struct link){.from = from, .to = to, .kind = kind, .nominal_bytes_per_s = __builtin_nan(""), .state = LINK_UNKNOWN, .source = ""};
+    *link = (struct link){.from = from,
+                          .to = to,
+                          .kind = kind,
+                          .nominal_bytes_per_s = __builtin_nan(""),
+                          .state = LINK_UNKNOWN,
+                          .source = ""};
     return link;
 }
 
@@ -134,7 +148,8 @@ struct resource *graph_add_resource(struct graph *graph, const char *name)
     if (copy == NULL)
         return NULL;
     struct resource *resource = &graph->resources[graph->resource_count++];
-    *resource = (struct resource){.name = copy, .capacity_bytes_per_s = unknown, .low = unknown, .high = unknown};
+    *resource = (struct resource){
+        .name = copy, .capacity_bytes_per_s = unknown, .low = unknown, .high = unknown};
     return resource;
 }
 
@@ -224,7 +239,8 @@ static int compare_alias(const void *a, const void *b)
 
 static struct graph_index *index_new(const struct graph *graph)
 {
-    struct graph_index *index = malloc(sizeof *index + 3 * graph->place_count * sizeof index->alias[0]);
+    struct graph_index *index =
+        malloc(sizeof *index + 3 * graph->place_count * sizeof index->alias[0]);
     if (index == NULL)
         return NULL;
     memset(index->span, 0, sizeof index->span);
@@ -247,7 +263,10 @@ static struct graph_index *index_new(const struct graph *graph)
     return index;
 }
 
-static bool is_place(const struct graph *graph, place_id id) { return id >= 0 && (size_t)id < graph->place_count; }
+static bool is_place(const struct graph *graph, place_id id)
+{
+    return id >= 0 && (size_t)id < graph->place_count;
+}
 
 static enum berth_code check_places(const struct graph *graph, struct berth_err *err)
 {
@@ -258,17 +277,20 @@ static enum berth_code check_places(const struct graph *graph, struct berth_err 
         const struct place *place = &graph->places[i];
         if (i > 0 && place->kind == PLACE_MACHINE)
             return err_set(err, BERTH_BAD_DATA, "there are two machines");
-        if (place->numa != PLACE_NONE && (!is_place(graph, place->numa) || graph->places[place->numa].kind != PLACE_NUMA))
+        if (place->numa != PLACE_NONE &&
+            (!is_place(graph, place->numa) || graph->places[place->numa].kind != PLACE_NUMA))
             return err_set(err, BERTH_BAD_DATA, "%s has a numa that is none", place->name);
         size_t steps = 0;
         for (place_id up = (place_id)i; up != 0; up = graph->places[up].parent)
             if (!is_place(graph, graph->places[up].parent) || ++steps > graph->place_count)
-                return err_set(err, BERTH_BAD_DATA, "the parents of %s do not lead to the machine", place->name);
+                return err_set(err, BERTH_BAD_DATA, "the parents of %s do not lead to the machine",
+                               place->name);
         if ((place->kind != PLACE_CORE && place->kind != PLACE_PU) || place->cpus == NULL)
             continue;
         struct cpuset *seen = place->kind == PLACE_CORE ? &cores : &pus;
         if (cpuset_intersects(seen, place->cpus))
-            return err_set(err, BERTH_BAD_DATA, "%s shares a cpu with another %s", place->name, kind_names[place->kind]);
+            return err_set(err, BERTH_BAD_DATA, "%s shares a cpu with another %s", place->name,
+                           kind_names[place->kind]);
         cpuset_or(seen, place->cpus);
     }
     return BERTH_OK;
@@ -286,8 +308,10 @@ enum berth_code graph_finish(struct graph *graph, struct berth_err *err)
     if (index == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the index of places");
     for (size_t i = 1; i < index->count; i++)
-        if (index->alias[i].is_name && index->alias[i - 1].is_name && strcmp(index->alias[i].text, index->alias[i - 1].text) == 0) {
-            code = err_set(err, BERTH_BAD_DATA, "there are two places called %s", index->alias[i].text);
+        if (index->alias[i].is_name && index->alias[i - 1].is_name &&
+            strcmp(index->alias[i].text, index->alias[i - 1].text) == 0) {
+            code = err_set(err, BERTH_BAD_DATA, "there are two places called %s",
+                           index->alias[i].text);
             free(index);
             return code;
         }

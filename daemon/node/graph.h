@@ -2,13 +2,14 @@
  * The node as a graph: places, links between them, resources that transfers share, and what the
  * sources of discovery disagree about.
  *
- * Built by discover/discover.c (discover/draft.h adds to it) and constant from then on: a finished graph is shared between
- * snapshots by reference count and may be read from any thread.
+ * Built by discover/discover.c (discover/draft.h adds to it) and constant from then on: a finished
+ * graph is shared between snapshots by reference count and may be read from any thread.
  *
- * Names and numbers: a name is kind and number, "numa3". numa and pu numbers are the operating system's. A core
- * has the number of its lowest pu, because the operating system's core ids repeat from package to package.
- * llcs, packages and modules are numbered from 0 in ascending order of their lowest pu (modules: of their first
- * gpu). gpus follow PCI address order, ties by KFD node; nics follow PCI address order. There is one machine, "machine0".
+ * Names and numbers: a name is kind and number, "numa3". numa and pu numbers are the operating
+ * system's. A core has the number of its lowest pu, because the operating system's core ids repeat
+ * from package to package. llcs, packages and modules are numbered from 0 in ascending order of
+ * their lowest pu (modules: of their first gpu). gpus follow PCI address order, ties by KFD node;
+ * nics follow PCI address order. There is one machine, "machine0".
  */
 #pragma once
 #include <stdbool.h>
@@ -35,10 +36,20 @@ enum place_kind {
     PLACE_KIND_COUNT
 };
 
-enum link_kind { LINK_XGMI, LINK_NVLINK, LINK_C2C, LINK_PCIE, LINK_SMP, LINK_MEMBUS, LINK_NETWORK, LINK_KIND_COUNT };
+enum link_kind {
+    LINK_XGMI,
+    LINK_NVLINK,
+    LINK_C2C,
+    LINK_PCIE,
+    LINK_SMP,
+    LINK_MEMBUS,
+    LINK_NETWORK,
+    LINK_KIND_COUNT
+};
 enum link_state { LINK_UP, LINK_DEGRADED, LINK_DOWN, LINK_UNKNOWN, LINK_STATE_COUNT };
 
-/* Where the facts of a node come from; the worst of its sources counts: standin over reconstructed over recorded over live. */
+/* Where the facts of a node come from; the worst of its sources counts: standin over reconstructed
+ * over recorded over live. */
 enum origin { ORIGIN_LIVE, ORIGIN_RECORDED, ORIGIN_RECONSTRUCTED, ORIGIN_STANDIN, ORIGIN_COUNT };
 
 struct detail {
@@ -50,10 +61,15 @@ struct place {
     enum place_kind kind;
     int32_t number;
     char name[20];
-    place_id parent;        /* PLACE_NONE for the machine. numa, llc: package; core: llc, else numa, else package; pu: core;
-                               gpu: its module, else its numa, else package or machine; module, nic: numa, package or machine */
-    place_id numa;          /* llc, core, pu, module, gpu, nic: nearest NUMA node by structure, PLACE_NONE when unknown or ambiguous */
-    struct cpuset *cpus;    /* owned; what it contains (cpu side) or is next to (gpu, nic); NULL when none or unknown */
+    /* PLACE_NONE for the machine. numa, llc: package; core: llc, else numa, else package; pu:
+     * core; gpu: its module, else its numa, else package or machine; module, nic: numa, package
+     * or machine */
+    place_id parent;
+    /* llc, core, pu, module, gpu, nic: nearest NUMA node by structure, PLACE_NONE when unknown or
+     * ambiguous */
+    place_id numa;
+    /* owned; what it contains (cpu side) or is next to (gpu, nic); NULL when none or unknown */
+    struct cpuset *cpus;
     int64_t capacity_bytes; /* memory of a numa or gpu, size of an llc; -1 unknown */
     char *model;            /* owned; NULL unknown; so are the next three */
     char *pci;              /* "0000:c1:00.0", lower case */
@@ -83,19 +99,19 @@ struct resource {
 };
 
 struct graph {
-    char *name;                /* host name, or the node folder's name */
-    char fingerprint[33];      /* 32 hex digits over the hardware facts, stable across boots */
+    char *name;           /* host name, or the node folder's name */
+    char fingerprint[33]; /* 32 hex digits over the hardware facts, stable across boots */
     enum origin origin;
-    struct place *places;      /* places[0] is the machine; parents may stand anywhere */
+    struct place *places; /* places[0] is the machine; parents may stand anywhere */
     size_t place_count;
     struct link *links;
     size_t link_count;
     struct resource *resources;
     size_t resource_count;
-    struct detail *software;   /* "kernel", "amdgpu", "hwloc", ... */
+    struct detail *software; /* "kernel", "amdgpu", "hwloc", ... */
     size_t software_count;
-    char *facts;               /* device and link records, as the drivers said them; NULL none */
-    char **disagreements;      /* one sentence each: what two sources say and which is kept */
+    char *facts;          /* device and link records, as the drivers said them; NULL none */
+    char **disagreements; /* one sentence each: what two sources say and which is kept */
     size_t disagreement_count;
     struct graph_index *index; /* private to node/graph.c: name -> place */
     unsigned refs;             /* atomic, private to node/graph.c */
@@ -104,32 +120,40 @@ struct graph {
 /* An empty graph with one reference and no places; NULL when out of memory. */
 struct graph *graph_new(void);
 const struct graph *graph_ref(const struct graph *graph);
-void graph_unref(const struct graph *graph); /* frees everything it owns with the last reference; NULL is fine */
+/* frees everything it owns with the last reference; NULL is fine */
+void graph_unref(const struct graph *graph);
 
-/* Growing it, before it is shared. Names are made from kind and number. The returned pointers are valid
- * until the next add. All return NULL, PLACE_NONE or false only when out of memory. Strings are copied. */
+/* Growing it, before it is shared. Names are made from kind and number. The returned pointers are
+ * valid until the next add. All return NULL, PLACE_NONE or false only when out of memory. Strings
+ * are copied. */
 place_id graph_add_place(struct graph *graph, enum place_kind kind, int32_t number);
 struct link *graph_add_link(struct graph *graph, place_id from, place_id to, enum link_kind kind);
 struct resource *graph_add_resource(struct graph *graph, const char *name);
 bool graph_add_user(struct resource *resource, const char *place_name);
-bool graph_add_disagreement(struct graph *graph, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool graph_add_disagreement(struct graph *graph, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 bool graph_set_software(struct graph *graph, const char *key, const char *value);
 bool place_set_detail(struct place *place, const char *key, const char *value);
 bool place_set_text(char **field, const char *value); /* replaces an owned string */
 bool place_set_cpus(struct place *place, const struct cpuset *cpus);
 
-/* Builds the name index and checks the invariants below; call once, after the last add. Fails with BAD_DATA naming
- * the first violation. 1: places[0] is the only machine. 2: names are unique. 3: parent and numa are places of the graph and
- * following parent ends at the machine. 4: link ends are places. 5: pu and core cpusets are disjoint within their kind. */
+/* Builds the name index and checks the invariants below; call once, after the last add. Fails with
+ * BAD_DATA naming the first violation. 1: places[0] is the only machine. 2: names are unique. 3:
+ * parent and numa are places of the graph and following parent ends at the machine. 4: link ends
+ * are places. 5: pu and core cpusets are disjoint within their kind. */
 enum berth_code graph_finish(struct graph *graph, struct berth_err *err);
 
 /* PLACE_NONE when there is no such place. Also finds gpus and nics by PCI address and by uuid. */
 place_id graph_find(const struct graph *graph, const char *name);
 
-static inline const struct place *graph_place(const struct graph *graph, place_id id) { return &graph->places[id]; }
+static inline const struct place *graph_place(const struct graph *graph, place_id id)
+{
+    return &graph->places[id];
+}
 
 /* The next place of a kind at or after start in number order of the array, or PLACE_NONE:
- * for (place_id p = graph_next(g, PLACE_GPU, 0); p != PLACE_NONE; p = graph_next(g, PLACE_GPU, p + 1)) */
+ * for (place_id p = graph_next(g, PLACE_GPU, 0); p != PLACE_NONE; p = graph_next(g, PLACE_GPU, p +
+ * 1)) */
 place_id graph_next(const struct graph *graph, enum place_kind kind, place_id start);
 size_t graph_count(const struct graph *graph, enum place_kind kind);
 

@@ -52,13 +52,17 @@ json_t *jsonify_details(const struct detail *details, size_t count)
     return whole(object, ok);
 }
 
-json_t *jsonify_basis(const struct snapshot *snap) { return jsonify_basis_beside(snap, snapshot_claims(snap)); }
+json_t *jsonify_basis(const struct snapshot *snap)
+{
+    return jsonify_basis_beside(snap, snapshot_claims(snap));
+}
 
 json_t *jsonify_basis_beside(const struct snapshot *snap, uint64_t generation)
 {
     char claims[24];
     snprintf(claims, sizeof claims, "%" PRIu64, generation);
-    return json_pack("{s:s,s:s,s:s}", "snapshot", snap->id, "claims", claims, "origin", origin_name(snapshot_origin(snap)));
+    return json_pack("{s:s,s:s,s:s}", "snapshot", snap->id, "claims", claims, "origin",
+                     origin_name(snapshot_origin(snap)));
 }
 
 void jsonify_print_basis(struct print *print, const struct snapshot *snap)
@@ -76,7 +80,8 @@ void jsonify_print_basis(struct print *print, const struct snapshot *snap)
 }
 
 /* The next axis of the metric, from the list at *list on, with its value; false at the end. */
-static bool next_axis(enum metric metric, const char *axes, const char **list, char key[48], char value[64])
+static bool next_axis(enum metric metric, const char *axes, const char **list, char key[48],
+                      char value[64])
 {
     const char *c = *list;
     size_t length = strcspn(c, "=,");
@@ -96,7 +101,8 @@ json_t *jsonify_axes(enum metric metric, const char *axes)
     char key[48], value[64];
     json_t *object = json_object();
     bool ok = object != NULL;
-    for (const char *list = metric_info(metric)->axes; ok && next_axis(metric, axes, &list, key, value);)
+    for (const char *list = metric_info(metric)->axes;
+         ok && next_axis(metric, axes, &list, key, value);)
         ok = json_object_set_new_nocheck(object, key, json_string_nocheck(value)) == 0;
     return whole(object, ok);
 }
@@ -105,7 +111,8 @@ void jsonify_print_axes(struct print *print, enum metric metric, const char *axe
 {
     char key[48], value[64];
     print_open(print, '{');
-    for (const char *list = metric_info(metric)->axes; next_axis(metric, axes, &list, key, value);) {
+    for (const char *list = metric_info(metric)->axes;
+         next_axis(metric, axes, &list, key, value);) {
         print_key(print, key);
         print_string(print, value);
     }

@@ -15,12 +15,13 @@ struct edge {
 
 struct link_paths {
     const struct graph *graph;
-    struct edge *edge;  /* by the place that they begin at */
-    size_t *first;      /* by place: its first edge; one more at the end */
+    struct edge *edge; /* by the place that they begin at */
+    size_t *first;     /* by place: its first edge; one more at the end */
     size_t place_count;
 };
 
-/* Between parts of the host nothing says how wide links are: they make no way narrower, and one between packages is told of (unstated). */
+/* Between parts of the host nothing says how wide links are: they make no way narrower, and one
+ * between packages is told of (unstated). */
 static double width_of(const struct link *link)
 {
     if (link->nominal_bytes_per_s > 0)
@@ -28,13 +29,17 @@ static double width_of(const struct link *link)
     return link->kind == LINK_SMP || link->kind == LINK_MEMBUS ? INFINITY : UNSTATED;
 }
 
-static bool is_usable(const struct link *link) { return link->state != LINK_DOWN && link->kind != LINK_NETWORK && link->from != link->to; }
+static bool is_usable(const struct link *link)
+{
+    return link->state != LINK_DOWN && link->kind != LINK_NETWORK && link->from != link->to;
+}
 
 static void add_edge(struct link_paths *paths, size_t *next, uint32_t link, bool back)
 {
     const struct link *its = &paths->graph->links[link];
     place_id at = back ? its->to : its->from;
-    paths->edge[next[at]++] = (struct edge){.link = link, .back = back, .to = back ? its->from : its->to, .bytes_per_s = width_of(its)};
+    paths->edge[next[at]++] = (struct edge){
+        .link = link, .back = back, .to = back ? its->from : its->to, .bytes_per_s = width_of(its)};
 }
 
 struct link_paths *link_paths_new(const struct graph *graph)
@@ -85,7 +90,7 @@ void link_paths_free(struct link_paths *paths)
 struct reached {
     place_id place;
     double width;
-    size_t before;      /* whence, in the list */
+    size_t before; /* whence, in the list */
     const struct edge *by;
     size_t links;
     bool done, several;
@@ -93,7 +98,7 @@ struct reached {
 
 struct search {
     const struct link_paths *paths;
-    bool over_gpus;     /* else over the host */
+    bool over_gpus; /* else over the host */
     place_id to;
     struct reached reached[REACHED_MAX];
     size_t count;
@@ -103,11 +108,15 @@ struct search {
 static bool may_pass(const struct search *search, place_id place, const struct edge *by)
 {
     switch (graph_place(search->paths->graph, place)->kind) {
-    case PLACE_SWITCH: return true;
-    case PLACE_GPU: return search->over_gpus && search->paths->graph->links[by->link].kind == LINK_XGMI;
+    case PLACE_SWITCH:
+        return true;
+    case PLACE_GPU:
+        return search->over_gpus && search->paths->graph->links[by->link].kind == LINK_XGMI;
     case PLACE_NUMA:
-    case PLACE_PACKAGE: return !search->over_gpus;
-    default: return false;
+    case PLACE_PACKAGE:
+        return !search->over_gpus;
+    default:
+        return false;
     }
 }
 
@@ -130,7 +139,8 @@ static double widest_edge(const struct link_paths *paths, place_id place)
     return most;
 }
 
-/* The widest way's width, by Dijkstra's algorithm with the least of a path for its length; 0 none. A way as wide as the ends' widest links is the widest. */
+/* The widest way's width, by Dijkstra's algorithm with the least of a path for its length; 0 none.
+ * A way as wide as the ends' widest links is the widest. */
 static double widest(struct search *search, place_id from)
 {
     double bound = fmin(widest_edge(search->paths, from), widest_edge(search->paths, search->to));
@@ -162,7 +172,8 @@ static const struct reached *shortest(struct search *search, place_id from, doub
     const struct reached *end = NULL;
     search->count = 0;
     find(search, from)->links = 0;
-    for (size_t i = 0; i < search->count && (end == NULL || search->reached[i].links < end->links); i++) {
+    for (size_t i = 0; i < search->count && (end == NULL || search->reached[i].links < end->links);
+         i++) {
         const struct link_paths *paths = search->paths;
         place_id place = search->reached[i].place;
         for (size_t e = paths->first[place]; e < paths->first[place + 1]; e++) {
@@ -195,7 +206,10 @@ static bool find_way(struct search *search, place_id from, struct link_path *ret
     const struct reached *at = shortest(search, from, width);
     if (at == NULL || at->links > LINK_PATH_STEPS)
         return false;
-    *ret = (struct link_path){.step_count = at->links, .bytes_per_s = width, .is_one_of_several = at->several, .unstated = LINK_PATH_STATED};
+    *ret = (struct link_path){.step_count = at->links,
+                              .bytes_per_s = width,
+                              .is_one_of_several = at->several,
+                              .unstated = LINK_PATH_STATED};
     for (size_t i = at->links; i > 0; i--) {
         const struct link *link = &search->paths->graph->links[at->by->link];
         if (link->kind == LINK_SMP && !(link->nominal_bytes_per_s > 0))
@@ -207,10 +221,12 @@ static bool find_way(struct search *search, place_id from, struct link_path *ret
     return true;
 }
 
-bool link_path_find(const struct link_paths *paths, place_id from, place_id to, struct link_path *ret)
+bool link_path_find(const struct link_paths *paths, place_id from, place_id to,
+                    struct link_path *ret)
 {
     const struct graph *graph = paths->graph;
-    bool peers = graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU;
+    bool peers =
+        graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU;
     struct search search;
     search.paths = paths;
     search.over_gpus = peers;
@@ -249,9 +265,11 @@ static void walk_on(struct walk *walk, size_t links)
     place_id place = walk->at[links];
     if (place == walk->search->to && walk->count < walk->most)
         walk->found[walk->count++] = walk->path;
-    for (size_t e = paths->first[place]; links < walk->links && place != walk->search->to && e < paths->first[place + 1]; e++) {
+    for (size_t e = paths->first[place];
+         links < walk->links && place != walk->search->to && e < paths->first[place + 1]; e++) {
         const struct edge *edge = &paths->edge[e];
-        if (edge->bytes_per_s < walk->width || (links > 0 && !may_pass(walk->search, place, edge)) || was_at(walk, edge->to, links))
+        if (edge->bytes_per_s < walk->width ||
+            (links > 0 && !may_pass(walk->search, place, edge)) || was_at(walk, edge->to, links))
             continue;
         walk->path.step[links].link = edge->link;
         walk->path.step[links].back = edge->back;
@@ -260,7 +278,8 @@ static void walk_on(struct walk *walk, size_t links)
     }
 }
 
-size_t link_path_all(const struct link_paths *paths, place_id from, place_id to, struct link_path *ret, size_t most)
+size_t link_path_all(const struct link_paths *paths, place_id from, place_id to,
+                     struct link_path *ret, size_t most)
 {
     struct link_path first;
     if (most == 0 || !link_path_find(paths, from, to, &first))
@@ -269,7 +288,13 @@ size_t link_path_all(const struct link_paths *paths, place_id from, place_id to,
     if (!first.is_one_of_several || paths->graph->links[first.step[0].link].kind != LINK_XGMI)
         return 1;
     struct search search = {.paths = paths, .over_gpus = true, .to = to};
-    struct walk walk = {.search = &search, .width = first.bytes_per_s, .links = first.step_count, .at = {from}, .path = first, .found = ret, .most = most};
+    struct walk walk = {.search = &search,
+                        .width = first.bytes_per_s,
+                        .links = first.step_count,
+                        .at = {from},
+                        .path = first,
+                        .found = ret,
+                        .most = most};
     walk_on(&walk, 0);
     return walk.count;
 }

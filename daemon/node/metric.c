@@ -6,7 +6,8 @@
 enum { LOWER, HIGHER };
 
 static const struct metric_info infos[METRIC_COUNT] = {
-#define X(id, name, unit, better, axes, about) [METRIC_##id] = {name, unit, axes, about, (better) == HIGHER},
+#define X(id, name, unit, better, axes, about)                                                     \
+    [METRIC_##id] = {name, unit, axes, about, (better) == HIGHER},
 #include "metrics.def"
 #undef X
 };
@@ -41,8 +42,10 @@ bool metric_is_between(enum metric metric)
     case METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT:
     case METRIC_GPU_GPU_KERNEL:
     case METRIC_GPU_GPU_KERNEL_CONCURRENT:
-    case METRIC_GPU_PINGPONG: return true;
-    default: return false;
+    case METRIC_GPU_PINGPONG:
+        return true;
+    default:
+        return false;
     }
 }
 

@@ -1,4 +1,5 @@
-/* Axes are read once for each text that occurs; of them there are a few dozen at most, and of values hundreds. */
+/* Axes are read once for each text that occurs; of them there are a few dozen at most, and of
+ * values hundreds. */
 #include "node/overheads.h"
 
 #include <math.h>
@@ -52,15 +53,19 @@ static bool clock_parse(const char *name, enum transfer_clock *ret)
 }
 
 /* The transfer's own axes out of those of its overhead. False where they are of no transfer. */
-static bool read_axes(const char *axes, enum metric *ret_metric, enum transfer_clock *ret_clock, char *ret_rest, size_t size)
+static bool read_axes(const char *axes, enum metric *ret_metric, enum transfer_clock *ret_clock,
+                      char *ret_rest, size_t size)
 {
     char name[48], clock[48], keys[AXES_MAX][48], values[AXES_MAX][48], again[TRANSFER_AXES_MAX];
     const char *text[2 * AXES_MAX];
     size_t count = 0;
-    if (axes_get(METRIC_TRANSFER_OVERHEAD, axes, "metric", name, sizeof name) == NULL || !metric_parse(name, ret_metric) || !transfer_is(*ret_metric) ||
-        axes_get(METRIC_TRANSFER_OVERHEAD, axes, "clock", clock, sizeof clock) == NULL || !clock_parse(clock, ret_clock))
+    if (axes_get(METRIC_TRANSFER_OVERHEAD, axes, "metric", name, sizeof name) == NULL ||
+        !metric_parse(name, ret_metric) || !transfer_is(*ret_metric) ||
+        axes_get(METRIC_TRANSFER_OVERHEAD, axes, "clock", clock, sizeof clock) == NULL ||
+        !clock_parse(clock, ret_clock))
         return false;
-    for (const char *c = metric_info(*ret_metric)->axes; *c != '\0' && count < AXES_MAX; c += strcspn(c, ","), c += *c == ',') {
+    for (const char *c = metric_info(*ret_metric)->axes; *c != '\0' && count < AXES_MAX;
+         c += strcspn(c, ","), c += *c == ',') {
         size_t length = strcspn(c, "=,");
         length = length < sizeof keys[count] ? length : sizeof keys[count] - 1;
         memcpy(keys[count], c, length);
@@ -68,7 +73,8 @@ static bool read_axes(const char *axes, enum metric *ret_metric, enum transfer_c
         if (strcmp(keys[count], "bytes") == 0)
             continue;
         text[2 * count] = keys[count];
-        text[2 * count + 1] = axes_get(METRIC_TRANSFER_OVERHEAD, axes, keys[count], values[count], sizeof values[count]);
+        text[2 * count + 1] = axes_get(METRIC_TRANSFER_OVERHEAD, axes, keys[count], values[count],
+                                       sizeof values[count]);
         if (text[2 * count + 1] == NULL)
             return false;
         count++;
@@ -80,7 +86,8 @@ static bool read_axes(const char *axes, enum metric *ret_metric, enum transfer_c
 }
 
 /* Those with the same axes. False when out of memory. */
-static bool add(struct overheads *overheads, const struct values *values, const struct value *const *of, size_t count)
+static bool add(struct overheads *overheads, const struct values *values,
+                const struct value *const *of, size_t count)
 {
     struct entry entry;
     char rest[TRANSFER_AXES_MAX];
@@ -91,7 +98,8 @@ static bool add(struct overheads *overheads, const struct values *values, const 
         return false;
     overheads->text[overheads->text_count++] = copy;
     for (size_t i = 0; i < count; i++)
-        overheads->entry[overheads->count++] = (struct entry){entry.metric, of[i]->from, of[i]->to, copy, entry.clock, of[i]};
+        overheads->entry[overheads->count++] =
+            (struct entry){entry.metric, of[i]->from, of[i]->to, copy, entry.clock, of[i]};
     return true;
 }
 
@@ -138,7 +146,8 @@ void overheads_free(struct overheads *overheads)
     free(overheads);
 }
 
-struct overhead overheads_find(const struct overheads *overheads, enum metric metric, place_id from, place_id to, const char *axes)
+struct overhead overheads_find(const struct overheads *overheads, enum metric metric, place_id from,
+                               place_id to, const char *axes)
 {
     const struct entry key = {.metric = metric, .from = from, .to = to, .axes = axes};
     struct overhead found = {{NULL}};

@@ -1,6 +1,8 @@
 /**
- * Overheads: what starting each transfer costs (transfer_overhead) by the transfer that it is of, looked up once for a set of values: the axes under which such a value is kept name the transfer's metric and
- * repeat its axes, and to write them anew for every question takes longer than the answer.
+ * Overheads: what starting each transfer costs (transfer_overhead) by the transfer that it is of,
+ * looked up once for a set of values: the axes under which such a value is kept name the transfer's
+ * metric and repeat its axes, and to write them anew for every question takes longer than the
+ * answer.
  *
  * Constant once made; any thread.
  */
@@ -19,5 +21,7 @@ struct overhead {
     const struct value *clock[TRANSFER_CLOCKS];
 };
 
-/* What values_find has under transfer_overhead_axes of these. axes are the transfer's, canonical and without bytes. */
-struct overhead overheads_find(const struct overheads *overheads, enum metric metric, place_id from, place_id to, const char *axes);
+/* What values_find has under transfer_overhead_axes of these. axes are the transfer's, canonical
+ * and without bytes. */
+struct overhead overheads_find(const struct overheads *overheads, enum metric metric, place_id from,
+                               place_id to, const char *axes);

@@ -1,5 +1,6 @@
 /**
- * PCI addresses as numbers that sort as addresses do: domain << 16 | bus << 8 | device << 3 | function.
+ * PCI addresses as numbers that sort as addresses do: domain << 16 | bus << 8 | device << 3 |
+ * function.
  */
 #pragma once
 #include <stddef.h>
@@ -7,7 +8,8 @@
 
 #define PCI_NONE UINT64_MAX
 
-/* "c1:00.0", "0000:C1:00.0", "00000000:C1:00.0"; PCI_NONE when the text is no address. Any thread. */
+/* "c1:00.0", "0000:C1:00.0", "00000000:C1:00.0"; PCI_NONE when the text is no address. Any thread.
+ */
 uint64_t pci_parse(const char *text);
 
 /* "0000:c1:00.0" */
@@ -17,5 +19,6 @@ void pci_format(uint64_t pci, char buffer[24]);
 #define PCI_PORT_LEVELS 3
 #define PCI_PORT_KEY    32
 
-/* The detail of a place for its port of that level: "pcie_port", "pcie_port2", ..., and what, "" or "_bytes_per_s". Returns buffer. */
+/* The detail of a place for its port of that level: "pcie_port", "pcie_port2", ..., and what, "" or
+ * "_bytes_per_s". Returns buffer. */
 const char *pci_port_key(size_t level, const char *what, char buffer[PCI_PORT_KEY]);

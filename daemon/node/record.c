@@ -1,6 +1,7 @@
 /*
- * Lines come from probe processes and from folders that anybody may have written. The readers below note their first
- * complaint in the cursor and go on with harmless values, so each record kind reads as the list of its keys.
+ * Lines come from probe processes and from folders that anybody may have written. The readers below
+ * note their first complaint in the cursor and go on with harmless values, so each record kind
+ * reads as the list of its keys.
  */
 #include "node/record.h"
 
@@ -10,15 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_MAX_LENGTH 15          /* probe and backend, as struct run keeps them */
-#define WHY_MAX_LENGTH 200
+#define NAME_MAX_LENGTH 15 /* probe and backend, as struct run keeps them */
+#define WHY_MAX_LENGTH  200
 #define CELL_MAX_LENGTH 200
-#define BYTES_MAX (INT64_C(1) << 50)
-#define COUNT_MAX 1000000000        /* of progress */
-#define YEAR_9999 INT64_C(253402300799)
-#define SAMPLES_MAX 256
-#define CONDITIONS_MAX 256
-#define AXES_MAX 8
+#define BYTES_MAX       (INT64_C(1) << 50)
+#define COUNT_MAX       1000000000 /* of progress */
+#define YEAR_9999       INT64_C(253402300799)
+#define SAMPLES_MAX     256
+#define CONDITIONS_MAX  256
+#define AXES_MAX        8
 
 struct cursor {
     json_t *object;
@@ -26,8 +27,10 @@ struct cursor {
     struct berth_err *err;
 };
 
-/* A key's value of one of the wanted types; NULL when absent (a complaint if it is needed) or of another type. */
-static json_t *get(const struct cursor *cursor, const char *key, bool needed, const char *wanted, bool (*is_wanted)(const json_t *))
+/* A key's value of one of the wanted types; NULL when absent (a complaint if it is needed) or of
+ * another type. */
+static json_t *get(const struct cursor *cursor, const char *key, bool needed, const char *wanted,
+                   bool (*is_wanted)(const json_t *))
 {
     json_t *value = json_object_get(cursor->object, key);
     if (value == NULL) {
@@ -54,7 +57,8 @@ static const char *read_text(const struct cursor *cursor, const char *key, size_
     if (value == NULL)
         return "";
     if (json_string_length(value) == 0 || json_string_length(value) > max)
-        err_set(cursor->err, BERTH_BAD_DATA, "%s: %s has %zu characters, not 1 to %zu", cursor->in, key, json_string_length(value), max);
+        err_set(cursor->err, BERTH_BAD_DATA, "%s: %s has %zu characters, not 1 to %zu", cursor->in,
+                key, json_string_length(value), max);
     return json_string_value(value);
 }
 
@@ -64,20 +68,24 @@ static const char *read_word(const struct cursor *cursor, const char *key, size_
     const char *text = read_text(cursor, key, max);
     for (const char *c = text; *c != '\0'; c++)
         if (*c <= ' ' || *c > '~') {
-            err_set(cursor->err, BERTH_BAD_DATA, "%s: %s has a character that no name has", cursor->in, key);
+            err_set(cursor->err, BERTH_BAD_DATA, "%s: %s has a character that no name has",
+                    cursor->in, key);
             break;
         }
     return text;
 }
 
-static int64_t read_integer(const struct cursor *cursor, const char *key, bool needed, int64_t absent, int64_t min, int64_t max)
+static int64_t read_integer(const struct cursor *cursor, const char *key, bool needed,
+                            int64_t absent, int64_t min, int64_t max)
 {
     json_t *value = get(cursor, key, needed, "an integer", is_integer);
     if (value == NULL)
         return absent;
     int64_t number = json_integer_value(value);
     if (number < min || number > max)
-        err_set(cursor->err, BERTH_BAD_DATA, "%s: %s is %" PRId64 ", not between %" PRId64 " and %" PRId64, cursor->in, key, number, min, max);
+        err_set(cursor->err, BERTH_BAD_DATA,
+                "%s: %s is %" PRId64 ", not between %" PRId64 " and %" PRId64, cursor->in, key,
+                number, min, max);
     return number;
 }
 
@@ -89,18 +97,22 @@ static double read_number(const struct cursor *cursor, const char *key, bool nee
         return NAN;
     double number = json_number_value(value);
     if ((number < RECORD_NUMBER_MIN && !(zero_too && number == 0)) || number > RECORD_NUMBER_MAX)
-        err_set(cursor->err, BERTH_BAD_DATA, "%s: %s is %g, not %sbetween %g and %g", cursor->in, key, number, zero_too ? "0 or " : "", RECORD_NUMBER_MIN,
-                RECORD_NUMBER_MAX);
+        err_set(cursor->err, BERTH_BAD_DATA, "%s: %s is %g, not %sbetween %g and %g", cursor->in,
+                key, number, zero_too ? "0 or " : "", RECORD_NUMBER_MIN, RECORD_NUMBER_MAX);
     return number;
 }
 
-static void read_interval(const struct cursor *cursor, double value, const char *low_key, const char *high_key, double *ret_low, double *ret_high)
+static void read_interval(const struct cursor *cursor, double value, const char *low_key,
+                          const char *high_key, double *ret_low, double *ret_high)
 {
-    double low = read_number(cursor, low_key, false, true), high = read_number(cursor, high_key, false, true);
+    double low = read_number(cursor, low_key, false, true),
+           high = read_number(cursor, high_key, false, true);
     if (isnan(low) != isnan(high))
-        err_set(cursor->err, BERTH_BAD_DATA, "%s: %s and %s come together or not at all", cursor->in, low_key, high_key);
+        err_set(cursor->err, BERTH_BAD_DATA, "%s: %s and %s come together or not at all",
+                cursor->in, low_key, high_key);
     if (low > value || high < value)
-        err_set(cursor->err, BERTH_BAD_DATA, "%s: the interval %g to %g excludes its value %g", cursor->in, low, high, value);
+        err_set(cursor->err, BERTH_BAD_DATA, "%s: the interval %g to %g excludes its value %g",
+                cursor->in, low, high, value);
     *ret_low = low;
     *ret_high = high;
 }
@@ -120,7 +132,8 @@ static enum metric read_metric(const struct cursor *cursor)
 }
 
 /* The record's axes as canonical text; bytes above 0 is one more axis. */
-static void read_axes(const struct cursor *cursor, enum metric metric, int64_t bytes, char *buffer, size_t size)
+static void read_axes(const struct cursor *cursor, enum metric metric, int64_t bytes, char *buffer,
+                      size_t size)
 {
     const char *text[2 * (AXES_MAX + 1)];
     char numbers[AXES_MAX + 1][24];
@@ -132,15 +145,18 @@ static void read_axes(const struct cursor *cursor, enum metric metric, int64_t b
         err_set(cursor->err, BERTH_BAD_DATA, "%s: more than %d axes", cursor->in, AXES_MAX);
         return;
     }
-    json_object_foreach (axes, key, value) {
+    json_object_foreach(axes, key, value)
+    {
         text[2 * count] = key;
         text[2 * count + 1] = numbers[count];
         if (json_is_string(value))
             text[2 * count + 1] = json_string_value(value);
         else if (json_is_integer(value) && json_integer_value(value) >= 0)
-            snprintf(numbers[count], sizeof numbers[count], "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+            snprintf(numbers[count], sizeof numbers[count], "%" JSON_INTEGER_FORMAT,
+                     json_integer_value(value));
         else
-            err_set(cursor->err, BERTH_BAD_DATA, "%s: axis %.40s is neither a string nor a whole number", cursor->in, key);
+            err_set(cursor->err, BERTH_BAD_DATA,
+                    "%s: axis %.40s is neither a string nor a whole number", cursor->in, key);
         count++;
     }
     if (bytes > 0) {
@@ -157,12 +173,13 @@ static json_t *read_conditions(const struct cursor *cursor)
 {
     json_t *conditions = get(cursor, "conditions", false, "an object", is_object);
     if (json_object_size(conditions) > CONDITIONS_MAX)
-        err_set(cursor->err, BERTH_BAD_DATA, "%s: more than %d conditions", cursor->in, CONDITIONS_MAX);
+        err_set(cursor->err, BERTH_BAD_DATA, "%s: more than %d conditions", cursor->in,
+                CONDITIONS_MAX);
     const char *key;
     json_t *value;
-    json_object_foreach (conditions, key, value)
-        if (json_is_object(value) || json_is_array(value))
-            err_set(cursor->err, BERTH_BAD_DATA, "%s: condition %.40s is not one value", cursor->in, key);
+    json_object_foreach(conditions, key, value) if (json_is_object(value) || json_is_array(value))
+        err_set(cursor->err, BERTH_BAD_DATA, "%s: condition %.40s is not one value", cursor->in,
+                key);
     return conditions;
 }
 
@@ -176,7 +193,8 @@ static void read_run(const struct cursor *cursor, struct record *record)
     if (json_object_get(cursor->object, "source") != NULL) {
         const char *source = read_word(cursor, "source", NAME_MAX_LENGTH);
         if (cursor->err->code == BERTH_OK && !value_source_parse(source, &record->run.source))
-            err_set(cursor->err, BERTH_BAD_DATA, "%s: source is %s, not measured, nominal or published", cursor->in, source);
+            err_set(cursor->err, BERTH_BAD_DATA,
+                    "%s: source is %s, not measured, nominal or published", cursor->in, source);
     }
     record->run.conditions = read_conditions(cursor);
 }
@@ -185,7 +203,8 @@ static void read_samples(const struct cursor *cursor, json_t *samples, struct re
 {
     size_t count = json_array_size(samples);
     if (count == 0 || count > SAMPLES_MAX) {
-        err_set(cursor->err, BERTH_BAD_DATA, "%s: %zu samples, not 1 to %d", cursor->in, count, SAMPLES_MAX);
+        err_set(cursor->err, BERTH_BAD_DATA, "%s: %zu samples, not 1 to %d", cursor->in, count,
+                SAMPLES_MAX);
         return;
     }
     record->value.samples = calloc(count, sizeof *record->value.samples);
@@ -201,9 +220,11 @@ static void read_samples(const struct cursor *cursor, json_t *samples, struct re
             err_set(cursor->err, BERTH_BAD_DATA, "sample: not an object");
         sample->bytes = read_integer(&at, "bytes", true, 0, 1, BYTES_MAX);
         if (i > 0 && sample->bytes <= sample[-1].bytes)
-            err_set(cursor->err, BERTH_BAD_DATA, "sample: bytes do not ascend at %" PRId64, sample->bytes);
+            err_set(cursor->err, BERTH_BAD_DATA, "sample: bytes do not ascend at %" PRId64,
+                    sample->bytes);
         sample->median_ns = read_number(&at, "median_ns", true, false);
-        read_interval(&at, sample->median_ns, "low_ns", "high_ns", &sample->low_ns, &sample->high_ns);
+        read_interval(&at, sample->median_ns, "low_ns", "high_ns", &sample->low_ns,
+                      &sample->high_ns);
         sample->n = read_repetitions(&at, "n");
     }
 }
@@ -213,14 +234,18 @@ static bool read_t0(const struct cursor *cursor, struct record *record)
 {
     bool has_t0 = false;
     for (int clock = 0; clock < TRANSFER_CLOCKS; clock++) {
-        record->value.t0_ns[clock] = read_number(cursor, transfer_clock_key((enum transfer_clock)clock), false, false);
+        record->value.t0_ns[clock] =
+            read_number(cursor, transfer_clock_key((enum transfer_clock)clock), false, false);
         has_t0 = has_t0 || !isnan(record->value.t0_ns[clock]);
     }
     double call_ns = record->value.t0_ns[TRANSFER_CALL];
-    read_interval(cursor, call_ns, "t0_call_low_ns", "t0_call_high_ns", &record->value.t0_call_low_ns, &record->value.t0_call_high_ns);
+    read_interval(cursor, call_ns, "t0_call_low_ns", "t0_call_high_ns",
+                  &record->value.t0_call_low_ns, &record->value.t0_call_high_ns);
     record->value.t0_call_n = read_repetitions(cursor, "t0_call_n");
     if (isnan(call_ns) && (!isnan(record->value.t0_call_low_ns) || record->value.t0_call_n > 0))
-        err_set(cursor->err, BERTH_BAD_DATA, "%s: t0_call_low_ns, t0_call_high_ns and t0_call_n say nothing without t0_call_ns", cursor->in);
+        err_set(cursor->err, BERTH_BAD_DATA,
+                "%s: t0_call_low_ns, t0_call_high_ns and t0_call_n say nothing without t0_call_ns",
+                cursor->in);
     return has_t0;
 }
 
@@ -232,23 +257,29 @@ static void read_value(const struct cursor *cursor, struct record *record)
     bool has_t0 = read_t0(cursor, record);
     json_t *samples = get(cursor, "samples", false, "an array", is_array);
     record->value.value = read_number(cursor, "value", samples == NULL, false);
-    read_interval(cursor, record->value.value, "low", "high", &record->value.low, &record->value.high);
+    read_interval(cursor, record->value.value, "low", "high", &record->value.low,
+                  &record->value.high);
     record->value.n = read_repetitions(cursor, "n");
     if (cursor->err->code != BERTH_OK)
         return;
     read_axes(cursor, record->value.metric, 0, record->value.axes, sizeof record->value.axes);
     if (has_t0 && !transfer_is(record->value.metric))
-        err_set(cursor->err, BERTH_BAD_DATA, "%s: %s is no transfer and has no t0", cursor->in, metric_info(record->value.metric)->name);
+        err_set(cursor->err, BERTH_BAD_DATA, "%s: %s is no transfer and has no t0", cursor->in,
+                metric_info(record->value.metric)->name);
     if (samples == NULL)
         return;
     char bytes[48];
     const char *unit = metric_info(record->value.metric)->unit;
     if (!isnan(record->value.value) || !isnan(record->value.low) || record->value.n != 0)
-        err_set(cursor->err, BERTH_BAD_DATA, "%s: a value and samples exclude each other", cursor->in);
-    else if (strcmp(unit, "ratio") == 0 || metric_axis_default(record->value.metric, "bytes", bytes, sizeof bytes) == NULL)
-        err_set(cursor->err, BERTH_BAD_DATA, "%s: %s does not vary with bytes and has no samples", cursor->in, metric_info(record->value.metric)->name);
+        err_set(cursor->err, BERTH_BAD_DATA, "%s: a value and samples exclude each other",
+                cursor->in);
+    else if (strcmp(unit, "ratio") == 0 ||
+             metric_axis_default(record->value.metric, "bytes", bytes, sizeof bytes) == NULL)
+        err_set(cursor->err, BERTH_BAD_DATA, "%s: %s does not vary with bytes and has no samples",
+                cursor->in, metric_info(record->value.metric)->name);
     else if (json_object_get(json_object_get(cursor->object, "axes"), "bytes") != NULL)
-        err_set(cursor->err, BERTH_BAD_DATA, "%s: an axis bytes and samples exclude each other", cursor->in);
+        err_set(cursor->err, BERTH_BAD_DATA, "%s: an axis bytes and samples exclude each other",
+                cursor->in);
     else
         read_samples(cursor, samples, record);
 }
@@ -271,19 +302,24 @@ static void read_set(const struct cursor *cursor, struct record *record)
     json_t *flows = get(cursor, "flows", true, "an array", is_array);
     size_t count = json_array_size(flows);
     if (count == 0 || count > SETS_FLOWS_MAX) {
-        err_set(cursor->err, BERTH_BAD_DATA, "%s: %zu flows, not 1 to %d", cursor->in, count, SETS_FLOWS_MAX);
+        err_set(cursor->err, BERTH_BAD_DATA, "%s: %zu flows, not 1 to %d", cursor->in, count,
+                SETS_FLOWS_MAX);
         return;
     }
-    if (cursor->err->code == BERTH_OK && strcmp(metric_info(record->set.metric)->unit, "bytes_per_s") != 0)
-        err_set(cursor->err, BERTH_BAD_DATA, "%s: %s is no rate", cursor->in, metric_info(record->set.metric)->name);
+    if (cursor->err->code == BERTH_OK &&
+        strcmp(metric_info(record->set.metric)->unit, "bytes_per_s") != 0)
+        err_set(cursor->err, BERTH_BAD_DATA, "%s: %s is no rate", cursor->in,
+                metric_info(record->set.metric)->name);
     if (cursor->err->code != BERTH_OK)
         return;
     record->set.flows = calloc(count, sizeof *record->set.flows);
     if (record->set.flows == NULL)
         err_set(cursor->err, BERTH_NO_MEMORY, "out of memory for %zu flows", count);
-    for (; record->set.flow_count < count && cursor->err->code == BERTH_OK; record->set.flow_count++)
-        read_flow(&(struct cursor){json_array_get(flows, record->set.flow_count), "flow", cursor->err}, record->set.metric,
-                  &record->set.flows[record->set.flow_count]);
+    for (; record->set.flow_count < count && cursor->err->code == BERTH_OK;
+         record->set.flow_count++)
+        read_flow(
+            &(struct cursor){json_array_get(flows, record->set.flow_count), "flow", cursor->err},
+            record->set.metric, &record->set.flows[record->set.flow_count]);
 }
 
 static void read_skip(const struct cursor *cursor, struct record *record)
@@ -351,10 +387,14 @@ static const struct {
     const char *name;
     void (*read)(const struct cursor *cursor, struct record *record);
 } kinds[] = {
-    [RECORD_RUN] = {"run", read_run},       [RECORD_DEVICE] = {"device", read_device},
-    [RECORD_LINK] = {"link", read_link},    [RECORD_VALUE] = {"value", read_value},
-    [RECORD_SET] = {"set", read_set},       [RECORD_SKIP] = {"skip", read_skip},
-    [RECORD_END] = {"end", read_end},       [RECORD_PROGRESS] = {"progress", read_progress},
+    [RECORD_RUN] = {"run", read_run},
+    [RECORD_DEVICE] = {"device", read_device},
+    [RECORD_LINK] = {"link", read_link},
+    [RECORD_VALUE] = {"value", read_value},
+    [RECORD_SET] = {"set", read_set},
+    [RECORD_SKIP] = {"skip", read_skip},
+    [RECORD_END] = {"end", read_end},
+    [RECORD_PROGRESS] = {"progress", read_progress},
     [RECORD_FINDING] = {"finding", read_finding},
 };
 
@@ -375,11 +415,13 @@ static json_t *load_line(const char *line, size_t length, struct berth_err *err)
 {
     json_error_t at;
     if (length > RECORD_LINE_MAX) {
-        err_set(err, BERTH_BAD_DATA, "a line of %zu bytes; at most %d are allowed", length, RECORD_LINE_MAX);
+        err_set(err, BERTH_BAD_DATA, "a line of %zu bytes; at most %d are allowed", length,
+                RECORD_LINE_MAX);
         return NULL;
     }
     json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &at);
-    if (object == NULL && (json_error_code(&at) == json_error_out_of_memory || json_error_code(&at) == json_error_unknown))
+    if (object == NULL && (json_error_code(&at) == json_error_out_of_memory ||
+                           json_error_code(&at) == json_error_unknown))
         err_set(err, BERTH_NO_MEMORY, "out of memory for a record");
     else if (object == NULL)
         err_set(err, BERTH_BAD_DATA, "no JSON record at column %d: %.120s", at.column, at.text);
@@ -388,7 +430,8 @@ static json_t *load_line(const char *line, size_t length, struct berth_err *err)
     return object;
 }
 
-enum berth_code record_parse(const char *line, size_t length, struct record *ret_record, struct berth_err *err)
+enum berth_code record_parse(const char *line, size_t length, struct record *ret_record,
+                             struct berth_err *err)
 {
     struct berth_err first = {0};
     struct record record = {.object = load_line(line, length, &first)};
@@ -414,7 +457,8 @@ void record_done(struct record *record)
     *record = (struct record){0};
 }
 
-enum berth_code record_axes(const struct record *record, enum metric metric, int64_t bytes, char *ret_axes, size_t size, struct berth_err *err)
+enum berth_code record_axes(const struct record *record, enum metric metric, int64_t bytes,
+                            char *ret_axes, size_t size, struct berth_err *err)
 {
     struct berth_err first = {0};
     read_axes(&(struct cursor){record->object, "value", &first}, metric, bytes, ret_axes, size);

@@ -1,9 +1,9 @@
 /**
- * The measurement record: what probes print, stores keep and node folders hold; one JSON object a line.
- * docs/RECORD.md has the format.
+ * The measurement record: what probes print, stores keep and node folders hold; one JSON object a
+ * line. docs/RECORD.md has the format.
  *
- * record_parse knows nothing of a node: places are names. Every string is borrowed from the parsed line and valid
- * until record_done.
+ * record_parse knows nothing of a node: places are names. Every string is borrowed from the parsed
+ * line and valid until record_done.
  */
 #pragma once
 #include <jansson.h>
@@ -16,15 +16,25 @@
 #include "node/transfer.h"
 #include "node/values.h"
 
-#define RECORD_SCHEMA 1
-#define RECORD_LINE_MAX 65536 /* bytes of one line, newline included */
-#define RECORD_PLACE_MAX 64   /* a place's name, PCI address or uuid */
-#define RECORD_NUMBER_MIN 1e-9 /* no rate, time or ratio of a node is below this ... */
+#define RECORD_SCHEMA     1
+#define RECORD_LINE_MAX   65536 /* bytes of one line, newline included */
+#define RECORD_PLACE_MAX  64    /* a place's name, PCI address or uuid */
+#define RECORD_NUMBER_MIN 1e-9  /* no rate, time or ratio of a node is below this ... */
 /* ... or above this, so that quotients of them are numbers too */
-#define RECORD_NUMBER_MAX 1e18
+#define RECORD_NUMBER_MAX      1e18
 #define RECORD_REPETITIONS_MAX 1000000
 
-enum record_kind { RECORD_RUN, RECORD_DEVICE, RECORD_LINK, RECORD_VALUE, RECORD_SET, RECORD_SKIP, RECORD_FINDING, RECORD_PROGRESS, RECORD_END };
+enum record_kind {
+    RECORD_RUN,
+    RECORD_DEVICE,
+    RECORD_LINK,
+    RECORD_VALUE,
+    RECORD_SET,
+    RECORD_SKIP,
+    RECORD_FINDING,
+    RECORD_PROGRESS,
+    RECORD_END
+};
 
 struct record_sample {
     int64_t bytes;
@@ -42,44 +52,71 @@ struct record {
     enum record_kind kind;
     json_t *object; /* the whole line, owned; conditions and axes are read from here */
     union {
-        struct { const char *probe, *backend; int64_t started_at; enum value_source source; json_t *conditions; } run;
-        struct { const char *gpu; } device;         /* the rest stays in object for backend_facts */
-        struct { const char *from, *to; } link;     /* likewise */
+        struct {
+            const char *probe, *backend;
+            int64_t started_at;
+            enum value_source source;
+            json_t *conditions;
+        } run;
+        struct {
+            const char *gpu;
+        } device; /* the rest stays in object for backend_facts */
+        struct {
+            const char *from, *to;
+        } link; /* likewise */
         struct {
             enum metric metric;
             const char *from, *to;
             char axes[256];
-            double value, low, high;                /* NAN absent; value absent when there are samples */
-            double t0_ns[TRANSFER_CLOCKS];          /* NAN absent */
-            double t0_call_low_ns, t0_call_high_ns; /* between these 95 % of single calls were; NAN absent */
-            uint32_t n, t0_call_n;                  /* 0 absent */
+            /* NAN absent; value absent when there are samples */
+            double value, low, high;
+            double t0_ns[TRANSFER_CLOCKS]; /* NAN absent */
+            /* between these 95 % of single calls were; NAN absent */
+            double t0_call_low_ns, t0_call_high_ns;
+            uint32_t n, t0_call_n; /* 0 absent */
             struct record_sample *samples;
             size_t sample_count;
         } value;
-        struct { enum metric metric; struct record_flow *flows; size_t flow_count; } set;
+        struct {
+            enum metric metric;
+            struct record_flow *flows;
+            size_t flow_count;
+        } set;
         struct {
             enum metric metric;
             const char *from, *to, *why;
             char axes[256];
-            const json_t *flows; /* array of objects with from and to: the set that was not measured; NULL it is none */
+            /* array of objects with from and to: the set that was not measured; NULL it is none */
+            const json_t *flows;
         } skip;
-        struct { const char *code, *from, *to, *why; } finding; /* code: one of record_findings */
+        struct {
+            const char *code, *from, *to, *why;
+        } finding; /* code: one of record_findings */
         struct {
             int64_t done, total;
             const char *cell; /* "metric from to" of what begins now; NULL none */
         } progress;
-        struct { const char *status; int64_t elapsed_ns; json_t *conditions; } end; /* status: complete, cancelled, budget, failed */
+        /* status: complete, cancelled, budget, failed */
+        struct {
+            const char *status;
+            int64_t elapsed_ns;
+            json_t *conditions;
+        } end;
     };
 };
 
 /* What a probe may find wrong: wrong-bytes, gpu-lost; all critical. */
 extern const char *const record_findings[]; /* NULL-terminated */
 
-/* Parses one line. Unknown keys are ignored (a newer probe), unknown record kinds and everything malformed fail
- * with BAD_DATA that says what: wrong JSON, missing key, wrong type, number out of range, an interval that excludes its value,
- * a schema other than RECORD_SCHEMA. Nothing to free on failure. */
-enum berth_code record_parse(const char *line, size_t length, struct record *ret_record, struct berth_err *err);
+/* Parses one line. Unknown keys are ignored (a newer probe), unknown record kinds and everything
+ * malformed fail with BAD_DATA that says what: wrong JSON, missing key, wrong type, number out of
+ * range, an interval that excludes its value, a schema other than RECORD_SCHEMA. Nothing to free on
+ * failure. */
+enum berth_code record_parse(const char *line, size_t length, struct record *ret_record,
+                             struct berth_err *err);
 void record_done(struct record *record);
 
-/* A value record's axes as canonical text, with bytes as one more where that is above 0. BAD_DATA where the metric has no such axis. */
-enum berth_code record_axes(const struct record *record, enum metric metric, int64_t bytes, char *ret_axes, size_t size, struct berth_err *err);
+/* A value record's axes as canonical text, with bytes as one more where that is above 0. BAD_DATA
+ * where the metric has no such axis. */
+enum berth_code record_axes(const struct record *record, enum metric metric, int64_t bytes,
+                            char *ret_axes, size_t size, struct berth_err *err);

@@ -14,20 +14,24 @@ struct reader {
 static void expect(struct reader *reader, const char *text)
 {
     size_t length = strlen(text);
-    reader->failed = reader->failed || (size_t)(reader->end - reader->at) < length || memcmp(reader->at, text, length) != 0;
+    reader->failed = reader->failed || (size_t)(reader->end - reader->at) < length ||
+                     memcmp(reader->at, text, length) != 0;
     if (!reader->failed)
         reader->at += length;
 }
 
-/* From behind a quotation mark to behind the next: printable ASCII without blanks and escapes, 1 to max of it. */
+/* From behind a quotation mark to behind the next: printable ASCII without blanks and escapes, 1 to
+ * max of it. */
 static void take_word(struct reader *reader, char *word, size_t max)
 {
     size_t length = 0;
     word[0] = '\0';
-    while (!reader->failed && reader->at + length < reader->end && length <= max && reader->at[length] > ' ' && reader->at[length] <= '~' &&
-           reader->at[length] != '"' && reader->at[length] != '\\')
+    while (!reader->failed && reader->at + length < reader->end && length <= max &&
+           reader->at[length] > ' ' && reader->at[length] <= '~' && reader->at[length] != '"' &&
+           reader->at[length] != '\\')
         length++;
-    reader->failed = reader->failed || length == 0 || length > max || reader->at + length >= reader->end || reader->at[length] != '"';
+    reader->failed = reader->failed || length == 0 || length > max ||
+                     reader->at + length >= reader->end || reader->at[length] != '"';
     if (reader->failed)
         return;
     memcpy(word, reader->at, length);
@@ -50,7 +54,8 @@ static const char *skip_number(const char *c)
         digits = fraction;
     }
     if (*digits == 'e' || *digits == 'E') {
-        const char *exponent = digits + 1 + (digits[1] == '+' || digits[1] == '-'), *last = skip_digits(exponent);
+        const char *exponent = digits + 1 + (digits[1] == '+' || digits[1] == '-'),
+                   *last = skip_digits(exponent);
         return last == exponent ? NULL : last;
     }
     return digits;
@@ -71,7 +76,8 @@ static uint32_t take_count(struct reader *reader)
 {
     const char *begin = reader->at;
     double number = take_number(reader);
-    bool is_whole = !reader->failed && skip_digits(begin) == reader->at && number >= 1 && number <= RECORD_REPETITIONS_MAX;
+    bool is_whole = !reader->failed && skip_digits(begin) == reader->at && number >= 1 &&
+                    number <= RECORD_REPETITIONS_MAX;
     reader->failed = reader->failed || !is_whole;
     return is_whole ? (uint32_t)number : 0;
 }
@@ -94,10 +100,14 @@ static void take_axes(struct reader *reader, enum metric metric, char *axes, siz
     }
     expect(reader, "}");
     struct berth_err err = {0};
-    reader->failed = reader->failed || axes_canonical(metric, text, count, axes, size, &err) != BERTH_OK;
+    reader->failed =
+        reader->failed || axes_canonical(metric, text, count, axes, size, &err) != BERTH_OK;
 }
 
-static bool is_allowed(double number) { return number >= RECORD_NUMBER_MIN && number <= RECORD_NUMBER_MAX; }
+static bool is_allowed(double number)
+{
+    return number >= RECORD_NUMBER_MIN && number <= RECORD_NUMBER_MAX;
+}
 
 static void take_cell(struct reader *reader, struct record_plain *ret)
 {
@@ -140,6 +150,6 @@ bool record_plain(const char *line, size_t length, struct record_plain *ret)
     ret->n = take_count(&reader);
     expect(&reader, "}");
     bool is_whole = !reader.failed && reader.at == reader.end;
-    return is_whole && is_allowed(ret->value) && (is_allowed(ret->low) || ret->low == 0) && is_allowed(ret->high) && ret->low <= ret->value &&
-           ret->high >= ret->value;
+    return is_whole && is_allowed(ret->value) && (is_allowed(ret->low) || ret->low == 0) &&
+           is_allowed(ret->high) && ret->low <= ret->value && ret->high >= ret->value;
 }

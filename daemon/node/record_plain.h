@@ -1,6 +1,7 @@
 /**
- * The usual line of a measurement record, read without a tree: a value with its interval, its keys in the order in which berth writes them.
- * A node folder has up to millions of these. Pure; any thread.
+ * The usual line of a measurement record, read without a tree: a value with its interval, its keys
+ * in the order in which berth writes them. A node folder has up to millions of these. Pure; any
+ * thread.
  */
 #pragma once
 #include <stdbool.h>
@@ -17,8 +18,8 @@ struct record_plain {
     uint32_t n;
 };
 
-/* True only where record_parse takes the line for a value with just these members; any other line, broken or not, is record_parse's. The line
- * ends with a newline or NUL. */
+/* True only where record_parse takes the line for a value with just these members; any other line,
+ * broken or not, is record_parse's. The line ends with a newline or NUL. */
 bool record_plain(const char *line, size_t length, struct record_plain *ret);
 
 /* Metric, places and axes of such a line, whatever follows them: a number that is none, or out of

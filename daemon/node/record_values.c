@@ -7,20 +7,25 @@
 #include "node/spread.h"
 #include "node/transfer.h"
 
-static enum berth_code check_ends(const struct graph *graph, enum metric metric, place_id from, place_id to, struct berth_err *err)
+static enum berth_code check_ends(const struct graph *graph, enum metric metric, place_id from,
+                                  place_id to, struct berth_err *err)
 {
     const char *why = values_why_no_self(graph, metric, from, to);
-    return why == NULL ? BERTH_OK : err_set(err, BERTH_BAD_DATA, "%s from %s to itself: %s", metric_info(metric)->name, graph_place(graph, from)->name, why);
+    return why == NULL ? BERTH_OK
+                       : err_set(err, BERTH_BAD_DATA, "%s from %s to itself: %s",
+                                 metric_info(metric)->name, graph_place(graph, from)->name, why);
 }
 
-static enum berth_code add(struct values *values, const struct value *v, const char *axes, const char *why, struct berth_err *err)
+static enum berth_code add(struct values *values, const struct value *v, const char *axes,
+                           const char *why, struct berth_err *err)
 {
     if (!values_add(values, v, axes, why))
         return err_set(err, BERTH_NO_MEMORY, "out of memory for %zu values", values->count);
     return BERTH_OK;
 }
 
-static enum berth_code add_samples(const struct record *record, struct value *v, struct values *values, struct berth_err *err)
+static enum berth_code add_samples(const struct record *record, struct value *v,
+                                   struct values *values, struct berth_err *err)
 {
     bool is_rate = strcmp(metric_info(record->value.metric)->unit, "bytes_per_s") == 0;
     for (size_t i = 0; i < record->value.sample_count; i++) {
@@ -33,7 +38,8 @@ static enum berth_code add_samples(const struct record *record, struct value *v,
             v->low = v->high = NAN;
         v->n = sample->n;
         char axes[sizeof record->value.axes];
-        enum berth_code code = record_axes(record, record->value.metric, sample->bytes, axes, sizeof axes, err);
+        enum berth_code code =
+            record_axes(record, record->value.metric, sample->bytes, axes, sizeof axes, err);
         if (code == BERTH_OK)
             code = add(values, v, axes, NULL, err);
         if (code != BERTH_OK)
@@ -42,7 +48,8 @@ static enum berth_code add_samples(const struct record *record, struct value *v,
     return BERTH_OK;
 }
 
-/* The record has where single calls lie; a value has the interval of their median, from which the same follows (node/spread.h). */
+/* The record has where single calls lie; a value has the interval of their median, from which the
+ * same follows (node/spread.h). */
 static void take_calls(const struct record *record, struct value *v)
 {
     double share = spread_interval(1, record->value.t0_call_n);
@@ -52,7 +59,8 @@ static void take_calls(const struct record *record, struct value *v)
 }
 
 /* What starting the transfer costs; of all but calls no interval is known. */
-static enum berth_code add_overheads(const struct record *record, const struct value *transfer, struct values *values, struct berth_err *err)
+static enum berth_code add_overheads(const struct record *record, const struct value *transfer,
+                                     struct values *values, struct berth_err *err)
 {
     const double *t0_ns = record->value.t0_ns;
     enum berth_code code = BERTH_OK;
@@ -72,13 +80,18 @@ static enum berth_code add_overheads(const struct record *record, const struct v
     return code;
 }
 
-enum berth_code record_add_values(const struct record *record, const struct graph *graph, enum value_source source,
-                                  int64_t measured_at_s, struct values *values, struct berth_err *err)
+enum berth_code record_add_values(const struct record *record, const struct graph *graph,
+                                  enum value_source source, int64_t measured_at_s,
+                                  struct values *values, struct berth_err *err)
 {
     assert(record->kind == RECORD_VALUE || record->kind == RECORD_SKIP);
     bool is_skip = record->kind == RECORD_SKIP;
-    const char *from = is_skip ? record->skip.from : record->value.from, *to = is_skip ? record->skip.to : record->value.to;
-    struct value v = {.source = source, .measured_at_s = measured_at_s, .from = graph_find(graph, from), .to = graph_find(graph, to)};
+    const char *from = is_skip ? record->skip.from : record->value.from,
+               *to = is_skip ? record->skip.to : record->value.to;
+    struct value v = {.source = source,
+                      .measured_at_s = measured_at_s,
+                      .from = graph_find(graph, from),
+                      .to = graph_find(graph, to)};
     if (v.from == PLACE_NONE || v.to == PLACE_NONE)
         return err_no_such_place(err, v.from == PLACE_NONE ? from : to);
     if (is_skip) {
@@ -101,32 +114,47 @@ enum berth_code record_add_values(const struct record *record, const struct grap
     return add(values, &v, record->value.axes, NULL, err);
 }
 
-enum berth_code record_add_plain(const struct record_plain *plain, const struct graph *graph, enum value_source source, int64_t measured_at_s,
+enum berth_code record_add_plain(const struct record_plain *plain, const struct graph *graph,
+                                 enum value_source source, int64_t measured_at_s,
                                  struct values *values, struct berth_err *err)
 {
-    struct value v = {.metric = plain->metric, .source = source, .measured_at_s = measured_at_s, .value = plain->value, .low = plain->low, .high = plain->high,
-                      .n = plain->n, .from = graph_find(graph, plain->from), .to = graph_find(graph, plain->to)};
+    struct value v = {.metric = plain->metric,
+                      .source = source,
+                      .measured_at_s = measured_at_s,
+                      .value = plain->value,
+                      .low = plain->low,
+                      .high = plain->high,
+                      .n = plain->n,
+                      .from = graph_find(graph, plain->from),
+                      .to = graph_find(graph, plain->to)};
     if (v.from == PLACE_NONE || v.to == PLACE_NONE)
         return err_no_such_place(err, v.from == PLACE_NONE ? plain->from : plain->to);
     enum berth_code code = check_ends(graph, v.metric, v.from, v.to, err);
     return code == BERTH_OK ? add(values, &v, plain->axes, NULL, err) : code;
 }
 
-enum berth_code record_add_set(const struct record *record, const struct graph *graph, enum value_source source, int64_t measured_at_s,
-                               struct sets *sets, struct berth_err *err)
+enum berth_code record_add_set(const struct record *record, const struct graph *graph,
+                               enum value_source source, int64_t measured_at_s, struct sets *sets,
+                               struct berth_err *err)
 {
     assert(record->kind == RECORD_SET);
     struct set_flow flows[SETS_FLOWS_MAX];
     struct set set = {record->set.metric, source, measured_at_s, flows, record->set.flow_count};
     for (size_t i = 0; i < set.flow_count; i++) {
         struct record_flow *flow = &record->set.flows[i];
-        flows[i] = (struct set_flow){
-            graph_find(graph, flow->from), graph_find(graph, flow->to), flow->axes, flow->bytes_per_s, flow->low, flow->high};
+        flows[i] = (struct set_flow){graph_find(graph, flow->from),
+                                     graph_find(graph, flow->to),
+                                     flow->axes,
+                                     flow->bytes_per_s,
+                                     flow->low,
+                                     flow->high};
         if (flows[i].from == PLACE_NONE || flows[i].to == PLACE_NONE)
             return err_no_such_place(err, flows[i].from == PLACE_NONE ? flow->from : flow->to);
         enum berth_code code = check_ends(graph, set.metric, flows[i].from, flows[i].to, err);
         if (code != BERTH_OK)
             return code;
     }
-    return sets_add(sets, &set) ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "out of memory for %zu sets", sets->count);
+    return sets_add(sets, &set)
+               ? BERTH_OK
+               : err_set(err, BERTH_NO_MEMORY, "out of memory for %zu sets", sets->count);
 }

@@ -1,5 +1,6 @@
 /**
- * What records become on a node: values and sets, of places instead of names. BAD_DATA: from a place to itself, of a metric between two.
+ * What records become on a node: values and sets, of places instead of names. BAD_DATA: from a
+ * place to itself, of a metric between two.
  *
  * Any thread that has the record.
  */
@@ -12,16 +13,20 @@
 #include "node/sets.h"
 #include "node/values.h"
 
-/* Adds a set record's flows as one set on this graph. Fails with NO_SUCH_PLACE, BAD_DATA or NO_MEMORY. */
-enum berth_code record_add_set(const struct record *record, const struct graph *graph, enum value_source source, int64_t measured_at_s,
-                               struct sets *sets, struct berth_err *err);
+/* Adds a set record's flows as one set on this graph. Fails with NO_SUCH_PLACE, BAD_DATA or
+ * NO_MEMORY. */
+enum berth_code record_add_set(const struct record *record, const struct graph *graph,
+                               enum value_source source, int64_t measured_at_s, struct sets *sets,
+                               struct berth_err *err);
 
 /* Adds the usual value. Fails with NO_SUCH_PLACE, BAD_DATA or NO_MEMORY. */
-enum berth_code record_add_plain(const struct record_plain *plain, const struct graph *graph, enum value_source source, int64_t measured_at_s,
+enum berth_code record_add_plain(const struct record_plain *plain, const struct graph *graph,
+                                 enum value_source source, int64_t measured_at_s,
                                  struct values *values, struct berth_err *err);
 
-/* Turns a value or skip record into values on this graph: each sample of a bandwidth metric becomes the rate at its bytes axis, a t0 of a
- * transfer a value of transfer_overhead.
- * Fails with NO_SUCH_PLACE, BAD_DATA or NO_MEMORY. */
-enum berth_code record_add_values(const struct record *record, const struct graph *graph, enum value_source source,
-                                  int64_t measured_at_s, struct values *values, struct berth_err *err);
+/* Turns a value or skip record into values on this graph: each sample of a bandwidth metric becomes
+ * the rate at its bytes axis, a t0 of a transfer a value of transfer_overhead. Fails with
+ * NO_SUCH_PLACE, BAD_DATA or NO_MEMORY. */
+enum berth_code record_add_values(const struct record *record, const struct graph *graph,
+                                  enum value_source source, int64_t measured_at_s,
+                                  struct values *values, struct berth_err *err);

@@ -1,6 +1,7 @@
 /**
- * Sets: transfers that were measured at the same time, and the rate that each got. How they share what is between them follows from
- * comparing sets with each other and with transfers alone; a set of one flow is such a transfer.
+ * Sets: transfers that were measured at the same time, and the rate that each got. How they share
+ * what is between them follows from comparing sets with each other and with transfers alone; a set
+ * of one flow is such a transfer.
  *
  * Which set it is, is its metric and its flows' places and axes. A sets object holds each once.
  */
@@ -35,10 +36,11 @@ struct sets {
     size_t count;
 };
 
-struct sets *sets_new(void); /* NULL when out of memory */
+struct sets *sets_new(void);       /* NULL when out of memory */
 void sets_free(struct sets *sets); /* NULL is fine */
 
-/* Adds a copy, its flows in order. It replaces the same set unless that was measured and this was not. False when out of memory. */
+/* Adds a copy, its flows in order. It replaces the same set unless that was measured and this was
+ * not. False when out of memory. */
 bool sets_add(struct sets *sets, const struct set *set);
 
 /* Adds all of other (NULL: none), which keeps its own. */

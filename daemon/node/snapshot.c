@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct snapshot *snapshot_new(const struct graph *graph, struct values *take_values, const struct note *notes, size_t note_count,
-                              int64_t last_probe_at_s, uint64_t generation)
+struct snapshot *snapshot_new(const struct graph *graph, struct values *take_values,
+                              const struct note *notes, size_t note_count, int64_t last_probe_at_s,
+                              uint64_t generation)
 {
     struct snapshot *snapshot = calloc(1, sizeof *snapshot);
     struct note *copies = note_count > 0 ? calloc(note_count, sizeof *copies) : NULL;
@@ -25,16 +26,29 @@ struct snapshot *snapshot_new(const struct graph *graph, struct values *take_val
     snapshot->note_count = note_count;
     snapshot->last_probe_at_s = last_probe_at_s;
     snapshot->generation = generation;
-    snprintf(snapshot->id, sizeof snapshot->id, "%.8s-%llu", graph->fingerprint, (unsigned long long)generation);
+    snprintf(snapshot->id, sizeof snapshot->id, "%.8s-%llu", graph->fingerprint,
+             (unsigned long long)generation);
     return snapshot;
 }
 
-enum origin snapshot_origin(const struct snapshot *snapshot) { return snapshot->has_standin ? ORIGIN_STANDIN : snapshot->graph->origin; }
+enum origin snapshot_origin(const struct snapshot *snapshot)
+{
+    return snapshot->has_standin ? ORIGIN_STANDIN : snapshot->graph->origin;
+}
 
-void snapshot_note_claims(struct snapshot *snapshot, uint64_t generation) { __atomic_store_n(&snapshot->claims, generation, __ATOMIC_RELAXED); }
-uint64_t snapshot_claims(const struct snapshot *snapshot) { return __atomic_load_n(&snapshot->claims, __ATOMIC_RELAXED); }
+void snapshot_note_claims(struct snapshot *snapshot, uint64_t generation)
+{
+    __atomic_store_n(&snapshot->claims, generation, __ATOMIC_RELAXED);
+}
+uint64_t snapshot_claims(const struct snapshot *snapshot)
+{
+    return __atomic_load_n(&snapshot->claims, __ATOMIC_RELAXED);
+}
 
-bool snapshot_has_curves(const struct snapshot *snapshot) { return __atomic_load_n(&snapshot->curves, __ATOMIC_ACQUIRE) != NULL; }
+bool snapshot_has_curves(const struct snapshot *snapshot)
+{
+    return __atomic_load_n(&snapshot->curves, __ATOMIC_ACQUIRE) != NULL;
+}
 
 const struct curves *snapshot_curves(struct snapshot *snapshot)
 {
@@ -43,8 +57,8 @@ const struct curves *snapshot_curves(struct snapshot *snapshot)
         return curves;
     curves = curve_make_all(snapshot->values, snapshot->graph);
     struct curves *others = NULL;
-    if (curves == NULL ||
-        __atomic_compare_exchange_n(&snapshot->curves, &others, curves, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    if (curves == NULL || __atomic_compare_exchange_n(&snapshot->curves, &others, curves, false,
+                                                      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return curves;
     curve_free_all(curves); /* somebody was faster */
     return others;
@@ -53,7 +67,8 @@ const struct curves *snapshot_curves(struct snapshot *snapshot)
 void snapshot_keep(struct snapshot *snapshot, struct snapshot_kept *take)
 {
     take->next = __atomic_load_n(&snapshot->kept, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(&snapshot->kept, &take->next, take, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+    while (!__atomic_compare_exchange_n(&snapshot->kept, &take->next, take, false, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED))
         ;
 }
 

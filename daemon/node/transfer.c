@@ -11,8 +11,10 @@
 
 static const struct {
     const char *name, *key;
-} clocks[] = {[TRANSFER_CALL] = {"call", "t0_call_ns"}, [TRANSFER_QUEUE] = {"queue", "t0_queue_ns"}, [TRANSFER_CHAIN] = {"chain", "t0_chain_ns"}, [TRANSFER_BEHIND] = {"behind", "t0_behind_ns"},
-              [TRANSFER_LAUNCH] = {"launch", "t0_launch_ns"}, [TRANSFER_END] = {"end", "t0_end_ns"}};
+} clocks[] = {
+    [TRANSFER_CALL] = {"call", "t0_call_ns"},       [TRANSFER_QUEUE] = {"queue", "t0_queue_ns"},
+    [TRANSFER_CHAIN] = {"chain", "t0_chain_ns"},    [TRANSFER_BEHIND] = {"behind", "t0_behind_ns"},
+    [TRANSFER_LAUNCH] = {"launch", "t0_launch_ns"}, [TRANSFER_END] = {"end", "t0_end_ns"}};
 
 const char *transfer_clock_name(enum transfer_clock clock) { return clocks[clock].name; }
 const char *transfer_clock_key(enum transfer_clock clock) { return clocks[clock].key; }
@@ -21,7 +23,8 @@ bool transfer_is(enum metric metric)
 {
     char standard[8];
     const char *bytes = metric_axis_default(metric, "bytes", standard, sizeof standard);
-    return bytes != NULL && strcmp(bytes, "large") == 0 && strcmp(metric_info(metric)->unit, "bytes_per_s") == 0;
+    return bytes != NULL && strcmp(bytes, "large") == 0 &&
+           strcmp(metric_info(metric)->unit, "bytes_per_s") == 0;
 }
 
 int64_t transfer_split(const char *axes, char *ret_rest, size_t size)
@@ -37,7 +40,8 @@ int64_t transfer_split(const char *axes, char *ret_rest, size_t size)
         return 0;
     }
     const char *number = at + sizeof key - 1, *after = at + strcspn(at, ";");
-    int before = (int)(at - axes) - (at > axes && *after == '\0'); /* without the semicolon that would end the rest */
+    /* without the semicolon that would end the rest */
+    int before = (int)(at - axes) - (at > axes && *after == '\0');
     snprintf(ret_rest, size, "%.*s%s", before, axes, *after == ';' ? after + 1 : after);
     char *end;
     errno = 0;
@@ -45,12 +49,15 @@ int64_t transfer_split(const char *axes, char *ret_rest, size_t size)
     return bytes > 0 && errno == 0 && end == after ? bytes : 0;
 }
 
-void transfer_overhead_axes(enum metric metric, const char *axes, enum transfer_clock clock, char *ret_axes, size_t size)
+void transfer_overhead_axes(enum metric metric, const char *axes, enum transfer_clock clock,
+                            char *ret_axes, size_t size)
 {
     char keys[8][48], values[8][48];
-    const char *text[2 * (8 + 2)] = {"metric", metric_info(metric)->name, "clock", transfer_clock_name(clock)};
+    const char *text[2 * (8 + 2)] = {"metric", metric_info(metric)->name, "clock",
+                                     transfer_clock_name(clock)};
     size_t count = 2;
-    for (const char *c = metric_info(metric)->axes; *c != '\0' && count < 10; c += strcspn(c, ","), c += *c == ',') {
+    for (const char *c = metric_info(metric)->axes; *c != '\0' && count < 10;
+         c += strcspn(c, ","), c += *c == ',') {
         size_t n = count - 2;
         snprintf(keys[n], sizeof keys[n], "%.*s", (int)strcspn(c, "=,"), c);
         if (strcmp(keys[n], "bytes") == 0)
@@ -60,7 +67,8 @@ void transfer_overhead_axes(enum metric metric, const char *axes, enum transfer_
         count++;
     }
     /* Every axis that a transfer has is one of transfer_overhead's, in the table; a test looks. */
-    enum berth_code code = axes_canonical(METRIC_TRANSFER_OVERHEAD, text, count, ret_axes, size, NULL);
+    enum berth_code code =
+        axes_canonical(METRIC_TRANSFER_OVERHEAD, text, count, ret_axes, size, NULL);
     assert(code == BERTH_OK);
     (void)code;
 }

@@ -1,6 +1,7 @@
 /*
- * Invariants of a finished set: (1) items ascend strictly by metric, from, to, axes text, so no key stands twice;
- * (2) an item has a why_not exactly when its value is NAN; (3) every axes number and why_not is a string of the pool.
+ * Invariants of a finished set: (1) items ascend strictly by metric, from, to, axes text, so no key
+ * stands twice; (2) an item has a why_not exactly when its value is NAN; (3) every axes number and
+ * why_not is a string of the pool.
  */
 #include "node/values.h"
 
@@ -9,11 +10,13 @@
 #include <string.h>
 
 struct values_pool {
-    char **text;     /* by number; 0 is the empty text */
+    char **text; /* by number; 0 is the empty text */
     uint32_t count, room;
-    uint32_t *slot;  /* open addressing: number + 1, 0 free; slot_count is a power of two, at most half of it used */
+    /* open addressing: number + 1, 0 free; slot_count is a power of two, at most half of it used */
+    uint32_t *slot;
     uint32_t slot_count;
-    uint32_t *order; /* one for each item there is room for, so that values_finish needs no memory of its own */
+    /* one for each item there is room for, so that values_finish needs no memory of its own */
+    uint32_t *order;
     size_t item_room;
 };
 
@@ -118,7 +121,8 @@ static bool items_grow(struct values *values)
     return true;
 }
 
-const char *values_why_no_self(const struct graph *graph, enum metric metric, place_id from, place_id to)
+const char *values_why_no_self(const struct graph *graph, enum metric metric, place_id from,
+                               place_id to)
 {
     const struct place *place = graph_place(graph, from);
     if (from != to || !metric_is_between(metric))
@@ -150,7 +154,8 @@ bool values_add(struct values *values, const struct value *v, const char *axes, 
 bool values_add_all(struct values *values, const struct values *other)
 {
     for (size_t i = 0; i < other->count; i++)
-        if (!values_add(values, &other->item[i], values_axes(other, &other->item[i]), other->item[i].why_not))
+        if (!values_add(values, &other->item[i], values_axes(other, &other->item[i]),
+                        other->item[i].why_not))
             return false;
     return true;
 }
@@ -207,10 +212,17 @@ static void sort(struct values *values)
     }
 }
 
-/* A later item replaces one of no higher rank: a number beats a reason why there is none, and a measured number any other. */
-static int rank(const struct value *v) { return v->why_not != NULL ? 0 : v->source == VALUE_MEASURED ? 2 : 1; }
+/* A later item replaces one of no higher rank: a number beats a reason why there is none, and a
+ * measured number any other. */
+static int rank(const struct value *v)
+{
+    return v->why_not != NULL ? 0 : v->source == VALUE_MEASURED ? 2 : 1;
+}
 
-static float nominal_of(const struct value *v) { return v->source == VALUE_NOMINAL && v->why_not == NULL ? (float)v->value : v->nominal; }
+static float nominal_of(const struct value *v)
+{
+    return v->source == VALUE_NOMINAL && v->why_not == NULL ? (float)v->value : v->nominal;
+}
 
 static void merge(struct value *kept, const struct value *v)
 {
@@ -253,7 +265,10 @@ void values_finish(struct values *values)
     }
 }
 
-const char *values_axes(const struct values *values, const struct value *v) { return values->pool->text[v->axes]; }
+const char *values_axes(const struct values *values, const struct value *v)
+{
+    return values->pool->text[v->axes];
+}
 
 /* The first item at or after the key (metric, from, to); PLACE_NONE comes before every place. */
 static int compare_keys(const struct value *a, const struct value *b)
@@ -279,7 +294,8 @@ static size_t lower_bound(const struct values *values, const struct value *key)
     return low;
 }
 
-const struct value *values_find(const struct values *values, enum metric metric, place_id from, place_id to, const char *axes)
+const struct value *values_find(const struct values *values, enum metric metric, place_id from,
+                                place_id to, const char *axes)
 {
     struct value key = {.metric = metric, .from = from, .to = to};
     size_t low = 0, high = values->count;
@@ -299,7 +315,8 @@ const struct value *values_find(const struct values *values, enum metric metric,
     return NULL;
 }
 
-size_t values_range_to(const struct values *values, enum metric metric, place_id from, place_id to, const struct value **ret_first)
+size_t values_range_to(const struct values *values, enum metric metric, place_id from, place_id to,
+                       const struct value **ret_first)
 {
     struct value key = {.metric = metric, .from = from, .to = to};
     size_t low = lower_bound(values, &key), end = low;
@@ -309,18 +326,21 @@ size_t values_range_to(const struct values *values, enum metric metric, place_id
     return end - low;
 }
 
-size_t values_range(const struct values *values, enum metric metric, place_id from, const struct value **ret_first)
+size_t values_range(const struct values *values, enum metric metric, place_id from,
+                    const struct value **ret_first)
 {
     bool any = from == PLACE_NONE;
     struct value first = {.metric = metric, .from = any ? PLACE_NONE : from, .to = PLACE_NONE};
-    struct value last = {.metric = any ? metric + 1 : metric, .from = any ? PLACE_NONE : from + 1, .to = PLACE_NONE};
+    struct value last = {
+        .metric = any ? metric + 1 : metric, .from = any ? PLACE_NONE : from + 1, .to = PLACE_NONE};
     size_t low = lower_bound(values, &first);
     size_t count = lower_bound(values, &last) - low;
     *ret_first = count > 0 ? &values->item[low] : NULL;
     return count;
 }
 
-static const char *const source_names[] = {[VALUE_MEASURED] = "measured", [VALUE_NOMINAL] = "nominal", [VALUE_PUBLISHED] = "published"};
+static const char *const source_names[] = {
+    [VALUE_MEASURED] = "measured", [VALUE_NOMINAL] = "nominal", [VALUE_PUBLISHED] = "published"};
 
 const char *value_source_name(enum value_source source) { return source_names[source]; }
 
@@ -336,10 +356,13 @@ bool value_source_parse(const char *name, enum value_source *ret_source)
 
 bool values_is_one_way(const struct values *values, const struct value *value)
 {
-    return value->why_not == NULL && value->value > 0 && value->source != VALUE_NOMINAL && strstr(values_axes(values, value), "direction=both") == NULL;
+    return value->why_not == NULL && value->value > 0 && value->source != VALUE_NOMINAL &&
+           strstr(values_axes(values, value), "direction=both") == NULL;
 }
 
 bool values_stands_for_back(const struct values *values, const struct value *value)
 {
-    return values_is_one_way(values, value) && value->source == VALUE_MEASURED && *values_axes(values, value) == '\0' && values_find(values, value->metric, value->to, value->from, "") == NULL;
+    return values_is_one_way(values, value) && value->source == VALUE_MEASURED &&
+           *values_axes(values, value) == '\0' &&
+           values_find(values, value->metric, value->to, value->from, "") == NULL;
 }

@@ -20,7 +20,8 @@ void warnings_add(struct warnings *warnings, const char *format, ...)
     if (warnings->count < WARNINGS_MAX)
         memcpy(warnings->line[warnings->count++], line, sizeof line);
     else
-        snprintf(warnings->line[WARNINGS_MAX - 1], WARNING_LENGTH, "there are more warnings than fit here");
+        snprintf(warnings->line[WARNINGS_MAX - 1], WARNING_LENGTH,
+                 "there are more warnings than fit here");
 }
 
 void warnings_add_task(struct warnings *warnings, size_t task, const char *text)
@@ -28,9 +29,11 @@ void warnings_add_task(struct warnings *warnings, size_t task, const char *text)
     for (size_t i = 0; i < warnings->count; i++) {
         size_t first, more = 0;
         const char *said = strstr(warnings->line[i], ": ");
-        if (said == NULL || strcmp(said + 2, text) != 0 || sscanf(warnings->line[i], "task %zu and %zu more", &first, &more) < 1)
+        if (said == NULL || strcmp(said + 2, text) != 0 ||
+            sscanf(warnings->line[i], "task %zu and %zu more", &first, &more) < 1)
             continue;
-        snprintf(warnings->line[i], WARNING_LENGTH, "task %zu and %zu more: %s", first, more + 1, text);
+        snprintf(warnings->line[i], WARNING_LENGTH, "task %zu and %zu more: %s", first, more + 1,
+                 text);
         return;
     }
     warnings_add(warnings, "task %zu: %s", task, text);

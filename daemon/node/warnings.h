@@ -4,8 +4,7 @@
 #pragma once
 #include <stddef.h>
 
-
-#define WARNINGS_MAX 24
+#define WARNINGS_MAX   24
 #define WARNING_LENGTH 200
 
 /* What the caller should know about an answer, one sentence each. Zero-initialise. */
@@ -15,7 +14,8 @@ struct warnings {
 };
 
 /* Adds a line, once. When there is no room, the last line becomes one that says so. */
-void warnings_add(struct warnings *warnings, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void warnings_add(struct warnings *warnings, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* "task 3: text", or "task 3 and 2 more: text" when it was said of others already. */
 void warnings_add_task(struct warnings *warnings, size_t task, const char *text);

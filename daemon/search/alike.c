@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define N SEARCH_EXACT_SLOTS
+#define N         SEARCH_EXACT_SLOTS
 #define LOOKS_MAX 4096
 
 /* Who uses a resource: of each kind, from which slot to which, a bit for each pair. */
@@ -17,7 +17,8 @@ struct users {
 
 struct work {
     const struct search_problem *problem;
-    uint16_t same[N * N]; /* by slot and slot: pairs with the same number are alike in all that there is between them */
+    /* by slot and slot: pairs with the same number are alike in all that there is between them */
+    uint16_t same[N * N];
     struct users *user; /* ascending by hash */
     uint64_t *pairs;
     double *ns;
@@ -48,29 +49,40 @@ static int compare_users(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool is_same(double a, double b) { return a == b || fabs(a - b) <= SEARCH_SAME * fmax(fabs(a), fabs(b)); }
+static bool is_same(double a, double b)
+{
+    return a == b || fabs(a - b) <= SEARCH_SAME * fmax(fabs(a), fabs(b));
+}
 
-static uint16_t room_of(const struct search_problem *problem, size_t slot) { return problem->unit[slot] != SEARCH_ANYWHERE ? problem->most[problem->unit[slot]] : SEARCH_ANYWHERE; }
+static uint16_t room_of(const struct search_problem *problem, size_t slot)
+{
+    return problem->unit[slot] != SEARCH_ANYWHERE ? problem->most[problem->unit[slot]]
+                                                  : SEARCH_ANYWHERE;
+}
 
 /* In one unit as they are, with as much room. */
 static bool fits_units(const struct search_problem *problem, size_t i, size_t j, size_t a, size_t b)
 {
     if (problem->most == NULL)
         return true;
-    return (problem->unit[i] == problem->unit[j]) == (problem->unit[a] == problem->unit[b]) && room_of(problem, i) == room_of(problem, a) && room_of(problem, j) == room_of(problem, b);
+    return (problem->unit[i] == problem->unit[j]) == (problem->unit[a] == problem->unit[b]) &&
+           room_of(problem, i) == room_of(problem, a) && room_of(problem, j) == room_of(problem, b);
 }
 
 /* Slots i and j, to which others are given, as those others. */
 static bool fits_pair(const struct search_problem *problem, size_t i, size_t j, size_t a, size_t b)
 {
     size_t n = problem->slots;
-    if (!is_same(problem->apart[i * n + j], problem->apart[a * n + b]) || !fits_units(problem, i, j, a, b))
+    if (!is_same(problem->apart[i * n + j], problem->apart[a * n + b]) ||
+        !fits_units(problem, i, j, a, b))
         return false;
     if (problem->meet != NULL && !is_same(problem->meet[i * n + j], problem->meet[a * n + b]))
         return false;
     for (size_t k = 0; k < problem->kinds; k++) {
-        const struct search_arc *x = &problem->arc[(k * n + i) * n + j], *y = &problem->arc[(k * n + a) * n + b];
-        if (!is_same(x->alone_ns, y->alone_ns) || !is_same(x->launch_ns, y->launch_ns) || x->use_count != y->use_count)
+        const struct search_arc *x = &problem->arc[(k * n + i) * n + j],
+                                *y = &problem->arc[(k * n + a) * n + b];
+        if (!is_same(x->alone_ns, y->alone_ns) || !is_same(x->launch_ns, y->launch_ns) ||
+            x->use_count != y->use_count)
             return false;
     }
     return true;
@@ -82,7 +94,8 @@ static void number_pairs(struct work *work)
     size_t n = work->problem->slots, first[N * N], count = 0;
     for (size_t pair = 0; pair < n * n; pair++) {
         size_t f = 0;
-        while (f < count && !fits_pair(work->problem, first[f] / n, first[f] % n, pair / n, pair % n))
+        while (f < count &&
+               !fits_pair(work->problem, first[f] / n, first[f] % n, pair / n, pair % n))
             f++;
         if (f == count)
             first[count++] = pair;
@@ -96,7 +109,8 @@ static bool fits(const struct work *work, size_t slot)
     if (!is_same(problem->far[slot], problem->far[work->to[slot]]))
         return false;
     for (size_t other = 0; other <= slot; other++)
-        if (work->same[slot * N + other] != work->same[work->to[slot] * N + work->to[other]] || work->same[other * N + slot] != work->same[work->to[other] * N + work->to[slot]])
+        if (work->same[slot * N + other] != work->same[work->to[slot] * N + work->to[other]] ||
+            work->same[other * N + slot] != work->same[work->to[other] * N + work->to[slot]])
             return false;
     return true;
 }
@@ -106,7 +120,8 @@ static bool is_user(const struct work *work, const struct users *user)
     size_t kinds = work->problem->kinds;
     struct users key = {.hash = hash_of(work->image, kinds, user->sort)};
     const struct users *end = work->user + work->problem->resources;
-    const struct users *at = bsearch(&key, work->user, work->problem->resources, sizeof key, compare_users);
+    const struct users *at =
+        bsearch(&key, work->user, work->problem->resources, sizeof key, compare_users);
     while (at != NULL && at > work->user && at[-1].hash == key.hash)
         at--;
     for (; at != NULL && at < end && at->hash == key.hash; at++) {
@@ -183,7 +198,8 @@ static void look_at_all(struct work *work, size_t slot, unsigned used)
         take(work);
 }
 
-/* False where a resource does not cost all flows of a kind the same: such are taken for different. */
+/* False where a resource does not cost all flows of a kind the same: such are taken for different.
+ */
 static bool find_users(struct work *work)
 {
     const struct search_problem *problem = work->problem;
@@ -204,7 +220,8 @@ static bool find_users(struct work *work)
             }
     for (size_t r = 0; r < problem->resources; r++) {
         struct users *user = &work->user[r];
-        *user = (struct users){.pairs = work->pairs + r * kinds, .ns = work->ns + r * kinds, .sort = problem->sort[r]};
+        *user = (struct users){
+            .pairs = work->pairs + r * kinds, .ns = work->ns + r * kinds, .sort = problem->sort[r]};
         user->hash = hash_of(user->pairs, kinds, user->sort);
     }
     if (problem->resources > 0)

@@ -1,6 +1,7 @@
 /**
- * Slots that nothing tells apart: ways to rename the slots of a problem that leave every flow's time, every resource and every distance as it is. Of a choice and those
- * that it becomes by renaming, the one with the lowest numbers is enough. For at most SEARCH_EXACT_SLOTS slots.
+ * Slots that nothing tells apart: ways to rename the slots of a problem that leave every flow's
+ * time, every resource and every distance as it is. Of a choice and those that it becomes by
+ * renaming, the one with the lowest numbers is enough. For at most SEARCH_EXACT_SLOTS slots.
  *
  * Pure.
  */

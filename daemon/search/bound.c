@@ -6,20 +6,27 @@
 
 struct bounds {
     const struct search_work *work;
-    double *least_out, *least_in; /* by kind and slot: the least from it and to it, alone; equal where something outside is the other end */
-    double *least_apart;          /* by kind: the least between two slots */
-    double *least_launch;         /* by kind: the least of any of its arcs */
-    unsigned *flows;              /* by berth, kind and enum way: how many it has */
-    struct search_use *certain;   /* by kind, slot and direction: what flows between two slots use from there, or to there, whichever slot the other one is; room for most_uses each */
-    size_t *certain_count;        /* likewise */
-    size_t most_uses;             /* of an arc */
-    double *least_load;           /* by resource and berth: what its flows put there from any slot where they do, INFINITY none; of which flows of a berth is said where that is noted */
-    unsigned *users;              /* by resource and slot: berths whose flows use it from there */
-    double *load;                 /* by resource, for one berth on one slot; 0 but for touched */
+    /* by kind and slot: the least from it and to it, alone; equal where something outside is the
+     * other end */
+    double *least_out, *least_in;
+    double *least_apart;  /* by kind: the least between two slots */
+    double *least_launch; /* by kind: the least of any of its arcs */
+    unsigned *flows;      /* by berth, kind and enum way: how many it has */
+    /* by kind, slot and direction: what flows between two slots use from there, or to there,
+     * whichever slot the other one is; room for most_uses each */
+    struct search_use *certain;
+    size_t *certain_count; /* likewise */
+    size_t most_uses;      /* of an arc */
+    /* by resource and berth: what its flows put there from any slot where they do, INFINITY none;
+     * of which flows of a berth is said where that is noted */
+    double *least_load;
+    unsigned *users; /* by resource and slot: berths whose flows use it from there */
+    double *load;    /* by resource, for one berth on one slot; 0 but for touched */
     size_t *touched, touched_count;
-    size_t *busiest;              /* by slot: the resource on which flows put most from there; NO_RESOURCE none */
-    double *busiest_ns;           /* by slot */
-    double *sorted;               /* room for every berth, and for every slot's tasks */
+    /* by slot: the resource on which flows put most from there; NO_RESOURCE none */
+    size_t *busiest;
+    double *busiest_ns; /* by slot */
+    double *sorted;     /* room for every berth, and for every slot's tasks */
 };
 
 #define NO_RESOURCE SIZE_MAX
@@ -47,16 +54,21 @@ static void find_least(struct bounds *bounds)
             for (size_t to = 0; to < n; to++) {
                 const struct search_arc *arc = &problem->arc[(flow->kind * n + from) * n + to];
                 if (flow->to < 0 ? from == to : from != to || problem->share > 1)
-                    bounds->least_launch[flow->kind] = plan_search_work_less(bounds->least_launch[flow->kind], arc->launch_ns);
+                    bounds->least_launch[flow->kind] =
+                        plan_search_work_less(bounds->least_launch[flow->kind], arc->launch_ns);
                 if (flow->to >= 0 && from != to)
-                    bounds->least_apart[flow->kind] = plan_search_work_less(bounds->least_apart[flow->kind], arc->alone_ns);
+                    bounds->least_apart[flow->kind] =
+                        plan_search_work_less(bounds->least_apart[flow->kind], arc->alone_ns);
             }
         for (size_t s = 0; s < n; s++) {
-            out[s] = in[s] = flow->to < 0 ? problem->arc[(flow->kind * n + s) * n + s].alone_ns : INFINITY;
+            out[s] = in[s] =
+                flow->to < 0 ? problem->arc[(flow->kind * n + s) * n + s].alone_ns : INFINITY;
             for (size_t other = 0; flow->to >= 0 && other < n; other++)
                 if (other != s || problem->share > 1) {
-                    out[s] = plan_search_work_less(out[s], problem->arc[(flow->kind * n + s) * n + other].alone_ns);
-                    in[s] = plan_search_work_less(in[s], problem->arc[(flow->kind * n + other) * n + s].alone_ns);
+                    out[s] = plan_search_work_less(
+                        out[s], problem->arc[(flow->kind * n + s) * n + other].alone_ns);
+                    in[s] = plan_search_work_less(
+                        in[s], problem->arc[(flow->kind * n + other) * n + s].alone_ns);
                 }
         }
     }
@@ -69,28 +81,34 @@ static void count_flows(struct bounds *bounds)
     const struct search_problem *problem = bounds->work->problem;
     for (size_t f = 0; f < problem->flow_count; f++) {
         const struct search_flow *flow = &problem->flow[f];
-        bounds->flows[((size_t)flow->from * problem->kinds + flow->kind) * WAYS + (flow->to < 0 ? WITH_OUTSIDE : FROM_IT)]++;
+        bounds->flows[((size_t)flow->from * problem->kinds + flow->kind) * WAYS +
+                      (flow->to < 0 ? WITH_OUTSIDE : FROM_IT)]++;
         if (flow->to >= 0)
             bounds->flows[((size_t)flow->to * problem->kinds + flow->kind) * WAYS + TO_IT]++;
     }
 }
 
 /* Those of them that the arc uses as well, with the less. */
-static size_t keep_common(const struct search_problem *problem, const struct search_arc *arc, struct search_use *common, size_t count)
+static size_t keep_common(const struct search_problem *problem, const struct search_arc *arc,
+                          struct search_use *common, size_t count)
 {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         double ns = 0;
         for (uint32_t u = 0; u < arc->use_count; u++)
-            ns += problem->use[arc->use + u].resource == common[i].resource ? problem->use[arc->use + u].ns : 0;
+            ns += problem->use[arc->use + u].resource == common[i].resource
+                      ? problem->use[arc->use + u].ns
+                      : 0;
         if (ns > 0)
-            common[kept++] = (struct search_use){common[i].resource, plan_search_work_less(common[i].ns, ns)};
+            common[kept++] =
+                (struct search_use){common[i].resource, plan_search_work_less(common[i].ns, ns)};
     }
     return kept;
 }
 
 /* Each resource that the arc uses, once. */
-static size_t list_used(const struct search_problem *problem, const struct search_arc *arc, struct search_use *ret)
+static size_t list_used(const struct search_problem *problem, const struct search_arc *arc,
+                        struct search_use *ret)
 {
     size_t count = 0;
     for (uint32_t u = 0; u < arc->use_count; u++) {
@@ -104,15 +122,19 @@ static size_t list_used(const struct search_problem *problem, const struct searc
     return count;
 }
 
-/* What any flow of the kind uses that is with that slot, but those that take so long alone that whatever loads say is less. */
-static void find_certain(struct bounds *bounds, size_t kind, size_t slot, enum way way, double too_long)
+/* What any flow of the kind uses that is with that slot, but those that take so long alone that
+ * whatever loads say is less. */
+static void find_certain(struct bounds *bounds, size_t kind, size_t slot, enum way way,
+                         double too_long)
 {
     const struct search_problem *problem = bounds->work->problem;
     size_t n = problem->slots, at = (kind * n + slot) * WAYS + way, count = 0;
     struct search_use *common = bounds->certain + at * bounds->most_uses;
     bool any = false;
     for (size_t other = 0; other < n && (!any || count > 0); other++) {
-        const struct search_arc *arc = &problem->arc[(kind * n + (way == FROM_IT ? slot : other)) * n + (way == FROM_IT ? other : slot)];
+        const struct search_arc *arc =
+            &problem->arc[(kind * n + (way == FROM_IT ? slot : other)) * n +
+                          (way == FROM_IT ? other : slot)];
         if (other == slot || arc->alone_ns >= too_long)
             continue;
         count = keep_common(problem, arc, common, any ? count : list_used(problem, arc, common));
@@ -156,14 +178,16 @@ static void put(struct bounds *bounds, const struct search_use *use, unsigned fl
     bounds->load[use->resource] += flows * use->ns;
 }
 
-/* What the berth's flows of that way put on each resource from there, at least, beside what is there. */
+/* What the berth's flows of that way put on each resource from there, at least, beside what is
+ * there. */
 static void add_load(struct bounds *bounds, size_t berth, size_t slot, enum way way)
 {
     const struct search_problem *problem = bounds->work->problem;
     for (size_t kind = 0; kind < problem->kinds; kind++) {
         unsigned flows = bounds->flows[(berth * problem->kinds + kind) * WAYS + way];
         size_t at = (kind * problem->slots + slot) * WAYS + way;
-        const struct search_arc *arc = &problem->arc[(kind * problem->slots + slot) * problem->slots + slot];
+        const struct search_arc *arc =
+            &problem->arc[(kind * problem->slots + slot) * problem->slots + slot];
         for (uint32_t u = 0; flows > 0 && way == WITH_OUTSIDE && u < arc->use_count; u++)
             put(bounds, &problem->use[arc->use + u], flows);
         for (size_t i = 0; flows > 0 && way != WITH_OUTSIDE && i < bounds->certain_count[at]; i++)
@@ -199,7 +223,8 @@ static void note_load(struct bounds *bounds, size_t berth, size_t slot, enum way
     }
 }
 
-/* Where not all berths find a slot that leaves the resource alone, the others use it: at least those that use it least. */
+/* Where not all berths find a slot that leaves the resource alone, the others use it: at least
+ * those that use it least. */
 static double forced(const struct bounds *bounds, size_t resource)
 {
     const struct search_work *work = bounds->work;
@@ -208,7 +233,9 @@ static double forced(const struct bounds *bounds, size_t resource)
     for (size_t b = 0; b < work->berths; b++)
         loaders += isfinite(least[b]);
     for (size_t s = 0; s < work->problem->slots; s++)
-        outside += bounds->users[resource * work->problem->slots + s] < loaders || loaders == 0 ? work->fullest : 0;
+        outside += bounds->users[resource * work->problem->slots + s] < loaders || loaders == 0
+                       ? work->fullest
+                       : 0;
     if (outside >= work->berths)
         return 0;
     for (size_t b = 0; b < work->berths; b++)
@@ -219,7 +246,8 @@ static double forced(const struct bounds *bounds, size_t resource)
     return load > 0 ? load + plan_search_work_start(work->problem, resource) : 0;
 }
 
-/* The least that each berth puts on the resource from any of the slots of which it is the busiest, ascending, in sorted; how many tasks those slots have room for. */
+/* The least that each berth puts on the resource from any of the slots of which it is the busiest,
+ * ascending, in sorted; how many tasks those slots have room for. */
 static size_t sort_crowd(struct bounds *bounds, size_t resource, enum way last)
 {
     const struct search_work *work = bounds->work;
@@ -238,13 +266,15 @@ static size_t sort_crowd(struct bounds *bounds, size_t resource, enum way last)
     return room < work->berths ? room : work->berths;
 }
 
-/* Slots that share their busiest resource hold only as many berths as it has time for. All berths need a slot: when the most patient have theirs, the last one does not
- * find one in less than this. */
+/* Slots that share their busiest resource hold only as many berths as it has time for. All berths
+ * need a slot: when the most patient have theirs, the last one does not find one in less than this.
+ */
 static double crowded(struct bounds *bounds, enum way last)
 {
     const struct search_work *work = bounds->work;
     const struct search_problem *problem = work->problem;
-    double *when = bounds->sorted + work->berths; /* the time from which on each place in a crowd can be had */
+    /* the time from which on each place in a crowd can be had */
+    double *when = bounds->sorted + work->berths;
     size_t places = 0;
     for (size_t s = 0; s < problem->slots; s++) {
         size_t resource = bounds->busiest[s];
@@ -269,7 +299,8 @@ static double crowded(struct bounds *bounds, enum way last)
     return when[work->berths - 1];
 }
 
-/* Tasks that share slots: whom a task sends to beyond those that find room beside it are elsewhere. */
+/* Tasks that share slots: whom a task sends to beyond those that find room beside it are elsewhere.
+ */
 static double parted(struct bounds *bounds)
 {
     const struct search_work *work = bounds->work;
@@ -291,7 +322,8 @@ static double parted(struct bounds *bounds)
     return bound;
 }
 
-/* Where every slot is taken, so is the worst: the least of what any berth needs from it or to it. */
+/* Where every slot is taken, so is the worst: the least of what any berth needs from it or to it.
+ */
 static double worst_slot(const struct bounds *bounds)
 {
     const struct search_work *work = bounds->work;
@@ -303,7 +335,8 @@ static double worst_slot(const struct bounds *bounds)
             double of_berth = 0;
             for (size_t i = work->first[b]; i < work->first[b + 1]; i++) {
                 const struct search_flow *flow = &problem->flow[work->touching[i]];
-                const double *least = flow->from == (int32_t)b ? bounds->least_out : bounds->least_in;
+                const double *least =
+                    flow->from == (int32_t)b ? bounds->least_out : bounds->least_in;
                 of_berth = plan_search_work_more(of_berth, least[flow->kind * problem->slots + s]);
             }
             of_slot = plan_search_work_less(of_slot, of_berth);
@@ -313,7 +346,8 @@ static double worst_slot(const struct bounds *bounds)
     return bound;
 }
 
-/* What all own flows of that way and before it need: of those with something outside, and then of all, as the busiest resource may be another one. */
+/* What all own flows of that way and before it need: of those with something outside, and then of
+ * all, as the busiest resource may be another one. */
 static double together(struct bounds *bounds, enum way last)
 {
     const struct search_work *work = bounds->work;
@@ -345,7 +379,9 @@ static double of_one(struct bounds *bounds)
             double most = 0;
             load_berth(bounds, b, s, TO_IT);
             for (size_t i = 0; i < bounds->touched_count; i++)
-                most = plan_search_work_more(most, bounds->load[bounds->touched[i]] + plan_search_work_start(work->problem, bounds->touched[i]));
+                most = plan_search_work_more(
+                    most, bounds->load[bounds->touched[i]] +
+                              plan_search_work_start(work->problem, bounds->touched[i]));
             least = plan_search_work_less(least, most);
         }
         bound = plan_search_work_more(bound, least);
@@ -367,15 +403,19 @@ static double find_bound(struct bounds *bounds)
         const struct search_flow *flow = &problem->flow[f];
         double least = INFINITY;
         for (size_t s = 0; s < problem->slots; s++)
-            least = plan_search_work_less(least, bounds->least_out[flow->kind * problem->slots + s]);
-        bound = plan_search_work_more(bound, isinf(least) ? 0 : least + flow->turn * bounds->least_launch[flow->kind]);
+            least =
+                plan_search_work_less(least, bounds->least_out[flow->kind * problem->slots + s]);
+        bound = plan_search_work_more(
+            bound, isinf(least) ? 0 : least + flow->turn * bounds->least_launch[flow->kind]);
     }
     bound = plan_search_work_more(bound, of_one(bounds));
     bound = plan_search_work_more(bound, together(bounds, WITH_OUTSIDE));
     bound = plan_search_work_more(bound, together(bounds, FROM_IT));
     if (work->fullest > 1 && problem->slots > 1)
         bound = plan_search_work_more(bound, parted(bounds));
-    return work->berths == problem->slots && problem->slots > 1 ? plan_search_work_more(bound, worst_slot(bounds)) : bound;
+    return work->berths == problem->slots && problem->slots > 1
+               ? plan_search_work_more(bound, worst_slot(bounds))
+               : bound;
 }
 
 static bool make(struct bounds *bounds)
@@ -384,7 +424,9 @@ static bool make(struct bounds *bounds)
     const struct search_problem *problem = work->problem;
     size_t at_slots = problem->kinds * problem->slots;
     for (size_t i = 0; i < at_slots * problem->slots; i++)
-        bounds->most_uses = problem->arc[i].use_count > bounds->most_uses ? problem->arc[i].use_count : bounds->most_uses;
+        bounds->most_uses = problem->arc[i].use_count > bounds->most_uses
+                                ? problem->arc[i].use_count
+                                : bounds->most_uses;
     bounds->least_out = calloc(at_slots + 1, sizeof *bounds->least_out);
     bounds->least_in = calloc(at_slots + 1, sizeof *bounds->least_in);
     bounds->least_apart = calloc(problem->kinds + 1, sizeof *bounds->least_apart);
@@ -399,8 +441,11 @@ static bool make(struct bounds *bounds)
     bounds->busiest = calloc(problem->slots, sizeof *bounds->busiest);
     bounds->busiest_ns = calloc(problem->slots, sizeof *bounds->busiest_ns);
     bounds->sorted = calloc(work->berths + problem->slots * work->fullest, sizeof *bounds->sorted);
-    return bounds->least_out != NULL && bounds->least_in != NULL && bounds->least_apart != NULL && bounds->least_launch != NULL && bounds->flows != NULL && bounds->certain != NULL && bounds->certain_count != NULL &&
-           bounds->least_load != NULL && bounds->users != NULL && bounds->load != NULL && bounds->touched != NULL && bounds->busiest != NULL && bounds->busiest_ns != NULL && bounds->sorted != NULL;
+    return bounds->least_out != NULL && bounds->least_in != NULL && bounds->least_apart != NULL &&
+           bounds->least_launch != NULL && bounds->flows != NULL && bounds->certain != NULL &&
+           bounds->certain_count != NULL && bounds->least_load != NULL && bounds->users != NULL &&
+           bounds->load != NULL && bounds->touched != NULL && bounds->busiest != NULL &&
+           bounds->busiest_ns != NULL && bounds->sorted != NULL;
 }
 
 bool plan_search_bound(struct search_work *work)

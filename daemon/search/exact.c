@@ -1,15 +1,21 @@
 /*
- * A choice is ruled out when even what is certain of it costs no less than the best: flows that have both their slots take at least their time alone, a resource at least
- * what goes through it, and the other flows at least what they take anywhere.
+ * A choice is ruled out when even what is certain of it costs no less than the best: flows that
+ * have both their slots take at least their time alone, a resource at least what goes through it,
+ * and the other flows at least what they take anywhere.
  *
- * Looking ahead: a berth without a slot takes at least as long as its flows with those that have one take from the best slot that is left to it.
+ * Looking ahead: a berth without a slot takes at least as long as its flows with those that have
+ * one take from the best slot that is left to it.
  *
- * Twice: first for less time alone, which rules out much more and proves the time; then, among choices that take no longer, for what else is less. That ends early.
+ * Twice: first for less time alone, which rules out much more and proves the time; then, among
+ * choices that take no longer, for what else is less. That ends early.
  *
- * Tasks that traffic cannot tell apart: of all choices that are the same but for which task has which berths, only the one with the lowest numbers is looked at. It is
- * enough that task i has a lower slot than every task that it can change places with while tasks 0 to i - 1 stay (J.-F. Puget, "Breaking symmetries in all different
- * problems", IJCAI 2005). Slots that nothing tells apart: a slot is not tried when a renaming that leaves those taken so far gives it a lower number (T. Kelsey et al.,
- * "GE-tree", 2004). With rank order, or several gpus a task, renaming would break the order, and slots are not merged.
+ * Tasks that traffic cannot tell apart: of all choices that are the same but for which task has
+ * which berths, only the one with the lowest numbers is looked at. It is enough that task i has a
+ * lower slot than every task that it can change places with while tasks 0 to i - 1 stay (J.-F.
+ * Puget, "Breaking symmetries in all different problems", IJCAI 2005). Slots that nothing tells
+ * apart: a slot is not tried when a renaming that leaves those taken so far gives it a lower number
+ * (T. Kelsey et al., "GE-tree", 2004). With rank order, or several gpus a task, renaming would
+ * break the order, and slots are not merged.
  */
 #include "search/exact.h"
 
@@ -19,15 +25,16 @@
 
 #include "search/alike.h"
 
-#define LOOKS_MAX     (1U << 18)
+#define LOOKS_MAX (1U << 18)
 /* of flows, slots and resources by all looks: what bounds the time where one look is long */
-#define TOUCHES_MAX   80e6
-#define TIES_TOUCHES  12288 /* ends of flows */
-/* where tasks share slots, of which there are more choices than can be looked at: prices asked, times the square of the flows */
-#define PRICES_MAX    8e6
-#define AHEAD_BERTHS  32    /* with more, looking ahead costs more than it saves */
-#define SAME_TASKS    16    /* more are not looked at for what traffic cannot tell apart */
-#define SAME_LOOKS    20000
+#define TOUCHES_MAX  80e6
+#define TIES_TOUCHES 12288 /* ends of flows */
+/* where tasks share slots, of which there are more choices than can be looked at: prices asked,
+ * times the square of the flows */
+#define PRICES_MAX   8e6
+#define AHEAD_BERTHS 32 /* with more, looking ahead costs more than it saves */
+#define SAME_TASKS   16 /* more are not looked at for what traffic cannot tell apart */
+#define SAME_LOOKS   20000
 
 struct level {
     double time_ns, apart, sum_ns, far, crowd;
@@ -37,21 +44,24 @@ struct level {
 struct dive {
     struct search_work *work;
     struct search_alike alike;
-    uint16_t *slot;         /* by berth */
-    size_t *taken;          /* by slot */
-    size_t full;            /* slots that have fullest */
-    struct level *level;    /* by berths placed */
-    double *load;           /* by berths placed and resource */
-    double *rest_time, *rest_sum; /* by berths placed: what the flows that are not complete take at least */
-    double *need;           /* by berths placed, berth and slot: the slowest of its flows with berths placed, alone; NULL: not looked at */
-    uint32_t *completes;    /* flows in the order of their later berth */
-    size_t *completes_at;   /* by berth and one more */
-    uint64_t *after;        /* by task: those that have higher slots than it */
-    bool is_for_time;       /* the first time */
+    uint16_t *slot;      /* by berth */
+    size_t *taken;       /* by slot */
+    size_t full;         /* slots that have fullest */
+    struct level *level; /* by berths placed */
+    double *load;        /* by berths placed and resource */
+    /* by berths placed: what the flows that are not complete take at least */
+    double *rest_time, *rest_sum;
+    /* by berths placed, berth and slot: the slowest of its flows with berths placed, alone; NULL:
+     * not looked at */
+    double *need;
+    uint32_t *completes;  /* flows in the order of their later berth */
+    size_t *completes_at; /* by berth and one more */
+    uint64_t *after;      /* by task: those that have higher slots than it */
+    bool is_for_time;     /* the first time */
     size_t looks_left;
     double touches_left;
-    size_t ties;            /* flows of the choices that were priced the second time */
-    double spent;           /* on their prices */
+    size_t ties;  /* flows of the choices that were priced the second time */
+    double spent; /* on their prices */
     bool gave_up, is_enough;
 };
 
@@ -59,13 +69,17 @@ struct dive {
 
 struct renaming {
     const struct search_problem *problem;
-    const uint64_t *kind; /* by task and task: which flows go from one to the other, 0 none; twice the same: those with something outside */
+    /* by task and task: which flows go from one to the other, 0 none; twice the same: those with
+     * something outside */
+    const uint64_t *kind;
     size_t to[SAME_TASKS];
     unsigned looks;
 };
 
-/* Whether tasks from next on can be renamed so that traffic stays, those before being so already. */
-static bool can_rename(struct renaming *work, size_t next, uint64_t used, size_t fixed, size_t target)
+/* Whether tasks from next on can be renamed so that traffic stays, those before being so already.
+ */
+static bool can_rename(struct renaming *work, size_t next, uint64_t used, size_t fixed,
+                       size_t target)
 {
     size_t n = work->problem->tasks;
     if (next == n)
@@ -73,12 +87,14 @@ static bool can_rename(struct renaming *work, size_t next, uint64_t used, size_t
     if (work->looks++ > SAME_LOOKS)
         return false;
     for (size_t to = 0; to < n; to++) {
-        if ((used & UINT64_C(1) << to) || (next < fixed && to != next) || (next == fixed && to != target))
+        if ((used & UINT64_C(1) << to) || (next < fixed && to != next) ||
+            (next == fixed && to != target))
             continue;
         work->to[next] = to;
         bool ok = true;
         for (size_t other = 0; other <= next && ok; other++)
-            ok = work->kind[next * n + other] == work->kind[to * n + work->to[other]] && work->kind[other * n + next] == work->kind[work->to[other] * n + to];
+            ok = work->kind[next * n + other] == work->kind[to * n + work->to[other]] &&
+                 work->kind[other * n + next] == work->kind[work->to[other] * n + to];
         if (ok && can_rename(work, next + 1, used | UINT64_C(1) << to, fixed, target))
             return true;
     }
@@ -103,8 +119,11 @@ static bool find_same(struct dive *dive)
         return false;
     for (size_t f = 0; f < problem->flow_count; f++) {
         const struct search_flow *flow = &problem->flow[f];
-        size_t each = problem->each, from = (size_t)flow->from / each, to = flow->to < 0 ? from : (size_t)flow->to / each;
-        size_t ends = (size_t)flow->from % each * each + (flow->to < 0 ? 0 : (size_t)flow->to % each); /* which of the tasks' berths */
+        size_t each = problem->each, from = (size_t)flow->from / each,
+               to = flow->to < 0 ? from : (size_t)flow->to / each;
+        /* which of the tasks' berths */
+        size_t ends =
+            (size_t)flow->from % each * each + (flow->to < 0 ? 0 : (size_t)flow->to % each);
         kind[from * n + to] = with(kind[from * n + to], flow->kind * each * each + ends);
     }
     for (size_t i = 0; i < n; i++)
@@ -135,8 +154,10 @@ static bool begin(struct dive *dive)
     dive->completes = calloc(problem->flow_count + 1, sizeof *dive->completes);
     dive->completes_at = calloc(berths + 1, sizeof *dive->completes_at);
     dive->after = calloc(problem->tasks, sizeof *dive->after);
-    if (dive->slot == NULL || dive->taken == NULL || dive->level == NULL || dive->load == NULL || dive->rest_time == NULL || dive->rest_sum == NULL || (dive->need == NULL && berths <= AHEAD_BERTHS) ||
-        dive->completes == NULL || dive->completes_at == NULL || dive->after == NULL)
+    if (dive->slot == NULL || dive->taken == NULL || dive->level == NULL || dive->load == NULL ||
+        dive->rest_time == NULL || dive->rest_sum == NULL ||
+        (dive->need == NULL && berths <= AHEAD_BERTHS) || dive->completes == NULL ||
+        dive->completes_at == NULL || dive->after == NULL)
         return false;
     size_t used = 0;
     for (size_t b = 0; b < berths; b++) {
@@ -162,7 +183,9 @@ static bool begin(struct dive *dive)
     for (size_t r = 0; r < problem->resources; r++)
         dive->load[r] = plan_search_work_start(problem, r);
     dive->level[0].renamings = UINT64_MAX;
-    return find_same(dive) && (problem->in_order || problem->each > 1 || problem->slots > SEARCH_EXACT_SLOTS || plan_search_alike(problem, &dive->alike));
+    return find_same(dive) &&
+           (problem->in_order || problem->each > 1 || problem->slots > SEARCH_EXACT_SLOTS ||
+            plan_search_alike(problem, &dive->alike));
 }
 
 static void end(struct dive *dive)
@@ -184,10 +207,12 @@ static bool is_free(const struct dive *dive, size_t berth, size_t slot)
 {
     const struct search_work *work = dive->work;
     const struct search_problem *problem = work->problem;
-    size_t task = berth / problem->each, room = dive->full < work->full ? work->fullest : work->fullest - 1;
+    size_t task = berth / problem->each,
+           room = dive->full < work->full ? work->fullest : work->fullest - 1;
     if (dive->taken[slot] >= room)
         return false;
-    /* Slots of a task ascend; in rank order all do, and so does nothing else where tasks share them. */
+    /* Slots of a task ascend; in rank order all do, and so does nothing else where tasks share
+     * them. */
     if (berth % problem->each > 0 && slot <= dive->slot[berth - 1])
         return false;
     if (problem->in_order && berth > 0 && slot + (problem->share > 1) <= dive->slot[berth - 1])
@@ -195,8 +220,10 @@ static bool is_free(const struct dive *dive, size_t berth, size_t slot)
     for (size_t other = 0; other < task && task < SAME_TASKS && berth % problem->each == 0; other++)
         if ((dive->after[other] >> task & 1) && slot < dive->slot[other * problem->each])
             return false;
-    if (problem->most != NULL && berth % problem->each == 0 && problem->unit[slot] != SEARCH_ANYWHERE &&
-        plan_search_work_in_unit(problem, dive->slot, task, problem->unit[slot]) >= problem->most[problem->unit[slot]])
+    if (problem->most != NULL && berth % problem->each == 0 &&
+        problem->unit[slot] != SEARCH_ANYWHERE &&
+        plan_search_work_in_unit(problem, dive->slot, task, problem->unit[slot]) >=
+            problem->most[problem->unit[slot]])
         return false;
     return slot >= SEARCH_EXACT_SLOTS || !(dive->level[berth].renamings & dive->alike.lowers[slot]);
 }
@@ -215,9 +242,12 @@ static double look_ahead(struct dive *dive, size_t berth)
         int32_t other = is_from ? flow->to : flow->from;
         if (other <= (int32_t)berth)
             continue;
-        const struct search_arc *arc = problem->arc + flow->kind * n * n + (is_from ? mine * n : mine);
+        const struct search_arc *arc =
+            problem->arc + flow->kind * n * n + (is_from ? mine * n : mine);
         for (size_t s = 0; s < n; s++)
-            need[(size_t)other * n + s] = plan_search_work_more(need[(size_t)other * n + s], plan_search_work_alone(flow, &arc[is_from ? s : s * n]));
+            need[(size_t)other * n + s] =
+                plan_search_work_more(need[(size_t)other * n + s],
+                                      plan_search_work_alone(flow, &arc[is_from ? s : s * n]));
     }
     for (size_t other = berth + 1; other < work->berths; other++) {
         double least = INFINITY;
@@ -233,7 +263,8 @@ static double look_ahead(struct dive *dive, size_t berth)
 static bool is_too_long(const struct dive *dive, double ns)
 {
     const struct search_cost *best = &dive->work->result.cost;
-    return best->over == 0 && (dive->is_for_time ? ns >= best->time_ns : ns > best->time_ns * (1 + 2 * SEARCH_SAME));
+    return best->over == 0 &&
+           (dive->is_for_time ? ns >= best->time_ns : ns > best->time_ns * (1 + 2 * SEARCH_SAME));
 }
 
 /* Whether the best is still open after berth takes its slot. */
@@ -257,7 +288,8 @@ static bool is_open(struct dive *dive, size_t berth)
         return false;
     memcpy(load, dive->load + berth * problem->resources, problem->resources * sizeof *load);
     for (size_t i = dive->completes_at[berth]; i < dive->completes_at[berth + 1]; i++) {
-        const struct search_arc *arc = plan_search_work_arc(problem, &problem->flow[dive->completes[i]], dive->slot);
+        const struct search_arc *arc =
+            plan_search_work_arc(problem, &problem->flow[dive->completes[i]], dive->slot);
         for (uint32_t u = 0; u < arc->use_count; u++) {
             const struct search_use *use = &problem->use[arc->use + u];
             load[use->resource] += use->ns;
@@ -271,11 +303,19 @@ static bool is_open(struct dive *dive, size_t berth)
         after->apart += problem->apart[dive->slot[other] * problem->slots + slot];
     for (size_t other = 0; problem->meet != NULL && other < berth; other++)
         if (dive->slot[other] != slot)
-            after->crowd += (double)(work->outside[other] * work->outside[berth]) * problem->meet[dive->slot[other] * problem->slots + slot];
+            after->crowd += (double)(work->outside[other] * work->outside[berth]) *
+                            problem->meet[dive->slot[other] * problem->slots + slot];
     after->renamings &= slot < SEARCH_EXACT_SLOTS ? dive->alike.keeps[slot] : UINT64_MAX;
-    struct search_cost least = {plan_search_work_more(after->time_ns, dive->rest_time[berth + 1]), after->apart, after->sum_ns + dive->rest_sum[berth + 1], after->far, after->crowd, 0, 0};
+    struct search_cost least = {plan_search_work_more(after->time_ns, dive->rest_time[berth + 1]),
+                                after->apart,
+                                after->sum_ns + dive->rest_sum[berth + 1],
+                                after->far,
+                                after->crowd,
+                                0,
+                                0};
     if (dive->is_for_time)
-        least.apart = least.sum_ns = least.far = least.crowd = INFINITY; /* as much time is not enough */
+        /* as much time is not enough */
+        least.apart = least.sum_ns = least.far = least.crowd = INFINITY;
     int order = plan_search_work_compare(&least, &work->result.cost);
     if (order < 0 && dive->need != NULL && berth + 1 < work->berths) {
         least.time_ns = plan_search_work_more(least.time_ns, look_ahead(dive, berth));
@@ -288,14 +328,16 @@ static bool is_open(struct dive *dive, size_t berth)
 static double touches_of(const struct dive *dive, size_t berth)
 {
     const struct search_work *work = dive->work;
-    double flows = (double)(work->first[berth + 1] - work->first[berth]), ahead = (double)work->problem->slots * (flows + (double)work->berths);
+    double flows = (double)(work->first[berth + 1] - work->first[berth]),
+           ahead = (double)work->problem->slots * (flows + (double)work->berths);
     return flows + (double)work->problem->resources + (dive->need != NULL ? ahead : 0);
 }
 
 static void look(struct dive *dive, size_t berth)
 {
     struct search_work *work = dive->work;
-    for (size_t slot = 0; slot < work->problem->slots && !dive->gave_up && !dive->is_enough; slot++) {
+    for (size_t slot = 0; slot < work->problem->slots && !dive->gave_up && !dive->is_enough;
+         slot++) {
         if (!is_free(dive, berth, slot))
             continue;
         dive->slot[berth] = (uint16_t)slot;
@@ -317,15 +359,22 @@ static void look(struct dive *dive, size_t berth)
             work->is_final = plan_search_work_try(work, dive->slot) <= 0 || work->is_final;
             dive->ties += dive->is_for_time ? 0 : work->problem->flow_count;
             dive->spent += (double)work->problem->flow_count * (double)work->problem->flow_count;
-            dive->gave_up = dive->gave_up || (dive->is_for_time && plan_search_work_is_spent(work)) || (dive->spent > PRICES_MAX && work->berths > work->problem->slots);
-            dive->is_enough = dive->ties > SEARCH_TIES_FLOWS || plan_search_work_is_spent(work) || (dive->is_for_time && plan_search_work_is_least(work));
+            dive->gave_up = dive->gave_up ||
+                            (dive->is_for_time && plan_search_work_is_spent(work)) ||
+                            (dive->spent > PRICES_MAX && work->berths > work->problem->slots);
+            dive->is_enough = dive->ties > SEARCH_TIES_FLOWS || plan_search_work_is_spent(work) ||
+                              (dive->is_for_time && plan_search_work_is_least(work));
         }
         dive->full -= dive->taken[slot] == work->fullest;
         dive->taken[slot]--;
     }
 }
 
-static bool is_wanted(const struct search_work *work) { return !(work->problem->unwanted_ns > 0 && work->result.cost.time_ns >= work->problem->unwanted_ns); }
+static bool is_wanted(const struct search_work *work)
+{
+    return !(work->problem->unwanted_ns > 0 &&
+             work->result.cost.time_ns >= work->problem->unwanted_ns);
+}
 
 bool plan_search_exact(struct search_work *work)
 {
@@ -344,7 +393,8 @@ bool plan_search_exact(struct search_work *work)
     if (ok && work->result.is_proven && is_wanted(work)) {
         work->is_final = dive.is_for_time = dive.is_enough = false;
         dive.touches_left = TOUCHES_MAX;
-        dive.looks_left = TIES_TOUCHES * work->berths / (2 * work->problem->flow_count + work->berths);
+        dive.looks_left =
+            TIES_TOUCHES * work->berths / (2 * work->problem->flow_count + work->berths);
         look(&dive, 0);
     }
     end(&dive);

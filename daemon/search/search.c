@@ -21,12 +21,14 @@ static bool is_only_choice(const struct search_work *work)
     return true;
 }
 
-/* Whether there are so few choices that all can be looked at: one after the other the berths of a task have slots that ascend; in order all have. */
+/* Whether there are so few choices that all can be looked at: one after the other the berths of a
+ * task have slots that ascend; in order all have. */
 static bool has_few_choices(const struct search_work *work)
 {
     const struct search_problem *problem = work->problem;
     double choices = 1;
-    for (size_t b = 0; b < work->berths && choices <= SEARCH_EXACT_CHOICES * (double)work->berths; b++) {
+    for (size_t b = 0; b < work->berths && choices <= SEARCH_EXACT_CHOICES * (double)work->berths;
+         b++) {
         size_t ascending = problem->in_order ? b : b % problem->each;
         choices *= (double)(problem->slots - b) / (double)(ascending + 1);
     }
@@ -36,7 +38,8 @@ static bool has_few_choices(const struct search_work *work)
 static bool run(struct search_work *work)
 {
     struct search_result *result = &work->result;
-    bool only = is_only_choice(work), exact = !only && (work->problem->slots <= SEARCH_EXACT_SLOTS || has_few_choices(work));
+    bool only = is_only_choice(work),
+         exact = !only && (work->problem->slots <= SEARCH_EXACT_SLOTS || has_few_choices(work));
     if (!plan_search_bound(work))
         return false;
     if (!plan_search_swap(work, false, exact))
@@ -53,7 +56,8 @@ static bool run(struct search_work *work)
     return true;
 }
 
-bool plan_search(const struct search_problem *problem, uint16_t *ret_slot, struct search_result *ret)
+bool plan_search(const struct search_problem *problem, uint16_t *ret_slot,
+                 struct search_result *ret)
 {
     struct search_work work;
     bool ok = plan_search_work_init(&work, problem);
@@ -85,14 +89,18 @@ static struct search_cost cost_of(const struct search_problem *problem, const ui
     return cost;
 }
 
-/* As far as is known: who leaves the order for less than that moves by chance, and as often for the worse. */
+/* As far as is known: who leaves the order for less than that moves by chance, and as often for the
+ * worse. */
 static bool is_as_good(const struct search_cost *a, const struct search_cost *b, double same)
 {
-    return a->over <= b->over && a->time_ns <= b->time_ns * (1 + fmax(SEARCH_SAME, fmin(same, SEARCH_SETTLED))) && a->apart <= b->apart && a->sum_ns <= b->sum_ns * (1 + same) && a->far <= b->far &&
+    return a->over <= b->over &&
+           a->time_ns <= b->time_ns * (1 + fmax(SEARCH_SAME, fmin(same, SEARCH_SETTLED))) &&
+           a->apart <= b->apart && a->sum_ns <= b->sum_ns * (1 + same) && a->far <= b->far &&
            a->crowd <= b->crowd * (1 + SEARCH_SAME);
 }
 
-bool plan_search_settle(const struct search_problem *problem, double same, uint16_t *slot, struct search_result *result)
+bool plan_search_settle(const struct search_problem *problem, double same, uint16_t *slot,
+                        struct search_result *result)
 {
     size_t berths = problem->tasks * problem->each;
     uint16_t *order = calloc(berths, sizeof *order);
@@ -102,7 +110,8 @@ bool plan_search_settle(const struct search_problem *problem, double same, uint1
     struct search_cost in_order = cost_of(problem, order);
     if (is_as_good(&in_order, &result->cost, same)) {
         memcpy(slot, order, berths * sizeof *slot);
-        result->settled = result->cost.time_ns > 0 ? fmax(in_order.time_ns / result->cost.time_ns - 1, 0) : 0;
+        result->settled =
+            result->cost.time_ns > 0 ? fmax(in_order.time_ns / result->cost.time_ns - 1, 0) : 0;
         result->cost = in_order;
     }
     result->known = same;
@@ -111,4 +120,7 @@ bool plan_search_settle(const struct search_problem *problem, double same, uint1
     return true;
 }
 
-bool plan_search_is_as_good(const struct search_result *in_order, const struct search_result *other) { return is_as_good(&in_order->cost, &other->cost, other->known); }
+bool plan_search_is_as_good(const struct search_result *in_order, const struct search_result *other)
+{
+    return is_as_good(&in_order->cost, &other->cost, other->known);
+}

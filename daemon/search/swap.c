@@ -1,6 +1,8 @@
 /*
- * What annealing makes less is the sum of the sixth powers of all flows' times alone and of all resources' times: near the greatest of them, but smooth, and a change
- * costs only what the moved berths' flows touch. Invariants: (1) load is what slot says; (2) taken is too, and spread evenly; (3) in rank order slots ascend.
+ * What annealing makes less is the sum of the sixth powers of all flows' times alone and of all
+ * resources' times: near the greatest of them, but smooth, and a change costs only what the moved
+ * berths' flows touch. Invariants: (1) load is what slot says; (2) taken is too, and spread evenly;
+ * (3) in rank order slots ascend.
  */
 #include "search/swap.h"
 
@@ -9,24 +11,24 @@
 #include <string.h>
 
 #define SEED         UINT64_C(0x9e3779b97f4a7c15)
-#define TOUCHES      2500000  /* of resources, while annealing */
+#define TOUCHES      2500000 /* of resources, while annealing */
 #define STEPS_MAX    60000
-#define PRICED_PAIRS 2e5      /* pairs of flows of all choices whose price is asked for */
+#define PRICED_PAIRS 2e5 /* pairs of flows of all choices whose price is asked for */
 #define PRICES_LEAST 32
 #define PRICES_MOST  300
 #define TRIED_FLOWS  800000
-#define HOT          0.05     /* of the start's sum */
+#define HOT          0.05 /* of the start's sum */
 #define COLD         1e-5
-#define SUM_WEIGHT   1e-4     /* beside the sixth powers, so that equals are told apart */
+#define SUM_WEIGHT   1e-4 /* beside the sixth powers, so that equals are told apart */
 #define FAR_WEIGHT   1e-7
 #define CROWD_WEIGHT 1e-8
 /* of a berth for whose task there is no room: beside it nothing counts */
-#define OVER_WEIGHT  1e200
+#define OVER_WEIGHT 1e200
 
 struct shake {
     struct search_work *work;
-    uint16_t *slot;  /* by berth */
-    size_t *taken;   /* by slot */
+    uint16_t *slot; /* by berth */
+    size_t *taken;  /* by slot */
     size_t full;
     double *load;    /* by resource */
     double scale;    /* 1 over the time that counts as 1 */
@@ -58,7 +60,8 @@ static void put(struct shake *shake, const struct search_flow *flow, double sign
     shake->sum += sign * (power(shake, arc->alone_ns) + SUM_WEIGHT * arc->alone_ns * shake->scale);
     for (uint32_t u = 0; u < arc->use_count; u++) {
         const struct search_use *use = &problem->use[arc->use + u];
-        double before = shake->load[use->resource], after = plan_search_work_more(0, before + sign * use->ns);
+        double before = shake->load[use->resource],
+               after = plan_search_work_more(0, before + sign * use->ns);
         shake->load[use->resource] = after;
         shake->sum += power(shake, after) - power(shake, before);
     }
@@ -81,9 +84,15 @@ static void put_all(struct shake *shake, size_t berth, int32_t other, double sig
     shake->sum += sign * FAR_WEIGHT * far;
 }
 
-static void fill(struct shake *shake, size_t slot) { shake->full += ++shake->taken[slot] == shake->work->fullest; }
+static void fill(struct shake *shake, size_t slot)
+{
+    shake->full += ++shake->taken[slot] == shake->work->fullest;
+}
 
-static void leave(struct shake *shake, size_t slot) { shake->full -= shake->taken[slot]-- == shake->work->fullest; }
+static void leave(struct shake *shake, size_t slot)
+{
+    shake->full -= shake->taken[slot]-- == shake->work->fullest;
+}
 
 /* Which slots are taken. */
 static void settle_in(struct shake *shake)
@@ -145,7 +154,8 @@ static void undo(struct shake *shake, const struct move *move)
 static bool has_room(const struct shake *shake, size_t berth, size_t slot)
 {
     const struct search_work *work = shake->work;
-    return shake->taken[slot] + 1 == work->fullest && shake->taken[shake->slot[berth]] == work->fullest;
+    return shake->taken[slot] + 1 == work->fullest &&
+           shake->taken[shake->slot[berth]] == work->fullest;
 }
 
 /* Whether so many tasks from the first on leave no room where the slot is. */
@@ -153,10 +163,12 @@ static bool is_unit_full(const struct shake *shake, size_t tasks, uint16_t slot)
 {
     const struct search_problem *problem = shake->work->problem;
     uint16_t unit = problem->most != NULL ? problem->unit[slot] : SEARCH_ANYWHERE;
-    return unit != SEARCH_ANYWHERE && plan_search_work_in_unit(problem, shake->slot, tasks, unit) >= problem->most[unit];
+    return unit != SEARCH_ANYWHERE &&
+           plan_search_work_in_unit(problem, shake->slot, tasks, unit) >= problem->most[unit];
 }
 
-/* In rank order berths keep their order when one goes elsewhere: only which slots are taken is moved, and they are handed out anew. */
+/* In rank order berths keep their order when one goes elsewhere: only which slots are taken is
+ * moved, and they are handed out anew. */
 static void hand_out(struct shake *shake)
 {
     size_t b = 0;
@@ -170,11 +182,13 @@ static bool find_move(struct shake *shake, struct move *ret)
     const struct search_work *work = shake->work;
     const struct search_problem *problem = work->problem;
     size_t berth = next(shake) % work->berths, slot = next(shake) % problem->slots;
-    struct move move = {.berth = berth, .other = SIZE_MAX, .slot = (uint16_t)slot, .from = shake->slot[berth]};
+    struct move move = {
+        .berth = berth, .other = SIZE_MAX, .slot = (uint16_t)slot, .from = shake->slot[berth]};
     if (slot == move.from)
         return false;
     bool leaves = problem->most != NULL && problem->unit[slot] != problem->unit[move.from];
-    if (leaves && has_room(shake, berth, slot) && is_unit_full(shake, problem->tasks, (uint16_t)slot))
+    if (leaves && has_room(shake, berth, slot) &&
+        is_unit_full(shake, problem->tasks, (uint16_t)slot))
         return false;
     if (!has_room(shake, berth, slot)) {
         /* Whoever is there, from a berth of chance on. */
@@ -204,8 +218,11 @@ static void anneal(struct shake *shake)
     size_t uses = 0, arcs = problem->kinds * problem->slots * problem->slots;
     for (size_t i = 0; i < arcs; i++)
         uses += problem->arc[i].use_count;
-    double touches = 8.0 * (double)problem->flow_count / (double)work->berths * (2 + (double)uses / (double)(arcs + 1)) + 20;
-    size_t steps = (size_t)fmin(fmin(TOUCHES / touches, STEPS_MAX), 1000.0 * (double)work->berths * (double)problem->slots / 16);
+    double touches = 8.0 * (double)problem->flow_count / (double)work->berths *
+                         (2 + (double)uses / (double)(arcs + 1)) +
+                     20;
+    size_t steps = (size_t)fmin(fmin(TOUCHES / touches, STEPS_MAX),
+                                1000.0 * (double)work->berths * (double)problem->slots / 16);
     double heat = HOT * shake->sum, cooling = pow(COLD / HOT, 1.0 / (double)(steps + 1));
     for (size_t step = 0; step < steps; step++) {
         struct move move;
@@ -249,13 +266,15 @@ static bool is_worth_a_price(const struct shake *shake)
     for (size_t r = 0; r < problem->resources; r++)
         shake->load[r] = plan_search_work_start(problem, r);
     for (size_t f = 0; f < problem->flow_count; f++) {
-        const struct search_arc *arc = plan_search_work_arc(problem, &problem->flow[f], shake->slot);
+        const struct search_arc *arc =
+            plan_search_work_arc(problem, &problem->flow[f], shake->slot);
         for (uint32_t u = 0; u < arc->use_count; u++) {
             const struct search_use *use = &problem->use[arc->use + u];
             most = plan_search_work_more(most, shake->load[use->resource] += use->ns);
         }
     }
-    return shake->work->result.cost.over > 0 || most <= shake->work->result.cost.time_ns * (1 + SEARCH_SAME);
+    return shake->work->result.cost.over > 0 ||
+           most <= shake->work->result.cost.time_ns * (1 + SEARCH_SAME);
 }
 
 /* One change of the best. True when it became better. */
@@ -292,9 +311,12 @@ static void swap_by_price(struct shake *shake, uint64_t prices)
 {
     struct search_work *work = shake->work;
     const struct search_problem *problem = work->problem;
-    size_t changes = work->berths * problem->slots, since = 0, tries = TRIED_FLOWS / (problem->flow_count + 1);
+    size_t changes = work->berths * problem->slots, since = 0,
+           tries = TRIED_FLOWS / (problem->flow_count + 1);
     prices += work->result.priced;
-    for (size_t i = 0; since < changes && tries-- > 0 && work->result.priced < prices && !plan_search_work_is_spent(work); i = (i + 1) % changes, since++)
+    for (size_t i = 0; since < changes && tries-- > 0 && work->result.priced < prices &&
+                       !plan_search_work_is_spent(work);
+         i = (i + 1) % changes, since++)
         if (try_change(shake, i / problem->slots, i % problem->slots))
             since = 0;
 }
@@ -302,7 +324,10 @@ static void swap_by_price(struct shake *shake, uint64_t prices)
 /* ---- the start ---- */
 
 /* The flow's other berth, if it has one, has its slot already. */
-static bool is_complete(const struct search_flow *flow, size_t berth) { return flow->from <= (int32_t)berth && flow->to <= (int32_t)berth; }
+static bool is_complete(const struct search_flow *flow, size_t berth)
+{
+    return flow->from <= (int32_t)berth && flow->to <= (int32_t)berth;
+}
 
 /* What the sum becomes with the berth on its slot, beside those before it. */
 static double cost_of(const struct shake *shake, size_t berth)
@@ -321,14 +346,16 @@ static double cost_of(const struct shake *shake, size_t berth)
         cost += power(shake, arc->alone_ns);
         for (uint32_t u = 0; u < arc->use_count; u++) {
             const struct search_use *use = &problem->use[arc->use + u];
-            cost += power(shake, shake->load[use->resource] + use->ns) - power(shake, shake->load[use->resource]);
+            cost += power(shake, shake->load[use->resource] + use->ns) -
+                    power(shake, shake->load[use->resource]);
         }
     }
     for (size_t other = berth - berth % problem->each; other < berth; other++)
         cost += FAR_WEIGHT * problem->apart[shake->slot[other] * problem->slots + slot];
     for (size_t other = 0; problem->meet != NULL && other < berth; other++)
         if (shake->slot[other] != slot)
-            cost += CROWD_WEIGHT * (double)(work->outside[other] * work->outside[berth]) * problem->meet[shake->slot[other] * problem->slots + slot];
+            cost += CROWD_WEIGHT * (double)(work->outside[other] * work->outside[berth]) *
+                    problem->meet[shake->slot[other] * problem->slots + slot];
     return cost;
 }
 
@@ -344,7 +371,8 @@ static void start(struct shake *shake)
         double least = INFINITY;
         size_t best = 0;
         for (size_t s = 0; s < problem->slots; s++) {
-            if (shake->taken[s] + 1 > (shake->full < work->full ? work->fullest : work->fullest - 1))
+            if (shake->taken[s] + 1 >
+                (shake->full < work->full ? work->fullest : work->fullest - 1))
                 continue;
             shake->slot[b] = (uint16_t)s;
             double cost = cost_of(shake, b);
@@ -363,14 +391,18 @@ static void start(struct shake *shake)
         hand_out(shake);
 }
 
-/* In rank order, where tasks have several slots: those that follow each other, at such places that all tasks' are as near to each other as they can be so. What depends on all of a task's slots, as
- * where its memory is, changes move by move for the worse before it is better. False when out of memory. */
+/* In rank order, where tasks have several slots: those that follow each other, at such places that
+ * all tasks' are as near to each other as they can be so. What depends on all of a task's slots, as
+ * where its memory is, changes move by move for the worse before it is better. False when out of
+ * memory. */
 static bool try_neighbours(struct shake *shake)
 {
     const struct search_problem *problem = shake->work->problem;
     size_t n = problem->slots, each = problem->each, tasks = problem->tasks;
-    double *least = calloc((tasks + 1) * (n + 1), sizeof *least); /* by tasks and slots: how far the first tasks' slots are apart, on the first slots */
-    double *apart = calloc(n + 1, sizeof *apart);                 /* by slot after the last: of a task's */
+    /* by tasks and slots: how far the first tasks' slots are apart, on the first slots */
+    double *least = calloc((tasks + 1) * (n + 1), sizeof *least);
+    /* by slot after the last: of a task's */
+    double *apart = calloc(n + 1, sizeof *apart);
     bool ok = least != NULL && apart != NULL;
     for (size_t end = each; ok && end <= n; end++)
         for (size_t a = end - each; a < end; a++)
@@ -379,7 +411,8 @@ static bool try_neighbours(struct shake *shake)
     for (size_t t = 1; ok && t <= tasks; t++)
         for (size_t end = 0; end <= n; end++) {
             double *here = &least[t * (n + 1) + end];
-            *here = end < t * each ? INFINITY : fmin(here[-1], here[-(ptrdiff_t)(n + 1 + each)] + apart[end]);
+            *here = end < t * each ? INFINITY
+                                   : fmin(here[-1], here[-(ptrdiff_t)(n + 1 + each)] + apart[end]);
         }
     for (size_t t = tasks, end = n; ok && t > 0; t--, end -= each) {
         while (least[t * (n + 1) + end - 1] <= least[t * (n + 1) + end])
@@ -398,7 +431,8 @@ static bool run(struct shake *shake, bool thorough, bool is_exact)
 {
     struct search_work *work = shake->work;
     const struct search_problem *problem = work->problem;
-    double flows = (double)problem->flow_count + 1, prices = fmin(fmax(PRICED_PAIRS / (flows * flows), PRICES_LEAST), PRICES_MOST);
+    double flows = (double)problem->flow_count + 1,
+           prices = fmin(fmax(PRICED_PAIRS / (flows * flows), PRICES_LEAST), PRICES_MOST);
     plan_search_work_order(problem, shake->slot);
     plan_search_work_try(work, shake->slot);
     shake->scale = 1 / fmax(work->result.cost.time_ns, 1e-3);
@@ -430,7 +464,8 @@ bool plan_search_swap(struct search_work *work, bool thorough, bool is_exact)
     shake.least = calloc(work->berths, sizeof *shake.least);
     shake.taken = calloc(problem->slots, sizeof *shake.taken);
     shake.load = calloc(problem->resources + 1, sizeof *shake.load);
-    bool ok = shake.slot != NULL && shake.least != NULL && shake.taken != NULL && shake.load != NULL;
+    bool ok =
+        shake.slot != NULL && shake.least != NULL && shake.taken != NULL && shake.load != NULL;
     ok = ok && run(&shake, thorough, is_exact);
     free(shake.slot);
     free(shake.least);

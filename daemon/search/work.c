@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* by the prices of one search: what bounds its time where one price is long, as that of a thousand flows of different sizes is */
+/* by the prices of one search: what bounds its time where one price is long, as that of a thousand
+ * flows of different sizes is */
 #define LOOKED_MAX 6e6
 
 bool plan_search_work_init(struct search_work *work, const struct search_problem *problem)
@@ -13,12 +14,14 @@ bool plan_search_work_init(struct search_work *work, const struct search_problem
     *work = (struct search_work){.problem = problem, .berths = berths};
     work->fullest = (berths + problem->slots - 1) / problem->slots;
     work->full = berths - (work->fullest - 1) * problem->slots;
-    work->result.cost = (struct search_cost){INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, SIZE_MAX, 0};
+    work->result.cost =
+        (struct search_cost){INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, SIZE_MAX, 0};
     work->first = calloc(berths + 1, sizeof *work->first);
     work->touching = calloc(2 * problem->flow_count + 1, sizeof *work->touching);
     work->best = calloc(berths, sizeof *work->best);
     work->outside = calloc(berths, sizeof *work->outside);
-    if (work->first == NULL || work->touching == NULL || work->best == NULL || work->outside == NULL)
+    if (work->first == NULL || work->touching == NULL || work->best == NULL ||
+        work->outside == NULL)
         return false;
     size_t used = 0;
     /* Counting sort by berth. */
@@ -55,7 +58,8 @@ void plan_search_work_done(struct search_work *work)
 
 static int compare(double a, double b)
 {
-    if (a == b || (isfinite(a) && isfinite(b) && fabs(a - b) <= SEARCH_SAME * fmax(fabs(a), fabs(b))))
+    if (a == b ||
+        (isfinite(a) && isfinite(b) && fabs(a - b) <= SEARCH_SAME * fmax(fabs(a), fabs(b))))
         return 0;
     return a < b ? -1 : 1;
 }
@@ -81,11 +85,13 @@ double plan_search_work_least(const struct search_problem *problem, const struct
     for (size_t i = 0; i < problem->slots; i++)
         for (size_t j = 0; j < problem->slots; j++)
             if (flow->to < 0 ? i == j : i != j || problem->share > 1)
-                least = plan_search_work_less(least, plan_search_work_alone(flow, &arc[i * problem->slots + j]));
+                least = plan_search_work_less(
+                    least, plan_search_work_alone(flow, &arc[i * problem->slots + j]));
     return isinf(least) ? 0 : least;
 }
 
-size_t plan_search_work_in_unit(const struct search_problem *problem, const uint16_t *slot, size_t tasks, uint16_t unit)
+size_t plan_search_work_in_unit(const struct search_problem *problem, const uint16_t *slot,
+                                size_t tasks, uint16_t unit)
 {
     size_t count = 0;
     for (size_t t = 0; t < tasks; t++)
@@ -118,7 +124,8 @@ static double crowd_of(const struct search_problem *problem, const uint16_t *slo
     return crowd;
 }
 
-void plan_search_work_far(const struct search_problem *problem, const uint16_t *slot, struct search_cost *ret)
+void plan_search_work_far(const struct search_problem *problem, const uint16_t *slot,
+                          struct search_cost *ret)
 {
     ret->far = ret->apart = 0;
     ret->over = count_over(problem, slot);
@@ -132,7 +139,8 @@ void plan_search_work_far(const struct search_problem *problem, const uint16_t *
 
 void plan_search_work_order(const struct search_problem *problem, uint16_t *ret_slot)
 {
-    size_t berths = problem->tasks * problem->each, least = berths / problem->slots, more = berths % problem->slots, b = 0;
+    size_t berths = problem->tasks * problem->each, least = berths / problem->slots,
+           more = berths % problem->slots, b = 0;
     for (size_t s = 0; s < problem->slots; s++)
         for (size_t i = 0; i < least + (s < more); i++)
             ret_slot[b++] = (uint16_t)s;
@@ -161,7 +169,10 @@ int plan_search_work_try(struct search_work *work, const uint16_t *slot)
     return order;
 }
 
-static size_t task_of(const struct search_problem *problem, int32_t berth) { return berth < 0 ? SIZE_MAX : (size_t)berth / problem->each; }
+static size_t task_of(const struct search_problem *problem, int32_t berth)
+{
+    return berth < 0 ? SIZE_MAX : (size_t)berth / problem->each;
+}
 
 /* The berth that this one becomes when tasks a and b change places. */
 static int32_t swapped(const struct search_problem *problem, int32_t berth, size_t a, size_t b)
@@ -187,15 +198,22 @@ bool plan_search_work_same(const struct search_work *work, size_t a, size_t b)
     const struct search_problem *problem = work->problem;
     const size_t tasks[] = {a, b};
     for (int t = 0; t < 2; t++)
-        for (size_t i = work->first[tasks[t] * problem->each]; i < work->first[(tasks[t] + 1) * problem->each]; i++) {
+        for (size_t i = work->first[tasks[t] * problem->each];
+             i < work->first[(tasks[t] + 1) * problem->each]; i++) {
             const struct search_flow *flow = &problem->flow[work->touching[i]];
-            struct search_flow image = {.kind = flow->kind, .from = swapped(problem, flow->from, a, b), .to = swapped(problem, flow->to, a, b)};
+            struct search_flow image = {.kind = flow->kind,
+                                        .from = swapped(problem, flow->from, a, b),
+                                        .to = swapped(problem, flow->to, a, b)};
             if (!has_flow(work, &image))
                 return false;
         }
     return true;
 }
 
-bool plan_search_work_is_least(const struct search_work *work) { return work->result.cost.over == 0 && work->result.cost.time_ns <= work->result.bound_ns * (1 + SEARCH_SAME); }
+bool plan_search_work_is_least(const struct search_work *work)
+{
+    return work->result.cost.over == 0 &&
+           work->result.cost.time_ns <= work->result.bound_ns * (1 + SEARCH_SAME);
+}
 
 bool plan_search_work_is_spent(const struct search_work *work) { return work->looked > LOOKED_MAX; }

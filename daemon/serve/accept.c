@@ -8,14 +8,16 @@
 #include "serve/request.h"
 #include "serve/serve.h"
 
-/* Shared by the caller's stream and the scheduler's job, which may each end first. Loop thread only. */
+/* Shared by the caller's stream and the scheduler's job, which may each end first. Loop thread
+ * only. */
 struct acceptance {
     bool is_done, is_left;
     struct accepted accepted;
     struct berth_err err;
 };
 
-static void job_done(void *arg, enum berth_code code, const struct accepted *accepted, const struct berth_err *err)
+static void job_done(void *arg, enum berth_code code, const struct accepted *accepted,
+                     const struct berth_err *err)
 {
     struct acceptance *acceptance = arg;
     if (acceptance->is_left) {
@@ -41,21 +43,26 @@ static void caller_left(void *state)
 static json_t *why_left_out(const struct accepted *accepted)
 {
     if (accepted->vague > 0 && accepted->overloaded > 0)
-        return json_sprintf("%zu known to half only, %zu measured while the node was overloaded", accepted->vague, accepted->overloaded);
+        return json_sprintf("%zu known to half only, %zu measured while the node was overloaded",
+                            accepted->vague, accepted->overloaded);
     if (accepted->vague > 0)
         return json_string("known to half only");
-    return accepted->overloaded > 0 ? json_string("measured while the node was overloaded") : json_null();
+    return accepted->overloaded > 0 ? json_string("measured while the node was overloaded")
+                                    : json_null();
 }
 
 static json_t *reply(const struct accepted *accepted)
 {
     json_t *json = json_object();
-    bool ok = json != NULL && answer_set(json, "accepted", jsonify_count((int64_t)accepted->count)) &&
-              answer_set(json, "in_line", jsonify_count((int64_t)accepted->in_line)) &&
-              answer_set(json, "file", jsonify_text(accepted->file[0] != '\0' ? accepted->file : NULL)) &&
-              answer_set(json, "not_written", jsonify_text(accepted->why_not[0] != '\0' ? accepted->why_not : NULL)) &&
-              answer_set(json, "left_out", jsonify_count((int64_t)(accepted->vague + accepted->overloaded))) &&
-              answer_set(json, "why_left_out", why_left_out(accepted));
+    bool ok =
+        json != NULL && answer_set(json, "accepted", jsonify_count((int64_t)accepted->count)) &&
+        answer_set(json, "in_line", jsonify_count((int64_t)accepted->in_line)) &&
+        answer_set(json, "file", jsonify_text(accepted->file[0] != '\0' ? accepted->file : NULL)) &&
+        answer_set(json, "not_written",
+                   jsonify_text(accepted->why_not[0] != '\0' ? accepted->why_not : NULL)) &&
+        answer_set(json, "left_out",
+                   jsonify_count((int64_t)(accepted->vague + accepted->overloaded))) &&
+        answer_set(json, "why_left_out", why_left_out(accepted));
     if (!ok) {
         json_decref(json);
         return NULL;
@@ -95,6 +102,7 @@ enum berth_code query_accept(const struct call *call, struct outcome *ret, struc
         free(acceptance);
         return code;
     }
-    *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = acceptance, .next = next, .free_state = caller_left};
+    *ret = (struct outcome){
+        .kind = OUTCOME_STREAM, .state = acceptance, .next = next, .free_state = caller_left};
     return BERTH_OK;
 }

@@ -12,7 +12,8 @@
 
 static const char *const hows[] = {"stream", "random", NULL};
 
-static enum berth_code read_access(const struct graph *graph, const json_t *json, struct memuse_access *ret, struct berth_err *err)
+static enum berth_code read_access(const struct graph *graph, const json_t *json,
+                                   struct memuse_access *ret, struct berth_err *err)
 {
     int how = 0;
     if (!json_is_object(json))
@@ -30,8 +31,9 @@ static enum berth_code read_access(const struct graph *graph, const json_t *json
     return code;
 }
 
-static enum berth_code read_accesses(const struct graph *graph, const json_t *params, struct alloc_request *request,
-                                     struct memuse_access *access, struct berth_err *err)
+static enum berth_code read_accesses(const struct graph *graph, const json_t *params,
+                                     struct alloc_request *request, struct memuse_access *access,
+                                     struct berth_err *err)
 {
     const json_t *array = NULL;
     enum berth_code code = request_array(params, "accesses", ALLOC_ACCESSES_MAX, &array, err);
@@ -54,14 +56,20 @@ static enum berth_code read_kinds(const json_t *params, unsigned *ret, struct be
     {
         const char *text = json_string_value(item);
         int kind = 0;
-        while (memkind_names[kind] != NULL && (text == NULL || strcmp(memkind_names[kind], text) != 0))
+        while (memkind_names[kind] != NULL &&
+               (text == NULL || strcmp(memkind_names[kind], text) != 0))
             kind++;
         if (memkind_names[kind] == NULL)
-            return err_invalid(err, "kinds", "%.40s is no kind of allocation: system, pinned, managed and device are", text != NULL ? text : "what is no string");
+            return err_invalid(
+                err, "kinds",
+                "%.40s is no kind of allocation: system, pinned, managed and device are",
+                text != NULL ? text : "what is no string");
         kinds |= 1u << kind;
     }
     if (kinds == 0)
-        return err_set(err, BERTH_NOTHING_ALLOWED, "kinds is empty: system, pinned, managed and device are kinds of allocation");
+        return err_set(
+            err, BERTH_NOTHING_ALLOWED,
+            "kinds is empty: system, pinned, managed and device are kinds of allocation");
     *ret = kinds;
     return BERTH_OK;
 }
@@ -81,10 +89,12 @@ static void reply_free(void *state)
     free(reply);
 }
 
-/* Nothing nominal or published is in it, nothing counts as nothing, and neither links nor other transfers stand for something. */
+/* Nothing nominal or published is in it, nothing counts as nothing, and neither links nor other
+ * transfers stand for something. */
 static bool is_measured(const struct alloc_answer *answer, const struct alloc_option *option)
 {
-    bool all = !option->by_links && !option->by_least && !option->by_other && !option->by_start && !option->at_least;
+    bool all = !option->by_links && !option->by_least && !option->by_other && !option->by_start &&
+               !option->at_least;
     for (size_t i = option->why; i < option->why + option->why_count && all; i++) {
         const struct value *value = answer->evidence.item[i];
         all = value == NULL || value->source == VALUE_MEASURED;
@@ -92,10 +102,12 @@ static bool is_measured(const struct alloc_answer *answer, const struct alloc_op
     return all;
 }
 
-static void print_option(struct print *print, const struct reply *reply, const struct alloc_option *option)
+static void print_option(struct print *print, const struct reply *reply,
+                         const struct alloc_option *option)
 {
     char call[256];
-    memkind_call(&reply->answer.node, &option->place, reply->bytes, option->xnack, call, sizeof call);
+    memkind_call(&reply->answer.node, &option->place, reply->bytes, option->xnack, call,
+                 sizeof call);
     print_open(print, '{');
     print_key(print, "memory");
     print_name(print, graph_place(reply->snap->graph, option->place.memory)->name);
@@ -110,7 +122,8 @@ static void print_option(struct print *print, const struct reply *reply, const s
     print_key(print, "free_at_s");
     print_count(print, option->free_at_s);
     print_key(print, "why");
-    answer_print_evidence(print, reply->snap, &reply->answer.evidence, option->why, option->why_count);
+    answer_print_evidence(print, reply->snap, &reply->answer.evidence, option->why,
+                          option->why_count);
     print_close(print, '}');
 }
 
@@ -139,7 +152,8 @@ static enum berth_code plan(const struct call *call, struct reply *reply, struct
     const struct graph *graph = call->snap->graph;
     struct memuse_access access[ALLOC_ACCESSES_MAX];
     struct allowed allowed = {0};
-    struct alloc_request request = {.allowed = &allowed, .free = memfree_read(call->daemon->memfree)};
+    struct alloc_request request = {.allowed = &allowed,
+                                    .free = memfree_read(call->daemon->memfree)};
     enum berth_code code = request_allowed(graph, call->params, &allowed, err);
     if (code == BERTH_OK)
         code = request_int(call->params, "bytes", 1, INT64_MAX, 0, &request.bytes, err);
@@ -162,7 +176,10 @@ enum berth_code query_allocate(const struct call *call, struct outcome *ret, str
     reply->snap = snapshot_ref(call->snap);
     enum berth_code code = plan(call, reply, err);
     if (code == BERTH_OK)
-        *ret = (struct outcome){.kind = OUTCOME_RESULT, .state = reply, .write = print_answer, .free_state = reply_free};
+        *ret = (struct outcome){.kind = OUTCOME_RESULT,
+                                .state = reply,
+                                .write = print_answer,
+                                .free_state = reply_free};
     else
         reply_free(reply);
     return code;

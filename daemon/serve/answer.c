@@ -7,9 +7,15 @@
 #include "node/jsonify.h"
 #include "node/warnings.h"
 
-bool answer_set(json_t *object, const char *key, json_t *take_value) { return json_object_set_new_nocheck(object, key, take_value) == 0; }
+bool answer_set(json_t *object, const char *key, json_t *take_value)
+{
+    return json_object_set_new_nocheck(object, key, take_value) == 0;
+}
 
-bool answer_append(json_t *array, json_t *take_value) { return json_array_append_new(array, take_value) == 0; }
+bool answer_append(json_t *array, json_t *take_value)
+{
+    return json_array_append_new(array, take_value) == 0;
+}
 
 static json_t *done(json_t *json, bool ok)
 {
@@ -20,10 +26,12 @@ static json_t *done(json_t *json, bool ok)
     return json;
 }
 
-/* Whole numbers are read and printed fast; of a tenth of a millisecond a nanosecond is nothing, of less it may be what tells options apart. */
+/* Whole numbers are read and printed fast; of a tenth of a millisecond a nanosecond is nothing, of
+ * less it may be what tells options apart. */
 static double whole(double time_ns) { return time_ns >= 1e5 ? rint(time_ns) : time_ns; }
 
-void answer_print_prediction(struct print *print, const struct prediction *prediction, bool is_measured)
+void answer_print_prediction(struct print *print, const struct prediction *prediction,
+                             bool is_measured)
 {
     if (!isfinite(prediction->time_ns)) {
         print_null(print);
@@ -86,9 +94,11 @@ static struct total total_of(const struct set *set)
     return total;
 }
 
-static void flow_name(const struct graph *graph, const struct set_flow *flow, char *buffer, size_t size)
+static void flow_name(const struct graph *graph, const struct set_flow *flow, char *buffer,
+                      size_t size)
 {
-    snprintf(buffer, size, "%s>%s", graph_place(graph, flow->from)->name, graph_place(graph, flow->to)->name);
+    snprintf(buffer, size, "%s>%s", graph_place(graph, flow->from)->name,
+             graph_place(graph, flow->to)->name);
 }
 
 static void print_set(struct print *print, const struct snapshot *snap, const struct set *set)
@@ -127,7 +137,8 @@ static void print_set(struct print *print, const struct snapshot *snap, const st
     print_close(print, '}');
 }
 
-void answer_print_evidence(struct print *print, const struct snapshot *snap, const struct evidence *evidence, size_t first, size_t count)
+void answer_print_evidence(struct print *print, const struct snapshot *snap,
+                           const struct evidence *evidence, size_t first, size_t count)
 {
     print_open(print, '[');
     for (size_t i = first; i < first + count; i++)
@@ -150,14 +161,18 @@ static json_t *one(const struct snapshot *snap, const struct value *v)
 {
     const struct metric_info *info = metric_info(v->metric);
     json_t *json = json_object();
-    bool ok = answer_set(json, "metric", json_string_nocheck(info->name)) &&
-              answer_set(json, "from", json_string_nocheck(graph_place(snap->graph, v->from)->name)) &&
-              answer_set(json, "to", json_string_nocheck(graph_place(snap->graph, v->to)->name)) &&
-              answer_set(json, "axes", jsonify_axes(v->metric, values_axes(snap->values, v))) && answer_set(json, "value", json_real(v->value)) &&
-              answer_set(json, "low", jsonify_number(v->low)) && answer_set(json, "high", jsonify_number(v->high)) &&
-              answer_set(json, "unit", json_string_nocheck(info->unit)) &&
-              answer_set(json, "source", json_string_nocheck(value_source_name(v->source))) &&
-              answer_set(json, "measured_at_s", jsonify_count(v->measured_at_s > 0 ? v->measured_at_s : -1));
+    bool ok =
+        answer_set(json, "metric", json_string_nocheck(info->name)) &&
+        answer_set(json, "from", json_string_nocheck(graph_place(snap->graph, v->from)->name)) &&
+        answer_set(json, "to", json_string_nocheck(graph_place(snap->graph, v->to)->name)) &&
+        answer_set(json, "axes", jsonify_axes(v->metric, values_axes(snap->values, v))) &&
+        answer_set(json, "value", json_real(v->value)) &&
+        answer_set(json, "low", jsonify_number(v->low)) &&
+        answer_set(json, "high", jsonify_number(v->high)) &&
+        answer_set(json, "unit", json_string_nocheck(info->unit)) &&
+        answer_set(json, "source", json_string_nocheck(value_source_name(v->source))) &&
+        answer_set(json, "measured_at_s",
+                   jsonify_count(v->measured_at_s > 0 ? v->measured_at_s : -1));
     return done(json, ok);
 }
 
@@ -172,22 +187,31 @@ static json_t *one_set(const struct snapshot *snap, const struct set *set)
         flow_name(snap->graph, &set->flow[i], name, sizeof name);
         ok = answer_append(flows, json_string_nocheck(name));
     }
-    ok = answer_set(json, "flows", flows) && ok && answer_set(json, "metric", json_string_nocheck(info->name)) &&
-         answer_set(json, "from", json_string_nocheck(graph_place(snap->graph, set->flow[0].from)->name)) &&
-         answer_set(json, "to", json_string_nocheck(graph_place(snap->graph, set->flow[0].to)->name)) &&
-         answer_set(json, "axes", jsonify_axes(set->metric, set->flow[0].axes)) && answer_set(json, "value", json_real(total.value)) &&
-         answer_set(json, "low", jsonify_number(total.low)) && answer_set(json, "high", jsonify_number(total.high)) &&
-         answer_set(json, "unit", json_string_nocheck(info->unit)) && answer_set(json, "source", json_string_nocheck(value_source_name(set->source))) &&
-         answer_set(json, "measured_at_s", jsonify_count(set->measured_at_s > 0 ? set->measured_at_s : -1));
+    ok = answer_set(json, "flows", flows) && ok &&
+         answer_set(json, "metric", json_string_nocheck(info->name)) &&
+         answer_set(json, "from",
+                    json_string_nocheck(graph_place(snap->graph, set->flow[0].from)->name)) &&
+         answer_set(json, "to",
+                    json_string_nocheck(graph_place(snap->graph, set->flow[0].to)->name)) &&
+         answer_set(json, "axes", jsonify_axes(set->metric, set->flow[0].axes)) &&
+         answer_set(json, "value", json_real(total.value)) &&
+         answer_set(json, "low", jsonify_number(total.low)) &&
+         answer_set(json, "high", jsonify_number(total.high)) &&
+         answer_set(json, "unit", json_string_nocheck(info->unit)) &&
+         answer_set(json, "source", json_string_nocheck(value_source_name(set->source))) &&
+         answer_set(json, "measured_at_s",
+                    jsonify_count(set->measured_at_s > 0 ? set->measured_at_s : -1));
     return done(json, ok);
 }
 
-json_t *answer_evidence(const struct snapshot *snap, const struct evidence *evidence, size_t first, size_t count)
+json_t *answer_evidence(const struct snapshot *snap, const struct evidence *evidence, size_t first,
+                        size_t count)
 {
     json_t *array = json_array();
     bool ok = array != NULL;
     for (size_t i = first; ok && i < first + count; i++)
-        ok = answer_append(array, evidence->item[i] != NULL ? one(snap, evidence->item[i]) : one_set(snap, evidence->set[i]));
+        ok = answer_append(array, evidence->item[i] != NULL ? one(snap, evidence->item[i])
+                                                            : one_set(snap, evidence->set[i]));
     return done(array, ok);
 }
 

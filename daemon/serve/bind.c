@@ -27,29 +27,30 @@ struct reply {
     const struct snapshot *snap;
     const struct bind_asked *asked;
     struct bind_answer answer;
-    uint64_t claims; /* the generation that it was planned beside */
+    uint64_t claims;    /* the generation that it was planned beside */
     bool is_kept;       /* under the key of a claim */
     bool is_within_key; /* what it stays within is a claim that its key names */
 };
 
-/* One request under way. The plan is made of this alone, on the loop or on the thread pool; what has to do with claims is done on the loop before and after. */
+/* One request under way. The plan is made of this alone, on the loop or on the thread pool; what
+ * has to do with claims is done on the loop before and after. */
 struct binding {
     struct snapshot *snap;
     struct bind_asked asked;
-    char *key;                     /* the request's */
-    uint64_t claims;               /* their generation at the time of the request */
+    char *key;                /* the request's */
+    uint64_t claims;          /* their generation at the time of the request */
     struct warnings left_out; /* what others have claimed */
     bool any_left_out;
-    char within[96];               /* the claim that it stays within; "" none */
-    bool is_within_key;            /* which its key names */
-    struct bind_key stand;         /* where it stands under its key */
-    json_t *json;                  /* the answer, before it is sent */
-    bool stands;                   /* it stands already */
+    char within[96];       /* the claim that it stays within; "" none */
+    bool is_within_key;    /* which its key names */
+    struct bind_key stand; /* where it stands under its key */
+    json_t *json;          /* the answer, before it is sent */
+    bool stands;           /* it stands already */
 };
 
 /* Its own gpus first, then the other allowed ones when all are to be seen. The caller frees ret. */
-static enum berth_code shown_gpus(const struct reply *reply, const struct bind_task *task, place_id **ret, size_t *ret_count,
-                                  struct berth_err *err)
+static enum berth_code shown_gpus(const struct reply *reply, const struct bind_task *task,
+                                  place_id **ret, size_t *ret_count, struct berth_err *err)
 {
     const struct graph *graph = reply->snap->graph;
     size_t own = (size_t)reply->answer.gpus_per_task, count = own;
@@ -58,11 +59,14 @@ static enum berth_code shown_gpus(const struct reply *reply, const struct bind_t
         return err_set(err, BERTH_NO_MEMORY, "no memory for gpus");
     for (size_t i = 0; i < own; i++)
         gpus[i] = task->gpus[i];
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); own > 0 && reply->asked->shows_all && g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
+    for (place_id g = graph_next(graph, PLACE_GPU, 0);
+         own > 0 && reply->asked->shows_all && g != PLACE_NONE;
+         g = graph_next(graph, PLACE_GPU, g + 1)) {
         bool is_own = false;
         for (size_t i = 0; i < own; i++)
             is_own |= task->gpus[i] == g;
-        if (!is_own && allowed_has_gpu(&reply->asked->allowed, g) && !plan_ends_is_lost(reply->snap, g))
+        if (!is_own && allowed_has_gpu(&reply->asked->allowed, g) &&
+            !plan_ends_is_lost(reply->snap, g))
             gpus[count++] = g;
     }
     *ret = gpus;
@@ -84,7 +88,10 @@ static json_t *names(const struct graph *graph, const place_id *id, size_t count
     return array;
 }
 
-static bool set_text(json_t *object, const char *key, const char *text) { return text == NULL || answer_set(object, key, json_string_nocheck(text)); }
+static bool set_text(json_t *object, const char *key, const char *text)
+{
+    return text == NULL || answer_set(object, key, json_string_nocheck(text));
+}
 
 /* What a task's environment says beside how its runtime copies. */
 struct environment {
@@ -93,15 +100,19 @@ struct environment {
     const char *nccl; /* of all tasks */
 };
 
-static bool put_environment(json_t *json, const struct bind_task *task, const struct environment *its)
+static bool put_environment(json_t *json, const struct bind_task *task,
+                            const struct environment *its)
 {
     const struct visible *visible = &its->visible;
     json_t *environment = json_object(), *unset = json_array();
-    bool ok = set_text(environment, "ROCR_VISIBLE_DEVICES", visible->rocr) && set_text(environment, "CUDA_VISIBLE_DEVICES", visible->cuda) &&
-              set_text(environment, "CUDA_DEVICE_ORDER", visible->cuda_order) && set_text(environment, "UCX_NET_DEVICES", its->ucx) &&
+    bool ok = set_text(environment, "ROCR_VISIBLE_DEVICES", visible->rocr) &&
+              set_text(environment, "CUDA_VISIBLE_DEVICES", visible->cuda) &&
+              set_text(environment, "CUDA_DEVICE_ORDER", visible->cuda_order) &&
+              set_text(environment, "UCX_NET_DEVICES", its->ucx) &&
               set_text(environment, "NCCL_IB_HCA", its->nccl);
     for (size_t i = 0; ok && i < task->variables.count; i++)
-        ok = set_text(environment, task->variables.variable[i].name, task->variables.variable[i].value);
+        ok = set_text(environment, task->variables.variable[i].name,
+                      task->variables.variable[i].value);
     for (size_t i = 0; ok && visible->unset[i] != NULL; i++)
         ok = answer_append(unset, json_string_nocheck(visible->unset[i]));
     ok = answer_set(json, "environment", environment) && ok;
@@ -115,12 +126,16 @@ static json_t *task_json(const struct reply *reply, size_t t, const struct envir
     const struct bind_task *task = &answer->task[t];
     char *cpus = cpuset_list_new(&task->cpus), *mask = cpuset_mask_new(&task->cpus);
     json_t *json = json_object();
-    bool ok = cpus != NULL && mask != NULL && answer_set(json, "task", json_integer((json_int_t)t)) &&
+    bool ok = cpus != NULL && mask != NULL &&
+              answer_set(json, "task", json_integer((json_int_t)t)) &&
               answer_set(json, "gpus", names(graph, task->gpus, (size_t)answer->gpus_per_task)) &&
-              answer_set(json, "cpus", json_string_nocheck(cpus)) && answer_set(json, "cpu_mask", json_string_nocheck(mask)) &&
+              answer_set(json, "cpus", json_string_nocheck(cpus)) &&
+              answer_set(json, "cpu_mask", json_string_nocheck(mask)) &&
               answer_set(json, "memory", names(graph, &task->memory, task->memory != PLACE_NONE)) &&
               answer_set(json, "memory_policy", json_string_nocheck("preferred")) &&
-              answer_set(json, "nics", names(graph, answer->nic != NULL ? answer->nic + task->nics : NULL, task->nic_count)) &&
+              answer_set(json, "nics",
+                         names(graph, answer->nic != NULL ? answer->nic + task->nics : NULL,
+                               task->nic_count)) &&
               put_environment(json, task, environment);
     free(cpus);
     free(mask);
@@ -131,7 +146,10 @@ static json_t *task_json(const struct reply *reply, size_t t, const struct envir
     return json;
 }
 
-static enum berth_code no_memory(struct berth_err *err) { return err_set(err, BERTH_NO_MEMORY, "no memory for the answer"); }
+static enum berth_code no_memory(struct berth_err *err)
+{
+    return err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
+}
 
 /* Tasks whose nics no variable chooses though they are such that one could. */
 struct unchosen {
@@ -145,10 +163,13 @@ static void warn_of_unchosen(struct reply *reply, const struct unchosen *unchose
     if (unchosen->count > 1)
         snprintf(more, sizeof more, " (and %zu more)", unchosen->count - 1);
     if (unchosen->count > 0)
-        warnings_add(&reply->answer.warnings, "UCX_NET_DEVICES chooses no nic for task %zu%s: %s", unchosen->first, more, nic_variables_why(reply->snap->graph, unchosen->why, why, sizeof why));
+        warnings_add(&reply->answer.warnings, "UCX_NET_DEVICES chooses no nic for task %zu%s: %s",
+                     unchosen->first, more,
+                     nic_variables_why(reply->snap->graph, unchosen->why, why, sizeof why));
 }
 
-static enum berth_code put_task(struct reply *reply, json_t *tasks, size_t t, const char *nccl, struct unchosen *unchosen, struct berth_err *err)
+static enum berth_code put_task(struct reply *reply, json_t *tasks, size_t t, const char *nccl,
+                                struct unchosen *unchosen, struct berth_err *err)
 {
     const struct graph *graph = reply->snap->graph;
     const struct bind_task *task = &reply->answer.task[t];
@@ -157,10 +178,12 @@ static enum berth_code put_task(struct reply *reply, json_t *tasks, size_t t, co
     size_t count = 0;
     enum berth_code code = shown_gpus(reply, task, &gpus, &count, err);
     if (code == BERTH_OK)
-        code = visible_make(graph, &reply->asked->allowed, gpus, count, &reply->answer.warnings, &environment.visible, err);
+        code = visible_make(graph, &reply->asked->allowed, gpus, count, &reply->answer.warnings,
+                            &environment.visible, err);
     free(gpus);
     if (code == BERTH_OK && task->nic_count > 0)
-        code = nic_variables_ucx(graph, reply->answer.nic + task->nics, task->nic_count, &environment.ucx, &why, err);
+        code = nic_variables_ucx(graph, reply->answer.nic + task->nics, task->nic_count,
+                                 &environment.ucx, &why, err);
     if (code == BERTH_OK && why != PLACE_NONE && unchosen->count++ == 0) {
         unchosen->first = t;
         unchosen->why = why;
@@ -189,7 +212,8 @@ static enum berth_code put_tasks(struct reply *reply, json_t *json, struct berth
 }
 
 /* take_text NULL: it would not be right, and is left out. */
-static enum berth_code put_line(json_t *launcher, const char *key, enum berth_code code, char *take_text, struct berth_err *err)
+static enum berth_code put_line(json_t *launcher, const char *key, enum berth_code code,
+                                char *take_text, struct berth_err *err)
 {
     if (code == BERTH_OK && !set_text(launcher, key, take_text))
         code = no_memory(err);
@@ -205,7 +229,8 @@ static enum berth_code put_launcher(struct reply *reply, json_t *json, struct be
     char *text = NULL;
     if (!answer_set(json, "launcher", launcher))
         return no_memory(err);
-    enum berth_code code = launcher_slurm(snap, &reply->asked->allowed, answer, &answer->warnings, &text, err);
+    enum berth_code code =
+        launcher_slurm(snap, &reply->asked->allowed, answer, &answer->warnings, &text, err);
     code = put_line(launcher, "slurm", code, text, err);
     if (code == BERTH_OK) {
         text = NULL;
@@ -230,16 +255,23 @@ static enum berth_code put_launcher(struct reply *reply, json_t *json, struct be
     return code;
 }
 
-static json_t *number_json(double number) { return isnan(number) ? json_null() : json_real(number); }
+static json_t *number_json(double number)
+{
+    return isnan(number) ? json_null() : json_real(number);
+}
 
-static json_t *prediction_json(const struct prediction *prediction, const char *bottleneck, bool is_measured)
+static json_t *prediction_json(const struct prediction *prediction, const char *bottleneck,
+                               bool is_measured)
 {
     if (isnan(prediction->time_ns))
         return json_null();
     json_t *json = json_object();
-    bool ok = answer_set(json, "time_ns", json_real(prediction->time_ns)) && answer_set(json, "low_ns", number_json(prediction->low_ns)) &&
+    bool ok = answer_set(json, "time_ns", json_real(prediction->time_ns)) &&
+              answer_set(json, "low_ns", number_json(prediction->low_ns)) &&
               answer_set(json, "high_ns", number_json(prediction->high_ns)) &&
-              answer_set(json, "bottleneck", *bottleneck != '\0' ? json_string_nocheck(bottleneck) : json_null()) && answer_set(json, "measured", json_boolean(is_measured));
+              answer_set(json, "bottleneck",
+                         *bottleneck != '\0' ? json_string_nocheck(bottleneck) : json_null()) &&
+              answer_set(json, "measured", json_boolean(is_measured));
     if (!ok) {
         json_decref(json);
         return NULL;
@@ -247,14 +279,19 @@ static json_t *prediction_json(const struct prediction *prediction, const char *
     return json;
 }
 
-/* AMD's runtime has no way to a gpu that it does not see, and the variable that says how it is to copy there says nothing then. */
+/* AMD's runtime has no way to a gpu that it does not see, and the variable that says how it is to
+ * copy there says nothing then. */
 static void warn_of_unseen(struct reply *reply)
 {
     struct bind_answer *answer = &reply->answer;
-    for (size_t t = 0; !reply->asked->shows_all && answer->task_count > 1 && t < answer->task_count; t++)
+    for (size_t t = 0; !reply->asked->shows_all && answer->task_count > 1 && t < answer->task_count;
+         t++)
         for (size_t i = 0; i < answer->task[t].variables.count; i++)
             if (strcmp(answer->task[t].variables.variable[i].name, "HSA_ENABLE_PEER_SDMA") == 0) {
-                warnings_add(&answer->warnings, "HSA_ENABLE_PEER_SDMA is about gpus that a task's runtime sees: with ROCR_VISIBLE_DEVICES of its own gpus alone no other task's is one (visible all shows them)");
+                warnings_add(&answer->warnings,
+                             "HSA_ENABLE_PEER_SDMA is about gpus that a task's runtime sees: with "
+                             "ROCR_VISIBLE_DEVICES of its own gpus alone no other task's is one "
+                             "(visible all shows them)");
                 return;
             }
 }
@@ -264,23 +301,39 @@ static enum berth_code put_answer(struct reply *reply, json_t *json, struct bert
     struct bind_answer *answer = &reply->answer;
     warn_of_unseen(reply);
     if (reply->asked->is_size_assumed)
-        warnings_add(&answer->warnings, "bytes is not given: each flow of the pattern counts as many as host_bytes, or %d MiB without", (int)(BIND_BYTES_ASSUMED >> 20));
+        warnings_add(&answer->warnings,
+                     "bytes is not given: each flow of the pattern counts as many as host_bytes, "
+                     "or %d MiB without",
+                     (int)(BIND_BYTES_ASSUMED >> 20));
     if (reply->asked->traffic.count == 0)
         warnings_add(&answer->warnings, "no time is predicted: %s; locality alone decided",
-                  reply->asked->names_traffic ? "of the traffic that the request names no byte leaves a rank here for another, or comes to one" : "the request names no traffic");
+                     reply->asked->names_traffic ? "of the traffic that the request names no byte "
+                                                   "leaves a rank here for another, or comes to one"
+                                                 : "the request names no traffic");
     if (reply->asked->key != NULL && !reply->is_kept && !reply->is_within_key)
-        warnings_add(&answer->warnings, "the plan stands under its key until nobody asked for it for %d minutes: you have no claim under that key (berth claim --key)", HELD_S / 60);
+        warnings_add(&answer->warnings,
+                     "the plan stands under its key until nobody asked for it for %d minutes: you "
+                     "have no claim under that key (berth claim --key)",
+                     HELD_S / 60);
     enum berth_code code = put_tasks(reply, json, err);
     if (code == BERTH_OK)
         code = put_launcher(reply, json, err);
     if (code != BERTH_OK)
         return code;
-    bool ok = answer_set(json, "predicted", prediction_json(&answer->predicted, answer->bottleneck, answer->predicted_is_measured)) &&
-              answer_set(json, "baseline", prediction_json(&answer->baseline, answer->baseline_bottleneck, answer->baseline_is_measured)) &&
-              answer_set(json, "proven_optimal", json_boolean(answer->is_proven)) && answer_set(json, "gap", number_json(answer->gap)) &&
-              answer_set(json, "why", answer_evidence(reply->snap, &answer->evidence, 0, answer->evidence.count)) &&
-              answer_set(json, "reasons", answer_warnings(&answer->reasons)) && answer_set(json, "warnings", answer_warnings(&answer->warnings)) &&
-              answer_set(json, "basis", jsonify_basis_beside(reply->snap, reply->claims));
+    bool ok =
+        answer_set(json, "predicted",
+                   prediction_json(&answer->predicted, answer->bottleneck,
+                                   answer->predicted_is_measured)) &&
+        answer_set(json, "baseline",
+                   prediction_json(&answer->baseline, answer->baseline_bottleneck,
+                                   answer->baseline_is_measured)) &&
+        answer_set(json, "proven_optimal", json_boolean(answer->is_proven)) &&
+        answer_set(json, "gap", number_json(answer->gap)) &&
+        answer_set(json, "why",
+                   answer_evidence(reply->snap, &answer->evidence, 0, answer->evidence.count)) &&
+        answer_set(json, "reasons", answer_warnings(&answer->reasons)) &&
+        answer_set(json, "warnings", answer_warnings(&answer->warnings)) &&
+        answer_set(json, "basis", jsonify_basis_beside(reply->snap, reply->claims));
     return ok ? BERTH_OK : no_memory(err);
 }
 
@@ -303,15 +356,20 @@ static void add_why(struct berth_err *err, const char *why)
     text_clean(err->detail);
 }
 
-static enum berth_code plan(const struct binding *binding, struct bind_answer *ret, struct berth_err *err)
+static enum berth_code plan(const struct binding *binding, struct bind_answer *ret,
+                            struct berth_err *err)
 {
     enum berth_code code = plan_bind(binding->snap, &binding->asked.request, ret, err);
     for (size_t i = 0; code == BERTH_OK && i < binding->left_out.count; i++)
         warnings_add(&ret->warnings, "%s", binding->left_out.line[i]);
     if (code == BERTH_OK && *binding->within != '\0')
-        warnings_add(&ret->reasons, "within claim %s: of the cpus, gpus and memory only what is claimed there, in each kind that it covers", binding->within);
+        warnings_add(&ret->reasons,
+                     "within claim %s: of the cpus, gpus and memory only what is claimed there, in "
+                     "each kind that it covers",
+                     binding->within);
     bool says_claimed = code == BERTH_NOTHING_ALLOWED && binding->asked.allowed.gpus_claimed;
-    if ((code == BERTH_NOT_ENOUGH || code == BERTH_NOTHING_ALLOWED) && binding->any_left_out && !says_claimed)
+    if ((code == BERTH_NOT_ENOUGH || code == BERTH_NOTHING_ALLOWED) && binding->any_left_out &&
+        !says_claimed)
         add_why(err, "; what others have claimed is left out (berth claims lists it)");
     if ((code == BERTH_NOT_ENOUGH || code == BERTH_NOTHING_ALLOWED) && *binding->within != '\0') {
         char why[128];
@@ -324,7 +382,11 @@ static enum berth_code plan(const struct binding *binding, struct bind_answer *r
 static enum berth_code make_json(void *state, json_t **ret, struct berth_err *err)
 {
     const struct binding *binding = state;
-    struct reply reply = {.snap = binding->snap, .asked = &binding->asked, .claims = binding->claims, .is_kept = binding->stand.is_claimed, .is_within_key = binding->is_within_key};
+    struct reply reply = {.snap = binding->snap,
+                          .asked = &binding->asked,
+                          .claims = binding->claims,
+                          .is_kept = binding->stand.is_claimed,
+                          .is_within_key = binding->is_within_key};
     json_t *json = NULL;
     enum berth_code code = plan(binding, &reply.answer, err);
     if (code == BERTH_OK) {
@@ -359,8 +421,10 @@ static enum stream_step next(void *state, json_t **ret_reply, struct berth_err *
 
 /* ---- the request ---- */
 
-/* What others have claimed is not for this request, whatever it says is allowed; what its own claim covers is all that is. */
-static enum berth_code look_at_claims(const struct call *call, struct binding *binding, struct berth_err *err)
+/* What others have claimed is not for this request, whatever it says is allowed; what its own claim
+ * covers is all that is. */
+static enum berth_code look_at_claims(const struct call *call, struct binding *binding,
+                                      struct berth_err *err)
 {
     const struct claim *within = NULL;
     if (call->daemon->claims == NULL)
@@ -368,16 +432,20 @@ static enum berth_code look_at_claims(const struct call *call, struct binding *b
     const struct claim_set *claims = claim_keep_claims(call->daemon->claims);
     struct claim_lineage process = {.pid = call->peer->pid};
     struct claim_caller caller = {call->peer->uid, &process, binding->asked.key};
-    enum berth_code code = claim_around(claims, &call->daemon->io, call->snap->graph, &caller, &binding->asked.allowed, &binding->left_out, &binding->any_left_out, err);
+    enum berth_code code =
+        claim_around(claims, &call->daemon->io, call->snap->graph, &caller, &binding->asked.allowed,
+                     &binding->left_out, &binding->any_left_out, err);
     if (code == BERTH_OK)
-        code = claim_within(claims, &call->daemon->io, call->snap->graph, &caller, &binding->asked.allowed, &within, err);
+        code = claim_within(claims, &call->daemon->io, call->snap->graph, &caller,
+                            &binding->asked.allowed, &within, err);
     if (within != NULL)
         claim_describe(within, binding->within, sizeof binding->within);
     binding->is_within_key = within != NULL && claim_is_under(within, &caller);
     return code;
 }
 
-static enum berth_code understand(const struct call *call, struct binding *binding, struct berth_err *err)
+static enum berth_code understand(const struct call *call, struct binding *binding,
+                                  struct berth_err *err)
 {
     struct bind_asked *asked = &binding->asked;
     enum berth_code code = query_bind_request(call->snap->graph, call->params, asked, err);
@@ -395,14 +463,20 @@ static enum berth_code understand(const struct call *call, struct binding *bindi
 /* What stands already. */
 static void answer_at_once(struct binding *binding, struct outcome *ret)
 {
-    *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = binding, .next = next, .free_state = binding_free};
+    *ret = (struct outcome){
+        .kind = OUTCOME_STREAM, .state = binding, .next = next, .free_state = binding_free};
 }
 
 static void answer_later(struct binding *binding, struct outcome *ret)
 {
-    *ret = (struct outcome){.kind = OUTCOME_WORK, .state = binding, .work = make_json, .free_state = binding_free};
+    *ret = (struct outcome){
+        .kind = OUTCOME_WORK, .state = binding, .work = make_json, .free_state = binding_free};
     if (binding->asked.key != NULL)
-        *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = binding, .work = make_json_to_keep, .next = next, .free_state = binding_free};
+        *ret = (struct outcome){.kind = OUTCOME_STREAM,
+                                .state = binding,
+                                .work = make_json_to_keep,
+                                .next = next,
+                                .free_state = binding_free};
 }
 
 enum berth_code query_bind(const struct call *call, struct outcome *ret, struct berth_err *err)

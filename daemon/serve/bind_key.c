@@ -7,17 +7,25 @@
 #include "claim/plan.h"
 #include "serve/answer.h"
 
-static enum berth_code no_memory(struct berth_err *err) { return err_set(err, BERTH_NO_MEMORY, "no memory for the answer"); }
+static enum berth_code no_memory(struct berth_err *err)
+{
+    return err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
+}
 
 /* The claim under which the plan stands; NULL: it has ended. */
-static const struct claim *claim_of(const struct bind_key *key) { return claim_set_find(claim_keep_claims(key->daemon->claims), key->claim_id); }
+static const struct claim *claim_of(const struct bind_key *key)
+{
+    return claim_set_find(claim_keep_claims(key->daemon->claims), key->claim_id);
+}
 
 /* ret stays NULL when nothing stands. claim NULL: what is held. */
-static enum berth_code recall(struct bind_key *key, const struct claim *claim, json_t **ret, struct berth_err *err)
+static enum berth_code recall(struct bind_key *key, const struct claim *claim, json_t **ret,
+                              struct berth_err *err)
 {
     if (claim != NULL)
         return claim_plan_recall(claim, key->asked, ret, err);
-    const char *answered = held_find(&key->daemon->held, key->uid, key->key, key->asked, clock_mono_ns(&key->daemon->clock));
+    const char *answered = held_find(&key->daemon->held, key->uid, key->key, key->asked,
+                                     clock_mono_ns(&key->daemon->clock));
     *ret = answered != NULL ? json_loads(answered, 0, NULL) : NULL;
     return answered == NULL || *ret != NULL ? BERTH_OK : no_memory(err);
 }
@@ -26,19 +34,29 @@ static bool keep(struct bind_key *key, const struct claim *claim, const char *an
 {
     if (claim != NULL)
         return claim_keep_plan(key->daemon->claims, claim, key->asked, answered);
-    return held_keep(&key->daemon->held, key->uid, key->key, key->asked, answered, clock_mono_ns(&key->daemon->clock));
+    return held_keep(&key->daemon->held, key->uid, key->key, key->asked, answered,
+                     clock_mono_ns(&key->daemon->clock));
 }
 
 static enum berth_code warn(json_t *json, const char *text, struct berth_err *err)
 {
-    return answer_append(json_object_get(json, "warnings"), json_string(text)) ? BERTH_OK : no_memory(err);
+    return answer_append(json_object_get(json, "warnings"), json_string(text)) ? BERTH_OK
+                                                                               : no_memory(err);
 }
 
-enum berth_code bind_key_find(const struct call *call, const char *key, struct bind_key *ret, json_t **ret_stands, struct berth_err *err)
+enum berth_code bind_key_find(const struct call *call, const char *key, struct bind_key *ret,
+                              json_t **ret_stands, struct berth_err *err)
 {
     struct daemon *daemon = call->daemon;
-    const struct claim *claim = daemon->claims != NULL ? claim_set_find_key(claim_keep_claims(daemon->claims), call->peer->uid, key) : NULL;
-    *ret = (struct bind_key){.daemon = daemon, .uid = call->peer->uid, .key = key, .asked = claim_plan_text(call->params), .is_claimed = claim != NULL};
+    const struct claim *claim =
+        daemon->claims != NULL
+            ? claim_set_find_key(claim_keep_claims(daemon->claims), call->peer->uid, key)
+            : NULL;
+    *ret = (struct bind_key){.daemon = daemon,
+                             .uid = call->peer->uid,
+                             .key = key,
+                             .asked = claim_plan_text(call->params),
+                             .is_claimed = claim != NULL};
     if (ret->asked == NULL)
         return no_memory(err);
     if (claim != NULL)
@@ -71,7 +89,8 @@ enum berth_code bind_key_stand(struct bind_key *key, json_t **json, struct berth
     return code;
 }
 
-enum stream_step bind_key_answer(struct bind_key *key, json_t **take_json, json_t **ret_reply, struct berth_err *err)
+enum stream_step bind_key_answer(struct bind_key *key, json_t **take_json, json_t **ret_reply,
+                                 struct berth_err *err)
 {
     json_t *json = *take_json;
     if (!key->is_claimed) {
@@ -81,7 +100,8 @@ enum stream_step bind_key_answer(struct bind_key *key, json_t **take_json, json_
     }
     if (key->stored.next == NULL) {
         *take_json = NULL;
-        if (claim_keep_answer(key->daemon->claims, json, false, NULL, &key->stored, err) != BERTH_OK)
+        if (claim_keep_answer(key->daemon->claims, json, false, NULL, &key->stored, err) !=
+            BERTH_OK)
             return STREAM_ERROR;
     }
     return key->stored.next(key->stored.state, ret_reply, err);

@@ -1,5 +1,6 @@
 /**
- * A plan of Bind under its key: the first one stands, with the caller's claim of that key where there is one, else for a while in memory (serve/held.h). Loop thread.
+ * A plan of Bind under its key: the first one stands, with the caller's claim of that key where
+ * there is one, else for a while in memory (serve/held.h). Loop thread.
  */
 #pragma once
 #include <jansson.h>
@@ -11,23 +12,28 @@
 
 /* Zero-initialise: no key. */
 struct bind_key {
-    struct daemon *daemon;        /* NULL: the request has no key */
+    struct daemon *daemon; /* NULL: the request has no key */
     uid_t uid;
-    const char *key;              /* borrowed */
-    char *asked;                  /* owned: the request as one text */
-    bool is_claimed;              /* the plan stands as long as that claim */
+    const char *key; /* borrowed */
+    char *asked;     /* owned: the request as one text */
+    bool is_claimed; /* the plan stands as long as that claim */
     char claim_id[CLAIM_ID_SIZE];
-    struct outcome stored;        /* waits until the claim with the plan is stored */
+    struct outcome stored; /* waits until the claim with the plan is stored */
 };
 
-/* Where a plan of the call under this key, which outlives ret, would stand. ret_stands: the answer that stands already, a new reference; else NULL. KEY_MISMATCH; NO_MEMORY.
- * bind_key_done in any case. */
-enum berth_code bind_key_find(const struct call *call, const char *key, struct bind_key *ret, json_t **ret_stands, struct berth_err *err);
+/* Where a plan of the call under this key, which outlives ret, would stand. ret_stands: the answer
+ * that stands already, a new reference; else NULL. KEY_MISMATCH; NO_MEMORY. bind_key_done in any
+ * case. */
+enum berth_code bind_key_find(const struct call *call, const char *key, struct bind_key *ret,
+                              json_t **ret_stands, struct berth_err *err);
 
-/* Has the plan in *json stand, or takes the one that does by now, as another request was answered meanwhile. What cannot stand, being too large or its claim having ended, is
- * answered with a warning. KEY_MISMATCH; NO_MEMORY. */
+/* Has the plan in *json stand, or takes the one that does by now, as another request was answered
+ * meanwhile. What cannot stand, being too large or its claim having ended, is answered with a
+ * warning. KEY_MISMATCH; NO_MEMORY. */
 enum berth_code bind_key_stand(struct bind_key *key, json_t **json, struct berth_err *err);
 
-/* For the stream that answers: with *take_json, at once or, under a claim, when that is stored; json is NULL from then on. */
-enum stream_step bind_key_answer(struct bind_key *key, json_t **take_json, json_t **ret_reply, struct berth_err *err);
+/* For the stream that answers: with *take_json, at once or, under a claim, when that is stored;
+ * json is NULL from then on. */
+enum stream_step bind_key_answer(struct bind_key *key, json_t **take_json, json_t **ret_reply,
+                                 struct berth_err *err);
 void bind_key_done(struct bind_key *key);

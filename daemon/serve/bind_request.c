@@ -7,14 +7,17 @@
 #include "node/allowed.h"
 #include "serve/request.h"
 
-static const char *const patterns[] = {"none", "pairs", "ring", "grid2d", "grid3d", "alltoall", "allreduce", NULL};
-static const char *const mechanisms[] = {[LOAD_BEST] = "best", [LOAD_COPY_ENGINE] = "copy_engine", [LOAD_KERNEL] = "kernel", NULL};
+static const char *const patterns[] = {"none",   "pairs",    "ring",      "grid2d",
+                                       "grid3d", "alltoall", "allreduce", NULL};
+static const char *const mechanisms[] = {
+    [LOAD_BEST] = "best", [LOAD_COPY_ENGINE] = "copy_engine", [LOAD_KERNEL] = "kernel", NULL};
 static const char *const orders[] = {"free", "rank", NULL};
 static const char *const visibles[] = {"own", "all", NULL};
 enum { ORDER_RANK = 1, VISIBLE_ALL = 1 };
 
 /* Ranks of the job, one for each task. */
-static enum berth_code read_ranks(const json_t *params, struct bind_asked *asked, struct berth_err *err)
+static enum berth_code read_ranks(const json_t *params, struct bind_asked *asked,
+                                  struct berth_err *err)
 {
     const json_t *array = NULL;
     enum berth_code code = request_array(params, "ranks", TRAFFIC_RANKS_MAX, &array, err);
@@ -22,7 +25,9 @@ static enum berth_code read_ranks(const json_t *params, struct bind_asked *asked
         return code;
     size_t count = json_array_size(array);
     if (count != (size_t)asked->request.tasks)
-        return err_invalid(err, "ranks", "%zu rank%s for %" PRId64 " task%s", count, count == 1 ? "" : "s", asked->request.tasks, asked->request.tasks == 1 ? "" : "s");
+        return err_invalid(err, "ranks", "%zu rank%s for %" PRId64 " task%s", count,
+                           count == 1 ? "" : "s", asked->request.tasks,
+                           asked->request.tasks == 1 ? "" : "s");
     asked->ranks = calloc(count, sizeof *asked->ranks);
     if (asked->ranks == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for ranks");
@@ -35,7 +40,8 @@ static enum berth_code read_ranks(const json_t *params, struct bind_asked *asked
     return BERTH_OK;
 }
 
-static enum berth_code read_bytes(const json_t *params, const char *name, int64_t fallback, int64_t *ret, struct berth_err *err)
+static enum berth_code read_bytes(const json_t *params, const char *name, int64_t fallback,
+                                  int64_t *ret, struct berth_err *err)
 {
     int64_t bytes = fallback;
     enum berth_code code = request_int(params, name, INT64_MIN, INT64_MAX, fallback, &bytes, err);
@@ -46,7 +52,8 @@ static enum berth_code read_bytes(const json_t *params, const char *name, int64_
     return code;
 }
 
-static enum berth_code read_flow(const json_t *json, struct traffic_exact *ret, struct berth_err *err)
+static enum berth_code read_flow(const json_t *json, struct traffic_exact *ret,
+                                 struct berth_err *err)
 {
     struct traffic_exact flow = {-1, -1, -1};
     if (!json_is_object(json))
@@ -61,7 +68,8 @@ static enum berth_code read_flow(const json_t *json, struct traffic_exact *ret, 
     return code;
 }
 
-static enum berth_code read_flows(const json_t *params, struct traffic_request *request, struct traffic_exact **ret, struct berth_err *err)
+static enum berth_code read_flows(const json_t *params, struct traffic_request *request,
+                                  struct traffic_exact **ret, struct berth_err *err)
 {
     const json_t *array = NULL;
     enum berth_code code = request_array(params, "flows", TRAFFIC_FLOWS_MAX, &array, err);
@@ -79,11 +87,13 @@ static enum berth_code read_flows(const json_t *params, struct traffic_request *
     return code;
 }
 
-/* What the largest memory of that kind holds, or all of that kind together; -1 where there is none, or one does not say how much it has. */
+/* What the largest memory of that kind holds, or all of that kind together; -1 where there is none,
+ * or one does not say how much it has. */
 static int64_t memory_of(const struct graph *graph, enum place_kind kind, bool together)
 {
     int64_t most = -1;
-    for (place_id p = graph_next(graph, kind, 0); p != PLACE_NONE; p = graph_next(graph, kind, p + 1)) {
+    for (place_id p = graph_next(graph, kind, 0); p != PLACE_NONE;
+         p = graph_next(graph, kind, p + 1)) {
         int64_t capacity = graph_place(graph, p)->capacity_bytes;
         if (capacity < 0)
             return -1;
@@ -93,36 +103,48 @@ static int64_t memory_of(const struct graph *graph, enum place_kind kind, bool t
 }
 
 /* room -1: not known. */
-static enum berth_code check_room(int64_t bytes, int64_t room, const char *what, struct berth_err *err)
+static enum berth_code check_room(int64_t bytes, int64_t room, const char *what,
+                                  struct berth_err *err)
 {
     char asked[PLAN_TEXT_SIZE], has[PLAN_TEXT_SIZE];
     if (room < 0 || bytes <= room)
         return BERTH_OK;
     plan_text_sizes((double)bytes, (double)room, asked, has);
-    return err_not_enough(err, "bytes of memory", bytes, room, "%s in one step do not fit in %s: %s", asked, what, has);
+    return err_not_enough(err, "bytes of memory", bytes, room,
+                          "%s in one step do not fit in %s: %s", asked, what, has);
 }
 
-/* What a task sends at once is in its gpus' memory; what it has to move to the host, which it may do in parts, in the host's. */
-static enum berth_code check_sizes(const struct graph *graph, const struct traffic_request *traffic, int64_t gpus_per_task, struct berth_err *err)
+/* What a task sends at once is in its gpus' memory; what it has to move to the host, which it may
+ * do in parts, in the host's. */
+static enum berth_code check_sizes(const struct graph *graph, const struct traffic_request *traffic,
+                                   int64_t gpus_per_task, struct berth_err *err)
 {
-    int64_t host = memory_of(graph, PLACE_NUMA, true), each = gpus_per_task < 1 ? 1 : gpus_per_task, gpu = memory_of(graph, PLACE_GPU, false);
+    int64_t host = memory_of(graph, PLACE_NUMA, true), each = gpus_per_task < 1 ? 1 : gpus_per_task,
+            gpu = memory_of(graph, PLACE_GPU, false);
     bool has_gpus = gpus_per_task != 0 && gpu > 0;
     int64_t room = !has_gpus ? host : gpu > INT64_MAX / each ? INT64_MAX : gpu * each;
-    const char *where = !has_gpus ? "the memory of this node" : each > 1 ? "the memory of a task's gpus" : "the memory of one gpu";
+    const char *where = !has_gpus  ? "the memory of this node"
+                        : each > 1 ? "the memory of a task's gpus"
+                                   : "the memory of one gpu";
     if (graph_count(graph, PLACE_GPU) > 0 && gpus_per_task != 0 && gpu < 0)
         room = -1;
-    enum berth_code code = traffic->pattern != TRAFFIC_NONE ? check_room(traffic->bytes, room, where, err) : BERTH_OK;
+    enum berth_code code =
+        traffic->pattern != TRAFFIC_NONE ? check_room(traffic->bytes, room, where, err) : BERTH_OK;
     for (size_t i = 0; i < traffic->exact_count && code == BERTH_OK; i++)
         code = check_room(traffic->exact[i].bytes, room, where, err);
-    return code == BERTH_OK ? check_room(traffic->host_bytes, host, "the host memory of this node", err) : code;
+    return code == BERTH_OK
+               ? check_room(traffic->host_bytes, host, "the host memory of this node", err)
+               : code;
 }
 
-static enum berth_code read_traffic(const struct graph *graph, const json_t *params, struct bind_asked *asked, struct berth_err *err)
+static enum berth_code read_traffic(const struct graph *graph, const json_t *params,
+                                    struct bind_asked *asked, struct berth_err *err)
 {
     struct traffic_request request = {.tasks = asked->request.tasks};
     struct traffic_exact *exact = NULL;
     int pattern = TRAFFIC_NONE, mechanism = 0;
-    enum berth_code code = request_int(params, "world", TRAFFIC_WORLD_MIN, TRAFFIC_WORLD_MAX, 0, &request.world, err);
+    enum berth_code code =
+        request_int(params, "world", TRAFFIC_WORLD_MIN, TRAFFIC_WORLD_MAX, 0, &request.world, err);
     if (code == BERTH_OK)
         code = read_ranks(params, asked, err);
     if (code == BERTH_OK)
@@ -151,21 +173,27 @@ static enum berth_code read_traffic(const struct graph *graph, const json_t *par
     return code;
 }
 
-enum berth_code query_bind_request(const struct graph *graph, const json_t *params, struct bind_asked *ret, struct berth_err *err)
+enum berth_code query_bind_request(const struct graph *graph, const json_t *params,
+                                   struct bind_asked *ret, struct berth_err *err)
 {
     struct bind_request *request = &ret->request;
     int order = 0, visible = 0;
-    enum berth_code code = request_int(params, "tasks", BIND_TASKS_MIN, BIND_TASKS_MAX, 0, &request->tasks, err);
+    enum berth_code code =
+        request_int(params, "tasks", BIND_TASKS_MIN, BIND_TASKS_MAX, 0, &request->tasks, err);
     if (code == BERTH_OK && request->tasks == 0)
         code = err_invalid(err, "tasks", "it is missing");
     if (code == BERTH_OK)
-        code = request_int(params, "gpus_per_task", BIND_GPUS_MIN, BIND_GPUS_MAX, -1, &request->gpus_per_task, err);
+        code = request_int(params, "gpus_per_task", BIND_GPUS_MIN, BIND_GPUS_MAX, -1,
+                           &request->gpus_per_task, err);
     if (code == BERTH_OK)
-        code = request_int(params, "cores_per_task", BIND_TASKS_MIN, BIND_TASKS_MAX, 0, &request->cores_per_task, err);
+        code = request_int(params, "cores_per_task", BIND_TASKS_MIN, BIND_TASKS_MAX, 0,
+                           &request->cores_per_task, err);
     if (code == BERTH_OK)
-        code = request_int(params, "threads_per_core", BIND_THREADS_MIN, BIND_THREADS_MAX, 0, &request->threads_per_core, err);
+        code = request_int(params, "threads_per_core", BIND_THREADS_MIN, BIND_THREADS_MAX, 0,
+                           &request->threads_per_core, err);
     if (code == BERTH_OK)
-        code = request_int(params, "tasks_per_gpu", BIND_TASKS_MIN, BIND_TASKS_MAX, 0, &request->tasks_per_gpu, err);
+        code = request_int(params, "tasks_per_gpu", BIND_TASKS_MIN, BIND_TASKS_MAX, 0,
+                           &request->tasks_per_gpu, err);
     if (code == BERTH_OK)
         code = request_word(params, "order", orders, 0, &order, err);
     if (code == BERTH_OK)

@@ -15,7 +15,10 @@
 
 static const char *const purposes[] = {"compute", "profiling", NULL}; /* as enum claim_purpose */
 
-static enum berth_code no_memory(struct berth_err *err) { return err_set(err, BERTH_NO_MEMORY, "no memory for a claim"); }
+static enum berth_code no_memory(struct berth_err *err)
+{
+    return err_set(err, BERTH_NO_MEMORY, "no memory for a claim");
+}
 
 static json_t *optional(const char *text) { return text != NULL ? json_string(text) : json_null(); }
 
@@ -28,11 +31,14 @@ static json_t *claim_json(const struct claim_keep *keep, const struct claim *cla
         ok = answer_append(places, json_string_nocheck(name));
     ok = answer_set(json, "claim", json_string_nocheck(claim->id)) && ok;
     ok = answer_set(json, "places", places) && ok;
-    ok = ok && answer_set(json, "purpose", json_string_nocheck(claim_purpose_name(claim->purpose))) &&
-         answer_set(json, "configuration", optional(claim->configuration)) && answer_set(json, "key", optional(claim->key)) &&
+    ok = ok &&
+         answer_set(json, "purpose", json_string_nocheck(claim_purpose_name(claim->purpose))) &&
+         answer_set(json, "configuration", optional(claim->configuration)) &&
+         answer_set(json, "key", optional(claim->key)) &&
          answer_set(json, "uid", json_integer((json_int_t)claim->uid)) &&
          answer_set(json, "expires_at_s", json_integer(claim_keep_expires_at_s(keep, claim))) &&
-         answer_set(json, "owner_pid", claim->owner.pid != 0 ? json_integer(claim->owner.pid) : json_null()) &&
+         answer_set(json, "owner_pid",
+                    claim->owner.pid != 0 ? json_integer(claim->owner.pid) : json_null()) &&
          answer_set(json, "owner_cgroup", optional(claim->owner.cgroup));
     if (!ok) {
         json_decref(json);
@@ -41,7 +47,8 @@ static json_t *claim_json(const struct claim_keep *keep, const struct claim *cla
     return json;
 }
 
-static enum berth_code mark_places(const struct graph *graph, const json_t *params, bool *asked, struct berth_err *err)
+static enum berth_code mark_places(const struct graph *graph, const json_t *params, bool *asked,
+                                   struct berth_err *err)
 {
     const json_t *names = NULL, *name;
     size_t i;
@@ -77,7 +84,8 @@ static char *list_marked(const struct graph *graph, const bool *asked)
 }
 
 /* The places by the names that the node has for them, in its order, each once. The caller frees. */
-static enum berth_code read_places(const struct graph *graph, const json_t *params, char **ret, struct berth_err *err)
+static enum berth_code read_places(const struct graph *graph, const json_t *params, char **ret,
+                                   struct berth_err *err)
 {
     bool *asked = calloc(graph->place_count, sizeof *asked);
     if (asked == NULL)
@@ -94,7 +102,8 @@ static enum berth_code read_places(const struct graph *graph, const json_t *para
 }
 
 /* Borrowed from params; NULL when absent. */
-static enum berth_code read_text(const json_t *params, const char *name, char **ret, struct berth_err *err)
+static enum berth_code read_text(const json_t *params, const char *name, char **ret,
+                                 struct berth_err *err)
 {
     const char *text = NULL;
     enum berth_code code = request_text(params, name, CLAIM_TEXT_MAX, &text, err);
@@ -102,19 +111,25 @@ static enum berth_code read_text(const json_t *params, const char *name, char **
     return code;
 }
 
-static enum berth_code read_owner(const struct call *call, struct claim_owner *ret, struct berth_err *err)
+static enum berth_code read_owner(const struct call *call, struct claim_owner *ret,
+                                  struct berth_err *err)
 {
-    const json_t *pid = json_object_get(call->params, "owner_pid"), *cgroup = json_object_get(call->params, "owner_cgroup");
+    const json_t *pid = json_object_get(call->params, "owner_pid"),
+                 *cgroup = json_object_get(call->params, "owner_cgroup");
     if (json_is_integer(pid) && json_is_string(cgroup))
-        return err_invalid(err, "owner_cgroup", "a claim has one owner, and owner_pid names another");
+        return err_invalid(err, "owner_cgroup",
+                           "a claim has one owner, and owner_pid names another");
     if (json_is_integer(pid))
-        return claim_owner_process(&call->daemon->io, call->peer, json_integer_value(pid), ret, err);
+        return claim_owner_process(&call->daemon->io, call->peer, json_integer_value(pid), ret,
+                                   err);
     if (json_is_string(cgroup))
-        return claim_owner_cgroup(&call->daemon->io, call->peer, json_string_value(cgroup), ret, err);
+        return claim_owner_cgroup(&call->daemon->io, call->peer, json_string_value(cgroup), ret,
+                                  err);
     return BERTH_OK;
 }
 
-static enum berth_code read_claim(const struct call *call, struct claim *spec, int64_t *ret_ttl_s, struct berth_err *err)
+static enum berth_code read_claim(const struct call *call, struct claim *spec, int64_t *ret_ttl_s,
+                                  struct berth_err *err)
 {
     int purpose = CLAIM_COMPUTE;
     enum berth_code code = read_places(call->snap->graph, call->params, &spec->places, err);
@@ -124,7 +139,8 @@ static enum berth_code read_claim(const struct call *call, struct claim *spec, i
     if (code == BERTH_OK)
         code = read_text(call->params, "configuration", &spec->configuration, err);
     if (code == BERTH_OK && spec->configuration != NULL && spec->purpose != CLAIM_PROFILING)
-        code = err_invalid(err, "configuration", "it says how a gpu is profiled, and this claim is for computing");
+        code = err_invalid(err, "configuration",
+                           "it says how a gpu is profiled, and this claim is for computing");
     if (code == BERTH_OK)
         code = read_text(call->params, "key", &spec->key, err);
     if (code == BERTH_OK)
@@ -233,7 +249,8 @@ enum berth_code query_claim(const struct call *call, struct outcome *ret, struct
     return code;
 }
 
-static enum berth_code find_to_release(const struct call *call, const struct claim **ret, struct berth_err *err)
+static enum berth_code find_to_release(const struct call *call, const struct claim **ret,
+                                       struct berth_err *err)
 {
     const struct claim_set *claims = claim_keep_claims(call->daemon->claims);
     char *id = NULL, *key = NULL;
@@ -241,10 +258,12 @@ static enum berth_code find_to_release(const struct call *call, const struct cla
     if (code == BERTH_OK)
         code = read_text(call->params, "key", &key, err);
     if (code == BERTH_OK && (id == NULL) == (key == NULL))
-        code = err_invalid(err, id == NULL ? "claim" : "key", "either the claim or its key says what to release");
+        code = err_invalid(err, id == NULL ? "claim" : "key",
+                           "either the claim or its key says what to release");
     if (code != BERTH_OK)
         return code;
-    const struct claim *claim = id != NULL ? claim_set_find(claims, id) : claim_set_find_key(claims, call->peer->uid, key);
+    const struct claim *claim =
+        id != NULL ? claim_set_find(claims, id) : claim_set_find_key(claims, call->peer->uid, key);
     if (claim == NULL && id != NULL) {
         bool is_key = claim_set_find_key(claims, call->peer->uid, id) != NULL;
         err_set(err, BERTH_NO_SUCH_CLAIM, "there is no claim %.60s: %s", id,
@@ -254,7 +273,9 @@ static enum berth_code find_to_release(const struct call *call, const struct cla
         return BERTH_NO_SUCH_CLAIM;
     }
     if (claim != NULL && claim->uid != call->peer->uid && !call->peer->is_admin)
-        return err_set(err, BERTH_PERMISSION_DENIED, "claim %s is not yours to release: it is of uid %ju", claim->id, (uintmax_t)claim->uid);
+        return err_set(err, BERTH_PERMISSION_DENIED,
+                       "claim %s is not yours to release: it is of uid %ju", claim->id,
+                       (uintmax_t)claim->uid);
     *ret = claim;
     return BERTH_OK;
 }
@@ -273,7 +294,8 @@ enum berth_code query_release(const struct call *call, struct outcome *ret, stru
     return claim_keep_answer(call->daemon->claims, result, true, NULL, ret, err);
 }
 
-enum berth_code query_list_claims(const struct call *call, struct outcome *ret, struct berth_err *err)
+enum berth_code query_list_claims(const struct call *call, struct outcome *ret,
+                                  struct berth_err *err)
 {
     const struct claim_set *claims = claim_keep_claims(call->daemon->claims);
     json_t *array = json_array();

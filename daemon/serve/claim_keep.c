@@ -16,7 +16,7 @@
 
 #define STORE_AGAIN_S 10
 /* a long way off is looked at once a day, so that no product overflows */
-#define TIMER_MAX_S   86400
+#define TIMER_MAX_S 86400
 
 /*
  * Invariants:
@@ -36,7 +36,8 @@ struct claim_keep {
     bool saving, failed;
     uint64_t tried; /* generation that was stored last, or that storing failed for */
     uint64_t kept;  /* generation that outlives this process: it is in the file */
-    uint64_t files; /* store_files when that was begun: another number means that they are to be stored again */
+    /* store_files when that was begun: another number means that they are to be stored again */
+    uint64_t files;
 };
 
 /* It owns references to what it writes, so that the set may change meanwhile. */
@@ -65,29 +66,39 @@ static void save_work(struct sched_job *job, struct store *store)
 {
     enum { TRIES = 3 };
     struct save *save = (struct save *)job;
-    /* What was found broken, truncated or gone meanwhile is another file by now, and that is the one to write to. */
+    /* What was found broken, truncated or gone meanwhile is another file by now, and that is the
+     * one to write to. */
     bool again = true;
     for (int i = 0; i < TRIES && again; i++) {
         save->err = (struct berth_err){0};
         save->files = store_files(store);
-        save->code = store_save_claims(store, save->claims, save->count, save->generation, &save->err);
-        again = save->code == BERTH_BAD_DATA || (save->code == BERTH_OK && store_files(store) != save->files);
+        save->code =
+            store_save_claims(store, save->claims, save->count, save->generation, &save->err);
+        again = save->code == BERTH_BAD_DATA ||
+                (save->code == BERTH_OK && store_files(store) != save->files);
     }
-    save->is_lasting = save->code == BERTH_OK && store_files(store) == save->files && store_state(store) != STORE_MEMORY_ONLY;
+    save->is_lasting = save->code == BERTH_OK && store_files(store) == save->files &&
+                       store_state(store) != STORE_MEMORY_ONLY;
 }
 
 static void set_timer(struct claim_keep *keep);
 static void store_claims(struct claim_keep *keep);
 
-/* Whether the store writes to another database since claims were last stored: they may not be in it. Whoever found the old one broken, or gone. */
-static bool has_moved(const struct claim_keep *keep) { return store_files(sched_store(keep->env.sched)) != keep->files; }
+/* Whether the store writes to another database since claims were last stored: they may not be in
+ * it. Whoever found the old one broken, or gone. */
+static bool has_moved(const struct claim_keep *keep)
+{
+    return store_files(sched_store(keep->env.sched)) != keep->files;
+}
 
 static void save_done(struct sched_job *job)
 {
     struct save *save = (struct save *)job;
     struct claim_keep *keep = save->keep;
     if (save->code != BERTH_OK && !keep->failed)
-        log_line(LOG_LEVEL_WARNING, "claims are in force but not stored, a restart would lose them: %s", save->err.detail);
+        log_line(LOG_LEVEL_WARNING,
+                 "claims are in force but not stored, a restart would lose them: %s",
+                 save->err.detail);
     keep->failed = save->code != BERTH_OK;
     keep->saving = false;
     keep->tried = save->generation;
@@ -106,7 +117,9 @@ static struct save *save_new(struct claim_keep *keep)
     struct save *save = calloc(1, sizeof *save);
     if (save == NULL)
         return NULL;
-    *save = (struct save){.job = {.work = save_work, .done = save_done}, .keep = keep, .generation = keep->claims.generation};
+    *save = (struct save){.job = {.work = save_work, .done = save_done},
+                          .keep = keep,
+                          .generation = keep->claims.generation};
     save->claims = calloc(keep->claims.count + 1, sizeof *save->claims);
     if (save->claims == NULL) {
         free(save);
@@ -136,14 +149,20 @@ static void store_claims(struct claim_keep *keep)
 /* ---- what follows from a change ---- */
 
 /* Whether the log takes another line about the claims of that user. */
-static bool may_tell(struct claim_keep *keep, const struct claim *claim) { return log_limit_takes(keep->env.log, claim->uid, "claims"); }
+static bool may_tell(struct claim_keep *keep, const struct claim *claim)
+{
+    return log_limit_takes(keep->env.log, claim->uid, "claims");
+}
 
 static void timer_due(uv_timer_t *timer);
 
 static void set_timer(struct claim_keep *keep)
 {
-    uint64_t deadline_ns = claim_set_next_deadline(&keep->claims), now_ns = clock_mono_ns(keep->env.clock);
-    uint64_t wait_ms = deadline_ns == UINT64_MAX ? UINT64_MAX : deadline_ns <= now_ns ? 0 : (deadline_ns - now_ns) / 1000000 + 1;
+    uint64_t deadline_ns = claim_set_next_deadline(&keep->claims),
+             now_ns = clock_mono_ns(keep->env.clock);
+    uint64_t wait_ms = deadline_ns == UINT64_MAX ? UINT64_MAX
+                       : deadline_ns <= now_ns   ? 0
+                                                 : (deadline_ns - now_ns) / 1000000 + 1;
     if (keep->failed && wait_ms > STORE_AGAIN_S * 1000)
         wait_ms = STORE_AGAIN_S * 1000;
     if (keep->stopping)
@@ -151,7 +170,8 @@ static void set_timer(struct claim_keep *keep)
     if (wait_ms == UINT64_MAX)
         uv_timer_stop(&keep->timer);
     else
-        uv_timer_start(&keep->timer, timer_due, wait_ms < TIMER_MAX_S * 1000 ? wait_ms : TIMER_MAX_S * 1000, 0);
+        uv_timer_start(&keep->timer, timer_due,
+                       wait_ms < TIMER_MAX_S * 1000 ? wait_ms : TIMER_MAX_S * 1000, 0);
 }
 
 static void changed(struct claim_keep *keep)
@@ -192,35 +212,43 @@ static void owner_ended(void *arg, const char *id)
     if (claim == NULL)
         return;
     if (may_tell(keep, claim))
-        log_line(LOG_LEVEL_INFO, "claim %s has ended with %s", id, claim->owner.pid != 0 ? "its process" : "its cgroup");
+        log_line(LOG_LEVEL_INFO, "claim %s has ended with %s", id,
+                 claim->owner.pid != 0 ? "its process" : "its cgroup");
     claim_keep_release(keep, claim);
 }
 
 static void woken(struct hub_listener *listener)
 {
-    struct claim_keep *keep = (struct claim_keep *)((char *)listener - offsetof(struct claim_keep, listener));
+    struct claim_keep *keep =
+        (struct claim_keep *)((char *)listener - offsetof(struct claim_keep, listener));
     if (!keep->stopping && keep->claims.count > 0 && has_moved(keep))
         store_claims(keep);
 }
 
 /* ---- beginning and end ---- */
 
-static bool has_owner(const struct claim *claim) { return claim != NULL && (claim->owner.pid != 0 || claim->owner.cgroup != NULL); }
+static bool has_owner(const struct claim *claim)
+{
+    return claim != NULL && (claim->owner.pid != 0 || claim->owner.cgroup != NULL);
+}
 
 static bool is_over(struct claim_keep *keep, const struct claim *claim, uint64_t now_ns)
 {
     return claim->deadline_ns <= now_ns || !claim_owner_lives(keep->env.io, &claim->owner);
 }
 
-/* What is stored may be older than the last configuration, or not be what we wrote: nothing lasts longer than a new claim could. */
+/* What is stored may be older than the last configuration, or not be what we wrote: nothing lasts
+ * longer than a new claim could. */
 static enum berth_code take_up(struct claim_keep *keep, struct berth_err *err)
 {
-    uint64_t now_ns = clock_mono_ns(keep->env.clock), most_ns = now_ns + (uint64_t)keep->env.config->claim_ttl_max_s * 1000000000u;
+    uint64_t now_ns = clock_mono_ns(keep->env.clock),
+             most_ns = now_ns + (uint64_t)keep->env.config->claim_ttl_max_s * 1000000000u;
     struct berth_err why = {0};
     uint64_t user_most_ns = now_ns + (uint64_t)keep->env.config->claim_ttl_user_max_s * 1000000000u;
     size_t ended = 0;
     keep->files = store_files(sched_store(keep->env.sched));
-    if (store_load_claims(sched_store(keep->env.sched), &keep->claims, &ended, &why) == BERTH_NO_MEMORY)
+    if (store_load_claims(sched_store(keep->env.sched), &keep->claims, &ended, &why) ==
+        BERTH_NO_MEMORY)
         return err_set(err, BERTH_NO_MEMORY, "%s", why.detail);
     if (why.code != BERTH_OK)
         log_line(LOG_LEVEL_WARNING, "stored claims could not be read: %s", why.detail);
@@ -236,23 +264,27 @@ static enum berth_code take_up(struct claim_keep *keep, struct berth_err *err)
         uint64_t its_most_ns = claim->is_admins || has_owner(claim) ? most_ns : user_most_ns;
         if (claim->deadline_ns > its_most_ns)
             claim->deadline_ns = its_most_ns; /* nobody else has seen it yet */
-        if (is_over(keep, claim, now_ns) || claim_watch_add(keep->watch, claim, &not_watched) != BERTH_OK)
+        if (is_over(keep, claim, now_ns) ||
+            claim_watch_add(keep->watch, claim, &not_watched) != BERTH_OK)
             claim_set_remove(&keep->claims, claim);
         else
             i++;
     }
     if (stored > 0)
-        log_line(LOG_LEVEL_INFO, "claims stored: %zu, still in force: %zu", stored, keep->claims.count);
+        log_line(LOG_LEVEL_INFO, "claims stored: %zu, still in force: %zu", stored,
+                 keep->claims.count);
     return BERTH_OK;
 }
 
-enum berth_code claim_keep_new(const struct claim_keep_env *env, struct claim_keep **ret_keep, struct berth_err *err)
+enum berth_code claim_keep_new(const struct claim_keep_env *env, struct claim_keep **ret_keep,
+                               struct berth_err *err)
 {
     struct claim_keep *keep = calloc(1, sizeof *keep);
     if (keep == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for claims");
     keep->env = *env;
-    enum berth_code code = claim_watch_new(env->loop, env->io, owner_ended, keep, &keep->watch, err);
+    enum berth_code code =
+        claim_watch_new(env->loop, env->io, owner_ended, keep, &keep->watch, err);
     if (code == BERTH_OK)
         code = take_up(keep, err);
     if (code != BERTH_OK) {
@@ -280,7 +312,9 @@ void claim_keep_stop(struct claim_keep *keep)
         return;
     keep->stopping = true;
     if (keep->claims.count > 0 || keep->tried != keep->claims.generation || keep->failed)
-        store_claims(keep); /* what is stored already costs nothing, and nobody may have noticed yet that the file is gone */
+        /* what is stored already costs nothing, and nobody may have noticed yet that the file is
+         * gone */
+        store_claims(keep);
     hub_leave(keep->env.hub, &keep->listener);
     claim_watch_close(keep->watch);
     keep->watch = NULL;
@@ -306,7 +340,8 @@ int64_t claim_keep_expires_at_s(const struct claim_keep *keep, const struct clai
     return clock_now_s(keep->env.clock) + (int64_t)((left_ns + 500000000u) / 1000000000u);
 }
 
-/* An id is for people to type and must not be one that a claim had before, of this daemon or the last: a number by chance. */
+/* An id is for people to type and must not be one that a claim had before, of this daemon or the
+ * last: a number by chance. */
 static void make_id(const struct claim_keep *keep, char id[CLAIM_ID_SIZE])
 {
     uint32_t number = (uint32_t)clock_mono_ns(keep->env.clock);
@@ -317,7 +352,8 @@ static void make_id(const struct claim_keep *keep, char id[CLAIM_ID_SIZE])
     } while (claim_set_find(&keep->claims, id) != NULL);
 }
 
-static enum berth_code watch_owner(struct claim_keep *keep, const struct claim *claim, struct berth_err *err)
+static enum berth_code watch_owner(struct claim_keep *keep, const struct claim *claim,
+                                   struct berth_err *err)
 {
     struct berth_err why = {0};
     enum berth_code code = claim_watch_add(keep->watch, claim, &why);
@@ -336,30 +372,37 @@ static void tell(struct claim_keep *keep, const struct claim *claim, const struc
         return;
     claim_describe(claim, by, sizeof by);
     if (before == NULL)
-        log_line(LOG_LEVEL_INFO, "claim %s: %s of %.120s", by, claim_purpose_name(claim->purpose), claim->places);
+        log_line(LOG_LEVEL_INFO, "claim %s: %s of %.120s", by, claim_purpose_name(claim->purpose),
+                 claim->places);
     else if (strcmp(before->places, claim->places) != 0)
         log_line(LOG_LEVEL_INFO, "claim %s: now of %.120s", by, claim->places);
 }
 
-static enum berth_code check_ttl(const struct claim_keep *keep, const struct claim *asked, const struct claim *before, int64_t ttl_s, struct berth_err *err)
+static enum berth_code check_ttl(const struct claim_keep *keep, const struct claim *asked,
+                                 const struct claim *before, int64_t ttl_s, struct berth_err *err)
 {
     int64_t most_s = keep->env.config->claim_ttl_user_max_s;
     if (asked->is_admins || has_owner(asked) || has_owner(before) || ttl_s <= most_s)
         return BERTH_OK;
-    return err_invalid(err, "ttl_s", "a claim that ends with no process or cgroup lasts %" PRId64 " s at most; owner_pid or owner_cgroup names one (berth claim --owner $$)",
+    return err_invalid(err, "ttl_s",
+                       "a claim that ends with no process or cgroup lasts %" PRId64
+                       " s at most; owner_pid or owner_cgroup names one (berth claim --owner $$)",
                        most_s);
 }
 
 /* Ends the claims of ordinary users that an administrator's new claim covers something of. */
-static void end_overridden(struct claim_keep *keep, const struct claim *claim, const struct claim *before)
+static void end_overridden(struct claim_keep *keep, const struct claim *claim,
+                           const struct claim *before)
 {
     const struct graph *graph = sched_snapshot(keep->env.sched)->graph;
     const struct claim *other;
-    while (claim->is_admins && (other = claim_set_overridden(&keep->claims, graph, claim, before)) != NULL) {
+    while (claim->is_admins &&
+           (other = claim_set_overridden(&keep->claims, graph, claim, before)) != NULL) {
         char by[96], ended[96];
         claim_describe(claim, by, sizeof by);
         claim_describe(other, ended, sizeof ended);
-        log_line(LOG_LEVEL_WARNING, "claim %s has ended: an administrator's covers its places, %s", ended, by);
+        log_line(LOG_LEVEL_WARNING, "claim %s has ended: an administrator's covers its places, %s",
+                 ended, by);
         claim_watch_remove(keep->watch, other->id);
         claim_set_remove(&keep->claims, other);
     }
@@ -376,7 +419,8 @@ static enum berth_code try(struct claim_keep *keep, const struct claim *asked, i
 {
     const struct config *config = keep->env.config;
     struct claim spec = *asked;
-    struct claim_limits limits = {(size_t)config->claims_per_user, (size_t)config->claims_in_all, asked->is_admins};
+    struct claim_limits limits = {(size_t)config->claims_per_user, (size_t)config->claims_in_all,
+                                  asked->is_admins};
     const struct claim *stands =
         asked->key != NULL ? claim_set_find_key(&keep->claims, asked->uid, asked->key) : NULL;
     ret->before = stands != NULL ? claim_ref((struct claim *)stands) : NULL;
@@ -439,7 +483,8 @@ void claim_keep_release(struct claim_keep *keep, const struct claim *claim)
     changed(keep);
 }
 
-bool claim_keep_plan(struct claim_keep *keep, const struct claim *claim, const char *asked, const char *answered)
+bool claim_keep_plan(struct claim_keep *keep, const struct claim *claim, const char *asked,
+                     const char *answered)
 {
     if (!claim_set_keep_plan(&keep->claims, claim, asked, answered))
         return false;
@@ -465,7 +510,8 @@ static enum stream_step next_answer(void *state, json_t **ret_reply, struct bert
     if (keep->tried < pending->generation || sched_is_giving_way(keep->env.sched))
         return STREAM_WAIT;
     if (pending->says_stored) /* without memory for it, it is not said */
-        json_object_set_new(pending->result, "stored", json_boolean(keep->kept >= pending->generation));
+        json_object_set_new(pending->result, "stored",
+                            json_boolean(keep->kept >= pending->generation));
     pending->is_told = true;
     *ret_reply = json_incref(pending->result);
     return STREAM_LAST;
@@ -475,17 +521,21 @@ static void free_pending(void *state)
 {
     struct pending *pending = state;
     struct claim_keep *keep = pending->keep;
-    const struct claim *claim = pending->is_told || keep->stopping ? NULL : claim_set_find(&keep->claims, pending->unless_told);
+    const struct claim *claim = pending->is_told || keep->stopping
+                                    ? NULL
+                                    : claim_set_find(&keep->claims, pending->unless_told);
     if (claim != NULL) {
         if (may_tell(keep, claim))
-            log_line(LOG_LEVEL_INFO, "claim %s has ended: who asked for it hung up before the answer", claim->id);
+            log_line(LOG_LEVEL_INFO,
+                     "claim %s has ended: who asked for it hung up before the answer", claim->id);
         claim_keep_release(keep, claim);
     }
     json_decref(pending->result);
     free(pending);
 }
 
-enum berth_code claim_keep_answer(struct claim_keep *keep, json_t *take_result, bool says_stored, const struct claim *unless_told, struct outcome *ret,
+enum berth_code claim_keep_answer(struct claim_keep *keep, json_t *take_result, bool says_stored,
+                                  const struct claim *unless_told, struct outcome *ret,
                                   struct berth_err *err)
 {
     struct pending *pending = take_result != NULL ? malloc(sizeof *pending) : NULL;
@@ -493,9 +543,13 @@ enum berth_code claim_keep_answer(struct claim_keep *keep, json_t *take_result, 
         json_decref(take_result);
         return err_set(err, BERTH_NO_MEMORY, "no memory for an answer");
     }
-    *pending = (struct pending){.keep = keep, .generation = keep->claims.generation, .result = take_result, .says_stored = says_stored};
+    *pending = (struct pending){.keep = keep,
+                                .generation = keep->claims.generation,
+                                .result = take_result,
+                                .says_stored = says_stored};
     if (unless_told != NULL)
         memcpy(pending->unless_told, unless_told->id, CLAIM_ID_SIZE);
-    *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = pending, .next = next_answer, .free_state = free_pending};
+    *ret = (struct outcome){
+        .kind = OUTCOME_STREAM, .state = pending, .next = next_answer, .free_state = free_pending};
     return BERTH_OK;
 }

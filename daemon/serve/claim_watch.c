@@ -10,7 +10,8 @@
 
 #include "claim/owner.h"
 
-/* Invariant: an entry is in the list from claim_watch_add to claim_watch_remove; then it belongs to its closing handle. */
+/* Invariant: an entry is in the list from claim_watch_add to claim_watch_remove; then it belongs to
+ * its closing handle. */
 struct entry {
     char id[CLAIM_ID_SIZE];
     struct claim_watch *watch; /* NULL once it is closing */
@@ -32,7 +33,8 @@ struct claim_watch {
     struct entry *first;
 };
 
-enum berth_code claim_watch_new(uv_loop_t *loop, const struct sysio *io, void (*ended)(void *arg, const char *id), void *arg,
+enum berth_code claim_watch_new(uv_loop_t *loop, const struct sysio *io,
+                                void (*ended)(void *arg, const char *id), void *arg,
                                 struct claim_watch **ret_watch, struct berth_err *err)
 {
     struct claim_watch *watch = calloc(1, sizeof *watch);
@@ -61,7 +63,8 @@ static void look(struct entry *entry)
         watch->ended(watch->arg, entry->id);
 }
 
-/* A pidfd is readable when its process has ended, and stays so. The process may not be reaped yet, or may be by now another's. */
+/* A pidfd is readable when its process has ended, and stays so. The process may not be reaped yet,
+ * or may be by now another's. */
 static void process_ended(uv_poll_t *poll, int status, int events)
 {
     (void)status;
@@ -80,23 +83,30 @@ static void cgroup_changed(uv_fs_event_t *file, const char *name, int events, in
     look(file->data);
 }
 
-static enum berth_code watch_process(struct claim_watch *watch, struct entry *entry, struct berth_err *err)
+static enum berth_code watch_process(struct claim_watch *watch, struct entry *entry,
+                                     struct berth_err *err)
 {
     entry->fd = (int)syscall(SYS_pidfd_open, entry->claim->owner.pid, 0);
     if (entry->fd < 0 && errno == ESRCH)
-        return err_set(err, BERTH_ABSENT, "process %jd has ended", (intmax_t)entry->claim->owner.pid);
+        return err_set(err, BERTH_ABSENT, "process %jd has ended",
+                       (intmax_t)entry->claim->owner.pid);
     if (entry->fd < 0 && (errno == ENOSYS || errno == EPERM))
-        return err_set(err, BERTH_UNAVAILABLE, "this kernel does not tell when a process ends (pidfd_open): name a cgroup, or the ttl alone");
+        return err_set(err, BERTH_UNAVAILABLE,
+                       "this kernel does not tell when a process ends (pidfd_open): name a cgroup, "
+                       "or the ttl alone");
     if (entry->fd < 0)
-        return err_set_errno(err, BERTH_IO, errno, "cannot watch process %jd", (intmax_t)entry->claim->owner.pid);
+        return err_set_errno(err, BERTH_IO, errno, "cannot watch process %jd",
+                             (intmax_t)entry->claim->owner.pid);
     int failed = uv_poll_init(watch->loop, &entry->uv.poll, entry->fd);
     if (failed != 0)
-        return err_set(err, BERTH_IO, "cannot watch process %jd: %s", (intmax_t)entry->claim->owner.pid, uv_strerror(failed));
+        return err_set(err, BERTH_IO, "cannot watch process %jd: %s",
+                       (intmax_t)entry->claim->owner.pid, uv_strerror(failed));
     uv_poll_start(&entry->uv.poll, UV_READABLE, process_ended);
     return BERTH_OK;
 }
 
-static enum berth_code watch_cgroup(struct claim_watch *watch, struct entry *entry, bool *ret_opened, struct berth_err *err)
+static enum berth_code watch_cgroup(struct claim_watch *watch, struct entry *entry,
+                                    bool *ret_opened, struct berth_err *err)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s%s/cgroup.events", watch->io->root, entry->claim->owner.cgroup);
@@ -106,11 +116,13 @@ static enum berth_code watch_cgroup(struct claim_watch *watch, struct entry *ent
     if (failed == UV_ENOENT)
         return err_set(err, BERTH_ABSENT, "the cgroup %.120s is gone", entry->claim->owner.cgroup);
     if (failed != 0)
-        return err_set(err, failed == UV_ENOMEM ? BERTH_NO_MEMORY : BERTH_IO, "cannot watch a cgroup: %s", uv_strerror(failed));
+        return err_set(err, failed == UV_ENOMEM ? BERTH_NO_MEMORY : BERTH_IO,
+                       "cannot watch a cgroup: %s", uv_strerror(failed));
     return BERTH_OK;
 }
 
-enum berth_code claim_watch_add(struct claim_watch *watch, const struct claim *claim, struct berth_err *err)
+enum berth_code claim_watch_add(struct claim_watch *watch, const struct claim *claim,
+                                struct berth_err *err)
 {
     if (claim->owner.pid == 0 && claim->owner.cgroup == NULL)
         return BERTH_OK;
@@ -122,7 +134,8 @@ enum berth_code claim_watch_add(struct claim_watch *watch, const struct claim *c
     entry->watch = watch;
     entry->claim = claim_ref((struct claim *)claim);
     memcpy(entry->id, claim->id, sizeof entry->id);
-    enum berth_code code = claim->owner.pid != 0 ? watch_process(watch, entry, err) : watch_cgroup(watch, entry, &opened, err);
+    enum berth_code code = claim->owner.pid != 0 ? watch_process(watch, entry, err)
+                                                 : watch_cgroup(watch, entry, &opened, err);
     opened |= code == BERTH_OK;
     entry->uv.handle.data = entry;
     /* Asked once more now that it is watched: whatever ends it from here on wakes us. */

@@ -5,7 +5,8 @@
 #include "serve/pick.h"
 #include "serve/serve.h"
 
-/* Above this many curves to look at, or when they have yet to be made, the reply is made on the thread pool. */
+/* Above this many curves to look at, or when they have yet to be made, the reply is made on the
+ * thread pool. */
 #define CURVES_AT_ONCE 50
 
 /* A GetCurves under way. */
@@ -108,7 +109,8 @@ static enum berth_code print_curves(void *state, struct print *reply, struct ber
     return BERTH_OK;
 }
 
-enum berth_code query_get_curves(const struct call *call, struct outcome *ret, struct berth_err *err)
+enum berth_code query_get_curves(const struct call *call, struct outcome *ret,
+                                 struct berth_err *err)
 {
     struct pick pick;
     enum berth_code code = pick_init(&pick, call->params, call->snap->graph, err);
@@ -127,8 +129,11 @@ enum berth_code query_get_curves(const struct call *call, struct outcome *ret, s
     }
     *drawing = (struct drawing){.snap = snapshot_ref(call->snap), .pick = pick};
     const struct curve *first;
-    bool at_once = snapshot_has_curves(call->snap) && curve_range(snapshot_curves(call->snap), pick.metric, &first) <= CURVES_AT_ONCE;
-    *ret = (struct outcome){
-        .kind = at_once ? OUTCOME_RESULT : OUTCOME_WORK, .state = drawing, .write = print_curves, .free_state = drawing_free};
+    bool at_once = snapshot_has_curves(call->snap) &&
+                   curve_range(snapshot_curves(call->snap), pick.metric, &first) <= CURVES_AT_ONCE;
+    *ret = (struct outcome){.kind = at_once ? OUTCOME_RESULT : OUTCOME_WORK,
+                            .state = drawing,
+                            .write = print_curves,
+                            .free_state = drawing_free};
     return BERTH_OK;
 }

@@ -32,13 +32,16 @@ static void exporting_free(void *state)
 }
 
 /* The order of places is that of the input: from here on nothing of the daemon is touched. */
-static enum berth_code make_text(const struct exporting *exporting, struct print *text, struct berth_err *err)
+static enum berth_code make_text(const struct exporting *exporting, struct print *text,
+                                 struct berth_err *err)
 {
     char *xml = NULL, *name = NULL;
     struct hwloc_view view = {0};
     struct judgement judgement = {0};
-    struct export_input input = {
-        .snap = exporting->snap, .free_bytes = exporting->free_bytes, .is_claimed = exporting->is_claimed, .now_s = exporting->now_s};
+    struct export_input input = {.snap = exporting->snap,
+                                 .free_bytes = exporting->free_bytes,
+                                 .is_claimed = exporting->is_claimed,
+                                 .now_s = exporting->now_s};
     enum berth_code code = BERTH_OK;
     if (exporting->format == EXPORT_HWLOC || export_needs_view(exporting->format)) {
         struct berth_err own = {0};
@@ -98,13 +101,18 @@ static bool look_around(const struct call *call, struct exporting *exporting)
         return false;
     struct memfree_view view = memfree_read(call->daemon->memfree);
     for (place_id place = 0; (size_t)place < graph->place_count; place++)
-        exporting->free_bytes[place] = graph->places[place].kind == PLACE_NUMA ? memfree_of(&view, graph->places[place].number) : -1;
+        exporting->free_bytes[place] = graph->places[place].kind == PLACE_NUMA
+                                           ? memfree_of(&view, graph->places[place].number)
+                                           : -1;
     for (size_t i = 0; i < claims->count; i++) {
         char name[CLAIM_PLACE_SIZE];
-        for (const char *at = claims->item[i]->places; claims->item[i]->purpose == CLAIM_COMPUTE && claim_next_place(&at, name);) {
+        for (const char *at = claims->item[i]->places;
+             claims->item[i]->purpose == CLAIM_COMPUTE && claim_next_place(&at, name);) {
             place_id outer = graph_find(graph, name);
-            for (place_id place = 0; outer != PLACE_NONE && (size_t)place < graph->place_count; place++)
-                exporting->is_claimed[place] = exporting->is_claimed[place] || claim_is_inside(graph, outer, place);
+            for (place_id place = 0; outer != PLACE_NONE && (size_t)place < graph->place_count;
+                 place++)
+                exporting->is_claimed[place] =
+                    exporting->is_claimed[place] || claim_is_inside(graph, outer, place);
         }
     }
     return true;
@@ -131,6 +139,9 @@ enum berth_code query_export(const struct call *call, struct outcome *ret, struc
         exporting_free(exporting);
         return err_set(err, BERTH_NO_MEMORY, "no memory for the export");
     }
-    *ret = (struct outcome){.kind = OUTCOME_WORK, .state = exporting, .write = write_export, .free_state = exporting_free};
+    *ret = (struct outcome){.kind = OUTCOME_WORK,
+                            .state = exporting,
+                            .write = write_export,
+                            .free_state = exporting_free};
     return BERTH_OK;
 }

@@ -1,4 +1,5 @@
-/* io.berth.Health.Check: JSON on both sides of the judge, on a worker thread, as large matrices take milliseconds to compare. */
+/* io.berth.Health.Check: JSON on both sides of the judge, on a worker thread, as large matrices
+ * take milliseconds to compare. */
 #include <stdlib.h>
 
 #include "health/judge.h"
@@ -70,8 +71,9 @@ static json_t *finding_json(const struct graph *graph, const struct judgement *j
     char text[sizeof finding->text + 64];
     int length = snprintf(text, sizeof text, "%s", finding->text);
     if (finding->stands_for > 0)
-        snprintf(text + length, sizeof text - (size_t)length, "; with it %u more value%s of %s", finding->stands_for,
-                 finding->stands_for == 1 ? "" : "s", graph_place(graph, finding->cause)->name);
+        snprintf(text + length, sizeof text - (size_t)length, "; with it %u more value%s of %s",
+                 finding->stands_for, finding->stands_for == 1 ? "" : "s",
+                 graph_place(graph, finding->cause)->name);
     bool ok =
         answer_set(json, "severity", json_string_nocheck(judge_severity_name(finding->severity))) &&
         answer_set(json, "place", jsonify_text(finding->place)) &&
@@ -98,9 +100,12 @@ static json_t *judgement_json(const struct snapshot *snap, const struct judgemen
         ok = judgement->finding[i].is_unlisted ||
              answer_append(findings, finding_json(snap->graph, judgement, &judgement->finding[i]));
     ok = answer_set(json, "findings", findings) && ok;
-    ok = ok && answer_set(json, "verdict", json_string_nocheck(judge_verdict_name(judgement->verdict))) &&
-         answer_set(json, "drain", json_boolean(judgement->drain)) && answer_set(json, "reason", jsonify_text(judgement->reason)) &&
-         answer_set(json, "last_probe_at_s", jsonify_count(snap->last_probe_at_s > 0 ? snap->last_probe_at_s : -1)) &&
+    ok = ok &&
+         answer_set(json, "verdict", json_string_nocheck(judge_verdict_name(judgement->verdict))) &&
+         answer_set(json, "drain", json_boolean(judgement->drain)) &&
+         answer_set(json, "reason", jsonify_text(judgement->reason)) &&
+         answer_set(json, "last_probe_at_s",
+                    jsonify_count(snap->last_probe_at_s > 0 ? snap->last_probe_at_s : -1)) &&
          answer_set(json, "snapshot", json_string_nocheck(snap->id)) &&
          answer_set(json, "origin", json_string_nocheck(origin_name(snapshot_origin(snap))));
     if (!ok) {
@@ -137,7 +142,9 @@ enum berth_code query_check(const struct call *call, struct outcome *ret, struct
         free(selected);
         return err_set(err, BERTH_NO_MEMORY, "no memory for a check");
     }
-    *check = (struct check){snapshot_ref(call->snap), selected, judge_limits_of(&call->daemon->config)};
-    *ret = (struct outcome){.kind = OUTCOME_WORK, .state = check, .work = check_work, .free_state = check_free};
+    *check =
+        (struct check){snapshot_ref(call->snap), selected, judge_limits_of(&call->daemon->config)};
+    *ret = (struct outcome){
+        .kind = OUTCOME_WORK, .state = check, .work = check_work, .free_state = check_free};
     return BERTH_OK;
 }

@@ -30,14 +30,16 @@ void held_done(struct held *held)
     held->count = 0;
 }
 
-/* Drops what has not been asked for in time, and of the user's and of all so many that fewer than the limits are left. They are in the order of their times. */
+/* Drops what has not been asked for in time, and of the user's and of all so many that fewer than
+ * the limits are left. They are in the order of their times. */
 static void make_room(struct held *held, uid_t uid, size_t per_user, size_t in_all, uint64_t now_ns)
 {
     size_t all = 0, its = 0;
     for (struct held_plan **at = &held->first; *at != NULL;) {
         struct held_plan *plan = *at;
         bool is_its = plan->uid == uid;
-        if (now_ns - plan->asked_ns > HELD_S * SECOND_NS || all >= in_all || (is_its && its >= per_user)) {
+        if (now_ns - plan->asked_ns > HELD_S * SECOND_NS || all >= in_all ||
+            (is_its && its >= per_user)) {
             *at = plan->next;
             plan_free(plan);
             held->count--;
@@ -49,7 +51,8 @@ static void make_room(struct held *held, uid_t uid, size_t per_user, size_t in_a
     }
 }
 
-const char *held_find(struct held *held, uid_t uid, const char *key, const char *asked, uint64_t now_ns)
+const char *held_find(struct held *held, uid_t uid, const char *key, const char *asked,
+                      uint64_t now_ns)
 {
     make_room(held, uid, HELD_PER_USER, HELD_MAX, now_ns);
     for (struct held_plan **at = &held->first; *at != NULL; at = &(*at)->next) {
@@ -65,12 +68,17 @@ const char *held_find(struct held *held, uid_t uid, const char *key, const char 
     return NULL;
 }
 
-bool held_keep(struct held *held, uid_t uid, const char *key, const char *asked, const char *answered, uint64_t now_ns)
+bool held_keep(struct held *held, uid_t uid, const char *key, const char *asked,
+               const char *answered, uint64_t now_ns)
 {
     struct held_plan *plan = malloc(sizeof *plan);
     if (plan == NULL)
         return false;
-    *plan = (struct held_plan){.uid = uid, .asked_ns = now_ns, .key = strdup(key), .asked = strdup(asked), .answered = strdup(answered)};
+    *plan = (struct held_plan){.uid = uid,
+                               .asked_ns = now_ns,
+                               .key = strdup(key),
+                               .asked = strdup(asked),
+                               .answered = strdup(answered)};
     if (plan->key == NULL || plan->asked == NULL || plan->answered == NULL) {
         plan_free(plan);
         return false;

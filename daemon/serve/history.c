@@ -36,8 +36,9 @@ static const char *skip_plain(const char *c)
     return *c == '"' ? c + 1 : NULL;
 }
 
-/* The usual case, a flat object of plain text: its strings are copied as they stand and its other values put between quotation marks.
- * False when it is anything else; what was written is to be dropped then. A year of runs has thousands of them. */
+/* The usual case, a flat object of plain text: its strings are copied as they stand and its other
+ * values put between quotation marks. False when it is anything else; what was written is to be
+ * dropped then. A year of runs has thousands of them. */
 static bool print_plain_conditions(struct print *reply, const char *text)
 {
     const char *begin = text + 1, *c = begin;
@@ -79,7 +80,8 @@ static void print_conditions(struct print *reply, const char *text)
     print_open(reply, '{');
     json_object_foreach(conditions, key, value)
     {
-        char *other = json_is_string(value) ? NULL : print_tree(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        char *other =
+            json_is_string(value) ? NULL : print_tree(value, JSON_ENCODE_ANY | JSON_COMPACT);
         print_string(reply, key);
         print_bytes(reply, ":", 1);
         print_string(reply, other != NULL ? other : json_string_value(value));
@@ -94,7 +96,8 @@ static enum berth_code print_history(void *state, struct print *reply, struct be
 {
     const struct ask *ask = state;
     struct history history = {0};
-    enum berth_code code = store_history(ask->store, ask->snap->graph, ask->metric, ask->from, ask->to, ask->axes, ask->since_s, &history, err);
+    enum berth_code code = store_history(ask->store, ask->snap->graph, ask->metric, ask->from,
+                                         ask->to, ask->axes, ask->since_s, &history, err);
     if (code != BERTH_OK)
         return code;
     print_open(reply, '{');
@@ -139,7 +142,8 @@ static enum berth_code parse_axes(json_t *where, struct ask *ask, struct berth_e
     {
         text[2 * count] = axis;
         text[2 * count++ + 1] = json_string_value(value);
-        if (axes_canonical(ask->metric, &text[2 * count - 2], 1, ask->axes, sizeof ask->axes, &why) == BERTH_OK)
+        if (axes_canonical(ask->metric, &text[2 * count - 2], 1, ask->axes, sizeof ask->axes,
+                           &why) == BERTH_OK)
             continue;
         snprintf(path, sizeof path, "where.%.80s", axis);
         err_set(err, BERTH_INVALID_PARAMETER, "%s", why.detail);
@@ -155,11 +159,13 @@ enum berth_code query_history(const struct call *call, struct outcome *ret, stru
     const struct graph *graph = call->snap->graph;
     struct ask ask = {.store = sched_store(call->daemon->sched), .since_s = INT64_MIN};
     if (!metric_parse(name, &ask.metric)) {
-        err_set(err, BERTH_NO_SUCH_METRIC, "there is no metric %.60s (berth matrix lists them)", name);
+        err_set(err, BERTH_NO_SUCH_METRIC, "there is no metric %.60s (berth matrix lists them)",
+                name);
         err_text(err, 0, name);
         return BERTH_NO_SUCH_METRIC;
     }
-    enum berth_code code = request_place(graph, json_object_get(call->params, "from"), "from", &ask.from, err);
+    enum berth_code code =
+        request_place(graph, json_object_get(call->params, "from"), "from", &ask.from, err);
     if (code == BERTH_OK)
         code = request_place(graph, json_object_get(call->params, "to"), "to", &ask.to, err);
     if (code == BERTH_OK)
@@ -176,6 +182,7 @@ enum berth_code query_history(const struct call *call, struct outcome *ret, stru
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     ask.snap = snapshot_ref(call->snap);
     *state = ask;
-    *ret = (struct outcome){.kind = OUTCOME_WORK, .state = state, .write = print_history, .free_state = ask_free};
+    *ret = (struct outcome){
+        .kind = OUTCOME_WORK, .state = state, .write = print_history, .free_state = ask_free};
     return BERTH_OK;
 }

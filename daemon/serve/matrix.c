@@ -13,7 +13,8 @@
 #define CELLS_AT_ONCE 128
 #define LOOKS_AT_ONCE 2000
 
-enum berth_code query_list_metrics(const struct call *call, struct outcome *ret, struct berth_err *err)
+enum berth_code query_list_metrics(const struct call *call, struct outcome *ret,
+                                   struct berth_err *err)
 {
     json_t *metrics = json_array();
     for (int m = 0; m < METRIC_COUNT; m++) {
@@ -28,13 +29,17 @@ enum berth_code query_list_metrics(const struct call *call, struct outcome *ret,
             char axis[48], value[48];
             snprintf(axis, sizeof axis, "%.*s", (int)strcspn(c, "=,"), c);
             json_array_append_new(axes, json_string(axis));
-            json_object_set_new(defaults, axis, json_string(metric_axis_default((enum metric)m, axis, value, sizeof value)));
+            json_object_set_new(
+                defaults, axis,
+                json_string(metric_axis_default((enum metric)m, axis, value, sizeof value)));
             c += strcspn(c, ",");
             c += *c == ',';
         }
-        json_array_append_new(metrics, json_pack("{s:s,s:s,s:s,s:o,s:o,s:s,s:I,s:I}", "name", info->name, "unit", info->unit, "better",
-                                                 info->higher_is_better ? "higher" : "lower", "axes", axes, "defaults", defaults, "about", info->about, "cells",
-                                                 (json_int_t)count, "measured", measured));
+        json_array_append_new(
+            metrics, json_pack("{s:s,s:s,s:s,s:o,s:o,s:s,s:I,s:I}", "name", info->name, "unit",
+                               info->unit, "better", info->higher_is_better ? "higher" : "lower",
+                               "axes", axes, "defaults", defaults, "about", info->about, "cells",
+                               (json_int_t)count, "measured", measured));
     }
     json_t *result = json_pack("{s:o,s:o}", "metrics", metrics, "basis", jsonify_basis(call->snap));
     if (result == NULL)
@@ -70,7 +75,8 @@ struct axes_text {
     char text[232];
 };
 
-static void print_axes(struct print *reply, const struct matrix *matrix, const struct value *value, struct axes_text *kept)
+static void print_axes(struct print *reply, const struct matrix *matrix, const struct value *value,
+                       struct axes_text *kept)
 {
     struct axes_text *known = &kept[value->axes % AXES_KEPT];
     if (known->length > 0 && known->axes == value->axes) {
@@ -86,7 +92,8 @@ static void print_axes(struct print *reply, const struct matrix *matrix, const s
     memcpy(known->text, reply->data + before, length);
 }
 
-static void print_cell(struct print *reply, const struct matrix *matrix, const struct value *value, struct axes_text *kept)
+static void print_cell(struct print *reply, const struct matrix *matrix, const struct value *value,
+                       struct axes_text *kept)
 {
     const struct graph *graph = matrix->snap->graph;
     print_open(reply, '{');
@@ -113,7 +120,10 @@ static void print_cell(struct print *reply, const struct matrix *matrix, const s
     print_close(reply, '}');
 }
 
-static inline bool is_to(const struct pick *pick, place_id to) { return pick->to == NULL || pick->to[to]; }
+static inline bool is_to(const struct pick *pick, place_id to)
+{
+    return pick->to == NULL || pick->to[to];
+}
 
 /* Cells ascend by from, so a few places to start from need not look at the others. */
 static void print_cells(struct print *reply, const struct matrix *matrix)
@@ -124,14 +134,19 @@ static void print_cells(struct print *reply, const struct matrix *matrix)
         const struct value *first;
         if (matrix->pick.from != NULL && !matrix->pick.from[from])
             continue;
-        size_t count = values_range(matrix->values, matrix->pick.metric, matrix->pick.from != NULL ? (place_id)from : PLACE_NONE, &first);
+        size_t count =
+            values_range(matrix->values, matrix->pick.metric,
+                         matrix->pick.from != NULL ? (place_id)from : PLACE_NONE, &first);
         for (size_t i = 0; i < count; i++)
-            if (is_to(&matrix->pick, first[i].to) && pick_matches(&matrix->pick, first[i].from, first[i].to, values_axes(matrix->values, &first[i])))
+            if (is_to(&matrix->pick, first[i].to) &&
+                pick_matches(&matrix->pick, first[i].from, first[i].to,
+                             values_axes(matrix->values, &first[i])))
                 print_cell(reply, matrix, &first[i], kept);
     }
 }
 
-/* The values as they were at at_s: what was not measured has always been so, and over it comes what the snapshot and the store have of then. */
+/* The values as they were at at_s: what was not measured has always been so, and over it comes what
+ * the snapshot and the store have of then. */
 static enum berth_code look_back(struct matrix *matrix, struct berth_err *err)
 {
     const struct values *latest = matrix->values;
@@ -143,14 +158,21 @@ static enum berth_code look_back(struct matrix *matrix, struct berth_err *err)
         struct value v = first[i];
         bool is_later = v.source == VALUE_MEASURED && v.measured_at_s > matrix->at_s;
         if (is_later && v.nominal > 0)
-            v = (struct value){.metric = v.metric, .source = VALUE_NOMINAL, .from = v.from, .to = v.to, .value = v.nominal, .low = NAN, .high = NAN};
+            v = (struct value){.metric = v.metric,
+                               .source = VALUE_NOMINAL,
+                               .from = v.from,
+                               .to = v.to,
+                               .value = v.nominal,
+                               .low = NAN,
+                               .high = NAN};
         else if (is_later)
             continue;
         ok = values_add(matrix->then, &v, values_axes(latest, &first[i]), v.why_not);
     }
     if (!ok)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
-    enum berth_code code = store_load_at(matrix->store, matrix->snap->graph, matrix->pick.metric, matrix->at_s, matrix->then, err);
+    enum berth_code code = store_load_at(matrix->store, matrix->snap->graph, matrix->pick.metric,
+                                         matrix->at_s, matrix->then, err);
     if (code == BERTH_OK)
         values_finish(matrix->then);
     return code;
@@ -177,16 +199,19 @@ static enum berth_code print_matrix(void *state, struct print *reply, struct ber
     return BERTH_OK;
 }
 
-/* Whether to leave it to the thread pool. Printing a cell costs many times what looking at it does. */
+/* Whether to leave it to the thread pool. Printing a cell costs many times what looking at it does.
+ */
 static bool is_large(const struct matrix *matrix)
 {
     const struct pick *pick = &matrix->pick;
     const struct value *first;
     size_t looked = 0, printed = 0, end = pick->from != NULL ? matrix->snap->graph->place_count : 1;
-    for (size_t from = 0; from < end && looked <= LOOKS_AT_ONCE && printed <= CELLS_AT_ONCE; from++) {
+    for (size_t from = 0; from < end && looked <= LOOKS_AT_ONCE && printed <= CELLS_AT_ONCE;
+         from++) {
         if (pick->from != NULL && !pick->from[from])
             continue;
-        size_t count = values_range(matrix->values, pick->metric, pick->from != NULL ? (place_id)from : PLACE_NONE, &first);
+        size_t count = values_range(matrix->values, pick->metric,
+                                    pick->from != NULL ? (place_id)from : PLACE_NONE, &first);
         looked += count;
         for (size_t i = 0; i < count && printed <= CELLS_AT_ONCE && looked <= LOOKS_AT_ONCE; i++)
             printed += is_to(pick, first[i].to);
@@ -194,7 +219,8 @@ static bool is_large(const struct matrix *matrix)
     return looked > LOOKS_AT_ONCE || printed > CELLS_AT_ONCE;
 }
 
-enum berth_code query_get_matrix(const struct call *call, struct outcome *ret, struct berth_err *err)
+enum berth_code query_get_matrix(const struct call *call, struct outcome *ret,
+                                 struct berth_err *err)
 {
     struct pick pick;
     enum berth_code code = pick_init(&pick, call->params, call->snap->graph, err);
@@ -205,13 +231,15 @@ enum berth_code query_get_matrix(const struct call *call, struct outcome *ret, s
         pick_done(&pick);
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     }
-    *matrix = (struct matrix){.snap = snapshot_ref(call->snap), .pick = pick, .values = call->snap->values};
+    *matrix = (struct matrix){
+        .snap = snapshot_ref(call->snap), .pick = pick, .values = call->snap->values};
     const json_t *at_s = json_object_get(call->params, "at_s");
     if (json_is_integer(at_s)) {
         matrix->store = sched_store(call->daemon->sched);
         matrix->at_s = json_integer_value(at_s);
     }
-    *ret = (struct outcome){.kind = matrix->store != NULL || is_large(matrix) ? OUTCOME_WORK : OUTCOME_RESULT,
+    *ret = (struct outcome){.kind = matrix->store != NULL || is_large(matrix) ? OUTCOME_WORK
+                                                                              : OUTCOME_RESULT,
                             .state = matrix,
                             .write = print_matrix,
                             .free_state = matrix_free};

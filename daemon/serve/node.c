@@ -9,26 +9,35 @@
 static json_t *place_json(const struct graph *graph, const struct place *place)
 {
     char *cpus = place->cpus != NULL ? cpuset_list_new(place->cpus) : NULL;
-    json_t *object = json_pack("{s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "name", place->name, "kind", place_kind_name(place->kind),
-                               "parent", place->parent == PLACE_NONE ? json_null() : json_string(graph->places[place->parent].name), "numa",
-                               place->numa == PLACE_NONE ? json_null() : json_string(graph->places[place->numa].name), "cpus",
-                               jsonify_text(cpus), "capacity_bytes", jsonify_count(place->capacity_bytes), "model", jsonify_text(place->model),
-                               "pci", jsonify_text(place->pci), "uuid", jsonify_text(place->uuid), "minor", jsonify_count(place->minor),
-                               "render_node", jsonify_text(place->render_node), "details", jsonify_details(place->details, place->detail_count));
+    json_t *object = json_pack(
+        "{s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "name", place->name, "kind",
+        place_kind_name(place->kind), "parent",
+        place->parent == PLACE_NONE ? json_null() : json_string(graph->places[place->parent].name),
+        "numa",
+        place->numa == PLACE_NONE ? json_null() : json_string(graph->places[place->numa].name),
+        "cpus", jsonify_text(cpus), "capacity_bytes", jsonify_count(place->capacity_bytes), "model",
+        jsonify_text(place->model), "pci", jsonify_text(place->pci), "uuid",
+        jsonify_text(place->uuid), "minor", jsonify_count(place->minor), "render_node",
+        jsonify_text(place->render_node), "details",
+        jsonify_details(place->details, place->detail_count));
     free(cpus);
     return object;
 }
 
-/* The best rate measured for a metric from one place to another one way, whatever the other axes. */
-static double best_measured(const struct values *values, enum metric metric, place_id from, place_id to, double best)
+/* The best rate measured for a metric from one place to another one way, whatever the other axes.
+ */
+static double best_measured(const struct values *values, enum metric metric, place_id from,
+                            place_id to, double best)
 {
     const struct value *first;
     size_t count = values_range(values, metric, from, &first);
     char way[48];
     for (size_t i = 0; i < count; i++) {
-        if (first[i].to != to || first[i].source != VALUE_MEASURED || first[i].why_not != NULL || first[i].value <= best)
+        if (first[i].to != to || first[i].source != VALUE_MEASURED || first[i].why_not != NULL ||
+            first[i].value <= best)
             continue;
-        const char *direction = axes_get(metric, values_axes(values, &first[i]), "direction", way, sizeof way);
+        const char *direction =
+            axes_get(metric, values_axes(values, &first[i]), "direction", way, sizeof way);
         if (direction == NULL || strncmp(direction, "both", 4) != 0) /* which is the sum of both */
             best = first[i].value;
     }
@@ -38,11 +47,13 @@ static double best_measured(const struct values *values, enum metric metric, pla
 /* What was measured over a link, the better direction and mechanism; NAN when nothing was. */
 static double link_measured(const struct snapshot *snap, const struct link *link)
 {
-    static const enum metric between[] = {METRIC_GPU_GPU_COPY_ENGINE, METRIC_GPU_GPU_KERNEL, METRIC_HOST_GPU_COPY_ENGINE, METRIC_HOST_GPU_KERNEL};
+    static const enum metric between[] = {METRIC_GPU_GPU_COPY_ENGINE, METRIC_GPU_GPU_KERNEL,
+                                          METRIC_HOST_GPU_COPY_ENGINE, METRIC_HOST_GPU_KERNEL};
     double best = NAN;
     if (link->kind == LINK_MEMBUS) {
         place_id numa = snap->graph->places[link->from].kind == PLACE_NUMA ? link->from : link->to;
-        const struct value *value = values_find(snap->values, METRIC_MEMORY_BANDWIDTH, numa, numa, "");
+        const struct value *value =
+            values_find(snap->values, METRIC_MEMORY_BANDWIDTH, numa, numa, "");
         return value != NULL && value->source == VALUE_MEASURED ? value->value : NAN;
     }
     for (size_t i = 0; i < sizeof between / sizeof between[0]; i++) {
@@ -54,29 +65,40 @@ static double link_measured(const struct snapshot *snap, const struct link *link
 
 static json_t *link_json(const struct snapshot *snap, const struct link *link)
 {
-    return json_pack("{s:s,s:s,s:s,s:i,s:o,s:o,s:s}", "from", snap->graph->places[link->from].name, "to", snap->graph->places[link->to].name,
-                     "kind", link_kind_name(link->kind), "width", link->width, "nominal_bytes_per_s", jsonify_number(link->nominal_bytes_per_s),
-                     "measured_bytes_per_s", jsonify_number(link_measured(snap, link)), "state", link_state_name(link->state));
+    return json_pack("{s:s,s:s,s:s,s:i,s:o,s:o,s:s}", "from", snap->graph->places[link->from].name,
+                     "to", snap->graph->places[link->to].name, "kind", link_kind_name(link->kind),
+                     "width", link->width, "nominal_bytes_per_s",
+                     jsonify_number(link->nominal_bytes_per_s), "measured_bytes_per_s",
+                     jsonify_number(link_measured(snap, link)), "state",
+                     link_state_name(link->state));
 }
 
 static json_t *resource_json(const struct resource *resource)
 {
-    return json_pack("{s:s,s:o,s:o,s:o,s:b,s:o}", "name", resource->name, "capacity_bytes_per_s", jsonify_number(resource->capacity_bytes_per_s),
-                     "low", jsonify_number(resource->low), "high", jsonify_number(resource->high), "inferred", resource->inferred, "users",
+    return json_pack("{s:s,s:o,s:o,s:o,s:b,s:o}", "name", resource->name, "capacity_bytes_per_s",
+                     jsonify_number(resource->capacity_bytes_per_s), "low",
+                     jsonify_number(resource->low), "high", jsonify_number(resource->high),
+                     "inferred", resource->inferred, "users",
                      jsonify_strings(resource->users, resource->user_count));
 }
 
-/* What was found to be shared, by the means that was found to share it. Its capacity is that of the most transfers that were measured. */
+/* What was found to be shared, by the means that was found to share it. Its capacity is that of the
+ * most transfers that were measured. */
 static json_t *found_json(const struct graph *graph, const struct resource_found *found)
 {
     json_t *users = json_array();
     const struct resource_step *step = &found->step[found->step_count - 1];
-    const char *metric = metric_info(found->metric)->name, *concurrent = strstr(metric, "_concurrent");
+    const char *metric = metric_info(found->metric)->name,
+               *concurrent = strstr(metric, "_concurrent");
     for (size_t i = 0; i < found->user_count; i++)
-        json_array_append_new(users, json_sprintf("%s>%s", graph->places[found->user[i].from].name, graph->places[found->user[i].to].name));
-    return json_pack("{s:o,s:o,s:o,s:o,s:b,s:o}", "name",
-                     json_sprintf("%s:%.*s", found->name, concurrent != NULL ? (int)(concurrent - metric) : (int)strlen(metric), metric), "capacity_bytes_per_s",
-                     jsonify_number(step->bytes_per_s), "low", jsonify_number(step->low), "high", jsonify_number(step->high), "inferred", true, "users", users);
+        json_array_append_new(users, json_sprintf("%s>%s", graph->places[found->user[i].from].name,
+                                                  graph->places[found->user[i].to].name));
+    return json_pack(
+        "{s:o,s:o,s:o,s:o,s:b,s:o}", "name",
+        json_sprintf("%s:%.*s", found->name,
+                     concurrent != NULL ? (int)(concurrent - metric) : (int)strlen(metric), metric),
+        "capacity_bytes_per_s", jsonify_number(step->bytes_per_s), "low", jsonify_number(step->low),
+        "high", jsonify_number(step->high), "inferred", true, "users", users);
 }
 
 static enum berth_code node_json(void *state, json_t **ret_result, struct berth_err *err)
@@ -95,9 +117,12 @@ static enum berth_code node_json(void *state, json_t **ret_result, struct berth_
         json_array_append_new(resources, resource_json(&graph->resources[i]));
     for (size_t i = 0; i < model->found_count; i++)
         json_array_append_new(resources, found_json(graph, &model->found[i]));
-    json_t *result = json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "name", jsonify_text(graph->name), "places", places, "links", links, "resources",
-                               resources, "software", jsonify_details(graph->software, graph->software_count), "disagreements",
-                               jsonify_strings(graph->disagreements, graph->disagreement_count), "basis", jsonify_basis(snap));
+    json_t *result =
+        json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "name", jsonify_text(graph->name), "places",
+                  places, "links", links, "resources", resources, "software",
+                  jsonify_details(graph->software, graph->software_count), "disagreements",
+                  jsonify_strings(graph->disagreements, graph->disagreement_count), "basis",
+                  jsonify_basis(snap));
     if (result == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     *ret_result = result;
@@ -110,6 +135,9 @@ static void release_snapshot(void *state) { snapshot_unref(state); }
 enum berth_code query_get_node(const struct call *call, struct outcome *ret, struct berth_err *err)
 {
     (void)err;
-    *ret = (struct outcome){.kind = OUTCOME_WORK, .state = snapshot_ref(call->snap), .work = node_json, .free_state = release_snapshot};
+    *ret = (struct outcome){.kind = OUTCOME_WORK,
+                            .state = snapshot_ref(call->snap),
+                            .work = node_json,
+                            .free_state = release_snapshot};
     return BERTH_OK;
 }

@@ -22,19 +22,26 @@ static json_t *done(json_t *json, bool ok)
     return NULL;
 }
 
-static json_t *baseline_json(const struct baseline *baseline, enum metric metric, const struct judge_limits *limits)
+static json_t *baseline_json(const struct baseline *baseline, enum metric metric,
+                             const struct judge_limits *limits)
 {
     json_t *json = json_object();
     bool ok = json != NULL && answer_set(json, "expected", jsonify_number(baseline->median)) &&
-              answer_set(json, "deviation", jsonify_number(baseline->deviation)) && answer_set(json, "values", jsonify_count(baseline->count)) &&
-              answer_set(json, "begun_at_s", jsonify_count(baseline->begun_s)) && answer_set(json, "accepted", json_boolean(baseline->accepted)) &&
-              answer_set(json, "worse_beyond", jsonify_number(baseline_worse_beyond(baseline, metric, limits))) &&
-              answer_set(json, "better_beyond", jsonify_number(baseline_better_beyond(baseline, metric, limits))) &&
-              answer_set(json, "worse", json_boolean(baseline->is_worse)) && answer_set(json, "low_runs", jsonify_count(baseline->low_runs));
+              answer_set(json, "deviation", jsonify_number(baseline->deviation)) &&
+              answer_set(json, "values", jsonify_count(baseline->count)) &&
+              answer_set(json, "begun_at_s", jsonify_count(baseline->begun_s)) &&
+              answer_set(json, "accepted", json_boolean(baseline->accepted)) &&
+              answer_set(json, "worse_beyond",
+                         jsonify_number(baseline_worse_beyond(baseline, metric, limits))) &&
+              answer_set(json, "better_beyond",
+                         jsonify_number(baseline_better_beyond(baseline, metric, limits))) &&
+              answer_set(json, "worse", json_boolean(baseline->is_worse)) &&
+              answer_set(json, "low_runs", jsonify_count(baseline->low_runs));
     return done(json, ok);
 }
 
-/* What GetBaseline answers when nothing was measured yet: a baseline that came from a folder is in the store alone. */
+/* What GetBaseline answers when nothing was measured yet: a baseline that came from a folder is in
+ * the store alone. */
 struct wanted {
     struct store *store; /* lives longer: the scheduler waits for the thread pool */
     struct snapshot *snap;
@@ -49,16 +56,22 @@ static json_t *answer_baseline(const struct wanted *wanted, const struct baselin
     const struct metric_info *info = metric_info(wanted->metric);
     json_t *json = json_object();
     bool ok = json != NULL && answer_set(json, "unit", json_string_nocheck(info->unit)) &&
-              answer_set(json, "better", json_string_nocheck(info->higher_is_better ? "higher" : "lower")) &&
-              answer_set(json, "baseline", baseline != NULL && baseline->count > 0 ? baseline_json(baseline, wanted->metric, &wanted->limits) : json_null());
+              answer_set(json, "better",
+                         json_string_nocheck(info->higher_is_better ? "higher" : "lower")) &&
+              answer_set(json, "baseline",
+                         baseline != NULL && baseline->count > 0
+                             ? baseline_json(baseline, wanted->metric, &wanted->limits)
+                             : json_null());
     return done(json, ok);
 }
 
-static const struct baseline *find_baseline(const struct baseline_set *set, const struct wanted *wanted)
+static const struct baseline *find_baseline(const struct baseline_set *set,
+                                            const struct wanted *wanted)
 {
     for (size_t i = 0; i < set->values->count; i++) {
         const struct value *v = &set->values->item[i];
-        if (v->metric == wanted->metric && v->from == wanted->from && v->to == wanted->to && strcmp(values_axes(set->values, v), wanted->axes) == 0)
+        if (v->metric == wanted->metric && v->from == wanted->from && v->to == wanted->to &&
+            strcmp(values_axes(set->values, v), wanted->axes) == 0)
             return &set->baseline[i];
     }
     return NULL;
@@ -68,8 +81,9 @@ static enum berth_code look_up(void *state, json_t **ret_result, struct berth_er
 {
     const struct wanted *wanted = state;
     struct baseline_set set;
-    enum berth_code code = baseline_set_init(&set) ? store_baseline_list(wanted->store, wanted->snap->graph, &set, err)
-                                                   : err_set(err, BERTH_NO_MEMORY, "no memory for baselines");
+    enum berth_code code = baseline_set_init(&set)
+                               ? store_baseline_list(wanted->store, wanted->snap->graph, &set, err)
+                               : err_set(err, BERTH_NO_MEMORY, "no memory for baselines");
     json_t *json = code == BERTH_OK ? answer_baseline(wanted, find_baseline(&set, wanted)) : NULL;
     baseline_set_done(&set);
     if (code == BERTH_OK && json == NULL)
@@ -86,31 +100,42 @@ static void wanted_free(void *state)
     free(wanted);
 }
 
-enum berth_code query_get_baseline(const struct call *call, struct outcome *ret, struct berth_err *err)
+enum berth_code query_get_baseline(const struct call *call, struct outcome *ret,
+                                   struct berth_err *err)
 {
     const struct snapshot *snap = call->snap;
     const char *name = json_string_value(json_object_get(call->params, "metric"));
-    struct wanted wanted = {.store = sched_store(call->daemon->sched), .from = PLACE_NONE, .to = PLACE_NONE, .limits = judge_limits_of(&call->daemon->config)};
+    struct wanted wanted = {.store = sched_store(call->daemon->sched),
+                            .from = PLACE_NONE,
+                            .to = PLACE_NONE,
+                            .limits = judge_limits_of(&call->daemon->config)};
     if (!metric_parse(name, &wanted.metric)) {
-        err_set(err, BERTH_NO_SUCH_METRIC, "there is no metric %.60s (berth matrix lists them)", name);
+        err_set(err, BERTH_NO_SUCH_METRIC, "there is no metric %.60s (berth matrix lists them)",
+                name);
         err_text(err, 0, name);
         return err->code;
     }
-    enum berth_code code = request_place(snap->graph, json_object_get(call->params, "from"), "from", &wanted.from, err);
+    enum berth_code code = request_place(snap->graph, json_object_get(call->params, "from"), "from",
+                                         &wanted.from, err);
     if (code == BERTH_OK)
-        code = request_place(snap->graph, json_object_get(call->params, "to"), "to", &wanted.to, err);
+        code =
+            request_place(snap->graph, json_object_get(call->params, "to"), "to", &wanted.to, err);
     if (code == BERTH_OK)
         code = request_axes(call->params, wanted.metric, wanted.axes, sizeof wanted.axes, err);
     if (code != BERTH_OK)
         return code;
-    const struct value *v = snap->baseline != NULL ? values_find(snap->values, wanted.metric, wanted.from, wanted.to, wanted.axes) : NULL;
+    const struct value *v =
+        snap->baseline != NULL
+            ? values_find(snap->values, wanted.metric, wanted.from, wanted.to, wanted.axes)
+            : NULL;
     if (v == NULL) {
         struct wanted *state = malloc(sizeof *state);
         if (state == NULL)
             return err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
         *state = wanted;
         state->snap = snapshot_ref(call->snap);
-        *ret = (struct outcome){.kind = OUTCOME_WORK, .state = state, .work = look_up, .free_state = wanted_free};
+        *ret = (struct outcome){
+            .kind = OUTCOME_WORK, .state = state, .work = look_up, .free_state = wanted_free};
         return BERTH_OK;
     }
     json_t *json = answer_baseline(&wanted, &snap->baseline[v - snap->values->item]);
@@ -129,13 +154,21 @@ static json_t *finding_json(const struct finding_kept *kept)
 {
     const struct finding *finding = &kept->finding;
     json_t *json = json_object();
-    bool ok = json != NULL && answer_set(json, "severity", json_string_nocheck(judge_severity_name(finding->severity))) &&
-              answer_set(json, "place", jsonify_text(finding->place)) && answer_set(json, "code", jsonify_text(finding->code)) &&
-              answer_set(json, "text", jsonify_text(finding->text)) && answer_set(json, "value", jsonify_number(finding->value)) &&
-              answer_set(json, "expected", jsonify_number(finding->expected)) && answer_set(json, "unit", jsonify_text(finding->unit)) &&
-              answer_set(json, "since_s", json_integer(finding->since_s)) && answer_set(json, "cleared_s", jsonify_count(kept->cleared_s > 0 ? kept->cleared_s : -1)) &&
-              answer_set(json, "critical_since_s", jsonify_count(kept->critical_s > 0 ? kept->critical_s : -1)) &&
-              answer_set(json, "accepted", kept->cleared_s > 0 ? json_boolean(kept->was_accepted) : json_null());
+    bool ok =
+        json != NULL &&
+        answer_set(json, "severity", json_string_nocheck(judge_severity_name(finding->severity))) &&
+        answer_set(json, "place", jsonify_text(finding->place)) &&
+        answer_set(json, "code", jsonify_text(finding->code)) &&
+        answer_set(json, "text", jsonify_text(finding->text)) &&
+        answer_set(json, "value", jsonify_number(finding->value)) &&
+        answer_set(json, "expected", jsonify_number(finding->expected)) &&
+        answer_set(json, "unit", jsonify_text(finding->unit)) &&
+        answer_set(json, "since_s", json_integer(finding->since_s)) &&
+        answer_set(json, "cleared_s", jsonify_count(kept->cleared_s > 0 ? kept->cleared_s : -1)) &&
+        answer_set(json, "critical_since_s",
+                   jsonify_count(kept->critical_s > 0 ? kept->critical_s : -1)) &&
+        answer_set(json, "accepted",
+                   kept->cleared_s > 0 ? json_boolean(kept->was_accepted) : json_null());
     return done(json, ok);
 }
 
@@ -144,7 +177,8 @@ static enum berth_code list_work(void *state, json_t **ret_result, struct berth_
     const struct list *list = state;
     struct finding_kept *finding = NULL;
     size_t count = 0;
-    enum berth_code code = store_finding_list(list->store, list->since_s, FINDINGS_MAX, &finding, &count, err);
+    enum berth_code code =
+        store_finding_list(list->store, list->since_s, FINDINGS_MAX, &finding, &count, err);
     if (code != BERTH_OK)
         return code;
     json_t *json = json_object(), *array = json_array();
@@ -160,7 +194,8 @@ static enum berth_code list_work(void *state, json_t **ret_result, struct berth_
     return BERTH_OK;
 }
 
-enum berth_code query_list_findings(const struct call *call, struct outcome *ret, struct berth_err *err)
+enum berth_code query_list_findings(const struct call *call, struct outcome *ret,
+                                    struct berth_err *err)
 {
     int64_t since_s = 0;
     enum berth_code code = request_int(call->params, "since_s", 0, INT64_MAX, 0, &since_s, err);
@@ -170,6 +205,7 @@ enum berth_code query_list_findings(const struct call *call, struct outcome *ret
     if (list == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for a list");
     *list = (struct list){sched_store(call->daemon->sched), since_s};
-    *ret = (struct outcome){.kind = OUTCOME_WORK, .state = list, .work = list_work, .free_state = free};
+    *ret = (struct outcome){
+        .kind = OUTCOME_WORK, .state = list, .work = list_work, .free_state = free};
     return BERTH_OK;
 }

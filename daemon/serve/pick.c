@@ -7,7 +7,8 @@
 #include "node/values.h"
 #include "serve/request.h"
 
-static enum berth_code parse_places(const struct graph *graph, json_t *names, bool **ret_flags, struct berth_err *err)
+static enum berth_code parse_places(const struct graph *graph, json_t *names, bool **ret_flags,
+                                    struct berth_err *err)
 {
     if (names == NULL || json_is_null(names))
         return BERTH_OK;
@@ -29,7 +30,8 @@ static enum berth_code parse_places(const struct graph *graph, json_t *names, bo
     return BERTH_OK;
 }
 
-/* An axis that the metric does not have can match nothing: say so rather than answer with nothing. */
+/* An axis that the metric does not have can match nothing: say so rather than answer with nothing.
+ */
 static enum berth_code check_where(enum metric metric, json_t *where, struct berth_err *err)
 {
     const char *axis;
@@ -40,7 +42,8 @@ static enum berth_code check_where(enum metric metric, json_t *where, struct ber
         if (metric_axis_default(metric, axis, buffer, sizeof buffer) != NULL)
             continue;
         snprintf(path, sizeof path, "where.%.80s", axis);
-        err_set(err, BERTH_INVALID_PARAMETER, "%s has no axis %.40s, only %s", metric_info(metric)->name, axis, metric_info(metric)->axes);
+        err_set(err, BERTH_INVALID_PARAMETER, "%s has no axis %.40s, only %s",
+                metric_info(metric)->name, axis, metric_info(metric)->axes);
         err_text(err, 0, path);
         return err->code;
     }
@@ -68,12 +71,14 @@ static enum berth_code check_ends(const struct graph *graph, const struct pick *
     return are_known ? request_ends(graph, pick->metric, from, to, err) : BERTH_OK;
 }
 
-enum berth_code pick_init(struct pick *ret_pick, const json_t *params, const struct graph *graph, struct berth_err *err)
+enum berth_code pick_init(struct pick *ret_pick, const json_t *params, const struct graph *graph,
+                          struct berth_err *err)
 {
     const char *name = json_string_value(json_object_get(params, "metric"));
     struct pick pick = {0};
     if (!metric_parse(name, &pick.metric)) {
-        err_set(err, BERTH_NO_SUCH_METRIC, "there is no metric %.60s (berth matrix lists them)", name);
+        err_set(err, BERTH_NO_SUCH_METRIC, "there is no metric %.60s (berth matrix lists them)",
+                name);
         err_text(err, 0, name);
         return err->code;
     }

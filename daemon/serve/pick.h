@@ -18,7 +18,8 @@ struct pick {
 /* From a call's checked parameters. NO_SUCH_METRIC, NO_SUCH_PLACE, INVALID_PARAMETER for an axis
  * that the metric does not have, and for one place to itself where the metric is between two.
  * Nothing to end on failure. */
-enum berth_code pick_init(struct pick *ret_pick, const json_t *params, const struct graph *graph, struct berth_err *err);
+enum berth_code pick_init(struct pick *ret_pick, const json_t *params, const struct graph *graph,
+                          struct berth_err *err);
 void pick_done(struct pick *pick);
 
 /* axes: canonical text; see node/values.h. */

@@ -10,7 +10,7 @@
 struct recording {
     struct snapshot *snap;
     struct sysio io;
-    char *folder; /* NULL: this machine */
+    char *folder;  /* NULL: this machine */
     json_t *files; /* array of replies */
     size_t next;
 };
@@ -30,7 +30,8 @@ static bool add_file(void *arg, const char *file, const char *text, size_t lengt
     json_t *content = json_stringn(text, length);
     if (content == NULL)
         return true; /* not UTF-8: not a file of a node folder */
-    return json_array_append_new(recording->files, json_pack("{s:s,s:o}", "file", file, "text", content)) == 0;
+    return json_array_append_new(recording->files,
+                                 json_pack("{s:s,s:o}", "file", file, "text", content)) == 0;
 }
 
 static enum berth_code make_files(void *state, json_t **ret_result, struct berth_err *err)
@@ -41,7 +42,8 @@ static enum berth_code make_files(void *state, json_t **ret_result, struct berth
     if (recording->files == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     const struct snapshot *snap = recording->snap;
-    return discover_record(&recording->io, recording->folder, snap->graph, snapshot_origin(snap), snap->values, snap->sets, add_file, recording, err);
+    return discover_record(&recording->io, recording->folder, snap->graph, snapshot_origin(snap),
+                           snap->values, snap->sets, add_file, recording, err);
 }
 
 static enum stream_step next_file(void *state, json_t **ret_reply, struct berth_err *err)
@@ -53,7 +55,8 @@ static enum stream_step next_file(void *state, json_t **ret_reply, struct berth_
         return STREAM_ERROR;
     }
     *ret_reply = json_incref(json_array_get(recording->files, recording->next));
-    json_array_set_new(recording->files, recording->next++, json_null()); /* it is the stream's now, and gone when it is sent */
+    /* it is the stream's now, and gone when it is sent */
+    json_array_set_new(recording->files, recording->next++, json_null());
     return recording->next == count ? STREAM_LAST : STREAM_REPLY;
 }
 
@@ -66,10 +69,15 @@ enum berth_code query_record(const struct call *call, struct outcome *ret, struc
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     recording->snap = snapshot_ref(call->snap);
     recording->io = call->daemon->io;
-    if (call->daemon->config.node != NULL && (recording->folder = strdup(call->daemon->config.node)) == NULL) {
+    if (call->daemon->config.node != NULL &&
+        (recording->folder = strdup(call->daemon->config.node)) == NULL) {
         recording_free(recording);
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     }
-    *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = recording, .work = make_files, .next = next_file, .free_state = recording_free};
+    *ret = (struct outcome){.kind = OUTCOME_STREAM,
+                            .state = recording,
+                            .work = make_files,
+                            .next = next_file,
+                            .free_state = recording_free};
     return BERTH_OK;
 }

@@ -18,7 +18,8 @@ static const json_t *member(const json_t *object, const char *name)
     return json_is_null(value) ? NULL : value;
 }
 
-enum berth_code request_int(const json_t *params, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *ret, struct berth_err *err)
+enum berth_code request_int(const json_t *params, const char *name, int64_t min, int64_t max,
+                            int64_t fallback, int64_t *ret, struct berth_err *err)
 {
     const json_t *value = member(params, name);
     *ret = fallback;
@@ -26,12 +27,14 @@ enum berth_code request_int(const json_t *params, const char *name, int64_t min,
         return err_invalid(err, name, "it is no integer");
     int64_t number = value != NULL ? json_integer_value(value) : fallback;
     if (value != NULL && (number < min || number > max))
-        return err_invalid(err, name, "%" PRId64 " is not from %" PRId64 " to %" PRId64, number, min, max);
+        return err_invalid(err, name, "%" PRId64 " is not from %" PRId64 " to %" PRId64, number,
+                           min, max);
     *ret = number;
     return BERTH_OK;
 }
 
-enum berth_code request_text(const json_t *params, const char *name, size_t max, const char **ret, struct berth_err *err)
+enum berth_code request_text(const json_t *params, const char *name, size_t max, const char **ret,
+                             struct berth_err *err)
 {
     const json_t *value = member(params, name);
     const char *text = json_string_value(value);
@@ -45,7 +48,8 @@ enum berth_code request_text(const json_t *params, const char *name, size_t max,
     return BERTH_OK;
 }
 
-enum berth_code request_word(const json_t *params, const char *name, const char *const *words, int fallback, int *ret, struct berth_err *err)
+enum berth_code request_word(const json_t *params, const char *name, const char *const *words,
+                             int fallback, int *ret, struct berth_err *err)
 {
     const json_t *value = member(params, name);
     *ret = fallback;
@@ -57,10 +61,12 @@ enum berth_code request_word(const json_t *params, const char *name, const char 
             *ret = i;
             return BERTH_OK;
         }
-    return err_invalid(err, name, "%.40s is not one of its words", text != NULL ? text : "what is no string");
+    return err_invalid(err, name, "%.40s is not one of its words",
+                       text != NULL ? text : "what is no string");
 }
 
-enum berth_code request_array(const json_t *params, const char *name, size_t max, const json_t **ret, struct berth_err *err)
+enum berth_code request_array(const json_t *params, const char *name, size_t max,
+                              const json_t **ret, struct berth_err *err)
 {
     const json_t *value = member(params, name);
     *ret = NULL;
@@ -73,10 +79,15 @@ enum berth_code request_array(const json_t *params, const char *name, size_t max
 }
 
 /* "core7" of "core9" and 4. */
-static bool is_kind(const char *name, const char *text, size_t letters) { return strncmp(name, text, letters) == 0 && strspn(name + letters, "0123456789") > 0; }
+static bool is_kind(const char *name, const char *text, size_t letters)
+{
+    return strncmp(name, text, letters) == 0 && strspn(name + letters, "0123456789") > 0;
+}
 
-/* "gpu0 to gpu7", "core0 to core1, core24 to core25": the places whose names begin with so many letters of a text; "" there are none. Of more than fit the last is "...". */
-static void list_kind(const struct graph *graph, const char *text, size_t letters, char *ret, size_t size)
+/* "gpu0 to gpu7", "core0 to core1, core24 to core25": the places whose names begin with so many
+ * letters of a text; "" there are none. Of more than fit the last is "...". */
+static void list_kind(const struct graph *graph, const char *text, size_t letters, char *ret,
+                      size_t size)
 {
     size_t used = 0, i = 0;
     ret[0] = '\0';
@@ -86,10 +97,13 @@ static void list_kind(const struct graph *graph, const char *text, size_t letter
             i++;
             continue;
         }
-        for (i++; i < graph->place_count && is_kind(graph->places[i].name, text, letters) && atol(graph->places[i].name + letters) == atol(last + letters) + 1; i++)
+        for (i++; i < graph->place_count && is_kind(graph->places[i].name, text, letters) &&
+                  atol(graph->places[i].name + letters) == atol(last + letters) + 1;
+             i++)
             last = graph->places[i].name;
         char run[64];
-        snprintf(run, sizeof run, "%s%s%s%s", used > 0 ? ", " : "", first, last != first ? " to " : "", last != first ? last : "");
+        snprintf(run, sizeof run, "%s%s%s%s", used > 0 ? ", " : "", first,
+                 last != first ? " to " : "", last != first ? last : "");
         if (used + strlen(run) + sizeof ", ..." > size) {
             snprintf(ret + used, size - used, ", ...");
             return;
@@ -113,8 +127,10 @@ static void list_kinds(const struct graph *graph, char *ret, size_t size)
     }
 }
 
-/* "this node has no place gpu9; of that kind it has gpu0 to gpu7", or "this node has no gpu, and so no gpu0; it has numa0 to numa3", the kind as the name begins; else as err_no_such_place. */
-enum berth_code request_no_such_place(const struct graph *graph, const char *text, struct berth_err *err)
+/* "this node has no place gpu9; of that kind it has gpu0 to gpu7", or "this node has no gpu, and so
+ * no gpu0; it has numa0 to numa3", the kind as the name begins; else as err_no_such_place. */
+enum berth_code request_no_such_place(const struct graph *graph, const char *text,
+                                      struct berth_err *err)
 {
     char there[KIND_SIZE], others[2 * KIND_SIZE];
     text = *text != '\0' ? text : "\"\"";
@@ -127,29 +143,37 @@ enum berth_code request_no_such_place(const struct graph *graph, const char *tex
             if (strlen(name) != letters || strncmp(name, text, letters) != 0 || others[0] == '\0')
                 continue;
             err_text(err, 0, text);
-            return err_set(err, BERTH_NO_SUCH_PLACE, "this node has no %s, and so no place %.60s; it has %s (berth topo)", name, text, others);
+            return err_set(err, BERTH_NO_SUCH_PLACE,
+                           "this node has no %s, and so no place %.60s; it has %s (berth topo)",
+                           name, text, others);
         }
         if (others[0] == '\0')
             return err_no_such_place(err, text);
         err_text(err, 0, text);
-        return err_set(err, BERTH_NO_SUCH_PLACE, "this node has no place %.60s; it has %s (berth topo)", text, others);
+        return err_set(err, BERTH_NO_SUCH_PLACE,
+                       "this node has no place %.60s; it has %s (berth topo)", text, others);
     }
     err_text(err, 0, text);
-    return err_set(err, BERTH_NO_SUCH_PLACE, "this node has no place %.60s; of that kind it has %s (berth topo)", text, there);
+    return err_set(err, BERTH_NO_SUCH_PLACE,
+                   "this node has no place %.60s; of that kind it has %s (berth topo)", text,
+                   there);
 }
 
 /* Of what is allowed as a gpu. */
-static enum berth_code no_such_gpu(const struct graph *graph, const char *text, struct berth_err *err)
+static enum berth_code no_such_gpu(const struct graph *graph, const char *text,
+                                   struct berth_err *err)
 {
     char there[KIND_SIZE];
     if (graph_find(graph, text) == PLACE_NONE)
         return request_no_such_place(graph, text, err);
     list_kind(graph, "gpu", 3, there, sizeof there);
     err_text(err, 0, text);
-    return err_set(err, BERTH_NO_SUCH_PLACE, "%.60s is no gpu; there %s%s", text, there[0] != '\0' ? "are " : "is none", there);
+    return err_set(err, BERTH_NO_SUCH_PLACE, "%.60s is no gpu; there %s%s", text,
+                   there[0] != '\0' ? "are " : "is none", there);
 }
 
-enum berth_code request_place(const struct graph *graph, const json_t *name, const char *parameter, place_id *ret, struct berth_err *err)
+enum berth_code request_place(const struct graph *graph, const json_t *name, const char *parameter,
+                              place_id *ret, struct berth_err *err)
 {
     const char *text = json_string_value(name);
     *ret = PLACE_NONE;
@@ -162,13 +186,18 @@ enum berth_code request_place(const struct graph *graph, const json_t *name, con
     return BERTH_OK;
 }
 
-static bool is_called(const char *name, const char *text) { return text != NULL && strcasecmp(name, text) == 0; }
+static bool is_called(const char *name, const char *text)
+{
+    return text != NULL && strcasecmp(name, text) == 0;
+}
 
-/* Marks a gpu by its name, or every gpu of a PCI address or uuid: partitions of one device can share both. */
+/* Marks a gpu by its name, or every gpu of a PCI address or uuid: partitions of one device can
+ * share both. */
 static bool mark_gpus(const struct graph *graph, const char *name, bool *mark)
 {
     bool found = false;
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
+         g = graph_next(graph, PLACE_GPU, g + 1)) {
         const struct place *gpu = graph_place(graph, g);
         if (strcmp(gpu->name, name) == 0 || is_called(name, gpu->pci) || is_called(name, gpu->uuid))
             mark[g] = found = true;
@@ -176,7 +205,8 @@ static bool mark_gpus(const struct graph *graph, const char *name, bool *mark)
     return found;
 }
 
-static enum berth_code allowed_gpus(const struct graph *graph, const json_t *allowed, struct allowed *ret, struct berth_err *err)
+static enum berth_code allowed_gpus(const struct graph *graph, const json_t *allowed,
+                                    struct allowed *ret, struct berth_err *err)
 {
     const json_t *names = NULL, *name;
     size_t i;
@@ -196,7 +226,8 @@ static enum berth_code allowed_gpus(const struct graph *graph, const json_t *all
     return BERTH_OK;
 }
 
-static enum berth_code allowed_memory(const struct graph *graph, const json_t *allowed, struct allowed *ret, struct berth_err *err)
+static enum berth_code allowed_memory(const struct graph *graph, const json_t *allowed,
+                                      struct allowed *ret, struct berth_err *err)
 {
     const json_t *names = NULL, *name;
     size_t i;
@@ -208,7 +239,9 @@ static enum berth_code allowed_memory(const struct graph *graph, const json_t *a
         list_kind(graph, "numa", 4, there, sizeof there);
         list_kind(graph, "gpu", 3, gpus, sizeof gpus);
         const char *and = there[0] != '\0' && gpus[0] != '\0' ? ", " : "";
-        return err_set(err, BERTH_NOTHING_ALLOWED, "allowed.memory is empty: no memory may be used; there is that of %s%s%s", there, and, gpus);
+        return err_set(err, BERTH_NOTHING_ALLOWED,
+                       "allowed.memory is empty: no memory may be used; there is that of %s%s%s",
+                       there, and, gpus);
     }
     ret->memory = calloc(graph->place_count, sizeof *ret->memory);
     if (ret->memory == NULL)
@@ -221,13 +254,16 @@ static enum berth_code allowed_memory(const struct graph *graph, const json_t *a
             return code;
         enum place_kind kind = graph_place(graph, id)->kind;
         if (kind != PLACE_NUMA && kind != PLACE_GPU)
-            return err_invalid(err, "allowed.memory", "%s has no memory: NUMA nodes and gpus have (berth topo)", graph_place(graph, id)->name);
+            return err_invalid(err, "allowed.memory",
+                               "%s has no memory: NUMA nodes and gpus have (berth topo)",
+                               graph_place(graph, id)->name);
         ret->memory[id] = true;
     }
     return BERTH_OK;
 }
 
-static enum berth_code allowed_cpus(const struct graph *graph, const json_t *allowed, struct allowed *ret, struct berth_err *err)
+static enum berth_code allowed_cpus(const struct graph *graph, const json_t *allowed,
+                                    struct allowed *ret, struct berth_err *err)
 {
     const json_t *value = member(allowed, "cpus");
     locality_cpus(graph, &ret->cpus);
@@ -247,12 +283,14 @@ static enum berth_code allowed_cpus(const struct graph *graph, const json_t *all
     char *list = cpuset_list_new(&there);
     if (list == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for cpus");
-    err_set(err, BERTH_NOTHING_ALLOWED, "allowed.cpus has no cpu of this node: \"%.60s\"; there are %.80s", text, list);
+    err_set(err, BERTH_NOTHING_ALLOWED,
+            "allowed.cpus has no cpu of this node: \"%.60s\"; there are %.80s", text, list);
     free(list);
     return BERTH_NOTHING_ALLOWED;
 }
 
-enum berth_code request_allowed(const struct graph *graph, const json_t *params, struct allowed *ret, struct berth_err *err)
+enum berth_code request_allowed(const struct graph *graph, const json_t *params,
+                                struct allowed *ret, struct berth_err *err)
 {
     const json_t *given = member(params, "allowed");
     struct allowed allowed = {.given = given != NULL};
@@ -281,7 +319,8 @@ enum berth_code request_ends(const struct graph *graph, enum metric metric, plac
                        graph_place(graph, from)->name, why);
 }
 
-enum berth_code request_places(const struct graph *graph, const json_t *params, bool **ret, struct berth_err *err)
+enum berth_code request_places(const struct graph *graph, const json_t *params, bool **ret,
+                               struct berth_err *err)
 {
     const json_t *array = NULL, *name;
     size_t i;
@@ -308,7 +347,8 @@ enum berth_code request_places(const struct graph *graph, const json_t *params, 
     return code;
 }
 
-enum berth_code request_axes(const json_t *params, enum metric metric, char *buffer, size_t size, struct berth_err *err)
+enum berth_code request_axes(const json_t *params, enum metric metric, char *buffer, size_t size,
+                             struct berth_err *err)
 {
     json_t *where = (json_t *)member(params, "where"), *value;
     const char *key, *text[2 * WHERE_AXES_MAX];

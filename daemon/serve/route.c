@@ -26,8 +26,10 @@ static void reply_free(void *state)
     free(reply);
 }
 
-/* Not rounded: few bytes take less than a nanosecond by their rate, and the options are compared. print_real has null for what is not finite. */
-static void print_prediction(struct print *print, const struct reply *reply, const struct route_option *option)
+/* Not rounded: few bytes take less than a nanosecond by their rate, and the options are compared.
+ * print_real has null for what is not finite. */
+static void print_prediction(struct print *print, const struct reply *reply,
+                             const struct route_option *option)
 {
     print_open(print, '{');
     print_key(print, "time_ns");
@@ -39,7 +41,8 @@ static void print_prediction(struct print *print, const struct reply *reply, con
     print_key(print, "bottleneck");
     print_string(print, option->shared);
     print_key(print, "measured");
-    print_json(print, plan_route_answer_is_measured(option, (double)reply->bytes) ? json_true() : json_false());
+    print_json(print, plan_route_answer_is_measured(option, (double)reply->bytes) ? json_true()
+                                                                                  : json_false());
     print_close(print, '}');
 }
 
@@ -52,7 +55,8 @@ static const char *mechanism_of(const struct graph *graph, const struct way *way
     return way->hop[0].by == MOVE_COPY_ENGINE ? "copy_engine" : "kernel";
 }
 
-static void print_segment(struct print *print, const struct graph *graph, const struct route_option *option, size_t index)
+static void print_segment(struct print *print, const struct graph *graph,
+                          const struct route_option *option, size_t index)
 {
     const struct way *way = &option->way[index];
     print_open(print, '{');
@@ -72,7 +76,8 @@ static void print_segment(struct print *print, const struct graph *graph, const 
     print_close(print, '}');
 }
 
-static void print_option(struct print *print, const struct reply *reply, const struct route_option *option)
+static void print_option(struct print *print, const struct reply *reply,
+                         const struct route_option *option)
 {
     const struct snapshot *snap = reply->snap;
     struct plan_call call;
@@ -144,9 +149,12 @@ static enum berth_code print_answer(void *state, struct print *print, struct ber
     return BERTH_OK;
 }
 
-static enum berth_code read_request(const struct graph *graph, const json_t *params, struct allowed *allowed, struct route_request *request, struct berth_err *err)
+static enum berth_code read_request(const struct graph *graph, const json_t *params,
+                                    struct allowed *allowed, struct route_request *request,
+                                    struct berth_err *err)
 {
-    enum berth_code code = request_place(graph, json_object_get(params, "from"), "from", &request->from, err);
+    enum berth_code code =
+        request_place(graph, json_object_get(params, "from"), "from", &request->from, err);
     if (code == BERTH_OK)
         code = request_place(graph, json_object_get(params, "to"), "to", &request->to, err);
     if (code == BERTH_OK)
@@ -159,8 +167,9 @@ static enum berth_code read_request(const struct graph *graph, const json_t *par
     return code;
 }
 
-static enum berth_code read_meanwhile(const struct graph *graph, const json_t *params, struct route_transfer *transfers, struct route_request *request,
-                                      struct berth_err *err)
+static enum berth_code read_meanwhile(const struct graph *graph, const json_t *params,
+                                      struct route_transfer *transfers,
+                                      struct route_request *request, struct berth_err *err)
 {
     const json_t *array = NULL, *item;
     size_t i;
@@ -209,7 +218,10 @@ enum berth_code query_route(const struct call *call, struct outcome *ret, struct
     reply->answer = (struct route_answer){0};
     enum berth_code code = plan(call, reply, err);
     if (code == BERTH_OK)
-        *ret = (struct outcome){.kind = OUTCOME_RESULT, .state = reply, .write = print_answer, .free_state = reply_free};
+        *ret = (struct outcome){.kind = OUTCOME_RESULT,
+                                .state = reply,
+                                .write = print_answer,
+                                .free_state = reply_free};
     else
         reply_free(reply);
     return code;

@@ -8,31 +8,39 @@
  * Public headers: claim_keep.h daemon.h serve.h
  * Shown by: tests/system, schema/
  *
- * The handlers behind the method table: one file a family. A handler gets checked arguments and a snapshot and returns an
- * outcome; what it computes comes from a planner or from the snapshot.
+ * The handlers behind the method table: one file a family. A handler gets checked arguments and a
+ * snapshot and returns an outcome; what it computes comes from a planner or from the snapshot.
  */
 #pragma once
 #include "varlink/method.h"
 
 enum berth_code query_get_node(const struct call *call, struct outcome *ret, struct berth_err *err);
-enum berth_code query_list_metrics(const struct call *call, struct outcome *ret, struct berth_err *err);
-enum berth_code query_get_curves(const struct call *call, struct outcome *ret, struct berth_err *err);
-enum berth_code query_get_matrix(const struct call *call, struct outcome *ret, struct berth_err *err);
+enum berth_code query_list_metrics(const struct call *call, struct outcome *ret,
+                                   struct berth_err *err);
+enum berth_code query_get_curves(const struct call *call, struct outcome *ret,
+                                 struct berth_err *err);
+enum berth_code query_get_matrix(const struct call *call, struct outcome *ret,
+                                 struct berth_err *err);
 enum berth_code query_get_sets(const struct call *call, struct outcome *ret, struct berth_err *err);
-enum berth_code query_get_status(const struct call *call, struct outcome *ret, struct berth_err *err);
+enum berth_code query_get_status(const struct call *call, struct outcome *ret,
+                                 struct berth_err *err);
 enum berth_code query_watch(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_export(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_record(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_history(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_probe(const struct call *call, struct outcome *ret, struct berth_err *err);
-enum berth_code query_cancel_probe(const struct call *call, struct outcome *ret, struct berth_err *err);
+enum berth_code query_cancel_probe(const struct call *call, struct outcome *ret,
+                                   struct berth_err *err);
 enum berth_code query_accept(const struct call *call, struct outcome *ret, struct berth_err *err);
-enum berth_code query_get_baseline(const struct call *call, struct outcome *ret, struct berth_err *err);
-enum berth_code query_list_findings(const struct call *call, struct outcome *ret, struct berth_err *err);
+enum berth_code query_get_baseline(const struct call *call, struct outcome *ret,
+                                   struct berth_err *err);
+enum berth_code query_list_findings(const struct call *call, struct outcome *ret,
+                                    struct berth_err *err);
 enum berth_code query_check(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_allocate(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_bind(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_route(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_claim(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_release(const struct call *call, struct outcome *ret, struct berth_err *err);
-enum berth_code query_list_claims(const struct call *call, struct outcome *ret, struct berth_err *err);
+enum berth_code query_list_claims(const struct call *call, struct outcome *ret,
+                                  struct berth_err *err);

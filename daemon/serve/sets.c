@@ -7,7 +7,8 @@
 #include "node/sets.h"
 #include "serve/serve.h"
 
-/* Above this many sets to look at the reply is made on the thread pool; as well when it is still to be found out what they share. */
+/* Above this many sets to look at the reply is made on the thread pool; as well when it is still to
+ * be found out what they share. */
 #define SETS_AT_ONCE 25
 
 /* A GetSets under way. */
@@ -25,7 +26,8 @@ static void listing_free(void *state)
 }
 
 /* explained: NAN unknown. */
-static void print_flow(struct print *reply, const struct graph *graph, enum metric metric, const struct set_flow *flow, double explained)
+static void print_flow(struct print *reply, const struct graph *graph, enum metric metric,
+                       const struct set_flow *flow, double explained)
 {
     print_open(reply, '{');
     print_key(reply, "from");
@@ -45,7 +47,8 @@ static void print_flow(struct print *reply, const struct graph *graph, enum metr
     print_close(reply, '}');
 }
 
-static void print_set(struct print *reply, const struct graph *graph, const struct set *set, const struct resource_set *explained)
+static void print_set(struct print *reply, const struct graph *graph, const struct set *set,
+                      const struct resource_set *explained)
 {
     print_open(reply, '{');
     print_key(reply, "metric");
@@ -53,7 +56,8 @@ static void print_set(struct print *reply, const struct graph *graph, const stru
     print_key(reply, "flows");
     print_open(reply, '[');
     for (size_t i = 0; i < set->flow_count; i++)
-        print_flow(reply, graph, set->metric, &set->flow[i], explained->predicted != NULL ? explained->predicted[i] : (double)NAN);
+        print_flow(reply, graph, set->metric, &set->flow[i],
+                   explained->predicted != NULL ? explained->predicted[i] : (double)NAN);
     print_close(reply, ']');
     print_key(reply, "source");
     print_string(reply, value_source_name(set->source));
@@ -67,7 +71,8 @@ static void print_set(struct print *reply, const struct graph *graph, const stru
     print_close(reply, '}');
 }
 
-static void print_shared(struct print *reply, const struct graph *graph, const struct resource_found *found)
+static void print_shared(struct print *reply, const struct graph *graph,
+                         const struct resource_found *found)
 {
     print_open(reply, '{');
     print_key(reply, "name");
@@ -78,7 +83,8 @@ static void print_shared(struct print *reply, const struct graph *graph, const s
     print_open(reply, '[');
     for (size_t i = 0; i < found->user_count; i++) {
         char user[48];
-        snprintf(user, sizeof user, "%s>%s", graph_place(graph, found->user[i].from)->name, graph_place(graph, found->user[i].to)->name);
+        snprintf(user, sizeof user, "%s>%s", graph_place(graph, found->user[i].from)->name,
+                 graph_place(graph, found->user[i].to)->name);
         print_string(reply, user);
     }
     print_close(reply, ']');
@@ -136,7 +142,8 @@ enum berth_code query_get_sets(const struct call *call, struct outcome *ret, str
     const char *name = json_string_value(json_object_get(call->params, "metric"));
     enum metric metric = 0;
     if (name != NULL && !metric_parse(name, &metric)) {
-        err_set(err, BERTH_NO_SUCH_METRIC, "there is no metric %.60s (berth matrix lists them)", name);
+        err_set(err, BERTH_NO_SUCH_METRIC, "there is no metric %.60s (berth matrix lists them)",
+                name);
         err_text(err, 0, name);
         return err->code;
     }
@@ -144,8 +151,11 @@ enum berth_code query_get_sets(const struct call *call, struct outcome *ret, str
     if (listing == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     *listing = (struct listing){snapshot_ref(call->snap), name == NULL, metric};
-    bool many = call->snap->sets != NULL && (call->snap->sets->count > SETS_AT_ONCE || !resource_model_is_made(call->snap));
-    *ret = (struct outcome){
-        .kind = many ? OUTCOME_WORK : OUTCOME_RESULT, .state = listing, .write = print_sets, .free_state = listing_free};
+    bool many = call->snap->sets != NULL &&
+                (call->snap->sets->count > SETS_AT_ONCE || !resource_model_is_made(call->snap));
+    *ret = (struct outcome){.kind = many ? OUTCOME_WORK : OUTCOME_RESULT,
+                            .state = listing,
+                            .write = print_sets,
+                            .free_state = listing_free};
     return BERTH_OK;
 }

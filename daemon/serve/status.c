@@ -11,8 +11,10 @@
 static const char *state_name(enum sched_state state)
 {
     switch (state) {
-    case SCHED_PROBING: return "probing";
-    case SCHED_READY: return "ready";
+    case SCHED_PROBING:
+        return "probing";
+    case SCHED_READY:
+        return "ready";
     }
     return "ready";
 }
@@ -33,7 +35,8 @@ static json_t *problems_json(const struct snapshot *snap)
         const struct note *note = &snap->notes[i];
         if (note->severity < NOTE_WARNING)
             continue;
-        if (json_array_append_new(problems, json_sprintf("%s at %s: %s", note->code, note->place, note->text)) != 0) {
+        if (json_array_append_new(
+                problems, json_sprintf("%s at %s: %s", note->code, note->place, note->text)) != 0) {
             json_decref(problems);
             problems = NULL;
         }
@@ -41,15 +44,18 @@ static json_t *problems_json(const struct snapshot *snap)
     return problems;
 }
 
-static enum berth_code status_json(const struct daemon *daemon, json_t **ret_result, struct berth_err *err)
+static enum berth_code status_json(const struct daemon *daemon, json_t **ret_result,
+                                   struct berth_err *err)
 {
     const struct snapshot *snap = sched_snapshot(daemon->sched);
-    json_t *result = json_pack("{s:s,s:o,s:s,s:I,s:s,s:I,s:o,s:o,s:o}", "state", state_name(sched_state(daemon->sched)), "progress",
-                               jsonify_number(progress_of(daemon)), "version", BERTH_VERSION, "started_at_s", (json_int_t)daemon->started_at_s,
-                               "store", store_state_name(sched_store_state(daemon->sched)), "clients",
-                               (json_int_t)server_clients(daemon->server), "last_probe_at_s",
-                               snap->last_probe_at_s > 0 ? json_integer((json_int_t)snap->last_probe_at_s) : json_null(), "problems", problems_json(snap), "basis",
-                               jsonify_basis(sched_snapshot(daemon->sched)));
+    json_t *result = json_pack(
+        "{s:s,s:o,s:s,s:I,s:s,s:I,s:o,s:o,s:o}", "state", state_name(sched_state(daemon->sched)),
+        "progress", jsonify_number(progress_of(daemon)), "version", BERTH_VERSION, "started_at_s",
+        (json_int_t)daemon->started_at_s, "store",
+        store_state_name(sched_store_state(daemon->sched)), "clients",
+        (json_int_t)server_clients(daemon->server), "last_probe_at_s",
+        snap->last_probe_at_s > 0 ? json_integer((json_int_t)snap->last_probe_at_s) : json_null(),
+        "problems", problems_json(snap), "basis", jsonify_basis(sched_snapshot(daemon->sched)));
     if (result == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     *ret_result = result;
@@ -78,14 +84,17 @@ static enum stream_step next_status(void *state, json_t **ret_reply, struct bert
         .store = sched_store_state(daemon->sched),
         .generation = sched_snapshot(daemon->sched)->generation,
     };
-    bool same_progress = now.progress == stream->progress || (isnan(now.progress) && isnan(stream->progress));
-    if (stream->told && now.state == stream->state && same_progress && now.store == stream->store && now.generation == stream->generation)
+    bool same_progress =
+        now.progress == stream->progress || (isnan(now.progress) && isnan(stream->progress));
+    if (stream->told && now.state == stream->state && same_progress && now.store == stream->store &&
+        now.generation == stream->generation)
         return STREAM_WAIT;
     *stream = now;
     return status_json(daemon, ret_reply, err) == BERTH_OK ? STREAM_REPLY : STREAM_ERROR;
 }
 
-enum berth_code query_get_status(const struct call *call, struct outcome *ret, struct berth_err *err)
+enum berth_code query_get_status(const struct call *call, struct outcome *ret,
+                                 struct berth_err *err)
 {
     sched_look_at_store(call->daemon->sched);
     if (call->more) {
@@ -93,7 +102,8 @@ enum berth_code query_get_status(const struct call *call, struct outcome *ret, s
         if (stream == NULL)
             return err_set(err, BERTH_NO_MEMORY, "out of memory");
         stream->daemon = call->daemon;
-        *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = stream, .next = next_status, .free_state = free};
+        *ret = (struct outcome){
+            .kind = OUTCOME_STREAM, .state = stream, .next = next_status, .free_state = free};
         return BERTH_OK;
     }
     json_t *result = NULL;
@@ -103,7 +113,8 @@ enum berth_code query_get_status(const struct call *call, struct outcome *ret, s
     return code;
 }
 
-/* A Watch stream holds the snapshot that it told of last, NULL before the first, and the number of the last change of the claims then. */
+/* A Watch stream holds the snapshot that it told of last, NULL before the first, and the number of
+ * the last change of the claims then. */
 struct watch_stream {
     const struct daemon *daemon;
     struct snapshot *told;
@@ -128,11 +139,13 @@ static json_t *changes(const struct snapshot *before, const struct snapshot *aft
         json_array_append_new(changed, json_string("node"));
     for (int m = 0; m < METRIC_COUNT; m++) {
         const struct value *a = NULL, *b;
-        size_t before_count = before != NULL ? values_range(before->values, (enum metric)m, PLACE_NONE, &a) : 0;
+        size_t before_count =
+            before != NULL ? values_range(before->values, (enum metric)m, PLACE_NONE, &a) : 0;
         size_t count = values_range(after->values, (enum metric)m, PLACE_NONE, &b);
         bool differs = count != before_count || (node && count > 0);
         for (size_t i = 0; i < count && !differs; i++)
-            differs = !same_number(a[i].value, b[i].value) || a[i].measured_at_s != b[i].measured_at_s || a[i].from != b[i].from ||
+            differs = !same_number(a[i].value, b[i].value) ||
+                      a[i].measured_at_s != b[i].measured_at_s || a[i].from != b[i].from ||
                       a[i].to != b[i].to;
         if (differs)
             json_array_append_new(changed, json_string(metric_info((enum metric)m)->name));
@@ -140,7 +153,8 @@ static json_t *changes(const struct snapshot *before, const struct snapshot *aft
     return changed;
 }
 
-static enum berth_code watch_json(const struct snapshot *before, const struct snapshot *after, bool has_claims, json_t **ret_result, struct berth_err *err)
+static enum berth_code watch_json(const struct snapshot *before, const struct snapshot *after,
+                                  bool has_claims, json_t **ret_result, struct berth_err *err)
 {
     json_t *changed = before == after ? json_array() : changes(before, after);
     if (has_claims)
@@ -179,6 +193,7 @@ enum berth_code query_watch(const struct call *call, struct outcome *ret, struct
     if (stream == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     stream->daemon = call->daemon;
-    *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = stream, .next = next_watch, .free_state = watch_free};
+    *ret = (struct outcome){
+        .kind = OUTCOME_STREAM, .state = stream, .next = next_watch, .free_state = watch_free};
     return BERTH_OK;
 }

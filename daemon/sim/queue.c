@@ -28,7 +28,8 @@ static void part(struct load_stream *first)
     }
     for (struct load_stream *stream = first; stream != NULL; stream = stream->behind) {
         stream->part_bytes = (stream->bytes - before) * left;
-        stream->part_bytes_per_s = stream->behind != NULL ? left / ns_per_byte * 1e9 : stream->bytes_per_s;
+        stream->part_bytes_per_s =
+            stream->behind != NULL ? left / ns_per_byte * 1e9 : stream->bytes_per_s;
         stream->queue_bytes = moved += stream->part_bytes;
         before = stream->bytes;
         left--;
@@ -48,7 +49,8 @@ void load_queue_make(struct load_stream *streams, size_t count, uint32_t *head)
         if (stream->who == 0 || !(stream->bytes > 0))
             continue;
         uint32_t *first = &head[stream->who];
-        if (*first < i && streams[*first].who == stream->who && streams[*first].bytes > 0) { /* else left there by earlier streams: whoever was here before has put its own there */
+        /* else left there by earlier streams: whoever was here before has put its own there */
+        if (*first < i && streams[*first].who == stream->who && streams[*first].bytes > 0) {
             insert(streams, stream, first);
             has_several = true;
         } else {

@@ -7,7 +7,8 @@
 #define SAME  1e-9 /* what differs by less, relatively, is the same */
 #define LEAST 1e-3 /* bytes per second: nothing stands still */
 
-/* Of more streams those that end soon after each other end at the rates that they have now: what one leaves is given to the others a little later, by so many parts of the time at most. */
+/* Of more streams those that end soon after each other end at the rates that they have now: what
+ * one leaves is given to the others a little later, by so many parts of the time at most. */
 #define MANY       256
 #define MANY_STEPS 64
 
@@ -27,7 +28,10 @@ struct load_share *load_share_new(size_t limits, size_t streams, size_t uses, si
     share->user = calloc(streams * uses + 1, sizeof *share->user);
     share->limit_by_crowd = calloc(limits + 1, sizeof *share->limit_by_crowd);
     share->crowd = calloc(limits + 1, sizeof *share->crowd);
-    if (share->head != NULL && share->by_crowd != NULL && share->going != NULL && share->by_rate != NULL && share->user != NULL && share->limit_by_crowd != NULL && share->crowd != NULL && share->state != NULL && share->touched != NULL && share->active != NULL && share->use != NULL)
+    if (share->head != NULL && share->by_crowd != NULL && share->going != NULL &&
+        share->by_rate != NULL && share->user != NULL && share->limit_by_crowd != NULL &&
+        share->crowd != NULL && share->state != NULL && share->touched != NULL &&
+        share->active != NULL && share->use != NULL)
         return share;
     load_share_free(share);
     return NULL;
@@ -71,11 +75,14 @@ static double least_capacity(const struct load_limit *limit, unsigned users)
 /* What is shared by one kind alone limits no more of it than were measured together. */
 static unsigned free_of(const struct load_limit *limit, unsigned kinds)
 {
-    return limit->apart != NULL && kinds != 0 && (kinds & (kinds - 1)) == 0 ? limit->apart[__builtin_ctz(kinds)] : 0;
+    return limit->apart != NULL && kinds != 0 && (kinds & (kinds - 1)) == 0
+               ? limit->apart[__builtin_ctz(kinds)]
+               : 0;
 }
 
 /* amount: of its bytes, or of what it has alone, which is bytes_per_s. */
-static void touch(struct load_share *share, const struct load_stream *stream, double amount, double bytes_per_s)
+static void touch(struct load_share *share, const struct load_stream *stream, double amount,
+                  double bytes_per_s)
 {
     for (unsigned u = 0; u < stream->use_count; u++) {
         struct state *state = &share->state[stream->use[u]];
@@ -94,14 +101,16 @@ static void forget(struct load_share *share)
     share->touched_count = share->binding_count = share->active_count = 0;
 }
 
-/* Limits that cannot slow anybody are left out from here on: whenever a stream ends they are less full. */
+/* Limits that cannot slow anybody are left out from here on: whenever a stream ends they are less
+ * full. */
 static void find_binding(struct load_share *share, const struct load_limit *limits)
 {
     for (size_t i = 0; i < share->touched_count; i++) {
         uint16_t at = share->touched[i];
         struct state *state = &share->state[at];
         state->free = free_of(&limits[at], state->kinds);
-        state->binds = state->users > state->free && state->sum > least_capacity(&limits[at], state->users) * (1 + SAME);
+        state->binds = state->users > state->free &&
+                       state->sum > least_capacity(&limits[at], state->users) * (1 + SAME);
         if (!state->binds)
             continue;
         share->touched[i] = share->touched[share->binding_count];
@@ -110,7 +119,8 @@ static void find_binding(struct load_share *share, const struct load_limit *limi
     }
 }
 
-static void begin(struct load_share *share, const struct load_limit *limits, struct load_stream *streams, size_t count)
+static void begin(struct load_share *share, const struct load_limit *limits,
+                  struct load_stream *streams, size_t count)
 {
     load_queue_make(streams, count, share->head);
     for (size_t i = 0; i < count; i++) {
@@ -135,8 +145,14 @@ static void begin(struct load_share *share, const struct load_limit *limits, str
     uint16_t *use = share->use;
     for (size_t i = 0; i < count; i++) {
         struct active *active = &share->active[share->active_count];
-        *active = (struct active){.stream = &streams[i], .use = use, .begin_ns = streams[i].behind != NULL ? load_queue_begin_ns(&streams[i]) : streams[i].begin_ns, .left = streams[i].part_bytes};
-        for (unsigned u = 0; u < streams[i].use_count && streams[i].bytes > 0 && !streams[i].is_behind; u++)
+        *active =
+            (struct active){.stream = &streams[i],
+                            .use = use,
+                            .begin_ns = streams[i].behind != NULL ? load_queue_begin_ns(&streams[i])
+                                                                  : streams[i].begin_ns,
+                            .left = streams[i].part_bytes};
+        for (unsigned u = 0;
+             u < streams[i].use_count && streams[i].bytes > 0 && !streams[i].is_behind; u++)
             if (share->state[streams[i].use[u]].binds)
                 use[active->use_count++] = streams[i].use[u];
         use += active->use_count;
@@ -156,14 +172,16 @@ static void fix(struct load_share *share, struct active *active, double rate)
 }
 
 /* Each takes what those before it leave. */
-static size_t find_rates_in_turn(struct load_share *share, struct crowd *crowd, const struct load_limit *limits)
+static size_t find_rates_in_turn(struct load_share *share, struct crowd *crowd,
+                                 const struct load_limit *limits)
 {
     for (size_t i = 0; i < crowd->limit_count; i++) {
         struct state *state = &share->state[crowd->limit[i]];
         state->left = capacity_of(&limits[crowd->limit[i]], state->users, state->free);
     }
     for (size_t i = 0; i < crowd->going_count; i++) {
-        struct active *active = crowd->going[share->order == LOAD_SHARE_FIRST ? i : crowd->going_count - 1 - i];
+        struct active *active =
+            crowd->going[share->order == LOAD_SHARE_FIRST ? i : crowd->going_count - 1 - i];
         active->rate = active->stream->part_bytes_per_s;
         for (unsigned u = 0; u < active->use_count; u++) {
             if (share->state[active->use[u]].left >= active->rate)
@@ -172,12 +190,14 @@ static size_t find_rates_in_turn(struct load_share *share, struct crowd *crowd, 
             active->stream->shared = active->use[u];
         }
         for (unsigned u = 0; u < active->use_count; u++)
-            share->state[active->use[u]].left = more(0, share->state[active->use[u]].left - active->rate);
+            share->state[active->use[u]].left =
+                more(0, share->state[active->use[u]].left - active->rate);
     }
     return crowd->going_count;
 }
 
-/* What each growing stream has where the first limit is full; limits in which none grows any more go behind the others. INFINITY: none is full ever. */
+/* What each growing stream has where the first limit is full; limits in which none grows any more
+ * go behind the others. INFINITY: none is full ever. */
 static double find_level(struct load_share *share, struct crowd *crowd, size_t *growing_limits)
 {
     double left = INFINITY, growing = 1;
@@ -199,7 +219,8 @@ static double find_level(struct load_share *share, struct crowd *crowd, size_t *
 }
 
 /* Streams that use what is full at that level are fixed there; how many. */
-static size_t fix_full(struct load_share *share, struct crowd *crowd, size_t growing_limits, double level)
+static size_t fix_full(struct load_share *share, struct crowd *crowd, size_t growing_limits,
+                       double level)
 {
     double full = level * (1 + SAME);
     size_t fixed = 0;
@@ -227,7 +248,8 @@ static size_t fix_full(struct load_share *share, struct crowd *crowd, size_t gro
 }
 
 /* Water rises in all streams alike; each is fixed where it, or a limit of its, is full. */
-static size_t find_rates(struct load_share *share, struct crowd *crowd, const struct load_limit *limits)
+static size_t find_rates(struct load_share *share, struct crowd *crowd,
+                         const struct load_limit *limits)
 {
     for (size_t i = 0; i < crowd->limit_count; i++) {
         struct state *state = &share->state[crowd->limit[i]];
@@ -241,7 +263,9 @@ static size_t find_rates(struct load_share *share, struct crowd *crowd, const st
         double level = find_level(share, crowd, &growing_limits);
         size_t before = left;
         looked += left;
-        for (; next < crowd->active_count && crowd->by_rate[next]->stream->part_bytes_per_s <= level; next++) {
+        for (;
+             next < crowd->active_count && crowd->by_rate[next]->stream->part_bytes_per_s <= level;
+             next++) {
             if (crowd->by_rate[next]->is_fixed)
                 continue;
             fix(share, crowd->by_rate[next], crowd->by_rate[next]->stream->part_bytes_per_s);
@@ -256,21 +280,29 @@ static size_t find_rates(struct load_share *share, struct crowd *crowd, const st
 static int compare_begin(const void *a, const void *b)
 {
     const struct active *x = a, *y = b;
-    return x->begin_ns != y->begin_ns ? (x->begin_ns < y->begin_ns ? -1 : 1) : (x->stream > y->stream) - (x->stream < y->stream);
+    return x->begin_ns != y->begin_ns ? (x->begin_ns < y->begin_ns ? -1 : 1)
+                                      : (x->stream > y->stream) - (x->stream < y->stream);
 }
 
 static int compare_rate(const void *a, const void *b)
 {
     const struct active *x = *(struct active *const *)a, *y = *(struct active *const *)b;
-    return x->stream->part_bytes_per_s != y->stream->part_bytes_per_s ? (x->stream->part_bytes_per_s < y->stream->part_bytes_per_s ? -1 : 1) : (x > y) - (x < y);
+    return x->stream->part_bytes_per_s != y->stream->part_bytes_per_s
+               ? (x->stream->part_bytes_per_s < y->stream->part_bytes_per_s ? -1 : 1)
+               : (x > y) - (x < y);
 }
 
-static void order_by_rate(struct crowd *crowd) { qsort(crowd->by_rate, crowd->active_count, sizeof *crowd->by_rate, compare_rate); }
+static void order_by_rate(struct crowd *crowd)
+{
+    qsort(crowd->by_rate, crowd->active_count, sizeof *crowd->by_rate, compare_rate);
+}
 
 /* Those that have begun by then take part. */
 static void admit(struct load_share *share, struct crowd *crowd, double now_s)
 {
-    for (; crowd->begun < crowd->active_count && crowd->active[crowd->begun].begin_ns <= now_s * 1e9 * (1 + SAME); crowd->begun++) {
+    for (; crowd->begun < crowd->active_count &&
+           crowd->active[crowd->begun].begin_ns <= now_s * 1e9 * (1 + SAME);
+         crowd->begun++) {
         struct active *active = &crowd->active[crowd->begun];
         for (unsigned u = 0; u < active->use_count; u++)
             share->state[active->use[u]].users++;
@@ -315,7 +347,8 @@ static double set_out(struct load_share *share, struct crowd *crowd)
     return first_ns / 1e9;
 }
 
-/* It has moved what was left of its part by end_s. Whether it moves more: of those behind it in its queue the first that has not ended by then, too. */
+/* It has moved what was left of its part by end_s. Whether it moves more: of those behind it in its
+ * queue the first that has not ended by then, too. */
 static bool goes_on(struct active *active, double end_s, double then_s)
 {
     for (;;) {
@@ -345,7 +378,8 @@ static void advance(struct load_share *share, struct crowd *crowd, double *now_s
         next_s = less(next_s, crowd->going[i]->left_s);
         last_s = more(last_s, crowd->going[i]->left_s);
     }
-    const struct active *next = crowd->begun < crowd->active_count ? &crowd->active[crowd->begun] : NULL;
+    const struct active *next =
+        crowd->begun < crowd->active_count ? &crowd->active[crowd->begun] : NULL;
     if (crowd->going_count > MANY)
         next_s = more(next_s, last_s / MANY_STEPS);
     else if (next != NULL)
@@ -382,9 +416,13 @@ void load_share_set_seen(struct load_share *share, const struct load_seen *known
     share->known_count = count;
 }
 
-void load_share_set_order(struct load_share *share, enum load_share_order order) { share->order = order; }
+void load_share_set_order(struct load_share *share, enum load_share_order order)
+{
+    share->order = order;
+}
 
-size_t load_share_run(struct load_share *share, const struct load_limit *limits, struct load_stream *streams, size_t count)
+size_t load_share_run(struct load_share *share, const struct load_limit *limits,
+                      struct load_stream *streams, size_t count)
 {
     size_t looked = count;
     begin(share, limits, streams, count);
@@ -392,10 +430,12 @@ size_t load_share_run(struct load_share *share, const struct load_limit *limits,
     for (size_t c = 0; c < crowds; c++) {
         struct crowd *crowd = &share->crowd[c];
         double known_bytes = 0;
-        const struct load_seen *known = share->known_count > 0 ? load_share_find_seen(share, crowd, &known_bytes) : NULL;
+        const struct load_seen *known =
+            share->known_count > 0 ? load_share_find_seen(share, crowd, &known_bytes) : NULL;
         double now_s = set_out(share, crowd);
         while (crowd->going_count > 0) {
-            looked += share->order == LOAD_SHARE_FAIR ? find_rates(share, crowd, limits) : find_rates_in_turn(share, crowd, limits);
+            looked += share->order == LOAD_SHARE_FAIR ? find_rates(share, crowd, limits)
+                                                      : find_rates_in_turn(share, crowd, limits);
             advance(share, crowd, &now_s);
         }
         for (size_t i = 0; i < count && known != NULL; i++)
@@ -408,7 +448,8 @@ size_t load_share_run(struct load_share *share, const struct load_limit *limits,
     return looked;
 }
 
-double load_share_least_ns(struct load_share *share, const struct load_limit *limits, const struct load_stream *streams, size_t count)
+double load_share_least_ns(struct load_share *share, const struct load_limit *limits,
+                           const struct load_stream *streams, size_t count)
 {
     double most_s = 0;
     for (size_t i = 0; i < count; i++)
@@ -420,7 +461,8 @@ double load_share_least_ns(struct load_share *share, const struct load_limit *li
         unsigned free = free_of(limit, state->kinds);
         if (limit->step_count == 0 || state->users <= free)
             continue;
-        double highest = more(limit->step[0].flows - 1, free) * state->fastest; /* so many are not limited */
+        /* so many are not limited */
+        double highest = more(limit->step[0].flows - 1, free) * state->fastest;
         for (size_t s = 0; s < limit->step_count && limit->step[s].flows <= state->users; s++)
             highest = fmax(highest, limit->step[s].bytes_per_s);
         most_s = highest > 0 ? fmax(most_s, state->sum / highest) : most_s;

@@ -7,14 +7,18 @@ static uint16_t first_of(struct load_share *share, uint16_t limit)
     return limit;
 }
 
-static size_t number_of(struct load_share *share, uint16_t limit) { return share->state[first_of(share, limit)].crowd - 1U; }
+static size_t number_of(struct load_share *share, uint16_t limit)
+{
+    return share->state[first_of(share, limit)].crowd - 1U;
+}
 
 size_t load_share_crowds(struct load_share *share)
 {
     size_t count = 0, streams = 0, limits = 0;
     for (size_t i = 0; i < share->active_count; i++)
         for (unsigned u = 1; u < share->active[i].use_count; u++)
-            share->state[first_of(share, share->active[i].use[u])].with = first_of(share, share->active[i].use[0]);
+            share->state[first_of(share, share->active[i].use[u])].with =
+                first_of(share, share->active[i].use[0]);
     for (size_t i = 0; i < share->binding_count; i++) {
         struct state *first = &share->state[first_of(share, share->touched[i])];
         if (first->crowd == 0) {

@@ -27,7 +27,8 @@ static bool is_known(const struct load_seen *known, const struct crowd *crowd)
     return true;
 }
 
-const struct load_seen *load_share_find_seen(const struct load_share *share, const struct crowd *crowd, double *ret_bytes)
+const struct load_seen *load_share_find_seen(const struct load_share *share,
+                                             const struct crowd *crowd, double *ret_bytes)
 {
     for (size_t k = 0; k < share->known_count; k++) {
         const struct load_seen *known = &share->known[k];
@@ -35,8 +36,10 @@ const struct load_seen *load_share_find_seen(const struct load_share *share, con
         if (known->count != crowd->active_count || !is_known(known, crowd))
             continue;
         for (size_t i = 0; i < crowd->active_count; i++) {
-            double rate = known->bytes_per_s[find_who(known, crowd->active[i].stream->who)], bytes = 0;
-            for (struct load_stream *stream = crowd->active[i].stream; stream != NULL; stream = stream->behind) {
+            double rate = known->bytes_per_s[find_who(known, crowd->active[i].stream->who)],
+                   bytes = 0;
+            for (struct load_stream *stream = crowd->active[i].stream; stream != NULL;
+                 stream = stream->behind) {
                 stream->known_bytes_per_s = rate;
                 bytes = stream->queue_bytes;
             }
@@ -48,9 +51,14 @@ const struct load_seen *load_share_find_seen(const struct load_share *share, con
     return NULL;
 }
 
-void load_share_end_no_sooner(struct load_stream *stream, const struct load_seen *known, double bytes)
+void load_share_end_no_sooner(struct load_stream *stream, const struct load_seen *known,
+                              double bytes)
 {
-    double soonest_ns = stream->start_ns + (less(bytes, stream->queue_bytes) / less(stream->known_bytes_per_s, stream->bytes_per_s) + more(stream->queue_bytes - bytes, 0) / stream->bytes_per_s) * 1e9;
+    double soonest_ns =
+        stream->start_ns +
+        (less(bytes, stream->queue_bytes) / less(stream->known_bytes_per_s, stream->bytes_per_s) +
+         more(stream->queue_bytes - bytes, 0) / stream->bytes_per_s) *
+            1e9;
     stream->seen = soonest_ns > stream->end_ns ? known : NULL;
     stream->end_ns = more(stream->end_ns, soonest_ns);
 }

@@ -6,23 +6,32 @@
 
 #include "store/core.h"
 
-#define COLUMNS "metric, from_place, to_place, axes, median, deviation, begun_s, accepted, is_worse, is_overloaded, low_runs, samples"
+#define COLUMNS                                                                                    \
+    "metric, from_place, to_place, axes, median, deviation, begun_s, accepted, is_worse, "         \
+    "is_overloaded, low_runs, samples"
 
-static const char select_one[] = "SELECT " COLUMNS " FROM baseline WHERE node = ?1 AND metric = ?2 AND from_place = ?3 AND to_place = ?4 AND axes = ?5";
+static const char select_one[] =
+    "SELECT " COLUMNS " FROM baseline WHERE node = ?1 AND metric = ?2 AND from_place = ?3 AND "
+    "to_place = ?4 AND axes = ?5";
 static const char select_all[] = "SELECT " COLUMNS " FROM baseline WHERE node = ?1";
-static const char replace[] = "INSERT OR REPLACE INTO baseline (node, " COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+static const char replace[] = "INSERT OR REPLACE INTO baseline (node, " COLUMNS
+                              ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
 
 static void read_row(sqlite3_stmt *row, struct baseline *baseline, struct baseline_values *values)
 {
     size_t bytes = (size_t)sqlite3_column_bytes(row, 11);
-    size_t count = bytes / sizeof values->value[0] < BASELINE_VALUES ? bytes / sizeof values->value[0] : BASELINE_VALUES;
+    size_t count = bytes / sizeof values->value[0] < BASELINE_VALUES
+                       ? bytes / sizeof values->value[0]
+                       : BASELINE_VALUES;
     int64_t low_runs = sqlite3_column_int64(row, 10);
     *baseline = (struct baseline){
         .median = sqlite3_column_double(row, 4),
         .deviation = sqlite3_column_double(row, 5),
         .begun_s = sqlite3_column_int64(row, 6),
         .count = (uint8_t)count,
-        .low_runs = (uint8_t)(low_runs < 0 ? 0 : low_runs > UINT8_MAX ? UINT8_MAX : low_runs),
+        .low_runs = (uint8_t)(low_runs < 0           ? 0
+                              : low_runs > UINT8_MAX ? UINT8_MAX
+                                                     : low_runs),
         .accepted = sqlite3_column_int(row, 7) != 0,
         .is_worse = sqlite3_column_int(row, 8) != 0,
         .is_overloaded = sqlite3_column_int(row, 9) != 0,
@@ -33,14 +42,17 @@ static void read_row(sqlite3_stmt *row, struct baseline *baseline, struct baseli
 }
 
 /* False when this version does not know the metric, or the graph a place. */
-static bool read_key(sqlite3_stmt *row, const struct graph *graph, enum metric *ret_metric, place_id *ret_from, place_id *ret_to)
+static bool read_key(sqlite3_stmt *row, const struct graph *graph, enum metric *ret_metric,
+                     place_id *ret_from, place_id *ret_to)
 {
     *ret_from = graph_find(graph, store_core_text(row, 1));
     *ret_to = graph_find(graph, store_core_text(row, 2));
-    return metric_parse(store_core_text(row, 0), ret_metric) && *ret_from != PLACE_NONE && *ret_to != PLACE_NONE;
+    return metric_parse(store_core_text(row, 0), ret_metric) && *ret_from != PLACE_NONE &&
+           *ret_to != PLACE_NONE;
 }
 
-static void bind_key(struct store *store, sqlite3_stmt *statement, const struct graph *graph, const struct value *v, const char *axes)
+static void bind_key(struct store *store, sqlite3_stmt *statement, const struct graph *graph,
+                     const struct value *v, const char *axes)
 {
     sqlite3_bind_int64(statement, 1, store->node);
     store_core_bind_text(statement, 2, metric_info(v->metric)->name);
@@ -50,8 +62,10 @@ static void bind_key(struct store *store, sqlite3_stmt *statement, const struct 
 }
 
 /* v names the series, the baseline is what is written of it. */
-static enum berth_code write_row(struct store *store, sqlite3_stmt *statement, const struct graph *graph, const struct value *v, const char *axes,
-                                 const struct baseline *baseline, const struct baseline_values *values, struct berth_err *err)
+static enum berth_code write_row(struct store *store, sqlite3_stmt *statement,
+                                 const struct graph *graph, const struct value *v, const char *axes,
+                                 const struct baseline *baseline,
+                                 const struct baseline_values *values, struct berth_err *err)
 {
     bind_key(store, statement, graph, v, axes);
     sqlite3_bind_double(statement, 6, baseline->median);
@@ -61,13 +75,16 @@ static enum berth_code write_row(struct store *store, sqlite3_stmt *statement, c
     sqlite3_bind_int(statement, 10, baseline->is_worse);
     sqlite3_bind_int(statement, 11, baseline->is_overloaded);
     sqlite3_bind_int(statement, 12, baseline->low_runs);
-    sqlite3_bind_blob(statement, 13, values->value, (int)(baseline->count * sizeof values->value[0]), SQLITE_STATIC);
+    sqlite3_bind_blob(statement, 13, values->value,
+                      (int)(baseline->count * sizeof values->value[0]), SQLITE_STATIC);
     return store_core_step(store, statement, "writing a baseline", NULL, err);
 }
 
 /* Calls take for each baseline of this node. */
-static enum berth_code each_row(struct store *store, enum berth_code (*take)(sqlite3_stmt *row, void *arg, struct berth_err *err), void *arg,
-                                struct berth_err *err)
+static enum berth_code each_row(struct store *store,
+                                enum berth_code (*take)(sqlite3_stmt *row, void *arg,
+                                                        struct berth_err *err),
+                                void *arg, struct berth_err *err)
 {
     sqlite3_stmt *row = NULL;
     enum berth_code code = store_core_prepare(store, select_all, &row, err);
@@ -100,7 +117,8 @@ static enum berth_code load_row(sqlite3_stmt *row, void *arg, struct berth_err *
     return BERTH_OK;
 }
 
-enum berth_code store_baseline_load(struct store *store, const struct graph *graph, const struct values *values, struct baseline *ret_baseline,
+enum berth_code store_baseline_load(struct store *store, const struct graph *graph,
+                                    const struct values *values, struct baseline *ret_baseline,
                                     struct berth_err *err)
 {
     struct loading loading = {graph, values, ret_baseline};
@@ -126,12 +144,14 @@ static enum berth_code list_row(sqlite3_stmt *row, void *arg, struct berth_err *
     if (!read_key(row, list->graph, &metric, &from, &to))
         return BERTH_OK;
     read_row(row, &baseline, &samples);
-    if (!baseline_set_add(list->set, metric, from, to, store_core_text(row, 3), &baseline, &samples))
+    if (!baseline_set_add(list->set, metric, from, to, store_core_text(row, 3), &baseline,
+                          &samples))
         return err_set(err, BERTH_NO_MEMORY, "no memory for baselines");
     return BERTH_OK;
 }
 
-enum berth_code store_baseline_list(struct store *store, const struct graph *graph, struct baseline_set *set, struct berth_err *err)
+enum berth_code store_baseline_list(struct store *store, const struct graph *graph,
+                                    struct baseline_set *set, struct berth_err *err)
 {
     struct listing list = {graph, set};
     store_core_lock(store);
@@ -148,7 +168,8 @@ enum berth_code store_baseline_count(struct store *store, size_t *ret_count, str
     store_core_lock(store);
     enum berth_code code = store_core_ready(store, err);
     if (code == BERTH_OK)
-        code = store_core_prepare(store, "SELECT count(*) FROM baseline WHERE node = ?1", &row, err);
+        code =
+            store_core_prepare(store, "SELECT count(*) FROM baseline WHERE node = ?1", &row, err);
     if (code == BERTH_OK) {
         sqlite3_bind_int64(row, 1, store->node);
         code = store_core_step(store, row, "counting baselines", &count, err);
@@ -172,19 +193,23 @@ struct writing {
 };
 
 /* Leaves both at nothing when there is no row. */
-static enum berth_code read_one(struct store *store, const struct writing *writing, const struct value *v, struct baseline *baseline,
+static enum berth_code read_one(struct store *store, const struct writing *writing,
+                                const struct value *v, struct baseline *baseline,
                                 struct baseline_values *values, struct berth_err *err)
 {
     bind_key(store, writing->select, writing->graph, v, values_axes(writing->values, v));
     int rc = store_core_next(writing->select);
     if (rc == SQLITE_ROW)
         read_row(writing->select, baseline, values);
-    enum berth_code code = rc == SQLITE_ROW || rc == SQLITE_DONE ? BERTH_OK : store_core_fail(store, "reading a baseline", err);
+    enum berth_code code = rc == SQLITE_ROW || rc == SQLITE_DONE
+                               ? BERTH_OK
+                               : store_core_fail(store, "reading a baseline", err);
     sqlite3_reset(writing->select);
     return code;
 }
 
-static enum berth_code take_value(struct store *store, struct writing *writing, const struct value *v, struct berth_err *err)
+static enum berth_code take_value(struct store *store, struct writing *writing,
+                                  const struct value *v, struct berth_err *err)
 {
     const char *axes = values_axes(writing->values, v);
     struct baseline baseline = {0};
@@ -195,8 +220,8 @@ static enum berth_code take_value(struct store *store, struct writing *writing, 
     struct baseline before = baseline;
     baseline_take(&baseline, &values, v, writing->is_overloaded, writing->limits);
     /* Once it is complete and the node is well, a run writes nothing. */
-    if (baseline.count == before.count && baseline.is_worse == before.is_worse && baseline.is_overloaded == before.is_overloaded &&
-        baseline.low_runs == before.low_runs)
+    if (baseline.count == before.count && baseline.is_worse == before.is_worse &&
+        baseline.is_overloaded == before.is_overloaded && baseline.low_runs == before.low_runs)
         return BERTH_OK;
     return write_row(store, writing->replace, writing->graph, v, axes, &baseline, &values, err);
 }
@@ -225,7 +250,8 @@ static enum berth_code accept_all(struct store *store, void *arg, struct berth_e
         if (code != BERTH_OK)
             break;
         baseline_accept(&baseline, &values, v, writing->limits, writing->now_s);
-        code = write_row(store, writing->replace, writing->graph, v, values_axes(writing->values, v), &baseline, &values, err);
+        code = write_row(store, writing->replace, writing->graph, v,
+                         values_axes(writing->values, v), &baseline, &values, err);
     }
     return code;
 }
@@ -236,13 +262,16 @@ static enum berth_code put_all(struct store *store, void *arg, struct berth_err 
     const struct baseline_set *set = writing->set;
     enum berth_code code = BERTH_OK;
     for (size_t i = 0; i < set->values->count && code == BERTH_OK; i++)
-        code = write_row(store, writing->replace, writing->graph, &set->values->item[i], values_axes(set->values, &set->values->item[i]), &set->baseline[i],
+        code = write_row(store, writing->replace, writing->graph, &set->values->item[i],
+                         values_axes(set->values, &set->values->item[i]), &set->baseline[i],
                          &set->samples[i], err);
     return code;
 }
 
 static enum berth_code write_with(struct store *store, struct writing *writing,
-                                  enum berth_code (*work)(struct store *store, void *arg, struct berth_err *err), struct berth_err *err)
+                                  enum berth_code (*work)(struct store *store, void *arg,
+                                                          struct berth_err *err),
+                                  struct berth_err *err)
 {
     store_core_lock(store);
     enum berth_code code = store_core_ready(store, err);
@@ -257,21 +286,27 @@ static enum berth_code write_with(struct store *store, struct writing *writing,
     return store_core_done(store, code);
 }
 
-enum berth_code store_baseline_take(struct store *store, const struct graph *graph, const struct values *values, bool is_overloaded,
+enum berth_code store_baseline_take(struct store *store, const struct graph *graph,
+                                    const struct values *values, bool is_overloaded,
                                     const struct judge_limits *limits, struct berth_err *err)
 {
-    struct writing writing = {.graph = graph, .values = values, .limits = limits, .is_overloaded = is_overloaded};
+    struct writing writing = {
+        .graph = graph, .values = values, .limits = limits, .is_overloaded = is_overloaded};
     return write_with(store, &writing, take_all, err);
 }
 
-enum berth_code store_baseline_accept(struct store *store, const struct graph *graph, const struct values *values, const bool *chosen,
-                                      const struct judge_limits *limits, int64_t now_s, struct berth_err *err)
+enum berth_code store_baseline_accept(struct store *store, const struct graph *graph,
+                                      const struct values *values, const bool *chosen,
+                                      const struct judge_limits *limits, int64_t now_s,
+                                      struct berth_err *err)
 {
-    struct writing writing = {.graph = graph, .values = values, .chosen = chosen, .limits = limits, .now_s = now_s};
+    struct writing writing = {
+        .graph = graph, .values = values, .chosen = chosen, .limits = limits, .now_s = now_s};
     return write_with(store, &writing, accept_all, err);
 }
 
-enum berth_code store_baseline_put(struct store *store, const struct graph *graph, const struct baseline_set *set, struct berth_err *err)
+enum berth_code store_baseline_put(struct store *store, const struct graph *graph,
+                                   const struct baseline_set *set, struct berth_err *err)
 {
     struct writing writing = {.graph = graph, .set = set};
     return write_with(store, &writing, put_all, err);

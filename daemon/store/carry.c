@@ -5,60 +5,83 @@
 
 #include "store/db.h"
 
-/* A row that select gives is handed to insert, column by column. Numbers of rows differ from file to file, so rows name what they belong
- * to: a node its fingerprint, a series what it is of. ?1 of select is what is added to the number of a run. */
+/* A row that select gives is handed to insert, column by column. Numbers of rows differ from file
+ * to file, so rows name what they belong to: a node its fingerprint, a series what it is of. ?1 of
+ * select is what is added to the number of a run. */
 struct pump {
     const char *select, *insert;
 };
 
-#define NODE    "(SELECT id FROM node WHERE fingerprint = ?1)"
-#define SERIES  "(SELECT id FROM series WHERE node = " NODE " AND metric = ?2 AND from_place = ?3 AND to_place = ?4 AND axes = ?5)"
+#define NODE "(SELECT id FROM node WHERE fingerprint = ?1)"
+#define SERIES                                                                                     \
+    "(SELECT id FROM series WHERE node = " NODE                                                    \
+    " AND metric = ?2 AND from_place = ?3 AND to_place = ?4 AND axes = ?5)"
 #define OF_NODE " JOIN node n ON n.id = "
 
 static const struct pump machines[] = {
-    {"SELECT fingerprint, name FROM node",
-     "INSERT INTO node (fingerprint, name) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET name = excluded.name"},
+    {"SELECT fingerprint, name FROM node", "INSERT INTO node (fingerprint, name) VALUES (?1, ?2) "
+                                           "ON CONFLICT DO UPDATE SET name = excluded.name"},
     {"SELECT n.fingerprint, b.boot_id, b.first_seen_s, b.kernel FROM boot b" OF_NODE "b.node",
-     "INSERT INTO boot (node, boot_id, first_seen_s, kernel) VALUES (" NODE ", ?2, ?3, ?4) ON CONFLICT DO NOTHING"},
+     "INSERT INTO boot (node, boot_id, first_seen_s, kernel) VALUES (" NODE
+     ", ?2, ?3, ?4) ON CONFLICT DO NOTHING"},
 };
 
 /* In memory nothing is ever settled; see store/keep.h. */
 static const struct pump measured[] = {
     {"SELECT text FROM text", "INSERT INTO text (text) VALUES (?1) ON CONFLICT DO NOTHING"},
-    {"SELECT r.id + ?1, n.fingerprint, b.boot_id, r.probe, r.backend, r.profile, r.started_s, r.elapsed_ns, r.status, t.text, r.is_thinned, r.is_settled"
-     " FROM run r JOIN boot b ON b.id = r.boot" OF_NODE "b.node LEFT JOIN text t ON t.id = r.conditions",
-     "INSERT INTO run (id, boot, probe, backend, profile, started_s, elapsed_ns, status, conditions, is_thinned, is_settled) VALUES (?1,"
-     " (SELECT b.id FROM boot b JOIN node n ON n.id = b.node WHERE n.fingerprint = ?2 AND b.boot_id = ?3),"
+    {"SELECT r.id + ?1, n.fingerprint, b.boot_id, r.probe, r.backend, r.profile, r.started_s, "
+     "r.elapsed_ns, r.status, t.text, r.is_thinned, r.is_settled"
+     " FROM run r JOIN boot b ON b.id = r.boot" OF_NODE
+     "b.node LEFT JOIN text t ON t.id = r.conditions",
+     "INSERT INTO run (id, boot, probe, backend, profile, started_s, elapsed_ns, status, "
+     "conditions, is_thinned, is_settled) VALUES (?1,"
+     " (SELECT b.id FROM boot b JOIN node n ON n.id = b.node WHERE n.fingerprint = ?2 AND "
+     "b.boot_id = ?3),"
      " ?4, ?5, ?6, ?7, ?8, ?9, (SELECT id FROM text WHERE text = ?10), ?11, ?12)"},
     {"SELECT n.fingerprint, p.name, p.run + ?1 FROM probe p" OF_NODE "p.node",
-     "INSERT INTO probe (node, name, run) VALUES (" NODE ", ?2, ?3) ON CONFLICT DO UPDATE SET run = excluded.run"},
-    {"SELECT n.fingerprint, s.metric, s.from_place, s.to_place, s.axes, s.run + ?1, s.value, s.low, s.high, s.n, t.text FROM series s" OF_NODE
-     "s.node LEFT JOIN text t ON t.id = s.why",
-     "INSERT INTO series (node, metric, from_place, to_place, axes, run, value, low, high, n, why)"
-     " VALUES (" NODE ", ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, (SELECT id FROM text WHERE text = ?11)) ON CONFLICT DO UPDATE SET"
-     " run = " STORE_NEWER("run") ", value = " STORE_NEWER("value") ", low = " STORE_NEWER("low") ", high = " STORE_NEWER("high") ", n = " STORE_NEWER("n") ", why = " STORE_NEWER("why")},
-    {"SELECT n.fingerprint, s.metric, s.from_place, s.to_place, s.axes, v.run + ?1, v.value, v.low, v.high, v.n"
+     "INSERT INTO probe (node, name, run) VALUES (" NODE
+     ", ?2, ?3) ON CONFLICT DO UPDATE SET run = excluded.run"},
+    {"SELECT n.fingerprint, s.metric, s.from_place, s.to_place, s.axes, s.run + ?1, s.value, "
+     "s.low, s.high, s.n, t.text FROM series s" OF_NODE "s.node LEFT JOIN text t ON t.id = s.why",
+     "INSERT INTO series (node, metric, from_place, to_place, axes, run, value, low, high, n, "
+     "why)"
+     " VALUES (" NODE ", ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, (SELECT id FROM text WHERE text "
+     "= ?11)) ON CONFLICT DO UPDATE SET"
+     " run = " STORE_NEWER("run") ", value = " STORE_NEWER("value") ", low = " STORE_NEWER(
+         "low") ", high = " STORE_NEWER("high") ", n = " STORE_NEWER("n") ", why "
+                                                                          "= " STORE_NEWER("wh"
+                                                                                           "y")},
+    {"SELECT n.fingerprint, s.metric, s.from_place, s.to_place, s.axes, v.run + ?1, v.value, "
+     "v.low, v.high, v.n"
      " FROM fresh_value v JOIN series s ON s.id = v.series" OF_NODE "s.node",
-     "INSERT INTO fresh_value (series, run, value, low, high, n) VALUES (" SERIES ", ?6, ?7, ?8, ?9, ?10)"},
+     "INSERT INTO fresh_value (series, run, value, low, high, n) VALUES (" SERIES
+     ", ?6, ?7, ?8, ?9, ?10)"},
     {"SELECT n.fingerprint, s.metric, s.from_place, s.to_place, s.axes, k.run + ?1, t.text"
      " FROM skip k JOIN series s ON s.id = k.series" OF_NODE "s.node JOIN text t ON t.id = k.why",
-     "INSERT INTO skip (series, run, why) VALUES (" SERIES ", ?6, (SELECT id FROM text WHERE text = ?7))"},
+     "INSERT INTO skip (series, run, why) VALUES (" SERIES
+     ", ?6, (SELECT id FROM text WHERE text = ?7))"},
     {"SELECT run + ?1, code, severity, place, text, since_s FROM note ORDER BY id",
-     "INSERT INTO note (run, code, severity, place, text, since_s) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"},
+     "INSERT INTO note (run, code, severity, place, text, since_s) VALUES (?1, ?2, ?3, ?4, ?5, "
+     "?6)"},
     {"SELECT n.fingerprint, f.metric, f.flows, f.measured_s FROM flow_set f" OF_NODE "f.node",
      "INSERT INTO flow_set (node, metric, flows, measured_s) VALUES (" NODE ", ?2, ?3, ?4)"
      " ON CONFLICT DO UPDATE SET measured_s = max(measured_s, excluded.measured_s)"},
-    {"SELECT n.fingerprint, f.metric, f.flows, r.measured_s, r.flow, r.bytes_per_s, r.low, r.high"
+    {"SELECT n.fingerprint, f.metric, f.flows, r.measured_s, r.flow, r.bytes_per_s, r.low, "
+     "r.high"
      " FROM flow_rate r JOIN flow_set f ON f.id = r.flow_set" OF_NODE "f.node",
      "INSERT OR REPLACE INTO flow_rate (flow_set, measured_s, flow, bytes_per_s, low, high)"
-     " VALUES ((SELECT id FROM flow_set WHERE node = " NODE " AND metric = ?2 AND flows = ?3), ?4, ?5, ?6, ?7, ?8)"},
+     " VALUES ((SELECT id FROM flow_set WHERE node = " NODE
+     " AND metric = ?2 AND flows = ?3), ?4, ?5, ?6, ?7, ?8)"},
 };
 
-/* Tables that are carried whole, both ways. A column node is the row of a node; the number of a row is left out. */
-static const char *const state_tables[] = {"baseline", "finding", "expected_place", "claim", "claim_generation"};
+/* Tables that are carried whole, both ways. A column node is the row of a node; the number of a row
+ * is left out. */
+static const char *const state_tables[] = {"baseline", "finding", "expected_place", "claim",
+                                           "claim_generation"};
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static enum berth_code pump_rows(sqlite3 *from, sqlite3 *to, const struct pump *pump, int64_t add_to_run, struct berth_err *err)
+static enum berth_code pump_rows(sqlite3 *from, sqlite3 *to, const struct pump *pump,
+                                 int64_t add_to_run, struct berth_err *err)
 {
     sqlite3_stmt *select = NULL, *insert = NULL;
     enum berth_code code = BERTH_OK;
@@ -84,23 +107,31 @@ static enum berth_code pump_rows(sqlite3 *from, sqlite3 *to, const struct pump *
     return code;
 }
 
-/* The columns of a table as lists for a SELECT and an INSERT. Both databases have the newest schema. */
-static enum berth_code carry_table(sqlite3 *from, sqlite3 *to, const char *table, const char *verb, struct berth_err *err)
+/* The columns of a table as lists for a SELECT and an INSERT. Both databases have the newest
+ * schema. */
+static enum berth_code carry_table(sqlite3 *from, sqlite3 *to, const char *table, const char *verb,
+                                   struct berth_err *err)
 {
     char select[1024], insert[1024], names[400] = "", shown[500] = "", values[300] = "";
     sqlite3_stmt *column = NULL;
     int at = 0, rc;
-    if (sqlite3_prepare_v2(to, "SELECT name FROM pragma_table_info(?1) WHERE NOT (name = 'id' AND type = 'INTEGER')", -1, &column, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(
+            to,
+            "SELECT name FROM pragma_table_info(?1) WHERE NOT (name = 'id' AND type = 'INTEGER')",
+            -1, &column, NULL) != SQLITE_OK)
         return store_db_error(to, "looking at what is carried over", err);
     sqlite3_bind_text(column, 1, table, -1, SQLITE_STATIC);
     while ((rc = sqlite3_step(column)) == SQLITE_ROW) {
-        const char *name = (const char *)sqlite3_column_text(column, 0), *comma = at++ > 0 ? ", " : "";
+        const char *name = (const char *)sqlite3_column_text(column, 0),
+                   *comma = at++ > 0 ? ", " : "";
         bool is_node = strcmp(name, "node") == 0;
         size_t used = strlen(names), used_shown = strlen(shown), used_values = strlen(values);
         snprintf(names + used, sizeof names - used, "%s%s", comma, name);
-        snprintf(shown + used_shown, sizeof shown - used_shown, is_node ? "%s(SELECT fingerprint FROM node WHERE id = %s.node)" : "%s%s", comma,
+        snprintf(shown + used_shown, sizeof shown - used_shown,
+                 is_node ? "%s(SELECT fingerprint FROM node WHERE id = %s.node)" : "%s%s", comma,
                  is_node ? table : name);
-        snprintf(values + used_values, sizeof values - used_values, is_node ? "%s(SELECT id FROM node WHERE fingerprint = ?%d)" : "%s?%d", comma, at);
+        snprintf(values + used_values, sizeof values - used_values,
+                 is_node ? "%s(SELECT id FROM node WHERE fingerprint = ?%d)" : "%s?%d", comma, at);
     }
     sqlite3_finalize(column);
     if (rc != SQLITE_DONE)
@@ -110,7 +141,8 @@ static enum berth_code carry_table(sqlite3 *from, sqlite3 *to, const char *table
     return pump_rows(from, to, &(struct pump){select, insert}, 0, err);
 }
 
-static enum berth_code pump_all(sqlite3 *from, sqlite3 *to, const struct pump *pump, size_t count, int64_t add_to_run, struct berth_err *err)
+static enum berth_code pump_all(sqlite3 *from, sqlite3 *to, const struct pump *pump, size_t count,
+                                int64_t add_to_run, struct berth_err *err)
 {
     enum berth_code code = BERTH_OK;
     for (size_t i = 0; i < count && code == BERTH_OK; i++)
@@ -118,7 +150,8 @@ static enum berth_code pump_all(sqlite3 *from, sqlite3 *to, const struct pump *p
     return code;
 }
 
-static enum berth_code carry_tables(sqlite3 *from, sqlite3 *to, const char *verb, struct berth_err *err)
+static enum berth_code carry_tables(sqlite3 *from, sqlite3 *to, const char *verb,
+                                    struct berth_err *err)
 {
     enum berth_code code = BERTH_OK;
     for (size_t i = 0; i < COUNT(state_tables) && code == BERTH_OK; i++)
@@ -157,7 +190,8 @@ static enum berth_code empty_tables(sqlite3 *db, struct berth_err *err)
     return code;
 }
 
-enum berth_code store_carry_home(sqlite3 *memory, bool has_state, sqlite3 *file, struct berth_err *err)
+enum berth_code store_carry_home(sqlite3 *memory, bool has_state, sqlite3 *file,
+                                 struct berth_err *err)
 {
     int64_t last_run = 0;
     if (!sqlite3_get_autocommit(file)) /* memory ran out even for undoing the last try */
@@ -165,7 +199,10 @@ enum berth_code store_carry_home(sqlite3 *memory, bool has_state, sqlite3 *file,
     enum berth_code code = store_db_exec(file, "BEGIN IMMEDIATE", "beginning to write", err);
     if (code != BERTH_OK)
         return code;
-    code = store_db_number(file, "SELECT max(coalesce((SELECT max(id) FROM run), 0), coalesce((SELECT max(run) FROM series), 0))", &last_run, err);
+    code = store_db_number(file,
+                           "SELECT max(coalesce((SELECT max(id) FROM run), 0), coalesce((SELECT "
+                           "max(run) FROM series), 0))",
+                           &last_run, err);
     if (code == BERTH_OK)
         code = pump_all(memory, file, machines, COUNT(machines), 0, err);
     if (code == BERTH_OK)
@@ -179,20 +216,27 @@ enum berth_code store_carry_home(sqlite3 *memory, bool has_state, sqlite3 *file,
 
 void store_carry_bound(sqlite3 *memory, int64_t max_bytes)
 {
-    static const char used[] = "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size";
+    static const char used[] = "SELECT (page_count - freelist_count) * page_size FROM "
+                               "pragma_page_count, pragma_freelist_count, pragma_page_size";
     static const char older_half[] =
         "BEGIN; CREATE TEMP TABLE old AS SELECT id FROM run WHERE is_thinned = 0 ORDER BY id"
         " LIMIT (SELECT count(*) / 2 FROM run WHERE is_thinned = 0);"
-        "DELETE FROM fresh_value WHERE run IN (SELECT id FROM temp.old); DELETE FROM skip WHERE run IN (SELECT id FROM temp.old);"
-        "DELETE FROM note WHERE run IN (SELECT id FROM temp.old) AND run NOT IN (SELECT run FROM probe);"
+        "DELETE FROM fresh_value WHERE run IN (SELECT id FROM temp.old); DELETE FROM skip WHERE "
+        "run IN (SELECT id FROM temp.old);"
+        "DELETE FROM note WHERE run IN (SELECT id FROM temp.old) AND run NOT IN (SELECT run FROM "
+        "probe);"
         "UPDATE run SET is_thinned = 1 WHERE id IN (SELECT id FROM temp.old);"
-        "DELETE FROM run WHERE is_thinned = 1 AND id NOT IN (SELECT run FROM series) AND id NOT IN (SELECT run FROM probe)"
+        "DELETE FROM run WHERE is_thinned = 1 AND id NOT IN (SELECT run FROM series) AND id NOT IN "
+        "(SELECT run FROM probe)"
         " AND id NOT IN (SELECT run FROM note);"
         "DELETE FROM text WHERE NOT EXISTS (SELECT 1 FROM run WHERE conditions = text.id)"
-        " AND NOT EXISTS (SELECT 1 FROM skip WHERE why = text.id) AND NOT EXISTS (SELECT 1 FROM series WHERE why = text.id);"
+        " AND NOT EXISTS (SELECT 1 FROM skip WHERE why = text.id) AND NOT EXISTS (SELECT 1 FROM "
+        "series WHERE why = text.id);"
         "DROP TABLE temp.old; COMMIT";
     int64_t bytes = 0;
     struct berth_err err = {0};
-    if (store_db_number(memory, used, &bytes, &err) == BERTH_OK && bytes > max_bytes && sqlite3_exec(memory, older_half, NULL, NULL, NULL) != SQLITE_OK)
-        sqlite3_exec(memory, "ROLLBACK", NULL, NULL, NULL); /* memory ran out; the next call tries again */
+    if (store_db_number(memory, used, &bytes, &err) == BERTH_OK && bytes > max_bytes &&
+        sqlite3_exec(memory, older_half, NULL, NULL, NULL) != SQLITE_OK)
+        /* memory ran out; the next call tries again */
+        sqlite3_exec(memory, "ROLLBACK", NULL, NULL, NULL);
 }

@@ -14,10 +14,15 @@ struct saving {
 };
 
 static const char insert_sql[] =
-    "INSERT OR REPLACE INTO claim (id, boot_id, version, uid, purpose, places, configuration, key, owner_pid, owner_start, owner_cgroup,"
-    " deadline_ns, plan_asked, plan_answered, is_admins) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+    "INSERT OR REPLACE INTO claim (id, boot_id, version, uid, purpose, places, configuration, key, "
+    "owner_pid, owner_start, owner_cgroup,"
+    " deadline_ns, plan_asked, plan_answered, is_admins) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "
+    "?9, ?10, ?11, ?12, ?13, ?14, ?15)";
 
-static char *text_of(sqlite3_stmt *row, int at) { return (char *)(uintptr_t)sqlite3_column_text(row, at); }
+static char *text_of(sqlite3_stmt *row, int at)
+{
+    return (char *)(uintptr_t)sqlite3_column_text(row, at);
+}
 
 /* Text of ours has no NUL byte. */
 static bool is_text(sqlite3_stmt *row, int at)
@@ -34,7 +39,8 @@ static void bind_optional(sqlite3_stmt *statement, int at, const char *text)
         sqlite3_bind_null(statement, at);
 }
 
-static enum berth_code insert_claim(struct store *store, sqlite3_stmt *insert, const struct claim *claim, struct berth_err *err)
+static enum berth_code insert_claim(struct store *store, sqlite3_stmt *insert,
+                                    const struct claim *claim, struct berth_err *err)
 {
     store_core_bind_text(insert, 1, claim->id);
     store_core_bind_text(insert, 2, store->boot_id);
@@ -68,7 +74,8 @@ static const struct claim *find(const struct saving *saving, const char *id)
 }
 
 /* Deletes what has ended. What is deleted has been stepped past, which SQLite allows. */
-static enum berth_code delete_ended(struct store *store, const struct saving *saving, struct berth_err *err)
+static enum berth_code delete_ended(struct store *store, const struct saving *saving,
+                                    struct berth_err *err)
 {
     sqlite3_stmt *row = NULL, *delete = NULL;
     int rc = SQLITE_DONE;
@@ -76,7 +83,8 @@ static enum berth_code delete_ended(struct store *store, const struct saving *sa
     if (code == BERTH_OK)
         code = store_core_prepare(store, "DELETE FROM claim WHERE id = ?1", &delete, err);
     while (code == BERTH_OK && (rc = store_core_next(row)) == SQLITE_ROW) {
-        if (is_text(row, 0) && find(saving, text_of(row, 0)) != NULL && strcmp(store_core_text(row, 1), store->boot_id) == 0)
+        if (is_text(row, 0) && find(saving, text_of(row, 0)) != NULL &&
+            strcmp(store_core_text(row, 1), store->boot_id) == 0)
             continue;
         sqlite3_bind_value(delete, 1, sqlite3_column_value(row, 0)); /* whatever it is */
         code = store_core_step(store, delete, "deleting a claim", NULL, err);
@@ -88,10 +96,12 @@ static enum berth_code delete_ended(struct store *store, const struct saving *sa
     return code;
 }
 
-static enum berth_code insert_changed(struct store *store, const struct saving *saving, struct berth_err *err)
+static enum berth_code insert_changed(struct store *store, const struct saving *saving,
+                                      struct berth_err *err)
 {
     sqlite3_stmt *version = NULL, *insert = NULL;
-    enum berth_code code = store_core_prepare(store, "SELECT version FROM claim WHERE id = ?1", &version, err);
+    enum berth_code code =
+        store_core_prepare(store, "SELECT version FROM claim WHERE id = ?1", &version, err);
     if (code == BERTH_OK)
         code = store_core_prepare(store, insert_sql, &insert, err);
     for (size_t i = 0; code == BERTH_OK && i < saving->count; i++) {
@@ -114,7 +124,9 @@ static enum berth_code save(struct store *store, void *arg, struct berth_err *er
     if (code == BERTH_OK)
         code = insert_changed(store, saving, err);
     if (code == BERTH_OK)
-        code = store_core_prepare(store, "INSERT OR REPLACE INTO claim_generation (one, generation) VALUES (1, ?1)", &generation, err);
+        code = store_core_prepare(
+            store, "INSERT OR REPLACE INTO claim_generation (one, generation) VALUES (1, ?1)",
+            &generation, err);
     if (code == BERTH_OK) {
         sqlite3_bind_int64(generation, 1, (int64_t)saving->generation);
         code = store_core_step(store, generation, "writing claims", NULL, err);
@@ -123,7 +135,8 @@ static enum berth_code save(struct store *store, void *arg, struct berth_err *er
     return code;
 }
 
-enum berth_code store_save_claims(struct store *store, struct claim *const *claims, size_t count, uint64_t generation, struct berth_err *err)
+enum berth_code store_save_claims(struct store *store, struct claim *const *claims, size_t count,
+                                  uint64_t generation, struct berth_err *err)
 {
     struct saving saving = {claims, count, generation};
     store_core_lock(store);
@@ -145,7 +158,8 @@ static bool read_row(sqlite3_stmt *row, struct claim *ret)
     for (int i = 0; i < sqlite3_column_count(row); i++)
         if (!is_text(row, i))
             return false;
-    if (!is_within(row, 1, 1, VERSION_MAX) || !is_within(row, 2, 0, UINT32_MAX - 1) || !is_within(row, 7, 0, INT32_MAX) || !is_within(row, 10, 0, INT64_MAX))
+    if (!is_within(row, 1, 1, VERSION_MAX) || !is_within(row, 2, 0, UINT32_MAX - 1) ||
+        !is_within(row, 7, 0, INT32_MAX) || !is_within(row, 10, 0, INT64_MAX))
         return false;
     const char *id = text_of(row, 0), *purpose = text_of(row, 3);
     *ret = (struct claim){
@@ -154,7 +168,9 @@ static bool read_row(sqlite3_stmt *row, struct claim *ret)
         .places = text_of(row, 4),
         .configuration = text_of(row, 5),
         .key = text_of(row, 6),
-        .owner = {.pid = (pid_t)sqlite3_column_int64(row, 7), .start_ticks = (uint64_t)sqlite3_column_int64(row, 8), .cgroup = text_of(row, 9)},
+        .owner = {.pid = (pid_t)sqlite3_column_int64(row, 7),
+                  .start_ticks = (uint64_t)sqlite3_column_int64(row, 8),
+                  .cgroup = text_of(row, 9)},
         .deadline_ns = (uint64_t)sqlite3_column_int64(row, 10),
         .plan_asked = text_of(row, 11),
         .plan_answered = text_of(row, 12),
@@ -167,11 +183,13 @@ static bool read_row(sqlite3_stmt *row, struct claim *ret)
     return true;
 }
 
-static enum berth_code count_of_other_boots(struct store *store, size_t *ret_count, struct berth_err *err)
+static enum berth_code count_of_other_boots(struct store *store, size_t *ret_count,
+                                            struct berth_err *err)
 {
     sqlite3_stmt *count = NULL;
     int64_t found = 0;
-    enum berth_code code = store_core_prepare(store, "SELECT count(*) FROM claim WHERE boot_id IS NOT ?1", &count, err);
+    enum berth_code code = store_core_prepare(
+        store, "SELECT count(*) FROM claim WHERE boot_id IS NOT ?1", &count, err);
     if (code == BERTH_OK) {
         store_core_bind_text(count, 1, store->boot_id);
         code = store_core_step(store, count, "reading claims", &found, err);
@@ -187,16 +205,19 @@ static enum berth_code load(struct store *store, struct claim_set *claims, struc
     sqlite3_stmt *row = NULL, *generation = NULL;
     int64_t stored = 0;
     int rc = SQLITE_DONE;
-    enum berth_code code = store_core_prepare(store, "SELECT generation FROM claim_generation", &generation, err);
+    enum berth_code code =
+        store_core_prepare(store, "SELECT generation FROM claim_generation", &generation, err);
     if (code == BERTH_OK)
         code = store_core_step(store, generation, "reading claims", &stored, err);
     if (code == BERTH_OK)
         claims->generation = stored > 0 && stored <= VERSION_MAX ? (uint64_t)stored : 0;
     if (code == BERTH_OK)
-        code = store_core_prepare(store,
-                                  "SELECT id, version, uid, purpose, places, configuration, key, owner_pid, owner_start, owner_cgroup, deadline_ns,"
-                                  " plan_asked, plan_answered, is_admins FROM claim WHERE boot_id = ?1 ORDER BY version",
-                                  &row, err);
+        code = store_core_prepare(
+            store,
+            "SELECT id, version, uid, purpose, places, configuration, key, owner_pid, owner_start, "
+            "owner_cgroup, deadline_ns,"
+            " plan_asked, plan_answered, is_admins FROM claim WHERE boot_id = ?1 ORDER BY version",
+            &row, err);
     if (code == BERTH_OK)
         store_core_bind_text(row, 1, store->boot_id);
     while (code == BERTH_OK && (rc = store_core_next(row)) == SQLITE_ROW) {
@@ -214,7 +235,8 @@ static enum berth_code load(struct store *store, struct claim_set *claims, struc
     return code;
 }
 
-enum berth_code store_load_claims(struct store *store, struct claim_set *claims, size_t *ret_ended, struct berth_err *err)
+enum berth_code store_load_claims(struct store *store, struct claim_set *claims, size_t *ret_ended,
+                                  struct berth_err *err)
 {
     size_t ended = 0;
     store_core_lock(store);

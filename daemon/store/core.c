@@ -14,7 +14,8 @@ enum berth_code store_core_fail(struct store *store, const char *doing, struct b
 {
     struct berth_err why = {0};
     if (store_index_is_lost()) /* then what SQLite says proves nothing */
-        return err_set(err, BERTH_UNAVAILABLE, "%s: somebody has truncated the index of the database's log", doing);
+        return err_set(err, BERTH_UNAVAILABLE,
+                       "%s: somebody has truncated the index of the database's log", doing);
     enum berth_code code = store_db_error(store->db, doing, &why);
     if (code == BERTH_BAD_DATA)
         snprintf(store->how_broken, sizeof store->how_broken, "%s", sqlite3_errmsg(store->db));
@@ -23,12 +24,16 @@ enum berth_code store_core_fail(struct store *store, const char *doing, struct b
     return err_set(err, code, "%s", why.detail);
 }
 
-static enum berth_code execute(struct store *store, const char *sql, const char *doing, struct berth_err *err)
+static enum berth_code execute(struct store *store, const char *sql, const char *doing,
+                               struct berth_err *err)
 {
-    return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ? BERTH_OK : store_core_fail(store, doing, err);
+    return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK
+               ? BERTH_OK
+               : store_core_fail(store, doing, err);
 }
 
-enum berth_code store_core_prepare(struct store *store, const char *sql, sqlite3_stmt **ret_statement, struct berth_err *err)
+enum berth_code store_core_prepare(struct store *store, const char *sql,
+                                   sqlite3_stmt **ret_statement, struct berth_err *err)
 {
     return sqlite3_prepare_v2(store->db, sql, -1, ret_statement, NULL) == SQLITE_OK
                ? BERTH_OK
@@ -41,8 +46,8 @@ int store_core_next(sqlite3_stmt *statement)
     return store_index_is_lost() ? SQLITE_IOERR : rc;
 }
 
-enum berth_code store_core_step(struct store *store, sqlite3_stmt *statement, const char *doing, int64_t *ret_id,
-                                struct berth_err *err)
+enum berth_code store_core_step(struct store *store, sqlite3_stmt *statement, const char *doing,
+                                int64_t *ret_id, struct berth_err *err)
 {
     int64_t id = 0;
     int rc;
@@ -56,7 +61,9 @@ enum berth_code store_core_step(struct store *store, sqlite3_stmt *statement, co
 }
 
 enum berth_code store_core_each(struct store *store, sqlite3_stmt *statement, const char *doing,
-                                enum berth_code (*take)(sqlite3_stmt *row, void *arg, struct berth_err *err), void *arg, struct berth_err *err)
+                                enum berth_code (*take)(sqlite3_stmt *row, void *arg,
+                                                        struct berth_err *err),
+                                void *arg, struct berth_err *err)
 {
     enum berth_code code = BERTH_OK;
     int rc = SQLITE_DONE;
@@ -87,12 +94,14 @@ void store_core_bind_bound(sqlite3_stmt *statement, int at, double value, double
 {
     double share = bound / value;
     if (share >= 0.1 && share <= 3) /* where eight digits stay certain; false for NAN */
-        sqlite3_bind_int64(statement, at, (int64_t)round(sign * (bound - value) / value / BOUND_UNIT));
+        sqlite3_bind_int64(statement, at,
+                           (int64_t)round(sign * (bound - value) / value / BOUND_UNIT));
     else
         store_core_bind_number(statement, at, bound);
 }
 
-/* A bound has the eight digits that BOUND_UNIT leaves certain, so that what was measured as 13.2 is 13.2 again. */
+/* A bound has the eight digits that BOUND_UNIT leaves certain, so that what was measured as 13.2
+ * is 13.2 again. */
 static double eight_digits(double number)
 {
     if (number == 0 || !isfinite(number))
@@ -105,7 +114,8 @@ static double eight_digits(double number)
 double store_core_bound(sqlite3_stmt *row, int at, double value, int sign)
 {
     if (sqlite3_column_type(row, at) == SQLITE_INTEGER)
-        return eight_digits(value + sign * value * (double)sqlite3_column_int64(row, at) * BOUND_UNIT);
+        return eight_digits(value +
+                            sign * value * (double)sqlite3_column_int64(row, at) * BOUND_UNIT);
     return store_core_number(row, at);
 }
 
@@ -126,7 +136,9 @@ void store_core_copy(sqlite3_stmt *row, int at, char *buffer, size_t size)
     text_clean(buffer);
 }
 
-enum berth_code store_core_transact(struct store *store, enum berth_code (*work)(struct store *, void *, struct berth_err *),
+enum berth_code store_core_transact(struct store *store,
+                                    enum berth_code (*work)(struct store *, void *,
+                                                            struct berth_err *),
                                     void *arg, struct berth_err *err)
 {
     enum berth_code code = execute(store, "BEGIN IMMEDIATE", "beginning to write", err);
@@ -134,7 +146,8 @@ enum berth_code store_core_transact(struct store *store, enum berth_code (*work)
         return code;
     store->is_other_version = store_db_is_other_version(store->db);
     if (store->is_other_version)
-        code = err_set(err, BERTH_UNAVAILABLE, "somebody has changed the schema version of the database");
+        code = err_set(err, BERTH_UNAVAILABLE,
+                       "somebody has changed the schema version of the database");
     else
         code = work(store, arg, err);
     if (code == BERTH_OK)
@@ -144,11 +157,13 @@ enum berth_code store_core_transact(struct store *store, enum berth_code (*work)
     return code;
 }
 
-/* The row of the node in a file that is only read; 0, which nothing belongs to, when it is not there. */
+/* The row of the node in a file that is only read; 0, which nothing belongs to, when it is not
+ * there. */
 static enum berth_code find_node(struct store *store)
 {
     sqlite3_stmt *row = NULL;
-    enum berth_code code = store_core_prepare(store, "SELECT id FROM node WHERE fingerprint = ?1", &row, NULL);
+    enum berth_code code =
+        store_core_prepare(store, "SELECT id FROM node WHERE fingerprint = ?1", &row, NULL);
     if (code == BERTH_OK) {
         store_core_bind_text(row, 1, store->graph->fingerprint);
         code = store_core_step(store, row, "looking for the node", &store->node, NULL);
@@ -157,8 +172,9 @@ static enum berth_code find_node(struct store *store)
     return code;
 }
 
-enum berth_code store_core_read(struct store *store, enum berth_code (*work)(struct store *, void *, struct berth_err *), void *arg,
-                                struct berth_err *err)
+enum berth_code store_core_read(struct store *store,
+                                enum berth_code (*work)(struct store *, void *, struct berth_err *),
+                                void *arg, struct berth_err *err)
 {
     if (store->file != NULL) { /* a file that cannot even be read costs its part of the answer */
         sqlite3 *memory = store->db;
@@ -182,15 +198,17 @@ static enum berth_code write_boot(struct store *store, void *arg, struct berth_e
     const struct graph *graph = store->graph;
     int64_t node = 0, boot = 0;
     sqlite3_stmt *insert_node = NULL, *insert_boot = NULL;
-    enum berth_code code = store_core_prepare(store,
-                                              "INSERT INTO node (fingerprint, name) VALUES (?1, ?2)"
-                                              " ON CONFLICT DO UPDATE SET name = excluded.name RETURNING id",
-                                              &insert_node, err);
+    enum berth_code code =
+        store_core_prepare(store,
+                           "INSERT INTO node (fingerprint, name) VALUES (?1, ?2)"
+                           " ON CONFLICT DO UPDATE SET name = excluded.name RETURNING id",
+                           &insert_node, err);
     if (code == BERTH_OK)
-        code = store_core_prepare(store,
-                                  "INSERT INTO boot (node, boot_id, first_seen_s, kernel) VALUES (?1, ?2, ?3, ?4)"
-                                  " ON CONFLICT DO UPDATE SET kernel = excluded.kernel RETURNING id",
-                                  &insert_boot, err);
+        code = store_core_prepare(
+            store,
+            "INSERT INTO boot (node, boot_id, first_seen_s, kernel) VALUES (?1, ?2, ?3, ?4)"
+            " ON CONFLICT DO UPDATE SET kernel = excluded.kernel RETURNING id",
+            &insert_boot, err);
     if (code == BERTH_OK) {
         store_core_bind_text(insert_node, 1, graph->fingerprint);
         store_core_bind_text(insert_node, 2, graph->name != NULL ? graph->name : "");
@@ -224,7 +242,8 @@ enum berth_code store_core_ready(struct store *store, struct berth_err *err)
 {
     assert(store->graph != NULL);
     enum berth_code code = store_file_check(store, err);
-    if (code == BERTH_OK && !sqlite3_get_autocommit(store->db)) /* memory ran out even for the rollback */
+    /* memory ran out even for the rollback */
+    if (code == BERTH_OK && !sqlite3_get_autocommit(store->db))
         code = execute(store, "ROLLBACK", "undoing what failed", err);
     if (code == BERTH_OK && store->state == STORE_MEMORY_ONLY)
         store_carry_bound(store->db, STORE_MEMORY_BYTES);
@@ -239,13 +258,15 @@ enum berth_code store_core_ready(struct store *store, struct berth_err *err)
 
 static bool same_note(const struct note *a, const struct note *b)
 {
-    return a->severity == b->severity && a->since_s == b->since_s && strcmp(a->code, b->code) == 0 && strcmp(a->text, b->text) == 0;
+    return a->severity == b->severity && a->since_s == b->since_s &&
+           strcmp(a->code, b->code) == 0 && strcmp(a->text, b->text) == 0;
 }
 
 void store_core_tell(struct store *store)
 {
     bool is_wrong = store->note.code[0] != '\0', was_wrong = store->told.note.code[0] != '\0';
-    bool changed = store->state != store->told.state || is_wrong != was_wrong || (is_wrong && !same_note(&store->note, &store->told.note));
+    bool changed = store->state != store->told.state || is_wrong != was_wrong ||
+                   (is_wrong && !same_note(&store->note, &store->told.note));
     __atomic_store_n(&store->told.files, store->files, __ATOMIC_RELEASE);
     if (!changed)
         return;
@@ -258,23 +279,27 @@ enum berth_code store_core_done(struct store *store, enum berth_code code)
 {
     uint64_t files = store->files;
     int64_t bytes[STORE_PARTS];
-    store_file_sizes(store, bytes); /* before they are checked, so that a later change differs from them */
+    /* before they are checked, so that a later change differs from them */
+    store_file_sizes(store, bytes);
     store_file_mend(store);
     if (store_index_is_lost())
         store_file_renew(store);
     if (files != store->files) {
-        store->is_other_version = false; /* what was found of the other file says nothing of this one */
+        /* what was found of the other file says nothing of this one */
+        store->is_other_version = false;
     } else if (store->how_broken[0] != '\0' || store->is_other_version) {
         store_db_close(store->db);
         store->db = NULL;
         store_file_open(store, store->is_other_version ? NULL : store->how_broken, NULL);
         store->is_other_version = false;
-    } else if (store->how_failed[0] != '\0' && store->path != NULL && store->state != STORE_MEMORY_ONLY) {
+    } else if (store->how_failed[0] != '\0' && store->path != NULL &&
+               store->state != STORE_MEMORY_ONLY) {
         store_file_leave(store, store->how_failed);
     }
     store->how_broken[0] = store->how_failed[0] = '\0';
     for (size_t i = 0; i < STORE_PARTS; i++)
-        __atomic_store_n(&store->told.bytes[i], files == store->files ? bytes[i] : STORE_BYTES_UNKNOWN, __ATOMIC_RELEASE);
+        __atomic_store_n(&store->told.bytes[i],
+                         files == store->files ? bytes[i] : STORE_BYTES_UNKNOWN, __ATOMIC_RELEASE);
     store_core_tell(store);
     store_index_leave();
     pthread_mutex_unlock(&store->lock);

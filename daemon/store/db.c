@@ -36,19 +36,24 @@ enum berth_code store_db_error(sqlite3 *db, const char *doing, struct berth_err 
     return err_set(err, code_of(sqlite3_extended_errcode(db)), "%s: %s", doing, sqlite3_errmsg(db));
 }
 
-enum berth_code store_db_exec(sqlite3 *db, const char *sql, const char *doing, struct berth_err *err)
+enum berth_code store_db_exec(sqlite3 *db, const char *sql, const char *doing,
+                              struct berth_err *err)
 {
-    return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK ? BERTH_OK : store_db_error(db, doing, err);
+    return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK ? BERTH_OK
+                                                                : store_db_error(db, doing, err);
 }
 
-enum berth_code store_db_number(sqlite3 *db, const char *sql, int64_t *ret_number, struct berth_err *err)
+enum berth_code store_db_number(sqlite3 *db, const char *sql, int64_t *ret_number,
+                                struct berth_err *err)
 {
     sqlite3_stmt *statement = NULL;
     int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_step(statement);
     int64_t number = rc == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
-    enum berth_code code = rc == SQLITE_ROW || rc == SQLITE_DONE ? BERTH_OK : store_db_error(db, "reading the database", err);
+    enum berth_code code = rc == SQLITE_ROW || rc == SQLITE_DONE
+                               ? BERTH_OK
+                               : store_db_error(db, "reading the database", err);
     sqlite3_finalize(statement);
     if (code == BERTH_OK)
         *ret_number = number;
@@ -63,18 +68,22 @@ static int64_t newest_version(void)
     return newest;
 }
 
-/* What SQLite calls a mistake in a statement of ours ("table node already exists", "no such table: day") is one in the file: it is not what its version
- * says, and no later try would find it otherwise. */
-static enum berth_code exec_fitting(sqlite3 *db, int64_t version, const char *sql, struct berth_err *err)
+/* What SQLite calls a mistake in a statement of ours ("table node already exists", "no such table:
+ * day") is one in the file: it is not what its version says, and no later try would find it
+ * otherwise. */
+static enum berth_code exec_fitting(sqlite3 *db, int64_t version, const char *sql,
+                                    struct berth_err *err)
 {
     struct berth_err why = {0};
     enum berth_code code = store_db_exec(db, sql, "schema", &why);
     if (code == BERTH_IO && sqlite3_errcode(db) == SQLITE_ERROR)
-        return err_set(err, BERTH_BAD_DATA, "its schema version %lld does not fit its tables: %s", (long long)version, sqlite3_errmsg(db));
+        return err_set(err, BERTH_BAD_DATA, "its schema version %lld does not fit its tables: %s",
+                       (long long)version, sqlite3_errmsg(db));
     return code == BERTH_OK ? code : err_set(err, code, "%s", why.detail);
 }
 
-static enum berth_code migrate_one(sqlite3 *db, int64_t version, const struct embedded_file *file, struct berth_err *err)
+static enum berth_code migrate_one(sqlite3 *db, int64_t version, const struct embedded_file *file,
+                                   struct berth_err *err)
 {
     enum berth_code code = store_db_exec(db, "BEGIN IMMEDIATE", file->name, err);
     if (code != BERTH_OK)
@@ -103,13 +112,15 @@ static enum berth_code migrate(sqlite3 *db, int64_t version, struct berth_err *e
     return code;
 }
 
-static enum berth_code check_owner(int64_t application, int64_t version, bool has_tables, struct berth_err *err)
+static enum berth_code check_owner(int64_t application, int64_t version, bool has_tables,
+                                   struct berth_err *err)
 {
     int64_t newest = newest_version();
     if (application != APPLICATION_ID && (application != 0 || version != 0 || has_tables))
         return err_set(err, BERTH_BAD_CONFIG, "it is a database of another program");
     if (version < 0 || version > newest)
-        return err_set(err, BERTH_BAD_CONFIG, "it has schema version %lld and this berthd knows %lld", (long long)version,
+        return err_set(err, BERTH_BAD_CONFIG,
+                       "it has schema version %lld and this berthd knows %lld", (long long)version,
                        (long long)newest);
     return BERTH_OK;
 }
@@ -132,24 +143,34 @@ static enum berth_code identify(sqlite3 *db, int64_t *ret_version, struct berth_
 
 /* Both edges of every tree: a few pages of each, and those that the next run writes to. */
 static const char edges[] =
-    "SELECT (SELECT min(id) + max(id) FROM node), (SELECT min(fingerprint) || max(fingerprint) FROM node),"
-    " (SELECT min(id) FROM boot), (SELECT max(id) FROM boot), (SELECT min(id) FROM run), (SELECT max(id) FROM run),"
-    " (SELECT min(node) FROM probe), (SELECT max(node) FROM probe), (SELECT min(id) FROM series), (SELECT max(id) FROM series),"
-    " (SELECT min(node) FROM series), (SELECT max(node) FROM series), (SELECT min(series) FROM settled_value),"
-    " (SELECT max(series) FROM settled_value), (SELECT min(run) FROM fresh_value), (SELECT max(run) FROM fresh_value),"
-    " (SELECT min(series) FROM skip), (SELECT max(series) FROM skip), (SELECT min(id) FROM text), (SELECT max(id) FROM text),"
-    " (SELECT min(text) FROM text), (SELECT max(text) FROM text), (SELECT min(id) FROM note), (SELECT max(id) FROM note),"
-    " (SELECT 1 FROM day LIMIT 1), (SELECT 1 FROM flow_set LIMIT 1), (SELECT 1 FROM flow_rate LIMIT 1),"
-    " (SELECT 1 FROM baseline LIMIT 1), (SELECT 1 FROM finding LIMIT 1), (SELECT 1 FROM expected_place LIMIT 1),"
+    "SELECT (SELECT min(id) + max(id) FROM node), (SELECT min(fingerprint) || max(fingerprint) "
+    "FROM node),"
+    " (SELECT min(id) FROM boot), (SELECT max(id) FROM boot), (SELECT min(id) FROM run), (SELECT "
+    "max(id) FROM run),"
+    " (SELECT min(node) FROM probe), (SELECT max(node) FROM probe), (SELECT min(id) FROM series), "
+    "(SELECT max(id) FROM series),"
+    " (SELECT min(node) FROM series), (SELECT max(node) FROM series), (SELECT min(series) FROM "
+    "settled_value),"
+    " (SELECT max(series) FROM settled_value), (SELECT min(run) FROM fresh_value), (SELECT "
+    "max(run) FROM fresh_value),"
+    " (SELECT min(series) FROM skip), (SELECT max(series) FROM skip), (SELECT min(id) FROM text), "
+    "(SELECT max(id) FROM text),"
+    " (SELECT min(text) FROM text), (SELECT max(text) FROM text), (SELECT min(id) FROM note), "
+    "(SELECT max(id) FROM note),"
+    " (SELECT 1 FROM day LIMIT 1), (SELECT 1 FROM flow_set LIMIT 1), (SELECT 1 FROM flow_rate "
+    "LIMIT 1),"
+    " (SELECT 1 FROM baseline LIMIT 1), (SELECT 1 FROM finding LIMIT 1), (SELECT 1 FROM "
+    "expected_place LIMIT 1),"
     " (SELECT 1 FROM claim LIMIT 1), (SELECT 1 FROM claim_generation LIMIT 1)";
 
-/* Makes the file ours to create, with its mode, before SQLite opens it. An existing file is not opened here: closing it would
- * drop the locks of every connection that this process has to it. */
+/* Makes the file ours to create, with its mode, before SQLite opens it. An existing file is not
+ * opened here: closing it would drop the locks of every connection that this process has to it. */
 static enum berth_code create_file(const char *path, struct berth_err *err)
 {
     struct stat status;
     if (lstat(path, &status) == 0)
-        return S_ISREG(status.st_mode) ? BERTH_OK : err_set(err, BERTH_IO, "it is not a regular file");
+        return S_ISREG(status.st_mode) ? BERTH_OK
+                                       : err_set(err, BERTH_IO, "it is not a regular file");
     if (errno != ENOENT)
         return err_set_errno(err, BERTH_IO, errno, "it cannot be found out about");
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
@@ -180,7 +201,8 @@ static enum berth_code prepare_connection(sqlite3 *db, bool exclusive, struct be
     /* A newer version's file must not even get its own log written into it. */
     sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     enum berth_code code = store_db_exec(db, settings, "settings", err);
-    if (code == BERTH_OK && exclusive) /* before anything is read: then even a log needs no memory that is shared through a file */
+    /* before anything is read: then even a log needs no memory that is shared through a file */
+    if (code == BERTH_OK && exclusive)
         code = store_db_exec(db, "PRAGMA locking_mode = EXCLUSIVE", "locking mode", err);
     int64_t version = 0;
     if (code == BERTH_OK)
@@ -231,8 +253,9 @@ static bool is_on_network(const char *path)
     return statfs(directory, &status) == 0 && store_db_is_network((uint32_t)status.f_type);
 }
 
-/* Reads application and version from where SQLite's file format has them (fileformat2.html, 1.3), so that a newer version's file does not even
- * get a log beside it. Only while this process has no connection to the file; see create_file. */
+/* Reads application and version from where SQLite's file format has them (fileformat2.html, 1.3),
+ * so that a newer version's file does not even get a log beside it. Only while this process has no
+ * connection to the file; see create_file. */
 static enum berth_code check_header(const char *path, struct berth_err *err)
 {
     unsigned char header[100];
@@ -242,10 +265,13 @@ static enum berth_code check_header(const char *path, struct berth_err *err)
         close(fd);
     if (length < (ssize_t)sizeof header || memcmp(header, "SQLite format 3", 16) != 0)
         return BERTH_OK; /* opening it says what is wrong */
-    return check_owner(be32toh(*(const uint32_t *)(header + 68)), (int32_t)be32toh(*(const uint32_t *)(header + 60)), be32toh(*(const uint32_t *)(header + 40)) != 0, err);
+    return check_owner(be32toh(*(const uint32_t *)(header + 68)),
+                       (int32_t)be32toh(*(const uint32_t *)(header + 60)),
+                       be32toh(*(const uint32_t *)(header + 40)) != 0, err);
 }
 
-enum berth_code store_db_open(const char *path, enum store_journal journal, sqlite3 **ret_db, struct berth_err *err)
+enum berth_code store_db_open(const char *path, enum store_journal journal, sqlite3 **ret_db,
+                              struct berth_err *err)
 {
     sqlite3 *db = NULL;
     bool is_file = strcmp(path, ":memory:") != 0;
@@ -254,11 +280,14 @@ enum berth_code store_db_open(const char *path, enum store_journal journal, sqli
         code = check_header(path, err);
     if (code != BERTH_OK)
         return code;
-    int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL);
+    int rc = sqlite3_open_v2(
+        path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL);
     if (db == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory for a database connection");
-    bool exclusive = is_file && (journal == STORE_JOURNAL_ROLLBACK || (journal == STORE_JOURNAL_AUTO && is_on_network(path)));
-    code = rc == SQLITE_OK ? prepare_connection(db, exclusive, err) : store_db_error(db, "opening", err);
+    bool exclusive = is_file && (journal == STORE_JOURNAL_ROLLBACK ||
+                                 (journal == STORE_JOURNAL_AUTO && is_on_network(path)));
+    code = rc == SQLITE_OK ? prepare_connection(db, exclusive, err)
+                           : store_db_error(db, "opening", err);
     if (code != BERTH_OK) {
         store_db_close(db);
         return code;
@@ -270,8 +299,10 @@ enum berth_code store_db_open(const char *path, enum store_journal journal, sqli
 bool store_db_is_exclusive(sqlite3 *db)
 {
     sqlite3_stmt *row = NULL;
-    bool is_exclusive = sqlite3_prepare_v2(db, "PRAGMA locking_mode", -1, &row, NULL) == SQLITE_OK && sqlite3_step(row) == SQLITE_ROW &&
-                        strcmp((const char *)sqlite3_column_text(row, 0), "exclusive") == 0;
+    bool is_exclusive =
+        sqlite3_prepare_v2(db, "PRAGMA locking_mode", -1, &row, NULL) == SQLITE_OK &&
+        sqlite3_step(row) == SQLITE_ROW &&
+        strcmp((const char *)sqlite3_column_text(row, 0), "exclusive") == 0;
     sqlite3_finalize(row);
     return is_exclusive;
 }
@@ -282,7 +313,8 @@ bool store_db_open_reader(const char *path, sqlite3 **ret_db)
     struct stat status;
     sqlite3 *db = NULL;
     int64_t version = 0, unused;
-    if (lstat(path, &status) < 0 || !S_ISREG(status.st_mode)) /* opening anything else might never end */
+    /* opening anything else might never end */
+    if (lstat(path, &status) < 0 || !S_ISREG(status.st_mode))
         return false;
     snprintf(name, sizeof name, "%s-wal", path);
     if (stat(name, &status) == 0 && status.st_size > 0)
@@ -290,10 +322,15 @@ bool store_db_open_reader(const char *path, sqlite3 **ret_db)
     snprintf(name, sizeof name, "%s-journal", path);
     if (stat(name, &status) == 0 && status.st_size > 0)
         return false;
-    if (strpbrk(path, "?#%") != NULL || (size_t)snprintf(name, sizeof name, "file:%s?immutable=1", path) >= sizeof name)
+    if (strpbrk(path, "?#%") != NULL ||
+        (size_t)snprintf(name, sizeof name, "file:%s?immutable=1", path) >= sizeof name)
         return false;
-    bool is_good = sqlite3_open_v2(name, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL) == SQLITE_OK &&
-                   identify(db, &version, NULL) == BERTH_OK && version == newest_version() && store_db_number(db, edges, &unused, NULL) == BERTH_OK;
+    bool is_good = sqlite3_open_v2(name, &db,
+                                   SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX |
+                                       SQLITE_OPEN_PRIVATECACHE,
+                                   NULL) == SQLITE_OK &&
+                   identify(db, &version, NULL) == BERTH_OK && version == newest_version() &&
+                   store_db_number(db, edges, &unused, NULL) == BERTH_OK;
     if (!is_good) {
         store_db_close(db);
         return false;
@@ -308,7 +345,9 @@ bool store_db_is_whole(const char *path, enum store_journal journal)
     int64_t is_whole = 0;
     if (store_db_open(path, journal, &db, NULL) != BERTH_OK)
         return false;
-    bool is_checked = store_db_number(db, "SELECT integrity_check = 'ok' FROM pragma_integrity_check(1)", &is_whole, NULL) == BERTH_OK;
+    bool is_checked =
+        store_db_number(db, "SELECT integrity_check = 'ok' FROM pragma_integrity_check(1)",
+                        &is_whole, NULL) == BERTH_OK;
     store_db_close(db);
     return is_checked && is_whole != 0;
 }
@@ -316,24 +355,28 @@ bool store_db_is_whole(const char *path, enum store_journal journal)
 bool store_db_is_other_version(sqlite3 *db)
 {
     int64_t version;
-    return store_db_number(db, "PRAGMA user_version", &version, NULL) == BERTH_OK && version != newest_version();
+    return store_db_number(db, "PRAGMA user_version", &version, NULL) == BERTH_OK &&
+           version != newest_version();
 }
 
 void store_db_close(sqlite3 *db)
 {
-    if (db != NULL && (store_index_is_lost() || store_db_is_other_version(db) || store_index_is_lost()))
+    if (db != NULL &&
+        (store_index_is_lost() || store_db_is_other_version(db) || store_index_is_lost()))
         sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     sqlite3_close(db);
 }
 
-enum berth_code store_db_set_aside(const char *path, int64_t now_s, char *buffer, size_t size, struct berth_err *err)
+enum berth_code store_db_set_aside(const char *path, int64_t now_s, char *buffer, size_t size,
+                                   struct berth_err *err)
 {
     struct stat status;
     size_t used = (size_t)snprintf(buffer, size, "%s.corrupt-%lld", path, (long long)now_s);
     for (int i = 2; used < size && lstat(buffer, &status) == 0; i++)
         used = (size_t)snprintf(buffer, size, "%s.corrupt-%lld.%d", path, (long long)now_s, i);
     char log[4096], log_aside[4096], index[4096];
-    if (used >= size || (size_t)snprintf(log_aside, sizeof log_aside, "%s-wal", buffer) >= sizeof log_aside)
+    if (used >= size ||
+        (size_t)snprintf(log_aside, sizeof log_aside, "%s-wal", buffer) >= sizeof log_aside)
         return err_set(err, BERTH_IO, "it cannot be set aside: its name is too long");
     snprintf(log, sizeof log, "%s-wal", path);
     snprintf(index, sizeof index, "%s-shm", path);

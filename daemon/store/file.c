@@ -13,10 +13,12 @@
 #include "store/db.h"
 
 /* Since when stays what it was while the same thing is wrong. */
-__attribute__((format(printf, 4, 5))) static void set_note(struct store *store, int severity, const char *code, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void
+set_note(struct store *store, int severity, const char *code, const char *format, ...)
 {
     va_list args;
-    int64_t since_s = strcmp(store->note.code, code) == 0 ? store->note.since_s : clock_now_s(&store->clock);
+    int64_t since_s =
+        strcmp(store->note.code, code) == 0 ? store->note.since_s : clock_now_s(&store->clock);
     store->note = (struct note){.severity = severity, .place = "machine0", .since_s = since_s};
     snprintf(store->note.code, sizeof store->note.code, "%s", code);
     va_start(args, format);
@@ -27,13 +29,15 @@ __attribute__((format(printf, 4, 5))) static void set_note(struct store *store, 
 
 static void note_memory_only(struct store *store, const char *why)
 {
-    set_note(store, 1, "store-memory-only", "berth.db cannot be used and measurements are kept in memory until it can: %.150s", why);
+    set_note(store, 1, "store-memory-only",
+             "berth.db cannot be used and measurements are kept in memory until it can: %.150s",
+             why);
 }
 
 #define LOG_FRAMES 1000 /* as SQLite's own limit */
 
-#define ASIDE            "berth.db.corrupt-"
-#define REMEMBERED_S     (30 * 86400)
+#define ASIDE        "berth.db.corrupt-"
+#define REMEMBERED_S (30 * 86400)
 
 /* The last file that was set aside, if it still lies there and is not old; since when. */
 static bool find_aside(const struct store *store, char *name, size_t size, int64_t *ret_since_s)
@@ -70,21 +74,27 @@ static void note_file(struct store *store, const char *aside, const char *how_br
     store->state = STORE_SET_ASIDE;
     if (aside[0] != '\0') {
         store->note.code[0] = '\0'; /* not since the one before */
-        set_note(store, 1, "store-set-aside", "the database was broken (%.100s) and is now %.60s; history begins anew", how_broken,
-                 strrchr(aside, '/') + 1);
+        set_note(store, 1, "store-set-aside",
+                 "the database was broken (%.100s) and is now %.60s; history begins anew",
+                 how_broken, strrchr(aside, '/') + 1);
         return;
     }
     if (find_aside(store, name, sizeof name, &since_s)) {
         if (strcmp(store->note.code, "store-set-aside") == 0 && store->note.since_s == since_s)
             return; /* which also says why */
-        set_note(store, 1, "store-set-aside", "the database was broken and became %s; history began anew then (this ends when that file is moved away)", name);
+        set_note(store, 1, "store-set-aside",
+                 "the database was broken and became %s; history began anew then (this ends when "
+                 "that file is moved away)",
+                 name);
         store->note.since_s = since_s;
         return;
     }
     store->state = STORE_OK;
     if (store_db_is_exclusive(store->db))
-        set_note(store, 0, "store-rollback", "berth.db is kept with a rollback journal and locked for others, as %s",
-                 store->journal == STORE_JOURNAL_ROLLBACK ? "the configuration says" : "on any network file system");
+        set_note(store, 0, "store-rollback",
+                 "berth.db is kept with a rollback journal and locked for others, as %s",
+                 store->journal == STORE_JOURNAL_ROLLBACK ? "the configuration says"
+                                                          : "on any network file system");
     else
         store->note.code[0] = '\0';
 }
@@ -107,7 +117,8 @@ static void read_sizes(const char *path, int64_t ret_bytes[STORE_PARTS])
 
 void store_file_sizes(const struct store *store, int64_t ret_bytes[STORE_PARTS])
 {
-    if (store->path != NULL && store->db != NULL && store->state != STORE_MEMORY_ONLY && !store_db_is_exclusive(store->db)) {
+    if (store->path != NULL && store->db != NULL && store->state != STORE_MEMORY_ONLY &&
+        !store_db_is_exclusive(store->db)) {
         read_sizes(store->path, ret_bytes);
         return;
     }
@@ -126,19 +137,23 @@ bool store_is_as_left(const struct store *store)
     return memcmp(left, now, sizeof now) == 0;
 }
 
-/* SQLite also calls a file malformed when one read of it failed (EIO), so it is looked at a second time before it is believed. */
-static enum berth_code look_once(const struct store *store, const char *how_broken, sqlite3 **ret_db, struct berth_err *err)
+/* SQLite also calls a file malformed when one read of it failed (EIO), so it is looked at a second
+ * time before it is believed. */
+static enum berth_code look_once(const struct store *store, const char *how_broken,
+                                 sqlite3 **ret_db, struct berth_err *err)
 {
     struct berth_err first = {0};
     if (how_broken != NULL && !store_db_is_whole(store->path, store->journal))
         return err_set(err, BERTH_BAD_DATA, "%s", how_broken);
     if (store_db_open(store->path, store->journal, ret_db, &first) == BERTH_OK)
         return BERTH_OK;
-    return first.code == BERTH_BAD_DATA ? store_db_open(store->path, store->journal, ret_db, err) : err_set(err, first.code, "%s", first.detail);
+    return first.code == BERTH_BAD_DATA ? store_db_open(store->path, store->journal, ret_db, err)
+                                        : err_set(err, first.code, "%s", first.detail);
 }
 
 /* What an index says that is lost meanwhile is not believed either. */
-static enum berth_code look(const struct store *store, const char *how_broken, sqlite3 **ret_db, struct berth_err *err)
+static enum berth_code look(const struct store *store, const char *how_broken, sqlite3 **ret_db,
+                            struct berth_err *err)
 {
     for (int tries = 0; tries < 2; tries++) {
         struct berth_err why = {0};
@@ -153,11 +168,15 @@ static enum berth_code look(const struct store *store, const char *how_broken, s
         store_db_close(db);
         store_index_renew(store->path);
     }
-    return err_set(err, BERTH_IO, "the index of its log cannot be kept: the disk is full, or somebody truncates it");
+    return err_set(
+        err, BERTH_IO,
+        "the index of its log cannot be kept: the disk is full, or somebody truncates it");
 }
 
-/* A connection to the file, or to a fresh one in the place of a broken one. aside and broken say which. */
-static enum berth_code open_file(struct store *store, const char *how_broken, char *aside, size_t aside_size, char *broken, size_t broken_size,
+/* A connection to the file, or to a fresh one in the place of a broken one. aside and broken say
+ * which. */
+static enum berth_code open_file(struct store *store, const char *how_broken, char *aside,
+                                 size_t aside_size, char *broken, size_t broken_size,
                                  sqlite3 **ret_db, struct berth_err *err)
 {
     struct berth_err why = {0};
@@ -182,7 +201,8 @@ enum berth_code store_file_open(struct store *store, const char *how_broken, str
     char aside[4096] = "", broken[sizeof why.detail] = "";
     store->boot = 0;
     if (store->path != NULL) {
-        enum berth_code code = open_file(store, how_broken, aside, sizeof aside, broken, sizeof broken, &store->db, &why);
+        enum berth_code code = open_file(store, how_broken, aside, sizeof aside, broken,
+                                         sizeof broken, &store->db, &why);
         if (code == BERTH_NO_MEMORY)
             return err_set(err, BERTH_NO_MEMORY, "%s", why.detail);
         if (code == BERTH_OK) {
@@ -219,7 +239,8 @@ void store_file_leave(struct store *store, const char *why)
 static bool has_moved(sqlite3 *db)
 {
     int moved = 0;
-    return sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;
+    return sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
+           moved != 0;
 }
 
 /* how_broken as for open_file. */
@@ -229,7 +250,8 @@ static bool return_to(struct store *store, const char *how_broken)
     char aside[4096] = "", broken[sizeof why.detail] = "";
     if (store->state != STORE_MEMORY_ONLY || store->path == NULL || store->db == NULL)
         return true;
-    if (store->file != NULL && (sqlite3_db_readonly(store->file, "main") || has_moved(store->file) || store_db_is_other_version(store->file))) {
+    if (store->file != NULL && (sqlite3_db_readonly(store->file, "main") ||
+                                has_moved(store->file) || store_db_is_other_version(store->file))) {
         store_db_close(store->file);
         store->file = NULL;
     }
@@ -268,17 +290,20 @@ void store_file_renew(struct store *store)
     *lost = NULL;
     store_index_renew(store->path);
     if (!is_in_memory && store_file_open(store, NULL, NULL) == BERTH_OK && store->state == STORE_OK)
-        set_note(store, 1, "store-index-lost", "somebody truncated the index of the database's log (berth.db-shm) while it was in use; it was made anew");
+        set_note(store, 1, "store-index-lost",
+                 "somebody truncated the index of the database's log (berth.db-shm) while it was "
+                 "in use; it was made anew");
 }
 
-/* A log or an index that is deleted lives on as long as this process has it, and others would begin one of their own; closing the database brings what is in
- * the log into the file. */
+/* A log or an index that is deleted lives on as long as this process has it, and others would begin
+ * one of their own; closing the database brings what is in the log into the file. */
 static bool is_gone(const struct store *store, const char *suffix)
 {
     char name[4096];
     struct stat status;
     snprintf(name, sizeof name, "%s%s", store->path, suffix);
-    return store->boot != 0 && !store_db_is_exclusive(store->db) && lstat(name, &status) < 0 && errno == ENOENT;
+    return store->boot != 0 && !store_db_is_exclusive(store->db) && lstat(name, &status) < 0 &&
+           errno == ENOENT;
 }
 
 /* Whether the file lacks a page that the log does not have either, by the number of pages that the
@@ -311,7 +336,7 @@ static void mend(struct store *store, const char *how, const char *lost)
 {
     store_file_leave(store, how);
     if (store->state != STORE_MEMORY_ONLY)
-        return; /* out of memory: the next call tries again */
+        return;         /* out of memory: the next call tries again */
     store_index_lose(); /* which keeps SQLite from writing into the file what the log has */
     store_db_close(store->file);
     store->file = NULL;
@@ -355,16 +380,21 @@ enum berth_code store_file_check(struct store *store, struct berth_err *err)
             store_index_lose();
             store_file_renew(store);
         } else if (taken_away || is_gone(store, "-wal") || is_gone(store, "-shm")) {
-            store_db_close(store->db); /* which leaves a log of another file alone: SQLite looks, too */
+            /* which leaves a log of another file alone: SQLite looks, too */
+            store_db_close(store->db);
             store->db = NULL;
         } else {
             store_file_mend(store);
         }
     }
     enum berth_code code = store->db == NULL ? store_file_open(store, NULL, err) : BERTH_OK;
-    bool is_same_aside = store->state == STORE_SET_ASIDE && strcmp(before.code, store->note.code) == 0 && before.since_s == store->note.since_s;
+    bool is_same_aside = store->state == STORE_SET_ASIDE &&
+                         strcmp(before.code, store->note.code) == 0 &&
+                         before.since_s == store->note.since_s;
     if (taken_away && code == BERTH_OK && (store->state == STORE_OK || is_same_aside))
-        set_note(store, 1, "store-taken-away", "the database was deleted or replaced while it was in use; what is at its place now is used");
+        set_note(store, 1, "store-taken-away",
+                 "the database was deleted or replaced while it was in use; what is at its place "
+                 "now is used");
     return code;
 }
 

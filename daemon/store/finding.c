@@ -8,21 +8,30 @@
 
 enum statement { OPEN_OR_UPDATE, MARK, CLEAR, CLEAR_ELSEWHERE, FORGET, STANDING, STATEMENTS };
 
-/* Rows that are confirmed get cleared_s -1 within the transaction, so that what is left at NULL is what has cleared. */
+/* Rows that are confirmed get cleared_s -1 within the transaction, so that what is left at NULL is
+ * what has cleared. */
 static const char *const sql[STATEMENTS] = {
-    [OPEN_OR_UPDATE] = "INSERT INTO finding (node, code, place, subject, severity, text, value, expected, unit, opened_s, critical_s, is_explained)"
-                       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT (node, code, place, subject) WHERE cleared_s IS NULL DO UPDATE SET"
-                       " severity = excluded.severity, text = excluded.text, value = excluded.value, expected = excluded.expected,"
+    [OPEN_OR_UPDATE] = "INSERT INTO finding (node, code, place, subject, severity, text, value, "
+                       "expected, unit, opened_s, critical_s, is_explained)"
+                       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT "
+                       "(node, code, place, subject) WHERE cleared_s IS NULL DO UPDATE SET"
+                       " severity = excluded.severity, text = excluded.text, value = "
+                       "excluded.value, expected = excluded.expected,"
                        " is_explained = excluded.is_explained,"
-                       " critical_s = CASE WHEN excluded.critical_s IS NULL OR severity <> excluded.severity THEN excluded.critical_s ELSE critical_s END"
+                       " critical_s = CASE WHEN excluded.critical_s IS NULL OR severity <> "
+                       "excluded.severity THEN excluded.critical_s ELSE critical_s END"
                        " RETURNING id",
     [MARK] = "UPDATE finding SET cleared_s = ?2 WHERE id = ?1",
-    [CLEAR] = "UPDATE finding SET cleared_s = ?2, was_accepted = ?3 WHERE node = ?1 AND cleared_s IS NULL",
-    [CLEAR_ELSEWHERE] = "UPDATE finding SET cleared_s = ?2 WHERE cleared_s IS NULL AND node IN"
-                        " (SELECT o.id FROM node o JOIN node n ON n.name = o.name WHERE n.id = ?1 AND o.id <> ?1)",
-    [FORGET] = "DELETE FROM finding WHERE cleared_s IS NOT NULL AND id <="
-               " (SELECT id FROM finding WHERE cleared_s IS NOT NULL ORDER BY id DESC LIMIT 1 OFFSET ?1)",
-    [STANDING] = "SELECT code, place, subject, opened_s FROM finding WHERE node = ?1 AND cleared_s IS NULL",
+    [CLEAR] = "UPDATE finding SET cleared_s = ?2, was_accepted = ?3 WHERE node = ?1 AND cleared_s "
+              "IS NULL",
+    [CLEAR_ELSEWHERE] =
+        "UPDATE finding SET cleared_s = ?2 WHERE cleared_s IS NULL AND node IN"
+        " (SELECT o.id FROM node o JOIN node n ON n.name = o.name WHERE n.id = ?1 AND o.id <> ?1)",
+    [FORGET] =
+        "DELETE FROM finding WHERE cleared_s IS NOT NULL AND id <="
+        " (SELECT id FROM finding WHERE cleared_s IS NOT NULL ORDER BY id DESC LIMIT 1 OFFSET ?1)",
+    [STANDING] =
+        "SELECT code, place, subject, opened_s FROM finding WHERE node = ?1 AND cleared_s IS NULL",
 };
 
 struct keeping {
@@ -35,7 +44,8 @@ struct keeping {
     size_t count;
 };
 
-static enum berth_code write_finding(struct store *store, struct keeping *keeping, size_t i, struct berth_err *err)
+static enum berth_code write_finding(struct store *store, struct keeping *keeping, size_t i,
+                                     struct berth_err *err)
 {
     const struct finding *finding = &keeping->judgement->finding[i];
     sqlite3_stmt *insert = keeping->statement[OPEN_OR_UPDATE];
@@ -48,7 +58,8 @@ static enum berth_code write_finding(struct store *store, struct keeping *keepin
     store_core_bind_number(insert, 7, finding->value);
     store_core_bind_number(insert, 8, finding->expected);
     store_core_bind_text(insert, 9, finding->unit);
-    int64_t at_s = finding->at_s > 0 && finding->at_s < keeping->now_s ? finding->at_s : keeping->now_s;
+    int64_t at_s =
+        finding->at_s > 0 && finding->at_s < keeping->now_s ? finding->at_s : keeping->now_s;
     sqlite3_bind_int64(insert, 10, at_s);
     if (finding->severity == SEVERITY_CRITICAL)
         sqlite3_bind_int64(insert, 11, at_s);
@@ -58,8 +69,8 @@ static enum berth_code write_finding(struct store *store, struct keeping *keepin
     return store_core_step(store, insert, "writing a finding", &keeping->id[i], err);
 }
 
-static enum berth_code mark(struct store *store, struct keeping *keeping, enum statement which, int64_t id, int64_t cleared_s, bool is_null,
-                            struct berth_err *err)
+static enum berth_code mark(struct store *store, struct keeping *keeping, enum statement which,
+                            int64_t id, int64_t cleared_s, bool is_null, struct berth_err *err)
 {
     sqlite3_stmt *update = keeping->statement[which];
     sqlite3_bind_int64(update, 1, id);
@@ -70,8 +81,10 @@ static enum berth_code mark(struct store *store, struct keeping *keeping, enum s
     return store_core_step(store, update, "clearing findings", NULL, err);
 }
 
-/* Those of the judgement are set apart for a moment, the rest clears, and they are put back. Two of the judgement may be the same. */
-static enum berth_code clear_others(struct store *store, struct keeping *keeping, struct berth_err *err)
+/* Those of the judgement are set apart for a moment, the rest clears, and they are put back. Two of
+ * the judgement may be the same. */
+static enum berth_code clear_others(struct store *store, struct keeping *keeping,
+                                    struct berth_err *err)
 {
     enum berth_code code = BERTH_OK;
     size_t count = keeping->judgement->count;
@@ -111,18 +124,24 @@ static enum berth_code keep_all(struct store *store, void *arg, struct berth_err
         code = mark(store, keeping, CLEAR_ELSEWHERE, store->node, keeping->now_s, false, err);
     if (code == BERTH_OK) {
         sqlite3_bind_int64(keeping->statement[FORGET], 1, STORE_FINDINGS_MAX);
-        code = store_core_step(store, keeping->statement[FORGET], "forgetting old findings", NULL, err);
+        code = store_core_step(store, keeping->statement[FORGET], "forgetting old findings", NULL,
+                               err);
     }
     if (code != BERTH_OK)
         return code;
     sqlite3_bind_int64(keeping->statement[STANDING], 1, store->node);
-    return store_core_each(store, keeping->statement[STANDING], "reading findings", add_standing, keeping, err);
+    return store_core_each(store, keeping->statement[STANDING], "reading findings", add_standing,
+                           keeping, err);
 }
 
-enum berth_code store_finding_keep(struct store *store, const struct judgement *judgement, int64_t now_s, bool is_acceptance, struct opened **ret_opened,
+enum berth_code store_finding_keep(struct store *store, const struct judgement *judgement,
+                                   int64_t now_s, bool is_acceptance, struct opened **ret_opened,
                                    size_t *ret_count, struct berth_err *err)
 {
-    struct keeping keeping = {.judgement = judgement, .now_s = now_s, .is_acceptance = is_acceptance, .id = calloc(judgement->count + 1, sizeof(int64_t))};
+    struct keeping keeping = {.judgement = judgement,
+                              .now_s = now_s,
+                              .is_acceptance = is_acceptance,
+                              .id = calloc(judgement->count + 1, sizeof(int64_t))};
     if (keeping.id == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for findings");
     store_core_lock(store);
@@ -147,9 +166,13 @@ enum berth_code store_finding_keep(struct store *store, const struct judgement *
 static void read_kept(sqlite3_stmt *row, struct finding_kept *kept)
 {
     int64_t severity = sqlite3_column_int64(row, 3);
-    *kept = (struct finding_kept){.cleared_s = sqlite3_column_int64(row, 9), .critical_s = sqlite3_column_int64(row, 10), .was_accepted = sqlite3_column_int(row, 11) != 0};
+    *kept = (struct finding_kept){.cleared_s = sqlite3_column_int64(row, 9),
+                                  .critical_s = sqlite3_column_int64(row, 10),
+                                  .was_accepted = sqlite3_column_int(row, 11) != 0};
     struct finding *finding = &kept->finding;
-    finding->severity = severity <= SEVERITY_INFO ? SEVERITY_INFO : severity >= SEVERITY_CRITICAL ? SEVERITY_CRITICAL : SEVERITY_WARNING;
+    finding->severity = severity <= SEVERITY_INFO       ? SEVERITY_INFO
+                        : severity >= SEVERITY_CRITICAL ? SEVERITY_CRITICAL
+                                                        : SEVERITY_WARNING;
     store_core_copy(row, 0, finding->code, sizeof finding->code);
     store_core_copy(row, 1, finding->place, sizeof finding->place);
     store_core_copy(row, 2, finding->subject, sizeof finding->subject);
@@ -160,12 +183,16 @@ static void read_kept(sqlite3_stmt *row, struct finding_kept *kept)
     finding->since_s = sqlite3_column_int64(row, 8);
 }
 
-enum berth_code store_finding_list(struct store *store, int64_t since_s, size_t max, struct finding_kept **ret_finding, size_t *ret_count,
+enum berth_code store_finding_list(struct store *store, int64_t since_s, size_t max,
+                                   struct finding_kept **ret_finding, size_t *ret_count,
                                    struct berth_err *err)
 {
-    static const char list[] = "SELECT code, place, subject, severity, text, value, expected, unit, opened_s, cleared_s, critical_s, was_accepted FROM finding"
-                               " WHERE node IN (SELECT o.id FROM node o JOIN node n ON n.name = o.name WHERE n.id = ?1)"
-                               " AND is_explained = 0 AND coalesce(cleared_s, opened_s) >= ?2 ORDER BY coalesce(cleared_s, opened_s) DESC, id DESC LIMIT ?3";
+    static const char list[] =
+        "SELECT code, place, subject, severity, text, value, expected, unit, opened_s, cleared_s, "
+        "critical_s, was_accepted FROM finding"
+        " WHERE node IN (SELECT o.id FROM node o JOIN node n ON n.name = o.name WHERE n.id = ?1)"
+        " AND is_explained = 0 AND coalesce(cleared_s, opened_s) >= ?2 ORDER BY "
+        "coalesce(cleared_s, opened_s) DESC, id DESC LIMIT ?3";
     struct finding_kept *finding = calloc(max, sizeof *finding);
     if (finding == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for findings");

@@ -7,17 +7,23 @@
 #include "base/grow.h"
 #include "store/core.h"
 
-/* The order of joins is spelled out: one series, its values side by side, and each one's run; of the runs that are not settled
- * yet, which are few, each one's value. */
-#define THIS_SERIES " WHERE s.node = ?1 AND s.metric = ?2 AND s.from_place = ?3 AND s.to_place = ?4 AND s.axes = ?5"
+/* The order of joins is spelled out: one series, its values side by side, and each one's run; of
+ * the runs that are not settled yet, which are few, each one's value. */
+#define THIS_SERIES                                                                                \
+    " WHERE s.node = ?1 AND s.metric = ?2 AND s.from_place = ?3 AND s.to_place = ?4 AND s.axes = " \
+    "?5"
 
 static const char *const sources[] = {
-    "SELECT d.day * 86400, d.value, d.low, d.high, d.n, 0, 0, NULL FROM series s CROSS JOIN day d ON d.series = s.id" THIS_SERIES
-    " AND d.day * 86400 >= ?6",
-    "SELECT r.started_s, v.value, v.low, v.high, v.n, v.run, c.id, c.text FROM series s CROSS JOIN settled_value v ON v.series = s.id"
-    " CROSS JOIN run r ON r.id = v.run AND r.is_settled = 1 LEFT JOIN text c ON c.id = r.conditions" THIS_SERIES " AND r.started_s >= ?6",
-    "SELECT r.started_s, v.value, v.low, v.high, v.n, v.run, c.id, c.text FROM series s CROSS JOIN run r CROSS JOIN fresh_value v"
-    " ON v.run = r.id AND v.series = s.id LEFT JOIN text c ON c.id = r.conditions" THIS_SERIES " AND r.is_settled = 0 AND r.started_s >= ?6",
+    "SELECT d.day * 86400, d.value, d.low, d.high, d.n, 0, 0, NULL FROM series s CROSS JOIN day d "
+    "ON d.series = s.id" THIS_SERIES " AND d.day * 86400 >= ?6",
+    "SELECT r.started_s, v.value, v.low, v.high, v.n, v.run, c.id, c.text FROM series s CROSS JOIN "
+    "settled_value v ON v.series = s.id"
+    " CROSS JOIN run r ON r.id = v.run AND r.is_settled = 1 LEFT JOIN text c ON c.id = "
+    "r.conditions" THIS_SERIES " AND r.started_s >= ?6",
+    "SELECT r.started_s, v.value, v.low, v.high, v.n, v.run, c.id, c.text FROM series s CROSS JOIN "
+    "run r CROSS JOIN fresh_value v"
+    " ON v.run = r.id AND v.series = s.id LEFT JOIN text c ON c.id = r.conditions" THIS_SERIES
+    " AND r.is_settled = 0 AND r.started_s >= ?6",
 };
 
 struct reader {
@@ -60,14 +66,16 @@ static enum berth_code add_point(sqlite3_stmt *row, void *arg, struct berth_err 
     struct reader *reader = arg;
     struct history *history = &reader->history;
     bool has_conditions = sqlite3_column_type(row, 7) != SQLITE_NULL;
-    if (!grow_by_one(&history->item, history->count, sizeof *history->item) || (has_conditions && !add_conditions(reader, row)))
+    if (!grow_by_one(&history->item, history->count, sizeof *history->item) ||
+        (has_conditions && !add_conditions(reader, row)))
         return err_set(err, BERTH_NO_MEMORY, "out of memory for %zu points", history->count);
     struct point *point = &history->item[history->count++];
     *point = (struct point){.measured_at_s = sqlite3_column_int64(row, 0),
                             .value = store_core_number(row, 1),
                             .n = (uint32_t)sqlite3_column_int64(row, 4),
                             .run = sqlite3_column_int64(row, 5),
-                            .conditions = has_conditions ? history->text[history->text_count - 1] : NULL};
+                            .conditions =
+                                has_conditions ? history->text[history->text_count - 1] : NULL};
     point->low = store_core_bound(row, 2, point->value, -1);
     point->high = store_core_bound(row, 3, point->value, 1);
     return BERTH_OK;
@@ -102,10 +110,12 @@ static int in_time(const void *a, const void *b)
     return (p->run > q->run) - (p->run < q->run);
 }
 
-enum berth_code store_history(struct store *store, const struct graph *graph, enum metric metric, place_id from, place_id to, const char *axes,
-                              int64_t since_s, struct history *ret_history, struct berth_err *err)
+enum berth_code store_history(struct store *store, const struct graph *graph, enum metric metric,
+                              place_id from, place_id to, const char *axes, int64_t since_s,
+                              struct history *ret_history, struct berth_err *err)
 {
-    struct reader reader = {.graph = graph, .metric = metric, .from = from, .to = to, .axes = axes, .since_s = since_s};
+    struct reader reader = {
+        .graph = graph, .metric = metric, .from = from, .to = to, .axes = axes, .since_s = since_s};
     store_core_lock(store);
     enum berth_code code = store_core_ready(store, err);
     if (code == BERTH_OK)
@@ -123,27 +133,49 @@ enum berth_code store_history(struct store *store, const struct graph *graph, en
 
 /* ---- all series at one moment ---- */
 
-/* The run of a value is found from the latest that had begun by then backwards, which is at once unless the clock was set back. */
-#define BEFORE(table, more)                                                                                                      \
-    "(SELECT t.run FROM " table " t CROSS JOIN run r ON r.id = t.run" more " WHERE t.series = s.id"                                \
-    " AND t.run <= (SELECT max(id) FROM run WHERE started_s <= ?3) AND r.started_s <= ?3 ORDER BY t.run DESC LIMIT 1)"
-#define FRESH_BEFORE                                                                                                             \
-    "(SELECT t.run FROM run r CROSS JOIN fresh_value t ON t.run = r.id AND t.series = s.id"                                        \
+/* The run of a value is found from the latest that had begun by then backwards, which is at once
+ * unless the clock was set back. */
+#define BEFORE(table, more)                                                                        \
+    "(SELECT t.run FROM " table " t CROSS JOIN run r ON r.id = t.run" more                         \
+    " WHERE t.series = s.id"                                                                       \
+    " AND t.run <= (SELECT max(id) FROM run WHERE started_s <= ?3) AND r.started_s <= ?3 ORDER "   \
+    "BY t.run DESC LIMIT 1)"
+#define FRESH_BEFORE                                                                               \
+    "(SELECT t.run FROM run r CROSS JOIN fresh_value t ON t.run = r.id AND t.series = s.id"        \
     " WHERE r.is_settled = 0 AND r.started_s <= ?3 ORDER BY r.id DESC LIMIT 1)"
 
 static const char series_then[] =
-    "WITH past AS MATERIALIZED (SELECT s.id, s.from_place, s.to_place, s.axes, " BEFORE("settled_value", " AND r.is_settled = 1") " AS settled_run,"
-    " " FRESH_BEFORE " AS fresh_run, (SELECT max(day) FROM day WHERE series = s.id AND day * 86400 <= ?3) AS day, " BEFORE("skip", "") " AS skip_run"
-    " FROM series s WHERE s.node = ?1 AND s.metric = ?2)"
-    " SELECT p.from_place, p.to_place, p.axes, coalesce(v.run, f.run, k.run, 0), coalesce(v.value, f.value, d.value),"
-    " iif(v.run IS NOT NULL, v.low, iif(f.run IS NOT NULL, f.low, d.low)), iif(v.run IS NOT NULL, v.high, iif(f.run IS NOT NULL, f.high, d.high)),"
-    " coalesce(v.n, f.n, d.n, 0), coalesce(r.started_s, d.day * 86400), w.text"
-    " FROM past p LEFT JOIN settled_value v ON v.series = p.id AND v.run = p.settled_run AND p.settled_run > coalesce(p.fresh_run, 0)"
-    " LEFT JOIN fresh_value f ON f.run = p.fresh_run AND f.series = p.id AND p.fresh_run > coalesce(p.settled_run, 0)"
-    " LEFT JOIN day d ON d.series = p.id AND d.day = p.day AND p.settled_run IS NULL AND p.fresh_run IS NULL"
-    " LEFT JOIN skip k ON k.series = p.id AND k.run = p.skip_run AND p.settled_run IS NULL AND p.fresh_run IS NULL AND p.day IS NULL"
-    " LEFT JOIN run r ON r.id = coalesce(v.run, f.run, k.run) LEFT JOIN text w ON w.id = k.why"
-    " WHERE coalesce(v.run, f.run, k.run, d.day) IS NOT NULL";
+    "WITH past AS MATERIALIZED (SELECT s.id, s.from_place, s.to_place, s.axes, " BEFORE(
+        "settled_value",
+        " AND r.is_settled = 1") " AS settled_run,"
+                                 " " FRESH_BEFORE
+                                 " AS fresh_run, (SELECT max(day) FROM day WHERE series = s.id AND "
+                                 "day * 86400 <= ?3) AS day, " BEFORE(
+                                     "skip",
+                                     "") " AS skip_run"
+                                         " FROM series s WHERE s.node = ?1 AND s.metric = ?2)"
+                                         " SELECT p.from_place, p.to_place, p.axes, "
+                                         "coalesce(v.run, f.run, k.run, 0), coalesce(v.value, "
+                                         "f.value, d.value),"
+                                         " iif(v.run IS NOT NULL, v.low, iif(f.run IS NOT NULL, "
+                                         "f.low, d.low)), iif(v.run IS NOT NULL, v.high, iif(f.run "
+                                         "IS NOT NULL, f.high, d.high)),"
+                                         " coalesce(v.n, f.n, d.n, 0), coalesce(r.started_s, d.day "
+                                         "* 86400), w.text"
+                                         " FROM past p LEFT JOIN settled_value v ON v.series = "
+                                         "p.id AND v.run = p.settled_run AND p.settled_run > "
+                                         "coalesce(p.fresh_run, 0)"
+                                         " LEFT JOIN fresh_value f ON f.run = p.fresh_run AND "
+                                         "f.series = p.id AND p.fresh_run > "
+                                         "coalesce(p.settled_run, 0)"
+                                         " LEFT JOIN day d ON d.series = p.id AND d.day = p.day "
+                                         "AND p.settled_run IS NULL AND p.fresh_run IS NULL"
+                                         " LEFT JOIN skip k ON k.series = p.id AND k.run = "
+                                         "p.skip_run AND p.settled_run IS NULL AND p.fresh_run IS "
+                                         "NULL AND p.day IS NULL"
+                                         " LEFT JOIN run r ON r.id = coalesce(v.run, f.run, k.run) "
+                                         "LEFT JOIN text w ON w.id = k.why"
+                                         " WHERE coalesce(v.run, f.run, k.run, d.day) IS NOT NULL";
 
 struct reader_at {
     const struct graph *graph;
@@ -167,7 +199,8 @@ static enum berth_code add_value(sqlite3_stmt *row, void *arg, struct berth_err 
         return BERTH_OK;
     v.low = store_core_bound(row, 5, v.value, -1);
     v.high = store_core_bound(row, 6, v.value, 1);
-    if (!values_add(reader->values, &v, store_core_text(row, 2), isnan(v.value) ? store_core_text(row, 9) : NULL))
+    if (!values_add(reader->values, &v, store_core_text(row, 2),
+                    isnan(v.value) ? store_core_text(row, 9) : NULL))
         return err_set(err, BERTH_NO_MEMORY, "out of memory for %zu values", reader->values->count);
     return BERTH_OK;
 }
@@ -187,8 +220,8 @@ static enum berth_code read_at(struct store *store, void *arg, struct berth_err 
     return code;
 }
 
-enum berth_code store_load_at(struct store *store, const struct graph *graph, enum metric metric, int64_t at_s, struct values *values,
-                              struct berth_err *err)
+enum berth_code store_load_at(struct store *store, const struct graph *graph, enum metric metric,
+                              int64_t at_s, struct values *values, struct berth_err *err)
 {
     struct reader_at reader = {.graph = graph, .metric = metric, .at_s = at_s, .values = values};
     store_core_lock(store);

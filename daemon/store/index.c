@@ -10,14 +10,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* walformat.html, 2: an index begins with both copies of its header and what a checkpoint keeps, and is made of blocks. */
+/* walformat.html, 2: an index begins with both copies of its header and what a checkpoint keeps,
+ * and is made of blocks. */
 #define HEADER_BYTES 136
 #define BLOCK_BYTES  32768
 
-/* The one thing at file scope, as nothing is handed to a signal's handler: for each thread, what it is inside of; see tests/structure.sh. */
+/* The one thing at file scope, as nothing is handed to a signal's handler: for each thread, what it
+ * is inside of; see tests/structure.sh. */
 static _Thread_local struct store_index *inside;
 
-/* One line of /proc/self/maps, "55d4e000-55d50000 rw-s 00000000 fe:01 1234 /path", as far as it has been read; proc(5). */
+/* One line of /proc/self/maps, "55d4e000-55d50000 rw-s 00000000 fe:01 1234 /path", as far as it has
+ * been read; proc(5). */
 struct mapping {
     uintptr_t from, to;
     int field, column; /* 0 from, 1 to, 2 permissions, 3 the rest */
@@ -48,7 +51,8 @@ static bool take(struct mapping *line, char c)
     return false;
 }
 
-/* Whether the address lies in memory that is written to and shared. In a signal's handler: no library, nothing allocated. */
+/* Whether the address lies in memory that is written to and shared. In a signal's handler: no
+ * library, nothing allocated. */
 static bool is_shared(int maps, uintptr_t address)
 {
     char text[2048];
@@ -69,7 +73,8 @@ static bool put_zeroes(uintptr_t address)
 {
     uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE);
     void *page = (void *)(address & ~(size - 1));
-    return mmap(page, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page;
+    return mmap(page, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+                0) == page;
 }
 
 static void on_bus_error(int number, siginfo_t *info, void *context)
@@ -77,7 +82,8 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     (void)context;
     int before = errno;
     uintptr_t address = (uintptr_t)info->si_addr;
-    if (inside != NULL && info->si_code == BUS_ADRERR && is_shared(inside->maps, address) && put_zeroes(address)) {
+    if (inside != NULL && info->si_code == BUS_ADRERR && is_shared(inside->maps, address) &&
+        put_zeroes(address)) {
         inside->is_lost = 1;
     } else {
         signal(number, SIG_DFL);
@@ -136,26 +142,33 @@ struct header {
     uint32_t frames_in_database;
 };
 
-/* Asks SQLite for its mapping: to open the file here, and close it, would drop the locks that SQLite has on it. */
+/* Asks SQLite for its mapping: to open the file here, and close it, would drop the locks that
+ * SQLite has on it. */
 static bool read_header(sqlite3 *db, struct header *ret)
 {
     sqlite3_file *file = NULL;
     void volatile *block = NULL;
-    if (sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || file == NULL || file->pMethods == NULL ||
-        file->pMethods->iVersion < 2 || file->pMethods->xShmMap(file, 0, BLOCK_BYTES, 0, &block) != SQLITE_OK || block == NULL)
+    if (sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK ||
+        file == NULL || file->pMethods == NULL || file->pMethods->iVersion < 2 ||
+        file->pMethods->xShmMap(file, 0, BLOCK_BYTES, 0, &block) != SQLITE_OK || block == NULL)
         return false;
     memcpy(ret, (void *)block, sizeof *ret);
     return !store_index_is_lost() && ret->is_made != 0;
 }
 
-static int64_t page_bytes(const struct header *header) { return header->page_bytes == 1 ? 65536 : header->page_bytes; }
+static int64_t page_bytes(const struct header *header)
+{
+    return header->page_bytes == 1 ? 65536 : header->page_bytes;
+}
 
 enum { LOG_HEADER = 32, FRAME_HEADER = 24, SALT_AT = 8, SUM_AT = 16, LOG_SUM_AT = 24 };
 
 static uint32_t number(const uint8_t *bytes, bool is_big_endian)
 {
-    return is_big_endian ? (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3]
-                         : (uint32_t)bytes[3] << 24 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[1] << 8 | bytes[0];
+    return is_big_endian ? (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 |
+                               (uint32_t)bytes[2] << 8 | bytes[3]
+                         : (uint32_t)bytes[3] << 24 | (uint32_t)bytes[2] << 16 |
+                               (uint32_t)bytes[1] << 8 | bytes[0];
 }
 
 /* fileformat2.html, 4.2. bytes is a multiple of 8. */
@@ -187,7 +200,8 @@ static bool has_log_header(sqlite3_file *log, const struct header *header)
 {
     uint8_t text[LOG_HEADER];
     uint32_t sum[2] = {0};
-    if (!read_log(log, text, LOG_HEADER, 0) || number(text, true) != (header->is_big_endian ? 0x377f0683 : 0x377f0682) ||
+    if (!read_log(log, text, LOG_HEADER, 0) ||
+        number(text, true) != (header->is_big_endian ? 0x377f0683 : 0x377f0682) ||
         memcmp(text + 16, header->salt, sizeof header->salt) != 0)
         return false;
     add_to_sum(header, sum, text, LOG_SUM_AT);
@@ -195,13 +209,15 @@ static bool has_log_header(sqlite3_file *log, const struct header *header)
 }
 
 /* sum is that of the frame before, and then of this one. */
-static bool has_frame(sqlite3_file *log, const struct header *header, uint32_t frame, uint32_t sum[2])
+static bool has_frame(sqlite3_file *log, const struct header *header, uint32_t frame,
+                      uint32_t sum[2])
 {
     enum { CHUNK = 4096 };
     uint8_t head[FRAME_HEADER], text[CHUNK];
     int64_t begin = frame_begin(header, frame), page = page_bytes(header);
     int chunk = page < CHUNK ? (int)page : CHUNK;
-    if (!read_log(log, head, FRAME_HEADER, begin) || memcmp(head + SALT_AT, header->salt, sizeof header->salt) != 0)
+    if (!read_log(log, head, FRAME_HEADER, begin) ||
+        memcmp(head + SALT_AT, header->salt, sizeof header->salt) != 0)
         return false;
     add_to_sum(header, sum, head, SALT_AT);
     for (int64_t at = 0; at < page; at += chunk) {
@@ -212,17 +228,19 @@ static bool has_frame(sqlite3_file *log, const struct header *header, uint32_t f
     return has_sum(head + SUM_AT, sum);
 }
 
-/* From the last one that was looked at before to the newest, as SQLite reads them after a kill. A cut takes an end away,
- * so what lies before that one is whole when it is. */
+/* From the last one that was looked at before to the newest, as SQLite reads them after a kill. A
+ * cut takes an end away, so what lies before that one is whole when it is. */
 static bool has_frames(sqlite3_file *log, const struct header *header, const struct store_log *seen)
 {
-    bool is_same = memcmp(seen->salt, header->salt, sizeof seen->salt) == 0 && seen->frames <= header->frames;
+    bool is_same =
+        memcmp(seen->salt, header->salt, sizeof seen->salt) == 0 && seen->frames <= header->frames;
     uint32_t frame = is_same && seen->frames > 0 ? seen->frames : 1;
     uint8_t text[8];
     if (header->frames == 0)
         return true;
     if (!has_log_header(log, header) ||
-        !read_log(log, text, sizeof text, frame == 1 ? LOG_SUM_AT : frame_begin(header, frame - 1) + SUM_AT))
+        !read_log(log, text, sizeof text,
+                  frame == 1 ? LOG_SUM_AT : frame_begin(header, frame - 1) + SUM_AT))
         return false;
     uint32_t sum[2] = {number(text, true), number(text + 4, true)};
     while (frame <= header->frames && has_frame(log, header, frame, sum))
@@ -230,13 +248,15 @@ static bool has_frames(sqlite3_file *log, const struct header *header, const str
     return frame > header->frames && memcmp(sum, header->sum, sizeof sum) == 0;
 }
 
-/* Another process may be writing or emptying the log just now, so a log that looks cut is looked at again. */
+/* Another process may be writing or emptying the log just now, so a log that looks cut is looked at
+ * again. */
 bool store_index_log_is_cut(sqlite3 *db, struct store_log *seen)
 {
     enum { TRIES = 3 };
     struct header header;
     sqlite3_file *log = NULL;
-    if (sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) != SQLITE_OK || log == NULL || log->pMethods == NULL)
+    if (sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) != SQLITE_OK ||
+        log == NULL || log->pMethods == NULL)
         return false;
     for (int i = 0; i < TRIES; i++) {
         if (!read_header(db, &header))
@@ -340,8 +360,10 @@ void store_index_renew(const char *path)
     snprintf(name, sizeof name, "%s-shm", path);
     int fd = open(name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
-        ssize_t written = pwrite(fd, zeroes, status.st_size < HEADER_BYTES ? (size_t)status.st_size : HEADER_BYTES, 0);
-        (void)written; /* bytes that are there already always have room, but for those in a hole, which are zero */
+        ssize_t written = pwrite(
+            fd, zeroes, status.st_size < HEADER_BYTES ? (size_t)status.st_size : HEADER_BYTES, 0);
+        /* bytes that are there already always have room, but for those in a hole, which are zero */
+        (void)written;
     }
     if (fd >= 0)
         close(fd);

@@ -1,10 +1,11 @@
 /**
  * What a store is made of. Private to the store; its parts come to it through store/core.h.
  *
- * Invariants, between calls: (1) db is open unless memory ran out when it had to be opened anew; (2) no statement is alive
- * and no transaction is open, unless memory ran out when it had to be rolled back; (3) boot is 0 or the row in db of this
- * graph's node and this boot; (4) state is STORE_MEMORY_ONLY exactly when db is in memory; (5) how_broken
- * and how_failed are empty, is_other_version is false; (6) file is NULL unless db is in memory.
+ * Invariants, between calls: (1) db is open unless memory ran out when it had to be opened anew;
+ * (2) no statement is alive and no transaction is open, unless memory ran out when it had to be
+ * rolled back; (3) boot is 0 or the row in db of this graph's node and this boot; (4) state is
+ * STORE_MEMORY_ONLY exactly when db is in memory; (5) how_broken and how_failed are empty,
+ * is_other_version is false; (6) file is NULL unless db is in memory.
  */
 #pragma once
 #include <pthread.h>
@@ -15,8 +16,11 @@
 
 /* How far store_keep has come. Beginning anew, as after a restart, does no harm. */
 struct keeping_state {
-    int64_t day, series;              /* the day that is being thinned, and the last series that is done, 0 none */
-    int64_t before_s, run, settled;   /* the runs that are being settled: started before and not after this one; the last series, 0 none */
+    /* the day that is being thinned, and the last series that is done, 0 none */
+    int64_t day, series;
+    /* the runs that are being settled: started before and not after this one; the last series, 0
+     * none */
+    int64_t before_s, run, settled;
 };
 
 #define STORE_PARTS 3 /* the database, its log, the log's index */
@@ -30,21 +34,24 @@ struct store {
     enum store_journal journal;
     struct clock clock;
     enum store_state state;
-    struct note note; /* code "" when all is well */
-    uint64_t files; /* how often db became another one */
+    struct note note;     /* code "" when all is well */
+    uint64_t files;       /* how often db became another one */
     struct store_log log; /* as it was when last looked at; zeroes while not known */
-    struct {        /* for those who do not wait: written with the lock held, read without */
+    struct {              /* for those who do not wait: written with the lock held, read without */
         enum store_state state;
         uint64_t changes, files;
         int64_t bytes[STORE_PARTS]; /* as the last call left them; STORE_BYTES_UNKNOWN */
-        struct note note;  /* with the lock only */
+        struct note note;           /* with the lock only */
     } told;
     const struct graph *graph;
     char boot_id[40];
-    int64_t node, boot;   /* rows */
+    int64_t node, boot; /* rows */
     struct keeping_state keeping;
     bool is_other_version; /* found so in the call under way */
-    bool has_state;       /* while db is in memory: it was given the file's state */
-    char how_failed[128]; /* what SQLite said in the call under way that means that the file cannot be used now; "" nothing */
-    char how_broken[128]; /* what SQLite said in the call under way that means a broken file; "" nothing */
+    bool has_state;        /* while db is in memory: it was given the file's state */
+    /* what SQLite said in the call under way that means that the file cannot be used now; ""
+     * nothing */
+    char how_failed[128];
+    /* what SQLite said in the call under way that means a broken file; "" nothing */
+    char how_broken[128];
 };

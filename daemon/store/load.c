@@ -24,9 +24,11 @@ static enum berth_code add_row(sqlite3_stmt *row, void *arg, struct berth_err *e
     const struct graph *graph = loading->graph;
     struct values *values = loading->values;
     enum metric metric;
-    struct value v = {
-        .source = VALUE_MEASURED, .from = graph_find(graph, store_core_text(row, 1)), .to = graph_find(graph, store_core_text(row, 2))};
-    if (!metric_parse(store_core_text(row, 0), &metric) || v.from == PLACE_NONE || v.to == PLACE_NONE)
+    struct value v = {.source = VALUE_MEASURED,
+                      .from = graph_find(graph, store_core_text(row, 1)),
+                      .to = graph_find(graph, store_core_text(row, 2))};
+    if (!metric_parse(store_core_text(row, 0), &metric) || v.from == PLACE_NONE ||
+        v.to == PLACE_NONE)
         return BERTH_OK;
     v.metric = metric;
     v.run = sqlite3_column_int64(row, 4);
@@ -35,17 +37,21 @@ static enum berth_code add_row(sqlite3_stmt *row, void *arg, struct berth_err *e
     v.high = store_core_number(row, 7);
     v.n = (uint32_t)sqlite3_column_int64(row, 8);
     v.measured_at_s = sqlite3_column_int64(row, 10);
-    if (!values_add(values, &v, store_core_text(row, 3), isnan(v.value) ? store_core_text(row, 9) : NULL))
+    if (!values_add(values, &v, store_core_text(row, 3),
+                    isnan(v.value) ? store_core_text(row, 9) : NULL))
         return err_set(err, BERTH_NO_MEMORY, "out of memory for %zu values", values->count);
     return BERTH_OK;
 }
 
-static enum berth_code load_values(struct store *store, struct loading *loading, struct berth_err *err)
+static enum berth_code load_values(struct store *store, struct loading *loading,
+                                   struct berth_err *err)
 {
-    /* The order of joins is spelled out, and the + keeps the index away: from end to end is the fastest way through series. */
-    static const char sql[] =
-        "SELECT s.metric, s.from_place, s.to_place, s.axes, s.run, s.value, s.low, s.high, s.n, w.text, r.started_s"
-        " FROM series s CROSS JOIN run r ON r.id = s.run LEFT JOIN text w ON w.id = s.why WHERE +s.node = ?1";
+    /* The order of joins is spelled out, and the + keeps the index away: from end to end is the
+     * fastest way through series. */
+    static const char sql[] = "SELECT s.metric, s.from_place, s.to_place, s.axes, s.run, s.value, "
+                              "s.low, s.high, s.n, w.text, r.started_s"
+                              " FROM series s CROSS JOIN run r ON r.id = s.run LEFT JOIN text w ON "
+                              "w.id = s.why WHERE +s.node = ?1";
     sqlite3_stmt *row = NULL;
     enum berth_code code = store_core_prepare(store, sql, &row, err);
     if (code == BERTH_OK) {
@@ -66,7 +72,8 @@ static enum berth_code add_note(sqlite3_stmt *row, void *arg, struct berth_err *
         return err_set(err, BERTH_NO_MEMORY, "out of memory for %zu notes", notes->count + 1);
     notes->item = item;
     item = &notes->item[notes->count++];
-    *item = (struct note){.severity = sqlite3_column_int(row, 1), .since_s = sqlite3_column_int64(row, 4)};
+    *item = (struct note){.severity = sqlite3_column_int(row, 1),
+                          .since_s = sqlite3_column_int64(row, 4)};
     store_core_copy(row, 0, item->code, sizeof item->code);
     store_core_copy(row, 2, item->place, sizeof item->place);
     store_core_copy(row, 3, item->text, sizeof item->text);
@@ -77,8 +84,11 @@ static enum berth_code add_note(sqlite3_stmt *row, void *arg, struct berth_err *
 static enum berth_code load_notes(struct store *store, struct notes *notes, struct berth_err *err)
 {
     sqlite3_stmt *row = NULL;
-    enum berth_code code = store_core_prepare(
-        store, "SELECT code, severity, place, text, since_s, name FROM note JOIN probe USING (run) WHERE node = ?1 ORDER BY id", &row, err);
+    enum berth_code code =
+        store_core_prepare(store,
+                           "SELECT code, severity, place, text, since_s, name FROM note JOIN probe "
+                           "USING (run) WHERE node = ?1 ORDER BY id",
+                           &row, err);
     if (code == BERTH_OK) {
         sqlite3_bind_int64(row, 1, store->node);
         code = store_core_each(store, row, "reading notes", add_note, notes, err);
@@ -101,10 +111,12 @@ static enum berth_code forget_notes(sqlite3_stmt *row, void *arg, struct berth_e
     return BERTH_OK;
 }
 
-static enum berth_code forget_replaced(struct store *store, struct notes *notes, struct berth_err *err)
+static enum berth_code forget_replaced(struct store *store, struct notes *notes,
+                                       struct berth_err *err)
 {
     sqlite3_stmt *row = NULL;
-    enum berth_code code = store_core_prepare(store, "SELECT name FROM probe WHERE node = ?1", &row, err);
+    enum berth_code code =
+        store_core_prepare(store, "SELECT name FROM probe WHERE node = ?1", &row, err);
     if (code == BERTH_OK) {
         sqlite3_bind_int64(row, 1, store->node);
         code = store_core_each(store, row, "reading probes", forget_notes, notes, err);
@@ -113,10 +125,12 @@ static enum berth_code forget_replaced(struct store *store, struct notes *notes,
     return code;
 }
 
-static enum berth_code load_last_probe(struct store *store, int64_t *ret_started_s, struct berth_err *err)
+static enum berth_code load_last_probe(struct store *store, int64_t *ret_started_s,
+                                       struct berth_err *err)
 {
     sqlite3_stmt *row = NULL;
-    enum berth_code code = store_core_prepare(store, "SELECT max(started_s) FROM run WHERE id IN " LATEST_RUNS, &row, err);
+    enum berth_code code = store_core_prepare(
+        store, "SELECT max(started_s) FROM run WHERE id IN " LATEST_RUNS, &row, err);
     if (code == BERTH_OK) {
         sqlite3_bind_int64(row, 1, store->node);
         code = store_core_step(store, row, "reading runs", ret_started_s, err);
@@ -140,8 +154,10 @@ static enum berth_code load_all(struct store *store, void *arg, struct berth_err
     return code == BERTH_OK ? load_notes(store, &loading->notes, err) : code;
 }
 
-enum berth_code store_load_latest(struct store *store, const struct graph *graph, struct values *values, struct note **ret_notes,
-                                  size_t *ret_note_count, int64_t *ret_last_probe_at_s, struct berth_err *err)
+enum berth_code store_load_latest(struct store *store, const struct graph *graph,
+                                  struct values *values, struct note **ret_notes,
+                                  size_t *ret_note_count, int64_t *ret_last_probe_at_s,
+                                  struct berth_err *err)
 {
     struct loading loading = {.graph = graph, .values = values};
     store_core_lock(store);
@@ -169,17 +185,20 @@ static enum berth_code take_shapes(sqlite3_stmt *row, void *arg, struct berth_er
     return BERTH_OK;
 }
 
-/* The newest of them that knows: a run of a few metrics has nothing to tune. Few runs are looked at, since what a driver was tuned for long ago is tuned in
- * no time again. */
+/* The newest of them that knows: a run of a few metrics has nothing to tune. Few runs are looked
+ * at, since what a driver was tuned for long ago is tuned in no time again. */
 static enum berth_code load_shapes(struct store *store, void *arg, struct berth_err *err)
 {
     char **shapes = arg;
     sqlite3_stmt *row = NULL;
-    enum berth_code code = store_core_prepare(store,
-                                              "SELECT json_extract(text, '$.shapes') AS shapes FROM (SELECT run.id, conditions FROM run JOIN boot ON boot.id = run.boot"
-                                              " WHERE boot.node = ?1 AND probe = 'gpu' ORDER BY run.id DESC LIMIT 64) JOIN text ON text.id = conditions"
-                                              " WHERE typeof(shapes) = 'text' LIMIT 1",
-                                              &row, err);
+    enum berth_code code =
+        store_core_prepare(store,
+                           "SELECT json_extract(text, '$.shapes') AS shapes FROM (SELECT run.id, "
+                           "conditions FROM run JOIN boot ON boot.id = run.boot"
+                           " WHERE boot.node = ?1 AND probe = 'gpu' ORDER BY run.id DESC LIMIT 64) "
+                           "JOIN text ON text.id = conditions"
+                           " WHERE typeof(shapes) = 'text' LIMIT 1",
+                           &row, err);
     if (code == BERTH_OK) {
         sqlite3_bind_int64(row, 1, store->node);
         code = store_core_each(store, row, "reading shapes", take_shapes, shapes, err);

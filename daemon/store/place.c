@@ -9,7 +9,8 @@
 enum statement { INSERT, DELETE, LIST, COUNT, STATEMENTS };
 
 static const char *const sql[STATEMENTS] = {
-    [INSERT] = ("INSERT INTO expected_place (machine, identity, kind, place, model, seen_s) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+    [INSERT] = ("INSERT INTO expected_place (machine, identity, kind, place, model, seen_s) VALUES "
+                "(?1, ?2, ?3, ?4, ?5, ?6)"
                 " ON CONFLICT DO UPDATE SET place = excluded.place WHERE place <> excluded.place"),
     [DELETE] = "DELETE FROM expected_place WHERE machine = ?1 AND identity = ?2",
     [LIST] = "SELECT identity, kind, place, model, seen_s FROM expected_place WHERE machine = ?1",
@@ -25,16 +26,24 @@ struct comparing {
     sqlite3_stmt *statement[STATEMENTS];
 };
 
-static const char *name_of(const struct graph *graph) { return graph->name != NULL ? graph->name : ""; }
+static const char *name_of(const struct graph *graph)
+{
+    return graph->name != NULL ? graph->name : "";
+}
 
 /* What a machine can lose and still boot. */
 static bool is_watched(const struct place *place)
 {
-    return place->kind == PLACE_GPU || place->kind == PLACE_NIC || place->kind == PLACE_NUMA || place->kind == PLACE_PACKAGE;
+    return place->kind == PLACE_GPU || place->kind == PLACE_NIC || place->kind == PLACE_NUMA ||
+           place->kind == PLACE_PACKAGE;
 }
 
-/* Numbers move up when one before them is gone; addresses do not. Partitions of one gpu share an address, and are one. */
-static const char *identity_of(const struct place *place) { return place->pci != NULL ? place->pci : place->name; }
+/* Numbers move up when one before them is gone; addresses do not. Partitions of one gpu share an
+ * address, and are one. */
+static const char *identity_of(const struct place *place)
+{
+    return place->pci != NULL ? place->pci : place->name;
+}
 
 static bool has(const struct graph *graph, const char *identity)
 {
@@ -44,7 +53,8 @@ static bool has(const struct graph *graph, const char *identity)
     return false;
 }
 
-static enum berth_code list_all(struct store *store, struct comparing *comparing, bool only_missing, struct baseline_set *set, struct berth_err *err)
+static enum berth_code list_all(struct store *store, struct comparing *comparing, bool only_missing,
+                                struct baseline_set *set, struct berth_err *err)
 {
     sqlite3_stmt *row = comparing->statement[LIST];
     enum berth_code code = BERTH_OK;
@@ -67,7 +77,8 @@ static enum berth_code list_all(struct store *store, struct comparing *comparing
     return code;
 }
 
-static enum berth_code insert(struct store *store, struct comparing *comparing, const struct expected_place *place, struct berth_err *err)
+static enum berth_code insert(struct store *store, struct comparing *comparing,
+                              const struct expected_place *place, struct berth_err *err)
 {
     sqlite3_stmt *statement = comparing->statement[INSERT];
     store_core_bind_text(statement, 1, name_of(comparing->graph));
@@ -79,7 +90,8 @@ static enum berth_code insert(struct store *store, struct comparing *comparing, 
     return store_core_step(store, statement, "writing an expected place", NULL, err);
 }
 
-static enum berth_code insert_present(struct store *store, struct comparing *comparing, struct berth_err *err)
+static enum berth_code insert_present(struct store *store, struct comparing *comparing,
+                                      struct berth_err *err)
 {
     const struct graph *graph = comparing->graph;
     enum berth_code code = BERTH_OK;
@@ -97,7 +109,8 @@ static enum berth_code insert_present(struct store *store, struct comparing *com
     return code;
 }
 
-static enum berth_code forget(struct store *store, struct comparing *comparing, const struct baseline_set *gone, struct berth_err *err)
+static enum berth_code forget(struct store *store, struct comparing *comparing,
+                              const struct baseline_set *gone, struct berth_err *err)
 {
     sqlite3_stmt *statement = comparing->statement[DELETE];
     enum berth_code code = BERTH_OK;
@@ -113,7 +126,8 @@ static enum berth_code compare_all(struct store *store, void *arg, struct berth_
 {
     struct comparing *comparing = arg;
     struct baseline_set gone = {0};
-    enum berth_code code = list_all(store, comparing, true, comparing->forget ? &gone : comparing->set, err);
+    enum berth_code code =
+        list_all(store, comparing, true, comparing->forget ? &gone : comparing->set, err);
     if (code == BERTH_OK)
         code = insert_present(store, comparing, err);
     if (code == BERTH_OK)
@@ -133,13 +147,16 @@ static enum berth_code put_all(struct store *store, void *arg, struct berth_err 
     struct comparing *comparing = arg;
     int64_t count = 0;
     store_core_bind_text(comparing->statement[COUNT], 1, name_of(comparing->graph));
-    enum berth_code code = store_core_step(store, comparing->statement[COUNT], "counting expected places", &count, err);
+    enum berth_code code = store_core_step(store, comparing->statement[COUNT],
+                                           "counting expected places", &count, err);
     for (size_t i = 0; i < comparing->given->place_count && count == 0 && code == BERTH_OK; i++)
         code = insert(store, comparing, &comparing->given->place[i], err);
     return code;
 }
 
-static enum berth_code call(struct store *store, struct comparing *comparing, enum berth_code (*work)(struct store *store, void *arg, struct berth_err *err),
+static enum berth_code call(struct store *store, struct comparing *comparing,
+                            enum berth_code (*work)(struct store *store, void *arg,
+                                                    struct berth_err *err),
                             struct berth_err *err)
 {
     store_core_lock(store);
@@ -153,18 +170,24 @@ static enum berth_code call(struct store *store, struct comparing *comparing, en
     return store_core_done(store, code);
 }
 
-enum berth_code store_place_compare(struct store *store, const struct graph *graph, int64_t now_s, bool forget_gone, struct baseline_set *set,
+enum berth_code store_place_compare(struct store *store, const struct graph *graph, int64_t now_s,
+                                    bool forget_gone, struct baseline_set *set,
                                     struct berth_err *err)
 {
-    return call(store, &(struct comparing){.graph = graph, .now_s = now_s, .forget = forget_gone, .set = set}, compare_all, err);
+    return call(
+        store,
+        &(struct comparing){.graph = graph, .now_s = now_s, .forget = forget_gone, .set = set},
+        compare_all, err);
 }
 
-enum berth_code store_place_list(struct store *store, const struct graph *graph, struct baseline_set *set, struct berth_err *err)
+enum berth_code store_place_list(struct store *store, const struct graph *graph,
+                                 struct baseline_set *set, struct berth_err *err)
 {
     return call(store, &(struct comparing){.graph = graph, .set = set}, list_only, err);
 }
 
-enum berth_code store_place_put(struct store *store, const struct graph *graph, const struct baseline_set *set, struct berth_err *err)
+enum berth_code store_place_put(struct store *store, const struct graph *graph,
+                                const struct baseline_set *set, struct berth_err *err)
 {
     return call(store, &(struct comparing){.graph = graph, .given = set}, put_all, err);
 }

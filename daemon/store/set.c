@@ -11,7 +11,8 @@ enum statement { UPSERT_SET, INSERT_RATE, STATEMENTS };
 static const char *const sql[STATEMENTS] = {
     [UPSERT_SET] = "INSERT INTO flow_set (node, metric, flows, measured_s) VALUES (?1, ?2, ?3, ?4)"
                    " ON CONFLICT DO UPDATE SET measured_s = excluded.measured_s RETURNING id",
-    [INSERT_RATE] = "INSERT OR REPLACE INTO flow_rate (flow_set, measured_s, flow, bytes_per_s, low, high) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    [INSERT_RATE] = "INSERT OR REPLACE INTO flow_rate (flow_set, measured_s, flow, bytes_per_s, "
+                    "low, high) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
 };
 
 /* "from to axes", a line for each flow; NULL when out of memory. */
@@ -19,16 +20,17 @@ static char *flows_text(const struct graph *graph, const struct set *set)
 {
     size_t size = 1;
     for (size_t i = 0; i < set->flow_count; i++)
-        size += strlen(graph_place(graph, set->flow[i].from)->name) + strlen(graph_place(graph, set->flow[i].to)->name) +
-                strlen(set->flow[i].axes) + 3;
+        size += strlen(graph_place(graph, set->flow[i].from)->name) +
+                strlen(graph_place(graph, set->flow[i].to)->name) + strlen(set->flow[i].axes) + 3;
     char *text = malloc(size), *end = text;
     for (size_t i = 0; text != NULL && i < set->flow_count; i++)
-        end += sprintf(end, "%s %s %s\n", graph_place(graph, set->flow[i].from)->name, graph_place(graph, set->flow[i].to)->name,
-                       set->flow[i].axes);
+        end += sprintf(end, "%s %s %s\n", graph_place(graph, set->flow[i].from)->name,
+                       graph_place(graph, set->flow[i].to)->name, set->flow[i].axes);
     return text;
 }
 
-static enum berth_code write_set(struct store *store, sqlite3_stmt *const *statement, const struct graph *graph, const struct set *set,
+static enum berth_code write_set(struct store *store, sqlite3_stmt *const *statement,
+                                 const struct graph *graph, const struct set *set,
                                  struct berth_err *err)
 {
     int64_t id = 0;
@@ -53,7 +55,8 @@ static enum berth_code write_set(struct store *store, sqlite3_stmt *const *state
     return code;
 }
 
-enum berth_code store_set_write(struct store *store, const struct graph *graph, const struct sets *sets, struct berth_err *err)
+enum berth_code store_set_write(struct store *store, const struct graph *graph,
+                                const struct sets *sets, struct berth_err *err)
 {
     sqlite3_stmt *statement[STATEMENTS] = {NULL};
     enum berth_code code = BERTH_OK;
@@ -62,9 +65,11 @@ enum berth_code store_set_write(struct store *store, const struct graph *graph, 
     for (int i = 0; i < STATEMENTS && code == BERTH_OK; i++)
         code = store_core_prepare(store, sql[i], &statement[i], err);
     for (size_t i = 0; i < sets->count && code == BERTH_OK; i++)
-        code = sets->item[i].source == VALUE_MEASURED
-                   ? write_set(store, statement, graph, &sets->item[i], err)
-                   : err_set(err, BERTH_BAD_DATA, "a run holds a set that was not measured; only measured ones are kept");
+        code =
+            sets->item[i].source == VALUE_MEASURED
+                ? write_set(store, statement, graph, &sets->item[i], err)
+                : err_set(err, BERTH_BAD_DATA,
+                          "a run holds a set that was not measured; only measured ones are kept");
     for (int i = 0; i < STATEMENTS; i++)
         sqlite3_finalize(statement[i]);
     return code;
@@ -74,7 +79,7 @@ enum berth_code store_set_write(struct store *store, const struct graph *graph, 
 struct reading {
     const struct graph *graph;
     struct sets *sets;
-    int64_t id; /* 0 none yet */
+    int64_t id;         /* 0 none yet */
     char *flows, *next; /* its text, cut up at next as flows come */
     bool left_out;      /* its metric or one of its places is unknown, or a row is missing */
     struct set set;
@@ -84,7 +89,8 @@ struct reading {
 /* Hands over the set that all rows have come of. False when out of memory. */
 static bool end_set(struct reading *reading)
 {
-    bool whole = reading->id != 0 && !reading->left_out && *reading->next == '\0' && reading->set.flow_count > 0;
+    bool whole = reading->id != 0 && !reading->left_out && *reading->next == '\0' &&
+                 reading->set.flow_count > 0;
     bool ok = !whole || sets_add(reading->sets, &reading->set);
     free(reading->flows);
     reading->flows = NULL;
@@ -94,9 +100,12 @@ static bool end_set(struct reading *reading)
 /* False when out of memory, also SQLite's for a text. */
 static bool begin_set(struct reading *reading, sqlite3_stmt *row)
 {
-    const char *metric = (const char *)sqlite3_column_text(row, 1), *flows = (const char *)sqlite3_column_text(row, 2);
+    const char *metric = (const char *)sqlite3_column_text(row, 1),
+               *flows = (const char *)sqlite3_column_text(row, 2);
     reading->id = sqlite3_column_int64(row, 0);
-    reading->set = (struct set){.source = VALUE_MEASURED, .measured_at_s = sqlite3_column_int64(row, 3), .flow = reading->flow};
+    reading->set = (struct set){.source = VALUE_MEASURED,
+                                .measured_at_s = sqlite3_column_int64(row, 3),
+                                .flow = reading->flow};
     reading->flows = reading->next = flows != NULL ? strdup(flows) : NULL;
     bool ok = metric != NULL && reading->flows != NULL;
     reading->left_out = !ok || !metric_parse(metric, &reading->set.metric);
@@ -109,7 +118,8 @@ static void add_flow(struct reading *reading, sqlite3_stmt *row)
     char *line = reading->next;
     if (reading->left_out || line == NULL)
         return;
-    char *end = line + strcspn(line, "\n"), *to = line + strcspn(line, " "), *axes = to + (*to == ' ');
+    char *end = line + strcspn(line, "\n"), *to = line + strcspn(line, " "),
+         *axes = to + (*to == ' ');
     axes += strcspn(axes, " ");
     if (*end != '\n' || axes >= end || reading->set.flow_count == SETS_FLOWS_MAX) {
         reading->left_out = true;
@@ -117,13 +127,18 @@ static void add_flow(struct reading *reading, sqlite3_stmt *row)
     }
     reading->next = end + 1;
     *to++ = *axes++ = *end = '\0';
-    struct set_flow flow = {graph_find(reading->graph, line), graph_find(reading->graph, to), axes, store_core_number(row, 5), store_core_number(row, 6),
+    struct set_flow flow = {graph_find(reading->graph, line),
+                            graph_find(reading->graph, to),
+                            axes,
+                            store_core_number(row, 5),
+                            store_core_number(row, 6),
                             store_core_number(row, 7)};
     reading->left_out = flow.from == PLACE_NONE || flow.to == PLACE_NONE;
     reading->flow[reading->set.flow_count++] = flow;
 }
 
-static enum berth_code read_rows(struct store *store, sqlite3_stmt *row, struct reading *reading, struct berth_err *err)
+static enum berth_code read_rows(struct store *store, sqlite3_stmt *row, struct reading *reading,
+                                 struct berth_err *err)
 {
     bool ok = true;
     int rc = SQLITE_DONE;
@@ -140,7 +155,8 @@ static enum berth_code read_rows(struct store *store, sqlite3_stmt *row, struct 
     return rc == SQLITE_DONE ? BERTH_OK : store_core_fail(store, "reading sets", err);
 }
 
-enum berth_code store_set_load(struct store *store, const struct graph *graph, struct sets *sets, struct berth_err *err)
+enum berth_code store_set_load(struct store *store, const struct graph *graph, struct sets *sets,
+                               struct berth_err *err)
 {
     sqlite3_stmt *row = NULL;
     struct reading *reading = calloc(1, sizeof *reading);
@@ -151,8 +167,10 @@ enum berth_code store_set_load(struct store *store, const struct graph *graph, s
     enum berth_code code = store_core_ready(store, err);
     if (code == BERTH_OK)
         code = store_core_prepare(store,
-                                  "SELECT s.id, s.metric, s.flows, s.measured_s, r.flow, r.bytes_per_s, r.low, r.high FROM flow_set s"
-                                  " CROSS JOIN flow_rate r ON r.flow_set = s.id AND r.measured_s = s.measured_s WHERE s.node = ?1"
+                                  "SELECT s.id, s.metric, s.flows, s.measured_s, r.flow, "
+                                  "r.bytes_per_s, r.low, r.high FROM flow_set s"
+                                  " CROSS JOIN flow_rate r ON r.flow_set = s.id AND r.measured_s = "
+                                  "s.measured_s WHERE s.node = ?1"
                                   " ORDER BY s.id, r.flow",
                                   &row, err);
     if (code == BERTH_OK)

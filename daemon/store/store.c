@@ -14,11 +14,20 @@ void run_done(struct run *run)
     free(run->notes);
 }
 
-enum store_state store_state(const struct store *store) { return __atomic_load_n(&store->told.state, __ATOMIC_ACQUIRE); }
+enum store_state store_state(const struct store *store)
+{
+    return __atomic_load_n(&store->told.state, __ATOMIC_ACQUIRE);
+}
 
-uint64_t store_changes(const struct store *store) { return __atomic_load_n(&store->told.changes, __ATOMIC_ACQUIRE); }
+uint64_t store_changes(const struct store *store)
+{
+    return __atomic_load_n(&store->told.changes, __ATOMIC_ACQUIRE);
+}
 
-uint64_t store_files(const struct store *store) { return __atomic_load_n(&store->told.files, __ATOMIC_ACQUIRE); }
+uint64_t store_files(const struct store *store)
+{
+    return __atomic_load_n(&store->told.files, __ATOMIC_ACQUIRE);
+}
 
 bool store_note(struct store *store, struct note *ret_note)
 {
@@ -32,16 +41,19 @@ bool store_note(struct store *store, struct note *ret_note)
 
 const char *store_state_name(enum store_state state)
 {
-    static const char *const names[] = {[STORE_OK] = "ok", [STORE_MEMORY_ONLY] = "memory_only", [STORE_SET_ASIDE] = "set_aside"};
+    static const char *const names[] = {
+        [STORE_OK] = "ok", [STORE_MEMORY_ONLY] = "memory_only", [STORE_SET_ASIDE] = "set_aside"};
     return names[state];
 }
 
-enum berth_code store_open(const char *directory, const struct clock *clock, struct store **ret_store, struct berth_err *err)
+enum berth_code store_open(const char *directory, const struct clock *clock,
+                           struct store **ret_store, struct berth_err *err)
 {
     return store_open_as(directory, STORE_JOURNAL_AUTO, clock, ret_store, err);
 }
 
-enum berth_code store_open_as(const char *directory, enum store_journal journal, const struct clock *clock, struct store **ret_store,
+enum berth_code store_open_as(const char *directory, enum store_journal journal,
+                              const struct clock *clock, struct store **ret_store,
                               struct berth_err *err)
 {
     struct store *store = calloc(1, sizeof *store);
@@ -86,7 +98,8 @@ void store_close(struct store *store)
     free(store);
 }
 
-enum berth_code store_begin(struct store *store, const struct graph *graph, const char *boot_id, struct berth_err *err)
+enum berth_code store_begin(struct store *store, const struct graph *graph, const char *boot_id,
+                            struct berth_err *err)
 {
     store_core_lock(store);
     graph_unref(store->graph);

@@ -19,22 +19,31 @@ enum statement {
 };
 
 static const char *const sql[STATEMENTS] = {
-    [INSERT_RUN] =
-        ("INSERT INTO run (boot, probe, backend, profile, started_s, elapsed_ns, status, conditions)"
-         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id"),
-    [SET_LATEST_RUN] = "INSERT INTO probe (node, name, run) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET run = excluded.run",
+    [INSERT_RUN] = ("INSERT INTO run (boot, probe, backend, profile, started_s, elapsed_ns, "
+                    "status, conditions)"
+                    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id"),
+    [SET_LATEST_RUN] = "INSERT INTO probe (node, name, run) VALUES (?1, ?2, ?3) ON CONFLICT DO "
+                       "UPDATE SET run = excluded.run",
     [FIND_TEXT] = "SELECT id FROM text WHERE text = ?1",
     [INSERT_TEXT] = "INSERT INTO text (text) VALUES (?1) RETURNING id",
-    [FIND_SERIES] = "SELECT id FROM series WHERE node = ?1 AND metric = ?2 AND from_place = ?3 AND to_place = ?4 AND axes = ?5",
-    [UPDATE_LATEST_VALUE] = "UPDATE series SET run = ?2, value = ?3, low = ?4, high = ?5, n = ?6, why = NULL WHERE id = ?1",
+    [FIND_SERIES] = "SELECT id FROM series WHERE node = ?1 AND metric = ?2 AND from_place = ?3 "
+                    "AND to_place = ?4 AND axes = ?5",
+    [UPDATE_LATEST_VALUE] = "UPDATE series SET run = ?2, value = ?3, low = ?4, high = ?5, n = "
+                            "?6, why = NULL WHERE id = ?1",
     [SET_LATEST_VALUE] =
-        "INSERT INTO series (node, metric, from_place, to_place, axes, run, value, low, high, n, why)"
+        "INSERT INTO series (node, metric, from_place, to_place, axes, run, value, low, high, "
+        "n, why)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO UPDATE SET"
-        " run = " STORE_NEWER("run") ", value = " STORE_NEWER("value") ", low = " STORE_NEWER("low") ", high = " STORE_NEWER("high")
-        ", n = " STORE_NEWER("n") ", why = " STORE_NEWER("why") " RETURNING id",
-    [INSERT_VALUE] = "INSERT INTO fresh_value (series, run, value, low, high, n) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        " run = " STORE_NEWER("run") ", value = " STORE_NEWER("value") ", low = " STORE_NEWER(
+            "low") ", high = " STORE_NEWER("high") ", n = " STORE_NEWER("n") ", why "
+                                                                             "= " STORE_NEWER(
+                                                                                 "why") " RETURNING"
+                                                                                        " id",
+    [INSERT_VALUE] = "INSERT INTO fresh_value (series, run, value, low, high, n) VALUES (?1, "
+                     "?2, ?3, ?4, ?5, ?6)",
     [INSERT_SKIP] = "INSERT INTO skip (series, run, why) VALUES (?1, ?2, ?3)",
-    [INSERT_NOTE] = "INSERT INTO note (run, code, severity, place, text, since_s) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    [INSERT_NOTE] = "INSERT INTO note (run, code, severity, place, text, since_s) VALUES (?1, "
+                    "?2, ?3, ?4, ?5, ?6)",
 };
 
 struct writer {
@@ -44,12 +53,13 @@ struct writer {
     sqlite3_stmt *statement[STATEMENTS];
 };
 
-static enum berth_code write_text(struct store *store, struct writer *writer, const char *text, int64_t *ret_id,
-                                  struct berth_err *err)
+static enum berth_code write_text(struct store *store, struct writer *writer, const char *text,
+                                  int64_t *ret_id, struct berth_err *err)
 {
     int64_t id = 0;
     store_core_bind_text(writer->statement[FIND_TEXT], 1, text);
-    enum berth_code code = store_core_step(store, writer->statement[FIND_TEXT], "looking for a text", &id, err);
+    enum berth_code code =
+        store_core_step(store, writer->statement[FIND_TEXT], "looking for a text", &id, err);
     if (code == BERTH_OK && id == 0) {
         store_core_bind_text(writer->statement[INSERT_TEXT], 1, text);
         code = store_core_step(store, writer->statement[INSERT_TEXT], "writing a text", &id, err);
@@ -59,7 +69,8 @@ static enum berth_code write_text(struct store *store, struct writer *writer, co
     return code;
 }
 
-static enum berth_code write_run_row(struct store *store, struct writer *writer, struct berth_err *err)
+static enum berth_code write_run_row(struct store *store, struct writer *writer,
+                                     struct berth_err *err)
 {
     const struct run *run = writer->run;
     sqlite3_stmt *insert = writer->statement[INSERT_RUN];
@@ -87,7 +98,8 @@ static enum berth_code write_run_row(struct store *store, struct writer *writer,
     return store_core_step(store, latest, "writing a run", NULL, err);
 }
 
-static void bind_series(struct store *store, const struct writer *writer, sqlite3_stmt *statement, const struct value *v)
+static void bind_series(struct store *store, const struct writer *writer, sqlite3_stmt *statement,
+                        const struct value *v)
 {
     sqlite3_bind_int64(statement, 1, store->node);
     store_core_bind_text(statement, 2, metric_info(v->metric)->name);
@@ -96,7 +108,8 @@ static void bind_series(struct store *store, const struct writer *writer, sqlite
     store_core_bind_text(statement, 5, values_axes(writer->run->values, v));
 }
 
-static void bind_numbers(const struct writer *writer, sqlite3_stmt *statement, int at, const struct value *v)
+static void bind_numbers(const struct writer *writer, sqlite3_stmt *statement, int at,
+                         const struct value *v)
 {
     sqlite3_bind_int64(statement, at, writer->id);
     store_core_bind_number(statement, at + 1, v->value);
@@ -106,7 +119,8 @@ static void bind_numbers(const struct writer *writer, sqlite3_stmt *statement, i
 }
 
 /* A new series, or one whose new value is missing; why is 0 when it is not. */
-static enum berth_code write_series(struct store *store, struct writer *writer, const struct value *v, int64_t why, int64_t *ret_series,
+static enum berth_code write_series(struct store *store, struct writer *writer,
+                                    const struct value *v, int64_t why, int64_t *ret_series,
                                     struct berth_err *err)
 {
     sqlite3_stmt *upsert = writer->statement[SET_LATEST_VALUE];
@@ -119,7 +133,8 @@ static enum berth_code write_series(struct store *store, struct writer *writer, 
     return store_core_step(store, upsert, "writing a series", ret_series, err);
 }
 
-static enum berth_code write_skip(struct store *store, struct writer *writer, const struct value *v, struct berth_err *err)
+static enum berth_code write_skip(struct store *store, struct writer *writer, const struct value *v,
+                                  struct berth_err *err)
 {
     int64_t why = 0, series = 0;
     enum berth_code code = write_text(store, writer, v->why_not, &why, err);
@@ -134,10 +149,13 @@ static enum berth_code write_skip(struct store *store, struct writer *writer, co
     return store_core_step(store, insert, "writing a value", NULL, err);
 }
 
-static enum berth_code write_number(struct store *store, struct writer *writer, const struct value *v, struct berth_err *err)
+static enum berth_code write_number(struct store *store, struct writer *writer,
+                                    const struct value *v, struct berth_err *err)
 {
     int64_t series = 0;
-    sqlite3_stmt *find = writer->statement[FIND_SERIES], *update = writer->statement[UPDATE_LATEST_VALUE], *insert = writer->statement[INSERT_VALUE];
+    sqlite3_stmt *find = writer->statement[FIND_SERIES],
+                 *update = writer->statement[UPDATE_LATEST_VALUE],
+                 *insert = writer->statement[INSERT_VALUE];
     bind_series(store, writer, find, v);
     enum berth_code code = store_core_step(store, find, "looking for a series", &series, err);
     if (code == BERTH_OK && series != 0) { /* in half the time of what does both */
@@ -158,15 +176,19 @@ static enum berth_code write_number(struct store *store, struct writer *writer, 
     return store_core_step(store, insert, "writing a value", NULL, err);
 }
 
-static enum berth_code write_value(struct store *store, struct writer *writer, const struct value *v, struct berth_err *err)
+static enum berth_code write_value(struct store *store, struct writer *writer,
+                                   const struct value *v, struct berth_err *err)
 {
     if (v->source != VALUE_MEASURED)
-        return err_set(err, BERTH_BAD_DATA, "a run holds a %s value of %s; only measured ones are kept",
+        return err_set(err, BERTH_BAD_DATA,
+                       "a run holds a %s value of %s; only measured ones are kept",
                        value_source_name(v->source), metric_info(v->metric)->name);
-    return isnan(v->value) ? write_skip(store, writer, v, err) : write_number(store, writer, v, err);
+    return isnan(v->value) ? write_skip(store, writer, v, err)
+                           : write_number(store, writer, v, err);
 }
 
-static enum berth_code write_note(struct store *store, struct writer *writer, const struct note *note, struct berth_err *err)
+static enum berth_code write_note(struct store *store, struct writer *writer,
+                                  const struct note *note, struct berth_err *err)
 {
     sqlite3_bind_int64(writer->statement[INSERT_NOTE], 1, writer->id);
     store_core_bind_text(writer->statement[INSERT_NOTE], 2, note->code);
@@ -191,7 +213,8 @@ static enum berth_code write_all(struct store *store, void *arg, struct berth_er
     return code;
 }
 
-static enum berth_code write_once(struct store *store, const struct graph *graph, const struct run *run, int64_t *ret_run, struct berth_err *err)
+static enum berth_code write_once(struct store *store, const struct graph *graph,
+                                  const struct run *run, int64_t *ret_run, struct berth_err *err)
 {
     struct writer writer = {.graph = graph, .run = run};
     store_core_lock(store);
@@ -207,8 +230,8 @@ static enum berth_code write_once(struct store *store, const struct graph *graph
     return store_core_done(store, code);
 }
 
-enum berth_code store_write_run(struct store *store, const struct graph *graph, const struct run *run, int64_t *ret_run,
-                                struct berth_err *err)
+enum berth_code store_write_run(struct store *store, const struct graph *graph,
+                                const struct run *run, int64_t *ret_run, struct berth_err *err)
 {
     struct berth_err why = {0};
     if (run->values != NULL)

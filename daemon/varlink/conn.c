@@ -11,10 +11,13 @@
 
 static void conn_check(const struct conn *conn)
 {
-    assert((conn->state == OPENED || conn->state == QUEUED || conn->state == WORKING || conn->state == STREAMING) == (conn->call.message != NULL));
+    assert((conn->state == OPENED || conn->state == QUEUED || conn->state == WORKING ||
+            conn->state == STREAMING) == (conn->call.message != NULL));
     assert(conn_is_asking(conn) == conn->room.is_asking);
     assert(conn->state == STREAMING || conn->listener.prev == NULL);
-    assert(!conn->input.is_reading || !(conn->input.is_ended || conn->is_finishing || conn->is_closing || conn->state == UNOPENED || conn->state == OPENING));
+    assert(!conn->input.is_reading ||
+           !(conn->input.is_ended || conn->is_finishing || conn->is_closing ||
+             conn->state == UNOPENED || conn->state == OPENING));
     assert(!conn->input.is_reading || !wire_is_full(&conn->input.wire));
     assert(!conn->is_closing || conn->state == BETWEEN || conn_is_on_pool(conn));
     (void)conn;
@@ -43,7 +46,8 @@ static bool peer_is_gone(const struct conn *conn)
     return poll(&fd, 1, 0) == 1 && (fd.revents & (POLLHUP | POLLERR)) != 0;
 }
 
-/* Whether the peer of the call under way left, so that its answer has no reader. A message is opened first: it may be oneway. */
+/* Whether the peer of the call under way left, so that its answer has no reader. A message is
+ * opened first: it may be oneway. */
 static bool is_abandoned(const struct conn *conn)
 {
     bool acts_unread = conn->call.oneway && conn->outcome.acts;
@@ -51,7 +55,8 @@ static bool is_abandoned(const struct conn *conn)
            !acts_unread && peer_is_gone(conn);
 }
 
-/* Closes it if the end of the input was read and nobody waits for the answer. Returns whether it is closing. */
+/* Closes it if the end of the input was read and nobody waits for the answer. Returns whether it is
+ * closing. */
 static bool close_abandoned(struct conn *conn)
 {
     if (!conn->is_closing && conn->input.is_ended && is_abandoned(conn))
@@ -98,14 +103,16 @@ static void settle(struct conn *conn, bool progressed)
         return;
     }
     unsigned waiting = conn->input.wire.complete;
-    bool is_kept = conn->state == UNOPENED || conn->state == OPENING, few = conn->input.is_reading ? waiting <= conn->host->limits.queued_calls : waiting == 0;
+    bool is_kept = conn->state == UNOPENED || conn->state == OPENING,
+         few = conn->input.is_reading ? waiting <= conn->host->limits.queued_calls : waiting == 0;
     if (!is_kept)
         conn_input_taken(&conn->input);
     if (!conn_input_read(&conn->input, few && !is_kept && !conn->is_finishing)) {
         conn_close(conn);
         return;
     }
-    conn_clock_set(&conn->clock, wait_of(conn), progressed, outbox_unsent(&conn->outbox), outbox_gone(&conn->outbox), uv_now(conn->host->loop));
+    conn_clock_set(&conn->clock, wait_of(conn), progressed, outbox_unsent(&conn->outbox),
+                   outbox_gone(&conn->outbox), uv_now(conn->host->loop));
     uint64_t due = conn_due(conn);
     if (due != CONN_NEVER)
         conn->host->due(conn->host, due);
@@ -143,7 +150,8 @@ static void run_once(struct conn *conn)
 static void feed_starved(struct conn_host *host)
 {
     host->budget.was_freed = false;
-    for (struct conn *conn = host->first; conn != NULL && host->budget.starved > 0; conn = conn->next)
+    for (struct conn *conn = host->first; conn != NULL && host->budget.starved > 0;
+         conn = conn->next)
         if (conn->input.is_starved && !conn->is_closing)
             settle(conn, false);
 }
@@ -185,14 +193,16 @@ uint64_t conn_due(const struct conn *conn)
 void conn_expire(struct conn *conn)
 {
     bool look;
-    if (conn_clock_expired(&conn->clock, &conn->host->limits, outbox_gone(&conn->outbox), uv_now(conn->host->loop), &look) ||
+    if (conn_clock_expired(&conn->clock, &conn->host->limits, outbox_gone(&conn->outbox),
+                           uv_now(conn->host->loop), &look) ||
         (look && is_abandoned(conn)))
         conn_close(conn);
 }
 
 /* The beginning, and what the server asks. */
 
-enum berth_code conn_new(struct conn_host *host, int take_fd, const struct peer *peer, struct berth_err *err)
+enum berth_code conn_new(struct conn_host *host, int take_fd, const struct peer *peer,
+                         struct berth_err *err)
 {
     struct conn *conn = calloc(1, sizeof *conn);
     if (conn == NULL) {
@@ -209,10 +219,17 @@ enum berth_code conn_new(struct conn_host *host, int take_fd, const struct peer 
     }
     struct conn_user *user = conn->seat.user;
     uv_stream_t *stream = (uv_stream_t *)&conn->pipe;
-    conn->outbox = (struct outbox){.stream = stream, .moved = on_moved, .held_bytes = {&user->unsent_bytes, &host->rooms.unsent_bytes}};
+    conn->outbox = (struct outbox){.stream = stream,
+                                   .moved = on_moved,
+                                   .held_bytes = {&user->unsent_bytes, &host->rooms.unsent_bytes}};
     conn_room_join(&conn->room, &host->rooms, user, &conn->outbox);
-    conn->input = (struct conn_input){.stream = stream, .budget = &host->budget, .user = user, .limits = &host->limits,
-                                      .filled = input_filled, .ended = input_ended, .failed = input_failed};
+    conn->input = (struct conn_input){.stream = stream,
+                                      .budget = &host->budget,
+                                      .user = user,
+                                      .limits = &host->limits,
+                                      .filled = input_filled,
+                                      .ended = input_ended,
+                                      .failed = input_failed};
     wire_init(&conn->input.wire, host->limits.message_bytes);
     uv_pipe_init(host->loop, &conn->pipe, 0);
     conn->pipe.data = &conn->input;

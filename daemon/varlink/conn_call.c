@@ -22,7 +22,8 @@ static void answer_error(struct conn *conn, struct berth_err *err)
     if (conn->call.oneway || conn->is_closing)
         return;
     struct berth_err undeclared = {0};
-    if (conn->host->check_replies && dispatch_check_error(&conn->call, err->code, &undeclared) != BERTH_OK)
+    if (conn->host->check_replies &&
+        dispatch_check_error(&conn->call, err->code, &undeclared) != BERTH_OK)
         err = &undeclared;
     reply_error(&conn->host->reply, dispatch_interface(&conn->call), err);
     send_reply(conn, &conn->host->reply);
@@ -33,7 +34,8 @@ static void answer_result(struct conn *conn, json_t *take_result, bool continues
     struct berth_err err = {0};
     if (conn->call.oneway || conn->is_closing)
         json_decref(take_result);
-    else if (dispatch_print(&conn->call, conn->host->check_replies, take_result, continues, &conn->host->reply, &err) == BERTH_OK)
+    else if (dispatch_print(&conn->call, conn->host->check_replies, take_result, continues,
+                            &conn->host->reply, &err) == BERTH_OK)
         send_reply(conn, &conn->host->reply);
     else
         answer_error(conn, &err);
@@ -44,7 +46,8 @@ static void answer_written(struct conn *conn)
     struct berth_err err = {0};
     if (conn->call.oneway)
         return;
-    if (dispatch_write(&conn->call, conn->host->check_replies, &conn->outcome, &conn->host->reply, &err) == BERTH_OK)
+    if (dispatch_write(&conn->call, conn->host->check_replies, &conn->outcome, &conn->host->reply,
+                       &err) == BERTH_OK)
         send_reply(conn, &conn->host->reply);
     else
         answer_error(conn, &err);
@@ -145,7 +148,8 @@ static void refuse_message(struct conn *conn, enum berth_code code, struct berth
     if (code != BERTH_BAD_DATA)
         answer_error(conn, err);
     else if (log_limit_takes(conn->host->log, conn->peer.uid, "closed connections"))
-        log_line(LOG_LEVEL_NOTICE, "a connection of uid %lu is closed: %s", (unsigned long)conn->peer.uid, err->detail);
+        log_line(LOG_LEVEL_NOTICE, "a connection of uid %lu is closed: %s",
+                 (unsigned long)conn->peer.uid, err->detail);
     if (code == BERTH_BAD_DATA || code == BERTH_INVALID_PARAMETER)
         conn->is_finishing = true; /* there is no telling what the peer thinks it said */
 }
@@ -164,7 +168,8 @@ static void run_call(struct conn *conn, bool is_large)
 {
     struct berth_err err = {0};
     struct outcome outcome = {.kind = OUTCOME_RESULT};
-    enum berth_code code = dispatch_call(&conn->call, &conn->host->context, &conn->peer, &outcome, &err);
+    enum berth_code code =
+        dispatch_call(&conn->call, &conn->host->context, &conn->peer, &outcome, &err);
     let_go_of_message(conn, is_large);
     if (code != BERTH_OK) {
         err_set(&err, code, "%s", err_info(code)->about); /* if the handler did not say it better */

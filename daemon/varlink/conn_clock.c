@@ -2,7 +2,8 @@
 
 #define LOOK_AGAIN_MS 1000 /* how often to look whether a peer left that is not read from */
 
-void conn_clock_set(struct conn_clock *clock, enum conn_wait wait, bool anew, uint64_t unread, uint64_t gone, uint64_t now_ms)
+void conn_clock_set(struct conn_clock *clock, enum conn_wait wait, bool anew, uint64_t unread,
+                    uint64_t gone, uint64_t now_ms)
 {
     if (wait != clock->wait || anew)
         clock->since_ms = now_ms;
@@ -31,11 +32,13 @@ static uint64_t wait_due(const struct conn_clock *clock, const struct server_lim
 
 uint64_t conn_clock_due(const struct conn_clock *clock, const struct server_limits *limits)
 {
-    uint64_t due = wait_due(clock, limits), unread = clock->is_unread ? clock->unread_ms + limits->unread_ms : CONN_NEVER;
+    uint64_t due = wait_due(clock, limits),
+             unread = clock->is_unread ? clock->unread_ms + limits->unread_ms : CONN_NEVER;
     return due < unread ? due : unread;
 }
 
-bool conn_clock_expired(struct conn_clock *clock, const struct server_limits *limits, uint64_t gone, uint64_t now_ms, bool *ret_look)
+bool conn_clock_expired(struct conn_clock *clock, const struct server_limits *limits, uint64_t gone,
+                        uint64_t now_ms, bool *ret_look)
 {
     bool is_over = false, look = false;
     if (wait_due(clock, limits) <= now_ms) {

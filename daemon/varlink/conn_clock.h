@@ -25,11 +25,15 @@ struct conn_clock {
     uint64_t gone;      /* bytes that had gone then */
 };
 
-/* After anything happened: what it waits for now, whether that begins anew, and what of its replies waits and has gone so far. */
-void conn_clock_set(struct conn_clock *clock, enum conn_wait wait, bool anew, uint64_t unread, uint64_t gone, uint64_t now_ms);
+/* After anything happened: what it waits for now, whether that begins anew, and what of its replies
+ * waits and has gone so far. */
+void conn_clock_set(struct conn_clock *clock, enum conn_wait wait, bool anew, uint64_t unread,
+                    uint64_t gone, uint64_t now_ms);
 
 /* When to ask conn_clock_expired; CONN_NEVER. */
 uint64_t conn_clock_due(const struct conn_clock *clock, const struct server_limits *limits);
 
-/* Whether its time is over. With ret_look the peer may have left: see whether it is there. Goes on measuring where it is not. */
-bool conn_clock_expired(struct conn_clock *clock, const struct server_limits *limits, uint64_t gone, uint64_t now_ms, bool *ret_look);
+/* Whether its time is over. With ret_look the peer may have left: see whether it is there. Goes on
+ * measuring where it is not. */
+bool conn_clock_expired(struct conn_clock *clock, const struct server_limits *limits, uint64_t gone,
+                        uint64_t now_ms, bool *ret_look);

@@ -1,20 +1,24 @@
 /**
- * A connection from within, for varlink/conn.c, which reads and takes turns, varlink/conn_call.c, which answers, and varlink/conn_end.c, which ends.
+ * A connection from within, for varlink/conn.c, which reads and takes turns, varlink/conn_call.c,
+ * which answers, and varlink/conn_end.c, which ends.
  *
  * States of a connection, and what moves it on:
  *
  *   BETWEEN ---call---> QUEUED ---room---> WORKING ---work done---> BETWEEN
  *      |                                      `------work done---> STREAMING
  *      |------call---> STREAMING ---last reply, error---> BETWEEN
- *      `------large message---> UNOPENED ---room---> OPENING ---read---> OPENED ---call---> as from BETWEEN
+ *      `------large message---> UNOPENED ---room---> OPENING ---read---> OPENED ---call---> as from
+ * BETWEEN
  *
- * Beside that, input may have ended (the peer shut its side down or left): what it asked for is still answered. Finishing
- * means that only what is already written goes out, then it closes. Closing is for good.
+ * Beside that, input may have ended (the peer shut its side down or left): what it asked for is
+ * still answered. Finishing means that only what is already written goes out, then it closes.
+ * Closing is for good.
  *
  * Invariants:
  *  1. There is a call exactly while OPENED, QUEUED, WORKING or STREAMING.
  *  2. It listens to the hub exactly while STREAMING.
- *  3. While OPENING, what came in, and while WORKING, the call and the outcome's state belong to the pool: they are not freed before it is done.
+ *  3. While OPENING, what came in, and while WORKING, the call and the outcome's state belong to
+ * the pool: they are not freed before it is done.
  *  4. It asks for room exactly while QUEUED or UNOPENED.
  *  5. It is freed when its handle is closed and it is on the pool no more.
  *  6. It reads only when it could keep what comes.
@@ -49,10 +53,19 @@ struct conn {
     struct conn_clock clock;
 };
 
-static inline bool conn_is_on_pool(const struct conn *conn) { return conn->state == OPENING || conn->state == WORKING; }
-static inline bool conn_is_asking(const struct conn *conn) { return conn->state == UNOPENED || conn->state == QUEUED; }
+static inline bool conn_is_on_pool(const struct conn *conn)
+{
+    return conn->state == OPENING || conn->state == WORKING;
+}
+static inline bool conn_is_asking(const struct conn *conn)
+{
+    return conn->state == UNOPENED || conn->state == QUEUED;
+}
 
-static inline struct conn *conn_of_input(const struct conn_input *input) { return (struct conn *)((char *)input - offsetof(struct conn, input)); }
+static inline struct conn *conn_of_input(const struct conn_input *input)
+{
+    return (struct conn *)((char *)input - offsetof(struct conn, input));
+}
 
 /* It is to be looked at in its user's turn. */
 void conn_want_turn(struct conn *conn);
@@ -83,4 +96,3 @@ void conn_call_woken(struct hub_listener *listener);
 
 /* While BETWEEN: what came in is longer than a message may be. */
 void conn_call_refuse_long(struct conn *conn);
-

@@ -19,8 +19,11 @@ static void account(struct conn_input *input, size_t before)
 
 static bool has_room(struct conn_input *input)
 {
-    size_t growth = wire_growth(&input->wire), all = input->limits->input_bytes_in_all, used = input->budget->bytes;
-    size_t left = used < all ? all - used : 0, most = left < input->limits->input_bytes_per_user ? left : input->limits->input_bytes_per_user;
+    size_t growth = wire_growth(&input->wire), all = input->limits->input_bytes_in_all,
+           used = input->budget->bytes;
+    size_t left = used < all ? all - used : 0, most = left < input->limits->input_bytes_per_user
+                                                          ? left
+                                                          : input->limits->input_bytes_per_user;
     if (growth == 0 || input->user->input_bytes + growth <= most)
         return true;
     if (growth > left || (input->user->beyond != NULL && input->user->beyond != input))

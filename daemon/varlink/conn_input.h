@@ -1,7 +1,9 @@
 /**
- * Reads what one peer sends, as long as there is room to keep it. Room beyond a connection's first WIRE_FIRST_BYTES comes out of a budget, of each
- * user and of everybody: a user may hold input_bytes_per_user, and never more than what is left for others. One connection of each user may grow
- * beyond its user's share, so that of many messages that do not fit together one after the other is completed. Loop thread only.
+ * Reads what one peer sends, as long as there is room to keep it. Room beyond a connection's first
+ * WIRE_FIRST_BYTES comes out of a budget, of each user and of everybody: a user may hold
+ * input_bytes_per_user, and never more than what is left for others. One connection of each user
+ * may grow beyond its user's share, so that of many messages that do not fit together one after the
+ * other is completed. Loop thread only.
  */
 #pragma once
 #include <stdbool.h>
@@ -27,12 +29,14 @@ struct conn_input {
     struct wire wire;
     bool is_reading, is_ended, is_starved;
 
-    void (*filled)(struct conn_input *input); /* bytes came; after many it reads no more until conn_input_read, in the user's turn */
+    /* bytes came; after many it reads no more until conn_input_read, in the user's turn */
+    void (*filled)(struct conn_input *input);
     void (*ended)(struct conn_input *input);  /* the peer has shut its side down, or is gone */
     void (*failed)(struct conn_input *input); /* out of memory */
 };
 
-/* Reads, or does not: wanted is asked for what the caller knows, beside what there is room for. False when it cannot be read. */
+/* Reads, or does not: wanted is asked for what the caller knows, beside what there is room for.
+ * False when it cannot be read. */
 bool conn_input_read(struct conn_input *input, bool wanted);
 
 /* Takes the oldest complete message; valid until conn_input_read is called with wanted. */

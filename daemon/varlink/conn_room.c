@@ -5,7 +5,8 @@
 
 #define SCATTERED_MAX (16u << 20) /* trimming costs about a millisecond */
 
-void conn_room_join(struct conn_room *room, struct conn_rooms *rooms, struct conn_user *user, const struct outbox *outbox)
+void conn_room_join(struct conn_room *room, struct conn_rooms *rooms, struct conn_user *user,
+                    const struct outbox *outbox)
 {
     *room = (struct conn_room){.rooms = rooms, .user = user, .outbox = outbox};
 }
@@ -21,11 +22,14 @@ void conn_room_leave(struct conn_room *room, size_t buffered, bool is_last)
     rooms->scattered_bytes = 0;
 }
 
-/* A user may hold as much as is left for others, so that the first bytes of a newcomer always find room. */
+/* A user may hold as much as is left for others, so that the first bytes of a newcomer always find
+ * room. */
 static bool has_memory(const struct conn_room *room, const struct server_limits *limits)
 {
-    size_t all = room->rooms->unsent_bytes, left = all < limits->unsent_bytes_in_all ? limits->unsent_bytes_in_all - all : 0;
-    return room->user->unsent_bytes <= (left < limits->unsent_bytes_per_user ? left : limits->unsent_bytes_per_user);
+    size_t all = room->rooms->unsent_bytes,
+           left = all < limits->unsent_bytes_in_all ? limits->unsent_bytes_in_all - all : 0;
+    return room->user->unsent_bytes <=
+           (left < limits->unsent_bytes_per_user ? left : limits->unsent_bytes_per_user);
 }
 
 bool conn_room_for_call(const struct conn_room *room, const struct server_limits *limits)
@@ -59,15 +63,18 @@ static void stop_asking(struct conn_room *room)
 static bool has_thread(const struct conn_room *room, uint64_t now_ns)
 {
     const struct conn_rooms *rooms = room->rooms;
-    return conn_share_is_greedy(room->user, now_ns) ? rooms->slow < CONN_ROOM_SLOW : rooms->working < CONN_ROOM_WORKING;
+    return conn_share_is_greedy(room->user, now_ns) ? rooms->slow < CONN_ROOM_SLOW
+                                                    : rooms->working < CONN_ROOM_WORKING;
 }
 
-struct conn_room *conn_room_next(struct conn_rooms *rooms, const struct server_limits *limits, uint64_t now_ns)
+struct conn_room *conn_room_next(struct conn_rooms *rooms, const struct server_limits *limits,
+                                 uint64_t now_ns)
 {
     struct conn_room *best = NULL;
     for (struct conn_room *room = rooms->first; room != NULL; room = room->next)
-        if ((best == NULL || room->user->served < best->user->served) && room->user->large_calls < limits->large_calls_per_user &&
-            has_thread(room, now_ns) && has_memory(room, limits))
+        if ((best == NULL || room->user->served < best->user->served) &&
+            room->user->large_calls < limits->large_calls_per_user && has_thread(room, now_ns) &&
+            has_memory(room, limits))
             best = room;
     if (best == NULL)
         return NULL;

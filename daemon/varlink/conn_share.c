@@ -92,7 +92,8 @@ struct conn_share_seat *conn_share_next(struct conn_share *share)
     struct conn_user *user = share->turns;
     if (user == NULL)
         return NULL;
-    while (user->credit_ns <= 0) { /* its turn is over: who is next gets time, so that one of them comes to have some */
+    /* its turn is over: who is next gets time, so that one of them comes to have some */
+    while (user->credit_ns <= 0) {
         if (user->next_turn != NULL) {
             share->turns = user->next_turn;
             user->next_turn = NULL;
@@ -124,7 +125,10 @@ void conn_share_pool_took(struct conn_user *user, uint64_t ns, uint64_t now_ns)
     user->pool_at_ns = now_ns;
 }
 
-bool conn_share_is_greedy(const struct conn_user *user, uint64_t now_ns) { return pool_left(user, now_ns) > CONN_SHARE_POOL_NS; }
+bool conn_share_is_greedy(const struct conn_user *user, uint64_t now_ns)
+{
+    return pool_left(user, now_ns) > CONN_SHARE_POOL_NS;
+}
 
 void conn_share_leave(struct conn_share *share, struct conn_share_seat *seat, uint64_t now_ns)
 {

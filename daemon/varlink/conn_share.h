@@ -1,7 +1,8 @@
 /**
- * Shares the loop's time between users: deficit round robin over what their calls took. A user's turn lasts until its connections have taken
- * CONN_SHARE_NS of the loop; what a call takes beyond that is taken off its next turns. Among connections of one user it goes round. Times are
- * in ns. Loop thread only.
+ * Shares the loop's time between users: deficit round robin over what their calls took. A user's
+ * turn lasts until its connections have taken CONN_SHARE_NS of the loop; what a call takes beyond
+ * that is taken off its next turns. Among connections of one user it goes round. Times are in ns.
+ * Loop thread only.
  */
 #pragma once
 #include <stdbool.h>
@@ -11,7 +12,8 @@
 
 #define CONN_SHARE_NS 10000
 
-/* A user whose calls take more than this part of a processor on the thread pool, once they have taken CONN_SHARE_POOL_NS, is greedy. */
+/* A user whose calls take more than this part of a processor on the thread pool, once they have
+ * taken CONN_SHARE_POOL_NS, is greedy. */
 #define CONN_SHARE_POOL_PART 10
 #define CONN_SHARE_POOL_NS   50000000
 
@@ -24,7 +26,8 @@ struct conn_user {
     const void *beyond;  /* which connection's input has room beyond the user's share; NULL none */
     unsigned large_calls;
     uint64_t served; /* which call on the thread pool, of all, was its last to begin */
-    uint64_t pool_ns, pool_at_ns; /* what its calls took on the thread pool beyond CONN_SHARE_POOL_PART since then */
+    /* what its calls took on the thread pool beyond CONN_SHARE_POOL_PART since then */
+    uint64_t pool_ns, pool_at_ns;
     int64_t credit_ns;
     bool in_turn;
     struct conn_share_seat *first, **last; /* ready connections, in the order they became so */
@@ -41,13 +44,15 @@ struct conn_share_seat {
 /* All users with a connection. Zero-initialise. */
 struct conn_share {
     struct conn_user *users;
-    struct conn_user *turns, **last_turn; /* users with ready connections; last_turn NULL while there are none */
+    /* users with ready connections; last_turn NULL while there are none */
+    struct conn_user *turns, **last_turn;
 };
 
 /* Counts a connection of that user in. False when out of memory. */
 bool conn_share_join(struct conn_share *share, struct conn_share_seat *seat, uid_t uid);
 
-/* Counts it out. Its user is forgotten when it has none any more and has worked off what it took on the thread pool: connecting anew helps nobody. */
+/* Counts it out. Its user is forgotten when it has none any more and has worked off what it took on
+ * the thread pool: connecting anew helps nobody. */
 void conn_share_leave(struct conn_share *share, struct conn_share_seat *seat, uint64_t now_ns);
 
 /* Frees what it still knows of users without a connection. */

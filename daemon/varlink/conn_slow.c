@@ -1,6 +1,7 @@
 /*
- * The thread is nice: on a busy node it may lie still for seconds wherever it is. So it holds nothing that the loop waits for: no mutex, no
- * handle of libuv, whose uv_async_send makes the loop spin until it returns, and no lock of the allocator for long.
+ * The thread is nice: on a busy node it may lie still for seconds wherever it is. So it holds
+ * nothing that the loop waits for: no mutex, no handle of libuv, whose uv_async_send makes the loop
+ * spin until it returns, and no lock of the allocator for long.
  */
 #include "varlink/conn_slow.h"
 
@@ -41,7 +42,8 @@ static void put(struct jobs *jobs, struct conn_slow_job *job)
 static struct conn_slow_job *take_all(struct jobs *jobs)
 {
     struct conn_slow_job *first = NULL;
-    for (struct conn_slow_job *job = atomic_exchange(&jobs->last, NULL), *before; job != NULL; job = before) {
+    for (struct conn_slow_job *job = atomic_exchange(&jobs->last, NULL), *before; job != NULL;
+         job = before) {
         before = job->next;
         job->next = first;
         first = job;
@@ -117,7 +119,8 @@ struct conn_slow *conn_slow_new(uv_loop_t *loop)
         return NULL;
     }
     slow->poll.data = slow;
-    if (uv_poll_start(&slow->poll, UV_READABLE, on_ended) == 0 && uv_thread_create(&slow->thread, work, slow) == 0) {
+    if (uv_poll_start(&slow->poll, UV_READABLE, on_ended) == 0 &&
+        uv_thread_create(&slow->thread, work, slow) == 0) {
         uv_unref((uv_handle_t *)&slow->poll); /* who waits for a job keeps the loop going */
         return slow;
     }

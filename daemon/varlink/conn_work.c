@@ -8,7 +8,10 @@
 
 #define LARGE_REPLY (1 << 20)
 
-static enum berth_code no_memory(struct berth_err *err) { return err_set(err, BERTH_NO_MEMORY, "no memory for the reply"); }
+static enum berth_code no_memory(struct berth_err *err)
+{
+    return err_set(err, BERTH_NO_MEMORY, "no memory for the reply");
+}
 
 static enum berth_code make_tree(struct conn_work *work, struct berth_err *err)
 {
@@ -18,7 +21,9 @@ static enum berth_code make_tree(struct conn_work *work, struct berth_err *err)
     if (code == BERTH_OK && outcome->kind == OUTCOME_WORK && reply_init(&work->reply)) {
         code = dispatch_print(work->call, work->check_replies, result, false, &work->reply, err);
         if (work->reply.length > LARGE_REPLY && work->slow == NULL)
-            malloc_trim(0); /* the tree behind it was several times as large; a nice thread would hold up others with it */
+            /* the tree behind it was several times as large; a nice thread would hold up others
+             * with it */
+            malloc_trim(0);
         return code;
     }
     json_decref(result);
@@ -30,7 +35,8 @@ static void answer(struct conn_work *work)
     if (work->outcome->write == NULL)
         work->code = make_tree(work, &work->err);
     else if (reply_init(&work->reply))
-        work->code = dispatch_write(work->call, work->check_replies, work->outcome, &work->reply, &work->err);
+        work->code = dispatch_write(work->call, work->check_replies, work->outcome, &work->reply,
+                                    &work->err);
     else
         work->code = no_memory(&work->err);
 }
@@ -49,7 +55,10 @@ static void run_it(struct conn_work *work)
     work->took_ns = uv_hrtime() - begin;
 }
 
-static struct conn_work *work_of(struct conn_slow_job *job) { return (struct conn_work *)((char *)job - offsetof(struct conn_work, job)); }
+static struct conn_work *work_of(struct conn_slow_job *job)
+{
+    return (struct conn_work *)((char *)job - offsetof(struct conn_work, job));
+}
 
 static void run_slowly(struct conn_slow_job *job) { run_it(work_of(job)); }
 static void over_slowly(struct conn_slow_job *job) { work_of(job)->done(work_of(job)); }
@@ -63,7 +72,8 @@ static void over(uv_work_t *request, int status)
     work->done(work);
 }
 
-static enum berth_code begin(struct conn_work *work, uv_loop_t *loop, const struct service *service, struct berth_err *err)
+static enum berth_code begin(struct conn_work *work, uv_loop_t *loop, const struct service *service,
+                             struct berth_err *err)
 {
     work->request.data = work;
     work->service = service;
@@ -78,12 +88,18 @@ static enum berth_code begin(struct conn_work *work, uv_loop_t *loop, const stru
         return BERTH_OK;
     }
     int failed = uv_queue_work(loop, &work->request, run, over);
-    return failed == 0 ? BERTH_OK : err_set(err, BERTH_UNAVAILABLE, "no thread for this call: %s", uv_strerror(failed));
+    return failed == 0 ? BERTH_OK
+                       : err_set(err, BERTH_UNAVAILABLE, "no thread for this call: %s",
+                                 uv_strerror(failed));
 }
 
-enum berth_code conn_work_start(struct conn_work *work, uv_loop_t *loop, struct berth_err *err) { return begin(work, loop, NULL, err); }
+enum berth_code conn_work_start(struct conn_work *work, uv_loop_t *loop, struct berth_err *err)
+{
+    return begin(work, loop, NULL, err);
+}
 
-enum berth_code conn_work_open(struct conn_work *work, uv_loop_t *loop, const struct service *service, struct berth_err *err)
+enum berth_code conn_work_open(struct conn_work *work, uv_loop_t *loop,
+                               const struct service *service, struct berth_err *err)
 {
     return begin(work, loop, service, err);
 }
@@ -115,7 +131,10 @@ static void dropped(uv_work_t *request, int status)
     free(drop);
 }
 
-static struct drop *drop_of(struct conn_slow_job *job) { return (struct drop *)((char *)job - offsetof(struct drop, job)); }
+static struct drop *drop_of(struct conn_slow_job *job)
+{
+    return (struct drop *)((char *)job - offsetof(struct drop, job));
+}
 
 static void drop_slowly(struct conn_slow_job *job) { drop_message(drop_of(job)); }
 
@@ -134,7 +153,10 @@ void conn_work_drop(uv_loop_t *loop, struct conn_slow *slow, json_t *take_messag
         json_decref(take_message);
         return;
     }
-    *drop = (struct drop){.loop = loop, .request.data = drop, .job = {.run = drop_slowly, .done = dropped_slowly}, .message = take_message};
+    *drop = (struct drop){.loop = loop,
+                          .request.data = drop,
+                          .job = {.run = drop_slowly, .done = dropped_slowly},
+                          .message = take_message};
     if (slow != NULL)
         conn_slow_queue(slow, &drop->job);
     else if (uv_queue_work(loop, &drop->request, drop_on_pool, dropped) != 0)

@@ -1,6 +1,6 @@
 /**
- * A call that is answered on the thread pool, or the slow thread: its outcome's work runs there, and its reply, which may be large, is made there too.
- * Loop thread, but for what the pool runs.
+ * A call that is answered on the thread pool, or the slow thread: its outcome's work runs there,
+ * and its reply, which may be large, is made there too. Loop thread, but for what the pool runs.
  */
 #pragma once
 #include <uv.h>
@@ -13,7 +13,7 @@
 
 struct conn_work {
     uv_work_t request;
-    const struct dispatch *call;    /* borrowed until done, as is outcome */
+    const struct dispatch *call; /* borrowed until done, as is outcome */
     const struct outcome *outcome;
     bool check_replies;
     struct conn_slow *slow; /* runs it in the place of the thread pool; NULL does not */
@@ -30,9 +30,11 @@ struct conn_work {
 };
 
 /* Like conn_work_start, but makes a call, work->opened, of the message that work->text says. */
-enum berth_code conn_work_open(struct conn_work *work, uv_loop_t *loop, const struct service *service, struct berth_err *err);
+enum berth_code conn_work_open(struct conn_work *work, uv_loop_t *loop,
+                               const struct service *service, struct berth_err *err);
 
-/* Frees a parsed message on the thread pool, or, where it is given, the slow thread; at once where there is no memory to ask for that. */
+/* Frees a parsed message on the thread pool, or, where it is given, the slow thread; at once where
+ * there is no memory to ask for that. */
 void conn_work_drop(uv_loop_t *loop, struct conn_slow *slow, json_t *take_message);
 
 /* done is called on the loop in any case, unless this fails with UNAVAILABLE. */

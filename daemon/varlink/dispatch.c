@@ -14,10 +14,12 @@
 
 bool dispatch_is_light(const char *text, size_t length)
 {
-    return length <= LIGHT_SURELY || (length <= LIGHT_BYTES && message_weight(text, length) <= LIGHT_WEIGHT);
+    return length <= LIGHT_SURELY ||
+           (length <= LIGHT_BYTES && message_weight(text, length) <= LIGHT_WEIGHT);
 }
 
-/* A number that fits no 64 bits or no double is no parameter's, and the interface description says whose; jansson would not read it at all. */
+/* A number that fits no 64 bits or no double is no parameter's, and the interface description says
+ * whose; jansson would not read it at all. */
 static json_t *read_beyond(const char *text, size_t length, json_error_t *why)
 {
     char *copy = malloc(length + 1);
@@ -40,7 +42,9 @@ bool dispatch_may_be_oneway(const char *text, size_t length)
     const char *end = text + length, *at = text;
     while ((at = memmem(at, (size_t)(end - at), flag, sizeof flag - 1)) != NULL) {
         bool is_key = false;
-        for (at += sizeof flag - 1; at < end && (memchr(blanks, *at, sizeof blanks - 1) != NULL || (*at == ':' && !is_key)); at++)
+        for (at += sizeof flag - 1; at < end && (memchr(blanks, *at, sizeof blanks - 1) != NULL ||
+                                                 (*at == ':' && !is_key));
+             at++)
             is_key |= *at == ':';
         if (is_key && end - at >= 4 && memcmp(at, "true", 4) == 0)
             return true;
@@ -48,16 +52,22 @@ bool dispatch_may_be_oneway(const char *text, size_t length)
     return false;
 }
 
-enum berth_code dispatch_open(struct dispatch *dispatch, const char *text, size_t length, struct berth_err *err)
+enum berth_code dispatch_open(struct dispatch *dispatch, const char *text, size_t length,
+                              struct berth_err *err)
 {
     json_error_t why;
     if (length > LIGHT_SURELY && message_weight(text, length) > MESSAGE_WEIGHT_MAX) {
         if (dispatch_may_be_oneway(text, length))
-            return err_set(err, BERTH_BAD_DATA, "a message of more items than any method takes, which may want no answer");
+            return err_set(
+                err, BERTH_BAD_DATA,
+                "a message of more items than any method takes, which may want no answer");
         err_text(err, 0, "message");
-        return err_set(err, BERTH_INVALID_PARAMETER, "a message of more items than any method takes");
+        return err_set(err, BERTH_INVALID_PARAMETER,
+                       "a message of more items than any method takes");
     }
-    errno = 0; /* jansson says of memory that ran out for a string that the string is no JSON; malloc says ENOMEM */
+    /* jansson says of memory that ran out for a string that the string is no JSON; malloc says
+     * ENOMEM */
+    errno = 0;
     json_t *message = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
     if (message == NULL && errno != ENOMEM && json_error_code(&why) == json_error_numeric_overflow)
         message = read_beyond(text, length, &why);
@@ -75,7 +85,8 @@ enum berth_code dispatch_open(struct dispatch *dispatch, const char *text, size_
     return BERTH_OK;
 }
 
-static enum berth_code read_flag(const json_t *message, const char *name, bool *ret_flag, struct berth_err *err)
+static enum berth_code read_flag(const json_t *message, const char *name, bool *ret_flag,
+                                 struct berth_err *err)
 {
     const json_t *flag = json_object_get(message, name);
     if (flag != NULL && !json_is_boolean(flag) && !json_is_null(flag))
@@ -98,8 +109,9 @@ static enum berth_code read_flags(struct dispatch *dispatch, struct berth_err *e
     return code;
 }
 
-static enum berth_code call_own(struct dispatch *dispatch, const struct dispatch_context *context, const json_t *params,
-                                struct outcome *ret_outcome, struct berth_err *err)
+static enum berth_code call_own(struct dispatch *dispatch, const struct dispatch_context *context,
+                                const json_t *params, struct outcome *ret_outcome,
+                                struct berth_err *err)
 {
     json_t *result = NULL;
     enum berth_code code = dispatch->method->own(context->service, params, &result, err);
@@ -108,11 +120,13 @@ static enum berth_code call_own(struct dispatch *dispatch, const struct dispatch
     return code;
 }
 
-static enum berth_code call_with(struct dispatch *dispatch, const struct dispatch_context *context, const struct peer *peer,
-                                 json_t *params, struct outcome *ret_outcome, struct berth_err *err)
+static enum berth_code call_with(struct dispatch *dispatch, const struct dispatch_context *context,
+                                 const struct peer *peer, json_t *params,
+                                 struct outcome *ret_outcome, struct berth_err *err)
 {
     const struct service_method *method = dispatch->method;
-    enum berth_code code = dispatch->is_checked ? BERTH_OK : idl_check(method->idl->in, params, err);
+    enum berth_code code =
+        dispatch->is_checked ? BERTH_OK : idl_check(method->idl->in, params, err);
     if (code != BERTH_OK)
         return code;
     if (method->own != NULL)
@@ -126,8 +140,9 @@ static enum berth_code call_with(struct dispatch *dispatch, const struct dispatc
     return method->row->handle(&call, ret_outcome, err);
 }
 
-static enum berth_code call_named(struct dispatch *dispatch, const struct dispatch_context *context, const struct peer *peer,
-                                  struct outcome *ret_outcome, struct berth_err *err)
+static enum berth_code call_named(struct dispatch *dispatch, const struct dispatch_context *context,
+                                  const struct peer *peer, struct outcome *ret_outcome,
+                                  struct berth_err *err)
 {
     enum berth_code code = read_flags(dispatch, err);
     if (code != BERTH_OK)
@@ -140,7 +155,10 @@ static enum berth_code call_named(struct dispatch *dispatch, const struct dispat
         return code;
     const struct service_method *method = dispatch->method;
     if (method->row != NULL && method->row->access == ACCESS_ADMIN && !peer->is_admin)
-        return err_set(err, BERTH_PERMISSION_DENIED, "%s is for administrators: root, the user that berthd runs as, and the group in its configuration", name);
+        return err_set(err, BERTH_PERMISSION_DENIED,
+                       "%s is for administrators: root, the user that berthd runs as, and the "
+                       "group in its configuration",
+                       name);
     if (method->own == NULL && (method->row == NULL || method->row->handle == NULL)) {
         err_text(err, 0, name);
         return err_set(err, BERTH_METHOD_NOT_IMPLEMENTED, "this version does not answer %s", name);
@@ -159,8 +177,9 @@ static enum berth_code call_named(struct dispatch *dispatch, const struct dispat
     return code;
 }
 
-enum berth_code dispatch_call(struct dispatch *dispatch, const struct dispatch_context *context, const struct peer *peer,
-                              struct outcome *ret_outcome, struct berth_err *err)
+enum berth_code dispatch_call(struct dispatch *dispatch, const struct dispatch_context *context,
+                              const struct peer *peer, struct outcome *ret_outcome,
+                              struct berth_err *err)
 {
     return call_named(dispatch, context, peer, ret_outcome, err);
 }
@@ -171,7 +190,8 @@ void dispatch_check(struct dispatch *dispatch, const struct service *service)
     const struct service_method *method = NULL;
     const char *name = json_string_value(json_object_get(dispatch->message, "method"));
     const json_t *params = json_object_get(dispatch->message, "parameters");
-    if (name != NULL && json_is_object(params) && service_find(service, name, &method, &ignored) == BERTH_OK)
+    if (name != NULL && json_is_object(params) &&
+        service_find(service, name, &method, &ignored) == BERTH_OK)
         dispatch->is_checked = idl_check(method->idl->in, params, &ignored) == BERTH_OK;
 }
 
@@ -189,17 +209,18 @@ const char *dispatch_interface(const struct dispatch *dispatch)
     return dispatch->method != NULL ? dispatch->method->interface->name : "org.varlink.service";
 }
 
-static enum berth_code check_result(const struct dispatch *dispatch, const json_t *result, struct berth_err *err)
+static enum berth_code check_result(const struct dispatch *dispatch, const json_t *result,
+                                    struct berth_err *err)
 {
     struct berth_err why = {0};
     if (idl_check(dispatch->method->idl->out, result, &why) == BERTH_OK)
         return BERTH_OK;
-    return err_set(err, BERTH_UNAVAILABLE, "our reply to %s is not what its interface declares: %s", dispatch->method->name,
-                   why.detail);
+    return err_set(err, BERTH_UNAVAILABLE, "our reply to %s is not what its interface declares: %s",
+                   dispatch->method->name, why.detail);
 }
 
-enum berth_code dispatch_print(const struct dispatch *dispatch, bool check, json_t *take_result, bool continues, struct print *reply,
-                               struct berth_err *err)
+enum berth_code dispatch_print(const struct dispatch *dispatch, bool check, json_t *take_result,
+                               bool continues, struct print *reply, struct berth_err *err)
 {
     enum berth_code code = BERTH_OK;
     if (take_result == NULL || !json_is_object(take_result))
@@ -212,18 +233,21 @@ enum berth_code dispatch_print(const struct dispatch *dispatch, bool check, json
     return code;
 }
 
-static enum berth_code check_written(const struct dispatch *dispatch, const char *text, size_t length, struct berth_err *err)
+static enum berth_code check_written(const struct dispatch *dispatch, const char *text,
+                                     size_t length, struct berth_err *err)
 {
     json_error_t why;
     json_t *written = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
     if (written == NULL)
-        return err_set(err, BERTH_UNAVAILABLE, "our reply to %s is no JSON: %s", dispatch->method->name, why.text);
+        return err_set(err, BERTH_UNAVAILABLE, "our reply to %s is no JSON: %s",
+                       dispatch->method->name, why.text);
     enum berth_code code = check_result(dispatch, written, err);
     json_decref(written);
     return code;
 }
 
-enum berth_code dispatch_write(const struct dispatch *dispatch, bool check, const struct outcome *outcome, struct print *reply,
+enum berth_code dispatch_write(const struct dispatch *dispatch, bool check,
+                               const struct outcome *outcome, struct print *reply,
                                struct berth_err *err)
 {
     reply_begin(reply);
@@ -236,13 +260,16 @@ enum berth_code dispatch_write(const struct dispatch *dispatch, bool check, cons
     return code;
 }
 
-enum berth_code dispatch_check_error(const struct dispatch *dispatch, enum berth_code code, struct berth_err *err)
+enum berth_code dispatch_check_error(const struct dispatch *dispatch, enum berth_code code,
+                                     struct berth_err *err)
 {
     const struct err_info *info = err_info(code);
     if (info->scope == ERR_SERVICE || dispatch->method == NULL)
         return BERTH_OK;
-    const struct idl_member *declared = idl_find(dispatch->method->interface, IDL_ERROR, info->wire);
-    if (declared == NULL && dispatch->method->row == NULL) /* org.varlink.service is not ours to add Unavailable to */
+    const struct idl_member *declared =
+        idl_find(dispatch->method->interface, IDL_ERROR, info->wire);
+    /* org.varlink.service is not ours to add Unavailable to */
+    if (declared == NULL && dispatch->method->row == NULL)
         return BERTH_OK;
     if (declared == NULL)
         return err_set(err, BERTH_UNAVAILABLE, "our error %s is not declared by %s", info->wire,
@@ -250,11 +277,12 @@ enum berth_code dispatch_check_error(const struct dispatch *dispatch, enum berth
     for (const char *at = info->params; *at != '\0';) {
         size_t length = strcspn(at, ":");
         const struct idl_name *field = declared->in->names;
-        while (field != NULL && !(strlen(field->name) == length && memcmp(field->name, at, length) == 0))
+        while (field != NULL &&
+               !(strlen(field->name) == length && memcmp(field->name, at, length) == 0))
             field = field->next;
         if (field == NULL || field->type->kind != (at[length + 1] == 'i' ? IDL_INT : IDL_STRING))
-            return err_set(err, BERTH_UNAVAILABLE, "our error %s does not carry what %s declares", info->wire,
-                           dispatch->method->interface->name);
+            return err_set(err, BERTH_UNAVAILABLE, "our error %s does not carry what %s declares",
+                           info->wire, dispatch->method->interface->name);
         at += length + 2;
         at += *at == ',';
     }

@@ -26,7 +26,8 @@ void hub_leave(struct hub *hub, struct hub_listener *listener)
 
 void hub_wake(struct hub *hub)
 {
-    /* Whoever leaves moves waking past itself, so that it always points at a member. New listeners join in front of it. */
+    /* Whoever leaves moves waking past itself, so that it always points at a member. New listeners
+     * join in front of it. */
     hub->waking = hub->first;
     while (hub->waking != NULL) {
         struct hub_listener *listener = hub->waking;

@@ -18,6 +18,7 @@ struct hub {
 void hub_listen(struct hub *hub, struct hub_listener *listener); /* it must not listen already */
 void hub_leave(struct hub *hub, struct hub_listener *listener);  /* fine when it does not listen */
 
-/* Calls every listener once. A listener may leave, or be freed after leaving, while it or another one is woken; one that joins
- * meanwhile waits for the next wake. A wake within a wake calls everybody again and ends the outer one. */
+/* Calls every listener once. A listener may leave, or be freed after leaving, while it or another
+ * one is woken; one that joins meanwhile waits for the next wake. A wake within a wake calls
+ * everybody again and ends the outer one. */
 void hub_wake(struct hub *hub);

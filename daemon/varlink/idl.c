@@ -27,8 +27,9 @@ enum token_kind {
 };
 
 static const char *const token_names[] = {
-    [TOKEN_END] = "the end", [TOKEN_WORD] = "a name", [TOKEN_OPEN] = "(",  [TOKEN_CLOSE] = ")",  [TOKEN_COMMA] = ",",
-    [TOKEN_COLON] = ":",     [TOKEN_ARROW] = "->",    [TOKEN_MAYBE] = "?", [TOKEN_ARRAY] = "[]", [TOKEN_MAP] = "[string]",
+    [TOKEN_END] = "the end", [TOKEN_WORD] = "a name",  [TOKEN_OPEN] = "(",   [TOKEN_CLOSE] = ")",
+    [TOKEN_COMMA] = ",",     [TOKEN_COLON] = ":",      [TOKEN_ARROW] = "->", [TOKEN_MAYBE] = "?",
+    [TOKEN_ARRAY] = "[]",    [TOKEN_MAP] = "[string]",
 };
 
 struct token {
@@ -88,8 +89,9 @@ static const char *take_text(struct parser *p, const struct token *token)
 static bool fail_at(struct parser *p, const struct token *token, const char *what)
 {
     int shown = token->length > 40 ? 40 : (int)token->length;
-    p->code = err_set(p->err, BERTH_BAD_DATA, "line %u, column %u: %s, found %s%.*s", token->line, token->column, what,
-                      token->kind == TOKEN_END ? "the end" : "", shown, token->text);
+    p->code =
+        err_set(p->err, BERTH_BAD_DATA, "line %u, column %u: %s, found %s%.*s", token->line,
+                token->column, what, token->kind == TOKEN_END ? "the end" : "", shown, token->text);
     return false;
 }
 
@@ -114,17 +116,22 @@ static void skip_space(struct parser *p)
     }
 }
 
-/* Reads the next token into p->token. A word takes all characters that any name may hold; whoever wants a name checks its form.
+/* Reads the next token into p->token. A word takes all characters that any name may hold; whoever
+ * wants a name checks its form.
  */
 static bool advance(struct parser *p)
 {
     static const struct {
         const char *text;
         enum token_kind kind;
-    } marks[] = {{"->", TOKEN_ARROW}, {"[]", TOKEN_ARRAY}, {"[string]", TOKEN_MAP}, {"(", TOKEN_OPEN},
-                 {")", TOKEN_CLOSE},  {",", TOKEN_COMMA},  {":", TOKEN_COLON},      {"?", TOKEN_MAYBE}};
+    } marks[] = {{"->", TOKEN_ARROW}, {"[]", TOKEN_ARRAY}, {"[string]", TOKEN_MAP},
+                 {"(", TOKEN_OPEN},   {")", TOKEN_CLOSE},  {",", TOKEN_COMMA},
+                 {":", TOKEN_COLON},  {"?", TOKEN_MAYBE}};
     skip_space(p);
-    p->token = (struct token){.kind = TOKEN_END, .text = p->at, .line = p->line, .column = (unsigned)(p->at - p->line_start) + 1};
+    p->token = (struct token){.kind = TOKEN_END,
+                              .text = p->at,
+                              .line = p->line,
+                              .column = (unsigned)(p->at - p->line_start) + 1};
     size_t left = (size_t)(p->end - p->at);
     if (left == 0)
         return true;
@@ -138,8 +145,8 @@ static bool advance(struct parser *p)
         }
     }
     p->token.kind = TOKEN_WORD;
-    while (p->at < p->end &&
-           (is_alnum(*p->at) || *p->at == '_' || *p->at == '.' || (*p->at == '-' && p->end - p->at > 1 && p->at[1] != '>')))
+    while (p->at < p->end && (is_alnum(*p->at) || *p->at == '_' || *p->at == '.' ||
+                              (*p->at == '-' && p->end - p->at > 1 && p->at[1] != '>')))
         p->at++;
     p->token.length = (size_t)(p->at - p->token.text);
     if (p->token.length == 0) {
@@ -160,7 +167,8 @@ static bool expect(struct parser *p, enum token_kind kind)
 
 static bool is_word(const struct token *token, const char *word)
 {
-    return token->kind == TOKEN_WORD && strlen(word) == token->length && memcmp(token->text, word, token->length) == 0;
+    return token->kind == TOKEN_WORD && strlen(word) == token->length &&
+           memcmp(token->text, word, token->length) == 0;
 }
 
 /* Names of types, methods and errors: letters and digits, a capital first. */
@@ -174,14 +182,16 @@ static bool is_member_name(const struct token *token)
     return true;
 }
 
-/* Names of fields and values: a letter, then letters and digits, with single underscores between them. */
+/* Names of fields and values: a letter, then letters and digits, with single underscores between
+ * them. */
 static bool is_field_name(const struct token *token)
 {
     if (token->kind != TOKEN_WORD || !is_letter(token->text[0]))
         return false;
     for (size_t i = 1; i < token->length; i++) {
         bool underscore = token->text[i] == '_';
-        if (!is_alnum(token->text[i]) && !(underscore && i + 1 < token->length && token->text[i + 1] != '_'))
+        if (!is_alnum(token->text[i]) &&
+            !(underscore && i + 1 < token->length && token->text[i + 1] != '_'))
             return false;
     }
     return true;
@@ -249,7 +259,11 @@ static bool parse_word_type(struct parser *p, struct idl_type *type)
     static const struct {
         const char *word;
         enum idl_kind kind;
-    } builtin[] = {{"bool", IDL_BOOL}, {"int", IDL_INT}, {"float", IDL_FLOAT}, {"string", IDL_STRING}, {"object", IDL_OBJECT}};
+    } builtin[] = {{"bool", IDL_BOOL},
+                   {"int", IDL_INT},
+                   {"float", IDL_FLOAT},
+                   {"string", IDL_STRING},
+                   {"object", IDL_OBJECT}};
     for (size_t i = 0; i < sizeof builtin / sizeof *builtin; i++)
         if (is_word(&p->token, builtin[i].word)) {
             type->kind = builtin[i].kind;
@@ -260,7 +274,8 @@ static bool parse_word_type(struct parser *p, struct idl_type *type)
     struct reference *reference = take(p, sizeof *reference);
     if (reference == NULL)
         return false;
-    *reference = (struct reference){.type = type, .name = take_text(p, &p->token), .token = p->token, .next = p->references};
+    *reference = (struct reference){
+        .type = type, .name = take_text(p, &p->token), .token = p->token, .next = p->references};
     if (reference->name == NULL)
         return false;
     p->references = reference;
@@ -338,9 +353,11 @@ static bool parse_member(struct parser *p, struct idl_member *member)
         if (is_word(&name, other->name))
             return fail_at(p, &name, "the same name twice");
     member->name = take_text(p, &name);
-    if (member->name == NULL || !advance(p) || !parse_parens(p, member->kind == IDL_TYPE, &member->in))
+    if (member->name == NULL || !advance(p) ||
+        !parse_parens(p, member->kind == IDL_TYPE, &member->in))
         return false;
-    return member->kind != IDL_METHOD || (expect(p, TOKEN_ARROW) && parse_parens(p, false, &member->out));
+    return member->kind != IDL_METHOD ||
+           (expect(p, TOKEN_ARROW) && parse_parens(p, false, &member->out));
 }
 
 static bool resolve(struct parser *p)
@@ -380,15 +397,19 @@ static bool parse_interface(struct parser *p)
     return resolve(p);
 }
 
-enum berth_code idl_parse(const char *text, size_t length, struct idl **ret_idl, struct berth_err *err)
+enum berth_code idl_parse(const char *text, size_t length, struct idl **ret_idl,
+                          struct berth_err *err)
 {
     if (length > IDL_TEXT_MAX)
-        return err_set(err, BERTH_BAD_DATA, "line 1, column 1: an interface description of %zu bytes, at most %d are read",
-                       length, IDL_TEXT_MAX);
+        return err_set(
+            err, BERTH_BAD_DATA,
+            "line 1, column 1: an interface description of %zu bytes, at most %d are read", length,
+            IDL_TEXT_MAX);
     struct idl *idl = calloc(1, sizeof *idl);
     if (idl == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for an interface description");
-    struct parser parser = {.at = text, .end = text + length, .line_start = text, .line = 1, .idl = idl, .err = err};
+    struct parser parser = {
+        .at = text, .end = text + length, .line_start = text, .line = 1, .idl = idl, .err = err};
     if (!parse_interface(&parser)) {
         idl_free(idl);
         assert(parser.code != BERTH_OK);
@@ -410,7 +431,8 @@ void idl_free(struct idl *idl)
     free(idl);
 }
 
-const struct idl_member *idl_find(const struct idl *idl, enum idl_member_kind kind, const char *name)
+const struct idl_member *idl_find(const struct idl *idl, enum idl_member_kind kind,
+                                  const char *name)
 {
     for (const struct idl_member *member = idl->members; member != NULL; member = member->next)
         if (member->kind == kind && strcmp(member->name, name) == 0)

@@ -1,8 +1,9 @@
 /**
- * Varlink interface descriptions: text to a tree of types, methods and errors. The tree is constant once parsed
- * and may be read from any thread.
+ * Varlink interface descriptions: text to a tree of types, methods and errors. The tree is constant
+ * once parsed and may be read from any thread.
  *
- * Source of the grammar: varlink.org/Interface-Definition. A comment runs from # to the end of the line.
+ * Source of the grammar: varlink.org/Interface-Definition. A comment runs from # to the end of the
+ * line.
  */
 #pragma once
 #include <stdbool.h>
@@ -32,7 +33,8 @@ struct idl_type {
     enum idl_kind kind;
     bool nullable;
     const struct idl_type *element; /* ARRAY, MAP, NAMED; else NULL */
-    const struct idl_name *names;   /* fields of a STRUCT, values of an ENUM, as written; else NULL */
+    /* fields of a STRUCT, values of an ENUM, as written; else NULL */
+    const struct idl_name *names;
 };
 
 struct idl_name {
@@ -57,10 +59,13 @@ struct idl {
     struct idl_chunk *memory; /* private: everything above lives here */
 };
 
-/* Parses length bytes of text (no NUL needed, none allowed). Fails with BAD_DATA, the detail beginning "line 3, column 7:", on
- * anything that is no interface description and on one past the limits above; with NO_MEMORY. Keeps no pointer into text. */
-enum berth_code idl_parse(const char *text, size_t length, struct idl **ret_idl, struct berth_err *err);
+/* Parses length bytes of text (no NUL needed, none allowed). Fails with BAD_DATA, the detail
+ * beginning "line 3, column 7:", on anything that is no interface description and on one past the
+ * limits above; with NO_MEMORY. Keeps no pointer into text. */
+enum berth_code idl_parse(const char *text, size_t length, struct idl **ret_idl,
+                          struct berth_err *err);
 void idl_free(struct idl *idl); /* NULL is fine */
 
 /* NULL when there is none. */
-const struct idl_member *idl_find(const struct idl *idl, enum idl_member_kind kind, const char *name);
+const struct idl_member *idl_find(const struct idl *idl, enum idl_member_kind kind,
+                                  const char *name);

@@ -23,7 +23,8 @@ static void path_add(struct path *path, const struct step *step)
     path_add(path, step->outer);
     size_t room = sizeof path->text - path->length;
     int added = step->name == NULL ? snprintf(path->text + path->length, room, "[%zu]", step->index)
-                                   : snprintf(path->text + path->length, room, "%s%s", path->length > 0 ? "." : "", step->name);
+                                   : snprintf(path->text + path->length, room, "%s%s",
+                                              path->length > 0 ? "." : "", step->name);
     if (added > 0)
         path->length += (size_t)added < room ? (size_t)added : room - 1;
 }
@@ -32,12 +33,14 @@ static enum berth_code refuse(const struct step *at, const char *what, struct be
 {
     struct path path = {.length = 0};
     path_add(&path, at);
-    enum berth_code code = err_set(err, BERTH_INVALID_PARAMETER, "%s: %s", path.length > 0 ? path.text : "parameters", what);
+    enum berth_code code = err_set(err, BERTH_INVALID_PARAMETER, "%s: %s",
+                                   path.length > 0 ? path.text : "parameters", what);
     err_text(err, 0, path.text);
     return code;
 }
 
-static enum berth_code check(const struct idl_type *type, const json_t *value, const struct step *at, struct berth_err *err);
+static enum berth_code check(const struct idl_type *type, const json_t *value,
+                             const struct step *at, struct berth_err *err);
 
 static const struct idl_name *find_name(const struct idl_type *type, const char *name)
 {
@@ -47,8 +50,8 @@ static const struct idl_name *find_name(const struct idl_type *type, const char 
     return NULL;
 }
 
-static enum berth_code check_struct(const struct idl_type *type, const json_t *value, const struct step *at,
-                                    struct berth_err *err)
+static enum berth_code check_struct(const struct idl_type *type, const json_t *value,
+                                    const struct step *at, struct berth_err *err)
 {
     size_t known = 0;
     for (const struct idl_name *field = type->names; field != NULL; field = field->next) {
@@ -71,8 +74,8 @@ static enum berth_code check_struct(const struct idl_type *type, const json_t *v
     return BERTH_OK;
 }
 
-static enum berth_code check_elements(const struct idl_type *type, const json_t *value, const struct step *at,
-                                      struct berth_err *err)
+static enum berth_code check_elements(const struct idl_type *type, const json_t *value,
+                                      const struct step *at, struct berth_err *err)
 {
     enum berth_code code = BERTH_OK;
     if (type->kind == IDL_ARRAY) {
@@ -97,7 +100,8 @@ static enum berth_code check_elements(const struct idl_type *type, const json_t 
 #define NAMES_SIZE 200
 
 /* Which there are; of the longest list as many as there is room for. */
-static enum berth_code refuse_name(const struct idl_type *type, const struct step *at, struct berth_err *err)
+static enum berth_code refuse_name(const struct idl_type *type, const struct step *at,
+                                   struct berth_err *err)
 {
     char text[NAMES_SIZE] = "it must be one of";
     for (const struct idl_name *name = type->names; name != NULL; name = name->next) {
@@ -113,7 +117,8 @@ static enum berth_code refuse_name(const struct idl_type *type, const struct ste
 }
 
 /* value NULL: it is not there. */
-static enum berth_code check(const struct idl_type *type, const json_t *value, const struct step *at, struct berth_err *err)
+static enum berth_code check(const struct idl_type *type, const json_t *value,
+                             const struct step *at, struct berth_err *err)
 {
     if (value == NULL || json_is_null(value))
         return type->nullable ? BERTH_OK : refuse(at, "it is missing", err);
@@ -124,7 +129,8 @@ static enum berth_code check(const struct idl_type *type, const json_t *value, c
         return json_is_boolean(value) ? BERTH_OK : refuse(at, "it must be true or false", err);
     case IDL_INT:
         if (json_is_real(value) && fabs(json_real_value(value)) >= 0x1p63)
-            return refuse(at, "it must be an integer from -9223372036854775808 to 9223372036854775807", err);
+            return refuse(
+                at, "it must be an integer from -9223372036854775808 to 9223372036854775807", err);
         return json_is_integer(value) ? BERTH_OK : refuse(at, "it must be an integer", err);
     case IDL_FLOAT:
         return json_is_number(value) ? BERTH_OK : refuse(at, "it must be a number", err);
@@ -137,11 +143,14 @@ static enum berth_code check(const struct idl_type *type, const json_t *value, c
             return BERTH_OK;
         return refuse_name(type, at, err);
     case IDL_STRUCT:
-        return json_is_object(value) ? check_struct(type, value, at, err) : refuse(at, "it must be an object", err);
+        return json_is_object(value) ? check_struct(type, value, at, err)
+                                     : refuse(at, "it must be an object", err);
     case IDL_ARRAY:
-        return json_is_array(value) ? check_elements(type, value, at, err) : refuse(at, "it must be an array", err);
+        return json_is_array(value) ? check_elements(type, value, at, err)
+                                    : refuse(at, "it must be an array", err);
     case IDL_MAP:
-        return json_is_object(value) ? check_elements(type, value, at, err) : refuse(at, "it must be an object", err);
+        return json_is_object(value) ? check_elements(type, value, at, err)
+                                     : refuse(at, "it must be an object", err);
     case IDL_NAMED:
         break;
     }

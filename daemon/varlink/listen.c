@@ -42,10 +42,14 @@ static enum berth_code take_passed(int fd, struct berth_err *err)
     if (!socket_option_is(fd, SO_DOMAIN, AF_UNIX) || !socket_option_is(fd, SO_TYPE, SOCK_STREAM) ||
         !socket_option_is(fd, SO_ACCEPTCONN, 1))
         return err_set(err, BERTH_BAD_CONFIG,
-                       "descriptor %d of the service manager is no listening Unix stream socket (ListenStream= with a path)", fd);
+                       "descriptor %d of the service manager is no listening Unix stream socket "
+                       "(ListenStream= with a path)",
+                       fd);
     int flags = fcntl(fd, F_GETFL);
-    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
-        return err_set_errno(err, BERTH_IO, errno, "cannot prepare descriptor %d of the service manager", fd);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
+        fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+        return err_set_errno(err, BERTH_IO, errno,
+                             "cannot prepare descriptor %d of the service manager", fd);
     return BERTH_OK;
 }
 
@@ -60,7 +64,8 @@ enum berth_code listen_activated(int *ret_fd, int *ret_count, struct berth_err *
         return BERTH_OK;
     }
     if (count > 64)
-        return err_set(err, BERTH_BAD_CONFIG, "LISTEN_FDS says %ld, which is more sockets than make sense", count);
+        return err_set(err, BERTH_BAD_CONFIG,
+                       "LISTEN_FDS says %ld, which is more sockets than make sense", count);
     for (int fd = FIRST_PASSED_FD; fd < FIRST_PASSED_FD + (int)count; fd++) {
         enum berth_code code = take_passed(fd, err);
         if (code != BERTH_OK)
@@ -71,28 +76,33 @@ enum berth_code listen_activated(int *ret_fd, int *ret_count, struct berth_err *
     return BERTH_OK;
 }
 
-static enum berth_code fill_address(const char *path, struct sockaddr_un *ret_address, struct berth_err *err)
+static enum berth_code fill_address(const char *path, struct sockaddr_un *ret_address,
+                                    struct berth_err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (path[0] == '\0' || strlen(path) >= sizeof address.sun_path)
-        return err_set(err, BERTH_BAD_CONFIG, "a socket's path has 1 to %zu bytes, this has %zu: %s", sizeof address.sun_path - 1,
-                       strlen(path), path);
+        return err_set(err, BERTH_BAD_CONFIG,
+                       "a socket's path has 1 to %zu bytes, this has %zu: %s",
+                       sizeof address.sun_path - 1, strlen(path), path);
     strcpy(address.sun_path, path);
     *ret_address = address;
     return BERTH_OK;
 }
 
-/* Held by whoever may remove and bind the path. It is never removed itself, or two daemons could hold two locks of one name. A lock of the process
- * and not of the descriptor: a daemon that was killed while it started a probe leaves a child that has all of its descriptors until exec. */
+/* Held by whoever may remove and bind the path. It is never removed itself, or two daemons could
+ * hold two locks of one name. A lock of the process and not of the descriptor: a daemon that was
+ * killed while it started a probe leaves a child that has all of its descriptors until exec. */
 static enum berth_code lock_path(const char *path, int *ret_fd, struct berth_err *err)
 {
     char name[sizeof((struct sockaddr_un *)0)->sun_path + sizeof ".lock"];
     snprintf(name, sizeof name, "%s.lock", path);
     int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0 && errno == ENOENT)
-        return err_set(err, BERTH_BAD_CONFIG, "there is no folder for the socket %s: make it, or say --socket PATH", path);
+        return err_set(err, BERTH_BAD_CONFIG,
+                       "there is no folder for the socket %s: make it, or say --socket PATH", path);
     if (fd < 0)
-        return err_set_errno(err, BERTH_BAD_CONFIG, errno, "cannot listen on %s (--socket PATH takes another place)", path);
+        return err_set_errno(err, BERTH_BAD_CONFIG, errno,
+                             "cannot listen on %s (--socket PATH takes another place)", path);
     if (fcntl(fd, F_SETLK, &(struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET}) == 0) {
         *ret_fd = fd;
         return BERTH_OK;
@@ -105,12 +115,14 @@ static enum berth_code lock_path(const char *path, int *ret_fd, struct berth_err
     return err_set(err, BERTH_BUSY, "another daemon serves %s", path);
 }
 
-/* Whether the process that began to listen at the other end is no more: then a child of it has the socket, which will not accept. */
+/* Whether the process that began to listen at the other end is no more: then a child of it has the
+ * socket, which will not accept. */
 static bool is_orphaned(int fd)
 {
     struct ucred listener;
     socklen_t size = sizeof listener;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &listener, &size) == 0 && listener.pid > 0 && kill(listener.pid, 0) < 0 && errno == ESRCH;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &listener, &size) == 0 && listener.pid > 0 &&
+           kill(listener.pid, 0) < 0 && errno == ESRCH;
 }
 
 /* Removes a socket that nobody accepts on. What is no socket is somebody's file: it stays. */
@@ -119,13 +131,16 @@ static enum berth_code remove_stale(const struct sockaddr_un *address, struct be
     const char *path = address->sun_path;
     struct stat status;
     if (lstat(path, &status) < 0)
-        return errno == ENOENT ? BERTH_OK : err_set_errno(err, BERTH_IO, errno, "cannot look at %s", path);
+        return errno == ENOENT ? BERTH_OK
+                               : err_set_errno(err, BERTH_IO, errno, "cannot look at %s", path);
     if (!S_ISSOCK(status.st_mode))
         return err_set(err, BERTH_BAD_CONFIG, "%s is there and is no socket", path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return err_set_errno(err, BERTH_IO, errno, "cannot make a socket");
-    int failed = connect(fd, (const struct sockaddr *)address, sizeof *address) < 0 ? errno : is_orphaned(fd) ? ECONNREFUSED : 0;
+    int failed = connect(fd, (const struct sockaddr *)address, sizeof *address) < 0 ? errno
+                 : is_orphaned(fd)                                                  ? ECONNREFUSED
+                                                                                    : 0;
     close(fd);
     if (failed == 0 || failed == EAGAIN) { /* EAGAIN: it listens and its queue is full */
         err_text(err, 0, path);
@@ -148,10 +163,11 @@ static enum berth_code find_group(const char *group, gid_t *ret_gid, struct bert
     return BERTH_OK;
 }
 
-/* Nobody can connect before listen, and the mode never is wider than asked for: fchmod on an unbound socket is what bind starts
- * from, less the umask, and chmod then adds what the umask took. */
-static enum berth_code bind_and_listen(int fd, const struct sockaddr_un *address, mode_t mode, const char *group,
-                                       struct berth_err *err)
+/* Nobody can connect before listen, and the mode never is wider than asked for: fchmod on an
+ * unbound socket is what bind starts from, less the umask, and chmod then adds what the umask took.
+ */
+static enum berth_code bind_and_listen(int fd, const struct sockaddr_un *address, mode_t mode,
+                                       const char *group, struct berth_err *err)
 {
     const char *path = address->sun_path;
     gid_t gid = (gid_t)-1;
@@ -160,7 +176,8 @@ static enum berth_code bind_and_listen(int fd, const struct sockaddr_un *address
         if (code != BERTH_OK)
             return code;
     }
-    if (fchmod(fd, mode & 0700) < 0 || bind(fd, (const struct sockaddr *)address, sizeof *address) < 0)
+    if (fchmod(fd, mode & 0700) < 0 ||
+        bind(fd, (const struct sockaddr *)address, sizeof *address) < 0)
         return err_set_errno(err, BERTH_IO, errno, "cannot bind %s", path);
     enum berth_code code = BERTH_OK;
     if (group != NULL && chown(path, (uid_t)-1, gid) < 0)
@@ -174,8 +191,8 @@ static enum berth_code bind_and_listen(int fd, const struct sockaddr_un *address
     return code;
 }
 
-enum berth_code listen_path(const char *path, mode_t mode, const char *group, int *ret_fd, int *ret_lock_fd,
-                            struct berth_err *err)
+enum berth_code listen_path(const char *path, mode_t mode, const char *group, int *ret_fd,
+                            int *ret_lock_fd, struct berth_err *err)
 {
     struct sockaddr_un address;
     int lock_fd = -1;

@@ -79,6 +79,12 @@ bool outbox_give(struct outbox *outbox, char *take_data, size_t length)
     return queue(outbox, take_data, length, (size_t)sent);
 }
 
-size_t outbox_unsent(const struct outbox *outbox) { return uv_stream_get_write_queue_size(outbox->stream); }
+size_t outbox_unsent(const struct outbox *outbox)
+{
+    return uv_stream_get_write_queue_size(outbox->stream);
+}
 
-uint64_t outbox_gone(const struct outbox *outbox) { return outbox->queued_bytes - outbox_unsent(outbox); }
+uint64_t outbox_gone(const struct outbox *outbox)
+{
+    return outbox->queued_bytes - outbox_unsent(outbox);
+}

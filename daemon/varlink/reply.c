@@ -6,7 +6,8 @@
 #include <string.h>
 
 enum {
-    /* The longest error: a detail and three texts with every byte escaped to six, and the names around them. */
+    /* The longest error: a detail and three texts with every byte escaped to six, and the names
+       around them. */
     FIRST_BYTES = 6 * (sizeof(struct berth_err)) + 1024,
     KEPT_BYTES = 1024 * 1024, /* a buffer larger than this is given back before the next reply */
 };
@@ -50,8 +51,10 @@ bool reply_result(struct print *reply, const json_t *parameters, bool continues)
 
 /* Errors fit what reply_init took. */
 
-/* One "name:type" of the table's list. Type i prints the argument's number; a detail that says nothing is left out. */
-static void print_parameter(struct print *reply, const char *name, size_t length, char type, int *argument, const struct berth_err *err)
+/* One "name:type" of the table's list. Type i prints the argument's number; a detail that says
+ * nothing is left out. */
+static void print_parameter(struct print *reply, const char *name, size_t length, char type,
+                            int *argument, const struct berth_err *err)
 {
     char key[40];
     snprintf(key, sizeof key, "%.*s", (int)length, name);
@@ -71,7 +74,10 @@ static void print_parameter(struct print *reply, const char *name, size_t length
     ++*argument;
 }
 
-static void print_words(struct print *reply, const char *text) { print_bytes(reply, text, strlen(text)); }
+static void print_words(struct print *reply, const char *text)
+{
+    print_bytes(reply, text, strlen(text));
+}
 
 void reply_error(struct print *reply, const char *interface, const struct berth_err *err)
 {

@@ -15,8 +15,9 @@
 #include "varlink/service.h"
 
 /*
- * Wake-ups: the timer runs only while some connection has a time limit, or while accepting is paused; turn runs only while some
- * connection is ready. So a daemon that nobody is connected to sleeps.
+ * Wake-ups: the timer runs only while some connection has a time limit, or while accepting is
+ * paused; turn runs only while some connection is ready. So a daemon that nobody is connected to
+ * sleeps.
  */
 
 const struct server_limits server_default_limits = {
@@ -57,8 +58,9 @@ struct server {
     uv_idle_t turn;
     uint64_t due_ms;    /* when the timer fires; CONN_NEVER */
     uint64_t resume_ms; /* when accepting goes on; CONN_NEVER when it is not paused */
-    int spare_fd;       /* given up for a moment to refuse a connection when there are no more; -1 none */
-    unsigned handles;   /* not closed yet, connections apart */
+    /* given up for a moment to refuse a connection when there are no more; -1 none */
+    int spare_fd;
+    unsigned handles; /* not closed yet, connections apart */
     bool is_closing;
     void (*closed)(void *arg);
     void *closed_arg;
@@ -211,8 +213,8 @@ static bool has_room_for(const struct server *server, const struct peer *peer)
     return user == NULL || user->connections < limits->connections_per_user;
 }
 
-/* Without a descriptor for it, a waiting connection would wake the loop for ever: take it with the spare one and let it go. When
- * even that fails, look away for a while. */
+/* Without a descriptor for it, a waiting connection would wake the loop for ever: take it with the
+ * spare one and let it go. When even that fails, look away for a while. */
 static void refuse_one(struct server *server, int listening_fd)
 {
     if (server->spare_fd >= 0) {
@@ -251,14 +253,17 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
         if (peer_read(fd, &server->admins, &peer, &err) != BERTH_OK || !has_room_for(server, &peer))
             close(fd);
         else
-            conn_new(&server->host, fd, &peer, &err); /* without memory for it, it is closed: all that can be said */
+            /* without memory for it, it is closed: all that can be said */
+            conn_new(&server->host, fd, &peer, &err);
     }
 }
 
-enum berth_code server_listen(struct server *server, int take_fd, const char *unlink_path, struct berth_err *err)
+enum berth_code server_listen(struct server *server, int take_fd, const char *unlink_path,
+                              struct berth_err *err)
 {
     struct listener *listener = calloc(1, sizeof *listener);
-    if (listener != NULL && unlink_path != NULL && (listener->unlink_path = strdup(unlink_path)) == NULL) {
+    if (listener != NULL && unlink_path != NULL &&
+        (listener->unlink_path = strdup(unlink_path)) == NULL) {
         free(listener);
         listener = NULL;
     }
@@ -285,13 +290,16 @@ enum berth_code server_listen(struct server *server, int take_fd, const char *un
 
 /* The rest. */
 
-enum berth_code server_new(uv_loop_t *loop, const struct server_config *config, struct server **ret_server, struct berth_err *err)
+enum berth_code server_new(uv_loop_t *loop, const struct server_config *config,
+                           struct server **ret_server, struct berth_err *err)
 {
     struct server *server = calloc(1, sizeof *server);
     if (server == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the server");
-    struct service_info info = {
-        .vendor = config->vendor, .product = config->product, .version = config->version, .url = config->url};
+    struct service_info info = {.vendor = config->vendor,
+                                .product = config->product,
+                                .version = config->version,
+                                .url = config->url};
     enum berth_code code = service_new(config->methods, &info, &server->service, err);
     if (code == BERTH_OK && !reply_init(&server->host.reply))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for the server");
@@ -305,7 +313,8 @@ enum berth_code server_new(uv_loop_t *loop, const struct server_config *config, 
     host->hub = config->hub;
     host->log = config->log;
     host->worked = config->worked;
-    host->context = (struct dispatch_context){.service = server->service, .daemon = config->daemon, .snapshot = config->snapshot};
+    host->context = (struct dispatch_context){
+        .service = server->service, .daemon = config->daemon, .snapshot = config->snapshot};
     host->check_replies = config->check_replies;
     host->soon = soon;
     host->due = due;
@@ -325,14 +334,17 @@ enum berth_code server_new(uv_loop_t *loop, const struct server_config *config, 
 
 unsigned server_clients(const struct server *server) { return server->host.count; }
 
-void server_configure(struct server *server, const struct server_limits *limits, const char *admin_group)
+void server_configure(struct server *server, const struct server_limits *limits,
+                      const char *admin_group)
 {
     server->host.limits = *limits;
     server->admins = peer_admins_of(admin_group);
     for (struct conn *conn = server->host.first; conn != NULL; conn = conn_next(conn))
         if (!conn_is_closing(conn)) {
-            peer_read(conn_fd(conn), &server->admins, conn_peer(conn), NULL); /* on failure it stays as it was */
+            /* on failure it stays as it was */
+            peer_read(conn_fd(conn), &server->admins, conn_peer(conn), NULL);
             if (conn_due(conn) != CONN_NEVER)
-                due(&server->host, conn_due(conn)); /* which is earlier when its limit is shorter now */
+                /* which is earlier when its limit is shorter now */
+                due(&server->host, conn_due(conn));
         }
 }

@@ -10,9 +10,10 @@
 struct service {
     struct idl **idl; /* as embedded_interfaces */
     size_t idl_count;
-    struct service_method *slot; /* open addressing by the hash of the name; an empty slot has no name */
-    size_t slot_count;           /* a power of two, at least twice the methods */
-    json_t *info;                /* the answer to GetInfo */
+    /* open addressing by the hash of the name; an empty slot has no name */
+    struct service_method *slot;
+    size_t slot_count; /* a power of two, at least twice the methods */
+    json_t *info;      /* the answer to GetInfo */
 };
 
 static uint32_t hash(const char *text)
@@ -32,15 +33,18 @@ static struct service_method *slot_of(const struct service *service, const char 
     return &service->slot[i];
 }
 
-static const struct idl *find_interface(const struct service *service, const char *name, size_t length)
+static const struct idl *find_interface(const struct service *service, const char *name,
+                                        size_t length)
 {
     for (size_t i = 0; i < service->idl_count; i++)
-        if (strlen(service->idl[i]->name) == length && memcmp(service->idl[i]->name, name, length) == 0)
+        if (strlen(service->idl[i]->name) == length &&
+            memcmp(service->idl[i]->name, name, length) == 0)
             return service->idl[i];
     return NULL;
 }
 
-static enum berth_code get_info(const struct service *service, const json_t *params, json_t **ret_result, struct berth_err *err)
+static enum berth_code get_info(const struct service *service, const json_t *params,
+                                json_t **ret_result, struct berth_err *err)
 {
     (void)params;
     (void)err;
@@ -50,13 +54,14 @@ static enum berth_code get_info(const struct service *service, const json_t *par
 
 static enum berth_code interface_not_found(const char *name, struct berth_err *err)
 {
-    enum berth_code code = err_set(err, BERTH_INTERFACE_NOT_FOUND, "there is no interface %s", name);
+    enum berth_code code =
+        err_set(err, BERTH_INTERFACE_NOT_FOUND, "there is no interface %s", name);
     err_text(err, 0, name);
     return code;
 }
 
-static enum berth_code get_description(const struct service *service, const json_t *params, json_t **ret_result,
-                                       struct berth_err *err)
+static enum berth_code get_description(const struct service *service, const json_t *params,
+                                       json_t **ret_result, struct berth_err *err)
 {
     const char *name = json_string_value(json_object_get(params, "interface"));
     for (size_t i = 0; i < service->idl_count; i++)
@@ -90,7 +95,8 @@ static enum berth_code parse_all(struct service *service, size_t *ret_count, str
     for (size_t i = 0; i < files; i++) {
         struct berth_err parse_err = {0};
         struct idl *idl = NULL;
-        enum berth_code code = idl_parse(embedded_interfaces[i].text, embedded_interfaces[i].length, &idl, &parse_err);
+        enum berth_code code =
+            idl_parse(embedded_interfaces[i].text, embedded_interfaces[i].length, &idl, &parse_err);
         if (code != BERTH_OK)
             return err_set(err, code, "%s: %s", embedded_interfaces[i].name, parse_err.detail);
         service->idl[service->idl_count++] = idl;
@@ -120,7 +126,8 @@ static enum berth_code fill_table(struct service *service, size_t count, struct 
             strcpy(name, service->idl[i]->name);
             strcat(name, ".");
             strcat(name, m->name);
-            *slot_of(service, name) = (struct service_method){.name = name, .interface = service->idl[i], .idl = m};
+            *slot_of(service, name) =
+                (struct service_method){.name = name, .interface = service->idl[i], .idl = m};
         }
     return BERTH_OK;
 }
@@ -137,20 +144,24 @@ static void attach_rows(struct service *service, const struct method *rows)
     }
 }
 
-static enum berth_code describe(struct service *service, const struct service_info *info, struct berth_err *err)
+static enum berth_code describe(struct service *service, const struct service_info *info,
+                                struct berth_err *err)
 {
     json_t *names = json_array();
     for (size_t i = 0; i < service->idl_count; i++)
         json_array_append_new(names, json_string(service->idl[i]->name));
     if (json_array_size(names) == service->idl_count)
-        service->info = json_pack("{s:s,s:s,s:s,s:s,s:O}", "vendor", info->vendor, "product", info->product, "version",
-                                  info->version, "url", info->url, "interfaces", names);
+        service->info =
+            json_pack("{s:s,s:s,s:s,s:s,s:O}", "vendor", info->vendor, "product", info->product,
+                      "version", info->version, "url", info->url, "interfaces", names);
     json_decref(names);
-    return service->info != NULL ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for the service's description");
+    return service->info != NULL
+               ? BERTH_OK
+               : err_set(err, BERTH_NO_MEMORY, "no memory for the service's description");
 }
 
-enum berth_code service_new(const struct method *rows, const struct service_info *info, struct service **ret_service,
-                            struct berth_err *err)
+enum berth_code service_new(const struct method *rows, const struct service_info *info,
+                            struct service **ret_service, struct berth_err *err)
 {
     struct service *service = calloc(1, sizeof *service);
     if (service == NULL)
@@ -184,8 +195,8 @@ void service_free(struct service *service)
     free(service);
 }
 
-enum berth_code service_find(const struct service *service, const char *name, const struct service_method **ret_method,
-                             struct berth_err *err)
+enum berth_code service_find(const struct service *service, const char *name,
+                             const struct service_method **ret_method, struct berth_err *err)
 {
     const struct service_method *method = slot_of(service, name);
     if (method->name != NULL) {
@@ -194,7 +205,8 @@ enum berth_code service_find(const struct service *service, const char *name, co
     }
     const char *dot = strrchr(name, '.');
     if (dot == NULL) {
-        enum berth_code code = err_set(err, BERTH_INVALID_PARAMETER, "a method's name begins with its interface");
+        enum berth_code code =
+            err_set(err, BERTH_INVALID_PARAMETER, "a method's name begins with its interface");
         err_text(err, 0, "method");
         return code;
     }
@@ -207,7 +219,8 @@ enum berth_code service_find(const struct service *service, const char *name, co
         interface[length] = '\0';
         return interface_not_found(interface, err);
     }
-    enum berth_code code = err_set(err, BERTH_METHOD_NOT_FOUND, "%.*s has no method %s", (int)length, name, dot + 1);
+    enum berth_code code =
+        err_set(err, BERTH_METHOD_NOT_FOUND, "%.*s has no method %s", (int)length, name, dot + 1);
     err_text(err, 0, name);
     return code;
 }

@@ -5,7 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Large buffers are mappings of their own: they grow without a copy, and what is freed goes back to the system, however malloc sees it. */
+/* Large buffers are mappings of their own: they grow without a copy, and what is freed goes back to
+ * the system, however malloc sees it. */
 #define MAPPED_BYTES (64u * 1024)
 
 static void release(char *data, size_t size)
@@ -49,10 +50,12 @@ static void move_to_front(struct wire *wire)
     wire->start = 0;
 }
 
-/* Moving costs what is moved: only when at least as much room comes of it, or when the buffer cannot grow. */
+/* Moving costs what is moved: only when at least as much room comes of it, or when the buffer
+ * cannot grow. */
 static bool is_to_move(const struct wire *wire)
 {
-    return wire->end == wire->size && wire->start > 0 && (wire->start >= wire->size / 2 || wire->size >= wire->limit);
+    return wire->end == wire->size && wire->start > 0 &&
+           (wire->start >= wire->size / 2 || wire->size >= wire->limit);
 }
 
 /* The size that wire_room makes it. */
@@ -124,4 +127,7 @@ bool wire_next(struct wire *wire, const char **ret_text, size_t *ret_length)
 
 bool wire_is_full(const struct wire *wire) { return wire->end - wire->start >= wire->limit; }
 
-bool wire_is_partial(const struct wire *wire) { return wire->complete == 0 && wire->end > wire->start; }
+bool wire_is_partial(const struct wire *wire)
+{
+    return wire->complete == 0 && wire->end > wire->start;
+}

@@ -1,10 +1,11 @@
 /*
- * A program that follows berth's advice: it asks where a buffer that the calling thread will stream over should be, allocates it
- * there, and has the kernel tell where its pages are. Built with
+ * A program that follows berth's advice: it asks where a buffer that the calling thread will stream
+ * over should be, allocates it there, and has the kernel tell where its pages are. Built with
  *
  *     cc -o alloc alloc.c $(pkg-config --cflags --libs libberth) -lnuma
  *
- * usage: alloc MIB: prints "advised numa1 (numa_alloc_onnode(size, 1)), 4096 of 4096 pages there"; exit status 0 when all of them are.
+ * usage: alloc MIB: prints "advised numa1 (numa_alloc_onnode(size, 1)), 4096 of 4096 pages there";
+ * exit status 0 when all of them are.
  */
 #include <berth.h>
 #include <numa.h>
@@ -13,12 +14,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The operating system's number of the best memory that is a NUMA node, as all of a machine without GPUs is. */
+/* The operating system's number of the best memory that is a NUMA node, as all of a machine without
+ * GPUs is. */
 static int best_node(const struct berth_allocation *answer)
 {
     int node;
     for (size_t i = 0; i < answer->option_count; i++)
-        if (answer->options[i].kind == BERTH_KIND_SYSTEM && sscanf(answer->options[i].memory, "numa%d", &node) == 1) {
+        if (answer->options[i].kind == BERTH_KIND_SYSTEM &&
+            sscanf(answer->options[i].memory, "numa%d", &node) == 1) {
             printf("advised %s (%s), ", answer->options[i].memory, answer->options[i].call);
             return node;
         }
@@ -67,7 +70,8 @@ int main(int argc, char **argv)
         int node = best_node(answer);
         char *buffer = node >= 0 ? numa_alloc_onnode((size_t)request.bytes, node) : NULL;
         if (buffer != NULL) {
-            memset(buffer, 1, (size_t)request.bytes); /* a page is placed when it is first written to */
+            /* a page is placed when it is first written to */
+            memset(buffer, 1, (size_t)request.bytes);
             there = pages_on(buffer, (size_t)request.bytes, node, &pages);
             printf("%ld of %ld pages there\n", there, pages);
             numa_free(buffer, (size_t)request.bytes);

@@ -1,9 +1,11 @@
 /*
- * How a program asks berth: the best berths for its tasks, and what a change of the node does to them. Built with
+ * How a program asks berth: the best berths for its tasks, and what a change of the node does to
+ * them. Built with
  *
  *     cc -o bind bind.c $(pkg-config --cflags --libs libberth)
  *
- * usage: bind TASKS [SECONDS]: prints a line for each task; then, for that many seconds, again whenever the node has changed.
+ * usage: bind TASKS [SECONDS]: prints a line for each task; then, for that many seconds, again
+ * whenever the node has changed.
  */
 #include <berth.h>
 #include <stdio.h>
@@ -42,7 +44,8 @@ struct watch {
     int has_ended;
 };
 
-static void note_change(struct berth *berth, int status, const char *parameters, int continues, void *arg)
+static void note_change(struct berth *berth, int status, const char *parameters, int continues,
+                        void *arg)
 {
     struct watch *watch = arg;
     (void)berth;
@@ -52,8 +55,8 @@ static void note_change(struct berth *berth, int status, const char *parameters,
     watch->has_ended = !continues;
 }
 
-/* A stream on a second connection. berth_wait polls; a program with an event loop of its own polls berth_fd() for berth_events()
- * and calls berth_process(). */
+/* A stream on a second connection. berth_wait polls; a program with an event loop of its own polls
+ * berth_fd() for berth_events() and calls berth_process(). */
 static int follow(struct berth *berth, struct berth *stream, int tasks, int seconds)
 {
     struct watch watch = {0};
@@ -61,7 +64,8 @@ static int follow(struct berth *berth, struct berth *stream, int tasks, int seco
     time_t end = time(NULL) + seconds;
     int status = berth_connect(stream, NULL);
     if (status == BERTH_DONE)
-        status = berth_call_async(stream, "io.berth.Fabric.Watch", NULL, BERTH_MORE, note_change, &watch);
+        status = berth_call_async(stream, "io.berth.Fabric.Watch", NULL, BERTH_MORE, note_change,
+                                  &watch);
     while (status >= 0 && !watch.has_ended && time(NULL) < end) {
         status = berth_wait(stream, 200);
         if (watch.changes > seen) {

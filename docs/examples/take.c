@@ -1,10 +1,12 @@
 /*
- * A program that takes its berth by itself, as `berth exec` does it for programs that do not: it finds out which task of its step it is, asks for one plan for all
- * of them, and takes its own berth before it starts threads, touches memory or loads a GPU runtime. Built with
+ * A program that takes its berth by itself, as `berth exec` does it for programs that do not: it
+ * finds out which task of its step it is, asks for one plan for all of them, and takes its own
+ * berth before it starts threads, touches memory or loads a GPU runtime. Built with
  *
  *     cc -o take take.c $(pkg-config --cflags --libs libberth)
  *
- * usage: mpiexec -n 4 ./take: each task prints "task 1 of 4: cpus 2-3 gpus gpu1", or why it goes on without a berth; exit status 0 in both cases.
+ * usage: mpiexec -n 4 ./take: each task prints "task 1 of 4: cpus 2-3 gpus gpu1", or why it goes on
+ * without a berth; exit status 0 in both cases.
  */
 #include <berth.h>
 #include <stdio.h>
@@ -40,7 +42,8 @@ static int take_berth(struct berth *berth)
         if (task != NULL)
             status = berth_apply(berth, task, parts);
         if (task != NULL && status == BERTH_DONE) {
-            printf("task %d of %d: cpus %s gpus", launcher->task, launcher->tasks, parts & BERTH_PART_CPUS ? task->cpus : step->cpus);
+            printf("task %d of %d: cpus %s gpus", launcher->task, launcher->tasks,
+                   parts & BERTH_PART_CPUS ? task->cpus : step->cpus);
             for (size_t i = 0; i < task->gpus.count; i++)
                 printf(" %s", task->gpus.item[i]);
             printf("\n");
@@ -58,7 +61,8 @@ int main(void)
     if (berth == NULL)
         return 71;
     if (take_berth(berth) < 0)
-        printf("no berth: %s\n", berth_error_detail(berth)); /* the program runs, where the kernel puts it */
+        /* the program runs, where the kernel puts it */
+        printf("no berth: %s\n", berth_error_detail(berth));
     berth_free(berth);
     return 0;
 }

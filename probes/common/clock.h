@@ -1,4 +1,5 @@
-/* The clock of every measurement: CLOCK_MONOTONIC, which the kernel serves without a system call on all common clock sources. */
+/* The clock of every measurement: CLOCK_MONOTONIC, which the kernel serves without a system call on
+ * all common clock sources. */
 #pragma once
 #include <stdint.h>
 #include <time.h>

@@ -35,16 +35,20 @@ void probe_conditions_unknown(struct probe_conditions *conditions, const char *k
     if (conditions->not_known_count == PROBE_CONDITIONS_UNKNOWN)
         return;
     conditions->not_known[conditions->not_known_count].key = key;
-    snprintf(conditions->not_known[conditions->not_known_count++].why, sizeof conditions->not_known[0].why, "%s", why);
+    snprintf(conditions->not_known[conditions->not_known_count++].why,
+             sizeof conditions->not_known[0].why, "%s", why);
 }
 
 const char *probe_conditions_no_file(int error)
 {
-    return error == ENOENT || error == ENOTDIR ? "the kernel does not show it" : error == EACCES || error == EPERM ? "closed to this process" : "it cannot be read";
+    return error == ENOENT || error == ENOTDIR ? "the kernel does not show it"
+           : error == EACCES || error == EPERM ? "closed to this process"
+                                               : "it cannot be read";
 }
 
 /* The file's first line; false says in the conditions why it is not known. */
-static bool read_line(struct probe_conditions *conditions, const char *key, const char *path, char *ret_text, size_t size)
+static bool read_line(struct probe_conditions *conditions, const char *key, const char *path,
+                      char *ret_text, size_t size)
 {
     errno = 0;
     if (!probe_file_text(conditions->root, ret_text, size, "%s", path) || ret_text[0] == '\0') {
@@ -76,7 +80,8 @@ static bool cpuinfo(const char *text, const char *key, char *ret_value, size_t s
     size_t length = strlen(key);
     for (const char *row = text; row != NULL; row = strchr(row, '\n')) {
         row += *row == '\n';
-        if (strncmp(row, key, length) == 0 && (row[length] == '\t' || row[length] == ' ' || row[length] == ':')) {
+        if (strncmp(row, key, length) == 0 &&
+            (row[length] == '\t' || row[length] == ' ' || row[length] == ':')) {
             const char *value = strchr(row, ':');
             if (value == NULL)
                 return false;
@@ -122,7 +127,8 @@ static void print_hypervisor(struct probe_line *line)
 #endif
 }
 
-void probe_conditions_begin(struct probe_conditions *conditions, const char *root, struct probe_line *line)
+void probe_conditions_begin(struct probe_conditions *conditions, const char *root,
+                            struct probe_line *line)
 {
     conditions->root = root;
     conditions->line = line;
@@ -181,7 +187,11 @@ void probe_conditions_end(struct probe_conditions *conditions, const char *key)
             continue;
         for (size_t k = i; k < count && used < sizeof text; k++)
             if (strcmp(conditions->not_known[k].why, why) == 0)
-                used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", k > i ? ", " : i > 0 ? "; " : "", conditions->not_known[k].key);
+                used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
+                                         k > i   ? ", "
+                                         : i > 0 ? "; "
+                                                 : "",
+                                         conditions->not_known[k].key);
         if (used < sizeof text)
             used += (size_t)snprintf(text + used, sizeof text - used, ": %s", why);
     }

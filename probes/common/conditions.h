@@ -1,6 +1,6 @@
 /**
- * What a measurement depends on besides the places: kernel, CPU, clocks, page sizes. Never who or where: no host name. What cannot be read is null, and a last
- * text says why, key by key.
+ * What a measurement depends on besides the places: kernel, CPU, clocks, page sizes. Never who or
+ * where: no host name. What cannot be read is null, and a last text says why, key by key.
  */
 #pragma once
 #include <stddef.h>
@@ -20,19 +20,23 @@ struct probe_conditions {
 };
 
 /* Both are borrowed until the end. */
-void probe_conditions_begin(struct probe_conditions *conditions, const char *root, struct probe_line *line);
+void probe_conditions_begin(struct probe_conditions *conditions, const char *root,
+                            struct probe_line *line);
 
 /* Those of the machine. */
 void probe_conditions_print(struct probe_conditions *conditions);
 
-/* How busy the machine's CPUs were in the last minute: in words, because numbers would make each run's conditions a text of their own. */
+/* How busy the machine's CPUs were in the last minute: in words, because numbers would make each
+ * run's conditions a text of their own. */
 void probe_conditions_load(struct probe_conditions *conditions);
 
 /* One that is not known: null, and why. The key is borrowed until the end. */
-void probe_conditions_unknown(struct probe_conditions *conditions, const char *key, const char *why);
+void probe_conditions_unknown(struct probe_conditions *conditions, const char *key,
+                              const char *why);
 
 /* Why a file of the kernel could not be read, by errno. */
 const char *probe_conditions_no_file(int error);
 
-/* What was not known, under this key: "governor, boost: the kernel does not show it; ...". Nothing when all was. */
+/* What was not known, under this key: "governor, boost: the kernel does not show it; ...". Nothing
+ * when all was. */
 void probe_conditions_end(struct probe_conditions *conditions, const char *key);

@@ -20,17 +20,21 @@ static void put(struct probe_line *line, const char *text, size_t length)
 
 static void put_string(struct probe_line *line, const char *text) { put(line, text, strlen(text)); }
 
-/* The length of the UTF-8 sequence at s, 0 when it is not one: overlong forms, surrogates and numbers above U+10FFFF are not. */
+/* The length of the UTF-8 sequence at s, 0 when it is not one: overlong forms, surrogates and
+ * numbers above U+10FFFF are not. */
 static size_t utf8_length(const unsigned char *s)
 {
     if (s[0] < 0x80)
         return 1;
-    size_t length = s[0] >= 0xf0 && s[0] <= 0xf4 ? 4 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : 0;
+    size_t length = s[0] >= 0xf0 && s[0] <= 0xf4  ? 4
+                    : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+                    : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+                                                  : 0;
     for (size_t i = 1; i < length; i++)
         if ((s[i] & 0xc0) != 0x80)
             return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
-        (s[0] == 0xf4 && s[1] > 0x8f))
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
         return 0;
     return length;
 }
@@ -166,5 +170,6 @@ bool probe_line_write_last(struct probe_line *line, struct probe_out *out, int64
     if (pthread_mutex_timedlock(&out->gate, &until) != 0)
         return false;
     struct pollfd ready = {.fd = out->fd, .events = POLLOUT};
-    return poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) && write_all(out->fd, line->text, line->used);
+    return poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) &&
+           write_all(out->fd, line->text, line->used);
 }

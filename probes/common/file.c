@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-__attribute__((format(printf, 2, 0))) static bool read_text(const char *root, const char *format, va_list args, char *ret_text,
-                                                            size_t size)
+__attribute__((format(printf, 2, 0))) static bool
+read_text(const char *root, const char *format, va_list args, char *ret_text, size_t size)
 {
     char path[512];
     int root_length = snprintf(path, sizeof path, "%s", root);
@@ -24,7 +24,8 @@ __attribute__((format(printf, 2, 0))) static bool read_text(const char *root, co
         return false;
     size_t used = 0;
     ssize_t got = 0;
-    while (used < size - 1 && ((got = read(fd, ret_text + used, size - 1 - used)) > 0 || (got < 0 && errno == EINTR)))
+    while (used < size - 1 &&
+           ((got = read(fd, ret_text + used, size - 1 - used)) > 0 || (got < 0 && errno == EINTR)))
         used += got > 0 ? (size_t)got : 0;
     close(fd);
     if (got < 0)

@@ -8,13 +8,15 @@
 
 static int64_t least(int64_t a, int64_t b) { return b >= 0 && b < a ? b : a; }
 
-/* What the cgroups above this process leave: version 2 keeps memory.max in each, version 1 memory.limit_in_bytes. */
+/* What the cgroups above this process leave: version 2 keeps memory.max in each, version 1
+ * memory.limit_in_bytes. */
 static int64_t cgroup_room(const char *root, int64_t room)
 {
     char text[8192], *save = NULL;
     if (!probe_file_text(root, text, sizeof text, "/proc/self/cgroup"))
         return room;
-    for (char *line = strtok_r(text, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
+    for (char *line = strtok_r(text, "\n", &save); line != NULL;
+         line = strtok_r(NULL, "\n", &save)) {
         char *controllers = strchr(line, ':');
         char *path = controllers == NULL ? NULL : strchr(controllers + 1, ':');
         if (path == NULL)
@@ -25,8 +27,10 @@ static int64_t cgroup_room(const char *root, int64_t room)
             continue;
         for (;;) {
             const char *base = unified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
-            int64_t limit = probe_file_number(root, "%s%s/%s", base, path, unified ? "memory.max" : "memory.limit_in_bytes");
-            int64_t used = probe_file_number(root, "%s%s/%s", base, path, unified ? "memory.current" : "memory.usage_in_bytes");
+            int64_t limit = probe_file_number(root, "%s%s/%s", base, path,
+                                              unified ? "memory.max" : "memory.limit_in_bytes");
+            int64_t used = probe_file_number(root, "%s%s/%s", base, path,
+                                             unified ? "memory.current" : "memory.usage_in_bytes");
             if (limit >= 0)
                 room = least(room, used < limit ? limit - (used < 0 ? 0 : used) : 0);
             char *slash = strrchr(path, '/');
@@ -38,8 +42,8 @@ static int64_t cgroup_room(const char *root, int64_t room)
     return room;
 }
 
-/* What is free on a node, and what the kernel gets back at once by dropping caches: pages of files and of its own tables, but not
- * those that have to be written first. */
+/* What is free on a node, and what the kernel gets back at once by dropping caches: pages of files
+ * and of its own tables, but not those that have to be written first. */
 static int64_t node_room(const char *text)
 {
     static const char *const given_back[] = {"Active(file)", "Inactive(file)", "SReclaimable"};

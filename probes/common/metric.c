@@ -17,7 +17,8 @@ const char *probe_metric_unit(enum probe_metric metric) { return metrics[metric]
 bool probe_metric_has_axis(enum probe_metric metric, const char *axis)
 {
     size_t length = strlen(axis);
-    for (const char *at = metrics[metric].axes; at != NULL && *at != '\0'; at = strchr(at, ','), at += at != NULL)
+    for (const char *at = metrics[metric].axes; at != NULL && *at != '\0';
+         at = strchr(at, ','), at += at != NULL)
         if (strncmp(at, axis, length) == 0 && at[length] == '=')
             return true;
     return false;

@@ -26,17 +26,20 @@ static void print_help(const struct probe_options *options)
     printf("Usage: %s [options]\n\n%s\n\n", options->program, options->about);
     for (size_t i = 0; i < options->count + COMMON_COUNT; i++) {
         const struct probe_option *option = option_at(options, i);
-        printf("  --%-9s %-11s %s\n", option->name, option->argument ? option->argument : "", option->about);
+        printf("  --%-9s %-11s %s\n", option->name, option->argument ? option->argument : "",
+               option->about);
     }
 }
 
 int probe_options_usage(const struct probe_options *options, const char *what, const char *text)
 {
-    fprintf(stderr, "%s: %s%s%s; see --help\n", options->program, what, text ? ": " : "", text ? text : "");
+    fprintf(stderr, "%s: %s%s%s; see --help\n", options->program, what, text ? ": " : "",
+            text ? text : "");
     return PROBE_OPTIONS_USAGE;
 }
 
-static int take_one(const struct probe_options *options, int key, char *text, probe_options_take take, void *arg)
+static int take_one(const struct probe_options *options, int key, char *text,
+                    probe_options_take take, void *arg)
 {
     switch (key) {
     case 'h':
@@ -51,23 +54,28 @@ static int take_one(const struct probe_options *options, int key, char *text, pr
     case ':':
         return probe_options_usage(options, "an argument is missing after", text);
     case '?':
-        return probe_options_usage(options, optopt >= OPT_HELP ? "this option takes no argument" : "unknown option", text);
+        return probe_options_usage(
+            options, optopt >= OPT_HELP ? "this option takes no argument" : "unknown option", text);
     default:
         return take(key, text, arg);
     }
 }
 
-int probe_options_parse(const struct probe_options *options, int argc, char **argv, probe_options_take take, void *arg)
+int probe_options_parse(const struct probe_options *options, int argc, char **argv,
+                        probe_options_take take, void *arg)
 {
     struct option list[LIST_MAX + 1] = {0};
     size_t count = options->count + COMMON_COUNT;
     for (size_t i = 0; i < count && i < LIST_MAX; i++) {
         const struct probe_option *option = option_at(options, i);
-        list[i] = (struct option){option->name, option->argument ? required_argument : no_argument, NULL, option->key};
+        list[i] = (struct option){option->name, option->argument ? required_argument : no_argument,
+                                  NULL, option->key};
     }
     opterr = 0;
-    for (int at = optind, key; (key = getopt_long(argc, argv, "+:h", list, NULL)) != -1; at = optind) {
-        int status = take_one(options, key, key == '?' || key == ':' ? argv[at] : optarg, take, arg);
+    for (int at = optind, key; (key = getopt_long(argc, argv, "+:h", list, NULL)) != -1;
+         at = optind) {
+        int status =
+            take_one(options, key, key == '?' || key == ':' ? argv[at] : optarg, take, arg);
         if (status >= 0)
             return status;
     }
@@ -110,7 +118,8 @@ int probe_options_metrics(const struct probe_options *options, char *list, bool 
     return any ? -1 : probe_options_usage(options, "--metrics takes at least one name", NULL);
 }
 
-int probe_options_settle_metrics(const struct probe_options *options, bool by_program, bool *metrics)
+int probe_options_settle_metrics(const struct probe_options *options, bool by_program,
+                                 bool *metrics)
 {
     bool any = false;
     for (int i = 0; i < PROBE_METRIC_COUNT; i++) {
@@ -118,7 +127,8 @@ int probe_options_settle_metrics(const struct probe_options *options, bool by_pr
         for (size_t k = 0; k < options->metric_count; k++)
             its_own |= options->metrics[k] == (enum probe_metric)i;
         if (metrics[i] && !its_own && !by_program)
-            return refuse_metric(options, "this probe does not measure", probe_metric_name((enum probe_metric)i));
+            return refuse_metric(options, "this probe does not measure",
+                                 probe_metric_name((enum probe_metric)i));
         any |= metrics[i];
     }
     for (size_t k = 0; !any && k < options->metric_count; k++)

@@ -1,4 +1,5 @@
-/* The command line of a probe: options from a table, and the kinds of arguments that probes share. Messages go to standard error, one line each. */
+/* The command line of a probe: options from a table, and the kinds of arguments that probes share.
+ * Messages go to standard error, one line each. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,20 +32,26 @@ struct probe_options {
 /* Takes one option with its argument; -1 to go on, else the exit status. */
 typedef int (*probe_options_take)(int key, char *text, void *arg);
 
-/* Takes all options in order. --help (also -h) and --version are options of every probe and are not in the list. Returns -1 to go on, else the exit status. */
-int probe_options_parse(const struct probe_options *options, int argc, char **argv, probe_options_take take, void *arg);
+/* Takes all options in order. --help (also -h) and --version are options of every probe and are not
+ * in the list. Returns -1 to go on, else the exit status. */
+int probe_options_parse(const struct probe_options *options, int argc, char **argv,
+                        probe_options_take take, void *arg);
 
 /* Says what is wrong; text may be NULL. Returns PROBE_OPTIONS_USAGE. */
 int probe_options_usage(const struct probe_options *options, const char *what, const char *text);
 
 bool probe_options_integer(const char *text, int64_t min, int64_t *ret_number);
 
-/* "a,b": sets these of PROBE_METRIC_COUNT metrics, of whatever probe. Cuts the list up. -1 to go on, else the exit status: a name is no metric at all. */
+/* "a,b": sets these of PROBE_METRIC_COUNT metrics, of whatever probe. Cuts the list up. -1 to go
+ * on, else the exit status: a name is no metric at all. */
 int probe_options_metrics(const struct probe_options *options, char *list, bool *ret_metrics);
 
-/* Once all options are taken: of a person's list every metric must be one that this probe measures. A program that started this one may name those of other
- * probes as well. When there is none in it, all that the probe measures are set. -1 to go on, else the exit status. */
-int probe_options_settle_metrics(const struct probe_options *options, bool by_program, bool *metrics);
+/* Once all options are taken: of a person's list every metric must be one that this probe measures.
+ * A program that started this one may name those of other probes as well. When there is none in it,
+ * all that the probe measures are set. -1 to go on, else the exit status. */
+int probe_options_settle_metrics(const struct probe_options *options, bool by_program,
+                                 bool *metrics);
 
-/* "a,b": appends 1 to room names, which stay in the list that this cuts up. False when there are more, or none. */
+/* "a,b": appends 1 to room names, which stay in the list that this cuts up. False when there are
+ * more, or none. */
 bool probe_options_names(char *list, size_t room, const char **names, size_t *count);

@@ -1,4 +1,5 @@
-/* A small seeded generator (splitmix64, Steele, Lea and Flood 2014): the same seed gives the same order everywhere. */
+/* A small seeded generator (splitmix64, Steele, Lea and Flood 2014): the same seed gives the same
+ * order everywhere. */
 #pragma once
 #include <stdint.h>
 
@@ -14,7 +15,8 @@ static inline uint64_t probe_random_next(struct probe_random *random)
     return z ^ (z >> 31);
 }
 
-/* A number from 0 to limit - 1; limit is at least 1 and at most 2^32, far below where the bias of taking the high part matters.
+/* A number from 0 to limit - 1; limit is at least 1 and at most 2^32, far below where the bias of
+ * taking the high part matters.
  */
 static inline uint64_t probe_random_below(struct probe_random *random, uint64_t limit)
 {

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-void probe_record_begin(struct probe_line *line, const char *record, enum probe_metric metric, const char *from, const char *to,
-                        const struct probe_axes *axes)
+void probe_record_begin(struct probe_line *line, const char *record, enum probe_metric metric,
+                        const char *from, const char *to, const struct probe_axes *axes)
 {
     probe_line_begin(line, record);
     probe_line_text(line, "metric", probe_metric_name(metric));
@@ -45,5 +45,6 @@ void probe_record_progress(struct probe_line *line, size_t done, size_t total)
 struct probe_summary probe_record_rate(const struct probe_sample *sample)
 {
     double scale = (double)sample->bytes * 1e9;
-    return (struct probe_summary){scale / sample->ns.value, scale / sample->ns.high, scale / sample->ns.low, sample->ns.n};
+    return (struct probe_summary){scale / sample->ns.value, scale / sample->ns.high,
+                                  scale / sample->ns.low, sample->ns.n};
 }

@@ -15,8 +15,8 @@ struct probe_sample {
 };
 
 /* A record of something measured, or not, between two places, up to its axes. */
-void probe_record_begin(struct probe_line *line, const char *record, enum probe_metric metric, const char *from, const char *to,
-                        const struct probe_axes *axes);
+void probe_record_begin(struct probe_line *line, const char *record, enum probe_metric metric,
+                        const char *from, const char *to, const struct probe_axes *axes);
 
 /* "value", and with it "low", "high" and "n" where they are known. */
 void probe_record_value(struct probe_line *line, const struct probe_summary *summary);

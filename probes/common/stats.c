@@ -13,7 +13,8 @@ static double log_factorial(unsigned n)
 /* P(X = k) for X of Binomial(n, p), 0 < p < 1. */
 static double binomial(unsigned n, double p, unsigned k)
 {
-    return exp(log_factorial(n) - log_factorial(k) - log_factorial(n - k) + k * log(p) + (n - k) * log1p(-p));
+    return exp(log_factorial(n) - log_factorial(k) - log_factorial(n - k) + k * log(p) +
+               (n - k) * log1p(-p));
 }
 
 double probe_stats_coverage(unsigned n, double p, unsigned low, unsigned high)

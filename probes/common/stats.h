@@ -1,9 +1,11 @@
 /**
- * Statistics of repetitions: a quantile with an interval from order statistics, and when to stop repeating.
+ * Statistics of repetitions: a quantile with an interval from order statistics, and when to stop
+ * repeating.
  *
- * The interval of the p-quantile of n samples runs from the l-th to the u-th smallest; the binomial distribution says how often
- * such an interval holds the true quantile, whatever the samples' distribution is (Hoefler and Belli, SC'15; David and Nagaraja,
- * Order Statistics, 7.1). All functions are pure but for sorting their samples.
+ * The interval of the p-quantile of n samples runs from the l-th to the u-th smallest; the binomial
+ * distribution says how often such an interval holds the true quantile, whatever the samples'
+ * distribution is (Hoefler and Belli, SC'15; David and Nagaraja, Order Statistics, 7.1). All
+ * functions are pure but for sorting their samples.
  */
 #pragma once
 #include <stdbool.h>
@@ -13,26 +15,28 @@
 #define PROBE_STATS_MAX        25 /* more are not worth their time */
 #define PROBE_STATS_HALF_WIDTH 0.01
 /* times a cell's budget: then it is given up, whatever it has */
-#define PROBE_STATS_PATIENCE   10
+#define PROBE_STATS_PATIENCE 10
 
 struct probe_summary {
     double value, low, high; /* low and high are NAN where n is too small for a 95 % interval */
     unsigned n;
 };
 
-/* The ranks, from 1, of the narrowest interval of at least 95 % with at most 2.5 % on either side. False when n samples do not
- * give one. */
+/* The ranks, from 1, of the narrowest interval of at least 95 % with at most 2.5 % on either side.
+ * False when n samples do not give one. */
 bool probe_stats_ranks(unsigned n, double p, unsigned *ret_low, unsigned *ret_high);
 
-/* How often, from 0 to 1, the l-th to the u-th smallest of n samples hold the p-quantile between them. */
+/* How often, from 0 to 1, the l-th to the u-th smallest of n samples hold the p-quantile between
+ * them. */
 double probe_stats_coverage(unsigned n, double p, unsigned low, unsigned high);
 
-/* Sorts the samples. The median is the middle one or the mean of the two middle ones; another quantile is the sample of rank
- * ceil(p n). n is at least 1. */
+/* Sorts the samples. The median is the middle one or the mean of the two middle ones; another
+ * quantile is the sample of rank ceil(p n). n is at least 1. */
 struct probe_summary probe_stats_quantile(double *samples, unsigned n, double p);
 
 /* True when half the interval's width is at most PROBE_STATS_HALF_WIDTH of the value. */
 bool probe_stats_settled(const struct probe_summary *summary);
 
-/* The stopping rule: true when samples (sorted by this) are enough. late says that the cell's time is spent. */
+/* The stopping rule: true when samples (sorted by this) are enough. late says that the cell's time
+ * is spent. */
 bool probe_stats_enough(double *samples, unsigned n, bool late);

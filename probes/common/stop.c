@@ -26,7 +26,8 @@ static bool is_read(int fd)
 bool probe_stop_prepare(bool child, struct probe_why *why)
 {
     pid_t parent = getppid();
-    if (child && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent || !is_read(STDOUT_FILENO)))
+    if (child &&
+        (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent || !is_read(STDOUT_FILENO)))
         return probe_why_set(why, "the process that started this one is gone");
     /* The parent may ignore SIGPIPE, which is inherited. */
     signal(SIGPIPE, SIG_DFL);

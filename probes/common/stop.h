@@ -1,6 +1,7 @@
 /**
- * How a probe ends early: SIGTERM and SIGINT print the end record and end the process at once, whatever its threads are doing; a
- * closed standard output ends it by SIGPIPE; a parent that dies takes it along.
+ * How a probe ends early: SIGTERM and SIGINT print the end record and end the process at once,
+ * whatever its threads are doing; a closed standard output ends it by SIGPIPE; a parent that dies
+ * takes it along.
  */
 #pragma once
 #include <stdbool.h>
@@ -16,8 +17,9 @@ struct probe_stop {
     int64_t started_ns;    /* for elapsed_ns of the end record */
 };
 
-/* Call first in main, before any thread starts, so that all inherit the signal mask. @child: the parent measures us;
- * be killed when the thread that started us ends, and fail when it has already. */
+/* Call first in main, before any thread starts, so that all inherit the signal mask. @child: the
+ * parent measures us; be killed when the thread that started us ends, and fail when it has already.
+ */
 bool probe_stop_prepare(bool child, struct probe_why *why);
 
 /* Starts the thread that waits for the signals. @stop must live until the process ends. */

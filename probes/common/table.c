@@ -6,8 +6,9 @@
 
 #define LEAST_WIDTH 16 /* of a column, in letters */
 #define MARGIN      8  /* of the names on the left, at least */
-/* of the value: an interval that reaches further is shown by its ends, because a percentage hides its side */
-#define FAR         0.05
+/* of the value: an interval that reaches further is shown by its ends, because a percentage hides
+ * its side */
+#define FAR 0.05
 
 static int compare_axes(const struct probe_axes *a, const struct probe_axes *b)
 {
@@ -37,7 +38,8 @@ static int compare_names(const char *a, const char *b)
 static int compare_rows(const void *a, const void *b)
 {
     const struct probe_row *x = a, *y = b;
-    int order = x->metric != y->metric ? (x->metric < y->metric ? -1 : 1) : compare_axes(&x->axes, &y->axes);
+    int order = x->metric != y->metric ? (x->metric < y->metric ? -1 : 1)
+                                       : compare_axes(&x->axes, &y->axes);
     if (order == 0)
         order = compare_names(x->from, y->from);
     return order != 0 ? order : compare_names(x->to, y->to);
@@ -55,11 +57,12 @@ static void print_title(const struct probe_row *row, FILE *file)
     for (size_t i = 0; i < row->axes.count; i++)
         fprintf(file, " %s=%s", row->axes.text[2 * i], row->axes.text[2 * i + 1]);
     bool rate = strcmp(probe_metric_unit(metric), "bytes_per_s") == 0;
-    fprintf(file, ", %s, and how far its 95 %% interval reaches\n", rate ? "GB/s" : probe_metric_unit(metric));
+    fprintf(file, ", %s, and how far its 95 %% interval reaches\n",
+            rate ? "GB/s" : probe_metric_unit(metric));
 }
 
-/* What a cell shows: "101.50 ± 1.0%" with the distance of the farther end, or "561.02 489.11..4510.00". Returns how many letters
- * it has. */
+/* What a cell shows: "101.50 ± 1.0%" with the distance of the farther end, or "561.02
+ * 489.11..4510.00". Returns how many letters it has. */
 static int write_number(const struct probe_row *row, char *text, size_t size)
 {
     if (row->why != NULL)
@@ -71,7 +74,8 @@ static int write_number(const struct probe_row *row, char *text, size_t size)
     double reach = high > low ? fmax(high - value, value - low) / value : 0;
     if (reach > FAR)
         return snprintf(text, size, "%.2f %.2f..%.2f", value / unit, low / unit, high / unit);
-    return snprintf(text, size, "%.2f ±%4.1f%%", value / unit, 100 * reach) - 1; /* the sign has two bytes */
+    /* the sign has two bytes */
+    return snprintf(text, size, "%.2f ±%4.1f%%", value / unit, 100 * reach) - 1;
 }
 
 /* Each reason once, with how often it stands. */
@@ -119,7 +123,8 @@ static bool print_matrix(const struct probe_row *rows, size_t count, FILE *file)
     for (size_t i = 0, c = width; i < count; i++) {
         const struct probe_row *row = &rows[i];
         /* What is there twice has a line of its own. */
-        if (i == 0 || strcmp(row->from, rows[i - 1].from) != 0 || strcmp(row->to, rows[i - 1].to) == 0) {
+        if (i == 0 || strcmp(row->from, rows[i - 1].from) != 0 ||
+            strcmp(row->to, rows[i - 1].to) == 0) {
             fprintf(file, "\n  %-*s", margin, row->from);
             c = 0;
         }
@@ -140,8 +145,8 @@ bool probe_table_print(struct probe_row *rows, size_t count, FILE *file)
     qsort(rows, count, sizeof *rows, compare_rows);
     bool ok = true;
     for (size_t first = 0, next; ok && first < count; first = next) {
-        for (next = first + 1;
-             next < count && rows[next].metric == rows[first].metric && compare_axes(&rows[next].axes, &rows[first].axes) == 0;)
+        for (next = first + 1; next < count && rows[next].metric == rows[first].metric &&
+                               compare_axes(&rows[next].axes, &rows[first].axes) == 0;)
             next++;
         ok = print_matrix(rows + first, next - first, file);
     }

@@ -1,4 +1,5 @@
-/* Prints results for a person: one matrix for each metric and combination of axes, from down, to across. */
+/* Prints results for a person: one matrix for each metric and combination of axes, from down, to
+ * across. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

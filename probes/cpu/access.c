@@ -3,7 +3,7 @@
 #include "cpu/initiator.h"
 #include "cpu/noise.h"
 
-#define SPAN_PER_LINE    ((int64_t)(CPU_CHASE_SPAN / CPU_CHASE_LINE))
+#define SPAN_PER_LINE ((int64_t)(CPU_CHASE_SPAN / CPU_CHASE_LINE))
 /* at least; streaming them takes about a tenth to half a millisecond */
 #define REPETITION_BYTES ((int64_t)16 << 20)
 
@@ -17,38 +17,45 @@ struct scene {
 };
 
 /* Puts the noise's cores behind the cell's in pus, and its bytes at the end of the buffer. */
-static bool set_noise(const struct cpu_access *access, const struct cpu_cell *cell, struct scene *scene, struct probe_why *why)
+static bool set_noise(const struct cpu_access *access, const struct cpu_cell *cell,
+                      struct scene *scene, struct probe_why *why)
 {
     unsigned count = cpu_initiator_noise_pus(access->topology, cell, access->noise_pus, why);
     if (count == 0)
         return false;
     int64_t bytes = cpu_buffers_noise_bytes(access->topology, cell);
     if (bytes >= scene->bytes)
-        return probe_why_set(why, "the buffer of %lld bytes is too small to have noise in it", (long long)scene->bytes);
+        return probe_why_set(why, "the buffer of %lld bytes is too small to have noise in it",
+                             (long long)scene->bytes);
     scene->bytes -= bytes;
     for (unsigned i = 0; i < count; i++)
         access->pus[scene->cores + i] = access->noise_pus[i];
-    scene->noisy = cpu_noise_init(&scene->noise, access->pus + scene->cores, count, scene->buffer->memory.base + scene->bytes,
-                                  (size_t)bytes, why);
+    scene->noisy = cpu_noise_init(&scene->noise, access->pus + scene->cores, count,
+                                  scene->buffer->memory.base + scene->bytes, (size_t)bytes, why);
     return scene->noisy;
 }
 
-static bool measure_bandwidth(const struct cpu_access *access, struct scene *scene, const struct cpu_cell *cell, int64_t budget_ns,
-                              struct probe_summary *ret_summary, bool *ret_overrun, struct probe_why *why)
+static bool measure_bandwidth(const struct cpu_access *access, struct scene *scene,
+                              const struct cpu_cell *cell, int64_t budget_ns,
+                              struct probe_summary *ret_summary, bool *ret_overrun,
+                              struct probe_why *why)
 {
     int64_t cache = cpu_buffers_initiator_cache(access->topology, cell);
     if (scene->bytes < CPU_BUFFERS_LEAST_TIMES * cache)
-        return probe_why_set(why, "the buffer of %lld bytes%s is not twice the last-level caches of %lld", (long long)scene->bytes,
-                             cpu_buffers_remark(scene->buffer), (long long)cache);
-    struct cpu_bandwidth_request request = {cell->direction, scene->cores, REPETITION_BYTES, cache, budget_ns};
+        return probe_why_set(
+            why, "the buffer of %lld bytes%s is not twice the last-level caches of %lld",
+            (long long)scene->bytes, cpu_buffers_remark(scene->buffer), (long long)cache);
+    struct cpu_bandwidth_request request = {cell->direction, scene->cores, REPETITION_BYTES, cache,
+                                            budget_ns};
     scene->buffer->chase_bytes = 0;
-    return cpu_bandwidth_measure(scene->buffer->memory.base, (size_t)scene->bytes, access->workers, access->pus, &request,
-                                 scene->noisy ? &scene->noise : NULL, ret_summary, ret_overrun, why);
+    return cpu_bandwidth_measure(scene->buffer->memory.base, (size_t)scene->bytes, access->workers,
+                                 access->pus, &request, scene->noisy ? &scene->noise : NULL,
+                                 ret_summary, ret_overrun, why);
 }
 
 /* Builds the cycle that a cell needs unless it is the one that is there. */
-static bool prepare_chase(const struct cpu_access *access, const struct scene *scene, const struct cpu_cell *cell,
-                          struct probe_why *why)
+static bool prepare_chase(const struct cpu_access *access, const struct scene *scene,
+                          const struct cpu_cell *cell, struct probe_why *why)
 {
     struct cpu_buffer *buffer = scene->buffer;
     int64_t cache = cpu_buffers_cache(access->topology, cell->llc);
@@ -56,29 +63,36 @@ static bool prepare_chase(const struct cpu_access *access, const struct scene *s
     int64_t lines_bytes = scene->bytes / SPAN_PER_LINE;
     int64_t wanted = cell->bytes > 0 ? cell->bytes : lines_bytes;
     if (lines_bytes < least && cell->bytes == 0)
-        return probe_why_set(why, "the lines visited, %lld bytes%s, are not twice the last-level cache of %lld",
-                             (long long)lines_bytes, cpu_buffers_remark(buffer), (long long)cache);
+        return probe_why_set(
+            why, "the lines visited, %lld bytes%s, are not twice the last-level cache of %lld",
+            (long long)lines_bytes, cpu_buffers_remark(buffer), (long long)cache);
     if (lines_bytes < least)
-        return probe_why_set(why, "the buffer of %lld bytes%s is too small", (long long)scene->bytes, cpu_buffers_remark(buffer));
+        return probe_why_set(why, "the buffer of %lld bytes%s is too small",
+                             (long long)scene->bytes, cpu_buffers_remark(buffer));
     if (buffer->chase_bytes == wanted)
         return true;
-    if (!cpu_chase_build(buffer->memory.base, (size_t)(wanted * SPAN_PER_LINE), access->random, &buffer->chase, why))
+    if (!cpu_chase_build(buffer->memory.base, (size_t)(wanted * SPAN_PER_LINE), access->random,
+                         &buffer->chase, why))
         return false;
     buffer->chase_bytes = wanted;
     return true;
 }
 
-static bool measure_latency(const struct cpu_access *access, struct scene *scene, const struct cpu_cell *cell, int64_t budget_ns,
-                            struct probe_summary *ret_summary, bool *ret_overrun, struct probe_why *why)
+static bool measure_latency(const struct cpu_access *access, struct scene *scene,
+                            const struct cpu_cell *cell, int64_t budget_ns,
+                            struct probe_summary *ret_summary, bool *ret_overrun,
+                            struct probe_why *why)
 {
     if (!prepare_chase(access, scene, cell, why))
         return false;
     return cpu_chase_measure(&scene->buffer->chase, access->workers, access->pus, cell->bytes > 0,
-                             scene->noisy ? &scene->noise : NULL, budget_ns, ret_summary, ret_overrun, why);
+                             scene->noisy ? &scene->noise : NULL, budget_ns, ret_summary,
+                             ret_overrun, why);
 }
 
 /* The cell's cores, without its noise. */
-static bool set_scene(const struct cpu_access *access, const struct cpu_cell *cell, struct scene *ret_scene, struct probe_why *why)
+static bool set_scene(const struct cpu_access *access, const struct cpu_cell *cell,
+                      struct scene *ret_scene, struct probe_why *why)
 {
     struct scene scene = {.buffer = &access->buffers->item[cell->memory]};
     if (!scene.buffer->ready)
@@ -88,7 +102,8 @@ static bool set_scene(const struct cpu_access *access, const struct cpu_cell *ce
     if (scene.cores == 0)
         return probe_why_set(why, "no core");
     if (cell->other_cores > 0)
-        return probe_why_set(why, "%d of its %u cores may not be used", cell->other_cores, scene.cores + (unsigned)cell->other_cores);
+        return probe_why_set(why, "%d of its %u cores may not be used", cell->other_cores,
+                             scene.cores + (unsigned)cell->other_cores);
     if (cell->metric == PROBE_MEMORY_LATENCY)
         scene.cores = 1;
     else if (cell->threads > 0)
@@ -97,8 +112,8 @@ static bool set_scene(const struct cpu_access *access, const struct cpu_cell *ce
     return true;
 }
 
-bool cpu_access_measure(struct cpu_access *access, const struct cpu_cell *cell, int64_t budget_ns, struct probe_summary *ret_summary,
-                        bool *ret_overrun, struct probe_why *why)
+bool cpu_access_measure(struct cpu_access *access, const struct cpu_cell *cell, int64_t budget_ns,
+                        struct probe_summary *ret_summary, bool *ret_overrun, struct probe_why *why)
 {
     struct scene scene;
     *ret_overrun = false;
@@ -113,8 +128,10 @@ bool cpu_access_measure(struct cpu_access *access, const struct cpu_cell *cell, 
         (cell->noise != CPU_NOISE_NONE && !set_noise(access, cell, &scene, &access->no_noise)))
         return probe_why_set(why, "%s", access->no_noise.text);
     bool ok = cell->metric == PROBE_MEMORY_BANDWIDTH
-                  ? measure_bandwidth(access, &scene, cell, budget_ns, ret_summary, ret_overrun, &access->no_noise)
-                  : measure_latency(access, &scene, cell, budget_ns, ret_summary, ret_overrun, &access->no_noise);
+                  ? measure_bandwidth(access, &scene, cell, budget_ns, ret_summary, ret_overrun,
+                                      &access->no_noise)
+                  : measure_latency(access, &scene, cell, budget_ns, ret_summary, ret_overrun,
+                                    &access->no_noise);
     access->has_noise = ok && scene.noisy;
     if (access->has_noise)
         access->noise = cpu_noise_rate(&scene.noise);

@@ -1,4 +1,5 @@
-/* Bandwidth and latency cells: measured on the buffer of their memory, or refused with the reason. */
+/* Bandwidth and latency cells: measured on the buffer of their memory, or refused with the reason.
+ */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +22,8 @@ struct cpu_access {
     struct probe_why no_noise; /* why there is none */
 };
 
-/* @cell is of memory_bandwidth or memory_latency, or of memory_noise: then it is what the noise of the cell before it read. *ret_overrun: a
- * thread is stuck, end the process. */
-bool cpu_access_measure(struct cpu_access *access, const struct cpu_cell *cell, int64_t budget_ns, struct probe_summary *ret_summary,
-                        bool *ret_overrun, struct probe_why *why);
+/* @cell is of memory_bandwidth or memory_latency, or of memory_noise: then it is what the noise of
+ * the cell before it read. *ret_overrun: a thread is stuck, end the process. */
+bool cpu_access_measure(struct cpu_access *access, const struct cpu_cell *cell, int64_t budget_ns,
+                        struct probe_summary *ret_summary, bool *ret_overrun,
+                        struct probe_why *why);

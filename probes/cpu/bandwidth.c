@@ -8,12 +8,13 @@
 #include "common/clock.h"
 #include "cpu/stream.h"
 
-/* The least part of a thread in a repetition: 50 microseconds on a fast core alone, far above the barrier's one, and longer the
- * more threads share the memory. */
+/* The least part of a thread in a repetition: 50 microseconds on a fast core alone, far above the
+ * barrier's one, and longer the more threads share the memory. */
 #define PART_BYTES ((size_t)2 << 20)
 
-/* A load waits for an earlier store whose low 12 address bits are the same (4K aliasing). With this distance beyond whole pages
- * those are stores of 56 lines before, which have left the store buffer. */
+/* A load waits for an earlier store whose low 12 address bits are the same (4K aliasing). With this
+ * distance beyond whole pages those are stores of 56 lines before, which have left the store
+ * buffer. */
 #define COPY_SHIFT ((size_t)7 * 512)
 
 #define SPINS 10000 /* at a barrier, about 10 microseconds */
@@ -27,7 +28,9 @@ struct stream_run {
     const struct cpu_stream *stream;
     enum cpu_direction direction;
     char *base;
-    size_t part;   /* bytes of one thread in one repetition, as they count for the buffer: half of them for a copy */
+    /* bytes of one thread in one repetition, as they count for the buffer: half of them for a
+     * copy */
+    size_t part;
     size_t slice;  /* part x threads */
     size_t slices; /* of the buffer */
     unsigned threads, warm_repetitions;
@@ -87,7 +90,8 @@ static void take_time(struct stream_run *run)
     run->rate[run->n++] = bytes / (double)(end > start ? end - start : 1) * 1e9;
 }
 
-/* After a repetition, thread 0 alone: takes its time unless it was a warm-up or the noise stood still. */
+/* After a repetition, thread 0 alone: takes its time unless it was a warm-up or the noise stood
+ * still. */
 static bool wants_more(struct stream_run *run, size_t repetition, int64_t spent_ns)
 {
     bool noisy = run->noise == NULL || cpu_noise_end_window(run->noise);
@@ -127,15 +131,17 @@ static void work(void *arg, unsigned index)
         return;
     }
     if (index == 0)
-        run->silent = run->noise != NULL && !cpu_noise_await(run->noise, PROBE_STATS_PATIENCE * run->budget_ns);
+        run->silent = run->noise != NULL &&
+                      !cpu_noise_await(run->noise, PROBE_STATS_PATIENCE * run->budget_ns);
     stream(run, index);
     if (index == 0 && run->noise != NULL)
         cpu_noise_end(run->noise);
 }
 
 bool cpu_bandwidth_measure(char *base, size_t bytes, struct cpu_workers *workers, const int *pus,
-                           const struct cpu_bandwidth_request *request, struct cpu_noise *noise, struct probe_summary *ret_summary,
-                           bool *ret_overrun, struct probe_why *why)
+                           const struct cpu_bandwidth_request *request, struct cpu_noise *noise,
+                           struct probe_summary *ret_summary, bool *ret_overrun,
+                           struct probe_why *why)
 {
     unsigned threads = request->threads;
     bool copies = request->direction == CPU_COPY;
@@ -155,21 +161,25 @@ bool cpu_bandwidth_measure(char *base, size_t bytes, struct cpu_workers *workers
         return probe_why_set(why, "%zu bytes are too few for %u threads", bytes, threads);
     run.slice = run.part * threads;
     run.slices = usable / run.slice;
-    run.warm_repetitions = 1 + (unsigned)((size_t)(request->warm_bytes < 0 ? 0 : request->warm_bytes) / run.slice);
+    run.warm_repetitions =
+        1 + (unsigned)((size_t)(request->warm_bytes < 0 ? 0 : request->warm_bytes) / run.slice);
     run.times = aligned_alloc(128, threads * sizeof *run.times);
     if (run.times == NULL)
         return probe_why_set(why, "out of memory");
     unsigned all = threads + (noise == NULL ? 0 : noise->count);
-    bool ran = cpu_workers_run(workers, pus, all, work, &run, 40 * run.budget_ns + 60000000000, ret_overrun, why);
+    bool ran = cpu_workers_run(workers, pus, all, work, &run, 40 * run.budget_ns + 60000000000,
+                               ret_overrun, why);
     if (!*ret_overrun)
         free(run.times);
     if (!ran)
         return false;
     if (run.silent)
-        return probe_why_set(why, "the noise and what it is to disturb do not run at the same time");
+        return probe_why_set(why,
+                             "the noise and what it is to disturb do not run at the same time");
     if (run.n < PROBE_STATS_MIN)
-        return probe_why_set(why, "only %u repetitions in %.0f ms: the CPUs do not run at the same time", run.n,
-                             (double)(PROBE_STATS_PATIENCE * run.budget_ns) / 1e6);
+        return probe_why_set(why,
+                             "only %u repetitions in %.0f ms: the CPUs do not run at the same time",
+                             run.n, (double)(PROBE_STATS_PATIENCE * run.budget_ns) / 1e6);
     *ret_summary = probe_stats_quantile(run.rate, run.n, 0.5);
     return true;
 }

@@ -7,15 +7,16 @@
 #include "common/free_memory.h"
 #include "cpu/initiator.h"
 
-#define MIB           ((int64_t)1 << 20)
+#define MIB ((int64_t)1 << 20)
 /* taken for the last-level cache where the kernel does not show one */
 #define UNKNOWN_CACHE (64 * MIB)
 #define SPAN_PER_LINE ((int64_t)(CPU_CHASE_SPAN / CPU_CHASE_LINE))
 #define BUFFER_MIN    (64 * MIB)
 /* together, because ending the process gives them back first: 4 ms a GiB on huge pages */
-#define ALL_BUFFERS   (4096 * MIB)
-/* for all small pages by the trial, whose pages are still in the caches; at the end of a run it is up to four times that */
-#define GIVE_BACK_NS  INT64_C(8000000)
+#define ALL_BUFFERS (4096 * MIB)
+/* for all small pages by the trial, whose pages are still in the caches; at the end of a run it is
+ * up to four times that */
+#define GIVE_BACK_NS INT64_C(8000000)
 
 int64_t cpu_buffers_cache(const struct cpu_topology *topology, int llc)
 {
@@ -23,7 +24,8 @@ int64_t cpu_buffers_cache(const struct cpu_topology *topology, int llc)
     return bytes > 0 ? bytes : UNKNOWN_CACHE;
 }
 
-int64_t cpu_buffers_initiator_cache(const struct cpu_topology *topology, const struct cpu_cell *cell)
+int64_t cpu_buffers_initiator_cache(const struct cpu_topology *topology,
+                                    const struct cpu_cell *cell)
 {
     if (cell->llc >= 0)
         return cpu_buffers_cache(topology, cell->llc);
@@ -43,7 +45,8 @@ int64_t cpu_buffers_noise_bytes(const struct cpu_topology *topology, const struc
     int numa = cpu_initiator_noise_numa(topology, cell);
     if (cell->noise == CPU_NOISE_NONE || numa < 0)
         return 0;
-    return CPU_BUFFERS_LEAST_TIMES * cpu_buffers_initiator_cache(topology, &(struct cpu_cell){.llc = -1, .numa = numa});
+    return CPU_BUFFERS_LEAST_TIMES *
+           cpu_buffers_initiator_cache(topology, &(struct cpu_cell){.llc = -1, .numa = numa});
 }
 
 const char *cpu_buffers_remark(const struct cpu_buffer *buffer)
@@ -66,17 +69,20 @@ static int64_t cell_bytes(const struct cpu_topology *topology, const struct cpu_
     return CPU_BUFFERS_TIMES * SPAN_PER_LINE * (largest > 0 ? largest : UNKNOWN_CACHE);
 }
 
-/* What the cells want of a memory's buffer: within the limit, but for the least that the most demanding can do with. 0: none
- * needs it. */
-static int64_t wanted_bytes(const struct cpu_topology *topology, const struct cpu_cells *cells, int memory, int64_t *ret_least)
+/* What the cells want of a memory's buffer: within the limit, but for the least that the most
+ * demanding can do with. 0: none needs it. */
+static int64_t wanted_bytes(const struct cpu_topology *topology, const struct cpu_cells *cells,
+                            int memory, int64_t *ret_least)
 {
     int64_t wanted = 0, needed = 0, limit = ALL_BUFFERS / topology->numa_count;
     for (size_t i = 0; i < cells->count; i++) {
         const struct cpu_cell *cell = &cells->item[i];
-        if ((cell->metric != PROBE_MEMORY_BANDWIDTH && cell->metric != PROBE_MEMORY_LATENCY) || cell->memory != memory)
+        if ((cell->metric != PROBE_MEMORY_BANDWIDTH && cell->metric != PROBE_MEMORY_LATENCY) ||
+            cell->memory != memory)
             continue;
         int64_t noise = cpu_buffers_noise_bytes(topology, cell), bytes = cell_bytes(topology, cell);
-        int64_t least = (cell->bytes > 0 ? bytes : bytes * CPU_BUFFERS_LEAST_TIMES / CPU_BUFFERS_TIMES) + noise;
+        int64_t least =
+            (cell->bytes > 0 ? bytes : bytes * CPU_BUFFERS_LEAST_TIMES / CPU_BUFFERS_TIMES) + noise;
         bytes += noise;
         wanted = bytes > wanted ? bytes : wanted;
         needed = least > needed ? least : needed;
@@ -88,7 +94,8 @@ static int64_t wanted_bytes(const struct cpu_topology *topology, const struct cp
     return wanted < BUFFER_MIN ? BUFFER_MIN : wanted > limit ? limit : wanted;
 }
 
-/* The three leading binary digits of it: what is free differs from run to run, and the size of a buffer need not. */
+/* The three leading binary digits of it: what is free differs from run to run, and the size of a
+ * buffer need not. */
 static int64_t steady(int64_t bytes)
 {
     int64_t step = 1;
@@ -97,7 +104,10 @@ static int64_t steady(int64_t bytes)
     return bytes / step * step;
 }
 
-static int64_t part(int64_t from_ns, int64_t to_ns, int made, int count) { return from_ns + (to_ns - from_ns) * made / count; }
+static int64_t part(int64_t from_ns, int64_t to_ns, int made, int count)
+{
+    return from_ns + (to_ns - from_ns) * made / count;
+}
 
 /* Rounded, unless that would cost what can be measured. */
 static int64_t steady_above(int64_t bytes, int64_t least)
@@ -105,8 +115,9 @@ static int64_t steady_above(int64_t bytes, int64_t least)
     return steady(bytes) >= least || bytes < least ? steady(bytes) : bytes;
 }
 
-static void make_one(int64_t limit, const struct cpu_topology *topology, int numa, struct cpu_memory_request *request,
-                     struct cpu_workers *workers, struct cpu_buffer *ret_buffer, bool *ret_overrun)
+static void make_one(int64_t limit, const struct cpu_topology *topology, int numa,
+                     struct cpu_memory_request *request, struct cpu_workers *workers,
+                     struct cpu_buffer *ret_buffer, bool *ret_overrun)
 {
     int64_t least = (int64_t)request->least;
     limit = steady_above(limit, least) / (2 * MIB) * (2 * MIB);
@@ -115,13 +126,15 @@ static void make_one(int64_t limit, const struct cpu_topology *topology, int num
     if (limit < 2 * MIB)
         probe_why_write(&ret_buffer->why, "too little free memory");
     else
-        ret_buffer->ready = cpu_memory_new(topology, numa, request, workers, &ret_buffer->memory, ret_overrun, &ret_buffer->why);
+        ret_buffer->ready = cpu_memory_new(topology, numa, request, workers, &ret_buffer->memory,
+                                           ret_overrun, &ret_buffer->why);
     if (ret_buffer->ready)
         ret_buffer->memory.bytes = (size_t)steady_above((int64_t)ret_buffer->memory.bytes, least);
 }
 
-bool cpu_buffers_new(const char *root, const struct cpu_topology *topology, const struct cpu_cells *cells,
-                     const struct cpu_buffers_time *time, struct cpu_workers *workers, struct cpu_buffers *ret_buffers,
+bool cpu_buffers_new(const char *root, const struct cpu_topology *topology,
+                     const struct cpu_cells *cells, const struct cpu_buffers_time *time,
+                     struct cpu_workers *workers, struct cpu_buffers *ret_buffers,
                      bool *ret_overrun, struct probe_why *why)
 {
     int count = 0, made = 0;
@@ -144,7 +157,8 @@ bool cpu_buffers_new(const char *root, const struct cpu_topology *topology, cons
         made++;
         request.soft_ns = part(time->started_ns, time->soft_ns, made, count);
         request.hard_ns = part(time->started_ns, time->hard_ns, made, count);
-        make_one(probe_room_bytes(root, topology->numas[i].number, count), topology, i, &request, workers, &item[i], ret_overrun);
+        make_one(probe_room_bytes(root, topology->numas[i].number, count), topology, i, &request,
+                 workers, &item[i], ret_overrun);
         small_left -= (int64_t)item[i].memory.small_bytes;
     }
     if (*ret_overrun) /* a stuck thread still uses them */
@@ -161,7 +175,8 @@ void cpu_buffers_done(struct cpu_buffers *buffers)
     *buffers = (struct cpu_buffers){0};
 }
 
-/* What is free moves a little from run to run, and with it the sizes: the conditions tell them only so well. */
+/* What is free moves a little from run to run, and with it the sizes: the conditions tell them only
+ * so well. */
 static size_t power_of_two(size_t bytes)
 {
     size_t power = 1;
@@ -183,9 +198,11 @@ void cpu_buffers_print(const struct cpu_buffers *buffers, struct probe_line *lin
             pages = cpu_pages_name(buffer->memory.pages);
         if (placement == NULL || buffer->memory.placement != CPU_PLACEMENT_PROVEN)
             placement = cpu_placement_name(buffer->memory.placement);
-        huge_share = buffer->memory.huge_share < huge_share ? buffer->memory.huge_share : huge_share;
+        huge_share =
+            buffer->memory.huge_share < huge_share ? buffer->memory.huge_share : huge_share;
         if (sizeof text - (size_t)(end - text) > 40)
-            end += sprintf(end, "%snuma%d=%zu", end == text ? "" : " ", buffers->topology->numas[i].number, power_of_two(buffer->memory.bytes));
+            end += sprintf(end, "%snuma%d=%zu", end == text ? "" : " ",
+                           buffers->topology->numas[i].number, power_of_two(buffer->memory.bytes));
     }
     if (pages == NULL)
         return;

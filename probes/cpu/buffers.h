@@ -1,9 +1,11 @@
 /**
- * The buffers of one run, one on each NUMA node that a cell reaches, and what they must be large enough for.
+ * The buffers of one run, one on each NUMA node that a cell reaches, and what they must be large
+ * enough for.
  *
- * Bandwidth streams TIMES the last-level caches of the initiator. A cycle of pointers visits TIMES the largest last-level cache,
- * one line of each CPU_CHASE_SPAN bytes. With less than half of either nothing is measured. Noise
- * goes round twice the caches of its own cores, at the buffer's end.
+ * Bandwidth streams TIMES the last-level caches of the initiator. A cycle of pointers visits TIMES
+ * the largest last-level cache, one line of each CPU_CHASE_SPAN bytes. With less than half of
+ * either nothing is measured. Noise goes round twice the caches of its own cores, at the buffer's
+ * end.
  */
 #pragma once
 #include <stdbool.h>
@@ -31,7 +33,8 @@ struct cpu_buffers {
     struct cpu_buffer *item;
 };
 
-/* When filling them ends: with all that is wanted at the soft end, with the least at the hard one. */
+/* When filling them ends: with all that is wanted at the soft end, with the least at the hard one.
+ */
 struct cpu_buffers_time {
     int64_t started_ns, soft_ns, hard_ns; /* of the clock */
 };
@@ -40,7 +43,8 @@ struct cpu_buffers_time {
 int64_t cpu_buffers_cache(const struct cpu_topology *topology, int llc);
 
 /* The last-level caches of a cell's initiator, together. */
-int64_t cpu_buffers_initiator_cache(const struct cpu_topology *topology, const struct cpu_cell *cell);
+int64_t cpu_buffers_initiator_cache(const struct cpu_topology *topology,
+                                    const struct cpu_cell *cell);
 
 /* How much of the buffer a cell's noise takes; a multiple of a small page. */
 int64_t cpu_buffers_noise_bytes(const struct cpu_topology *topology, const struct cpu_cell *cell);
@@ -48,12 +52,14 @@ int64_t cpu_buffers_noise_bytes(const struct cpu_topology *topology, const struc
 /* Why a buffer may be small, to put behind its size; often empty. */
 const char *cpu_buffers_remark(const struct cpu_buffer *buffer);
 
-/* Makes those that the cells need. A memory that gives none has a why, with which its cells are skipped. False when out of memory
- * or, with *ret_overrun, when filling does not end. */
-bool cpu_buffers_new(const char *root, const struct cpu_topology *topology, const struct cpu_cells *cells,
-                     const struct cpu_buffers_time *time, struct cpu_workers *workers, struct cpu_buffers *ret_buffers,
+/* Makes those that the cells need. A memory that gives none has a why, with which its cells are
+ * skipped. False when out of memory or, with *ret_overrun, when filling does not end. */
+bool cpu_buffers_new(const char *root, const struct cpu_topology *topology,
+                     const struct cpu_cells *cells, const struct cpu_buffers_time *time,
+                     struct cpu_workers *workers, struct cpu_buffers *ret_buffers,
                      bool *ret_overrun, struct probe_why *why);
 void cpu_buffers_done(struct cpu_buffers *buffers);
 
-/* Their state as conditions of the run: page kind, proof of placement, sizes. The least good of all describes the run. */
+/* Their state as conditions of the run: page kind, proof of placement, sizes. The least good of all
+ * describes the run. */
 void cpu_buffers_print(const struct cpu_buffers *buffers, struct probe_line *line);

@@ -10,7 +10,8 @@
 
 enum cpu_profile { CPU_QUICK, CPU_FULL };
 
-/* Phases share the time: a phase's cells are measured until the share of the budget at which the phase ends is spent. */
+/* Phases share the time: a phase's cells are measured until the share of the budget at which the
+ * phase ends is spent. */
 enum cpu_phase {
     CPU_PHASE_BANDWIDTH,
     CPU_PHASE_LATENCY,
@@ -20,7 +21,8 @@ enum cpu_phase {
     CPU_PHASE_COUNT
 };
 
-/* Between two llcs quick measures one pair and checks it by another, drawn at random. Where they differ, all are. */
+/* Between two llcs quick measures one pair and checks it by another, drawn at random. Where they
+ * differ, all are. */
 enum cpu_role {
     CPU_ROLE_PLAIN,
     CPU_ROLE_FIRSTS, /* between the lowest cores of two llcs */
@@ -28,27 +30,32 @@ enum cpu_role {
     CPU_ROLE_SPARE   /* the others, measured only when the first two differ */
 };
 
-/* What else reads the target memory meanwhile: one other core of the initiator's NUMA node; all cores of another node, the memory's own
- * or else the next one that has cores. */
+/* What else reads the target memory meanwhile: one other core of the initiator's NUMA node; all
+ * cores of another node, the memory's own or else the next one that has cores. */
 enum cpu_noise_kind { CPU_NOISE_NONE, CPU_NOISE_CORE, CPU_NOISE_NUMA };
 
 struct cpu_cell {
     enum probe_metric metric;
     enum cpu_phase phase;
-    int rank;                     /* within the phase, lower comes first */
-    char from[16], to[16];        /* place names */
-    int from_core, to_core;       /* pairs: indices of cores; the same twice: its two threads */
-    enum cpu_role role;           /* ping-pong */
-    int llc, numa;                /* memory: the initiator, one of them -1 */
-    int memory;                   /* memory: index of the target */
-    bool cas;                     /* ping-pong */
-    bool reader;                  /* queue: the reader's rate; the cell before is the writer's of the same pair */
+    int rank;               /* within the phase, lower comes first */
+    char from[16], to[16];  /* place names */
+    int from_core, to_core; /* pairs: indices of cores; the same twice: its two threads */
+    enum cpu_role role;     /* ping-pong */
+    int llc, numa;          /* memory: the initiator, one of them -1 */
+    int memory;             /* memory: index of the target */
+    bool cas;               /* ping-pong */
+    /* queue: the reader's rate; the cell before is the writer's of the same pair */
+    bool reader;
     enum cpu_direction direction; /* bandwidth */
     int threads;                  /* bandwidth: a number of cores; 0 all of the initiator's */
-    int other_cores;              /* bandwidth of all: those that may not be used, for which it is skipped */
-    int64_t bytes;                /* latency: of the lines that are visited; 0 far above the caches. copy: of the cache that sizes reach beyond */
-    enum cpu_noise_kind noise;    /* memory */
-    enum probe_metric beside;     /* of memory_noise: what the noise was beside, which is the cell before this one */
+    /* bandwidth of all: those that may not be used, for which it is skipped */
+    int other_cores;
+    /* latency: of the lines that are visited; 0 far above the caches. copy: of the cache that
+     * sizes reach beyond */
+    int64_t bytes;
+    enum cpu_noise_kind noise; /* memory */
+    /* of memory_noise: what the noise was beside, which is the cell before this one */
+    enum probe_metric beside;
 };
 
 struct cpu_cells {
@@ -61,7 +68,8 @@ struct cpu_wanted {
     enum cpu_profile profile;
     uint64_t seed;
     bool metrics[PROBE_METRIC_COUNT];
-    const char *const *places; /* cells from or to one of these; a name that is none here matches nothing */
+    /* cells from or to one of these; a name that is none here matches nothing */
+    const char *const *places;
     size_t place_count;
     const char *const *without; /* no cell from or to one of these */
     size_t without_count;

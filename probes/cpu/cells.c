@@ -8,7 +8,8 @@
 #include "cpu/cells_memory.h"
 #include "cpu/cells_pairs.h"
 
-/* A cell's place in the order: phase, rank, and what is equal in these at random or as it was added. */
+/* A cell's place in the order: phase, rank, and what is equal in these at random or as it was
+ * added. */
 struct place {
     const struct cpu_cell *cell;
     uint64_t tie;
@@ -26,8 +27,9 @@ static int compare_places(const void *a, const void *b)
     return (x->cell > y->cell) - (x->cell < y->cell);
 }
 
-/* Orders the cells. Where the time may not reach all, chance decides which are left out, so that another seed reaches others; the
- * first phases keep their order, because it saves building cycles of pointers again. */
+/* Orders the cells. Where the time may not reach all, chance decides which are left out, so that
+ * another seed reaches others; the first phases keep their order, because it saves building cycles
+ * of pointers again. */
 static bool order_cells(struct cpu_builder *builder)
 {
     struct cpu_cells *cells = &builder->cells;
@@ -43,7 +45,9 @@ static bool order_cells(struct cpu_builder *builder)
         bool chance = cell->phase == CPU_PHASE_PINGPONG || cell->phase == CPU_PHASE_HANDOFF ||
                       (cell->phase == CPU_PHASE_DETAIL && cell->rank == 1);
         /* The reader's rate stays behind the writer's. */
-        uint64_t tie = cell->reader && i > 0 ? places[i - 1].tie : chance ? probe_random_next(&builder->random) : i;
+        uint64_t tie = cell->reader && i > 0 ? places[i - 1].tie
+                       : chance              ? probe_random_next(&builder->random)
+                                             : i;
         places[i] = (struct place){cell, tie};
     }
     qsort(places, cells->count, sizeof *places, compare_places);
@@ -56,8 +60,8 @@ static bool order_cells(struct cpu_builder *builder)
     return true;
 }
 
-bool cpu_cells_new(const struct cpu_topology *topology, const struct cpu_wanted *wanted, struct cpu_cells *ret_cells,
-                   struct probe_why *why)
+bool cpu_cells_new(const struct cpu_topology *topology, const struct cpu_wanted *wanted,
+                   struct cpu_cells *ret_cells, struct probe_why *why)
 {
     struct cpu_builder builder = {.topology = topology, .wanted = wanted, .random = {wanted->seed}};
     cpu_cells_pairs_add(&builder);

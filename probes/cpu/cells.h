@@ -1,9 +1,11 @@
 /**
- * What one run of the probe measures: a list of cells, most needed first. Pure: topology, profile and seed say it all.
+ * What one run of the probe measures: a list of cells, most needed first. Pure: topology, profile
+ * and seed say it all.
  *
- * quick: bandwidth of all cores, own memory first, and latency, one llc of each node first; ping-pong, copies and
- * queues between some cores (cpu/cells_pairs.h); then bandwidth over core counts and of llcs. full: everything over every ordered pair
- * and core count, both ways of ping-pong, latency over buffer sizes, memory under noise (cpu/cells_memory.h).
+ * quick: bandwidth of all cores, own memory first, and latency, one llc of each node first;
+ * ping-pong, copies and queues between some cores (cpu/cells_pairs.h); then bandwidth over core
+ * counts and of llcs. full: everything over every ordered pair and core count, both ways of
+ * ping-pong, latency over buffer sizes, memory under noise (cpu/cells_memory.h).
  */
 #pragma once
 #include <stdbool.h>
@@ -12,6 +14,6 @@
 #include "cpu/topology.h"
 
 /* Fails when out of memory. */
-bool cpu_cells_new(const struct cpu_topology *topology, const struct cpu_wanted *wanted, struct cpu_cells *ret_cells,
-                   struct probe_why *why);
+bool cpu_cells_new(const struct cpu_topology *topology, const struct cpu_wanted *wanted,
+                   struct cpu_cells *ret_cells, struct probe_why *why);
 void cpu_cells_done(struct cpu_cells *cells);

@@ -4,16 +4,17 @@
 
 #include "cpu/initiator.h"
 
-#define SMALLEST ((int64_t)4 << 10)  /* bytes of a latency cell */
+#define SMALLEST ((int64_t)4 << 10) /* bytes of a latency cell */
 /* at least; else the first size from twice the largest last-level cache on */
-#define LARGEST  ((int64_t)64 << 20)
+#define LARGEST ((int64_t)64 << 20)
 
 /* A memory cell from an llc or a numa (the other is -1) to a memory. */
-static struct cpu_cell memory_cell(const struct cpu_builder *builder, enum probe_metric metric, enum cpu_phase phase, int llc,
-                                   int numa, int memory)
+static struct cpu_cell memory_cell(const struct cpu_builder *builder, enum probe_metric metric,
+                                   enum cpu_phase phase, int llc, int numa, int memory)
 {
     const struct cpu_topology *topology = builder->topology;
-    struct cpu_cell cell = {.metric = metric, .phase = phase, .llc = llc, .numa = numa, .memory = memory};
+    struct cpu_cell cell = {
+        .metric = metric, .phase = phase, .llc = llc, .numa = numa, .memory = memory};
     if (llc >= 0)
         snprintf(cell.from, sizeof cell.from, "llc%d", topology->llcs[llc].number);
     else
@@ -33,7 +34,8 @@ static bool is_local(const struct cpu_topology *topology, int llc, int numa, int
     return (llc >= 0 ? topology->llcs[llc].numa : numa) == memory;
 }
 
-static void add_bandwidth(struct cpu_builder *builder, enum cpu_phase phase, int llc, int numa, int memory, int threads)
+static void add_bandwidth(struct cpu_builder *builder, enum cpu_phase phase, int llc, int numa,
+                          int memory, int threads)
 {
     struct cpu_cell cell = memory_cell(builder, PROBE_MEMORY_BANDWIDTH, phase, llc, numa, memory);
     cell.threads = threads;
@@ -45,12 +47,15 @@ static void add_bandwidth(struct cpu_builder *builder, enum cpu_phase phase, int
     }
 }
 
-/* All cores: as such, which is skipped where some may not be used, and then as the number of those that may. */
-static void add_all_cores(struct cpu_builder *builder, enum cpu_phase phase, int llc, int numa, int memory)
+/* All cores: as such, which is skipped where some may not be used, and then as the number of those
+ * that may. */
+static void add_all_cores(struct cpu_builder *builder, enum cpu_phase phase, int llc, int numa,
+                          int memory)
 {
     add_bandwidth(builder, phase, llc, numa, memory, 0);
     if (other_cores(builder->topology, llc, numa) > 0)
-        add_bandwidth(builder, phase, llc, numa, memory, cpu_initiator_cores(builder->topology, llc, numa));
+        add_bandwidth(builder, phase, llc, numa, memory,
+                      cpu_initiator_cores(builder->topology, llc, numa));
 }
 
 /* 1, 2, 4 .. below all; all itself is a cell of its own. */
@@ -63,20 +68,22 @@ static void add_core_counts(struct cpu_builder *builder, int llc, int numa, int 
 static bool is_first_llc(const struct cpu_topology *topology, int llc)
 {
     for (int other = 0; other < llc; other++)
-        if (topology->llcs[other].numa == topology->llcs[llc].numa && topology->llcs[other].cores > 0)
+        if (topology->llcs[other].numa == topology->llcs[llc].numa &&
+            topology->llcs[other].cores > 0)
             return false;
     return true;
 }
 
 static void add_latency(struct cpu_builder *builder, int llc, int numa, int memory)
 {
-    struct cpu_cell cell = memory_cell(builder, PROBE_MEMORY_LATENCY, CPU_PHASE_LATENCY, llc, numa, memory);
+    struct cpu_cell cell =
+        memory_cell(builder, PROBE_MEMORY_LATENCY, CPU_PHASE_LATENCY, llc, numa, memory);
     cell.rank = llc < 0 || is_first_llc(builder->topology, llc) ? 0 : 1;
     cpu_builder_add(builder, &cell);
 }
 
-/* Whether latency is measured from this llc, or from this numa. An llc that reaches over several nodes has no latency of its own:
- * its nodes' cores are not equally far. */
+/* Whether latency is measured from this llc, or from this numa. An llc that reaches over several
+ * nodes has no latency of its own: its nodes' cores are not equally far. */
 static bool has_latency(const struct cpu_topology *topology, int llc, int numa)
 {
     if (llc >= 0)
@@ -98,14 +105,15 @@ static void add_size(struct cpu_builder *builder, int llc, int numa, int memory,
 {
     if (!has_latency(builder->topology, llc, numa))
         return;
-    struct cpu_cell cell = memory_cell(builder, PROBE_MEMORY_LATENCY, CPU_PHASE_DETAIL, llc, numa, memory);
+    struct cpu_cell cell =
+        memory_cell(builder, PROBE_MEMORY_LATENCY, CPU_PHASE_DETAIL, llc, numa, memory);
     cell.rank = 2;
     cell.bytes = bytes;
     cpu_builder_add(builder, &cell);
 }
 
-/* Latency over sizes, two in each octave, so that some lie well inside every cache and beyond it; size by size, because each needs
- * a cycle of its own. */
+/* Latency over sizes, two in each octave, so that some lie well inside every cache and beyond it;
+ * size by size, because each needs a cycle of its own. */
 static void add_sizes(struct cpu_builder *builder, int memory)
 {
     const struct cpu_topology *topology = builder->topology;
@@ -113,7 +121,8 @@ static void add_sizes(struct cpu_builder *builder, int memory)
     for (int64_t octave = SMALLEST; octave <= largest; octave *= 2)
         for (int64_t bytes = octave; bytes < 2 * octave && bytes <= largest; bytes += octave / 2)
             for (int i = 0; i < topology->numa_count + topology->llc_count; i++)
-                add_size(builder, i < topology->numa_count ? -1 : i - topology->numa_count, i < topology->numa_count ? i : -1, memory, bytes);
+                add_size(builder, i < topology->numa_count ? -1 : i - topology->numa_count,
+                         i < topology->numa_count ? i : -1, memory, bytes);
 }
 
 /* A measurement under noise, and behind it what the noise read meanwhile. */
@@ -131,14 +140,17 @@ static void add_noisy_latency(struct cpu_builder *builder, int llc, int numa, in
 {
     if (!has_latency(builder->topology, llc, numa))
         return;
-    struct cpu_cell cell = memory_cell(builder, PROBE_MEMORY_LATENCY, CPU_PHASE_DETAIL, llc, numa, memory);
+    struct cpu_cell cell =
+        memory_cell(builder, PROBE_MEMORY_LATENCY, CPU_PHASE_DETAIL, llc, numa, memory);
     add_noisy(builder, cell, CPU_NOISE_CORE);
     add_noisy(builder, cell, CPU_NOISE_NUMA);
 }
 
-static void add_noisy_bandwidth(struct cpu_builder *builder, int numa, int memory, int threads, enum cpu_noise_kind noise)
+static void add_noisy_bandwidth(struct cpu_builder *builder, int numa, int memory, int threads,
+                                enum cpu_noise_kind noise)
 {
-    struct cpu_cell cell = memory_cell(builder, PROBE_MEMORY_BANDWIDTH, CPU_PHASE_DETAIL, -1, numa, memory);
+    struct cpu_cell cell =
+        memory_cell(builder, PROBE_MEMORY_BANDWIDTH, CPU_PHASE_DETAIL, -1, numa, memory);
     cell.threads = threads;
     for (enum cpu_direction direction = CPU_READ; direction <= CPU_COPY; direction++) {
         cell.direction = direction;
@@ -155,7 +167,8 @@ static int most_beside_noise(int cores)
     return threads;
 }
 
-/* Noise by another core beside one core and beside as many as were also measured in quiet; by another node beside one and all. */
+/* Noise by another core beside one core and beside as many as were also measured in quiet; by
+ * another node beside one and all. */
 static void add_noise(struct cpu_builder *builder, int memory)
 {
     const struct cpu_topology *topology = builder->topology;
@@ -172,7 +185,8 @@ static void add_noise(struct cpu_builder *builder, int memory)
             add_noisy_bandwidth(builder, numa, memory, most, CPU_NOISE_CORE);
         if (cores > 1)
             add_noisy_bandwidth(builder, numa, memory, 1, CPU_NOISE_NUMA);
-        add_noisy_bandwidth(builder, numa, memory, other_cores(topology, -1, numa) > 0 ? cores : 0, CPU_NOISE_NUMA);
+        add_noisy_bandwidth(builder, numa, memory, other_cores(topology, -1, numa) > 0 ? cores : 0,
+                            CPU_NOISE_NUMA);
     }
 }
 

@@ -5,23 +5,26 @@
 
 #include "cpu/schedule.h"
 
-#define SMALL_LLC      16 /* cores: all pairs are measured by quick */
-#define SAMPLE_PAIRS   4  /* random partners per core in a larger llc, besides its neighbours */
+#define SMALL_LLC    16 /* cores: all pairs are measured by quick */
+#define SAMPLE_PAIRS 4  /* random partners per core in a larger llc, besides its neighbours */
 /* copies, and queues, of quick inside llcs, and as many between them */
 #define QUICK_HANDOFFS 12
 
-/* What ping-pong measures in this order. Within a kind, cells of equal rank share no core if they can. */
+/* What ping-pong measures in this order. Within a kind, cells of equal rank share no core if they
+ * can. */
 enum kind { KIND_SIBLINGS, KIND_FIRSTS, KIND_INSIDE, KIND_CHECK, KIND_SPARE };
 
 static int rank_of(enum kind kind, int within) { return (int)kind * 2 * CPU_LIST_MAX + within; }
 
-/* The cores of each llc: those of group g from start[g] up to start[g + 1] in list. Cores without a known llc are a group too. */
+/* The cores of each llc: those of group g from start[g] up to start[g + 1] in list. Cores without a
+ * known llc are a group too. */
 struct groups {
     int *list, *start;
     int count;
 };
 
-static struct cpu_cell pair_cell(const struct cpu_builder *builder, enum probe_metric metric, int from, int to)
+static struct cpu_cell pair_cell(const struct cpu_builder *builder, enum probe_metric metric,
+                                 int from, int to)
 {
     const struct cpu_core *cores = builder->topology->cores;
     struct cpu_cell cell = {.metric = metric, .from_core = from, .to_core = to};
@@ -31,7 +34,8 @@ static struct cpu_cell pair_cell(const struct cpu_builder *builder, enum probe_m
     return cell;
 }
 
-static void add_pingpong(struct cpu_builder *builder, int from, int to, bool cas, int rank, enum cpu_role role)
+static void add_pingpong(struct cpu_builder *builder, int from, int to, bool cas, int rank,
+                         enum cpu_role role)
 {
     struct cpu_cell cell = pair_cell(builder, PROBE_CPU_PINGPONG, from, to);
     cell.cas = cas;
@@ -49,7 +53,8 @@ static void add_both(struct cpu_builder *builder, int a, int b, int rank, enum c
 /* A copy over sizes and a queue with both its rates. */
 static void add_handoff(struct cpu_builder *builder, int from, int to, int64_t beyond, int rank)
 {
-    struct cpu_cell copy = pair_cell(builder, PROBE_CPU_COPY, from, to), queue = pair_cell(builder, PROBE_CPU_QUEUE, from, to);
+    struct cpu_cell copy = pair_cell(builder, PROBE_CPU_COPY, from, to),
+                    queue = pair_cell(builder, PROBE_CPU_QUEUE, from, to);
     copy.rank = queue.rank = rank;
     copy.bytes = beyond;
     cpu_builder_add(builder, &copy);
@@ -67,7 +72,8 @@ static void add_siblings(struct cpu_builder *builder)
 
 /* ---- quick ---- */
 
-/* From one core to random others of its llc; none twice, and none that is measured as a neighbour. */
+/* From one core to random others of its llc; none twice, and none that is measured as a neighbour.
+ */
 static void add_sample(struct cpu_builder *builder, const int *cores, int count, int from)
 {
     int chosen[SAMPLE_PAIRS] = {0}, n = 0;
@@ -79,7 +85,8 @@ static void add_sample(struct cpu_builder *builder, const int *cores, int count,
         if (again)
             continue;
         chosen[n++] = to;
-        add_pingpong(builder, cores[from], cores[to], false, rank_of(KIND_INSIDE, 4), CPU_ROLE_PLAIN);
+        add_pingpong(builder, cores[from], cores[to], false, rank_of(KIND_INSIDE, 4),
+                     CPU_ROLE_PLAIN);
     }
 }
 
@@ -87,15 +94,18 @@ static void add_inside(struct cpu_builder *builder, const int *cores, int count)
 {
     for (int i = 0; i < count; i++) {
         for (int j = i + 1; count <= SMALL_LLC && j < count; j++)
-            add_both(builder, cores[i], cores[j], rank_of(KIND_INSIDE, 2 * cpu_schedule_round(count, i, j)), CPU_ROLE_PLAIN);
+            add_both(builder, cores[i], cores[j],
+                     rank_of(KIND_INSIDE, 2 * cpu_schedule_round(count, i, j)), CPU_ROLE_PLAIN);
         if (count > SMALL_LLC && i + 1 < count)
-            add_both(builder, cores[i], cores[i + 1], rank_of(KIND_INSIDE, 2 * (i % 2)), CPU_ROLE_PLAIN);
+            add_both(builder, cores[i], cores[i + 1], rank_of(KIND_INSIDE, 2 * (i % 2)),
+                     CPU_ROLE_PLAIN);
         if (count > SMALL_LLC)
             add_sample(builder, cores, count, i);
     }
 }
 
-/* From group a to group b: the lowest cores, one other pair to check them by, and the rest in case they differ. */
+/* From group a to group b: the lowest cores, one other pair to check them by, and the rest in case
+ * they differ. */
 static void add_between(struct cpu_builder *builder, const struct groups *groups, int a, int b)
 {
     const int *from = groups->list + groups->start[a], *to = groups->list + groups->start[b];
@@ -105,9 +115,12 @@ static void add_between(struct cpu_builder *builder, const struct groups *groups
         return;
     int round = 2 * cpu_schedule_round(groups->count, a, b) + (a > b);
     add_pingpong(builder, from[0], to[0], false, rank_of(KIND_FIRSTS, round), CPU_ROLE_FIRSTS);
-    uint64_t check = from_count * to_count > 1 ? 1 + probe_random_below(&builder->random, from_count * to_count - 1) : 0;
+    uint64_t check = from_count * to_count > 1
+                         ? 1 + probe_random_below(&builder->random, from_count * to_count - 1)
+                         : 0;
     for (uint64_t i = 1; i < from_count * to_count; i++)
-        add_pingpong(builder, from[i / to_count], to[i % to_count], false, rank_of(i == check ? KIND_CHECK : KIND_SPARE, 0),
+        add_pingpong(builder, from[i / to_count], to[i % to_count], false,
+                     rank_of(i == check ? KIND_CHECK : KIND_SPARE, 0),
                      i == check ? CPU_ROLE_CHECK : CPU_ROLE_SPARE);
 }
 
@@ -137,13 +150,15 @@ static void add_quick_handoffs(struct cpu_builder *builder, const struct groups 
     for (int a = 0; a < groups->count; a++)
         for (int b = 0; b < groups->count; b++)
             if (a != b && drawn(&builder->random, &most, &total))
-                add_handoff(builder, groups->list[groups->start[a]], groups->list[groups->start[b]], builder->topology->l2_bytes, 1);
+                add_handoff(builder, groups->list[groups->start[a]], groups->list[groups->start[b]],
+                            builder->topology->l2_bytes, 1);
 }
 
 static void add_quick(struct cpu_builder *builder, const struct groups *groups)
 {
     for (int g = 0; g < groups->count; g++) {
-        add_inside(builder, groups->list + groups->start[g], groups->start[g + 1] - groups->start[g]);
+        add_inside(builder, groups->list + groups->start[g],
+                   groups->start[g + 1] - groups->start[g]);
         for (int other = 0; other < groups->count; other++)
             if (other != g)
                 add_between(builder, groups, g, other);
@@ -162,7 +177,8 @@ static int64_t largest_cache(const struct cpu_topology *topology)
     return largest;
 }
 
-/* The pairs whose copies also reach beyond the last-level caches: the two lowest cores of each llc, and the lowest of all. */
+/* The pairs whose copies also reach beyond the last-level caches: the two lowest cores of each llc,
+ * and the lowest of all. */
 static void mark_far(const struct groups *groups, unsigned char *ret_far)
 {
     for (int g = 0; g < groups->count; g++) {
@@ -172,7 +188,8 @@ static void mark_far(const struct groups *groups, unsigned char *ret_far)
     }
 }
 
-/* All ordered pairs. Ping-pong is ordered by the rounds of a tournament, these at random, so that many fit side by side. */
+/* All ordered pairs. Ping-pong is ordered by the rounds of a tournament, these at random, so that
+ * many fit side by side. */
 static void add_full(struct cpu_builder *builder, const struct groups *groups)
 {
     int count = builder->topology->core_count, rounds = cpu_schedule_rounds(count);
@@ -199,8 +216,10 @@ static void add_full(struct cpu_builder *builder, const struct groups *groups)
             int rank = 4 * place[cpu_schedule_round(count, i, j)] + 2 * (i > j);
             for (int cas = 0; cas < 2; cas++)
                 add_pingpong(builder, i, j, cas, rank_of(KIND_FIRSTS, rank + cas), CPU_ROLE_PLAIN);
-            bool is_far = cores[i].llc == cores[j].llc ? far[i] != 0 && far[j] != 0 : far[i] == 1 && far[j] == 1;
-            add_handoff(builder, i, j, is_far ? all_caches : builder->topology->l2_bytes, is_far ? 0 : 1);
+            bool is_far = cores[i].llc == cores[j].llc ? far[i] != 0 && far[j] != 0
+                                                       : far[i] == 1 && far[j] == 1;
+            add_handoff(builder, i, j, is_far ? all_caches : builder->topology->l2_bytes,
+                        is_far ? 0 : 1);
         }
     free(place);
     free(far);
@@ -209,7 +228,8 @@ static void add_full(struct cpu_builder *builder, const struct groups *groups)
 static bool make_groups(const struct cpu_topology *topology, struct groups *ret_groups)
 {
     struct groups groups = {.list = malloc((size_t)topology->core_count * sizeof *groups.list),
-                            .start = malloc(((size_t)topology->llc_count + 2) * sizeof *groups.start)};
+                            .start =
+                                malloc(((size_t)topology->llc_count + 2) * sizeof *groups.start)};
     if (groups.list == NULL || groups.start == NULL) {
         free(groups.list);
         free(groups.start);

@@ -11,12 +11,12 @@
 #define PAGE_BYTES  4096 /* what the sets of a first-level cache repeat after at the latest */
 #define PIECE_LOADS 1000
 #define PIECES_MAX  200
-#define PIECES_MIN  40    /* from 36 on, the lowest decile has a 95 % interval */
+#define PIECES_MIN  40 /* from 36 on, the lowest decile has a 95 % interval */
 /* a piece lasts at least this, 1000 times what reading the clock costs */
-#define PIECE_NS    50000
-#define UNROLL      20    /* divides PIECE_LOADS */
-#define DECILE      0.1
-#define LOOK_EVERY  8     /* pieces, whether they are enough */
+#define PIECE_NS   50000
+#define UNROLL     20 /* divides PIECE_LOADS */
+#define DECILE     0.1
+#define LOOK_EVERY 8 /* pieces, whether they are enough */
 
 static void shuffle(uint32_t *order, size_t n, struct probe_random *random)
 {
@@ -28,8 +28,9 @@ static void shuffle(uint32_t *order, size_t n, struct probe_random *random)
     }
 }
 
-/* Which of its lines a page gives in each span. The sums of a number's digits go through all remainders evenly whichever low digits
- * are the same (SPAN_LINES is the base): so all sets of a cache get equally many lines, and it is full when it should be. */
+/* Which of its lines a page gives in each span. The sums of a number's digits go through all
+ * remainders evenly whichever low digits are the same (SPAN_LINES is the base): so all sets of a
+ * cache get equally many lines, and it is full when it should be. */
 static size_t line_of_page(size_t page)
 {
     size_t sum = 0;
@@ -38,7 +39,8 @@ static size_t line_of_page(size_t page)
     return sum;
 }
 
-bool cpu_chase_build(char *base, size_t bytes, struct probe_random *random, struct cpu_chase *ret_chase, struct probe_why *why)
+bool cpu_chase_build(char *base, size_t bytes, struct probe_random *random,
+                     struct cpu_chase *ret_chase, struct probe_why *why)
 {
     size_t spans = bytes / CPU_CHASE_SPAN;
     size_t group_spans = spans < GROUP_SPANS ? spans : GROUP_SPANS;
@@ -64,7 +66,8 @@ bool cpu_chase_build(char *base, size_t bytes, struct probe_random *random, stru
         size_t group = group_order[g] * group_spans;
         for (size_t i = 0; i < group_spans; i++) {
             size_t at = (group + order[i]) * CPU_CHASE_SPAN;
-            size_t line = (line_of_page(at / PAGE_BYTES) + turn[at % PAGE_BYTES / CPU_CHASE_SPAN]) % SPAN_LINES;
+            size_t line = (line_of_page(at / PAGE_BYTES) + turn[at % PAGE_BYTES / CPU_CHASE_SPAN]) %
+                          SPAN_LINES;
             void **here = (void **)(void *)(base + at + line * CPU_CHASE_LINE);
             if (last == NULL)
                 first = here;
@@ -80,7 +83,8 @@ bool cpu_chase_build(char *base, size_t bytes, struct probe_random *random, stru
     return true;
 }
 
-/* Each load is volatile, so none is left out, and needs the one before. loads is a multiple of UNROLL. */
+/* Each load is volatile, so none is left out, and needs the one before. loads is a multiple of
+ * UNROLL. */
 static void **walk(void **at, size_t loads)
 {
     for (size_t i = 0; i < loads; i += UNROLL)
@@ -114,10 +118,12 @@ static size_t piece_loads(struct cpu_chase *chase, bool warm)
     int64_t start = probe_clock_ns();
     chase->at = walk(chase->at, PIECE_LOADS);
     int64_t took = probe_clock_ns() - start;
-    return took >= PIECE_NS ? PIECE_LOADS : PIECE_LOADS * (size_t)(PIECE_NS / (took < 1 ? 1 : took) + 1);
+    return took >= PIECE_NS ? PIECE_LOADS
+                            : PIECE_LOADS * (size_t)(PIECE_NS / (took < 1 ? 1 : took) + 1);
 }
 
-/* The lowest decile leaves out what disturbs single pieces; under noise the disturbance is what is asked for. */
+/* The lowest decile leaves out what disturbs single pieces; under noise the disturbance is what is
+ * asked for. */
 static double quantile(const struct chase_run *run) { return run->noise == NULL ? DECILE : 0.5; }
 
 static bool is_enough(const struct chase_run *run, int64_t spent_ns)
@@ -158,24 +164,29 @@ static void work(void *arg, unsigned index)
         cpu_noise_read(run->noise, index - 1);
         return;
     }
-    run->silent = run->noise != NULL && !cpu_noise_await(run->noise, PROBE_STATS_PATIENCE * run->budget_ns);
+    run->silent =
+        run->noise != NULL && !cpu_noise_await(run->noise, PROBE_STATS_PATIENCE * run->budget_ns);
     if (!run->silent)
         take_pieces(run);
     if (run->noise != NULL)
         cpu_noise_end(run->noise);
 }
 
-bool cpu_chase_measure(struct cpu_chase *chase, struct cpu_workers *workers, const int *pus, bool warm, struct cpu_noise *noise,
-                       int64_t budget_ns, struct probe_summary *ret_summary, bool *ret_overrun, struct probe_why *why)
+bool cpu_chase_measure(struct cpu_chase *chase, struct cpu_workers *workers, const int *pus,
+                       bool warm, struct cpu_noise *noise, int64_t budget_ns,
+                       struct probe_summary *ret_summary, bool *ret_overrun, struct probe_why *why)
 {
     struct chase_run run = {.chase = chase, .warm = warm, .noise = noise, .budget_ns = budget_ns};
     unsigned threads = 1 + (noise == NULL ? 0 : noise->count);
-    if (!cpu_workers_run(workers, pus, threads, work, &run, 40 * budget_ns + 60000000000, ret_overrun, why))
+    if (!cpu_workers_run(workers, pus, threads, work, &run, 40 * budget_ns + 60000000000,
+                         ret_overrun, why))
         return false;
     if (run.silent)
-        return probe_why_set(why, "the noise and what it is to disturb do not run at the same time");
+        return probe_why_set(why,
+                             "the noise and what it is to disturb do not run at the same time");
     if (run.n < PIECES_MIN)
-        return probe_why_set(why, "only %u pieces of the walk in %.0f ms%s", run.n, (double)(PROBE_STATS_PATIENCE * budget_ns) / 1e6,
+        return probe_why_set(why, "only %u pieces of the walk in %.0f ms%s", run.n,
+                             (double)(PROBE_STATS_PATIENCE * budget_ns) / 1e6,
                              noise == NULL ? "" : " with the noise under way");
     *ret_summary = probe_stats_quantile(run.piece_ns, run.n, quantile(&run));
     return true;

@@ -12,7 +12,7 @@
 #define BEYOND   ((int64_t)4 << 20) /* twice the largest level-2 cache of a core that we know */
 #define STAMPS   4096               /* bytes between two words that are checked */
 /* bytes per second of a core that runs all the time, at least */
-#define SLOWEST  1e9
+#define SLOWEST 1e9
 
 /* As in cpu/bandwidth.c: loads would wait for stores with the same low address bits. */
 #define TARGET_SHIFT ((size_t)7 * 512)
@@ -23,7 +23,8 @@ struct cpu_copy {
     int64_t bytes[CPU_COPY_SIZES_MAX];
     int64_t patience_ns;
     struct cpu_patience patience;
-    /* The copying side says what comes next, and the number of the copy that it is done with; the writing side answers. */
+    /* The copying side says what comes next, and the number of the copy that it is done with; the
+     * writing side answers. */
     _Alignas(256) _Atomic uint32_t done;
     size_t next_bytes; /* 0: no more */
     _Alignas(256) _Atomic uint32_t written;
@@ -63,7 +64,8 @@ void cpu_copy_begin(struct cpu_copy *copy, const struct cpu_copy_plan *plan)
     atomic_store(&copy->done, 0);
     atomic_store(&copy->written, 0);
     copy->next_bytes = 0;
-    /* The least there is to do: a round to discard and six more, in each the source written, the target written and the copy. */
+    /* The least there is to do: a round to discard and six more, in each the source written, the
+     * target written and the copy. */
     double bytes = 0;
     for (unsigned i = 0; i < plan->sizes; i++)
         bytes += (double)plan->bytes[i] * 3 * (PROBE_STATS_MIN + 1);
@@ -76,7 +78,8 @@ int64_t cpu_copy_patience_ns(const struct cpu_copy *copy) { return copy->patienc
 static void write_side(struct cpu_copy *copy)
 {
     for (uint32_t number = 1;; number++) {
-        for (unsigned spins = 1; atomic_load_explicit(&copy->done, memory_order_acquire) != number; spins++)
+        for (unsigned spins = 1; atomic_load_explicit(&copy->done, memory_order_acquire) != number;
+             spins++)
             if (cpu_patience_ends(&copy->patience, spins))
                 return;
         size_t bytes = copy->next_bytes;
@@ -89,8 +92,9 @@ static void write_side(struct cpu_copy *copy)
     }
 }
 
-/* Waits until all stores before it are visible. The same barrier as atomic_thread_fence(memory_order_seq_cst), which ThreadSanitizer does
- * not know; nothing that the threads share relies on it. */
+/* Waits until all stores before it are visible. The same barrier as
+ * atomic_thread_fence(memory_order_seq_cst), which ThreadSanitizer does not know; nothing that the
+ * threads share relies on it. */
 static inline void settle_stores(void) { __sync_synchronize(); }
 
 /* Reading the clock as a copy does, with nothing between: the least of many. */
@@ -107,13 +111,15 @@ static int64_t clock_cost_ns(void)
 }
 
 /* One copy, from asking for a source to checking what came. False when the source does not come. */
-static bool copy_once(struct cpu_copy *copy, uint32_t number, size_t bytes, int64_t cost_ns, double *ret_ns)
+static bool copy_once(struct cpu_copy *copy, uint32_t number, size_t bytes, int64_t cost_ns,
+                      double *ret_ns)
 {
     char *target = copy->plan.target + TARGET_SHIFT;
     copy->next_bytes = bytes;
     atomic_store_explicit(&copy->done, number, memory_order_release);
     copy->stream->write(target, bytes);
-    for (unsigned spins = 1; atomic_load_explicit(&copy->written, memory_order_acquire) != number; spins++)
+    for (unsigned spins = 1; atomic_load_explicit(&copy->written, memory_order_acquire) != number;
+         spins++)
         if (cpu_patience_ends(&copy->patience, spins))
             return false;
     int64_t start = probe_clock_ns();
@@ -126,7 +132,8 @@ static bool copy_once(struct cpu_copy *copy, uint32_t number, size_t bytes, int6
     return true;
 }
 
-/* A round copies each size once, in random order; sizes that have enough are left out, and the first round is discarded. */
+/* A round copies each size once, in random order; sizes that have enough are left out, and the
+ * first round is discarded. */
 static void copy_side(struct cpu_copy *copy)
 {
     struct probe_random random = {copy->plan.seed};
@@ -148,7 +155,8 @@ static void copy_side(struct cpu_copy *copy)
         for (unsigned k = 0; k < left; k++) {
             unsigned i = order[k];
             double took_ns;
-            if (cpu_patience_is_over(&copy->patience) || !copy_once(copy, ++number, (size_t)copy->bytes[i], cost_ns, &took_ns))
+            if (cpu_patience_is_over(&copy->patience) ||
+                !copy_once(copy, ++number, (size_t)copy->bytes[i], cost_ns, &took_ns))
                 return; /* and the writing side leaves where it next waits */
             if (!first)
                 copy->sample_ns[i][copy->n[i]++] = took_ns;
@@ -170,14 +178,18 @@ void cpu_copy_play(void *table, unsigned side)
         copy_side(copy);
 }
 
-bool cpu_copy_end(struct cpu_copy *copy, struct probe_summary ret_times[CPU_COPY_SIZES_MAX], struct probe_why *why)
+bool cpu_copy_end(struct cpu_copy *copy, struct probe_summary ret_times[CPU_COPY_SIZES_MAX],
+                  struct probe_why *why)
 {
     if (copy->wrong)
         return probe_why_set(why, "what was copied is not what was written");
     for (unsigned i = 0; i < copy->plan.sizes; i++)
         if (copy->n[i] < PROBE_STATS_MIN)
-            return probe_why_set(why, "only %u copies of %lld bytes within %.0f ms: the two CPUs do not run at the same time",
-                                 copy->n[i], (long long)copy->bytes[i], (double)copy->patience_ns / 1e6);
+            return probe_why_set(why,
+                                 "only %u copies of %lld bytes within %.0f ms: the two CPUs do not "
+                                 "run at the same time",
+                                 copy->n[i], (long long)copy->bytes[i],
+                                 (double)copy->patience_ns / 1e6);
     for (unsigned i = 0; i < copy->plan.sizes; i++)
         ret_times[i] = probe_stats_quantile(copy->sample_ns[i], copy->n[i], 0.5);
     return true;

@@ -1,9 +1,11 @@
 /**
- * Bulk copy between two cores: one has just written a buffer, the other copies it into a buffer of its own.
+ * Bulk copy between two cores: one has just written a buffer, the other copies it into a buffer of
+ * its own.
  *
- * Before each copy, outside the time, the first core writes the whole source, so that its lines are modified in that core's caches
- * as far as they fit there, and the second writes the whole of its destination, so that it is warm in its own. The time is from the
- * first load to the last store being visible, by the second core's clock, less what reading the clock costs. Sizes take turns in
+ * Before each copy, outside the time, the first core writes the whole source, so that its lines are
+ * modified in that core's caches as far as they fit there, and the second writes the whole of its
+ * destination, so that it is warm in its own. The time is from the first load to the last store
+ * being visible, by the second core's clock, less what reading the clock costs. Sizes take turns in
  * random order. The value of a size is the median over its copies, in nanoseconds.
  */
 #pragma once
@@ -15,12 +17,12 @@
 #include "common/stats.h"
 #include "common/why.h"
 
-#define CPU_COPY_SIZES_MAX  12
-#define CPU_COPY_SIZES_LEAST 6  /* what a curve needs */
-#define CPU_COPY_ROOM       8192 /* bytes that a destination needs beyond its size */
+#define CPU_COPY_SIZES_MAX   12
+#define CPU_COPY_SIZES_LEAST 6    /* what a curve needs */
+#define CPU_COPY_ROOM        8192 /* bytes that a destination needs beyond its size */
 
-/* The sizes of a cell, ascending by factors of four from 4 KiB to twice beyond (bytes of a cache), at least 4 MiB. Returns how
- * many. */
+/* The sizes of a cell, ascending by factors of four from 4 KiB to twice beyond (bytes of a cache),
+ * at least 4 MiB. Returns how many. */
 unsigned cpu_copy_sizes(int64_t beyond, int64_t ret_bytes[CPU_COPY_SIZES_MAX]);
 
 struct cpu_copy;
@@ -28,8 +30,8 @@ struct cpu_copy;
 struct cpu_copy *cpu_copy_new(void); /* NULL when out of memory */
 void cpu_copy_free(struct cpu_copy *copy);
 
-/* Where a copy goes from and to: source holds the largest size, target CPU_COPY_ROOM more; both are aligned to pages and stay the
- * caller's. */
+/* Where a copy goes from and to: source holds the largest size, target CPU_COPY_ROOM more; both are
+ * aligned to pages and stay the caller's. */
 struct cpu_copy_plan {
     char *source, *target;
     const int64_t *bytes; /* ascending multiples of 4096 */
@@ -38,13 +40,15 @@ struct cpu_copy_plan {
     uint64_t seed;
 };
 
-/* Prepares a match (cpu/match.h): side 0 writes, side 1 copies. Each size is copied six times at least. */
+/* Prepares a match (cpu/match.h): side 0 writes, side 1 copies. Each size is copied six times at
+ * least. */
 void cpu_copy_begin(struct cpu_copy *copy, const struct cpu_copy_plan *plan);
 void cpu_copy_play(void *table, unsigned side);
 
 /* When a match that was begun is given up, at the latest. */
 int64_t cpu_copy_patience_ns(const struct cpu_copy *copy);
 
-/* The times of the sizes, in nanoseconds. Fails with why when it was given up, because the two CPUs do not run at the same time, or
- * when what arrived is not what was written. */
-bool cpu_copy_end(struct cpu_copy *copy, struct probe_summary ret_times[CPU_COPY_SIZES_MAX], struct probe_why *why);
+/* The times of the sizes, in nanoseconds. Fails with why when it was given up, because the two CPUs
+ * do not run at the same time, or when what arrived is not what was written. */
+bool cpu_copy_end(struct cpu_copy *copy, struct probe_summary ret_times[CPU_COPY_SIZES_MAX],
+                  struct probe_why *why);

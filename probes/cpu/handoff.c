@@ -8,9 +8,9 @@
 #include "cpu/patience.h"
 #include "cpu/queue.h"
 
-#define HUGE_BYTES  ((size_t)2 << 20)
+#define HUGE_BYTES ((size_t)2 << 20)
 /* after their patience, for both sides to get their CPUs once more and leave */
-#define GRACE_NS    INT64_C(2000000000)
+#define GRACE_NS INT64_C(2000000000)
 /* of small pages on all nodes: giving them back when the run is stopped takes some 20 ms */
 #define SMALL_BYTES ((int64_t)128 << 20)
 
@@ -26,16 +26,22 @@ struct cpu_handoff {
     struct cpu_copy *copy;
     struct cpu_queue *queue;
     struct cpu_match match;
-    struct node *nodes; /* one for each NUMA node */
-    unsigned in_row;    /* matches that could not be measured, up to the last one */
-    bool stuck;         /* a thread that did not come back uses all of this */
+    struct node *nodes;        /* one for each NUMA node */
+    unsigned in_row;           /* matches that could not be measured, up to the last one */
+    bool stuck;                /* a thread that did not come back uses all of this */
     struct probe_why given_up; /* when not empty: why nothing is tried any more */
 };
 
 /* A node's memory: the ring, then a source and a target of copies of up to so many bytes. */
-static size_t source_room(int64_t bytes) { return ((size_t)bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES; }
+static size_t source_room(int64_t bytes)
+{
+    return ((size_t)bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
+}
 
-static size_t room(int64_t bytes) { return CPU_QUEUE_BYTES + source_room(bytes) + (size_t)bytes + CPU_COPY_ROOM; }
+static size_t room(int64_t bytes)
+{
+    return CPU_QUEUE_BYTES + source_room(bytes) + (size_t)bytes + CPU_COPY_ROOM;
+}
 
 static int64_t largest_copy(const struct cpu_cell *cell)
 {
@@ -43,21 +49,29 @@ static int64_t largest_copy(const struct cpu_cell *cell)
     return bytes[cpu_copy_sizes(cell->bytes, bytes) - 1];
 }
 
-static void make_memory(struct cpu_handoff *handoff, const char *root, int numa, size_t wanted, size_t least, int count, int64_t soft_ns,
-                        int64_t hard_ns, bool *ret_overrun)
+static void make_memory(struct cpu_handoff *handoff, const char *root, int numa, size_t wanted,
+                        size_t least, int count, int64_t soft_ns, int64_t hard_ns,
+                        bool *ret_overrun)
 {
     struct node *node = &handoff->nodes[numa];
-    int64_t limit = probe_room_bytes(root, handoff->topology->numas[numa].number, count) / (int64_t)HUGE_BYTES * (int64_t)HUGE_BYTES;
-    struct cpu_memory_request request = {.wanted = wanted, .least = least, .soft_ns = soft_ns, .hard_ns = hard_ns, .small_limit = SMALL_BYTES / count};
+    int64_t limit = probe_room_bytes(root, handoff->topology->numas[numa].number, count) /
+                    (int64_t)HUGE_BYTES * (int64_t)HUGE_BYTES;
+    struct cpu_memory_request request = {.wanted = wanted,
+                                         .least = least,
+                                         .soft_ns = soft_ns,
+                                         .hard_ns = hard_ns,
+                                         .small_limit = SMALL_BYTES / count};
     if ((int64_t)request.wanted > limit)
         request.wanted = limit < 0 ? 0 : (size_t)limit;
     if (request.wanted < least)
         probe_why_write(&node->why, "too little free memory");
     else
-        node->ready = cpu_memory_new(handoff->topology, numa, &request, handoff->workers, &node->memory, ret_overrun, &node->why);
+        node->ready = cpu_memory_new(handoff->topology, numa, &request, handoff->workers,
+                                     &node->memory, ret_overrun, &node->why);
 }
 
-static bool make_memories(struct cpu_handoff *handoff, const char *root, const struct cpu_cells *cells, int64_t soft_ns, int64_t hard_ns,
+static bool make_memories(struct cpu_handoff *handoff, const char *root,
+                          const struct cpu_cells *cells, int64_t soft_ns, int64_t hard_ns,
                           bool *ret_overrun)
 {
     int64_t largest = 0;
@@ -80,26 +94,34 @@ static bool make_memories(struct cpu_handoff *handoff, const char *root, const s
     size_t least = largest > 0 ? room(4096) : CPU_QUEUE_BYTES;
     for (int i = 0; i < handoff->topology->numa_count && !*ret_overrun; i++)
         if (handoff->nodes[i].wanted)
-            make_memory(handoff, root, i, largest > 0 ? room(largest) : CPU_QUEUE_BYTES, least, count, soft_ns, hard_ns, ret_overrun);
+            make_memory(handoff, root, i, largest > 0 ? room(largest) : CPU_QUEUE_BYTES, least,
+                        count, soft_ns, hard_ns, ret_overrun);
     return !*ret_overrun;
 }
 
-struct cpu_handoff *cpu_handoff_new(const char *root, const struct cpu_topology *topology, const struct cpu_cells *cells, int64_t soft_ns,
-                                    int64_t hard_ns, struct cpu_workers *workers, bool *ret_overrun, struct probe_why *why)
+struct cpu_handoff *cpu_handoff_new(const char *root, const struct cpu_topology *topology,
+                                    const struct cpu_cells *cells, int64_t soft_ns, int64_t hard_ns,
+                                    struct cpu_workers *workers, bool *ret_overrun,
+                                    struct probe_why *why)
 {
     *ret_overrun = false;
     struct cpu_handoff *handoff = calloc(1, sizeof *handoff);
     if (handoff != NULL) {
-        *handoff = (struct cpu_handoff){.topology = topology, .workers = workers, .copy = cpu_copy_new(), .queue = cpu_queue_new()};
+        *handoff = (struct cpu_handoff){.topology = topology,
+                                        .workers = workers,
+                                        .copy = cpu_copy_new(),
+                                        .queue = cpu_queue_new()};
         handoff->nodes = calloc((size_t)topology->numa_count, sizeof *handoff->nodes);
     }
-    if (handoff == NULL || handoff->copy == NULL || handoff->queue == NULL || handoff->nodes == NULL) {
+    if (handoff == NULL || handoff->copy == NULL || handoff->queue == NULL ||
+        handoff->nodes == NULL) {
         cpu_handoff_free(handoff);
         probe_why_write(why, "out of memory");
         return NULL;
     }
     if (!make_memories(handoff, root, cells, soft_ns, hard_ns, ret_overrun)) {
-        probe_why_write(why, "filling memory does not end"); /* NOLINT(clang-analyzer-unix.Malloc): a stuck thread still uses it */
+        probe_why_write(why, "filling memory does not end"); /* NOLINT(clang-analyzer-unix.Malloc):
+                                                                a stuck thread still uses it */
         return NULL;
     }
     return handoff;
@@ -130,11 +152,13 @@ void cpu_handoff_print(const struct cpu_handoff *handoff, struct probe_line *lin
 }
 
 /* The memory on a core's node. */
-static const struct cpu_memory *memory_of(const struct cpu_handoff *handoff, int core, struct probe_why *why)
+static const struct cpu_memory *memory_of(const struct cpu_handoff *handoff, int core,
+                                          struct probe_why *why)
 {
     int numa = handoff->topology->cores[core].numa;
     if (numa < 0) {
-        probe_why_write(why, "the NUMA node of core%d is not known", handoff->topology->cores[core].number);
+        probe_why_write(why, "the NUMA node of core%d is not known",
+                        handoff->topology->cores[core].number);
         return NULL;
     }
     if (handoff->nodes[numa].ready)
@@ -143,23 +167,28 @@ static const struct cpu_memory *memory_of(const struct cpu_handoff *handoff, int
     return NULL;
 }
 
-static bool run(struct cpu_handoff *handoff, const struct cpu_cell *cell, int64_t patience_ns, struct probe_why *why)
+static bool run(struct cpu_handoff *handoff, const struct cpu_cell *cell, int64_t patience_ns,
+                struct probe_why *why)
 {
     const struct cpu_core *cores = handoff->topology->cores;
     handoff->match.pus[0] = cores[cell->from_core].pu;
     handoff->match.pus[1] = cores[cell->to_core].pu;
-    bool ok = cpu_match_run(handoff->workers, &handoff->match, 1, patience_ns + GRACE_NS, &handoff->stuck, why);
+    bool ok = cpu_match_run(handoff->workers, &handoff->match, 1, patience_ns + GRACE_NS,
+                            &handoff->stuck, why);
     if (handoff->stuck)
-        probe_why_write(&handoff->given_up, "not tried after %s %s: %.120s", cell->from, cell->to, why->text);
+        probe_why_write(&handoff->given_up, "not tried after %s %s: %.120s", cell->from, cell->to,
+                        why->text);
     return ok;
 }
 
-/* Whether what was played came to something. Where nothing does several times, the CPUs of this machine do not run at the same time. */
+/* Whether what was played came to something. Where nothing does several times, the CPUs of this
+ * machine do not run at the same time. */
 static bool note_played(struct cpu_handoff *handoff, bool ok, const struct probe_why *why)
 {
     handoff->in_row = ok ? 0 : handoff->in_row + 1;
     if (handoff->in_row == CPU_PATIENCE_IN_ROW && !handoff->stuck)
-        probe_why_write(&handoff->given_up, "not tried after %u others in a row, the last: %.120s", handoff->in_row, why->text);
+        probe_why_write(&handoff->given_up, "not tried after %u others in a row, the last: %.120s",
+                        handoff->in_row, why->text);
     return ok;
 }
 
@@ -169,8 +198,9 @@ struct copied {
     unsigned sizes;
 };
 
-static bool measure_copy(struct cpu_handoff *handoff, const struct cpu_cell *cell, int64_t budget_ns, uint64_t seed,
-                         struct copied *ret_copied, struct probe_why *why)
+static bool measure_copy(struct cpu_handoff *handoff, const struct cpu_cell *cell,
+                         int64_t budget_ns, uint64_t seed, struct copied *ret_copied,
+                         struct probe_why *why)
 {
     const struct cpu_memory *from = memory_of(handoff, cell->from_core, why);
     const struct cpu_memory *to = from == NULL ? NULL : memory_of(handoff, cell->to_core, why);
@@ -181,7 +211,8 @@ static bool measure_copy(struct cpu_handoff *handoff, const struct cpu_cell *cel
     while (copied.sizes > 0 && room(copied.bytes[copied.sizes - 1]) > have)
         copied.sizes--; /* the largest that there is no memory for are left out */
     if (copied.sizes < CPU_COPY_SIZES_LEAST)
-        return probe_why_set(why, "the memory of %zu bytes has room for %u sizes only", have, copied.sizes);
+        return probe_why_set(why, "the memory of %zu bytes has room for %u sizes only", have,
+                             copied.sizes);
     size_t target = CPU_QUEUE_BYTES + source_room(copied.bytes[copied.sizes - 1]);
     struct cpu_copy_plan plan = {.source = from->base + CPU_QUEUE_BYTES,
                                  .target = to->base + target,
@@ -191,14 +222,16 @@ static bool measure_copy(struct cpu_handoff *handoff, const struct cpu_cell *cel
                                  .seed = seed};
     cpu_copy_begin(handoff->copy, &plan);
     handoff->match = (struct cpu_match){.play = cpu_copy_play, .table = handoff->copy};
-    bool ok = run(handoff, cell, cpu_copy_patience_ns(handoff->copy), why) && cpu_copy_end(handoff->copy, copied.times, why);
+    bool ok = run(handoff, cell, cpu_copy_patience_ns(handoff->copy), why) &&
+              cpu_copy_end(handoff->copy, copied.times, why);
     if (!note_played(handoff, ok, why))
         return false;
     *ret_copied = copied;
     return true;
 }
 
-static bool measure_queue(struct cpu_handoff *handoff, const struct cpu_cell *cell, int64_t budget_ns, struct probe_summary ret_rates[2],
+static bool measure_queue(struct cpu_handoff *handoff, const struct cpu_cell *cell,
+                          int64_t budget_ns, struct probe_summary ret_rates[2],
                           struct probe_why *why)
 {
     const struct cpu_memory *ring = memory_of(handoff, cell->from_core, why);
@@ -211,8 +244,8 @@ static bool measure_queue(struct cpu_handoff *handoff, const struct cpu_cell *ce
     return note_played(handoff, ok, why);
 }
 
-size_t cpu_handoff_measure(struct cpu_handoff *handoff, const struct cpu_cell *cell, int64_t budget_ns, uint64_t seed,
-                           struct cpu_report *report)
+size_t cpu_handoff_measure(struct cpu_handoff *handoff, const struct cpu_cell *cell,
+                           int64_t budget_ns, uint64_t seed, struct cpu_report *report)
 {
     struct probe_why why = handoff->given_up;
     bool tried = why.text[0] == '\0';
@@ -225,7 +258,8 @@ size_t cpu_handoff_measure(struct cpu_handoff *handoff, const struct cpu_cell *c
     struct probe_summary rates[2];
     bool ok = tried && measure_queue(handoff, cell, budget_ns, rates, &why);
     for (int side = 0; side < 2; side++)
-        if (!(ok ? cpu_report_value(report, cell + side, &rates[side]) : cpu_report_skip(report, cell + side, why.text)))
+        if (!(ok ? cpu_report_value(report, cell + side, &rates[side])
+                 : cpu_report_skip(report, cell + side, why.text)))
             return 0;
     return 2;
 }

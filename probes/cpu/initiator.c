@@ -5,7 +5,8 @@ int cpu_initiator_cores(const struct cpu_topology *topology, int llc, int numa)
     return llc >= 0 ? topology->llcs[llc].cores : topology->numas[numa].cores;
 }
 
-unsigned cpu_initiator_pus(const struct cpu_topology *topology, const struct cpu_cell *cell, int *ret_pus)
+unsigned cpu_initiator_pus(const struct cpu_topology *topology, const struct cpu_cell *cell,
+                           int *ret_pus)
 {
     unsigned count = 0;
     int total = cpu_initiator_cores(topology, cell->llc, cell->numa);
@@ -43,8 +44,10 @@ int cpu_initiator_noise_numa(const struct cpu_topology *topology, const struct c
     return -1;
 }
 
-/* The last core of a node that is not measured itself, as its pu; -1 when there is none. scratch has room for all cores. */
-static int free_core(const struct cpu_topology *topology, const struct cpu_cell *cell, int numa, int *scratch)
+/* The last core of a node that is not measured itself, as its pu; -1 when there is none. scratch
+ * has room for all cores. */
+static int free_core(const struct cpu_topology *topology, const struct cpu_cell *cell, int numa,
+                     int *scratch)
 {
     unsigned measured = cpu_initiator_pus(topology, cell, scratch);
     if (cell->metric != PROBE_MEMORY_BANDWIDTH)
@@ -61,7 +64,8 @@ static int free_core(const struct cpu_topology *topology, const struct cpu_cell 
     return -1;
 }
 
-unsigned cpu_initiator_noise_pus(const struct cpu_topology *topology, const struct cpu_cell *cell, int *ret_pus, struct probe_why *why)
+unsigned cpu_initiator_noise_pus(const struct cpu_topology *topology, const struct cpu_cell *cell,
+                                 int *ret_pus, struct probe_why *why)
 {
     int numa = cpu_initiator_noise_numa(topology, cell);
     if (cell->noise == CPU_NOISE_NUMA && numa >= 0)

@@ -1,4 +1,5 @@
-/* Who does what a cell measures: the cores of an llc or a NUMA node, and those that make noise beside them. Pure. */
+/* Who does what a cell measures: the cores of an llc or a NUMA node, and those that make noise
+ * beside them. Pure. */
 #pragma once
 #include "cpu/cell.h"
 #include "cpu/topology.h"
@@ -7,11 +8,13 @@
 int cpu_initiator_cores(const struct cpu_topology *topology, int llc, int numa);
 
 /* The CPUs of a cell's noise; pus as below. 0, with a why, when there is no core for it. */
-unsigned cpu_initiator_noise_pus(const struct cpu_topology *topology, const struct cpu_cell *cell, int *ret_pus, struct probe_why *why);
+unsigned cpu_initiator_noise_pus(const struct cpu_topology *topology, const struct cpu_cell *cell,
+                                 int *ret_pus, struct probe_why *why);
 
 /* The NUMA node that a cell's noise comes from, -1 when there is none. */
 int cpu_initiator_noise_numa(const struct cpu_topology *topology, const struct cpu_cell *cell);
 
-/* The cores of a cell's initiator, in an order in which any first n lie spread over its llcs. Returns their number;
- * pus has room for topology->core_count. */
-unsigned cpu_initiator_pus(const struct cpu_topology *topology, const struct cpu_cell *cell, int *ret_pus);
+/* The cores of a cell's initiator, in an order in which any first n lie spread over its llcs.
+ * Returns their number; pus has room for topology->core_count. */
+unsigned cpu_initiator_pus(const struct cpu_topology *topology, const struct cpu_cell *cell,
+                           int *ret_pus);

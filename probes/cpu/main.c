@@ -37,29 +37,39 @@ enum option_key {
 };
 
 static const struct probe_option list[] = {
-    {"profile", "quick|full", "what to measure; quick is seconds (default), full is minutes", OPT_PROFILE},
-    {"metrics", "NAME,...", "only these: cpu_pingpong, cpu_copy, cpu_queue, memory_bandwidth, memory_latency, memory_noise", OPT_METRICS},
+    {"profile", "quick|full", "what to measure; quick is seconds (default), full is minutes",
+     OPT_PROFILE},
+    {"metrics", "NAME,...",
+     "only these: cpu_pingpong, cpu_copy, cpu_queue, memory_bandwidth, memory_latency, "
+     "memory_noise",
+     OPT_METRICS},
     {"cpus", "LIST", "run on these CPUs only, as in 0-3,8", OPT_CPUS},
     {"places", "NAME,...", "only what goes from or to one of these, as in core0,numa1", OPT_PLACES},
     {"without", "NAME,...", "nothing from or to one of these, as in numa1", OPT_WITHOUT},
-    {"budget-ns", "N", "end after N nanoseconds (default 2.8e9 for quick, 1.2e12 for full)", OPT_BUDGET},
+    {"budget-ns", "N", "end after N nanoseconds (default 2.8e9 for quick, 1.2e12 for full)",
+     OPT_BUDGET},
     {"seed", "N", "of what is chosen at random (default 1)", OPT_SEED},
     {"table", NULL, "print tables for a person instead of the record", OPT_TABLE},
     {"root", "DIR", "read /sys and /proc below DIR", OPT_ROOT},
     {"child", NULL, "end when the program that started this one ends", OPT_CHILD},
 };
-static const enum probe_metric cpu_metrics[] = {PROBE_CPU_PINGPONG,     PROBE_CPU_COPY,       PROBE_CPU_QUEUE,
-                                                PROBE_MEMORY_BANDWIDTH, PROBE_MEMORY_LATENCY, PROBE_MEMORY_NOISE};
+static const enum probe_metric cpu_metrics[] = {PROBE_CPU_PINGPONG,   PROBE_CPU_COPY,
+                                                PROBE_CPU_QUEUE,      PROBE_MEMORY_BANDWIDTH,
+                                                PROBE_MEMORY_LATENCY, PROBE_MEMORY_NOISE};
 static const struct probe_options command = {
     .program = "berth-probe-cpu",
-    .about = "Measures ping-pong, copies and queues between cores, and bandwidth and latency of memory.",
+    .about =
+        "Measures ping-pong, copies and queues between cores, and bandwidth and latency of memory.",
     .list = list,
     .count = sizeof list / sizeof *list,
     .metrics = cpu_metrics,
     .metric_count = sizeof cpu_metrics / sizeof *cpu_metrics,
 };
 
-static int usage(const char *what, const char *text) { return probe_options_usage(&command, what, text); }
+static int usage(const char *what, const char *text)
+{
+    return probe_options_usage(&command, what, text);
+}
 
 static int take_option(int key, char *text, void *arg)
 {
@@ -86,7 +96,9 @@ static int take_option(int key, char *text, void *arg)
                    ? -1
                    : usage("--without takes 1 to 4096 names", NULL);
     case OPT_BUDGET:
-        return probe_options_integer(text, 1, &options->run.budget_ns) ? -1 : usage("--budget-ns is not a number above 0", text);
+        return probe_options_integer(text, 1, &options->run.budget_ns)
+                   ? -1
+                   : usage("--budget-ns is not a number above 0", text);
     case OPT_SEED:
         if (!probe_options_integer(text, 0, &number))
             return usage("--seed is not a number from 0 on", text);
@@ -120,7 +132,8 @@ static int parse_options(int argc, char **argv, struct options *options)
     return -1;
 }
 
-static bool read_topology(const struct options *options, struct cpu_topology *ret_topology, struct probe_why *why)
+static bool read_topology(const struct options *options, struct cpu_topology *ret_topology,
+                          struct probe_why *why)
 {
     struct cpu_list cpus, memory;
     bool memory_known;
@@ -130,28 +143,35 @@ static bool read_topology(const struct options *options, struct cpu_topology *re
         cpus.word[i] &= options->cpus.word[i];
     if (cpu_list_next(&cpus, 0) < 0)
         return probe_why_set(why, "this process may run on none of the CPUs asked for");
-    return cpu_topology_read(options->run.root, &cpus, memory_known ? &memory : NULL, ret_topology, why);
+    return cpu_topology_read(options->run.root, &cpus, memory_known ? &memory : NULL, ret_topology,
+                             why);
 }
 
-/* Of a person's list every name must be here. A program that started this one may name places of other probes as well. */
-static bool check_names(const struct options *options, const struct cpu_topology *topology, const char *const *asked, size_t count, struct probe_why *why)
+/* Of a person's list every name must be here. A program that started this one may name places of
+ * other probes as well. */
+static bool check_names(const struct options *options, const struct cpu_topology *topology,
+                        const char *const *asked, size_t count, struct probe_why *why)
 {
     char names[120];
     for (size_t i = 0; !options->child && i < count; i++)
         if (!cpu_topology_has(topology, asked[i])) {
             cpu_topology_names(topology, names, sizeof names);
-            return probe_why_set(why, "no such core, llc or numa: %.40s; there are %s", asked[i], names);
+            return probe_why_set(why, "no such core, llc or numa: %.40s; there are %s", asked[i],
+                                 names);
         }
     return true;
 }
 
-static bool check_places(const struct options *options, const struct cpu_topology *topology, struct probe_why *why)
+static bool check_places(const struct options *options, const struct cpu_topology *topology,
+                         struct probe_why *why)
 {
     const struct cpu_wanted *wanted = &options->run.wanted;
-    return check_names(options, topology, wanted->places, wanted->place_count, why) && check_names(options, topology, wanted->without, wanted->without_count, why);
+    return check_names(options, topology, wanted->places, wanted->place_count, why) &&
+           check_names(options, topology, wanted->without, wanted->without_count, why);
 }
 
-static int measure(const struct options *options, const struct cpu_topology *topology, const struct cpu_cells *cells)
+static int measure(const struct options *options, const struct cpu_topology *topology,
+                   const struct cpu_cells *cells)
 {
     struct probe_out out = {.fd = STDOUT_FILENO, .gate = PTHREAD_MUTEX_INITIALIZER};
     struct cpu_report report = {.out = options->table ? NULL : &out};
@@ -165,7 +185,8 @@ static int measure(const struct options *options, const struct cpu_topology *top
     if (status == CPU_RUN_FAILED)
         fprintf(stderr, "berth-probe-cpu: %s\n", why.text);
     if (status != CPU_RUN_GONE)
-        cpu_report_end(&report, cpu_run_status_name(status), probe_clock_ns() - options->run.started_ns);
+        cpu_report_end(&report, cpu_run_status_name(status),
+                       probe_clock_ns() - options->run.started_ns);
     if (options->table && status != CPU_RUN_FAILED && !cpu_table_print(&report, stdout))
         status = CPU_RUN_FAILED;
     fflush(stdout);
@@ -177,16 +198,20 @@ static int measure(const struct options *options, const struct cpu_topology *top
 
 int main(int argc, char **argv)
 {
-    struct options options = {.run = {.root = "", .started_ns = probe_clock_ns(), .wanted = {.seed = 1}}};
+    struct options options = {
+        .run = {.root = "", .started_ns = probe_clock_ns(), .wanted = {.seed = 1}}};
     options.places = calloc(PLACES_MAX, sizeof *options.places);
     options.without = calloc(PLACES_MAX, sizeof *options.without);
-    int status = options.places == NULL || options.without == NULL ? EXIT_BUG : parse_options(argc, argv, &options);
+    int status = options.places == NULL || options.without == NULL
+                     ? EXIT_BUG
+                     : parse_options(argc, argv, &options);
     struct probe_why why = {0};
     struct cpu_topology topology = {0};
     struct cpu_cells cells = {0};
     if (status < 0) {
         if (probe_stop_prepare(options.child, &why) && read_topology(&options, &topology, &why) &&
-            check_places(&options, &topology, &why) && cpu_cells_new(&topology, &options.run.wanted, &cells, &why)) {
+            check_places(&options, &topology, &why) &&
+            cpu_cells_new(&topology, &options.run.wanted, &cells, &why)) {
             status = measure(&options, &topology, &cells);
         } else {
             fprintf(stderr, "berth-probe-cpu: %s\n", why.text);

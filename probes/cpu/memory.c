@@ -25,10 +25,12 @@
 #define MADV_COLLAPSE 25 /* Linux 6.1 */
 #endif
 
-/* Nanoseconds that the kernel takes to get small pages of so many bytes back, -1 when it gives none. */
+/* Nanoseconds that the kernel takes to get small pages of so many bytes back, -1 when it gives
+ * none. */
 static int64_t give_back_ns(size_t bytes)
 {
-    char *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (pages == MAP_FAILED)
         return -1;
     madvise(pages, bytes, MADV_NOHUGEPAGE);
@@ -57,7 +59,8 @@ static size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to *
 static char *map_aligned(size_t bytes, size_t *ret_mapped, char **ret_start)
 {
     size_t mapped = bytes + HUGE_BYTES;
-    char *start = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *start = mmap(NULL, mapped, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (start == MAP_FAILED)
         return NULL;
     *ret_mapped = mapped;
@@ -83,8 +86,9 @@ static long faults_of_thread(void)
     return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_minflt : 0;
 }
 
-/* Touches a block at its two ends: where that takes two faults it lies on small pages, unless the kernel makes a huge one of them
- * now, which it does even where it does not by itself (transparent_hugepage/enabled is never). */
+/* Touches a block at its two ends: where that takes two faults it lies on small pages, unless the
+ * kernel makes a huge one of them now, which it does even where it does not by itself
+ * (transparent_hugepage/enabled is never). */
 static bool is_small(struct fill *fill, char *block, size_t length)
 {
     *(volatile char *)block = 0;
@@ -121,7 +125,8 @@ static bool fill_block(struct fill *fill, size_t offset)
         return false;
     }
     if (is_small(fill, block, length) &&
-        atomic_fetch_add(&fill->small_bytes, (long long)length) + (long long)length > fill->request->small_limit) {
+        atomic_fetch_add(&fill->small_bytes, (long long)length) + (long long)length >
+            fill->request->small_limit) {
         atomic_fetch_sub(&fill->small_bytes, (long long)length);
         madvise(block, length, MADV_DONTNEED);
         end_at(fill, offset);
@@ -138,7 +143,8 @@ static void fill_blocks(void *arg, unsigned index)
     (void)index;
     for (;;) {
         int64_t now = probe_clock_ns();
-        if (now >= fill->request->hard_ns || (now >= fill->request->soft_ns && atomic_load(&fill->next) >= fill->request->least))
+        if (now >= fill->request->hard_ns ||
+            (now >= fill->request->soft_ns && atomic_load(&fill->next) >= fill->request->least))
             return;
         size_t offset = atomic_fetch_add(&fill->next, HUGE_BYTES);
         if (offset >= atomic_load(&fill->end) || !fill_block(fill, offset))
@@ -157,24 +163,30 @@ static unsigned filling_cpus(const struct cpu_topology *topology, int numa, int 
     return count;
 }
 
-static bool fill_pages(const struct cpu_topology *topology, int numa, const struct cpu_memory_request *request,
-                       struct cpu_workers *workers, bool populate, struct cpu_memory *memory, bool *ret_overrun,
+static bool fill_pages(const struct cpu_topology *topology, int numa,
+                       const struct cpu_memory_request *request, struct cpu_workers *workers,
+                       bool populate, struct cpu_memory *memory, bool *ret_overrun,
                        struct probe_why *why)
 {
     int *pus = malloc((size_t)topology->core_count * sizeof *pus);
     if (pus == NULL)
         return probe_why_set(why, "out of memory");
     unsigned count = filling_cpus(topology, numa, pus);
-    struct fill fill = {
-        .base = memory->base, .bytes = memory->bytes, .request = request, .populate = populate, .end = memory->bytes};
+    struct fill fill = {.base = memory->base,
+                        .bytes = memory->bytes,
+                        .request = request,
+                        .populate = populate,
+                        .end = memory->bytes};
     fill.page = (size_t)sysconf(_SC_PAGESIZE);
-    bool ok = cpu_workers_run(workers, pus, count, fill_blocks, &fill, 60000000000, ret_overrun, why);
+    bool ok =
+        cpu_workers_run(workers, pus, count, fill_blocks, &fill, 60000000000, ret_overrun, why);
     free(pus);
     if (!ok)
         return false;
     int failure = atomic_load(&fill.failure);
     if (failure != 0)
-        return probe_why_set(why, "cannot fill %zu bytes of memory: %s", memory->bytes, strerror(failure));
+        return probe_why_set(why, "cannot fill %zu bytes of memory: %s", memory->bytes,
+                             strerror(failure));
     size_t filled = atomic_load(&fill.next), end = atomic_load(&fill.end);
     if (end < filled) {
         /* Others may have filled blocks behind it. */
@@ -184,7 +196,8 @@ static bool fill_pages(const struct cpu_topology *topology, int numa, const stru
     memory->bytes = filled < memory->bytes ? filled : memory->bytes;
     memory->small_bytes = (size_t)atomic_load(&fill.small_bytes);
     if (end == 0 && memory->bytes == 0)
-        return probe_why_set(why, "only small pages, and the kernel would take too long to get those back when the run is stopped");
+        return probe_why_set(why, "only small pages, and the kernel would take too long to get "
+                                  "those back when the run is stopped");
     if (memory->bytes == 0)
         return probe_why_set(why, "time budget");
     memory->small_bytes = memory->small_bytes < memory->bytes ? memory->small_bytes : memory->bytes;
@@ -201,7 +214,8 @@ static long bind_to(const struct cpu_memory *memory, int node)
     return mbind(memory->base, memory->bytes, MPOL_BIND, mask, (unsigned long)node + 2, 0);
 }
 
-static bool bind_pages(const struct cpu_topology *topology, int numa, struct cpu_memory *memory, struct probe_why *why)
+static bool bind_pages(const struct cpu_topology *topology, int numa, struct cpu_memory *memory,
+                       struct probe_why *why)
 {
     const struct cpu_numa *node = &topology->numas[numa];
     memory->placement = CPU_PLACEMENT_PROVEN;
@@ -213,7 +227,8 @@ static bool bind_pages(const struct cpu_topology *topology, int numa, struct cpu
     for (int i = 0; i < topology->numa_count; i++)
         with_memory += topology->numas[i].memory_bytes > 0;
     memory->placement = CPU_PLACEMENT_ONLY;
-    return with_memory <= 1 || probe_why_set(why, "mbind is not permitted, and %d nodes have memory", with_memory);
+    return with_memory <= 1 ||
+           probe_why_set(why, "mbind is not permitted, and %d nodes have memory", with_memory);
 }
 
 /* Asks where pages spread over the buffer are. */
@@ -238,26 +253,31 @@ static bool prove_pages(int node, struct cpu_memory *memory, struct probe_why *w
     size_t wrong = 0;
     for (size_t i = 0; i < count; i++)
         wrong += status[i] != node;
-    return wrong == 0 || probe_why_set(why, "%zu of %zu sampled pages are not on node %d", wrong, count, node);
+    return wrong == 0 ||
+           probe_why_set(why, "%zu of %zu sampled pages are not on node %d", wrong, count, node);
 }
 
-/* Reserved huge pages, if the node has enough of them free: a touch would end the process where they run out. */
-static bool try_hugetlb(const struct cpu_topology *topology, int numa, const struct cpu_memory_request *request,
-                        struct cpu_workers *workers, struct cpu_memory *memory, bool *ret_overrun)
+/* Reserved huge pages, if the node has enough of them free: a touch would end the process where
+ * they run out. */
+static bool try_hugetlb(const struct cpu_topology *topology, int numa,
+                        const struct cpu_memory_request *request, struct cpu_workers *workers,
+                        struct cpu_memory *memory, bool *ret_overrun)
 {
     const struct cpu_numa *node = &topology->numas[numa];
     size_t bytes = round_up(request->wanted, HUGE_BYTES);
-    int64_t free_pages =
-        probe_file_number("", "/sys/devices/system/node/node%d/hugepages/hugepages-2048kB/free_hugepages", node->number);
+    int64_t free_pages = probe_file_number(
+        "", "/sys/devices/system/node/node%d/hugepages/hugepages-2048kB/free_hugepages",
+        node->number);
     if (free_pages < (int64_t)(bytes / HUGE_BYTES))
         return false;
     struct cpu_memory huge = {.bytes = bytes, .mapped = bytes, .pages = CPU_PAGES_HUGETLB};
-    huge.base =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | (21 << MAP_HUGE_SHIFT), -1, 0);
+    huge.base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | (21 << MAP_HUGE_SHIFT), -1, 0);
     if (huge.base == MAP_FAILED)
         return false;
     huge.start = huge.base;
-    if (bind_pages(topology, numa, &huge, NULL) && fill_pages(topology, numa, request, workers, true, &huge, ret_overrun, NULL)) {
+    if (bind_pages(topology, numa, &huge, NULL) &&
+        fill_pages(topology, numa, request, workers, true, &huge, ret_overrun, NULL)) {
         *memory = huge;
         return true;
     }
@@ -266,13 +286,15 @@ static bool try_hugetlb(const struct cpu_topology *topology, int numa, const str
     return false;
 }
 
-bool cpu_memory_new(const struct cpu_topology *topology, int numa, const struct cpu_memory_request *request,
-                    struct cpu_workers *workers, struct cpu_memory *ret_memory, bool *ret_overrun, struct probe_why *why)
+bool cpu_memory_new(const struct cpu_topology *topology, int numa,
+                    const struct cpu_memory_request *request, struct cpu_workers *workers,
+                    struct cpu_memory *ret_memory, bool *ret_overrun, struct probe_why *why)
 {
     const struct cpu_numa *node = &topology->numas[numa];
     *ret_overrun = false;
     if (!node->allowed)
-        return probe_why_set(why, "memory of node %d is not in this process's set of allowed nodes", node->number);
+        return probe_why_set(why, "memory of node %d is not in this process's set of allowed nodes",
+                             node->number);
     struct cpu_memory memory = {.bytes = round_up(request->wanted, HUGE_BYTES)};
     if (!try_hugetlb(topology, numa, request, workers, &memory, ret_overrun)) {
         if (*ret_overrun)
@@ -311,7 +333,8 @@ const char *cpu_pages_name(enum cpu_pages pages)
 
 const char *cpu_placement_name(enum cpu_placement placement)
 {
-    static const char *const names[] = {"proven by move_pages", "bound, unproven: move_pages not permitted",
+    static const char *const names[] = {"proven by move_pages",
+                                        "bound, unproven: move_pages not permitted",
                                         "unproven: mbind not permitted"};
     return names[placement];
 }

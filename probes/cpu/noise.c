@@ -6,15 +6,18 @@
 #include "common/clock.h"
 #include "cpu/stream.h"
 
-bool cpu_noise_init(struct cpu_noise *noise, const int *pus, unsigned count, const char *base, size_t bytes, struct probe_why *why)
+bool cpu_noise_init(struct cpu_noise *noise, const int *pus, unsigned count, const char *base,
+                    size_t bytes, struct probe_why *why)
 {
     size_t part = bytes / count / CPU_NOISE_STEP * CPU_NOISE_STEP;
     if (part == 0)
         return probe_why_set(why, "%zu bytes are too few for noise by %u cores", bytes, count);
-    struct cpu_noise_reader *reader = aligned_alloc(_Alignof(struct cpu_noise_reader), count * sizeof *reader);
+    struct cpu_noise_reader *reader =
+        aligned_alloc(_Alignof(struct cpu_noise_reader), count * sizeof *reader);
     if (reader == NULL)
         return probe_why_set(why, "out of memory");
-    *noise = (struct cpu_noise){.pus = pus, .count = count, .base = base, .part = part, .reader = reader};
+    *noise = (struct cpu_noise){
+        .pus = pus, .count = count, .base = base, .part = part, .reader = reader};
     for (unsigned i = 0; i < count; i++) {
         atomic_init(&reader[i].bytes, 0);
         reader[i].before = 0;
@@ -34,7 +37,8 @@ void cpu_noise_read(struct cpu_noise *noise, unsigned index)
     const char *own = noise->base + index * noise->part;
     struct cpu_noise_reader *reader = &noise->reader[index];
     uint64_t bytes = 0;
-    for (size_t at = 0; !atomic_load_explicit(&noise->ended, memory_order_relaxed); at = (at + CPU_NOISE_STEP) % noise->part) {
+    for (size_t at = 0; !atomic_load_explicit(&noise->ended, memory_order_relaxed);
+         at = (at + CPU_NOISE_STEP) % noise->part) {
         stream->read(own + at, CPU_NOISE_STEP);
         bytes += CPU_NOISE_STEP;
         atomic_store_explicit(&reader->bytes, bytes, memory_order_relaxed);
@@ -82,4 +86,7 @@ bool cpu_noise_end_window(struct cpu_noise *noise)
 
 void cpu_noise_end(struct cpu_noise *noise) { atomic_store(&noise->ended, true); }
 
-struct probe_summary cpu_noise_rate(struct cpu_noise *noise) { return probe_stats_quantile(noise->rate, noise->windows, 0.5); }
+struct probe_summary cpu_noise_rate(struct cpu_noise *noise)
+{
+    return probe_stats_quantile(noise->rate, noise->windows, 0.5);
+}

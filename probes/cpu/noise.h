@@ -1,9 +1,10 @@
 /**
  * Noise: cores that read a part of a memory without a pause while others are measured.
  *
- * The readers run in the same piece of work as what is measured (cpu_workers_run) and end with it. That they ran all the while is
- * not assumed: the measured side looks at their counters before and after each of its repetitions, and one in which a reader did
- * not get on is not used. What they read in the used ones is the noise's own rate.
+ * The readers run in the same piece of work as what is measured (cpu_workers_run) and end with it.
+ * That they ran all the while is not assumed: the measured side looks at their counters before and
+ * after each of its repetitions, and one in which a reader did not get on is not used. What they
+ * read in the used ones is the noise's own rate.
  */
 #pragma once
 #include <stdatomic.h>
@@ -35,7 +36,8 @@ struct cpu_noise {
 };
 
 /* Fails when the bytes are too few for so many readers, or out of memory. */
-bool cpu_noise_init(struct cpu_noise *noise, const int *pus, unsigned count, const char *base, size_t bytes, struct probe_why *why);
+bool cpu_noise_init(struct cpu_noise *noise, const int *pus, unsigned count, const char *base,
+                    size_t bytes, struct probe_why *why);
 void cpu_noise_done(struct cpu_noise *noise);
 
 /* A reader: does not return before cpu_noise_end. */
@@ -48,5 +50,6 @@ void cpu_noise_begin_window(struct cpu_noise *noise);
 bool cpu_noise_end_window(struct cpu_noise *noise);
 void cpu_noise_end(struct cpu_noise *noise);
 
-/* Bytes per second of all readers together: the median over the windows. At least one must have counted. */
+/* Bytes per second of all readers together: the median over the windows. At least one must have
+ * counted. */
 struct probe_summary cpu_noise_rate(struct cpu_noise *noise);

@@ -10,13 +10,13 @@
 #include "cpu/pingpong.h"
 #include "cpu/schedule.h"
 
-#define LEAST_NS       INT64_C(2000000) /* that a cell gets */
+#define LEAST_NS INT64_C(2000000) /* that a cell gets */
 /* after their patience, for players to get their CPUs once more and leave */
-#define GRACE_NS       INT64_C(2000000000)
-#define SAMPLE         12               /* cells measured again after a window */
+#define GRACE_NS INT64_C(2000000000)
+#define SAMPLE   12 /* cells measured again after a window */
 /* a window falls when one in so many of the sample differs */
 #define SHARE          4
-#define FIRST_BATCHES  4                /* of a window; twice as many after each that stood */
+#define FIRST_BATCHES  4 /* of a window; twice as many after each that stood */
 #define LARGEST_WINDOW 64
 
 struct outcome {
@@ -25,7 +25,8 @@ struct outcome {
     struct probe_why why;
 };
 
-/* All on the heap, because a stuck thread still uses the boards and matches after this module has given up. */
+/* All on the heap, because a stuck thread still uses the boards and matches after this module has
+ * given up. */
 struct pairs {
     const struct cpu_pairs_plan *plan;
     struct cpu_workers *workers;
@@ -40,7 +41,7 @@ struct pairs {
     struct cpu_match *matches;
     struct cpu_report_way *way; /* what is told of the way that is played */
     unsigned at_once;
-    size_t left; /* cells that are to be done and neither measured nor skipped */
+    size_t left;     /* cells that are to be done and neither measured nor skipped */
     unsigned in_row; /* cells played alone that could not be measured, up to the last one */
     bool overrun, gone;
     struct probe_why given_up; /* when not empty: why no cell is tried any more */
@@ -86,8 +87,9 @@ static struct pairs *create(const struct cpu_pairs_plan *plan)
     pairs->batch = calloc(plan->most_at_once, sizeof *pairs->batch);
     pairs->boards = calloc(plan->most_at_once, sizeof(struct cpu_pingpong *));
     pairs->matches = calloc(plan->most_at_once, sizeof *pairs->matches);
-    bool ok = pairs->list != NULL && pairs->outcomes != NULL && pairs->busy != NULL && pairs->batch != NULL &&
-              pairs->window != NULL && pairs->boards != NULL && pairs->matches != NULL;
+    bool ok = pairs->list != NULL && pairs->outcomes != NULL && pairs->busy != NULL &&
+              pairs->batch != NULL && pairs->window != NULL && pairs->boards != NULL &&
+              pairs->matches != NULL;
     for (unsigned i = 0; ok && i < plan->most_at_once; i++)
         ok = (pairs->boards[i] = cpu_pingpong_new(NULL)) != NULL;
     if (ok)
@@ -97,35 +99,43 @@ static struct pairs *create(const struct cpu_pairs_plan *plan)
 }
 
 /* The CPUs of a cell: of two cores, or the two of one. */
-static void find_pus(const struct cpu_topology *topology, const struct cpu_cell *cell, int ret_pus[2])
+static void find_pus(const struct cpu_topology *topology, const struct cpu_cell *cell,
+                     int ret_pus[2])
 {
-    const struct cpu_core *from = &topology->cores[cell->from_core], *to = &topology->cores[cell->to_core];
+    const struct cpu_core *from = &topology->cores[cell->from_core],
+                          *to = &topology->cores[cell->to_core];
     ret_pus[0] = from->pu;
     ret_pus[1] = from == to ? from->sibling : to->pu;
 }
 
-/* Plays the cells side by side. After an overrun nothing is played any more, because a stuck thread still uses a board. */
-static void play(struct pairs *pairs, const size_t *cells, size_t count, struct outcome *ret_outcomes)
+/* Plays the cells side by side. After an overrun nothing is played any more, because a stuck thread
+ * still uses a board. */
+static void play(struct pairs *pairs, const size_t *cells, size_t count,
+                 struct outcome *ret_outcomes)
 {
     const struct cpu_pairs_plan *plan = pairs->plan;
-    int64_t rest_ns = plan->end_ns - probe_clock_ns(), share = rest_ns / (int64_t)(pairs->left / count + 1);
+    int64_t rest_ns = plan->end_ns - probe_clock_ns(),
+            share = rest_ns / (int64_t)(pairs->left / count + 1);
     int64_t budget_ns = share > plan->most_ns ? plan->most_ns : share < LEAST_NS ? LEAST_NS : share;
     int64_t most_ns = PROBE_STATS_PATIENCE * budget_ns, least_ns = PROBE_STATS_PATIENCE * LEAST_NS;
     int64_t patience_ns = most_ns < rest_ns ? most_ns : rest_ns > least_ns ? rest_ns : least_ns;
     for (size_t i = 0; i < count; i++) {
         const struct cpu_cell *cell = &plan->cells[cells[i]];
         cpu_pingpong_begin(pairs->boards[i], cell->cas, budget_ns, patience_ns);
-        pairs->matches[i] = (struct cpu_match){.play = cpu_pingpong_play, .table = pairs->boards[i]};
+        pairs->matches[i] =
+            (struct cpu_match){.play = cpu_pingpong_play, .table = pairs->boards[i]};
         find_pus(plan->topology, cell, pairs->matches[i].pus);
     }
     struct probe_why failure;
-    bool ran = cpu_match_run(pairs->workers, pairs->matches, (unsigned)count, patience_ns + GRACE_NS, &pairs->overrun, &failure);
+    bool ran = cpu_match_run(pairs->workers, pairs->matches, (unsigned)count,
+                             patience_ns + GRACE_NS, &pairs->overrun, &failure);
     if (pairs->overrun)
-        probe_why_write(&pairs->given_up, "not tried after %s %s or a pair beside it: %.120s", plan->cells[cells[0]].from,
-                      plan->cells[cells[0]].to, failure.text);
+        probe_why_write(&pairs->given_up, "not tried after %s %s or a pair beside it: %.120s",
+                        plan->cells[cells[0]].from, plan->cells[cells[0]].to, failure.text);
     for (size_t i = 0; i < count; i++)
         if (ran)
-            ret_outcomes[i].measured = cpu_pingpong_end(pairs->boards[i], &ret_outcomes[i].summary, &ret_outcomes[i].why);
+            ret_outcomes[i].measured =
+                cpu_pingpong_end(pairs->boards[i], &ret_outcomes[i].summary, &ret_outcomes[i].why);
         else
             ret_outcomes[i] = (struct outcome){.why = failure};
 }
@@ -140,14 +150,16 @@ static size_t count_unmeasured(const struct pairs *pairs, const size_t *cells, s
     return unmeasured;
 }
 
-/* Batches until the window is full, one is too slow, the time is over, or nothing is left. Returns whether none was too slow. */
+/* Batches until the window is full, one is too slow, the time is over, or nothing is left. Returns
+ * whether none was too slow. */
 static bool play_window(struct pairs *pairs, unsigned batches)
 {
     bool stands = true;
     pairs->window_count = 0;
     for (unsigned i = 0; i < batches && stands && probe_clock_ns() < pairs->plan->end_ns; i++) {
         size_t *picked = pairs->window + pairs->window_count;
-        size_t count = cpu_schedule_pick(pairs->list, pairs->plan->count, pairs->at_once, pairs->busy, picked);
+        size_t count =
+            cpu_schedule_pick(pairs->list, pairs->plan->count, pairs->at_once, pairs->busy, picked);
         if (count == 0)
             break;
         play(pairs, picked, count, pairs->batch);
@@ -174,7 +186,8 @@ static bool verify_window(struct pairs *pairs)
     size_t unmeasured = count_unmeasured(pairs, pairs->window, count);
     for (size_t i = 0; i < sampled && !is_given_up(pairs); i++) {
         /* The sample is drawn to the front. */
-        size_t other = i + (size_t)probe_random_below(&pairs->random, count - i), cell = pairs->window[other];
+        size_t other = i + (size_t)probe_random_below(&pairs->random, count - i),
+               cell = pairs->window[other];
         pairs->window[other] = pairs->window[i];
         pairs->window[i] = cell;
         struct outcome alone = {0}, *together = &pairs->outcomes[cell];
@@ -184,19 +197,22 @@ static bool verify_window(struct pairs *pairs)
             told->verified++;
         }
         if (alone.measured)
-            differing += !together->measured || cpu_pairs_differ(&alone.summary, &together->summary, CPU_PAIRS_LIMIT);
+            differing += !together->measured ||
+                         cpu_pairs_differ(&alone.summary, &together->summary, CPU_PAIRS_LIMIT);
         *together = alone;
     }
     told->differing += differing;
     return !is_given_up(pairs) && cpu_pairs_stand(sampled, differing, count, unmeasured);
 }
 
-/* One cell that was played alone. Where none of several can be measured, the CPUs of this machine do not run at the same time. */
+/* One cell that was played alone. Where none of several can be measured, the CPUs of this machine
+ * do not run at the same time. */
 static void note_alone(struct pairs *pairs, const struct outcome *outcome)
 {
     pairs->in_row = outcome->measured ? 0 : pairs->in_row + 1;
     if (pairs->in_row == CPU_PATIENCE_IN_ROW)
-        probe_why_write(&pairs->given_up, "not tried after %u others in a row, the last: %.120s", pairs->in_row, outcome->why.text);
+        probe_why_write(&pairs->given_up, "not tried after %u others in a row, the last: %.120s",
+                        pairs->in_row, outcome->why.text);
 }
 
 static void report_window(struct pairs *pairs)
@@ -204,9 +220,10 @@ static void report_window(struct pairs *pairs)
     for (size_t i = 0; i < pairs->window_count && !pairs->gone; i++) {
         size_t cell = pairs->window[i];
         const struct outcome *outcome = &pairs->outcomes[cell];
-        pairs->gone = outcome->measured
-                          ? !cpu_report_value(pairs->report, &pairs->plan->cells[cell], &outcome->summary)
-                          : !cpu_report_skip(pairs->report, &pairs->plan->cells[cell], outcome->why.text);
+        pairs->gone =
+            outcome->measured
+                ? !cpu_report_value(pairs->report, &pairs->plan->cells[cell], &outcome->summary)
+                : !cpu_report_skip(pairs->report, &pairs->plan->cells[cell], outcome->why.text);
     }
 }
 
@@ -225,7 +242,8 @@ static void skip_rest(struct pairs *pairs)
             continue;
         pairs->list[i].taken = true;
         pairs->left--;
-        pairs->gone = is_given_up(pairs) ? !cpu_report_skip(pairs->report, &pairs->plan->cells[i], pairs->given_up.text)
+        pairs->gone = is_given_up(pairs) ? !cpu_report_skip(pairs->report, &pairs->plan->cells[i],
+                                                            pairs->given_up.text)
                                          : !cpu_report_late(pairs->report, &pairs->plan->cells[i]);
     }
 }
@@ -235,11 +253,13 @@ static bool play_all(struct pairs *pairs)
 {
     unsigned batches = FIRST_BATCHES;
     bool fell = false; /* the last window: one may fall by chance */
-    while (pairs->left > 0 && !pairs->gone && !is_given_up(pairs) && probe_clock_ns() < pairs->plan->end_ns) {
+    while (pairs->left > 0 && !pairs->gone && !is_given_up(pairs) &&
+           probe_clock_ns() < pairs->plan->end_ns) {
         bool alone = pairs->at_once == 1, slow = !play_window(pairs, alone ? 1 : batches) && !alone;
         if (pairs->window_count == 0)
             break; /* the time ended just now */
-        bool stands = alone || (!slow && !is_given_up(pairs) && (pairs->window_count == 1 || verify_window(pairs)));
+        bool stands = alone || (!slow && !is_given_up(pairs) &&
+                                (pairs->window_count == 1 || verify_window(pairs)));
         if (stands) {
             if (alone)
                 note_alone(pairs, &pairs->outcomes[pairs->window[0]]);
@@ -260,7 +280,8 @@ static bool play_all(struct pairs *pairs)
 /* A core whose second thread cannot be had. */
 static const char *why_single(const struct cpu_core *core)
 {
-    return core->threads > 1 ? "only one of the core's threads may be used" : "the core has one thread";
+    return core->threads > 1 ? "only one of the core's threads may be used"
+                             : "the core has one thread";
 }
 
 /* Has the cells of one way to be done, but for spare ones. Those that cannot be are skipped. */
@@ -281,13 +302,16 @@ static void begin_way(struct pairs *pairs, bool cas)
     }
 }
 
-static bool same_llcs(const struct cpu_topology *topology, const struct cpu_cell *a, const struct cpu_cell *b)
+static bool same_llcs(const struct cpu_topology *topology, const struct cpu_cell *a,
+                      const struct cpu_cell *b)
 {
     const struct cpu_core *cores = topology->cores;
-    return cores[a->from_core].llc == cores[b->from_core].llc && cores[a->to_core].llc == cores[b->to_core].llc;
+    return cores[a->from_core].llc == cores[b->from_core].llc &&
+           cores[a->to_core].llc == cores[b->to_core].llc;
 }
 
-/* Compares what stands for two llcs with its check; the spare cells of those that differ are to be done. */
+/* Compares what stands for two llcs with its check; the spare cells of those that differ are to be
+ * done. */
 static void check_llcs(struct pairs *pairs)
 {
     const struct cpu_pairs_plan *plan = pairs->plan;
@@ -297,7 +321,8 @@ static void check_llcs(struct pairs *pairs)
         if (plan->cells[i].role != CPU_ROLE_CHECK || !check->measured)
             continue;
         for (size_t k = 0; k < plan->count && first == NULL; k++)
-            if (plan->cells[k].role == CPU_ROLE_FIRSTS && same_llcs(plan->topology, &plan->cells[i], &plan->cells[k]))
+            if (plan->cells[k].role == CPU_ROLE_FIRSTS &&
+                same_llcs(plan->topology, &plan->cells[i], &plan->cells[k]))
                 first = &pairs->outcomes[k];
         if (first == NULL || !first->measured)
             continue;
@@ -307,7 +332,8 @@ static void check_llcs(struct pairs *pairs)
             continue;
         told->llc_differing++;
         for (size_t k = 0; k < plan->count; k++)
-            if (plan->cells[k].role == CPU_ROLE_SPARE && pairs->list[k].taken && same_llcs(plan->topology, &plan->cells[i], &plan->cells[k])) {
+            if (plan->cells[k].role == CPU_ROLE_SPARE && pairs->list[k].taken &&
+                same_llcs(plan->topology, &plan->cells[i], &plan->cells[k])) {
                 pairs->list[k].taken = false;
                 pairs->left++;
             }
@@ -315,8 +341,8 @@ static void check_llcs(struct pairs *pairs)
     pairs->report->total += pairs->left;
 }
 
-bool cpu_pairs_measure(const struct cpu_pairs_plan *plan, struct cpu_workers *workers, struct cpu_report *report, bool *ret_gone,
-                       struct probe_why *why)
+bool cpu_pairs_measure(const struct cpu_pairs_plan *plan, struct cpu_workers *workers,
+                       struct cpu_report *report, bool *ret_gone, struct probe_why *why)
 {
     *ret_gone = false;
     struct pairs *pairs = create(plan);
@@ -326,7 +352,8 @@ bool cpu_pairs_measure(const struct cpu_pairs_plan *plan, struct cpu_workers *wo
     pairs->report = report;
     pairs->random.state = plan->seed;
     for (size_t i = 0; i < plan->count; i++)
-        pairs->list[i] = (struct cpu_schedule_pair){plan->cells[i].from_core, plan->cells[i].to_core, true};
+        pairs->list[i] =
+            (struct cpu_schedule_pair){plan->cells[i].from_core, plan->cells[i].to_core, true};
     bool ok = true;
     for (int cas = 0; cas < 2 && ok; cas++) {
         int64_t start_ns = probe_clock_ns();
@@ -341,5 +368,6 @@ bool cpu_pairs_measure(const struct cpu_pairs_plan *plan, struct cpu_workers *wo
     *ret_gone = pairs->gone;
     if (!pairs->overrun)
         destroy(pairs);
-    return ok; /* NOLINT(clang-analyzer-unix.Malloc): after an overrun a stuck thread still uses it, until the process ends */
+    return ok; /* NOLINT(clang-analyzer-unix.Malloc): after an overrun a stuck thread still uses it,
+                  until the process ends */
 }

@@ -1,6 +1,7 @@
 /**
- * How long the two sides of a match (cpu/match.h) wait for each other, so that neither waits for ever where their CPUs do not run at
- * the same time. Either side that has waited too long ends it for both: each leaves as soon as it next waits.
+ * How long the two sides of a match (cpu/match.h) wait for each other, so that neither waits for
+ * ever where their CPUs do not run at the same time. Either side that has waited too long ends it
+ * for both: each leaves as soon as it next waits.
  */
 #pragma once
 #include <stdatomic.h>
@@ -10,7 +11,7 @@
 #include "common/clock.h"
 
 /* between two looks at the clock, which a wait that is measured never gets to */
-#define CPU_PATIENCE_SPINS  4096u
+#define CPU_PATIENCE_SPINS 4096u
 /* matches that ended by it one after the other: then none is tried any more */
 #define CPU_PATIENCE_IN_ROW 8
 

@@ -13,11 +13,12 @@
 #define WARM_ROUNDS  200
 #define BATCH_ROUNDS 500
 /* the warm-up, the batches, and the stop, each elsewhere */
-#define PLACES       (PROBE_STATS_MAX + 2)
+#define PLACES (PROBE_STATS_MAX + 2)
 /* the last number, after which the answering thread leaves */
-#define STOP         UINT32_MAX
+#define STOP UINT32_MAX
 
-/* Two cache lines apart on every machine we know: lines are 64 or 128 bytes, and 64-byte ones are fetched in pairs. */
+/* Two cache lines apart on every machine we know: lines are 64 or 128 bytes, and 64-byte ones are
+ * fetched in pairs. */
 struct flags {
     _Alignas(256) _Atomic uint32_t ping;
     _Alignas(256) _Atomic uint32_t pong;
@@ -40,7 +41,8 @@ struct cpu_pingpong *cpu_pingpong_new(struct probe_why *why)
     if (pingpong != NULL) {
         size_t page = (size_t)sysconf(_SC_PAGESIZE);
         pingpong->bytes = (PLACES * sizeof(struct flags) + page - 1) / page * page;
-        void *pages = mmap(NULL, pingpong->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *pages =
+            mmap(NULL, pingpong->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (pages != MAP_FAILED) {
             pingpong->flags = pages;
             return pingpong;
@@ -62,12 +64,14 @@ void cpu_pingpong_free(struct cpu_pingpong *pingpong)
 /* How many rounds are played at a place before both move on. */
 static uint32_t rounds_at(unsigned place) { return place == 0 ? WARM_ROUNDS : BATCH_ROUNDS; }
 
-/* Release and acquire order the two flags on weakly ordered machines and cost nothing on x86. Numbers begin with 1. */
+/* Release and acquire order the two flags on weakly ordered machines and cost nothing on x86.
+ * Numbers begin with 1. */
 static bool ask_store(struct flags *flags, uint32_t rounds, struct cpu_patience *patience)
 {
     for (uint32_t number = 1; number <= rounds; number++) {
         atomic_store_explicit(&flags->ping, number, memory_order_release);
-        for (unsigned spins = 1; atomic_load_explicit(&flags->pong, memory_order_acquire) != number; spins++)
+        for (unsigned spins = 1; atomic_load_explicit(&flags->pong, memory_order_acquire) != number;
+             spins++)
             if (cpu_patience_ends(patience, spins))
                 return false;
     }
@@ -78,7 +82,9 @@ static void answer_store(struct flags *flags, struct cpu_patience *patience)
 {
     for (unsigned place = 0;; place++, flags++)
         for (uint32_t last = 0, number; last != rounds_at(place); last = number) {
-            for (unsigned spins = 1; (number = atomic_load_explicit(&flags->ping, memory_order_acquire)) == last; spins++)
+            for (unsigned spins = 1;
+                 (number = atomic_load_explicit(&flags->ping, memory_order_acquire)) == last;
+                 spins++)
                 if (cpu_patience_ends(patience, spins))
                     return;
             atomic_store_explicit(&flags->pong, number, memory_order_release);
@@ -91,8 +97,9 @@ static void answer_store(struct flags *flags, struct cpu_patience *patience)
 static bool change_cas(struct flags *flags, uint32_t to, struct cpu_patience *patience)
 {
     uint32_t expected = 0;
-    for (unsigned spins = 1;
-         !atomic_compare_exchange_strong_explicit(&flags->ping, &expected, to, memory_order_acq_rel, memory_order_relaxed); spins++) {
+    for (unsigned spins = 1; !atomic_compare_exchange_strong_explicit(
+             &flags->ping, &expected, to, memory_order_acq_rel, memory_order_relaxed);
+         spins++) {
         if (cpu_patience_ends(patience, spins))
             return false;
         expected = 0;
@@ -113,8 +120,9 @@ static void answer_cas(struct flags *flags, struct cpu_patience *patience)
     for (unsigned place = 0;; place++, flags++)
         for (uint32_t done = 0; done < rounds_at(place); done++) {
             uint32_t expected = 1;
-            for (unsigned spins = 1;
-                 !atomic_compare_exchange_strong_explicit(&flags->ping, &expected, 0, memory_order_acq_rel, memory_order_relaxed); spins++) {
+            for (unsigned spins = 1; !atomic_compare_exchange_strong_explicit(
+                     &flags->ping, &expected, 0, memory_order_acq_rel, memory_order_relaxed);
+                 spins++) {
                 if (expected == STOP || cpu_patience_ends(patience, spins))
                     return;
                 expected = 1;
@@ -126,7 +134,8 @@ static void answer_cas(struct flags *flags, struct cpu_patience *patience)
 static bool ask(struct cpu_pingpong *pingpong, unsigned place)
 {
     struct flags *flags = pingpong->flags + place;
-    return pingpong->cas ? ask_cas(flags, rounds_at(place), &pingpong->patience) : ask_store(flags, rounds_at(place), &pingpong->patience);
+    return pingpong->cas ? ask_cas(flags, rounds_at(place), &pingpong->patience)
+                         : ask_store(flags, rounds_at(place), &pingpong->patience);
 }
 
 /* At the place where the answering thread waits. */
@@ -159,7 +168,8 @@ static bool measure(struct cpu_pingpong *pingpong)
     return true;
 }
 
-void cpu_pingpong_begin(struct cpu_pingpong *pingpong, bool cas, int64_t budget_ns, int64_t patience_ns)
+void cpu_pingpong_begin(struct cpu_pingpong *pingpong, bool cas, int64_t budget_ns,
+                        int64_t patience_ns)
 {
     pingpong->cas = cas;
     pingpong->budget_ns = budget_ns;
@@ -191,15 +201,18 @@ void cpu_pingpong_play(void *table, unsigned side)
     }
 }
 
-bool cpu_pingpong_end(struct cpu_pingpong *pingpong, struct probe_summary *ret_summary, struct probe_why *why)
+bool cpu_pingpong_end(struct cpu_pingpong *pingpong, struct probe_summary *ret_summary,
+                      struct probe_why *why)
 {
     if (pingpong->slow)
-        return probe_why_set(why, "only %u batches within %.0f ms: the two CPUs do not run at the same time", pingpong->batches,
-                             (double)pingpong->patience_ns / 1e6);
+        return probe_why_set(
+            why, "only %u batches within %.0f ms: the two CPUs do not run at the same time",
+            pingpong->batches, (double)pingpong->patience_ns / 1e6);
     /* What the way of playing leaves: cas touches the first line alone. */
     const struct flags *last = &pingpong->flags[pingpong->stop_place];
     assert(atomic_load(&pingpong->patience.over) ||
-           (atomic_load(&last->ping) == STOP && atomic_load(&last->pong) == (pingpong->cas ? 0 : STOP)));
+           (atomic_load(&last->ping) == STOP &&
+            atomic_load(&last->pong) == (pingpong->cas ? 0 : STOP)));
     *ret_summary = probe_stats_quantile(pingpong->batch_ns, pingpong->batches, 0.5);
     return true;
 }

@@ -11,7 +11,7 @@
 #define CHUNKS        (CPU_QUEUE_BYTES / sizeof(struct chunk))
 #define WARM_PASSES   2
 /* in which the least number of passes ends on any core that runs all the time */
-#define LEAST_NS      100000000
+#define LEAST_NS 100000000
 
 struct chunk {
     _Atomic uint64_t ready; /* the number of the pass that filled it */
@@ -24,7 +24,8 @@ struct cpu_queue {
     struct chunk *ring;
     int64_t budget_ns, patience_ns;
     struct cpu_patience patience;
-    _Alignas(256) _Atomic uint64_t begun; /* passes that the writer may begin; UINT64_MAX: none any more */
+    /* passes that the writer may begin; UINT64_MAX: none any more */
+    _Alignas(256) _Atomic uint64_t begun;
     _Alignas(256) _Atomic int64_t writer_ns; /* of the pass, 0 not known yet */
     int64_t started_ns; /* when the writer began the pass; seen by who has seen its first flag */
     double writer_rate[PROBE_STATS_MAX], reader_rate[PROBE_STATS_MAX];
@@ -68,7 +69,8 @@ static void write_side(struct cpu_queue *queue)
     char payload[PAYLOAD_BYTES] = {0};
     for (uint64_t pass = 1;; pass++) {
         uint64_t begun;
-        for (unsigned spins = 1; (begun = atomic_load_explicit(&queue->begun, memory_order_acquire)) < pass; spins++)
+        for (unsigned spins = 1;
+             (begun = atomic_load_explicit(&queue->begun, memory_order_acquire)) < pass; spins++)
             if (cpu_patience_ends(&queue->patience, spins))
                 return;
         if (begun == UINT64_MAX)
@@ -85,14 +87,15 @@ static void write_side(struct cpu_queue *queue)
     }
 }
 
-/* Reads one pass and says how long after its beginning all of it had come: a reader that comes late would otherwise time how fast it
- * reads what is all there. False when it does not come. */
+/* Reads one pass and says how long after its beginning all of it had come: a reader that comes late
+ * would otherwise time how fast it reads what is all there. False when it does not come. */
 static bool read_pass(struct cpu_queue *queue, uint64_t pass, int64_t *ret_ns)
 {
     char payload[PAYLOAD_BYTES];
     for (size_t i = 0; i < CHUNKS; i++) {
         struct chunk *chunk = &queue->ring[i];
-        for (unsigned spins = 1; atomic_load_explicit(&chunk->ready, memory_order_acquire) != pass; spins++)
+        for (unsigned spins = 1; atomic_load_explicit(&chunk->ready, memory_order_acquire) != pass;
+             spins++)
             if (cpu_patience_ends(&queue->patience, spins))
                 return false;
         memcpy(payload, chunk->payload, sizeof payload);
@@ -122,7 +125,9 @@ static void read_side(struct cpu_queue *queue)
         int64_t reader_ns, writer_ns;
         if (cpu_patience_is_over(&queue->patience) || !read_pass(queue, pass, &reader_ns))
             return; /* and the writing side leaves where it next waits */
-        for (unsigned spins = 1; (writer_ns = atomic_load_explicit(&queue->writer_ns, memory_order_acquire)) == 0; spins++)
+        for (unsigned spins = 1;
+             (writer_ns = atomic_load_explicit(&queue->writer_ns, memory_order_acquire)) == 0;
+             spins++)
             if (cpu_patience_ends(&queue->patience, spins))
                 return;
         atomic_store_explicit(&queue->writer_ns, 0, memory_order_relaxed);
@@ -148,14 +153,15 @@ void cpu_queue_play(void *table, unsigned side)
         read_side(queue);
 }
 
-bool cpu_queue_end(struct cpu_queue *queue, struct probe_summary *ret_writer, struct probe_summary *ret_reader,
-                   struct probe_why *why)
+bool cpu_queue_end(struct cpu_queue *queue, struct probe_summary *ret_writer,
+                   struct probe_summary *ret_reader, struct probe_why *why)
 {
     if (queue->wrong)
         return probe_why_set(why, "what was read from the queue is not what was written");
     if (queue->n < PROBE_STATS_MIN)
-        return probe_why_set(why, "only %u passes within %.0f ms: the two CPUs do not run at the same time", queue->n,
-                             (double)queue->patience_ns / 1e6);
+        return probe_why_set(
+            why, "only %u passes within %.0f ms: the two CPUs do not run at the same time",
+            queue->n, (double)queue->patience_ns / 1e6);
     *ret_writer = probe_stats_quantile(queue->writer_rate, queue->n, 0.5);
     *ret_reader = probe_stats_quantile(queue->reader_rate, queue->n, 0.5);
     return true;

@@ -37,7 +37,8 @@ struct probe_axes cpu_report_axes(const struct cpu_cell *cell, int64_t sample_by
     struct probe_axes axes = {0};
     if (cell->metric == PROBE_CPU_PINGPONG && cell->cas)
         probe_axes_add(&axes, "how", "%s", "cas");
-    if (cell->metric == PROBE_MEMORY_BANDWIDTH || cell->metric == PROBE_MEMORY_LATENCY || cell->metric == PROBE_MEMORY_NOISE)
+    if (cell->metric == PROBE_MEMORY_BANDWIDTH || cell->metric == PROBE_MEMORY_LATENCY ||
+        cell->metric == PROBE_MEMORY_NOISE)
         add_memory_axes(&axes, cell);
     if (cell->metric == PROBE_CPU_COPY && sample_bytes > 0)
         probe_axes_add(&axes, "bytes", "%lld", (long long)(sample_bytes));
@@ -68,7 +69,8 @@ static bool keep(struct cpu_report *report, struct cpu_result take_result)
 static bool progress(struct cpu_report *report)
 {
     int64_t now = probe_clock_ns();
-    if (report->out == NULL || (report->done < report->total && now - report->progress_ns < PROGRESS_NS))
+    if (report->out == NULL ||
+        (report->done < report->total && now - report->progress_ns < PROGRESS_NS))
         return true;
     report->progress_ns = now;
     struct probe_line line;
@@ -76,7 +78,8 @@ static bool progress(struct cpu_report *report)
     return probe_line_write(&line, report->out);
 }
 
-bool cpu_report_value(struct cpu_report *report, const struct cpu_cell *cell, const struct probe_summary *summary)
+bool cpu_report_value(struct cpu_report *report, const struct cpu_cell *cell,
+                      const struct probe_summary *summary)
 {
     report->done++;
     if (report->out == NULL)
@@ -87,14 +90,16 @@ bool cpu_report_value(struct cpu_report *report, const struct cpu_cell *cell, co
     return probe_line_write(&line, report->out) && progress(report);
 }
 
-bool cpu_report_samples(struct cpu_report *report, const struct cpu_cell *cell, const int64_t *bytes,
-                        const struct probe_summary *times, unsigned count)
+bool cpu_report_samples(struct cpu_report *report, const struct cpu_cell *cell,
+                        const int64_t *bytes, const struct probe_summary *times, unsigned count)
 {
     report->done++;
     bool ok = true;
     for (unsigned i = 0; report->out == NULL && ok && i < count; i++) {
         struct probe_sample sample = {bytes[i], times[i]};
-        ok = keep(report, (struct cpu_result){.cell = cell, .bytes = bytes[i], .summary = probe_record_rate(&sample)});
+        ok = keep(report, (struct cpu_result){.cell = cell,
+                                              .bytes = bytes[i],
+                                              .summary = probe_record_rate(&sample)});
     }
     if (report->out == NULL)
         return ok;
@@ -162,7 +167,8 @@ static void print_way(const char *name, const struct cpu_report_way *way, struct
     probe_line_number(line, key, way->worst_ratio);
 }
 
-/* What came of measuring side by side: no conditions, which the daemon keeps once for all runs that share them. */
+/* What came of measuring side by side: no conditions, which the daemon keeps once for all runs that
+ * share them. */
 static void print_pairs(const struct cpu_report_pairs *pairs, struct probe_line *line)
 {
     if (pairs->ways[0].at_once + pairs->ways[1].at_once == 0)

@@ -1,5 +1,6 @@
 /**
- * Where results go: as records on standard output, or kept for tables when a person asked for those.
+ * Where results go: as records on standard output, or kept for tables when a person asked for
+ * those.
  */
 #pragma once
 #include <stdbool.h>
@@ -20,16 +21,18 @@ struct cpu_result {
 
 /* How pairs of cores were measured, for the end record. */
 struct cpu_report_way {
-    unsigned at_once;           /* pairs side by side in the end, 0: nothing was measured this way */
+    /* pairs side by side in the end, 0: nothing was measured this way */
+    unsigned at_once;
     size_t verified, differing; /* measured side by side, then alone; of these, differing */
     double worst_ratio;         /* side by side over alone, farthest from 1 */
     int64_t elapsed_ns;         /* of all this, verification included */
 };
 
 struct cpu_report_pairs {
-    struct cpu_report_way ways[2];   /* store, cas */
-    size_t llc_pairs, llc_differing; /* of which one pair of cores was checked by another; of these, differing */
-    double llc_worst_ratio;          /* the check over the first */
+    struct cpu_report_way ways[2]; /* store, cas */
+    /* of which one pair of cores was checked by another; of these, differing */
+    size_t llc_pairs, llc_differing;
+    double llc_worst_ratio; /* the check over the first */
 };
 
 struct cpu_report {
@@ -42,14 +45,16 @@ struct cpu_report {
     struct cpu_report_pairs pairs;
 };
 
-/* The axes of a cell, or of its sample of so many bytes (0: of the cell), that are not at their default. */
+/* The axes of a cell, or of its sample of so many bytes (0: of the cell), that are not at their
+ * default. */
 struct probe_axes cpu_report_axes(const struct cpu_cell *cell, int64_t sample_bytes);
 
 /* One more cell is done, measured or skipped. False when the reader is gone or memory runs out. */
-bool cpu_report_value(struct cpu_report *report, const struct cpu_cell *cell, const struct probe_summary *summary);
+bool cpu_report_value(struct cpu_report *report, const struct cpu_cell *cell,
+                      const struct probe_summary *summary);
 /* Times for sizes, in nanoseconds. */
-bool cpu_report_samples(struct cpu_report *report, const struct cpu_cell *cell, const int64_t *bytes,
-                        const struct probe_summary *times, unsigned count);
+bool cpu_report_samples(struct cpu_report *report, const struct cpu_cell *cell,
+                        const int64_t *bytes, const struct probe_summary *times, unsigned count);
 bool cpu_report_skip(struct cpu_report *report, const struct cpu_cell *cell, const char *why);
 /* Skipped with the why "time budget". */
 bool cpu_report_late(struct cpu_report *report, const struct cpu_cell *cell);

@@ -12,8 +12,8 @@
 #include "cpu/pairs.h"
 #include "cpu/stream.h"
 
-/* Each phase's share of the budget. The buffers are filled before, fully by the soft end, and as far as needed until the phases that have
- * cells need what is left. */
+/* Each phase's share of the budget. The buffers are filled before, fully by the soft end, and as
+ * far as needed until the phases that have cells need what is left. */
 static const double phase_share[CPU_PHASE_COUNT] = {0.07, 0.13, 0.16, 0.10, 0.11};
 #define LAST_END      0.97
 #define FILL_SOFT_END 0.2
@@ -36,7 +36,7 @@ struct run {
     int *pus;                     /* room for all cores, twice */
     size_t left[CPU_PHASE_COUNT]; /* cells of each phase that are not done */
     struct cpu_run_shares shares;
-    bool overrun;                 /* a worker is stuck */
+    bool overrun; /* a worker is stuck */
 };
 
 const char *cpu_run_status_name(enum cpu_run_status status)
@@ -71,11 +71,14 @@ static bool make_buffers(struct run *run, struct probe_why *why)
                                       .random = &run->random,
                                       .pus = run->pus,
                                       .noise_pus = run->pus + run->topology->core_count};
-    struct cpu_buffers_time time = {run->options->started_ns, time_at(run, FILL_SOFT_END), time_at(run, run->shares.fill_end)};
-    if (!cpu_buffers_new(run->options->root, run->topology, run->cells, &time, run->workers, &run->buffers, &run->overrun, why))
+    struct cpu_buffers_time time = {run->options->started_ns, time_at(run, FILL_SOFT_END),
+                                    time_at(run, run->shares.fill_end)};
+    if (!cpu_buffers_new(run->options->root, run->topology, run->cells, &time, run->workers,
+                         &run->buffers, &run->overrun, why))
         return false;
-    run->handoff = cpu_handoff_new(run->options->root, run->topology, run->cells, time_at(run, PAIR_SOFT_END),
-                                   time_at(run, run->shares.fill_end + PAIR_HARD), run->workers, &run->overrun, why);
+    run->handoff = cpu_handoff_new(
+        run->options->root, run->topology, run->cells, time_at(run, PAIR_SOFT_END),
+        time_at(run, run->shares.fill_end + PAIR_HARD), run->workers, &run->overrun, why);
     return run->handoff != NULL;
 }
 
@@ -106,35 +109,45 @@ static bool print_run(const struct run *run)
     return probe_line_write(&line, run->report->out);
 }
 
-static int64_t most_ns(const struct run *run) { return run->options->wanted.profile == CPU_FULL ? 100000000 : 30000000; }
+static int64_t most_ns(const struct run *run)
+{
+    return run->options->wanted.profile == CPU_FULL ? 100000000 : 30000000;
+}
 
 /* The time that one cell gets: an even share of what its phase has left, within bounds. */
 static int64_t cell_budget_ns(const struct run *run, const struct cpu_cell *cell, int64_t now_ns)
 {
     int64_t most = most_ns(run);
-    int64_t share = (time_at(run, run->shares.phase_end[cell->phase]) - now_ns) / (int64_t)run->left[cell->phase];
+    int64_t share = (time_at(run, run->shares.phase_end[cell->phase]) - now_ns) /
+                    (int64_t)run->left[cell->phase];
     return share > most ? most : share < CELL_LEAST_NS ? CELL_LEAST_NS : share;
 }
 
-/* One memory cell, reported. Returns the number of cells done, 0 when the run ends with *ret_status. */
-static size_t measure_access(struct run *run, const struct cpu_cell *cell, int64_t budget_ns, enum cpu_run_status *ret_status,
-                             struct probe_why *why)
+/* One memory cell, reported. Returns the number of cells done, 0 when the run ends with
+ * *ret_status. */
+static size_t measure_access(struct run *run, const struct cpu_cell *cell, int64_t budget_ns,
+                             enum cpu_run_status *ret_status, struct probe_why *why)
 {
     struct probe_summary summary;
     struct probe_why skip = {0};
-    bool measured = cpu_access_measure(&run->access, cell, budget_ns, &summary, &run->overrun, &skip);
+    bool measured =
+        cpu_access_measure(&run->access, cell, budget_ns, &summary, &run->overrun, &skip);
     *ret_status = CPU_RUN_FAILED;
     if (run->overrun) {
-        probe_why_write(why, "%s %s %s: %.120s", probe_metric_name(cell->metric), cell->from, cell->to, skip.text);
+        probe_why_write(why, "%s %s %s: %.120s", probe_metric_name(cell->metric), cell->from,
+                        cell->to, skip.text);
         return 0;
     }
-    run->report->late |= !measured && probe_clock_ns() > time_at(run, run->shares.phase_end[cell->phase]);
+    run->report->late |=
+        !measured && probe_clock_ns() > time_at(run, run->shares.phase_end[cell->phase]);
     *ret_status = CPU_RUN_GONE;
-    return measured ? cpu_report_value(run->report, cell, &summary) : cpu_report_skip(run->report, cell, skip.text);
+    return measured ? cpu_report_value(run->report, cell, &summary)
+                    : cpu_report_skip(run->report, cell, skip.text);
 }
 
 /* All ping-pong cells from the given one on, reported. Returns as measure_access. */
-static size_t measure_pairs(struct run *run, const struct cpu_cell *cell, enum cpu_run_status *ret_status, struct probe_why *why)
+static size_t measure_pairs(struct run *run, const struct cpu_cell *cell,
+                            enum cpu_run_status *ret_status, struct probe_why *why)
 {
     size_t count = run->left[CPU_PHASE_PINGPONG];
     struct cpu_pairs_plan plan = {
@@ -165,7 +178,8 @@ static enum cpu_run_status measure_all(struct run *run, struct probe_why *why)
         else if (now_ns >= time_at(run, run->shares.phase_end[cell->phase]))
             done = cpu_report_late(run->report, cell);
         else if (cell->phase == CPU_PHASE_HANDOFF)
-            done = cpu_handoff_measure(run->handoff, cell, cell_budget_ns(run, cell, now_ns), probe_random_next(&run->random), run->report);
+            done = cpu_handoff_measure(run->handoff, cell, cell_budget_ns(run, cell, now_ns),
+                                       probe_random_next(&run->random), run->report);
         else
             done = measure_access(run, cell, cell_budget_ns(run, cell, now_ns), &status, why);
         if (done == 0)
@@ -195,24 +209,34 @@ static bool skip_empty_metrics(struct run *run)
                      (metrics[i].metric == PROBE_MEMORY_NOISE && run->report->out != NULL);
         for (size_t j = 0; j < run->cells->count && !found; j++) {
             const struct cpu_cell *cell = &run->cells->item[j];
-            bool alone = cell->metric == PROBE_CPU_PINGPONG && cell->from_core == cell->to_core && run->topology->core_count < 2;
+            bool alone = cell->metric == PROBE_CPU_PINGPONG && cell->from_core == cell->to_core &&
+                         run->topology->core_count < 2;
             found = cell->metric == metrics[i].metric && !alone;
         }
         if (found)
             continue;
         if (!cpu_report_skip_metric(run->report, metrics[i].metric,
-                                    run->options->wanted.place_count > 0 || run->options->wanted.without_count > 0 ? "none between the wanted places" : metrics[i].why))
+                                    run->options->wanted.place_count > 0 ||
+                                            run->options->wanted.without_count > 0
+                                        ? "none between the wanted places"
+                                        : metrics[i].why))
             return false;
     }
     return true;
 }
 
 enum cpu_run_status cpu_run(const struct cpu_topology *topology, const struct cpu_cells *cells,
-                            const struct cpu_run_options *options, struct cpu_report *report, struct probe_why *why)
+                            const struct cpu_run_options *options, struct cpu_report *report,
+                            struct probe_why *why)
 {
     struct cpu_run_shares shares;
     cpu_run_shares(cells, &shares);
-    struct run run = {.topology = topology, .cells = cells, .options = options, .report = report, .random = {options->wanted.seed}, .shares = shares};
+    struct run run = {.topology = topology,
+                      .cells = cells,
+                      .options = options,
+                      .report = report,
+                      .random = {options->wanted.seed},
+                      .shares = shares};
     enum cpu_run_status status = CPU_RUN_FAILED;
     run.workers = cpu_workers_new();
     run.pus = malloc(2 * (size_t)topology->core_count * sizeof *run.pus);
@@ -227,7 +251,8 @@ enum cpu_run_status cpu_run(const struct cpu_topology *topology, const struct cp
             status = measure_all(&run, why);
     }
     if (run.overrun)
-        return CPU_RUN_FAILED; /* the stuck thread still uses what is on the heap: it is left to the end of the process */
+        /* the stuck thread still uses what is on the heap: it is left to the end of the process */
+        return CPU_RUN_FAILED;
     cpu_workers_free(run.workers);
     cpu_handoff_free(run.handoff);
     cpu_buffers_done(&run.buffers);

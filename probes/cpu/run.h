@@ -21,8 +21,9 @@ enum cpu_run_status {
     CPU_RUN_GONE,   /* the reader of the record is gone */
 };
 
-/* Until when the buffers are filled and when each phase ends, as shares of the budget: phases without cells leave theirs to the filling, so
- * that one metric alone is not left out while most of the budget lies idle. */
+/* Until when the buffers are filled and when each phase ends, as shares of the budget: phases
+ * without cells leave theirs to the filling, so that one metric alone is not left out while most of
+ * the budget lies idle. */
 struct cpu_run_shares {
     double fill_end, phase_end[CPU_PHASE_COUNT];
 };
@@ -33,4 +34,5 @@ const char *cpu_run_status_name(enum cpu_run_status status);
 
 /* Prints the run record, measures, and reports each cell once. why is set when it failed. */
 enum cpu_run_status cpu_run(const struct cpu_topology *topology, const struct cpu_cells *cells,
-                            const struct cpu_run_options *options, struct cpu_report *report, struct probe_why *why);
+                            const struct cpu_run_options *options, struct cpu_report *report,
+                            struct probe_why *why);

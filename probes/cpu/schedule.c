@@ -6,8 +6,9 @@
 
 int cpu_schedule_rounds(int n) { return n < 2 ? 0 : n % 2 == 0 ? n - 1 : n; }
 
-/* All but the last of an even number of players stand on a circle of odd size m; who meets whom in round r has a + b = r modulo
- * m, and the one left over, 2 a = r, meets the last. An odd number plays with an empty chair as the last. */
+/* All but the last of an even number of players stand on a circle of odd size m; who meets whom in
+ * round r has a + b = r modulo m, and the one left over, 2 a = r, meets the last. An odd number
+ * plays with an empty chair as the last. */
 int cpu_schedule_round(int n, int a, int b)
 {
     int m = cpu_schedule_rounds(n);
@@ -19,7 +20,8 @@ int cpu_schedule_round(int n, int a, int b)
     return (a + b) % m;
 }
 
-size_t cpu_schedule_pick(struct cpu_schedule_pair *pairs, size_t count, size_t most, bool *busy, size_t *ret_picked)
+size_t cpu_schedule_pick(struct cpu_schedule_pair *pairs, size_t count, size_t most, bool *busy,
+                         size_t *ret_picked)
 {
     size_t picked = 0, looked = 0;
     for (size_t i = 0; i < count && picked < most && looked < LOOK_AHEAD; i++) {

@@ -5,11 +5,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The rounds in which n players all meet each other, each at most once a round: n - 1, or n when n is odd. */
+/* The rounds in which n players all meet each other, each at most once a round: n - 1, or n when n
+ * is odd. */
 int cpu_schedule_rounds(int n);
 
-/* The round, from 0, in which players a and b meet, a != b: the circle method (Lucas, Récréations mathématiques, 1883). With an
- * even n everybody plays in every round, with an odd n one rests. The order of a and b does not matter. */
+/* The round, from 0, in which players a and b meet, a != b: the circle method (Lucas, Récréations
+ * mathématiques, 1883). With an even n everybody plays in every round, with an odd n one rests. The
+ * order of a and b does not matter. */
 int cpu_schedule_round(int n, int a, int b);
 
 /* Two players, for cpu_schedule_pick; taken ones are left out. Both may be the same player. */
@@ -18,7 +20,8 @@ struct cpu_schedule_pair {
     bool taken;
 };
 
-/* Takes the first pairs of the list that share no player with each other, at most most of them, looking at the next few thousand
- * only. Returns how many, and their places in the list. busy has room for all players and is false throughout, also
- * afterwards. */
-size_t cpu_schedule_pick(struct cpu_schedule_pair *pairs, size_t count, size_t most, bool *busy, size_t *ret_picked);
+/* Takes the first pairs of the list that share no player with each other, at most most of them,
+ * looking at the next few thousand only. Returns how many, and their places in the list. busy has
+ * room for all players and is false throughout, also afterwards. */
+size_t cpu_schedule_pick(struct cpu_schedule_pair *pairs, size_t count, size_t most, bool *busy,
+                         size_t *ret_picked);

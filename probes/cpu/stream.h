@@ -1,4 +1,5 @@
-/* The loops that read, write and copy memory in order, with the widest vectors that the CPU has and normal stores. */
+/* The loops that read, write and copy memory in order, with the widest vectors that the CPU has and
+ * normal stores. */
 #pragma once
 #include <stddef.h>
 
@@ -14,5 +15,6 @@ struct cpu_stream {
 /* The best for this CPU; never NULL. */
 const struct cpu_stream *cpu_stream_best(void);
 
-/* The index-th that this CPU can run, for tests and comparison; NULL past the last. The last is the plainest. */
+/* The index-th that this CPU can run, for tests and comparison; NULL past the last. The last is the
+ * plainest. */
 const struct cpu_stream *cpu_stream_at(unsigned index);

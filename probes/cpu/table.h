@@ -1,4 +1,5 @@
-/* Results as tables for a person: one matrix for each metric and set of axes, with the 95 % interval. */
+/* Results as tables for a person: one matrix for each metric and set of axes, with the 95 %
+ * interval. */
 #pragma once
 #include <stdio.h>
 

@@ -10,10 +10,12 @@
 
 #define LIST_TEXT 16384 /* longer than the list of every second CPU of CPU_LIST_MAX */
 
-static bool read_list(const char *root, struct cpu_list *ret_list, const char *directory, int number, const char *file)
+static bool read_list(const char *root, struct cpu_list *ret_list, const char *directory,
+                      int number, const char *file)
 {
     char text[LIST_TEXT];
-    return probe_file_text(root, text, sizeof text, "/sys/devices/system/%s%d/%s", directory, number, file) &&
+    return probe_file_text(root, text, sizeof text, "/sys/devices/system/%s%d/%s", directory,
+                           number, file) &&
            cpu_list_parse(text, ret_list);
 }
 
@@ -28,25 +30,31 @@ static int core_number(const char *root, int pu)
     return lowest >= 0 && lowest <= pu ? lowest : pu;
 }
 
-/* The cache of the highest level: its lowest pu, -1 when there is none, and its size. *l2_bytes grows to the size of level 2. */
+/* The cache of the highest level: its lowest pu, -1 when there is none, and its size. *l2_bytes
+ * grows to the size of level 2. */
 static int llc_of(const char *root, int pu, int64_t *ret_bytes, int64_t *l2_bytes)
 {
     int64_t best = 0;
     int lowest = -1;
     for (int index = 0; index < 16; index++) {
         char type[32], size[32];
-        int64_t level = probe_file_number(root, "/sys/devices/system/cpu/cpu%d/cache/index%d/level", pu, index);
-        if (level < 0 || !probe_file_text(root, type, sizeof type, "/sys/devices/system/cpu/cpu%d/cache/index%d/type", pu, index))
+        int64_t level =
+            probe_file_number(root, "/sys/devices/system/cpu/cpu%d/cache/index%d/level", pu, index);
+        if (level < 0 ||
+            !probe_file_text(root, type, sizeof type,
+                             "/sys/devices/system/cpu/cpu%d/cache/index%d/type", pu, index))
             break;
         char name[64];
         snprintf(name, sizeof name, "cache/index%d/shared_cpu_list", index);
         struct cpu_list shared;
-        if (level <= best || strcmp(type, "Instruction") == 0 || !read_list(root, &shared, "cpu/cpu", pu, name))
+        if (level <= best || strcmp(type, "Instruction") == 0 ||
+            !read_list(root, &shared, "cpu/cpu", pu, name))
             continue;
         best = level;
         lowest = cpu_list_next(&shared, 0);
         *ret_bytes = -1;
-        if (!probe_file_text(root, size, sizeof size, "/sys/devices/system/cpu/cpu%d/cache/index%d/size", pu, index))
+        if (!probe_file_text(root, size, sizeof size,
+                             "/sys/devices/system/cpu/cpu%d/cache/index%d/size", pu, index))
             continue;
         char *unit;
         long long number = strtoll(size, &unit, 10);
@@ -71,7 +79,8 @@ static bool grow(void **array, int count, size_t size, struct probe_why *why)
     return true;
 }
 
-static bool add_numa(struct cpu_topology *topology, const struct cpu_numa *numa, struct probe_why *why)
+static bool add_numa(struct cpu_topology *topology, const struct cpu_numa *numa,
+                     struct probe_why *why)
 {
     void *array = topology->numas;
     if (!grow(&array, topology->numa_count, sizeof *numa, why))
@@ -82,12 +91,14 @@ static bool add_numa(struct cpu_topology *topology, const struct cpu_numa *numa,
 }
 
 /* Nodes with memory or CPUs; numa_of maps a pu to an index. */
-static bool read_numas(const char *root, const struct cpu_list *online, const struct cpu_list *memory,
-                       struct cpu_topology *topology, int *numa_of, struct probe_why *why)
+static bool read_numas(const char *root, const struct cpu_list *online,
+                       const struct cpu_list *memory, struct cpu_topology *topology, int *numa_of,
+                       struct probe_why *why)
 {
     char text[LIST_TEXT];
     struct cpu_list nodes;
-    topology->has_numa = probe_file_text(root, text, sizeof text, "/sys/devices/system/node/online");
+    topology->has_numa =
+        probe_file_text(root, text, sizeof text, "/sys/devices/system/node/online");
     if (!topology->has_numa) {
         struct cpu_numa all = {.allowed = true};
         if (probe_file_text(root, text, sizeof text, "/proc/meminfo"))
@@ -102,8 +113,10 @@ static bool read_numas(const char *root, const struct cpu_list *online, const st
         struct cpu_list cpus;
         if (!read_list(root, &cpus, "node/node", node, "cpulist"))
             continue;
-        struct cpu_numa numa = {.number = node, .allowed = memory == NULL || cpu_list_has(memory, node)};
-        if (probe_file_text(root, text, sizeof text, "/sys/devices/system/node/node%d/meminfo", node))
+        struct cpu_numa numa = {.number = node,
+                                .allowed = memory == NULL || cpu_list_has(memory, node)};
+        if (probe_file_text(root, text, sizeof text, "/sys/devices/system/node/node%d/meminfo",
+                            node))
             numa.memory_bytes = probe_file_kilobytes(text, "MemTotal");
         if (numa.memory_bytes < 0)
             numa.memory_bytes = 0;
@@ -117,16 +130,18 @@ static bool read_numas(const char *root, const struct cpu_list *online, const st
     return topology->numa_count > 0 || probe_why_set(why, "no NUMA node has memory");
 }
 
-/* The index of the llc whose lowest pu is first; pus come in ascending order, so a new one gets the next number. */
-static bool find_llc(struct cpu_topology *topology, int *llc_at, int first, int64_t bytes, int numa, int *ret_llc,
-                     struct probe_why *why)
+/* The index of the llc whose lowest pu is first; pus come in ascending order, so a new one gets the
+ * next number. */
+static bool find_llc(struct cpu_topology *topology, int *llc_at, int first, int64_t bytes, int numa,
+                     int *ret_llc, struct probe_why *why)
 {
     if (llc_at[first] < 0) {
         void *array = topology->llcs;
         if (!grow(&array, topology->llc_count, sizeof *topology->llcs, why))
             return false;
         topology->llcs = array;
-        topology->llcs[topology->llc_count] = (struct cpu_llc){.number = topology->llc_count, .bytes = bytes, .numa = numa};
+        topology->llcs[topology->llc_count] =
+            (struct cpu_llc){.number = topology->llc_count, .bytes = bytes, .numa = numa};
         llc_at[first] = topology->llc_count++;
     }
     *ret_llc = llc_at[first];
@@ -141,7 +156,8 @@ struct maps {
 };
 
 /* Lists the usable cores, ascending, and counts all. */
-static bool list_cores(struct cpu_topology *topology, const struct maps *maps, struct probe_why *why)
+static bool list_cores(struct cpu_topology *topology, const struct maps *maps,
+                       struct probe_why *why)
 {
     for (int number = 0; number < CPU_LIST_MAX; number++) {
         const struct cpu_core *core = &maps->core_of[number];
@@ -173,23 +189,31 @@ static bool list_cores(struct cpu_topology *topology, const struct maps *maps, s
         if (llc->cores > 0 && llc->numa >= 0 && !llc->spans)
             topology->numas[llc->numa].llcs++;
     }
-    return topology->core_count > 0 || probe_why_set(why, "none of the CPUs that may be used is online");
+    return topology->core_count > 0 ||
+           probe_why_set(why, "none of the CPUs that may be used is online");
 }
 
-static bool read_all(const char *root, const struct cpu_list *cpus, const struct cpu_list *memory, struct maps *maps,
-                     struct cpu_topology *topology, struct probe_why *why)
+static bool read_all(const char *root, const struct cpu_list *cpus, const struct cpu_list *memory,
+                     struct maps *maps, struct cpu_topology *topology, struct probe_why *why)
 {
     char text[LIST_TEXT];
     struct cpu_list online;
-    if (!probe_file_text(root, text, sizeof text, "/sys/devices/system/cpu/online") || !cpu_list_parse(text, &online))
-        return probe_why_set(why, "cannot read the list of CPUs at %.100s/sys/devices/system/cpu/online", root);
+    if (!probe_file_text(root, text, sizeof text, "/sys/devices/system/cpu/online") ||
+        !cpu_list_parse(text, &online))
+        return probe_why_set(
+            why, "cannot read the list of CPUs at %.100s/sys/devices/system/cpu/online", root);
     if (!read_numas(root, &online, memory, topology, maps->numa_of, why))
         return false;
     for (int pu = cpu_list_next(&online, 0); pu >= 0; pu = cpu_list_next(&online, pu + 1)) {
-        struct cpu_core core = {.number = core_number(root, pu), .pu = -1, .sibling = -1, .llc = -1, .numa = maps->numa_of[pu]};
+        struct cpu_core core = {.number = core_number(root, pu),
+                                .pu = -1,
+                                .sibling = -1,
+                                .llc = -1,
+                                .numa = maps->numa_of[pu]};
         int64_t bytes = -1;
         int first = llc_of(root, pu, &bytes, &topology->l2_bytes);
-        if (first >= 0 && !find_llc(topology, maps->llc_at, first, bytes, core.numa, &core.llc, why))
+        if (first >= 0 &&
+            !find_llc(topology, maps->llc_at, first, bytes, core.numa, &core.llc, why))
             return false;
         struct cpu_core *known = &maps->core_of[core.number];
         if (!maps->seen[core.number])
@@ -232,7 +256,8 @@ void cpu_topology_done(struct cpu_topology *topology)
     *topology = (struct cpu_topology){0};
 }
 
-bool cpu_topology_allowed(struct cpu_list *ret_cpus, struct cpu_list *ret_memory, bool *ret_memory_known, struct probe_why *why)
+bool cpu_topology_allowed(struct cpu_list *ret_cpus, struct cpu_list *ret_memory,
+                          bool *ret_memory_known, struct probe_why *why)
 {
     struct cpu_list cpus = {0}, memory = {0};
     cpu_set_t *set = CPU_ALLOC(CPU_LIST_MAX);
@@ -295,9 +320,11 @@ static void end_range(struct names *names)
 {
     const char *comma = names->used > 0 ? ", " : "";
     if (names->first >= 0 && names->used < names->size && names->first < names->last)
-        names->used += (size_t)snprintf(names->text + names->used, names->size - names->used, "%s%s%d-%d", comma, names->kind, names->first, names->last);
+        names->used += (size_t)snprintf(names->text + names->used, names->size - names->used,
+                                        "%s%s%d-%d", comma, names->kind, names->first, names->last);
     else if (names->first >= 0 && names->used < names->size)
-        names->used += (size_t)snprintf(names->text + names->used, names->size - names->used, "%s%s%d", comma, names->kind, names->first);
+        names->used += (size_t)snprintf(names->text + names->used, names->size - names->used,
+                                        "%s%s%d", comma, names->kind, names->first);
     names->first = -1;
 }
 

@@ -1,9 +1,11 @@
 /**
- * What the CPU probe needs to know of the node, read from sysfs: usable cores, their last-level caches, NUMA nodes.
+ * What the CPU probe needs to know of the node, read from sysfs: usable cores, their last-level
+ * caches, NUMA nodes.
  *
- * Places have the names they have everywhere (daemon/node/graph.h): a core has the number of its lowest pu, llcs are numbered from 0 by their
- * lowest pu, NUMA nodes and pus have the operating system's numbers. Numbers count every online CPU; the lists
- * hold what may be used. An llc is the data or unified cache of the highest level.
+ * Places have the names they have everywhere (daemon/node/graph.h): a core has the number of its
+ * lowest pu, llcs are numbered from 0 by their lowest pu, NUMA nodes and pus have the operating
+ * system's numbers. Numbers count every online CPU; the lists hold what may be used. An llc is the
+ * data or unified cache of the highest level.
  */
 #pragma once
 #include <stdbool.h>
@@ -46,20 +48,24 @@ struct cpu_topology {
     struct cpu_numa *numas; /* those with memory or usable cores */
     int core_count, llc_count, numa_count;
     int64_t l2_bytes; /* of the largest level-2 cache, -1 unknown */
-    bool has_numa; /* false: the kernel shows no NUMA nodes and all is taken as node 0 */
+    bool has_numa;    /* false: the kernel shows no NUMA nodes and all is taken as node 0 */
 };
 
-/* @cpus: the CPUs this process may run on. @memory: the NUMA nodes that it may allocate on, NULL when unknown: all.
- * Fails when no CPU is usable, files are not what they should be, or memory runs out. */
+/* @cpus: the CPUs this process may run on. @memory: the NUMA nodes that it may allocate on, NULL
+ * when unknown: all. Fails when no CPU is usable, files are not what they should be, or memory runs
+ * out. */
 bool cpu_topology_read(const char *root, const struct cpu_list *cpus, const struct cpu_list *memory,
                        struct cpu_topology *ret_topology, struct probe_why *why);
 void cpu_topology_done(struct cpu_topology *topology);
 
-/* Whether a usable core, an llc with one, or a NUMA node of the list has this name, as in core12. */
+/* Whether a usable core, an llc with one, or a NUMA node of the list has this name, as in core12.
+ */
 bool cpu_topology_has(const struct cpu_topology *topology, const char *name);
 
 /* All those names, consecutive numbers as a range: "core0-3, core6, llc0, numa0-1". Cut to fit. */
 void cpu_topology_names(const struct cpu_topology *topology, char *ret_text, size_t size);
 
-/* What this process may use, from the scheduler and /proc/self/status; memory is known when the latter names it. */
-bool cpu_topology_allowed(struct cpu_list *ret_cpus, struct cpu_list *ret_memory, bool *ret_memory_known, struct probe_why *why);
+/* What this process may use, from the scheduler and /proc/self/status; memory is known when the
+ * latter names it. */
+bool cpu_topology_allowed(struct cpu_list *ret_cpus, struct cpu_list *ret_memory,
+                          bool *ret_memory_known, struct probe_why *why);

@@ -158,8 +158,9 @@ static bool work_in_time(struct crew *crew, unsigned count, int64_t limit_ns)
     return done;
 }
 
-bool cpu_workers_run(struct cpu_workers *workers, const int *pus, unsigned count, void (*work)(void *arg, unsigned index),
-                     void *arg, int64_t limit_ns, bool *ret_overrun, struct probe_why *why)
+bool cpu_workers_run(struct cpu_workers *workers, const int *pus, unsigned count,
+                     void (*work)(void *arg, unsigned index), void *arg, int64_t limit_ns,
+                     bool *ret_overrun, struct probe_why *why)
 {
     *ret_overrun = false;
     if (workers->crew == NULL && (workers->crew = crew_new()) == NULL)

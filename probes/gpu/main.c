@@ -55,19 +55,34 @@ enum option_key {
 };
 
 static const struct probe_option list[] = {
-    {"profile", "quick|full", "what to measure; quick is seconds (default), full is minutes", OPT_PROFILE},
-    {"metrics", "NAME,...", "only these of host_gpu_*, gpu_gpu_*, copy_latency, memory_bandwidth, ...", OPT_METRICS},
-    {"places", "NAME,...", "only what goes from or to one of these: PCI addresses, UUIDs, numa0", OPT_PLACES},
-    {"budget-ns", "N", "take N nanoseconds from when the driver has started (default 5e9 for quick, 1.2e12 for full)", OPT_BUDGET},
+    {"profile", "quick|full", "what to measure; quick is seconds (default), full is minutes",
+     OPT_PROFILE},
+    {"metrics", "NAME,...",
+     "only these of host_gpu_*, gpu_gpu_*, copy_latency, memory_bandwidth, ...", OPT_METRICS},
+    {"places", "NAME,...", "only what goes from or to one of these: PCI addresses, UUIDs, numa0",
+     OPT_PLACES},
+    {"budget-ns", "N",
+     "take N nanoseconds from when the driver has started (default 5e9 for quick, 1.2e12 for full)",
+     OPT_BUDGET},
     {"seed", "N", "of what is chosen at random (default 1)", OPT_SEED},
-    {"backend", "cuda|hip", "use this driver (default: the first of them that has a GPU)", OPT_BACKEND},
-    {"shapes", "TEXT", "how kernels are launched, as the conditions of an earlier run say it", OPT_SHAPES},
-    {"skip", "CELL,...", "do not measure these, \"METRIC FROM TO\" each, which hung before", OPT_SKIP},
+    {"backend", "cuda|hip", "use this driver (default: the first of them that has a GPU)",
+     OPT_BACKEND},
+    {"shapes", "TEXT", "how kernels are launched, as the conditions of an earlier run say it",
+     OPT_SHAPES},
+    {"skip", "CELL,...", "do not measure these, \"METRIC FROM TO\" each, which hung before",
+     OPT_SKIP},
     {"without", "GPU,...", "do not touch these GPUs: PCI addresses, UUIDs", OPT_WITHOUT},
-    {"sets", "SET,...", "measure these, too, two copies by copy engine at once: \"FROM>TO+FROM>TO\" each, PCI addresses, UUIDs", OPT_SETS},
-    {"variant", "NAME", "AMD: no-sdma or xnack, which this process's environment is made for", OPT_VARIANT},
-    {"facts", NULL, "print what the drivers say of GPUs and links, touching none of them", OPT_FACTS},
-    {"root", "DIR", "read facts and conditions below DIR: /sys, /proc, /dev and /usr/lib/libnvidia-ml.so.1", OPT_ROOT},
+    {"sets", "SET,...",
+     "measure these, too, two copies by copy engine at once: \"FROM>TO+FROM>TO\" each, PCI "
+     "addresses, UUIDs",
+     OPT_SETS},
+    {"variant", "NAME", "AMD: no-sdma or xnack, which this process's environment is made for",
+     OPT_VARIANT},
+    {"facts", NULL, "print what the drivers say of GPUs and links, touching none of them",
+     OPT_FACTS},
+    {"root", "DIR",
+     "read facts and conditions below DIR: /sys, /proc, /dev and /usr/lib/libnvidia-ml.so.1",
+     OPT_ROOT},
     {"table", NULL, "print tables for a person instead of the record", OPT_TABLE},
     {"child", NULL, "end when the program that started this one ends", OPT_CHILD},
 };
@@ -103,9 +118,13 @@ static const struct probe_options command = {
     .built = gpu_image_included,
 };
 
-static int usage(const char *what, const char *text) { return probe_options_usage(&command, what, text); }
+static int usage(const char *what, const char *text)
+{
+    return probe_options_usage(&command, what, text);
+}
 
-static int take_word(const char *text, const char *first, const char *second, const char *what, bool *ret_second)
+static int take_word(const char *text, const char *first, const char *second, const char *what,
+                     bool *ret_second)
 {
     *ret_second = strcmp(text, second) == 0;
     return *ret_second || strcmp(text, first) == 0 ? -1 : usage(what, text);
@@ -130,7 +149,9 @@ static int take_option(int key, char *text, void *arg)
                    ? -1
                    : usage("--places takes 1 to 4096 names", NULL);
     case OPT_BUDGET:
-        return probe_options_integer(text, 1, &options->run.budget_ns) ? -1 : usage("--budget-ns is not a number above 0", text);
+        return probe_options_integer(text, 1, &options->run.budget_ns)
+                   ? -1
+                   : usage("--budget-ns is not a number above 0", text);
     case OPT_SEED:
         if (!probe_options_integer(text, 0, &number))
             return usage("--seed is not a number from 0 on", text);
@@ -152,7 +173,9 @@ static int take_option(int key, char *text, void *arg)
                    ? -1
                    : usage("--without takes 1 to 64 GPUs", NULL);
     case OPT_SETS:
-        return probe_options_names(text, SETS_MAX, options->sets, &wanted->set_count) ? -1 : usage("--sets takes 1 to 256 sets", NULL);
+        return probe_options_names(text, SETS_MAX, options->sets, &wanted->set_count)
+                   ? -1
+                   : usage("--sets takes 1 to 256 sets", NULL);
     case OPT_VARIANT:
         status = take_word(text, "no-sdma", "xnack", "--variant is no-sdma or xnack, not", &second);
         options->variant[0] = second ? "xnack" : "sdma";
@@ -185,7 +208,9 @@ static int parse_options(int argc, char **argv, struct options *options)
         options->backend = "hip";
     }
     if (options->run.shapes != NULL && !options->child && !gpu_tune_is_text(options->run.shapes))
-        return usage("--shapes is not what the conditions of a run say, \"MODEL/DRIVER: read 512x132u4 write ... copy ...\", but", options->run.shapes);
+        return usage("--shapes is not what the conditions of a run say, \"MODEL/DRIVER: read "
+                     "512x132u4 write ... copy ...\", but",
+                     options->run.shapes);
     status = probe_options_settle_metrics(&command, options->child, wanted->metrics);
     if (status >= 0)
         return status;
@@ -197,8 +222,10 @@ static int parse_options(int argc, char **argv, struct options *options)
     return -1;
 }
 
-/* The first driver that is there and has devices, of those wanted; else why gets what is wrong with each. */
-static struct gpu_api *open_node(const struct options *options, struct gpu_node *ret_node, struct probe_why *why)
+/* The first driver that is there and has devices, of those wanted; else why gets what is wrong with
+ * each. */
+static struct gpu_api *open_node(const struct options *options, struct gpu_node *ret_node,
+                                 struct probe_why *why)
 {
     struct gpu_api *(*const makers[])(struct probe_why *) = {gpu_cuda_new, gpu_hip_new};
     static const char *const names[] = {"cuda", "hip"};
@@ -207,7 +234,9 @@ static struct gpu_api *open_node(const struct options *options, struct gpu_node 
         if (options->backend != NULL && strcmp(options->backend, names[i]) != 0)
             continue;
         struct gpu_api *api = makers[i](&whys[i]);
-        if (api != NULL && gpu_node_open(api, "", NULL, options->without_count > 0 ? options->without : NULL, ret_node, &whys[i]))
+        if (api != NULL &&
+            gpu_node_open(api, "", NULL, options->without_count > 0 ? options->without : NULL,
+                          ret_node, &whys[i]))
             return api;
         gpu_api_free(api);
     }
@@ -226,15 +255,18 @@ static bool any_usable(const struct gpu_node *node, struct probe_why *why)
     return probe_why_set(why, "%s: %.150s", node->device[0].name, node->device[0].why.text);
 }
 
-/* The devices are open. A device that was lost may hold up whoever closes it, so the process ends then. */
-static int measure_opened(const struct options *options, struct gpu_node *node, struct gpu_conditions *conditions, struct probe_out *out)
+/* The devices are open. A device that was lost may hold up whoever closes it, so the process ends
+ * then. */
+static int measure_opened(const struct options *options, struct gpu_node *node,
+                          struct gpu_conditions *conditions, struct probe_out *out)
 {
     struct gpu_report report = {.out = out, .variant = {options->variant[0], options->variant[1]}};
     struct gpu_times times = gpu_times_from(options->run.started_ns);
     struct gpu_probe_options run = options->run;
     struct probe_why why = {0};
     char unknown[GPU_NAMES_TEXT];
-    if (!options->child && !gpu_names_check(node, &run.wanted, options->without, unknown, sizeof unknown)) {
+    if (!options->child &&
+        !gpu_names_check(node, &run.wanted, options->without, unknown, sizeof unknown)) {
         fprintf(stderr, "berth-probe-gpu: %s\n", unknown);
         return PROBE_OPTIONS_USAGE;
     }
@@ -246,7 +278,8 @@ static int measure_opened(const struct options *options, struct gpu_node *node, 
     if (status != GPU_PROBE_GONE)
         gpu_probe_end(&report, node, &run, status, &times);
     int64_t elapsed_ns = probe_clock_ns() - run.started_ns;
-    if (options->table && status != GPU_PROBE_FAILED && !(gpu_report_print(&report, stdout) && gpu_times_say(&times, elapsed_ns, stdout)))
+    if (options->table && status != GPU_PROBE_FAILED &&
+        !(gpu_report_print(&report, stdout) && gpu_times_say(&times, elapsed_ns, stdout)))
         status = GPU_PROBE_FAILED;
     fflush(stdout);
     if (status == GPU_PROBE_FAILED || status == GPU_PROBE_GONE)
@@ -293,10 +326,12 @@ int main(int argc, char **argv)
     options.skipped = calloc(SKIPPED_MAX, sizeof *options.skipped);
     options.without = calloc(GPU_DEVICES_MAX + 1, sizeof *options.without);
     options.sets = calloc(SETS_MAX, sizeof *options.sets);
-    bool room = options.places != NULL && options.skipped != NULL && options.without != NULL && options.sets != NULL;
+    bool room = options.places != NULL && options.skipped != NULL && options.without != NULL &&
+                options.sets != NULL;
     int status = room ? parse_options(argc, argv, &options) : EXIT_BUG;
     struct probe_out out = {.fd = STDOUT_FILENO, .gate = PTHREAD_MUTEX_INITIALIZER};
-    struct probe_stop stop = {.out = options.table ? NULL : &out, .started_ns = options.run.started_ns};
+    struct probe_stop stop = {.out = options.table ? NULL : &out,
+                              .started_ns = options.run.started_ns};
     struct probe_why why = {0};
     if (status < 0) {
         if (probe_stop_prepare(options.child, &why) && probe_stop_start(&stop, &why)) {

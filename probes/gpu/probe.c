@@ -33,30 +33,31 @@
 #define SHAPES_SIZE  2048
 #define WARM_NS      50000000
 /* that CUDA takes for a device, at most: about 100 ms for an H200 */
-#define CLOSE_NS     INT64_C(150000000)
-#define LAST_NS      INT64_C(20000000)  /* that the last cell takes longer than there is time */
+#define CLOSE_NS INT64_C(150000000)
+#define LAST_NS  INT64_C(20000000) /* that the last cell takes longer than there is time */
 /* of the time, for opening and closing devices, at most */
-#define ENDS_SHARE   0.22
+#define ENDS_SHARE 0.22
 
 #define LEG_FULL_NS  2.2e6
 #define LEG_QUICK_NS 1.1e6 /* at most */
 #define LEG_SHARE    0.36  /* of the time, for the legs of rates and sets */
 #define LEGS         13    /* that one of them takes, about */
 /* the others' legs in one between peers, which moves bytes fastest */
-#define PEER_LEGS    2
+#define PEER_LEGS 2
 
 #define CELL_LEAST_NS INT64_C(2000000)
 #define CELL_QUICK_NS INT64_C(30000000)
 #define CELL_TUNE_NS  INT64_C(200000000)
 #define CELL_FULL_NS  INT64_C(200000000)
 /* even shares of the budget that a cell of the quick profile has at most */
-#define CELL_EVEN     3
+#define CELL_EVEN 3
 
 /* Groups of cells, in no order: phase and rank give it. */
 static const gpu_list groups[] = {
-    gpu_verify,       gpu_cells_tune,  gpu_cells_host,     gpu_cells_peer,       gpu_cells_sets,
-    gpu_cells_touch,  gpu_cells_kinds, gpu_cells_noise,    gpu_cells_collective, gpu_cells_blocks,
-    gpu_cells_stream, gpu_cells_chase, gpu_cells_pingpong, gpu_cells_product,    gpu_cells_allocation,
+    gpu_verify,           gpu_cells_tune,    gpu_cells_host,       gpu_cells_peer,
+    gpu_cells_sets,       gpu_cells_touch,   gpu_cells_kinds,      gpu_cells_noise,
+    gpu_cells_collective, gpu_cells_blocks,  gpu_cells_stream,     gpu_cells_chase,
+    gpu_cells_pingpong,   gpu_cells_product, gpu_cells_allocation,
 };
 
 /* When each phase ends, as a share of the budget. */
@@ -68,7 +69,8 @@ const char *gpu_probe_status_name(enum gpu_probe_status status)
     return names[status];
 }
 
-/* A cell's place in the order: phase, rank, and what is equal in these at random, so that drift falls on no cell in particular.
+/* A cell's place in the order: phase, rank, and what is equal in these at random, so that drift
+ * falls on no cell in particular.
  */
 struct place {
     struct gpu_cell cell;
@@ -102,7 +104,8 @@ static bool list_cells(struct gpu_run *run, struct gpu_cells *cells)
     return true;
 }
 
-/* A finding for each device that answers no longer; where all still do, for the one that the cell was about. */
+/* A finding for each device that answers no longer; where all still do, for the one that the cell
+ * was about. */
 static bool report_lost(struct gpu_run *run, const struct gpu_cell *cell)
 {
     const struct gpu_api *api = run->node->api;
@@ -111,8 +114,9 @@ static bool report_lost(struct gpu_run *run, const struct gpu_cell *cell)
     for (int i = 0; i < run->node->device_count; i++) {
         size_t space, total;
         enum gpu_fault fault = GPU_FAULT_NONE;
-        if (!run->node->device[i].usable || (gpu_call_enter(run->node, i, &fault, NULL) &&
-                                             gpu_call_check(run->node, i, api->space(api, &space, &total), "", &fault, NULL)))
+        if (!run->node->device[i].usable ||
+            (gpu_call_enter(run->node, i, &fault, NULL) &&
+             gpu_call_check(run->node, i, api->space(api, &space, &total), "", &fault, NULL)))
             continue;
         lost++;
         ok = ok && gpu_report_finding(run->report, run->node, "gpu-lost", i, i, run->lost.text);
@@ -143,8 +147,9 @@ static bool drop_failing(struct gpu_run *run, struct gpu_flow *flows, size_t *co
     return true;
 }
 
-/* So that clocks are up and pages are mapped before anything counts: each device copies in its own memory. One that fails is left
- * alone: its cells say why. False: a device is lost, which has been reported. */
+/* So that clocks are up and pages are mapped before anything counts: each device copies in its own
+ * memory. One that fails is left alone: its cells say why. False: a device is lost, which has been
+ * reported. */
 static bool warm_up(struct gpu_run *run)
 {
     struct gpu_flow flows[GPU_DEVICES_MAX];
@@ -157,14 +162,16 @@ static bool warm_up(struct gpu_run *run)
             !gpu_buffers_device(run->buffers, i, 1, &memory[1], &left_out))
             continue;
         uint64_t bytes = memory[0].bytes < memory[1].bytes ? memory[0].bytes : memory[1].bytes;
-        struct gpu_op op = {i, GPU_BY_ENGINE, GPU_HOW_COPY, memory[1].address, memory[0].address, i, i, bytes, {0}};
+        struct gpu_op op = {i, GPU_BY_ENGINE, GPU_HOW_COPY, memory[1].address, memory[0].address, i,
+                            i, bytes,         {0}};
         flows[count] = (struct gpu_flow){.op = op, .count = 4, .span = bytes};
         count++;
     }
     while (count > 0 && probe_clock_ns() < end_ns) {
         enum gpu_fault fault;
         struct probe_why why;
-        if (!gpu_trial_run(run->trial, flows, count, &fault, &why) && !drop_failing(run, flows, &count))
+        if (!gpu_trial_run(run->trial, flows, count, &fault, &why) &&
+            !drop_failing(run, flows, &count))
             return false;
     }
     return true;
@@ -178,7 +185,10 @@ static size_t leg_parts(const struct gpu_cell *cell)
     return cell->from >= 0 && cell->to >= 0 && cell->from != cell->to ? PEER_LEGS : 1;
 }
 
-static double within_legs(double leg_ns) { return fmax(fmin(leg_ns, LEG_QUICK_NS), GPU_RATE_LEG_NS); }
+static double within_legs(double leg_ns)
+{
+    return fmax(fmin(leg_ns, LEG_QUICK_NS), GPU_RATE_LEG_NS);
+}
 
 /* As long as the time for rates and sets lets all of them be. */
 static void find_legs(struct gpu_run *run, const struct gpu_cells *cells)
@@ -192,15 +202,18 @@ static void find_legs(struct gpu_run *run, const struct gpu_cells *cells)
     run->stepped_leg_ns = LEG_FULL_NS;
 }
 
-/* What opening the devices took and closing them will take is the run's time, too; no more than a part of it. */
+/* What opening the devices took and closing them will take is the run's time, too; no more than a
+ * part of it. */
 static int64_t time_left_ns(const struct gpu_node *node, int64_t budget_ns)
 {
-    int64_t ends = node->open_ns + (node->api->takes_cuda ? CLOSE_NS * node->device_count : 0) + LAST_NS,
+    int64_t ends = node->open_ns + (node->api->takes_cuda ? CLOSE_NS * node->device_count : 0) +
+                   LAST_NS,
             most = (int64_t)(ENDS_SHARE * (double)budget_ns);
     return budget_ns - (ends < most ? ends : most);
 }
 
-static bool print_run(const struct gpu_run *run, const struct gpu_probe_options *options, int driver)
+static bool print_run(const struct gpu_run *run, const struct gpu_probe_options *options,
+                      int driver)
 {
     if (run->report->out == NULL)
         return true;
@@ -227,7 +240,9 @@ static bool print_run(const struct gpu_run *run, const struct gpu_probe_options 
         probe_line_text(&line, "closed", node->closed.text);
     if (shapes[0] != '\0')
         probe_line_text(&line, "shapes", shapes);
-    probe_line_text(&line, "kernels", node->kernels_why.text[0] != '\0' ? node->kernels_why.text : gpu_image_included());
+    probe_line_text(&line, "kernels",
+                    node->kernels_why.text[0] != '\0' ? node->kernels_why.text
+                                                      : gpu_image_included());
     if (node->compiler != NULL)
         probe_line_text(&line, "kernels_compiled_by", node->compiler);
     probe_line_text(&line, "profile", options->wanted.profile == GPU_FULL ? "full" : "quick");
@@ -241,11 +256,13 @@ static int64_t time_at(const struct gpu_run *run, double share)
 }
 
 /* The time that one cell gets: an even share of what its phase has left, within bounds. */
-static int64_t cell_budget_ns(const struct gpu_run *run, const struct gpu_cell *cell, size_t left, int64_t now_ns)
+static int64_t cell_budget_ns(const struct gpu_run *run, const struct gpu_cell *cell, size_t left,
+                              int64_t now_ns)
 {
     int64_t most = run->wanted.profile == GPU_FULL ? CELL_FULL_NS : CELL_QUICK_NS;
     int64_t even = run->budget_ns / (int64_t)(run->report->total + 1);
-    if (run->wanted.profile == GPU_QUICK && most > CELL_EVEN * even) /* or what comes last would not be reached */
+    /* or what comes last would not be reached */
+    if (run->wanted.profile == GPU_QUICK && most > CELL_EVEN * even)
         most = CELL_EVEN * even;
     if (cell->phase == GPU_PHASE_TUNE)
         most = CELL_TUNE_NS;
@@ -271,7 +288,8 @@ static const char *left_out(const struct gpu_run *run, const struct gpu_cell *ce
     return now_ns >= time_at(run, phase_ends[cell->phase]) ? "time budget" : NULL;
 }
 
-static enum gpu_probe_status measure_all(struct gpu_run *run, const struct gpu_cells *cells, struct gpu_times *times)
+static enum gpu_probe_status measure_all(struct gpu_run *run, const struct gpu_cells *cells,
+                                         struct gpu_times *times)
 {
     size_t left[GPU_PHASE_COUNT] = {0};
     for (size_t i = 0; i < cells->count; i++)
@@ -289,14 +307,17 @@ static enum gpu_probe_status measure_all(struct gpu_run *run, const struct gpu_c
         } else {
             char text[GPU_RUN_CELL_SIZE];
             gpu_run_cell(run, cell, text, sizeof text);
-            ok = gpu_report_begin(run->report, text) && cell->measure(run, cell, cell_budget_ns(run, cell, left[cell->phase], now_ns));
+            ok = gpu_report_begin(run->report, text) &&
+                 cell->measure(run, cell, cell_budget_ns(run, cell, left[cell->phase], now_ns));
         }
         if (out == NULL)
             gpu_times_cell(times, cell->phase, cell->metric, probe_clock_ns());
         else
-            gpu_times_add(times, (enum gpu_time)(GPU_TIME_PHASE + (int)cell->phase), probe_clock_ns());
+            gpu_times_add(times, (enum gpu_time)(GPU_TIME_PHASE + (int)cell->phase),
+                          probe_clock_ns());
         if (!ok)
-            return run->lost.text[0] != '\0' && report_lost(run, cell) ? GPU_PROBE_FAILED : GPU_PROBE_GONE;
+            return run->lost.text[0] != '\0' && report_lost(run, cell) ? GPU_PROBE_FAILED
+                                                                       : GPU_PROBE_GONE;
         left[cell->phase]--;
         run->report->done++;
     }
@@ -321,18 +342,21 @@ static bool skip_empty(struct gpu_run *run, const struct gpu_cells *cells)
     };
     struct probe_axes axes = {0};
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++) {
-        bool found = !run->wanted.metrics[metrics[i].metric] || (metrics[i].full && run->wanted.profile != GPU_FULL);
+        bool found = !run->wanted.metrics[metrics[i].metric] ||
+                     (metrics[i].full && run->wanted.profile != GPU_FULL);
         for (size_t j = 0; j < cells->count && !found; j++)
             found = cells->item[j].metric == metrics[i].metric;
-        const char *why = run->wanted.place_count > 0 ? "none between the wanted places" : metrics[i].why;
-        if (!found && !gpu_report_skip(run->report, run->node, metrics[i].metric, GPU_PLACE_NONE, GPU_PLACE_NONE, &axes, why))
+        const char *why =
+            run->wanted.place_count > 0 ? "none between the wanted places" : metrics[i].why;
+        if (!found && !gpu_report_skip(run->report, run->node, metrics[i].metric, GPU_PLACE_NONE,
+                                       GPU_PLACE_NONE, &axes, why))
             return false;
     }
     return true;
 }
 
-static enum gpu_probe_status run_cells(struct gpu_run *run, const struct gpu_probe_options *options, int driver,
-                                       struct gpu_times *times, struct probe_why *why)
+static enum gpu_probe_status run_cells(struct gpu_run *run, const struct gpu_probe_options *options,
+                                       int driver, struct gpu_times *times, struct probe_why *why)
 {
     struct gpu_cells cells = {0};
     enum gpu_probe_status status = GPU_PROBE_FAILED;
@@ -358,8 +382,9 @@ static enum gpu_probe_status run_cells(struct gpu_run *run, const struct gpu_pro
     return status;
 }
 
-enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_probe_options *options, struct gpu_report *report,
-                                    struct gpu_times *times, struct probe_why *why)
+enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_probe_options *options,
+                                    struct gpu_report *report, struct gpu_times *times,
+                                    struct probe_why *why)
 {
     struct gpu_run *run = calloc(1, sizeof *run);
     int driver = 0;
@@ -378,9 +403,12 @@ enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_prob
     gpu_tune_default(node);
     if (options->shapes != NULL)
         gpu_tune_take(node, driver, options->shapes);
-    size_t host_bytes = HOST_BYTES * (node->device_count < 2 ? 2 : node->device_count > 8 ? 8 : (size_t)node->device_count);
+    size_t host_bytes = HOST_BYTES * (node->device_count < 2   ? 2
+                                      : node->device_count > 8 ? 8
+                                                               : (size_t)node->device_count);
     enum gpu_fault fault = GPU_FAULT_OTHER;
-    if (gpu_trial_new(node, &run->trial, &fault, why) && gpu_buffers_new(node, host_bytes, DEVICE_BYTES, &run->buffers, why)) {
+    if (gpu_trial_new(node, &run->trial, &fault, why) &&
+        gpu_buffers_new(node, host_bytes, DEVICE_BYTES, &run->buffers, why)) {
         gpu_times_add(times, GPU_TIME_BUFFERS, probe_clock_ns());
         run->together = (struct gpu_together){.trial = run->trial, .buffers = run->buffers};
         status = run_cells(run, options, driver, times, why);
@@ -399,8 +427,9 @@ enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_prob
     return status;
 }
 
-bool gpu_probe_end(const struct gpu_report *report, const struct gpu_node *node, const struct gpu_probe_options *options,
-                   enum gpu_probe_status status, struct gpu_times *times)
+bool gpu_probe_end(const struct gpu_report *report, const struct gpu_node *node,
+                   const struct gpu_probe_options *options, enum gpu_probe_status status,
+                   struct gpu_times *times)
 {
     if (report->out == NULL)
         return true;

@@ -1,4 +1,5 @@
-/** One whole run of the GPU probe on opened devices: buffers, then group after group of cells within the budget. */
+/** One whole run of the GPU probe on opened devices: buffers, then group after group of cells
+ * within the budget. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,10 +10,12 @@
 
 struct gpu_probe_options {
     struct gpu_wanted wanted;
-    int64_t budget_ns;  /* from when the driver has started: opening the devices, measuring, and closing them */
+    /* from when the driver has started: opening the devices, measuring, and closing them */
+    int64_t budget_ns;
     int64_t started_ns; /* of the clock, when the process started */
     struct gpu_conditions *conditions;
-    const char *shapes; /* launch shapes known from an earlier run (gpu/timing/launch_shapes.h); NULL */
+    /* launch shapes known from an earlier run (gpu/timing/launch_shapes.h); NULL */
+    const char *shapes;
 };
 
 /* How the run ended, as the end record says it. */
@@ -25,10 +28,13 @@ enum gpu_probe_status {
 
 const char *gpu_probe_status_name(enum gpu_probe_status status);
 
-/* Prints the run record, measures, and reports each cell; times go on from opening the devices. why is set when it failed. */
-enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_probe_options *options, struct gpu_report *report,
-                                    struct gpu_times *times, struct probe_why *why);
+/* Prints the run record, measures, and reports each cell; times go on from opening the devices. why
+ * is set when it failed. */
+enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_probe_options *options,
+                                    struct gpu_report *report, struct gpu_times *times,
+                                    struct probe_why *why);
 
 /* The end record, with how long it was since started_ns. */
-bool gpu_probe_end(const struct gpu_report *report, const struct gpu_node *node, const struct gpu_probe_options *options,
-                   enum gpu_probe_status status, struct gpu_times *times);
+bool gpu_probe_end(const struct gpu_report *report, const struct gpu_node *node,
+                   const struct gpu_probe_options *options, enum gpu_probe_status status,
+                   struct gpu_times *times);

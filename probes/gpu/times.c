@@ -2,8 +2,9 @@
 
 #define LEAST_SAID_NS 5000000
 
-static const char *const names[GPU_TIME_COUNT] = {"load",   "driver", "open",  "conditions", "buffers", "list",   "warm",
-                                                  "verify", "tune",   "rates", "sets",       "latency", "curves", "detail"};
+static const char *const names[GPU_TIME_COUNT] = {
+    "load",   "driver", "open",  "conditions", "buffers", "list",   "warm",
+    "verify", "tune",   "rates", "sets",       "latency", "curves", "detail"};
 
 struct gpu_times gpu_times_from(int64_t now_ns) { return (struct gpu_times){.last_ns = now_ns}; }
 
@@ -23,9 +24,11 @@ void gpu_times_opened(struct gpu_times *times, int64_t driver_ns, int64_t open_n
     times->ns[GPU_TIME_OPEN] += open_ns;
 }
 
-void gpu_times_cell(struct gpu_times *times, enum gpu_phase phase, enum probe_metric metric, int64_t now_ns)
+void gpu_times_cell(struct gpu_times *times, enum gpu_phase phase, enum probe_metric metric,
+                    int64_t now_ns)
 {
-    times->metric_ns[metric] += gpu_times_add(times, (enum gpu_time)(GPU_TIME_PHASE + (int)phase), now_ns);
+    times->metric_ns[metric] +=
+        gpu_times_add(times, (enum gpu_time)(GPU_TIME_PHASE + (int)phase), now_ns);
     times->cells[phase]++;
 }
 

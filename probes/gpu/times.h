@@ -1,5 +1,6 @@
 /**
- * Where the time of a run goes: it is cut into spans, each of one kind, so that together they are the whole. One thread.
+ * Where the time of a run goes: it is cut into spans, each of one kind, so that together they are
+ * the whole. One thread.
  */
 #pragma once
 #include <stdbool.h>
@@ -34,13 +35,16 @@ struct gpu_times gpu_times_from(int64_t now_ns);
 /* All since the last span is of this kind. Gives the length. */
 int64_t gpu_times_add(struct gpu_times *times, enum gpu_time kind, int64_t now_ns);
 
-/* All since the last span was loading, starting the driver, which took driver_ns of it, and opening the devices, open_ns. */
+/* All since the last span was loading, starting the driver, which took driver_ns of it, and opening
+ * the devices, open_ns. */
 void gpu_times_opened(struct gpu_times *times, int64_t driver_ns, int64_t open_ns, int64_t now_ns);
 
 /* All since the last span was a cell of this metric in this phase. */
-void gpu_times_cell(struct gpu_times *times, enum gpu_phase phase, enum probe_metric metric, int64_t now_ns);
+void gpu_times_cell(struct gpu_times *times, enum gpu_phase phase, enum probe_metric metric,
+                    int64_t now_ns);
 
-/* Members "driver_ns", "rates_ns", "rates_cells", ..., of what there was, and "metric_ns", an object by name. */
+/* Members "driver_ns", "rates_ns", "rates_cells", ..., of what there was, and "metric_ns", an
+ * object by name. */
 void gpu_times_print(const struct gpu_times *times, struct probe_line *line);
 
 /* One line for a person: "5.10 s: driver 0.25, open 0.48, ...", what is below 5 ms left out. */

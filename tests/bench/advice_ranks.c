@@ -39,19 +39,22 @@ static void answer(int socket, int64_t value)
         _exit(0);
 }
 
-/* Looks for the next line again and again for a while, as the ranks of MPI do that wait for each other: what waking a processor
- * takes, and what it is slower for afterwards, is in no step. */
+/* Looks for the next line again and again for a while, as the ranks of MPI do that wait for each
+ * other: what waking a processor takes, and what it is slower for afterwards, is in no step. */
 static void stay_awake(int socket)
 {
     char next;
     for (int64_t end_ns = probe_clock_ns() + AWAKE_NS; probe_clock_ns() < end_ns;)
-        if (recv(socket, &next, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || (errno != EAGAIN && errno != EINTR))
+        if (recv(socket, &next, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
+            (errno != EAGAIN && errno != EINTR))
             return;
 }
 
-/* A line with flows is read, an empty one carries them out. Where processors are fewer than ranks each sleeps in a read between two
- * steps, so that it takes none from the others, and spins only until the last of them is ready. */
-_Noreturn static void be_rank(const struct rank_calls *calls, size_t number, int socket, const struct ranks *ranks)
+/* A line with flows is read, an empty one carries them out. Where processors are fewer than ranks
+ * each sleeps in a read between two steps, so that it takes none from the others, and spins only
+ * until the last of them is ready. */
+_Noreturn static void be_rank(const struct rank_calls *calls, size_t number, int socket,
+                              const struct ranks *ranks)
 {
     const _Atomic uint64_t *go = ranks->go;
     FILE *lines = fdopen(socket, "r");
@@ -137,7 +140,8 @@ static struct ranks *make(void)
 struct ranks *ranks_new(size_t count, const struct rank_calls *calls)
 {
     struct ranks *ranks = make();
-    void *shared = mmap(NULL, sizeof *ranks->go, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *shared =
+        mmap(NULL, sizeof *ranks->go, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t parent = getpid();
     int ends[2];
     if (shared == MAP_FAILED || count > GPU_DEVICES_MAX)

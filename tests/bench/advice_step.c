@@ -15,7 +15,8 @@
 #define HOLD_NS UINT64_C(5000000000)
 #define ALIGN   UINT64_C(65536)
 
-/* Of a kernel's launch: threads of a block, their accesses at once, and blocks for each multiprocessor. */
+/* Of a kernel's launch: threads of a block, their accesses at once, and blocks for each
+ * multiprocessor. */
 #define BLOCK  512
 #define UNROLL 8
 #define WAVES  4
@@ -29,8 +30,8 @@ _Noreturn void advice_step_die(const char *what, const char *why)
 void advice_step_must(const struct bench *bench, int code, const char *what)
 {
     if (code != 0)
-        advice_step_die(what,
-                        code == GPU_MISSING ? "the runtime has no such call" : bench->node.api->text(bench->node.api, code));
+        advice_step_die(what, code == GPU_MISSING ? "the runtime has no such call"
+                                                  : bench->node.api->text(bench->node.api, code));
 }
 
 void advice_step_enter(const struct bench *bench, int device, int *current)
@@ -39,7 +40,8 @@ void advice_step_enter(const struct bench *bench, int device, int *current)
     if (*current == device)
         return;
     *current = device;
-    advice_step_must(bench, bench->node.api->enter(bench->node.api, own->api_device, own->context), "make a device current");
+    advice_step_must(bench, bench->node.api->enter(bench->node.api, own->api_device, own->context),
+                     "make a device current");
 }
 
 /* ---- memory and streams ---- */
@@ -47,7 +49,8 @@ void advice_step_enter(const struct bench *bench, int device, int *current)
 static gpu_address device_region(const struct bench *bench)
 {
     gpu_address address;
-    advice_step_must(bench, bench->node.api->alloc(bench->node.api, bench->bytes, &address), "allocate");
+    advice_step_must(bench, bench->node.api->alloc(bench->node.api, bench->bytes, &address),
+                     "allocate");
     return address;
 }
 
@@ -58,19 +61,26 @@ static gpu_address host_region(const struct bench *bench, int numa, enum host_ki
     gpu_address address;
     mask[(size_t)numa / 64] = 1UL << (numa % 64);
     if (kind == HOST_MANAGED) {
-        advice_step_must(bench, api->managed_alloc(api, bench->bytes, &address), "allocate managed memory");
-        advice_step_must(bench, api->managed_advise(api, address, bench->bytes, GPU_ADVISE_HOST, -1), "advise managed memory");
-        advice_step_must(bench, (int)set_mempolicy(MPOL_PREFERRED, mask, 1024), "prefer a NUMA node");
+        advice_step_must(bench, api->managed_alloc(api, bench->bytes, &address),
+                         "allocate managed memory");
+        advice_step_must(bench,
+                         api->managed_advise(api, address, bench->bytes, GPU_ADVISE_HOST, -1),
+                         "advise managed memory");
+        advice_step_must(bench, (int)set_mempolicy(MPOL_PREFERRED, mask, 1024),
+                         "prefer a NUMA node");
         *(volatile char *)(uintptr_t)address = 0;
         advice_step_must(bench, (int)set_mempolicy(MPOL_DEFAULT, NULL, 0), "prefer no NUMA node");
         return address;
     }
-    void *bytes = mmap(NULL, bench->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (bytes == MAP_FAILED || (mbind(bytes, bench->bytes, MPOL_BIND, mask, 1024, 0) != 0 && bench->node.numa_count > 1))
+    void *bytes = mmap(NULL, bench->bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (bytes == MAP_FAILED ||
+        (mbind(bytes, bench->bytes, MPOL_BIND, mask, 1024, 0) != 0 && bench->node.numa_count > 1))
         advice_step_die("memory on a NUMA node", strerror(errno));
     if (kind == HOST_SYSTEM)
         return (gpu_address)(uintptr_t)bytes;
-    advice_step_must(bench, api->host_register(api, bytes, bench->bytes, GPU_HOST_PINNED), "register host memory");
+    advice_step_must(bench, api->host_register(api, bytes, bench->bytes, GPU_HOST_PINNED),
+                     "register host memory");
     advice_step_must(bench, api->host_address(api, bytes, &address), "address of host memory");
     return address;
 }
@@ -88,7 +98,9 @@ void advice_step_make(struct bench *bench, struct end end, enum region region)
     /* A runtime has registered memory known to the device that is current. */
     if (end.device >= 0)
         advice_step_enter(bench, end.device, &bench->current);
-    memory->base[region] = end.device >= 0 ? device_region(bench) : host_region(bench, bench->node.numa[end.numa], end.kind);
+    memory->base[region] = end.device >= 0
+                               ? device_region(bench)
+                               : host_region(bench, bench->node.numa[end.numa], end.kind);
 }
 
 static gpu_address take(struct bench *bench, struct end end, enum region region, uint64_t bytes)
@@ -131,35 +143,46 @@ static void hold(struct bench *bench, int device, gpu_stream stream)
 {
     const struct gpu_api *api = bench->node.api;
     gpu_address word;
-    advice_step_must(bench, api->host_address(api, (void *)bench->word, &word), "address of the gate's word");
+    advice_step_must(bench, api->host_address(api, (void *)bench->word, &word),
+                     "address of the gate's word");
     struct gpu_gate_args args = {.flag = word, .value = bench->turn, .limit_ns = HOLD_NS};
     advice_step_must(bench,
-                     api->launch(api, bench->node.device[device].kernel[GPU_KERNEL_GATE], 1, 1, stream, &args, sizeof args),
+                     api->launch(api, bench->node.device[device].kernel[GPU_KERNEL_GATE], 1, 1,
+                                 stream, &args, sizeof args),
                      "launch a gate");
 }
 
-/* A kernel that fills the device keeps the next one from beginning: those of a step take a part each, as is advised. No more than
- * the bytes need: blocks without work cost as much to start as others (2 us of 13 on an H200). */
-static unsigned blocks_of(const struct bench *bench, int device, enum gpu_kernel first, uint64_t bytes)
+/* A kernel that fills the device keeps the next one from beginning: those of a step take a part
+ * each, as is advised. No more than the bytes need: blocks without work cost as much to start as
+ * others (2 us of 13 on an H200). */
+static unsigned blocks_of(const struct bench *bench, int device, enum gpu_kernel first,
+                          uint64_t bytes)
 {
-    uint64_t one = UINT64_C(16) * UNROLL * BLOCK, needed = bytes > one ? (bytes + one - 1) / one : 1;
+    uint64_t one = UINT64_C(16) * UNROLL * BLOCK,
+             needed = bytes > one ? (bytes + one - 1) / one : 1;
     const struct gpu_device *own = &bench->node.device[device];
-    unsigned processors = (unsigned)own->attribute[GPU_ATTRIBUTE_MULTIPROCESSORS], sharers = bench->kernels[device];
+    unsigned processors = (unsigned)own->attribute[GPU_ATTRIBUTE_MULTIPROCESSORS],
+             sharers = bench->kernels[device];
     int threads = gpu_node_stream_threads(own, first, UNROLL);
     unsigned held = threads > BLOCK ? (unsigned)threads / BLOCK : 1;
-    unsigned most = sharers < 2 ? WAVES * processors : (held < WAVES ? held : WAVES) * processors / sharers;
+    unsigned most =
+        sharers < 2 ? WAVES * processors : (held < WAVES ? held : WAVES) * processors / sharers;
     return needed < most ? (unsigned)needed : most > 0 ? most : 1;
 }
 
-static void launch(const struct bench *bench, const struct hop *hop, gpu_address to, gpu_address from, uint64_t bytes)
+static void launch(const struct bench *bench, const struct hop *hop, gpu_address to,
+                   gpu_address from, uint64_t bytes)
 {
     const struct gpu_api *api = bench->node.api;
     const struct gpu_device *devices = bench->node.device, *own = &devices[hop->device];
-    if (hop->kind == 'e' && hop->from.device >= 0 && hop->to.device >= 0 && hop->from.device != hop->to.device) {
-        const struct gpu_device *source = &devices[hop->from.device], *target = &devices[hop->to.device];
+    if (hop->kind == 'e' && hop->from.device >= 0 && hop->to.device >= 0 &&
+        hop->from.device != hop->to.device) {
+        const struct gpu_device *source = &devices[hop->from.device],
+                                *target = &devices[hop->to.device];
         advice_step_must(bench,
-                         api->copy_peer(api, to, target->api_device, target->context, from, source->api_device, source->context,
-                                        bytes, hop->stream->stream),
+                         api->copy_peer(api, to, target->api_device, target->context, from,
+                                        source->api_device, source->context, bytes,
+                                        hop->stream->stream),
                          "copy to a peer");
         return;
     }
@@ -167,11 +190,15 @@ static void launch(const struct bench *bench, const struct hop *hop, gpu_address
         advice_step_must(bench, api->copy(api, to, from, bytes, hop->stream->stream), "copy");
         return;
     }
-    enum gpu_kernel first = hop->kind == 'k' ? GPU_KERNEL_COPY : hop->kind == 'r' ? GPU_KERNEL_READ : GPU_KERNEL_WRITE;
-    struct gpu_stream_args args = {.to = to, .from = from, .bytes = bytes / 16 * 16, .value = UINT64_C(0x0102040810204080)};
+    enum gpu_kernel first = hop->kind == 'k'   ? GPU_KERNEL_COPY
+                            : hop->kind == 'r' ? GPU_KERNEL_READ
+                                               : GPU_KERNEL_WRITE;
+    struct gpu_stream_args args = {
+        .to = to, .from = from, .bytes = bytes / 16 * 16, .value = UINT64_C(0x0102040810204080)};
     advice_step_must(bench,
-                     api->launch(api, gpu_node_stream_kernel(own, first, UNROLL), blocks_of(bench, hop->device, first, bytes),
-                                 BLOCK, hop->stream->stream, &args, sizeof args),
+                     api->launch(api, gpu_node_stream_kernel(own, first, UNROLL),
+                                 blocks_of(bench, hop->device, first, bytes), BLOCK,
+                                 hop->stream->stream, &args, sizeof args),
                      "launch a kernel");
 }
 
@@ -183,37 +210,46 @@ static void find_places(struct bench *bench, struct flow *flow)
     flow->source = take(bench, flow->hop[0].from, REGION_FROM, flow->bytes);
     flow->target = take(bench, flow->hop[last].to, REGION_TO, flow->bytes);
     for (int i = 0; i < last; i++)
-        flow->slots[i] = take(bench, flow->hop[i].to, REGION_BETWEEN,
-                              ADVICE_SLOTS * flow->chunk_now <= bench->bytes ? ADVICE_SLOTS * flow->chunk_now : flow->chunk_now);
+        flow->slots[i] =
+            take(bench, flow->hop[i].to, REGION_BETWEEN,
+                 ADVICE_SLOTS * flow->chunk_now <= bench->bytes ? ADVICE_SLOTS * flow->chunk_now
+                                                                : flow->chunk_now);
 }
 
-/* A piece goes on when the hop before has brought it, and a place between is used again when the hop behind has emptied it.
- * Events are recorded only in streams of their own device; others may wait for them. current: the device that the calling
- * thread's calls go to. */
+/* A piece goes on when the hop before has brought it, and a place between is used again when the
+ * hop behind has emptied it. Events are recorded only in streams of their own device; others may
+ * wait for them. current: the device that the calling thread's calls go to. */
 static void enqueue(const struct bench *bench, const struct flow *flow, int *current)
 {
     const struct gpu_api *api = bench->node.api;
-    uint64_t chunk = flow->chunk_now, slot_count = ADVICE_SLOTS * chunk <= bench->bytes ? ADVICE_SLOTS : 1;
+    uint64_t chunk = flow->chunk_now,
+             slot_count = ADVICE_SLOTS * chunk <= bench->bytes ? ADVICE_SLOTS : 1;
     int last = flow->hop_count - 1;
     for (uint64_t done = 0, piece = 0; done < flow->bytes; done += chunk, piece++) {
-        uint64_t bytes = flow->bytes - done < chunk ? flow->bytes - done : chunk, slot = piece % slot_count;
+        uint64_t bytes = flow->bytes - done < chunk ? flow->bytes - done : chunk,
+                 slot = piece % slot_count;
         for (int i = 0; i <= last; i++) {
             const struct hop *hop = &flow->hop[i];
             struct stream *own = hop->stream;
             if (i == 0 || flow->hop[i - 1].device != hop->device)
                 advice_step_enter(bench, hop->device, current);
             if (i > 0)
-                advice_step_must(bench, api->stream_after(api, own->stream, flow->hop[i - 1].stream->full[slot]),
-                                 "wait for a piece");
+                advice_step_must(
+                    bench, api->stream_after(api, own->stream, flow->hop[i - 1].stream->full[slot]),
+                    "wait for a piece");
             if (i < last && piece >= slot_count)
-                advice_step_must(bench, api->stream_after(api, own->stream, flow->hop[i + 1].stream->empty[slot]),
-                                 "wait for a place");
+                advice_step_must(
+                    bench,
+                    api->stream_after(api, own->stream, flow->hop[i + 1].stream->empty[slot]),
+                    "wait for a place");
             launch(bench, hop, i == last ? flow->target + done : flow->slots[i] + slot * chunk,
                    i == 0 ? flow->source + done : flow->slots[i - 1] + slot * chunk, bytes);
             if (i < last)
-                advice_step_must(bench, api->event_record(api, own->full[slot], own->stream), "event");
+                advice_step_must(bench, api->event_record(api, own->full[slot], own->stream),
+                                 "event");
             if (i > 0)
-                advice_step_must(bench, api->event_record(api, own->empty[slot], own->stream), "event");
+                advice_step_must(bench, api->event_record(api, own->empty[slot], own->stream),
+                                 "event");
         }
     }
 }
@@ -238,7 +274,8 @@ static void wait_for(struct bench *bench, const struct flow *flows, size_t count
     for (size_t i = 0; i < count; i++) {
         const struct hop *last = &flows[i].hop[flows[i].hop_count - 1];
         advice_step_enter(bench, last->device, &bench->current);
-        advice_step_must(bench, bench->node.api->stream_wait(bench->node.api, last->stream->stream), "wait");
+        advice_step_must(bench, bench->node.api->stream_wait(bench->node.api, last->stream->stream),
+                         "wait");
     }
 }
 
@@ -261,21 +298,26 @@ double advice_step_held(struct bench *bench, struct flow *flows, size_t count)
             continue;
         reference[device] = next_stream(bench, device);
         hold(bench, device, reference[device]->stream);
-        advice_step_must(bench, api->event_record(api, reference[device]->start, reference[device]->stream), "event");
+        advice_step_must(
+            bench, api->event_record(api, reference[device]->start, reference[device]->stream),
+            "event");
     }
     place(bench, flows, count, true);
     for (size_t i = 0; i < count; i++) {
         const struct hop *last = &flows[i].hop[flows[i].hop_count - 1];
         enqueue(bench, &flows[i], &bench->current);
         advice_step_enter(bench, last->device, &bench->current);
-        advice_step_must(bench, api->event_record(api, last->stream->end, last->stream->stream), "event");
+        advice_step_must(bench, api->event_record(api, last->stream->end, last->stream->stream),
+                         "event");
     }
     atomic_store(bench->word, bench->turn);
     wait_for(bench, flows, count);
     for (size_t i = 0; i < count; i++) {
         const struct hop *last = &flows[i].hop[flows[i].hop_count - 1];
         double ns;
-        advice_step_must(bench, api->event_elapsed(api, reference[last->device]->start, last->stream->end, &ns), "time");
+        advice_step_must(
+            bench, api->event_elapsed(api, reference[last->device]->start, last->stream->end, &ns),
+            "time");
         most = ns > most ? ns : most;
     }
     return most;
@@ -300,7 +342,8 @@ double advice_step_call(struct bench *bench, struct flow *flows, size_t count, s
 }
 
 /* What was started last ends last, mostly; one that is done already costs a look. */
-static void see_ends(const struct bench *bench, const struct flow *flows, size_t count, int *current)
+static void see_ends(const struct bench *bench, const struct flow *flows, size_t count,
+                     int *current)
 {
     const struct gpu_api *api = bench->node.api;
     for (size_t i = count; i-- > 0;) {
@@ -321,7 +364,8 @@ void advice_step_prepare(struct bench *bench, struct flow *flows, size_t count)
     advice_step_enter(bench, flows[0].hop[0].device, &bench->current);
 }
 
-static void call_own(const struct bench *bench, const struct flow *flows, size_t count, int *current)
+static void call_own(const struct bench *bench, const struct flow *flows, size_t count,
+                     int *current)
 {
     for (size_t i = 0; i < count; i++)
         enqueue(bench, &flows[i], current);
@@ -367,7 +411,8 @@ static double run_callers(struct bench *bench, const struct flow *flows, size_t 
             next++;
         if (number == GPU_DEVICES_MAX)
             advice_step_die("too many callers", "");
-        callers[number] = (struct caller){.bench = bench, .flow = &flows[i], .count = next - i, .ready = &ready, .go = &go};
+        callers[number] = (struct caller){
+            .bench = bench, .flow = &flows[i], .count = next - i, .ready = &ready, .go = &go};
         if (pthread_create(&callers[number].thread, NULL, call_all, &callers[number]) != 0)
             advice_step_die("no thread", strerror(errno));
     }

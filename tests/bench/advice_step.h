@@ -1,9 +1,9 @@
 /**
- * What advice_run.c carries out: flows over the memories of a node's GPUs and of its host, by the driver's calls. Errors end the
- * program with a line.
+ * What advice_run.c carries out: flows over the memories of a node's GPUs and of its host, by the
+ * driver's calls. Errors end the program with a line.
  *
- * Times are nanoseconds. Flows are the caller's; where their bytes lie is found anew each time, in memory that was made for them
- * before. One thread, but for the callers of a step.
+ * Times are nanoseconds. Flows are the caller's; where their bytes lie is found anew each time, in
+ * memory that was made for them before. One thread, but for the callers of a step.
  */
 #pragma once
 #include <stdatomic.h>
@@ -39,8 +39,9 @@ struct bench {
     struct memory device[GPU_DEVICES_MAX], host[GPU_NUMAS_MAX][HOST_KIND_COUNT];
     struct stream stream[GPU_DEVICES_MAX][ADVICE_STREAMS_MAX];
     int stream_count[GPU_DEVICES_MAX], used[GPU_DEVICES_MAX];
-    unsigned kernels[GPU_DEVICES_MAX]; /* of the step under way: hops that are kernels, which share the device's room */
-    _Atomic uint32_t *word;            /* what gates wait for */
+    /* of the step under way: hops that are kernels, which share the device's room */
+    unsigned kernels[GPU_DEVICES_MAX];
+    _Atomic uint32_t *word; /* what gates wait for */
     uint32_t turn;
     bool in_turn;
     int current; /* the device that calls of the main thread go to; -1 none yet */
@@ -70,23 +71,26 @@ struct flow {
 _Noreturn void advice_step_die(const char *what, const char *why);
 void advice_step_must(const struct bench *bench, int code, const char *what);
 
-/* The calling thread's calls go to the device from then on; current is where they go, -1 nowhere yet. Not again what is current
- * already: it would be in the times. */
+/* The calling thread's calls go to the device from then on; current is where they go, -1 nowhere
+ * yet. Not again what is current already: it would be in the times. */
 void advice_step_enter(const struct bench *bench, int device, int *current);
 
 /* That memory is there from then on, so that no step has to wait for it. */
 void advice_step_make(struct bench *bench, struct end end, enum region region);
 
-/* All flows begin at the same moment, behind a gate in each stream: to the end of the last, by the devices' clocks. */
+/* All flows begin at the same moment, behind a gate in each stream: to the end of the last, by the
+ * devices' clocks. */
 double advice_step_held(struct bench *bench, struct flow *flows, size_t count);
 
-/* Launch to synchronised by the caller's clock of the first count flows; others more begin with the first launch. */
+/* Launch to synchronised by the caller's clock of the first count flows; others more begin with the
+ * first launch. */
 double advice_step_call(struct bench *bench, struct flow *flows, size_t count, size_t others);
 
-/* Each caller's flows, which follow each other: from the common begin to the last caller's having seen its flows end. */
+/* Each caller's flows, which follow each other: from the common begin to the last caller's having
+ * seen its flows end. */
 double advice_step_callers(struct bench *bench, struct flow *flows, size_t count);
 
-/* The flows of one caller alone, for a process that has no other: where the bytes of this time lie; and from the begin to having
- * seen the flows end. */
+/* The flows of one caller alone, for a process that has no other: where the bytes of this time lie;
+ * and from the begin to having seen the flows end. */
 void advice_step_prepare(struct bench *bench, struct flow *flows, size_t count);
 void advice_step_alone(struct bench *bench, const struct flow *flows, size_t count);

@@ -1,5 +1,6 @@
 /**
- * What the benches share: a clock, medians of batches, and a blocking Varlink call. A bench that cannot go on says why and exits.
+ * What the benches share: a clock, medians of batches, and a blocking Varlink call. A bench that
+ * cannot go on says why and exits.
  */
 #pragma once
 #include <errno.h>
@@ -40,8 +41,8 @@ static inline double bench_median(double *item, size_t count)
     return count % 2 == 1 ? item[count / 2] : (item[count / 2 - 1] + item[count / 2]) / 2;
 }
 
-/* The lowest median of BENCH_BATCHES batches of measurements in the order they were taken: what the machine does while nothing
- * else wants it. Sorts within the batches. */
+/* The lowest median of BENCH_BATCHES batches of measurements in the order they were taken: what the
+ * machine does while nothing else wants it. Sorts within the batches. */
 #define BENCH_BATCHES 10
 static inline double bench_quietest(double *item, size_t count)
 {
@@ -71,7 +72,8 @@ static inline int bench_connect(const char *path)
     return -1;
 }
 
-/* Sends call with its NUL and reads one NUL-terminated reply of BENCH_REPLY_MAX bytes at most into reply. */
+/* Sends call with its NUL and reads one NUL-terminated reply of BENCH_REPLY_MAX bytes at most into
+ * reply. */
 static inline void bench_call(int fd, const char *call, size_t length, char *reply)
 {
     if (send(fd, call, length + 1, MSG_NOSIGNAL) != (ssize_t)length + 1)

@@ -1,5 +1,6 @@
 /**
- * A node folder as a snapshot, for benches of the planner alone. One that cannot be read ends the program with a line.
+ * A node folder as a snapshot, for benches of the planner alone. One that cannot be read ends the
+ * program with a line.
  */
 #pragma once
 #include "bench.h"

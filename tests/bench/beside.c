@@ -1,7 +1,9 @@
-/* Whether a large answer holds up other clients: beside SOCKET SMALL LARGE TURNS. One connection asks SMALL all the time, first alone, then while
- * another process asks LARGE again and again and reads it slowly: a piece, a pause. Prints "large ns" (the median time of LARGE asked alone and read
- * at once, TURNS times), "bytes n" and "cells n" of it, "alone ns", "alone_worst ns", "beside ns", "beside_worst ns" (worst: the 99.9th percentile)
- * and "larges n", how many were read beside. */
+/* Whether a large answer holds up other clients: beside SOCKET SMALL LARGE TURNS. One connection
+ * asks SMALL all the time, first alone, then while another process asks LARGE again and again and
+ * reads it slowly: a piece, a pause. Prints "large ns" (the median time of LARGE asked alone and
+ * read at once, TURNS times), "bytes n" and "cells n" of it, "alone ns", "alone_worst ns", "beside
+ * ns", "beside_worst ns" (worst: the 99.9th percentile) and "larges n", how many were read beside.
+ */
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -10,13 +12,17 @@
 
 #define SMALL_CALLS 2000 /* at least */
 #define PIECE_BYTES (256u << 10)
-#define PAUSE_NS 500000
-#define LARGES 5
+#define PAUSE_NS    500000
+#define LARGES      5
 
-static double percentile(const double *sorted, size_t count, double share) { return sorted[(size_t)((double)(count - 1) * share)]; }
+static double percentile(const double *sorted, size_t count, double share)
+{
+    return sorted[(size_t)((double)(count - 1) * share)];
+}
 
 /* Reads replies to LARGE in pieces until it is killed; counts them in *done. */
-__attribute__((noreturn)) static void read_slowly(const char *path, const char *call, char *reply, volatile unsigned *done)
+__attribute__((noreturn)) static void read_slowly(const char *path, const char *call, char *reply,
+                                                  volatile unsigned *done)
 {
     int fd = bench_connect(path);
     if (fd < 0)
@@ -35,7 +41,8 @@ __attribute__((noreturn)) static void read_slowly(const char *path, const char *
     }
 }
 
-static size_t ask_small(int fd, const char *call, char *reply, double *took_ns, size_t room, const volatile unsigned *done)
+static size_t ask_small(int fd, const char *call, char *reply, double *took_ns, size_t room,
+                        const volatile unsigned *done)
 {
     size_t count = 0;
     while (count < room && (count < SMALL_CALLS || (done != NULL && *done < LARGES))) {
@@ -54,7 +61,8 @@ int main(int argc, char **argv)
         bench_die("beside SOCKET SMALL LARGE TURNS");
     double *took_ns = malloc(room * sizeof *took_ns);
     char *reply = malloc(BENCH_REPLY_MAX);
-    volatile unsigned *done = mmap(NULL, sizeof *done, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    volatile unsigned *done =
+        mmap(NULL, sizeof *done, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int fd = bench_connect(argv[1]);
     if (took_ns == NULL || reply == NULL || done == MAP_FAILED || fd < 0)
         bench_die(argv[1]);
@@ -69,7 +77,8 @@ int main(int argc, char **argv)
     printf("large %.0f\nbytes %zu\ncells %zu\n", bench_median(took_ns, turns), bytes, cells);
 
     size_t count = ask_small(fd, argv[2], reply, took_ns, room, NULL);
-    printf("alone %.0f\nalone_worst %.0f\n", percentile(took_ns, count, 0.5), percentile(took_ns, count, 0.999));
+    printf("alone %.0f\nalone_worst %.0f\n", percentile(took_ns, count, 0.5),
+           percentile(took_ns, count, 0.999));
     pid_t pid = fork();
     if (pid < 0)
         bench_die("fork");
@@ -79,7 +88,8 @@ int main(int argc, char **argv)
     unsigned larges = *done;
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
-    printf("beside %.0f\nbeside_worst %.0f\nlarges %u\n", percentile(took_ns, count, 0.5), percentile(took_ns, count, 0.999), larges);
+    printf("beside %.0f\nbeside_worst %.0f\nlarges %u\n", percentile(took_ns, count, 0.5),
+           percentile(took_ns, count, 0.999), larges);
     free(took_ns);
     free(reply);
     return larges >= LARGES ? 0 : 1;

@@ -1,10 +1,15 @@
 /*
- * How long Bind takes for the traffic of a step, on nodes built in memory whose measurements differ a little from pair to pair, as real ones do: FIGURE median_ms largest_ms first_ms made_ms
- * for each size of node and sort of traffic (first: of a new snapshot; made: what answers rest on, once for each snapshot, before it is published); and how far 64 gpus are from the best that ten other orders of the same gpus led to, and from the best that a long annealing
- * by price finds, from the answer and from random places.
+ * How long Bind takes for the traffic of a step, on nodes built in memory whose measurements differ
+ * a little from pair to pair, as real ones do: FIGURE median_ms largest_ms first_ms made_ms for
+ * each size of node and sort of traffic (first: of a new snapshot; made: what answers rest on, once
+ * for each snapshot, before it is published); and how far 64 gpus are from the best that ten other
+ * orders of the same gpus led to, and from the best that a long annealing by price finds, from the
+ * answer and from random places.
  *
- * bind FOLDER: of a node of at least 8 gpus, as recorded or measured, the same figures for 8 of them and traffic of several sorts, then whether the answer is proven: of all that have dozens of
- * different flows how many, and how far those of the same flows among renumbered tasks are from each other at most, in percent.
+ * bind FOLDER: of a node of at least 8 gpus, as recorded or measured, the same figures for 8 of
+ * them and traffic of several sorts, then whether the answer is proven: of all that have dozens of
+ * different flows how many, and how far those of the same flows among renumbered tasks are from
+ * each other at most, in percent.
  */
 #include <math.h>
 
@@ -16,7 +21,7 @@
 #include "node/locality.h"
 #include "plan/bind/bind.h"
 
-#define GB 1e9
+#define GB     1e9
 #define ROUNDS 15
 
 struct node {
@@ -41,7 +46,8 @@ static void need(bool ok)
     }
 }
 
-static place_id add(struct graph *graph, enum place_kind kind, size_t number, place_id parent, place_id numa, size_t cpu, size_t cpus)
+static place_id add(struct graph *graph, enum place_kind kind, size_t number, place_id parent,
+                    place_id numa, size_t cpu, size_t cpus)
 {
     place_id id = graph_add_place(graph, kind, (int32_t)number);
     need(id != PLACE_NONE);
@@ -50,7 +56,8 @@ static place_id add(struct graph *graph, enum place_kind kind, size_t number, pl
         cpuset_add(&set, (unsigned)c);
     graph->places[id].parent = parent;
     graph->places[id].numa = numa;
-    graph->places[id].capacity_bytes = kind == PLACE_NUMA || kind == PLACE_GPU ? INT64_C(64) << 30 : -1;
+    graph->places[id].capacity_bytes =
+        kind == PLACE_NUMA || kind == PLACE_GPU ? INT64_C(64) << 30 : -1;
     need(cpus == 0 || place_set_cpus(&graph->places[id], &set));
     return id;
 }
@@ -77,23 +84,45 @@ static struct node build(size_t gpus)
     return node;
 }
 
-static void rate(struct values *values, enum metric metric, place_id from, place_id to, double gb_per_s, uint64_t *seed)
+static void rate(struct values *values, enum metric metric, place_id from, place_id to,
+                 double gb_per_s, uint64_t *seed)
 {
     double value = gb_per_s * GB * (1 + 0.004 * ((double)(random_next(seed) % 1000) / 1000 - 0.5));
-    struct value v = {.metric = metric, .source = VALUE_MEASURED, .from = from, .to = to, .n = 9, .value = value, .low = value * 0.99, .high = value * 1.01};
+    struct value v = {.metric = metric,
+                      .source = VALUE_MEASURED,
+                      .from = from,
+                      .to = to,
+                      .n = 9,
+                      .value = value,
+                      .low = value * 0.99,
+                      .high = value * 1.01};
     need(values_add(values, &v, "", NULL));
 }
 
 static void run_together(struct sets *sets, place_id a, place_id b, place_id to, double each)
 {
-    struct set_flow flow[] = {{.from = a, .to = to, .axes = (char *)"", .bytes_per_s = each * GB, .low = each * 0.99 * GB, .high = each * 1.01 * GB},
-                              {.from = b, .to = to, .axes = (char *)"", .bytes_per_s = each * GB, .low = each * 0.99 * GB, .high = each * 1.01 * GB}};
-    need(sets_add(sets, &(struct set){.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, .flow = flow, .flow_count = b == PLACE_NONE ? 1 : 2}));
+    struct set_flow flow[] = {{.from = a,
+                               .to = to,
+                               .axes = (char *)"",
+                               .bytes_per_s = each * GB,
+                               .low = each * 0.99 * GB,
+                               .high = each * 1.01 * GB},
+                              {.from = b,
+                               .to = to,
+                               .axes = (char *)"",
+                               .bytes_per_s = each * GB,
+                               .low = each * 0.99 * GB,
+                               .high = each * 1.01 * GB}};
+    need(sets_add(sets, &(struct set){.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT,
+                                      .flow = flow,
+                                      .flow_count = b == PLACE_NONE ? 1 : 2}));
 }
 
-/* Gpus of a module have 200 GB/s to each other, those of eight 100 or 50, others 25; 28 to a NUMA node, which two of a module share. order: which gpu has which
- * place in this. What answers rest on is made, too: ret_made_ns. */
-static struct snapshot *measure(const struct node *node, const size_t *order, uint64_t seed, double *ret_made_ns)
+/* Gpus of a module have 200 GB/s to each other, those of eight 100 or 50, others 25; 28 to a NUMA
+ * node, which two of a module share. order: which gpu has which place in this. What answers rest on
+ * is made, too: ret_made_ns. */
+static struct snapshot *measure(const struct node *node, const size_t *order, uint64_t seed,
+                                double *ret_made_ns)
 {
     struct values *values = values_new();
     struct sets *sets = sets_new();
@@ -105,12 +134,15 @@ static struct snapshot *measure(const struct node *node, const size_t *order, ui
             double wide = a / 2 == b / 2 ? 200 : a / 8 == b / 8 ? (a + b) % 3 == 0 ? 100 : 50 : 25;
             if (a != b) {
                 rate(values, METRIC_GPU_GPU_KERNEL, node->gpu[i], node->gpu[j], wide, &seed);
-                rate(values, METRIC_GPU_GPU_COPY_ENGINE, node->gpu[i], node->gpu[j], fmin(wide, 50), &seed);
+                rate(values, METRIC_GPU_GPU_COPY_ENGINE, node->gpu[i], node->gpu[j], fmin(wide, 50),
+                     &seed);
             }
         }
         for (size_t n = 0; n < node->numas; n++) {
-            rate(values, METRIC_HOST_GPU_COPY_ENGINE, node->gpu[i], node->numa[n], i / 2 == n ? 28 : 20, &seed);
-            rate(values, METRIC_HOST_GPU_COPY_ENGINE, node->numa[n], node->gpu[i], i / 2 == n ? 28 : 20, &seed);
+            rate(values, METRIC_HOST_GPU_COPY_ENGINE, node->gpu[i], node->numa[n],
+                 i / 2 == n ? 28 : 20, &seed);
+            rate(values, METRIC_HOST_GPU_COPY_ENGINE, node->numa[n], node->gpu[i],
+                 i / 2 == n ? 28 : 20, &seed);
         }
         run_together(sets, node->gpu[i], PLACE_NONE, node->numa[i / 2], 28);
         if (i % 2 == 0)
@@ -133,10 +165,15 @@ struct question {
     int64_t bytes, host_bytes;
 };
 
-/* The predicted time of a step; how long the answer took in ret_ns, and where in the node's gpus its tasks are in ret_slot (or NULL). */
-static double ask(const struct node *node, struct snapshot *snap, const struct question *question, double *ret_ns, size_t *ret_slot)
+/* The predicted time of a step; how long the answer took in ret_ns, and where in the node's gpus
+ * its tasks are in ret_slot (or NULL). */
+static double ask(const struct node *node, struct snapshot *snap, const struct question *question,
+                  double *ret_ns, size_t *ret_slot)
 {
-    struct traffic_request wanted = {.tasks = (int64_t)question->tasks, .pattern = question->pattern, .bytes = question->bytes, .host_bytes = question->host_bytes};
+    struct traffic_request wanted = {.tasks = (int64_t)question->tasks,
+                                     .pattern = question->pattern,
+                                     .bytes = question->bytes,
+                                     .host_bytes = question->host_bytes};
     struct allowed allowed = {.given = true};
     struct traffic traffic;
     struct bind_answer answer;
@@ -144,7 +181,11 @@ static double ask(const struct node *node, struct snapshot *snap, const struct q
     locality_cpus(node->graph, &allowed.cpus);
     double begin = bench_now_ns();
     enum berth_code code = plan_traffic(&wanted, &traffic, &err);
-    struct bind_request request = {.tasks = wanted.tasks, .gpus_per_task = 1, .cores_per_task = 1, .allowed = &allowed, .traffic = &traffic};
+    struct bind_request request = {.tasks = wanted.tasks,
+                                   .gpus_per_task = 1,
+                                   .cores_per_task = 1,
+                                   .allowed = &allowed,
+                                   .traffic = &traffic};
     if (code == BERTH_OK)
         code = plan_bind(snap, &request, &answer, &err);
     *ret_ns = bench_now_ns() - begin;
@@ -154,7 +195,9 @@ static double ask(const struct node *node, struct snapshot *snap, const struct q
     }
     double step_ns = answer.predicted.time_ns;
     if (getenv("SHOW") != NULL)
-        fprintf(stderr, "%s: %.3f ms, in order %.3f ms, %s, gap %.3f\n", question->name, step_ns / 1e6, answer.baseline.time_ns / 1e6, answer.is_proven ? "proven" : "not proven", answer.gap);
+        fprintf(stderr, "%s: %.3f ms, in order %.3f ms, %s, gap %.3f\n", question->name,
+                step_ns / 1e6, answer.baseline.time_ns / 1e6,
+                answer.is_proven ? "proven" : "not proven", answer.gap);
     for (size_t t = 0; ret_slot != NULL && t < question->tasks; t++)
         for (size_t g = 0; g < node->gpus; g++)
             if (node->gpu[g] == answer.gpu[t])
@@ -174,11 +217,13 @@ static void measure_times(const struct node *node, const struct question *questi
     for (size_t i = 0; i < ROUNDS; i++)
         ask(node, snap, question, &took[i], NULL);
     double first = took[0], median = bench_median(took, ROUNDS);
-    printf("%s %.3f %.3f %.3f %.3f\n", question->name, median / 1e6, took[ROUNDS - 1] / 1e6, first / 1e6, made_ns / 1e6);
+    printf("%s %.3f %.3f %.3f %.3f\n", question->name, median / 1e6, took[ROUNDS - 1] / 1e6,
+           first / 1e6, made_ns / 1e6);
     snapshot_unref(snap);
 }
 
-/* The same node with its gpus in other orders has the same best: what the worst of ten is above the best of them, in percent. */
+/* The same node with its gpus in other orders has the same best: what the worst of ten is above the
+ * best of them, in percent. */
 static void measure_spread(const struct node *node, const struct question *question)
 {
     uint64_t seed = 7;
@@ -220,16 +265,22 @@ struct anneal {
     uint64_t seed;
 };
 
-/* The step, and a little of the mean, so that there is a way down where several transfers end last. */
+/* The step, and a little of the mean, so that there is a way down where several transfers end last.
+ */
 static double weigh(struct anneal *anneal)
 {
     const struct traffic *traffic = &anneal->traffic;
     for (size_t i = 0; i < traffic->count; i++) {
         const struct traffic_flow *flow = &traffic->flow[i];
-        size_t task = (size_t)(flow->from >= 0 ? flow->from : flow->to), host = anneal->node->gpus + anneal->slot[task] / 2;
-        anneal->load[i] = (struct load_flow){.from = (uint16_t)(flow->from >= 0 ? anneal->slot[flow->from] : host), .to = (uint16_t)(flow->to >= 0 ? anneal->slot[flow->to] : host), .bytes = flow->bytes};
+        size_t task = (size_t)(flow->from >= 0 ? flow->from : flow->to),
+               host = anneal->node->gpus + anneal->slot[task] / 2;
+        anneal->load[i] = (struct load_flow){
+            .from = (uint16_t)(flow->from >= 0 ? anneal->slot[flow->from] : host),
+            .to = (uint16_t)(flow->to >= 0 ? anneal->slot[flow->to] : host),
+            .bytes = flow->bytes};
     }
-    struct load_time time = plan_load_time(anneal->table, anneal->load, traffic->count, anneal->scratch);
+    struct load_time time =
+        plan_load_time(anneal->table, anneal->load, traffic->count, anneal->scratch);
     anneal->best_ns = fmin(anneal->best_ns, time.step_ns);
     return time.step_ns + 0.2 * time.sum_ns / (double)traffic->count;
 }
@@ -241,7 +292,8 @@ static void swap_slots(struct anneal *anneal, size_t a, size_t b)
     anneal->slot[b] = was;
 }
 
-/* Threshold accepting: what is worse by less than the heat, which falls to nothing, is taken as well. */
+/* Threshold accepting: what is worse by less than the heat, which falls to nothing, is taken as
+ * well. */
 static void cool(struct anneal *anneal, size_t tasks, double hot)
 {
     if (tasks == 0 || anneal->traffic.count == 0)
@@ -249,7 +301,8 @@ static void cool(struct anneal *anneal, size_t tasks, double hot)
     double now = weigh(anneal);
     size_t steps = (size_t)(ANNEAL_FLOWS / (double)anneal->traffic.count);
     for (size_t step = 0; step < steps; step++) {
-        size_t a = random_next(&anneal->seed) % tasks, b = random_next(&anneal->seed) % anneal->node->gpus;
+        size_t a = random_next(&anneal->seed) % tasks,
+               b = random_next(&anneal->seed) % anneal->node->gpus;
         double heat = hot * (1 - (double)step / (double)steps);
         swap_slots(anneal, a, b);
         double then = weigh(anneal);
@@ -272,10 +325,15 @@ static void measure_beyond(const struct node *node, const struct question *quest
     struct snapshot *snap = measure(node, order, 42, &ignored);
     struct anneal anneal = {.node = node, .best_ns = INFINITY, .seed = 5};
     double step_ns = ask(node, snap, question, &ignored, anneal.slot);
-    struct traffic_request wanted = {.tasks = (int64_t)question->tasks, .pattern = question->pattern, .bytes = question->bytes, .host_bytes = question->host_bytes};
+    struct traffic_request wanted = {.tasks = (int64_t)question->tasks,
+                                     .pattern = question->pattern,
+                                     .bytes = question->bytes,
+                                     .host_bytes = question->host_bytes};
     memcpy(place, node->gpu, node->gpus * sizeof *place);
     memcpy(place + node->gpus, node->numa, node->numas * sizeof *place);
-    need(plan_traffic(&wanted, &anneal.traffic, &err) == BERTH_OK && plan_load_new(snap, place, node->gpus + node->numas, LOAD_BEST, &anneal.table, &err) == BERTH_OK);
+    need(plan_traffic(&wanted, &anneal.traffic, &err) == BERTH_OK &&
+         plan_load_new(snap, place, node->gpus + node->numas, LOAD_BEST, &anneal.table, &err) ==
+             BERTH_OK);
     anneal.scratch = plan_load_scratch_new(anneal.table, anneal.traffic.count);
     anneal.load = calloc(anneal.traffic.count, sizeof *anneal.load);
     need(anneal.scratch != NULL && anneal.load != NULL);
@@ -301,11 +359,14 @@ static void measure_beyond(const struct node *node, const struct question *quest
 }
 
 /* bind NAME, bind FOLDER NAME: that question alone. */
-static bool is_wanted(const char *only, const struct question *question) { return only == NULL || strcmp(only, question->name) == 0; }
+static bool is_wanted(const char *only, const struct question *question)
+{
+    return only == NULL || strcmp(only, question->name) == 0;
+}
 
 /* ---- a node folder ---- */
 
-#define FLOW_ROUNDS 6  /* sets of flows for each count of them */
+#define FLOW_ROUNDS 6 /* sets of flows for each count of them */
 #define FLOW_TASKS  8
 
 struct asked {
@@ -313,7 +374,8 @@ struct asked {
     bool is_proven;
 };
 
-static struct asked ask_often(struct snapshot *snap, const struct traffic_request *wanted, size_t rounds)
+static struct asked ask_often(struct snapshot *snap, const struct traffic_request *wanted,
+                              size_t rounds)
 {
     struct allowed allowed = {.given = true};
     struct berth_err err = {0};
@@ -325,7 +387,8 @@ static struct asked ask_often(struct snapshot *snap, const struct traffic_reques
         struct bind_answer answer;
         double begin = bench_now_ns();
         enum berth_code code = plan_traffic(wanted, &traffic, &err);
-        struct bind_request request = {.tasks = wanted->tasks, .gpus_per_task = 1, .allowed = &allowed, .traffic = &traffic};
+        struct bind_request request = {
+            .tasks = wanted->tasks, .gpus_per_task = 1, .allowed = &allowed, .traffic = &traffic};
         if (code == BERTH_OK)
             code = plan_bind(snap, &request, &answer, &err);
         took[i] = bench_now_ns() - begin;
@@ -353,7 +416,9 @@ static void make_flows(struct traffic_exact *flow, size_t count, uint64_t *seed)
     for (size_t f = 0; f < count; f++) {
         size_t at = f + random_next(seed) % (pairs - f), taken = pair[at];
         pair[at] = pair[f];
-        flow[f] = (struct traffic_exact){(int64_t)(taken / FLOW_TASKS), (int64_t)(taken % FLOW_TASKS), (int64_t)1 << 20 << random_next(seed) % 8};
+        flow[f] =
+            (struct traffic_exact){(int64_t)(taken / FLOW_TASKS), (int64_t)(taken % FLOW_TASKS),
+                                   (int64_t)1 << 20 << random_next(seed) % 8};
         flow[f].bytes += (int64_t)(random_next(seed) % (uint64_t)flow[f].bytes);
     }
 }
@@ -374,33 +439,49 @@ static void measure_flows(struct snapshot *snap, size_t count)
             renamed[other] = (int64_t)t;
         }
         for (size_t turn = 0; turn < 2; turn++) {
-            const struct traffic_request wanted = {.tasks = FLOW_TASKS, .bytes = -1, .exact = flow, .exact_count = count};
+            const struct traffic_request wanted = {
+                .tasks = FLOW_TASKS, .bytes = -1, .exact = flow, .exact_count = count};
             asked[turn] = ask_often(snap, &wanted, 1);
             took[2 * round + turn] = asked[turn].median_ns;
             proven += asked[turn].is_proven;
             for (size_t f = 0; f < count; f++)
-                flow[f] = (struct traffic_exact){renamed[flow[f].from], renamed[flow[f].to], flow[f].bytes};
+                flow[f] = (struct traffic_exact){renamed[flow[f].from], renamed[flow[f].to],
+                                                 flow[f].bytes};
         }
         apart = fmax(apart, fabs(asked[1].step_ns / asked[0].step_ns - 1));
     }
     double median = bench_median(took, 2 * FLOW_ROUNDS);
-    printf("%zu-flows %.3f %.3f proven %zu of %d, apart %.3f\n", count, median / 1e6, took[2 * FLOW_ROUNDS - 1] / 1e6, proven, 2 * FLOW_ROUNDS, 100 * apart);
+    printf("%zu-flows %.3f %.3f proven %zu of %d, apart %.3f\n", count, median / 1e6,
+           took[2 * FLOW_ROUNDS - 1] / 1e6, proven, 2 * FLOW_ROUNDS, 100 * apart);
 }
 
 static void measure_folder(const char *folder, const char *only)
 {
-    static const struct question question[] = {{"ring", 8, TRAFFIC_RING, 64 << 20, 0}, {"pairs", 8, TRAFFIC_PAIRS, 64 << 20, 0}, {"grid2d", 8, TRAFFIC_GRID2D, 64 << 20, 0}, {"grid3d", 8, TRAFFIC_GRID3D, 64 << 20, 0},
-                                               {"alltoall", 8, TRAFFIC_ALLTOALL, 64 << 20, 0}, {"allreduce", 8, TRAFFIC_ALLREDUCE, 64 << 20, 0}, {"ring-and-host", 8, TRAFFIC_RING, 64 << 20, 32 << 20},
-                                               {"grid2d-and-host", 8, TRAFFIC_GRID2D, 64 << 20, 32 << 20}, {"alltoall-and-host", 8, TRAFFIC_ALLTOALL, 64 << 20, 32 << 20},
-                                               {"grid2d-of-6-and-host", 6, TRAFFIC_GRID2D, 128 << 10, 4 << 10}, {"ring-of-4", 4, TRAFFIC_RING, 64 << 20, 0}, {"alltoall-of-5-and-host", 5, TRAFFIC_ALLTOALL, 64 << 20, 1 << 20}};
+    static const struct question question[] = {
+        {"ring", 8, TRAFFIC_RING, 64 << 20, 0},
+        {"pairs", 8, TRAFFIC_PAIRS, 64 << 20, 0},
+        {"grid2d", 8, TRAFFIC_GRID2D, 64 << 20, 0},
+        {"grid3d", 8, TRAFFIC_GRID3D, 64 << 20, 0},
+        {"alltoall", 8, TRAFFIC_ALLTOALL, 64 << 20, 0},
+        {"allreduce", 8, TRAFFIC_ALLREDUCE, 64 << 20, 0},
+        {"ring-and-host", 8, TRAFFIC_RING, 64 << 20, 32 << 20},
+        {"grid2d-and-host", 8, TRAFFIC_GRID2D, 64 << 20, 32 << 20},
+        {"alltoall-and-host", 8, TRAFFIC_ALLTOALL, 64 << 20, 32 << 20},
+        {"grid2d-of-6-and-host", 6, TRAFFIC_GRID2D, 128 << 10, 4 << 10},
+        {"ring-of-4", 4, TRAFFIC_RING, 64 << 20, 0},
+        {"alltoall-of-5-and-host", 5, TRAFFIC_ALLTOALL, 64 << 20, 1 << 20}};
     struct snapshot *snap = bench_node(folder);
     need(plan_pairs_of(snap) != NULL);
     for (size_t q = 0; q < sizeof question / sizeof question[0]; q++) {
         if (!is_wanted(only, &question[q]))
             continue;
-        const struct traffic_request wanted = {.tasks = (int64_t)question[q].tasks, .pattern = question[q].pattern, .bytes = question[q].bytes, .host_bytes = question[q].host_bytes};
+        const struct traffic_request wanted = {.tasks = (int64_t)question[q].tasks,
+                                               .pattern = question[q].pattern,
+                                               .bytes = question[q].bytes,
+                                               .host_bytes = question[q].host_bytes};
         struct asked asked = ask_often(snap, &wanted, ROUNDS);
-        printf("%s %.3f %.3f %s, step %.6f ms\n", question[q].name, asked.median_ns / 1e6, asked.most_ns / 1e6, asked.is_proven ? "proven" : "not proven", asked.step_ns / 1e6);
+        printf("%s %.3f %.3f %s, step %.6f ms\n", question[q].name, asked.median_ns / 1e6,
+               asked.most_ns / 1e6, asked.is_proven ? "proven" : "not proven", asked.step_ns / 1e6);
     }
     for (size_t count = 16; only == NULL && count <= FLOW_TASKS * (FLOW_TASKS - 1); count += 8)
         measure_flows(snap, count);
@@ -414,12 +495,24 @@ int main(int argc, char **argv)
         measure_folder(only, argc > 2 ? argv[2] : NULL);
         return 0;
     }
-    static const struct question of8[] = {{"8-ring", 8, TRAFFIC_RING, 64 << 20, 0}, {"8-alltoall", 8, TRAFFIC_ALLTOALL, 64 << 20, 0}, {"8-pairs", 8, TRAFFIC_PAIRS, 64 << 20, 0},
-                                          {"8-grid2d", 8, TRAFFIC_GRID2D, 64 << 20, 0}, {"8-grid3d", 8, TRAFFIC_GRID3D, 64 << 20, 0}, {"8-ring-and-host", 8, TRAFFIC_RING, 64 << 20, 64 << 20},
-                                          {"8-host-of-4", 4, TRAFFIC_NONE, 0, 64 << 20}, {"8-ring-of-4", 4, TRAFFIC_RING, 64 << 20, 0}, {"8-ring-of-6-and-host", 6, TRAFFIC_RING, 64 << 20, 16 << 20},
-                                          {"8-alltoall-of-5", 5, TRAFFIC_ALLTOALL, 64 << 20, 1 << 20}};
-    static const struct question of16[] = {{"16-ring", 16, TRAFFIC_RING, 64 << 20, 0}, {"16-alltoall-of-8", 8, TRAFFIC_ALLTOALL, 64 << 20, 0}, {"16-grid2d-and-host", 16, TRAFFIC_GRID2D, 64 << 20, 16 << 20}};
-    static const struct question of64[] = {{"64-ring", 64, TRAFFIC_RING, 64 << 20, 0}, {"64-grid2d", 64, TRAFFIC_GRID2D, 64 << 20, 16 << 20}, {"64-alltoall-of-32", 32, TRAFFIC_ALLTOALL, 64 << 20, 0},
+    static const struct question of8[] = {
+        {"8-ring", 8, TRAFFIC_RING, 64 << 20, 0},
+        {"8-alltoall", 8, TRAFFIC_ALLTOALL, 64 << 20, 0},
+        {"8-pairs", 8, TRAFFIC_PAIRS, 64 << 20, 0},
+        {"8-grid2d", 8, TRAFFIC_GRID2D, 64 << 20, 0},
+        {"8-grid3d", 8, TRAFFIC_GRID3D, 64 << 20, 0},
+        {"8-ring-and-host", 8, TRAFFIC_RING, 64 << 20, 64 << 20},
+        {"8-host-of-4", 4, TRAFFIC_NONE, 0, 64 << 20},
+        {"8-ring-of-4", 4, TRAFFIC_RING, 64 << 20, 0},
+        {"8-ring-of-6-and-host", 6, TRAFFIC_RING, 64 << 20, 16 << 20},
+        {"8-alltoall-of-5", 5, TRAFFIC_ALLTOALL, 64 << 20, 1 << 20}};
+    static const struct question of16[] = {
+        {"16-ring", 16, TRAFFIC_RING, 64 << 20, 0},
+        {"16-alltoall-of-8", 8, TRAFFIC_ALLTOALL, 64 << 20, 0},
+        {"16-grid2d-and-host", 16, TRAFFIC_GRID2D, 64 << 20, 16 << 20}};
+    static const struct question of64[] = {{"64-ring", 64, TRAFFIC_RING, 64 << 20, 0},
+                                           {"64-grid2d", 64, TRAFFIC_GRID2D, 64 << 20, 16 << 20},
+                                           {"64-alltoall-of-32", 32, TRAFFIC_ALLTOALL, 64 << 20, 0},
                                            {"64-pairs", 64, TRAFFIC_PAIRS, 64 << 20, 64 << 20}};
     struct node node = build(8);
     for (size_t i = 0; i < sizeof of8 / sizeof of8[0]; i++)

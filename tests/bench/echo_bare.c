@@ -1,5 +1,6 @@
-/* The reference for a server under attack: a bare libuv echo, which gives back every byte and reads no more of a peer until it has taken
- * what was sent to it. It parses nothing and knows no users. echo_bare SOCKET */
+/* The reference for a server under attack: a bare libuv echo, which gives back every byte and reads
+ * no more of a peer until it has taken what was sent to it. It parses nothing and knows no users.
+ * echo_bare SOCKET */
 #include <signal.h>
 #include <uv.h>
 
@@ -66,8 +67,10 @@ int main(int argc, char **argv)
 {
     uv_pipe_t listener;
     signal(SIGPIPE, SIG_IGN);
-    if (argc != 2 || uv_pipe_init(uv_default_loop(), &listener, 0) != 0 || uv_pipe_bind(&listener, argv[1]) != 0 ||
-        uv_pipe_chmod(&listener, UV_READABLE | UV_WRITABLE) != 0 || uv_listen((uv_stream_t *)&listener, 128, on_connection) != 0)
+    if (argc != 2 || uv_pipe_init(uv_default_loop(), &listener, 0) != 0 ||
+        uv_pipe_bind(&listener, argv[1]) != 0 ||
+        uv_pipe_chmod(&listener, UV_READABLE | UV_WRITABLE) != 0 ||
+        uv_listen((uv_stream_t *)&listener, 128, on_connection) != 0)
         bench_die("echo_bare SOCKET");
     return uv_run(uv_default_loop(), UV_RUN_DEFAULT);
 }

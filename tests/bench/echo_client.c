@@ -1,5 +1,5 @@
-/* The reference for a command: the least that a client on jansson can do as a process. It connects, sends one message
- * made with jansson, parses the reply. echo_client SOCKET */
+/* The reference for a command: the least that a client on jansson can do as a process. It connects,
+ * sends one message made with jansson, parses the reply. echo_client SOCKET */
 #include <jansson.h>
 
 #include "bench.h"
@@ -10,7 +10,8 @@ int main(int argc, char **argv)
     char *reply = malloc(BENCH_REPLY_MAX);
     if (fd < 0 || reply == NULL)
         bench_die("echo_client SOCKET");
-    json_t *call = json_pack("{s:s,s:{s:i}}", "method", "io.berth.Bench.Echo", "parameters", "number", 1);
+    json_t *call =
+        json_pack("{s:s,s:{s:i}}", "method", "io.berth.Bench.Echo", "parameters", "number", 1);
     char *text = json_dumps(call, JSON_COMPACT);
     if (text == NULL)
         bench_die("json_dumps");

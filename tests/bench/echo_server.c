@@ -1,5 +1,5 @@
-/* The reference for round trips: the least that a server on libuv and jansson can do. It reads NUL-terminated JSON,
- * parses it, prints it again and sends it back. echo_server SOCKET */
+/* The reference for round trips: the least that a server on libuv and jansson can do. It reads
+ * NUL-terminated JSON, parses it, prints it again and sends it back. echo_server SOCKET */
 #include <jansson.h>
 #include <uv.h>
 
@@ -80,7 +80,8 @@ static void on_connection(uv_stream_t *listener, int status)
 int main(int argc, char **argv)
 {
     uv_pipe_t listener;
-    if (argc != 2 || uv_pipe_init(uv_default_loop(), &listener, 0) != 0 || uv_pipe_bind(&listener, argv[1]) != 0 ||
+    if (argc != 2 || uv_pipe_init(uv_default_loop(), &listener, 0) != 0 ||
+        uv_pipe_bind(&listener, argv[1]) != 0 ||
         uv_listen((uv_stream_t *)&listener, 64, on_connection) != 0)
         bench_die("echo_server SOCKET");
     return uv_run(uv_default_loop(), UV_RUN_DEFAULT);

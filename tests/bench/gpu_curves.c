@@ -1,11 +1,15 @@
 /*
- * How well curves say what was not measured: gpu_curves RECORD [SEED] [PER_CURVE_MS]. RECORD is what berth-probe-gpu printed on this machine.
+ * How well curves say what was not measured: gpu_curves RECORD [SEED] [PER_CURVE_MS]. RECORD is
+ * what berth-probe-gpu printed on this machine.
  *
- * Each curve of copies or kernels between GPUs, and between a GPU and pinned host memory, is fitted as the daemon fits it. Then one size of each octave from 4 KiB to
- * 1 GiB, drawn at random, is measured queued (gpu_rate_times) and as the caller's clock sees it (gpu_rate_calls), and compared with the curve, and with what that
- * makes of a call (curve_fit_called_ns). Prints a line for each curve and one for all: median, 95th percentile and worst of |predicted / measured - 1|; and how many single calls
- * are as near to what was predicted of them as the record says that 95 % are (t0_call_low_ns, t0_call_high_ns, and the curve's own error).
- * Exit status: 0 all within 3 % in the median and 10 % at the 95th percentile, 1 not, 64 wrong usage, 70 nothing could be measured.
+ * Each curve of copies or kernels between GPUs, and between a GPU and pinned host memory, is fitted
+ * as the daemon fits it. Then one size of each octave from 4 KiB to 1 GiB, drawn at random, is
+ * measured queued (gpu_rate_times) and as the caller's clock sees it (gpu_rate_calls), and compared
+ * with the curve, and with what that makes of a call (curve_fit_called_ns). Prints a line for each
+ * curve and one for all: median, 95th percentile and worst of |predicted / measured - 1|; and how
+ * many single calls are as near to what was predicted of them as the record says that 95 % are
+ * (t0_call_low_ns, t0_call_high_ns, and the curve's own error). Exit status: 0 all within 3 % in
+ * the median and 10 % at the 95th percentile, 1 not, 64 wrong usage, 70 nothing could be measured.
  */
 #include <jansson.h>
 #include <math.h>
@@ -94,11 +98,15 @@ static bool place_of(const struct gpu_node *node, const char *name, int *ret_pla
 /* The way that a record's metric and axes name; false: not one of those that are looked at. */
 static bool path_of(const char *metric, json_t *axes, struct gpu_path *ret_path)
 {
-    bool by_engine = strcmp(metric, "host_gpu_copy_engine") == 0 || strcmp(metric, "gpu_gpu_copy_engine") == 0;
-    if (!by_engine && strcmp(metric, "host_gpu_kernel") != 0 && strcmp(metric, "gpu_gpu_kernel") != 0)
+    bool by_engine =
+        strcmp(metric, "host_gpu_copy_engine") == 0 || strcmp(metric, "gpu_gpu_copy_engine") == 0;
+    if (!by_engine && strcmp(metric, "host_gpu_kernel") != 0 &&
+        strcmp(metric, "gpu_gpu_kernel") != 0)
         return false;
-    const char *how = json_string_value(json_object_get(axes, "how")), *direction = json_string_value(json_object_get(axes, "direction"));
-    *ret_path = (struct gpu_path){.mechanism = by_engine ? GPU_BY_ENGINE : GPU_BY_KERNEL, .how = GPU_HOW_COPY};
+    const char *how = json_string_value(json_object_get(axes, "how")),
+               *direction = json_string_value(json_object_get(axes, "direction"));
+    *ret_path = (struct gpu_path){.mechanism = by_engine ? GPU_BY_ENGINE : GPU_BY_KERNEL,
+                                  .how = GPU_HOW_COPY};
     bool pulls = how != NULL && strcmp(how, "pull") == 0; /* a kernel's copy the other way round */
     if (how != NULL && !pulls)
         ret_path->how = strcmp(how, "read") == 0 ? GPU_HOW_READ : GPU_HOW_WRITE;
@@ -113,10 +121,14 @@ static bool fit(json_t *samples, struct curve_fit *ret_fit)
     if (count > CURVE_SIZES_MAX)
         return false;
     for (size_t i = 0; i < count; i++) {
-        json_t *sample = json_array_get(samples, i), *low = json_object_get(sample, "low_ns"), *high = json_object_get(sample, "high_ns");
-        sizes[i] = (struct curve_sample){json_integer_value(json_object_get(sample, "bytes")), json_number_value(json_object_get(sample, "median_ns")),
-                                         low != NULL && high != NULL ? (json_number_value(high) - json_number_value(low)) / 2 : NAN,
-                                         (uint32_t)json_integer_value(json_object_get(sample, "n"))};
+        json_t *sample = json_array_get(samples, i), *low = json_object_get(sample, "low_ns"),
+               *high = json_object_get(sample, "high_ns");
+        sizes[i] = (struct curve_sample){
+            json_integer_value(json_object_get(sample, "bytes")),
+            json_number_value(json_object_get(sample, "median_ns")),
+            low != NULL && high != NULL ? (json_number_value(high) - json_number_value(low)) / 2
+                                        : NAN,
+            (uint32_t)json_integer_value(json_object_get(sample, "n"))};
     }
     return curve_fit(sizes, count, ret_fit);
 }
@@ -147,9 +159,13 @@ static void print_errors(const char *what, struct errors *errors, size_t first)
     free(part);
 }
 
-static void note(struct errors *errors, double predicted, double measured) { errors->item[errors->count++] = fabs(predicted / measured - 1); }
+static void note(struct errors *errors, double predicted, double measured)
+{
+    errors->item[errors->count++] = fabs(predicted / measured - 1);
+}
 
-static void note_calls(struct bench *bench, const double *ns, unsigned count, double predicted, double half)
+static void note_calls(struct bench *bench, const double *ns, unsigned count, double predicted,
+                       double half)
 {
     for (unsigned i = 0; i < count && !isnan(half); i++) {
         bench->calls++;
@@ -158,7 +174,9 @@ static void note_calls(struct bench *bench, const double *ns, unsigned count, do
 }
 
 /* One size that the curve was not told. */
-static bool try_size(struct bench *bench, const struct gpu_flow *flow, uint64_t bytes, const struct curve_fit *curve, const struct starts *starts, struct probe_why *why)
+static bool try_size(struct bench *bench, const struct gpu_flow *flow, uint64_t bytes,
+                     const struct curve_fit *curve, const struct starts *starts,
+                     struct probe_why *why)
 {
     struct gpu_op op = flow->op;
     struct probe_sample sample = {.bytes = (int64_t)bytes};
@@ -167,18 +185,25 @@ static bool try_size(struct bench *bench, const struct gpu_flow *flow, uint64_t 
     unsigned count;
     size_t one = 1;
     op.bytes = bytes;
-    if (!gpu_rate_times(bench->trial, &op, flow->span, &sample, &one, &bench->random, bench->budget_ns, &fault, why) ||
-        !gpu_rate_calls(bench->trial, &op, 1, GPU_RATE_CALLS, &bench->seats, bench->budget_ns, calls, &count, &fault, why))
+    if (!gpu_rate_times(bench->trial, &op, flow->span, &sample, &one, &bench->random,
+                        bench->budget_ns, &fault, why) ||
+        !gpu_rate_calls(bench->trial, &op, 1, GPU_RATE_CALLS, &bench->seats, bench->budget_ns,
+                        calls, &count, &fault, why))
         return false;
-    double predicted = curve_fit_time_ns(curve, (double)bytes), called = curve_fit_called_ns(predicted, starts->call_ns, starts->queue_ns);
+    double predicted = curve_fit_time_ns(curve, (double)bytes),
+           called = curve_fit_called_ns(predicted, starts->call_ns, starts->queue_ns);
     note(&bench->queued, predicted, sample.ns.value);
-    note_calls(bench, calls, count, called, hypot(starts->call_half_ns, curve_fit_spread(curve, (double)bytes) * predicted));
+    note_calls(bench, calls, count, called,
+               hypot(starts->call_half_ns, curve_fit_spread(curve, (double)bytes) * predicted));
     double median = probe_stats_quantile(calls, count, 0.5).value;
     if (!isnan(called))
         note(&bench->called, called, median);
     if (bench->all)
-        printf("    %11llu bytes: queued %.0f, predicted %.0f (%+.1f %%); called %.0f, predicted %.0f (%+.1f %%)\n", (unsigned long long)bytes, sample.ns.value, predicted,
-               (predicted / sample.ns.value - 1) * 100, median, called, (called / median - 1) * 100);
+        printf("    %11llu bytes: queued %.0f, predicted %.0f (%+.1f %%); called %.0f, predicted "
+               "%.0f (%+.1f %%)\n",
+               (unsigned long long)bytes, sample.ns.value, predicted,
+               (predicted / sample.ns.value - 1) * 100, median, called,
+               (called / median - 1) * 100);
     return true;
 }
 
@@ -196,8 +221,12 @@ static void try_curve(struct bench *bench, json_t *record)
     struct probe_why why = {0};
     int from, to;
     json_t *axes = json_object_get(record, "axes");
-    const char *metric = json_string_value(json_object_get(record, "metric")), *names[] = {json_string_value(json_object_get(record, "from")), json_string_value(json_object_get(record, "to"))};
-    if (!path_of(metric, axes, &path) || !place_of(&bench->node, names[0], &from) || !place_of(&bench->node, names[1], &to) || from == to || bench->queued.count > OCTAVES * (CURVES_MAX - 1))
+    const char *metric = json_string_value(json_object_get(record, "metric")),
+               *names[] = {json_string_value(json_object_get(record, "from")),
+                           json_string_value(json_object_get(record, "to"))};
+    if (!path_of(metric, axes, &path) || !place_of(&bench->node, names[0], &from) ||
+        !place_of(&bench->node, names[1], &to) || from == to ||
+        bench->queued.count > OCTAVES * (CURVES_MAX - 1))
         return;
     char *text = json_dumps(axes, JSON_COMPACT);
     printf("%-20s %-14s %-14s %-20s", metric, names[0], names[1], text);
@@ -207,13 +236,18 @@ static void try_curve(struct bench *bench, json_t *record)
         printf("  %s\n", ok ? why.text : "no curve");
         return;
     }
-    gpu_seats_find("", bench->node.numa[gpu_node_near(&bench->node, flow.op.device)], &bench->seats);
+    gpu_seats_find("", bench->node.numa[gpu_node_near(&bench->node, flow.op.device)],
+                   &bench->seats);
     size_t first[] = {bench->queued.count, bench->called.count};
-    struct starts starts = {number_of(record, "t0_call_ns"), (number_of(record, "t0_call_high_ns") - number_of(record, "t0_call_low_ns")) / 2, number_of(record, "t0_queue_ns")};
+    struct starts starts = {
+        number_of(record, "t0_call_ns"),
+        (number_of(record, "t0_call_high_ns") - number_of(record, "t0_call_low_ns")) / 2,
+        number_of(record, "t0_queue_ns")};
     if (bench->all)
         putchar('\n');
     for (int i = 0; ok && i < OCTAVES; i++) {
-        uint64_t octave = LEAST_BYTES << i, bytes = octave + probe_random_below(&bench->random, octave / 16) * 16;
+        uint64_t octave = LEAST_BYTES << i,
+                 bytes = octave + probe_random_below(&bench->random, octave / 16) * 16;
         if (bytes <= flow.span)
             ok = try_size(bench, &flow, bytes, &curve, &starts, &why);
     }
@@ -228,7 +262,9 @@ static bool is_met(const char *what, struct errors *errors)
     if (errors->count == 0)
         die(70, "no curve in the record that is of this machine");
     bool met = rank(errors, 0.5) <= MEDIAN * 100 && rank(errors, 0.95) <= TAIL * 100;
-    printf("%s, %zu sizes: median %.1f %%, 95th percentile %.1f %%, worst %.1f %%, target 3 %% and 10 %%: %s\n", what, errors->count, rank(errors, 0.5), rank(errors, 0.95), rank(errors, 1),
+    printf("%s, %zu sizes: median %.1f %%, 95th percentile %.1f %%, worst %.1f %%, target 3 %% and "
+           "10 %%: %s\n",
+           what, errors->count, rank(errors, 0.5), rank(errors, 0.95), rank(errors, 1),
            met ? "met" : "NOT met");
     return met;
 }
@@ -256,19 +292,22 @@ int main(int argc, char **argv)
     size_t room = 0;
     while (getline(&line, &room, file) > 0) {
         json_t *record = json_loads(line, 0, NULL);
-        const char *shapes = json_string_value(json_object_get(json_object_get(record, "conditions"), "shapes"));
+        const char *shapes =
+            json_string_value(json_object_get(json_object_get(record, "conditions"), "shapes"));
         if (shapes != NULL)
             gpu_tune_take(&bench->node, driver, shapes);
         if (json_is_array(json_object_get(record, "samples")))
             json_array_append(records, record);
         json_decref(record);
     }
-    puts("off by, in percent: median, 95th percentile, worst of sizes from 4 KiB to 1 GiB that were not measured");
+    puts("off by, in percent: median, 95th percentile, worst of sizes from 4 KiB to 1 GiB that "
+         "were not measured");
     for (size_t i = 0; i < json_array_size(records); i++)
         try_curve(bench, json_array_get(records, i));
     bool queued = is_met("queued", &bench->queued), called = is_met("called", &bench->called);
     if (bench->calls > 0)
-        printf("single calls, %zu: %.1f %% within what the record says of 95 %%\n", bench->calls, 100 * (double)bench->calls_within / (double)bench->calls);
+        printf("single calls, %zu: %.1f %% within what the record says of 95 %%\n", bench->calls,
+               100 * (double)bench->calls_within / (double)bench->calls);
     gpu_buffers_free(bench->buffers);
     gpu_trial_free(bench->trial);
     gpu_node_close(&bench->node);

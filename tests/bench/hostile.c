@@ -1,6 +1,8 @@
-/* How long a good peer waits while others attack the same server: hostile ATTACK SECONDS PEER_CPU ATTACK_CPU SOCKET. The peer asks GetStatus on
- * one connection, again and again, as a user of its own on PEER_CPU, where the server runs; the attackers are other users, each a process on
- * ATTACK_CPU. Prints "p50 p99 worst calls", times in ns. "hostile list" prints the attacks. It needs root, to be several users. */
+/* How long a good peer waits while others attack the same server: hostile ATTACK SECONDS PEER_CPU
+ * ATTACK_CPU SOCKET. The peer asks GetStatus on one connection, again and again, as a user of its
+ * own on PEER_CPU, where the server runs; the attackers are other users, each a process on
+ * ATTACK_CPU. Prints "p50 p99 worst calls", times in ns. "hostile list" prints the attacks. It
+ * needs root, to be several users. */
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
@@ -12,16 +14,16 @@
 
 #include "bench.h"
 
-#define GOOD_UID     65400
-#define HOSTILE_UID  65401 /* and those behind it */
-#define PIECE        65536
-#define SETTLE_NS    200e6 /* from the first hostile connection to the first call that counts */
-#define CALLS_MAX    4000000
-#define LARGE_BYTES  (1u << 20)
-#define LARGE_ITEMS  520000
-#define STATUS       "{\"method\":\"io.berth.Fabric.GetStatus\"}"
-#define BIND         "{\"method\":\"io.berth.Placement.Bind\",\"parameters\":{\"tasks\":4}}"
-#define NODE         "{\"method\":\"io.berth.Fabric.GetNode\"}"
+#define GOOD_UID    65400
+#define HOSTILE_UID 65401 /* and those behind it */
+#define PIECE       65536
+#define SETTLE_NS   200e6 /* from the first hostile connection to the first call that counts */
+#define CALLS_MAX   4000000
+#define LARGE_BYTES (1u << 20)
+#define LARGE_ITEMS 520000
+#define STATUS      "{\"method\":\"io.berth.Fabric.GetStatus\"}"
+#define BIND        "{\"method\":\"io.berth.Placement.Bind\",\"parameters\":{\"tasks\":4}}"
+#define NODE        "{\"method\":\"io.berth.Fabric.GetNode\"}"
 
 struct attack {
     const char *name, *about, *call; /* call NULL: one that make builds */
@@ -33,7 +35,8 @@ struct attack {
 /* A call that no method would take, with an array of 520,000 items. */
 static char *make_array(void)
 {
-    static const char before[] = "{\"method\":\"io.berth.Fabric.GetMatrix\",\"parameters\":{\"metric\":\"numa_distance\",\"from\":[0";
+    static const char before[] = "{\"method\":\"io.berth.Fabric.GetMatrix\",\"parameters\":{"
+                                 "\"metric\":\"numa_distance\",\"from\":[0";
     char *text = malloc(LARGE_BYTES + 1);
     if (text == NULL)
         bench_die("no memory");
@@ -69,10 +72,13 @@ static const struct attack attacks[] = {
     {"idle", "no attack", STATUS, NULL, 0, 0, false, false},
     {"node-unread", "500 connections ask GetNode, read nothing", NODE, NULL, 1, 500, false, false},
     {"bind-unread", "500 connections ask Bind, read nothing", BIND, NULL, 1, 500, false, false},
-    {"arrays", "64 connections, 1 MiB messages of 520,000 items", NULL, make_array, 1, 64, true, false},
+    {"arrays", "64 connections, 1 MiB messages of 520,000 items", NULL, make_array, 1, 64, true,
+     false},
     {"array", "1 connection, one such message at a time", NULL, make_array, 1, 1, true, true},
-    {"deep", "64 connections, 60 KB messages nested 1,900 deep", NULL, make_deep, 1, 64, true, false},
-    {"status-users", "4 users of 450 connections, GetStatus pipelined", STATUS, NULL, 4, 450, true, false},
+    {"deep", "64 connections, 60 KB messages nested 1,900 deep", NULL, make_deep, 1, 64, true,
+     false},
+    {"status-users", "4 users of 450 connections, GetStatus pipelined", STATUS, NULL, 4, 450, true,
+     false},
     {"bind-read", "64 connections, Bind pipelined, read at once", BIND, NULL, 1, 64, true, false},
     {"pipelined", "64 connections, GetStatus pipelined", STATUS, NULL, 1, 64, true, false},
 };
@@ -82,7 +88,8 @@ static void be(uid_t uid, int cpu)
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(cpu, &set);
-    if (sched_setaffinity(0, sizeof set, &set) != 0 || setgroups(0, NULL) != 0 || setgid(uid) != 0 || setuid(uid) != 0)
+    if (sched_setaffinity(0, sizeof set, &set) != 0 || setgroups(0, NULL) != 0 ||
+        setgid(uid) != 0 || setuid(uid) != 0)
         bench_die("another user on a CPU of its own (only root can be)");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
@@ -113,7 +120,8 @@ static void connect_again(int poll, struct link *link, const char *path)
 }
 
 /* False when the server has closed it. */
-static bool push(int poll, struct link *link, const struct attack *attack, const char *text, size_t size)
+static bool push(int poll, struct link *link, const struct attack *attack, const char *text,
+                 size_t size)
 {
     while (!link->waiting) {
         size_t piece = size - link->at < PIECE ? size - link->at : PIECE;
@@ -197,7 +205,8 @@ static int be_good(double seconds, const char *path)
     if (count == 0)
         bench_die("no call in all that time");
     qsort(took_ns, count, sizeof *took_ns, bench_compare);
-    printf("%.0f %.0f %.0f %zu\n", took_ns[count / 2], took_ns[(size_t)((double)(count - 1) * 0.99)], took_ns[count - 1], count);
+    printf("%.0f %.0f %.0f %zu\n", took_ns[count / 2],
+           took_ns[(size_t)((double)(count - 1) * 0.99)], took_ns[count - 1], count);
     return 0;
 }
 

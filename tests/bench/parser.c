@@ -1,5 +1,7 @@
-/* What a process that parses and checks messages would add to each: parser MESSAGES prints, for some sizes of a call, the time to parse and check it here, and that
- * of a round trip to a child which does so and sends back what it has found, to be taken for true, or to be read again. Its last line is the child's memory and start. */
+/* What a process that parses and checks messages would add to each: parser MESSAGES prints, for
+ * some sizes of a call, the time to parse and check it here, and that of a round trip to a child
+ * which does so and sends back what it has found, to be taken for true, or to be read again. Its
+ * last line is the child's memory and start. */
 #include "bench.h"
 
 #include <jansson.h>
@@ -28,7 +30,8 @@ static struct dispatch read_call(const struct idl_type *type, const char *text, 
 {
     struct dispatch call;
     struct berth_err err = {0};
-    if (dispatch_open(&call, text, length, &err) != BERTH_OK || idl_check(type, json_object_get(call.message, "parameters"), &err) != BERTH_OK)
+    if (dispatch_open(&call, text, length, &err) != BERTH_OK ||
+        idl_check(type, json_object_get(call.message, "parameters"), &err) != BERTH_OK)
         bench_die(err.detail);
     return call;
 }
@@ -87,7 +90,8 @@ static long memory_kib(pid_t child)
 }
 
 /* The quietest median of a batch. */
-static double take(bool away, bool again, int fd, const struct idl_type *type, const char *text, size_t length, char *room, size_t count)
+static double take(bool away, bool again, int fd, const struct idl_type *type, const char *text,
+                   size_t length, char *room, size_t count)
 {
     double *took = calloc(count, sizeof *took);
     for (size_t i = 0; took != NULL && i < count; i++) {
@@ -118,7 +122,8 @@ int main(int argc, char **argv)
     const struct idl_type *type = parameters_of("io.berth.Health", "Check");
     char *text = malloc(most), *room = malloc(most);
     int fds[2];
-    if (text == NULL || room == NULL || count < BENCH_BATCHES || socketpair(AF_UNIX, SOCK_STREAM, 0, fds) != 0)
+    if (text == NULL || room == NULL || count < BENCH_BATCHES ||
+        socketpair(AF_UNIX, SOCK_STREAM, 0, fds) != 0)
         bench_die("parser MESSAGES");
     double begin = bench_now_ns();
     pid_t child = fork();
@@ -131,18 +136,21 @@ int main(int argc, char **argv)
     close(fds[1]);
     printf("%10s %12s %12s %12s\n", "bytes", "here us", "child us", "read again us");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        size_t length = (size_t)sprintf(text, "{\"method\":\"io.berth.Health.Check\",\"parameters\":{\"places\":[");
+        size_t length = (size_t)sprintf(
+            text, "{\"method\":\"io.berth.Health.Check\",\"parameters\":{\"places\":[");
         for (size_t n = 0; n < names[i]; n++)
             length += (size_t)sprintf(text + length, "%s\"gpu%zu\"", n > 0 ? "," : "", n % 8);
         length += (size_t)sprintf(text + length, "]}}");
         size_t repeats = length > 10000 ? (count + 9) / 10 : count;
         repeats = repeats < BENCH_BATCHES ? BENCH_BATCHES : repeats;
-        printf("%10zu %12.1f", length, take(false, false, fds[0], type, text, length, room, repeats) / 1e3);
+        printf("%10zu %12.1f", length,
+               take(false, false, fds[0], type, text, length, room, repeats) / 1e3);
         printf(" %12.1f", take(true, false, fds[0], type, text, length, room, repeats) / 1e3);
         printf(" %12.1f\n", take(true, true, fds[0], type, text, length, room, repeats) / 1e3);
         at_rest = i == 0 ? memory_kib(child) : at_rest;
     }
-    printf("the child: begun in %.0f us, %ld KiB of its own at rest, %ld after the largest\n", fork_ns / 1e3, at_rest, memory_kib(child));
+    printf("the child: begun in %.0f us, %ld KiB of its own at rest, %ld after the largest\n",
+           fork_ns / 1e3, at_rest, memory_kib(child));
     close(fds[0]);
     waitpid(child, NULL, 0);
     free(text);

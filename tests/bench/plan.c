@@ -1,6 +1,8 @@
-/* What an answer of Route and of Allocate takes, the planner alone, over a node folder: every pair of memories in three sizes, and a buffer that every gpu and all cores read.
- * plan FOLDER prints "NAME median_ns worst_ns" each: of the fastest of some turns of each question, the median over questions and the slowest; made: what answers rest on, of some new snapshots;
- * route-first: the first of each question, cold. */
+/* What an answer of Route and of Allocate takes, the planner alone, over a node folder: every pair
+ * of memories in three sizes, and a buffer that every gpu and all cores read. plan FOLDER prints
+ * "NAME median_ns worst_ns" each: of the fastest of some turns of each question, the median over
+ * questions and the slowest; made: what answers rest on, of some new snapshots; route-first: the
+ * first of each question, cold. */
 #include <math.h>
 
 #include "bench_node.h"
@@ -14,7 +16,8 @@
 #define SNAPSHOTS 9
 #define QUESTIONS 65536
 
-static double route_ns(struct snapshot *snap, const struct route_request *request, double *ret_first_ns)
+static double route_ns(struct snapshot *snap, const struct route_request *request,
+                       double *ret_first_ns)
 {
     struct route_answer *answer = malloc(sizeof *answer);
     struct berth_err err = {0};
@@ -88,9 +91,13 @@ int main(int argc, char **argv)
     for (place_id from = 0; from < (place_id)graph->place_count; from++)
         for (place_id to = 0; to < (place_id)graph->place_count; to++)
             for (size_t s = 0; s < 3; s++) {
-                const struct route_request request = {.from = from, .to = to, .bytes = sizes[s], .allowed = &allowed};
-                bool is_gpu = graph->places[from].kind == PLACE_GPU || graph->places[to].kind == PLACE_GPU;
-                double ns = is_gpu && from != to && count < QUESTIONS ? route_ns(snap, &request, &first_ns[count]) : NAN;
+                const struct route_request request = {
+                    .from = from, .to = to, .bytes = sizes[s], .allowed = &allowed};
+                bool is_gpu =
+                    graph->places[from].kind == PLACE_GPU || graph->places[to].kind == PLACE_GPU;
+                double ns = is_gpu && from != to && count < QUESTIONS
+                                ? route_ns(snap, &request, &first_ns[count])
+                                : NAN;
                 if (!isnan(ns))
                     took_ns[count++] = ns;
             }
@@ -99,8 +106,13 @@ int main(int argc, char **argv)
     count = 0;
     for (place_id by = -1; by < (place_id)graph->place_count; by++) {
         const struct memuse_access access = {.by = by, .reads_bytes = INT64_C(1) << 30};
-        const struct alloc_request request = {.bytes = INT64_C(1) << 30, .access = &access, .access_count = by >= 0, .allowed = &allowed};
-        double ns = (by < 0 || graph->places[by].kind == PLACE_GPU) && count < QUESTIONS ? alloc_ns(snap, &request) : NAN;
+        const struct alloc_request request = {.bytes = INT64_C(1) << 30,
+                                              .access = &access,
+                                              .access_count = by >= 0,
+                                              .allowed = &allowed};
+        double ns = (by < 0 || graph->places[by].kind == PLACE_GPU) && count < QUESTIONS
+                        ? alloc_ns(snap, &request)
+                        : NAN;
         if (!isnan(ns))
             took_ns[count++] = ns;
     }

@@ -1,5 +1,6 @@
-/* Round trips over connections that stay open, in turns, so that every server sees the same moments of the machine.
- * roundtrip CALLS TURNS [NAME SOCKET CALL]... prints a line "NAME ns" each: the median of the quietest tenth. */
+/* Round trips over connections that stay open, in turns, so that every server sees the same moments
+ * of the machine. roundtrip CALLS TURNS [NAME SOCKET CALL]... prints a line "NAME ns" each: the
+ * median of the quietest tenth. */
 #include "bench.h"
 
 struct target {
@@ -11,7 +12,8 @@ struct target {
 
 int main(int argc, char **argv)
 {
-    size_t calls = argc > 2 ? strtoul(argv[1], NULL, 10) : 0, turns = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+    size_t calls = argc > 2 ? strtoul(argv[1], NULL, 10) : 0,
+           turns = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
     size_t count = argc > 2 ? (size_t)(argc - 3) / 3 : 0;
     if (calls * turns < BENCH_BATCHES || count == 0)
         bench_die("roundtrip CALLS TURNS [NAME SOCKET CALL]...");
@@ -21,7 +23,8 @@ int main(int argc, char **argv)
         bench_die("no memory");
     for (size_t i = 0; i < count; i++) {
         char **arg = argv + 3 + 3 * i;
-        targets[i] = (struct target){.name = arg[0], .call = arg[2], .length = strlen(arg[2]), .fd = bench_connect(arg[1])};
+        targets[i] = (struct target){
+            .name = arg[0], .call = arg[2], .length = strlen(arg[2]), .fd = bench_connect(arg[1])};
         targets[i].took_ns = malloc(calls * turns * sizeof(double));
         if (targets[i].fd < 0 || targets[i].took_ns == NULL)
             bench_die(arg[1]);

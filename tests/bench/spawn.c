@@ -1,5 +1,6 @@
-/* How long commands take as processes, in turns: spawn TURNS NAME COMMAND [ARG]... [-- NAME COMMAND [ARG]...]...
- * prints a line "NAME ns" each: the median of the quietest tenth. Their output is thrown away; one that fails ends the bench. */
+/* How long commands take as processes, in turns: spawn TURNS NAME COMMAND [ARG]... [-- NAME COMMAND
+ * [ARG]...]... prints a line "NAME ns" each: the median of the quietest tenth. Their output is
+ * thrown away; one that fails ends the bench. */
 #include <assert.h>
 #include <fcntl.h>
 #include <spawn.h>

@@ -8,7 +8,8 @@
 
 #define GIVE_UP_NS 10e9
 
-static double answered_ns(const char *path, const char *call, const char *wanted, char **daemon, char *reply)
+static double answered_ns(const char *path, const char *call, const char *wanted, char **daemon,
+                          char *reply)
 {
     pid_t pid;
     int fd, status;

@@ -1,10 +1,12 @@
-/* A year of an 8-GPU node measured every hour, written as the daemon writes it, with its settings, under a clock of its own: how large the file and
- * its log become, how long History of one cell, thinning and a start take, and whether what is read is what was written. Prints a line for each:
+/* A year of an 8-GPU node measured every hour, written as the daemon writes it, with its settings,
+ * under a clock of its own: how large the file and its log become, how long History of one cell,
+ * thinning and a start take, and whether what is read is what was written. Prints a line for each:
  * name, value.
  *
- * year FOLDER [SHARE [END_S]]: a share of the 1,900 cells, 1 without it; the year ends with the day before that of END_S. The same values every time.
- * The node is this machine, so that berthd serves what was written; as it may have few cores, the cells are one pair of places with many values of an
- * axis, which are series like any others. */
+ * year FOLDER [SHARE [END_S]]: a share of the 1,900 cells, 1 without it; the year ends with the day
+ * before that of END_S. The same values every time. The node is this machine, so that berthd serves
+ * what was written; as it may have few cores, the cells are one pair of places with many values of
+ * an axis, which are series like any others. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +64,8 @@ static double file_bytes(const struct year *year, const char *suffix)
     return stat(path, &status) == 0 ? (double)status.st_size : 0;
 }
 
-/* Noise of one in a hundred to either side, to the megabyte: a number of hour, cell and which alone. */
+/* Noise of one in a hundred to either side, to the megabyte: a number of hour, cell and which
+ * alone. */
 static double noisy(double value, int hour, int cell, int which)
 {
     uint64_t x = ((uint64_t)hour * CELLS + (uint64_t)cell) * 4 + (uint64_t)which + 1;
@@ -82,17 +85,29 @@ static const char *axes_of(int cell, char buffer[static 32])
 
 static struct run one_run(const struct year *year, int hour)
 {
-    struct run run = {.probe = "cpu", .backend = "cpu", .profile = "quick", .started_at_s = year->start_s + hour * INT64_C(3600), .elapsed_ns = 2800000000,
-                      .status = "complete", .values = values_new()};
+    struct run run = {.probe = "cpu",
+                      .backend = "cpu",
+                      .profile = "quick",
+                      .started_at_s = year->start_s + hour * INT64_C(3600),
+                      .elapsed_ns = 2800000000,
+                      .status = "complete",
+                      .values = values_new()};
     char conditions[512];
     snprintf(conditions, sizeof conditions,
-             "{\"kernel\":\"6.1.0\",\"governor\":\"performance\",\"thp\":\"madvise\",\"pages\":\"huge\",\"clock_source\":\"tsc\",\"smt\":\"off\","
-             "\"cpu_model\":\"an example of a processor\",\"microcode\":\"0x1\",\"loadavg\":\"%d.%02d 0.50 0.10 1/900 %d\"}", hour % 3, hour % 100, hour);
+             "{\"kernel\":\"6.1.0\",\"governor\":\"performance\",\"thp\":\"madvise\",\"pages\":"
+             "\"huge\",\"clock_source\":\"tsc\",\"smt\":\"off\","
+             "\"cpu_model\":\"an example of a "
+             "processor\",\"microcode\":\"0x1\",\"loadavg\":\"%d.%02d 0.50 0.10 1/900 %d\"}",
+             hour % 3, hour % 100, hour);
     run.conditions = strdup(conditions);
     must(run.values != NULL && run.conditions != NULL, "out of memory", NULL);
     for (int i = 0; i < year->cells; i++) {
         char axes[32];
-        struct value v = {.metric = METRIC_MEMORY_BANDWIDTH, .from = year->numa, .to = year->numa, .value = value_of(hour, i), .n = 9};
+        struct value v = {.metric = METRIC_MEMORY_BANDWIDTH,
+                          .from = year->numa,
+                          .to = year->numa,
+                          .value = value_of(hour, i),
+                          .n = 9};
         v.low = noisy(v.value * 0.98, hour, i, 1);
         v.high = noisy(v.value * 1.02, hour, i, 2);
         must(values_add(run.values, &v, axes_of(i, axes), NULL), "out of memory", NULL);
@@ -109,8 +124,11 @@ static void write_hour(struct year *year, int hour, const struct judge_limits *l
     year->now_s = run.started_at_s;
     double before = seconds();
     must(store_write_run(year->store, year->graph, &run, &id, &err) == BERTH_OK, "write", &err);
-    if (hour < BASELINE_VALUES) /* then they are complete, and what a run adds is read, not written */
-        must(store_baseline_take(year->store, year->graph, run.values, false, limits, &err) == BERTH_OK, "baseline", &err);
+    /* then they are complete, and what a run adds is read, not written */
+    if (hour < BASELINE_VALUES)
+        must(store_baseline_take(year->store, year->graph, run.values, false, limits, &err) ==
+                 BERTH_OK,
+             "baseline", &err);
     year->writing += seconds() - before;
     run_done(&run);
     for (bool more = true; more;) {
@@ -123,7 +141,10 @@ static void write_hour(struct year *year, int hour, const struct judge_limits *l
     year->log_bytes = fmax(year->log_bytes, file_bytes(year, "-wal"));
 }
 
-static int compare(const void *a, const void *b) { return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b); }
+static int compare(const void *a, const void *b)
+{
+    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+}
 
 static double median(double *of, size_t count)
 {
@@ -142,7 +163,9 @@ static void check_history(const struct year *year, int cell, const struct histor
         for (int k = 0; k < 24 && i < first_day; k++)
             of_day[k] = value_of(hour + k, cell);
         double expected = i < first_day ? median(of_day, 24) : value_of(hour, cell);
-        must(history->item[i].measured_at_s == year->start_s + hour * INT64_C(3600) && fabs(history->item[i].value / expected - 1) < 1e-12, "a value", NULL);
+        must(history->item[i].measured_at_s == year->start_s + hour * INT64_C(3600) &&
+                 fabs(history->item[i].value / expected - 1) < 1e-12,
+             "a value", NULL);
     }
 }
 
@@ -150,8 +173,10 @@ static struct store *open_store(struct year *year)
 {
     struct berth_err err = {0};
     const struct clock clock = {.now_s = now_of, .state = &year->now_s};
-    must(store_open(year->folder, &clock, &year->store, &err) == BERTH_OK && store_state(year->store) == STORE_OK &&
-             store_begin(year->store, year->graph, "boot", &err) == BERTH_OK, "open", &err);
+    must(store_open(year->folder, &clock, &year->store, &err) == BERTH_OK &&
+             store_state(year->store) == STORE_OK &&
+             store_begin(year->store, year->graph, "boot", &err) == BERTH_OK,
+         "open", &err);
     return year->store;
 }
 
@@ -166,13 +191,16 @@ static double time_of_start(struct year *year)
         struct note *notes;
         size_t note_count;
         int64_t last_s;
-        must(values != NULL && store_load_latest(store, year->graph, values, &notes, &note_count, &last_s, &err) == BERTH_OK, "load", &err);
+        must(values != NULL && store_load_latest(store, year->graph, values, &notes, &note_count,
+                                                 &last_s, &err) == BERTH_OK,
+             "load", &err);
         values_finish(values);
         took[i] = seconds() - before;
         must(values->count == (size_t)year->cells, "latest values", NULL);
         for (int k = 0; k < year->cells; k++) {
             char axes[32];
-            const struct value *v = values_find(values, METRIC_MEMORY_BANDWIDTH, year->numa, year->numa, axes_of(k, axes));
+            const struct value *v = values_find(values, METRIC_MEMORY_BANDWIDTH, year->numa,
+                                                year->numa, axes_of(k, axes));
             must(v != NULL && v->value == value_of(HOURS - 1, k), "a latest value", NULL);
         }
         values_free(values);
@@ -192,8 +220,9 @@ static double time_of_history(struct year *year)
         char axes[32];
         int cell = i * year->cells / SAMPLES;
         double before = seconds();
-        must(store_history(store, year->graph, METRIC_MEMORY_BANDWIDTH, year->numa, year->numa, axes_of(cell, axes), INT64_MIN, &history, &err) == BERTH_OK, "history",
-             &err);
+        must(store_history(store, year->graph, METRIC_MEMORY_BANDWIDTH, year->numa, year->numa,
+                           axes_of(cell, axes), INT64_MIN, &history, &err) == BERTH_OK,
+             "history", &err);
         took[i] = seconds() - before;
         check_history(year, cell, &history);
         store_history_done(&history);
@@ -213,22 +242,33 @@ int main(int argc, char **argv)
     must(nvproc_facts(&(struct sysio){""}, &facts, &err) == BERTH_OK, "node", &err);
     must(discover_live(&(struct sysio){""}, facts, &found, &err) == BERTH_OK, "node", &err);
     const struct judge_limits limits = judge_limits_of(&config);
-    struct year year = {.folder = argv[1], .graph = found.graph, .numa = graph_find(found.graph, "numa0"), .cells = argc > 2 ? (int)(CELLS * atof(argv[2])) : CELLS};
+    struct year year = {.folder = argv[1],
+                        .graph = found.graph,
+                        .numa = graph_find(found.graph, "numa0"),
+                        .cells = argc > 2 ? (int)(CELLS * atof(argv[2])) : CELLS};
     must(year.cells > 0 && year.numa != PLACE_NONE, "no cells", NULL);
-    year.start_s = year.now_s = ((argc > 3 ? strtoll(argv[3], NULL, 10) : INT64_C(1791590400)) / DAY_S - DAYS) * DAY_S;
+    year.start_s = year.now_s =
+        ((argc > 3 ? strtoll(argv[3], NULL, 10) : INT64_C(1791590400)) / DAY_S - DAYS) * DAY_S;
     open_store(&year);
     for (int hour = 0; hour < HOURS; hour++)
         write_hour(&year, hour, &limits);
     store_close(year.store);
 
-    double start = time_of_start(&year), history = time_of_history(&year), bytes = file_bytes(&year, "");
-    double limit = 1.5e6 + 198.5e6 * year.cells / CELLS; /* the conditions of runs do not become fewer with the cells */
-    printf("cells %d\nruns %d\nwriting %.1f s of processor time\ntending %.1f s of processor time\nstep %.1f ms, the longest of tending\n", year.cells,
-           HOURS, year.writing, year.tending, year.longest * 1e3);
-    printf("size %.1f MB, at most %.1f\nlog %.1f MB, at most %.1f\nhistory %.2f ms, at most 5\nstart %.2f ms, at most 30\n", bytes / 1e6, limit / 1e6,
-           year.log_bytes / 1e6, LOG_MAX_BYTES / 1e6, history * 1e3, start * 1e3);
+    double start = time_of_start(&year), history = time_of_history(&year),
+           bytes = file_bytes(&year, "");
+    /* the conditions of runs do not become fewer with the cells */
+    double limit = 1.5e6 + 198.5e6 * year.cells / CELLS;
+    printf("cells %d\nruns %d\nwriting %.1f s of processor time\ntending %.1f s of processor "
+           "time\nstep %.1f ms, the longest of tending\n",
+           year.cells, HOURS, year.writing, year.tending, year.longest * 1e3);
+    printf("size %.1f MB, at most %.1f\nlog %.1f MB, at most %.1f\nhistory %.2f ms, at most "
+           "5\nstart %.2f ms, at most 30\n",
+           bytes / 1e6, limit / 1e6, year.log_bytes / 1e6, LOG_MAX_BYTES / 1e6, history * 1e3,
+           start * 1e3);
     discovery_done(&found);
     free(facts);
     config_done(&config);
-    return bytes <= limit && year.log_bytes <= LOG_MAX_BYTES && history <= 0.005 && start <= 0.030 ? 0 : 1;
+    return bytes <= limit && year.log_bytes <= LOG_MAX_BYTES && history <= 0.005 && start <= 0.030
+               ? 0
+               : 1;
 }

@@ -44,7 +44,10 @@ static void *counted(void *block)
     return block;
 }
 
-__attribute__((visibility("default"))) void *malloc(size_t size) { return fails() ? NULL : counted(__libc_malloc(size)); }
+__attribute__((visibility("default"))) void *malloc(size_t size)
+{
+    return fails() ? NULL : counted(__libc_malloc(size));
+}
 
 __attribute__((visibility("default"))) void *calloc(size_t count, size_t size)
 {

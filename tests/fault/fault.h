@@ -1,6 +1,7 @@
 /*
- * Making allocations fail: number 1, then number 2, ... until everything goes through. The test programs replace malloc for
- * themselves and for every library that they use, so they are built without sanitizers.
+ * Making allocations fail: number 1, then number 2, ... until everything goes through. The test
+ * programs replace malloc for themselves and for every library that they use, so they are built
+ * without sanitizers.
  */
 #pragma once
 #include <stdbool.h>
@@ -14,5 +15,6 @@ bool fault_disarm(void);
 /* Blocks that are allocated and not freed now. */
 long fault_live(void);
 
-/* The place to try after at: the next one for the first 300, then every 13th, and each with BERTH_LONG=1. */
+/* The place to try after at: the next one for the first 300, then every 13th, and each with
+ * BERTH_LONG=1. */
 long fault_next(long at);

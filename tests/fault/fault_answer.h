@@ -1,4 +1,5 @@
-/* What tests share in which every allocation of an answer fails once: there is an error or the answer, never a crash, and nothing stays behind. */
+/* What tests share in which every allocation of an answer fails once: there is an error or the
+ * answer, never a crash, and nothing stays behind. */
 #pragma once
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +15,8 @@
 #define GB 1e9
 
 /* A snapshot of what was made; takes all three, sets may be NULL. */
-static inline struct snapshot *fault_snapshot(struct graph *graph, struct values *values, struct sets *sets)
+static inline struct snapshot *fault_snapshot(struct graph *graph, struct values *values,
+                                              struct sets *sets)
 {
     struct berth_err err = {0};
     memset(graph->fingerprint, 'a', 32);
@@ -28,8 +30,11 @@ static inline struct snapshot *fault_snapshot(struct graph *graph, struct values
     return snap;
 }
 
-/* ask makes the answer to question over a snapshot that make gives for it, and asserts what is right of one. At least so many places give an error. */
-static inline void fault_each_place(struct snapshot *(*make)(const void *), enum berth_code (*ask)(struct snapshot *, const void *, struct berth_err *),
+/* ask makes the answer to question over a snapshot that make gives for it, and asserts what is
+ * right of one. At least so many places give an error. */
+static inline void fault_each_place(struct snapshot *(*make)(const void *),
+                                    enum berth_code (*ask)(struct snapshot *, const void *,
+                                                           struct berth_err *),
                                     const void *question, int least)
 {
     long before = fault_live();
@@ -37,11 +42,13 @@ static inline void fault_each_place(struct snapshot *(*make)(const void *), enum
         int failures = 0;
         for (long at = 1;; at++) {
             struct berth_err err = {0};
-            struct snapshot *snap = make(question); /* anew, because it keeps its curves and resources */
+            /* anew, because it keeps its curves and resources */
+            struct snapshot *snap = make(question);
             fault_arm(at, for_ever);
             enum berth_code code = ask(snap, question, &err);
             bool failed = fault_disarm();
-            if (code != BERTH_OK && !(failed && code == BERTH_NO_MEMORY)) /* what cannot be looked up is not taken for what was not measured */
+            /* what cannot be looked up is not taken for what was not measured */
+            if (code != BERTH_OK && !(failed && code == BERTH_NO_MEMORY))
                 fail_msg("allocation %ld: code %d: %s", at, code, err.detail);
             failures += code != BERTH_OK;
             snapshot_unref(snap);

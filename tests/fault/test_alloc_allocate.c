@@ -1,4 +1,5 @@
-/* Every allocation of an answer of Allocate fails once: there is an error or an answer, never a crash, and nothing stays behind. */
+/* Every allocation of an answer of Allocate fails once: there is an error or an answer, never a
+ * crash, and nothing stays behind. */
 #include "fault_answer.h"
 #include "plan/alloc/alloc.h"
 
@@ -10,7 +11,8 @@ static void add_core(struct graph *graph, place_id numa, unsigned cpu)
     cpuset_add(&cpus, cpu);
     place_id core = graph_add_place(graph, PLACE_CORE, (int32_t)cpu);
     graph->places[core].parent = graph->places[core].numa = numa;
-    assert_true(place_set_cpus(&graph->places[core], &cpus) && place_set_cpus(&graph->places[numa], &cpus));
+    assert_true(place_set_cpus(&graph->places[core], &cpus) &&
+                place_set_cpus(&graph->places[numa], &cpus));
 }
 
 static struct graph *make_graph(void)
@@ -33,9 +35,17 @@ static struct graph *make_graph(void)
     return graph;
 }
 
-static void add(struct values *values, enum metric metric, place_id from, place_id to, const char *axes, double gb_per_s)
+static void add(struct values *values, enum metric metric, place_id from, place_id to,
+                const char *axes, double gb_per_s)
 {
-    struct value v = {.metric = metric, .source = VALUE_MEASURED, .from = from, .to = to, .n = 9, .value = gb_per_s * GB, .low = gb_per_s * GB, .high = gb_per_s * GB};
+    struct value v = {.metric = metric,
+                      .source = VALUE_MEASURED,
+                      .from = from,
+                      .to = to,
+                      .n = 9,
+                      .value = gb_per_s * GB,
+                      .low = gb_per_s * GB,
+                      .high = gb_per_s * GB};
     assert_true(values_add(values, &v, axes, NULL));
 }
 
@@ -44,7 +54,8 @@ static struct snapshot *make_snapshot(const void *question)
     (void)question;
     struct graph *graph = make_graph();
     struct values *values = values_new();
-    static const char *const sizes[] = {"bytes=4096;how=read", "bytes=65536;how=read", "bytes=1048576;how=read", "how=read"};
+    static const char *const sizes[] = {"bytes=4096;how=read", "bytes=65536;how=read",
+                                        "bytes=1048576;how=read", "how=read"};
     for (int i = 0; i < 4; i++)
         add(values, METRIC_HOST_GPU_KERNEL, NUMA0, GPU0, sizes[i], 10 + 10 * i);
     add(values, METRIC_MEMORY_BANDWIDTH, GPU0, GPU0, "", 4000);
@@ -60,23 +71,29 @@ struct question {
     double expected_ns; /* the sum over all options with all the memory there is */
 };
 
-static enum berth_code answer_to(struct snapshot *snap, const struct question *question, double *ret_sum_ns, struct berth_err *err)
+static enum berth_code answer_to(struct snapshot *snap, const struct question *question,
+                                 double *ret_sum_ns, struct berth_err *err)
 {
     struct allowed allowed = {.given = true};
     cpuset_add(&allowed.cpus, 0);
-    const struct alloc_request request = {.bytes = question->bytes, .access = question->access, .access_count = question->count, .allowed = &allowed};
+    const struct alloc_request request = {.bytes = question->bytes,
+                                          .access = question->access,
+                                          .access_count = question->count,
+                                          .allowed = &allowed};
     struct alloc_answer answer;
     enum berth_code code = plan_alloc(snap, &request, &answer, err);
     if (code != BERTH_OK)
         return code;
     *ret_sum_ns = 0;
     for (size_t i = 0; i < answer.count; i++)
-        *ret_sum_ns += answer.option[i].predicted.time_ns > 0 ? answer.option[i].predicted.time_ns : 0;
+        *ret_sum_ns +=
+            answer.option[i].predicted.time_ns > 0 ? answer.option[i].predicted.time_ns : 0;
     plan_alloc_done(&answer);
     return code;
 }
 
-/* What cannot be looked up is not taken for what was not measured: the options have the same numbers. */
+/* What cannot be looked up is not taken for what was not measured: the options have the same
+ * numbers. */
 static enum berth_code ask(struct snapshot *snap, const void *question, struct berth_err *err)
 {
     double sum_ns = 0;
@@ -99,7 +116,8 @@ static void answers_survive(void **state)
 {
     (void)state;
     const struct memuse_access by_gpu = {.by = GPU0, .reads_bytes = 65536};
-    const struct memuse_access by_both[] = {{.by = GPU0, .reads_bytes = 1 << 30}, {.by = NUMA0, .reads_bytes = 1 << 30}};
+    const struct memuse_access by_both[] = {{.by = GPU0, .reads_bytes = 1 << 30},
+                                            {.by = NUMA0, .reads_bytes = 1 << 30}};
     each_place_of((struct question){.bytes = 1 << 30}, 4);
     each_place_of((struct question){.access = &by_gpu, .count = 1, .bytes = 65536}, 6);
     each_place_of((struct question){.access = by_both, .count = 2, .bytes = 1 << 30}, 6);

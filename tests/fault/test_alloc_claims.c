@@ -1,4 +1,5 @@
-/* Every allocation of claims fails once, in the set, around plans, and in the store: nothing leaks, nothing is half done. */
+/* Every allocation of claims fails once, in the set, around plans, and in the store: nothing leaks,
+ * nothing is half done. */
 #include "fault.h"
 #include "node/allowed.h"
 #include "unit/store/store_world.h"
@@ -15,7 +16,11 @@ static const struct claim_limits limits = {100, 100, false};
 static enum berth_code use(const struct graph *graph, struct claim_set *set, struct berth_err *err)
 {
     static const struct sysio io = {.root = "/nonexistent"};
-    struct claim spec = {.id = "c1", .uid = 1, .key = (char *)"k", .places = (char *)"core0,core1", .deadline_ns = 10};
+    struct claim spec = {.id = "c1",
+                         .uid = 1,
+                         .key = (char *)"k",
+                         .places = (char *)"core0,core1",
+                         .deadline_ns = 10};
     struct claim other = {.id = "c2", .uid = 2, .places = (char *)"core2", .deadline_ns = 20};
     struct claim_caller caller = {1, NULL, "k"};
     struct allowed allowed = {0};
@@ -71,7 +76,12 @@ static void the_store(void **state)
     for (int for_ever = 0; for_ever < 2; for_ever++) {
         bool failed = true;
         for (long at = 1; failed; at++) {
-            struct claim claim = {.id = "c1", .uid = 1, .key = (char *)"k", .places = (char *)"core0", .deadline_ns = 10, .version = ++generation};
+            struct claim claim = {.id = "c1",
+                                  .uid = 1,
+                                  .key = (char *)"k",
+                                  .places = (char *)"core0",
+                                  .deadline_ns = 10,
+                                  .version = ++generation};
             struct claim *one[] = {&claim};
             struct claim_set set = {0};
             size_t ended = 0;

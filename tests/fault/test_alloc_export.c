@@ -1,5 +1,6 @@
-/* Every allocation of an export fails once: there is an error or the whole text, never a crash, and nothing stays behind. What hwloc itself does without
- * memory is not ours to say: its format is left out. */
+/* Every allocation of an export fails once: there is an error or the whole text, never a crash, and
+ * nothing stays behind. What hwloc itself does without memory is not ours to say: its format is
+ * left out. */
 #include "export/export.h"
 #include "fault_answer.h"
 
@@ -21,16 +22,25 @@ static struct snapshot *make_snapshot(const void *question)
     assert_true(place_set_text(&graph->name, "n"));
     for (int i = NUMA; i < PLACES; i++) {
         struct place *place = &graph->places[i];
-        const char *const address[] = {[GPU0] = "0000:01:00.0", [GPU1] = "0000:02:00.0", [NIC] = "0000:03:00.0"};
+        const char *const address[] = {
+            [GPU0] = "0000:01:00.0", [GPU1] = "0000:02:00.0", [NIC] = "0000:03:00.0"};
         place->parent = MACHINE;
         place->numa = i == NUMA ? PLACE_NONE : NUMA;
         assert_true(place_set_cpus(place, &cpus));
         assert_true(i == NUMA || place_set_text(&place->pci, address[i]));
-        assert_true(place->kind != PLACE_GPU || (place_set_detail(place, "vendor", "nvidia") && place_set_text(&place->model, "NVIDIA H200")));
+        assert_true(place->kind != PLACE_GPU || (place_set_detail(place, "vendor", "nvidia") &&
+                                                 place_set_text(&place->model, "NVIDIA H200")));
         place->minor = i - GPU0;
     }
     graph_add_link(graph, GPU0, GPU1, LINK_NVLINK)->width = 18;
-    struct value v = {.metric = METRIC_GPU_GPU_COPY_ENGINE, .source = VALUE_MEASURED, .from = GPU0, .to = GPU1, .n = 9, .value = 3 * GB, .low = 2 * GB, .high = 4 * GB};
+    struct value v = {.metric = METRIC_GPU_GPU_COPY_ENGINE,
+                      .source = VALUE_MEASURED,
+                      .from = GPU0,
+                      .to = GPU1,
+                      .n = 9,
+                      .value = 3 * GB,
+                      .low = 2 * GB,
+                      .high = 4 * GB};
     assert_true(values_add(values, &v, "", NULL));
     return fault_snapshot(graph, values, NULL);
 }
@@ -41,14 +51,18 @@ static enum berth_code ask(struct snapshot *snap, const void *question, struct b
     static const struct {
         enum export_format format;
         const char *has;
-    } wanted[] = {{EXPORT_NCCL, "<nvlink target=\"0000:02:00.0\" count=\"18\"/>"},
-                  {EXPORT_GRES, "Name=gpu Type=h200 File=/dev/nvidia1 Flags=nvidia_gpu_env Cores=0-1 Links=18,-1"},
-                  {EXPORT_DOT, "gpu0 -- gpu1 [label=\"nvlink x18\\n3 GB/s measured\""},
-                  {EXPORT_PROMETHEUS, "berth_bandwidth_bytes_per_second{metric=\"gpu_gpu_copy_engine\",from=\"gpu0\",to=\"gpu1\",source=\"measured\"} 3e+09\n"}};
+    } wanted[] = {
+        {EXPORT_NCCL, "<nvlink target=\"0000:02:00.0\" count=\"18\"/>"},
+        {EXPORT_GRES,
+         "Name=gpu Type=h200 File=/dev/nvidia1 Flags=nvidia_gpu_env Cores=0-1 Links=18,-1"},
+        {EXPORT_DOT, "gpu0 -- gpu1 [label=\"nvlink x18\\n3 GB/s measured\""},
+        {EXPORT_PROMETHEUS, "berth_bandwidth_bytes_per_second{metric=\"gpu_gpu_copy_engine\",from="
+                            "\"gpu0\",to=\"gpu1\",source=\"measured\"} 3e+09\n"}};
     unsigned core[] = {0, 33};
     const struct hwloc_view view = {.core = core, .core_count = 2};
     const struct judgement judgement = {.verdict = VERDICT_HEALTHY};
-    const struct export_input input = {.snap = snap, .view = &view, .judgement = &judgement, .now_s = 1};
+    const struct export_input input = {
+        .snap = snap, .view = &view, .judgement = &judgement, .now_s = 1};
     enum export_format format = *(const enum export_format *)question;
     struct print text = {0};
     enum berth_code code = export_write(format, &input, &text, err);
@@ -65,7 +79,8 @@ static enum berth_code ask(struct snapshot *snap, const void *question, struct b
 static void exports_survive(void **state)
 {
     (void)state;
-    static const enum export_format formats[] = {EXPORT_NCCL, EXPORT_GRES, EXPORT_DOT, EXPORT_PROMETHEUS};
+    static const enum export_format formats[] = {EXPORT_NCCL, EXPORT_GRES, EXPORT_DOT,
+                                                 EXPORT_PROMETHEUS};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
         fault_each_place(make_snapshot, ask, &formats[i], 5);
 }

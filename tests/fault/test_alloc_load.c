@@ -1,4 +1,5 @@
-/* Every allocation of pricing transfers together fails once: there is an error or the same answer, never a crash, and nothing stays behind. */
+/* Every allocation of pricing transfers together fails once: there is an error or the same answer,
+ * never a crash, and nothing stays behind. */
 #include "cost/evidence.h"
 #include "cost/load.h"
 #include "fault_answer.h"
@@ -10,7 +11,8 @@ static struct snapshot *make_snapshot(const void *question)
 {
     (void)question;
     struct graph *graph = graph_new();
-    static const enum place_kind kinds[PLACES] = {PLACE_MACHINE, PLACE_NUMA, PLACE_MODULE, PLACE_GPU, PLACE_GPU};
+    static const enum place_kind kinds[PLACES] = {PLACE_MACHINE, PLACE_NUMA, PLACE_MODULE,
+                                                  PLACE_GPU, PLACE_GPU};
     for (int i = 0; i < PLACES; i++)
         graph_add_place(graph, kinds[i], i == GPU1);
     for (int i = NUMA; i < PLACES; i++)
@@ -19,11 +21,21 @@ static struct snapshot *make_snapshot(const void *question)
     struct values *values = values_new();
     struct sets *sets = sets_new();
     for (place_id gpu = GPU0; gpu <= GPU1; gpu++) {
-        struct value v = {.metric = METRIC_HOST_GPU_COPY_ENGINE, .source = VALUE_MEASURED, .from = gpu, .to = NUMA, .n = 9, .value = 20 * GB, .low = 19 * GB, .high = 21 * GB};
+        struct value v = {.metric = METRIC_HOST_GPU_COPY_ENGINE,
+                          .source = VALUE_MEASURED,
+                          .from = gpu,
+                          .to = NUMA,
+                          .n = 9,
+                          .value = 20 * GB,
+                          .low = 19 * GB,
+                          .high = 21 * GB};
         assert_true(values_add(values, &v, "", NULL));
     }
-    struct set_flow both[] = {{GPU0, NUMA, (char *)"", 10 * GB, 9 * GB, 11 * GB}, {GPU1, NUMA, (char *)"", 10 * GB, 9 * GB, 11 * GB}};
-    assert_true(sets_add(sets, &(struct set){.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, .flow = both, .flow_count = 2}));
+    struct set_flow both[] = {{GPU0, NUMA, (char *)"", 10 * GB, 9 * GB, 11 * GB},
+                              {GPU1, NUMA, (char *)"", 10 * GB, 9 * GB, 11 * GB}};
+    assert_true(sets_add(sets, &(struct set){.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT,
+                                             .flow = both,
+                                             .flow_count = 2}));
     return fault_snapshot(graph, values, sets);
 }
 
@@ -31,7 +43,9 @@ static enum berth_code price(struct snapshot *snap, const void *question, struct
 {
     (void)question;
     static const place_id places[] = {GPU0, GPU1, NUMA};
-    static const struct load_flow flows[] = {{.from = 0, .to = 2, .bytes = GB}, {.from = 1, .to = 2, .bytes = GB}, {.from = 0, .to = 1, .bytes = GB}};
+    static const struct load_flow flows[] = {{.from = 0, .to = 2, .bytes = GB},
+                                             {.from = 1, .to = 2, .bytes = GB},
+                                             {.from = 0, .to = 1, .bytes = GB}};
     struct load_table *table = NULL;
     struct evidence evidence = {0};
     struct warnings warnings = {0};

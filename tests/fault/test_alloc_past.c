@@ -1,5 +1,6 @@
-/* Every allocation fails once while a run is taken into the baselines, a baseline is accepted and exported, and another store imports it: nothing
- * leaks, nothing is half done, and a file that is there is whole. */
+/* Every allocation fails once while a run is taken into the baselines, a baseline is accepted and
+ * exported, and another store imports it: nothing leaks, nothing is half done, and a file that is
+ * there is whole. */
 #include <math.h>
 #include <unistd.h>
 
@@ -30,7 +31,8 @@ static void expect_whole_file(const struct world *world)
     assert_true(same);
     assert_int_equal(set.values->count, CORES - 1);
     for (size_t i = 0; i < set.values->count; i++)
-        assert_in_range(set.baseline[i].count, 1, BASELINE_VALUES); /* what is in line keeps its values */
+        /* what is in line keeps its values */
+        assert_in_range(set.baseline[i].count, 1, BASELINE_VALUES);
     baseline_set_done(&set);
 }
 
@@ -52,7 +54,8 @@ static void taking_and_accepting(void **state)
             assert_non_null(snapshot);
             fault_arm(at, for_ever);
             past_advance(store, snapshot, &run, &env);
-            enum berth_code code = accept_baseline(store, snapshot, NULL, &env, 2, &accepted, &after, &err);
+            enum berth_code code =
+                accept_baseline(store, snapshot, NULL, &env, 2, &accepted, &after, &err);
             failed = fault_disarm();
             assert_true(code == BERTH_OK || (failed && code == BERTH_NO_MEMORY));
             if (code == BERTH_OK) {
@@ -63,7 +66,9 @@ static void taking_and_accepting(void **state)
             if (has_file)
                 expect_whole_file(world);
             assert_int_equal(query(world, "SELECT count(*) NOT IN (0, 5) FROM baseline"), 0);
-            assert_int_equal(query(world, "SELECT count(*) FROM baseline WHERE length(samples) % 8 <> 0 OR length(samples) NOT BETWEEN 8 AND 128"), 0);
+            assert_int_equal(query(world, "SELECT count(*) FROM baseline WHERE length(samples) % 8 "
+                                          "<> 0 OR length(samples) NOT BETWEEN 8 AND 128"),
+                             0);
             snapshot_unref(after);
             snapshot_unref(snapshot);
             err = (struct berth_err){0};
@@ -85,7 +90,8 @@ static void import_with_faults(void **state)
     snprintf(env.folder, sizeof env.folder, "%s", world->directory);
     assert_int_equal(store_write_run(store, world->graph, &run, &id, &err), BERTH_OK);
     struct snapshot *snapshot = snapshot_of(world->graph, store), *after = NULL;
-    assert_int_equal(accept_baseline(store, snapshot, NULL, &env, 2, &accepted, &after, &err), BERTH_OK);
+    assert_int_equal(accept_baseline(store, snapshot, NULL, &env, 2, &accepted, &after, &err),
+                     BERTH_OK);
     snapshot_unref(after);
     store_close(store);
     bool failed = true;
@@ -101,7 +107,8 @@ static void import_with_faults(void **state)
         if (!failed)
             assert_int_equal(first->note_count, 0);
         snapshot_unref(first);
-        first = snapshot_of(world->graph, store); /* once more without a fault: all of it is there, or comes now */
+        /* once more without a fault: all of it is there, or comes now */
+        first = snapshot_of(world->graph, store);
         past_begin(store, first, &env);
         assert_int_equal(first->note_count, 0);
         snapshot_unref(first);

@@ -1,4 +1,5 @@
-/* Every allocation of a route fails once: there is an error or an answer, never a crash, and nothing stays behind. */
+/* Every allocation of a route fails once: there is an error or an answer, never a crash, and
+ * nothing stays behind. */
 #include "fault_answer.h"
 #include "plan/route/route.h"
 
@@ -17,9 +18,17 @@ static struct graph *make_graph(void)
     return graph;
 }
 
-static void add(struct values *values, enum metric metric, place_id from, place_id to, const char *axes, double gb_per_s)
+static void add(struct values *values, enum metric metric, place_id from, place_id to,
+                const char *axes, double gb_per_s)
 {
-    struct value v = {.metric = metric, .source = VALUE_MEASURED, .from = from, .to = to, .n = 9, .value = gb_per_s * GB, .low = gb_per_s * GB, .high = gb_per_s * GB};
+    struct value v = {.metric = metric,
+                      .source = VALUE_MEASURED,
+                      .from = from,
+                      .to = to,
+                      .n = 9,
+                      .value = gb_per_s * GB,
+                      .low = gb_per_s * GB,
+                      .high = gb_per_s * GB};
     assert_true(values_add(values, &v, axes, NULL));
 }
 
@@ -29,14 +38,22 @@ static struct snapshot *make_snapshot(const void *question)
     struct graph *graph = make_graph();
     struct values *values = values_new();
     struct sets *sets = sets_new();
-    static const char *const sizes[] = {"bytes=4096", "bytes=65536", "bytes=1048576", "bytes=16777216", ""};
+    static const char *const sizes[] = {"bytes=4096", "bytes=65536", "bytes=1048576",
+                                        "bytes=16777216", ""};
     for (int i = 0; i < 5; i++)
         add(values, METRIC_GPU_GPU_COPY_ENGINE, GPU0, GPU1, sizes[i], 10 + 10 * i);
     add(values, METRIC_HOST_GPU_COPY_ENGINE, GPU0, NUMA, "", 20);
     add(values, METRIC_HOST_GPU_COPY_ENGINE, NUMA, GPU1, "", 20);
     for (place_id gpu = GPU0; gpu <= GPU1; gpu++) {
-        struct set_flow flow = {.from = gpu, .to = NUMA, .axes = (char *)"", .bytes_per_s = 20 * GB, .low = 19 * GB, .high = 21 * GB};
-        assert_true(sets_add(sets, &(struct set){.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, .flow = &flow, .flow_count = 1}));
+        struct set_flow flow = {.from = gpu,
+                                .to = NUMA,
+                                .axes = (char *)"",
+                                .bytes_per_s = 20 * GB,
+                                .low = 19 * GB,
+                                .high = 21 * GB};
+        assert_true(sets_add(sets, &(struct set){.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT,
+                                                 .flow = &flow,
+                                                 .flow_count = 1}));
     }
     return fault_snapshot(graph, values, sets);
 }
@@ -47,7 +64,12 @@ static enum berth_code ask(struct snapshot *snap, const void *question, struct b
     place_id to = *(const place_id *)question;
     const struct allowed allowed = {.given = true};
     const struct route_transfer meanwhile[] = {{GPU0, NUMA, 1 << 30}};
-    const struct route_request request = {.from = GPU0, .to = to, .bytes = 1 << 30, .meanwhile = meanwhile, .meanwhile_count = 1, .allowed = &allowed};
+    const struct route_request request = {.from = GPU0,
+                                          .to = to,
+                                          .bytes = 1 << 30,
+                                          .meanwhile = meanwhile,
+                                          .meanwhile_count = 1,
+                                          .allowed = &allowed};
     struct route_answer answer;
     enum berth_code code = plan_route(snap, &request, &answer, err);
     if (code == BERTH_OK) {

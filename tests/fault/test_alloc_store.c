@@ -1,5 +1,5 @@
-/* Every allocation of the store, SQLite's included, fails once: nothing leaks, nothing is set aside for it, and what was reported
- * written is. */
+/* Every allocation of the store, SQLite's included, fails once: nothing leaks, nothing is set aside
+ * for it, and what was reported written is. */
 #include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -11,17 +11,26 @@
 #include "store/keep.h"
 #include "unit/store/store_world.h"
 
-/* A daemon's life with the store: open, begin, load, write, load. What it reports written is counted. */
+/* A daemon's life with the store: open, begin, load, write, load. What it reports written is
+ * counted. */
 static enum berth_code life(const struct world *world, int64_t *written_runs, struct berth_err *err)
 {
     struct store *store = NULL;
-    struct run run = {
-        .probe = "cpu", .backend = "cpu", .profile = "quick", .started_at_s = 1, .status = "complete", .values = values_new()};
+    struct run run = {.probe = "cpu",
+                      .backend = "cpu",
+                      .profile = "quick",
+                      .started_at_s = 1,
+                      .status = "complete",
+                      .values = values_new()};
     struct loaded all = {.values = values_new()};
     struct note note = {.code = "slow", .place = "core1"};
     enum berth_code code = run.values != NULL && all.values != NULL ? BERTH_OK : BERTH_NO_MEMORY;
     for (int to = 0; to < CORES && code == BERTH_OK; to++) {
-        struct value v = {.metric = METRIC_CPU_PINGPONG, .from = 1, .to = 1 + to, .value = to == 2 ? NAN : 50.5, .n = 9};
+        struct value v = {.metric = METRIC_CPU_PINGPONG,
+                          .from = 1,
+                          .to = 1 + to,
+                          .value = to == 2 ? NAN : 50.5,
+                          .n = 9};
         code = values_add(run.values, &v, "", "offline") ? BERTH_OK : BERTH_NO_MEMORY;
     }
     run.notes = malloc(sizeof note);
@@ -34,7 +43,8 @@ static enum berth_code life(const struct world *world, int64_t *written_runs, st
     if (code == BERTH_OK)
         code = store_begin(store, world->graph, BOOT, err);
     if (code == BERTH_OK)
-        code = store_load_latest(store, world->graph, all.values, &all.notes, &all.note_count, &all.last_probe_at_s, err);
+        code = store_load_latest(store, world->graph, all.values, &all.notes, &all.note_count,
+                                 &all.last_probe_at_s, err);
     int64_t id;
     if (code == BERTH_OK)
         code = store_write_run(store, world->graph, &run, &id, err);
@@ -93,17 +103,20 @@ static void fails_at_every_place(struct world *world, bool is_fresh)
             if (at % 16 == 0 || !failed)
                 assert_int_equal(life(world, &runs, &err), BERTH_OK);
             if (access(world->database, F_OK) == 0 && runs > 0)
-                assert_int_equal(query(world,
-                                       "SELECT (SELECT count(*) FROM run) * 1000000 + (SELECT count(*) FROM value) * 1000 +"
-                                       " (SELECT count(*) FROM skip)"),
+                assert_int_equal(query(world, "SELECT (SELECT count(*) FROM run) * 1000000 + "
+                                              "(SELECT count(*) FROM value) * 1000 +"
+                                              " (SELECT count(*) FROM skip)"),
                                  runs * 1005001);
             if (!failed) {
-                print_message("%s: through at allocation %ld\n", for_ever ? "all fail" : "one fails", at);
+                print_message("%s: through at allocation %ld\n",
+                              for_ever ? "all fail" : "one fails", at);
                 assert_true(at > 100);
                 break;
             }
         }
-    assert_int_equal(query(world, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 1);
+    assert_int_equal(
+        query(world, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"),
+        1);
     char corrupt[96];
     snprintf(corrupt, sizeof corrupt, "%s.corrupt-1790000000", world->database);
     assert_int_equal(access(corrupt, F_OK), -1);
@@ -130,7 +143,8 @@ static void the_same_store_goes_on(void **state)
             enum berth_code code = store_write_run(store, world->graph, &run, &id, &err);
             runs += code == BERTH_OK;
             enum berth_code loading =
-                store_load_latest(store, world->graph, all.values, &all.notes, &all.note_count, &all.last_probe_at_s, &err);
+                store_load_latest(store, world->graph, all.values, &all.notes, &all.note_count,
+                                  &all.last_probe_at_s, &err);
             failed = fault_disarm();
             assert_true(code == BERTH_OK || code == BERTH_NO_MEMORY);
             assert_true(loading == BERTH_OK || loading == BERTH_NO_MEMORY);
@@ -178,15 +192,19 @@ static void a_migration(void **state)
     }
 }
 
-/* The value of one cell of every run is read, and as it was at some time; then old days are settled and thinned. What is reported read is whole. */
-static enum berth_code read_and_keep(const struct world *world, struct store *store, size_t points, struct berth_err *err)
+/* The value of one cell of every run is read, and as it was at some time; then old days are settled
+ * and thinned. What is reported read is whole. */
+static enum berth_code read_and_keep(const struct world *world, struct store *store, size_t points,
+                                     struct berth_err *err)
 {
     const struct keep keep = {.history_days = 90, .daily_days = 730};
     struct history history = {0};
     struct values *values = values_new();
-    enum berth_code code = values == NULL ? BERTH_NO_MEMORY
-                                          : store_history(store, world->graph, METRIC_CPU_PINGPONG, core(world->graph, 0), core(world->graph, 1), "", INT64_MIN,
-                                                          &history, err);
+    enum berth_code code =
+        values == NULL
+            ? BERTH_NO_MEMORY
+            : store_history(store, world->graph, METRIC_CPU_PINGPONG, core(world->graph, 0),
+                            core(world->graph, 1), "", INT64_MIN, &history, err);
     if (code == BERTH_OK) {
         assert_int_equal(history.count, points);
         store_history_done(&history);
@@ -230,14 +248,22 @@ static void history_and_thinning(void **state)
             enum berth_code code = read_and_keep(world, store, 3, &err);
             failed = fault_disarm();
             assert_true(code == BERTH_OK || (failed && code == BERTH_NO_MEMORY));
-            assert_int_equal(query(world, "SELECT (SELECT count(*) FROM value) + coalesce((SELECT sum(n) FROM day), 0)"), 3 * (CORES - 1));
-            assert_int_equal(read_and_keep(world, store, query(world, "SELECT count(*) FROM day") > 0 ? 1 : 3, &err), BERTH_OK);
+            assert_int_equal(
+                query(
+                    world,
+                    "SELECT (SELECT count(*) FROM value) + coalesce((SELECT sum(n) FROM day), 0)"),
+                3 * (CORES - 1));
+            assert_int_equal(read_and_keep(world, store,
+                                           query(world, "SELECT count(*) FROM day") > 0 ? 1 : 3,
+                                           &err),
+                             BERTH_OK);
             assert_int_equal(query(world, "SELECT count(*) FROM day WHERE n = 3"), CORES - 1);
             assert_int_equal(query(world, "SELECT count(*) FROM value"), 0);
             assert_int_equal(store_state(store), STORE_OK);
             store_close(store);
         }
-        print_message("%s: through before allocation %ld\n", for_ever ? "all fail" : "one fails", at);
+        print_message("%s: through before allocation %ld\n", for_ever ? "all fail" : "one fails",
+                      at);
         assert_true(at > 100);
     }
 }
@@ -250,7 +276,8 @@ static void limit_file_size(rlim_t bytes)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/* What memory kept while the disk was full comes into the file once and whole, or stays in memory for the next time. */
+/* What memory kept while the disk was full comes into the file once and whole, or stays in memory
+ * for the next time. */
 static void coming_back_to_the_file(void **state)
 {
     struct world *world = *state;
@@ -281,14 +308,16 @@ static void coming_back_to_the_file(void **state)
             assert_int_equal(query(world, "SELECT count(*) FROM value"), 3 * (CORES - 1));
             store_close(store);
         }
-        print_message("%s: through before allocation %ld\n", for_ever ? "all fail" : "one fails", at);
+        print_message("%s: through before allocation %ld\n", for_ever ? "all fail" : "one fails",
+                      at);
         assert_true(at > 100);
     }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(a_migration), TEST(an_existing_file), TEST(a_new_file), TEST(the_same_store_goes_on),
+    const struct CMUnitTest tests[] = {TEST(a_migration),          TEST(an_existing_file),
+                                       TEST(a_new_file),           TEST(the_same_store_goes_on),
                                        TEST(history_and_thinning), TEST(coming_back_to_the_file)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

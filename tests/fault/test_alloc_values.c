@@ -71,9 +71,10 @@ static enum berth_code values_and_snapshot(struct berth_err *err)
 
 static enum berth_code records(struct berth_err *err)
 {
-    static const char line[] =
-        "{\"record\":\"value\",\"metric\":\"gpu_gpu_copy_engine\",\"from\":\"gpu0\",\"to\":\"gpu1\",\"samples\":["
-        "{\"bytes\":4096,\"median_ns\":1990,\"n\":9},{\"bytes\":65536,\"median_ns\":46260,\"n\":9}]}";
+    static const char line[] = "{\"record\":\"value\",\"metric\":\"gpu_gpu_copy_engine\",\"from\":"
+                               "\"gpu0\",\"to\":\"gpu1\",\"samples\":["
+                               "{\"bytes\":4096,\"median_ns\":1990,\"n\":9},{\"bytes\":65536,"
+                               "\"median_ns\":46260,\"n\":9}]}";
     struct values *values = values_new();
     if (values == NULL)
         return BERTH_NO_MEMORY;
@@ -87,26 +88,30 @@ static enum berth_code records(struct berth_err *err)
     return code;
 }
 
-/* What is written when the text must grow is now a value, now a name, now what stands between: it is the whole text or none. */
+/* What is written when the text must grow is now a value, now a name, now what stands between: it
+ * is the whole text or none. */
 static enum berth_code tree_as_text(struct berth_err *err)
 {
     (void)err;
     char filler[1024];
     memset(filler, '_', sizeof filler);
     for (size_t length = 1; length < 1024; length += length == 15 ? 960 : 1) {
-        json_t *tree = json_pack("{s:s%, s:{s:i}, s:[i, i, i]}", "1", filler, length, "name", "inner", 7, "other", 1, 2, 3);
+        json_t *tree = json_pack("{s:s%, s:{s:i}, s:[i, i, i]}", "1", filler, length, "name",
+                                 "inner", 7, "other", 1, 2, 3);
         char *text = tree != NULL ? print_tree(tree, JSON_COMPACT) : NULL;
         json_decref(tree);
         if (text == NULL)
             return BERTH_NO_MEMORY;
-        assert_int_equal(strlen(text), length + strlen("{\"1\":\"\",\"name\":{\"inner\":7},\"other\":[1,2,3]}"));
+        assert_int_equal(strlen(text),
+                         length + strlen("{\"1\":\"\",\"name\":{\"inner\":7},\"other\":[1,2,3]}"));
         free(text);
     }
     return BERTH_OK;
 }
 
-/* What fails may do without (a smaller block, a sort's own memory), or else is NO_MEMORY; also is another code that jansson leads
- * to, which calls a string that it had no memory for an invalid token. */
+/* What fails may do without (a smaller block, a sort's own memory), or else is NO_MEMORY; also is
+ * another code that jansson leads to, which calls a string that it had no memory for an invalid
+ * token. */
 static void until_it_succeeds(enum berth_code (*scenario)(struct berth_err *), enum berth_code also)
 {
     struct berth_err first = {0};
@@ -149,6 +154,8 @@ static void text_survives(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(values_survive), cmocka_unit_test(records_survive), cmocka_unit_test(text_survives)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(values_survive),
+                                       cmocka_unit_test(records_survive),
+                                       cmocka_unit_test(text_survives)};
     return cmocka_run_group_tests(tests, make_graph, free_graph);
 }

@@ -1,7 +1,7 @@
 /*
- * Every access to the disk fails once, and for ever from there: SQLite's file system is replaced by one that hands everything on
- * to the real one and counts. Nothing is set aside for it, what was reported written is there, and what was reported failed is
- * not.
+ * Every access to the disk fails once, and for ever from there: SQLite's file system is replaced by
+ * one that hands everything on to the real one and counts. Nothing is set aside for it, what was
+ * reported written is there, and what was reported failed is not.
  */
 #include <math.h>
 
@@ -50,7 +50,8 @@ static int file_read(sqlite3_file *file, void *buffer, int size, sqlite3_int64 a
 
 static int file_write(sqlite3_file *file, const void *buffer, int size, sqlite3_int64 at)
 {
-    return fails() ? (at % 8192 == 0 ? SQLITE_FULL : SQLITE_IOERR_WRITE) : ON(file, xWrite, buffer, size, at);
+    return fails() ? (at % 8192 == 0 ? SQLITE_FULL : SQLITE_IOERR_WRITE)
+                   : ON(file, xWrite, buffer, size, at);
 }
 
 static int file_truncate(sqlite3_file *file, sqlite3_int64 size)
@@ -58,19 +59,34 @@ static int file_truncate(sqlite3_file *file, sqlite3_int64 size)
     return fails() ? SQLITE_IOERR_TRUNCATE : ON(file, xTruncate, size);
 }
 
-static int file_sync(sqlite3_file *file, int flags) { return fails() ? SQLITE_IOERR_FSYNC : ON(file, xSync, flags); }
+static int file_sync(sqlite3_file *file, int flags)
+{
+    return fails() ? SQLITE_IOERR_FSYNC : ON(file, xSync, flags);
+}
 
 static int file_size(sqlite3_file *file, sqlite3_int64 *ret_size)
 {
     return fails() ? SQLITE_IOERR_FSTAT : ON(file, xFileSize, ret_size);
 }
 
-static int file_lock(sqlite3_file *file, int level) { return fails() ? SQLITE_IOERR_LOCK : ON(file, xLock, level); }
+static int file_lock(sqlite3_file *file, int level)
+{
+    return fails() ? SQLITE_IOERR_LOCK : ON(file, xLock, level);
+}
 static int file_unlock(sqlite3_file *file, int level) { return ON(file, xUnlock, level); }
 static int file_reserved(sqlite3_file *file, int *ret) { return ON(file, xCheckReservedLock, ret); }
-static int file_control(sqlite3_file *file, int operation, void *arg) { return ON(file, xFileControl, operation, arg); }
-static int file_sector(sqlite3_file *file) { return real_of(file)->pMethods->xSectorSize(real_of(file)); }
-static int file_features(sqlite3_file *file) { return real_of(file)->pMethods->xDeviceCharacteristics(real_of(file)); }
+static int file_control(sqlite3_file *file, int operation, void *arg)
+{
+    return ON(file, xFileControl, operation, arg);
+}
+static int file_sector(sqlite3_file *file)
+{
+    return real_of(file)->pMethods->xSectorSize(real_of(file));
+}
+static int file_features(sqlite3_file *file)
+{
+    return real_of(file)->pMethods->xDeviceCharacteristics(real_of(file));
+}
 
 static int file_shm_map(sqlite3_file *file, int region, int size, int extend, void volatile **ret)
 {
@@ -81,8 +97,14 @@ static int file_shm_lock(sqlite3_file *file, int offset, int count, int flags)
 {
     return ON(file, xShmLock, offset, count, flags);
 }
-static void file_shm_barrier(sqlite3_file *file) { real_of(file)->pMethods->xShmBarrier(real_of(file)); }
-static int file_shm_unmap(sqlite3_file *file, int remove_it) { return ON(file, xShmUnmap, remove_it); }
+static void file_shm_barrier(sqlite3_file *file)
+{
+    real_of(file)->pMethods->xShmBarrier(real_of(file));
+}
+static int file_shm_unmap(sqlite3_file *file, int remove_it)
+{
+    return ON(file, xShmUnmap, remove_it);
+}
 
 static const sqlite3_io_methods methods = {2,
                                            file_close,
@@ -104,7 +126,8 @@ static const sqlite3_io_methods methods = {2,
                                            NULL,
                                            NULL};
 
-static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *ret_flags)
+static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
+                    int *ret_flags)
 {
     (void)vfs;
     struct failing_file *failing = (struct failing_file *)file;
@@ -145,8 +168,8 @@ static int use_failing_vfs(void **state)
     return sqlite3_vfs_register(&failing_vfs, 1);
 }
 
-/* A daemon's life with the store: how many runs it was told are written, and how many of those to the file for certain; the others were in
- * memory, and may have been brought home at the end. */
+/* A daemon's life with the store: how many runs it was told are written, and how many of those to
+ * the file for certain; the others were in memory, and may have been brought home at the end. */
 struct told {
     int64_t written, certain;
     bool began_in_memory;
@@ -164,13 +187,14 @@ static struct told life(struct world *world)
     told.began_in_memory = store_state(store) == STORE_MEMORY_ONLY;
     store_begin(store, world->graph, BOOT, &err);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(store_write_run(store, world->graph, &run, &id, &err), BERTH_OK); /* wherever to */
+        /* wherever to */
+        assert_int_equal(store_write_run(store, world->graph, &run, &id, &err), BERTH_OK);
         told.written++;
         told.certain += store_state(store) != STORE_MEMORY_ONLY;
         store_retry(store);
     }
-    enum berth_code code =
-        store_load_latest(store, world->graph, all.values, &all.notes, &all.note_count, &all.last_probe_at_s, &err);
+    enum berth_code code = store_load_latest(store, world->graph, all.values, &all.notes,
+                                             &all.note_count, &all.last_probe_at_s, &err);
     assert_true(code == BERTH_OK || code == BERTH_IO);
     assert_true(store_state(store) != STORE_SET_ASIDE);
     loaded_done(&all);
@@ -202,10 +226,14 @@ static void fails_at_every_place(struct world *world, bool is_fresh, bool for_ev
         bridged += told.certain < 2 && now == runs + 4;
         runs = now;
         assert_int_equal(query(world, "SELECT count(*) FROM value"), runs * (CORES - 1));
-        assert_int_equal(query(world, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 1);
+        assert_int_equal(
+            query(world,
+                  "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"),
+            1);
         assert_int_equal(query(world, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
         if (!failed) {
-            print_message("through at access %ld, %d times from memory, %d outages bridged\n", at, began_in_memory, bridged);
+            print_message("through at access %ld, %d times from memory, %d outages bridged\n", at,
+                          began_in_memory, bridged);
             assert_true(at > 20 && began_in_memory > 5 && (for_ever || bridged > 5));
             return;
         }
@@ -214,10 +242,17 @@ static void fails_at_every_place(struct world *world, bool is_fresh, bool for_ev
 
 static void a_new_file_fails_once(void **state) { fails_at_every_place(*state, true, false); }
 static void a_new_file_fails_for_ever(void **state) { fails_at_every_place(*state, true, true); }
-static void an_existing_file_fails_once(void **state) { fails_at_every_place(*state, false, false); }
-static void an_existing_file_fails_for_ever(void **state) { fails_at_every_place(*state, false, true); }
+static void an_existing_file_fails_once(void **state)
+{
+    fails_at_every_place(*state, false, false);
+}
+static void an_existing_file_fails_for_ever(void **state)
+{
+    fails_at_every_place(*state, false, true);
+}
 
-/* The file of every older version is served from memory when it cannot be brought to the newest one, and brought there later. */
+/* The file of every older version is served from memory when it cannot be brought to the newest
+ * one, and brought there later. */
 static void a_migration_fails(void **state)
 {
     struct world *world = *state;
@@ -232,7 +267,8 @@ static void a_migration_fails(void **state)
                 arm(at, for_ever);
                 assert_int_equal(store_open(world->directory, &fixed, &store, &err), BERTH_OK);
                 failed = disarm();
-                assert_true(store_state(store) == STORE_OK || (failed && store_state(store) == STORE_MEMORY_ONLY));
+                assert_true(store_state(store) == STORE_OK ||
+                            (failed && store_state(store) == STORE_MEMORY_ONLY));
                 store_close(store);
                 assert_migrates_whole(world);
             }

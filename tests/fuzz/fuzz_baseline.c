@@ -1,4 +1,5 @@
-/* libFuzzer target: any bytes as a baseline file of a small node. What is taken from it can be compared with. */
+/* libFuzzer target: any bytes as a baseline file of a small node. What is taken from it can be
+ * compared with. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdint.h>
@@ -48,7 +49,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     if (baseline_file_read(folder, graph, &set, &same, &err) == BERTH_OK)
         for (size_t i = 0; i < set.values->count; i++)
-            if (!(set.baseline[i].median > 0) || !(set.baseline[i].deviation >= 0) || set.baseline[i].count == 0 || !same)
+            if (!(set.baseline[i].median > 0) || !(set.baseline[i].deviation >= 0) ||
+                set.baseline[i].count == 0 || !same)
                 abort();
     baseline_set_done(&set);
     graph_unref(graph);

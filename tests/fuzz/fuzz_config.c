@@ -1,5 +1,5 @@
-/* libFuzzer target: any bytes as a configuration. What is refused names file and line and changes nothing; what is taken is
- * printed, and what was printed is read back as the same. */
+/* libFuzzer target: any bytes as a configuration. What is refused names file and line and changes
+ * nothing; what is taken is printed, and what was printed is read back as the same. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,8 @@ static struct text printed(const struct config *config)
     return text;
 }
 
-static enum berth_code read_bytes(struct config *config, const void *data, size_t size, struct berth_err *err)
+static enum berth_code read_bytes(struct config *config, const void *data, size_t size,
+                                  struct berth_err *err)
 {
     char path[32];
     int fd = memfd_create("conf", MFD_CLOEXEC);
@@ -36,7 +37,8 @@ static enum berth_code read_bytes(struct config *config, const void *data, size_
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     enum berth_code code = config_read(config, path, err);
     unsigned line = 0;
-    if (code != BERTH_OK && (sscanf(err->detail, "/proc/self/fd/%*d:%u: ", &line) != 1 || line == 0 || strchr(err->detail, '\n') != NULL))
+    if (code != BERTH_OK && (sscanf(err->detail, "/proc/self/fd/%*d:%u: ", &line) != 1 ||
+                             line == 0 || strchr(err->detail, '\n') != NULL))
         abort();
     close(fd);
     return code;

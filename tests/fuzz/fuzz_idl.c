@@ -1,4 +1,5 @@
-/* libFuzzer target: any bytes as an interface description; where it says an error is must lie in the text. */
+/* libFuzzer target: any bytes as an interface description; where it says an error is must lie in
+ * the text. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

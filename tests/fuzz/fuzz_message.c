@@ -1,5 +1,6 @@
-/* libFuzzer target: any bytes as what a peer sends. They go through the framing in pieces of odd sizes, each message through the
- * dispatcher, and what comes back as an error must be a JSON object of the protocol's form. */
+/* libFuzzer target: any bytes as what a peer sends. They go through the framing in pieces of odd
+ * sizes, each message through the dispatcher, and what comes back as an error must be a JSON object
+ * of the protocol's form. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,8 @@ static enum berth_code quote(const struct call *call, struct outcome *ret, struc
 {
     (void)ret;
     err_text(err, 0, json_string_value(json_object_get(call->params, "metric")));
-    return err_set(err, BERTH_NO_SUCH_METRIC, "%s", json_string_value(json_object_get(call->params, "metric")));
+    return err_set(err, BERTH_NO_SUCH_METRIC, "%s",
+                   json_string_value(json_object_get(call->params, "metric")));
 }
 
 static const struct method rows[] = {
@@ -40,7 +42,8 @@ static const struct method rows[] = {
 
 static void check_reply(const struct print *reply, const char *key)
 {
-    if (reply->length == 0 || reply->data[reply->length - 1] != '\0' || strlen(reply->data) + 1 != reply->length)
+    if (reply->length == 0 || reply->data[reply->length - 1] != '\0' ||
+        strlen(reply->data) + 1 != reply->length)
         abort();
     json_t *message = json_loads(reply->data, JSON_REJECT_DUPLICATES, NULL);
     if (!json_is_object(message) || json_object_get(message, key) == NULL ||
@@ -50,7 +53,8 @@ static void check_reply(const struct print *reply, const char *key)
 }
 
 /* False when the connection would be closed. */
-static bool answer(const struct dispatch_context *context, struct print *reply, const char *text, size_t length)
+static bool answer(const struct dispatch_context *context, struct print *reply, const char *text,
+                   size_t length)
 {
     static const struct peer peer = {.uid = 1};
     struct berth_err err = {0};

@@ -1,4 +1,5 @@
-/* libFuzzer target: any bytes as one record, and what parses as values, curves and sets on a small node. */
+/* libFuzzer target: any bytes as one record, and what parses as values, curves and sets on a small
+ * node. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -35,7 +36,8 @@ static void check_set(const struct record *record, const struct graph *graph)
     if (record_add_set(record, graph, VALUE_MEASURED, 1, sets, &err) == BERTH_OK)
         for (size_t i = 0; i < sets->item[0].flow_count; i++) {
             const struct set_flow *flow = &sets->item[0].flow[i];
-            if (!(flow->bytes_per_s > 0) || flow->low > flow->bytes_per_s || flow->high < flow->bytes_per_s)
+            if (!(flow->bytes_per_s > 0) || flow->low > flow->bytes_per_s ||
+                flow->high < flow->bytes_per_s)
                 abort();
         }
     sets_free(sets);
@@ -51,7 +53,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct graph *graph = graph_new();
         if (graph == NULL || graph_add_place(graph, PLACE_MACHINE, 0) == PLACE_NONE)
             abort();
-        place_id core = graph_add_place(graph, PLACE_CORE, 0), gpu = graph_add_place(graph, PLACE_GPU, 1);
+        place_id core = graph_add_place(graph, PLACE_CORE, 0),
+                 gpu = graph_add_place(graph, PLACE_GPU, 1);
         if (core == PLACE_NONE || gpu == PLACE_NONE)
             abort();
         graph->places[core].parent = graph->places[gpu].parent = 0;

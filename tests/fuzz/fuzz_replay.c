@@ -1,7 +1,8 @@
 /*
- * libFuzzer target: any bytes as a node folder. The bytes are the folder's files one after the other, each under a line
- * "#file NAME"; NAME is a path that node.json may name. What is served of it is whole: every reference of the graph leads
- * somewhere, and every value is a number or says why it is none.
+ * libFuzzer target: any bytes as a node folder. The bytes are the folder's files one after the
+ * other, each under a line
+ * "#file NAME"; NAME is a path that node.json may name. What is served of it is whole: every
+ * reference of the graph leads somewhere, and every value is a number or says why it is none.
  */
 #include <ftw.h>
 #include <math.h>
@@ -16,7 +17,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define MARK "#file "
+#define MARK            "#file "
 #define NAME_MAX_LENGTH 80
 
 static char folder[40];
@@ -32,7 +33,8 @@ static void remove_folder(void) { rmdir(folder); }
 
 static void make_folder(void)
 {
-    strcpy(folder, access("/dev/shm", W_OK) == 0 ? "/dev/shm/fuzz-node-XXXXXX" : "/tmp/fuzz-node-XXXXXX");
+    strcpy(folder,
+           access("/dev/shm", W_OK) == 0 ? "/dev/shm/fuzz-node-XXXXXX" : "/tmp/fuzz-node-XXXXXX");
     if (mkdtemp(folder) == NULL)
         abort();
     atexit(remove_folder);
@@ -41,7 +43,8 @@ static void make_folder(void)
 /* Whether it is a path that stays below the folder. */
 static bool is_file_name(const char *name)
 {
-    return name[0] != '\0' && name[0] != '/' && strstr(name, "..") == NULL && strstr(name, "//") == NULL &&
+    return name[0] != '\0' && name[0] != '/' && strstr(name, "..") == NULL &&
+           strstr(name, "//") == NULL &&
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_./-") == strlen(name);
 }
 
@@ -50,7 +53,8 @@ static void write_file(const char *name, const char *text, size_t length)
 {
     char path[sizeof folder + NAME_MAX_LENGTH + 2];
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    for (char *slash = strchr(path + strlen(folder) + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+    for (char *slash = strchr(path + strlen(folder) + 1, '/'); slash != NULL;
+         slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         mkdir(path, 0700);
         *slash = '/';
@@ -71,7 +75,8 @@ static void write_folder(const char *text, size_t size)
             return;
         char name[NAME_MAX_LENGTH];
         size_t skip = strlen(MARK), length = (size_t)(line_end - text);
-        bool is_named = length > skip && length - skip < sizeof name && memcmp(text, MARK, skip) == 0;
+        bool is_named =
+            length > skip && length - skip < sizeof name && memcmp(text, MARK, skip) == 0;
         if (is_named) {
             memcpy(name, text + skip, length - skip);
             name[length - skip] = '\0';
@@ -91,16 +96,18 @@ static void check(const struct discovery *found)
         abort();
     for (size_t i = 0; i < graph->place_count; i++) {
         const struct place *place = &graph->places[i];
-        if (graph_find(graph, place->name) != (place_id)i || (i > 0 && place->parent >= (place_id)graph->place_count))
+        if (graph_find(graph, place->name) != (place_id)i ||
+            (i > 0 && place->parent >= (place_id)graph->place_count))
             abort();
     }
     for (size_t i = 0; i < graph->link_count; i++)
-        if (graph->links[i].from >= graph->links[i].to || (size_t)graph->links[i].to >= graph->place_count)
+        if (graph->links[i].from >= graph->links[i].to ||
+            (size_t)graph->links[i].to >= graph->place_count)
             abort();
     for (size_t i = 0; i < found->values->count; i++) {
         const struct value *value = &found->values->item[i];
-        if (isnan(value->value) != (value->why_not != NULL) || (size_t)value->from >= graph->place_count ||
-            (size_t)value->to >= graph->place_count)
+        if (isnan(value->value) != (value->why_not != NULL) ||
+            (size_t)value->from >= graph->place_count || (size_t)value->to >= graph->place_count)
             abort();
     }
 }
@@ -116,7 +123,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (code == BERTH_OK) {
         check(&found);
         discovery_done(&found);
-    } else if (code != BERTH_BAD_DATA || err.detail[0] == '\0' || strchr(err.detail, '\n') != NULL) {
+    } else if (code != BERTH_BAD_DATA || err.detail[0] == '\0' ||
+               strchr(err.detail, '\n') != NULL) {
         abort();
     }
     nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);

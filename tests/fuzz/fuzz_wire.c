@@ -1,5 +1,6 @@
-/* libFuzzer target: a whole connection over a socket. The first byte says in what sizes the peer writes and reads, the rest is what it says.
- * Answers come from every kind of outcome. Whatever it says: each reply is a JSON object, a peer that reads gets an end, and nothing is left. */
+/* libFuzzer target: a whole connection over a socket. The first byte says in what sizes the peer
+ * writes and reads, the rest is what it says. Answers come from every kind of outcome. Whatever it
+ * says: each reply is a JSON object, a peer that reads gets an end, and nothing is left. */
 #include <fcntl.h>
 #include <sched.h>
 #include <stdint.h>
@@ -13,7 +14,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define GIVE_UP_TURNS 2000000
-#define QUIET_TURNS 30 /* without a byte, after which the peer goes away */
+#define QUIET_TURNS   30 /* without a byte, after which the peer goes away */
 
 static struct snapshot *no_snapshot(struct daemon *daemon)
 {
@@ -65,11 +66,13 @@ static enum berth_code outcome_of(enum outcome_kind kind, int number, struct out
     return BERTH_OK;
 }
 
-static enum berth_code get_matrix(const struct call *call, struct outcome *ret, struct berth_err *err)
+static enum berth_code get_matrix(const struct call *call, struct outcome *ret,
+                                  struct berth_err *err)
 {
     const char *metric = json_string_value(json_object_get(call->params, "metric"));
     err_text(err, 0, metric);
-    return metric[0] == 'e' ? err_set(err, BERTH_NO_SUCH_METRIC, "%s", metric) : outcome_of(OUTCOME_WORK, 40000, ret);
+    return metric[0] == 'e' ? err_set(err, BERTH_NO_SUCH_METRIC, "%s", metric)
+                            : outcome_of(OUTCOME_WORK, 40000, ret);
 }
 
 static enum berth_code get_node(const struct call *call, struct outcome *ret, struct berth_err *err)
@@ -93,9 +96,12 @@ static enum berth_code status(const struct call *call, struct outcome *ret, stru
 }
 
 static const struct method rows[] = {
-    {"io.berth.Placement.Allocate", ACCESS_ANY, echo},     {"io.berth.Fabric.GetMatrix", ACCESS_ANY, get_matrix},
-    {"io.berth.Fabric.GetNode", ACCESS_ANY, get_node},     {"io.berth.Fabric.Watch", ACCESS_ANY, watch},
-    {"io.berth.Fabric.GetStatus", ACCESS_ANY, status},     {"io.berth.Health.CancelProbe", ACCESS_ADMIN, echo},
+    {"io.berth.Placement.Allocate", ACCESS_ANY, echo},
+    {"io.berth.Fabric.GetMatrix", ACCESS_ANY, get_matrix},
+    {"io.berth.Fabric.GetNode", ACCESS_ANY, get_node},
+    {"io.berth.Fabric.Watch", ACCESS_ANY, watch},
+    {"io.berth.Fabric.GetStatus", ACCESS_ANY, status},
+    {"io.berth.Health.CancelProbe", ACCESS_ADMIN, echo},
     {NULL, ACCESS_ANY, NULL},
 };
 
@@ -133,7 +139,8 @@ static void check_reply(const char *text, size_t length)
 /* Reads at most most bytes; returns how many, 0 for none now, -1 at the end. */
 static ssize_t hear(struct heard *heard, int fd, size_t most)
 {
-    ssize_t got = recv(fd, heard->piece, most < sizeof heard->piece ? most : sizeof heard->piece, MSG_DONTWAIT);
+    ssize_t got = recv(fd, heard->piece, most < sizeof heard->piece ? most : sizeof heard->piece,
+                       MSG_DONTWAIT);
     if (got <= 0)
         return got == 0 ? -1 : 0;
     const char *at = heard->piece, *end = at + got, *nul;
@@ -152,11 +159,14 @@ static void talk(struct conn_host *host, int fd, uint8_t sizes, const uint8_t *d
     struct heard *heard = malloc(sizeof *heard);
     if (heard == NULL || !print_init(&heard->text, 4096))
         abort();
-    size_t write_bytes = (size_t)1 << (sizes & 7) << (sizes & 8 ? 5 : 0), read_bytes = (size_t)64 << (sizes >> 4);
+    size_t write_bytes = (size_t)1 << (sizes & 7) << (sizes & 8 ? 5 : 0),
+           read_bytes = (size_t)64 << (sizes >> 4);
     unsigned quiet = 0, turns = 0;
     for (size_t sent = 0; quiet < QUIET_TURNS && turns < GIVE_UP_TURNS; turns++) {
         size_t left = size - sent;
-        ssize_t wrote = left > 0 ? send(fd, data + sent, left < write_bytes ? left : write_bytes, MSG_DONTWAIT | MSG_NOSIGNAL) : 0;
+        ssize_t wrote = left > 0 ? send(fd, data + sent, left < write_bytes ? left : write_bytes,
+                                        MSG_DONTWAIT | MSG_NOSIGNAL)
+                                 : 0;
         sent += wrote > 0 ? (size_t)wrote : 0;
         uv_run(host->loop, UV_RUN_NOWAIT);
         conn_turns(host);
@@ -190,8 +200,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .loop = &loop,
         .hub = &hub,
         .context = {.service = once, .snapshot = no_snapshot},
-        .limits = {.message_bytes = 4096, .unsent_bytes = 65536, .unsent_bytes_per_user = 1 << 20, .unsent_bytes_in_all = 1 << 22, .input_bytes_per_user = 1 << 16, .input_bytes_in_all = 1 << 18, .large_calls_per_user = 1, .connections = 1,
-                   .connections_per_user = 1, .queued_calls = 4, .unread_ms = 1000, .half_message_ms = 1000},
+        .limits = {.message_bytes = 4096,
+                   .unsent_bytes = 65536,
+                   .unsent_bytes_per_user = 1 << 20,
+                   .unsent_bytes_in_all = 1 << 22,
+                   .input_bytes_per_user = 1 << 16,
+                   .input_bytes_in_all = 1 << 18,
+                   .large_calls_per_user = 1,
+                   .connections = 1,
+                   .connections_per_user = 1,
+                   .queued_calls = 4,
+                   .unread_ms = 1000,
+                   .half_message_ms = 1000},
         .soon = nothing,
         .due = no_time,
         .gone = nothing,
@@ -205,7 +225,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (host.first != NULL)
         conn_close(host.first);
     uv_run(&loop, UV_RUN_DEFAULT); /* hangs when a handle is left */
-    if (host.count != 0 || hub.first != NULL || host.rooms.first != NULL || host.rooms.working != 0 || uv_loop_close(&loop) != 0)
+    if (host.count != 0 || hub.first != NULL || host.rooms.first != NULL ||
+        host.rooms.working != 0 || uv_loop_close(&loop) != 0)
         abort();
     conn_share_done(&host.share);
     print_done(&host.reply);

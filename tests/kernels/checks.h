@@ -1,7 +1,7 @@
 /*
- * What every kernel of probes/gpu/driver/gpu_kernels.cu must do, on whatever runs them. The including file gives:
- *   void *memory(size_t bytes)                        seen by kernels and by the host, zeroed, kept to the end
- *   void start(int stream, kernel, grid, block, args) stream 0 or 1
+ * What every kernel of probes/gpu/driver/gpu_kernels.cu must do, on whatever runs them. The
+ * including file gives: void *memory(size_t bytes)                        seen by kernels and by
+ * the host, zeroed, kept to the end void start(int stream, kernel, grid, block, args) stream 0 or 1
  *   void finish()                                     waits for both
  * main() prints TAP lines and is 1 when one is not ok.
  */
@@ -21,9 +21,12 @@ typedef void (*stream_kernel)(gpu_stream_args);
 static const struct {
     stream_kernel read, write, copy;
     int unroll;
-} STREAMS[] = {{berth_read_u1, berth_write_u1, berth_copy_u1, 1},     {berth_read_u2, berth_write_u2, berth_copy_u2, 2},
-               {berth_read_u4, berth_write_u4, berth_copy_u4, 4},     {berth_read_u8, berth_write_u8, berth_copy_u8, 8},
-               {berth_read_u12, berth_write_u12, berth_copy_u12, 12}, {berth_read_u16, berth_write_u16, berth_copy_u16, 16}};
+} STREAMS[] = {{berth_read_u1, berth_write_u1, berth_copy_u1, 1},
+               {berth_read_u2, berth_write_u2, berth_copy_u2, 2},
+               {berth_read_u4, berth_write_u4, berth_copy_u4, 4},
+               {berth_read_u8, berth_write_u8, berth_copy_u8, 8},
+               {berth_read_u12, berth_write_u12, berth_copy_u12, 12},
+               {berth_read_u16, berth_write_u16, berth_copy_u16, 16}};
 static const size_t SIZES[] = {16, 4096, 4112, BIG};
 static const struct {
     unsigned grid, block;
@@ -80,12 +83,13 @@ static bool copies()
         for (size_t bytes : SIZES)
             for (const auto &shape : SHAPES) {
                 memset(to, 0xee, BIG);
-                start(0, stream.copy, shape.grid, shape.block, gpu_stream_args{address(to), address(from), bytes, 0, 0});
+                start(0, stream.copy, shape.grid, shape.block,
+                      gpu_stream_args{address(to), address(from), bytes, 0, 0});
                 finish();
                 for (size_t i = 0; i < BIG / 8; i++)
                     if (to[i] != (i < bytes / 8 ? from[i] : 0xeeeeeeeeeeeeeeeeULL)) {
-                        printf("# u%d, %zu bytes, grid %u, block %u: word %zu\n", stream.unroll, bytes, shape.grid, shape.block,
-                               i);
+                        printf("# u%d, %zu bytes, grid %u, block %u: word %zu\n", stream.unroll,
+                               bytes, shape.grid, shape.block, i);
                         return false;
                     }
             }
@@ -99,20 +103,21 @@ static bool writes()
         for (size_t bytes : SIZES)
             for (const auto &shape : SHAPES) {
                 memset(to, 0xee, BIG);
-                start(0, stream.write, shape.grid, shape.block, gpu_stream_args{address(to), 0, bytes, 0, value});
+                start(0, stream.write, shape.grid, shape.block,
+                      gpu_stream_args{address(to), 0, bytes, 0, value});
                 finish();
                 for (size_t i = 0; i < BIG / 8; i++)
                     if (to[i] != (i < bytes / 8 ? value : 0xeeeeeeeeeeeeeeeeULL)) {
-                        printf("# u%d, %zu bytes, grid %u, block %u: word %zu\n", stream.unroll, bytes, shape.grid, shape.block,
-                               i);
+                        printf("# u%d, %zu bytes, grid %u, block %u: word %zu\n", stream.unroll,
+                               bytes, shape.grid, shape.block, i);
                         return false;
                     }
             }
     return true;
 }
 
-/* One thread's sum is known, so a read that leaves something out, or reads it twice, shows: the sink is written only for the
- * right sum. */
+/* One thread's sum is known, so a read that leaves something out, or reads it twice, shows: the
+ * sink is written only for the right sum. */
 static bool reads()
 {
     gpu_u64 *from = (gpu_u64 *)memory(BIG), *sink = (gpu_u64 *)memory(64);
@@ -124,10 +129,12 @@ static bool reads()
             for (size_t i = 0; i < bytes / 8; i += 2)
                 sum += from[i] ^ from[i + 1];
             sink[0] = 0;
-            start(0, stream.read, 1, 1, gpu_stream_args{0, address(from), bytes, address(sink), sum + 1});
+            start(0, stream.read, 1, 1,
+                  gpu_stream_args{0, address(from), bytes, address(sink), sum + 1});
             finish();
             bool quiet = sink[0] == 0;
-            start(0, stream.read, 1, 1, gpu_stream_args{0, address(from), bytes, address(sink), sum});
+            start(0, stream.read, 1, 1,
+                  gpu_stream_args{0, address(from), bytes, address(sink), sum});
             start(0, stream.read, 1, 1, gpu_stream_args{0, address(from), bytes, 0, sum});
             start(0, stream.read, 3, 64, gpu_stream_args{0, address(from), bytes, 0, 1});
             finish();
@@ -139,14 +146,16 @@ static bool reads()
     return true;
 }
 
-/* The cycle goes through each slot once, group after group, and the chase ends where following it by hand does. */
+/* The cycle goes through each slot once, group after group, and the chase ends where following it
+ * by hand does. */
 static bool chases()
 {
     gpu_u64 *words = (gpu_u64 *)memory(BIG), *result = (gpu_u64 *)memory(64);
     char seen[512];
     for (gpu_u64 slots : {1, 2, 5, 200, 512})
         for (gpu_u64 group : {1, 7, 64, 1024}) {
-            start(0, berth_chase_build, 3, 32, gpu_chase_build_args{address(words), slots, 256, group, 5});
+            start(0, berth_chase_build, 3, 32,
+                  gpu_chase_build_args{address(words), slots, 256, group, 5});
             finish();
             memset(seen, 0, sizeof seen);
             gpu_u64 at = address(words), count = 0, entered = 1;
@@ -157,9 +166,11 @@ static bool chases()
                 entered += (at - address(words)) / 256 / group != slot / group;
             }
             gpu_u64 groups = (slots + group - 1) / group;
-            if (count != slots || at != address(words) || entered != (groups == 1 ? 1 : groups + 1)) {
-                printf("# %llu slots in groups of %llu: %llu on the cycle, groups entered %llu times\n", slots, group, count,
-                       entered);
+            if (count != slots || at != address(words) ||
+                entered != (groups == 1 ? 1 : groups + 1)) {
+                printf("# %llu slots in groups of %llu: %llu on the cycle, groups entered %llu "
+                       "times\n",
+                       slots, group, count, entered);
                 return false;
             }
             for (gpu_u64 loads : {1, 199, 200, 401}) {
@@ -182,13 +193,18 @@ static bool pingpongs()
     unsigned *flags = (unsigned *)memory(1024);
     gpu_u64 *first = (gpu_u64 *)memory(64), *second = (gpu_u64 *)memory(64);
     start(0, berth_pingpong, 1, 1,
-          gpu_pingpong_args{address(flags), address(flags + 64), 100, 10, 1, address(first), 20000000000});
+          gpu_pingpong_args{address(flags), address(flags + 64), 100, 10, 1, address(first),
+                            20000000000});
     start(1, berth_pingpong, 1, 1,
-          gpu_pingpong_args{address(flags + 64), address(flags), 100, 10, 0, address(second), 20000000000});
+          gpu_pingpong_args{address(flags + 64), address(flags), 100, 10, 0, address(second),
+                            20000000000});
     finish();
-    bool played = first[0] == 100 && second[0] == 100 && first[1] > 0 && first[2] > 0 && flags[0] == 100 && flags[64] == 100;
+    bool played = first[0] == 100 && second[0] == 100 && first[1] > 0 && first[2] > 0 &&
+                  flags[0] == 100 && flags[64] == 100;
     flags[0] = flags[64] = 0;
-    start(0, berth_pingpong, 1, 1, gpu_pingpong_args{address(flags), address(flags + 64), 100, 10, 1, address(first), 1000000});
+    start(0, berth_pingpong, 1, 1,
+          gpu_pingpong_args{address(flags), address(flags + 64), 100, 10, 1, address(first),
+                            1000000});
     finish();
     return played && first[0] == 0 && flags[64] == 1;
 }
@@ -222,8 +238,19 @@ static vectors fresh_vectors(unsigned blocks)
     v.result = (double *)memory(64);
     for (int i = 0; i < N; i++)
         v.x[i] = 1 + i % 17, v.y[i] = 2 + i % 13, v.z[i] = 3 + i % 11, v.w[i] = 4 + i % 7;
-    v.args = {address(v.x), address(v.y), address(v.z), address(v.w), 0, 0, 0, address(v.partial), address(v.result), N,
-              blocks,       0.5,          2.0};
+    v.args = {address(v.x),
+              address(v.y),
+              address(v.z),
+              address(v.w),
+              0,
+              0,
+              0,
+              address(v.partial),
+              address(v.result),
+              N,
+              blocks,
+              0.5,
+              2.0};
     return v;
 }
 
@@ -267,13 +294,15 @@ static bool vector_operations()
     return true;
 }
 
-/* Short rows, which pass through shared memory, and rows too long for that; empty ones, too. Each local place belongs to one row.
+/* Short rows, which pass through shared memory, and rows too long for that; empty ones, too. Each
+ * local place belongs to one row.
  */
 static bool gather_and_scatter()
 {
     for (int longest : {8, 30}) {
         vectors v = fresh_vectors(2);
-        int *row_start = (int *)memory((N + 1) * sizeof(int)), *index = (int *)memory(N * sizeof(int)), rows = 0, used = 0;
+        int *row_start = (int *)memory((N + 1) * sizeof(int)),
+            *index = (int *)memory(N * sizeof(int)), rows = 0, used = 0;
         for (int i = 0; i < N; i++)
             index[i] = (int)((long)i * 1021 % N); /* N is prime to it */
         while (used < N) {
@@ -281,7 +310,8 @@ static bool gather_and_scatter()
             row_start[++rows] = used < N ? used : N;
             used = row_start[rows];
         }
-        v.args.start = address(row_start), v.args.index = address(index), v.args.n = (gpu_u64)rows, v.args.entries = N;
+        v.args.start = address(row_start), v.args.index = address(index), v.args.n = (gpu_u64)rows,
+        v.args.entries = N;
         start(0, berth_bs6, 2, GPU_BS_BLOCK, v.args);
         finish();
         for (int row = 0; row < rows; row++) {
@@ -315,14 +345,19 @@ static int grid_place(const int *side, int node)
     return place;
 }
 
-/* By the definition: a row for each place of the grid, in the order of first nodes, with all its nodes in ascending order. */
+/* By the definition: a row for each place of the grid, in the order of first nodes, with all its
+ * nodes in ascending order. */
 static bool mesh()
 {
-    static const int SIDES[][3] = {{1, 1, 1}, {3, 1, 1}, {1, 2, 1}, {1, 1, 4}, {2, 3, 4}, {3, 3, 3}};
+    static const int SIDES[][3] = {{1, 1, 1}, {3, 1, 1}, {1, 2, 1},
+                                   {1, 1, 4}, {2, 3, 4}, {3, 3, 3}};
     for (const auto &side : SIDES) {
         int nodes = side[0] * side[1] * side[2] * GPU_MESH_NODES, rows = 0;
-        int *row_start = (int *)memory((size_t)(nodes + 2) * sizeof(int)), *index = (int *)memory((size_t)nodes * sizeof(int));
-        gpu_mesh_args args = {address(row_start), address(index), {(gpu_u64)side[0], (gpu_u64)side[1], (gpu_u64)side[2]}};
+        int *row_start = (int *)memory((size_t)(nodes + 2) * sizeof(int)),
+            *index = (int *)memory((size_t)nodes * sizeof(int));
+        gpu_mesh_args args = {address(row_start),
+                              address(index),
+                              {(gpu_u64)side[0], (gpu_u64)side[1], (gpu_u64)side[2]}};
         start(0, berth_mesh, 3, 32, args);
         finish();
         std::vector<std::vector<int>> want(nodes); /* by row */
@@ -349,11 +384,13 @@ static bool mesh()
 static bool product()
 {
     enum { SIDE = 2 * GPU_PRODUCT_TILE };
-    float *a = (float *)memory(SIDE * SIDE * sizeof(float)), *b = (float *)memory(SIDE * SIDE * sizeof(float));
+    float *a = (float *)memory(SIDE * SIDE * sizeof(float)),
+          *b = (float *)memory(SIDE * SIDE * sizeof(float));
     float *c = (float *)memory(SIDE * SIDE * sizeof(float));
     for (int i = 0; i < SIDE * SIDE; i++)
         a[i] = (float)(i % 7), b[i] = (float)(i % 5);
-    start(0, berth_product, 4, GPU_PRODUCT_BLOCK, gpu_product_args{address(a), address(b), address(c), SIDE});
+    start(0, berth_product, 4, GPU_PRODUCT_BLOCK,
+          gpu_product_args{address(a), address(b), address(c), SIDE});
     finish();
     for (int i = 0; i < SIDE; i++)
         for (int j = 0; j < SIDE; j++) {

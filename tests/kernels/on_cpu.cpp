@@ -1,6 +1,7 @@
 /*
- * Runs the kernels on the CPU, as the branch for AMD's compilers. Where a block's threads share memory each is a thread of the
- * CPU, one block after the other, so that the sanitizers see what they do to memory and to each other.
+ * Runs the kernels on the CPU, as the branch for AMD's compilers. Where a block's threads share
+ * memory each is a thread of the CPU, one block after the other, so that the sanitizers see what
+ * they do to memory and to each other.
  */
 #include <pthread.h>
 #include <stddef.h>
@@ -41,11 +42,15 @@ static void __syncthreads()
         abort();
     pthread_barrier_wait(barrier);
 }
-static void atomicAdd(unsigned long long *place, unsigned long long value) { __atomic_fetch_add(place, value, __ATOMIC_RELAXED); }
+static void atomicAdd(unsigned long long *place, unsigned long long value)
+{
+    __atomic_fetch_add(place, value, __ATOMIC_RELAXED);
+}
 static void atomicMin(unsigned long long *place, unsigned long long value)
 {
     unsigned long long old = __atomic_load_n(place, __ATOMIC_RELAXED);
-    while (value < old && !__atomic_compare_exchange_n(place, &old, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    while (value < old && !__atomic_compare_exchange_n(place, &old, value, false, __ATOMIC_RELAXED,
+                                                       __ATOMIC_RELAXED)) {
     }
 }
 
@@ -55,7 +60,8 @@ static void atomicMin(unsigned long long *place, unsigned long long value)
 #include <vector>
 
 static std::vector<pthread_t> launches[2];
-static std::vector<std::vector<char>> kept; /* to the end; their bytes stay where they are when this grows */
+/* to the end; their bytes stay where they are when this grows */
+static std::vector<std::vector<char>> kept;
 
 static void *memory(size_t bytes)
 {
@@ -86,10 +92,14 @@ static void join_all(std::vector<pthread_t> &threads)
     threads.clear();
 }
 
-template <class Args> static void run_block(void (*kernel)(Args), unsigned grid, unsigned block, unsigned number, Args args)
+template <class Args>
+static void run_block(void (*kernel)(Args), unsigned grid, unsigned block, unsigned number,
+                      Args args)
 {
-    if (block != GPU_BS_BLOCK) { /* no kernel that takes other blocks has its threads wait for each other */
-        threadIdx.x = 0, blockIdx.x = number, blockDim.x = block, gridDim.x = grid, barrier = nullptr;
+    /* no kernel that takes other blocks has its threads wait for each other */
+    if (block != GPU_BS_BLOCK) {
+        threadIdx.x = 0, blockIdx.x = number, blockDim.x = block, gridDim.x = grid,
+        barrier = nullptr;
         for (; threadIdx.x < block; threadIdx.x++)
             kernel(args);
         return;
@@ -99,14 +109,16 @@ template <class Args> static void run_block(void (*kernel)(Args), unsigned grid,
     std::vector<pthread_t> threads;
     for (unsigned i = 0; i < block; i++)
         threads.push_back(spawn([=, &all] {
-            threadIdx.x = i, blockIdx.x = number, blockDim.x = block, gridDim.x = grid, barrier = &all;
+            threadIdx.x = i, blockIdx.x = number, blockDim.x = block, gridDim.x = grid,
+            barrier = &all;
             kernel(args);
         }));
     join_all(threads);
     pthread_barrier_destroy(&all);
 }
 
-template <class Args> static void start(int stream, void (*kernel)(Args), unsigned grid, unsigned block, Args args)
+template <class Args>
+static void start(int stream, void (*kernel)(Args), unsigned grid, unsigned block, Args args)
 {
     join_all(launches[stream]); /* of one stream one after the other */
     launches[stream].push_back(spawn([=] {

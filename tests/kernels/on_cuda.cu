@@ -23,10 +23,12 @@ static void *memory(size_t bytes)
     return block;
 }
 
-template <class Args> static void start(int stream, void (*kernel)(Args), unsigned grid, unsigned block, Args args)
+template <class Args>
+static void start(int stream, void (*kernel)(Args), unsigned grid, unsigned block, Args args)
 {
     if (streams[stream] == nullptr)
-        must(cudaStreamCreateWithFlags(&streams[stream], cudaStreamNonBlocking), "cudaStreamCreate");
+        must(cudaStreamCreateWithFlags(&streams[stream], cudaStreamNonBlocking),
+             "cudaStreamCreate");
     kernel<<<grid, block, 0, streams[stream]>>>(args);
     must(cudaGetLastError(), "launch");
 }

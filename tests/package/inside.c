@@ -1,5 +1,5 @@
-/* Run inside the service's sandbox: tries what discovery and the probes need, and what nobody there should be able to do. Prints a line
- * each: what it tried, and "yes" or the error. */
+/* Run inside the service's sandbox: tries what discovery and the probes need, and what nobody there
+ * should be able to do. Prints a line each: what it tried, and "yes" or the error. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
@@ -50,7 +50,8 @@ static void pins(void)
 static void executes(void)
 {
     static const unsigned char code[] = {0xb8, 0x2a, 0, 0, 0, 0xc3}; /* mov eax, 42; ret */
-    unsigned char *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *memory =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     int answer = 0;
     if (memory != MAP_FAILED) {
         memcpy(memory, code, sizeof code);
@@ -63,12 +64,14 @@ static void executes(void)
     memory = MAP_FAILED;
     if (fd >= 0 && write(fd, code, sizeof code) == (ssize_t)sizeof code)
         memory = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
-    say("execute a file of /tmp", memory != MAP_FAILED && ((int (*)(void))(uintptr_t)memory)() == 42);
+    say("execute a file of /tmp",
+        memory != MAP_FAILED && ((int (*)(void))(uintptr_t)memory)() == 42);
     if (fd >= 0)
         unlink(path);
     fd = memfd_create("inside", 0);
-    say("execute a file in memory", fd >= 0 && write(fd, code, sizeof code) == (ssize_t)sizeof code &&
-                                        mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) != MAP_FAILED);
+    say("execute a file in memory",
+        fd >= 0 && write(fd, code, sizeof code) == (ssize_t)sizeof code &&
+            mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) != MAP_FAILED);
     pid_t child = fork();
     if (child == 0) {
         execl("/bin/true", "true", (char *)NULL);
@@ -101,7 +104,8 @@ static bool connects(const char *address)
     socklen_t size = sizeof to;
     int listening = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
     inet_pton(AF_INET, address, &to.sin_addr);
-    bool works = bind(listening, (struct sockaddr *)&to, sizeof to) == 0 && listen(listening, 1) == 0 &&
+    bool works = bind(listening, (struct sockaddr *)&to, sizeof to) == 0 &&
+                 listen(listening, 1) == 0 &&
                  getsockname(listening, (struct sockaddr *)&to, &size) == 0;
     struct timeval limit = {.tv_sec = 2};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
@@ -126,7 +130,8 @@ static void must_not(void)
     say("mount", mount("none", "/tmp", "tmpfs", 0, NULL) == 0);
     say("become root", setuid(0) == 0);
     say("make a namespace", unshare(CLONE_NEWUSER) == 0);
-    say("be real-time", sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1}) == 0);
+    say("be real-time",
+        sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1}) == 0);
     say("use raw sockets", socket(AF_INET, SOCK_RAW, IPPROTO_ICMP) >= 0);
     say("use packet sockets", socket(AF_PACKET, SOCK_RAW, 0) >= 0);
     say("trace others", syscall(SYS_ptrace, 16L, getppid(), 0L, 0L) == 0);
@@ -141,7 +146,8 @@ static void must_not(void)
 int main(int argc, char **argv)
 {
     if (geteuid() == 0) {
-        fprintf(stderr, "inside: root could really do all this to the machine; it runs as another user alone\n");
+        fprintf(stderr, "inside: root could really do all this to the machine; it runs as another "
+                        "user alone\n");
         return 64;
     }
     for (int i = 1; i < argc; i++)

@@ -1,5 +1,6 @@
-/* What a task of a job finds itself in: its cpus, its memory policy, which gpus' device files it may open, and the variables about gpus; one JSON line. Then it stays for some
- * seconds, or with "-" until its input ends. */
+/* What a task of a job finds itself in: its cpus, its memory policy, which gpus' device files it
+ * may open, and the variables about gpus; one JSON line. Then it stays for some seconds, or with
+ * "-" until its input ends. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -67,7 +68,10 @@ static void print_devices(void)
 
 int main(int argc, char **argv)
 {
-    static const char *const names[] = {"SLURM_JOB_ID", "SLURM_LOCALID", "SLURM_STEP_GPUS", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HSA_ENABLE_SDMA", "HSA_ENABLE_PEER_SDMA"};
+    static const char *const names[] = {
+        "SLURM_JOB_ID",         "SLURM_LOCALID",       "SLURM_STEP_GPUS",
+        "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES",
+        "GPU_DEVICE_ORDINAL",   "HSA_ENABLE_SDMA",     "HSA_ENABLE_PEER_SDMA"};
     printf("task {\"cpus\": [");
     print_cpus();
     printf("], ");

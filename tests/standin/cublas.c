@@ -1,6 +1,6 @@
 /*
- * A stand-in for libcublas.so.13, for tests: the product of matrices of the host's memory, in column order as the real one has
- * them. BERTH_STANDIN_CUBLAS_FAIL names a call that fails.
+ * A stand-in for libcublas.so.13, for tests: the product of matrices of the host's memory, in
+ * column order as the real one has them. BERTH_STANDIN_CUBLAS_FAIL names a call that fails.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -45,12 +45,15 @@ int cublasSetStream_v2(struct handle *handle, void *stream)
     return fails("stream") ? INVALID_VALUE : OK;
 }
 
-PUBLIC int cublasSgemm_v2(struct handle *handle, int a_how, int b_how, int m, int n, int k, const float *alpha, const float *a,
-                          int a_step, const float *b, int b_step, const float *beta, float *c, int c_step);
-int cublasSgemm_v2(struct handle *handle, int a_how, int b_how, int m, int n, int k, const float *alpha, const float *a,
-                   int a_step, const float *b, int b_step, const float *beta, float *c, int c_step)
+PUBLIC int cublasSgemm_v2(struct handle *handle, int a_how, int b_how, int m, int n, int k,
+                          const float *alpha, const float *a, int a_step, const float *b,
+                          int b_step, const float *beta, float *c, int c_step);
+int cublasSgemm_v2(struct handle *handle, int a_how, int b_how, int m, int n, int k,
+                   const float *alpha, const float *a, int a_step, const float *b, int b_step,
+                   const float *beta, float *c, int c_step)
 {
-    if (handle->stream == NULL || a_how != PLAIN || b_how != PLAIN || a_step < m || b_step < k || c_step < m)
+    if (handle->stream == NULL || a_how != PLAIN || b_how != PLAIN || a_step < m || b_step < k ||
+        c_step < m)
         return INVALID_VALUE;
     for (int column = 0; column < n; column++)
         for (int row = 0; row < m; row++) {

@@ -13,7 +13,8 @@ static enum model_fault planned(struct world *world, const struct driver_call *c
     enum model_fault fault = MODEL_FAULT_NONE;
     for (size_t i = 0; i < world->model->fault_count; i++) {
         const struct model_planned_fault *plan = &world->model->faults[i];
-        if ((strcmp(plan->call, "*") != 0 && strcmp(plan->call, call->name) != 0) || (plan->device >= 0 && plan->device != call->device))
+        if ((strcmp(plan->call, "*") != 0 && strcmp(plan->call, call->name) != 0) ||
+            (plan->device >= 0 && plan->device != call->device))
             continue;
         unsigned number = ++world->fault_counts[i];
         if (fault == MODEL_FAULT_NONE && (plan->nth == 0 || plan->nth == number))
@@ -22,7 +23,8 @@ static enum model_fault planned(struct world *world, const struct driver_call *c
     return fault;
 }
 
-static enum code code_of(struct world *world, const struct driver_call *call, enum model_fault fault)
+static enum code code_of(struct world *world, const struct driver_call *call,
+                         enum model_fault fault)
 {
     struct world_device *device = call->device >= 0 ? &world->device[call->device] : NULL;
     switch (fault) {
@@ -53,14 +55,16 @@ static enum code code_of(struct world *world, const struct driver_call *call, en
     return device != NULL ? (enum code)device->sticky : CODE_OK;
 }
 
-bool driver_begin(struct driver_call call, enum model_call group, struct world **ret_world, bool *ret_stuck, enum code *ret_code)
+bool driver_begin(struct driver_call call, enum model_call group, struct world **ret_world,
+                  bool *ret_stuck, enum code *ret_code)
 {
     struct world *world = world_enter();
     world_pass(world, world->model->call_ns[group]);
     enum model_fault fault = planned(world, &call);
     enum code code = code_of(world, &call, fault);
     /* What is asked of a device, and making it current, is not its context's affair. */
-    if (group == MODEL_CALL_DEVICE && code != CODE_OK && code == (enum code)world->device[call.device].sticky)
+    if (group == MODEL_CALL_DEVICE && code != CODE_OK &&
+        code == (enum code)world->device[call.device].sticky)
         code = CODE_OK;
     if (code == CODE_OK && !world->initialised && group != MODEL_CALL_INIT)
         code = CODE_NOT_INITIALIZED;
@@ -145,7 +149,8 @@ enum code driver_open(struct driver_call call)
     return driver_end(world, CODE_OK);
 }
 
-/* What is broken can be closed, too, and is whole when it is opened again; a device that is lost stays lost. */
+/* What is broken can be closed, too, and is whole when it is opened again; a device that is lost
+ * stays lost. */
 enum code driver_close(struct driver_call call)
 {
     struct world *world = world_enter();
@@ -169,13 +174,15 @@ enum code driver_enter(struct driver_call call)
 {
     struct world *world;
     enum code code;
-    return driver_begin(call, MODEL_CALL_DEVICE, &world, NULL, &code) ? driver_end(world, CODE_OK) : code;
+    return driver_begin(call, MODEL_CALL_DEVICE, &world, NULL, &code) ? driver_end(world, CODE_OK)
+                                                                      : code;
 }
 
 static bool may_access(const struct world *world, int device, int peer)
 {
     const struct model *model = world->model;
-    return peer >= 0 && peer < model->device_count && peer != device && !model->no_peer[device][peer] &&
+    return peer >= 0 && peer < model->device_count && peer != device &&
+           !model->no_peer[device][peer] &&
            model_path(model, MODEL_KERNEL, MODEL_READ, MODEL_PINNED, device, peer)->limit > 0;
 }
 
@@ -224,7 +231,9 @@ enum code driver_free(struct driver_call call, uint64_t address)
     enum code code;
     if (!driver_begin(call, MODEL_CALL_ALLOC, &world, NULL, &code))
         return code;
-    return driver_end(world, address == 0 || memory_free(world->memory, address, false) ? CODE_OK : CODE_INVALID_VALUE);
+    return driver_end(world, address == 0 || memory_free(world->memory, address, false)
+                                 ? CODE_OK
+                                 : CODE_INVALID_VALUE);
 }
 
 enum code driver_space(struct driver_call call, size_t *ret_free, size_t *ret_total)
@@ -244,13 +253,15 @@ static int near_place(const struct model *model, int device)
     return place < 0 ? model->device_count : place;
 }
 
-enum code driver_host_alloc(struct driver_call call, size_t bytes, enum model_kind kind, void **ret_memory)
+enum code driver_host_alloc(struct driver_call call, size_t bytes, enum model_kind kind,
+                            void **ret_memory)
 {
     struct world *world;
     enum code code;
     if (!driver_begin(call, MODEL_CALL_ALLOC, &world, NULL, &code))
         return code;
-    const struct memory_block *block = memory_host(world->memory, bytes, kind, near_place(world->model, call.device), MEMORY_HOST);
+    const struct memory_block *block =
+        memory_host(world->memory, bytes, kind, near_place(world->model, call.device), MEMORY_HOST);
     if (block == NULL)
         return driver_end(world, CODE_OUT_OF_MEMORY);
     *ret_memory = block->bytes;
@@ -265,7 +276,8 @@ enum code driver_managed_alloc(struct driver_call call, size_t bytes, uint64_t *
         return code;
     if (world->model->device[call.device].managed == 0)
         return driver_end(world, CODE_NOT_SUPPORTED);
-    const struct memory_block *block = memory_host(world->memory, bytes, MODEL_MANAGED, near_place(world->model, call.device), MEMORY_MANAGED);
+    const struct memory_block *block = memory_host(
+        world->memory, bytes, MODEL_MANAGED, near_place(world->model, call.device), MEMORY_MANAGED);
     if (block == NULL)
         return driver_end(world, CODE_OUT_OF_MEMORY);
     *ret_address = block->address;
@@ -283,7 +295,9 @@ enum code driver_register(struct driver_call call, void *memory, size_t bytes, e
         return driver_end(world, CODE_INVALID_VALUE);
     if (spot.block != NULL)
         return driver_end(world, CODE_ALREADY_REGISTERED);
-    return driver_end(world, memory_register(world->memory, memory, bytes, kind) != NULL ? CODE_OK : CODE_OUT_OF_MEMORY);
+    return driver_end(world, memory_register(world->memory, memory, bytes, kind) != NULL
+                                 ? CODE_OK
+                                 : CODE_OUT_OF_MEMORY);
 }
 
 enum code driver_unregister(struct driver_call call, void *memory)
@@ -292,7 +306,9 @@ enum code driver_unregister(struct driver_call call, void *memory)
     enum code code;
     if (!driver_begin(call, MODEL_CALL_ALLOC, &world, NULL, &code))
         return code;
-    return driver_end(world, memory_free(world->memory, (uint64_t)(uintptr_t)memory, true) ? CODE_OK : CODE_NOT_REGISTERED);
+    return driver_end(world, memory_free(world->memory, (uint64_t)(uintptr_t)memory, true)
+                                 ? CODE_OK
+                                 : CODE_NOT_REGISTERED);
 }
 
 enum code driver_host_address(struct driver_call call, void *memory, uint64_t *ret_address)
@@ -308,7 +324,8 @@ enum code driver_host_address(struct driver_call call, void *memory, uint64_t *r
     return driver_end(world, CODE_OK);
 }
 
-enum code driver_advise(struct driver_call call, uint64_t address, size_t bytes, int advice, int device)
+enum code driver_advise(struct driver_call call, uint64_t address, size_t bytes, int advice,
+                        int device)
 {
     enum { SET_PREFERRED = 3, UNSET_PREFERRED = 4, SET_ACCESSED_BY = 5 };
     struct world *world;
@@ -316,7 +333,8 @@ enum code driver_advise(struct driver_call call, uint64_t address, size_t bytes,
     enum code code;
     if (!driver_begin(call, MODEL_CALL_OTHER, &world, NULL, &code))
         return code;
-    if (!memory_find(world->memory, address, bytes, &spot) || spot.block == NULL || spot.block->owner != MEMORY_MANAGED)
+    if (!memory_find(world->memory, address, bytes, &spot) || spot.block == NULL ||
+        spot.block->owner != MEMORY_MANAGED)
         return driver_end(world, CODE_INVALID_VALUE);
     if (advice == SET_PREFERRED || advice == SET_ACCESSED_BY)
         spot.block->stays = advice == SET_ACCESSED_BY || device < 0;
@@ -330,14 +348,23 @@ const char *driver_text(int code)
     static const struct {
         enum code code;
         const char *text;
-    } texts[] = {
-        {CODE_OK, "no error"}, {CODE_INVALID_VALUE, "invalid argument"}, {CODE_OUT_OF_MEMORY, "out of memory"},
-        {CODE_NOT_INITIALIZED, "initialization error"}, {CODE_NO_DEVICE, "no GPU is detected"}, {CODE_INVALID_DEVICE, "invalid device ordinal"},
-        {CODE_INVALID_CONTEXT, "invalid device context"}, {CODE_PEER_UNSUPPORTED, "peer access is not supported between these two devices"},
-        {CODE_INVALID_HANDLE, "invalid resource handle"}, {CODE_NOT_FOUND, "named symbol not found"}, {CODE_NOT_READY, "device not ready"},
-        {CODE_ILLEGAL_ADDRESS, "an illegal memory access was encountered"}, {CODE_PEER_ALREADY, "peer access is already enabled"},
-        {CODE_ALREADY_REGISTERED, "memory is registered already"}, {CODE_NOT_REGISTERED, "memory is not registered"},
-        {CODE_LAUNCH_FAILED, "unspecified launch failure"}, {CODE_NOT_SUPPORTED, "operation not supported"}};
+    } texts[] = {{CODE_OK, "no error"},
+                 {CODE_INVALID_VALUE, "invalid argument"},
+                 {CODE_OUT_OF_MEMORY, "out of memory"},
+                 {CODE_NOT_INITIALIZED, "initialization error"},
+                 {CODE_NO_DEVICE, "no GPU is detected"},
+                 {CODE_INVALID_DEVICE, "invalid device ordinal"},
+                 {CODE_INVALID_CONTEXT, "invalid device context"},
+                 {CODE_PEER_UNSUPPORTED, "peer access is not supported between these two devices"},
+                 {CODE_INVALID_HANDLE, "invalid resource handle"},
+                 {CODE_NOT_FOUND, "named symbol not found"},
+                 {CODE_NOT_READY, "device not ready"},
+                 {CODE_ILLEGAL_ADDRESS, "an illegal memory access was encountered"},
+                 {CODE_PEER_ALREADY, "peer access is already enabled"},
+                 {CODE_ALREADY_REGISTERED, "memory is registered already"},
+                 {CODE_NOT_REGISTERED, "memory is not registered"},
+                 {CODE_LAUNCH_FAILED, "unspecified launch failure"},
+                 {CODE_NOT_SUPPORTED, "operation not supported"}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if ((int)texts[i].code == code)
             return texts[i].text;

@@ -3,9 +3,11 @@
 #include "driver.h"
 #include "world.h"
 
-/* Enters the world and takes the call's time. False: it failed, by a planned fault or because of what happened before, the world is left, and ret_code says how. After
- * true it is to be ended by driver_end. ret_stuck: a planned fault makes what the call starts never end. */
-bool driver_begin(struct driver_call call, enum model_call group, struct world **ret_world, bool *ret_stuck, enum code *ret_code);
+/* Enters the world and takes the call's time. False: it failed, by a planned fault or because of
+ * what happened before, the world is left, and ret_code says how. After true it is to be ended by
+ * driver_end. ret_stuck: a planned fault makes what the call starts never end. */
+bool driver_begin(struct driver_call call, enum model_call group, struct world **ret_world,
+                  bool *ret_stuck, enum code *ret_code);
 enum code driver_end(struct world *world, enum code code);
 
 /* NULL: none of ours. */

@@ -30,7 +30,11 @@ enum code driver_stream_free(struct driver_call call, void *stream)
     return driver_end(world, CODE_OK);
 }
 
-static enum code state_of(const struct world *world, int device) { return (enum code)(world->device[device].lost != 0 ? world->device[device].lost : world->device[device].sticky); }
+static enum code state_of(const struct world *world, int device)
+{
+    return (enum code)(world->device[device].lost != 0 ? world->device[device].lost
+                                                       : world->device[device].sticky);
+}
 
 enum code driver_stream_wait(struct driver_call call, void *stream)
 {
@@ -101,7 +105,8 @@ enum code driver_event_free(struct driver_call call, void *event)
 }
 
 /* Both ends of what streams do with events: happen there, or wait. */
-static enum code push_event(struct driver_call call, void *event, void *stream, enum world_kind kind)
+static enum code push_event(struct driver_call call, void *event, void *stream,
+                            enum world_kind kind)
 {
     struct world *world;
     enum code code;
@@ -120,8 +125,14 @@ static enum code push_event(struct driver_call call, void *event, void *stream, 
     return driver_end(world, CODE_OK);
 }
 
-enum code driver_event_record(struct driver_call call, void *event, void *stream) { return push_event(call, event, stream, WORLD_RECORD); }
-enum code driver_stream_after(struct driver_call call, void *stream, void *event) { return push_event(call, event, stream, WORLD_AFTER); }
+enum code driver_event_record(struct driver_call call, void *event, void *stream)
+{
+    return push_event(call, event, stream, WORLD_RECORD);
+}
+enum code driver_stream_after(struct driver_call call, void *stream, void *event)
+{
+    return push_event(call, event, stream, WORLD_AFTER);
+}
 
 enum code driver_event_query(struct driver_call call, void *event)
 {
@@ -156,7 +167,8 @@ enum code driver_event_elapsed(struct driver_call call, void *from, void *to, fl
     const struct world_event *first = from, *last = to;
     if (!driver_begin(call, MODEL_CALL_OTHER, &world, NULL, &code))
         return code;
-    if (!world_event_is(world, first) || !world_event_is(world, last) || first->recorded == 0 || last->recorded == 0)
+    if (!world_event_is(world, first) || !world_event_is(world, last) || first->recorded == 0 ||
+        last->recorded == 0)
         return driver_end(world, CODE_INVALID_HANDLE);
     if (first->happened < first->recorded || last->happened < last->recorded)
         return driver_end(world, CODE_NOT_READY);
@@ -166,19 +178,24 @@ enum code driver_event_elapsed(struct driver_call call, void *from, void *to, fl
 
 /* ---- what moves bytes ---- */
 
-/* The way of a copy: by the engine of the stream's device; one that is neither's own way in is its other end's. */
-static const struct model_path *copy_path(const struct world *world, int device, const struct memory_spot *to, const struct memory_spot *from)
+/* The way of a copy: by the engine of the stream's device; one that is neither's own way in is its
+ * other end's. */
+static const struct model_path *copy_path(const struct world *world, int device,
+                                          const struct memory_spot *to,
+                                          const struct memory_spot *from)
 {
     const struct model *model = world->model;
     bool from_host = from->place >= model->device_count, to_host = to->place >= model->device_count;
     enum model_how how = from->place == device ? MODEL_WRITE : MODEL_READ;
     if (world->has_blits && !from_host && !to_host && from->place != to->place)
-        return model_path(model, MODEL_KERNEL, how, MODEL_PINNED, device, how == MODEL_WRITE ? to->place : from->place);
+        return model_path(model, MODEL_KERNEL, how, MODEL_PINNED, device,
+                          how == MODEL_WRITE ? to->place : from->place);
     enum model_kind kind = from_host ? from->kind : to_host ? to->kind : MODEL_PINNED;
     return model_path(model, MODEL_ENGINE, how, kind, from->place, to->place);
 }
 
-enum code driver_copy(struct driver_call call, uint64_t to, uint64_t from, size_t bytes, void *stream, bool wait)
+enum code driver_copy(struct driver_call call, uint64_t to, uint64_t from, size_t bytes,
+                      void *stream, bool wait)
 {
     struct world *world;
     struct memory_spot target, source;
@@ -189,7 +206,8 @@ enum code driver_copy(struct driver_call call, uint64_t to, uint64_t from, size_
     struct world_stream *own = driver_stream(world, call, stream);
     if (own == NULL)
         return driver_end(world, CODE_INVALID_HANDLE);
-    if (bytes == 0 || !memory_find(world->memory, to, bytes, &target) || !memory_find(world->memory, from, bytes, &source))
+    if (bytes == 0 || !memory_find(world->memory, to, bytes, &target) ||
+        !memory_find(world->memory, from, bytes, &source))
         return driver_end(world, bytes == 0 ? CODE_OK : CODE_INVALID_VALUE);
     const struct model_path *path = copy_path(world, own->device, &target, &source);
     if (path->limit <= 0)
@@ -214,10 +232,12 @@ static void set_bytes(struct world *world, struct world_op *op)
 {
     struct memory_spot spot;
     if (memory_find(world->memory, op->to, op->size, &spot))
-        memset(spot.bytes, (int)op->args[0], op->size < world->model->bytes_max ? op->size : world->model->bytes_max);
+        memset(spot.bytes, (int)op->args[0],
+               op->size < world->model->bytes_max ? op->size : world->model->bytes_max);
 }
 
-enum code driver_fill(struct driver_call call, uint64_t to, uint8_t byte, size_t bytes, void *stream)
+enum code driver_fill(struct driver_call call, uint64_t to, uint8_t byte, size_t bytes,
+                      void *stream)
 {
     struct world *world;
     struct memory_spot target;
@@ -233,7 +253,8 @@ enum code driver_fill(struct driver_call call, uint64_t to, uint8_t byte, size_t
     struct world_op *op = world_push(own, stuck ? WORLD_STUCK : WORLD_MOVE);
     if (op == NULL)
         return driver_end(world, CODE_OUT_OF_MEMORY);
-    const struct model_path *path = model_path(world->model, MODEL_KERNEL, MODEL_WRITE, target.kind, own->device, target.place);
+    const struct model_path *path =
+        model_path(world->model, MODEL_KERNEL, MODEL_WRITE, target.kind, own->device, target.place);
     if (path->limit > 0) {
         world_use(op, path, 1);
         op->bytes = (double)bytes;
@@ -253,7 +274,8 @@ static void arrive(struct world *world, struct world_op *op)
         spot.block->device = (int)(int64_t)op->args[0];
 }
 
-enum code driver_prefetch(struct driver_call call, uint64_t address, size_t bytes, int device, void *stream)
+enum code driver_prefetch(struct driver_call call, uint64_t address, size_t bytes, int device,
+                          void *stream)
 {
     struct world *world;
     struct memory_spot spot;
@@ -264,13 +286,15 @@ enum code driver_prefetch(struct driver_call call, uint64_t address, size_t byte
     const struct model *model = world->model;
     if (own == NULL || device >= model->device_count)
         return driver_end(world, CODE_INVALID_HANDLE);
-    if (!memory_find(world->memory, address, bytes, &spot) || spot.block == NULL || spot.block->owner != MEMORY_MANAGED)
+    if (!memory_find(world->memory, address, bytes, &spot) || spot.block == NULL ||
+        spot.block->owner != MEMORY_MANAGED)
         return driver_end(world, CODE_INVALID_VALUE);
     struct world_op *op = world_push(own, WORLD_MOVE);
     if (op == NULL)
         return driver_end(world, CODE_OUT_OF_MEMORY);
     int to = device < 0 ? spot.block->place : device;
-    const struct model_path *path = model_path(model, MODEL_ENGINE, MODEL_READ, MODEL_MANAGED, spot.place, to);
+    const struct model_path *path =
+        model_path(model, MODEL_ENGINE, MODEL_READ, MODEL_MANAGED, spot.place, to);
     if (to != spot.place && path->limit > 0) {
         world_use(op, path, 1);
         op->bytes = (double)bytes;
@@ -307,7 +331,8 @@ enum code driver_module_unload(struct driver_call call, void *module)
     return driver_end(world, module == (const void *)module_mark ? CODE_OK : CODE_INVALID_HANDLE);
 }
 
-enum code driver_function(struct driver_call call, void *module, const char *name, void **ret_function)
+enum code driver_function(struct driver_call call, void *module, const char *name,
+                          void **ret_function)
 {
     struct world *world;
     enum code code;
@@ -315,12 +340,14 @@ enum code driver_function(struct driver_call call, void *module, const char *nam
         return code;
     const struct kernel *kernel = kernel_find(name);
     if (module != (const void *)module_mark || kernel == NULL)
-        return driver_end(world, module != (const void *)module_mark ? CODE_INVALID_HANDLE : CODE_NOT_FOUND);
+        return driver_end(world, module != (const void *)module_mark ? CODE_INVALID_HANDLE
+                                                                     : CODE_NOT_FOUND);
     *ret_function = (void *)(uintptr_t)kernel;
     return driver_end(world, CODE_OK);
 }
 
-enum code driver_function_threads(struct driver_call call, const void *function, int attribute, int *ret_value)
+enum code driver_function_threads(struct driver_call call, const void *function, int attribute,
+                                  int *ret_value)
 {
     enum { BLOCK_THREADS = 0 };
     struct world *world;
@@ -333,7 +360,8 @@ enum code driver_function_threads(struct driver_call call, const void *function,
     return driver_end(world, CODE_OK);
 }
 
-/* Both ways of giving arguments: one pointer for each, of which these kernels have one, or a buffer with its size. */
+/* Both ways of giving arguments: one pointer for each, of which these kernels have one, or a buffer
+ * with its size. */
 static const void *arguments_of(void **arguments, void **extra)
 {
     enum { POINTER = 1 };
@@ -345,7 +373,8 @@ static const void *arguments_of(void **arguments, void **extra)
     return NULL;
 }
 
-enum code driver_launch(struct driver_call call, void *function, const unsigned grid[3], const unsigned block[3], void *stream, void **arguments, void **extra)
+enum code driver_launch(struct driver_call call, void *function, const unsigned grid[3],
+                        const unsigned block[3], void *stream, void **arguments, void **extra)
 {
     struct world *world;
     bool stuck;
@@ -359,6 +388,7 @@ enum code driver_launch(struct driver_call call, void *function, const unsigned 
     if (args == NULL || grid[1] * grid[2] * block[1] * block[2] != 1)
         return driver_end(world, CODE_INVALID_VALUE);
     if (stuck)
-        return driver_end(world, world_push(own, WORLD_STUCK) != NULL ? CODE_OK : CODE_OUT_OF_MEMORY);
+        return driver_end(world,
+                          world_push(own, WORLD_STUCK) != NULL ? CODE_OK : CODE_OUT_OF_MEMORY);
     return driver_end(world, kernel_launch(world, own, function, grid[0], block[0], args));
 }

@@ -1,7 +1,8 @@
 /**
- * libamdhip64.so.7 for tests: HIP's names, forwarded to libcuda.so.1, so that the HIP side of the GPU probe runs for real on an
- * NVIDIA GPU. As HIP does, it has one context for each device, made at its first use, and a current device for each thread.
- * Modules are nvcc's. What was measured through it says origin standin.
+ * libamdhip64.so.7 for tests: HIP's names, forwarded to libcuda.so.1, so that the HIP side of the
+ * GPU probe runs for real on an NVIDIA GPU. As HIP does, it has one context for each device, made
+ * at its first use, and a current device for each thread. Modules are nvcc's. What was measured
+ * through it says origin standin.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -21,52 +22,54 @@ enum { NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_VALUE
 typedef uint64_t address;
 typedef void *handle;
 
-#define CALLS(X)                                                                                                                 \
-    X(cuInit, (unsigned flags))                                                                                                  \
-    X(cuDriverGetVersion, (int *version))                                                                                        \
-    X(cuGetErrorString, (int code, const char **text))                                                                           \
-    X(cuDeviceGetCount, (int *count))                                                                                            \
-    X(cuDeviceGetAttribute, (int *value, int attribute, int device))                                                             \
-    X(cuDeviceGetName, (char *name, int size, int device))                                                                       \
-    X(cuDeviceGetUuid, (unsigned char *bytes, int device))                                                                       \
-    X(cuDeviceGetPCIBusId, (char *text, int size, int device))                                                                   \
-    X(cuDeviceTotalMem_v2, (size_t * bytes, int device))                                                                         \
-    X(cuDevicePrimaryCtxSetFlags_v2, (int device, unsigned flags))                                                               \
-    X(cuDevicePrimaryCtxRetain, (handle * context, int device))                                                                  \
-    X(cuDevicePrimaryCtxRelease_v2, (int device))                                                                                \
-    X(cuCtxSetCurrent, (handle context))                                                                                         \
-    X(cuDeviceCanAccessPeer, (int *can, int device, int peer))                                                                   \
-    X(cuCtxEnablePeerAccess, (handle peer, unsigned flags))                                                                      \
-    X(cuMemAlloc_v2, (address * memory, size_t bytes))                                                                           \
-    X(cuMemFree_v2, (address memory))                                                                                            \
-    X(cuMemGetInfo_v2, (size_t * free, size_t * total))                                                                          \
-    X(cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))                                                             \
-    X(cuMemFreeHost, (void *memory))                                                                                             \
-    X(cuMemHostRegister_v2, (void *memory, size_t bytes, unsigned flags))                                                        \
-    X(cuMemHostUnregister, (void *memory))                                                                                       \
-    X(cuMemHostGetDevicePointer_v2, (address * memory, void *host, unsigned flags))                                              \
-    X(cuMemAllocManaged, (address * memory, size_t bytes, unsigned flags))                                                       \
-    X(cuMemAdvise, (address memory, size_t bytes, int advice, int device))                                                       \
-    X(cuMemPrefetchAsync, (address memory, size_t bytes, int device, handle stream))                                             \
-    X(cuStreamCreate, (handle * stream, unsigned flags))                                                                         \
-    X(cuStreamDestroy_v2, (handle stream))                                                                                       \
-    X(cuStreamSynchronize, (handle stream))                                                                                      \
-    X(cuStreamWaitEvent, (handle stream, handle event, unsigned flags))                                                          \
-    X(cuStreamQuery, (handle stream))                                                                                            \
-    X(cuEventCreate, (handle * event, unsigned flags))                                                                           \
-    X(cuEventDestroy_v2, (handle event))                                                                                         \
-    X(cuEventRecord, (handle event, handle stream))                                                                              \
-    X(cuEventElapsedTime, (float *ms, handle from, handle to))                                                                   \
-    X(cuMemcpyAsync, (address to, address from, size_t bytes, handle stream))                                                    \
-    X(cuMemcpy, (address to, address from, size_t bytes))                                                                        \
-    X(cuMemcpyPeerAsync, (address to, handle to_context, address from, handle from_context, size_t bytes, handle stream))        \
-    X(cuMemsetD8Async, (address to, unsigned char byte, size_t bytes, handle stream))                                            \
-    X(cuModuleLoadData, (handle * module, const void *image))                                                                    \
-    X(cuModuleUnload, (handle module))                                                                                           \
-    X(cuModuleGetFunction, (handle * function, handle module, const char *name))                                                 \
-    X(cuFuncGetAttribute, (int *value, int attribute, handle function))                                                          \
-    X(cuLaunchKernel, (handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,   \
-                       unsigned block_z, unsigned shared_bytes, handle stream, void **arguments, void **extra))
+#define CALLS(X)                                                                                   \
+    X(cuInit, (unsigned flags))                                                                    \
+    X(cuDriverGetVersion, (int *version))                                                          \
+    X(cuGetErrorString, (int code, const char **text))                                             \
+    X(cuDeviceGetCount, (int *count))                                                              \
+    X(cuDeviceGetAttribute, (int *value, int attribute, int device))                               \
+    X(cuDeviceGetName, (char *name, int size, int device))                                         \
+    X(cuDeviceGetUuid, (unsigned char *bytes, int device))                                         \
+    X(cuDeviceGetPCIBusId, (char *text, int size, int device))                                     \
+    X(cuDeviceTotalMem_v2, (size_t * bytes, int device))                                           \
+    X(cuDevicePrimaryCtxSetFlags_v2, (int device, unsigned flags))                                 \
+    X(cuDevicePrimaryCtxRetain, (handle * context, int device))                                    \
+    X(cuDevicePrimaryCtxRelease_v2, (int device))                                                  \
+    X(cuCtxSetCurrent, (handle context))                                                           \
+    X(cuDeviceCanAccessPeer, (int *can, int device, int peer))                                     \
+    X(cuCtxEnablePeerAccess, (handle peer, unsigned flags))                                        \
+    X(cuMemAlloc_v2, (address * memory, size_t bytes))                                             \
+    X(cuMemFree_v2, (address memory))                                                              \
+    X(cuMemGetInfo_v2, (size_t * free, size_t * total))                                            \
+    X(cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))                               \
+    X(cuMemFreeHost, (void *memory))                                                               \
+    X(cuMemHostRegister_v2, (void *memory, size_t bytes, unsigned flags))                          \
+    X(cuMemHostUnregister, (void *memory))                                                         \
+    X(cuMemHostGetDevicePointer_v2, (address * memory, void *host, unsigned flags))                \
+    X(cuMemAllocManaged, (address * memory, size_t bytes, unsigned flags))                         \
+    X(cuMemAdvise, (address memory, size_t bytes, int advice, int device))                         \
+    X(cuMemPrefetchAsync, (address memory, size_t bytes, int device, handle stream))               \
+    X(cuStreamCreate, (handle * stream, unsigned flags))                                           \
+    X(cuStreamDestroy_v2, (handle stream))                                                         \
+    X(cuStreamSynchronize, (handle stream))                                                        \
+    X(cuStreamWaitEvent, (handle stream, handle event, unsigned flags))                            \
+    X(cuStreamQuery, (handle stream))                                                              \
+    X(cuEventCreate, (handle * event, unsigned flags))                                             \
+    X(cuEventDestroy_v2, (handle event))                                                           \
+    X(cuEventRecord, (handle event, handle stream))                                                \
+    X(cuEventElapsedTime, (float *ms, handle from, handle to))                                     \
+    X(cuMemcpyAsync, (address to, address from, size_t bytes, handle stream))                      \
+    X(cuMemcpy, (address to, address from, size_t bytes))                                          \
+    X(cuMemcpyPeerAsync, (address to, handle to_context, address from, handle from_context,        \
+                          size_t bytes, handle stream))                                            \
+    X(cuMemsetD8Async, (address to, unsigned char byte, size_t bytes, handle stream))              \
+    X(cuModuleLoadData, (handle * module, const void *image))                                      \
+    X(cuModuleUnload, (handle module))                                                             \
+    X(cuModuleGetFunction, (handle * function, handle module, const char *name))                   \
+    X(cuFuncGetAttribute, (int *value, int attribute, handle function))                            \
+    X(cuLaunchKernel, (handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z,         \
+                       unsigned block_x, unsigned block_y, unsigned block_z,                       \
+                       unsigned shared_bytes, handle stream, void **arguments, void **extra))
 
 static struct {
 /* NOLINT(bugprone-macro-parentheses): a declaration */
@@ -84,9 +87,9 @@ static void load(void)
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     int missing = library == NULL;
     void *symbol;
-#define FIND(name, arguments)                                                                                                    \
-    symbol = library == NULL ? NULL : dlsym(library, #name);                                                                     \
-    missing |= symbol == NULL;                                                                                                   \
+#define FIND(name, arguments)                                                                      \
+    symbol = library == NULL ? NULL : dlsym(library, #name);                                       \
+    missing |= symbol == NULL;                                                                     \
     memcpy(&cuda.name, &symbol, sizeof symbol);
     CALLS(FIND)
     cuda.is_there = !missing;
@@ -126,8 +129,14 @@ static int enter(void)
 static address number(const void *pointer) { return (address)(uintptr_t)pointer; }
 
 EXPORT int hipInit(unsigned flags) { return ready() ? cuda.cuInit(flags) : NO_DEVICE; }
-EXPORT int hipDriverGetVersion(int *version) { return ready() ? cuda.cuDriverGetVersion(version) : NOT_INITIALIZED; }
-EXPORT int hipGetDeviceCount(int *count) { return ready() ? cuda.cuDeviceGetCount(count) : NO_DEVICE; }
+EXPORT int hipDriverGetVersion(int *version)
+{
+    return ready() ? cuda.cuDriverGetVersion(version) : NOT_INITIALIZED;
+}
+EXPORT int hipGetDeviceCount(int *count)
+{
+    return ready() ? cuda.cuDeviceGetCount(count) : NO_DEVICE;
+}
 
 EXPORT const char *hipGetErrorString(int code)
 {
@@ -139,7 +148,8 @@ EXPORT int hipDeviceGetAttribute(int *value, int attribute, int device)
 {
     static const struct {
         int hip, cuda;
-    } numbers[] = {{63, 16}, {5, 13}, {19, 38}, {23, 75}, {61, 76}, {2, 40}, {16, 18}, {9, 89}, {65, 88}, {66, 100}};
+    } numbers[] = {{63, 16}, {5, 13},  {19, 38}, {23, 75}, {61, 76},
+                   {2, 40},  {16, 18}, {9, 89},  {65, 88}, {66, 100}};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (numbers[i].hip == attribute)
             return ready() ? cuda.cuDeviceGetAttribute(value, numbers[i].cuda, device) : NO_DEVICE;
@@ -158,7 +168,10 @@ EXPORT int hipDeviceGetPCIBusId(char *text, int size, int device)
 {
     return ready() ? cuda.cuDeviceGetPCIBusId(text, size, device) : NO_DEVICE;
 }
-EXPORT int hipDeviceTotalMem(size_t *bytes, int device) { return ready() ? cuda.cuDeviceTotalMem_v2(bytes, device) : NO_DEVICE; }
+EXPORT int hipDeviceTotalMem(size_t *bytes, int device)
+{
+    return ready() ? cuda.cuDeviceTotalMem_v2(bytes, device) : NO_DEVICE;
+}
 
 EXPORT int hipSetDevice(int device)
 {
@@ -170,7 +183,10 @@ EXPORT int hipSetDevice(int device)
     return code;
 }
 
-EXPORT int hipSetDeviceFlags(unsigned flags) { return ready() ? cuda.cuDevicePrimaryCtxSetFlags_v2(current, flags) : NO_DEVICE; }
+EXPORT int hipSetDeviceFlags(unsigned flags)
+{
+    return ready() ? cuda.cuDevicePrimaryCtxSetFlags_v2(current, flags) : NO_DEVICE;
+}
 
 EXPORT int hipDeviceReset(void)
 {
@@ -237,7 +253,10 @@ EXPORT int hipHostRegister(void *memory, size_t bytes, unsigned flags)
     return code != 0 ? code : cuda.cuMemHostRegister_v2(memory, bytes, flags & HOST_FLAGS);
 }
 
-EXPORT int hipHostUnregister(void *memory) { return ready() ? cuda.cuMemHostUnregister(memory) : NO_DEVICE; }
+EXPORT int hipHostUnregister(void *memory)
+{
+    return ready() ? cuda.cuMemHostUnregister(memory) : NO_DEVICE;
+}
 
 EXPORT int hipHostGetDevicePointer(void **device, void *memory, unsigned flags)
 {
@@ -275,13 +294,22 @@ EXPORT int hipStreamCreateWithFlags(handle *stream, unsigned flags)
     return code != 0 ? code : cuda.cuStreamCreate(stream, flags);
 }
 
-EXPORT int hipStreamDestroy(handle stream) { return ready() ? cuda.cuStreamDestroy_v2(stream) : NO_DEVICE; }
-EXPORT int hipStreamSynchronize(handle stream) { return ready() ? cuda.cuStreamSynchronize(stream) : NO_DEVICE; }
+EXPORT int hipStreamDestroy(handle stream)
+{
+    return ready() ? cuda.cuStreamDestroy_v2(stream) : NO_DEVICE;
+}
+EXPORT int hipStreamSynchronize(handle stream)
+{
+    return ready() ? cuda.cuStreamSynchronize(stream) : NO_DEVICE;
+}
 EXPORT int hipStreamWaitEvent(handle stream, handle event, unsigned flags)
 {
     return ready() ? cuda.cuStreamWaitEvent(stream, event, flags) : NO_DEVICE;
 }
-EXPORT int hipStreamQuery(handle stream) { return ready() ? cuda.cuStreamQuery(stream) : NO_DEVICE; }
+EXPORT int hipStreamQuery(handle stream)
+{
+    return ready() ? cuda.cuStreamQuery(stream) : NO_DEVICE;
+}
 
 EXPORT int hipEventCreateWithFlags(handle *event, unsigned flags)
 {
@@ -289,8 +317,14 @@ EXPORT int hipEventCreateWithFlags(handle *event, unsigned flags)
     return code != 0 ? code : cuda.cuEventCreate(event, flags);
 }
 
-EXPORT int hipEventDestroy(handle event) { return ready() ? cuda.cuEventDestroy_v2(event) : NO_DEVICE; }
-EXPORT int hipEventRecord(handle event, handle stream) { return ready() ? cuda.cuEventRecord(event, stream) : NO_DEVICE; }
+EXPORT int hipEventDestroy(handle event)
+{
+    return ready() ? cuda.cuEventDestroy_v2(event) : NO_DEVICE;
+}
+EXPORT int hipEventRecord(handle event, handle stream)
+{
+    return ready() ? cuda.cuEventRecord(event, stream) : NO_DEVICE;
+}
 EXPORT int hipEventElapsedTime(float *ms, handle from, handle to)
 {
     return ready() ? cuda.cuEventElapsedTime(ms, from, to) : NO_DEVICE;
@@ -310,7 +344,8 @@ EXPORT int hipMemcpy(void *to, const void *from, size_t bytes, int kind)
     return code != 0 ? code : cuda.cuMemcpy(number(to), number(from), bytes);
 }
 
-EXPORT int hipMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes, handle stream)
+EXPORT int hipMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
+                              size_t bytes, handle stream)
 {
     handle to_context, from_context;
     int code = context_of(to_device, &to_context);
@@ -318,7 +353,9 @@ EXPORT int hipMemcpyPeerAsync(void *to, int to_device, const void *from, int fro
         code = context_of(from_device, &from_context);
     if (code == 0)
         code = enter();
-    return code != 0 ? code : cuda.cuMemcpyPeerAsync(number(to), to_context, number(from), from_context, bytes, stream);
+    return code != 0 ? code
+                     : cuda.cuMemcpyPeerAsync(number(to), to_context, number(from), from_context,
+                                              bytes, stream);
 }
 
 EXPORT int hipMemsetAsync(void *to, int byte, size_t bytes, handle stream)
@@ -351,18 +388,22 @@ EXPORT int hipFuncGetAttribute(int *value, int attribute, handle function)
     return code != 0 ? code : cuda.cuFuncGetAttribute(value, attribute, function);
 }
 
-/* extra is a list that ends in 3 for HIP and in 0 for CUDA; both have 1 and 2 for the buffer and its size. */
-EXPORT int hipModuleLaunchKernel(handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                                 unsigned block_y, unsigned block_z, unsigned shared_bytes, handle stream, void **arguments,
+/* extra is a list that ends in 3 for HIP and in 0 for CUDA; both have 1 and 2 for the buffer and
+ * its size. */
+EXPORT int hipModuleLaunchKernel(handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                 unsigned block_x, unsigned block_y, unsigned block_z,
+                                 unsigned shared_bytes, handle stream, void **arguments,
                                  void **extra)
 {
     void *list[5] = {NULL};
-    for (size_t i = 0; extra != NULL && i + 1 < sizeof list / sizeof list[0] && number(extra[i]) != 3; i += 2) {
+    for (size_t i = 0;
+         extra != NULL && i + 1 < sizeof list / sizeof list[0] && number(extra[i]) != 3; i += 2) {
         list[i] = extra[i];
         list[i + 1] = extra[i + 1];
     }
     int code = enter();
-    return code != 0 ? code
-                     : cuda.cuLaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream,
-                                           arguments, extra != NULL ? list : NULL);
+    return code != 0
+               ? code
+               : cuda.cuLaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+                                     shared_bytes, stream, arguments, extra != NULL ? list : NULL);
 }

@@ -1,6 +1,7 @@
 /*
- * What a program sees of its host when the stand-in is loaded before everything else (LD_PRELOAD): the virtual clock instead of the machine's, the virtual node's NUMA
- * nodes and where memory was bound. All other clocks, files and calls are the machine's.
+ * What a program sees of its host when the stand-in is loaded before everything else (LD_PRELOAD):
+ * the virtual clock instead of the machine's, the virtual node's NUMA nodes and where memory was
+ * bound. All other clocks, files and calls are the machine's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,9 +22,12 @@
 
 /* From numaif.h, which need not be there. */
 enum { POLICY_DEFAULT = 0, POLICY_NODE = 1, POLICY_ADDRESS = 2 };
-PUBLIC long mbind(void *memory, unsigned long bytes, int policy, const unsigned long *nodes, unsigned long bits, unsigned flags);
-PUBLIC long move_pages(int pid, unsigned long count, void **pages, const int *nodes, int *status, int flags);
-PUBLIC long get_mempolicy(int *policy, unsigned long *nodes, unsigned long bits, void *memory, unsigned long flags);
+PUBLIC long mbind(void *memory, unsigned long bytes, int policy, const unsigned long *nodes,
+                  unsigned long bits, unsigned flags);
+PUBLIC long move_pages(int pid, unsigned long count, void **pages, const int *nodes, int *status,
+                       int flags);
+PUBLIC long get_mempolicy(int *policy, unsigned long *nodes, unsigned long bits, void *memory,
+                          unsigned long flags);
 PUBLIC long set_mempolicy(int policy, const unsigned long *nodes, unsigned long bits);
 
 static atomic_bool is_ready;
@@ -44,7 +48,8 @@ static bool works(void) { return atomic_load(&is_ready) && !world_is_inside(); }
 
 static bool is_virtual(clockid_t clock)
 {
-    return works() && (clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_RAW || clock == CLOCK_MONOTONIC_COARSE || clock == CLOCK_BOOTTIME);
+    return works() && (clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_RAW ||
+                       clock == CLOCK_MONOTONIC_COARSE || clock == CLOCK_BOOTTIME);
 }
 
 /* Where the machine's clock was at the first look: the virtual one goes on from there. */
@@ -72,7 +77,8 @@ PUBLIC int clock_gettime(clockid_t clock, struct timespec *ret)
     return 0;
 }
 
-/* The first thread's sleeps are virtual. Others, which wait for something beside it, sleep really. */
+/* The first thread's sleeps are virtual. Others, which wait for something beside it, sleep really.
+ */
 static bool sleeps(int64_t ns)
 {
     if (!works() || gettid() != getpid())
@@ -85,7 +91,9 @@ static bool sleeps(int64_t ns)
 
 PUBLIC int nanosleep(const struct timespec *time, struct timespec *left)
 {
-    return sleeps((int64_t)time->tv_sec * 1000000000 + time->tv_nsec) ? 0 : (int)syscall(SYS_nanosleep, time, left);
+    return sleeps((int64_t)time->tv_sec * 1000000000 + time->tv_nsec)
+               ? 0
+               : (int)syscall(SYS_nanosleep, time, left);
 }
 
 PUBLIC int usleep(useconds_t us)
@@ -94,7 +102,8 @@ PUBLIC int usleep(useconds_t us)
     return nanosleep(&time, NULL);
 }
 
-PUBLIC int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
+PUBLIC int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
+                           struct timespec *left)
 {
     struct timespec now = {0};
     if (!is_virtual(clock) || gettid() != getpid())
@@ -116,7 +125,8 @@ static int first_node(const unsigned long *nodes, unsigned long bits)
     return -1;
 }
 
-PUBLIC long mbind(void *memory, unsigned long bytes, int policy, const unsigned long *nodes, unsigned long bits, unsigned flags)
+PUBLIC long mbind(void *memory, unsigned long bytes, int policy, const unsigned long *nodes,
+                  unsigned long bits, unsigned flags)
 {
     (void)flags;
     struct world *world = world_enter();
@@ -134,12 +144,16 @@ PUBLIC long mbind(void *memory, unsigned long bytes, int policy, const unsigned 
 static int node_of(const void *page)
 {
     struct world *world = world_enter();
-    int node = world->model->numa[memory_bound(world->memory, (uint64_t)(uintptr_t)page) - world->model->device_count].number;
+    int node = world->model
+                   ->numa[memory_bound(world->memory, (uint64_t)(uintptr_t)page) -
+                          world->model->device_count]
+                   .number;
     world_leave(world);
     return node;
 }
 
-PUBLIC long move_pages(int pid, unsigned long count, void **pages, const int *nodes, int *status, int flags)
+PUBLIC long move_pages(int pid, unsigned long count, void **pages, const int *nodes, int *status,
+                       int flags)
 {
     (void)flags;
     if (pid != 0 || nodes != NULL) {
@@ -151,13 +165,15 @@ PUBLIC long move_pages(int pid, unsigned long count, void **pages, const int *no
     return 0;
 }
 
-PUBLIC long get_mempolicy(int *policy, unsigned long *nodes, unsigned long bits, void *memory, unsigned long flags)
+PUBLIC long get_mempolicy(int *policy, unsigned long *nodes, unsigned long bits, void *memory,
+                          unsigned long flags)
 {
     /* The kernel counts one bit less than it is told, and writes whole words. */
     if (nodes != NULL && bits > 0)
         memset(nodes, 0, (bits - 1 + 63) / 64 * sizeof *nodes);
     if (policy != NULL)
-        *policy = (flags & POLICY_ADDRESS) != 0 && (flags & POLICY_NODE) != 0 ? node_of(memory) : POLICY_DEFAULT;
+        *policy = (flags & POLICY_ADDRESS) != 0 && (flags & POLICY_NODE) != 0 ? node_of(memory)
+                                                                              : POLICY_DEFAULT;
     return 0;
 }
 
@@ -201,13 +217,13 @@ static int open_it(int folder, const char *path, int flags, mode_t mode)
     return fd;
 }
 
-#define MODE_OF(flags)                    \
-    mode_t mode = 0;                      \
-    if ((flags) & (O_CREAT | O_TMPFILE)) { \
-        va_list args;                     \
-        va_start(args, flags);            \
-        mode = va_arg(args, mode_t);      \
-        va_end(args);                     \
+#define MODE_OF(flags)                                                                             \
+    mode_t mode = 0;                                                                               \
+    if ((flags) & (O_CREAT | O_TMPFILE)) {                                                         \
+        va_list args;                                                                              \
+        va_start(args, flags);                                                                     \
+        mode = va_arg(args, mode_t);                                                               \
+        va_end(args);                                                                              \
     }
 
 PUBLIC int open(const char *path, int flags, ...)

@@ -1,4 +1,5 @@
-/* The files that tell a program about the node's memory, as they would be on the virtual node. For host.c. */
+/* The files that tell a program about the node's memory, as they would be on the virtual node. For
+ * host.c. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

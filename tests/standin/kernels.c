@@ -21,29 +21,35 @@ struct kernel {
     unsigned unroll, test;
 };
 
-/* What a device can have under way at a time, over how long one access takes; of bytes that are all under way at once that is in what the path takes anyway. */
+/* What a device can have under way at a time, over how long one access takes; of bytes that are all
+ * under way at once that is in what the path takes anyway. */
 static double flight_limit(const struct launch *launch, int place, uint64_t bytes)
 {
     const struct model *model = launch->world->model;
     const struct model_device *device = &model->device[launch->op->device];
     double latency = model_chase_ns(model, launch->op->device, place, UINT64_MAX);
-    double threads = fmin((double)launch->grid * launch->block, (double)device->multiprocessors * device->threads);
+    double threads = fmin((double)launch->grid * launch->block,
+                          (double)device->multiprocessors * device->threads);
     double under_way = threads * launch->kernel->unroll * 16;
-    return latency > 0 && under_way > 0 && under_way < (double)bytes ? under_way / latency * 1e9 : INFINITY;
+    return latency > 0 && under_way > 0 && under_way < (double)bytes ? under_way / latency * 1e9
+                                                                     : INFINITY;
 }
 
 /* How long managed memory that goes to whoever touches it takes to come. */
 static double migrate_ns(struct launch *launch, struct memory_block *block, uint64_t bytes)
 {
     double rate = launch->world->model->migrate;
-    if (block == NULL || block->owner != MEMORY_MANAGED || block->stays || rate <= 0 || block->device == launch->op->device)
+    if (block == NULL || block->owner != MEMORY_MANAGED || block->stays || rate <= 0 ||
+        block->device == launch->op->device)
         return 0;
     block->device = launch->op->device;
     return (double)bytes / rate * 1e9;
 }
 
-/* The operation's device accesses that memory; scale is how often, for each byte of the operation. */
-static enum code access_memory(struct launch *launch, enum model_how how, uint64_t address, uint64_t bytes, double scale)
+/* The operation's device accesses that memory; scale is how often, for each byte of the operation.
+ */
+static enum code access_memory(struct launch *launch, enum model_how how, uint64_t address,
+                               uint64_t bytes, double scale)
 {
     struct world *world = launch->world;
     struct world_op *op = launch->op;
@@ -52,11 +58,13 @@ static enum code access_memory(struct launch *launch, enum model_how how, uint64
         return CODE_ILLEGAL_ADDRESS;
     double extra = migrate_ns(launch, spot.block, bytes);
     int place = spot.block != NULL && spot.block->device >= 0 ? spot.block->device : spot.place;
-    if (place < world->model->device_count && place != op->device && !world->device[op->device].peers[place])
+    if (place < world->model->device_count && place != op->device &&
+        !world->device[op->device].peers[place])
         return CODE_ILLEGAL_ADDRESS;
     if (spot.block == NULL && world->model->device[op->device].pageable == 0)
         return CODE_ILLEGAL_ADDRESS;
-    const struct model_path *path = model_path(world->model, MODEL_KERNEL, how, spot.kind, op->device, place);
+    const struct model_path *path =
+        model_path(world->model, MODEL_KERNEL, how, spot.kind, op->device, place);
     if (path->limit <= 0)
         return CODE_ILLEGAL_ADDRESS;
     world_use(op, path, scale);
@@ -65,20 +73,35 @@ static enum code access_memory(struct launch *launch, enum model_how how, uint64
     return CODE_OK;
 }
 
-static enum code both(enum code first, enum code second) { return first != CODE_OK ? first : second; }
+static enum code both(enum code first, enum code second)
+{
+    return first != CODE_OK ? first : second;
+}
 
 static enum code prepare_stream(struct launch *launch, const void *args, bool reads, bool writes)
 {
     const struct gpu_stream_args *stream = args;
     launch->op->bytes = (double)stream->bytes;
-    double most = (double)launch->world->model->device[launch->op->device].multiprocessors * kernel_threads(launch->kernel);
+    double most = (double)launch->world->model->device[launch->op->device].multiprocessors *
+                  kernel_threads(launch->kernel);
     launch->op->part = fmin((double)launch->grid * launch->block / most, 1);
-    enum code code = reads ? access_memory(launch, MODEL_READ, stream->from, stream->bytes, 1) : CODE_OK;
-    return writes ? both(code, access_memory(launch, MODEL_WRITE, stream->to, stream->bytes, 1)) : code;
+    enum code code =
+        reads ? access_memory(launch, MODEL_READ, stream->from, stream->bytes, 1) : CODE_OK;
+    return writes ? both(code, access_memory(launch, MODEL_WRITE, stream->to, stream->bytes, 1))
+                  : code;
 }
-static enum code prepare_read(struct launch *launch, const void *args) { return prepare_stream(launch, args, true, false); }
-static enum code prepare_write(struct launch *launch, const void *args) { return prepare_stream(launch, args, false, true); }
-static enum code prepare_copy(struct launch *launch, const void *args) { return prepare_stream(launch, args, true, true); }
+static enum code prepare_read(struct launch *launch, const void *args)
+{
+    return prepare_stream(launch, args, true, false);
+}
+static enum code prepare_write(struct launch *launch, const void *args)
+{
+    return prepare_stream(launch, args, false, true);
+}
+static enum code prepare_copy(struct launch *launch, const void *args)
+{
+    return prepare_stream(launch, args, true, true);
+}
 
 static enum code prepare_fill(struct launch *launch, const void *args)
 {
@@ -99,9 +122,12 @@ static enum code prepare_build(struct launch *launch, const void *args)
     const struct gpu_chase_build_args *build = args;
     struct memory_spot spot;
     launch->op->bytes = (double)build->slots * 8;
-    enum code code = access_memory(launch, MODEL_WRITE, build->address, build->slots * build->stride, 1);
+    enum code code =
+        access_memory(launch, MODEL_WRITE, build->address, build->slots * build->stride, 1);
     /* Known from now on: what is launched behind it is priced before it runs. */
-    if (code == CODE_OK && memory_find(launch->world->memory, build->address, build->slots * build->stride, &spot) && spot.block != NULL) {
+    if (code == CODE_OK &&
+        memory_find(launch->world->memory, build->address, build->slots * build->stride, &spot) &&
+        spot.block != NULL) {
         spot.block->chase_slots = build->slots;
         spot.block->chase_stride = build->stride;
     }
@@ -117,8 +143,11 @@ static enum code prepare_chase(struct launch *launch, const void *args)
     enum code code = access_memory(launch, MODEL_READ, chase->start, 8, 1);
     if (code != CODE_OK || !memory_find(world->memory, chase->start, 8, &spot))
         return CODE_ILLEGAL_ADDRESS;
-    uint64_t visited = spot.block == NULL ? 0 : spot.block->chase_slots * spot.block->chase_stride / 2; /* a line of each slot, half of it */
-    launch->op->load_ns = model_chase_ns(world->model, launch->op->device, spot.place, visited > 0 ? visited : UINT64_MAX);
+    /* a line of each slot, half of it */
+    uint64_t visited =
+        spot.block == NULL ? 0 : spot.block->chase_slots * spot.block->chase_stride / 2;
+    launch->op->load_ns = model_chase_ns(world->model, launch->op->device, spot.place,
+                                         visited > 0 ? visited : UINT64_MAX);
     launch->op->ns += (double)chase->loads * launch->op->load_ns;
     launch->op->bytes = 0;
     return CODE_OK;
@@ -136,14 +165,16 @@ static enum code prepare_gate(struct launch *launch, const void *args)
     return CODE_OK;
 }
 
-/* Its partner is not known yet, but where the flags are tells whose time it is: of two devices that of the pair, with the host that of its NUMA node. */
+/* Its partner is not known yet, but where the flags are tells whose time it is: of two devices that
+ * of the pair, with the host that of its NUMA node. */
 static enum code prepare_pingpong(struct launch *launch, const void *args)
 {
     const struct gpu_pingpong_args *flags = args;
     struct world *world = launch->world;
     struct world_op *op = launch->op;
     struct memory_spot mine, theirs;
-    if (!memory_find(world->memory, flags->mine, 4, &mine) || !memory_find(world->memory, flags->theirs, 4, &theirs))
+    if (!memory_find(world->memory, flags->mine, 4, &mine) ||
+        !memory_find(world->memory, flags->theirs, 4, &theirs))
         return CODE_ILLEGAL_ADDRESS;
     op->mine = (volatile _Atomic uint32_t *)(void *)mine.bytes;
     op->theirs = (volatile _Atomic uint32_t *)(void *)theirs.bytes;
@@ -168,7 +199,10 @@ static enum code prepare_bs(struct launch *launch, const void *args)
 {
     static const struct {
         bool x, y, z, w, write_x, write_y;
-    } uses[] = {{.x = true, .write_y = true}, {.x = true, .y = true, .write_y = true}, {.x = true}, {.x = true, .y = true},
+    } uses[] = {{.x = true, .write_y = true},
+                {.x = true, .y = true, .write_y = true},
+                {.x = true},
+                {.x = true, .y = true},
                 {.x = true, .y = true, .z = true, .w = true, .write_x = true, .write_y = true}};
     const struct gpu_bs_args *bs = args;
     unsigned test = launch->kernel->test - 1;
@@ -180,14 +214,19 @@ static enum code prepare_bs(struct launch *launch, const void *args)
         code = uses[test].y ? both(code, access_memory(launch, MODEL_READ, bs->y, bytes, 1)) : code;
         code = uses[test].z ? both(code, access_memory(launch, MODEL_READ, bs->z, bytes, 1)) : code;
         code = uses[test].w ? both(code, access_memory(launch, MODEL_READ, bs->w, bytes, 1)) : code;
-        code = uses[test].write_x ? both(code, access_memory(launch, MODEL_WRITE, bs->x, bytes, 1)) : code;
-        return uses[test].write_y ? both(code, access_memory(launch, MODEL_WRITE, bs->y, bytes, 1)) : code;
+        code = uses[test].write_x ? both(code, access_memory(launch, MODEL_WRITE, bs->x, bytes, 1))
+                                  : code;
+        return uses[test].write_y ? both(code, access_memory(launch, MODEL_WRITE, bs->y, bytes, 1))
+                                  : code;
     }
-    /* Each entry of index once; values of the elements that share a row are one row's. bs6 reads entries and writes rows, bs7 the other way round. */
+    /* Each entry of index once; values of the elements that share a row are one row's. bs6 reads
+     * entries and writes rows, bs7 the other way round. */
     bool gathers = test == 5;
     double rows = 1, entries = (double)bs->entries / (double)bs->n;
-    code = access_memory(launch, MODEL_READ, bs->x, gathers ? bs->entries * 8 : bytes, gathers ? entries : rows);
-    code = both(code, access_memory(launch, MODEL_WRITE, bs->y, gathers ? bytes : bs->entries * 8, gathers ? rows : entries));
+    code = access_memory(launch, MODEL_READ, bs->x, gathers ? bs->entries * 8 : bytes,
+                         gathers ? entries : rows);
+    code = both(code, access_memory(launch, MODEL_WRITE, bs->y, gathers ? bytes : bs->entries * 8,
+                                    gathers ? rows : entries));
     code = both(code, access_memory(launch, MODEL_READ, bs->index, bs->entries * 4, entries / 2));
     return both(code, access_memory(launch, MODEL_READ, bs->start, 4 * (bs->n + 1), 0.5));
 }
@@ -197,7 +236,8 @@ static enum code prepare_mesh(struct launch *launch, const void *args)
     const struct gpu_mesh_args *mesh = args;
     uint64_t nodes = mesh->side[0] * mesh->side[1] * mesh->side[2] * GPU_MESH_NODES;
     launch->op->bytes = (double)nodes * 4;
-    return both(access_memory(launch, MODEL_WRITE, mesh->index, nodes * 4, 1), access_memory(launch, MODEL_WRITE, mesh->start, 4 * (gpu_mesh_rows(mesh) + 1), 1));
+    return both(access_memory(launch, MODEL_WRITE, mesh->index, nodes * 4, 1),
+                access_memory(launch, MODEL_WRITE, mesh->start, 4 * (gpu_mesh_rows(mesh) + 1), 1));
 }
 
 static enum code prepare_product(struct launch *launch, const void *args)
@@ -205,28 +245,53 @@ static enum code prepare_product(struct launch *launch, const void *args)
     const struct gpu_product_args *product = args;
     uint64_t bytes = product->n * product->n * 4;
     launch->op->bytes = (double)bytes;
-    enum code code = both(access_memory(launch, MODEL_READ, product->a, bytes, 1), access_memory(launch, MODEL_READ, product->b, bytes, 1));
+    enum code code = both(access_memory(launch, MODEL_READ, product->a, bytes, 1),
+                          access_memory(launch, MODEL_READ, product->b, bytes, 1));
     code = both(code, access_memory(launch, MODEL_WRITE, product->c, bytes, 1));
     double n = (double)product->n;
-    launch->op->ns += launch->world->model->flops > 0 ? 2 * n * n * n / launch->world->model->flops * 1e9 : 0;
+    launch->op->ns +=
+        launch->world->model->flops > 0 ? 2 * n * n * n / launch->world->model->flops * 1e9 : 0;
     return code;
 }
 
-#define STREAM(N)                                                                                                    \
-    {"berth_read_u" #N, sizeof(struct gpu_stream_args), prepare_read, NULL, N, 0},                                   \
-        {"berth_write_u" #N, sizeof(struct gpu_stream_args), prepare_write, kernel_bytes_write, N, 0},               \
-        {"berth_copy_u" #N, sizeof(struct gpu_stream_args), prepare_copy, kernel_bytes_copy, N, 0}
-#define BS(N) {"berth_bs" #N, sizeof(struct gpu_bs_args), prepare_bs, kernel_bytes_bs, 4, N}
+#define STREAM(N)                                                                                  \
+    {"berth_read_u" #N, sizeof(struct gpu_stream_args), prepare_read, NULL, N, 0},                 \
+        {"berth_write_u" #N,                                                                       \
+         sizeof(struct gpu_stream_args),                                                           \
+         prepare_write,                                                                            \
+         kernel_bytes_write,                                                                       \
+         N,                                                                                        \
+         0},                                                                                       \
+    {                                                                                              \
+        "berth_copy_u" #N, sizeof(struct gpu_stream_args), prepare_copy, kernel_bytes_copy, N, 0   \
+    }
+#define BS(N)                                                                                      \
+    {                                                                                              \
+        "berth_bs" #N, sizeof(struct gpu_bs_args), prepare_bs, kernel_bytes_bs, 4, N               \
+    }
 
 static const struct kernel kernels[] = {
-    STREAM(1), STREAM(2), STREAM(4), STREAM(8), STREAM(12), STREAM(16),
-    BS(1), BS(2), BS(3), BS(4), BS(5), BS(6), BS(7),
+    STREAM(1),
+    STREAM(2),
+    STREAM(4),
+    STREAM(8),
+    STREAM(12),
+    STREAM(16),
+    BS(1),
+    BS(2),
+    BS(3),
+    BS(4),
+    BS(5),
+    BS(6),
+    BS(7),
     {"berth_gate", sizeof(struct gpu_gate_args), prepare_gate, NULL, 4, 0},
     {"berth_fill", sizeof(struct gpu_pattern_args), prepare_fill, kernel_bytes_fill, 4, 0},
     {"berth_check", sizeof(struct gpu_pattern_args), prepare_check, kernel_bytes_check, 4, 0},
-    {"berth_chase_build", sizeof(struct gpu_chase_build_args), prepare_build, kernel_bytes_build, 4, 0},
+    {"berth_chase_build", sizeof(struct gpu_chase_build_args), prepare_build, kernel_bytes_build, 4,
+     0},
     {"berth_chase", sizeof(struct gpu_chase_args), prepare_chase, kernel_bytes_chase, 4, 0},
-    {"berth_pingpong", sizeof(struct gpu_pingpong_args), prepare_pingpong, kernel_bytes_pingpong, 4, 0},
+    {"berth_pingpong", sizeof(struct gpu_pingpong_args), prepare_pingpong, kernel_bytes_pingpong, 4,
+     0},
     {"berth_mesh", sizeof(struct gpu_mesh_args), prepare_mesh, kernel_bytes_mesh, 4, 0},
     {"berth_sum", sizeof(struct gpu_bs_args), prepare_sum, kernel_bytes_sum, 4, 0},
     {"berth_product", sizeof(struct gpu_product_args), prepare_product, NULL, 4, 0},
@@ -240,11 +305,18 @@ const struct kernel *kernel_find(const char *name)
     return NULL;
 }
 
-unsigned kernel_threads(const struct kernel *kernel) { return kernel->test > 0 || kernel->unroll > 8 ? 512 : 1024; }
-
-enum code kernel_launch(struct world *world, struct world_stream *stream, const struct kernel *kernel, unsigned grid, unsigned block, const void *args)
+unsigned kernel_threads(const struct kernel *kernel)
 {
-    enum world_kind kind = kernel->prepare == prepare_gate ? WORLD_GATE : kernel->prepare == prepare_pingpong ? WORLD_PINGPONG : WORLD_MOVE;
+    return kernel->test > 0 || kernel->unroll > 8 ? 512 : 1024;
+}
+
+enum code kernel_launch(struct world *world, struct world_stream *stream,
+                        const struct kernel *kernel, unsigned grid, unsigned block,
+                        const void *args)
+{
+    enum world_kind kind = kernel->prepare == prepare_gate       ? WORLD_GATE
+                           : kernel->prepare == prepare_pingpong ? WORLD_PINGPONG
+                                                                 : WORLD_MOVE;
     if (grid == 0 || block == 0 || block > kernel_threads(kernel))
         return CODE_INVALID_VALUE;
     struct world_op *op = world_push(stream, kind);

@@ -13,7 +13,10 @@ static void *bytes_at(struct world *world, uint64_t address, uint64_t size)
     return size > 0 && memory_find(world->memory, address, size, &spot) ? spot.bytes : NULL;
 }
 
-static uint64_t real_size(const struct world *world, uint64_t size) { return size < world->model->bytes_max ? size : world->model->bytes_max; }
+static uint64_t real_size(const struct world *world, uint64_t size)
+{
+    return size < world->model->bytes_max ? size : world->model->bytes_max;
+}
 
 /* A path that breaks bytes changes the first and the last of what came over it. */
 static void spoil(const struct world_op *op, char *bytes, uint64_t size)
@@ -24,8 +27,9 @@ static void spoil(const struct world_op *op, char *bytes, uint64_t size)
     bytes[size - 1] ^= 0x02;
 }
 
-/* Whether large ranges have the same bytes already, as they have when a copy is repeated to be timed. What is looked at lies all over them, so that a pattern or
- * a poison is seen; small ranges are never said to be the same. */
+/* Whether large ranges have the same bytes already, as they have when a copy is repeated to be
+ * timed. What is looked at lies all over them, so that a pattern or a poison is seen; small ranges
+ * are never said to be the same. */
 static bool is_same(const char *target, const char *source, uint64_t size)
 {
     if (size < SMALL)
@@ -38,7 +42,8 @@ static bool is_same(const char *target, const char *source, uint64_t size)
     return true;
 }
 
-static void move(struct world *world, struct world_op *op, uint64_t to, uint64_t from, uint64_t size)
+static void move(struct world *world, struct world_op *op, uint64_t to, uint64_t from,
+                 uint64_t size)
 {
     char *target = bytes_at(world, to, size), *source = bytes_at(world, from, size);
     size = real_size(world, size);
@@ -49,7 +54,10 @@ static void move(struct world *world, struct world_op *op, uint64_t to, uint64_t
     spoil(op, target, size);
 }
 
-void kernel_bytes_move(struct world *world, struct world_op *op) { move(world, op, op->to, op->from, op->size); }
+void kernel_bytes_move(struct world *world, struct world_op *op)
+{
+    move(world, op, op->to, op->from, op->size);
+}
 
 void kernel_bytes_copy(struct world *world, struct world_op *op)
 {
@@ -142,7 +150,8 @@ void kernel_bytes_chase(struct world *world, struct world_op *op)
             memcpy(&at, slot, 8);
         }
     double ns = (double)args.loads * op->load_ns;
-    gpu_u64 values[3] = {at, (gpu_u64)ns, (gpu_u64)(ns * world->model->device[op->device].khz / 1e6)};
+    gpu_u64 values[3] = {at, (gpu_u64)ns,
+                         (gpu_u64)(ns * world->model->device[op->device].khz / 1e6)};
     memcpy(result, values, sizeof values);
 }
 
@@ -151,20 +160,27 @@ void kernel_bytes_pingpong(struct world *world, struct world_op *op)
     struct gpu_pingpong_args args;
     memcpy(&args, op->args, sizeof args);
     char *result = bytes_at(world, args.result, 24);
-    gpu_u64 values[3] = {op->round, (gpu_u64)op->counted_ns, (gpu_u64)(op->counted_ns * world->model->device[op->device].khz / 1e6)};
+    gpu_u64 values[3] = {op->round, (gpu_u64)op->counted_ns,
+                         (gpu_u64)(op->counted_ns * world->model->device[op->device].khz / 1e6)};
     if (result != NULL)
         memcpy(result, values, sizeof values);
 }
 
-static double *doubles(struct world *world, uint64_t address, uint64_t count) { return bytes_at(world, address, count * 8); }
+static double *doubles(struct world *world, uint64_t address, uint64_t count)
+{
+    return bytes_at(world, address, count * 8);
+}
 
-/* What starts and entries are there of rows whose nodes are among the real ones; the others stay 0, an entry like any. */
+/* What starts and entries are there of rows whose nodes are among the real ones; the others stay 0,
+ * an entry like any. */
 void kernel_bytes_mesh(struct world *world, struct world_op *op)
 {
     struct gpu_mesh_args args;
     memcpy(&args, op->args, sizeof args);
-    uint64_t nodes = args.side[0] * args.side[1] * args.side[2] * GPU_MESH_NODES, rows = gpu_mesh_rows(&args);
-    int *start = bytes_at(world, args.start, 4 * (rows + 1)), *index = bytes_at(world, args.index, 4 * nodes);
+    uint64_t nodes = args.side[0] * args.side[1] * args.side[2] * GPU_MESH_NODES,
+             rows = gpu_mesh_rows(&args);
+    int *start = bytes_at(world, args.start, 4 * (rows + 1)),
+        *index = bytes_at(world, args.index, 4 * nodes);
     if (start == NULL || index == NULL)
         return;
     for (uint64_t node = 0; node < real_size(world, 4 * nodes) / 4; node++) {
@@ -190,13 +206,15 @@ static void leave_partial(struct world *world, const struct gpu_bs_args *args, d
     double *partial = doubles(world, args->partial, 1);
     if (partial == NULL)
         return;
-    for (uint64_t i = 1; i < args->blocks && doubles(world, args->partial, args->blocks) != NULL; i++)
+    for (uint64_t i = 1; i < args->blocks && doubles(world, args->partial, args->blocks) != NULL;
+         i++)
         partial[i] = 0;
     partial[0] = sum;
 }
 
 /* One row of bs6 and bs7; one beyond what the mesh has really got counts for nothing. */
-static void do_row(const struct gpu_bs_args *args, unsigned test, uint64_t i, const double *x, double *y, const int *index, const int *start)
+static void do_row(const struct gpu_bs_args *args, unsigned test, uint64_t i, const double *x,
+                   double *y, const int *index, const int *start)
 {
     double sum = 0;
     for (int k = start[i]; k < start[i + 1] && (uint64_t)k < args->entries; k++) {
@@ -217,9 +235,11 @@ void kernel_bytes_bs(struct world *world, struct world_op *op)
     struct gpu_bs_args args;
     memcpy(&args, op->args, sizeof args);
     uint64_t n = real_size(world, args.n * 8) / 8;
-    double *x = doubles(world, args.x, op->test == 6 ? args.entries : args.n), *y = doubles(world, args.y, op->test == 7 ? args.entries : args.n);
+    double *x = doubles(world, args.x, op->test == 6 ? args.entries : args.n),
+           *y = doubles(world, args.y, op->test == 7 ? args.entries : args.n);
     const double *z = doubles(world, args.z, args.n), *w = doubles(world, args.w, args.n);
-    const int *index = bytes_at(world, args.index, 4 * args.entries), *start = bytes_at(world, args.start, 4 * (args.n + 1));
+    const int *index = bytes_at(world, args.index, 4 * args.entries),
+              *start = bytes_at(world, args.start, 4 * (args.n + 1));
     if (x == NULL || (op->test != 3 && y == NULL))
         return;
     for (uint64_t i = 0; i < n; i++)

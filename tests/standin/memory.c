@@ -32,7 +32,8 @@ struct memory *memory_new(const struct model *model)
 static struct memory_block *add(struct memory *memory, struct memory_block *values)
 {
     struct memory_block *block = malloc(sizeof *block);
-    struct memory_block **blocks = realloc(memory->blocks, (memory->block_count + 1) * sizeof(struct memory_block *));
+    struct memory_block **blocks =
+        realloc(memory->blocks, (memory->block_count + 1) * sizeof(struct memory_block *));
     if (blocks != NULL)
         memory->blocks = blocks;
     if (blocks == NULL || block == NULL) {
@@ -46,19 +47,24 @@ static struct memory_block *add(struct memory *memory, struct memory_block *valu
 
 static char *map(uint64_t size)
 {
-    void *bytes = mmap(NULL, (size + PAGE - 1) / PAGE * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *bytes = mmap(NULL, (size + PAGE - 1) / PAGE * PAGE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return bytes == MAP_FAILED ? NULL : bytes;
 }
 
 /* Not munmap(), which host.c has its own of, that waits for the lock. */
-static void unmap(char *bytes, uint64_t size) { syscall(SYS_munmap, bytes, (size + PAGE - 1) / PAGE * PAGE); }
+static void unmap(char *bytes, uint64_t size)
+{
+    syscall(SYS_munmap, bytes, (size + PAGE - 1) / PAGE * PAGE);
+}
 
 static struct memory_block *add_mapped(struct memory *memory, struct memory_block *values)
 {
     values->bytes = map(values->size);
     if (values->bytes == NULL)
         return NULL;
-    values->address = (uint64_t)(uintptr_t)values->bytes + (values->owner == MEMORY_DEVICE ? DEVICE_BIT : 0);
+    values->address =
+        (uint64_t)(uintptr_t)values->bytes + (values->owner == MEMORY_DEVICE ? DEVICE_BIT : 0);
     struct memory_block *block = add(memory, values);
     if (block == NULL)
         unmap(values->bytes, values->size);
@@ -78,18 +84,32 @@ struct memory_block *memory_alloc(struct memory *memory, int device, uint64_t si
 {
     if (size == 0 || memory->model->device[device].bytes - memory_used(memory, device) < size)
         return NULL;
-    return add_mapped(memory, &(struct memory_block){.size = size, .owner = MEMORY_DEVICE, .device = device, .place = device});
+    return add_mapped(memory,
+                      &(struct memory_block){
+                          .size = size, .owner = MEMORY_DEVICE, .device = device, .place = device});
 }
 
-struct memory_block *memory_host(struct memory *memory, uint64_t size, enum model_kind kind, int place, enum memory_owner owner)
+struct memory_block *memory_host(struct memory *memory, uint64_t size, enum model_kind kind,
+                                 int place, enum memory_owner owner)
 {
-    return size == 0 ? NULL : add_mapped(memory, &(struct memory_block){.size = size, .owner = owner, .kind = kind, .device = -1, .place = place});
+    return size == 0
+               ? NULL
+               : add_mapped(
+                     memory,
+                     &(struct memory_block){
+                         .size = size, .owner = owner, .kind = kind, .device = -1, .place = place});
 }
 
-struct memory_block *memory_register(struct memory *memory, void *bytes, uint64_t size, enum model_kind kind)
+struct memory_block *memory_register(struct memory *memory, void *bytes, uint64_t size,
+                                     enum model_kind kind)
 {
     uint64_t address = (uint64_t)(uintptr_t)bytes;
-    return add(memory, &(struct memory_block){.address = address, .size = size, .bytes = bytes, .owner = MEMORY_REGISTERED, .kind = kind, .device = -1,
+    return add(memory, &(struct memory_block){.address = address,
+                                              .size = size,
+                                              .bytes = bytes,
+                                              .owner = MEMORY_REGISTERED,
+                                              .kind = kind,
+                                              .device = -1,
                                               .place = memory_bound(memory, address)});
 }
 
@@ -105,7 +125,8 @@ static void drop(struct memory *memory, size_t i)
 bool memory_free(struct memory *memory, uint64_t address, bool registered)
 {
     for (size_t i = 0; i < memory->block_count; i++)
-        if (memory->blocks[i]->address == address && (memory->blocks[i]->owner == MEMORY_REGISTERED) == registered) {
+        if (memory->blocks[i]->address == address &&
+            (memory->blocks[i]->owner == MEMORY_REGISTERED) == registered) {
             drop(memory, i);
             return true;
         }
@@ -119,7 +140,8 @@ void memory_free_device(struct memory *memory, int device)
             drop(memory, i);
 }
 
-bool memory_find(struct memory *memory, uint64_t address, uint64_t size, struct memory_spot *ret_spot)
+bool memory_find(struct memory *memory, uint64_t address, uint64_t size,
+                 struct memory_spot *ret_spot)
 {
     for (size_t i = 0; i < memory->block_count; i++) {
         struct memory_block *block = memory->blocks[i];
@@ -127,12 +149,15 @@ bool memory_find(struct memory *memory, uint64_t address, uint64_t size, struct 
             continue;
         if (block->size - (address - block->address) < size)
             return false;
-        *ret_spot = (struct memory_spot){block, block->bytes + (address - block->address), block->device >= 0 ? block->device : block->place, block->kind};
+        *ret_spot =
+            (struct memory_spot){block, block->bytes + (address - block->address),
+                                 block->device >= 0 ? block->device : block->place, block->kind};
         return true;
     }
     if (address < PAGE || address >= DEVICE_BIT)
         return false;
-    *ret_spot = (struct memory_spot){NULL, (char *)(uintptr_t)address, memory_bound(memory, address), MODEL_PAGEABLE};
+    *ret_spot = (struct memory_spot){NULL, (char *)(uintptr_t)address,
+                                     memory_bound(memory, address), MODEL_PAGEABLE};
     return true;
 }
 
@@ -148,7 +173,8 @@ void memory_unbind(struct memory *memory, uint64_t address, uint64_t size)
 bool memory_bind(struct memory *memory, uint64_t address, uint64_t size, int numa_place)
 {
     memory_unbind(memory, address, size);
-    struct binding *bindings = realloc(memory->bindings, (memory->binding_count + 1) * sizeof *bindings);
+    struct binding *bindings =
+        realloc(memory->bindings, (memory->binding_count + 1) * sizeof *bindings);
     if (bindings == NULL)
         return false;
     memory->bindings = bindings;

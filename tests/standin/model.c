@@ -38,8 +38,8 @@ int model_owner(const struct model *model, int place)
     return place;
 }
 
-const struct model_path *model_path(const struct model *model, enum model_mechanism mechanism, enum model_how how, enum model_kind kind, int from,
-                                    int to)
+const struct model_path *model_path(const struct model *model, enum model_mechanism mechanism,
+                                    enum model_how how, enum model_kind kind, int from, int to)
 {
     return &model->paths[model_index(model, mechanism, how, kind, from, to)];
 }
@@ -60,7 +60,8 @@ int model_resource(const struct model *model, const char *name)
     return -1;
 }
 
-bool model_resource_add(struct model_reader *reader, const char *name, double capacity, struct share_resource **ret_resource)
+bool model_resource_add(struct model_reader *reader, const char *name, double capacity,
+                        struct share_resource **ret_resource)
 {
     struct model *model = reader->model;
     size_t count = model->resource_count + 1;
@@ -99,14 +100,17 @@ static bool read_resource(struct model_reader *reader, char **words, size_t coun
         if (brace == NULL)
             snprintf(name, sizeof name, "%.60s", words[1]);
         else
-            snprintf(name, sizeof name, "%.*s%d%.20s", (int)(brace - words[1] < 30 ? brace - words[1] : 30), words[1], i, brace + length);
+            snprintf(name, sizeof name, "%.*s%d%.20s",
+                     (int)(brace - words[1] < 30 ? brace - words[1] : 30), words[1], i,
+                     brace + length);
         if (!model_resource_add(reader, name, strtod(words[2], NULL), &resource))
             return false;
         for (size_t k = 3; k < count; k++) {
             char *rate;
             unsigned flows = (unsigned)strtoul(words[k], &rate, 10);
             if (*rate != ':' || resource->step_count == SHARE_STEPS_MAX)
-                return model_fail(reader, "'%s' is not FLOWS:BYTES_PER_S, or one too many", words[k]);
+                return model_fail(reader, "'%s' is not FLOWS:BYTES_PER_S, or one too many",
+                                  words[k]);
             resource->step[resource->step_count].flows = flows;
             resource->step[resource->step_count++].capacity = strtod(rate + 1, NULL);
         }
@@ -117,11 +121,13 @@ static bool read_resource(struct model_reader *reader, char **words, size_t coun
 static bool read_device(struct model_reader *reader, char **words, size_t count)
 {
     struct model *model = reader->model;
-    struct model_device *all = &model->device[MODEL_DEVICES_MAX - 1]; /* what "devices" said, until the last one is filled */
+    /* what "devices" said, until the last one is filled */
+    struct model_device *all = &model->device[MODEL_DEVICES_MAX - 1];
     bool is_one = strcmp(words[0], "device") == 0;
     if (reader->drafts != NULL)
         return model_fail(reader, "devices come before paths");
-    if (is_one && (count < 2 || atoi(words[1]) != model->device_count || model->device_count == MODEL_DEVICES_MAX - 1))
+    if (is_one && (count < 2 || atoi(words[1]) != model->device_count ||
+                   model->device_count == MODEL_DEVICES_MAX - 1))
         return model_fail(reader, "devices are numbered from 0, at most %d", MODEL_DEVICES_MAX - 1);
     struct model_device device = *all;
     for (size_t i = is_one ? 2 : 1; i < count; i++) {
@@ -129,11 +135,20 @@ static bool read_device(struct model_reader *reader, char **words, size_t count)
             const char *name;
             size_t offset;
         } numbers[] = {
-            {"numa", offsetof(struct model_device, numa)}, {"memory_numa", offsetof(struct model_device, memory_numa)}, {"module", offsetof(struct model_device, module)}, {"major", offsetof(struct model_device, major)},
-            {"minor", offsetof(struct model_device, minor)}, {"multiprocessors", offsetof(struct model_device, multiprocessors)},
-            {"threads", offsetof(struct model_device, threads)}, {"khz", offsetof(struct model_device, khz)}, {"l2", offsetof(struct model_device, l2)},
-            {"engines", offsetof(struct model_device, engines)}, {"integrated", offsetof(struct model_device, integrated)},
-            {"managed", offsetof(struct model_device, managed)}, {"pageable", offsetof(struct model_device, pageable)}, {"ats", offsetof(struct model_device, ats)},
+            {"numa", offsetof(struct model_device, numa)},
+            {"memory_numa", offsetof(struct model_device, memory_numa)},
+            {"module", offsetof(struct model_device, module)},
+            {"major", offsetof(struct model_device, major)},
+            {"minor", offsetof(struct model_device, minor)},
+            {"multiprocessors", offsetof(struct model_device, multiprocessors)},
+            {"threads", offsetof(struct model_device, threads)},
+            {"khz", offsetof(struct model_device, khz)},
+            {"l2", offsetof(struct model_device, l2)},
+            {"engines", offsetof(struct model_device, engines)},
+            {"integrated", offsetof(struct model_device, integrated)},
+            {"managed", offsetof(struct model_device, managed)},
+            {"pageable", offsetof(struct model_device, pageable)},
+            {"ats", offsetof(struct model_device, ats)},
         };
         char *value = strchr(words[i], '=');
         bool known = value != NULL;
@@ -218,7 +233,8 @@ static bool read_chase(struct model_reader *reader, char **words, size_t count)
     return true;
 }
 
-/* "pingpong gpu peer 1600 1500 1400": one round with the flags in from's memory, in to's, each in its reader's. */
+/* "pingpong gpu peer 1600 1500 1400": one round with the flags in from's memory, in to's, each in
+ * its reader's. */
 static bool read_pingpong(struct model_reader *reader, char **words, size_t count)
 {
     struct model *model = reader->model;
@@ -234,7 +250,8 @@ static bool read_pingpong(struct model_reader *reader, char **words, size_t coun
 
 static bool read_fault(struct model_reader *reader, char **words, size_t count)
 {
-    static const char *const names[] = {"none", "hang", "stuck", "memory", "peer", "lost", "sticky", "unsupported"};
+    static const char *const names[] = {"none", "hang", "stuck",  "memory",
+                                        "peer", "lost", "sticky", "unsupported"};
     struct model *model = reader->model;
     void *faults = realloc(model->faults, (model->fault_count + 1) * sizeof *model->faults);
     if (faults == NULL)
@@ -243,7 +260,9 @@ static bool read_fault(struct model_reader *reader, char **words, size_t count)
     if (count != 5)
         return model_fail(reader, "fault CALL NTH DEVICE KIND");
     struct model_planned_fault *fault = &model->faults[model->fault_count];
-    *fault = (struct model_planned_fault){.nth = (unsigned)strtoul(words[2], NULL, 10), .device = strcmp(words[3], "*") == 0 ? -1 : atoi(words[3])};
+    *fault =
+        (struct model_planned_fault){.nth = (unsigned)strtoul(words[2], NULL, 10),
+                                     .device = strcmp(words[3], "*") == 0 ? -1 : atoi(words[3])};
     snprintf(fault->call, sizeof fault->call, "%.39s", words[1]);
     for (size_t i = 1; i < sizeof names / sizeof *names; i++)
         if (strcmp(words[4], names[i]) == 0)
@@ -256,7 +275,9 @@ static bool read_fault(struct model_reader *reader, char **words, size_t count)
 
 static bool read_call(struct model_reader *reader, const char *name, const char *ns)
 {
-    static const char *const names[MODEL_CALL_COUNT] = {"init", "open", "alloc", "copy", "launch", "event", "sync", "query", "clock", "device", "other"};
+    static const char *const names[MODEL_CALL_COUNT] = {"init",   "open",   "alloc", "copy",
+                                                        "launch", "event",  "sync",  "query",
+                                                        "clock",  "device", "other"};
     for (int i = 0; i < MODEL_CALL_COUNT; i++)
         if (strcmp(name, names[i]) == 0) {
             reader->model->call_ns[i] = strtod(ns, NULL);
@@ -276,7 +297,8 @@ static bool read_setting(struct model_reader *reader, char **words, size_t count
         snprintf(model->api, sizeof model->api, "%.7s", value);
     else if (strcmp(key, "driver") == 0)
         model->driver = atoi(value);
-    else if (strcmp(key, "numa") == 0 && count == 4 && model->numa_count < MODEL_NUMAS_MAX && reader->drafts == NULL) {
+    else if (strcmp(key, "numa") == 0 && count == 4 && model->numa_count < MODEL_NUMAS_MAX &&
+             reader->drafts == NULL) {
         model->numa[model->numa_count].number = atoi(value);
         model->numa[model->numa_count].bytes = strtoull(words[2], NULL, 10);
         model->numa[model->numa_count++].free_bytes = strtoull(words[3], NULL, 10);
@@ -297,7 +319,8 @@ static bool read_setting(struct model_reader *reader, char **words, size_t count
         model->bytes_max = strtoull(value, NULL, 10);
     else if (strcmp(key, "call") == 0 && count == 3)
         return read_call(reader, value, words[2]);
-    else if (strcmp(key, "nopeer") == 0 && count == 3 && atoi(value) < MODEL_DEVICES_MAX && atoi(words[2]) < MODEL_DEVICES_MAX)
+    else if (strcmp(key, "nopeer") == 0 && count == 3 && atoi(value) < MODEL_DEVICES_MAX &&
+             atoi(words[2]) < MODEL_DEVICES_MAX)
         model->no_peer[atoi(value)][atoi(words[2])] = true;
     else if (strcmp(key, "discipline") == 0) {
         for (int i = 0; i < 3; i++)
@@ -318,12 +341,14 @@ static bool read_line(struct model_reader *reader, const char *path, char *line,
     static const struct {
         const char *name;
         bool (*read)(struct model_reader *reader, char **words, size_t count);
-    } kinds[] = {{"device", read_device}, {"devices", read_device}, {"resource", read_resource}, {"link", read_link}, {"route", read_route},
-                 {"path", model_paths_line}, {"chase", read_chase}, {"pingpong", read_pingpong}, {"fault", read_fault}};
+    } kinds[] = {{"device", read_device}, {"devices", read_device},    {"resource", read_resource},
+                 {"link", read_link},     {"route", read_route},       {"path", model_paths_line},
+                 {"chase", read_chase},   {"pingpong", read_pingpong}, {"fault", read_fault}};
     char *words[WORDS_MAX], *save = NULL;
     size_t count = 0;
     line[strcspn(line, "#\n")] = '\0';
-    for (char *word = strtok_r(line, " \t", &save); word != NULL; word = strtok_r(NULL, " \t", &save)) {
+    for (char *word = strtok_r(line, " \t", &save); word != NULL;
+         word = strtok_r(NULL, " \t", &save)) {
         if (count == WORDS_MAX)
             return model_fail(reader, "more than %d words", WORDS_MAX);
         words[count++] = word;
@@ -333,7 +358,8 @@ static bool read_line(struct model_reader *reader, const char *path, char *line,
     if (strcmp(words[0], "include") == 0 && count == 2) {
         char other[512];
         const char *slash = words[1][0] == '/' ? NULL : strrchr(path, '/');
-        snprintf(other, sizeof other, "%.*s%s", slash == NULL ? 0 : (int)(slash - path + 1), path, words[1]);
+        snprintf(other, sizeof other, "%.*s%s", slash == NULL ? 0 : (int)(slash - path + 1), path,
+                 words[1]);
         return read_file(reader, other, depth + 1);
     }
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -346,7 +372,8 @@ static bool read_file(struct model_reader *reader, const char *path, int depth)
 {
     FILE *file = depth > 4 ? NULL : fopen(path, "re");
     if (file == NULL)
-        return model_fail(reader, "%.100s: %s", path, depth > 4 ? "included too deep" : strerror(errno));
+        return model_fail(reader, "%.100s: %s", path,
+                          depth > 4 ? "included too deep" : strerror(errno));
     char *line = NULL;
     size_t size = 0, number = 0;
     bool ok = true;
@@ -382,7 +409,10 @@ bool model_read(const char *path, struct model **ret_model, char *ret_why, size_
         model->device[MODEL_DEVICES_MAX - 1].memory_numa = -1;
         for (int i = 0; i < MODEL_DEVICES_MAX * MODEL_DEVICES_MAX; i++)
             for (int k = 0; k < MODEL_HOPS_MAX; k++)
-                reader->route[i / MODEL_DEVICES_MAX][i % MODEL_DEVICES_MAX][k] = k == 0 ? i / MODEL_DEVICES_MAX : k == 1 ? i % MODEL_DEVICES_MAX : -1;
+                reader->route[i / MODEL_DEVICES_MAX][i % MODEL_DEVICES_MAX][k] =
+                    k == 0   ? i / MODEL_DEVICES_MAX
+                    : k == 1 ? i % MODEL_DEVICES_MAX
+                             : -1;
         ok = read_file(reader, path, 0) && model_paths_finish(reader);
         snprintf(ret_why, why_size, "%s", reader->why);
         free(reader->drafts);

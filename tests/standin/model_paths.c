@@ -11,15 +11,22 @@ size_t model_path_count(const struct model *model)
     return 2 * 2 * MODEL_KIND_COUNT * places * places;
 }
 
-size_t model_index(const struct model *model, enum model_mechanism mechanism, enum model_how how, enum model_kind kind, int from, int to)
+size_t model_index(const struct model *model, enum model_mechanism mechanism, enum model_how how,
+                   enum model_kind kind, int from, int to)
 {
     size_t places = (size_t)model_places(model);
-    return (((size_t)mechanism * 2 + (size_t)how) * MODEL_KIND_COUNT + (size_t)kind) * places * places + (size_t)from * places + (size_t)to;
+    return (((size_t)mechanism * 2 + (size_t)how) * MODEL_KIND_COUNT + (size_t)kind) * places *
+               places +
+           (size_t)from * places + (size_t)to;
 }
 
-static int numa_of(const struct model *model, int device) { return model_numa_place(model, model->device[device].numa); }
+static int numa_of(const struct model *model, int device)
+{
+    return model_numa_place(model, model->device[device].numa);
+}
 
-/* Whose memory a place is, also of an integrated device, whose memory is its NUMA node's; the place itself if no device's. */
+/* Whose memory a place is, also of an integrated device, whose memory is its NUMA node's; the place
+ * itself if no device's. */
 static int memory_of(const struct model *model, int place)
 {
     int owner = model_owner(model, place);
@@ -42,7 +49,8 @@ bool model_fits(const struct model *model, const char *word, int place, int othe
     if (strcmp(word, "peer") == 0)
         return is_device && place != other;
     if (strcmp(word, "pair") == 0)
-        return is_device && other_is && place != other && model->device[place].module == model->device[other].module;
+        return is_device && other_is && place != other &&
+               model->device[place].module == model->device[other].module;
     if (strcmp(word, "near") == 0 || strcmp(word, "far") == 0)
         return !is_device && other_is && (numa_of(model, other) == place) == (word[0] == 'n');
     if (sscanf(word, "numa%d-%d", &low, &high) == 2)
@@ -83,13 +91,16 @@ static bool choose(bool *chosen, const char *word, const char *const *names, siz
     return any;
 }
 
-static bool read_change(struct model_reader *reader, char **words, size_t count, struct change *ret_change)
+static bool read_change(struct model_reader *reader, char **words, size_t count,
+                        struct change *ret_change)
 {
     static const char *const mechanisms[] = {"engine", "kernel"}, *const hows[] = {"read", "write"};
-    static const char *const kinds[MODEL_KIND_COUNT] = {"pinned", "coherent", "noncoherent", "pageable", "managed"};
+    static const char *const kinds[MODEL_KIND_COUNT] = {"pinned", "coherent", "noncoherent",
+                                                        "pageable", "managed"};
     struct change change = {.from = words[3], .to = words[4]};
     choose(change.kind, "*", kinds, MODEL_KIND_COUNT);
-    if (!choose(change.mechanism, words[1], mechanisms, 2) || !choose(change.how, words[2], hows, 2))
+    if (!choose(change.mechanism, words[1], mechanisms, 2) ||
+        !choose(change.how, words[2], hows, 2))
         return model_fail(reader, "'%s %s' is no way of moving bytes", words[1], words[2]);
     if (!is_word(change.from) || !is_word(change.to))
         return model_fail(reader, "'%s' or '%s' is no place", change.from, change.to);
@@ -131,7 +142,8 @@ bool model_paths_line(struct model_reader *reader, char **words, size_t count)
     struct change change = {.from = "", .to = ""};
     if (count < 5)
         return model_fail(reader, "path MECHANISM HOW FROM TO KEY=VALUE...");
-    if (reader->drafts == NULL && (reader->drafts = calloc(model_path_count(model), sizeof *reader->drafts)) == NULL)
+    if (reader->drafts == NULL &&
+        (reader->drafts = calloc(model_path_count(model), sizeof *reader->drafts)) == NULL)
         return model_fail(reader, "out of memory");
     if (!read_change(reader, words, count, &change))
         return false;
@@ -139,7 +151,8 @@ bool model_paths_line(struct model_reader *reader, char **words, size_t count)
     size_t fitting = 0;
     for (int from = 0; from < places; from++)
         for (int to = 0; to < places; to++) {
-            if (!model_fits(model, change.from, from, to) || !model_fits(model, change.to, to, from))
+            if (!model_fits(model, change.from, from, to) ||
+                !model_fits(model, change.to, to, from))
                 continue;
             fitting++;
             for (int i = 0; i < 2 * 2 * MODEL_KIND_COUNT; i++) {
@@ -147,13 +160,15 @@ bool model_paths_line(struct model_reader *reader, char **words, size_t count)
                 enum model_how how = i / MODEL_KIND_COUNT % 2;
                 enum model_kind kind = i % MODEL_KIND_COUNT;
                 if (change.mechanism[mechanism] && change.how[how] && change.kind[kind])
-                    apply(&reader->drafts[model_index(model, mechanism, how, kind, from, to)], &change);
+                    apply(&reader->drafts[model_index(model, mechanism, how, kind, from, to)],
+                          &change);
             }
         }
     return fitting > 0 || model_fail(reader, "no place fits '%s %s'", change.from, change.to);
 }
 
-/* Where the links of a way begin or end: at the device whose memory a place is, else at the first one next to it. */
+/* Where the links of a way begin or end: at the device whose memory a place is, else at the first
+ * one next to it. */
 static int linked_at(const struct model *model, int place)
 {
     int at = memory_of(model, place);
@@ -168,7 +183,8 @@ struct parts {
     int device, source, target;
 };
 
-static bool put_use(struct model_reader *reader, struct model_path *path, const char *name, double weight)
+static bool put_use(struct model_reader *reader, struct model_path *path, const char *name,
+                    double weight)
 {
     int resource = model_resource(reader->model, name);
     if (resource < 0)
@@ -186,7 +202,8 @@ static bool put_use(struct model_reader *reader, struct model_path *path, const 
 }
 
 /* The links of the route, and the capacity of the narrowest. */
-static bool put_links(struct model_reader *reader, struct model_path *path, const struct parts *parts, bool used, double *ret_narrowest)
+static bool put_links(struct model_reader *reader, struct model_path *path,
+                      const struct parts *parts, bool used, double *ret_narrowest)
 {
     const struct model *model = reader->model;
     double narrowest = INFINITY;
@@ -198,7 +215,9 @@ static bool put_links(struct model_reader *reader, struct model_path *path, cons
             snprintf(name, sizeof name, "link.%d.%d", route[i], route[i + 1]);
             int link = model_resource(model, name);
             if (link < 0)
-                return model_fail(reader, "the way from %d to %d goes from %d to %d, where there is no link", source, target, route[i], route[i + 1]);
+                return model_fail(
+                    reader, "the way from %d to %d goes from %d to %d, where there is no link",
+                    source, target, route[i], route[i + 1]);
             narrowest = fmin(narrowest, model->resources[link].capacity);
             if (used && !put_use(reader, path, name, 1))
                 return false;
@@ -209,7 +228,8 @@ static bool put_links(struct model_reader *reader, struct model_path *path, cons
 }
 
 /* "port{module}.up" with what the braces stand for. */
-static bool expand(struct model_reader *reader, const char *text, const struct parts *parts, char *ret_name, size_t size)
+static bool expand(struct model_reader *reader, const char *text, const struct parts *parts,
+                   char *ret_name, size_t size)
 {
     const struct model *model = reader->model;
     int host = parts->source >= model->device_count ? parts->source : parts->target;
@@ -240,9 +260,11 @@ static bool expand(struct model_reader *reader, const char *text, const struct p
     return true;
 }
 
-static bool finish_path(struct model_reader *reader, const struct model_draft *draft, const struct parts *parts, struct model_path *ret_path)
+static bool finish_path(struct model_reader *reader, const struct model_draft *draft,
+                        const struct parts *parts, struct model_path *ret_path)
 {
-    struct model_path path = {.limit = draft->rate > 0 ? draft->rate : INFINITY, .ns = draft->ns, .wrong = draft->wrong};
+    struct model_path path = {
+        .limit = draft->rate > 0 ? draft->rate : INFINITY, .ns = draft->ns, .wrong = draft->wrong};
     double narrowest = INFINITY;
     char uses[200];
     if (draft->rate == 0 && draft->share == 0)
@@ -261,7 +283,8 @@ static bool finish_path(struct model_reader *reader, const struct model_draft *d
             *star++ = '\0';
         if (strcmp(use, "links") == 0)
             continue;
-        if (!expand(reader, use, parts, name, sizeof name) || !put_use(reader, &path, name, star == NULL ? 1 : strtod(star, NULL)))
+        if (!expand(reader, use, parts, name, sizeof name) ||
+            !put_use(reader, &path, name, star == NULL ? 1 : strtod(star, NULL)))
             return false;
     }
     *ret_path = path;
@@ -286,7 +309,8 @@ bool model_paths_finish(struct model_reader *reader)
             continue;
         if (kernel && how == MODEL_READ)
             parts = (struct parts){.device = from, .source = to, .target = from};
-        if (!kernel && (from >= model->device_count || (how == MODEL_READ && to < model->device_count)))
+        if (!kernel &&
+            (from >= model->device_count || (how == MODEL_READ && to < model->device_count)))
             parts.device = to;
         if (parts.device >= model->device_count)
             parts.device = 0; /* from host to host: any may do it */

@@ -1,8 +1,9 @@
 /*
- * A stand-in for libnccl.so.2, for tests. It takes the calls of probes/gpu/driver/collective.c, refuses what the real one would refuse, writes
- * down what it was called with, one line a call, into the file that BERTH_STANDIN_NCCL_LOG names, and lets each member fetch its
- * bytes from the next one's source by a copy in its stream, where a driver (libcuda.so.1) is loaded. BERTH_STANDIN_NCCL_FAIL
- * names a call that fails.
+ * A stand-in for libnccl.so.2, for tests. It takes the calls of probes/gpu/driver/collective.c,
+ * refuses what the real one would refuse, writes down what it was called with, one line a call,
+ * into the file that BERTH_STANDIN_NCCL_LOG names, and lets each member fetch its bytes from the
+ * next one's source by a copy in its stream, where a driver (libcuda.so.1) is loaded.
+ * BERTH_STANDIN_NCCL_FAIL names a call that fails.
  */
 #include <dlfcn.h>
 #include <stddef.h>
@@ -48,7 +49,9 @@ static int note(const char *call, const char *text)
 PUBLIC const char *ncclGetErrorString(int code);
 PUBLIC const char *ncclGetErrorString(int code)
 {
-    return code == SYSTEM_ERROR ? "unhandled system error" : code == INVALID_ARGUMENT ? "invalid argument" : "invalid usage";
+    return code == SYSTEM_ERROR       ? "unhandled system error"
+           : code == INVALID_ARGUMENT ? "invalid argument"
+                                      : "invalid usage";
 }
 
 PUBLIC int ncclCommInitAll(void **comms, int count, const int *devices);
@@ -123,45 +126,63 @@ PUBLIC int ncclGroupEnd(void)
 }
 
 /* bytes is of the smaller of the two buffers. */
-static int enqueue(const char *call, const void *from, void *to, size_t count, int type, void *comm, void *stream)
+static int enqueue(const char *call, const void *from, void *to, size_t count, int type, void *comm,
+                   void *stream)
 {
     const struct communicator *of = comm;
     char text[160];
-    snprintf(text, sizeof text, " %d of %d from %p to %p count %zu stream %p", of->rank, of->members, from, to, count, stream);
+    snprintf(text, sizeof text, " %d of %d from %p to %p count %zu stream %p", of->rank,
+             of->members, from, to, count, stream);
     int code = note(call, text);
-    if (type != FLOAT32 || group.depth != 1 || group.count == MEMBERS_MAX || (uintptr_t)from % 4 != 0)
+    if (type != FLOAT32 || group.depth != 1 || group.count == MEMBERS_MAX ||
+        (uintptr_t)from % 4 != 0)
         return INVALID_ARGUMENT;
     if (code == OK)
-        group.pending[group.count++] = (struct pending){of, (uintptr_t)from, (uintptr_t)to, 4 * count, stream};
+        group.pending[group.count++] =
+            (struct pending){of, (uintptr_t)from, (uintptr_t)to, 4 * count, stream};
     return code;
 }
 
-PUBLIC int ncclAllReduce(const void *from, void *to, size_t count, int type, int sum, void *comm, void *stream);
-PUBLIC int ncclAllReduce(const void *from, void *to, size_t count, int type, int sum, void *comm, void *stream)
+PUBLIC int ncclAllReduce(const void *from, void *to, size_t count, int type, int sum, void *comm,
+                         void *stream);
+PUBLIC int ncclAllReduce(const void *from, void *to, size_t count, int type, int sum, void *comm,
+                         void *stream)
 {
-    return sum != 0 ? INVALID_ARGUMENT : enqueue("ncclAllReduce", from, to, count, type, comm, stream);
+    return sum != 0 ? INVALID_ARGUMENT
+                    : enqueue("ncclAllReduce", from, to, count, type, comm, stream);
 }
 
-PUBLIC int ncclAllGather(const void *from, void *to, size_t count, int type, void *comm, void *stream);
-PUBLIC int ncclAllGather(const void *from, void *to, size_t count, int type, void *comm, void *stream)
+PUBLIC int ncclAllGather(const void *from, void *to, size_t count, int type, void *comm,
+                         void *stream);
+PUBLIC int ncclAllGather(const void *from, void *to, size_t count, int type, void *comm,
+                         void *stream)
 {
     return enqueue("ncclAllGather", from, to, count, type, comm, stream);
 }
 
-PUBLIC int ncclReduceScatter(const void *from, void *to, size_t count, int type, int sum, void *comm, void *stream);
-PUBLIC int ncclReduceScatter(const void *from, void *to, size_t count, int type, int sum, void *comm, void *stream)
+PUBLIC int ncclReduceScatter(const void *from, void *to, size_t count, int type, int sum,
+                             void *comm, void *stream);
+PUBLIC int ncclReduceScatter(const void *from, void *to, size_t count, int type, int sum,
+                             void *comm, void *stream)
 {
-    return sum != 0 ? INVALID_ARGUMENT : enqueue("ncclReduceScatter", from, to, count, type, comm, stream);
+    return sum != 0 ? INVALID_ARGUMENT
+                    : enqueue("ncclReduceScatter", from, to, count, type, comm, stream);
 }
 
-PUBLIC int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, void *comm, void *stream);
-PUBLIC int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, void *comm, void *stream)
+PUBLIC int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, void *comm,
+                         void *stream);
+PUBLIC int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, void *comm,
+                         void *stream)
 {
-    return root != 0 ? INVALID_ARGUMENT : enqueue("ncclBroadcast", from, to, count, type, comm, stream);
+    return root != 0 ? INVALID_ARGUMENT
+                     : enqueue("ncclBroadcast", from, to, count, type, comm, stream);
 }
 
-PUBLIC int ncclReduce(const void *from, void *to, size_t count, int type, int sum, int root, void *comm, void *stream);
-PUBLIC int ncclReduce(const void *from, void *to, size_t count, int type, int sum, int root, void *comm, void *stream)
+PUBLIC int ncclReduce(const void *from, void *to, size_t count, int type, int sum, int root,
+                      void *comm, void *stream);
+PUBLIC int ncclReduce(const void *from, void *to, size_t count, int type, int sum, int root,
+                      void *comm, void *stream)
 {
-    return sum != 0 || root != 0 ? INVALID_ARGUMENT : enqueue("ncclReduce", from, to, count, type, comm, stream);
+    return sum != 0 || root != 0 ? INVALID_ARGUMENT
+                                 : enqueue("ncclReduce", from, to, count, type, comm, stream);
 }

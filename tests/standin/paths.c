@@ -1,8 +1,10 @@
 /*
- * paths NODE: what a description of a virtual node says, for tests that compare measurements with it. Reads sets of flows from standard input, one a line,
- * each "MECHANISM HOW KIND FROM TO" (places by PCI address or "numa3"), separated by ";". Writes for each set a line with the bytes/s that each flow gets while all move, and
- * the ns before the first byte of each: "2.83e10 9000;2.83e10 9000". A copy within a kernel, of what it reads to where it writes, is "MECHANISM copy KIND FROM TO": from its
- * own or the host's memory, by FROM, or by TO when FROM is the host's.
+ * paths NODE: what a description of a virtual node says, for tests that compare measurements with
+ * it. Reads sets of flows from standard input, one a line, each "MECHANISM HOW KIND FROM TO"
+ * (places by PCI address or "numa3"), separated by ";". Writes for each set a line with the bytes/s
+ * that each flow gets while all move, and the ns before the first byte of each: "2.83e10
+ * 9000;2.83e10 9000". A copy within a kernel, of what it reads to where it writes, is "MECHANISM
+ * copy KIND FROM TO": from its own or the host's memory, by FROM, or by TO when FROM is the host's.
  */
 #include <math.h>
 #include <stdio.h>
@@ -34,28 +36,41 @@ static void add(struct share_flow *flow, double *ns, const struct model_path *pa
     }
 }
 
-static bool read_flow(const struct model *model, const char *text, struct share_flow *ret_flow, double *ret_ns)
+static bool read_flow(const struct model *model, const char *text, struct share_flow *ret_flow,
+                      double *ret_ns)
 {
-    static const char *const kinds[MODEL_KIND_COUNT] = {"pinned", "coherent", "noncoherent", "pageable", "managed"};
+    static const char *const kinds[MODEL_KIND_COUNT] = {"pinned", "coherent", "noncoherent",
+                                                        "pageable", "managed"};
     char mechanism[16], how[16], kind_name[16], from_name[32], to_name[32];
     enum model_kind kind = 0;
-    if (sscanf(text, "%15s %15s %15s %31s %31s", mechanism, how, kind_name, from_name, to_name) != 5)
+    if (sscanf(text, "%15s %15s %15s %31s %31s", mechanism, how, kind_name, from_name, to_name) !=
+        5)
         return false;
     int from = place_of(model, from_name), to = place_of(model, to_name);
     while (kind < MODEL_KIND_COUNT && strcmp(kinds[kind], kind_name) != 0)
         kind++;
     if (from < 0 || to < 0 || kind == MODEL_KIND_COUNT)
         return false;
-    *ret_flow = (struct share_flow){.limit = INFINITY, .rank = (unsigned)(from < model->device_count && (strcmp(how, "read") != 0 || to >= model->device_count || strcmp(mechanism, "kernel") == 0) ? from : to)};
+    *ret_flow = (struct share_flow){
+        .limit = INFINITY,
+        .rank = (unsigned)(from < model->device_count &&
+                                   (strcmp(how, "read") != 0 || to >= model->device_count ||
+                                    strcmp(mechanism, "kernel") == 0)
+                               ? from
+                               : to)};
     *ret_ns = 0;
     if (strcmp(mechanism, "engine") == 0)
-        add(ret_flow, ret_ns, model_path(model, MODEL_ENGINE, strcmp(how, "read") == 0 ? MODEL_READ : MODEL_WRITE, kind, from, to));
+        add(ret_flow, ret_ns,
+            model_path(model, MODEL_ENGINE, strcmp(how, "read") == 0 ? MODEL_READ : MODEL_WRITE,
+                       kind, from, to));
     else if (strcmp(how, "copy") == 0) {
         int device = from < model->device_count ? from : to;
         add(ret_flow, ret_ns, model_path(model, MODEL_KERNEL, MODEL_READ, kind, device, from));
         add(ret_flow, ret_ns, model_path(model, MODEL_KERNEL, MODEL_WRITE, kind, device, to));
     } else
-        add(ret_flow, ret_ns, model_path(model, MODEL_KERNEL, strcmp(how, "read") == 0 ? MODEL_READ : MODEL_WRITE, kind, from, to));
+        add(ret_flow, ret_ns,
+            model_path(model, MODEL_KERNEL, strcmp(how, "read") == 0 ? MODEL_READ : MODEL_WRITE,
+                       kind, from, to));
     return true;
 }
 
@@ -76,7 +91,8 @@ int main(int argc, char **argv)
         double ns[FLOWS];
         size_t count = 0;
         char *save = NULL;
-        for (char *text = strtok_r(line, ";\n", &save); text != NULL && count < FLOWS; text = strtok_r(NULL, ";\n", &save), count++) {
+        for (char *text = strtok_r(line, ";\n", &save); text != NULL && count < FLOWS;
+             text = strtok_r(NULL, ";\n", &save), count++) {
             list[count] = &flows[count];
             if (!read_flow(model, text, &flows[count], &ns[count])) {
                 fprintf(stderr, "paths: '%s' is no flow here\n", text);

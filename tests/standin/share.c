@@ -10,8 +10,8 @@ double share_capacity(const struct share_resource *resource, unsigned flows)
     return capacity;
 }
 
-static void fill_rooms(const struct share_resource *resources, size_t resource_count, struct share_room *room, struct share_flow **flows,
-                       size_t flow_count)
+static void fill_rooms(const struct share_resource *resources, size_t resource_count,
+                       struct share_room *room, struct share_flow **flows, size_t flow_count)
 {
     for (size_t i = 0; i < resource_count; i++)
         room[i] = (struct share_room){0};
@@ -26,11 +26,13 @@ static double alone(const struct share_resource *resources, const struct share_f
 {
     double rate = flow->limit;
     for (size_t k = 0; k < flow->use_count; k++)
-        rate = fmin(rate, share_capacity(&resources[flow->use[k].resource], 1) / flow->use[k].weight);
+        rate =
+            fmin(rate, share_capacity(&resources[flow->use[k].resource], 1) / flow->use[k].weight);
     return rate;
 }
 
-static void proportional(const struct share_resource *resources, struct share_room *room, struct share_flow **flows, size_t flow_count)
+static void proportional(const struct share_resource *resources, struct share_room *room,
+                         struct share_flow **flows, size_t flow_count)
 {
     for (size_t i = 0; i < flow_count; i++) {
         flows[i]->rate = alone(resources, flows[i]);
@@ -54,11 +56,14 @@ static double speed(enum share_discipline discipline, const struct share_flow *f
 
 /* A negative rate marks a flow that still grows: minus one minus its rate. */
 static bool is_growing(const struct share_flow *flow) { return flow->rate < 0; }
-static double rate_of(const struct share_flow *flow) { return is_growing(flow) ? -1 - flow->rate : flow->rate; }
+static double rate_of(const struct share_flow *flow)
+{
+    return is_growing(flow) ? -1 - flow->rate : flow->rate;
+}
 
 /* How far all can grow until the first limit or resource is reached. */
-static double next_stop(enum share_discipline discipline, struct share_room *room, size_t resource_count, struct share_flow **flows,
-                        size_t flow_count)
+static double next_stop(enum share_discipline discipline, struct share_room *room,
+                        size_t resource_count, struct share_flow **flows, size_t flow_count)
 {
     double step = INFINITY;
     for (size_t i = 0; i < resource_count; i++)
@@ -77,21 +82,24 @@ static double next_stop(enum share_discipline discipline, struct share_room *roo
     return fmax(step, 0);
 }
 
-static bool is_stopped(const struct share_resource *resources, const struct share_room *room, const struct share_flow *flow)
+static bool is_stopped(const struct share_resource *resources, const struct share_room *room,
+                       const struct share_flow *flow)
 {
     static const double enough = 1 - 1e-12;
     if (rate_of(flow) >= flow->limit * enough)
         return true;
     for (size_t k = 0; k < flow->use_count; k++) {
         const struct share_room *own = &room[flow->use[k].resource];
-        if (own->left <= share_capacity(&resources[flow->use[k].resource], own->flows) * (1 - enough))
+        if (own->left <=
+            share_capacity(&resources[flow->use[k].resource], own->flows) * (1 - enough))
             return true;
     }
     return false;
 }
 
-void share_rates(enum share_discipline discipline, const struct share_resource *resources, size_t resource_count, struct share_room *room,
-                 struct share_flow **flows, size_t flow_count)
+void share_rates(enum share_discipline discipline, const struct share_resource *resources,
+                 size_t resource_count, struct share_room *room, struct share_flow **flows,
+                 size_t flow_count)
 {
     fill_rooms(resources, resource_count, room, flows, flow_count);
     if (discipline == SHARE_PROPORTIONAL) {

@@ -13,7 +13,8 @@
 
 #define FLOWS_MAX 512
 
-/* One number for each operation, the same for the same order of calls: standard normal, by the sum of twelve uniform ones. */
+/* One number for each operation, the same for the same order of calls: standard normal, by the sum
+ * of twelve uniform ones. */
 static double noise_of(const struct world *world)
 {
     uint64_t state = world->model->seed * 0x9e3779b97f4a7c15ULL + world->operations;
@@ -111,7 +112,9 @@ struct world_op *world_push(struct world_stream *stream, enum world_kind kind)
     struct world_op *op = calloc(1, sizeof *op);
     if (op == NULL)
         return NULL;
-    *op = (struct world_op){.kind = kind, .device = stream->device, .flow = {.limit = INFINITY, .rank = (unsigned)stream->device}};
+    *op = (struct world_op){.kind = kind,
+                            .device = stream->device,
+                            .flow = {.limit = INFINITY, .rank = (unsigned)stream->device}};
     if (stream->tail != NULL)
         stream->tail->next = op;
     else
@@ -162,7 +165,8 @@ static void begin(struct world *world, struct world_op *op)
 static bool has_room(const struct world *world, const struct world_op *op)
 {
     double taken = 0;
-    for (const struct world_stream *stream = world->streams; stream != NULL && op->part > 0; stream = stream->next)
+    for (const struct world_stream *stream = world->streams; stream != NULL && op->part > 0;
+         stream = stream->next)
         if (stream->head != NULL && stream->head->running && stream->head->device == op->device)
             taken += stream->head->part;
     return taken + op->part <= 1 + 1e-9;
@@ -178,7 +182,8 @@ static bool is_over(struct world *world, struct world_op *op)
         return world->now >= op->ends;
     case WORLD_AFTER:
         if (isinf(op->ends) && op->event->happened >= op->record)
-            op->ends = world->now + world->model->wait_ns + (world->now > op->began ? world->model->wake_ns : 0);
+            op->ends = world->now + world->model->wait_ns +
+                       (world->now > op->began ? world->model->wake_ns : 0);
         return world->now >= op->ends;
     case WORLD_PINGPONG:
         return world_flags_over(world, op) || world->now >= op->ends;
@@ -214,7 +219,8 @@ void world_settle(struct world *world)
                     break;
                 if (!stream->head->running) {
                     begin(world, stream->head);
-                    more |= stream->head->kind == WORLD_RECORD; /* another stream may wait for that */
+                    /* another stream may wait for that */
+                    more |= stream->head->kind == WORLD_RECORD;
                 }
                 if (!is_over(world, stream->head))
                     break;
@@ -234,7 +240,8 @@ static void rate_flows(struct world *world)
             ops[count] = stream->head;
             flows[count++] = &stream->head->flow;
         }
-    share_rates(world->model->discipline, world->model->resources, world->model->resource_count, world->room, flows, count);
+    share_rates(world->model->discipline, world->model->resources, world->model->resource_count,
+                world->room, flows, count);
     for (size_t i = 0; i < count; i++)
         ops[i]->ends = world->now + ops[i]->bytes / ops[i]->flow.rate * 1e9;
     world->changed = false;
@@ -290,7 +297,8 @@ static void wait_step(struct world *world)
     world_settle(world);
     if (world_flags_waiting(world)) {
         uint64_t seen = world_flags_rounds(world);
-        for (int i = 0; i < 2000 && world_flags_waiting(world) && world_flags_rounds(world) == seen; i++) {
+        for (int i = 0; i < 2000 && world_flags_waiting(world) && world_flags_rounds(world) == seen;
+             i++) {
             world_leave(world);
             rest(i < 100 ? 1000 : 100000);
             world_enter();
@@ -352,7 +360,8 @@ static void make_world(void)
         /* As HIP reads its environment when it starts. */
         bool hip = strcmp(model->api, "hip") == 0;
         model->migrate = hip && !is_set("HSA_XNACK", "1") ? 0 : model->migrate;
-        world->has_blits = hip && (is_set("HSA_ENABLE_SDMA", "0") || is_set("HSA_ENABLE_PEER_SDMA", "0"));
+        world->has_blits =
+            hip && (is_set("HSA_ENABLE_SDMA", "0") || is_set("HSA_ENABLE_PEER_SDMA", "0"));
         world->model = model;
         world->memory = memory_new(model);
         world->fault_counts = calloc(model->fault_count + 1, sizeof *world->fault_counts);

@@ -5,7 +5,8 @@
 #include <sched.h>
 #include <signal.h>
 
-/* Plays the kernel's part, as a kernel would while the host's thread polls: each round costs its time on the clock before the host can see its end. */
+/* Plays the kernel's part, as a kernel would while the host's thread polls: each round costs its
+ * time on the clock before the host can see its end. */
 static void play(struct world *world, struct world_op *op)
 {
     while (op->round < op->rounds) {
@@ -30,7 +31,8 @@ static void *play_all(void *arg)
     for (bool waiting = true; waiting;) {
         struct world *world = world_enter();
         for (struct world_stream *stream = world->streams; stream != NULL; stream = stream->next)
-            if (stream->head != NULL && stream->head->kind == WORLD_PINGPONG && stream->head->running && stream->head->alone)
+            if (stream->head != NULL && stream->head->kind == WORLD_PINGPONG &&
+                stream->head->running && stream->head->alone)
                 play(world, stream->head);
         waiting = world->has_player = world_flags_waiting(world);
         world_leave(world);
@@ -52,14 +54,21 @@ void world_flags_play(struct world *world)
 }
 
 /* One round between two devices, or (other is NULL) the host and one. */
-static double round_of(const struct world *world, const struct world_op *op, const struct world_op *other)
+static double round_of(const struct world *world, const struct world_op *op,
+                       const struct world_op *other)
 {
     const struct model *model = world->model;
-    int host = op->place[0] >= model->device_count   ? op->place[0]
-               : op->place[1] >= model->device_count ? op->place[1]
-                                                     : model_numa_place(model, model->device[op->device].numa);
-    int from = other == NULL ? host : op->first ? op->device : other->device, to = op->device == from && other != NULL ? other->device : op->device;
-    enum model_flag flag = op->place[0] != op->place[1] ? MODEL_FLAG_READER : op->place[0] == from ? MODEL_FLAG_FROM : MODEL_FLAG_TO;
+    int host = op->place[0] >= model->device_count ? op->place[0]
+               : op->place[1] >= model->device_count
+                   ? op->place[1]
+                   : model_numa_place(model, model->device[op->device].numa);
+    int from = other == NULL ? host
+               : op->first   ? op->device
+                             : other->device,
+        to = op->device == from && other != NULL ? other->device : op->device;
+    enum model_flag flag = op->place[0] != op->place[1] ? MODEL_FLAG_READER
+                           : op->place[0] == from       ? MODEL_FLAG_FROM
+                                                        : MODEL_FLAG_TO;
     return model->pingpong[from < 0 ? 0 : from][to][flag];
 }
 
@@ -67,8 +76,8 @@ void world_flags_begin(struct world *world, struct world_op *op)
 {
     for (struct world_stream *stream = world->streams; stream != NULL; stream = stream->next) {
         struct world_op *other = stream->head;
-        if (other == NULL || other == op || other->kind != WORLD_PINGPONG || !other->running || !other->alone || other->mine != op->theirs ||
-            other->theirs != op->mine)
+        if (other == NULL || other == op || other->kind != WORLD_PINGPONG || !other->running ||
+            !other->alone || other->mine != op->theirs || other->theirs != op->mine)
             continue;
         struct world_op *both[2] = {op, other};
         for (int i = 0; i < 2; i++) {
@@ -76,7 +85,9 @@ void world_flags_begin(struct world *world, struct world_op *op)
             both[i]->other = both[1 - i];
             both[i]->round_ns = round_of(world, op, other);
             both[i]->rounds = op->rounds < other->rounds ? op->rounds : other->rounds;
-            both[i]->counted_ns = (double)(both[i]->rounds - fmin((double)both[i]->skip, (double)both[i]->rounds)) * op->round_ns;
+            both[i]->counted_ns =
+                (double)(both[i]->rounds - fmin((double)both[i]->skip, (double)both[i]->rounds)) *
+                op->round_ns;
             both[i]->ends = world->now + (double)both[i]->rounds * op->round_ns;
         }
         return;
@@ -108,7 +119,8 @@ void world_flags_end(struct world *world, struct world_op *op)
 bool world_flags_waiting(const struct world *world)
 {
     for (const struct world_stream *stream = world->streams; stream != NULL; stream = stream->next)
-        if (stream->head != NULL && stream->head->kind == WORLD_PINGPONG && stream->head->running && stream->head->alone)
+        if (stream->head != NULL && stream->head->kind == WORLD_PINGPONG && stream->head->running &&
+            stream->head->alone)
             return true;
     return false;
 }

@@ -1,16 +1,20 @@
 /*
- * Loaded before a daemon (LD_PRELOAD), this makes its allocations, or its accesses to files and sockets, fail at a chosen place, and
- * sets its wall clock. The test commands it through a file that both have mapped, named by BERTH_TEST_CONTROL, at any moment of
- * the daemon's life; tests/lib/survival.py is the other side. Programs that the daemon starts get an environment without it.
+ * Loaded before a daemon (LD_PRELOAD), this makes its allocations, or its accesses to files and
+ * sockets, fail at a chosen place, and sets its wall clock. The test commands it through a file
+ * that both have mapped, named by BERTH_TEST_CONTROL, at any moment of the daemon's life;
+ * tests/lib/survival.py is the other side. Programs that the daemon starts get an environment
+ * without it.
  *
  * With BERTH_TEST_TRACE=1 it says on standard error where each failure was.
  *
- * Let through, because the libraries do not survive it: whatever hwloc allocates (hwloc_topology_init and others use what they got
- * unseen), libuv's realloc (its table by descriptor: uv__io_start calls abort; the daemon has it grow at its start, and a kind of its own
+ * Let through, because the libraries do not survive it: whatever hwloc allocates
+ * (hwloc_topology_init and others use what they got unseen), libuv's realloc (its table by
+ * descriptor: uv__io_start calls abort; the daemon has it grow at its start, and a kind of its own
  * makes it fail from then on), what the dynamic linker allocates for a new thread
- * (init_threads, likewise), pipes and eventfds (uv__signal_global_init, uv__async_start), and the growth of the text that jansson
- * 2.14 keeps of a token (strbuffer_append_bytes from lex_save, which ignores that it failed, and lex_scan_string then writes past
- * the end of its copy): a power of two from 32 on, asked for by jansson beneath json_loadb.
+ * (init_threads, likewise), pipes and eventfds (uv__signal_global_init, uv__async_start), and the
+ * growth of the text that jansson 2.14 keeps of a token (strbuffer_append_bytes from lex_save,
+ * which ignores that it failed, and lex_scan_string then writes past the end of its copy): a power
+ * of two from 32 on, asked for by jansson beneath json_loadb.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -70,7 +74,9 @@ __attribute__((constructor)) static void begin(void)
 {
     const char *path = getenv("BERTH_TEST_CONTROL");
     int fd = path != NULL ? (int)kernel()(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC) : -1;
-    void *shared = fd >= 0 ? (void *)kernel()(SYS_mmap, NULL, sizeof *control, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+    void *shared = fd >= 0 ? (void *)kernel()(SYS_mmap, NULL, sizeof *control,
+                                              PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                           : MAP_FAILED;
     next_fopen = dlsym(RTLD_NEXT, "fopen");
     next_opendir = dlsym(RTLD_NEXT, "opendir");
     next_fork = dlsym(RTLD_NEXT, "fork");
@@ -113,7 +119,8 @@ static bool fails(enum kind kind)
 static bool is_from(const void *caller, const char *library)
 {
     Dl_info info;
-    return dladdr(caller, &info) != 0 && info.dli_fname != NULL && strstr(info.dli_fname, library) != NULL;
+    return dladdr(caller, &info) != 0 && info.dli_fname != NULL &&
+           strstr(info.dli_fname, library) != NULL;
 }
 
 static bool is_armed_for_memory(void)
@@ -132,7 +139,8 @@ static bool is_beneath(const char *library)
     return false;
 }
 
-/* Whether the frames above name both: the library that asks, and the function that was called of it. */
+/* Whether the frames above name both: the library that asks, and the function that was called of
+ * it. */
 static bool is_token_growing(const void *caller, size_t size)
 {
     if (size < 32 || (size & (size - 1)) != 0 || !is_from(caller, "/libjansson.so"))
@@ -141,16 +149,19 @@ static bool is_token_growing(const void *caller, size_t size)
     Dl_info info;
     int count = backtrace(frames, 24);
     for (int i = 0; i < count; i++)
-        if (dladdr(frames[i], &info) != 0 && info.dli_sname != NULL && strcmp(info.dli_sname, "json_loadb") == 0)
+        if (dladdr(frames[i], &info) != 0 && info.dli_sname != NULL &&
+            strcmp(info.dli_sname, "json_loadb") == 0)
             return true;
     return false;
 }
 
 static bool memory_fails(const void *caller, bool is_realloc, size_t size)
 {
-    if (is_realloc && control != NULL && __atomic_load_n(&control->kind, __ATOMIC_RELAXED) == TABLES)
+    if (is_realloc && control != NULL &&
+        __atomic_load_n(&control->kind, __ATOMIC_RELAXED) == TABLES)
         return is_from(caller, "/libuv.so") && fails(TABLES);
-    if (!is_armed_for_memory() || is_from(caller, "/ld-linux") || (is_realloc && is_from(caller, "/libuv.so")) || !fails(ALLOCATIONS) ||
+    if (!is_armed_for_memory() || is_from(caller, "/ld-linux") ||
+        (is_realloc && is_from(caller, "/libuv.so")) || !fails(ALLOCATIONS) ||
         is_beneath("/libhwloc.so") || is_token_growing(caller, size))
         return false;
     trace();
@@ -167,12 +178,15 @@ static void *counted(void *block)
 
 PUBLIC void *malloc(size_t size)
 {
-    return memory_fails(__builtin_return_address(0), false, size) ? NULL : counted(__libc_malloc(size));
+    return memory_fails(__builtin_return_address(0), false, size) ? NULL
+                                                                  : counted(__libc_malloc(size));
 }
 
 PUBLIC void *calloc(size_t count, size_t size)
 {
-    return memory_fails(__builtin_return_address(0), false, count * size) ? NULL : counted(__libc_calloc(count, size));
+    return memory_fails(__builtin_return_address(0), false, count * size)
+               ? NULL
+               : counted(__libc_calloc(count, size));
 }
 
 PUBLIC void *realloc(void *block, size_t size)
@@ -184,12 +198,16 @@ PUBLIC void *realloc(void *block, size_t size)
 
 PUBLIC void *aligned_alloc(size_t alignment, size_t size)
 {
-    return memory_fails(__builtin_return_address(0), false, size) ? NULL : counted(__libc_memalign(alignment, size));
+    return memory_fails(__builtin_return_address(0), false, size)
+               ? NULL
+               : counted(__libc_memalign(alignment, size));
 }
 
 PUBLIC int posix_memalign(void **ret, size_t alignment, size_t size)
 {
-    void *block = memory_fails(__builtin_return_address(0), false, size) ? NULL : counted(__libc_memalign(alignment, size));
+    void *block = memory_fails(__builtin_return_address(0), false, size)
+                      ? NULL
+                      : counted(__libc_memalign(alignment, size));
     if (block == NULL)
         return ENOMEM;
     *ret = block;
@@ -223,16 +241,18 @@ static bool is_file(int fd)
 
 static int open_it(int folder, const char *path, int flags, mode_t mode)
 {
-    return access_fails(EMFILE) ? -1 : (int)kernel()(SYS_openat, folder, path, flags | O_LARGEFILE, mode);
+    return access_fails(EMFILE)
+               ? -1
+               : (int)kernel()(SYS_openat, folder, path, flags | O_LARGEFILE, mode);
 }
 
-#define MODE_OF(flags) \
-    mode_t mode = 0; \
-    if ((flags) & (O_CREAT | O_TMPFILE)) { \
-        va_list args; \
-        va_start(args, flags); \
-        mode = va_arg(args, mode_t); \
-        va_end(args); \
+#define MODE_OF(flags)                                                                             \
+    mode_t mode = 0;                                                                               \
+    if ((flags) & (O_CREAT | O_TMPFILE)) {                                                         \
+        va_list args;                                                                              \
+        va_start(args, flags);                                                                     \
+        mode = va_arg(args, mode_t);                                                               \
+        va_end(args);                                                                              \
     }
 
 PUBLIC int open(const char *path, int flags, ...)
@@ -247,7 +267,10 @@ PUBLIC int openat(int folder, const char *path, int flags, ...)
     return open_it(folder, path, flags, mode);
 }
 
-PUBLIC FILE *fopen(const char *path, const char *mode) { return access_fails(EMFILE) ? NULL : next_fopen(path, mode); }
+PUBLIC FILE *fopen(const char *path, const char *mode)
+{
+    return access_fails(EMFILE) ? NULL : next_fopen(path, mode);
+}
 PUBLIC DIR *opendir(const char *path) { return access_fails(EMFILE) ? NULL : next_opendir(path); }
 
 /* openat2 has no function of its own. */
@@ -276,7 +299,9 @@ PUBLIC ssize_t pread(int fd, void *buffer, size_t size, off_t at)
 
 PUBLIC ssize_t write(int fd, const void *buffer, size_t size)
 {
-    return fd != STDERR_FILENO && is_file(fd) && access_fails(ENOSPC) ? -1 : (ssize_t)kernel()(SYS_write, fd, buffer, size);
+    return fd != STDERR_FILENO && is_file(fd) && access_fails(ENOSPC)
+               ? -1
+               : (ssize_t)kernel()(SYS_write, fd, buffer, size);
 }
 
 PUBLIC ssize_t pwrite(int fd, const void *buffer, size_t size, off_t at)
@@ -286,19 +311,44 @@ PUBLIC ssize_t pwrite(int fd, const void *buffer, size_t size, off_t at)
 
 PUBLIC int fsync(int fd) { return access_fails(EIO) ? -1 : (int)kernel()(SYS_fsync, fd); }
 PUBLIC int fdatasync(int fd) { return access_fails(EIO) ? -1 : (int)kernel()(SYS_fdatasync, fd); }
-PUBLIC int ftruncate(int fd, off_t size) { return access_fails(EIO) ? -1 : (int)kernel()(SYS_ftruncate, fd, size); }
-PUBLIC int rename(const char *from, const char *to) { return access_fails(EIO) ? -1 : (int)kernel()(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0); }
-PUBLIC int unlink(const char *path) { return access_fails(EIO) ? -1 : (int)kernel()(SYS_unlinkat, AT_FDCWD, path, 0); }
-PUBLIC int mkdir(const char *path, mode_t mode) { return access_fails(ENOSPC) ? -1 : (int)kernel()(SYS_mkdirat, AT_FDCWD, path, mode); }
+PUBLIC int ftruncate(int fd, off_t size)
+{
+    return access_fails(EIO) ? -1 : (int)kernel()(SYS_ftruncate, fd, size);
+}
+PUBLIC int rename(const char *from, const char *to)
+{
+    return access_fails(EIO) ? -1 : (int)kernel()(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+PUBLIC int unlink(const char *path)
+{
+    return access_fails(EIO) ? -1 : (int)kernel()(SYS_unlinkat, AT_FDCWD, path, 0);
+}
+PUBLIC int mkdir(const char *path, mode_t mode)
+{
+    return access_fails(ENOSPC) ? -1 : (int)kernel()(SYS_mkdirat, AT_FDCWD, path, mode);
+}
 
 PUBLIC void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
-    return fd >= 0 && access_fails(ENOMEM) ? MAP_FAILED : (void *)kernel()(SYS_mmap, at, size, protection, flags, fd, offset);
+    return fd >= 0 && access_fails(ENOMEM)
+               ? MAP_FAILED
+               : (void *)kernel()(SYS_mmap, at, size, protection, flags, fd, offset);
 }
 
-PUBLIC int stat(const char *path, struct stat *ret) { return access_fails(EIO) ? -1 : (int)kernel()(SYS_newfstatat, AT_FDCWD, path, ret, 0); }
-PUBLIC int lstat(const char *path, struct stat *ret) { return access_fails(EIO) ? -1 : (int)kernel()(SYS_newfstatat, AT_FDCWD, path, ret, AT_SYMLINK_NOFOLLOW); }
-PUBLIC int fstat(int fd, struct stat *ret) { return access_fails(EIO) ? -1 : (int)kernel()(SYS_newfstatat, fd, "", ret, AT_EMPTY_PATH); }
+PUBLIC int stat(const char *path, struct stat *ret)
+{
+    return access_fails(EIO) ? -1 : (int)kernel()(SYS_newfstatat, AT_FDCWD, path, ret, 0);
+}
+PUBLIC int lstat(const char *path, struct stat *ret)
+{
+    return access_fails(EIO)
+               ? -1
+               : (int)kernel()(SYS_newfstatat, AT_FDCWD, path, ret, AT_SYMLINK_NOFOLLOW);
+}
+PUBLIC int fstat(int fd, struct stat *ret)
+{
+    return access_fails(EIO) ? -1 : (int)kernel()(SYS_newfstatat, fd, "", ret, AT_EMPTY_PATH);
+}
 
 PUBLIC int socket(int domain, int type, int protocol)
 {
@@ -310,7 +360,10 @@ PUBLIC int socketpair(int domain, int type, int protocol, int fds[2])
     return access_fails(EMFILE) ? -1 : (int)kernel()(SYS_socketpair, domain, type, protocol, fds);
 }
 
-PUBLIC int listen(int fd, int backlog) { return access_fails(ENOBUFS) ? -1 : (int)kernel()(SYS_listen, fd, backlog); }
+PUBLIC int listen(int fd, int backlog)
+{
+    return access_fails(ENOBUFS) ? -1 : (int)kernel()(SYS_listen, fd, backlog);
+}
 PUBLIC int accept4(int fd, struct sockaddr *restrict address, socklen_t *restrict length, int flags)
 {
     return access_fails(EMFILE) ? -1 : (int)kernel()(SYS_accept4, fd, address, length, flags);
@@ -323,16 +376,21 @@ PUBLIC int open64(const char *path, int flags, ...) __attribute__((alias("open")
 PUBLIC int openat64(int folder, const char *path, int flags, ...) __attribute__((alias("openat")));
 PUBLIC FILE *fopen64(const char *path, const char *mode) __attribute__((alias("fopen")));
 PUBLIC ssize_t pread64(int fd, void *buffer, size_t size, off_t at) __attribute__((alias("pread")));
-PUBLIC ssize_t pwrite64(int fd, const void *buffer, size_t size, off_t at) __attribute__((alias("pwrite")));
+PUBLIC ssize_t pwrite64(int fd, const void *buffer, size_t size, off_t at)
+    __attribute__((alias("pwrite")));
 PUBLIC int ftruncate64(int fd, off_t size) __attribute__((alias("ftruncate")));
-PUBLIC void *mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset) __attribute__((alias("mmap")));
+PUBLIC void *mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+    __attribute__((alias("mmap")));
 PUBLIC int stat64(const char *path, struct stat64 *ret) { return stat(path, (struct stat *)ret); }
 PUBLIC int lstat64(const char *path, struct stat64 *ret) { return lstat(path, (struct stat *)ret); }
 PUBLIC int fstat64(int fd, struct stat64 *ret) { return fstat(fd, (struct stat *)ret); }
 
 /* ---- time ---- */
 
-static int64_t wall_s(void) { return control != NULL ? __atomic_load_n(&control->wall_s, __ATOMIC_RELAXED) : 0; }
+static int64_t wall_s(void)
+{
+    return control != NULL ? __atomic_load_n(&control->wall_s, __ATOMIC_RELAXED) : 0;
+}
 
 PUBLIC int clock_gettime(clockid_t clock, struct timespec *ret)
 {

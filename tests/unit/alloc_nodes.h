@@ -6,7 +6,7 @@
 
 #include "plan/alloc/alloc.h"
 
-#define GB 1e9
+#define GB  1e9
 #define GIB (INT64_C(1) << 30)
 
 /* Two processors with a gpu each, as three kinds of machine have them. */
@@ -22,9 +22,11 @@ struct fixture {
     place_id numa[2], gpu[2], hbm[2]; /* hbm: a gpu's memory as a NUMA node, of superchips */
 };
 
-static inline void measured(struct fixture *f, enum metric metric, place_id from, place_id to, const char *axes, double value)
+static inline void measured(struct fixture *f, enum metric metric, place_id from, place_id to,
+                            const char *axes, double value)
 {
-    nodes_value(f->values, metric, VALUE_MEASURED, from, to, axes, value, value * 0.99, value * 1.01);
+    nodes_value(f->values, metric, VALUE_MEASURED, from, to, axes, value, value * 0.99,
+                value * 1.01);
 }
 
 static inline struct fixture begin_cores(const struct shape *shape)
@@ -42,13 +44,16 @@ static inline struct fixture begin(enum machine machine)
         f.numa[i] = nodes_place(f.graph, PLACE_NUMA, i);
         struct cpuset cpus = *graph_place(f.graph, f.numa[i])->cpus;
         f.gpu[i] = nodes_add(f.graph, PLACE_GPU, i, f.numa[i], f.numa[i], &cpus);
-        assert_true(place_set_detail(&f.graph->places[f.gpu[i]], "vendor", machine == ONE_MEMORY ? "amd" : "nvidia"));
-        assert_true(place_set_text(&f.graph->places[f.gpu[i]].model, machine == ONE_MEMORY ? "AMD Instinct MI300A" : "NVIDIA"));
+        assert_true(place_set_detail(&f.graph->places[f.gpu[i]], "vendor",
+                                     machine == ONE_MEMORY ? "amd" : "nvidia"));
+        assert_true(place_set_text(&f.graph->places[f.gpu[i]].model,
+                                   machine == ONE_MEMORY ? "AMD Instinct MI300A" : "NVIDIA"));
         if (machine != ONE_MEMORY)
             f.graph->places[f.gpu[i]].capacity_bytes = 96 * GIB;
     }
     for (int i = 0; machine == SUPERCHIP && i < 2; i++) {
-        f.hbm[i] = nodes_add(f.graph, PLACE_NUMA, 4 + 4 * i, graph_place(f.graph, f.numa[i])->parent, PLACE_NONE, NULL);
+        f.hbm[i] = nodes_add(f.graph, PLACE_NUMA, 4 + 4 * i,
+                             graph_place(f.graph, f.numa[i])->parent, PLACE_NONE, NULL);
         f.graph->places[f.hbm[i]].capacity_bytes = 96 * GIB;
         assert_non_null(graph_add_link(f.graph, f.hbm[i], f.gpu[i], LINK_MEMBUS));
         assert_non_null(graph_add_link(f.graph, f.numa[i], f.gpu[i], LINK_C2C));
@@ -70,8 +75,10 @@ static inline void all_known(struct fixture *f, double near_gb, double far_gb)
             double rate = (n == i ? near_gb : far_gb) * GB;
             measured(f, METRIC_HOST_GPU_KERNEL, f->numa[n], f->gpu[i], "how=read", rate);
             measured(f, METRIC_HOST_GPU_KERNEL, f->gpu[i], f->numa[n], "how=write", rate / 2);
-            measured(f, METRIC_MEMORY_BANDWIDTH, f->numa[i], f->numa[n], "", (n == i ? 200 : 80) * GB);
-            measured(f, METRIC_MEMORY_BANDWIDTH, f->numa[i], f->numa[n], "how=write", (n == i ? 100 : 40) * GB);
+            measured(f, METRIC_MEMORY_BANDWIDTH, f->numa[i], f->numa[n], "",
+                     (n == i ? 200 : 80) * GB);
+            measured(f, METRIC_MEMORY_BANDWIDTH, f->numa[i], f->numa[n], "how=write",
+                     (n == i ? 100 : 40) * GB);
         }
     }
 }
@@ -88,19 +95,23 @@ static inline enum berth_code ask_for(struct fixture *f, struct alloc_request re
 }
 
 /* From those cpus. */
-static inline enum berth_code ask_from(struct fixture *f, const char *cpus, struct alloc_request request)
+static inline enum berth_code ask_from(struct fixture *f, const char *cpus,
+                                       struct alloc_request request)
 {
     assert_int_equal(cpuset_parse(cpus, &f->allowed.cpus, NULL), BERTH_OK);
     return ask_for(f, request);
 }
 
-static inline enum berth_code ask(struct fixture *f, unsigned kinds, size_t count, const struct memuse_access *access)
+static inline enum berth_code ask(struct fixture *f, unsigned kinds, size_t count,
+                                  const struct memuse_access *access)
 {
     locality_cpus(f->graph, &f->allowed.cpus);
-    return ask_for(f, (struct alloc_request){.bytes = GIB, .access = access, .access_count = count, .kinds = kinds});
+    return ask_for(f, (struct alloc_request){
+                          .bytes = GIB, .access = access, .access_count = count, .kinds = kinds});
 }
 
-static inline enum berth_code ask_reads(struct fixture *f, unsigned kinds, place_id by, int64_t reads_bytes)
+static inline enum berth_code ask_reads(struct fixture *f, unsigned kinds, place_id by,
+                                        int64_t reads_bytes)
 {
     return ask(f, kinds, 1, &(struct memuse_access){.by = by, .reads_bytes = reads_bytes});
 }
@@ -112,7 +123,8 @@ static inline void end(struct fixture *f)
     snapshot_unref(f->snap);
 }
 
-static inline const struct alloc_option *option(const struct fixture *f, enum memkind kind, place_id memory)
+static inline const struct alloc_option *option(const struct fixture *f, enum memkind kind,
+                                                place_id memory)
 {
     for (size_t i = 0; i < f->answer.count; i++)
         if (f->answer.option[i].place.kind == kind && f->answer.option[i].place.memory == memory)
@@ -128,10 +140,14 @@ static inline double time_of(const struct fixture *f, enum memkind kind, place_i
     return found->predicted.time_ns;
 }
 
-static inline void assert_near(double value, double expected) { assert_true(fabs(value - expected) <= 1e-9 * fabs(expected)); }
+static inline void assert_near(double value, double expected)
+{
+    assert_true(fabs(value - expected) <= 1e-9 * fabs(expected));
+}
 
 /* Whether why has that of source nominal: what links are said to carry. */
-static inline bool cites_nominal(const struct fixture *f, const struct alloc_option *option, double bytes_per_s)
+static inline bool cites_nominal(const struct fixture *f, const struct alloc_option *option,
+                                 double bytes_per_s)
 {
     for (size_t i = option->why; i < option->why + option->why_count; i++) {
         const struct value *value = f->answer.evidence.item[i];

@@ -1,4 +1,5 @@
-/* A Bind answer over a built node, as tests of what is said of it begin: nothing was measured, so that locality decides. */
+/* A Bind answer over a built node, as tests of what is said of it begin: nothing was measured, so
+ * that locality decides. */
 #pragma once
 #include "node/allowed.h"
 #include "node/locality.h"
@@ -13,7 +14,8 @@ struct fixture {
 };
 
 /* cpus NULL: all of them are allowed. */
-static inline struct fixture begin(struct graph *graph, const char *cpus, struct bind_request request)
+static inline struct fixture begin(struct graph *graph, const char *cpus,
+                                   struct bind_request request)
 {
     struct fixture f = {.snap = nodes_snapshot(graph, NULL)};
     struct berth_err err = {0};

@@ -1,4 +1,5 @@
-/* Bind's answers for tasks without gpus, over a built node whose values a test adds before it asks. */
+/* Bind's answers for tasks without gpus, over a built node whose values a test adds before it asks.
+ */
 #pragma once
 #include "node/allowed.h"
 #include "node/locality.h"
@@ -40,8 +41,10 @@ static inline void ask_moved(struct fixture *f, int64_t cores, const struct traf
     plan_traffic_done(&f->traffic);
     plan_bind_done(&f->answer);
     assert_int_equal(plan_traffic(moved, &f->traffic, &err), BERTH_OK);
-    struct bind_request request = {
-        .tasks = moved->tasks, .cores_per_task = cores, .traffic = &f->traffic, .allowed = &f->allowed};
+    struct bind_request request = {.tasks = moved->tasks,
+                                   .cores_per_task = cores,
+                                   .traffic = &f->traffic,
+                                   .allowed = &f->allowed};
     assert_int_equal(plan_bind(f->snap, &request, &f->answer, &err), BERTH_OK);
 }
 
@@ -61,4 +64,7 @@ static inline bool says(const struct warnings *lines, const char *part)
     return false;
 }
 
-static inline void assert_near(double value, double expected) { assert_true(fabs(value - expected) <= 1e-9 * expected); }
+static inline void assert_near(double value, double expected)
+{
+    assert_true(fabs(value - expected) <= 1e-9 * expected);
+}

@@ -1,4 +1,5 @@
-/* Nodes and values built in memory for the tests of planning. Not recorded machines: shapes like theirs. */
+/* Nodes and values built in memory for the tests of planning. Not recorded machines: shapes like
+ * theirs. */
 #pragma once
 #include <math.h>
 #include <setjmp.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "node/graph.h"
@@ -16,11 +18,13 @@
 
 /* A regular cpu side: threads of a core are numbered a whole node of cores apart, as Linux does. */
 struct shape {
-    int packages, numas, llcs, cores, threads; /* numas in a package, llcs in a numa, cores in an llc */
+    /* numas in a package, llcs in a numa, cores in an llc */
+    int packages, numas, llcs, cores, threads;
     int64_t numa_bytes;
 };
 
-static inline place_id nodes_add(struct graph *graph, enum place_kind kind, int number, place_id parent, place_id numa, const struct cpuset *cpus)
+static inline place_id nodes_add(struct graph *graph, enum place_kind kind, int number,
+                                 place_id parent, place_id numa, const struct cpuset *cpus)
 {
     place_id id = graph_add_place(graph, kind, number);
     assert_int_not_equal(id, PLACE_NONE);
@@ -32,7 +36,8 @@ static inline place_id nodes_add(struct graph *graph, enum place_kind kind, int 
     return id;
 }
 
-static inline void nodes_core(struct graph *graph, const struct shape *shape, int number, place_id llc, place_id numa, place_id package)
+static inline void nodes_core(struct graph *graph, const struct shape *shape, int number,
+                              place_id llc, place_id numa, place_id package)
 {
     int total = shape->packages * shape->numas * shape->llcs * shape->cores;
     struct cpuset cpus = {0};
@@ -44,7 +49,10 @@ static inline void nodes_core(struct graph *graph, const struct shape *shape, in
         cpuset_add(&pu, (unsigned)(number + t * total));
         nodes_add(graph, PLACE_PU, number + t * total, core, numa, &pu);
     }
-    for (place_id up = llc; up != PLACE_NONE; up = up == llc ? numa : up == numa ? package : up == package ? 0 : PLACE_NONE) {
+    for (place_id up = llc; up != PLACE_NONE; up = up == llc       ? numa
+                                                   : up == numa    ? package
+                                                   : up == package ? 0
+                                                                   : PLACE_NONE) {
         struct cpuset all = cpus;
         if (graph->places[up].cpus != NULL)
             cpuset_or(&all, graph->places[up].cpus);
@@ -79,7 +87,8 @@ static inline struct graph *nodes_cpu(const struct shape *shape)
 
 static inline place_id nodes_place(const struct graph *graph, enum place_kind kind, int number)
 {
-    for (place_id p = graph_next(graph, kind, 0); p != PLACE_NONE; p = graph_next(graph, kind, p + 1))
+    for (place_id p = graph_next(graph, kind, 0); p != PLACE_NONE;
+         p = graph_next(graph, kind, p + 1))
         if (graph->places[p].number == number)
             return p;
     fail_msg("the test's node has no %s%d", place_kind_name(kind), number);
@@ -97,21 +106,24 @@ static inline void nodes_finish(struct graph *graph)
 static inline struct graph *nodes_mi250x(void)
 {
     static const int llc_of_gpu[] = {6, 7, 2, 3, 0, 1, 4, 5};
-    static const char *const pci[] = {"0000:c1:00.0", "0000:c6:00.0", "0000:c9:00.0", "0000:ce:00.0",
-                                      "0000:d1:00.0", "0000:d6:00.0", "0000:d9:00.0", "0000:de:00.0"};
+    static const char *const pci[] = {"0000:c1:00.0", "0000:c6:00.0", "0000:c9:00.0",
+                                      "0000:ce:00.0", "0000:d1:00.0", "0000:d6:00.0",
+                                      "0000:d9:00.0", "0000:de:00.0"};
     struct graph *graph = nodes_cpu(&(struct shape){1, 4, 2, 8, 2, INT64_C(128) << 30});
     for (int m = 0; m < 4; m++) {
         place_id numa = graph_place(graph, nodes_place(graph, PLACE_LLC, llc_of_gpu[2 * m]))->numa;
         struct cpuset cpus = *graph_place(graph, numa)->cpus;
         nodes_add(graph, PLACE_MODULE, m, numa, numa, &cpus);
-        struct cpuset llc = *graph_place(graph, nodes_place(graph, PLACE_LLC, llc_of_gpu[2 * m]))->cpus;
+        struct cpuset llc =
+            *graph_place(graph, nodes_place(graph, PLACE_LLC, llc_of_gpu[2 * m]))->cpus;
         place_id nic = nodes_add(graph, PLACE_NIC, m, numa, numa, &llc);
         assert_true(place_set_text(&graph->places[nic].model, "Slingshot"));
     }
     for (int g = 0; g < 8; g++) {
         const struct place *llc = graph_place(graph, nodes_place(graph, PLACE_LLC, llc_of_gpu[g]));
         struct cpuset cpus = *llc->cpus;
-        place_id gpu = nodes_add(graph, PLACE_GPU, g, nodes_place(graph, PLACE_MODULE, g / 2), llc->numa, &cpus);
+        place_id gpu = nodes_add(graph, PLACE_GPU, g, nodes_place(graph, PLACE_MODULE, g / 2),
+                                 llc->numa, &cpus);
         char uuid[32];
         snprintf(uuid, sizeof uuid, "GPU-%016x", 0x1a2b3c00 + g);
         graph->places[gpu].capacity_bytes = INT64_C(64) << 30;
@@ -123,11 +135,19 @@ static inline struct graph *nodes_mi250x(void)
     return graph;
 }
 
-static inline void nodes_value(struct values *values, enum metric metric, enum value_source source, place_id from, place_id to,
-                               const char *axes, double value, double low, double high)
+static inline void nodes_value(struct values *values, enum metric metric, enum value_source source,
+                               place_id from, place_id to, const char *axes, double value,
+                               double low, double high)
 {
-    struct value v = {.metric = metric, .source = source, .from = from, .to = to, .n = source == VALUE_MEASURED ? 9 : 0,
-                      .value = value, .low = low, .high = high, .measured_at_s = source == VALUE_MEASURED ? 1790000000 : 0};
+    struct value v = {.metric = metric,
+                      .source = source,
+                      .from = from,
+                      .to = to,
+                      .n = source == VALUE_MEASURED ? 9 : 0,
+                      .value = value,
+                      .low = low,
+                      .high = high,
+                      .measured_at_s = source == VALUE_MEASURED ? 1790000000 : 0};
     assert_true(values_add(values, &v, axes, NULL));
 }
 

@@ -27,20 +27,30 @@ static inline struct fixture begin(void)
     return f;
 }
 
-static inline place_id gpu(const struct fixture *f, int n) { return nodes_place(f->graph, PLACE_GPU, n); }
-static inline place_id numa(const struct fixture *f, int n) { return nodes_place(f->graph, PLACE_NUMA, n); }
-
-static inline void rate(struct fixture *f, enum metric metric, place_id from, place_id to, const char *axes, double gb_per_s)
+static inline place_id gpu(const struct fixture *f, int n)
 {
-    nodes_value(f->values, metric, VALUE_MEASURED, from, to, axes, gb_per_s * GB, gb_per_s * 0.98 * GB, gb_per_s * 1.02 * GB);
+    return nodes_place(f->graph, PLACE_GPU, n);
+}
+static inline place_id numa(const struct fixture *f, int n)
+{
+    return nodes_place(f->graph, PLACE_NUMA, n);
 }
 
-static inline void starting(struct fixture *f, place_id from, place_id to, const char *axes, double ns)
+static inline void rate(struct fixture *f, enum metric metric, place_id from, place_id to,
+                        const char *axes, double gb_per_s)
+{
+    nodes_value(f->values, metric, VALUE_MEASURED, from, to, axes, gb_per_s * GB,
+                gb_per_s * 0.98 * GB, gb_per_s * 1.02 * GB);
+}
+
+static inline void starting(struct fixture *f, place_id from, place_id to, const char *axes,
+                            double ns)
 {
     nodes_value(f->values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, from, to, axes, ns, ns, ns);
 }
 
-static inline void overheads(struct fixture *f, place_id from, place_id to, enum metric metric, double call_ns, double queue_ns)
+static inline void overheads(struct fixture *f, place_id from, place_id to, enum metric metric,
+                             double call_ns, double queue_ns)
 {
     char axes[TRANSFER_AXES_MAX];
     transfer_overhead_axes(metric, "", TRANSFER_CALL, axes, sizeof axes);
@@ -50,9 +60,11 @@ static inline void overheads(struct fixture *f, place_id from, place_id to, enum
 }
 
 /* What pieces cost that wait for another stream's events, and one more stream's end. */
-static inline void chains(struct fixture *f, place_id from, place_id to, enum metric metric, double chain_ns, double launch_ns, double end_ns)
+static inline void chains(struct fixture *f, place_id from, place_id to, enum metric metric,
+                          double chain_ns, double launch_ns, double end_ns)
 {
-    const double ns[] = {[TRANSFER_CHAIN] = chain_ns, [TRANSFER_LAUNCH] = launch_ns, [TRANSFER_END] = end_ns};
+    const double ns[] = {
+        [TRANSFER_CHAIN] = chain_ns, [TRANSFER_LAUNCH] = launch_ns, [TRANSFER_END] = end_ns};
     for (int clock = TRANSFER_CHAIN; clock <= TRANSFER_END; clock++) {
         if (ns[clock] == 0) /* nobody measured that */
             continue;
@@ -62,21 +74,25 @@ static inline void chains(struct fixture *f, place_id from, place_id to, enum me
     }
 }
 
-/* These transfers were measured at the same time, with the rate that each got. Of the values that were said until then. */
+/* These transfers were measured at the same time, with the rate that each got. Of the values that
+ * were said until then. */
 struct together {
     place_id from, to;
     double gb_per_s;
 };
 
-static inline void together(struct fixture *f, enum metric metric, const struct together *its, size_t count)
+static inline void together(struct fixture *f, enum metric metric, const struct together *its,
+                            size_t count)
 {
     struct set_flow flow[8];
     if (f->snap == NULL)
         f->snap = nodes_snapshot(f->graph, f->values);
     f->snap->sets = f->snap->sets != NULL ? f->snap->sets : sets_new();
     for (size_t i = 0; i < count; i++)
-        flow[i] = (struct set_flow){its[i].from, its[i].to, (char *)"", its[i].gb_per_s * GB, NAN, NAN};
-    assert_true(f->snap->sets != NULL && sets_add(f->snap->sets, &(struct set){metric, VALUE_MEASURED, 0, flow, count}));
+        flow[i] =
+            (struct set_flow){its[i].from, its[i].to, (char *)"", its[i].gb_per_s * GB, NAN, NAN};
+    assert_true(f->snap->sets != NULL &&
+                sets_add(f->snap->sets, &(struct set){metric, VALUE_MEASURED, 0, flow, count}));
 }
 
 /* Of the values that were said until the first question. */
@@ -90,7 +106,10 @@ static inline enum berth_code ask(struct fixture *f, struct route_request reques
     return plan_route(f->snap, &request, &f->answer, &f->err);
 }
 
-static inline struct route_request of(place_id from, place_id to, int64_t bytes) { return (struct route_request){.from = from, .to = to, .bytes = bytes}; }
+static inline struct route_request of(place_id from, place_id to, int64_t bytes)
+{
+    return (struct route_request){.from = from, .to = to, .bytes = bytes};
+}
 
 static inline void end(struct fixture *f)
 {

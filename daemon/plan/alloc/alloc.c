@@ -17,9 +17,15 @@
 
 #define ROUNDING 1e-9 /* of bytes that are added up by shares */
 
-static bool wants(const struct alloc_work *work, enum memkind kind) { return work->request->kinds == 0 || (work->request->kinds & 1u << kind) != 0; }
+static bool wants(const struct alloc_work *work, enum memkind kind)
+{
+    return work->request->kinds == 0 || (work->request->kinds & 1u << kind) != 0;
+}
 
-static const char *name_of(const struct alloc_work *work, place_id id) { return graph_place(work->snap->graph, id)->name; }
+static const char *name_of(const struct alloc_work *work, place_id id)
+{
+    return graph_place(work->snap->graph, id)->name;
+}
 
 static enum berth_code uses_init(struct alloc_work *work, struct berth_err *err)
 {
@@ -31,7 +37,8 @@ static enum berth_code uses_init(struct alloc_work *work, struct berth_err *err)
     if (work->use == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for accesses");
     for (; work->use_count < count; work->use_count++) {
-        enum berth_code code = memuse_init(&work->answer.node, work->snap, &access[work->use_count], request->allowed, &work->use[work->use_count], err);
+        enum berth_code code = memuse_init(&work->answer.node, work->snap, &access[work->use_count],
+                                           request->allowed, &work->use[work->use_count], err);
         if (code != BERTH_OK) {
             if (request->access_count > 0)
                 err_in_item(err, "accesses", work->use_count);
@@ -43,19 +50,22 @@ static enum berth_code uses_init(struct alloc_work *work, struct berth_err *err)
     return BERTH_OK;
 }
 
-/* What a gpu, or the cores of a NUMA node, move: of cores of several NUMA nodes each moves as much. */
+/* What a gpu, or the cores of a NUMA node, move: of cores of several NUMA nodes each moves as much.
+ */
 static double bytes_at(const struct alloc_work *work, place_id at)
 {
     double bytes = 0;
     for (size_t i = 0; i < work->use_count; i++) {
         const struct memuse *use = &work->use[i];
-        double share = use->gpu != PLACE_NONE ? use->gpu == at : (double)use->who.inside[at] / use->who.in_all;
+        double share =
+            use->gpu != PLACE_NONE ? use->gpu == at : (double)use->who.inside[at] / use->who.in_all;
         bytes += share * (use->read_bytes + use->write_bytes);
     }
     return bytes;
 }
 
-/* Where a buffer is used most, by bytes, the first of equals by place; for the order of what has no prediction, and of equals. */
+/* Where a buffer is used most, by bytes, the first of equals by place; for the order of what has no
+ * prediction, and of equals. */
 static struct alloc_most used_most(const struct alloc_work *work)
 {
     const struct graph *graph = work->snap->graph;
@@ -79,26 +89,33 @@ static bool allows_device(const struct alloc_work *work, place_id gpu)
 {
     const struct allowed *allowed = work->request->allowed;
     bool speaks_of_gpus = false;
-    for (place_id g = graph_next(work->snap->graph, PLACE_GPU, 0); allowed->memory != NULL && g != PLACE_NONE; g = graph_next(work->snap->graph, PLACE_GPU, g + 1))
+    for (place_id g = graph_next(work->snap->graph, PLACE_GPU, 0);
+         allowed->memory != NULL && g != PLACE_NONE;
+         g = graph_next(work->snap->graph, PLACE_GPU, g + 1))
         speaks_of_gpus |= allowed->memory[g];
     return allowed_has_gpu(allowed, gpu) && (!speaks_of_gpus || allowed->memory[gpu]);
 }
 
-/* The gpu that uses the buffer most, the first of equals by place, so that its driver maps it; else the first that is allowed. */
+/* The gpu that uses the buffer most, the first of equals by place, so that its driver maps it; else
+ * the first that is allowed. */
 static place_id find_allocator(const struct alloc_work *work)
 {
     const struct graph *graph = work->snap->graph;
     place_id most = PLACE_NONE;
     for (size_t i = 0; i < work->use_count; i++) {
         place_id gpu = work->use[i].gpu;
-        double more = gpu == PLACE_NONE || most == PLACE_NONE ? 0 : bytes_at(work, gpu) - bytes_at(work, most);
+        double more = gpu == PLACE_NONE || most == PLACE_NONE
+                          ? 0
+                          : bytes_at(work, gpu) - bytes_at(work, most);
         if (gpu != PLACE_NONE && (most == PLACE_NONE || more > 0 || (more == 0 && gpu < most)))
             most = gpu;
     }
     if (most != PLACE_NONE)
         return most;
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
-        if (allowed_has_gpu(work->request->allowed, g) && !plan_ends_is_lost(work->snap, g) && !gpu_is_cut(graph, g))
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
+         g = graph_next(graph, PLACE_GPU, g + 1))
+        if (allowed_has_gpu(work->request->allowed, g) && !plan_ends_is_lost(work->snap, g) &&
+            !gpu_is_cut(graph, g))
             return g;
     return PLACE_NONE;
 }
@@ -106,7 +123,9 @@ static place_id find_allocator(const struct alloc_work *work)
 static bool is_reached(struct alloc_work *work, struct alloc_option *option)
 {
     for (size_t i = 0; i < work->use_count; i++) {
-        enum memkind_reach reach = memuse_reaches(&work->use[i], &work->answer.node, work->snap, &option->place, &work->answer.warnings, &option->xnack);
+        enum memkind_reach reach =
+            memuse_reaches(&work->use[i], &work->answer.node, work->snap, &option->place,
+                           &work->answer.warnings, &option->xnack);
         if (reach == MEMKIND_UNREACHED)
             return false;
         option->is_unsure |= reach == MEMKIND_UNKNOWN && option->place.kind == MEMKIND_SYSTEM;
@@ -120,22 +139,28 @@ static int64_t detail_of(const struct place *place, const char *key)
     return text != NULL ? strtoll(text, NULL, 10) : -1;
 }
 
-/* Now of what is a NUMA node's; of a gpu's as the drivers were asked last, on this machine: what was free when a node was recorded is over. */
+/* Now of what is a NUMA node's; of a gpu's as the drivers were asked last, on this machine: what
+ * was free when a node was recorded is over. */
 static void find_free(const struct alloc_work *work, struct alloc_option *option)
 {
     const struct graph *graph = work->snap->graph;
     const struct place *memory = graph_place(graph, option->place.memory);
     place_id numa = memkind_numa(&work->answer.node, option->place.memory);
-    option->free_bytes = numa != PLACE_NONE ? memfree_of(&work->request->free, graph_place(graph, numa)->number) : -1;
+    option->free_bytes = numa != PLACE_NONE
+                             ? memfree_of(&work->request->free, graph_place(graph, numa)->number)
+                             : -1;
     option->free_at_s = option->free_bytes >= 0 ? work->request->free.at_s : -1;
-    int64_t used = detail_of(memory, "bytes_used"), at_s = detail_of(graph_place(graph, 0), "facts_at_s");
-    if (numa != PLACE_NONE || graph->origin != ORIGIN_LIVE || memory->capacity_bytes < 0 || used < 0 || used > memory->capacity_bytes || at_s < 0)
+    int64_t used = detail_of(memory, "bytes_used"),
+            at_s = detail_of(graph_place(graph, 0), "facts_at_s");
+    if (numa != PLACE_NONE || graph->origin != ORIGIN_LIVE || memory->capacity_bytes < 0 ||
+        used < 0 || used > memory->capacity_bytes || at_s < 0)
         return;
     option->free_bytes = memory->capacity_bytes - used;
     option->free_at_s = at_s;
 }
 
-/* How many candidates there were, and how many of them all who use the buffer reach and are large enough. */
+/* How many candidates there were, and how many of them all who use the buffer reach and are large
+ * enough. */
 struct tally {
     size_t allowed, reached, fitting;
     int64_t largest; /* of those that are reached */
@@ -146,7 +171,9 @@ static void consider(struct alloc_work *work, struct memkind_place place, struct
     struct alloc_answer *answer = &work->answer;
     const struct alloc_request *request = work->request;
     int64_t capacity = graph_place(work->snap->graph, place.memory)->capacity_bytes;
-    struct alloc_option option = {.place = place, .is_gpus_own = !work->has_cores && place.kind == MEMKIND_DEVICE && memkind_is_one(&work->answer.node, place.gpu)};
+    struct alloc_option option = {.place = place,
+                                  .is_gpus_own = !work->has_cores && place.kind == MEMKIND_DEVICE &&
+                                                 memkind_is_one(&work->answer.node, place.gpu)};
     tally->allowed++;
     if (!is_reached(work, &option))
         return;
@@ -154,7 +181,8 @@ static void consider(struct alloc_work *work, struct memkind_place place, struct
     tally->largest = capacity > tally->largest ? capacity : tally->largest;
     if (capacity > 0 && capacity < request->bytes) {
         char has[PLAN_TEXT_SIZE];
-        warnings_add(&answer->warnings, "%s is left out: it has %s in all", name_of(work, place.memory), plan_text_size((double)capacity, has));
+        warnings_add(&answer->warnings, "%s is left out: it has %s in all",
+                     name_of(work, place.memory), plan_text_size((double)capacity, has));
         return;
     }
     tally->fitting++;
@@ -165,13 +193,16 @@ static void consider(struct alloc_work *work, struct memkind_place place, struct
 static void on_numas(struct alloc_work *work, struct tally *tally)
 {
     const struct graph *graph = work->snap->graph;
-    for (place_id m = graph_next(graph, PLACE_NUMA, 0); m != PLACE_NONE; m = graph_next(graph, PLACE_NUMA, m + 1)) {
-        if (graph_place(graph, m)->capacity_bytes == 0 || !allowed_has_memory(work->request->allowed, m))
+    for (place_id m = graph_next(graph, PLACE_NUMA, 0); m != PLACE_NONE;
+         m = graph_next(graph, PLACE_NUMA, m + 1)) {
+        if (graph_place(graph, m)->capacity_bytes == 0 ||
+            !allowed_has_memory(work->request->allowed, m))
             continue;
         if (wants(work, MEMKIND_SYSTEM))
             consider(work, (struct memkind_place){m, MEMKIND_SYSTEM, PLACE_NONE}, tally);
         /* What a gpu's driver pins is the processor's. */
-        bool is_hosts = memkind_owner(&work->answer.node, m) == PLACE_NONE && work->allocator != PLACE_NONE;
+        bool is_hosts =
+            memkind_owner(&work->answer.node, m) == PLACE_NONE && work->allocator != PLACE_NONE;
         for (enum memkind kind = MEMKIND_PINNED; is_hosts && kind <= MEMKIND_MANAGED; kind++)
             if (wants(work, kind))
                 consider(work, (struct memkind_place){m, kind, work->allocator}, tally);
@@ -189,13 +220,16 @@ static bool is_used_by(const struct alloc_work *work, place_id gpu)
 static void on_gpus(struct alloc_work *work, struct tally *tally)
 {
     const struct graph *graph = work->snap->graph;
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
+         g = graph_next(graph, PLACE_GPU, g + 1)) {
         bool is_one = memkind_is_one(&work->answer.node, g);
         place_id memory = is_one ? memkind_numa(&work->answer.node, g) : g;
-        if (!allows_device(work, g) || (is_one && !allowed_has_memory(work->request->allowed, memory)))
+        if (!allows_device(work, g) ||
+            (is_one && !allowed_has_memory(work->request->allowed, memory)))
             continue;
         if (plan_ends_is_lost(work->snap, g) || gpu_is_cut(graph, g)) {
-            const char *why = plan_ends_is_lost(work->snap, g) ? "stopped answering (gpu-lost)" : plan_ends_cut_text(graph, g);
+            const char *why = plan_ends_is_lost(work->snap, g) ? "stopped answering (gpu-lost)"
+                                                               : plan_ends_cut_text(graph, g);
             warnings_add(&work->answer.warnings, "%s is left out: it %s", name_of(work, g), why);
             continue;
         }
@@ -206,22 +240,29 @@ static void on_gpus(struct alloc_work *work, struct tally *tally)
     }
 }
 
-static enum berth_code none_left(const struct alloc_work *work, const struct tally *tally, struct berth_err *err)
+static enum berth_code none_left(const struct alloc_work *work, const struct tally *tally,
+                                 struct berth_err *err)
 {
     const struct alloc_request *request = work->request;
     char asked[PLAN_TEXT_SIZE], has[PLAN_TEXT_SIZE];
     bool needs_gpu = request->kinds != 0 && (request->kinds & 1u << MEMKIND_SYSTEM) == 0;
     if (tally->allowed == 0 && needs_gpu && work->allocator == PLACE_NONE)
-        return err_set(err, BERTH_NOTHING_ALLOWED, graph_count(work->snap->graph, PLACE_GPU) == 0
-                                                       ? "pinned, managed and device memory are a gpu's driver's: there is no gpu, system memory there is"
-                                                       : "pinned, managed and device memory are a gpu's driver's: no gpu is allowed (allowed.gpus), system memory may be");
+        return err_set(err, BERTH_NOTHING_ALLOWED,
+                       graph_count(work->snap->graph, PLACE_GPU) == 0
+                           ? "pinned, managed and device memory are a gpu's driver's: there is no "
+                             "gpu, system memory there is"
+                           : "pinned, managed and device memory are a gpu's driver's: no gpu is "
+                             "allowed (allowed.gpus), system memory may be");
     if (tally->allowed == 0)
-        return err_set(err, BERTH_NOTHING_ALLOWED, "no NUMA node with memory is allowed (allowed.memory)");
+        return err_set(err, BERTH_NOTHING_ALLOWED,
+                       "no NUMA node with memory is allowed (allowed.memory)");
     if (tally->reached > 0) {
         plan_text_sizes((double)request->bytes, (double)tally->largest, asked, has);
-        return err_not_enough(err, "bytes of memory", request->bytes, tally->largest, "%s do not fit in one memory: the largest has %s", asked, has);
+        return err_not_enough(err, "bytes of memory", request->bytes, tally->largest,
+                              "%s do not fit in one memory: the largest has %s", asked, has);
     }
-    return err_set(err, BERTH_NOTHING_ALLOWED, "no allocation of these kinds and memories is reached by all who use it: %s",
+    return err_set(err, BERTH_NOTHING_ALLOWED,
+                   "no allocation of these kinds and memories is reached by all who use it: %s",
                    work->answer.warnings.count > 0 ? work->answer.warnings.line[0] : "");
 }
 
@@ -230,16 +271,22 @@ static enum berth_code candidates(struct alloc_work *work, struct berth_err *err
     const struct graph *graph = work->snap->graph;
     struct alloc_answer *answer = &work->answer;
     struct tally tally = {.largest = -1};
-    answer->option = calloc(3 * graph_count(graph, PLACE_NUMA) + 2 * graph_count(graph, PLACE_GPU) + 1, sizeof *answer->option);
+    answer->option =
+        calloc(3 * graph_count(graph, PLACE_NUMA) + 2 * graph_count(graph, PLACE_GPU) + 1,
+               sizeof *answer->option);
     if (answer->option == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for options");
     work->allocator = find_allocator(work);
     on_numas(work, &tally);
     on_gpus(work, &tally);
-    for (enum memkind kind = MEMKIND_PINNED; work->request->kinds != 0 && work->allocator == PLACE_NONE && kind <= MEMKIND_DEVICE; kind++)
+    for (enum memkind kind = MEMKIND_PINNED;
+         work->request->kinds != 0 && work->allocator == PLACE_NONE && kind <= MEMKIND_DEVICE;
+         kind++)
         if (wants(work, kind))
-            warnings_add(&answer->warnings, "%s memory is left out: it is a gpu's driver's, and no gpu is %s", memkind_names[kind],
-                      graph_count(graph, PLACE_GPU) == 0 ? "there" : "allowed");
+            warnings_add(&answer->warnings,
+                         "%s memory is left out: it is a gpu's driver's, and no gpu is %s",
+                         memkind_names[kind],
+                         graph_count(graph, PLACE_GPU) == 0 ? "there" : "allowed");
     return answer->count == 0 ? none_left(work, &tally, err) : BERTH_OK;
 }
 
@@ -250,15 +297,20 @@ static void name_not_measured(const struct alloc_work *work, struct berth_err *e
     const struct alloc_request *request = work->request;
     bool by_gpu = work->use[0].gpu != PLACE_NONE;
     err_text(err, 0, metric_info(by_gpu ? METRIC_HOST_GPU_KERNEL : METRIC_MEMORY_BANDWIDTH)->name);
-    err_text(err, 1, name_of(work, request->access_count > 0 && request->access[0].by != PLACE_NONE ? request->access[0].by : 0));
+    err_text(err, 1,
+             name_of(work, request->access_count > 0 && request->access[0].by != PLACE_NONE
+                               ? request->access[0].by
+                               : 0));
     err_text(err, 2, name_of(work, work->answer.option[0].place.memory));
 }
 
-/* Whether structure tells the options apart: by where they are used most, or at least that one of them is that gpu's own. */
+/* Whether structure tells the options apart: by where they are used most, or at least that one of
+ * them is that gpu's own. */
 static bool is_told(const struct alloc_work *work, place_id at)
 {
     const struct graph *graph = work->snap->graph;
-    if (at != PLACE_NONE && (locality_numa(graph, at) != PLACE_NONE || locality_above(graph, at, PLACE_PACKAGE) != PLACE_NONE))
+    if (at != PLACE_NONE && (locality_numa(graph, at) != PLACE_NONE ||
+                             locality_above(graph, at, PLACE_PACKAGE) != PLACE_NONE))
         return true;
     for (size_t i = 0; i < work->answer.count; i++)
         if (work->answer.option[i].distance < 0)
@@ -266,7 +318,8 @@ static bool is_told(const struct alloc_work *work, place_id at)
     return false;
 }
 
-static enum berth_code check_known(const struct alloc_work *work, place_id at, struct berth_err *err)
+static enum berth_code check_known(const struct alloc_work *work, place_id at,
+                                   struct berth_err *err)
 {
     size_t unknown = 0;
     for (size_t i = 0; i < work->answer.count; i++)
@@ -274,7 +327,8 @@ static enum berth_code check_known(const struct alloc_work *work, place_id at, s
     if (unknown < work->answer.count || work->answer.count == 1 || is_told(work, at))
         return BERTH_OK;
     name_not_measured(work, err);
-    return err_set(err, BERTH_NOT_MEASURED, "neither measurements nor structure tell this node's memories apart");
+    return err_set(err, BERTH_NOT_MEASURED,
+                   "neither measurements nor structure tell this node's memories apart");
 }
 
 static enum berth_code prepare(struct alloc_work *work, struct berth_err *err)
@@ -293,7 +347,9 @@ static enum berth_code rank(struct alloc_work *work, struct berth_err *err)
 {
     struct alloc_answer *answer = &work->answer;
     if (!work->request->allowed->given)
-        warnings_add(&answer->warnings, "the request does not say where it comes from (allowed): the whole node is meant");
+        warnings_add(
+            &answer->warnings,
+            "the request does not say where it comes from (allowed): the whole node is meant");
     work->most = used_most(work);
     enum berth_code code = plan_alloc_price(work, work->most.at, err);
     if (code == BERTH_OK)
@@ -305,7 +361,8 @@ static enum berth_code rank(struct alloc_work *work, struct berth_err *err)
     return BERTH_OK;
 }
 
-enum berth_code plan_alloc(struct snapshot *snap, const struct alloc_request *request, struct alloc_answer *ret, struct berth_err *err)
+enum berth_code plan_alloc(struct snapshot *snap, const struct alloc_request *request,
+                           struct alloc_answer *ret, struct berth_err *err)
 {
     struct alloc_work work = {.snap = snap, .request = request, .cores = {.numa = PLACE_NONE}};
     enum berth_code code = prepare(&work, err);

@@ -7,8 +7,9 @@
  * Public headers: alloc.h
  * Shown by: tests/unit/plan/alloc, `berth alloc`
  *
- * Allocate: which memory for a buffer that is used in a given way, and which kind of allocation: ordinary (system), pinned, managed, a gpu's own. Everything that all
- * who use it reach is priced by what is known of them using it (cost/memuse.h). docs/ADVICE.md has the formulas.
+ * Allocate: which memory for a buffer that is used in a given way, and which kind of allocation:
+ * ordinary (system), pinned, managed, a gpu's own. Everything that all who use it reach is priced
+ * by what is known of them using it (cost/memuse.h). docs/ADVICE.md has the formulas.
  *
  * Pure; any thread.
  */
@@ -36,42 +37,60 @@ enum { ALLOC_SETUP, ALLOC_RETURN, ALLOC_MORE_PARTS };
 
 struct alloc_option {
     struct memkind_place place;
-    bool xnack;         /* only with HSA_XNACK=1 in the environment */
-    bool is_gpus_own;   /* device memory that is one with a processor's, and gpus alone use it */
-    bool is_unsure;     /* nothing says whether all who use it reach it: no prediction */
+    bool xnack;       /* only with HSA_XNACK=1 in the environment */
+    bool is_gpus_own; /* device memory that is one with a processor's, and gpus alone use it */
+    bool is_unsure;   /* nothing says whether all who use it reach it: no prediction */
     struct prediction predicted; /* of one more time */
-    struct prediction median;    /* the same with the interval of the median, by which options are compared */
-    struct prediction setup;     /* of median: until the memory is there; 0 not known */
-    uint64_t unmeasured;     /* bits by access: nothing known says what that gpu gets of this, its own memory, and of all else the time is known; not predicted then */
-    double at_most_ns;       /* of such an option: the time if its own memory were no faster for each of those gpus than the next best; NAN nothing is known of any */
-    bool at_least;           /* predicted is a lower bound: low_ns is time_ns, high_ns NAN */
-    bool is_own;             /* of the one gpu that uses the buffer, in whatever kind */
-    bool is_nearest;         /* no other option is nearer to who uses it */
-    unsigned floor;          /* and one for want of something (enum memrate_floor): it stands behind what is predicted; 0 it is none */
-    bool by_links;           /* predicted rests on what links are said to carry */
-    uint64_t linked;         /* bits by access: of which */
-    bool by_other;           /* or on what is known of other transfers */
-    bool by_start;           /* or on what starting other kernels of the same gpus costs, to more than a hundredth (MOVE_MATTERS) */
-    bool by_least;           /* or on what a gpu is known to get of other host memory, because they are said to carry more */
-    double *part; /* of the answer: what each access takes, then getting the memory (ALLOC_SETUP), then what comes back to cores (ALLOC_RETURN); NAN not known */
-    int64_t free_bytes; /* -1 unknown; of a gpu as its driver was asked last, and at most: what the driver keeps for itself is not free */
-    int64_t free_at_s;  /* when that was; -1 unknown */
-    double distance;    /* locality_distance from who uses it most, -1 where it is that gpu's own; NAN when nobody is anywhere */
+    /* the same with the interval of the median, by which options are compared */
+    struct prediction median;
+    struct prediction setup; /* of median: until the memory is there; 0 not known */
+    /* bits by access: nothing known says what that gpu gets of this, its own memory, and of all
+     * else the time is known; not predicted then */
+    uint64_t unmeasured;
+    /* of such an option: the time if its own memory were no faster for each of those gpus than
+     * the next best; NAN nothing is known of any */
+    double at_most_ns;
+    bool at_least;   /* predicted is a lower bound: low_ns is time_ns, high_ns NAN */
+    bool is_own;     /* of the one gpu that uses the buffer, in whatever kind */
+    bool is_nearest; /* no other option is nearer to who uses it */
+    /* and one for want of something (enum memrate_floor): it stands behind what is predicted; 0
+     * it is none */
+    unsigned floor;
+    bool by_links;   /* predicted rests on what links are said to carry */
+    uint64_t linked; /* bits by access: of which */
+    bool by_other;   /* or on what is known of other transfers */
+    /* or on what starting other kernels of the same gpus costs, to more than a hundredth
+     * (MOVE_MATTERS) */
+    bool by_start;
+    /* or on what a gpu is known to get of other host memory, because they are said to carry more */
+    bool by_least;
+    /* of the answer: what each access takes, then getting the memory (ALLOC_SETUP), then what
+     * comes back to cores (ALLOC_RETURN); NAN not known */
+    double *part;
+    /* -1 unknown; of a gpu as its driver was asked last, and at most: what the driver keeps for
+     * itself is not free */
+    int64_t free_bytes;
+    int64_t free_at_s; /* when that was; -1 unknown */
+    /* locality_distance from who uses it most, -1 where it is that gpu's own; NAN when nobody is
+     * anywhere */
+    double distance;
     size_t why, why_count; /* a range of the answer's evidence */
 };
 
 struct alloc_answer {
     struct alloc_option *option; /* owned; best first */
     size_t count;
-    struct memkind_node node;    /* owned; for memkind_call */
-    double *part;                /* owned; the options' parts */
+    struct memkind_node node; /* owned; for memkind_call */
+    double *part;             /* owned; the options' parts */
     struct evidence evidence;
     struct warnings warnings;
     struct warnings reasons; /* what decided, a sentence each */
 };
 
-/* Fails with INVALID_PARAMETER (bytes, accesses: naming it), NOT_ENOUGH (bytes of memory; cores of a place), NOTHING_ALLOWED (no memory or gpu is, or all who use it
- * reach none of the kinds), NOT_MEASURED when there are several memories and neither values nor structure tell them apart, UNAVAILABLE (memuse_init), NO_MEMORY.
- * The snapshot is not changed, but its curves may be made. */
-enum berth_code plan_alloc(struct snapshot *snap, const struct alloc_request *request, struct alloc_answer *ret, struct berth_err *err);
+/* Fails with INVALID_PARAMETER (bytes, accesses: naming it), NOT_ENOUGH (bytes of memory; cores of
+ * a place), NOTHING_ALLOWED (no memory or gpu is, or all who use it reach none of the kinds),
+ * NOT_MEASURED when there are several memories and neither values nor structure tell them apart,
+ * UNAVAILABLE (memuse_init), NO_MEMORY. The snapshot is not changed, but its curves may be made. */
+enum berth_code plan_alloc(struct snapshot *snap, const struct alloc_request *request,
+                           struct alloc_answer *ret, struct berth_err *err);
 void plan_alloc_done(struct alloc_answer *answer);

@@ -11,19 +11,26 @@
 #include "node/warnings.h"
 #include "plan/alloc/order.h"
 
-static const char *name_of(const struct alloc_work *work, place_id id) { return graph_place(work->snap->graph, id)->name; }
+static const char *name_of(const struct alloc_work *work, place_id id)
+{
+    return graph_place(work->snap->graph, id)->name;
+}
 
 /* All cores' part, once for each memory: its evidence is copied for the other kinds. */
-static enum berth_code price_cores(struct alloc_work *work, place_id numa, double *part, struct berth_err *err)
+static enum berth_code price_cores(struct alloc_work *work, place_id numa, double *part,
+                                   struct berth_err *err)
 {
     struct alloc_answer *answer = &work->answer;
-    struct memrate_basis basis = {.evidence = &answer->evidence, .start = answer->evidence.count, .warnings = &answer->warnings};
+    struct memrate_basis basis = {.evidence = &answer->evidence,
+                                  .start = answer->evidence.count,
+                                  .warnings = &answer->warnings};
     struct alloc_cores_price price = {.numa = numa, .part = part, .why = basis.start};
     for (size_t i = 0; i < work->use_count && !isnan(price.sum.time_ns); i++) {
         struct memtime time;
         if (work->use[i].gpu != PLACE_NONE)
             continue;
-        enum berth_code code = memuse_cores(&work->use[i], &answer->node, work->snap, numa, (double)work->request->bytes, &basis, &time, err);
+        enum berth_code code = memuse_cores(&work->use[i], &answer->node, work->snap, numa,
+                                            (double)work->request->bytes, &basis, &time, err);
         if (code != BERTH_OK)
             return code;
         part[i] = time.time_ns;
@@ -36,7 +43,9 @@ static enum berth_code price_cores(struct alloc_work *work, place_id numa, doubl
     return BERTH_OK;
 }
 
-static enum berth_code add_cores(struct alloc_work *work, const struct alloc_option *option, struct memrate_basis *basis, struct memtime *total, struct berth_err *err)
+static enum berth_code add_cores(struct alloc_work *work, const struct alloc_option *option,
+                                 struct memrate_basis *basis, struct memtime *total,
+                                 struct berth_err *err)
 {
     place_id numa = memkind_numa(&work->answer.node, option->place.memory);
     if (!work->has_cores)
@@ -53,9 +62,11 @@ static enum berth_code add_cores(struct alloc_work *work, const struct alloc_opt
             return code;
     } else {
         for (size_t i = 0; i < work->use_count; i++)
-            option->part[i] = work->use[i].gpu == PLACE_NONE ? work->cores.part[i] : option->part[i];
+            option->part[i] =
+                work->use[i].gpu == PLACE_NONE ? work->cores.part[i] : option->part[i];
         for (size_t i = 0; i < work->cores.why_count; i++)
-            if (!evidence_add(basis->evidence, basis->start, basis->evidence->item[work->cores.why + i]))
+            if (!evidence_add(basis->evidence, basis->start,
+                              basis->evidence->item[work->cores.why + i]))
                 return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     }
     basis->at_least = work->cores.at_least;
@@ -64,15 +75,19 @@ static enum berth_code add_cores(struct alloc_work *work, const struct alloc_opt
     return BERTH_OK;
 }
 
-/* Managed memory that goes to a gpu comes back when cores touch it, as much as they touch, once. What that costs takes time, known or not. */
-static enum berth_code add_return(const struct alloc_work *work, const struct gpurate *at, struct memrate_basis *basis, double *part, struct memtime *total,
+/* Managed memory that goes to a gpu comes back when cores touch it, as much as they touch, once.
+ * What that costs takes time, known or not. */
+static enum berth_code add_return(const struct alloc_work *work, const struct gpurate *at,
+                                  struct memrate_basis *basis, double *part, struct memtime *total,
                                   struct berth_err *err)
 {
     double touched = 0;
     struct memtime back;
     for (size_t i = 0; i < work->use_count; i++)
-        touched += work->use[i].gpu == PLACE_NONE ? work->use[i].read_bytes + work->use[i].write_bytes : 0;
-    if (at->place->kind != MEMKIND_MANAGED || memkind_numa(&work->answer.node, at->place->memory) != PLACE_NONE || touched == 0)
+        touched +=
+            work->use[i].gpu == PLACE_NONE ? work->use[i].read_bytes + work->use[i].write_bytes : 0;
+    if (at->place->kind != MEMKIND_MANAGED ||
+        memkind_numa(&work->answer.node, at->place->memory) != PLACE_NONE || touched == 0)
         return BERTH_OK;
     enum berth_code code = gpurate_return(at, fmin(touched, at->span), basis, &back, err);
     if (code != BERTH_OK)
@@ -86,20 +101,26 @@ static enum berth_code add_return(const struct alloc_work *work, const struct gp
     return BERTH_OK;
 }
 
-/* Memory that goes where it is touched has no known price when several gpus touch it: each has it at best as its own. */
+/* Memory that goes where it is touched has no known price when several gpus touch it: each has it
+ * at best as its own. */
 static bool is_fought_over(const struct alloc_work *work, const struct memkind_place *place)
 {
-    for (size_t i = 0; place->kind == MEMKIND_MANAGED && place->memory == place->gpu && i < work->use_count; i++)
+    for (size_t i = 0;
+         place->kind == MEMKIND_MANAGED && place->memory == place->gpu && i < work->use_count; i++)
         if (work->use[i].gpu != PLACE_NONE && work->use[i].gpu != place->gpu)
             return true;
     return false;
 }
 
-/* Of a gpu's own memory of which nothing is known the rest is added up all the same: it bounds what that memory can be behind, if all of the rest is known. All are asked, so that it does not matter in
- * which order they stand. */
-static enum berth_code add_gpus(struct alloc_work *work, struct alloc_option *option, struct memrate_basis *basis, struct memtime *total, struct berth_err *err)
+/* Of a gpu's own memory of which nothing is known the rest is added up all the same: it bounds what
+ * that memory can be behind, if all of the rest is known. All are asked, so that it does not matter
+ * in which order they stand. */
+static enum berth_code add_gpus(struct alloc_work *work, struct alloc_option *option,
+                                struct memrate_basis *basis, struct memtime *total,
+                                struct berth_err *err)
 {
-    struct gpurate at = {work->snap, &work->answer.node, &option->place, PLACE_NONE, option->xnack, (double)work->request->bytes, &work->memo};
+    struct gpurate at = {work->snap,    &work->answer.node,           &option->place, PLACE_NONE,
+                         option->xnack, (double)work->request->bytes, &work->memo};
     bool are_several = is_fought_over(work, &option->place), by_links = basis->by_links;
     unsigned floor = basis->floor | (are_several ? MEMRATE_FLOOR_SEVERAL : 0);
     struct memkind_place own = {.kind = MEMKIND_DEVICE};
@@ -133,12 +154,17 @@ static enum berth_code add_gpus(struct alloc_work *work, struct alloc_option *op
         option->unmeasured = 0;
     at.place = &option->place;
     at.gpu = option->place.gpu;
-    return isnan(total->time_ns) ? BERTH_OK : add_return(work, &at, basis, &option->part[work->use_count + ALLOC_RETURN], total, err);
+    return isnan(total->time_ns)
+               ? BERTH_OK
+               : add_return(work, &at, basis, &option->part[work->use_count + ALLOC_RETURN], total,
+                            err);
 }
 
-/* What it takes until the memory is there; NULL not known. ret_stands: ordinary memory's first touch, which pinning does as well, stands for it. Where cores alone use
- * the buffer pinning counts for no less than that, which was measured with one thread and which those that use it share. */
-static const struct value *find_setup(const struct alloc_work *work, const struct memkind_place *place, bool *ret_stands)
+/* What it takes until the memory is there; NULL not known. ret_stands: ordinary memory's first
+ * touch, which pinning does as well, stands for it. Where cores alone use the buffer pinning counts
+ * for no less than that, which was measured with one thread and which those that use it share. */
+static const struct value *find_setup(const struct alloc_work *work,
+                                      const struct memkind_place *place, bool *ret_stands)
 {
     const struct value *v, *touched = NULL, *pinned = NULL;
     size_t n = values_range(work->snap->values, METRIC_ALLOCATION, PLACE_NONE, &v);
@@ -148,16 +174,20 @@ static const struct value *find_setup(const struct alloc_work *work, const struc
             continue;
         if (axes[0] == '\0' && touched == NULL)
             touched = v;
-        else if (place->kind == MEMKIND_PINNED && pinned == NULL && strcmp(axes, "kind=pinned") == 0)
+        else if (place->kind == MEMKIND_PINNED && pinned == NULL &&
+                 strcmp(axes, "kind=pinned") == 0)
             pinned = v;
     }
-    bool is_slower = pinned != NULL && touched != NULL && touched->value < pinned->value && !work->has_gpus;
+    bool is_slower =
+        pinned != NULL && touched != NULL && touched->value < pinned->value && !work->has_gpus;
     *ret_stands = place->kind == MEMKIND_PINNED && pinned == NULL && touched != NULL;
     return pinned != NULL && !is_slower ? pinned : touched;
 }
 
 /* Host memory is touched, or pinned, once. A gpu's own is there at once. */
-static enum berth_code add_setup(struct alloc_work *work, struct alloc_option *option, struct memrate_basis *basis, struct memtime *total, struct berth_err *err)
+static enum berth_code add_setup(struct alloc_work *work, struct alloc_option *option,
+                                 struct memrate_basis *basis, struct memtime *total,
+                                 struct berth_err *err)
 {
     bool stands = false;
     if (option->place.kind == MEMKIND_DEVICE || option->place.memory == option->place.gpu)
@@ -173,7 +203,10 @@ static enum berth_code add_setup(struct alloc_work *work, struct alloc_option *o
     option->part[work->use_count + ALLOC_SETUP] = setup.time_ns;
     *total = memtime_sum(*total, setup);
     if (stands)
-        warnings_add(basis->warnings, "what it takes to allocate %s memory was not measured: first touch stands for it", memkind_names[option->place.kind]);
+        warnings_add(
+            basis->warnings,
+            "what it takes to allocate %s memory was not measured: first touch stands for it",
+            memkind_names[option->place.kind]);
     return memrate_cite(basis, v, err);
 }
 
@@ -194,15 +227,19 @@ static double distance_of(const struct alloc_work *work, place_id at, place_id m
 {
     if (at == PLACE_NONE)
         return NAN;
-    if (graph_place(work->snap->graph, at)->kind == PLACE_GPU && is_own(&work->answer.node, at, memory))
+    if (graph_place(work->snap->graph, at)->kind == PLACE_GPU &&
+        is_own(&work->answer.node, at, memory))
         return -1;
     place_id owner = memkind_owner(&work->answer.node, memory);
     double distance = locality_distance(work->snap, at, memory);
-    return owner == PLACE_NONE || owner == memory ? distance : fmin(distance, locality_distance(work->snap, at, owner));
+    return owner == PLACE_NONE || owner == memory
+               ? distance
+               : fmin(distance, locality_distance(work->snap, at, owner));
 }
 
 /* What a half prediction rested on supports nothing; the order rests on the distance. */
-static enum berth_code take_back(struct alloc_work *work, struct alloc_option *option, size_t warnings, place_id at, struct berth_err *err)
+static enum berth_code take_back(struct alloc_work *work, struct alloc_option *option,
+                                 size_t warnings, place_id at, struct berth_err *err)
 {
     struct alloc_answer *answer = &work->answer;
     answer->evidence.count = option->why;
@@ -212,16 +249,20 @@ static enum berth_code take_back(struct alloc_work *work, struct alloc_option *o
     option->by_links = option->by_least = option->by_other = option->by_start = false;
     option->linked = 0;
     place_id numa = at != PLACE_NONE ? locality_numa(work->snap->graph, at) : PLACE_NONE;
-    const struct value *stated = numa != PLACE_NONE ? locality_numa_distance(work->snap, numa, option->place.memory) : NULL;
+    const struct value *stated =
+        numa != PLACE_NONE ? locality_numa_distance(work->snap, numa, option->place.memory) : NULL;
     if (stated != NULL && !evidence_add(&answer->evidence, option->why, stated))
         return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     return BERTH_OK;
 }
 
-static enum berth_code price(struct alloc_work *work, struct alloc_option *option, place_id at, struct berth_err *err)
+static enum berth_code price(struct alloc_work *work, struct alloc_option *option, place_id at,
+                             struct berth_err *err)
 {
     struct alloc_answer *answer = &work->answer;
-    struct memrate_basis basis = {.evidence = &answer->evidence, .start = answer->evidence.count, .warnings = &answer->warnings};
+    struct memrate_basis basis = {.evidence = &answer->evidence,
+                                  .start = answer->evidence.count,
+                                  .warnings = &answer->warnings};
     struct memtime total = {0};
     size_t warnings = answer->warnings.count;
     option->why = basis.start;
@@ -244,15 +285,21 @@ static enum berth_code price(struct alloc_work *work, struct alloc_option *optio
     option->floor = isnan(option->predicted.time_ns) ? 0 : basis.floor;
     option->at_least = option->floor != 0 || (basis.at_least && !isnan(option->predicted.time_ns));
     if (option->at_least)
-        option->predicted = (struct prediction){option->predicted.time_ns, option->predicted.time_ns, NAN};
+        option->predicted =
+            (struct prediction){option->predicted.time_ns, option->predicted.time_ns, NAN};
     if (code == BERTH_OK && isnan(option->predicted.time_ns))
         code = take_back(work, option, warnings, at, err);
     char free_now[PLAN_TEXT_SIZE];
     if (plan_alloc_is_short(option, work->request->bytes))
-        warnings_add(&answer->warnings, "%s has %s free now: less than asked for", name_of(work, option->place.memory), plan_text_size((double)option->free_bytes, free_now));
+        warnings_add(&answer->warnings, "%s has %s free now: less than asked for",
+                     name_of(work, option->place.memory),
+                     plan_text_size((double)option->free_bytes, free_now));
     else if (plan_alloc_had_less(option, work->request->bytes))
-        warnings_add(&answer->warnings, "%s had at most %s free when its driver was asked last (free_at_s): less than asked for", name_of(work, option->place.memory),
-                  plan_text_size((double)option->free_bytes, free_now));
+        warnings_add(&answer->warnings,
+                     "%s had at most %s free when its driver was asked last (free_at_s): less than "
+                     "asked for",
+                     name_of(work, option->place.memory),
+                     plan_text_size((double)option->free_bytes, free_now));
     option->why_count = answer->evidence.count - option->why;
     return code;
 }

@@ -11,25 +11,33 @@
 #include "node/warnings.h"
 #include "plan/alloc/order.h"
 
-#define LIST_SIZE   112 /* of a warning, the names */
-#define NAME_SIZE   48
+#define LIST_SIZE 112 /* of a warning, the names */
+#define NAME_SIZE 48
 /* with more memories nothing is found to be shared */
-#define DOUBT_MOST  (3 * RESOURCE_PLACES_MAX)
-#define LIKE        0.005 /* times that are printed alike */
+#define DOUBT_MOST (3 * RESOURCE_PLACES_MAX)
+#define LIKE       0.005 /* times that are printed alike */
 
-static const char *name_of(const struct alloc_work *work, place_id id) { return graph_place(work->snap->graph, id)->name; }
+static const char *name_of(const struct alloc_work *work, place_id id)
+{
+    return graph_place(work->snap->graph, id)->name;
+}
 
 /* ---- what is not known ---- */
 
-/* Whether a warning is about an option. kind: of the allocation, for those that are about one; what is not known (enum memrate_floor), for those that are about that. */
+/* Whether a warning is about an option. kind: of the allocation, for those that are about one; what
+ * is not known (enum memrate_floor), for those that are about that. */
 typedef bool (*concerns)(const struct alloc_option *option, unsigned kind);
 
 static bool is_unpredicted(const struct alloc_option *option, unsigned kind)
 {
-    return option->place.kind == kind && isnan(option->predicted.time_ns) && isnan(option->at_most_ns);
+    return option->place.kind == kind && isnan(option->predicted.time_ns) &&
+           isnan(option->at_most_ns);
 }
 
-static bool is_bounded(const struct alloc_option *option, unsigned kind) { return option->place.kind == kind && !isnan(option->at_most_ns); }
+static bool is_bounded(const struct alloc_option *option, unsigned kind)
+{
+    return option->place.kind == kind && !isnan(option->at_most_ns);
+}
 
 static bool is_by_links(const struct alloc_option *option, unsigned kind)
 {
@@ -49,7 +57,10 @@ static bool is_by_least(const struct alloc_option *option, unsigned kind)
     return option->by_least;
 }
 
-static bool is_floor(const struct alloc_option *option, unsigned kind) { return (option->floor & kind) != 0; }
+static bool is_floor(const struct alloc_option *option, unsigned kind)
+{
+    return (option->floor & kind) != 0;
+}
 
 /* The memories of such options between commas, each once; how many there are. */
 static size_t list(const struct alloc_work *work, concerns is, unsigned kind, char text[LIST_SIZE])
@@ -61,7 +72,8 @@ static size_t list(const struct alloc_work *work, concerns is, unsigned kind, ch
         const struct alloc_option *option = &answer->option[i];
         bool is_new = is(option, kind);
         for (size_t k = 0; k < i && is_new; k++)
-            is_new = answer->option[k].place.memory != option->place.memory || !is(&answer->option[k], kind);
+            is_new = answer->option[k].place.memory != option->place.memory ||
+                     !is(&answer->option[k], kind);
         if (!is_new)
             continue;
         const char *name = name_of(work, option->place.memory);
@@ -88,15 +100,30 @@ static void warn_of_floors(struct alloc_work *work)
     struct warnings *warnings = &work->answer.warnings;
     char text[LIST_SIZE];
     if (list(work, is_floor, MEMRATE_FLOOR_CORES, text) > 0)
-        warnings_add(warnings, "what these cores get of %s was not measured: no more than what those next to it do (why; berth probe measures it)", text);
+        warnings_add(warnings,
+                     "what these cores get of %s was not measured: no more than what those next to "
+                     "it do (why; berth probe measures it)",
+                     text);
     if (list(work, is_floor, MEMRATE_FLOOR_RANDOM, text) > 0)
-        warnings_add(warnings, "how long a random access to %s takes was not measured: it counts as a stream, which is faster (berth probe measures it)", text);
+        warnings_add(warnings,
+                     "how long a random access to %s takes was not measured: it counts as a "
+                     "stream, which is faster (berth probe measures it)",
+                     text);
     if (list(work, is_floor, MEMRATE_FLOOR_MOVES, text) > 0)
-        warnings_add(warnings, "what it costs when managed memory moves to and from %s was not measured: it is not counted (berth probe --full measures it)", text);
+        warnings_add(warnings,
+                     "what it costs when managed memory moves to and from %s was not measured: it "
+                     "is not counted (berth probe --full measures it)",
+                     text);
     if (list(work, is_floor, MEMRATE_FLOOR_START, text) > 0)
-        warnings_add(warnings, "what starting a kernel that uses %s costs was not measured: the time of so few bytes is at least this", text);
+        warnings_add(warnings,
+                     "what starting a kernel that uses %s costs was not measured: the time of so "
+                     "few bytes is at least this",
+                     text);
     if (list(work, is_floor, MEMRATE_FLOOR_SEVERAL, text) > 0)
-        warnings_add(warnings, "what several gpus do to managed memory on %s is not known: each counts as having it as its own", text);
+        warnings_add(warnings,
+                     "what several gpus do to managed memory on %s is not known: each counts as "
+                     "having it as its own",
+                     text);
 }
 
 static void warn_of_times(struct alloc_work *work)
@@ -105,25 +132,40 @@ static void warn_of_times(struct alloc_work *work)
     char text[LIST_SIZE];
     size_t unpredicted = 0;
     if (list(work, is_by_links, MEMKIND_SYSTEM, text) > 0)
-        warnings_add(warnings, "how fast gpus use %s was not measured: the rate that their links are said to have stands for it", text);
+        warnings_add(warnings,
+                     "how fast gpus use %s was not measured: the rate that their links are said to "
+                     "have stands for it",
+                     text);
     if (list(work, is_by_least, MEMKIND_SYSTEM, text) > 0)
-        warnings_add(warnings, "how fast gpus use %s was not measured: taken as no faster than what is known of such, whatever their links are said to carry (why)", text);
+        warnings_add(warnings,
+                     "how fast gpus use %s was not measured: taken as no faster than what is known "
+                     "of such, whatever their links are said to carry (why)",
+                     text);
     if (list(work, is_by_start, MEMKIND_SYSTEM, text) > 0)
-        warnings_add(warnings, "what starting kernels that use %s costs was not measured of just these: what it is of others of the same gpu stands for it", text);
+        warnings_add(warnings,
+                     "what starting kernels that use %s costs was not measured of just these: what "
+                     "it is of others of the same gpu stands for it",
+                     text);
     for (enum memkind kind = 0; kind < MEMKIND_COUNT; kind++)
         if (list(work, is_bounded, kind, text) > 0)
-            warnings_add(warnings, "how fast a gpu uses its own memory is not known of %s: %s memory there goes before what is no faster (berth probe measures it)", text,
-                      memkind_names[kind]);
+            warnings_add(warnings,
+                         "how fast a gpu uses its own memory is not known of %s: %s memory there "
+                         "goes before what is no faster (berth probe measures it)",
+                         text, memkind_names[kind]);
     warn_of_floors(work);
     for (size_t i = 0; i < work->answer.count; i++)
         unpredicted += is_unpredicted(&work->answer.option[i], work->answer.option[i].place.kind);
     if (unpredicted == work->answer.count) {
-        warnings_add(warnings, "nothing known predicts these times: the order is by distance alone (berth probe measures what there is to know)");
+        warnings_add(warnings, "nothing known predicts these times: the order is by distance alone "
+                               "(berth probe measures what there is to know)");
         return;
     }
     for (enum memkind kind = 0; kind < MEMKIND_COUNT; kind++)
         if (list(work, is_unpredicted, kind, text) > 0)
-            warnings_add(warnings, "nothing known predicts the time of %s memory on %s: it stands by distance", memkind_names[kind], text);
+            warnings_add(
+                warnings,
+                "nothing known predicts the time of %s memory on %s: it stands by distance",
+                memkind_names[kind], text);
 }
 
 /* Of a processor's memory: of a gpu's, nothing has to be touched. */
@@ -134,13 +176,18 @@ static void warn_of_setup(struct alloc_work *work)
     for (size_t i = 0; i < work->use_count; i++)
         are_several |= work->use[i].gpu == PLACE_NONE && work->use[i].who.cores > 1;
     if (work->with_setup > 0 && are_several)
-        warnings_add(warnings, "what first touch costs was measured with one thread (why): several that touch the memory first take less time");
+        warnings_add(warnings, "what first touch costs was measured with one thread (why): several "
+                               "that touch the memory first take less time");
     if (work->with_setup > 0 && work->without_setup > 0)
-        warnings_add(warnings, "what first touch costs was not measured of every memory: it is counted where it was (why)");
+        warnings_add(warnings, "what first touch costs was not measured of every memory: it is "
+                               "counted where it was (why)");
     else if (work->without_setup > 0 && work->allocator != PLACE_NONE)
-        warnings_add(warnings, "what first touch and pinning of host memory cost was not measured (berth probe --full does): no time here has it");
+        warnings_add(warnings, "what first touch and pinning of host memory cost was not measured "
+                               "(berth probe --full does): no time here has it");
     else if (work->without_setup > 0)
-        warnings_add(warnings, "what touching memory for the first time costs was not measured: no time here has it");
+        warnings_add(
+            warnings,
+            "what touching memory for the first time costs was not measured: no time here has it");
 }
 
 /* What a gpu that uses the buffer has to the gpu in whose memory it may be. */
@@ -152,15 +199,20 @@ static void warn_of_down(struct alloc_work *work)
         any = graph->links[i].state == LINK_DOWN;
     for (size_t u = 0; u < work->use_count && any; u++)
         for (size_t i = 0; i < work->answer.count; i++) {
-            place_id by = work->use[u].gpu, of = memkind_owner(&work->answer.node, work->answer.option[i].place.memory);
+            place_id by = work->use[u].gpu,
+                     of = memkind_owner(&work->answer.node, work->answer.option[i].place.memory);
             char down[2][PLAN_ENDS_DOWN_SIZE];
-            size_t count = by != PLACE_NONE && of != PLACE_NONE && of != by ? plan_ends_down_between(graph, by, of, down) : 0;
+            size_t count = by != PLACE_NONE && of != PLACE_NONE && of != by
+                               ? plan_ends_down_between(graph, by, of, down)
+                               : 0;
             for (size_t k = 0; k < count; k++)
-                warnings_add(&work->answer.warnings, "%s: what is known of it may be from before", down[k]);
+                warnings_add(&work->answer.warnings, "%s: what is known of it may be from before",
+                             down[k]);
         }
 }
 
-/* Of gpus that use the buffer and the memories it may be in: what kernels get there is what these times rest on. */
+/* Of gpus that use the buffer and the memories it may be in: what kernels get there is what these
+ * times rest on. */
 static void warn_of_doubt(struct alloc_work *work)
 {
     place_id gpu[DOUBT_MOST], memory[DOUBT_MOST];
@@ -170,16 +222,21 @@ static void warn_of_doubt(struct alloc_work *work)
             gpu[ends.ones++] = work->use[u].gpu;
     for (size_t i = 0; i < work->answer.count && ends.others < DOUBT_MOST; i++)
         memory[ends.others++] = work->answer.option[i].place.memory;
-    plan_doubt_warn_between(work->snap, &ends, RESOURCE_HOST_KERNEL | RESOURCE_PEER_KERNEL, &work->answer.warnings);
+    plan_doubt_warn_between(work->snap, &ends, RESOURCE_HOST_KERNEL | RESOURCE_PEER_KERNEL,
+                            &work->answer.warnings);
 }
 
 /* ---- what decided ---- */
 
-static const char *print_time(char text[PLAN_TEXT_SIZE], double ns) { return ns > 0 ? plan_text_time(ns, text) : "no time"; }
+static const char *print_time(char text[PLAN_TEXT_SIZE], double ns)
+{
+    return ns > 0 ? plan_text_time(ns, text) : "no time";
+}
 
 static double time_of(const struct alloc_option *option) { return option->predicted.time_ns; }
 
-/* The best option of another memory that takes longer, else of another memory, else of another kind; NULL when none is predicted. */
+/* The best option of another memory that takes longer, else of another memory, else of another
+ * kind; NULL when none is predicted. */
 static const struct alloc_option *runner_up(const struct alloc_answer *answer)
 {
     const struct alloc_option *first = &answer->option[0], *elsewhere = NULL, *of_kind = NULL;
@@ -196,14 +253,19 @@ static const struct alloc_option *runner_up(const struct alloc_answer *answer)
     return elsewhere != NULL ? elsewhere : of_kind;
 }
 
-static const char *name_option(const struct alloc_work *work, const struct alloc_option *option, char text[NAME_SIZE])
+static const char *name_option(const struct alloc_work *work, const struct alloc_option *option,
+                               char text[NAME_SIZE])
 {
-    snprintf(text, NAME_SIZE, "%s memory on %s", memkind_names[option->place.kind], name_of(work, option->place.memory));
+    snprintf(text, NAME_SIZE, "%s memory on %s", memkind_names[option->place.kind],
+             name_of(work, option->place.memory));
     return text;
 }
 
 /* "at least " of a time that is a lower bound. */
-static const char *bound(const struct alloc_option *option) { return option->at_least ? "at least " : ""; }
+static const char *bound(const struct alloc_option *option)
+{
+    return option->at_least ? "at least " : "";
+}
 
 static const char *name_part(const struct alloc_work *work, size_t part, char text[NAME_SIZE])
 {
@@ -221,9 +283,13 @@ static const char *name_part(const struct alloc_work *work, size_t part, char te
 static double bytes_of(const struct memuse *use) { return use->read_bytes + use->write_bytes; }
 
 /* A rate that nobody measured. Another part of the same option may be measured or published. */
-static const char *by_links(const struct alloc_option *option, size_t part) { return part < ALLOC_ACCESS_BITS && (option->linked >> part & 1) != 0 ? " by links" : ""; }
+static const char *by_links(const struct alloc_option *option, size_t part)
+{
+    return part < ALLOC_ACCESS_BITS && (option->linked >> part & 1) != 0 ? " by links" : "";
+}
 
-/* " published" where all rates that the option rests on are, and so " stated" of what firmware states. */
+/* " published" where all rates that the option rests on are, and so " stated" of what firmware
+ * states. */
 static const char *source_of(const struct alloc_work *work, const struct alloc_option *option)
 {
     size_t rates = 0, count[VALUE_PUBLISHED + 1] = {0};
@@ -236,11 +302,15 @@ static const char *source_of(const struct alloc_work *work, const struct alloc_o
     }
     if (rates == 0 || option->linked != 0)
         return "";
-    return count[VALUE_PUBLISHED] == rates ? " published" : count[VALUE_NOMINAL] == rates ? " stated" : "";
+    return count[VALUE_PUBLISHED] == rates ? " published"
+           : count[VALUE_NOMINAL] == rates ? " stated"
+                                           : "";
 }
 
-/* ": gpu0 at 4.72 TB/s against 376 GB/s"; where there are several parts, ", of which gpu0 takes 3.64 ms against 45.8 ms (4.72 TB/s against 376 GB/s)". */
-static void say_part(const struct alloc_work *work, const struct alloc_option *first, const struct alloc_option *second, char *text, size_t size)
+/* ": gpu0 at 4.72 TB/s against 376 GB/s"; where there are several parts, ", of which gpu0
+ * takes 3.64 ms against 45.8 ms (4.72 TB/s against 376 GB/s)". */
+static void say_part(const struct alloc_work *work, const struct alloc_option *first,
+                     const struct alloc_option *second, char *text, size_t size)
 {
     size_t parts = work->use_count + ALLOC_MORE_PARTS, most = 0, costly = 0;
     double furthest = -INFINITY, sign = time_of(second) >= time_of(first) ? 1 : -1;
@@ -254,52 +324,72 @@ static void say_part(const struct alloc_work *work, const struct alloc_option *f
         }
     }
     double ours = first->part[most], theirs = second->part[most];
-    bool is_used = most < work->use_count, is_bound = first->at_least || second->at_least, lacks_start = ((first->floor | second->floor) & MEMRATE_FLOOR_START) != 0;
-    const char *at_most = is_used && is_bound && (work->use[most].gpu == PLACE_NONE || lacks_start) ? "at most " : "";
+    bool is_used = most < work->use_count, is_bound = first->at_least || second->at_least,
+         lacks_start = ((first->floor | second->floor) & MEMRATE_FLOOR_START) != 0;
+    const char *at_most =
+        is_used && is_bound && (work->use[most].gpu == PLACE_NONE || lacks_start) ? "at most " : "";
     text[0] = '\0';
     if (!(furthest > 0))
         return;
     if (most < work->use_count && !work->use[most].random && ours > 0 && theirs > 0)
-        snprintf(rates, sizeof rates, "%s%s%s%s against %s%s%s", at_most, plan_text_rate(bytes_of(&work->use[most]) * 1e9 / ours, a), by_links(first, most), source_of(work, first),
-                 plan_text_rate(bytes_of(&work->use[most]) * 1e9 / theirs, b), by_links(second, most), source_of(work, second));
+        snprintf(rates, sizeof rates, "%s%s%s%s against %s%s%s", at_most,
+                 plan_text_rate(bytes_of(&work->use[most]) * 1e9 / ours, a), by_links(first, most),
+                 source_of(work, first),
+                 plan_text_rate(bytes_of(&work->use[most]) * 1e9 / theirs, b),
+                 by_links(second, most), source_of(work, second));
     if (costly == 1 && rates[0] != '\0')
-        snprintf(text, size, ": %s %s%s", name_part(work, most, name), at_most[0] != '\0' ? "" : "at ", rates);
+        snprintf(text, size, ": %s %s%s", name_part(work, most, name),
+                 at_most[0] != '\0' ? "" : "at ", rates);
     else if (costly > 1)
-        snprintf(text, size, ", of which %s takes %s against %s%s%s%s", name_part(work, most, name), print_time(a, ours), print_time(b, theirs), rates[0] != '\0' ? " (" : "",
-                 rates, rates[0] != '\0' ? ")" : "");
+        snprintf(text, size, ", of which %s takes %s against %s%s%s%s", name_part(work, most, name),
+                 print_time(a, ours), print_time(b, theirs), rates[0] != '\0' ? " (" : "", rates,
+                 rates[0] != '\0' ? ")" : "");
 }
 
-/* "device memory on gpu0 takes 3.64 ms, device memory on gpu1 45.7 ms, 12.6 times as long: gpu0 at 4.72 TB/s against 376 GB/s". How many times a lower bound is of another is no matter of fact. */
-static void say_predicted(struct alloc_work *work, const struct alloc_option *first, const struct alloc_option *second)
+/* "device memory on gpu0 takes 3.64 ms, device memory on gpu1 45.7 ms, 12.6 times as long: gpu0
+ * at 4.72 TB/s against 376 GB/s". How many times a lower bound is of another is no matter of fact.
+ */
+static void say_predicted(struct alloc_work *work, const struct alloc_option *first,
+                          const struct alloc_option *second)
 {
-    char a[PLAN_TEXT_SIZE], b[PLAN_TEXT_SIZE], ours[NAME_SIZE], theirs[NAME_SIZE], part[WARNING_LENGTH] = "", times[PLAN_TEXT_SIZE + 32] = "";
+    char a[PLAN_TEXT_SIZE], b[PLAN_TEXT_SIZE], ours[NAME_SIZE], theirs[NAME_SIZE],
+        part[WARNING_LENGTH] = "", times[PLAN_TEXT_SIZE + 32] = "";
     double ratio = time_of(second) / time_of(first);
-    bool is_alike = fabs(ratio - 1) <= LIKE, looks_alike = strcmp(print_time(a, time_of(first)), print_time(b, time_of(second))) == 0;
+    bool is_alike = fabs(ratio - 1) <= LIKE,
+         looks_alike = strcmp(print_time(a, time_of(first)), print_time(b, time_of(second))) == 0;
     if (is_alike && first->at_least == second->at_least)
         snprintf(times, sizeof times, ", just as long");
     else if (!is_alike && !first->at_least && !looks_alike)
-        snprintf(times, sizeof times, ratio < 1000 ? ", %s%.3g times as long" : ", %s%.0f times as long", bound(second), ratio);
+        snprintf(times, sizeof times,
+                 ratio < 1000 ? ", %s%.3g times as long" : ", %s%.0f times as long", bound(second),
+                 ratio);
     if (!is_alike)
         say_part(work, first, second, part, sizeof part);
-    warnings_add(&work->answer.reasons, "%s takes %s%s, %s %s%s%s%s", name_option(work, first, ours), bound(first), print_time(a, time_of(first)), name_option(work, second, theirs),
-              bound(second), print_time(b, time_of(second)), times, part);
+    warnings_add(&work->answer.reasons, "%s takes %s%s, %s %s%s%s%s",
+                 name_option(work, first, ours), bound(first), print_time(a, time_of(first)),
+                 name_option(work, second, theirs), bound(second), print_time(b, time_of(second)),
+                 times, part);
 }
 
-/* What would take less if its time is right, but goes behind what is nearer, because both intervals overlap. */
+/* What would take less if its time is right, but goes behind what is nearer, because both intervals
+ * overlap. */
 static const struct alloc_option *passed_over(const struct alloc_work *work)
 {
     const struct alloc_answer *answer = &work->answer;
     const struct alloc_option *first = &answer->option[0], *least = NULL;
     for (size_t i = 1; i < answer->count; i++) {
         const struct alloc_option *option = &answer->option[i];
-        bool is_weighed = !plan_alloc_is_short(option, work->request->bytes) && plan_alloc_knowledge(option) == plan_alloc_knowledge(first);
-        if (is_weighed && time_of(option) < (1 - LIKE) * time_of(first) && (least == NULL || time_of(option) < time_of(least)))
+        bool is_weighed = !plan_alloc_is_short(option, work->request->bytes) &&
+                          plan_alloc_knowledge(option) == plan_alloc_knowledge(first);
+        if (is_weighed && time_of(option) < (1 - LIKE) * time_of(first) &&
+            (least == NULL || time_of(option) < time_of(least)))
             least = option;
     }
     return least;
 }
 
-/* "device memory on gpu3 is nearest to gpu3, which uses the buffer most (8 GiB of 10 GiB); nothing known predicts its time". */
+/* "device memory on gpu3 is nearest to gpu3, which uses the buffer most (8 GiB of 10 GiB); nothing
+ * known predicts its time". */
 static void say_near(struct alloc_work *work, const struct alloc_option *first)
 {
     char ours[NAME_SIZE], most[PLAN_TEXT_SIZE], all[PLAN_TEXT_SIZE], who[2 * PLAN_TEXT_SIZE + 96];
@@ -308,12 +398,17 @@ static void say_near(struct alloc_work *work, const struct alloc_option *first)
         bytes += bytes_of(&work->use[i]);
     bool is_own = first->distance < 0;
     if (bytes <= work->most.bytes) { /* nobody else uses it */
-        warnings_add(&work->answer.reasons, "%s is %s; nothing known predicts its time", name_option(work, first, ours), is_own ? "the gpu's own" : "nearest to who uses the buffer most");
+        warnings_add(&work->answer.reasons, "%s is %s; nothing known predicts its time",
+                     name_option(work, first, ours),
+                     is_own ? "the gpu's own" : "nearest to who uses the buffer most");
         return;
     }
     plan_text_sizes(work->most.bytes, bytes, most, all);
-    snprintf(who, sizeof who, "%s, which uses the buffer most%s (%s of %s)", name_of(work, work->most.at), work->most.is_shared ? ", first of equals" : "", most, all);
-    warnings_add(&work->answer.reasons, "%s is %s %s; nothing known predicts its time", name_option(work, first, ours), is_own ? "the own memory of" : "nearest to", who);
+    snprintf(who, sizeof who, "%s, which uses the buffer most%s (%s of %s)",
+             name_of(work, work->most.at), work->most.is_shared ? ", first of equals" : "", most,
+             all);
+    warnings_add(&work->answer.reasons, "%s is %s %s; nothing known predicts its time",
+                 name_option(work, first, ours), is_own ? "the own memory of" : "nearest to", who);
 }
 
 static void say_why(struct alloc_work *work)
@@ -327,8 +422,11 @@ static void say_why(struct alloc_work *work)
     if (time_of(first) > 0 && second != NULL)
         say_predicted(work, first, second);
     else if (first->unmeasured != 0 && second != NULL)
-        warnings_add(reasons, "%s is the gpu's own, of which no figure is known, and which nothing farther is faster than: %s takes %s", name_option(work, first, ours),
-                  name_option(work, second, theirs), print_time(number, time_of(second)));
+        warnings_add(reasons,
+                     "%s is the gpu's own, of which no figure is known, and which nothing farther "
+                     "is faster than: %s takes %s",
+                     name_option(work, first, ours), name_option(work, second, theirs),
+                     print_time(number, time_of(second)));
     else if (isnan(time_of(first)) && !isnan(first->distance))
         say_near(work, first);
 }
@@ -341,7 +439,9 @@ static void say_behind(struct alloc_work *work)
     for (size_t i = 1; i < work->answer.count; i++) {
         const struct alloc_option *option = &work->answer.option[i];
         bool is_short = plan_alloc_is_short(option, work->request->bytes);
-        if (!option->at_least || is_short || plan_alloc_knowledge(option) <= plan_alloc_knowledge(first) || !(time_of(option) < (1 - LIKE) * time_of(first)))
+        if (!option->at_least || is_short ||
+            plan_alloc_knowledge(option) <= plan_alloc_knowledge(first) ||
+            !(time_of(option) < (1 - LIKE) * time_of(first)))
             continue;
         more += least != NULL;
         least = least == NULL ? option : least;
@@ -350,8 +450,10 @@ static void say_behind(struct alloc_work *work)
     if (more > 0)
         snprintf(others, sizeof others, " (and %zu more)", more);
     if (least != NULL)
-        warnings_add(&work->answer.reasons, "%s%s takes at least %s: it stands behind, because what comes on top of that is not known", name_option(work, least, name), others,
-                  print_time(number, time_of(least)));
+        warnings_add(&work->answer.reasons,
+                     "%s%s takes at least %s: it stands behind, because what comes on top of that "
+                     "is not known",
+                     name_option(work, least, name), others, print_time(number, time_of(least)));
 }
 
 void plan_alloc_say(struct alloc_work *work)

@@ -1,6 +1,6 @@
 /**
- * What an answer of Allocate says in words: what is not known of its options, and the numbers that decided, a sentence each that a person can check against the
- * options' times.
+ * What an answer of Allocate says in words: what is not known of its options, and the numbers that
+ * decided, a sentence each that a person can check against the options' times.
  *
  * Pure; any thread.
  */

@@ -1,5 +1,6 @@
 /**
- * What the parts of Allocate share while an answer is made: who uses the buffer, and what that costs in each option.
+ * What the parts of Allocate share while an answer is made: who uses the buffer, and what that
+ * costs in each option.
  *
  * Pure; any thread.
  */
@@ -10,7 +11,7 @@
 struct alloc_cores_price {
     place_id numa; /* PLACE_NONE: nothing was priced yet */
     struct memtime sum;
-    bool at_least;         /* as of struct alloc_option */
+    bool at_least; /* as of struct alloc_option */
     unsigned floor;
     const double *part;    /* of the option it was priced for */
     size_t why, why_count; /* of the evidence */
@@ -18,7 +19,7 @@ struct alloc_cores_price {
 
 /* Where the buffer is used most, by bytes. */
 struct alloc_most {
-    place_id at;    /* PLACE_NONE: nobody is anywhere */
+    place_id at; /* PLACE_NONE: nobody is anywhere */
     double bytes;
     bool is_shared; /* another place uses as much of it, and is behind by its number */
 };
@@ -28,14 +29,17 @@ struct alloc_work {
     const struct alloc_request *request;
     struct memuse *use;
     size_t use_count;
-    bool has_cores;     /* one of them is cores */
-    bool has_gpus;      /* one of them is a gpu */
-    place_id allocator; /* the gpu whose runtime gives pinned and managed memory of the host; PLACE_NONE none */
+    bool has_cores; /* one of them is cores */
+    bool has_gpus;  /* one of them is a gpu */
+    /* the gpu whose runtime gives pinned and managed memory of the host; PLACE_NONE none */
+    place_id allocator;
     struct alloc_most most;
     struct alloc_cores_price cores;
     struct gpurate_memo memo;
-    double *least;                    /* of the answer's parts, by use: the least time of any memory that is known; INFINITY none */
-    size_t with_setup, without_setup; /* options with a known price of getting them, and without one */
+    /* of the answer's parts, by use: the least time of any memory that is known; INFINITY none */
+    double *least;
+    /* options with a known price of getting them, and without one */
+    size_t with_setup, without_setup;
     struct alloc_answer answer;
 };
 

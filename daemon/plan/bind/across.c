@@ -26,7 +26,8 @@ static void add_numa(struct across *across, place_id numa)
         across->numa[across->numas++] = numa;
 }
 
-static struct across find(const struct graph *graph, const struct bind_cores *cores, const struct cpuset *cpus)
+static struct across find(const struct graph *graph, const struct bind_cores *cores,
+                          const struct cpuset *cpus)
 {
     struct across across = {.package = PLACE_NONE};
     unsigned group = 0;
@@ -51,11 +52,13 @@ static void list(const struct graph *graph, const struct across *across, char te
 {
     size_t used = 0;
     for (size_t i = 0; i < across->numas && used < LIST_SIZE; i++)
-        used += (size_t)snprintf(text + used, LIST_SIZE - used, "%s%s", i > 0 ? ", " : "", i < NAMES_MAX ? graph_place(graph, across->numa[i])->name : "...");
+        used += (size_t)snprintf(text + used, LIST_SIZE - used, "%s%s", i > 0 ? ", " : "",
+                                 i < NAMES_MAX ? graph_place(graph, across->numa[i])->name : "...");
 }
 
 /* Berth's own default number is no reason to speak of llcs where none is that large. */
-static bool tells_of_groups(const struct bind_cores *cores, const struct bind_cores_request *request, int64_t each)
+static bool tells_of_groups(const struct bind_cores *cores,
+                            const struct bind_cores_request *request, int64_t each)
 {
     bool fits = request->cores_per_task > 0;
     for (size_t g = 0; g < cores->group_count && !fits; g++)
@@ -63,8 +66,9 @@ static bool tells_of_groups(const struct bind_cores *cores, const struct bind_co
     return fits && request->gpus_per_task == 0;
 }
 
-void plan_bind_across(const struct snapshot *snap, const struct bind_cores *cores, const struct bind_cores_request *request, const struct cpuset *cpus, int64_t each,
-                      struct warnings *warnings)
+void plan_bind_across(const struct snapshot *snap, const struct bind_cores *cores,
+                      const struct bind_cores_request *request, const struct cpuset *cpus,
+                      int64_t each, struct warnings *warnings)
 {
     const struct graph *graph = snap->graph;
     bool told = tells_of_groups(cores, request, each), packages = false;
@@ -74,7 +78,8 @@ void plan_bind_across(const struct snapshot *snap, const struct bind_cores *core
         struct across across = find(graph, cores, &cpus[t]);
         if (across.numas <= 1) {
             if (told && across.several_groups)
-                warnings_add_task(warnings, t, "no llc has enough free cores for it: they come from several");
+                warnings_add_task(warnings, t,
+                                  "no llc has enough free cores for it: they come from several");
             continue;
         }
         if (count++ == 0) {
@@ -86,6 +91,8 @@ void plan_bind_across(const struct snapshot *snap, const struct bind_cores *core
     if (count > 1)
         snprintf(more, sizeof more, ", and of %zu more tasks", count - 1);
     if (count > 0)
-        warnings_add(warnings, "the cores of task %zu are in several NUMA nodes (%s)%s%s: memory is that of one, and far from the others", first, names, more,
-                  packages ? ", of several packages" : "");
+        warnings_add(warnings,
+                     "the cores of task %zu are in several NUMA nodes (%s)%s%s: memory is that of "
+                     "one, and far from the others",
+                     first, names, more, packages ? ", of several packages" : "");
 }

@@ -7,13 +7,15 @@
 #include "plan/bind/flow.h"
 #include "plan/bind/start.h"
 
-/* resources that are looked at of one transfer with the host: of more it is certain as well that the first ones are used */
+/* resources that are looked at of one transfer with the host: of more it is certain as well that
+ * the first ones are used */
 #define COMMON_MAX 16
 
 /* Of what any arc puts on a resource. */
 struct seen {
-    double fastest[RESOURCE_KINDS]; /* bytes per second of one transfer of that kind while its bytes move; 0: none uses it */
-    double start_ns;                /* the least that one takes beside that */
+    /* bytes per second of one transfer of that kind while its bytes move; 0: none uses it */
+    double fastest[RESOURCE_KINDS];
+    double start_ns; /* the least that one takes beside that */
 };
 
 static void see(struct seen *seen, const struct load_lone *lone, double time_ns, double bytes)
@@ -31,9 +33,11 @@ static double capacity_of(const struct bind_price *price, size_t resource, const
     for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++) {
         fastest = fmax(fastest, seen->fastest[kind]);
         if (found->apart != NULL)
-            most = fmax(most, found->apart[kind] * seen->fastest[kind]); /* so many of one kind are not limited */
+            /* so many of one kind are not limited */
+            most = fmax(most, found->apart[kind] * seen->fastest[kind]);
     }
-    most = fmax(most, found->step_count > 0 ? (found->step[0].flows - 1) * fastest : INFINITY); /* nor are so few of any */
+    /* nor are so few of any */
+    most = fmax(most, found->step_count > 0 ? (found->step[0].flows - 1) * fastest : INFINITY);
     for (size_t i = 0; i < found->step_count; i++)
         most = fmax(most, found->step[i].bytes_per_s);
     return most;
@@ -53,28 +57,39 @@ static bool add_use(struct bind_price *price, uint16_t resource, double ns)
     return true;
 }
 
-/* Of several gpus of a task any may be the first, next to which its memory is: what is used wherever that is, and the least that it takes. */
-static bool make_host_arc(struct bind_price *price, const struct kind *kind, size_t slot, struct seen *seen, struct search_arc *ret)
+/* Of several gpus of a task any may be the first, next to which its memory is: what is used
+ * wherever that is, and the least that it takes. */
+static bool make_host_arc(struct bind_price *price, const struct kind *kind, size_t slot,
+                          struct seen *seen, struct search_arc *ret)
 {
     struct search_use common[COMMON_MAX];
     size_t count = 0;
     bool is_first = true;
-    *ret = (struct search_arc){.alone_ns = kind->is_unpriced ? 0 : price->request.may_lack ? price->lack_ns : UNKNOWN_NS, .use = (uint32_t)price->use_count};
+    *ret = (struct search_arc){.alone_ns = kind->is_unpriced         ? 0
+                                           : price->request.may_lack ? price->lack_ns
+                                                                     : UNKNOWN_NS,
+                               .use = (uint32_t)price->use_count};
     for (size_t g = 0; g < price->request.gpu_count && !kind->is_unpriced; g++) {
-        struct load_flow flow = plan_bind_flow_between(price, kind->outside, kind->bytes, slot, slot, price->memory[g]);
+        struct load_flow flow =
+            plan_bind_flow_between(price, kind->outside, kind->bytes, slot, slot, price->memory[g]);
         if (!plan_bind_flow_is_known(price, &flow))
             continue;
         double alone_ns = plan_bind_start_alone_ns(price, kind, &flow);
         size_t used_count = 0;
-        const uint16_t *used = flow.from != flow.to ? plan_load_used(price->table, flow.from, flow.to, flow.bytes, &used_count) : NULL;
+        const uint16_t *used =
+            flow.from != flow.to
+                ? plan_load_used(price->table, flow.from, flow.to, flow.bytes, &used_count)
+                : NULL;
         double launch_ns = plan_bind_start_launch_ns(price, kind, &flow);
         struct load_lone lone = plan_load_lone(price->table, flow.from, flow.to, flow.bytes);
         for (size_t u = 0; u < used_count; u++)
             see(&seen[used[u]], &lone, alone_ns + kind->least_turn * launch_ns, flow.bytes);
-        size_t before = is_first ? used_count < COMMON_MAX ? used_count : COMMON_MAX : count, kept = 0;
+        size_t before = is_first ? used_count < COMMON_MAX ? used_count : COMMON_MAX : count,
+               kept = 0;
         for (size_t i = 0; i < before; i++) {
             struct search_use use = is_first ? (struct search_use){used[i], flow.bytes} : common[i];
-            if (used_count > 0 && plan_load_uses(price->table, use.resource, flow.from, flow.to, flow.bytes))
+            if (used_count > 0 &&
+                plan_load_uses(price->table, use.resource, flow.from, flow.to, flow.bytes))
                 common[kept++] = use;
         }
         count = kept;
@@ -89,17 +104,24 @@ static bool make_host_arc(struct bind_price *price, const struct kind *kind, siz
     return ok;
 }
 
-/* Alone, and what it uses; ns are bytes until it is known how fast the users of each resource are. */
-static bool make_arc(struct bind_price *price, const struct kind *kind, size_t from, size_t to, struct seen *seen, struct search_arc *ret)
+/* Alone, and what it uses; ns are bytes until it is known how fast the users of each resource are.
+ */
+static bool make_arc(struct bind_price *price, const struct kind *kind, size_t from, size_t to,
+                     struct seen *seen, struct search_arc *ret)
 {
-    if (price->request.each > 1 && (kind->outside == OUTSIDE_TO_HOST || kind->outside == OUTSIDE_FROM_HOST))
+    if (price->request.each > 1 &&
+        (kind->outside == OUTSIDE_TO_HOST || kind->outside == OUTSIDE_FROM_HOST))
         return make_host_arc(price, kind, from, seen, ret);
-    struct load_flow flow = plan_bind_flow_between(price, kind->outside, kind->bytes, from, to, NOWHERE);
-    double unknown_ns = price->request.may_lack && kind->outside != OUTSIDE_NONE ? price->lack_ns : UNKNOWN_NS;
-    struct search_arc arc = {.alone_ns = kind->is_unpriced ? 0 : unknown_ns, .use = (uint32_t)price->use_count};
+    struct load_flow flow =
+        plan_bind_flow_between(price, kind->outside, kind->bytes, from, to, NOWHERE);
+    double unknown_ns =
+        price->request.may_lack && kind->outside != OUTSIDE_NONE ? price->lack_ns : UNKNOWN_NS;
+    struct search_arc arc = {.alone_ns = kind->is_unpriced ? 0 : unknown_ns,
+                             .use = (uint32_t)price->use_count};
     if (plan_bind_flow_is_known(price, &flow)) {
         size_t used_count;
-        const uint16_t *used = plan_load_used(price->table, flow.from, flow.to, flow.bytes, &used_count);
+        const uint16_t *used =
+            plan_load_used(price->table, flow.from, flow.to, flow.bytes, &used_count);
         struct load_lone lone = plan_load_lone(price->table, flow.from, flow.to, flow.bytes);
         arc.alone_ns = plan_bind_start_alone_ns(price, kind, &flow);
         arc.launch_ns = plan_bind_start_launch_ns(price, kind, &flow);
@@ -116,7 +138,9 @@ static bool make_arc(struct bind_price *price, const struct kind *kind, size_t f
 
 static bool is_as_apart(const struct load_resource *a, const struct load_resource *b)
 {
-    return a->apart == b->apart || (a->apart != NULL && b->apart != NULL && memcmp(a->apart, b->apart, RESOURCE_KINDS * sizeof *a->apart) == 0);
+    return a->apart == b->apart ||
+           (a->apart != NULL && b->apart != NULL &&
+            memcmp(a->apart, b->apart, RESOURCE_KINDS * sizeof *a->apart) == 0);
 }
 
 /* Resources with the same capacities, on which transfers start as soon, are of one sort. */
@@ -128,9 +152,11 @@ static void find_sorts(struct bind_price *price)
         price->sort[r] = (uint16_t)r;
         for (size_t s = 0; s < r && price->sort[r] == r; s++) {
             const struct load_resource *b = plan_load_resource(price->table, s);
-            bool same = a->step_count == b->step_count && is_as_apart(a, b) && price->start_ns[r] == price->start_ns[s] && a->is_nominal == b->is_nominal;
+            bool same = a->step_count == b->step_count && is_as_apart(a, b) &&
+                        price->start_ns[r] == price->start_ns[s] && a->is_nominal == b->is_nominal;
             for (size_t i = 0; i < a->step_count && same; i++)
-                same = a->step[i].flows == b->step[i].flows && a->step[i].bytes_per_s == b->step[i].bytes_per_s;
+                same = a->step[i].flows == b->step[i].flows &&
+                       a->step[i].bytes_per_s == b->step[i].bytes_per_s;
             if (same)
                 price->sort[r] = (uint16_t)s;
         }
@@ -151,9 +177,11 @@ bool plan_bind_arcs(struct bind_price *price)
         for (size_t from = 0; from < n; from++)
             for (size_t to = 0; ok && to < n; to++)
                 if (price->kind[k].outside == OUTSIDE_NONE || from == to)
-                    ok = make_arc(price, &price->kind[k], from, to, seen, &price->arc[(k * n + from) * n + to]);
+                    ok = make_arc(price, &price->kind[k], from, to, seen,
+                                  &price->arc[(k * n + from) * n + to]);
     for (size_t u = 0; ok && u < price->use_count; u++)
-        price->use[u].ns *= 1e9 / capacity_of(price, price->use[u].resource, &seen[price->use[u].resource]);
+        price->use[u].ns *=
+            1e9 / capacity_of(price, price->use[u].resource, &seen[price->use[u].resource]);
     for (size_t r = 0; ok && r < resources; r++)
         price->start_ns[r] = isinf(seen[r].start_ns) ? 0 : seen[r].start_ns;
     if (ok)

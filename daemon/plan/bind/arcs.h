@@ -1,4 +1,5 @@
-/* What a search for gpus knows beside prices: what each transfer takes alone between each two gpus, and what it puts on what others use as well. Of plan/bind/price.c alone. */
+/* What a search for gpus knows beside prices: what each transfer takes alone between each two gpus,
+ * and what it puts on what others use as well. Of plan/bind/price.c alone. */
 #pragma once
 #include "plan/bind/price_inner.h"
 

@@ -11,10 +11,12 @@
 #define REASON_SIZE 110
 #define NAMES_MAX   3 /* of one kind in a row */
 
-/* "only 4 of the 8 cores next to these are allowed": "gpu0 at llc6 (numa3) with cores in llc7 (numa3); ..." */
+/* "only 4 of the 8 cores next to these are allowed": "gpu0 at llc6 (numa3) with cores in llc7
+ * (numa3); ..." */
 struct said {
     char reason[REASON_SIZE];
-    char items[130]; /* with the longest reason and more it fits a warning: counts of cores are short */
+    /* with the longest reason and more it fits a warning: counts of cores are short */
+    char items[130];
     size_t more;
 };
 
@@ -33,8 +35,9 @@ struct work {
 
 /* What is counted for one task. */
 struct counts {
-    size_t away;                   /* the task's */
-    size_t there, allowed, others; /* of the cores next to its gpus: all, allowed, and those that other tasks have */
+    size_t away; /* the task's */
+    /* of the cores next to its gpus: all, allowed, and those that other tasks have */
+    size_t there, allowed, others;
 };
 
 static void put_name(char *text, size_t size, size_t i, const char *name)
@@ -47,7 +50,10 @@ static void put_name(char *text, size_t size, size_t i, const char *name)
 static void put_gpus(const struct work *work, size_t task, char *text, size_t size)
 {
     for (size_t i = 0; i < work->request->gpus_per_task; i++)
-        put_name(text, size, i, graph_place(work->snap->graph, work->request->gpus[task * work->request->gpus_per_task + i])->name);
+        put_name(text, size, i,
+                 graph_place(work->snap->graph,
+                             work->request->gpus[task * work->request->gpus_per_task + i])
+                     ->name);
 }
 
 /* "llc6 (numa3), llc7 (numa3)" */
@@ -60,7 +66,9 @@ static void put_groups(const struct work *work, const bool *which, char *text, s
         if (!which[g])
             continue;
         bool in_numa = group->numa != PLACE_NONE && group->numa != group->place;
-        snprintf(name, sizeof name, "%s%s%s%s", graph_place(graph, group->place)->name, in_numa ? " (" : "", in_numa ? graph_place(graph, group->numa)->name : "", in_numa ? ")" : "");
+        snprintf(name, sizeof name, "%s%s%s%s", graph_place(graph, group->place)->name,
+                 in_numa ? " (" : "", in_numa ? graph_place(graph, group->numa)->name : "",
+                 in_numa ? ")" : "");
         put_name(text, size, n++, name);
     }
 }
@@ -82,8 +90,10 @@ static struct counts count(const struct work *work, const struct cpuset *cpus)
     for (size_t i = 0; i < work->usable->count; i++) {
         const struct bind_core *core = &work->usable->core[i];
         unsigned group = work->group[core->id];
-        /* What was measured may be of the allowed part alone, and then says more than structure does of all. */
-        if (!cpuset_intersects(&core->use, cpus) || work->own[group] || (counts.allowed > 0 && work->usable_own[core->group]))
+        /* What was measured may be of the allowed part alone, and then says more than structure
+         * does of all. */
+        if (!cpuset_intersects(&core->use, cpus) || work->own[group] ||
+            (counts.allowed > 0 && work->usable_own[core->group]))
             continue;
         work->used[group] = true;
         counts.away++;
@@ -96,11 +106,14 @@ static void put_reason(const struct counts *counts, char *text, size_t size)
     if (counts->allowed == 0)
         snprintf(text, size, "none of the cores next to these is allowed");
     else if (counts->others > 0 && counts->allowed < counts->there)
-        snprintf(text, size, "other tasks have %zu of the %zu allowed cores next to these", counts->others, counts->allowed);
+        snprintf(text, size, "other tasks have %zu of the %zu allowed cores next to these",
+                 counts->others, counts->allowed);
     else if (counts->others > 0)
-        snprintf(text, size, "other tasks have %zu of the %zu cores next to these", counts->others, counts->there);
+        snprintf(text, size, "other tasks have %zu of the %zu cores next to these", counts->others,
+                 counts->there);
     else if (counts->allowed < counts->there)
-        snprintf(text, size, "only %zu of the %zu cores next to these are allowed", counts->allowed, counts->there);
+        snprintf(text, size, "only %zu of the %zu cores next to these are allowed", counts->allowed,
+                 counts->there);
     else
         snprintf(text, size, "there are only %zu cores next to these", counts->there);
 }
@@ -155,10 +168,12 @@ static enum berth_code compare(struct work *work, const struct cpuset *cpus, str
     for (size_t t = 0; t < work->request->tasks; t++) {
         const place_id *gpus = work->request->gpus + t * each;
         enum berth_code code = BERTH_OK;
-        if (t == 0 || memcmp(gpus, gpus - each, each * sizeof *gpus) != 0) { /* several tasks on one gpu follow each other */
+        /* several tasks on one gpu follow each other */
+        if (t == 0 || memcmp(gpus, gpus - each, each * sizeof *gpus) != 0) {
             code = plan_bind_cores_nearest(work->snap, &work->all, gpus, each, work->own, err);
             if (code == BERTH_OK)
-                code = plan_bind_cores_nearest(work->snap, work->usable, gpus, each, work->usable_own, err);
+                code = plan_bind_cores_nearest(work->snap, work->usable, gpus, each,
+                                               work->usable_own, err);
         }
         if (code != BERTH_OK)
             return code;
@@ -169,7 +184,8 @@ static enum berth_code compare(struct work *work, const struct cpuset *cpus, str
     return BERTH_OK;
 }
 
-enum berth_code plan_bind_away(const struct snapshot *snap, struct bind_cores *cores, const struct bind_cores_request *request, const struct cpuset *cpus,
+enum berth_code plan_bind_away(const struct snapshot *snap, struct bind_cores *cores,
+                               const struct bind_cores_request *request, const struct cpuset *cpus,
                                struct warnings *warnings, struct berth_err *err)
 {
     struct work work = {.snap = snap, .request = request, .usable = cores};
@@ -186,7 +202,8 @@ enum berth_code plan_bind_away(const struct snapshot *snap, struct bind_cores *c
         code = err_set(err, BERTH_NO_MEMORY, "no memory for distances");
     } else {
         work.used = work.own + work.all.group_count + 1;
-        work.usable_own = work.used + work.all.group_count + 1; /* the usable groups are some of all */
+        /* the usable groups are some of all */
+        work.usable_own = work.used + work.all.group_count + 1;
         code = compare(&work, cpus, err);
         if (code == BERTH_OK)
             warn(&work, warnings);

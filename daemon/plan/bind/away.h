@@ -1,5 +1,6 @@
 /**
- * Says which tasks have cores away from their gpus, where these and those next to the gpus are, and why.
+ * Says which tasks have cores away from their gpus, where these and those next to the gpus are, and
+ * why.
  *
  * Pure; any thread.
  */
@@ -7,7 +8,9 @@
 #include "node/warnings.h"
 #include "plan/bind/cores.h"
 
-/* Warns of tasks some of whose cores are not in what is nearest to their gpus of the whole node, allowed or not; those that have the same
- * reason share a warning. cores: as plan_bind_cores left them; cpus: what it gave each task. NO_MEMORY. */
-enum berth_code plan_bind_away(const struct snapshot *snap, struct bind_cores *cores, const struct bind_cores_request *request, const struct cpuset *cpus,
+/* Warns of tasks some of whose cores are not in what is nearest to their gpus of the whole node,
+ * allowed or not; those that have the same reason share a warning. cores: as plan_bind_cores left
+ * them; cpus: what it gave each task. NO_MEMORY. */
+enum berth_code plan_bind_away(const struct snapshot *snap, struct bind_cores *cores,
+                               const struct bind_cores_request *request, const struct cpuset *cpus,
                                struct warnings *warnings, struct berth_err *err);

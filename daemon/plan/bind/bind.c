@@ -37,7 +37,8 @@ struct work {
 static enum berth_code check(const struct bind_request *request, struct berth_err *err)
 {
     if (request->tasks <= 0 || request->tasks > BIND_TASKS_MAX)
-        return err_invalid(err, "tasks", "%" PRId64 " is not from 1 to %d", request->tasks, BIND_TASKS_MAX);
+        return err_invalid(err, "tasks", "%" PRId64 " is not from 1 to %d", request->tasks,
+                           BIND_TASKS_MAX);
     if (request->gpus_per_task < -1)
         return err_invalid(err, "gpus_per_task", "it is not negative");
     if (request->cores_per_task < 0)
@@ -47,14 +48,19 @@ static enum berth_code check(const struct bind_request *request, struct berth_er
     if (request->tasks_per_gpu < 0)
         return err_invalid(err, "tasks_per_gpu", "it is not negative");
     if (request->tasks_per_gpu > 1 && request->gpus_per_task != 1 && request->gpus_per_task != -1)
-        return err_invalid(err, "tasks_per_gpu", "tasks share gpus only when they have one each, not %" PRId64, request->gpus_per_task);
+        return err_invalid(err, "tasks_per_gpu",
+                           "tasks share gpus only when they have one each, not %" PRId64,
+                           request->gpus_per_task);
     return BERTH_OK;
 }
 
 /* "12 tasks with 1 gpu each need 12; there are 8: gpu0-gpu7". */
-static enum berth_code not_enough(const struct work *work, int64_t tasks, int64_t each, int64_t share, struct berth_err *err)
+static enum berth_code not_enough(const struct work *work, int64_t tasks, int64_t each,
+                                  int64_t share, struct berth_err *err)
 {
-    int64_t needed = each > INT64_MAX / tasks - share ? INT64_MAX : (each * tasks + share - 1) / share, available = (int64_t)work->gpus.count;
+    int64_t needed =
+                each > INT64_MAX / tasks - share ? INT64_MAX : (each * tasks + share - 1) / share,
+            available = (int64_t)work->gpus.count;
     char there[80], shared[48] = "", lost[64] = "", hint[80] = "";
     if (graph_count(work->snap->graph, PLACE_GPU) == 0)
         snprintf(there, sizeof there, "no gpu: this node has none");
@@ -63,42 +69,59 @@ static enum berth_code not_enough(const struct work *work, int64_t tasks, int64_
     if (share > 1)
         snprintf(shared, sizeof shared, ", up to %" PRId64 " on one,", share);
     if (work->gpus.lost != PLACE_NONE)
-        snprintf(lost, sizeof lost, "; %s is lost", graph_place(work->snap->graph, work->gpus.lost)->name);
+        snprintf(lost, sizeof lost, "; %s is lost",
+                 graph_place(work->snap->graph, work->gpus.lost)->name);
     else if (work->gpus.cut != PLACE_NONE)
-        snprintf(lost, sizeof lost, "; %s %s", graph_place(work->snap->graph, work->gpus.cut)->name, plan_ends_cut_text(work->snap->graph, work->gpus.cut));
+        snprintf(lost, sizeof lost, "; %s %s", graph_place(work->snap->graph, work->gpus.cut)->name,
+                 plan_ends_cut_text(work->snap->graph, work->gpus.cut));
     if (each == 1 && available > 0)
-        snprintf(hint, sizeof hint, "; --tasks-per-gpu %" PRId64 " lets them share", (tasks - 1) / available + 1);
-    return err_not_enough(err, "gpus", needed, available, "%" PRId64 " task%s with %" PRId64 " gpu%s%s%s need%s %" PRId64 "; allowed and there: %s%s%s", tasks,
-                           tasks == 1 ? "" : "s", each, each == 1 ? "" : "s", tasks == 1 ? "" : " each", shared, tasks == 1 ? "s" : "", needed, there, lost, hint);
+        snprintf(hint, sizeof hint, "; --tasks-per-gpu %" PRId64 " lets them share",
+                 (tasks - 1) / available + 1);
+    return err_not_enough(err, "gpus", needed, available,
+                          "%" PRId64 " task%s with %" PRId64 " gpu%s%s%s need%s %" PRId64
+                          "; allowed and there: %s%s%s",
+                          tasks, tasks == 1 ? "" : "s", each, each == 1 ? "" : "s",
+                          tasks == 1 ? "" : " each", shared, tasks == 1 ? "s" : "", needed, there,
+                          lost, hint);
 }
 
 /* "gpu0 to gpu7": those of the node that are not cut into slices. */
 static void list_all(const struct graph *graph, char *text, size_t size)
 {
     const char *first = NULL, *last = NULL;
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
+         g = graph_next(graph, PLACE_GPU, g + 1)) {
         last = gpu_is_cut(graph, g) ? last : graph_place(graph, g)->name;
         first = first == NULL ? last : first;
     }
-    snprintf(text, size, "%s%s%s", first != NULL ? first : "none", first != last ? " to " : "", first != last ? last : "");
+    snprintf(text, size, "%s%s%s", first != NULL ? first : "none", first != last ? " to " : "",
+             first != last ? last : "");
 }
 
-/* The caller may use none of the node's gpus, by the request or by what others have claimed: traffic between gpus, or gpus asked for, are refused; tasks that need none get none, and a warning. */
+/* The caller may use none of the node's gpus, by the request or by what others have claimed:
+ * traffic between gpus, or gpus asked for, are refused; tasks that need none get none, and a
+ * warning. */
 static enum berth_code none_allowed(struct work *work, size_t there, struct berth_err *err)
 {
     const struct bind_request *request = work->request;
     bool between_gpus = false;
     for (size_t i = 0; request->traffic != NULL && i < request->traffic->count; i++)
-        between_gpus |= request->traffic->flow[i].from != TRAFFIC_HOST && request->traffic->flow[i].to != TRAFFIC_HOST;
+        between_gpus |= request->traffic->flow[i].from != TRAFFIC_HOST &&
+                        request->traffic->flow[i].to != TRAFFIC_HOST;
     if (request->gpus_per_task == 0)
         return BERTH_OK;
     const char *plural = there == 1 ? "" : "s", *is = there == 1 ? "is" : "are";
     char names[80];
     list_all(work->snap->graph, names, sizeof names);
-    const char *why = request->allowed->gpus_claimed ? "others have claimed all that are allowed (berth claims lists by whom)" : "none is allowed (allowed.gpus)";
+    const char *why = request->allowed->gpus_claimed
+                          ? "others have claimed all that are allowed (berth claims lists by whom)"
+                          : "none is allowed (allowed.gpus)";
     if (between_gpus || request->gpus_per_task > 0 || request->tasks_per_gpu > 0)
-        return err_set(err, BERTH_NOTHING_ALLOWED, "%zu gpu%s %s there and %s: %s; with gpus_per_task 0 the tasks have none", there, plural, is, why, names);
-    warnings_add(&work->answer.warnings, "%zu gpu%s %s there and %s: the tasks have none", there, plural, is, why);
+        return err_set(err, BERTH_NOTHING_ALLOWED,
+                       "%zu gpu%s %s there and %s: %s; with gpus_per_task 0 the tasks have none",
+                       there, plural, is, why, names);
+    warnings_add(&work->answer.warnings, "%zu gpu%s %s there and %s: the tasks have none", there,
+                 plural, is, why);
     return BERTH_OK;
 }
 
@@ -106,20 +129,30 @@ static enum berth_code none_allowed(struct work *work, size_t there, struct bert
 static enum berth_code find_gpus(struct work *work, struct berth_err *err)
 {
     const struct bind_request *request = work->request;
-    enum berth_code code = plan_bind_gpus_find(work->snap, request->allowed, &work->answer.warnings, &work->gpus, err);
+    enum berth_code code =
+        plan_bind_gpus_find(work->snap, request->allowed, &work->answer.warnings, &work->gpus, err);
     if (code != BERTH_OK)
         return code;
     const struct graph *graph = work->snap->graph;
     size_t there = 0;
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
+         g = graph_next(graph, PLACE_GPU, g + 1))
         there += !gpu_is_cut(graph, g);
-    if (there > 0 && work->gpus.count == 0 && work->gpus.lost == PLACE_NONE && work->gpus.cut == PLACE_NONE)
+    if (there > 0 && work->gpus.count == 0 && work->gpus.lost == PLACE_NONE &&
+        work->gpus.cut == PLACE_NONE)
         code = none_allowed(work, there, err);
     if (code != BERTH_OK)
         return code;
-    int64_t tasks = request->tasks, each = request->gpus_per_task >= 0 ? request->gpus_per_task : work->gpus.count > 0 || work->gpus.lost != PLACE_NONE || work->gpus.cut != PLACE_NONE;
-    int64_t available = (int64_t)work->gpus.count, share = request->tasks_per_gpu > 1 ? request->tasks_per_gpu : 1;
-    int64_t room = share > BIND_TASKS_MAX || available * share > BIND_TASKS_MAX ? available > 0 ? BIND_TASKS_MAX : 0 : available * share;
+    int64_t tasks = request->tasks, each = request->gpus_per_task >= 0
+                                               ? request->gpus_per_task
+                                               : work->gpus.count > 0 ||
+                                                     work->gpus.lost != PLACE_NONE ||
+                                                     work->gpus.cut != PLACE_NONE;
+    int64_t available = (int64_t)work->gpus.count,
+            share = request->tasks_per_gpu > 1 ? request->tasks_per_gpu : 1;
+    int64_t room = share > BIND_TASKS_MAX || available * share > BIND_TASKS_MAX
+                       ? available > 0 ? BIND_TASKS_MAX : 0
+                       : available * share;
     work->answer.gpus_per_task = each;
     if (each > room / tasks)
         return not_enough(work, tasks, each, share, err);
@@ -139,39 +172,55 @@ static enum berth_code choose_gpus(struct work *work, struct berth_err *err)
     if (answer->gpu == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the gpus");
     if (has_traffic)
-        code = plan_bind_traffic_choose(work->snap, request, &work->gpus, &work->cores, answer, &work->traffic, err);
+        code = plan_bind_traffic_choose(work->snap, request, &work->gpus, &work->cores, answer,
+                                        &work->traffic, err);
     if (code == BERTH_OK && has_traffic && !work->traffic.is_chosen)
-        warnings_add(&answer->warnings, "%s alone decided: no choice of gpus is known in all of its transfers", work->traffic.is_placed ? "structure" : "locality");
+        warnings_add(&answer->warnings,
+                     "%s alone decided: no choice of gpus is known in all of its transfers",
+                     work->traffic.is_placed ? "structure" : "locality");
     if (code == BERTH_OK && !work->traffic.is_chosen && !work->traffic.is_placed)
-        code = plan_bind_gpus(work->snap, &work->gpus, &work->cores, request->in_rank_order, answer, err);
+        code = plan_bind_gpus(work->snap, &work->gpus, &work->cores, request->in_rank_order, answer,
+                              err);
     return code;
 }
 
 static struct bind_stream stream_of(struct work *work)
 {
-    return (struct bind_stream){.snap = work->snap, .traffic = work->request->traffic, .allowed = work->request->allowed, .cores = &work->cores};
+    return (struct bind_stream){.snap = work->snap,
+                                .traffic = work->request->traffic,
+                                .allowed = work->request->allowed,
+                                .cores = &work->cores};
 }
 
 static enum berth_code choose_cores(struct work *work, struct berth_err *err)
 {
     struct bind_answer *answer = &work->answer;
-    struct bind_cores_request request = {.tasks = answer->task_count, .gpus = answer->gpu, .gpus_per_task = (size_t)answer->gpus_per_task,
-                                         .cores_per_task = work->request->cores_per_task, .numa = work->traffic.is_chosen ? work->traffic.task_numa : NULL};
+    struct bind_cores_request request = {.tasks = answer->task_count,
+                                         .gpus = answer->gpu,
+                                         .gpus_per_task = (size_t)answer->gpus_per_task,
+                                         .cores_per_task = work->request->cores_per_task,
+                                         .numa = work->traffic.is_chosen ? work->traffic.task_numa
+                                                                         : NULL};
     struct cpuset *cpus = calloc(answer->task_count, sizeof *cpus);
     if (cpus == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the cpus");
-    enum berth_code code = plan_bind_cores(work->snap, &work->cores, &request, &answer->evidence, &answer->warnings, cpus,
-                                           &answer->cores_per_task, err);
+    enum berth_code code = plan_bind_cores(work->snap, &work->cores, &request, &answer->evidence,
+                                           &answer->warnings, cpus, &answer->cores_per_task, err);
     struct bind_stream stream = stream_of(work);
     if (code == BERTH_OK && answer->gpus_per_task == 0)
-        code = plan_bind_stream_choose(&stream, &request, answer->cores_per_task, cpus, &work->order, err);
-    struct bind_peers peers = {.snap = work->snap, .traffic = work->request->traffic, .cores = &work->cores, .tasks = answer->task_count};
+        code = plan_bind_stream_choose(&stream, &request, answer->cores_per_task, cpus,
+                                       &work->order, err);
+    struct bind_peers peers = {.snap = work->snap,
+                               .traffic = work->request->traffic,
+                               .cores = &work->cores,
+                               .tasks = answer->task_count};
     if (code == BERTH_OK && answer->gpus_per_task == 0 && request.cores_per_task == 0)
         code = plan_bind_peers_hint(&peers, answer->cores_per_task, &answer->warnings, err);
     if (code == BERTH_OK)
         code = plan_bind_away(work->snap, &work->cores, &request, cpus, &answer->warnings, err);
     if (code == BERTH_OK)
-        plan_bind_across(work->snap, &work->cores, &request, cpus, answer->cores_per_task, &answer->warnings);
+        plan_bind_across(work->snap, &work->cores, &request, cpus, answer->cores_per_task,
+                         &answer->warnings);
     for (size_t t = 0; code == BERTH_OK && t < answer->task_count; t++) {
         answer->task[t].gpus = answer->gpu != NULL ? answer->gpu + t * request.gpus_per_task : NULL;
         answer->task[t].cpus = cpus[t];
@@ -191,7 +240,10 @@ static enum berth_code choose_nics(struct work *work, struct berth_err *err)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the nics");
     for (size_t t = 0; t < answer->task_count; t++) {
         struct bind_task *task = &answer->task[t];
-        struct nics_of who = {.gpu = task->gpus, .gpu_count = (size_t)answer->gpus_per_task, .cpus = &task->cpus, .memory = task->memory};
+        struct nics_of who = {.gpu = task->gpus,
+                              .gpu_count = (size_t)answer->gpus_per_task,
+                              .cpus = &task->cpus,
+                              .memory = task->memory};
         task->nics = answer->nic_count;
         task->nic_count = plan_bind_nics(work->snap, &who, answer->nic + task->nics);
         answer->nic_count += task->nic_count;
@@ -204,23 +256,32 @@ static bool has_other_memory(const struct work *work)
 {
     const struct graph *graph = work->snap->graph;
     size_t count = 0;
-    for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE; n = graph_next(graph, PLACE_NUMA, n + 1))
-        count += allowed_has_memory(work->request->allowed, n) && graph_place(graph, n)->capacity_bytes != 0;
+    for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE;
+         n = graph_next(graph, PLACE_NUMA, n + 1))
+        count += allowed_has_memory(work->request->allowed, n) &&
+                 graph_place(graph, n)->capacity_bytes != 0;
     return !isnan(work->answer.predicted.time_ns) && count > 1;
 }
 
-/* Of tasks without gpus little is weighed: that is proven where nothing could be chosen, and else said. */
+/* Of tasks without gpus little is weighed: that is proven where nothing could be chosen, and else
+ * said. */
 static void judge(struct work *work)
 {
     const struct bind_request *request = work->request;
     struct bind_answer *answer = &work->answer;
-    bool has_gpus = answer->gpus_per_task > 0, is_all = has_gpus ? (size_t)answer->gpus_per_task == work->gpus.count : !has_other_memory(work);
-    if (request->tasks == 1 && request->threads_per_core == 0 && is_all && answer->cores_per_task == (int64_t)work->cores.count) {
+    bool has_gpus = answer->gpus_per_task > 0,
+         is_all =
+             has_gpus ? (size_t)answer->gpus_per_task == work->gpus.count : !has_other_memory(work);
+    if (request->tasks == 1 && request->threads_per_core == 0 && is_all &&
+        answer->cores_per_task == (int64_t)work->cores.count) {
         answer->is_proven = true;
         answer->gap = 0;
     }
     if (!has_gpus && !answer->is_proven && !isnan(answer->predicted.time_ns))
-        warnings_add(&answer->reasons, "not proven to be the best: of tasks without gpus only few orders of cores are weighed, the launcher's own among them, each task with the memory next to its cores");
+        warnings_add(
+            &answer->reasons,
+            "not proven to be the best: of tasks without gpus only few orders of cores are "
+            "weighed, the launcher's own among them, each task with the memory next to its cores");
 }
 
 static enum berth_code fill(struct work *work, struct berth_err *err)
@@ -229,17 +290,21 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     struct bind_answer *answer = &work->answer;
     enum berth_code code = check(request, err);
     if (code == BERTH_OK)
-        code = plan_bind_cores_init(work->snap->graph, &request->allowed->cpus, request->threads_per_core, &work->cores, err);
+        code = plan_bind_cores_init(work->snap->graph, &request->allowed->cpus,
+                                    request->threads_per_core, &work->cores, err);
     if (code == BERTH_OK)
         code = find_gpus(work, err);
     if (code != BERTH_OK)
         return code;
     int64_t cores = (int64_t)work->cores.count;
     if (request->tasks > cores)
-        return err_not_enough(err, "cores", request->tasks, cores, "%" PRId64 " tasks need a core each; %" PRId64 " are allowed",
-                               request->tasks, cores);
+        return err_not_enough(err, "cores", request->tasks, cores,
+                              "%" PRId64 " tasks need a core each; %" PRId64 " are allowed",
+                              request->tasks, cores);
     if (!request->allowed->given)
-        warnings_add(&answer->warnings, "the request does not say where it comes from (allowed): the whole node is meant");
+        warnings_add(
+            &answer->warnings,
+            "the request does not say where it comes from (allowed): the whole node is meant");
     answer->task_count = (size_t)request->tasks;
     answer->task = calloc(answer->task_count + 1, sizeof *answer->task);
     if (answer->task == NULL)
@@ -248,11 +313,14 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     if (code == BERTH_OK)
         code = choose_cores(work, err);
     for (size_t t = 0; code == BERTH_OK && t < answer->task_count; t++)
-        code = plan_bind_memory(work->snap, request->allowed, &work->cores, t, work->traffic.is_chosen ? work->traffic.task_numa[t] : PLACE_NONE, answer, err);
+        code = plan_bind_memory(work->snap, request->allowed, &work->cores, t,
+                                work->traffic.is_chosen ? work->traffic.task_numa[t] : PLACE_NONE,
+                                answer, err);
     if (code == BERTH_OK)
         code = choose_nics(work, err);
     if (code == BERTH_OK && !work->traffic.is_chosen)
-        plan_bind_near_say(work->snap, &work->cores, work->gpus.count, work->order, work->traffic.is_placed, answer);
+        plan_bind_near_say(work->snap, &work->cores, work->gpus.count, work->order,
+                           work->traffic.is_placed, answer);
     size_t places = answer->evidence.count;
     struct bind_stream stream = stream_of(work);
     if (code == BERTH_OK && answer->gpus_per_task == 0)
@@ -266,10 +334,13 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     return code;
 }
 
-enum berth_code plan_bind(struct snapshot *snap, const struct bind_request *request, struct bind_answer *ret, struct berth_err *err)
+enum berth_code plan_bind(struct snapshot *snap, const struct bind_request *request,
+                          struct bind_answer *ret, struct berth_err *err)
 {
     struct prediction unknown = {NAN, NAN, NAN};
-    struct work work = {.snap = snap, .request = request, .answer = {.predicted = unknown, .baseline = unknown, .gap = NAN}};
+    struct work work = {.snap = snap,
+                        .request = request,
+                        .answer = {.predicted = unknown, .baseline = unknown, .gap = NAN}};
     enum berth_code code = fill(&work, err);
     plan_bind_cores_done(&work.cores);
     plan_bind_gpus_done(&work.gpus);

@@ -6,8 +6,8 @@
  * Public headers: bind.h launcher_options.h nic_variables.h traffic_request.h visible.h
  * Shown by: tests/unit/plan/bind, `berth bind`
  *
- * Bind: gpus, cores, memory and nics for the tasks of a job, so that one step of what they move takes least time; by locality where nothing says what they move.
- * docs/ADVICE.md has the rules.
+ * Bind: gpus, cores, memory and nics for the tasks of a job, so that one step of what they move
+ * takes least time; by locality where nothing says what they move. docs/ADVICE.md has the rules.
  *
  * Pure; any thread.
  */
@@ -28,18 +28,21 @@ struct bind_request {
     int64_t gpus_per_task;    /* -1: 1 where any gpu is allowed, else 0 */
     int64_t cores_per_task;   /* 0: an even share of the cores next to its gpus, or of all */
     int64_t threads_per_core; /* 0: all that are allowed */
-    int64_t tasks_per_gpu;    /* how many may share one where there are fewer gpus than tasks; 0: 1. More only with one gpu a task */
-    bool in_rank_order;       /* gpus ascend from task to task */
+    /* how many may share one where there are fewer gpus than tasks; 0: 1. More only with one gpu
+     * a task */
+    int64_t tasks_per_gpu;
+    bool in_rank_order;            /* gpus ascend from task to task */
     const struct traffic *traffic; /* of one step; NULL or empty: nothing says */
-    enum load_by by;          /* how peers copy */
+    enum load_by by;               /* how peers copy */
     const struct allowed *allowed;
 };
 
 struct bind_task {
-    const place_id *gpus; /* in the answer's pool; as many as the answer's gpus_per_task, ascending */
+    /* in the answer's pool; as many as the answer's gpus_per_task, ascending */
+    const place_id *gpus;
     struct cpuset cpus;
-    place_id memory;      /* PLACE_NONE: no memory of the node is allowed */
-    size_t nics, nic_count; /* a range of the answer's nic pool */
+    place_id memory;                    /* PLACE_NONE: no memory of the node is allowed */
+    size_t nics, nic_count;             /* a range of the answer's nic pool */
     struct runtime_variables variables; /* with which its runtime copies as is priced */
 };
 
@@ -50,17 +53,22 @@ struct bind_answer {
     place_id *gpu; /* owned pool: gpus_per_task for each task */
     place_id *nic; /* owned pool */
     size_t nic_count;
-    struct prediction predicted, baseline; /* of a step: so, and with the gpus in order; NAN: nothing known predicts it */
-    bool predicted_is_measured, baseline_is_measured; /* all of it, and of just that (cost/load.h) */
-    char bottleneck[RESOURCE_NAME_SIZE], baseline_bottleneck[RESOURCE_NAME_SIZE]; /* "" nothing is shared */
-    bool is_proven;      /* nothing is predicted to take less, or there was nothing to choose */
-    double gap;          /* how much more than a time that no choice is below, as a fraction of that; NAN unknown */
+    /* of a step: so, and with the gpus in order; NAN: nothing known predicts it */
+    struct prediction predicted, baseline;
+    /* all of it, and of just that (cost/load.h) */
+    bool predicted_is_measured, baseline_is_measured;
+    /* "" nothing is shared */
+    char bottleneck[RESOURCE_NAME_SIZE], baseline_bottleneck[RESOURCE_NAME_SIZE];
+    bool is_proven; /* nothing is predicted to take less, or there was nothing to choose */
+    /* how much more than a time that no choice is below, as a fraction of that; NAN unknown */
+    double gap;
     struct evidence evidence;
     struct warnings reasons; /* sentences: what decided */
     struct warnings warnings;
 };
 
-/* Fails with INVALID_PARAMETER naming it, NOT_ENOUGH (gpus, cores, threads of a core), NOTHING_ALLOWED, UNAVAILABLE
- * when the node's cores are not known, NO_MEMORY. */
-enum berth_code plan_bind(struct snapshot *snap, const struct bind_request *request, struct bind_answer *ret, struct berth_err *err);
+/* Fails with INVALID_PARAMETER naming it, NOT_ENOUGH (gpus, cores, threads of a core),
+ * NOTHING_ALLOWED, UNAVAILABLE when the node's cores are not known, NO_MEMORY. */
+enum berth_code plan_bind(struct snapshot *snap, const struct bind_request *request,
+                          struct bind_answer *ret, struct berth_err *err);
 void plan_bind_done(struct bind_answer *answer);

@@ -1,6 +1,6 @@
 /*
- * Invariants: (1) a core is taken at most once; (2) a group's free is the number of its cores that are not taken;
- * (3) when plan_bind_cores succeeds every task has exactly cores_per_task cores.
+ * Invariants: (1) a core is taken at most once; (2) a group's free is the number of its cores that
+ * are not taken; (3) when plan_bind_cores succeeds every task has exactly cores_per_task cores.
  */
 #include "plan/bind/cores.h"
 
@@ -26,7 +26,9 @@
 /* Host memory to gpu, as measured. */
 static const struct value *rate_to(const struct snapshot *snap, place_id numa, place_id gpu)
 {
-    const struct value *v = numa != PLACE_NONE ? values_find(snap->values, METRIC_HOST_GPU_COPY_ENGINE, numa, gpu, "") : NULL;
+    const struct value *v =
+        numa != PLACE_NONE ? values_find(snap->values, METRIC_HOST_GPU_COPY_ENGINE, numa, gpu, "")
+                           : NULL;
     return v != NULL && v->source == VALUE_MEASURED && v->value > 0 ? v : NULL;
 }
 
@@ -45,7 +47,8 @@ static const struct value *best_rate(const struct hand *hand, place_id gpu)
 }
 
 /* A group is as near to a task as it is to the nearest of the task's gpus. */
-static enum berth_code compare_groups(struct hand *hand, const struct memkind_node *memories, struct berth_err *err)
+static enum berth_code compare_groups(struct hand *hand, const struct memkind_node *memories,
+                                      struct berth_err *err)
 {
     const struct bind_cores_request *request = hand->request;
     hand->near = calloc(request->tasks * hand->cores->group_count, sizeof *hand->near);
@@ -54,7 +57,8 @@ static enum berth_code compare_groups(struct hand *hand, const struct memkind_no
         return err_set(err, BERTH_NO_MEMORY, "no memory for distances");
     for (size_t i = 0; i < request->tasks * request->gpus_per_task; i++) {
         place_id gpu = request->gpus[i];
-        const struct value *best = memkind_is_one(memories, gpu) ? NULL : best_rate(hand, gpu); /* a copy within one memory is slow, and nobody needs it */
+        /* a copy within one memory is slow, and nobody needs it */
+        const struct value *best = memkind_is_one(memories, gpu) ? NULL : best_rate(hand, gpu);
         if (best != NULL && !evidence_add(hand->evidence, 0, best))
             return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
         for (size_t g = 0; g < hand->cores->group_count; g++) {
@@ -65,7 +69,8 @@ static enum berth_code compare_groups(struct hand *hand, const struct memkind_no
                 near.slowness = ratio > SAME_RATE ? ratio : 1;
             }
             size_t task = i / request->gpus_per_task;
-            struct nearness *known = plan_bind_hand_near(hand, task, g), *nearest = &hand->nearest[task];
+            struct nearness *known = plan_bind_hand_near(hand, task, g),
+                            *nearest = &hand->nearest[task];
             bool is_first = i % request->gpus_per_task == 0;
             if (is_first || plan_bind_hand_compare(&near, known) < 0)
                 *known = near;
@@ -89,7 +94,9 @@ static enum berth_code find_nearness(struct hand *hand, struct berth_err *err)
     return code;
 }
 
-enum berth_code plan_bind_cores_nearest(const struct snapshot *snap, struct bind_cores *cores, const place_id *gpus, size_t count, bool *ret, struct berth_err *err)
+enum berth_code plan_bind_cores_nearest(const struct snapshot *snap, struct bind_cores *cores,
+                                        const place_id *gpus, size_t count, bool *ret,
+                                        struct berth_err *err)
 {
     struct bind_cores_request request = {.tasks = 1, .gpus = gpus, .gpus_per_task = count};
     struct evidence unsaid = {0};
@@ -103,7 +110,9 @@ enum berth_code plan_bind_cores_nearest(const struct snapshot *snap, struct bind
     return code;
 }
 
-enum berth_code plan_bind_cores_numas(const struct snapshot *snap, struct bind_cores *cores, place_id gpu, place_id *ret, size_t *ret_count, struct berth_err *err)
+enum berth_code plan_bind_cores_numas(const struct snapshot *snap, struct bind_cores *cores,
+                                      place_id gpu, place_id *ret, size_t *ret_count,
+                                      struct berth_err *err)
 {
     bool *nearest = calloc(cores->group_count + 1, sizeof *nearest);
     if (nearest == NULL)
@@ -126,14 +135,20 @@ enum berth_code plan_bind_cores_numas(const struct snapshot *snap, struct bind_c
 static void say_share(const struct hand *hand, const struct bind_share *share)
 {
     const struct bind_cores_request *request = hand->request;
-    const char *gpu = graph_place(hand->snap->graph, request->gpus[share->short_task * request->gpus_per_task])->name;
+    const char *gpu =
+        graph_place(hand->snap->graph, request->gpus[share->short_task * request->gpus_per_task])
+            ->name;
     char more[60] = "";
     if (share->others == share->each)
         return;
     if (share->short_count > 1)
         snprintf(more, sizeof more, " and of %zu more tasks", share->short_count - 1);
-    warnings_add(hand->warnings, "%" PRId64 " core%s a task: there %s %" PRId64 " next to the gpus of task %zu (%s)%s; the others would have %" PRId64 " each (cores_per_task says how many all get)", share->each,
-              share->each == 1 ? "" : "s", share->short_cores == 1 ? "is" : "are", share->short_cores, share->short_task, gpu, more, share->others);
+    warnings_add(hand->warnings,
+                 "%" PRId64 " core%s a task: there %s %" PRId64
+                 " next to the gpus of task %zu (%s)%s; the others would have %" PRId64
+                 " each (cores_per_task says how many all get)",
+                 share->each, share->each == 1 ? "" : "s", share->short_cores == 1 ? "is" : "are",
+                 share->short_cores, share->short_task, gpu, more, share->others);
 }
 
 /* Tasks of so many cores that fit, each within one NUMA node. */
@@ -144,7 +159,8 @@ static size_t fitting_in_numas(const struct bind_cores *cores, unsigned each)
         unsigned in_numa = 0;
         bool counted = false; /* by a group before it */
         for (size_t h = 0; h < cores->group_count; h++)
-            if (h == g || (cores->group[g].numa != PLACE_NONE && cores->group[h].numa == cores->group[g].numa)) {
+            if (h == g || (cores->group[g].numa != PLACE_NONE &&
+                           cores->group[h].numa == cores->group[g].numa)) {
                 in_numa += cores->group[h].cores;
                 counted = counted || h < g;
             }
@@ -162,8 +178,10 @@ static void keep_in_numas(const struct hand *hand, int64_t *each)
     if (less == all || less < all * NUMA_SHARE)
         return;
     *each = less;
-    warnings_add(hand->warnings, "%u cores a task, not %u: so each task's cores are in one NUMA node "
-              "(cores_per_task says how many all get)", less, all);
+    warnings_add(hand->warnings,
+                 "%u cores a task, not %u: so each task's cores are in one NUMA node "
+                 "(cores_per_task says how many all get)",
+                 less, all);
 }
 
 /* With gpus as many as every task finds next to its own. */
@@ -172,7 +190,9 @@ static enum berth_code even_share(const struct hand *hand, int64_t *ret, struct 
     size_t tasks = hand->request->tasks, groups = hand->cores->group_count;
     struct bind_share share = {.each = (int64_t)(hand->cores->count / tasks)};
     bool *near = hand->near != NULL ? calloc(tasks * groups, sizeof *near) : NULL;
-    enum berth_code code = hand->near == NULL || near != NULL ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for distances");
+    enum berth_code code = hand->near == NULL || near != NULL
+                               ? BERTH_OK
+                               : err_set(err, BERTH_NO_MEMORY, "no memory for distances");
     for (size_t i = 0; near != NULL && i < tasks * groups; i++)
         near[i] = plan_bind_hand_is_nearest(hand, i / groups, i % groups);
     if (near != NULL) {
@@ -187,7 +207,8 @@ static enum berth_code even_share(const struct hand *hand, int64_t *ret, struct 
     return code;
 }
 
-/* Of the nearest groups that have room for the whole task, those of the NUMA node that is wanted first, then the one with the fewest tasks. */
+/* Of the nearest groups that have room for the whole task, those of the NUMA node that is wanted
+ * first, then the one with the fewest tasks. */
 static void take_nearest(struct hand *hand, size_t task)
 {
     const struct bind_group *group = hand->cores->group;
@@ -195,8 +216,10 @@ static void take_nearest(struct hand *hand, size_t task)
     for (size_t g = 0; g < hand->cores->group_count; g++) {
         if (group[g].free < hand->missing[task] || !plan_bind_hand_is_nearest(hand, task, g))
             continue;
-        bool wanted = plan_bind_hand_is_wanted(hand, task, g), best_wanted = best != SIZE_MAX && plan_bind_hand_is_wanted(hand, task, best);
-        if (best == SIZE_MAX || (wanted != best_wanted ? wanted : group[g].tasks < group[best].tasks))
+        bool wanted = plan_bind_hand_is_wanted(hand, task, g),
+             best_wanted = best != SIZE_MAX && plan_bind_hand_is_wanted(hand, task, best);
+        if (best == SIZE_MAX ||
+            (wanted != best_wanted ? wanted : group[g].tasks < group[best].tasks))
             best = g;
     }
     if (best != SIZE_MAX)
@@ -209,8 +232,10 @@ static void take_same_numa(struct hand *hand, size_t task)
     const struct bind_cores *cores = hand->cores;
     size_t best = SIZE_MAX;
     for (size_t g = 0; g < cores->group_count; g++)
-        if (cores->group[g].free >= hand->missing[task] && plan_bind_hand_is_beside(hand, task, g, UNIT_NUMA) &&
-            (best == SIZE_MAX || plan_bind_hand_compare(plan_bind_hand_near(hand, task, g), plan_bind_hand_near(hand, task, best)) < 0))
+        if (cores->group[g].free >= hand->missing[task] &&
+            plan_bind_hand_is_beside(hand, task, g, UNIT_NUMA) &&
+            (best == SIZE_MAX || plan_bind_hand_compare(plan_bind_hand_near(hand, task, g),
+                                                        plan_bind_hand_near(hand, task, best)) < 0))
             best = g;
     if (best != SIZE_MAX)
         plan_bind_hand_take(hand, task, best);
@@ -222,7 +247,8 @@ static size_t next_group(const struct hand *hand, size_t task, size_t home, enum
     const struct bind_group *group = hand->cores->group;
     size_t best = SIZE_MAX;
     for (size_t g = 0; g < hand->cores->group_count; g++)
-        if (group[g].free > 0 && (home == SIZE_MAX || plan_bind_hand_in_one(hand, g, home, unit)) && (best == SIZE_MAX || plan_bind_hand_goes_before(hand, task, g, best)))
+        if (group[g].free > 0 && (home == SIZE_MAX || plan_bind_hand_in_one(hand, g, home, unit)) &&
+            (best == SIZE_MAX || plan_bind_hand_goes_before(hand, task, g, best)))
             best = g;
     return best;
 }
@@ -230,29 +256,36 @@ static size_t next_group(const struct hand *hand, size_t task, size_t home, enum
 /* What a task misses, or as much as there is, from the NUMA node of a group. */
 static void take_in_numa(struct hand *hand, size_t task, size_t group)
 {
-    for (size_t g = group; g != SIZE_MAX && hand->missing[task] > 0; g = next_group(hand, task, group, UNIT_NUMA))
+    for (size_t g = group; g != SIZE_MAX && hand->missing[task] > 0;
+         g = next_group(hand, task, group, UNIT_NUMA))
         plan_bind_hand_take(hand, task, g);
 }
 
-/* A NUMA node that has room for the whole task: of a group that is nearest, else any, the nearest first. */
+/* A NUMA node that has room for the whole task: of a group that is nearest, else any, the nearest
+ * first. */
 static void take_one_numa(struct hand *hand, size_t task, bool nearest)
 {
     size_t best = SIZE_MAX;
     for (size_t g = 0; g < hand->cores->group_count; g++)
-        if (hand->cores->group[g].free > 0 && plan_bind_hand_free(hand, g, UNIT_NUMA) >= hand->missing[task] && (!nearest || plan_bind_hand_is_beside(hand, task, g, UNIT_NUMA)) &&
+        if (hand->cores->group[g].free > 0 &&
+            plan_bind_hand_free(hand, g, UNIT_NUMA) >= hand->missing[task] &&
+            (!nearest || plan_bind_hand_is_beside(hand, task, g, UNIT_NUMA)) &&
             (best == SIZE_MAX || plan_bind_hand_goes_before(hand, task, g, best)))
             best = g;
     if (best != SIZE_MAX)
         take_in_numa(hand, task, best);
 }
 
-/* A package that has room for the whole task, beside those whose home it is already: kept for it, so that tasks can take their NUMA nodes in turn. */
+/* A package that has room for the whole task, beside those whose home it is already: kept for it,
+ * so that tasks can take their NUMA nodes in turn. */
 static void find_home(struct hand *hand, size_t task, bool nearest)
 {
     size_t best = SIZE_MAX;
     for (size_t g = 0; g < hand->cores->group_count; g++)
-        if (hand->cores->group[g].free > 0 && plan_bind_hand_free(hand, g, UNIT_PACKAGE) >= hand->reserved[g] + hand->missing[task] &&
-            (!nearest || plan_bind_hand_is_beside(hand, task, g, UNIT_PACKAGE)) && (best == SIZE_MAX || plan_bind_hand_goes_before(hand, task, g, best)))
+        if (hand->cores->group[g].free > 0 &&
+            plan_bind_hand_free(hand, g, UNIT_PACKAGE) >= hand->reserved[g] + hand->missing[task] &&
+            (!nearest || plan_bind_hand_is_beside(hand, task, g, UNIT_PACKAGE)) &&
+            (best == SIZE_MAX || plan_bind_hand_goes_before(hand, task, g, best)))
             best = g;
     hand->home[task] = best;
     for (size_t g = 0; g < hand->cores->group_count && best != SIZE_MAX; g++)
@@ -281,7 +314,8 @@ static struct turn *find_turns(const struct hand *hand)
     for (size_t t = 0; turn != NULL && t < tasks; t++) {
         turn[t].task = t;
         for (size_t g = 0; g < hand->cores->group_count; g++)
-            turn[t].cores += plan_bind_hand_is_nearest(hand, t, g) ? hand->cores->group[g].cores : 0;
+            turn[t].cores +=
+                plan_bind_hand_is_nearest(hand, t, g) ? hand->cores->group[g].cores : 0;
     }
     if (turn != NULL)
         qsort(turn, tasks, sizeof *turn, compare_turns);
@@ -340,7 +374,9 @@ static enum berth_code hand_out(struct hand *hand, int64_t *ret_cores, struct be
     const struct bind_cores_request *request = hand->request;
     int64_t available = (int64_t)hand->cores->count, tasks = (int64_t)request->tasks;
     if (tasks > available)
-        return err_not_enough(err, "cores", tasks, available, "%" PRId64 " tasks need a core each; %" PRId64 " are allowed", tasks, available);
+        return err_not_enough(err, "cores", tasks, available,
+                              "%" PRId64 " tasks need a core each; %" PRId64 " are allowed", tasks,
+                              available);
     enum berth_code code = find_nearness(hand, err);
     if (code != BERTH_OK)
         return code;
@@ -349,9 +385,12 @@ static enum berth_code hand_out(struct hand *hand, int64_t *ret_cores, struct be
     if (code != BERTH_OK)
         return code;
     if (each > available / tasks)
-        return err_not_enough(err, "cores", each > INT64_MAX / tasks ? INT64_MAX : each * tasks, available,
-                               "%" PRId64 " task%s of %" PRId64 " core%s %s not fit on the %" PRId64 " that %s allowed", tasks, tasks == 1 ? "" : "s", each, each == 1 ? "" : "s",
-                               tasks == 1 ? "does" : "do", available, available == 1 ? "is" : "are");
+        return err_not_enough(err, "cores", each > INT64_MAX / tasks ? INT64_MAX : each * tasks,
+                              available,
+                              "%" PRId64 " task%s of %" PRId64 " core%s %s not fit on the %" PRId64
+                              " that %s allowed",
+                              tasks, tasks == 1 ? "" : "s", each, each == 1 ? "" : "s",
+                              tasks == 1 ? "does" : "do", available, available == 1 ? "is" : "are");
     for (size_t t = 0; t < request->tasks; t++)
         hand->missing[t] = (unsigned)each;
     for (size_t t = 0; t < request->tasks; t++)
@@ -366,11 +405,16 @@ static enum berth_code hand_out(struct hand *hand, int64_t *ret_cores, struct be
     return BERTH_OK;
 }
 
-enum berth_code plan_bind_cores(const struct snapshot *snap, struct bind_cores *cores, const struct bind_cores_request *request,
-                                struct evidence *evidence, struct warnings *warnings, struct cpuset *ret_cpus, int64_t *ret_cores,
-                                struct berth_err *err)
+enum berth_code plan_bind_cores(const struct snapshot *snap, struct bind_cores *cores,
+                                const struct bind_cores_request *request, struct evidence *evidence,
+                                struct warnings *warnings, struct cpuset *ret_cpus,
+                                int64_t *ret_cores, struct berth_err *err)
 {
-    struct hand hand = {.snap = snap, .cores = cores, .request = request, .evidence = evidence, .warnings = warnings};
+    struct hand hand = {.snap = snap,
+                        .cores = cores,
+                        .request = request,
+                        .evidence = evidence,
+                        .warnings = warnings};
     hand.cpus = calloc(request->tasks, sizeof *hand.cpus);
     hand.missing = calloc(request->tasks, sizeof *hand.missing);
     hand.home = calloc(request->tasks, sizeof *hand.home);

@@ -14,17 +14,22 @@
 
 struct crowds {
     struct bind_price *price;
-    size_t *with;        /* by resource: another one that some transfer uses as well, or one that leads there; itself: the first */
-    bool *is_between;    /* by resource: gpus use it, or one that goes with it, for what they send each other */
-    size_t like[N];      /* by task: the first whose transfers with something outside are the same */
-    unsigned char lowest[SETS], members[SETS]; /* by set of tasks: the set that stands for those that are like it; how many */
+    /* by resource: another one that some transfer uses as well, or one that leads there; itself:
+     * the first */
+    size_t *with;
+    /* by resource: gpus use it, or one that goes with it, for what they send each other */
+    bool *is_between;
+    /* by task: the first whose transfers with something outside are the same */
+    size_t like[N];
+    /* by set of tasks: the set that stands for those that are like it; how many */
+    unsigned char lowest[SETS], members[SETS];
     unsigned char set[SETS]; /* those that stand for others, ascending */
     size_t set_count;
-    uint16_t slot[N];    /* of the group that is looked at */
+    uint16_t slot[N]; /* of the group that is looked at */
     size_t slots;
-    uint16_t at[N];      /* by task: its slot; NOWHERE */
-    double least[SETS];  /* by set of tasks: in the group's slots */
-    double most[SETS];   /* by set of tasks: in the slots of all groups so far, the slowest */
+    uint16_t at[N];     /* by task: its slot; NOWHERE */
+    double least[SETS]; /* by set of tasks: in the group's slots */
+    double most[SETS];  /* by set of tasks: in the slots of all groups so far, the slowest */
     size_t prices;
 };
 
@@ -36,9 +41,14 @@ static size_t first_of(const struct crowds *crowds, size_t resource)
 }
 
 /* The first of those that go with what the arc uses. */
-static size_t first_used(const struct crowds *crowds, const struct search_arc *arc) { return arc->use_count > 0 ? first_of(crowds, crowds->price->use[arc->use].resource) : NO_RESOURCE; }
+static size_t first_used(const struct crowds *crowds, const struct search_arc *arc)
+{
+    return arc->use_count > 0 ? first_of(crowds, crowds->price->use[arc->use].resource)
+                              : NO_RESOURCE;
+}
 
-static const struct search_arc *arc_of(const struct bind_price *price, size_t kind, size_t from, size_t to)
+static const struct search_arc *arc_of(const struct bind_price *price, size_t kind, size_t from,
+                                       size_t to)
 {
     return &price->arc[(kind * price->request.gpu_count + from) * price->request.gpu_count + to];
 }
@@ -49,7 +59,8 @@ static void join(struct crowds *crowds)
     size_t n = price->request.gpu_count;
     for (size_t i = 0; i < price->kind_count * n * n; i++)
         for (uint32_t u = 1; u < price->arc[i].use_count; u++)
-            crowds->with[first_of(crowds, price->use[price->arc[i].use + u].resource)] = first_used(crowds, &price->arc[i]);
+            crowds->with[first_of(crowds, price->use[price->arc[i].use + u].resource)] =
+                first_used(crowds, &price->arc[i]);
     for (size_t i = 0; i < price->kind_count * n * n; i++)
         if (price->kind[i / (n * n)].outside == OUTSIDE_NONE && price->arc[i].use_count > 0)
             crowds->is_between[first_used(crowds, &price->arc[i])] = true;
@@ -64,13 +75,16 @@ static void find_like(struct crowds *crowds)
             size_t a = 0, b = 0;
             bool same = true;
             while (same) {
-                while (a < price->flow_count && (price->flow[a].to >= 0 || price->flow[a].from != (int32_t)crowds->like[t]))
+                while (a < price->flow_count &&
+                       (price->flow[a].to >= 0 || price->flow[a].from != (int32_t)crowds->like[t]))
                     a++;
-                while (b < price->flow_count && (price->flow[b].to >= 0 || price->flow[b].from != (int32_t)t))
+                while (b < price->flow_count &&
+                       (price->flow[b].to >= 0 || price->flow[b].from != (int32_t)t))
                     b++;
                 if (a == price->flow_count || b == price->flow_count)
                     break;
-                same = price->flow[a].kind == price->flow[b].kind && price->flow[a].turn == price->flow[b].turn;
+                same = price->flow[a].kind == price->flow[b].kind &&
+                       price->flow[a].turn == price->flow[b].turn;
                 a++;
                 b++;
             }
@@ -79,7 +93,8 @@ static void find_like(struct crowds *crowds)
         }
 }
 
-/* What the transfers of these tasks that use that resource, or one that goes with it, take by themselves. */
+/* What the transfers of these tasks that use that resource, or one that goes with it, take by
+ * themselves. */
 static double price_of(struct crowds *crowds, size_t resource)
 {
     struct bind_price *price = crowds->price;
@@ -87,9 +102,11 @@ static double price_of(struct crowds *crowds, size_t resource)
         const struct search_flow *flow = &price->flow[f];
         uint16_t slot = flow->to < 0 ? crowds->at[flow->from] : NOWHERE;
         price->load[f] = (struct load_flow){.bytes = 0};
-        if (slot == NOWHERE || first_used(crowds, arc_of(price, flow->kind, slot, slot)) != resource)
+        if (slot == NOWHERE ||
+            first_used(crowds, arc_of(price, flow->kind, slot, slot)) != resource)
             continue;
-        struct load_flow load = plan_bind_flow_between(price, price->kind[flow->kind].outside, price->bytes[f], slot, slot, NOWHERE);
+        struct load_flow load = plan_bind_flow_between(price, price->kind[flow->kind].outside,
+                                                       price->bytes[f], slot, slot, NOWHERE);
         if (plan_bind_flow_is_known(price, &load) && !price->kind[flow->kind].is_unpriced) {
             price->load[f] = load;
             price->load[f].turn = flow->turn;
@@ -99,7 +116,8 @@ static double price_of(struct crowds *crowds, size_t resource)
     return plan_bind_start_time(price).step_ns;
 }
 
-/* Each set of tasks that has room in the group, in each order; those that are like one another only once. */
+/* Each set of tasks that has room in the group, in each order; those that are like one another only
+ * once. */
 static void price_sets(struct crowds *crowds, size_t resource, size_t place, unsigned set)
 {
     if (crowds->prices > PRICES_MAX)
@@ -112,7 +130,8 @@ static void price_sets(struct crowds *crowds, size_t resource, size_t place, uns
     for (size_t t = 0; t < crowds->price->request.tasks; t++) {
         bool is_next = (set & 1U << t) == 0;
         for (size_t before = crowds->like[t]; before < t && is_next; before++)
-            is_next = crowds->like[before] != crowds->like[t] || (set & 1U << before) != 0; /* the lowest of those that are like it first */
+            /* the lowest of those that are like it first */
+            is_next = crowds->like[before] != crowds->like[t] || (set & 1U << before) != 0;
         if (!is_next)
             continue;
         crowds->at[t] = crowds->slot[place];
@@ -121,7 +140,8 @@ static void price_sets(struct crowds *crowds, size_t resource, size_t place, uns
     }
 }
 
-/* Of each set that in which tasks have given their places to the lowest of those that are like them. */
+/* Of each set that in which tasks have given their places to the lowest of those that are like
+ * them. */
 static void find_lowest(struct crowds *crowds)
 {
     size_t tasks = crowds->price->request.tasks;
@@ -145,19 +165,22 @@ static void find_lowest(struct crowds *crowds)
 /* Some more tasks in the slots of this group; NULL: nothing, whoever is there. */
 static void spread(struct crowds *crowds, const double *least, size_t slots)
 {
-    for (size_t i = crowds->set_count; i-- > 0;) { /* only of smaller sets, and of itself, is what was before looked at */
+    /* only of smaller sets, and of itself, is what was before looked at */
+    for (size_t i = crowds->set_count; i-- > 0;) {
         unsigned set = crowds->set[i];
         double best = INFINITY;
         for (size_t k = 0; k <= i; k++) {
             unsigned here = crowds->set[k];
             if ((here & ~set) == 0 && crowds->members[here] <= slots)
-                best = fmin(best, fmax(crowds->most[crowds->lowest[set & ~here]], least != NULL ? least[here] : 0));
+                best = fmin(best, fmax(crowds->most[crowds->lowest[set & ~here]],
+                                       least != NULL ? least[here] : 0));
         }
         crowds->most[set] = best;
     }
 }
 
-/* How the tasks are spread best where these resources, of one sort of transfers, are all there is: slots have one each. */
+/* How the tasks are spread best where these resources, of one sort of transfers, are all there is:
+ * slots have one each. */
 static double spread_over(struct crowds *crowds, const size_t *resource)
 {
     size_t n = crowds->price->request.gpu_count;
@@ -206,7 +229,8 @@ static double find(struct crowds *crowds)
         for (size_t before = 0; before < k && is_new; before++) {
             bool same = price->kind[before].outside != OUTSIDE_NONE;
             for (size_t s = 0; s < n && same; s++)
-                same = resource[s] == NO_RESOURCE || resource[s] == first_used(crowds, arc_of(price, before, s, s));
+                same = resource[s] == NO_RESOURCE ||
+                       resource[s] == first_used(crowds, arc_of(price, before, s, s));
             is_new = !same;
         }
         if (is_new)
@@ -222,9 +246,12 @@ bool plan_bind_crowds(struct bind_price *price, double *ret_ns)
     for (size_t k = 0; k < price->kind_count; k++)
         has_outside = has_outside || price->kind[k].outside != OUTSIDE_NONE;
     *ret_ns = 0;
-    if (!has_outside || price->request.each > 1 || price->request.may_lack || price->request.gpu_count > N || price->request.tasks > price->request.gpu_count)
+    if (!has_outside || price->request.each > 1 || price->request.may_lack ||
+        price->request.gpu_count > N || price->request.tasks > price->request.gpu_count)
         return true;
-    struct crowds crowds = {.price = price, .with = calloc(resources + 1, sizeof *crowds.with), .is_between = calloc(resources + 1, sizeof *crowds.is_between)};
+    struct crowds crowds = {.price = price,
+                            .with = calloc(resources + 1, sizeof *crowds.with),
+                            .is_between = calloc(resources + 1, sizeof *crowds.is_between)};
     bool ok = crowds.with != NULL && crowds.is_between != NULL;
     for (size_t r = 0; ok && r < resources; r++)
         crowds.with[r] = r;

@@ -1,5 +1,6 @@
 /**
- * The gpus of Bind by locality, when nothing is known of what tasks move: those of different tasks apart, those of one together.
+ * The gpus of Bind by locality, when nothing is known of what tasks move: those of different tasks
+ * apart, those of one together.
  *
  * Pure; any thread.
  */
@@ -18,12 +19,17 @@ struct bind_gpus {
 };
 
 /* Without those that were lost or are cut into slices, of which a warning says so. NO_MEMORY. */
-enum berth_code plan_bind_gpus_find(const struct snapshot *snap, const struct allowed *allowed, struct warnings *warnings, struct bind_gpus *ret, struct berth_err *err);
+enum berth_code plan_bind_gpus_find(const struct snapshot *snap, const struct allowed *allowed,
+                                    struct warnings *warnings, struct bind_gpus *ret,
+                                    struct berth_err *err);
 
 /* "gpu0-gpu3, gpu6", "no gpu"; cut where it does not fit. */
-void plan_bind_gpus_list(const struct graph *graph, const struct bind_gpus *gpus, char *text, size_t size);
+void plan_bind_gpus_list(const struct graph *graph, const struct bind_gpus *gpus, char *text,
+                         size_t size);
 void plan_bind_gpus_done(struct bind_gpus *gpus);
 
-/* Fills the answer's gpu, for whose task_count and gpus_per_task there is room. Where there are fewer gpus than tasks they are shared evenly. NO_MEMORY. */
-enum berth_code plan_bind_gpus(const struct snapshot *snap, const struct bind_gpus *gpus, const struct bind_cores *cores, bool in_rank_order,
+/* Fills the answer's gpu, for whose task_count and gpus_per_task there is room. Where there are
+ * fewer gpus than tasks they are shared evenly. NO_MEMORY. */
+enum berth_code plan_bind_gpus(const struct snapshot *snap, const struct bind_gpus *gpus,
+                               const struct bind_cores *cores, bool in_rank_order,
                                struct bind_answer *answer, struct berth_err *err);

@@ -14,7 +14,8 @@ struct nearness *plan_bind_hand_near(const struct hand *hand, size_t task, size_
 
 bool plan_bind_hand_is_nearest(const struct hand *hand, size_t task, size_t group)
 {
-    return plan_bind_hand_compare(plan_bind_hand_near(hand, task, group), &hand->nearest[task]) == 0;
+    return plan_bind_hand_compare(plan_bind_hand_near(hand, task, group), &hand->nearest[task]) ==
+           0;
 }
 
 void plan_bind_hand_take(struct hand *hand, size_t task, size_t group)
@@ -34,13 +35,15 @@ void plan_bind_hand_take(struct hand *hand, size_t task, size_t group)
 
 bool plan_bind_hand_is_wanted(const struct hand *hand, size_t task, size_t group)
 {
-    return hand->request->numa != NULL && hand->cores->group[group].numa == hand->request->numa[task];
+    return hand->request->numa != NULL &&
+           hand->cores->group[group].numa == hand->request->numa[task];
 }
 
 bool plan_bind_hand_in_one(const struct hand *hand, size_t a, size_t b, enum unit unit)
 {
     const struct bind_group *x = &hand->cores->group[a], *y = &hand->cores->group[b];
-    place_id mine = unit == UNIT_NUMA ? x->numa : x->package, other = unit == UNIT_NUMA ? y->numa : y->package;
+    place_id mine = unit == UNIT_NUMA ? x->numa : x->package,
+             other = unit == UNIT_NUMA ? y->numa : y->package;
     return a == b || (mine != PLACE_NONE && mine == other);
 }
 
@@ -60,7 +63,8 @@ bool plan_bind_hand_is_beside(const struct hand *hand, size_t task, size_t group
     return false;
 }
 
-/* Less than 0: so many free are better than so many others. Where all fits that which leaves least, else that which takes most. */
+/* Less than 0: so many free are better than so many others. Where all fits that which leaves least,
+ * else that which takes most. */
 static int compare_room(unsigned a, unsigned b, unsigned missing)
 {
     if ((a >= missing) != (b >= missing))
@@ -71,10 +75,16 @@ static int compare_room(unsigned a, unsigned b, unsigned missing)
 
 bool plan_bind_hand_goes_before(const struct hand *hand, size_t task, size_t a, size_t b)
 {
-    int order = hand->near != NULL ? plan_bind_hand_compare(plan_bind_hand_near(hand, task, a), plan_bind_hand_near(hand, task, b)) : 0;
+    int order = hand->near != NULL ? plan_bind_hand_compare(plan_bind_hand_near(hand, task, a),
+                                                            plan_bind_hand_near(hand, task, b))
+                                   : 0;
     if (order == 0)
-        order = (int)plan_bind_hand_is_wanted(hand, task, b) - (int)plan_bind_hand_is_wanted(hand, task, a);
+        order = (int)plan_bind_hand_is_wanted(hand, task, b) -
+                (int)plan_bind_hand_is_wanted(hand, task, a);
     if (order == 0)
-        order = compare_room(plan_bind_hand_free(hand, a, UNIT_NUMA), plan_bind_hand_free(hand, b, UNIT_NUMA), hand->missing[task]);
-    return order != 0 ? order < 0 : compare_room(hand->cores->group[a].free, hand->cores->group[b].free, hand->missing[task]) < 0;
+        order = compare_room(plan_bind_hand_free(hand, a, UNIT_NUMA),
+                             plan_bind_hand_free(hand, b, UNIT_NUMA), hand->missing[task]);
+    return order != 0 ? order < 0
+                      : compare_room(hand->cores->group[a].free, hand->cores->group[b].free,
+                                     hand->missing[task]) < 0;
 }

@@ -1,5 +1,6 @@
 /**
- * Handing out cores: what is known of tasks and groups while plan_bind_cores goes on, and taking from a group.
+ * Handing out cores: what is known of tasks and groups while plan_bind_cores goes on, and taking
+ * from a group.
  *
  * Pure; any thread.
  */
@@ -10,7 +11,9 @@
 
 /* How near a group is to a task's gpus: less is nearer. */
 struct nearness {
-    double slowness; /* measured: how many times slower than the best NUMA node, 1 where not measured or nearly the same */
+    /* measured: how many times slower than the best NUMA node, 1 where not measured or nearly the
+     * same */
+    double slowness;
     double distance; /* locality_distance */
 };
 
@@ -19,11 +22,12 @@ struct hand {
     const struct snapshot *snap;
     struct bind_cores *cores;
     const struct bind_cores_request *request;
-    struct nearness *near; /* by task and group; NULL without gpus */
+    struct nearness *near;    /* by task and group; NULL without gpus */
     struct nearness *nearest; /* by task: the least of its near */
-    unsigned *missing;     /* cores that a task still needs */
-    size_t *home;          /* by task: a group of the package that has room for all of it, SIZE_MAX none */
-    unsigned *reserved;    /* by group: in its package, for tasks whose home that is */
+    unsigned *missing;        /* cores that a task still needs */
+    /* by task: a group of the package that has room for all of it, SIZE_MAX none */
+    size_t *home;
+    unsigned *reserved; /* by group: in its package, for tasks whose home that is */
     struct cpuset *cpus;
     struct evidence *evidence;
     struct warnings *warnings;
@@ -55,8 +59,10 @@ unsigned plan_bind_hand_free(const struct hand *hand, size_t group, enum unit un
 /* Whether a group that is nearest to the task is in the unit. */
 bool plan_bind_hand_is_beside(const struct hand *hand, size_t task, size_t group, enum unit unit);
 
-/* Whether a task takes from group a rather than b: the nearer one, then that of the NUMA node that is wanted, then that where the rest of it fits best, in the NUMA node, then in the group. */
+/* Whether a task takes from group a rather than b: the nearer one, then that of the NUMA node that
+ * is wanted, then that where the rest of it fits best, in the NUMA node, then in the group. */
 bool plan_bind_hand_goes_before(const struct hand *hand, size_t task, size_t a, size_t b);
 
-/* To tasks without gpus: where the fewest others are for the cores there, and within one llc, NUMA node or package while one has room. */
+/* To tasks without gpus: where the fewest others are for the cores there, and within one llc, NUMA
+ * node or package while one has room. */
 void plan_bind_hand_evenly(struct hand *hand);

@@ -17,7 +17,8 @@ static double load(const struct hand *hand, size_t group, enum unit unit)
     return (double)tasks / all;
 }
 
-/* A task without gpus goes where the least other tasks are: the NUMA node first, then the llc. It fits into: one llc, a NUMA node, a package, none. */
+/* A task without gpus goes where the least other tasks are: the NUMA node first, then the llc. It
+ * fits into: one llc, a NUMA node, a package, none. */
 enum fits {
     FITS_GROUP,
     FITS_NUMA,
@@ -29,10 +30,14 @@ static bool has_room(const struct hand *hand, size_t group, enum fits fits, unsi
 {
     unsigned own = hand->cores->group[group].free;
     switch (fits) {
-    case FITS_GROUP: return own >= missing;
-    case FITS_NUMA: return own > 0 && plan_bind_hand_free(hand, group, UNIT_NUMA) >= missing;
-    case FITS_PACKAGE: return own > 0 && plan_bind_hand_free(hand, group, UNIT_PACKAGE) >= missing;
-    case FITS_NOWHERE: break;
+    case FITS_GROUP:
+        return own >= missing;
+    case FITS_NUMA:
+        return own > 0 && plan_bind_hand_free(hand, group, UNIT_NUMA) >= missing;
+    case FITS_PACKAGE:
+        return own > 0 && plan_bind_hand_free(hand, group, UNIT_PACKAGE) >= missing;
+    case FITS_NOWHERE:
+        break;
     }
     return own > 0;
 }
@@ -45,8 +50,10 @@ static size_t least_loaded(const struct hand *hand, enum fits fits, unsigned mis
     for (size_t g = 0; g < hand->cores->group_count; g++) {
         if (!has_room(hand, g, fits, missing))
             continue;
-        /* Of packages only where the task is not in one NUMA node: as many tasks are then in each, whatever NUMA nodes they began with. */
-        double own[3] = {fits == FITS_PACKAGE ? load(hand, g, UNIT_PACKAGE) : 0, load(hand, g, UNIT_NUMA), (group[g].tasks + 1.0) / group[g].cores};
+        /* Of packages only where the task is not in one NUMA node: as many tasks are then in each,
+         * whatever NUMA nodes they began with. */
+        double own[3] = {fits == FITS_PACKAGE ? load(hand, g, UNIT_PACKAGE) : 0,
+                         load(hand, g, UNIT_NUMA), (group[g].tasks + 1.0) / group[g].cores};
         size_t i = 0;
         while (i < 2 && own[i] == least[i])
             i++;
@@ -65,9 +72,14 @@ static size_t nearest_free(const struct hand *hand, size_t task, size_t start, e
     size_t best = SIZE_MAX;
     double nearest = INFINITY;
     for (size_t g = 0; g < cores->group_count; g++) {
-        double distance = locality_distance(hand->snap, cores->group[start].place, cores->group[g].place);
-        bool in_unit = fits == FITS_NOWHERE || plan_bind_hand_in_one(hand, g, start, fits == FITS_NUMA ? UNIT_NUMA : UNIT_PACKAGE);
-        if (in_unit && cores->group[g].free > 0 && (distance < nearest || (distance == nearest && plan_bind_hand_goes_before(hand, task, g, best)))) {
+        double distance =
+            locality_distance(hand->snap, cores->group[start].place, cores->group[g].place);
+        bool in_unit =
+            fits == FITS_NOWHERE ||
+            plan_bind_hand_in_one(hand, g, start, fits == FITS_NUMA ? UNIT_NUMA : UNIT_PACKAGE);
+        if (in_unit && cores->group[g].free > 0 &&
+            (distance < nearest ||
+             (distance == nearest && plan_bind_hand_goes_before(hand, task, g, best)))) {
             nearest = distance;
             best = g;
         }
@@ -91,13 +103,16 @@ static void take_beside(struct hand *hand, size_t task, size_t start, enum fits 
     size_t best = hand->cores->group[start].free >= hand->missing[task] ? start : SIZE_MAX;
     double nearest = INFINITY;
     for (size_t g = 0; g < hand->cores->group_count && best != start; g++) {
-        double distance = locality_distance(hand->snap, hand->cores->group[start].place, hand->cores->group[g].place);
+        double distance = locality_distance(hand->snap, hand->cores->group[start].place,
+                                            hand->cores->group[g].place);
         if (hand->cores->group[g].free >= hand->missing[task] && distance < nearest) {
             nearest = distance;
             best = g;
         }
     }
-    best = best != SIZE_MAX ? best : hand->cores->group[start].free > 0 ? start : nearest_free(hand, task, start, fits);
+    best = best != SIZE_MAX                     ? best
+           : hand->cores->group[start].free > 0 ? start
+                                                : nearest_free(hand, task, start, fits);
     for (size_t g = best; hand->missing[task] > 0; g = nearest_free(hand, task, start, fits))
         plan_bind_hand_take(hand, task, g);
 }

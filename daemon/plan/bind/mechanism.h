@@ -1,5 +1,6 @@
 /**
- * How the transfers of a plan go, as they are priced: what each task's environment must say for that, and a sentence for the person.
+ * How the transfers of a plan go, as they are priced: what each task's environment must say for
+ * that, and a sentence for the person.
  *
  * Pure; any thread.
  */
@@ -15,5 +16,8 @@ struct bind_by {
     size_t unstarted; /* as of struct bind_priced */
 };
 
-/* Fills the variables of the answer's tasks and adds its reasons, after the plan was priced last. by: the best plan, by how gpus copy (enum load_by). NO_MEMORY. */
-enum berth_code plan_bind_mechanism(const struct bind_price *price, const struct bind_by *by, struct snapshot *snap, struct bind_answer *answer, struct berth_err *err);
+/* Fills the variables of the answer's tasks and adds its reasons, after the plan was priced last.
+ * by: the best plan, by how gpus copy (enum load_by). NO_MEMORY. */
+enum berth_code plan_bind_mechanism(const struct bind_price *price, const struct bind_by *by,
+                                    struct snapshot *snap, struct bind_answer *answer,
+                                    struct berth_err *err);

@@ -20,11 +20,13 @@ struct work {
 /* What decides which of the NUMA nodes with a task's cores is its own. */
 struct homes {
     unsigned *cores; /* by place: of the task */
-    bool *is_near;   /* by place: its cores are the nearest to the task's gpus; told where there are several */
-    unsigned most;   /* of cores */
+    /* by place: its cores are the nearest to the task's gpus; told where there are several */
+    bool *is_near;
+    unsigned most; /* of cores */
 };
 
-/* With gpus, what they stream comes from that memory: a node with at least half as many cores as the fullest may be preferred for its nearness. */
+/* With gpus, what they stream comes from that memory: a node with at least half as many cores as
+ * the fullest may be preferred for its nearness. */
 static bool is_before(const struct homes *homes, place_id a, place_id b, place_id wanted)
 {
     if ((a == wanted) != (b == wanted))
@@ -35,7 +37,8 @@ static bool is_before(const struct homes *homes, place_id a, place_id b, place_i
 }
 
 /* Counts its cores; in how many NUMA nodes they are. */
-static size_t count_cores(const struct work *work, const struct bind_task *task, struct homes *homes)
+static size_t count_cores(const struct work *work, const struct bind_task *task,
+                          struct homes *homes)
 {
     size_t numas = 0;
     for (size_t i = 0; i < work->cores->count; i++) {
@@ -48,13 +51,17 @@ static size_t count_cores(const struct work *work, const struct bind_task *task,
     return numas;
 }
 
-/* Of the NUMA nodes with at least half as many of the task's cores as that with most (without gpus: with as many) the wanted one, else one next to its gpus, else that with most; of equals the first. */
-static place_id home_numa(const struct work *work, size_t gpus, place_id wanted, const struct homes *homes)
+/* Of the NUMA nodes with at least half as many of the task's cores as that with most (without gpus:
+ * with as many) the wanted one, else one next to its gpus, else that with most; of equals the
+ * first. */
+static place_id home_numa(const struct work *work, size_t gpus, place_id wanted,
+                          const struct homes *homes)
 {
     place_id best = PLACE_NONE;
     for (size_t i = 0; i < work->cores->count; i++) {
         place_id numa = locality_numa(work->snap->graph, work->cores->core[i].id);
-        if (numa == PLACE_NONE || homes->cores[numa] == 0 || homes->cores[numa] * (gpus > 0 ? 2 : 1) < homes->most)
+        if (numa == PLACE_NONE || homes->cores[numa] == 0 ||
+            homes->cores[numa] * (gpus > 0 ? 2 : 1) < homes->most)
             continue;
         if (best == PLACE_NONE || is_before(homes, numa, best, wanted))
             best = numa;
@@ -63,12 +70,14 @@ static place_id home_numa(const struct work *work, size_t gpus, place_id wanted,
 }
 
 /* Which NUMA nodes have the cores that are nearest to the task's gpus. */
-static enum berth_code find_near(const struct work *work, const struct bind_task *task, size_t gpus, struct homes *homes, struct berth_err *err)
+static enum berth_code find_near(const struct work *work, const struct bind_task *task, size_t gpus,
+                                 struct homes *homes, struct berth_err *err)
 {
     bool *nearest = calloc(work->cores->group_count + 1, sizeof *nearest);
     if (nearest == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for distances");
-    enum berth_code code = plan_bind_cores_nearest(work->snap, work->cores, task->gpus, gpus, nearest, err);
+    enum berth_code code =
+        plan_bind_cores_nearest(work->snap, work->cores, task->gpus, gpus, nearest, err);
     for (size_t g = 0; code == BERTH_OK && g < work->cores->group_count; g++)
         if (nearest[g] && work->cores->group[g].numa != PLACE_NONE)
             homes->is_near[work->cores->group[g].numa] = true;
@@ -82,15 +91,18 @@ static bool is_gpu_memory(const struct place *numa)
     return memory != NULL && strcmp(memory, "gpu") == 0;
 }
 
-place_id plan_bind_memory_nearest(const struct snapshot *snap, const struct allowed *allowed, place_id home)
+place_id plan_bind_memory_nearest(const struct snapshot *snap, const struct allowed *allowed,
+                                  place_id home)
 {
     const struct graph *graph = snap->graph;
     place_id best = PLACE_NONE;
     double least = INFINITY;
-    for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE; n = graph_next(graph, PLACE_NUMA, n + 1)) {
+    for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE;
+         n = graph_next(graph, PLACE_NUMA, n + 1)) {
         const struct place *numa = graph_place(graph, n);
         double distance = home != PLACE_NONE ? locality_distance(snap, home, n) : 0;
-        if (numa->capacity_bytes != 0 && !is_gpu_memory(numa) && allowed_has_memory(allowed, n) && distance < least) {
+        if (numa->capacity_bytes != 0 && !is_gpu_memory(numa) && allowed_has_memory(allowed, n) &&
+            distance < least) {
             least = distance;
             best = n;
         }
@@ -99,18 +111,22 @@ place_id plan_bind_memory_nearest(const struct snapshot *snap, const struct allo
 }
 
 /* What a task's cores are known to get from one memory, cited in evidence. */
-static enum berth_code rates_of(const struct work *work, const struct accessor *who, place_id memory, struct evidence *evidence,
+static enum berth_code rates_of(const struct work *work, const struct accessor *who,
+                                place_id memory, struct evidence *evidence,
                                 struct memrate *ret_latency, struct berth_err *err)
 {
     struct warnings unsaid = {0}; /* the values say themselves where they come from */
     struct memrate_basis basis = {.evidence = evidence, .warnings = &unsaid};
     struct memrate stream;
     enum berth_code code = memrate_latency(work->snap, who, memory, &basis, ret_latency, err);
-    return code == BERTH_OK ? memrate_stream(work->snap, who, memory, "read", &basis, &stream, err) : code;
+    return code == BERTH_OK ? memrate_stream(work->snap, who, memory, "read", &basis, &stream, err)
+                            : code;
 }
 
-/* The memory with the least latency, when that is measured to be less than that of the nearest by structure; else that. */
-static enum berth_code measured_memory(const struct work *work, const struct accessor *who, place_id nearest, place_id *ret_memory,
+/* The memory with the least latency, when that is measured to be less than that of the nearest by
+ * structure; else that. */
+static enum berth_code measured_memory(const struct work *work, const struct accessor *who,
+                                       place_id nearest, place_id *ret_memory,
                                        struct berth_err *err)
 {
     const struct graph *graph = work->snap->graph;
@@ -118,9 +134,11 @@ static enum berth_code measured_memory(const struct work *work, const struct acc
     struct memrate least, latency;
     place_id best = nearest;
     enum berth_code code = rates_of(work, who, nearest, &unsaid, &least, err);
-    for (place_id n = graph_next(graph, PLACE_NUMA, 0); code == BERTH_OK && n != PLACE_NONE; n = graph_next(graph, PLACE_NUMA, n + 1)) {
+    for (place_id n = graph_next(graph, PLACE_NUMA, 0); code == BERTH_OK && n != PLACE_NONE;
+         n = graph_next(graph, PLACE_NUMA, n + 1)) {
         const struct place *numa = graph_place(graph, n);
-        if (n == nearest || numa->capacity_bytes == 0 || is_gpu_memory(numa) || !allowed_has_memory(work->allowed, n))
+        if (n == nearest || numa->capacity_bytes == 0 || is_gpu_memory(numa) ||
+            !allowed_has_memory(work->allowed, n))
             continue;
         code = rates_of(work, who, n, &unsaid, &latency, err);
         if (code == BERTH_OK && latency.high < least.low) {
@@ -134,14 +152,16 @@ static enum berth_code measured_memory(const struct work *work, const struct acc
     return code;
 }
 
-static enum berth_code choose(const struct work *work, size_t t, place_id home, struct bind_answer *answer, struct berth_err *err)
+static enum berth_code choose(const struct work *work, size_t t, place_id home,
+                              struct bind_answer *answer, struct berth_err *err)
 {
     struct bind_task *task = &answer->task[t];
     struct accessor who;
     struct memrate latency;
     task->memory = plan_bind_memory_nearest(work->snap, work->allowed, home);
     if (task->memory == PLACE_NONE) {
-        warnings_add(&answer->warnings, "no memory is named: this node has no NUMA node with memory that is allowed");
+        warnings_add(&answer->warnings,
+                     "no memory is named: this node has no NUMA node with memory that is allowed");
         return BERTH_OK;
     }
     enum berth_code code = memrate_cores(work->snap->graph, &task->cpus, &who, err);
@@ -153,19 +173,24 @@ static enum berth_code choose(const struct work *work, size_t t, place_id home, 
     memrate_done(&who);
     if (home != PLACE_NONE && task->memory != home) {
         char text[120];
-        snprintf(text, sizeof text, "memory of %s is used, as %s next to its cores has none, is not allowed or is slower", graph_place(work->snap->graph, task->memory)->name,
-                 graph_place(work->snap->graph, home)->name);
+        snprintf(
+            text, sizeof text,
+            "memory of %s is used, as %s next to its cores has none, is not allowed or is slower",
+            graph_place(work->snap->graph, task->memory)->name,
+            graph_place(work->snap->graph, home)->name);
         warnings_add_task(&answer->warnings, t, text);
     }
     return code;
 }
 
-enum berth_code plan_bind_memory(const struct snapshot *snap, const struct allowed *allowed, struct bind_cores *cores, size_t t, place_id wanted,
+enum berth_code plan_bind_memory(const struct snapshot *snap, const struct allowed *allowed,
+                                 struct bind_cores *cores, size_t t, place_id wanted,
                                  struct bind_answer *answer, struct berth_err *err)
 {
     struct work work = {snap, allowed, cores};
     size_t places = snap->graph->place_count, gpus = (size_t)answer->gpus_per_task;
-    struct homes homes = {.cores = calloc(places, sizeof *homes.cores), .is_near = calloc(places, sizeof *homes.is_near)};
+    struct homes homes = {.cores = calloc(places, sizeof *homes.cores),
+                          .is_near = calloc(places, sizeof *homes.is_near)};
     enum berth_code code = BERTH_OK;
     if (homes.cores == NULL || homes.is_near == NULL) {
         code = err_set(err, BERTH_NO_MEMORY, "no memory for NUMA nodes");

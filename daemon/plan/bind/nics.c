@@ -30,9 +30,11 @@ size_t plan_bind_nics(const struct snapshot *snap, const struct nics_of *who, pl
     bool has_fabric = false;
     double least = INFINITY;
     size_t count = 0;
-    for (place_id n = graph_next(graph, PLACE_NIC, 0); n != PLACE_NONE; n = graph_next(graph, PLACE_NIC, n + 1))
+    for (place_id n = graph_next(graph, PLACE_NIC, 0); n != PLACE_NONE;
+         n = graph_next(graph, PLACE_NIC, n + 1))
         has_fabric |= is_fabric(graph_place(graph, n));
-    for (place_id n = graph_next(graph, PLACE_NIC, 0); n != PLACE_NONE; n = graph_next(graph, PLACE_NIC, n + 1)) {
+    for (place_id n = graph_next(graph, PLACE_NIC, 0); n != PLACE_NONE;
+         n = graph_next(graph, PLACE_NIC, n + 1)) {
         double distance = distance_of(snap, who, n);
         if (has_fabric && !is_fabric(graph_place(graph, n)))
             continue;

@@ -1,5 +1,6 @@
 /**
- * The nics next to a task. Where a node has a fabric, its Ethernet ports are for administration and left aside.
+ * The nics next to a task. Where a node has a fabric, its Ethernet ports are for administration and
+ * left aside.
  *
  * Pure; any thread.
  */

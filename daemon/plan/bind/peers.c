@@ -31,8 +31,8 @@ struct path {
 
 struct paths {
     const struct bind_peers *peers;
-    const struct bind_core **core;   /* by task: its first */
-    const struct value **similar;    /* by number, group and group: a measured pair */
+    const struct bind_core **core; /* by task: its first */
+    const struct value **similar;  /* by number, group and group: a measured pair */
 };
 
 size_t plan_bind_peers_count(const struct traffic *traffic)
@@ -84,7 +84,8 @@ static void paths_done(struct paths *paths)
     paths->similar = NULL;
 }
 
-static bool paths_init(struct paths *paths, const struct bind_peers *peers, const struct cpuset *cpus)
+static bool paths_init(struct paths *paths, const struct bind_peers *peers,
+                       const struct cpuset *cpus)
 {
     const struct bind_cores *cores = peers->cores;
     size_t groups = cores->group_count;
@@ -111,7 +112,8 @@ static struct path path_between(const struct paths *paths, size_t from, size_t t
     size_t groups = paths->peers->cores->group_count;
     struct path path = {.half_ns = NAN, .ns_per_byte = NAN, .is_own = true};
     for (size_t n = 0; n < NUMBERS; n++) {
-        const struct value *value = values_find(values, number[n].metric, a->id, b->id, number[n].axes);
+        const struct value *value =
+            values_find(values, number[n].metric, a->id, b->id, number[n].axes);
         bool is_own = value != NULL;
         value = is_own ? value : paths->similar[(n * groups + a->group) * groups + b->group];
         if (value == NULL || !(value->value > 0))
@@ -134,7 +136,8 @@ static struct path path_between(const struct paths *paths, size_t from, size_t t
 static double distance_between(const struct paths *paths, size_t from, size_t to)
 {
     const struct bind_group *group = paths->peers->cores->group;
-    return locality_distance(paths->peers->snap, group[paths->core[from]->group].place, group[paths->core[to]->group].place);
+    return locality_distance(paths->peers->snap, group[paths->core[from]->group].place,
+                             group[paths->core[to]->group].place);
 }
 
 static double time_of(const struct path *path, double bytes)
@@ -166,7 +169,8 @@ enum berth_code plan_bind_peers_time(const struct bind_peers *peers, const struc
         double ns = time_of(&path, flow->bytes);
         busy[flow->from] += ns;
         busy[flow->to] += ns;
-        ret->distance += flow->bytes * distance_between(&paths, (size_t)flow->from, (size_t)flow->to);
+        ret->distance +=
+            flow->bytes * distance_between(&paths, (size_t)flow->from, (size_t)flow->to);
         ret->at_least = ret->at_least || path.rate == NULL;
         ret->is_measured = flows == 1 && path.is_own && path.rate != NULL;
     }
@@ -240,7 +244,8 @@ static size_t find_kinds(const struct traffic *traffic, struct assignment *a)
             k++;
         a->bytes[k] = flow->bytes;
         kinds = k < kinds ? kinds : kinds + 1;
-        a->flow[flows++] = (struct search_flow){.kind = (uint16_t)k, .from = flow->from, .to = flow->to};
+        a->flow[flows++] =
+            (struct search_flow){.kind = (uint16_t)k, .from = flow->from, .to = flow->to};
     }
     return kinds;
 }
@@ -314,7 +319,9 @@ enum berth_code plan_bind_peers_assign(const struct bind_peers *peers, struct cp
     if (flows == 0 || n < 2 || n > SEARCH_SLOTS_MAX)
         return BERTH_OK;
     struct paths paths = {0};
-    struct assignment a = {.problem = {.slots = n, .tasks = n, .each = 1, .share = 1, .resources = n, .flow_count = flows}};
+    struct assignment a = {
+        .problem = {
+            .slots = n, .tasks = n, .each = 1, .share = 1, .resources = n, .flow_count = flows}};
     a.flow = calloc(flows, sizeof *a.flow);
     a.bytes = calloc(flows, sizeof *a.bytes);
     struct cpuset *given = calloc(n, sizeof *given);
@@ -347,15 +354,16 @@ void plan_bind_peers_join(const struct traffic *traffic, size_t tasks, size_t *r
     for (size_t i = 0; traffic != NULL && i < traffic->count; i++) {
         if (traffic->flow[i].from < 0 || traffic->flow[i].to < 0)
             continue;
-        size_t a = root_of(ret, (size_t)traffic->flow[i].from), b = root_of(ret, (size_t)traffic->flow[i].to);
+        size_t a = root_of(ret, (size_t)traffic->flow[i].from),
+               b = root_of(ret, (size_t)traffic->flow[i].to);
         ret[a > b ? a : b] = a < b ? a : b;
     }
     for (size_t t = 0; t < tasks; t++)
         ret[t] = root_of(ret, t);
 }
 
-enum berth_code plan_bind_peers_hint(const struct bind_peers *peers, int64_t each, struct warnings *warnings,
-                                     struct berth_err *err)
+enum berth_code plan_bind_peers_hint(const struct bind_peers *peers, int64_t each,
+                                     struct warnings *warnings, struct berth_err *err)
 {
     size_t *joined = calloc(peers->tasks, 2 * sizeof *joined), most = 0, room = 0;
     if (joined == NULL)
@@ -368,8 +376,11 @@ enum berth_code plan_bind_peers_hint(const struct bind_peers *peers, int64_t eac
     free(joined);
     for (size_t g = 0; g < peers->cores->group_count; g++)
         room = peers->cores->group[g].cores > room ? peers->cores->group[g].cores : room;
-    if (family > 1 && room < family * (size_t)each && 2 * room >= family * (size_t)each && room >= family)
-        warnings_add(warnings, "task %zu and the %zu that exchange bytes with it would share an L3 with %zu core%s each (cores_per_task)",
-                  lowest, family - 1, room / family, room / family == 1 ? "" : "s");
+    if (family > 1 && room < family * (size_t)each && 2 * room >= family * (size_t)each &&
+        room >= family)
+        warnings_add(warnings,
+                     "task %zu and the %zu that exchange bytes with it would share an L3 with %zu "
+                     "core%s each (cores_per_task)",
+                     lowest, family - 1, room / family, room / family == 1 ? "" : "s");
     return BERTH_OK;
 }

@@ -1,9 +1,10 @@
 /**
  * Transfers between tasks without GPUs: their time, and which task gets which of the chosen cores.
  *
- * A flow takes half a round trip (cpu_pingpong) plus its bytes at the slower of cpu_copy and cpu_queue,
- * between the first cores of both tasks. A pair that was not measured has the numbers of another pair of
- * the same two L3s. A core serves the flows of its task one after the other; nobody measured several at once.
+ * A flow takes half a round trip (cpu_pingpong) plus its bytes at the slower of cpu_copy and
+ * cpu_queue, between the first cores of both tasks. A pair that was not measured has the numbers of
+ * another pair of the same two L3s. A core serves the flows of its task one after the other; nobody
+ * measured several at once.
  *
  * Pure; any thread.
  */
@@ -21,7 +22,8 @@ struct bind_peers {
 
 /* What the flows between tasks take. */
 struct peers_time {
-    double time_ns;   /* of the busiest task; 0 without flows; NAN where the round trip of a flow is unknown */
+    /* of the busiest task; 0 without flows; NAN where the round trip of a flow is unknown */
+    double time_ns;
     double distance;  /* bytes times locality_distance: an order of choices, no time */
     bool is_measured; /* one flow, by the numbers of its own pair */
     bool at_least;    /* no rate of some flow is known: latency alone counts */
@@ -36,8 +38,8 @@ size_t plan_bind_peers_count(const struct traffic *traffic);
 enum berth_code plan_bind_peers_time(const struct bind_peers *peers, const struct cpuset *cpus,
                                      struct peers_time *ret, struct berth_err *err);
 
-/* Exchanges the cpus among the tasks so that the flows take least time; by distance where no time is
- * known. Of more than SEARCH_SLOTS_MAX tasks they stay as they are. NO_MEMORY. */
+/* Exchanges the cpus among the tasks so that the flows take least time; by distance where no time
+ * is known. Of more than SEARCH_SLOTS_MAX tasks they stay as they are. NO_MEMORY. */
 enum berth_code plan_bind_peers_assign(const struct bind_peers *peers, struct cpuset *cpus,
                                        struct berth_err *err);
 
@@ -45,7 +47,7 @@ enum berth_code plan_bind_peers_assign(const struct bind_peers *peers, struct cp
  * flows. ret has room for all tasks. */
 void plan_bind_peers_join(const struct traffic *traffic, size_t tasks, size_t *ret);
 
-/* Says how many cores would let the tasks of a family share an L3, where berth's own number, each, does not
- * and half of it would. NO_MEMORY. */
-enum berth_code plan_bind_peers_hint(const struct bind_peers *peers, int64_t each, struct warnings *warnings,
-                                     struct berth_err *err);
+/* Says how many cores would let the tasks of a family share an L3, where berth's own number, each,
+ * does not and half of it would. NO_MEMORY. */
+enum berth_code plan_bind_peers_hint(const struct bind_peers *peers, int64_t each,
+                                     struct warnings *warnings, struct berth_err *err);

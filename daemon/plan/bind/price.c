@@ -38,7 +38,9 @@ static bool find_places(struct bind_price *price)
 {
     const struct bind_price_request *request = &price->request;
     const struct graph *graph = price->snap->graph;
-    price->place = calloc(request->gpu_count + graph_count(graph, PLACE_NUMA) + graph_count(graph, PLACE_NIC), sizeof *price->place);
+    price->place =
+        calloc(request->gpu_count + graph_count(graph, PLACE_NUMA) + graph_count(graph, PLACE_NIC),
+               sizeof *price->place);
     price->memory = calloc(request->gpu_count, sizeof *price->memory);
     price->nic = calloc(request->gpu_count, sizeof *price->nic);
     if (price->place == NULL || price->memory == NULL || price->nic == NULL)
@@ -48,7 +50,8 @@ static bool find_places(struct bind_price *price)
     for (size_t g = 0; g < request->gpu_count; g++)
         price->memory[g] = add_place(price, request->memory[g]);
     /* A task's memory may be none of these in the end. */
-    for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE; n = graph_next(graph, PLACE_NUMA, n + 1))
+    for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE;
+         n = graph_next(graph, PLACE_NUMA, n + 1))
         add_place(price, n);
     for (size_t g = 0; g < request->gpu_count; g++)
         price->nic[g] = add_place(price, request->nic[g]);
@@ -65,8 +68,11 @@ static uint16_t kind_of(struct bind_price *price, enum outside outside, double b
             continue;
         if (kind->bytes == bytes)
             return (uint16_t)k;
-        bool fits = kind->bytes < bytes, best_fits = best < price->kind_count && price->kind[best].bytes < bytes;
-        if (best == price->kind_count || (fits ? !best_fits || kind->bytes > price->kind[best].bytes : !best_fits && kind->bytes < price->kind[best].bytes))
+        bool fits = kind->bytes < bytes,
+             best_fits = best < price->kind_count && price->kind[best].bytes < bytes;
+        if (best == price->kind_count ||
+            (fits ? !best_fits || kind->bytes > price->kind[best].bytes
+                  : !best_fits && kind->bytes < price->kind[best].bytes))
             best = k;
     }
     if (price->kind_count < KINDS_MAX || best == price->kind_count) {
@@ -88,10 +94,14 @@ static void add_flow(struct bind_price *price, const struct traffic_flow *flow)
     size_t others = outside == OUTSIDE_NONE ? each : 1;
     double bytes = flow->bytes / (double)(each * others);
     uint16_t kind = kind_of(price, outside, bytes);
-    size_t from = (size_t)(flow->from >= 0 ? flow->from : flow->to) * each, to = (size_t)(flow->to >= 0 ? flow->to : 0) * each;
+    size_t from = (size_t)(flow->from >= 0 ? flow->from : flow->to) * each,
+           to = (size_t)(flow->to >= 0 ? flow->to : 0) * each;
     for (size_t i = 0; i < each * others; i++) {
         price->bytes[price->flow_count] = bytes;
-        price->flow[price->flow_count++] = (struct search_flow){.kind = kind, .from = (int32_t)(from + i / others), .to = outside == OUTSIDE_NONE ? (int32_t)(to + i % others) : -1};
+        price->flow[price->flow_count++] =
+            (struct search_flow){.kind = kind,
+                                 .from = (int32_t)(from + i / others),
+                                 .to = outside == OUTSIDE_NONE ? (int32_t)(to + i % others) : -1};
     }
 }
 
@@ -116,25 +126,28 @@ static bool is_unknown_everywhere(const struct bind_price *price, const struct k
     size_t n = price->request.gpu_count;
     for (size_t g = 0; g < n; g++)
         for (size_t memory = 0; memory < n; memory++) {
-            struct load_flow flow = plan_bind_flow_between(price, kind->outside, kind->bytes, g, g, price->memory[memory]);
+            struct load_flow flow = plan_bind_flow_between(price, kind->outside, kind->bytes, g, g,
+                                                           price->memory[memory]);
             if (plan_bind_flow_is_known(price, &flow))
                 return false;
         }
     return true;
 }
 
-/* What goes to the host or leaves the node, if nothing says what that takes on any gpu: no choice is better or worse by it. It is left out where something else moves, whose time is
- * known. */
+/* What goes to the host or leaves the node, if nothing says what that takes on any gpu: no choice
+ * is better or worse by it. It is left out where something else moves, whose time is known. */
 static void find_unpriced(struct bind_price *price)
 {
     size_t unpriced = 0;
     for (size_t k = 0; k < price->kind_count; k++)
-        unpriced += price->kind[k].is_unpriced = price->kind[k].outside != OUTSIDE_NONE && is_unknown_everywhere(price, &price->kind[k]);
+        unpriced += price->kind[k].is_unpriced =
+            price->kind[k].outside != OUTSIDE_NONE && is_unknown_everywhere(price, &price->kind[k]);
     for (size_t k = 0; k < price->kind_count && unpriced == price->kind_count; k++)
         price->kind[k].is_unpriced = false;
 }
 
-/* More than any step takes: all flows one after the other, each where it takes longest, and some more for what they share. */
+/* More than any step takes: all flows one after the other, each where it takes longest, and some
+ * more for what they share. */
 static void find_lack(struct bind_price *price)
 {
     size_t n = price->request.gpu_count;
@@ -142,7 +155,8 @@ static void find_lack(struct bind_price *price)
         double most_ns = 0;
         size_t flows = 0;
         for (size_t pair = 0; pair < n * n; pair++) {
-            struct load_flow flow = plan_bind_flow_between(price, price->kind[k].outside, price->kind[k].bytes, pair / n, pair % n, NOWHERE);
+            struct load_flow flow = plan_bind_flow_between(
+                price, price->kind[k].outside, price->kind[k].bytes, pair / n, pair % n, NOWHERE);
             if (plan_bind_flow_is_known(price, &flow))
                 most_ns = fmax(most_ns, plan_bind_start_alone_ns(price, &price->kind[k], &flow));
         }
@@ -152,19 +166,24 @@ static void find_lack(struct bind_price *price)
     }
 }
 
-enum berth_code plan_bind_price_new(struct snapshot *snap, const struct bind_price_request *request, struct bind_price **ret, struct berth_err *err)
+enum berth_code plan_bind_price_new(struct snapshot *snap, const struct bind_price_request *request,
+                                    struct bind_price **ret, struct berth_err *err)
 {
     struct bind_price *price = calloc(1, sizeof *price);
     if (price == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for prices");
     price->snap = snap;
     price->request = *request;
-    enum berth_code code = find_places(price) && find_flows(price) ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for prices");
+    enum berth_code code = find_places(price) && find_flows(price)
+                               ? BERTH_OK
+                               : err_set(err, BERTH_NO_MEMORY, "no memory for prices");
     if (code == BERTH_OK)
-        code = plan_load_new(snap, price->place, price->place_count, request->by, &price->table, err);
+        code =
+            plan_load_new(snap, price->place, price->place_count, request->by, &price->table, err);
     if (code == BERTH_OK && !(plan_bind_turns_find(price) && plan_bind_start_find(price)))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for prices");
-    if (code == BERTH_OK && (price->scratch = plan_load_scratch_new(price->table, price->flow_count)) == NULL)
+    if (code == BERTH_OK &&
+        (price->scratch = plan_load_scratch_new(price->table, price->flow_count)) == NULL)
         code = err_set(err, BERTH_NO_MEMORY, "no memory for prices");
     if (code == BERTH_OK) {
         find_unpriced(price);
@@ -208,9 +227,14 @@ size_t plan_bind_price_load(struct bind_price *price, const uint16_t *slot, cons
         const struct search_flow *flow = &price->flow[f];
         size_t from = slot[flow->from], to = flow->to < 0 ? from : slot[flow->to];
         size_t task = (size_t)flow->from / price->request.each;
-        uint16_t host = memory != NULL ? find_place(price, memory[task]) : price->memory[slot[task * price->request.each]];
-        struct load_flow load = plan_bind_flow_between(price, price->kind[flow->kind].outside, price->bytes[f], from, to, host);
-        bool known = plan_bind_flow_is_known(price, &load), lacks = !known && price->request.may_lack && price->kind[flow->kind].outside != OUTSIDE_NONE, unpriced = lacks || price->kind[flow->kind].is_unpriced;
+        uint16_t host = memory != NULL ? find_place(price, memory[task])
+                                       : price->memory[slot[task * price->request.each]];
+        struct load_flow load = plan_bind_flow_between(price, price->kind[flow->kind].outside,
+                                                       price->bytes[f], from, to, host);
+        bool known = plan_bind_flow_is_known(price, &load),
+             lacks = !known && price->request.may_lack &&
+                     price->kind[flow->kind].outside != OUTSIDE_NONE,
+             unpriced = lacks || price->kind[flow->kind].is_unpriced;
         price->lacking += lacks && !price->kind[flow->kind].is_unpriced;
         moving += known && load.from != load.to;
         if (unpriced && price->unpriced++ == 0)
@@ -236,7 +260,8 @@ bool plan_bind_price_has_host(const struct bind_price *price)
 {
     bool has_host = false;
     for (size_t k = 0; k < price->kind_count; k++)
-        has_host = has_host || price->kind[k].outside == OUTSIDE_TO_HOST || price->kind[k].outside == OUTSIDE_FROM_HOST;
+        has_host = has_host || price->kind[k].outside == OUTSIDE_TO_HOST ||
+                   price->kind[k].outside == OUTSIDE_FROM_HOST;
     return has_host;
 }
 
@@ -256,38 +281,70 @@ static struct search_cost price_of(void *context, const uint16_t *slot)
     size_t unknown = plan_bind_price_load(price, slot, NULL);
     struct load_time time = plan_bind_start_time(price);
     double lack_ns = (double)price->lacking * price->lack_ns;
-    return (struct search_cost){.time_ns = fmax(time.step_ns + lack_ns, unknown > 0 ? UNKNOWN_NS : 0), .sum_ns = time.sum_ns + (double)unknown * UNKNOWN_NS, .looked = (double)time.looked};
+    return (struct search_cost){.time_ns =
+                                    fmax(time.step_ns + lack_ns, unknown > 0 ? UNKNOWN_NS : 0),
+                                .sum_ns = time.sum_ns + (double)unknown * UNKNOWN_NS,
+                                .looked = (double)time.looked};
 }
 
 /* ---- the search ---- */
 
-/* What differs by less takes equally long as far as is known: the intervals of both overlap. They are those of the transfer that ends last, with what it shares and what starting it is measured to
- * differ by between pairs of its kind; who comes first and who waits for whose launches moves both steps alike. */
+/* What differs by less takes equally long as far as is known: the intervals of both overlap. They
+ * are those of the transfer that ends last, with what it shares and what starting it is measured to
+ * differ by between pairs of its kind; who comes first and who waits for whose launches moves both
+ * steps alike. */
 static double error_of(struct bind_price *price, const uint16_t *slot)
 {
     plan_bind_price_load(price, slot, NULL);
     size_t slowest;
-    struct load_part last = plan_load_slowest(price->table, price->load, price->flow_count, price->scratch, &slowest);
+    struct load_part last =
+        plan_load_slowest(price->table, price->load, price->flow_count, price->scratch, &slowest);
     if (last.move == NULL)
         return PRICE_SAME_UNKNOWN;
     struct prediction alone = plan_move_queued(last.move, price->load[slowest].bytes);
-    struct prediction end = load_interval_one(last.time.time_ns, &alone, last.shared != NULL ? &last.shared->step[last.shared->step_count - 1] : NULL, last.move->drift);
-    end = load_interval_begun(&end, plan_move_call_half_ns(last.move, price->load[slowest].bytes), 0);
-    double overlap = end.high_ns / fmax(end.low_ns, end.time_ns / 2) - 1, same = isnan(overlap) ? PRICE_SAME_UNKNOWN : overlap;
+    struct prediction end = load_interval_one(
+        last.time.time_ns, &alone,
+        last.shared != NULL ? &last.shared->step[last.shared->step_count - 1] : NULL,
+        last.move->drift);
+    end =
+        load_interval_begun(&end, plan_move_call_half_ns(last.move, price->load[slowest].bytes), 0);
+    double overlap = end.high_ns / fmax(end.low_ns, end.time_ns / 2) - 1,
+           same = isnan(overlap) ? PRICE_SAME_UNKNOWN : overlap;
     return same * last.time.time_ns / (last.time.time_ns + (double)price->lacking * price->lack_ns);
 }
 
-static struct search_problem problem_of(struct bind_price *price, const struct bind_price_choice *choice)
+static struct search_problem problem_of(struct bind_price *price,
+                                        const struct bind_price_choice *choice)
 {
     const struct bind_price_request *request = &price->request;
     return (struct search_problem){
-        .slots = request->gpu_count, .tasks = request->tasks, .each = request->each, .share = choice->share, .in_order = choice->in_order,
-        .flow = price->flow, .flow_count = price->flow_count, .kinds = price->kind_count, .arc = price->arc, .use = price->use,
-        .resources = plan_load_resource_count(price->table), .sort = price->sort, .start_ns = price->start_ns, .far = choice->far, .apart = choice->apart, .meet = plan_bind_price_has_host(price) ? choice->meet : NULL, .unit = choice->unit, .most = choice->most, .unwanted_ns = choice->unwanted_ns, .price = price_of, .context = price,
+        .slots = request->gpu_count,
+        .tasks = request->tasks,
+        .each = request->each,
+        .share = choice->share,
+        .in_order = choice->in_order,
+        .flow = price->flow,
+        .flow_count = price->flow_count,
+        .kinds = price->kind_count,
+        .arc = price->arc,
+        .use = price->use,
+        .resources = plan_load_resource_count(price->table),
+        .sort = price->sort,
+        .start_ns = price->start_ns,
+        .far = choice->far,
+        .apart = choice->apart,
+        .meet = plan_bind_price_has_host(price) ? choice->meet : NULL,
+        .unit = choice->unit,
+        .most = choice->most,
+        .unwanted_ns = choice->unwanted_ns,
+        .price = price_of,
+        .context = price,
     };
 }
 
-enum berth_code plan_bind_price_search(struct bind_price *price, const struct bind_price_choice *choice, uint16_t *ret_slot, struct search_result *ret, struct berth_err *err)
+enum berth_code plan_bind_price_search(struct bind_price *price,
+                                       const struct bind_price_choice *choice, uint16_t *ret_slot,
+                                       struct search_result *ret, struct berth_err *err)
 {
     double least_ns;
     if (!plan_bind_arcs(price) || !plan_bind_crowds(price, &least_ns))
@@ -295,9 +352,11 @@ enum berth_code plan_bind_price_search(struct bind_price *price, const struct bi
     struct search_problem problem = problem_of(price, choice);
     problem.least_ns = least_ns;
     struct search_result result;
-    if (!plan_search(&problem, ret_slot, &result) || !plan_search_settle(&problem, error_of(price, ret_slot), ret_slot, &result))
+    if (!plan_search(&problem, ret_slot, &result) ||
+        !plan_search_settle(&problem, error_of(price, ret_slot), ret_slot, &result))
         return err_set(err, BERTH_NO_MEMORY, "no memory for a search");
-    if (plan_bind_price_load(price, ret_slot, NULL) == 0 && price->lacking > 0) { /* in time, without what stands for what lacks a price */
+    /* in time, without what stands for what lacks a price */
+    if (plan_bind_price_load(price, ret_slot, NULL) == 0 && price->lacking > 0) {
         double lack_ns = (double)price->lacking * price->lack_ns;
         result.settled *= result.cost.time_ns / fmax(result.cost.time_ns - lack_ns, 1);
         result.bound_ns = result.is_proven ? result.bound_ns - lack_ns : (double)NAN;
@@ -311,7 +370,9 @@ enum berth_code plan_bind_price_search(struct bind_price *price, const struct bi
     return BERTH_OK;
 }
 
-enum berth_code plan_bind_price_bound(struct bind_price *price, const struct bind_price_choice *choice, double *ret_ns, struct berth_err *err)
+enum berth_code plan_bind_price_bound(struct bind_price *price,
+                                      const struct bind_price_choice *choice, double *ret_ns,
+                                      struct berth_err *err)
 {
     double least_ns;
     if (!plan_bind_arcs(price) || !plan_bind_crowds(price, &least_ns))
@@ -321,6 +382,7 @@ enum berth_code plan_bind_price_bound(struct bind_price *price, const struct bin
     double bound_ns;
     if (!plan_search_least(&problem, &bound_ns))
         return err_set(err, BERTH_NO_MEMORY, "no memory for a search");
-    *ret_ns = price->is_rounded ? (double)NAN : bound_ns - fmin(plan_bind_start_most_ns(price), bound_ns);
+    *ret_ns =
+        price->is_rounded ? (double)NAN : bound_ns - fmin(plan_bind_start_most_ns(price), bound_ns);
     return BERTH_OK;
 }

@@ -1,4 +1,5 @@
-/* What a price is made of: who shares what, how each flow goes, and the numbers that it rests on. */
+/* What a price is made of: who shares what, how each flow goes, and the numbers that it rests on.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,10 @@ static place_id gpu_of(const struct bind_price *price, const struct load_flow *l
     return price->place[load->from < price->request.gpu_count ? load->from : load->to];
 }
 
-static double alone_rate(const struct bind_price *price, size_t f) { return price->load[f].bytes / fmax(price->part[f].alone_ns, 1e-3) * 1e9; }
+static double alone_rate(const struct bind_price *price, size_t f)
+{
+    return price->load[f].bytes / fmax(price->part[f].alone_ns, 1e-3) * 1e9;
+}
 
 static double capacity_of_users(const struct load_resource *resource, size_t users)
 {
@@ -26,21 +30,24 @@ static double capacity_of_users(const struct load_resource *resource, size_t use
 }
 
 /* All that goes through it, and whether that is notably more than fits. */
-static struct bind_sharing describe(const struct bind_price *price, const struct load_resource *resource, bool *ret_slows)
+static struct bind_sharing describe(const struct bind_price *price,
+                                    const struct load_resource *resource, bool *ret_slows)
 {
     struct bind_sharing sharing = {.resource = resource, .alone_bytes_per_s = INFINITY};
     size_t index = (size_t)(resource - plan_load_resource(price->table, 0));
     bool has[LOAD_PLACES_MAX] = {false};
     for (size_t f = 0; f < price->flow_count; f++) {
         const struct load_flow *load = &price->load[f];
-        if (price->part[f].move == NULL || price->part[f].is_behind || !plan_load_uses(price->table, index, load->from, load->to, load->bytes))
+        if (price->part[f].move == NULL || price->part[f].is_behind ||
+            !plan_load_uses(price->table, index, load->from, load->to, load->bytes))
             continue;
         size_t gpu = load->from < price->request.gpu_count ? load->from : load->to;
         sharing.users++;
         sharing.together_bytes_per_s += alone_rate(price, f);
         sharing.alone_bytes_per_s = fmin(sharing.alone_bytes_per_s, alone_rate(price, f));
         sharing.most_bytes_per_s = fmax(sharing.most_bytes_per_s, alone_rate(price, f));
-        sharing.is_by_size = sharing.is_by_size || price->part[f].move->bytes_per_s > alone_rate(price, f) * (1 + PRICE_WORTH);
+        sharing.is_by_size = sharing.is_by_size || price->part[f].move->bytes_per_s >
+                                                       alone_rate(price, f) * (1 + PRICE_WORTH);
         if (!has[gpu] && sharing.gpu_count++ < BIND_SHARING_GPUS)
             sharing.gpu[sharing.gpu_count - 1] = gpu_of(price, load);
         has[gpu] = true;
@@ -52,7 +59,8 @@ static struct bind_sharing describe(const struct bind_price *price, const struct
 }
 
 /* What slows one alone shares nothing. */
-static void note(struct bind_priced *priced, const struct bind_price *price, const struct load_resource *resource)
+static void note(struct bind_priced *priced, const struct bind_price *price,
+                 const struct load_resource *resource)
 {
     for (size_t i = 0; i < priced->sharing_count; i++)
         if (priced->sharing[i].resource == resource)
@@ -67,7 +75,8 @@ static void note(struct bind_priced *priced, const struct bind_price *price, con
 
 static void find_untried(const struct bind_price *price, struct bind_priced *priced)
 {
-    priced->untried = plan_load_untried(price->table, price->load, price->flow_count, price->scratch);
+    priced->untried =
+        plan_load_untried(price->table, price->load, price->flow_count, price->scratch);
     priced->is_measured = priced->is_measured && !priced->untried.is_any;
     for (size_t i = 0; priced->untried.is_any && i < 2; i++) {
         const struct load_flow *flow = &price->load[priced->untried.flow[i]];
@@ -76,11 +85,17 @@ static void find_untried(const struct bind_price *price, struct bind_priced *pri
     }
 }
 
-struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *slot, const place_id *memory)
+struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *slot,
+                                      const place_id *memory)
 {
     size_t unknown = plan_bind_price_load(price, slot, memory);
-    struct load_prediction load = plan_load_predict(price->table, price->load, price->flow_count, price->scratch, price->part);
-    struct bind_priced priced = {.step = load.step, .lacking = price->lacking, .waits_ns = load.waits_ns, .is_explained = load.is_explained, .is_measured = load.is_measured && unknown == 0};
+    struct load_prediction load = plan_load_predict(price->table, price->load, price->flow_count,
+                                                    price->scratch, price->part);
+    struct bind_priced priced = {.step = load.step,
+                                 .lacking = price->lacking,
+                                 .waits_ns = load.waits_ns,
+                                 .is_explained = load.is_explained,
+                                 .is_measured = load.is_measured && unknown == 0};
     find_untried(price, &priced);
     if (price->flow_count > 0 && price->part[load.last].move != NULL) {
         priced.slowest = price->part[load.last].move;
@@ -103,8 +118,11 @@ struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *
     else if (load.shared != NULL)
         snprintf(priced.bottleneck, sizeof priced.bottleneck, "%s", load.shared->name);
     for (size_t f = 0; f < price->flow_count; f++)
-        priced.unstarted += price->part[f].move != NULL && plan_move_lacks_start(price->part[f].move, price->load[f].bytes);
-    priced.ordered_ns = unknown > 0 ? (double)NAN : price->start != NULL ? plan_bind_start_time(price).step_ns : priced.step.time_ns;
+        priced.unstarted += price->part[f].move != NULL &&
+                            plan_move_lacks_start(price->part[f].move, price->load[f].bytes);
+    priced.ordered_ns = unknown > 0            ? (double)NAN
+                        : price->start != NULL ? plan_bind_start_time(price).step_ns
+                                               : priced.step.time_ns;
     priced.assumed_ns = plan_bind_start_most_ns(price);
     priced.is_least = price->unpriced > 0 || priced.unstarted > 0;
     if (priced.is_least) {
@@ -129,10 +147,16 @@ static void turn_round(struct bind_price *price)
     int32_t each = (int32_t)price->request.each;
     for (size_t first = 0, next; first < price->flow_count; first = next) {
         unsigned last = 0;
-        for (next = first; next < price->flow_count && price->flow[price->order[next]].from / each == price->flow[price->order[first]].from / each; next++)
-            last = price->load[price->order[next]].turn > last ? price->load[price->order[next]].turn : last;
+        for (next = first;
+             next < price->flow_count && price->flow[price->order[next]].from / each ==
+                                             price->flow[price->order[first]].from / each;
+             next++)
+            last = price->load[price->order[next]].turn > last
+                       ? price->load[price->order[next]].turn
+                       : last;
         for (size_t i = first; i < next; i++)
-            price->load[price->order[i]].turn = (uint16_t)(last - price->load[price->order[i]].turn);
+            price->load[price->order[i]].turn =
+                (uint16_t)(last - price->load[price->order[i]].turn);
     }
 }
 
@@ -142,19 +166,23 @@ static bool waits_for_others(const struct bind_price *price, size_t f)
     size_t each = price->request.each;
     bool differs = false;
     for (size_t other = 0; other < price->flow_count && !differs; other++)
-        differs = price->flow[other].from / (int32_t)each == price->flow[f].from / (int32_t)each && price->bytes[other] != price->bytes[f];
+        differs = price->flow[other].from / (int32_t)each == price->flow[f].from / (int32_t)each &&
+                  price->bytes[other] != price->bytes[f];
     return differs && price->part[f].waits_ns > PRICE_WORTH * price->part[f].time.time_ns;
 }
 
-bool plan_bind_price_is_by_order(struct bind_price *price, const uint16_t *slot, const place_id *memory)
+bool plan_bind_price_is_by_order(struct bind_price *price, const uint16_t *slot,
+                                 const place_id *memory)
 {
     if (price->is_round || plan_bind_price_load(price, slot, memory) > 0 || price->flow_count == 0)
         return false;
-    struct load_prediction load = plan_load_predict(price->table, price->load, price->flow_count, price->scratch, price->part);
+    struct load_prediction load = plan_load_predict(price->table, price->load, price->flow_count,
+                                                    price->scratch, price->part);
     if (waits_for_others(price, load.last))
         return true;
     turn_round(price);
-    double other_ns = plan_load_time(price->table, price->load, price->flow_count, price->scratch).step_ns;
+    double other_ns =
+        plan_load_time(price->table, price->load, price->flow_count, price->scratch).step_ns;
     return fabs(other_ns - load.step.time_ns) > PRICE_WORTH * load.step.time_ns;
 }
 
@@ -163,8 +191,11 @@ size_t plan_bind_price_ride_count(const struct bind_price *price) { return price
 struct bind_ride plan_bind_price_ride(const struct bind_price *price, size_t index)
 {
     const struct search_flow *flow = &price->flow[index];
-    return (struct bind_ride){.task = (size_t)flow->from / price->request.each, .other = flow->to < 0 ? BIND_NO_TASK : (size_t)flow->to / price->request.each,
-                              .is_behind = price->part[index].is_behind, .move = price->part[index].move};
+    return (struct bind_ride){.task = (size_t)flow->from / price->request.each,
+                              .other = flow->to < 0 ? BIND_NO_TASK
+                                                    : (size_t)flow->to / price->request.each,
+                              .is_behind = price->part[index].is_behind,
+                              .move = price->part[index].move};
 }
 
 unsigned plan_bind_price_takes(struct bind_price *price)
@@ -173,8 +204,10 @@ unsigned plan_bind_price_takes(struct bind_price *price)
     size_t n = price->request.gpu_count;
     unsigned takes = 0;
     for (size_t k = 0; k < price->kind_count && takes != both; k++)
-        for (size_t pair = 0; pair < n * n && price->kind[k].outside == OUTSIDE_NONE && takes != both; pair++) {
-            const struct load_ride *ride = plan_load_table_choose(price->table, pair / n, pair % n, price->kind[k].bytes);
+        for (size_t pair = 0;
+             pair < n * n && price->kind[k].outside == OUTSIDE_NONE && takes != both; pair++) {
+            const struct load_ride *ride =
+                plan_load_table_choose(price->table, pair / n, pair % n, price->kind[k].bytes);
             takes |= ride == NULL ? 0 : price->is_rounded ? both : 1U << ride->move.by;
         }
     return takes;
@@ -184,11 +217,14 @@ double plan_bind_price_least_ns(const struct bind_price *price)
 {
     size_t n = price->request.gpu_count;
     double most_ns = 0;
-    for (size_t k = 0; k < price->kind_count && price->request.tasks * price->request.each <= n; k++) {
+    for (size_t k = 0; k < price->kind_count && price->request.tasks * price->request.each <= n;
+         k++) {
         double least_ns = INFINITY;
         for (size_t pair = 0; pair < n * n && price->kind[k].outside == OUTSIDE_NONE; pair++)
-            if (pair / n != pair % n && plan_load_known(price->table, pair / n, pair % n) != LOAD_NOTHING)
-                least_ns = fmin(least_ns, plan_load_alone_ns(price->table, pair / n, pair % n, price->kind[k].bytes));
+            if (pair / n != pair % n &&
+                plan_load_known(price->table, pair / n, pair % n) != LOAD_NOTHING)
+                least_ns = fmin(least_ns, plan_load_alone_ns(price->table, pair / n, pair % n,
+                                                             price->kind[k].bytes));
         if (price->kind[k].outside == OUTSIDE_NONE)
             most_ns = fmax(most_ns, least_ns);
     }
@@ -201,11 +237,15 @@ enum cited { CITED_START, CITED_SET, CITED_RATE };
 static enum cited cited_as(const struct evidence *found, size_t i)
 {
     const struct value *value = found->item[i];
-    return value == NULL ? CITED_SET : value->metric == METRIC_TRANSFER_OVERHEAD || value->metric == METRIC_COPY_LATENCY ? CITED_START : CITED_RATE;
+    return value == NULL ? CITED_SET
+           : value->metric == METRIC_TRANSFER_OVERHEAD || value->metric == METRIC_COPY_LATENCY
+               ? CITED_START
+               : CITED_RATE;
 }
 
 /* One kind of what was found, the first of it; false: no memory. */
-static bool take(const struct evidence *found, enum cited kind, size_t most, size_t *taken, struct evidence *evidence)
+static bool take(const struct evidence *found, enum cited kind, size_t most, size_t *taken,
+                 struct evidence *evidence)
 {
     bool ok = true;
     for (size_t i = 0; i < found->count && *taken < most && ok; i++)
@@ -216,8 +256,10 @@ static bool take(const struct evidence *found, enum cited kind, size_t most, siz
     return ok;
 }
 
-/* The first of found, those first that decide: what starting one costs, where that is a good part of the time, and then, where that is not all of it, what several got together, and rates. */
-static bool take_few(const struct evidence *found, size_t most, const struct load_part *last, struct evidence *evidence)
+/* The first of found, those first that decide: what starting one costs, where that is a good part
+ * of the time, and then, where that is not all of it, what several got together, and rates. */
+static bool take_few(const struct evidence *found, size_t most, const struct load_part *last,
+                     struct evidence *evidence)
 {
     double starts_ns = last->waits_ns + last->starts_ns;
     bool has_set = false, ok = true;
@@ -225,9 +267,13 @@ static bool take_few(const struct evidence *found, size_t most, const struct loa
     for (size_t i = 0; i < found->count; i++)
         has_set = has_set || cited_as(found, i) == CITED_SET;
     if (starts_ns > PRICE_STARTS * last->time.time_ns)
-        ok = take(found, CITED_START, has_set && starts_ns <= PRICE_STARTS_ONLY * last->time.time_ns ? 1 : most, &taken, evidence);
+        ok = take(found, CITED_START,
+                  has_set && starts_ns <= PRICE_STARTS_ONLY * last->time.time_ns ? 1 : most, &taken,
+                  evidence);
     if (taken > 0)
-        return ok && (starts_ns > PRICE_STARTS_ONLY * last->time.time_ns || (take(found, CITED_SET, most, &taken, evidence) && take(found, CITED_RATE, most, &taken, evidence)));
+        return ok && (starts_ns > PRICE_STARTS_ONLY * last->time.time_ns ||
+                      (take(found, CITED_SET, most, &taken, evidence) &&
+                       take(found, CITED_RATE, most, &taken, evidence)));
     for (size_t i = 0; i < found->count && taken < most && ok; i++)
         if (cited_as(found, i) != CITED_START) {
             ok = evidence_add_same(evidence, 0, found, i);
@@ -237,12 +283,16 @@ static bool take_few(const struct evidence *found, size_t most, const struct loa
 }
 
 /* What the flow that ends last rests on comes first. */
-static enum berth_code cite_few(struct bind_price *price, size_t most, struct evidence *evidence, struct berth_err *err)
+static enum berth_code cite_few(struct bind_price *price, size_t most, struct evidence *evidence,
+                                struct berth_err *err)
 {
-    struct load_prediction load = plan_load_predict(price->table, price->load, price->flow_count, price->scratch, price->part);
+    struct load_prediction load = plan_load_predict(price->table, price->load, price->flow_count,
+                                                    price->scratch, price->part);
     struct evidence found = {0};
-    struct load_part last = price->flow_count > 0 ? price->part[load.last] : (struct load_part){.time = {0, NAN, NAN}};
-    enum berth_code code = plan_load_cite_last(price->table, price->load, price->flow_count, price->scratch, &found, 0, err);
+    struct load_part last =
+        price->flow_count > 0 ? price->part[load.last] : (struct load_part){.time = {0, NAN, NAN}};
+    enum berth_code code = plan_load_cite_last(price->table, price->load, price->flow_count,
+                                               price->scratch, &found, 0, err);
     if (code == BERTH_OK && !take_few(&found, most, &last, evidence))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     evidence_done(&found);
@@ -256,9 +306,14 @@ static void warn_of_unknown(struct bind_price *price, size_t unknown, struct war
     char which[2 * MOVE_WHY_SIZE] = "", why[MOVE_WHY_SIZE];
     if (flow->from < price->place_count && flow->to < price->place_count) {
         plan_move_why_not(price->snap, price->place[flow->from], price->place[flow->to], why);
-        snprintf(which, sizeof which, " (%s to %s%s)", graph_place(graph, price->place[flow->from])->name, graph_place(graph, price->place[flow->to])->name, why);
+        snprintf(which, sizeof which, " (%s to %s%s)",
+                 graph_place(graph, price->place[flow->from])->name,
+                 graph_place(graph, price->place[flow->to])->name, why);
     }
-    warnings_add(warnings, "no time is predicted: neither measurements nor links say what %zu of the %zu transfers take%s", unknown, price->flow_count, which);
+    warnings_add(warnings,
+                 "no time is predicted: neither measurements nor links say what %zu of the %zu "
+                 "transfers take%s",
+                 unknown, price->flow_count, which);
 }
 
 /* Those of which nothing is known on any gpu are in no time. */
@@ -269,11 +324,14 @@ static void warn_of_unpriced(struct bind_price *price, struct warnings *warnings
     char which[4 * MOVE_WHY_SIZE] = ": this node has no nic", why[MOVE_WHY_SIZE];
     if (flow->from < price->place_count && flow->to < price->place_count) {
         plan_move_why_not(price->snap, price->place[flow->from], price->place[flow->to], why);
-        snprintf(which, sizeof which, ": neither measurements nor links say what %s to %s takes%s", graph_place(graph, price->place[flow->from])->name, graph_place(graph, price->place[flow->to])->name, why);
+        snprintf(which, sizeof which, ": neither measurements nor links say what %s to %s takes%s",
+                 graph_place(graph, price->place[flow->from])->name,
+                 graph_place(graph, price->place[flow->to])->name, why);
     } else if (graph_count(graph, PLACE_NIC) > 0) {
         snprintf(which, sizeof which, ": no memory or nic is next to these gpus");
     }
-    warnings_add(warnings, "%zu of the %zu transfers are not in the time, which is at least this%s", price->unpriced, price->flow_count, which);
+    warnings_add(warnings, "%zu of the %zu transfers are not in the time, which is at least this%s",
+                 price->unpriced, price->flow_count, which);
 }
 
 static void warn_of_down(struct bind_price *price, struct warnings *warnings)
@@ -283,20 +341,24 @@ static void warn_of_down(struct bind_price *price, struct warnings *warnings)
         const struct load_flow *flow = &price->load[f];
         char down[2][PLAN_ENDS_DOWN_SIZE];
         bool are_here = flow->from < price->place_count && flow->to < price->place_count;
-        size_t count = are_here ? plan_ends_down_between(graph, price->place[flow->from], price->place[flow->to], down) : 0;
+        size_t count = are_here ? plan_ends_down_between(graph, price->place[flow->from],
+                                                         price->place[flow->to], down)
+                                : 0;
         for (size_t i = 0; i < count; i++)
             warnings_add(warnings, "%s: what is known of it may be from before", down[i]);
     }
 }
 
-enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *slot, const place_id *memory, size_t most, struct evidence *evidence,
+enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *slot,
+                                     const place_id *memory, size_t most, struct evidence *evidence,
                                      struct warnings *warnings, struct berth_err *err)
 {
     struct evidence unsaid = {0};
     size_t unknown = plan_bind_price_load(price, slot, memory);
     enum berth_code code = BERTH_OK;
     if (warnings != NULL)
-        code = plan_load_cite(price->table, price->load, price->flow_count, price->scratch, &unsaid, 0, warnings, err);
+        code = plan_load_cite(price->table, price->load, price->flow_count, price->scratch, &unsaid,
+                              0, warnings, err);
     evidence_done(&unsaid);
     if (code == BERTH_OK && warnings != NULL)
         warn_of_down(price, warnings);
@@ -307,9 +369,12 @@ enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *s
     return code == BERTH_OK ? cite_few(price, most, evidence, err) : code;
 }
 
-void plan_bind_price_warn_of_ways(struct bind_price *price, const uint16_t *slot, const place_id *memory, const char *prefix, struct warnings *warnings)
+void plan_bind_price_warn_of_ways(struct bind_price *price, const uint16_t *slot,
+                                  const place_id *memory, const char *prefix,
+                                  struct warnings *warnings)
 {
     plan_bind_price_load(price, slot, memory);
     plan_load_predict(price->table, price->load, price->flow_count, price->scratch, price->part);
-    plan_load_why_beside(price->table, price->load, price->flow_count, price->scratch, prefix, warnings);
+    plan_load_why_beside(price->table, price->load, price->flow_count, price->scratch, prefix,
+                         warnings);
 }

@@ -30,7 +30,8 @@ struct trial {
     place_id *wanted;    /* likewise */
 };
 
-static bool make_trial(struct trial *trial, const struct bind_cores *cores, const struct bind_room_choice *choice)
+static bool make_trial(struct trial *trial, const struct bind_cores *cores,
+                       const struct bind_room_choice *choice)
 {
     struct bind_answer *answer = &trial->answer;
     answer->task = calloc(choice->tasks, sizeof *answer->task);
@@ -39,7 +40,8 @@ static bool make_trial(struct trial *trial, const struct bind_cores *cores, cons
     answer->gpus_per_task = (int64_t)choice->each;
     trial->cpus = calloc(choice->tasks, sizeof *trial->cpus);
     trial->wanted = calloc(choice->tasks, sizeof *trial->wanted);
-    if (!copy_cores(cores, &trial->cores) || answer->task == NULL || answer->gpu == NULL || trial->cpus == NULL || trial->wanted == NULL)
+    if (!copy_cores(cores, &trial->cores) || answer->task == NULL || answer->gpu == NULL ||
+        trial->cpus == NULL || trial->wanted == NULL)
         return false;
     for (size_t b = 0; b < choice->tasks * choice->each; b++)
         answer->gpu[b] = choice->gpus->gpu[choice->slot[b]];
@@ -50,21 +52,30 @@ static bool make_trial(struct trial *trial, const struct bind_cores *cores, cons
     return true;
 }
 
-static enum berth_code try_out(struct trial *trial, struct snapshot *snap, const struct bind_request *request, place_id *ret_memory, int64_t *ret_cores, struct berth_err *err)
+static enum berth_code try_out(struct trial *trial, struct snapshot *snap,
+                               const struct bind_request *request, place_id *ret_memory,
+                               int64_t *ret_cores, struct berth_err *err)
 {
     struct bind_answer *answer = &trial->answer;
-    struct bind_cores_request cores = {.tasks = answer->task_count, .gpus = answer->gpu, .gpus_per_task = (size_t)answer->gpus_per_task, .cores_per_task = request->cores_per_task,
+    struct bind_cores_request cores = {.tasks = answer->task_count,
+                                       .gpus = answer->gpu,
+                                       .gpus_per_task = (size_t)answer->gpus_per_task,
+                                       .cores_per_task = request->cores_per_task,
                                        .numa = trial->wanted};
-    enum berth_code code = plan_bind_cores(snap, &trial->cores, &cores, &answer->evidence, &answer->warnings, trial->cpus, ret_cores, err);
+    enum berth_code code = plan_bind_cores(snap, &trial->cores, &cores, &answer->evidence,
+                                           &answer->warnings, trial->cpus, ret_cores, err);
     for (size_t t = 0; code == BERTH_OK && t < answer->task_count; t++) {
         answer->task[t].cpus = trial->cpus[t];
-        code = plan_bind_memory(snap, request->allowed, &trial->cores, t, trial->wanted[t], answer, err);
+        code = plan_bind_memory(snap, request->allowed, &trial->cores, t, trial->wanted[t], answer,
+                                err);
         ret_memory[t] = answer->task[t].memory;
     }
     return code;
 }
 
-enum berth_code plan_bind_room_memory(struct snapshot *snap, const struct bind_request *request, const struct bind_cores *cores, const struct bind_room_choice *choice, place_id *ret_memory,
+enum berth_code plan_bind_room_memory(struct snapshot *snap, const struct bind_request *request,
+                                      const struct bind_cores *cores,
+                                      const struct bind_room_choice *choice, place_id *ret_memory,
                                       int64_t *ret_cores, struct berth_err *err)
 {
     struct trial *trial = calloc(1, sizeof *trial);
@@ -100,7 +111,9 @@ static int64_t cores_of(const struct bind_cores *cores, place_id unit)
 {
     int64_t count = 0;
     for (size_t g = 0; g < cores->group_count; g++)
-        count += cores->group[g].numa == unit || cores->group[g].package == unit ? cores->group[g].cores : 0;
+        count += cores->group[g].numa == unit || cores->group[g].package == unit
+                     ? cores->group[g].cores
+                     : 0;
     return count;
 }
 
@@ -119,11 +132,13 @@ static bool is_enough(const struct bind_room *room, size_t gpus, size_t tasks)
     return fitting >= tasks;
 }
 
-enum berth_code plan_bind_room_find(const struct bind_cores *cores, const place_id *numa, size_t gpus, size_t tasks, int64_t cores_per_task, bool is_generous, struct bind_room *ret,
-                                    struct berth_err *err)
+enum berth_code plan_bind_room_find(const struct bind_cores *cores, const place_id *numa,
+                                    size_t gpus, size_t tasks, int64_t cores_per_task,
+                                    bool is_generous, struct bind_room *ret, struct berth_err *err)
 {
     place_id *place = calloc(gpus + 1, sizeof *place); /* by unit */
-    struct bind_room room = {.unit = calloc(gpus + 1, sizeof *room.unit), .most = calloc(gpus + 1, sizeof *room.most)};
+    struct bind_room room = {.unit = calloc(gpus + 1, sizeof *room.unit),
+                             .most = calloc(gpus + 1, sizeof *room.most)};
     if (place == NULL || room.unit == NULL || room.most == NULL) {
         free(place);
         plan_bind_room_done(&room);
@@ -131,7 +146,8 @@ enum berth_code plan_bind_room_find(const struct bind_cores *cores, const place_
     }
     for (size_t g = 0; g < gpus; g++) {
         place_id unit = numa[g];
-        if (unit != PLACE_NONE && cores_of(cores, unit) < cores_per_task && package_of(cores, unit) != PLACE_NONE)
+        if (unit != PLACE_NONE && cores_of(cores, unit) < cores_per_task &&
+            package_of(cores, unit) != PLACE_NONE)
             unit = package_of(cores, unit);
         size_t u = 0;
         while (u < room.units && place[u] != unit)
@@ -139,7 +155,9 @@ enum berth_code plan_bind_room_find(const struct bind_cores *cores, const place_
         room.unit[g] = unit != PLACE_NONE ? (uint16_t)u : SEARCH_ANYWHERE;
         if (unit == PLACE_NONE || u < room.units)
             continue;
-        int64_t there = cores_of(cores, unit), each = cores_per_task > 0 ? cores_per_task : 1, most = there / each + (is_generous && there % each > 0 && there % each >= (each + 2) / 3);
+        int64_t there = cores_of(cores, unit), each = cores_per_task > 0 ? cores_per_task : 1,
+                most = there / each +
+                       (is_generous && there % each > 0 && there % each >= (each + 2) / 3);
         room.most[u] = (uint16_t)(most < UINT16_MAX ? most : UINT16_MAX);
         place[room.units++] = unit;
     }
@@ -162,7 +180,8 @@ void plan_bind_room_done(struct bind_room *room)
     *room = (struct bind_room){0};
 }
 
-bool plan_bind_room_fits(const struct bind_room *room, const uint16_t *slot, size_t tasks, size_t each)
+bool plan_bind_room_fits(const struct bind_room *room, const uint16_t *slot, size_t tasks,
+                         size_t each)
 {
     size_t in_unit[SEARCH_SLOTS_MAX] = {0};
     for (size_t t = 0; room->most != NULL && t < tasks; t++) {

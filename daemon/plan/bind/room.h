@@ -1,5 +1,6 @@
 /**
- * Which tasks find cores next to their gpus: what memory tasks would really have with these gpus, and how many tasks each NUMA node has room for.
+ * Which tasks find cores next to their gpus: what memory tasks would really have with these gpus,
+ * and how many tasks each NUMA node has room for.
  *
  * Pure; any thread.
  */
@@ -7,20 +8,26 @@
 #include "plan/bind/bind.h"
 #include "plan/bind/gpus.h"
 
-/* Where tasks have their cores: a NUMA node, or its package where one task has more cores than the node. */
+/* Where tasks have their cores: a NUMA node, or its package where one task has more cores than the
+ * node. */
 struct bind_room {
     uint16_t *unit; /* owned; by gpu, as of struct search_problem */
     uint16_t *most; /* owned; by unit: tasks; NULL: not known, and none is refused */
     size_t units;
 };
 
-/* For tasks that have so many cores each. numa: by gpu, whose cores a task on it would have. is_generous: also for one that finds a third of its cores there, and may keep that memory (plan/bind/memory.c). Where there is not room enough for all, each unit is taken to have room for more. NO_MEMORY. */
-enum berth_code plan_bind_room_find(const struct bind_cores *cores, const place_id *numa, size_t gpus, size_t tasks, int64_t cores_per_task, bool is_generous, struct bind_room *ret,
-                                    struct berth_err *err);
+/* For tasks that have so many cores each. numa: by gpu, whose cores a task on it would have.
+ * is_generous: also for one that finds a third of its cores there, and may keep that memory
+ * (plan/bind/memory.c). Where there is not room enough for all, each unit is taken to have room for
+ * more. NO_MEMORY. */
+enum berth_code plan_bind_room_find(const struct bind_cores *cores, const place_id *numa,
+                                    size_t gpus, size_t tasks, int64_t cores_per_task,
+                                    bool is_generous, struct bind_room *ret, struct berth_err *err);
 void plan_bind_room_done(struct bind_room *room);
 
 /* Whether all tasks with these slots (of gpu, by berth) have room. */
-bool plan_bind_room_fits(const struct bind_room *room, const uint16_t *slot, size_t tasks, size_t each);
+bool plan_bind_room_fits(const struct bind_room *room, const uint16_t *slot, size_t tasks,
+                         size_t each);
 
 /* With which gpus memory is asked for. */
 struct bind_room_choice {
@@ -30,6 +37,9 @@ struct bind_room_choice {
     size_t tasks, each;
 };
 
-/* The memory that each task has once cores are handed out, by task, and how many cores; nothing is said and nothing taken. As plan_bind_cores and plan_bind_memory. */
-enum berth_code plan_bind_room_memory(struct snapshot *snap, const struct bind_request *request, const struct bind_cores *cores, const struct bind_room_choice *choice, place_id *ret_memory,
+/* The memory that each task has once cores are handed out, by task, and how many cores; nothing is
+ * said and nothing taken. As plan_bind_cores and plan_bind_memory. */
+enum berth_code plan_bind_room_memory(struct snapshot *snap, const struct bind_request *request,
+                                      const struct bind_cores *cores,
+                                      const struct bind_room_choice *choice, place_id *ret_memory,
                                       int64_t *ret_cores, struct berth_err *err);

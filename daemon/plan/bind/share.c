@@ -1,8 +1,11 @@
 /*
- * Tasks that are near the same groups are one class. They find so many cores each if a flow brings as many from the classes to the groups next to them (D. Gale, "A theorem on flows in
- * networks", 1957); where one core more each is too many, the classes that are left with too few and those whose cores they could have instead are the ones that are short.
+ * Tasks that are near the same groups are one class. They find so many cores each if a flow brings
+ * as many from the classes to the groups next to them (D. Gale, "A theorem on flows in networks",
+ * 1957); where one core more each is too many, the classes that are left with too few and those
+ * whose cores they could have instead are the ones that are short.
  *
- * Invariants: (1) taken[c][g] > 0 only where class c is near group g; (2) left[g] is cores less what is taken of g.
+ * Invariants: (1) taken[c][g] > 0 only where class c is near group g; (2) left[g] is cores less
+ * what is taken of g.
  */
 #include "plan/bind/share.h"
 
@@ -27,9 +30,13 @@ struct work {
     bool *gone;     /* by group: it has no cores for those that are looked at */
 };
 
-static bool is_near(const struct work *work, size_t class, size_t group) { return work->request->near[work->first[class] * work->groups + group]; }
+static bool is_near(const struct work *work, size_t class, size_t group)
+{
+    return work->request->near[work->first[class] * work->groups + group];
+}
 
-/* Reaches what it can from one class, over groups to those who have taken of them. The first group with something left; NOBODY: there is none. */
+/* Reaches what it can from one class, over groups to those who have taken of them. The first group
+ * with something left; NOBODY: there is none. */
 static size_t reach(struct work *work, size_t class)
 {
     size_t begin = 0, end = 0;
@@ -137,7 +144,8 @@ static void find(struct work *work, struct bind_share *ret)
             ret->short_count++;
         }
     ret->short_cores = leave_out_short(work);
-    int64_t others = ret->short_count < request->tasks ? find_most(work, (int64_t)request->cores->count) : 0;
+    int64_t others =
+        ret->short_count < request->tasks ? find_most(work, (int64_t)request->cores->count) : 0;
     ret->others = others > each ? others : each;
 }
 
@@ -147,8 +155,11 @@ static void find_classes(struct work *work)
     const bool *near = work->request->near;
     size_t row = work->groups * sizeof *near;
     for (size_t t = 0; t < work->request->tasks; t++) {
-        size_t c = t > 0 && memcmp(near + t * work->groups, near + (t - 1) * work->groups, row) == 0 ? work->class[t - 1] : 0;
-        while (c < work->classes && memcmp(near + t * work->groups, near + work->first[c] * work->groups, row) != 0)
+        size_t c = t > 0 && memcmp(near + t * work->groups, near + (t - 1) * work->groups, row) == 0
+                       ? work->class[t - 1]
+                       : 0;
+        while (c < work->classes &&
+               memcmp(near + t * work->groups, near + work->first[c] * work->groups, row) != 0)
             c++;
         if (c == work->classes)
             work->first[work->classes++] = t;
@@ -166,7 +177,8 @@ static bool make_room(struct work *work)
     work->left = calloc(work->groups, sizeof *work->left);
     work->from = calloc(work->groups, sizeof *work->from);
     work->gone = calloc(work->groups, sizeof *work->gone);
-    if (work->tasks == NULL || work->first == NULL || work->class == NULL || work->left == NULL || work->from == NULL || work->gone == NULL)
+    if (work->tasks == NULL || work->first == NULL || work->class == NULL || work->left == NULL ||
+        work->from == NULL || work->gone == NULL)
         return false;
     find_classes(work);
     work->taken = calloc(work->classes * work->groups, sizeof *work->taken);
@@ -174,10 +186,12 @@ static bool make_room(struct work *work)
     work->before = calloc(work->classes, sizeof *work->before);
     work->seen = calloc(work->classes, sizeof *work->seen);
     work->queue = calloc(work->classes, sizeof *work->queue);
-    return work->taken != NULL && work->wants != NULL && work->before != NULL && work->seen != NULL && work->queue != NULL;
+    return work->taken != NULL && work->wants != NULL && work->before != NULL &&
+           work->seen != NULL && work->queue != NULL;
 }
 
-enum berth_code plan_bind_share(const struct bind_share_request *request, struct bind_share *ret, struct berth_err *err)
+enum berth_code plan_bind_share(const struct bind_share_request *request, struct bind_share *ret,
+                                struct berth_err *err)
 {
     struct work work = {.request = request, .groups = request->cores->group_count};
     bool ok = make_room(&work);

@@ -17,12 +17,13 @@
 /* What a step takes with the tasks as they are. */
 struct streamed {
     struct prediction time;
-    place_id memory;      /* of those that end last; PLACE_NONE nothing is moved, or nothing is known */
+    /* of those that end last; PLACE_NONE nothing is moved, or nothing is known */
+    place_id memory;
     size_t users, memories;
-    double bytes;         /* that they move */
-    double alone_ns;      /* the first of them without the others */
-    bool is_measured;     /* nothing nominal or published is in it */
-    bool at_least;        /* time is a lower bound: low_ns is time_ns, high_ns NAN */
+    double bytes;     /* that they move */
+    double alone_ns;  /* the first of them without the others */
+    bool is_measured; /* nothing nominal or published is in it */
+    bool at_least;    /* time is a lower bound: low_ns is time_ns, high_ns NAN */
 };
 
 struct moved {
@@ -54,13 +55,16 @@ static size_t count_flows(const struct traffic *traffic, bool with_host)
 {
     size_t count = 0;
     for (size_t i = 0; traffic != NULL && i < traffic->count; i++)
-        count += (traffic->flow[i].from == TRAFFIC_HOST || traffic->flow[i].to == TRAFFIC_HOST) == with_host;
+        count += (traffic->flow[i].from == TRAFFIC_HOST || traffic->flow[i].to == TRAFFIC_HOST) ==
+                 with_host;
     return count;
 }
 
-/* What the tasks with that memory, first to last of them, take together. NAN where nothing known says it. */
-static enum berth_code price_memory(const struct pricing *pricing, place_id memory, size_t most, struct memrate_basis *basis, struct streamed *ret, struct memtime *ret_time,
-                                    struct berth_err *err)
+/* What the tasks with that memory, first to last of them, take together. NAN where nothing known
+ * says it. */
+static enum berth_code price_memory(const struct pricing *pricing, place_id memory, size_t most,
+                                    struct memrate_basis *basis, struct streamed *ret,
+                                    struct memtime *ret_time, struct berth_err *err)
 {
     struct memuse use = {.gpu = PLACE_NONE};
     struct cpuset cpus = {0};
@@ -81,19 +85,22 @@ static enum berth_code price_memory(const struct pricing *pricing, place_id memo
         return BERTH_OK;
     enum berth_code code = memrate_cores(pricing->stream->snap->graph, &cpus, &use.who, err);
     if (code == BERTH_OK)
-        code = memuse_cores(&use, &pricing->node, pricing->stream->snap, memory, ret->bytes, basis, ret_time, err);
+        code = memuse_cores(&use, &pricing->node, pricing->stream->snap, memory, ret->bytes, basis,
+                            ret_time, err);
     memuse_done(&use);
     return code;
 }
 
 /* The memory whose tasks end last. */
-static enum berth_code find_last(const struct pricing *pricing, struct memrate_basis *basis, struct streamed *ret, struct berth_err *err)
+static enum berth_code find_last(const struct pricing *pricing, struct memrate_basis *basis,
+                                 struct streamed *ret, struct berth_err *err)
 {
     const struct graph *graph = pricing->stream->snap->graph;
     struct memtime last = {0};
     struct streamed found = {.memory = PLACE_NONE};
     size_t memories = 0;
-    for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE; n = graph_next(graph, PLACE_NUMA, n + 1)) {
+    for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE;
+         n = graph_next(graph, PLACE_NUMA, n + 1)) {
         struct streamed here = {0};
         struct memtime time;
         enum berth_code code = price_memory(pricing, n, SIZE_MAX, basis, &here, &time, err);
@@ -113,8 +120,10 @@ static enum berth_code find_last(const struct pricing *pricing, struct memrate_b
     return BERTH_OK;
 }
 
-/* NAN where something moves of which nothing is known. What is said and cited is of the memory whose tasks end last: the others' is alike. */
-static enum berth_code price(const struct pricing *pricing, struct memrate_basis *basis, struct streamed *ret, struct berth_err *err)
+/* NAN where something moves of which nothing is known. What is said and cited is of the memory
+ * whose tasks end last: the others' is alike. */
+static enum berth_code price(const struct pricing *pricing, struct memrate_basis *basis,
+                             struct streamed *ret, struct berth_err *err)
 {
     struct evidence unsaid = {0};
     struct warnings unwarned = {0};
@@ -144,9 +153,14 @@ static enum berth_code price(const struct pricing *pricing, struct memrate_basis
 }
 
 /* What these tasks take; what it rests on goes to the basis. */
-static enum berth_code price_tasks(const struct bind_stream *stream, const struct bind_task *task, size_t tasks, struct memrate_basis *basis, struct streamed *ret, struct berth_err *err)
+static enum berth_code price_tasks(const struct bind_stream *stream, const struct bind_task *task,
+                                   size_t tasks, struct memrate_basis *basis, struct streamed *ret,
+                                   struct berth_err *err)
 {
-    struct pricing pricing = {.stream = stream, .task = task, .tasks = tasks, .moved = calloc(tasks, sizeof *pricing.moved)};
+    struct pricing pricing = {.stream = stream,
+                              .task = task,
+                              .tasks = tasks,
+                              .moved = calloc(tasks, sizeof *pricing.moved)};
     if (pricing.moved == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for what tasks move");
     size_t first = basis->evidence->count;
@@ -156,14 +170,17 @@ static enum berth_code price_tasks(const struct bind_stream *stream, const struc
         code = price(&pricing, basis, ret, err);
     ret->is_measured = !ret->at_least;
     for (size_t i = first; i < basis->evidence->count && ret->is_measured; i++)
-        ret->is_measured = basis->evidence->item[i] == NULL || basis->evidence->item[i]->source == VALUE_MEASURED;
+        ret->is_measured =
+            basis->evidence->item[i] == NULL || basis->evidence->item[i]->source == VALUE_MEASURED;
     memkind_node_done(&pricing.node);
     free(pricing.moved);
     return code;
 }
 
 /* What tasks with these cpus would take, and which memory each has: nothing of it is said. */
-static enum berth_code price_cpus(const struct bind_stream *stream, size_t tasks, const struct cpuset *cpus, struct streamed *ret, struct berth_err *err)
+static enum berth_code price_cpus(const struct bind_stream *stream, size_t tasks,
+                                  const struct cpuset *cpus, struct streamed *ret,
+                                  struct berth_err *err)
 {
     struct bind_answer *scratch = calloc(1, sizeof *scratch);
     struct bind_task *task = calloc(tasks, sizeof *task);
@@ -178,7 +195,8 @@ static enum berth_code price_cpus(const struct bind_stream *stream, size_t tasks
     for (size_t t = 0; t < tasks; t++)
         task[t].cpus = cpus[t];
     for (size_t t = 0; code == BERTH_OK && t < tasks; t++)
-        code = plan_bind_memory(stream->snap, stream->allowed, stream->cores, t, PLACE_NONE, scratch, err);
+        code = plan_bind_memory(stream->snap, stream->allowed, stream->cores, t, PLACE_NONE,
+                                scratch, err);
     struct memrate_basis basis = {.evidence = &scratch->evidence, .warnings = &scratch->warnings};
     if (code == BERTH_OK)
         code = price_tasks(stream, task, tasks, &basis, ret, err);
@@ -189,7 +207,8 @@ static enum berth_code price_cpus(const struct bind_stream *stream, size_t tasks
 }
 
 /* As a launcher gives out cores: the first to the first. */
-static struct cpuset *in_order(const struct bind_cores *cores, size_t tasks, int64_t each, struct berth_err *err)
+static struct cpuset *in_order(const struct bind_cores *cores, size_t tasks, int64_t each,
+                               struct berth_err *err)
 {
     struct cpuset *cpus = calloc(tasks, sizeof *cpus);
     if (cpus == NULL)
@@ -201,7 +220,8 @@ static struct cpuset *in_order(const struct bind_cores *cores, size_t tasks, int
 
 static struct bind_peers peers_of(const struct bind_stream *stream, size_t tasks)
 {
-    return (struct bind_peers){.snap = stream->snap, .traffic = stream->traffic, .cores = stream->cores, .tasks = tasks};
+    return (struct bind_peers){
+        .snap = stream->snap, .traffic = stream->traffic, .cores = stream->cores, .tasks = tasks};
 }
 
 /* What decides between two orders of cores. */
@@ -211,8 +231,8 @@ struct weight {
     double distance;  /* of peers */
 };
 
-static enum berth_code weigh(const struct bind_stream *stream, size_t tasks, const struct cpuset *cpus,
-                             struct weight *ret, struct berth_err *err)
+static enum berth_code weigh(const struct bind_stream *stream, size_t tasks,
+                             const struct cpuset *cpus, struct weight *ret, struct berth_err *err)
 {
     struct bind_peers peers = peers_of(stream, tasks);
     struct streamed streamed = {0};
@@ -227,18 +247,21 @@ static enum berth_code weigh(const struct bind_stream *stream, size_t tasks, con
     return code;
 }
 
-/* By time; what peers take counts only where it is known of both, else their distance does among equals. */
+/* By time; what peers take counts only where it is known of both, else their distance does among
+ * equals. */
 static bool is_better(const struct weight *a, const struct weight *b)
 {
     bool is_known = !isnan(a->peers_ns) && !isnan(b->peers_ns);
-    double mine = a->stream_ns + (is_known ? a->peers_ns : 0), other = b->stream_ns + (is_known ? b->peers_ns : 0);
+    double mine = a->stream_ns + (is_known ? a->peers_ns : 0),
+           other = b->stream_ns + (is_known ? b->peers_ns : 0);
     if (mine * (1 + WORTH) < other)
         return true;
     return !is_known && mine <= other * (1 + WORTH) && a->distance < b->distance;
 }
 
 /* Cores for families of tasks that exchange bytes. */
-static struct cpuset *by_peers(const struct bind_stream *stream, const struct bind_cores_request *request, struct berth_err *err)
+static struct cpuset *by_peers(const struct bind_stream *stream,
+                               const struct bind_cores_request *request, struct berth_err *err)
 {
     struct evidence uncited = {0};
     struct warnings unsaid = {0};
@@ -247,12 +270,15 @@ static struct cpuset *by_peers(const struct bind_stream *stream, const struct bi
     int64_t each = 0;
     size_t *joined = calloc(request->tasks, sizeof *joined);
     struct cpuset *cpus = calloc(request->tasks, sizeof *cpus);
-    enum berth_code code = joined != NULL && cpus != NULL ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for the tasks");
+    enum berth_code code = joined != NULL && cpus != NULL
+                               ? BERTH_OK
+                               : err_set(err, BERTH_NO_MEMORY, "no memory for the tasks");
     if (code == BERTH_OK) {
         plan_bind_peers_join(stream->traffic, request->tasks, joined);
         families.joined = joined;
         plan_bind_cores_reset(stream->cores);
-        code = plan_bind_cores(stream->snap, stream->cores, &families, &uncited, &unsaid, cpus, &each, err);
+        code = plan_bind_cores(stream->snap, stream->cores, &families, &uncited, &unsaid, cpus,
+                               &each, err);
     }
     if (code == BERTH_OK)
         code = plan_bind_peers_assign(&peers, cpus, err);
@@ -265,7 +291,8 @@ static struct cpuset *by_peers(const struct bind_stream *stream, const struct bi
 }
 
 /* Weighs one order of cores against the least so far, and frees it. */
-static enum berth_code try_order(const struct bind_stream *stream, size_t tasks, struct cpuset *take_others, struct cpuset *cpus,
+static enum berth_code try_order(const struct bind_stream *stream, size_t tasks,
+                                 struct cpuset *take_others, struct cpuset *cpus,
                                  struct weight *least, bool *ret_taken, struct berth_err *err)
 {
     struct weight other;
@@ -282,8 +309,9 @@ static enum berth_code try_order(const struct bind_stream *stream, size_t tasks,
     return code;
 }
 
-enum berth_code plan_bind_stream_choose(const struct bind_stream *stream, const struct bind_cores_request *request,
-                                        int64_t each, struct cpuset *cpus, enum bind_order *ret_order,
+enum berth_code plan_bind_stream_choose(const struct bind_stream *stream,
+                                        const struct bind_cores_request *request, int64_t each,
+                                        struct cpuset *cpus, enum bind_order *ret_order,
                                         struct berth_err *err)
 {
     size_t tasks = request->tasks;
@@ -300,29 +328,41 @@ enum berth_code plan_bind_stream_choose(const struct bind_stream *stream, const 
         code = try_order(stream, tasks, by_peers(stream, request, err), cpus, &least, &taken, err);
     *ret_order = taken ? ORDER_PEERS : *ret_order;
     if (code == BERTH_OK)
-        code = try_order(stream, tasks, in_order(stream->cores, tasks, each, err), cpus, &least, &taken, err);
+        code = try_order(stream, tasks, in_order(stream->cores, tasks, each, err), cpus, &least,
+                         &taken, err);
     *ret_order = code == BERTH_OK && taken ? ORDER_LAUNCHER : *ret_order;
     return code;
 }
 
-static void name_bottleneck(const struct graph *graph, const struct streamed *streamed, char text[RESOURCE_NAME_SIZE])
+static void name_bottleneck(const struct graph *graph, const struct streamed *streamed,
+                            char text[RESOURCE_NAME_SIZE])
 {
     if (streamed->time.time_ns > streamed->alone_ns * (1 + WORTH))
         snprintf(text, RESOURCE_NAME_SIZE, "%s:memory", graph_place(graph, streamed->memory)->name);
 }
 
-/* "the last to end are 4 tasks that stream memory of numa0: 38.4 GB/s together, 25.0 GB/s one alone". */
-static void say(const struct graph *graph, const struct streamed *streamed, const char *prefix, const char *source, struct warnings *reasons)
+/* "the last to end are 4 tasks that stream memory of numa0: 38.4 GB/s together, 25.0 GB/s one
+ * alone". */
+static void say(const struct graph *graph, const struct streamed *streamed, const char *prefix,
+                const char *source, struct warnings *reasons)
 {
     char together[PLAN_TEXT_SIZE], one[PLAN_TEXT_SIZE], alone[48] = "";
-    const char *memory = graph_place(graph, streamed->memory)->name, *most = streamed->at_least ? "at most " : "";
+    const char *memory = graph_place(graph, streamed->memory)->name,
+               *most = streamed->at_least ? "at most " : "";
     plan_text_rate(streamed->bytes * 1e9 / streamed->time.time_ns, together);
     if (!streamed->at_least && streamed->time.time_ns > streamed->alone_ns * (1 + WORTH))
-        snprintf(alone, sizeof alone, ", %s one alone", plan_text_rate(streamed->bytes / (double)streamed->users * 1e9 / streamed->alone_ns, one));
+        snprintf(alone, sizeof alone, ", %s one alone",
+                 plan_text_rate(
+                     streamed->bytes / (double)streamed->users * 1e9 / streamed->alone_ns, one));
     if (streamed->users == 1)
-        warnings_add(reasons, "%sthe last to end is a task that streams memory of %s, as nobody else does: %s%s%s", prefix, memory, streamed->at_least ? most : "at ", together, source);
+        warnings_add(
+            reasons,
+            "%sthe last to end is a task that streams memory of %s, as nobody else does: %s%s%s",
+            prefix, memory, streamed->at_least ? most : "at ", together, source);
     else
-        warnings_add(reasons, "%sthe last to end are %zu tasks that stream memory of %s: %s%s together%s%s", prefix, streamed->users, memory, most, together, alone, source);
+        warnings_add(reasons,
+                     "%sthe last to end are %zu tasks that stream memory of %s: %s%s together%s%s",
+                     prefix, streamed->users, memory, most, together, alone, source);
 }
 
 /* " (published)" where none of it was measured. */
@@ -330,8 +370,10 @@ static const char *source_of(const struct evidence *evidence)
 {
     bool is_published = evidence->count > 0, is_stated = is_published;
     for (size_t i = 0; i < evidence->count; i++) {
-        is_published = is_published && evidence->item[i] != NULL && evidence->item[i]->source == VALUE_PUBLISHED;
-        is_stated = is_stated && evidence->item[i] != NULL && evidence->item[i]->source == VALUE_NOMINAL;
+        is_published = is_published && evidence->item[i] != NULL &&
+                       evidence->item[i]->source == VALUE_PUBLISHED;
+        is_stated =
+            is_stated && evidence->item[i] != NULL && evidence->item[i]->source == VALUE_NOMINAL;
     }
     return is_published ? " (published)" : is_stated ? " (nominal)" : "";
 }
@@ -339,9 +381,13 @@ static const char *source_of(const struct evidence *evidence)
 static void warn_of(const struct streamed *ours, size_t unknown, struct warnings *warnings)
 {
     if (unknown > 0)
-        warnings_add(warnings, "what %zu transfer%s between tasks without gpus take%s is not known: it is not in the time", unknown, unknown == 1 ? "" : "s", unknown == 1 ? "s" : "");
+        warnings_add(warnings,
+                     "what %zu transfer%s between tasks without gpus take%s is not known: it is "
+                     "not in the time",
+                     unknown, unknown == 1 ? "" : "s", unknown == 1 ? "s" : "");
     if (ours->memories > 1)
-        warnings_add(warnings, "what cores of several NUMA nodes get when all stream at the same time was not measured: each memory counts as alone");
+        warnings_add(warnings, "what cores of several NUMA nodes get when all stream at the same "
+                               "time was not measured: each memory counts as alone");
 }
 
 /* A step of all tasks. */
@@ -357,10 +403,13 @@ struct step {
 static void sum_step(const struct bind_stream *stream, struct step *step)
 {
     const struct peers_time *exchanged = &step->exchanged;
-    bool streams = count_flows(stream->traffic, true) > 0, exchanges = plan_bind_peers_count(stream->traffic) > 0;
+    bool streams = count_flows(stream->traffic, true) > 0,
+         exchanges = plan_bind_peers_count(stream->traffic) > 0;
     bool is_known = exchanges && !isnan(exchanged->time_ns);
-    step->unknown = count_flows(stream->traffic, false) - (is_known ? plan_bind_peers_count(stream->traffic) : 0);
-    step->is_measured = (!streams || step->streamed.is_measured) && (!is_known || (exchanged->is_measured && !streams)) && step->unknown == 0;
+    step->unknown = count_flows(stream->traffic, false) -
+                    (is_known ? plan_bind_peers_count(stream->traffic) : 0);
+    step->is_measured = (!streams || step->streamed.is_measured) &&
+                        (!is_known || (exchanged->is_measured && !streams)) && step->unknown == 0;
     if (!streams && !is_known) {
         step->time = (struct prediction){NAN, NAN, NAN};
         return;
@@ -368,7 +417,8 @@ static void sum_step(const struct bind_stream *stream, struct step *step)
     step->time = streams ? step->streamed.time : (struct prediction){0, 0, 0};
     if (isnan(step->time.time_ns))
         return;
-    bool at_least = (streams && step->streamed.at_least) || exchanged->at_least || step->unknown > 0;
+    bool at_least =
+        (streams && step->streamed.at_least) || exchanged->at_least || step->unknown > 0;
     double time = step->time.time_ns + (is_known ? exchanged->time_ns : 0);
     if (at_least)
         step->time = (struct prediction){time, time, NAN};
@@ -376,8 +426,9 @@ static void sum_step(const struct bind_stream *stream, struct step *step)
         step->time = (struct prediction){time, NAN, NAN};
 }
 
-static enum berth_code price_step(const struct bind_stream *stream, const struct bind_answer *answer,
-                                  const struct cpuset *cpus, struct step *ret, struct berth_err *err)
+static enum berth_code price_step(const struct bind_stream *stream,
+                                  const struct bind_answer *answer, const struct cpuset *cpus,
+                                  struct step *ret, struct berth_err *err)
 {
     struct bind_peers peers = peers_of(stream, answer->task_count);
     enum berth_code code = plan_bind_peers_time(&peers, cpus, &ret->exchanged, err);
@@ -386,9 +437,10 @@ static enum berth_code price_step(const struct bind_stream *stream, const struct
     return code;
 }
 
-/* "task 0 to task 1 is the longest transfer of the busiest task: core0 to core1, 48 ns a round trip, 15.0 GB/s". */
-static void say_peers(const struct bind_stream *stream, const struct peers_time *exchanged, const char *prefix,
-                      struct warnings *reasons)
+/* "task 0 to task 1 is the longest transfer of the busiest task: core0 to core1, 48 ns a round
+ * trip, 15.0 GB/s". */
+static void say_peers(const struct bind_stream *stream, const struct peers_time *exchanged,
+                      const char *prefix, struct warnings *reasons)
 {
     const struct graph *graph = stream->snap->graph;
     char rate[PLAN_TEXT_SIZE] = "no rate known";
@@ -397,16 +449,21 @@ static void say_peers(const struct bind_stream *stream, const struct peers_time 
     const struct traffic_flow *flow = &stream->traffic->flow[exchanged->flow];
     if (exchanged->rate != NULL)
         plan_text_rate(exchanged->rate->value, rate);
-    warnings_add(reasons, "%sthe busiest task's longest transfer is task %d to %d: %.0f ns a round trip (%s to %s), %s", prefix,
-              flow->from, flow->to, exchanged->latency->value, graph_place(graph, exchanged->latency->from)->name,
-              graph_place(graph, exchanged->latency->to)->name, rate);
+    warnings_add(reasons,
+                 "%sthe busiest task's longest transfer is task %d to %d: %.0f ns a round trip (%s "
+                 "to %s), %s",
+                 prefix, flow->from, flow->to, exchanged->latency->value,
+                 graph_place(graph, exchanged->latency->from)->name,
+                 graph_place(graph, exchanged->latency->to)->name, rate);
 }
 
 /* The launcher's own order, as the baseline; its cpus are not kept. */
-static enum berth_code price_order(const struct bind_stream *stream, const struct bind_answer *answer, struct step *ret,
+static enum berth_code price_order(const struct bind_stream *stream,
+                                   const struct bind_answer *answer, struct step *ret,
                                    struct berth_err *err)
 {
-    struct cpuset *ordered = in_order(stream->cores, answer->task_count, answer->cores_per_task, err);
+    struct cpuset *ordered =
+        in_order(stream->cores, answer->task_count, answer->cores_per_task, err);
     if (ordered == NULL)
         return BERTH_NO_MEMORY;
     enum berth_code code = BERTH_OK;
@@ -419,8 +476,8 @@ static enum berth_code price_order(const struct bind_stream *stream, const struc
 }
 
 /* The answer's own tasks, with what their times rest on. ret_source: as source_of says. */
-static enum berth_code price_own(const struct bind_stream *stream, struct bind_answer *answer, struct step *ret,
-                                 const char **ret_source, struct berth_err *err)
+static enum berth_code price_own(const struct bind_stream *stream, struct bind_answer *answer,
+                                 struct step *ret, const char **ret_source, struct berth_err *err)
 {
     struct evidence its = {0};
     struct memrate_basis basis = {.evidence = &its, .warnings = &answer->warnings};
@@ -448,7 +505,8 @@ static enum berth_code price_own(const struct bind_stream *stream, struct bind_a
     return code;
 }
 
-enum berth_code plan_bind_stream_tell(const struct bind_stream *stream, struct bind_answer *answer, struct berth_err *err)
+enum berth_code plan_bind_stream_tell(const struct bind_stream *stream, struct bind_answer *answer,
+                                      struct berth_err *err)
 {
     const struct graph *graph = stream->snap->graph;
     bool streams = count_flows(stream->traffic, true) > 0;
@@ -466,8 +524,13 @@ enum berth_code plan_bind_stream_tell(const struct bind_stream *stream, struct b
     answer->predicted_is_measured = ours.is_measured;
     answer->baseline_is_measured = order.is_measured;
     if (isnan(ours.time.time_ns)) {
-        warnings_add(&answer->warnings, streams ? "no time is predicted: nothing known says what these cores get of their memory (berth probe measures it); locality alone decided"
-                                             : "no time is predicted: nothing says what tasks without gpus take for what they send each other (berth probe cpu_pingpong measures it); locality alone decided");
+        warnings_add(
+            &answer->warnings,
+            streams
+                ? "no time is predicted: nothing known says what these cores get of their memory "
+                  "(berth probe measures it); locality alone decided"
+                : "no time is predicted: nothing says what tasks without gpus take for what they "
+                  "send each other (berth probe cpu_pingpong measures it); locality alone decided");
         return BERTH_OK;
     }
     bool is_worse = order.time.time_ns > ours.time.time_ns * (1 + WORTH);

@@ -11,7 +11,7 @@
 #include "plan/bind/nics.h"
 #include "plan/bind/structure.h"
 
-#define NOT_NEXT    100  /* how far a gpu without cores next to it is, beyond any distance */
+#define NOT_NEXT 100 /* how far a gpu without cores next to it is, beyond any distance */
 /* the same of one whose links to switches are down: what is known of it may be from before */
 #define OFF_SWITCHES 1000
 #define OTHER_MODULE 1
@@ -24,7 +24,9 @@ struct work {
     struct bind_traffic *traffic;
     size_t tasks, each;
     double *far, *apart, *meet;
-    bool may_lack; /* no choice is known in all of its transfers: in what goes with the host or a nic some may lack a price */
+    /* no choice is known in all of its transfers: in what goes with the host or a nic some may
+     * lack a price */
+    bool may_lack;
 };
 
 /* ---- what each gpu would come with ---- */
@@ -38,10 +40,13 @@ struct homes {
 
 static bool is_same_home(const struct homes *homes, size_t a, size_t b)
 {
-    return homes->count[a] == homes->count[b] && memcmp(homes->numa + a * homes->room, homes->numa + b * homes->room, homes->count[a] * sizeof *homes->numa) == 0;
+    return homes->count[a] == homes->count[b] &&
+           memcmp(homes->numa + a * homes->room, homes->numa + b * homes->room,
+                  homes->count[a] * sizeof *homes->numa) == 0;
 }
 
-/* A task on a gpu has the memory next to the nearest cores. Gpus with several NUMA nodes equally near, as those of a whole package, are dealt out to them in order. */
+/* A task on a gpu has the memory next to the nearest cores. Gpus with several NUMA nodes equally
+ * near, as those of a whole package, are dealt out to them in order. */
 static void deal_out(struct work *work, const struct homes *homes)
 {
     for (size_t g = 0; g < work->gpus->count; g++) {
@@ -51,11 +56,15 @@ static void deal_out(struct work *work, const struct homes *homes)
                 before += other < g;
                 all++;
             }
-        place_id gpu = work->gpus->gpu[g], numa = homes->count[g] > 0 ? homes->numa[g * homes->room + before * homes->count[g] / all] : PLACE_NONE;
+        place_id gpu = work->gpus->gpu[g],
+                 numa = homes->count[g] > 0
+                            ? homes->numa[g * homes->room + before * homes->count[g] / all]
+                            : PLACE_NONE;
         place_id memory = plan_bind_memory_nearest(work->snap, work->request->allowed, numa);
         work->traffic->numa[g] = numa;
         work->traffic->memory[g] = memory;
-        work->far[g] = (memory != PLACE_NONE ? locality_distance(work->snap, gpu, memory) : 0) + (plan_bind_cores_near(work->snap, work->cores, gpu) == 0 ? NOT_NEXT : 0) +
+        work->far[g] = (memory != PLACE_NONE ? locality_distance(work->snap, gpu, memory) : 0) +
+                       (plan_bind_cores_near(work->snap, work->cores, gpu) == 0 ? NOT_NEXT : 0) +
                        (plan_ends_is_off_switches(work->snap->graph, gpu) ? OFF_SWITCHES : 0);
     }
 }
@@ -70,7 +79,8 @@ static enum berth_code find_memory(struct work *work, struct berth_err *err)
         code = err_set(err, BERTH_NO_MEMORY, "no memory for NUMA nodes");
     } else {
         for (size_t g = 0; code == BERTH_OK && g < work->gpus->count; g++)
-            code = plan_bind_cores_numas(work->snap, work->cores, work->gpus->gpu[g], homes.numa + g * homes.room, &homes.count[g], err);
+            code = plan_bind_cores_numas(work->snap, work->cores, work->gpus->gpu[g],
+                                         homes.numa + g * homes.room, &homes.count[g], err);
         if (code == BERTH_OK)
             deal_out(work, &homes);
     }
@@ -89,7 +99,9 @@ static enum berth_code find_nics(struct work *work, struct berth_err *err)
     for (size_t g = 0; g < work->gpus->count; g++) {
         struct nics_of who = {.gpu = &work->gpus->gpu[g], .gpu_count = 1, .memory = PLACE_NONE};
         size_t count = plan_bind_nics(work->snap, &who, nic);
-        work->traffic->nic[g] = count > 0 ? nic[(size_t)graph_place(graph, work->gpus->gpu[g])->number % count] : PLACE_NONE;
+        work->traffic->nic[g] =
+            count > 0 ? nic[(size_t)graph_place(graph, work->gpus->gpu[g])->number % count]
+                      : PLACE_NONE;
     }
     free(nic);
     return BERTH_OK;
@@ -102,9 +114,12 @@ static enum berth_code describe(struct work *work, struct berth_err *err)
     enum berth_code code = find_memory(work, err);
     for (size_t g = 0; code == BERTH_OK && g < n; g++) {
         for (size_t other = 0; other < n; other++) {
-            place_id a = work->gpus->gpu[g], b = work->gpus->gpu[other], module = locality_above(graph, a, PLACE_MODULE);
-            bool together = a == b || (module != PLACE_NONE && locality_above(graph, b, PLACE_MODULE) == module);
-            work->apart[g * n + other] = together ? 0 : OTHER_MODULE + locality_distance(work->snap, a, b);
+            place_id a = work->gpus->gpu[g], b = work->gpus->gpu[other],
+                     module = locality_above(graph, a, PLACE_MODULE);
+            bool together = a == b || (module != PLACE_NONE &&
+                                       locality_above(graph, b, PLACE_MODULE) == module);
+            work->apart[g * n + other] =
+                together ? 0 : OTHER_MODULE + locality_distance(work->snap, a, b);
             work->meet[g * n + other] = plan_bind_structure_meet(graph, a, b);
         }
     }
@@ -127,54 +142,73 @@ static bool make_room(struct work *work)
     work->far = calloc(n, sizeof *work->far);
     work->apart = calloc(n * n, sizeof *work->apart);
     work->meet = calloc(n * n, sizeof *work->meet);
-    return traffic->numa != NULL && traffic->memory != NULL && traffic->nic != NULL && traffic->task_numa != NULL && traffic->in_order != NULL && traffic->task_memory != NULL && traffic->order_memory != NULL && work->far != NULL &&
+    return traffic->numa != NULL && traffic->memory != NULL && traffic->nic != NULL &&
+           traffic->task_numa != NULL && traffic->in_order != NULL &&
+           traffic->task_memory != NULL && traffic->order_memory != NULL && work->far != NULL &&
            work->apart != NULL && work->meet != NULL;
 }
 
 /* As a launcher gives out gpus: the first to the first, and as evenly as it goes. */
 static void put_in_order(const struct work *work)
 {
-    size_t berths = work->tasks * work->each, n = work->gpus->count, least = berths / n, more = berths % n, b = 0;
+    size_t berths = work->tasks * work->each, n = work->gpus->count, least = berths / n,
+           more = berths % n, b = 0;
     for (size_t g = 0; g < n; g++)
         for (size_t i = 0; i < least + (g < more); i++)
             work->traffic->in_order[b++] = (uint16_t)g;
 }
 
-/* What takes so long is no better than what is chosen already: one way of copying for all gpus is better than several that are hardly faster, as a runtime takes one for all. */
-static double unwanted_ns(const struct bind_traffic *chosen, enum load_by is_by) { return chosen->how[chosen->by].time_ns * (chosen->by == LOAD_BEST && is_by != LOAD_BEST ? 1 + PRICE_WORTH : 1 - SEARCH_SAME); }
-
-/* Of more transfers it is known what starting them costs: what lacks that is no less for it. */
-static bool is_known_better(const struct bind_traffic *chosen, const struct bind_by *other) { return !isnan(other->time_ns) && other->unstarted < chosen->how[chosen->by].unstarted; }
-static bool is_known_worse(const struct bind_traffic *chosen, const struct bind_by *other)
+/* What takes so long is no better than what is chosen already: one way of copying for all gpus is
+ * better than several that are hardly faster, as a runtime takes one for all. */
+static double unwanted_ns(const struct bind_traffic *chosen, enum load_by is_by)
 {
-    return isnan(other->time_ns) || (!isnan(chosen->how[chosen->by].time_ns) && other->unstarted > chosen->how[chosen->by].unstarted);
+    return chosen->how[chosen->by].time_ns *
+           (chosen->by == LOAD_BEST && is_by != LOAD_BEST ? 1 + PRICE_WORTH : 1 - SEARCH_SAME);
 }
 
-static bool is_better(const struct bind_traffic *chosen, enum load_by is_by, const struct bind_by *other)
+/* Of more transfers it is known what starting them costs: what lacks that is no less for it. */
+static bool is_known_better(const struct bind_traffic *chosen, const struct bind_by *other)
+{
+    return !isnan(other->time_ns) && other->unstarted < chosen->how[chosen->by].unstarted;
+}
+static bool is_known_worse(const struct bind_traffic *chosen, const struct bind_by *other)
+{
+    return isnan(other->time_ns) || (!isnan(chosen->how[chosen->by].time_ns) &&
+                                     other->unstarted > chosen->how[chosen->by].unstarted);
+}
+
+static bool is_better(const struct bind_traffic *chosen, enum load_by is_by,
+                      const struct bind_by *other)
 {
     if (chosen->price == NULL || is_known_better(chosen, other))
         return true;
     return !is_known_worse(chosen, other) && !(other->time_ns >= unwanted_ns(chosen, is_by));
 }
 
-/* Whether that is to be kept: gpus in order where nothing is better by more than is known, whichever way they copy then. */
-static bool is_preferred(const struct bind_traffic *chosen, enum load_by by, const struct bind_by *other, const struct search_result *found)
+/* Whether that is to be kept: gpus in order where nothing is better by more than is known,
+ * whichever way they copy then. */
+static bool is_preferred(const struct bind_traffic *chosen, enum load_by by,
+                         const struct bind_by *other, const struct search_result *found)
 {
     bool better = is_better(chosen, by, other);
-    if (chosen->price == NULL || isnan(other->time_ns) || isnan(chosen->how[chosen->by].time_ns) || other->unstarted != chosen->how[chosen->by].unstarted ||
+    if (chosen->price == NULL || isnan(other->time_ns) || isnan(chosen->how[chosen->by].time_ns) ||
+        other->unstarted != chosen->how[chosen->by].unstarted ||
         found->is_in_order == chosen->found.is_in_order)
         return better;
-    return found->is_in_order ? better || plan_search_is_as_good(found, &chosen->found) : better && !plan_search_is_as_good(&chosen->found, found);
+    return found->is_in_order ? better || plan_search_is_as_good(found, &chosen->found)
+                              : better && !plan_search_is_as_good(&chosen->found, found);
 }
 
 /* What the order takes longer than the other one. */
 static void give_away(struct search_result *in_order, const struct search_result *other)
 {
     if (in_order->is_in_order && !other->is_in_order && other->cost.time_ns > 0)
-        in_order->settled = fmax(in_order->settled, in_order->cost.time_ns / other->cost.time_ns - 1);
+        in_order->settled =
+            fmax(in_order->settled, in_order->cost.time_ns / other->cost.time_ns - 1);
 }
 
-static void keep(struct bind_traffic *traffic, enum load_by by, const struct search_result *found, struct bind_price **price, uint16_t **slot)
+static void keep(struct bind_traffic *traffic, enum load_by by, const struct search_result *found,
+                 struct bind_price **price, uint16_t **slot)
 {
     struct bind_price *other_price = traffic->price;
     uint16_t *other_slot = traffic->slot;
@@ -189,17 +223,21 @@ static void keep(struct bind_traffic *traffic, enum load_by by, const struct sea
 static struct bind_by price_by(struct bind_price *price, const uint16_t *slot)
 {
     struct bind_priced priced = plan_bind_price_of(price, slot, NULL);
-    return (struct bind_by){priced.step.time_ns, priced.is_measured, priced.is_least, priced.unstarted};
+    return (struct bind_by){priced.step.time_ns, priced.is_measured, priced.is_least,
+                            priced.unstarted};
 }
 
-/* Whether looking for a better choice with that way of copying is in vain: no choice can be. With so many gpus that a search is long, whether the chosen gpus are no better with it. */
-static bool is_hopeless(struct bind_traffic *traffic, enum load_by by, struct bind_price *price, size_t gpus)
+/* Whether looking for a better choice with that way of copying is in vain: no choice can be. With
+ * so many gpus that a search is long, whether the chosen gpus are no better with it. */
+static bool is_hopeless(struct bind_traffic *traffic, enum load_by by, struct bind_price *price,
+                        size_t gpus)
 {
     if (traffic->price == NULL)
         return false;
     double least_ns = plan_bind_price_least_ns(price);
     struct bind_by same = price_by(price, traffic->slot), least = {.time_ns = least_ns};
-    if (is_better(traffic, by, gpus > SEARCH_EXACT_SLOTS ? &same : &least) || isnan(traffic->how[traffic->by].time_ns))
+    if (is_better(traffic, by, gpus > SEARCH_EXACT_SLOTS ? &same : &least) ||
+        isnan(traffic->how[traffic->by].time_ns))
         return false;
     traffic->how[by] = same;
     return true;
@@ -207,25 +245,42 @@ static bool is_hopeless(struct bind_traffic *traffic, enum load_by by, struct bi
 
 static struct bind_price_choice choice_of(const struct work *work)
 {
-    return (struct bind_price_choice){.share = (work->tasks * work->each + work->gpus->count - 1) / work->gpus->count, .in_order = work->request->in_rank_order, .far = work->far, .apart = work->apart, .meet = work->meet,
-                                     .unit = work->traffic->room.unit, .most = work->traffic->room.most};
+    return (struct bind_price_choice){.share = (work->tasks * work->each + work->gpus->count - 1) /
+                                               work->gpus->count,
+                                      .in_order = work->request->in_rank_order,
+                                      .far = work->far,
+                                      .apart = work->apart,
+                                      .meet = work->meet,
+                                      .unit = work->traffic->room.unit,
+                                      .most = work->traffic->room.most};
 }
 
 /* The best choice when gpus copy so; kept when it is better than what is. */
 static enum berth_code look(struct work *work, enum load_by by, struct berth_err *err)
 {
     struct bind_traffic *traffic = work->traffic;
-    struct bind_price_request request = {.traffic = work->request->traffic, .by = by, .tasks = work->tasks, .each = work->each, .gpu = work->gpus->gpu,
-                                         .memory = traffic->memory, .nic = traffic->nic, .gpu_count = work->gpus->count, .may_lack = work->may_lack};
+    struct bind_price_request request = {.traffic = work->request->traffic,
+                                         .by = by,
+                                         .tasks = work->tasks,
+                                         .each = work->each,
+                                         .gpu = work->gpus->gpu,
+                                         .memory = traffic->memory,
+                                         .nic = traffic->nic,
+                                         .gpu_count = work->gpus->count,
+                                         .may_lack = work->may_lack};
     struct bind_price_choice choice = choice_of(work);
-    choice.unwanted_ns = traffic->price != NULL && traffic->how[traffic->by].unstarted == 0 ? unwanted_ns(traffic, by) : 0;
+    choice.unwanted_ns = traffic->price != NULL && traffic->how[traffic->by].unstarted == 0
+                             ? unwanted_ns(traffic, by)
+                             : 0;
     struct bind_price *price = NULL;
     struct search_result found = {0};
     uint16_t *slot = calloc(work->tasks * work->each, sizeof *slot);
-    enum berth_code code = slot != NULL ? plan_bind_price_new(work->snap, &request, &price, err) : err_set(err, BERTH_NO_MEMORY, "no memory for the gpus");
+    enum berth_code code = slot != NULL ? plan_bind_price_new(work->snap, &request, &price, err)
+                                        : err_set(err, BERTH_NO_MEMORY, "no memory for the gpus");
     bool skipped = code == BERTH_OK && is_hopeless(traffic, by, price, work->gpus->count);
     if (skipped && work->gpus->count > SEARCH_EXACT_SLOTS)
-        code = plan_bind_price_bound(price, &choice, &found.bound_ns, err); /* other gpus might take less so than the chosen ones */
+        /* other gpus might take less so than the chosen ones */
+        code = plan_bind_price_bound(price, &choice, &found.bound_ns, err);
     else if (skipped)
         found.bound_ns = plan_bind_price_least_ns(price);
     else if (code == BERTH_OK)
@@ -246,7 +301,8 @@ static enum berth_code look(struct work *work, enum load_by by, struct berth_err
     return code;
 }
 
-/* Whether copying so between some of the gpus is priced by links alone, where something better is known. */
+/* Whether copying so between some of the gpus is priced by links alone, where something better is
+ * known. */
 static bool is_guess(const struct work *work, enum move_by by)
 {
     const struct plan_pairs *pairs = plan_pairs_of(work->snap);
@@ -260,29 +316,38 @@ static bool is_guess(const struct work *work, enum move_by by)
 /* Each way of copying in which gpus may; those that take the same are looked at once. */
 static enum berth_code look_at_all(struct work *work, struct berth_err *err)
 {
-    static const enum load_by single[] = {[MOVE_COPY_ENGINE] = LOAD_COPY_ENGINE, [MOVE_KERNEL] = LOAD_KERNEL};
+    static const enum load_by single[] = {
+        [MOVE_COPY_ENGINE] = LOAD_COPY_ENGINE, [MOVE_KERNEL] = LOAD_KERNEL};
     struct bind_traffic *traffic = work->traffic;
-    traffic->how[LOAD_BEST] = traffic->how[LOAD_COPY_ENGINE] = traffic->how[LOAD_KERNEL] = (struct bind_by){.time_ns = NAN};
+    traffic->how[LOAD_BEST] = traffic->how[LOAD_COPY_ENGINE] = traffic->how[LOAD_KERNEL] =
+        (struct bind_by){.time_ns = NAN};
     traffic->bound_ns = INFINITY;
     enum berth_code code = look(work, work->request->by, err);
     if (code != BERTH_OK || work->request->by != LOAD_BEST)
         return code;
     unsigned takes = plan_bind_price_takes(traffic->price);
     for (int by = MOVE_COPY_ENGINE; by <= MOVE_KERNEL; by++)
-        if (takes == 1U << by) { /* one way for all already: another one that is as fast is no better */
+        /* one way for all already: another one that is as fast is no better */
+        if (takes == 1U << by) {
             traffic->how[single[by]] = traffic->how[LOAD_BEST];
             traffic->by = single[by];
         }
-    for (int by = MOVE_COPY_ENGINE; by <= MOVE_KERNEL && code == BERTH_OK && takes != 0 && !work->may_lack; by++) /* the more ways of copying the fewer lack a price */
+    /* the more ways of copying the fewer lack a price */
+    for (int by = MOVE_COPY_ENGINE;
+         by <= MOVE_KERNEL && code == BERTH_OK && takes != 0 && !work->may_lack; by++)
         if (takes != 1U << by && !is_guess(work, (enum move_by)by))
             code = look(work, single[by], err);
     return code;
 }
 
 /* Whether a choice was found that has a price. */
-static bool is_found(const struct bind_traffic *traffic) { return traffic->slot != NULL && !isnan(traffic->how[traffic->by].time_ns); }
+static bool is_found(const struct bind_traffic *traffic)
+{
+    return traffic->slot != NULL && !isnan(traffic->how[traffic->by].time_ns);
+}
 
-/* The first of these that finds one: a choice of which all is known; one of which no more lacks than must; what structure says. */
+/* The first of these that finds one: a choice of which all is known; one of which no more lacks
+ * than must; what structure says. */
 static enum berth_code find(struct work *work, struct berth_err *err)
 {
     struct bind_traffic *traffic = work->traffic;
@@ -301,10 +366,13 @@ static enum berth_code find(struct work *work, struct berth_err *err)
 
 /* ---- room for cores ---- */
 
-static enum berth_code find_real(const struct work *work, const uint16_t *slot, place_id *ret_memory, int64_t *ret_cores, struct berth_err *err)
+static enum berth_code find_real(const struct work *work, const uint16_t *slot,
+                                 place_id *ret_memory, int64_t *ret_cores, struct berth_err *err)
 {
-    struct bind_room_choice choice = {work->gpus, work->traffic->numa, slot, work->tasks, work->each};
-    return plan_bind_room_memory(work->snap, work->request, work->cores, &choice, ret_memory, ret_cores, err);
+    struct bind_room_choice choice = {work->gpus, work->traffic->numa, slot, work->tasks,
+                                      work->each};
+    return plan_bind_room_memory(work->snap, work->request, work->cores, &choice, ret_memory,
+                                 ret_cores, err);
 }
 
 /* Whether each task has the memory that the search took for it. */
@@ -316,23 +384,30 @@ static bool has_nearest(const struct work *work, const uint16_t *slot, const pla
     return ok;
 }
 
-/* Whether the one is really less than the other: fewer transfers without a price, then less time, and not for want of what starting them costs. */
+/* Whether the one is really less than the other: fewer transfers without a price, then less time,
+ * and not for want of what starting them costs. */
 static bool is_less(const struct bind_priced *a, const struct bind_priced *b, double margin)
 {
     if (isnan(a->step.time_ns) || isnan(b->step.time_ns))
         return !isnan(a->step.time_ns) && isnan(b->step.time_ns);
-    return a->lacking != b->lacking ? a->lacking < b->lacking : a->unstarted <= b->unstarted && a->ordered_ns < b->ordered_ns * (1 - margin);
+    return a->lacking != b->lacking
+               ? a->lacking < b->lacking
+               : a->unstarted <= b->unstarted && a->ordered_ns < b->ordered_ns * (1 - margin);
 }
 
-static enum berth_code look_for_room(struct work *work, int64_t cores, bool is_generous, struct berth_err *err)
+static enum berth_code look_for_room(struct work *work, int64_t cores, bool is_generous,
+                                     struct berth_err *err)
 {
     struct bind_room *room = &work->traffic->room;
     plan_bind_room_done(room);
-    return plan_bind_room_find(work->cores, work->traffic->numa, work->gpus->count, work->tasks, cores, is_generous, room, err);
+    return plan_bind_room_find(work->cores, work->traffic->numa, work->gpus->count, work->tasks,
+                               cores, is_generous, room, err);
 }
 
-/* The best choice in which all have room, in place of what was found, unless that is as good or better; memory is room for one of each task. */
-static enum berth_code find_roomy(struct work *work, int64_t cores, double margin, place_id *memory, struct berth_err *err)
+/* The best choice in which all have room, in place of what was found, unless that is as good or
+ * better; memory is room for one of each task. */
+static enum berth_code find_roomy(struct work *work, int64_t cores, double margin, place_id *memory,
+                                  struct berth_err *err)
 {
     struct bind_traffic *before = work->traffic, roomy = *before;
     roomy.price = NULL;
@@ -343,23 +418,28 @@ static enum berth_code find_roomy(struct work *work, int64_t cores, double margi
     if (is_better)
         code = find_real(work, roomy.slot, memory, &cores, err);
     if (is_better && code == BERTH_OK) {
-        struct bind_priced ours = plan_bind_price_of(before->price, before->slot, before->task_memory), now = plan_bind_price_of(roomy.price, roomy.slot, memory);
-        is_better = !isnan(now.step.time_ns) && (margin < 0 ? !is_less(&ours, &now, -margin) : is_less(&now, &ours, margin));
+        struct bind_priced ours =
+                               plan_bind_price_of(before->price, before->slot, before->task_memory),
+                           now = plan_bind_price_of(roomy.price, roomy.slot, memory);
+        is_better = !isnan(now.step.time_ns) &&
+                    (margin < 0 ? !is_less(&ours, &now, -margin) : is_less(&now, &ours, margin));
     }
     work->traffic = before;
     if (is_better && code == BERTH_OK) {
         memcpy(before->task_memory, memory, work->tasks * sizeof *memory);
         before->roomy_cores = cores;
         memcpy(before->how, roomy.how, sizeof before->how);
-        keep(before, roomy.by, &roomy.found, &roomy.price, &roomy.slot); /* its bound stays: that is of all choices */
+        /* its bound stays: that is of all choices */
+        keep(before, roomy.by, &roomy.found, &roomy.price, &roomy.slot);
     }
     plan_bind_price_free(roomy.price);
     free(roomy.slot);
     return code;
 }
 
-/* Where the tasks of what was found would not have the nearest memory, because others have the cores next to it: what is found among gpus with room for all stands unless it is worse. So does, if it is
- * better, what is found where a task may have the smaller part of its cores there. */
+/* Where the tasks of what was found would not have the nearest memory, because others have the
+ * cores next to it: what is found among gpus with room for all stands unless it is worse. So does,
+ * if it is better, what is found where a task may have the smaller part of its cores there. */
 static enum berth_code find_room(struct work *work, int64_t cores, struct berth_err *err)
 {
     place_id *memory = calloc(work->tasks, sizeof *memory);
@@ -376,7 +456,8 @@ static enum berth_code find_room(struct work *work, int64_t cores, struct berth_
     return code;
 }
 
-/* Cores are handed out for what was found, and for the order: with many a task not all of them have the nearest memory. The order stands where it is really less. */
+/* Cores are handed out for what was found, and for the order: with many a task not all of them have
+ * the nearest memory. The order stands where it is really less. */
 static enum berth_code settle_room(struct work *work, struct berth_err *err)
 {
     struct bind_traffic *traffic = work->traffic;
@@ -391,10 +472,14 @@ static enum berth_code settle_room(struct work *work, struct berth_err *err)
     if (code != BERTH_OK)
         return code;
     traffic->is_order_real = true;
-    struct bind_priced ours = plan_bind_price_of(traffic->price, traffic->slot, traffic->task_memory), order = plan_bind_price_of(traffic->price, traffic->in_order, traffic->order_memory);
+    struct bind_priced ours =
+                           plan_bind_price_of(traffic->price, traffic->slot, traffic->task_memory),
+                       order = plan_bind_price_of(traffic->price, traffic->in_order,
+                                                  traffic->order_memory);
     if (is_less(&order, &ours, SEARCH_SAME)) {
         memcpy(traffic->slot, traffic->in_order, work->tasks * work->each * sizeof *traffic->slot);
-        memcpy(traffic->task_memory, traffic->order_memory, work->tasks * sizeof *traffic->task_memory);
+        memcpy(traffic->task_memory, traffic->order_memory,
+               work->tasks * sizeof *traffic->task_memory);
         traffic->found.settled = 0;
     }
     return BERTH_OK;
@@ -414,7 +499,8 @@ static enum berth_code choose(struct work *work, struct bind_answer *answer, str
     if (code != BERTH_OK)
         return code;
     traffic->in_rank_order = work->request->in_rank_order;
-    for (size_t b = 0; b < work->tasks * work->each && (traffic->is_chosen || traffic->is_placed); b++) {
+    for (size_t b = 0; b < work->tasks * work->each && (traffic->is_chosen || traffic->is_placed);
+         b++) {
         answer->gpu[b] = work->gpus->gpu[traffic->slot[b]];
         if (traffic->is_chosen && b % work->each == 0)
             traffic->task_numa[b / work->each] = traffic->numa[traffic->slot[b]];
@@ -422,12 +508,21 @@ static enum berth_code choose(struct work *work, struct bind_answer *answer, str
     return BERTH_OK;
 }
 
-enum berth_code plan_bind_traffic_choose(struct snapshot *snap, const struct bind_request *request, const struct bind_gpus *gpus, struct bind_cores *cores,
-                                         struct bind_answer *answer, struct bind_traffic *ret, struct berth_err *err)
+enum berth_code plan_bind_traffic_choose(struct snapshot *snap, const struct bind_request *request,
+                                         const struct bind_gpus *gpus, struct bind_cores *cores,
+                                         struct bind_answer *answer, struct bind_traffic *ret,
+                                         struct berth_err *err)
 {
-    struct work work = {.snap = snap, .request = request, .gpus = gpus, .cores = cores, .traffic = ret, .tasks = answer->task_count, .each = (size_t)answer->gpus_per_task};
+    struct work work = {.snap = snap,
+                        .request = request,
+                        .gpus = gpus,
+                        .cores = cores,
+                        .traffic = ret,
+                        .tasks = answer->task_count,
+                        .each = (size_t)answer->gpus_per_task};
     if (gpus->count > SEARCH_SLOTS_MAX)
-        return err_invalid(err, "allowed.gpus", "traffic is weighed on at most %d gpus, not %zu", SEARCH_SLOTS_MAX, gpus->count);
+        return err_invalid(err, "allowed.gpus", "traffic is weighed on at most %d gpus, not %zu",
+                           SEARCH_SLOTS_MAX, gpus->count);
     enum berth_code code = choose(&work, answer, err);
     free(work.far);
     free(work.apart);

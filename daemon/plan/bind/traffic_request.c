@@ -32,20 +32,26 @@ static int compare_ranks(const void *a, const void *b)
 static int compare_flows(const void *a, const void *b)
 {
     const struct traffic_flow *x = a, *y = b;
-    return x->from != y->from ? (x->from > y->from) - (x->from < y->from) : (x->to > y->to) - (x->to < y->to);
+    return x->from != y->from ? (x->from > y->from) - (x->from < y->from)
+                              : (x->to > y->to) - (x->to < y->to);
 }
 
-static int64_t rank_of_task(const struct traffic_request *request, int64_t task) { return request->ranks != NULL ? request->ranks[task] : task; }
+static int64_t rank_of_task(const struct traffic_request *request, int64_t task)
+{
+    return request->ranks != NULL ? request->ranks[task] : task;
+}
 
 /* TRAFFIC_AWAY where it is not on this node. */
 static int32_t task_of_rank(const struct work *work, int64_t rank)
 {
     struct rank_of key = {.rank = rank};
-    const struct rank_of *found = bsearch(&key, work->here, (size_t)work->request->tasks, sizeof key, compare_ranks);
+    const struct rank_of *found =
+        bsearch(&key, work->here, (size_t)work->request->tasks, sizeof key, compare_ranks);
     return found != NULL ? found->task : TRAFFIC_AWAY;
 }
 
-/* Adjacent equals become one; what is added later may equal what was added before, so the whole is sorted. */
+/* Adjacent equals become one; what is added later may equal what was added before, so the whole is
+ * sorted. */
 static void merge(struct work *work)
 {
     size_t kept = 0;
@@ -82,13 +88,15 @@ static enum berth_code check_bytes(const char *parameter, int64_t bytes, struct 
     if (bytes < 0)
         return err_invalid(err, parameter, "%" PRId64 " bytes are no amount", bytes);
     if (bytes > TRAFFIC_BYTES_MAX)
-        return err_invalid(err, parameter, "%s in one step; at most 1 EiB is weighed", plan_text_size((double)bytes, text));
+        return err_invalid(err, parameter, "%s in one step; at most 1 EiB is weighed",
+                           plan_text_size((double)bytes, text));
     return BERTH_OK;
 }
 
 /* ---- patterns: what rank sends, and what others send to it ---- */
 
-/* Both ways between a task here and the rank next to it, if the job has that; what comes from a task of this node is that one's to add. */
+/* Both ways between a task here and the rank next to it, if the job has that; what comes from a
+ * task of this node is that one's to add. */
 static void exchange(struct work *work, int32_t task, int64_t other, double bytes)
 {
     if (other < 0 || other >= work->world)
@@ -108,7 +116,8 @@ static void add_ring(struct work *work, int32_t task, int64_t rank, double bytes
         add(work, TRAFFIC_AWAY, task, bytes);
 }
 
-static void add_grid(struct work *work, int32_t task, int64_t rank, const int64_t *dims, size_t count, double bytes)
+static void add_grid(struct work *work, int32_t task, int64_t rank, const int64_t *dims,
+                     size_t count, double bytes)
 {
     int64_t stride = 1;
     for (size_t d = count; d-- > 0; stride *= dims[d]) {
@@ -141,13 +150,24 @@ static void add_pattern(struct work *work)
     for (int64_t t = 0; t < request->tasks; t++) {
         int64_t rank = rank_of_task(request, t);
         switch (request->pattern) {
-        case TRAFFIC_NONE: break;
-        case TRAFFIC_PAIRS: exchange(work, (int32_t)t, rank ^ 1, bytes); break;
-        case TRAFFIC_RING: add_ring(work, (int32_t)t, rank, bytes); break;
-        case TRAFFIC_ALLREDUCE: add_ring(work, (int32_t)t, rank, bytes * 2 * (n - 1) / n); break;
+        case TRAFFIC_NONE:
+            break;
+        case TRAFFIC_PAIRS:
+            exchange(work, (int32_t)t, rank ^ 1, bytes);
+            break;
+        case TRAFFIC_RING:
+            add_ring(work, (int32_t)t, rank, bytes);
+            break;
+        case TRAFFIC_ALLREDUCE:
+            add_ring(work, (int32_t)t, rank, bytes * 2 * (n - 1) / n);
+            break;
         case TRAFFIC_GRID2D:
-        case TRAFFIC_GRID3D: add_grid(work, (int32_t)t, rank, dims, sides, bytes); break;
-        case TRAFFIC_ALLTOALL: add_alltoall(work, (int32_t)t, bytes); break;
+        case TRAFFIC_GRID3D:
+            add_grid(work, (int32_t)t, rank, dims, sides, bytes);
+            break;
+        case TRAFFIC_ALLTOALL:
+            add_alltoall(work, (int32_t)t, bytes);
+            break;
         }
     }
 }
@@ -165,7 +185,8 @@ void plan_traffic_dims(int64_t ranks, size_t count, int64_t *ret_dims)
                 b = d;
         int64_t difference = rest / b - c, least = best[0] - best[2];
         /* Of two sides the second is the least one; c is 1 then and says nothing. */
-        if (b >= c && (count < 3 || difference < least || (difference == least && rest / b < best[0]))) {
+        if (b >= c &&
+            (count < 3 || difference < least || (difference == least && rest / b < best[0]))) {
             best[0] = rest / b;
             best[1] = b;
             best[2] = c;
@@ -178,15 +199,19 @@ void plan_traffic_dims(int64_t ranks, size_t count, int64_t *ret_dims)
 /* ---- what is asked ---- */
 
 /* The ranks of the job. */
-static enum berth_code find_world(const struct traffic_request *request, int64_t *ret, struct berth_err *err)
+static enum berth_code find_world(const struct traffic_request *request, int64_t *ret,
+                                  struct berth_err *err)
 {
     int64_t world = request->world > 0 ? request->world : request->tasks;
     if (request->tasks < 1 || request->tasks > INT32_MAX)
-        return err_invalid(err, "tasks", "%" PRId64 " is not from 1 to %d", request->tasks, INT32_MAX);
+        return err_invalid(err, "tasks", "%" PRId64 " is not from 1 to %d", request->tasks,
+                           INT32_MAX);
     if (request->world < 0 || request->world > TRAFFIC_WORLD_MAX)
-        return err_invalid(err, "world", "%" PRId64 " ranks; a job has 1 to %" PRId64, request->world, (int64_t)TRAFFIC_WORLD_MAX);
+        return err_invalid(err, "world", "%" PRId64 " ranks; a job has 1 to %" PRId64,
+                           request->world, (int64_t)TRAFFIC_WORLD_MAX);
     if (world < request->tasks)
-        return err_invalid(err, "world", "%" PRId64 " ranks cannot have %" PRId64 " tasks here", world, request->tasks);
+        return err_invalid(err, "world", "%" PRId64 " ranks cannot have %" PRId64 " tasks here",
+                           world, request->tasks);
     for (int64_t t = 0; t < request->tasks; t++) {
         int64_t rank = rank_of_task(request, t);
         if (rank < 0 || rank >= TRAFFIC_WORLD_MAX)
@@ -194,9 +219,13 @@ static enum berth_code find_world(const struct traffic_request *request, int64_t
         if (rank < world)
             continue;
         if (request->world > 0)
-            return err_invalid(err, "ranks", "%" PRId64 " is no rank of the job, which has %" PRId64, rank, world);
+            return err_invalid(
+                err, "ranks", "%" PRId64 " is no rank of the job, which has %" PRId64, rank, world);
         if (request->pattern != TRAFFIC_NONE)
-            return err_invalid(err, "world", "it is missing: a pattern runs over all ranks of the job, and there is a rank %" PRId64 " among %" PRId64 " tasks", rank, world);
+            return err_invalid(err, "world",
+                               "it is missing: a pattern runs over all ranks of the job, and there "
+                               "is a rank %" PRId64 " among %" PRId64 " tasks",
+                               rank, world);
         world = TRAFFIC_WORLD_MAX; /* exact flows alone: only those that are named count */
         break;
     }
@@ -207,14 +236,20 @@ static enum berth_code find_world(const struct traffic_request *request, int64_t
 static enum berth_code check_pattern(const struct traffic_request *request, struct berth_err *err)
 {
     if (request->pattern == TRAFFIC_NONE && request->bytes > 0)
-        return err_invalid(err, "bytes", "they are what each flow of a pattern carries, and no pattern is given");
+        return err_invalid(err, "bytes",
+                           "they are what each flow of a pattern carries, and no pattern is given");
     if (request->pattern == TRAFFIC_NONE)
         return BERTH_OK;
     if (request->bytes == -1)
-        return err_invalid(err, "bytes", "it is missing: how much does each flow of the pattern carry?");
-    if (request->pattern == TRAFFIC_ALLTOALL && request->tasks * (request->tasks - 1) > TRAFFIC_FLOWS_MAX)
-        return err_invalid(err, "pattern", "alltoall of %" PRId64 " tasks is %" PRId64 " flows on this node; at most %d are weighed", request->tasks,
-                           request->tasks * (request->tasks - 1), TRAFFIC_FLOWS_MAX);
+        return err_invalid(err, "bytes",
+                           "it is missing: how much does each flow of the pattern carry?");
+    if (request->pattern == TRAFFIC_ALLTOALL &&
+        request->tasks * (request->tasks - 1) > TRAFFIC_FLOWS_MAX)
+        return err_invalid(err, "pattern",
+                           "alltoall of %" PRId64 " tasks is %" PRId64
+                           " flows on this node; at most %d are weighed",
+                           request->tasks, request->tasks * (request->tasks - 1),
+                           TRAFFIC_FLOWS_MAX);
     return check_bytes("bytes", request->bytes, err);
 }
 
@@ -222,19 +257,28 @@ static enum berth_code add_exact(struct work *work, struct berth_err *err)
 {
     const struct traffic_request *request = work->request;
     if (request->exact_count > TRAFFIC_FLOWS_MAX)
-        return err_invalid(err, "flows", "%zu are given; at most %d are weighed", request->exact_count, TRAFFIC_FLOWS_MAX);
+        return err_invalid(err, "flows", "%zu are given; at most %d are weighed",
+                           request->exact_count, TRAFFIC_FLOWS_MAX);
     for (size_t i = 0; i < request->exact_count; i++) {
         const struct traffic_exact *exact = &request->exact[i];
         char named[32];
         snprintf(named, sizeof named, "flows[%zu]", i);
-        if (exact->from < 0 || exact->from >= work->world || exact->to < 0 || exact->to >= work->world)
-            return err_invalid(err, named, "a flow from rank %" PRId64 " to rank %" PRId64 "; there are ranks 0 to %" PRId64, exact->from, exact->to, work->world - 1);
+        if (exact->from < 0 || exact->from >= work->world || exact->to < 0 ||
+            exact->to >= work->world)
+            return err_invalid(err, named,
+                               "a flow from rank %" PRId64 " to rank %" PRId64
+                               "; there are ranks 0 to %" PRId64,
+                               exact->from, exact->to, work->world - 1);
         if (exact->from == exact->to)
-            return err_invalid(err, named, "a flow from rank %" PRId64 " to itself: a rank sends nothing to itself", exact->from);
+            return err_invalid(err, named,
+                               "a flow from rank %" PRId64
+                               " to itself: a rank sends nothing to itself",
+                               exact->from);
         enum berth_code code = check_bytes(named, exact->bytes, err);
         if (code != BERTH_OK)
             return code;
-        add(work, task_of_rank(work, exact->from), task_of_rank(work, exact->to), (double)exact->bytes);
+        add(work, task_of_rank(work, exact->from), task_of_rank(work, exact->to),
+            (double)exact->bytes);
     }
     return BERTH_OK;
 }
@@ -274,7 +318,8 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     return BERTH_OK;
 }
 
-enum berth_code plan_traffic(const struct traffic_request *request, struct traffic *ret, struct berth_err *err)
+enum berth_code plan_traffic(const struct traffic_request *request, struct traffic *ret,
+                             struct berth_err *err)
 {
     struct work work = {.request = request};
     enum berth_code code = fill(&work, err);

@@ -1,6 +1,6 @@
 /**
- * Traffic: what the tasks of a job on this node move in one step, as flows, from a pattern over all ranks of the job, from exact flows, or both together.
- * docs/ADVICE.md defines the patterns.
+ * Traffic: what the tasks of a job on this node move in one step, as flows, from a pattern over all
+ * ranks of the job, from exact flows, or both together. docs/ADVICE.md defines the patterns.
  *
  * Pure; any thread.
  */
@@ -14,11 +14,21 @@
 #define TRAFFIC_BYTES_MAX (INT64_C(1) << 60) /* of one flow in one step */
 
 /* In the order of the contract's words. */
-enum traffic_pattern { TRAFFIC_NONE, TRAFFIC_PAIRS, TRAFFIC_RING, TRAFFIC_GRID2D, TRAFFIC_GRID3D, TRAFFIC_ALLTOALL, TRAFFIC_ALLREDUCE };
+enum traffic_pattern {
+    TRAFFIC_NONE,
+    TRAFFIC_PAIRS,
+    TRAFFIC_RING,
+    TRAFFIC_GRID2D,
+    TRAFFIC_GRID3D,
+    TRAFFIC_ALLTOALL,
+    TRAFFIC_ALLREDUCE
+};
 
 /* The ends of flows that are no task of this node. */
-enum { TRAFFIC_HOST = -1, /* the memory of the task at the other end */
-       TRAFFIC_AWAY = -2  /* ranks on other nodes, through a nic */ };
+enum {
+    TRAFFIC_HOST = -1, /* the memory of the task at the other end */
+    TRAFFIC_AWAY = -2  /* ranks on other nodes, through a nic */
+};
 
 struct traffic_exact {
     int64_t from, to; /* ranks */
@@ -30,8 +40,8 @@ struct traffic_request {
     const int64_t *ranks; /* of the tasks, all different, none negative; NULL: 0, 1, 2 ... */
     int64_t world;        /* ranks of the job; 0: as many as tasks */
     enum traffic_pattern pattern;
-    int64_t bytes;        /* of each flow of the pattern; -1 not given */
-    int64_t host_bytes;   /* of each task, to host memory and as many from there */
+    int64_t bytes;      /* of each flow of the pattern; -1 not given */
+    int64_t host_bytes; /* of each task, to host memory and as many from there */
     const struct traffic_exact *exact;
     size_t exact_count;
 };
@@ -46,10 +56,13 @@ struct traffic {
     size_t count;
 };
 
-/* What others send each other is no flow. Exact flows of a rank to itself are refused. Fails with INVALID_PARAMETER naming world, ranks, pattern, bytes, host_bytes or
- * flows and saying what is available; NO_MEMORY. */
-enum berth_code plan_traffic(const struct traffic_request *request, struct traffic *ret, struct berth_err *err);
+/* What others send each other is no flow. Exact flows of a rank to itself are refused. Fails with
+ * INVALID_PARAMETER naming world, ranks, pattern, bytes, host_bytes or flows and saying what is
+ * available; NO_MEMORY. */
+enum berth_code plan_traffic(const struct traffic_request *request, struct traffic *ret,
+                             struct berth_err *err);
 void plan_traffic_done(struct traffic *traffic);
 
-/* MPI_Dims_create: count (at most 3) factors of ranks, as close to each other as possible, the longest side first. */
+/* MPI_Dims_create: count (at most 3) factors of ranks, as close to each other as possible, the
+ * longest side first. */
 void plan_traffic_dims(int64_t ranks, size_t count, int64_t *ret_dims);

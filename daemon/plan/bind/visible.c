@@ -22,8 +22,10 @@ static bool is_hex(const char *text, size_t least, size_t most)
 static bool is_uuid_shared(const struct graph *graph, place_id gpu)
 {
     const char *uuid = graph_place(graph, gpu)->uuid;
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
-        if (g != gpu && graph_place(graph, g)->uuid != NULL && strcasecmp(graph_place(graph, g)->uuid, uuid) == 0)
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
+         g = graph_next(graph, PLACE_GPU, g + 1))
+        if (g != gpu && graph_place(graph, g)->uuid != NULL &&
+            strcasecmp(graph_place(graph, g)->uuid, uuid) == 0)
             return true;
     return false;
 }
@@ -38,17 +40,21 @@ static bool kfd_node(const struct place *gpu, long *ret_node)
     return *end == '\0';
 }
 
-/* ROCr counts gpus in the order of their KFD nodes, but only those whose devices it may open: those before it must be visible where the task runs. */
-static bool rocr_index(const struct graph *graph, const struct allowed *allowed, place_id gpu, char name[NAME_SIZE])
+/* ROCr counts gpus in the order of their KFD nodes, but only those whose devices it may open: those
+ * before it must be visible where the task runs. */
+static bool rocr_index(const struct graph *graph, const struct allowed *allowed, place_id gpu,
+                       char name[NAME_SIZE])
 {
     long mine, other;
     unsigned index = 0;
     if (!kfd_node(graph_place(graph, gpu), &mine))
         return false;
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
+         g = graph_next(graph, PLACE_GPU, g + 1)) {
         if (gpu_vendor(graph_place(graph, g)) != VENDOR_AMD)
             continue;
-        if (!kfd_node(graph_place(graph, g), &other) || (g != gpu && other == mine) || (other < mine && !allowed_has_gpu(allowed, g)))
+        if (!kfd_node(graph_place(graph, g), &other) || (g != gpu && other == mine) ||
+            (other < mine && !allowed_has_gpu(allowed, g)))
             return false;
         index += other < mine;
     }
@@ -59,7 +65,9 @@ static bool rocr_index(const struct graph *graph, const struct allowed *allowed,
 /* As ROCr prints it, "GPU-" and 16 digits; other sources leave out "GPU-" and leading zeros. */
 static bool rocr_uuid(const struct place *gpu, char name[NAME_SIZE])
 {
-    const char *digits = gpu->uuid == NULL ? "" : strncmp(gpu->uuid, "GPU-", 4) == 0 ? gpu->uuid + 4 : gpu->uuid;
+    const char *digits = gpu->uuid == NULL                    ? ""
+                         : strncmp(gpu->uuid, "GPU-", 4) == 0 ? gpu->uuid + 4
+                                                              : gpu->uuid;
     if (!is_hex(digits, 1, 16))
         return false;
     unsigned long long number = strtoull(digits, NULL, 16);
@@ -70,20 +78,26 @@ static bool rocr_uuid(const struct place *gpu, char name[NAME_SIZE])
 static bool is_whole(const struct place *gpu)
 {
     const char *partition = place_detail(gpu, "partition");
-    return (partition == NULL || strcmp(partition, "none") == 0) && (gpu->uuid == NULL || strncmp(gpu->uuid, "MIG-", 4) != 0);
+    return (partition == NULL || strcmp(partition, "none") == 0) &&
+           (gpu->uuid == NULL || strncmp(gpu->uuid, "MIG-", 4) != 0);
 }
 
-/* By PCI address among all of NVIDIA. Those before it must be visible where the task runs: they are counted. */
-static bool cuda_index(const struct graph *graph, const struct allowed *allowed, place_id gpu, char name[NAME_SIZE])
+/* By PCI address among all of NVIDIA. Those before it must be visible where the task runs: they are
+ * counted. */
+static bool cuda_index(const struct graph *graph, const struct allowed *allowed, place_id gpu,
+                       char name[NAME_SIZE])
 {
-    uint64_t mine = graph_place(graph, gpu)->pci != NULL ? pci_parse(graph_place(graph, gpu)->pci) : PCI_NONE;
+    uint64_t mine =
+        graph_place(graph, gpu)->pci != NULL ? pci_parse(graph_place(graph, gpu)->pci) : PCI_NONE;
     unsigned index = 0;
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
+         g = graph_next(graph, PLACE_GPU, g + 1)) {
         const struct place *other = graph_place(graph, g);
         if (gpu_vendor(other) != VENDOR_NVIDIA)
             continue;
         uint64_t pci = other->pci != NULL ? pci_parse(other->pci) : PCI_NONE;
-        if (pci == PCI_NONE || !is_whole(other) || (g != gpu && pci == mine) || (pci < mine && !allowed_has_gpu(allowed, g)))
+        if (pci == PCI_NONE || !is_whole(other) || (g != gpu && pci == mine) ||
+            (pci < mine && !allowed_has_gpu(allowed, g)))
             return false;
         index += pci < mine;
     }
@@ -94,7 +108,8 @@ static bool cuda_index(const struct graph *graph, const struct allowed *allowed,
 static bool cuda_uuid(const struct graph *graph, place_id id, char name[NAME_SIZE])
 {
     const char *uuid = graph_place(graph, id)->uuid;
-    if (uuid == NULL || is_uuid_shared(graph, id) || strlen(uuid) >= NAME_SIZE || (strncmp(uuid, "GPU-", 4) != 0 && strncmp(uuid, "MIG-", 4) != 0))
+    if (uuid == NULL || is_uuid_shared(graph, id) || strlen(uuid) >= NAME_SIZE ||
+        (strncmp(uuid, "GPU-", 4) != 0 && strncmp(uuid, "MIG-", 4) != 0))
         return false;
     snprintf(name, NAME_SIZE, "%s", uuid);
     return true;
@@ -102,20 +117,27 @@ static bool cuda_uuid(const struct graph *graph, place_id id, char name[NAME_SIZ
 
 enum naming { NAMING_ROCR, NAMING_CUDA_UUID, NAMING_CUDA_INDEX };
 
-static bool gpu_name(const struct graph *graph, const struct allowed *allowed, place_id id, enum naming naming, char name[NAME_SIZE])
+static bool gpu_name(const struct graph *graph, const struct allowed *allowed, place_id id,
+                     enum naming naming, char name[NAME_SIZE])
 {
     const struct place *gpu = graph_place(graph, id);
     switch (naming) {
-    case NAMING_ROCR: return (gpu->uuid != NULL && !is_uuid_shared(graph, id) && rocr_uuid(gpu, name)) || rocr_index(graph, allowed, id, name);
-    case NAMING_CUDA_UUID: return cuda_uuid(graph, id, name);
-    case NAMING_CUDA_INDEX: return cuda_index(graph, allowed, id, name);
+    case NAMING_ROCR:
+        return (gpu->uuid != NULL && !is_uuid_shared(graph, id) && rocr_uuid(gpu, name)) ||
+               rocr_index(graph, allowed, id, name);
+    case NAMING_CUDA_UUID:
+        return cuda_uuid(graph, id, name);
+    case NAMING_CUDA_INDEX:
+        return cuda_index(graph, allowed, id, name);
     }
     return false;
 }
 
-/* The gpus of one vendor as a comma-separated list; NULL in ret when there are none or one cannot be named: that one is in ret_unnamed, else NONE. */
-static enum berth_code list(const struct graph *graph, const struct allowed *allowed, const place_id *gpus, size_t count, enum naming naming, place_id *ret_unnamed, char **ret,
-                            struct berth_err *err)
+/* The gpus of one vendor as a comma-separated list; NULL in ret when there are none or one cannot
+ * be named: that one is in ret_unnamed, else NONE. */
+static enum berth_code list(const struct graph *graph, const struct allowed *allowed,
+                            const place_id *gpus, size_t count, enum naming naming,
+                            place_id *ret_unnamed, char **ret, struct berth_err *err)
 {
     enum gpu_vendor vendor = naming == NAMING_ROCR ? VENDOR_AMD : VENDOR_NVIDIA;
     char *text = malloc(count * (NAME_SIZE + 1) + 1);
@@ -142,11 +164,13 @@ static enum berth_code list(const struct graph *graph, const struct allowed *all
     return BERTH_OK;
 }
 
-static enum berth_code name_all(const struct graph *graph, const struct allowed *allowed, const place_id *gpus, size_t count, struct warnings *warnings,
+static enum berth_code name_all(const struct graph *graph, const struct allowed *allowed,
+                                const place_id *gpus, size_t count, struct warnings *warnings,
                                 struct visible *visible, struct berth_err *err)
 {
     place_id amd, nvidia = PLACE_NONE;
-    enum berth_code code = list(graph, allowed, gpus, count, NAMING_ROCR, &amd, &visible->rocr, err);
+    enum berth_code code =
+        list(graph, allowed, gpus, count, NAMING_ROCR, &amd, &visible->rocr, err);
     if (code == BERTH_OK)
         code = list(graph, allowed, gpus, count, NAMING_CUDA_UUID, &nvidia, &visible->cuda, err);
     if (code == BERTH_OK && nvidia != PLACE_NONE) {
@@ -155,11 +179,15 @@ static enum berth_code name_all(const struct graph *graph, const struct allowed 
     }
     place_id unnamed = amd != PLACE_NONE ? amd : nvidia;
     if (unnamed != PLACE_NONE)
-        warnings_add(warnings, "%s has no uuid of its own, and is not counted surely: visible devices are not set for tasks that see it", graph_place(graph, unnamed)->name);
+        warnings_add(warnings,
+                     "%s has no uuid of its own, and is not counted surely: visible devices are "
+                     "not set for tasks that see it",
+                     graph_place(graph, unnamed)->name);
     return code;
 }
 
-enum berth_code visible_make(const struct graph *graph, const struct allowed *allowed, const place_id *gpus, size_t count, struct warnings *warnings,
+enum berth_code visible_make(const struct graph *graph, const struct allowed *allowed,
+                             const place_id *gpus, size_t count, struct warnings *warnings,
                              struct visible *ret, struct berth_err *err)
 {
     struct visible visible = {0};
@@ -170,7 +198,10 @@ enum berth_code visible_make(const struct graph *graph, const struct allowed *al
     }
     for (size_t i = 0; i < count; i++)
         if (gpu_vendor(graph_place(graph, gpus[i])) == VENDOR_UNKNOWN)
-            warnings_add(warnings, "the vendor of %s is not known, or has no variable for visible devices: they are not set for tasks that see it", graph_place(graph, gpus[i])->name);
+            warnings_add(warnings,
+                         "the vendor of %s is not known, or has no variable for visible devices: "
+                         "they are not set for tasks that see it",
+                         graph_place(graph, gpus[i])->name);
     size_t n = 0;
     if (visible.rocr != NULL) {
         visible.unset[n++] = "HIP_VISIBLE_DEVICES";

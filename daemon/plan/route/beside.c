@@ -7,14 +7,16 @@
 #include "plan/route/option.h"
 #include "plan/route/order.h"
 
-/* what several ways take alone is no more than so much of what they take beside others: their shares are not the best to the last byte */
+/* what several ways take alone is no more than so much of what they take beside others: their
+ * shares are not the best to the last byte */
 #define ROUGHLY 1.05
 
-#define SAME    1e-9 /* such a difference is the numbers' */
+#define SAME 1e-9 /* such a difference is the numbers' */
 
-/* Something to weigh: a way through other memories, or a set of ways with its direct one or without. */
+/* Something to weigh: a way through other memories, or a set of ways with its direct one or
+ * without. */
 struct candidate {
-    struct way way;              /* where there is no set */
+    struct way way; /* where there is no set */
     const struct chain_set *set;
     bool is_without_direct;
     double least_ns; /* it takes no less */
@@ -40,7 +42,7 @@ struct beside {
     bool has_direct;
     struct candidates candidates;
     const struct chain_list *list; /* of the sets among them */
-    struct found lead, any; /* the fastest that may lead, and the fastest */
+    struct found lead, any;        /* the fastest that may lead, and the fastest */
     struct berth_err *err;
     enum berth_code code;
 };
@@ -64,7 +66,8 @@ static void add(struct beside *beside, const struct candidate *one)
 
 /* ---- the best of the candidates ---- */
 
-static bool begin(const struct beside *beside, const struct candidate *candidate, struct route_option *ret)
+static bool begin(const struct beside *beside, const struct candidate *candidate,
+                  struct route_option *ret)
 {
     const struct way_ends *ends = &beside->work->ends;
     struct way way[SHARE_WAYS_MAX];
@@ -91,31 +94,42 @@ static bool begin(const struct beside *beside, const struct candidate *candidate
 static bool may_matter(const struct beside *beside, double rate, double least_ns)
 {
     const struct route_option *direct = &beside->direct;
-    bool may_lead = beside->has_direct && ROUTE_WORTH * rate > plan_split_rate(direct->way, 1) && least_ns * (1 + ROUTE_DOUBT) < direct->predicted.time_ns;
-    return (may_lead && least_ns < beside->lead.time_ns) || (beside->lead.time_ns == INFINITY && least_ns < beside->any.time_ns);
+    bool may_lead = beside->has_direct && ROUTE_WORTH * rate > plan_split_rate(direct->way, 1) &&
+                    least_ns * (1 + ROUTE_DOUBT) < direct->predicted.time_ns;
+    return (may_lead && least_ns < beside->lead.time_ns) ||
+           (beside->lead.time_ns == INFINITY && least_ns < beside->any.time_ns);
 }
 
-/* Whether all bytes may go by it within the time in which it would be better: beside others its ways take no less than alone. */
+/* Whether all bytes may go by it within the time in which it would be better: beside others its
+ * ways take no less than alone. */
 static bool reaches(const struct beside *beside, const struct candidate *candidate)
 {
-    if (candidate->set == NULL || candidate->is_without_direct) /* what the others get without the direct way may be more than with it */
+    /* what the others get without the direct way may be more than with it */
+    if (candidate->set == NULL || candidate->is_without_direct)
         return true;
-    double lead_ns = beside->has_direct ? beside->direct.predicted.time_ns : INFINITY, limit_ns = beside->lead.time_ns < INFINITY ? beside->lead.time_ns : fmax(beside->any.time_ns, lead_ns);
-    return limit_ns == INFINITY || plan_chain_reach(beside->list, candidate->set, limit_ns) >= beside->work->ends.bytes * (1 - SAME);
+    double lead_ns = beside->has_direct ? beside->direct.predicted.time_ns : INFINITY,
+           limit_ns = beside->lead.time_ns < INFINITY ? beside->lead.time_ns
+                                                      : fmax(beside->any.time_ns, lead_ns);
+    return limit_ns == INFINITY || plan_chain_reach(beside->list, candidate->set, limit_ns) >=
+                                       beside->work->ends.bytes * (1 - SAME);
 }
 
 static void weigh(struct beside *beside, size_t index)
 {
     const struct candidate *candidate = &beside->candidates.item[index];
     struct route_option option;
-    if (!may_matter(beside, candidate->rate, candidate->least_ns) || !reaches(beside, candidate) || !begin(beside, candidate, &option) || !may_matter(beside, candidate->rate, option.predicted.time_ns / ROUGHLY))
+    if (!may_matter(beside, candidate->rate, candidate->least_ns) || !reaches(beside, candidate) ||
+        !begin(beside, candidate, &option) ||
+        !may_matter(beside, candidate->rate, option.predicted.time_ns / ROUGHLY))
         return;
     beside->unread.warnings.count = 0;
     beside->code = plan_route_price_shared(&beside->quiet, &option, beside->err);
     const struct found found = {index, option.predicted.time_ns};
-    if (beside->code != BERTH_OK || !plan_split_is_enough(option.share, option.way_count, beside->work->ends.bytes))
+    if (beside->code != BERTH_OK ||
+        !plan_split_is_enough(option.share, option.way_count, beside->work->ends.bytes))
         return;
-    if (plan_route_order_may_lead(&option, beside->has_direct ? &beside->direct : NULL) && found.time_ns < beside->lead.time_ns)
+    if (plan_route_order_may_lead(&option, beside->has_direct ? &beside->direct : NULL) &&
+        found.time_ns < beside->lead.time_ns)
         beside->lead = found;
     if (found.time_ns < beside->any.time_ns)
         beside->any = found;
@@ -124,11 +138,13 @@ static void weigh(struct beside *beside, size_t index)
 /* Those that take least first, of equals that which was found first. */
 static int by_least(const void *a, const void *b)
 {
-    const struct candidate *x = *(const struct candidate *const *)a, *y = *(const struct candidate *const *)b;
+    const struct candidate *x = *(const struct candidate *const *)a,
+                           *y = *(const struct candidate *const *)b;
     return x->least_ns != y->least_ns ? (x->least_ns < y->least_ns ? -1 : 1) : x < y ? -1 : 1;
 }
 
-/* Adds the fastest candidate that may lead, or where there is none the fastest, if it takes less than limit_ns; what it takes. */
+/* Adds the fastest candidate that may lead, or where there is none the fastest, if it takes less
+ * than limit_ns; what it takes. */
 static double add_best(struct beside *beside, double limit_ns)
 {
     struct route_answer *answer = beside->work->answer;
@@ -144,7 +160,9 @@ static double add_best(struct beside *beside, double limit_ns)
         sorted[i] = &candidates->item[i];
     qsort(sorted, candidates->count, sizeof *sorted, by_least);
     beside->lead = beside->any = (struct found){0, INFINITY};
-    for (size_t i = 0; beside->code == BERTH_OK && i < candidates->count && sorted[i]->least_ns < beside->lead.time_ns; i++)
+    for (size_t i = 0; beside->code == BERTH_OK && i < candidates->count &&
+                       sorted[i]->least_ns < beside->lead.time_ns;
+         i++)
         weigh(beside, (size_t)(sorted[i] - candidates->item));
     free(sorted);
     const struct found *best = beside->lead.time_ns < INFINITY ? &beside->lead : &beside->any;
@@ -152,7 +170,8 @@ static double add_best(struct beside *beside, double limit_ns)
         return INFINITY;
     struct route_option *option = &answer->option[answer->count++];
     (void)begin(beside, &candidates->item[best->index], option);
-    beside->code = plan_route_price_shared(beside->work, option, beside->err); /* once more, with what there is to warn of */
+    /* once more, with what there is to warn of */
+    beside->code = plan_route_price_shared(beside->work, option, beside->err);
     return best->time_ns;
 }
 
@@ -180,7 +199,8 @@ static void add_way(struct beside *beside, const place_id *via, size_t count, en
 
 static bool may_pass(const struct way_ends *ends, place_id via, enum place_kind kind)
 {
-    return via != ends->from && via != ends->to && graph_place(ends->graph, via)->kind == kind && plan_way_may_pass(ends, via);
+    return via != ends->from && via != ends->to && graph_place(ends->graph, via)->kind == kind &&
+           plan_way_may_pass(ends, via);
 }
 
 /* Through one other memory of that kind, or through two. */
@@ -201,7 +221,8 @@ static void find_ways(struct beside *beside, enum place_kind kind, bool two, enu
     }
 }
 
-/* Whether no gpu would run more kernels at once, with those of what moves meanwhile, than one program's ways may have. */
+/* Whether no gpu would run more kernels at once, with those of what moves meanwhile, than one
+ * program's ways may have. */
 static bool has_blocks(const struct route_work *work, const struct way *way, size_t count)
 {
     for (size_t w = 0; w < count; w++)
@@ -209,7 +230,8 @@ static bool has_blocks(const struct route_work *work, const struct way *way, siz
             const struct move *hop = &way[w].hop[i];
             size_t kernels = hop->by == MOVE_KERNEL ? plan_way_kernels(way, count, hop->driver) : 0;
             for (size_t m = 0; m < work->request.meanwhile_count && kernels > 0; m++)
-                kernels += work->meanwhile[m].by == MOVE_KERNEL && work->meanwhile[m].driver == hop->driver;
+                kernels += work->meanwhile[m].by == MOVE_KERNEL &&
+                           work->meanwhile[m].driver == hop->driver;
             if (kernels > WAY_KERNELS_MAX)
                 return false;
         }
@@ -225,22 +247,28 @@ static void find_sets(struct beside *beside, const struct chain_list *list, unsi
         if ((firsts >> set->first & 1) == 0 || !plan_chain_may(ends, set))
             continue;
         plan_chain_ways(set, ends->both, way);
-        for (size_t without = 0; without < (set->has_direct ? 2 : 1) && set->count > 1 + without; without++) {
+        for (size_t without = 0; without < (set->has_direct ? 2 : 1) && set->count > 1 + without;
+             without++) {
             struct candidate one = {.set = set, .is_without_direct = without == 1};
             one.rate = plan_split_rate(way + without, set->count - without);
-            one.least_ns = ends->bytes / one.rate * 1e9 + plan_chain_least_ns(way + without, set->count - without);
+            one.least_ns = ends->bytes / one.rate * 1e9 +
+                           plan_chain_least_ns(way + without, set->count - without);
             if (has_blocks(beside->work, way + without, set->count - without))
                 add(beside, &one);
         }
     }
 }
 
-/* Sets of ways as they would be taken if nothing moved meanwhile; because the direct way may be what is slowed most, also without it. */
+/* Sets of ways as they would be taken if nothing moved meanwhile; because the direct way may be
+ * what is slowed most, also without it. */
 static void add_split(struct beside *beside, unsigned firsts, double limit_ns)
 {
-    const struct chain_list *list = plan_chain_list(&beside->work->ends, !beside->work->request.overlap);
+    const struct chain_list *list =
+        plan_chain_list(&beside->work->ends, !beside->work->request.overlap);
     if (list == NULL) {
-        beside->code = beside->code != BERTH_OK ? beside->code : err_set(beside->err, BERTH_NO_MEMORY, "no memory for ways");
+        beside->code = beside->code != BERTH_OK
+                           ? beside->code
+                           : err_set(beside->err, BERTH_NO_MEMORY, "no memory for ways");
         return;
     }
     beside->candidates.count = 0;
@@ -266,8 +294,11 @@ enum berth_code plan_route_beside(struct route_work *work, struct berth_err *err
     beside.code = BERTH_OK;
     unsigned firsts = plan_route_order_firsts(work->answer);
     for (size_t i = 0; i < work->answer->count; i++)
-        direct_ns = work->answer->option[i].is_guess ? direct_ns : fmin(direct_ns, work->answer->option[i].predicted.time_ns);
-    for (int by = MOVE_COPY_ENGINE; by <= (work->request.overlap ? MOVE_COPY_ENGINE : MOVE_KERNEL); by++) {
+        direct_ns = work->answer->option[i].is_guess
+                        ? direct_ns
+                        : fmin(direct_ns, work->answer->option[i].predicted.time_ns);
+    for (int by = MOVE_COPY_ENGINE; by <= (work->request.overlap ? MOVE_COPY_ENGINE : MOVE_KERNEL);
+         by++) {
         if (by == MOVE_COPY_ENGINE) {
             find_ways(&beside, PLACE_NUMA, false, MOVE_COPY_ENGINE);
             (void)add_best(&beside, INFINITY);
@@ -275,7 +306,8 @@ enum berth_code plan_route_beside(struct route_work *work, struct berth_err *err
         find_ways(&beside, PLACE_GPU, false, (enum move_by)by);
         double one_ns = add_best(&beside, INFINITY);
         find_ways(&beside, PLACE_GPU, true, (enum move_by)by);
-        (void)add_best(&beside, one_ns); /* two gpus between are worth a word only where they are faster than one */
+        /* two gpus between are worth a word only where they are faster than one */
+        (void)add_best(&beside, one_ns);
     }
     if (firsts != 0)
         add_split(&beside, firsts, direct_ns);

@@ -18,7 +18,8 @@ struct writer {
     bool has_stream;  /* the gpu of this hop has a stream already, of a hop before */
 };
 
-__attribute__((format(printf, 2, 3))) static void put(struct writer *writer, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void put(struct writer *writer, const char *format,
+                                                      ...)
 {
     va_list args;
     size_t room = CALL_TEXT_SIZE - writer->used;
@@ -28,23 +29,33 @@ __attribute__((format(printf, 2, 3))) static void put(struct writer *writer, con
     writer->used += length < 0 ? 0 : (size_t)length < room ? (size_t)length : room - 1;
 }
 
-static bool is_gpu(const struct graph *graph, place_id id) { return graph_place(graph, id)->kind == PLACE_GPU; }
-static bool is_between_gpus(const struct graph *graph, const struct move *hop) { return is_gpu(graph, hop->from) && is_gpu(graph, hop->to); }
+static bool is_gpu(const struct graph *graph, place_id id)
+{
+    return graph_place(graph, id)->kind == PLACE_GPU;
+}
+static bool is_between_gpus(const struct graph *graph, const struct move *hop)
+{
+    return is_gpu(graph, hop->from) && is_gpu(graph, hop->to);
+}
 
 /* " peer-copy 512x132u12" among the shapes of that model; false when there is none. */
-static bool find_shape(const char *shapes, const char *model, const char *target, unsigned *ret_block, unsigned *ret_grid, unsigned *ret_unroll)
+static bool find_shape(const char *shapes, const char *model, const char *target,
+                       unsigned *ret_block, unsigned *ret_grid, unsigned *ret_unroll)
 {
     char key[32];
     unsigned block, grid, unroll;
     size_t length = strlen(model);
     const char *at = shapes;
-    while ((at = strstr(at, model)) != NULL && (at[length] != '/' || (at != shapes && at[-1] != ' ')))
+    while ((at = strstr(at, model)) != NULL &&
+           (at[length] != '/' || (at != shapes && at[-1] != ' ')))
         at += length > 0 ? length : 1;
     if (at == NULL || length == 0)
         return false;
     int width = snprintf(key, sizeof key, " %s ", target);
     const char *found = strstr(at, key), *end = strchr(at, ';');
-    if (found == NULL || (end != NULL && found > end) || sscanf(found + width, "%5ux%7uu%2u", &block, &grid, &unroll) != 3 || block < 1 || unroll < 1)
+    if (found == NULL || (end != NULL && found > end) ||
+        sscanf(found + width, "%5ux%7uu%2u", &block, &grid, &unroll) != 3 || block < 1 ||
+        unroll < 1)
         return false;
     *ret_block = block;
     *ret_grid = grid;
@@ -57,11 +68,15 @@ static void put_shape(struct writer *writer, const struct move *hop)
     const struct place *driver = graph_place(writer->graph, hop->driver);
     unsigned block, grid, unroll;
     if (writer->shapes != NULL && driver->model != NULL &&
-        find_shape(writer->shapes, driver->model, is_between_gpus(writer->graph, hop) ? "peer-copy" : "host-copy", &block, &grid, &unroll)) {
+        find_shape(writer->shapes, driver->model,
+                   is_between_gpus(writer->graph, hop) ? "peer-copy" : "host-copy", &block, &grid,
+                   &unroll)) {
         if (grid > 0)
-            put(writer, " of %u blocks of %u threads, %u accesses of 16 bytes each", writer->kernels > 1 ? grid / writer->kernels : grid, block, unroll);
+            put(writer, " of %u blocks of %u threads, %u accesses of 16 bytes each",
+                writer->kernels > 1 ? grid / writer->kernels : grid, block, unroll);
         else
-            put(writer, " of blocks of %u threads, as many as %u accesses of 16 bytes each need", block, unroll);
+            put(writer, " of blocks of %u threads, as many as %u accesses of 16 bytes each need",
+                block, unroll);
     }
 }
 
@@ -75,10 +90,14 @@ static void put_hop(struct writer *writer, const struct move *hop)
 {
     const struct graph *graph = writer->graph;
     enum gpu_vendor vendor = gpu_vendor(graph_place(graph, hop->driver));
-    const char *prefix = vendor == VENDOR_AMD ? "hip" : "cuda", *driver = graph_place(graph, hop->driver)->name;
-    bool between = is_between_gpus(graph, hop), is_copy = runtime_variables_add(&writer->call->variables, &writer->mix, graph, writer->values, hop);
+    const char *prefix = vendor == VENDOR_AMD ? "hip" : "cuda",
+               *driver = graph_place(graph, hop->driver)->name;
+    bool between = is_between_gpus(graph, hop),
+         is_copy = runtime_variables_add(&writer->call->variables, &writer->mix, graph,
+                                         writer->values, hop);
     if (vendor == VENDOR_UNKNOWN) {
-        put(writer, "%s", hop->by == MOVE_COPY_ENGINE ? "a copy by the copy engine of " : "a copy kernel");
+        put(writer, "%s",
+            hop->by == MOVE_COPY_ENGINE ? "a copy by the copy engine of " : "a copy kernel");
         if (hop->by == MOVE_KERNEL) {
             put_part(writer);
             put(writer, " on ");
@@ -130,12 +149,18 @@ static void put_between_vendors(struct writer *writer, const struct route_option
 {
     const struct way *way = &option->way[0];
     const struct move *first = &way->hop[0], *last = &way->hop[way->hop_count - 1];
-    if (way->hop_count < 2 || !is_gpu(writer->graph, first->from) || !is_gpu(writer->graph, last->to) || !plan_ends_vendors_differ(writer->graph, first->from, last->to))
+    if (way->hop_count < 2 || !is_gpu(writer->graph, first->from) ||
+        !is_gpu(writer->graph, last->to) ||
+        !plan_ends_vendors_differ(writer->graph, first->from, last->to))
         return;
-    put(writer, " once the program has waited for the first; memory of %s in between, pinned by both (cudaHostRegister, hipHostRegister)", graph_place(writer->graph, first->to)->name);
+    put(writer,
+        " once the program has waited for the first; memory of %s in between, pinned by both "
+        "(cudaHostRegister, hipHostRegister)",
+        graph_place(writer->graph, first->to)->name);
 }
 
-void plan_call_make(const struct graph *graph, const struct values *values, const char *shapes, const struct route_option *option, struct plan_call *ret)
+void plan_call_make(const struct graph *graph, const struct values *values, const char *shapes,
+                    const struct route_option *option, struct plan_call *ret)
 {
     struct plan_call call;
     struct writer writer = {.graph = graph, .values = values, .shapes = shapes, .call = &call};
@@ -144,13 +169,19 @@ void plan_call_make(const struct graph *graph, const struct values *values, cons
     for (size_t w = 0; w < option->way_count; w++)
         for (size_t i = 0; i < option->way[w].hop_count; i++) {
             runtime_variables_mix(&writer.mix, graph, &option->way[w].hop[i]);
-            writer.mix.shares = writer.mix.shares || plan_way_kernels(option->way, option->way_count, option->way[w].hop[i].driver) + option->beside[w][i] > 1;
+            writer.mix.shares =
+                writer.mix.shares ||
+                plan_way_kernels(option->way, option->way_count, option->way[w].hop[i].driver) +
+                        option->beside[w][i] >
+                    1;
         }
     for (size_t w = 0; w < option->way_count; w++) {
         put(&writer, "%s", w > 0 ? "; at the same time " : "");
         for (size_t i = 0; i < option->way[w].hop_count; i++) {
             put(&writer, "%s", i > 0 ? ", then " : "");
-            writer.kernels = (unsigned)(plan_way_kernels(option->way, option->way_count, option->way[w].hop[i].driver) + option->beside[w][i]);
+            writer.kernels = (unsigned)(plan_way_kernels(option->way, option->way_count,
+                                                         option->way[w].hop[i].driver) +
+                                        option->beside[w][i]);
             writer.has_stream = has_stream(option, w, i);
             put_hop(&writer, &option->way[w].hop[i]);
         }

@@ -1,5 +1,6 @@
 /**
- * The calls of a program that moves bytes by the path and mechanism that a route names. Pure; any thread.
+ * The calls of a program that moves bytes by the path and mechanism that a route names. Pure; any
+ * thread.
  */
 #pragma once
 #include "cost/runtime_variables.h"
@@ -12,5 +13,7 @@ struct plan_call {
     struct runtime_variables variables;
 };
 
-/* shapes: how the GPU probe found that kernels are launched best (probes/gpu/timing/launch_shapes.h has the format); NULL not known. */
-void plan_call_make(const struct graph *graph, const struct values *values, const char *shapes, const struct route_option *option, struct plan_call *ret);
+/* shapes: how the GPU probe found that kernels are launched best (probes/gpu/timing/launch_shapes.h
+ * has the format); NULL not known. */
+void plan_call_make(const struct graph *graph, const struct values *values, const char *shapes,
+                    const struct route_option *option, struct plan_call *ret);

@@ -13,8 +13,10 @@
 
 #define MANY_BYTES 1073741824.0 /* where starting counts for nothing */
 
-/* Through the host, one gpu and two, by the mechanism of those before: the fastest that finds room beside them. */
-static bool find_next(const struct way_ends *ends, enum way_through longest, const struct way *way, size_t count, struct way *ret)
+/* Through the host, one gpu and two, by the mechanism of those before: the fastest that finds room
+ * beside them. */
+static bool find_next(const struct way_ends *ends, enum way_through longest, const struct way *way,
+                      size_t count, struct way *ret)
 {
     struct way_room room;
     double best_ns = INFINITY;
@@ -23,7 +25,8 @@ static bool find_next(const struct way_ends *ends, enum way_through longest, con
     plan_share_room(ends, way, count, &room);
     if (!room.used.is_known)
         return false;
-    for (int through = by == MOVE_COPY_ENGINE ? WAY_HOST : WAY_GPU; through <= (int)longest; through++) {
+    for (int through = by == MOVE_COPY_ENGINE ? WAY_HOST : WAY_GPU; through <= (int)longest;
+         through++) {
         struct way next;
         if (!plan_way_through(ends, (enum way_through)through, by, &room, best_ns, &next))
             continue;
@@ -82,12 +85,14 @@ double plan_chain_waiting_ns(const struct way *way, size_t count)
     return ns + most_ns;
 }
 
-/* What a way takes besides moving its bytes at its rate: the call, and a piece over each hop but one. */
+/* What a way takes besides moving its bytes at its rate: the call, and a piece over each hop but
+ * one. */
 static double least_start_ns(const struct way *way)
 {
     double all_ns = 0, most_ns = 0;
     for (size_t i = 0; i < way->hop_count; i++) {
-        all_ns += (i > 0 ? way->pair[i]->behind_more_ns : way->pair[i]->more_ns) + way->pair[i]->queued_ns[0];
+        all_ns += (i > 0 ? way->pair[i]->behind_more_ns : way->pair[i]->more_ns) +
+                  way->pair[i]->queued_ns[0];
         most_ns = fmax(most_ns, way->pair[i]->queued_ns[0]);
     }
     return all_ns - most_ns;
@@ -103,11 +108,19 @@ double plan_chain_least_ns(const struct way *way, size_t count)
     return bytes / rate_of(way, count) + plan_chain_waiting_ns(way, count);
 }
 
-static struct chain_set set_of(const struct way_ends *ends, const struct way *way, size_t count, enum move_by first, const char *shared)
+static struct chain_set set_of(const struct way_ends *ends, const struct way *way, size_t count,
+                               enum move_by first, const char *shared)
 {
-    struct chain_set set = {.count = count,
-                            .may_lead = plan_source_may_lead(way, count, plan_source_is_together(ends, way, count), SOURCE_MEASURED),
-                            .first = first, .has_direct = way->hop_count == 1, .rate = rate_of(way, count), .waiting_ns = plan_chain_waiting_ns(way, count), .least_ns = plan_chain_least_ns(way, count), .shared = shared};
+    struct chain_set set = {
+        .count = count,
+        .may_lead = plan_source_may_lead(way, count, plan_source_is_together(ends, way, count),
+                                         SOURCE_MEASURED),
+        .first = first,
+        .has_direct = way->hop_count == 1,
+        .rate = rate_of(way, count),
+        .waiting_ns = plan_chain_waiting_ns(way, count),
+        .least_ns = plan_chain_least_ns(way, count),
+        .shared = shared};
     for (size_t w = 0; w < count; w++) {
         set.way[w].hop_count = way[w].hop_count;
         for (size_t i = 0; i < way[w].hop_count; i++) {
@@ -135,7 +148,8 @@ static bool is_same(const struct chain_set *a, const struct chain_set *b)
     return same;
 }
 
-static void note(struct chain *chain, const struct way *way, size_t count, enum move_by first, const char *shared)
+static void note(struct chain *chain, const struct way *way, size_t count, enum move_by first,
+                 const char *shared)
 {
     struct chain_set set = set_of(&chain->ends, way, count, first, shared);
     for (size_t i = 0; i < chain->count; i++)
@@ -175,8 +189,9 @@ static void add_between(const struct graph *graph, const struct way *way, struct
             add_gpu(gpus, way->hop[i].from);
 }
 
-/* Those through two gpus, which may use up what two others might have used, beside all others or after them. Whether there was one of them. ret_between: and the gpus that any lead through,
- * also the one that was too little to be taken and with which it ended. */
+/* Those through two gpus, which may use up what two others might have used, beside all others or
+ * after them. Whether there was one of them. ret_between: and the gpus that any lead through, also
+ * the one that was too little to be taken and with which it ended. */
 static bool follow(struct chain *chain, bool last, struct gpus *ret_between)
 {
     struct way way[SHARE_WAYS_MAX];
@@ -189,7 +204,8 @@ static bool follow(struct chain *chain, bool last, struct gpus *ret_between)
         bool is_found = find_next(&chain->ends, longest, way, count - 1, &way[count - 1]);
         if (is_found)
             add_between(chain->ends.graph, &way[count - 1], ret_between);
-        bool is_better = is_found && plan_share_ways(&chain->ends, way, count, &shared) && CHAIN_WORTH * rate_of(way, count) > rate;
+        bool is_better = is_found && plan_share_ways(&chain->ends, way, count, &shared) &&
+                         CHAIN_WORTH * rate_of(way, count) > rate;
         if (!is_better && longest == WAY_TWO_GPUS)
             break;
         if (!is_better) {
@@ -204,8 +220,9 @@ static bool follow(struct chain *chain, bool last, struct gpus *ret_between)
     return any;
 }
 
-/* With all gpus but those left out already; and then, in turn, without each of those that matter, but the kept ones. So every set of gpus is tried, each once: where one that does not
- * matter is missing the ways are the same. */
+/* With all gpus but those left out already; and then, in turn, without each of those that matter,
+ * but the kept ones. So every set of gpus is tried, each once: where one that does not matter is
+ * missing the ways are the same. */
 static void search(struct chain *chain, struct gpus kept)
 {
     struct gpus between = kept;
@@ -273,9 +290,12 @@ static size_t number_ways(struct chain *chain, const struct chain_way **ret_ways
 /* NULL: no memory. */
 static struct chain_list *list_of(struct chain *chain)
 {
-    const struct chain_way **ways = chain->is_short ? NULL : malloc((chain->count * SHARE_WAYS_MAX + 1) * sizeof *ways);
-    size_t count = ways != NULL ? number_ways(chain, ways) : 0, sets = chain->count * sizeof *chain->set;
-    struct chain_list *list = ways != NULL ? malloc(sizeof *list + sets + count * sizeof *list->reach) : NULL;
+    const struct chain_way **ways =
+        chain->is_short ? NULL : malloc((chain->count * SHARE_WAYS_MAX + 1) * sizeof *ways);
+    size_t count = ways != NULL ? number_ways(chain, ways) : 0,
+           sets = chain->count * sizeof *chain->set;
+    struct chain_list *list =
+        ways != NULL ? malloc(sizeof *list + sets + count * sizeof *list->reach) : NULL;
     if (list != NULL) {
         struct way_reach *reach = (void *)((char *)list->set + sets);
         for (size_t i = 0; i < count; i++) {
@@ -296,7 +316,10 @@ static struct chain_list *list_of(struct chain *chain)
 }
 
 /* Whether both are one way beside the same direct one. */
-static bool are_beside(const struct chain_set *a, const struct chain_set *b) { return a->count == 2 && b->count == 2 && a->way[0].pair[0] == b->way[0].pair[0]; }
+static bool are_beside(const struct chain_set *a, const struct chain_set *b)
+{
+    return a->count == 2 && b->count == 2 && a->way[0].pair[0] == b->way[0].pair[0];
+}
 
 /* The way beside the direct one, as alone. */
 static void other_of(const struct chain *chain, const struct chain_set *set, struct way *ret)
@@ -322,12 +345,15 @@ static void pair_others(struct chain *chain)
             double rate = plan_way_rate(&one), its = plan_way_rate(&other);
             struct way way[] = {rate >= its ? one : other, rate >= its ? other : one};
             plan_share_room(&chain->ends, way, 1, &room);
-            if (room.used.is_known && plan_way_fits(&chain->ends, &way[1], &room) && plan_share_ways(&chain->ends, way, 2, &shared) && CHAIN_WORTH * rate_of(way, 2) > fmax(rate, its))
+            if (room.used.is_known && plan_way_fits(&chain->ends, &way[1], &room) &&
+                plan_share_ways(&chain->ends, way, 2, &shared) &&
+                CHAIN_WORTH * rate_of(way, 2) > fmax(rate, its))
                 note(chain, way, 2, chain->set[i].first, shared);
         }
 }
 
-static struct chain_list *make(const struct way_ends *ends, const struct allowed *allowed, bool kernels)
+static struct chain_list *make(const struct way_ends *ends, const struct allowed *allowed,
+                               bool kernels)
 {
     struct chain chain;
     chain.ends = *ends; /* places to be left out need not be anything yet */
@@ -352,7 +378,8 @@ static bool has_all(const struct way_ends *ends, enum place_kind kind)
     const place_id *memory;
     size_t count = plan_pairs_memories(ends->pairs, &memory);
     for (size_t m = 0; m < count; m++) {
-        bool is_allowed = kind == PLACE_GPU ? allowed_has_gpu(ends->allowed, memory[m]) : allowed_has_memory(ends->allowed, memory[m]);
+        bool is_allowed = kind == PLACE_GPU ? allowed_has_gpu(ends->allowed, memory[m])
+                                            : allowed_has_memory(ends->allowed, memory[m]);
         if (graph_place(ends->graph, memory[m])->kind == kind && !is_allowed)
             return false;
     }
@@ -364,7 +391,10 @@ static const struct chain_list *list_of_all(const struct way_ends *ends, bool ke
 {
     struct allowed all = {.given = true, .memory = ends->allowed->memory};
     bool may_keep = ends->without_count == 0 && has_all(ends, PLACE_NUMA);
-    void **slot = may_keep ? plan_pairs_slot(ends->pairs, ends->from, ends->to, (ends->both ? 2 : 0) + (kernels ? 1 : 0)) : NULL, *others = NULL;
+    void **slot = may_keep ? plan_pairs_slot(ends->pairs, ends->from, ends->to,
+                                             (ends->both ? 2 : 0) + (kernels ? 1 : 0))
+                           : NULL,
+         *others = NULL;
     struct chain_list *list = slot != NULL ? __atomic_load_n(slot, __ATOMIC_ACQUIRE) : NULL;
     if (list != NULL)
         return list;
@@ -372,7 +402,8 @@ static const struct chain_list *list_of_all(const struct way_ends *ends, bool ke
     if (list == NULL || slot == NULL)
         return list;
     list->is_kept = true;
-    if (__atomic_compare_exchange_n(slot, &others, (void *)list, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+    if (__atomic_compare_exchange_n(slot, &others, (void *)list, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE)) {
         snapshot_keep(ends->snap, &list->kept);
         return list;
     }

@@ -1,13 +1,20 @@
 /**
- * Which ways can be taken at once beside a direct one, all by copy engine or all by kernel: a list of sets of ways, whatever the bytes. What plan/route/split.h chooses from.
+ * Which ways can be taken at once beside a direct one, all by copy engine or all by kernel: a list
+ * of sets of ways, whatever the bytes. What plan/route/split.h chooses from.
  *
- * Ways are taken one after the other, each time the one with the highest rate of those that find room beside the ones before (plan/route/share.h), as long as very many bytes get CHAIN_WORTH faster by
- * that; the first two, three, ... of these are a set each. Where one goes through two gpus, the same is tried with such last; and all that without each set of the gpus that are in the way of
- * others, up to six of them and 64 sets. So the list has what any part of the gpus would find: it is one list of all gpus, from which a request takes what it may (plan_chain_may). Only where there were
- * more sets than that a part of the gpus has a list of its own. With kernels it has what it has without them, and more. Behind these stand any two of the ways that are so taken beside the direct one
- * alone, without that: the direct way may be what is slowed most by what moves meanwhile.
+ * Ways are taken one after the other, each time the one with the highest rate of those that find
+ * room beside the ones before (plan/route/share.h), as long as very many bytes get CHAIN_WORTH
+ * faster by that; the first two, three, ... of these are a set each. Where one goes through two
+ * gpus, the same is tried with such last; and all that without each set of the gpus that are in the
+ * way of others, up to six of them and 64 sets. So the list has what any part of the gpus would
+ * find: it is one list of all gpus, from which a request takes what it may (plan_chain_may). Only
+ * where there were more sets than that a part of the gpus has a list of its own. With kernels it
+ * has what it has without them, and more. Behind these stand any two of the ways that are so taken
+ * beside the direct one alone, without that: the direct way may be what is slowed most by what
+ * moves meanwhile.
  *
- * The list of a pair of memories is made by whoever asks first and kept with the snapshot, unless the request leaves out memory of the host. Pure; any thread.
+ * The list of a pair of memories is made by whoever asks first and kept with the snapshot, unless
+ * the request leaves out memory of the host. Pure; any thread.
  */
 #pragma once
 #include "plan/route/share.h"
@@ -27,8 +34,8 @@ struct chain_way {
 struct chain_set {
     struct chain_way way[SHARE_WAYS_MAX];
     size_t count;
-    enum move_by first;  /* of the direct way beside which it was found */
-    bool has_direct;     /* the first of its ways is that one */
+    enum move_by first; /* of the direct way beside which it was found */
+    bool has_direct;    /* the first of its ways is that one */
     double rate;        /* bytes per second that very many approach, by all of them */
     double waiting_ns;  /* what the caller waits for the end of each way but the first */
     double least_ns;    /* plan_chain_least_ns */
@@ -37,14 +44,15 @@ struct chain_set {
 };
 
 struct chain_list {
-    struct snapshot_kept kept; /* first: of the snapshot */
-    bool is_kept, is_complete; /* no part of the gpus would find other sets */
+    struct snapshot_kept kept;     /* first: of the snapshot */
+    bool is_kept, is_complete;     /* no part of the gpus would find other sets */
     const struct way_reach *reach; /* of each way there is in a set, behind them */
-    size_t count, with_direct; /* all, and those that stand first */
-    struct chain_set set[]; /* in the order in which they are found */
+    size_t count, with_direct;     /* all, and those that stand first */
+    struct chain_set set[];        /* in the order in which they are found */
 };
 
-/* Only by copy engines when kernels are false. NULL when out of memory. plan_chain_done when it is not needed any more. */
+/* Only by copy engines when kernels are false. NULL when out of memory. plan_chain_done when it is
+ * not needed any more. */
 const struct chain_list *plan_chain_list(const struct way_ends *ends, bool kernels);
 void plan_chain_done(const struct chain_list *list); /* NULL is fine */
 
@@ -53,10 +61,12 @@ void plan_chain_done(const struct chain_list *list); /* NULL is fine */
  * others the latest may end, because its engine sees late that the hop before has ended. */
 double plan_chain_waiting_ns(const struct way *way, size_t count);
 
-/* With waiting: bytes over the ways' rates and this is no more than bytes take by them, of which each has as much as the smallest piece. */
+/* With waiting: bytes over the ways' rates and this is no more than bytes take by them, of which
+ * each has as much as the smallest piece. */
 double plan_chain_least_ns(const struct way *way, size_t count);
 
-/* How many bytes go by a set within that time at most, where each of its ways has PAIRS_CHUNK_LEAST or more. */
+/* How many bytes go by a set within that time at most, where each of its ways has PAIRS_CHUNK_LEAST
+ * or more. */
 double plan_chain_reach(const struct chain_list *list, const struct chain_set *set, double time_ns);
 
 /* Whether the request lets bytes take all ways of a set. */

@@ -2,7 +2,8 @@
 
 #include <math.h>
 
-/* In pieces a way moves at the rate of its slowest hop once the first piece has come through; in one piece each hop waits for all of it. */
+/* In pieces a way moves at the rate of its slowest hop once the first piece has come through; in
+ * one piece each hop waits for all of it. */
 static double rate_of(const struct way *way, bool in_pieces)
 {
     double ns_per_byte = 0;
@@ -14,11 +15,13 @@ static double rate_of(const struct way *way, bool in_pieces)
 /* What the first piece takes over the other hops. */
 static double first_ns(const struct way *way, bool in_pieces)
 {
-    return in_pieces ? MOVE_LARGE_BYTES * (1e9 / rate_of(way, false) - 1e9 / rate_of(way, true)) : 0;
+    return in_pieces ? MOVE_LARGE_BYTES * (1e9 / rate_of(way, false) - 1e9 / rate_of(way, true))
+                     : 0;
 }
 
 /* The time in which all end together. */
-static double share_out(const struct way *way, size_t count, double bytes, const bool *in_pieces, double *ret_part)
+static double share_out(const struct way *way, size_t count, double bytes, const bool *in_pieces,
+                        double *ret_part)
 {
     double rate = 0, before = 0;
     for (size_t i = 0; i < count; i++) {
@@ -27,12 +30,15 @@ static double share_out(const struct way *way, size_t count, double bytes, const
     }
     double time_ns = (bytes + before) / rate * 1e9;
     for (size_t i = 0; i < count; i++)
-        ret_part[i] = rate_of(&way[i], in_pieces[i]) * (time_ns - first_ns(&way[i], in_pieces[i])) * 1e-9;
+        ret_part[i] =
+            rate_of(&way[i], in_pieces[i]) * (time_ns - first_ns(&way[i], in_pieces[i])) * 1e-9;
     return time_ns;
 }
 
-/* Ways that would not have more than one large piece take their part in one. They carry more then, so that all end sooner, and others may have too little, too. */
-struct prediction plan_links_time(const struct way *way, size_t count, double bytes, double *ret_share, double *ret_chunk)
+/* Ways that would not have more than one large piece take their part in one. They carry more then,
+ * so that all end sooner, and others may have too little, too. */
+struct prediction plan_links_time(const struct way *way, size_t count, double bytes,
+                                  double *ret_share, double *ret_chunk)
 {
     double part[SPLIT_WAYS_MAX], time_ns = 0;
     bool in_pieces[SPLIT_WAYS_MAX], is_changed = true;

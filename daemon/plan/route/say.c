@@ -1,10 +1,10 @@
+#include "plan/route/say.h"
 #include "cost/ends.h"
 #include "cost/evidence.h"
 #include "cost/text.h"
 #include "node/allowed.h"
 #include "node/warnings.h"
 #include "plan/route/order.h"
-#include "plan/route/say.h"
 #include "plan/route/shared.h"
 
 #include <math.h>
@@ -17,35 +17,60 @@
 /* What a copy within one memory counts with (plan_move_is_own). */
 static const char *half_of(const struct graph *graph, const struct move *hop)
 {
-    return hop->most->from == hop->driver                            ? "it counts with half of what that gpu streams in its memory (why)"
-           : graph_place(graph, hop->most->from)->kind == PLACE_GPU ? "it counts with half of what a gpu of the same model streams in its memory (why)"
-                                                                     : "it counts with half of what firmware says of that memory (why)";
+    return hop->most->from == hop->driver
+               ? "it counts with half of what that gpu streams in its memory (why)"
+           : graph_place(graph, hop->most->from)->kind == PLACE_GPU
+               ? "it counts with half of what a gpu of the same model streams in its memory (why)"
+               : "it counts with half of what firmware says of that memory (why)";
 }
 
 /* bytes: of its way; piece: of them at a time. */
-static void warn_of_hop(const struct route_said *said, const struct move *hop, double bytes, double piece, bool is_first, bool is_direct)
+static void warn_of_hop(const struct route_said *said, const struct move *hop, double bytes,
+                        double piece, bool is_first, bool is_direct)
 {
     const struct graph *graph = said->snap->graph;
     struct warnings *warnings = &said->answer->warnings;
     const char *from = graph_place(graph, hop->from)->name, *to = graph_place(graph, hop->to)->name;
     if (hop->rate == NULL) {
-        warnings_add(warnings, "nothing was measured from %s to %s%s: %s", from, to, hop->by == MOVE_KERNEL ? " by kernel" : "",
-                  plan_move_is_own(hop)    ? half_of(graph, hop)
-                  : plan_move_is_back(hop) ? "it counts with what the other direction gets (why)"
-                  : plan_move_is_engines(hop) ? "it counts with what is published of such copy engines (why), whatever links are said to carry"
-                  : hop->most != NULL ? "it counts with the most that is known at either end (why), whatever links are said to carry"
-                  : hop->reach != NULL ? "it counts with what such links reach of what they are said to carry" : "the time is what the links are said to allow at best");
+        warnings_add(warnings, "nothing was measured from %s to %s%s: %s", from, to,
+                     hop->by == MOVE_KERNEL ? " by kernel" : "",
+                     plan_move_is_own(hop)    ? half_of(graph, hop)
+                     : plan_move_is_back(hop) ? "it counts with what the other direction gets (why)"
+                     : plan_move_is_engines(hop) ? "it counts with what is published of such copy "
+                                                   "engines (why), whatever links are said to carry"
+                     : hop->most != NULL ? "it counts with the most that is known at either end "
+                                           "(why), whatever links are said to carry"
+                     : hop->reach != NULL
+                         ? "it counts with what such links reach of what they are said to carry"
+                         : "the time is what the links are said to allow at best");
         if (plan_move_lacks_start(hop, piece))
-            warnings_add(warnings, "what starting a transfer from %s to %s costs was not measured: the time of so few bytes is at least this", from, to);
+            warnings_add(warnings,
+                         "what starting a transfer from %s to %s costs was not measured: the time "
+                         "of so few bytes is at least this",
+                         from, to);
     } else if (!plan_move_knows(hop, piece)) {
-        warnings_add(warnings, !is_direct ? "what so few bytes from %s to %s take was not measured: in other ways than the direct one they count as taking as long as more that are known"
-                                       : "what so few bytes from %s to %s take was not measured: the time is at least this", from, to);
+        warnings_add(warnings,
+                     !is_direct
+                         ? "what so few bytes from %s to %s take was not measured: in other ways "
+                           "than the direct one they count as taking as long as more that are known"
+                         : "what so few bytes from %s to %s take was not measured: the time is at "
+                           "least this",
+                     from, to);
     } else if (plan_move_is_by_another(hop, bytes, piece) && hop->is_like) {
-        warnings_add(warnings, "sizes from %s to %s were not measured: those of another pair that gets the same rate stand for them", from, to);
+        warnings_add(warnings,
+                     "sizes from %s to %s were not measured: those of another pair that gets the "
+                     "same rate stand for them",
+                     from, to);
     } else if (plan_move_is_by_another(hop, bytes, piece)) {
-        warnings_add(warnings, "what starting a transfer from %s to %s costs was not measured: that of another pair stands for it", from, to);
+        warnings_add(warnings,
+                     "what starting a transfer from %s to %s costs was not measured: that of "
+                     "another pair stands for it",
+                     from, to);
     } else if (isnan(hop->t0_call_ns) && is_first) {
-        warnings_add(warnings, "what a call from %s to %s costs its caller was not measured: the time is that of a transfer queued already", from, to);
+        warnings_add(warnings,
+                     "what a call from %s to %s costs its caller was not measured: the time is "
+                     "that of a transfer queued already",
+                     from, to);
     }
 }
 
@@ -57,12 +82,20 @@ static void warn_of_both(const struct route_said *said, const struct move *hop)
     const char *from = graph_place(graph, hop->from)->name, *to = graph_place(graph, hop->to)->name;
     double slowdown = pair != NULL ? pair->both.slowdown : hop->slowdown;
     if (pair != NULL && pair->both_is_others)
-        warnings_add(&said->answer->warnings, "what both directions get at once was not measured for every way here: those count as slowed as others are, at most");
+        warnings_add(&said->answer->warnings,
+                     "what both directions get at once was not measured for every way here: those "
+                     "count as slowed as others are, at most");
     else if (slowdown > 1.001)
-        warnings_add(&said->answer->warnings, "what both directions between %s and %s %s get at once was not measured: bytes count as %.2f times as long, as structure has both share what is on the way",
-                  hop->from < hop->to ? from : to, hop->from < hop->to ? to : from, hop->by == MOVE_KERNEL ? "by kernel" : "by copy engine", slowdown);
+        warnings_add(
+            &said->answer->warnings,
+            "what both directions between %s and %s %s get at once was not measured: bytes count "
+            "as %.2f times as long, as structure has both share what is on the way",
+            hop->from < hop->to ? from : to, hop->from < hop->to ? to : from,
+            hop->by == MOVE_KERNEL ? "by kernel" : "by copy engine", slowdown);
     else
-        warnings_add(&said->answer->warnings, "what both directions get at once was not measured for every way here: where structure shows nothing that both share, each counts as alone");
+        warnings_add(&said->answer->warnings,
+                     "what both directions get at once was not measured for every way here: where "
+                     "structure shows nothing that both share, each counts as alone");
 }
 
 /* The quick profile's runs use one buffer for all: on two H100 two ports got 105 GB/s together in
@@ -74,17 +107,22 @@ static void warn_of_ports(const struct route_option *option, struct warnings *wa
         for (size_t i = 0; i < option->way[w].hop_count; i++)
             with_host += option->way[w].pair[i] != NULL && option->way[w].pair[i]->is_with_host;
     if (with_host > 1)
-        warnings_add(warnings, "what several ports get of the host's memory together was measured in one "
-                            "place of it, and another place may give less: time a split with the "
-                            "buffers that will be used");
+        warnings_add(warnings,
+                     "what several ports get of the host's memory together was measured in one "
+                     "place of it, and another place may give less: time a split with the "
+                     "buffers that will be used");
 }
 
-static void warn_of_option(const struct route_said *said, const struct route_option *option, bool is_first)
+static void warn_of_option(const struct route_said *said, const struct route_option *option,
+                           bool is_first)
 {
     const struct graph *graph = said->snap->graph;
     struct warnings *warnings = &said->answer->warnings;
     if (option->is_by_links) {
-        warnings_add(warnings, "other ways than the direct one count with what links are said to carry, starting nothing: what several transfers cost was not measured, so they do not go first");
+        warnings_add(
+            warnings,
+            "other ways than the direct one count with what links are said to carry, starting "
+            "nothing: what several transfers cost was not measured, so they do not go first");
         return;
     }
     for (size_t w = 0; w < option->way_count; w++) {
@@ -92,17 +130,24 @@ static void warn_of_option(const struct route_said *said, const struct route_opt
         double bytes = (double)said->request->bytes;
         for (size_t i = 0; i < way->hop_count; i++) {
             const struct move *hop = &way->hop[i];
-            warn_of_hop(said, hop, option->share[w] * bytes, plan_route_answer_piece(option, w, bytes), is_first && w == 0 && i == 0, plan_route_answer_is_direct(option));
+            warn_of_hop(said, hop, option->share[w] * bytes,
+                        plan_route_answer_piece(option, w, bytes), is_first && w == 0 && i == 0,
+                        plan_route_answer_is_direct(option));
             char down[2][PLAN_ENDS_DOWN_SIZE];
             size_t count = plan_ends_down_between(graph, hop->from, hop->to, down);
             for (size_t k = 0; k < count; k++)
-                warnings_add(warnings, "%s: %s", down[k], hop->rate != NULL ? "what was measured may be from before" : "nothing goes over it, whatever it is said to carry");
+                warnings_add(warnings, "%s: %s", down[k],
+                             hop->rate != NULL
+                                 ? "what was measured may be from before"
+                                 : "nothing goes over it, whatever it is said to carry");
             if (said->request->both && hop->both == NULL && hop->both_set == NULL)
                 warn_of_both(said, hop);
         }
     }
     if (option->way_count > 1) {
-        warnings_add(warnings, "the ways of a split were not measured together: they share what other transfers show, and go over no link or port with more than was seen there");
+        warnings_add(warnings,
+                     "the ways of a split were not measured together: they share what other "
+                     "transfers show, and go over no link or port with more than was seen there");
         warn_of_ports(option, warnings);
     }
 }
@@ -114,7 +159,10 @@ static const struct value *most_by_engine(const struct route_said *said, place_i
     const struct value *most = NULL;
     size_t count = plan_pairs_memories(said->pairs, &memory);
     for (size_t m = 0; m < count; m++) {
-        const struct pair *pair = graph_place(said->snap->graph, memory[m])->kind == PLACE_GPU ? plan_pairs_find(said->pairs, gpu, memory[m], MOVE_COPY_ENGINE) : NULL;
+        const struct pair *pair =
+            graph_place(said->snap->graph, memory[m])->kind == PLACE_GPU
+                ? plan_pairs_find(said->pairs, gpu, memory[m], MOVE_COPY_ENGINE)
+                : NULL;
         if (pair != NULL && (most == NULL || pair->move.rate->value > most->value))
             most = pair->move.rate;
     }
@@ -122,24 +170,39 @@ static const struct value *most_by_engine(const struct route_said *said, place_i
 }
 
 /* What its rate is, where nobody measured or published it. */
-static const char *stand_in_of(const struct move *hop) { return hop->rate != NULL ? "" : plan_move_is_back(hop) ? " by the other direction" : hop->most != NULL ? " by the most that is known at either end" : " by its links"; }
+static const char *stand_in_of(const struct move *hop)
+{
+    return hop->rate != NULL        ? ""
+           : plan_move_is_back(hop) ? " by the other direction"
+           : hop->most != NULL      ? " by the most that is known at either end"
+                                    : " by its links";
+}
 
-/* Where kernels are not wanted: what that costs, and where copy engines end. A kernel of which only links tell counts, too: it is what such gpus are built for. */
+/* Where kernels are not wanted: what that costs, and where copy engines end. A kernel of which only
+ * links tell counts, too: it is what such gpus are built for. */
 enum berth_code plan_route_say_overlap(const struct route_said *said, struct berth_err *err)
 {
     const struct graph *graph = said->snap->graph;
     struct route_answer *answer = said->answer;
     place_id from = said->request->from, to = said->request->to;
-    const struct pair *engine = said->request->overlap ? plan_pairs_find(said->pairs, from, to, MOVE_COPY_ENGINE) : NULL;
+    const struct pair *engine =
+        said->request->overlap ? plan_pairs_find(said->pairs, from, to, MOVE_COPY_ENGINE) : NULL;
     struct move kernel;
-    if (engine == NULL || !plan_pairs_move(said->snap, said->pairs, from, to, MOVE_KERNEL, &kernel) || !(kernel.bytes_per_s > 1.05 * engine->move.bytes_per_s))
+    if (engine == NULL ||
+        !plan_pairs_move(said->snap, said->pairs, from, to, MOVE_KERNEL, &kernel) ||
+        !(kernel.bytes_per_s > 1.05 * engine->move.bytes_per_s))
         return BERTH_OK;
-    bool peers = graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU;
+    bool peers =
+        graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU;
     const struct value *most = peers ? most_by_engine(said, from) : engine->move.rate;
-    warnings_add(&answer->warnings, "copy engines leave the gpus free and stop at %.1f GB/s from %s%s; a kernel gets %.1f GB/s to %s%s, and computes nothing else meanwhile", most->value / 1e9,
-              graph_place(graph, from)->name, peers ? " to any one gpu" : "", kernel.bytes_per_s / 1e9, graph_place(graph, to)->name, stand_in_of(&kernel));
+    warnings_add(&answer->warnings,
+                 "copy engines leave the gpus free and stop at %.1f GB/s from %s%s; a kernel gets "
+                 "%.1f GB/s to %s%s, and computes nothing else meanwhile",
+                 most->value / 1e9, graph_place(graph, from)->name, peers ? " to any one gpu" : "",
+                 kernel.bytes_per_s / 1e9, graph_place(graph, to)->name, stand_in_of(&kernel));
     kernel.call = NULL; /* its rate is what is said */
-    enum berth_code code = plan_move_cite(graph, &kernel, &answer->evidence, answer->option[0].why, err);
+    enum berth_code code =
+        plan_move_cite(graph, &kernel, &answer->evidence, answer->option[0].why, err);
     if (code == BERTH_OK && !evidence_add(&answer->evidence, answer->option[0].why, most))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     answer->option[0].why_count = answer->evidence.count - answer->option[0].why;
@@ -151,52 +214,70 @@ void plan_route_say_warnings(const struct route_said *said)
     for (size_t i = 0; i < said->answer->count; i++)
         warn_of_option(said, &said->answer->option[i], i == 0);
     if (!said->request->allowed->given)
-        warnings_add(&said->answer->warnings, "the request does not say where it comes from (allowed): the whole node is meant");
+        warnings_add(
+            &said->answer->warnings,
+            "the request does not say where it comes from (allowed): the whole node is meant");
 }
 
 /* ---- reasons ---- */
 
-static const char *by_name(const struct move *hop) { return hop->by == MOVE_KERNEL ? "kernel" : "copy engine"; }
+static const char *by_name(const struct move *hop)
+{
+    return hop->by == MOVE_KERNEL ? "kernel" : "copy engine";
+}
 
 /* "kernel", "copy engine via gpu4, gpu6". */
 static void name_way(const struct graph *graph, const struct way *way, char *text, size_t size)
 {
     size_t used = (size_t)snprintf(text, size, "%s", by_name(&way->hop[0]));
     for (size_t i = 1; i < way->hop_count && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i == 1 ? " via " : ", ", graph_place(graph, way->hop[i].from)->name);
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i == 1 ? " via " : ", ",
+                                 graph_place(graph, way->hop[i].from)->name);
 }
 
-/* "copy engine + via gpu4 + kernel via gpu2": the mechanism where it is another than that of the way before. */
-static void name_option(const struct graph *graph, const struct route_option *option, char *text, size_t size)
+/* "copy engine + via gpu4 + kernel via gpu2": the mechanism where it is another than that of the
+ * way before. */
+static void name_option(const struct graph *graph, const struct route_option *option, char *text,
+                        size_t size)
 {
     size_t used = 0;
     for (size_t w = 0; w < option->way_count && used < size; w++) {
         char one[NAME_SIZE];
-        bool is_same = w > 0 && option->way[w].hop_count > 1 && option->way[w].hop[0].by == option->way[w - 1].hop[0].by;
+        bool is_same = w > 0 && option->way[w].hop_count > 1 &&
+                       option->way[w].hop[0].by == option->way[w - 1].hop[0].by;
         name_way(graph, &option->way[w], one, sizeof one);
-        used += (size_t)snprintf(text + used, size - used, "%s%s", w > 0 ? " + " : "", is_same ? strstr(one, "via ") : one);
+        used += (size_t)snprintf(text + used, size - used, "%s%s", w > 0 ? " + " : "",
+                                 is_same ? strstr(one, "via ") : one);
     }
 }
 
-static const char *source_of(const struct move *hop) { return hop->rate != NULL ? value_source_name(hop->rate->source) : "by its links"; }
+static const char *source_of(const struct move *hop)
+{
+    return hop->rate != NULL ? value_source_name(hop->rate->source) : "by its links";
+}
 
 static const struct move *slowest_hop(const struct way *way)
 {
     const struct move *slowest = &way->hop[0];
     for (size_t i = 1; i < way->hop_count; i++) {
-        double rate = way->hop[i].bytes_per_s / way->hop[i].slowdown, least = slowest->bytes_per_s / slowest->slowdown;
-        if (rate < 0.99 * least || (rate < 1.01 * least && way->hop[i].bytes_per_s < slowest->bytes_per_s)) /* where several are slowed to the same, the one that is slowest alone */
+        double rate = way->hop[i].bytes_per_s / way->hop[i].slowdown,
+               least = slowest->bytes_per_s / slowest->slowdown;
+        /* where several are slowed to the same, the one that is slowest alone */
+        if (rate < 0.99 * least ||
+            (rate < 1.01 * least && way->hop[i].bytes_per_s < slowest->bytes_per_s))
             slowest = &way->hop[i];
     }
     return slowest;
 }
 
-/* What a copy within one memory gets half of (plan_move_is_own): "gpu0 streams in its memory (published)". */
+/* What a copy within one memory gets half of (plan_move_is_own): "gpu0 streams in its memory
+ * (published)". */
 static void name_own(const struct graph *graph, const struct move *hop, char *text, size_t size)
 {
     const struct place *of = graph_place(graph, hop->most->from);
     bool is_streamed = of->kind == PLACE_GPU;
-    snprintf(text, size, "%s%s%s%s (%s)", is_streamed ? "" : "firmware says of ", of->name, is_streamed && hop->most->from != hop->driver ? ", of the same model," : "",
+    snprintf(text, size, "%s%s%s%s (%s)", is_streamed ? "" : "firmware says of ", of->name,
+             is_streamed && hop->most->from != hop->driver ? ", of the same model," : "",
              is_streamed ? " streams in its memory" : "", value_source_name(hop->most->source));
 }
 
@@ -211,26 +292,48 @@ static void say_way(const struct route_said *said, const struct route_option *op
         snprintf(share, sizeof share, "%.1f %% of the bytes go by ", 100 * option->share[index]);
     if (plan_move_is_own(hop)) {
         name_own(graph, hop, own, sizeof own);
-        warnings_add(&said->answer->reasons, "%s: %s to %s counts with %.1f GB/s: half of what %s, which such a copy reads and writes", name, graph_place(graph, hop->from)->name,
-                  graph_place(graph, hop->to)->name, hop->bytes_per_s / 1e9, own);
+        warnings_add(&said->answer->reasons,
+                     "%s: %s to %s counts with %.1f GB/s: half of what %s, which such a copy reads "
+                     "and writes",
+                     name, graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
+                     hop->bytes_per_s / 1e9, own);
     } else if (hop->most != NULL && hop->most->metric == METRIC_MEMORY_BANDWIDTH)
-        warnings_add(&said->answer->reasons, "%s: %s to %s counts with %.1f GB/s: %s %s %s at that (%s), the most that is known at either end, whatever links are said to carry", name,
-                  graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name, hop->bytes_per_s / 1e9, graph_place(graph, hop->most->from)->name,
-                  *values_axes(said->snap->values, hop->most) == '\0' ? "reads" : "writes", graph_place(graph, hop->most->to)->name, value_source_name(hop->most->source));
+        warnings_add(&said->answer->reasons,
+                     "%s: %s to %s counts with %.1f GB/s: %s %s %s at that (%s), the most that is "
+                     "known at either end, whatever links are said to carry",
+                     name, graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
+                     hop->bytes_per_s / 1e9, graph_place(graph, hop->most->from)->name,
+                     *values_axes(said->snap->values, hop->most) == '\0' ? "reads" : "writes",
+                     graph_place(graph, hop->most->to)->name, value_source_name(hop->most->source));
     else if (hop->most != NULL)
-        warnings_add(&said->answer->reasons, "%s: %s to %s counts with %.1f GB/s: %s to %s gets that (%s), %s", name,
-                  graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name, hop->bytes_per_s / 1e9, graph_place(graph, hop->most->from)->name,
-                  graph_place(graph, hop->most->to)->name, value_source_name(hop->most->source),
-                  plan_move_is_back(hop) ? "the other direction" : "the most that is known at either end, whatever links are said to carry");
+        warnings_add(
+            &said->answer->reasons,
+            "%s: %s to %s counts with %.1f GB/s: %s to %s gets that (%s), %s", name,
+            graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
+            hop->bytes_per_s / 1e9, graph_place(graph, hop->most->from)->name,
+            graph_place(graph, hop->most->to)->name, value_source_name(hop->most->source),
+            plan_move_is_back(hop)
+                ? "the other direction"
+                : "the most that is known at either end, whatever links are said to carry");
     else if (plan_move_is_engines(hop))
-        warnings_add(&said->answer->reasons, "%s%s: %s to %s counts with %.1f GB/s, where copy engines of %s stop (%s)", share, name, graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
-                  hop->bytes_per_s / 1e9, hop->engine->gfx, hop->engine->source);
+        warnings_add(&said->answer->reasons,
+                     "%s%s: %s to %s counts with %.1f GB/s, where copy engines of %s stop (%s)",
+                     share, name, graph_place(graph, hop->from)->name,
+                     graph_place(graph, hop->to)->name, hop->bytes_per_s / 1e9, hop->engine->gfx,
+                     hop->engine->source);
     else if (hop->stated > 0 && hop->reach != NULL)
-        warnings_add(&said->answer->reasons, "%s%s: %s to %s%s counts with %.1f GB/s of the %.1f that its links are said to carry, as much as %s reach", share, name, graph_place(graph, hop->from)->name,
-                  graph_place(graph, hop->to)->name, way->hop_count > 1 ? ", its slowest hop," : "", hop->bytes_per_s / 1e9, hop->stated / 1e9, hop->reach);
+        warnings_add(&said->answer->reasons,
+                     "%s%s: %s to %s%s counts with %.1f GB/s of the %.1f that its links are said "
+                     "to carry, as much as %s reach",
+                     share, name, graph_place(graph, hop->from)->name,
+                     graph_place(graph, hop->to)->name,
+                     way->hop_count > 1 ? ", its slowest hop," : "", hop->bytes_per_s / 1e9,
+                     hop->stated / 1e9, hop->reach);
     else
-        warnings_add(&said->answer->reasons, "%s%s: %s to %s%s gets %.1f GB/s alone (%s)", share, name, graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
-                  way->hop_count > 1 ? ", its slowest hop," : "", hop->bytes_per_s / 1e9, source_of(hop));
+        warnings_add(&said->answer->reasons, "%s%s: %s to %s%s gets %.1f GB/s alone (%s)", share,
+                     name, graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
+                     way->hop_count > 1 ? ", its slowest hop," : "", hop->bytes_per_s / 1e9,
+                     source_of(hop));
 }
 
 /* A kernel that fills a gpu keeps the next one waiting. */
@@ -240,14 +343,23 @@ static void say_kernels(const struct route_said *said, const struct route_option
     for (size_t w = 0; w < option->way_count; w++)
         for (size_t i = 0; i < option->way[w].hop_count; i++) {
             const struct move *hop = &option->way[w].hop[i];
-            bool drives_both = said->request->both && (graph_place(graph, hop->from)->kind != PLACE_GPU || graph_place(graph, hop->to)->kind != PLACE_GPU);
-            size_t kernels = hop->by == MOVE_KERNEL ? plan_way_kernels(option->way, option->way_count, hop->driver) * (drives_both ? 2 : 1) : 0, beside = option->beside[w][i];
+            bool drives_both =
+                said->request->both && (graph_place(graph, hop->from)->kind != PLACE_GPU ||
+                                        graph_place(graph, hop->to)->kind != PLACE_GPU);
+            size_t kernels = hop->by == MOVE_KERNEL
+                                 ? plan_way_kernels(option->way, option->way_count, hop->driver) *
+                                       (drives_both ? 2 : 1)
+                                 : 0,
+                   beside = option->beside[w][i];
             char others[48] = "";
             if (beside > 0)
                 snprintf(others, sizeof others, ", %zu of them what moves meanwhile", beside);
             if (kernels + beside > 1)
-                warnings_add(&said->answer->reasons, "%zu kernels of %s copy at the same time%s: that many share the blocks that it holds, launched with fewer each, or they take turns and it takes longer",
-                          kernels + beside, graph_place(graph, hop->driver)->name, others);
+                warnings_add(
+                    &said->answer->reasons,
+                    "%zu kernels of %s copy at the same time%s: that many share the blocks that it "
+                    "holds, launched with fewer each, or they take turns and it takes longer",
+                    kernels + beside, graph_place(graph, hop->driver)->name, others);
         }
 }
 
@@ -255,38 +367,65 @@ static void say_starting(const struct route_said *said, const struct route_optio
 {
     const struct move *hop = &option->way[0].hop[0];
     if (!isnan(hop->t0_call_ns) && hop->t0_call_ns > MUCH * option->predicted.time_ns)
-        warnings_add(&said->answer->reasons, "starting it costs its caller %.1f \u00b5s of %.1f \u00b5s", hop->t0_call_ns / 1e3, option->predicted.time_ns / 1e3);
+        warnings_add(&said->answer->reasons,
+                     "starting it costs its caller %.1f \u00b5s of %.1f \u00b5s",
+                     hop->t0_call_ns / 1e3, option->predicted.time_ns / 1e3);
 }
 
 /* What keeps it from going first. */
 static const char *lack_of(const struct route_option *option)
 {
     enum source source = plan_source_of_ways(option->way, option->way_count);
-    return source == SOURCE_NOMINAL     ? "that is what links are said to carry, and nobody measured it"
-           : source == SOURCE_PUBLISHED ? plan_route_answer_is_direct(option) ? "that was published, and not measured here" : "its transfers were published, and nobody measured them together"
-                                        : "nobody measured what its transfers get at the same time";
+    return source == SOURCE_NOMINAL ? "that is what links are said to carry, and nobody measured it"
+           : source == SOURCE_PUBLISHED
+               ? plan_route_answer_is_direct(option)
+                     ? "that was published, and not measured here"
+                     : "its transfers were published, and nobody measured them together"
+               : "nobody measured what its transfers get at the same time";
 }
 
 /* It is faster, and not the first. */
-static void say_passed_over(const struct route_said *said, const struct route_option *option, const char *name)
+static void say_passed_over(const struct route_said *said, const struct route_option *option,
+                            const char *name)
 {
-    const struct route_option *best = &said->answer->option[0], *direct = plan_route_order_direct(said->answer);
+    const struct route_option *best = &said->answer->option[0],
+                              *direct = plan_route_order_direct(said->answer);
     double times = option->predicted.time_ns / best->predicted.time_ns;
     if (!option->is_evident && !option->is_by_links && !option->is_guess)
-        warnings_add(&said->answer->reasons, "%s would take %.2f times as long, but %s: it goes behind what is known better", name, times, lack_of(option));
+        warnings_add(
+            &said->answer->reasons,
+            "%s would take %.2f times as long, but %s: it goes behind what is known better", name,
+            times, lack_of(option));
     else if (option->is_by_links)
-        warnings_add(&said->answer->reasons, "%s would take %s%.2f times as long by what links are said to carry, but what several transfers cost was not measured", name,
-                  option->is_at_least && !best->is_at_least ? "at least " : "", times);
+        warnings_add(&said->answer->reasons,
+                     "%s would take %s%.2f times as long by what links are said to carry, but what "
+                     "several transfers cost was not measured",
+                     name, option->is_at_least && !best->is_at_least ? "at least " : "", times);
     else if (option->is_guess)
-        warnings_add(&said->answer->reasons, "%s would take %.2f times as long by its links, but nothing was measured or published of it, and of the first something was", name, times);
+        warnings_add(&said->answer->reasons,
+                     "%s would take %.2f times as long by its links, but nothing was measured or "
+                     "published of it, and of the first something was",
+                     name, times);
     else if (option->is_known && option->is_clear)
-        warnings_add(&said->answer->reasons, "%s is predicted to take %.1f %% less, which is no more than these numbers are known to: %s goes first", name, 100 * (1 - times),
-                  plan_route_answer_is_direct(option) ? "the copy engine, which leaves the gpus free," : "one transfer");
+        warnings_add(&said->answer->reasons,
+                     "%s is predicted to take %.1f %% less, which is no more than these numbers "
+                     "are known to: %s goes first",
+                     name, 100 * (1 - times),
+                     plan_route_answer_is_direct(option)
+                         ? "the copy engine, which leaves the gpus free,"
+                         : "one transfer");
     else if (option->is_known)
-        warnings_add(&said->answer->reasons, "%s would take %.2f times as long, but moves %.1f GB/s at most: no more than %.2f times what one transfer by %s does", name, times,
-                  plan_split_rate(option->way, option->way_count) / 1e9, 1 / ROUTE_WORTH, direct != NULL && direct->way[0].hop[0].by == MOVE_KERNEL ? "kernel" : "copy engine");
+        warnings_add(
+            &said->answer->reasons,
+            "%s would take %.2f times as long, but moves %.1f GB/s at most: no more than %.2f "
+            "times what one transfer by %s does",
+            name, times, plan_split_rate(option->way, option->way_count) / 1e9, 1 / ROUTE_WORTH,
+            direct != NULL && direct->way[0].hop[0].by == MOVE_KERNEL ? "kernel" : "copy engine");
     else
-        warnings_add(&said->answer->reasons, "%s would take %.2f times as long, but what so few bytes take there was not measured", name, times);
+        warnings_add(
+            &said->answer->reasons,
+            "%s would take %.2f times as long, but what so few bytes take there was not measured",
+            name, times);
 }
 
 /* Why there is no way but the direct one to compare with. */
@@ -303,12 +442,21 @@ static void say_no_other(const struct route_said *said)
         is_rated = is_rated || said->answer->option[i].way[0].pair[0] != NULL;
     }
     for (size_t m = 0; m < count; m++) {
-        bool is_gpu = graph_place(graph, memory[m])->kind == PLACE_GPU, may = is_gpu ? allowed_has_gpu(said->request->allowed, memory[m]) : allowed_has_memory(said->request->allowed, memory[m]);
-        passed += may && memory[m] != said->request->from && memory[m] != said->request->to && plan_pairs_passes(said->pairs, memory[m]);
+        bool is_gpu = graph_place(graph, memory[m])->kind == PLACE_GPU,
+             may = is_gpu ? allowed_has_gpu(said->request->allowed, memory[m])
+                          : allowed_has_memory(said->request->allowed, memory[m]);
+        passed += may && memory[m] != said->request->from && memory[m] != said->request->to &&
+                  plan_pairs_passes(said->pairs, memory[m]);
     }
-    warnings_add(&said->answer->reasons, "no other way has a price: %s", plan_ends_are_one(graph, said->request->from, said->request->to) ? "both ends are one memory"
-              : passed == 0 ? "no other memory that is allowed is between" : is_known ? "nothing was measured or published of what goes through another memory"
-              : is_rated ? "what so few bytes take was not measured, and nothing could be compared with it" : "neither measurements nor links show one that leads elsewhere");
+    warnings_add(
+        &said->answer->reasons, "no other way has a price: %s",
+        plan_ends_are_one(graph, said->request->from, said->request->to)
+            ? "both ends are one memory"
+        : passed == 0 ? "no other memory that is allowed is between"
+        : is_known    ? "nothing was measured or published of what goes through another memory"
+        : is_rated
+            ? "what so few bytes take was not measured, and nothing could be compared with it"
+            : "neither measurements nor links show one that leads elsewhere");
 }
 
 /* What slows the first option. */
@@ -318,9 +466,14 @@ static void say_shared(const struct route_said *said, const struct route_option 
     const struct route_shared shared = plan_route_shared(said->snap, option, said->request->both);
     (void)plan_text_rate((double)said->request->bytes / option->predicted.time_ns * 1e9, moved);
     if (shared.set != NULL)
-        warnings_add(&said->answer->reasons, "it shares %s, over which %zu transfers got %s together (why), and moves %s", option->shared, shared.users, plan_text_rate(shared.bytes_per_s, carried), moved);
+        warnings_add(&said->answer->reasons,
+                     "it shares %s, over which %zu transfers got %s together (why), and moves %s",
+                     option->shared, shared.users, plan_text_rate(shared.bytes_per_s, carried),
+                     moved);
     else if (shared.bytes_per_s > 0)
-        warnings_add(&said->answer->reasons, "it shares %s, which counts with the %s that are known of it, and moves %s", option->shared, plan_text_rate(shared.bytes_per_s, carried), moved);
+        warnings_add(&said->answer->reasons,
+                     "it shares %s, which counts with the %s that are known of it, and moves %s",
+                     option->shared, plan_text_rate(shared.bytes_per_s, carried), moved);
     else
         warnings_add(&said->answer->reasons, "it shares %s, and moves %s", option->shared, moved);
 }
@@ -332,7 +485,8 @@ static void name_rates(double its, double best, char *text, size_t size)
     if (fmin(its, best) >= 1)
         snprintf(text, size, "%.1f GB/s instead of %.1f", its, best);
     else
-        snprintf(text, size, "%s instead of %s", plan_text_rate(its * 1e9, one), plan_text_rate(best * 1e9, other));
+        snprintf(text, size, "%s instead of %s", plan_text_rate(its * 1e9, one),
+                 plan_text_rate(best * 1e9, other));
 }
 
 void plan_route_say_reasons(const struct route_said *said)
@@ -350,20 +504,30 @@ void plan_route_say_reasons(const struct route_said *said)
         const struct route_option *option = &said->answer->option[i];
         char name[NAME_SIZE], rates[2 * PLAN_TEXT_SIZE + 16];
         name_option(graph, option, name, sizeof name);
-        name_rates(bytes / option->predicted.time_ns, bytes / best->predicted.time_ns, rates, sizeof rates);
+        name_rates(bytes / option->predicted.time_ns, bytes / best->predicted.time_ns, rates,
+                   sizeof rates);
         if (option->predicted.time_ns < best->predicted.time_ns) {
             say_passed_over(said, option, name);
             continue;
         }
-        warnings_add(&said->answer->reasons, "%s would take %s%.2f times as long (%s%s)%s", name, option->is_at_least && !best->is_at_least ? "at least " : "",
-                  option->predicted.time_ns / best->predicted.time_ns, rates, plan_route_answer_is_measured(option, bytes) ? "" : ", not all measured", best->is_at_least ? ", if starting cost nothing" : "");
+        warnings_add(&said->answer->reasons, "%s would take %s%.2f times as long (%s%s)%s", name,
+                     option->is_at_least && !best->is_at_least ? "at least " : "",
+                     option->predicted.time_ns / best->predicted.time_ns, rates,
+                     plan_route_answer_is_measured(option, bytes) ? "" : ", not all measured",
+                     best->is_at_least ? ", if starting cost nothing" : "");
     }
     const struct route_left_out *left = &said->answer->left_out;
     if (left->ways > 0 && left->taken > 1)
-        warnings_add(&said->answer->reasons, "one way only, %zu ways at once would get %.1f GB/s; what more than %zu get while as many bytes come back was not measured, or is no more, and the others are left out", left->ways,
-                  left->bytes_per_s / 1e9, left->taken);
+        warnings_add(
+            &said->answer->reasons,
+            "one way only, %zu ways at once would get %.1f GB/s; what more than %zu get while as "
+            "many bytes come back was not measured, or is no more, and the others are left out",
+            left->ways, left->bytes_per_s / 1e9, left->taken);
     else if (left->ways > 0)
-        warnings_add(&said->answer->reasons, "one way only, %zu ways at once would get %.1f GB/s instead of %.1f; what they get while as many bytes come back was not measured, and they are left out", left->ways,
-                  left->bytes_per_s / 1e9, left->direct_bytes_per_s / 1e9);
+        warnings_add(
+            &said->answer->reasons,
+            "one way only, %zu ways at once would get %.1f GB/s instead of %.1f; what they get "
+            "while as many bytes come back was not measured, and they are left out",
+            left->ways, left->bytes_per_s / 1e9, left->direct_bytes_per_s / 1e9);
     say_no_other(said);
 }

@@ -3,8 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#define SAME   1e-9
-/* of what ways get together: a lane that was seen to carry that is wide enough, to within what measuring is uncertain by */
+#define SAME 1e-9
+/* of what ways get together: a lane that was seen to carry that is wide enough, to within what
+ * measuring is uncertain by */
 #define WIDE   0.98
 #define HOPS   (SHARE_WAYS_MAX * WAY_HOPS_MAX)
 #define LIMITS (HOPS * PAIRS_LIMITS_MAX)
@@ -60,7 +61,10 @@ static void find_limits(struct work *work)
             const struct pair *pair = work->way[w].pair[i];
             for (unsigned l = 0; l < pair->limit_count; l++) {
                 struct limit *limit = find_limit(work, pair->limit[l]);
-                uint8_t times = work->ends->both && plan_pairs_limit(work->ends->pairs, pair->limit[l]).is_both ? 2 : 1;
+                uint8_t times =
+                    work->ends->both && plan_pairs_limit(work->ends->pairs, pair->limit[l]).is_both
+                        ? 2
+                        : 1;
                 limit->users += times;
                 limit->of[w] = (uint8_t)(limit->of[w] + times);
             }
@@ -112,7 +116,8 @@ static void find_rates(struct work *work)
             level = fmin(level, its);
         }
         for (size_t w = 0; w < work->count; w++)
-            if (is_growing(work, w) && work->alone[w] <= level && (slowest == work->count || work->alone[w] < work->alone[slowest]))
+            if (is_growing(work, w) && work->alone[w] <= level &&
+                (slowest == work->count || work->alone[w] < work->alone[slowest]))
                 slowest = w;
         if (slowest < work->count) {
             fix(work, slowest, work->alone[slowest], NULL);
@@ -129,9 +134,13 @@ static void find_rates(struct work *work)
 
 /* ---- both directions ---- */
 
-static bool is_flow(const struct set_flow *flow, place_id from, place_id to, const char *axes) { return flow->from == from && flow->to == to && strcmp(flow->axes, axes) == 0; }
+static bool is_flow(const struct set_flow *flow, place_id from, place_id to, const char *axes)
+{
+    return flow->from == from && flow->to == to && strcmp(flow->axes, axes) == 0;
+}
 
-/* The one whose flows are those hops of the ways that are with the host, and when both directions are asked for the same the other way round; the sum of each direction. */
+/* The one whose flows are those hops of the ways that are with the host, and when both directions
+ * are asked for the same the other way round; the sum of each direction. */
 static bool find_run(const struct work *work, double *ret_there, double *ret_back)
 {
     size_t times = work->ends->both ? 2 : 1;
@@ -151,12 +160,14 @@ static bool find_run(const struct work *work, double *ret_there, double *ret_bac
         for (size_t h = 0; h < count; h++)
             for (size_t f = 0; f < set->flow_count; f++) {
                 const char *axes = values_axes(work->ends->snap->values, hop[h]->rate);
-                bool forward = is_flow(&set->flow[f], hop[h]->from, hop[h]->to, axes), reverse = times == 2 && is_flow(&set->flow[f], hop[h]->to, hop[h]->from, axes);
+                bool forward = is_flow(&set->flow[f], hop[h]->from, hop[h]->to, axes),
+                     reverse = times == 2 && is_flow(&set->flow[f], hop[h]->to, hop[h]->from, axes);
                 there += forward ? set->flow[f].bytes_per_s : 0;
                 back += reverse ? set->flow[f].bytes_per_s : 0;
                 found += forward || reverse;
             }
-        if (count == 0 || found != times * count || resource_kind_of(set->metric) != plan_move_kind(work->ends->graph, hop[0]))
+        if (count == 0 || found != times * count ||
+            resource_kind_of(set->metric) != plan_move_kind(work->ends->graph, hop[0]))
             continue;
         *ret_there = there;
         *ret_back = back;
@@ -177,7 +188,8 @@ static size_t ways_with_host(const struct work *work)
     return count;
 }
 
-/* Both directions move as much. Until the one that is faster has ended both are as slow as they were together, then what is left is as fast as alone. */
+/* Both directions move as much. Until the one that is faster has ended both are as slow as they
+ * were together, then what is left is as fast as alone. */
 static bool slow_both(struct work *work)
 {
     double there, back, alone = 0;
@@ -198,7 +210,8 @@ static bool is_stated(const struct work *work, const struct limit *limit)
     return limit != NULL && plan_pairs_limit(work->ends->pairs, limit->number).stated > 0;
 }
 
-/* Where just these transfers were measured together, they get what they got then, whatever else says of what they share. */
+/* Where just these transfers were measured together, they get what they got then, whatever else
+ * says of what they share. */
 static void take_run(struct work *work)
 {
     double there, back, together = 0;
@@ -216,7 +229,8 @@ static void take_run(struct work *work)
 
 /* ---- ways ---- */
 
-/* Every hop as alone; of transfers with the host that go both ways, where a run has all of them, too. */
+/* Every hop as alone; of transfers with the host that go both ways, where a run has all of them,
+ * too. */
 static void reset(struct work *work, bool is_in_run)
 {
     for (size_t w = 0; w < work->count; w++) {
@@ -226,7 +240,9 @@ static void reset(struct work *work, bool is_in_run)
         for (size_t i = 0; i < way->hop_count; i++) {
             struct move *hop = &way->hop[i];
             hop->is_slowed_by_guess = false;
-            hop->slowdown = work->ends->both && !(is_in_run && way->pair[i]->is_with_host) ? way->pair[i]->both.slowdown : 1;
+            hop->slowdown = work->ends->both && !(is_in_run && way->pair[i]->is_with_host)
+                                ? way->pair[i]->both.slowdown
+                                : 1;
             work->alone[w] = fmin(work->alone[w], plan_way_hop_rate(hop));
         }
     }
@@ -246,7 +262,8 @@ static void slow_hops(struct work *work, size_t w)
     struct way *way = &work->way[w];
     for (size_t i = 0; i < way->hop_count; i++) {
         struct move *hop = &way->hop[i];
-        bool is_slowed = work->by[w] != NULL ? uses(way->pair[i], work->by[w]) : way->pair[i]->is_with_host;
+        bool is_slowed =
+            work->by[w] != NULL ? uses(way->pair[i], work->by[w]) : way->pair[i]->is_with_host;
         if (!is_slowed || plan_way_hop_rate(hop) <= work->rate[w] * (1 + SAME))
             continue;
         hop->slowdown *= plan_way_hop_rate(hop) / work->rate[w];
@@ -273,14 +290,18 @@ static bool lanes_suffice(const struct work *work)
             double sum = 0;
             for (size_t w = 0; w < work->count; w++)
                 for (size_t i = 0; i < work->way[w].hop_count; i++)
-                    sum += (work->way[w].pair[i]->lanes->bit[b] & bits & -bits) != 0 ? work->rate[w] : 0;
-            if (WIDE * sum > plan_pairs_lane(work->ends->pairs, 64 * b + (size_t)__builtin_ctzll(bits)) && work->count > 1)
+                    sum += (work->way[w].pair[i]->lanes->bit[b] & bits & -bits) != 0 ? work->rate[w]
+                                                                                     : 0;
+            if (WIDE * sum >
+                    plan_pairs_lane(work->ends->pairs, 64 * b + (size_t)__builtin_ctzll(bits)) &&
+                work->count > 1)
                 return false;
         }
     return true;
 }
 
-bool plan_share_ways(const struct way_ends *ends, struct way *way, size_t count, const char **ret_shared)
+bool plan_share_ways(const struct way_ends *ends, struct way *way, size_t count,
+                     const char **ret_shared)
 {
     struct work work;
     double there, back, most = 1;
@@ -308,21 +329,26 @@ bool plan_share_ways(const struct way_ends *ends, struct way *way, size_t count,
     return true;
 }
 
-static void take_room(const struct way_ends *ends, const struct pair *pair, double rate, struct way_room *room)
+static void take_room(const struct way_ends *ends, const struct pair *pair, double rate,
+                      struct way_room *room)
 {
     room->taken[room->taken_count++] = pair;
     for (size_t b = 0; b < LANES_WORDS; b++)
         for (uint64_t bits = pair->lanes->bit[b]; bits != 0; bits &= bits - 1) {
             size_t lane = 64 * b + (size_t)__builtin_ctzll(bits);
             bool is_new = (room->used.bit[b] & bits & -bits) == 0;
-            room->left[lane] = (is_new ? plan_pairs_lane(ends->pairs, lane) : room->left[lane]) - rate;
-            if (ends->both && pair->is_with_host) /* what a port carries both ways at once is what this transfer gets there: more was seen one way only */
+            room->left[lane] =
+                (is_new ? plan_pairs_lane(ends->pairs, lane) : room->left[lane]) - rate;
+            /* what a port carries both ways at once is what this transfer gets there: more was
+             * seen one way only */
+            if (ends->both && pair->is_with_host)
                 room->left[lane] = 0;
             room->used.bit[b] |= bits & -bits;
         }
 }
 
-void plan_share_room(const struct way_ends *ends, const struct way *way, size_t count, struct way_room *ret)
+void plan_share_room(const struct way_ends *ends, const struct way *way, size_t count,
+                     struct way_room *ret)
 {
     ret->used = (struct lanes){.is_known = true};
     ret->taken_count = 0;

@@ -10,16 +10,19 @@ struct uses {
     size_t count;
 };
 
-static void list(struct snapshot *snap, const struct route_option *option, bool both, const struct resource_found *found, struct uses *ret)
+static void list(struct snapshot *snap, const struct route_option *option, bool both,
+                 const struct resource_found *found, struct uses *ret)
 {
     ret->count = 0;
     for (size_t w = 0; w < option->way_count; w++)
         for (size_t i = 0; i < option->way[w].hop_count; i++) {
             const struct move *hop = &option->way[w].hop[i];
-            bool is_its = hop->rate != NULL && plan_move_kind(snap->graph, hop) == resource_kind_of(found->metric);
+            bool is_its = hop->rate != NULL &&
+                          plan_move_kind(snap->graph, hop) == resource_kind_of(found->metric);
             for (int back = 0; is_its && back < (both ? 2 : 1); back++) {
                 place_id from = back ? hop->to : hop->from, to = back ? hop->from : hop->to;
-                if (resource_model_uses(snap->graph, found, found->metric, from, to, values_axes(snap->values, hop->rate))) {
+                if (resource_model_uses(snap->graph, found, found->metric, from, to,
+                                        values_axes(snap->values, hop->rate))) {
                     ret->from[ret->count] = from;
                     ret->to[ret->count++] = to;
                 }
@@ -38,8 +41,10 @@ static size_t how_many_in(const struct uses *uses, const struct set *set)
 
 static size_t distance(size_t a, size_t b) { return a > b ? a - b : b - a; }
 
-/* The set with the most of the option's transfers; of such that with as many users as the option has, or nearly. */
-static void look(struct snapshot *snap, const struct route_option *option, bool both, const struct resource_found *found, struct route_shared *ret)
+/* The set with the most of the option's transfers; of such that with as many users as the option
+ * has, or nearly. */
+static void look(struct snapshot *snap, const struct route_option *option, bool both,
+                 const struct resource_found *found, struct route_shared *ret)
 {
     struct uses uses;
     size_t most = 1;
@@ -47,29 +52,37 @@ static void look(struct snapshot *snap, const struct route_option *option, bool 
     for (size_t s = 0; uses.count > 0 && snap->sets != NULL && s < snap->sets->count; s++) {
         const struct set *set = &snap->sets->item[s];
         struct route_shared its = {.set = set};
-        size_t has = set->metric == found->metric && set->source == VALUE_MEASURED && set->flow_count > 1 ? how_many_in(&uses, set) : 0;
+        size_t has =
+            set->metric == found->metric && set->source == VALUE_MEASURED && set->flow_count > 1
+                ? how_many_in(&uses, set)
+                : 0;
         if (has < most)
             continue;
         for (size_t f = 0; f < set->flow_count; f++)
-            if (resource_model_uses(snap->graph, found, set->metric, set->flow[f].from, set->flow[f].to, set->flow[f].axes)) {
+            if (resource_model_uses(snap->graph, found, set->metric, set->flow[f].from,
+                                    set->flow[f].to, set->flow[f].axes)) {
                 its.users++;
                 its.bytes_per_s += set->flow[f].bytes_per_s;
             }
-        if (its.users < 2 || (has == most && ret->set != NULL && distance(its.users, uses.count) >= distance(ret->users, uses.count)))
+        if (its.users < 2 || (has == most && ret->set != NULL &&
+                              distance(its.users, uses.count) >= distance(ret->users, uses.count)))
             continue;
         most = has;
         *ret = its;
     }
 }
 
-struct route_shared plan_route_shared(struct snapshot *snap, const struct route_option *option, bool both)
+struct route_shared plan_route_shared(struct snapshot *snap, const struct route_option *option,
+                                      bool both)
 {
     const struct resource_model *model = resource_model_of(snap);
     struct route_shared shared = {.set = NULL};
     for (size_t r = 0; model != NULL && r < model->found_count && shared.set == NULL; r++)
         if (strcmp(model->found[r].name, option->shared) == 0)
             look(snap, option, both, &model->found[r], &shared);
-    for (size_t i = 0; model != NULL && i < model->structure->count && shared.set == NULL && shared.bytes_per_s == 0; i++)
+    for (size_t i = 0; model != NULL && i < model->structure->count && shared.set == NULL &&
+                       shared.bytes_per_s == 0;
+         i++)
         if (strcmp(model->structure->item[i].name, option->shared) == 0)
             shared.bytes_per_s = model->structure->item[i].bytes_per_s;
     return shared;

@@ -18,15 +18,18 @@ static bool all_known(const struct route_answer *answer, double bytes)
     return true;
 }
 
-/* How long each option took for so many bytes when it was looked at last: more bytes take as long at least, and no longer for each byte, but for what a rough time is off. */
+/* How long each option took for so many bytes when it was looked at last: more bytes take as long
+ * at least, and no longer for each byte, but for what a rough time is off. */
 #define ROUGH 0.95
 
-/* The first ways of a split without its last ones, which fewer bytes go faster by: as slow as they are together then. */
+/* The first ways of a split without its last ones, which fewer bytes go faster by: as slow as they
+ * are together then. */
 struct fewer {
     struct way way[ROUTE_WAYS_MAX][ROUTE_WAYS_MAX];
     struct split split[ROUTE_WAYS_MAX]; /* of these */
-    bool may_lead[ROUTE_WAYS_MAX]; /* by number of ways less 1 */
-    double rate[ROUTE_WAYS_MAX], least_ns[ROUTE_WAYS_MAX]; /* bytes / rate and least_ns is no more than they take */
+    bool may_lead[ROUTE_WAYS_MAX];      /* by number of ways less 1 */
+    /* bytes / rate and least_ns is no more than they take */
+    double rate[ROUTE_WAYS_MAX], least_ns[ROUTE_WAYS_MAX];
 };
 
 struct sizes {
@@ -49,23 +52,27 @@ static double time_of(struct sizes *sizes, size_t i, double bytes, double rival_
     return plan_split_again_ns(split, bytes, rival_ns);
 }
 
-static double look(struct sizes *sizes, size_t i, double bytes, double rival_ns, struct looked *looked)
+static double look(struct sizes *sizes, size_t i, double bytes, double rival_ns,
+                   struct looked *looked)
 {
     const struct route_option *option = &sizes->answer->option[i];
     struct fewer *fewer = &sizes->fewer;
     double time_ns = time_of(sizes, i, bytes, rival_ns);
     for (size_t count = 2; count < option->way_count; count++)
-        if (fewer->may_lead[count - 1] && bytes / fewer->rate[count - 1] * 1e9 + fewer->least_ns[count - 1] < time_ns)
+        if (fewer->may_lead[count - 1] &&
+            bytes / fewer->rate[count - 1] * 1e9 + fewer->least_ns[count - 1] < time_ns)
             time_ns = fmin(time_ns, plan_split_again_ns(&fewer->split[count - 1], bytes, rival_ns));
     looked->bytes[i] = bytes;
     return looked->time_ns[i] = time_ns;
 }
 
-/* Of those that may lead. What takes several transfers takes long to price, too: only where it matters. */
+/* Of those that may lead. What takes several transfers takes long to price, too: only where it
+ * matters. */
 static size_t fastest(struct sizes *sizes, double bytes, struct looked *looked)
 {
     const struct route_answer *answer = sizes->answer;
-    double low_ns[ROUTE_OPTIONS_MAX] = {0}, high_ns[ROUTE_OPTIONS_MAX], best_ns = INFINITY, least_ns = INFINITY, enough_ns = INFINITY;
+    double low_ns[ROUTE_OPTIONS_MAX] = {0}, high_ns[ROUTE_OPTIONS_MAX], best_ns = INFINITY,
+           least_ns = INFINITY, enough_ns = INFINITY;
     size_t best = 0, least = 0, rivals = 0;
     for (size_t i = 0; i < answer->count; i++) {
         const struct route_option *option = &answer->option[i];
@@ -77,7 +84,9 @@ static size_t fastest(struct sizes *sizes, double bytes, struct looked *looked)
             enough_ns = high_ns[i] / (1 + ROUTE_DOUBT);
     }
     for (size_t i = 0; i < answer->count; i++) {
-        bool may_lead = low_ns[i] < INFINITY && (plan_route_order_worth(&answer->option[i], sizes->direct) == 1 || low_ns[i] < enough_ns);
+        bool may_lead = low_ns[i] < INFINITY &&
+                        (plan_route_order_worth(&answer->option[i], sizes->direct) == 1 ||
+                         low_ns[i] < enough_ns);
         low_ns[i] = high_ns[i] = may_lead ? low_ns[i] : INFINITY;
         best = high_ns[i] < best_ns ? i : best;
         best_ns = fmin(best_ns, high_ns[i]);
@@ -85,7 +94,9 @@ static size_t fastest(struct sizes *sizes, double bytes, struct looked *looked)
     for (size_t i = 0; i < answer->count; i++) {
         if (answer->option[i].is_clear && !plan_route_answer_is_direct(&answer->option[i])) {
             low_ns[i] = ROUGH * looked->time_ns[i];
-            high_ns[i] = looked->bytes[i] > 0 ? looked->time_ns[i] * bytes / looked->bytes[i] / ROUGH : INFINITY;
+            high_ns[i] = looked->bytes[i] > 0
+                             ? looked->time_ns[i] * bytes / looked->bytes[i] / ROUGH
+                             : INFINITY;
             low_ns[i] = low_ns[i] < enough_ns ? low_ns[i] : INFINITY;
             high_ns[i] = high_ns[i] < enough_ns ? high_ns[i] : INFINITY;
         }
@@ -132,18 +143,21 @@ static void find_crossovers(struct sizes *sizes)
             *(winner == below ? &left : &right) = middle;
             above = winner == below ? above : winner;
         }
-        answer->crossover[answer->crossover_count++] = (struct route_crossover){(int64_t)right, below, above};
+        answer->crossover[answer->crossover_count++] =
+            (struct route_crossover){(int64_t)right, below, above};
         looked = at_low;
         below = above;
         low = right;
     }
 }
 
-/* Where an option that took T0 and then moved its bytes at the highest rate gets 80 % of it is at 4 T0 Wmax; T0 is found anew at each such size until it stays. Where the time of several ways jumps
+/* Where an option that took T0 and then moved its bytes at the highest rate gets 80 % of it is at 4
+ * T0 Wmax; T0 is found anew at each such size until it stays. Where the time of several ways jumps
  * there, as they go in other pieces, it goes to and fro: then it is between the two. */
 #define B80_STEPS 9
 
-/* The size from which on the option gets 80 % of what it gets for very many bytes; NAN when what starting it costs is not known. */
+/* The size from which on the option gets 80 % of what it gets for very many bytes; NAN when what
+ * starting it costs is not known. */
 static double b80(struct sizes *sizes)
 {
     const struct route_option *option = &sizes->answer->option[0];
@@ -155,7 +169,8 @@ static double b80(struct sizes *sizes)
                 return NAN;
     }
     for (int step = 0; step < B80_STEPS; step++) {
-        double before = bytes, start_ns = fmax(time_of(sizes, 0, bytes, INFINITY) - bytes / top * 1e9, 0);
+        double before = bytes,
+               start_ns = fmax(time_of(sizes, 0, bytes, INFINITY) - bytes / top * 1e9, 0);
         bytes = 4 * start_ns * 1e-9 * top;
         if (fabs(bytes - before) <= 5e-3 * bytes)
             return bytes;
@@ -166,7 +181,8 @@ static double b80(struct sizes *sizes)
 }
 
 /* An answer has one split at most that may lead. */
-static void find_fewer(const struct way_ends *ends, const struct route_answer *answer, struct fewer *ret)
+static void find_fewer(const struct way_ends *ends, const struct route_answer *answer,
+                       struct fewer *ret)
 {
     const struct route_option *compared = plan_route_order_direct(answer);
     double direct = compared != NULL ? plan_way_rate(&compared->way[0]) : 0;
@@ -174,11 +190,16 @@ static void find_fewer(const struct way_ends *ends, const struct route_answer *a
     memset(ret->rate, 0, sizeof ret->rate);
     memset(ret->least_ns, 0, sizeof ret->least_ns);
     for (size_t i = 0; i < answer->count; i++)
-        for (size_t count = 2; count < answer->option[i].way_count && answer->option[i].is_clear; count++) {
+        for (size_t count = 2; count < answer->option[i].way_count && answer->option[i].is_clear;
+             count++) {
             const char *shared;
             struct way *way = ret->way[count - 1];
             memcpy(way, answer->option[i].way, count * sizeof *way);
-            ret->may_lead[count - 1] = plan_share_ways(ends, way, count, &shared) && plan_source_may_lead(way, count, plan_source_is_together(ends, way, count), SOURCE_MEASURED) && ROUTE_WORTH * plan_split_rate(way, count) > direct;
+            ret->may_lead[count - 1] =
+                plan_share_ways(ends, way, count, &shared) &&
+                plan_source_may_lead(way, count, plan_source_is_together(ends, way, count),
+                                     SOURCE_MEASURED) &&
+                ROUTE_WORTH * plan_split_rate(way, count) > direct;
             ret->rate[count - 1] = plan_split_rate(way, count);
             ret->least_ns[count - 1] = plan_chain_least_ns(way, count);
             if (ret->may_lead[count - 1])

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HOPS        (8 * WAY_HOPS_MAX)
+#define HOPS (8 * WAY_HOPS_MAX)
 /* of its time: a gpu that is busy no longer could make its copies one after the other */
 #define IN_TURNS    1.01
 #define METRICS_MAX 4
@@ -15,11 +15,16 @@ struct hops {
     size_t count;
 };
 
-static bool is_gpu(const struct graph *graph, place_id id) { return graph_place(graph, id)->kind == PLACE_GPU; }
+static bool is_gpu(const struct graph *graph, place_id id)
+{
+    return graph_place(graph, id)->kind == PLACE_GPU;
+}
 
 static enum source source_of(const struct value *value)
 {
-    return value->source == VALUE_MEASURED ? SOURCE_MEASURED : value->source == VALUE_PUBLISHED ? SOURCE_PUBLISHED : SOURCE_NOMINAL;
+    return value->source == VALUE_MEASURED    ? SOURCE_MEASURED
+           : value->source == VALUE_PUBLISHED ? SOURCE_PUBLISHED
+                                              : SOURCE_NOMINAL;
 }
 
 enum source plan_source_of(const struct move *move)
@@ -45,7 +50,8 @@ enum source plan_source_of_ways(const struct way *way, size_t count)
 static bool has_flow(const struct set *set, const struct move *hop, const char *axes)
 {
     for (size_t f = 0; f < set->flow_count; f++)
-        if (set->flow[f].from == hop->from && set->flow[f].to == hop->to && strcmp(set->flow[f].axes, axes) == 0)
+        if (set->flow[f].from == hop->from && set->flow[f].to == hop->to &&
+            strcmp(set->flow[f].axes, axes) == 0)
             return true;
     return false;
 }
@@ -59,7 +65,9 @@ static bool were_together(const struct way_ends *ends, const struct hops *hops)
         bool has_all = set->source == VALUE_MEASURED && set->flow_count >= hops->count;
         for (size_t i = 0; has_all && i < hops->count; i++) {
             const struct move *hop = hops->hop[i];
-            has_all = hop->rate != NULL && resource_kind_of(set->metric) == plan_move_kind(ends->graph, hop) && has_flow(set, hop, values_axes(ends->snap->values, hop->rate));
+            has_all = hop->rate != NULL &&
+                      resource_kind_of(set->metric) == plan_move_kind(ends->graph, hop) &&
+                      has_flow(set, hop, values_axes(ends->snap->values, hop->rate));
         }
         if (has_all)
             return true;
@@ -67,14 +75,17 @@ static bool were_together(const struct way_ends *ends, const struct hops *hops)
     return false;
 }
 
-/* Those of one gpu's engine, or kernels, of which the first is that one. An engine that copies with the host and one that copies between gpus are two; kernels share a gpu whatever they copy. */
+/* Those of one gpu's engine, or kernels, of which the first is that one. An engine that copies with
+ * the host and one that copies between gpus are two; kernels share a gpu whatever they copy. */
 static struct hops of_driver(const struct way_ends *ends, const struct hops *all, size_t first)
 {
     const struct move *its = all->hop[first];
     struct hops hops = {.count = 0};
     for (size_t i = 0; i < all->count; i++) {
         const struct move *hop = all->hop[i];
-        if (hop->driver != its->driver || hop->by != its->by || (hop->by == MOVE_COPY_ENGINE && plan_move_kind(ends->graph, hop) != plan_move_kind(ends->graph, its)))
+        if (hop->driver != its->driver || hop->by != its->by ||
+            (hop->by == MOVE_COPY_ENGINE &&
+             plan_move_kind(ends->graph, hop) != plan_move_kind(ends->graph, its)))
             continue;
         hops.way[hops.count] = all->way[i];
         hops.hop[hops.count++] = hop;
@@ -82,12 +93,14 @@ static struct hops of_driver(const struct way_ends *ends, const struct hops *all
     return hops;
 }
 
-/* What part of the time it copies, if it made its copies one after the other, while each way moves as fast as its slowest hop. */
+/* What part of the time it copies, if it made its copies one after the other, while each way moves
+ * as fast as its slowest hop. */
 static double busy(const struct hops *hops)
 {
     double part = 0;
     for (size_t i = 0; i < hops->count; i++)
-        part += plan_way_rate(hops->way[i]) / (plan_way_hop_rate(hops->hop[i]) * hops->hop[i]->slowdown);
+        part += plan_way_rate(hops->way[i]) /
+                (plan_way_hop_rate(hops->hop[i]) * hops->hop[i]->slowdown);
     return part;
 }
 
@@ -117,9 +130,13 @@ static struct hops all_of(const struct way *way, size_t count)
 static bool is_together(const struct way_ends *ends, const struct hops *all, size_t i)
 {
     const struct move *hop = all->hop[i];
-    const struct hops by_driver = of_driver(ends, all, i), at_from = of_memory(ends, all, hop->from), at_to = of_memory(ends, all, hop->to);
+    const struct hops by_driver = of_driver(ends, all, i),
+                      at_from = of_memory(ends, all, hop->from),
+                      at_to = of_memory(ends, all, hop->to);
     bool in_turns = hop->by == MOVE_COPY_ENGINE && busy(&by_driver) <= IN_TURNS;
-    return (by_driver.count < 2 || in_turns || were_together(ends, &by_driver)) && (at_from.count < 2 || were_together(ends, &at_from)) && (at_to.count < 2 || were_together(ends, &at_to));
+    return (by_driver.count < 2 || in_turns || were_together(ends, &by_driver)) &&
+           (at_from.count < 2 || were_together(ends, &at_from)) &&
+           (at_to.count < 2 || were_together(ends, &at_to));
 }
 
 bool plan_source_is_together(const struct way_ends *ends, const struct way *way, size_t count)
@@ -139,7 +156,8 @@ static bool share_host_link(const struct graph *graph, const struct move *a, con
     return in || out;
 }
 
-bool plan_source_is_beside(const struct way_ends *ends, const struct way *way, size_t count, const struct move *other, size_t other_count)
+bool plan_source_is_beside(const struct way_ends *ends, const struct way *way, size_t count,
+                           const struct move *other, size_t other_count)
 {
     const struct hops all = all_of(way, count);
     for (size_t i = 0; i < all.count; i++)
@@ -173,11 +191,13 @@ static enum metric metric_together(const struct way_ends *ends, const struct mov
 {
     bool peers = is_gpu(ends->graph, hop->from) && is_gpu(ends->graph, hop->to);
     if (hop->by == MOVE_COPY_ENGINE)
-        return peers ? METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT : METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT;
+        return peers ? METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT
+                     : METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT;
     return peers ? METRIC_GPU_GPU_KERNEL_CONCURRENT : METRIC_HOST_GPU_KERNEL_CONCURRENT;
 }
 
-void plan_source_command(const struct way_ends *ends, const struct way *way, size_t count, char text[SOURCE_COMMAND_SIZE])
+void plan_source_command(const struct way_ends *ends, const struct way *way, size_t count,
+                         char text[SOURCE_COMMAND_SIZE])
 {
     const struct hops all = all_of(way, count);
     const char *names[METRICS_MAX] = {NULL};
@@ -189,7 +209,10 @@ void plan_source_command(const struct way_ends *ends, const struct way *way, siz
     for (size_t i = 0; i < all.count && all.count > 1; i++)
         if (!is_together(ends, &all, i))
             add_metric(metric_info(metric_together(ends, all.hop[i]))->name, names, &named);
-    size_t used = (size_t)snprintf(text, SOURCE_COMMAND_SIZE, "%s", named == 0 ? "" : named == alone ? "berth probe" : "berth probe --full");
+    size_t used = (size_t)snprintf(text, SOURCE_COMMAND_SIZE, "%s",
+                                   named == 0       ? ""
+                                   : named == alone ? "berth probe"
+                                                    : "berth probe --full");
     for (size_t i = 0; i < named && used < SOURCE_COMMAND_SIZE; i++)
         used += (size_t)snprintf(text + used, SOURCE_COMMAND_SIZE - used, " %s", names[i]);
 }

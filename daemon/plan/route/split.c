@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Newton's method: times are nearly straight lines over bytes where splitting is worth it. Ways end together to a thousandth of the time, or a hundredth in a rough estimate. */
+/* Newton's method: times are nearly straight lines over bytes where splitting is worth it. Ways end
+ * together to a thousandth of the time, or a hundredth in a rough estimate. */
 #define STEPS        6
 #define ENOUGH       0.001
 #define ROUGH_STEPS  2
@@ -12,16 +13,22 @@
 #define ROUGHLY      1.1 /* a rough estimate is no more than so much of the time */
 #define FAR          0.2 /* from a rival's time: then the first estimate says which is less */
 
-static double pieces_of(const struct split_part *part) { return part->chunk > 0 ? ceil(part->bytes / part->chunk) : 1; }
+static double pieces_of(const struct split_part *part)
+{
+    return part->chunk > 0 ? ceil(part->bytes / part->chunk) : 1;
+}
 
-/* Copies to other gpus that one gpu's engine makes over the same lane go one after the other, as they were started. */
+/* Copies to other gpus that one gpu's engine makes over the same lane go one after the other, as
+ * they were started. */
 static unsigned queue_of(const struct way *way, size_t index)
 {
     const struct move *hop = &way[index].hop[0];
     unsigned queue = 0;
     for (size_t i = 0; i < index && way[index].hop_count > 1; i++) {
         const struct move *other = &way[i].hop[0];
-        bool meets = other->by == MOVE_COPY_ENGINE && hop->by == MOVE_COPY_ENGINE && other->driver == hop->driver && way[i].pair[0]->is_peer && way[index].pair[0]->is_peer &&
+        bool meets = other->by == MOVE_COPY_ENGINE && hop->by == MOVE_COPY_ENGINE &&
+                     other->driver == hop->driver && way[i].pair[0]->is_peer &&
+                     way[index].pair[0]->is_peer &&
                      plan_lanes_meet(way[i].pair[0]->lanes, way[index].pair[0]->lanes);
         queue |= meets ? 1U << i : 0;
     }
@@ -34,7 +41,9 @@ static double queued_before_ns(const struct split_part *part, size_t index)
     double ns = 0;
     for (size_t i = 0; i < index && part[index].queue >> i != 0; i++)
         if ((part[index].queue >> i & 1) != 0)
-            ns += (part[i].chunk > 0 ? fmin(part[i].bytes, SPLIT_AHEAD * part[i].chunk) : part[i].bytes) / part[i].queue_rate * 1e9;
+            ns += (part[i].chunk > 0 ? fmin(part[i].bytes, SPLIT_AHEAD * part[i].chunk)
+                                     : part[i].bytes) /
+                  part[i].queue_rate * 1e9;
     return ns;
 }
 
@@ -46,7 +55,8 @@ static double measure(size_t count, double sum, struct split_part *part)
         double queued_ns = queued_before_ns(part, i);
         part[i].before_ns = queued_ns > before_ns ? queued_ns : before_ns;
         double bytes = part[i].bytes > part[i].least_bytes ? part[i].bytes : part[i].least_bytes;
-        part[i].end_ns = part[i].before_ns + plan_way_hops_time_ns(&part[i].hops, bytes, &part[i].chunk);
+        part[i].end_ns =
+            part[i].before_ns + plan_way_hops_time_ns(&part[i].hops, bytes, &part[i].chunk);
         before_ns += part[i].launch_ns * pieces_of(&part[i]);
         together_ns += part[i].end_ns * part[i].rate / sum;
     }
@@ -74,11 +84,13 @@ struct aim {
     int steps;
     double enough;
     double rival_ns; /* no further than to know which is less; INFINITY: no rival */
-    double limit_ns; /* what takes as long is given up as soon as that is seen; INFINITY: nothing is */
+    /* what takes as long is given up as soon as that is seen; INFINITY: nothing is */
+    double limit_ns;
     double rough_ns; /* likewise, what takes so long by a rough estimate */
 };
 
-/* Other shares would be more for one of the ways: but for what pieces cost those behind them, all takes no less than the first to end. */
+/* Other shares would be more for one of the ways: but for what pieces cost those behind them, all
+ * takes no less than the first to end. */
 static double first_end(const struct split_part *part, size_t count)
 {
     double first_ns = INFINITY;
@@ -88,7 +100,8 @@ static double first_end(const struct split_part *part, size_t count)
 }
 
 /* Gives when all ends, as far as is known; INFINITY where that is given up. */
-static double find_shares(struct split_part *part, size_t count, double bytes, const struct aim *aim)
+static double find_shares(struct split_part *part, size_t count, double bytes,
+                          const struct aim *aim)
 {
     double best_ns = INFINITY, best[SPLIT_WAYS_MAX] = {0}, sum = 0, limit_ns = aim->limit_ns;
     bool is_near = false; /* a rough estimate has said that it may take less than the limit */
@@ -106,21 +119,27 @@ static double find_shares(struct split_part *part, size_t count, double bytes, c
             best[i] = part[i].bytes;
         bool is_best = end_ns <= best_ns;
         best_ns = fmin(best_ns, end_ns);
-        if (step <= ROUGH_STEPS && aim->rival_ns < INFINITY && fabs(together_ns - aim->rival_ns) > FAR * aim->rival_ns)
+        if (step <= ROUGH_STEPS && aim->rival_ns < INFINITY &&
+            fabs(together_ns - aim->rival_ns) > FAR * aim->rival_ns)
             return together_ns;
-        bool is_far = fabs(together_ns - limit_ns) > FAR * limit_ns, is_said = is_far || step == ROUGH_STEPS || apart_ns < ROUGH_ENOUGH * together_ns;
-        if (limit_ns < INFINITY && (first_end(part, count) >= limit_ns || (!is_near && is_said && (is_far ? together_ns : best_ns) >= aim->rough_ns)))
+        bool is_far = fabs(together_ns - limit_ns) > FAR * limit_ns,
+             is_said = is_far || step == ROUGH_STEPS || apart_ns < ROUGH_ENOUGH * together_ns;
+        if (limit_ns < INFINITY &&
+            (first_end(part, count) >= limit_ns ||
+             (!is_near && is_said && (is_far ? together_ns : best_ns) >= aim->rough_ns)))
             return INFINITY;
         is_near = is_near || is_said;
         if (step == aim->steps || apart_ns < aim->enough * together_ns) {
-            for (size_t i = 0; i < count && !is_best; i++) /* a piece more or less may be worth more than that all end together */
+            /* a piece more or less may be worth more than that all end together */
+            for (size_t i = 0; i < count && !is_best; i++)
                 part[i].bytes = best[i];
             if (!is_best)
                 (void)measure(count, sum, part);
             break;
         }
         for (size_t i = 0; i < count; i++) {
-            part[i].bytes = fmax(part[i].bytes + (together_ns - part[i].end_ns) * 1e-9 * part[i].rate, 1);
+            part[i].bytes =
+                fmax(part[i].bytes + (together_ns - part[i].end_ns) * 1e-9 * part[i].rate, 1);
             total += part[i].bytes;
         }
         for (size_t i = 0; i < count; i++)
@@ -129,38 +148,49 @@ static double find_shares(struct split_part *part, size_t count, double bytes, c
     return best_ns;
 }
 
-/* Whether kernels that share a gpu get all that they get alone nobody measured: it may be as little as their parts of its blocks. */
-static double high_shared_ns(const struct way *way, size_t count, size_t index, double bytes, double behind_ns)
+/* Whether kernels that share a gpu get all that they get alone nobody measured: it may be as little
+ * as their parts of its blocks. */
+static double high_shared_ns(const struct way *way, size_t count, size_t index, double bytes,
+                             double behind_ns)
 {
     struct way slowed = way[index];
     size_t most = 1;
     for (size_t i = 0; i < slowed.hop_count; i++) {
-        size_t kernels = slowed.hop[i].by == MOVE_KERNEL ? plan_way_kernels(way, count, slowed.hop[i].driver) : 1;
+        size_t kernels = slowed.hop[i].by == MOVE_KERNEL
+                             ? plan_way_kernels(way, count, slowed.hop[i].driver)
+                             : 1;
         slowed.hop[i].slowdown *= (double)kernels;
         most = kernels > most ? kernels : most;
     }
     return most > 1 ? plan_way_time(&slowed, bytes, behind_ns, NULL).high_ns : 0;
 }
 
-struct prediction plan_split_time(const struct way *way, size_t count, double bytes, double *ret_share, double *ret_chunk)
+struct prediction plan_split_time(const struct way *way, size_t count, double bytes,
+                                  double *ret_share, double *ret_chunk)
 {
     struct split_part part[SPLIT_WAYS_MAX] = {{.bytes = bytes}};
     struct prediction all = {0, 0, 0};
     double more_ns = plan_chain_waiting_ns(way, count);
     if (count > 1) {
         prepare(way, count, part);
-        (void)find_shares(part, count, bytes, &(struct aim){STEPS, ENOUGH, INFINITY, INFINITY, INFINITY});
+        (void)find_shares(part, count, bytes,
+                          &(struct aim){STEPS, ENOUGH, INFINITY, INFINITY, INFINITY});
     }
     for (size_t i = 0; i < count; i++) {
         bool is_direct = count == 1 && way->hop_count == 1, is_known = way[i].pair[0] != NULL;
-        double counted = is_direct || !is_known ? part[i].bytes : plan_way_counted(&way[i], part[i].bytes);
+        double counted =
+            is_direct || !is_known ? part[i].bytes : plan_way_counted(&way[i], part[i].bytes);
         struct prediction one = plan_way_time(&way[i], counted, part[i].behind_ns, &part[i].chunk);
         if (!is_direct && !isnan(one.high_ns))
-            one.high_ns = fmax(one.high_ns, high_shared_ns(way, count, i, counted, part[i].behind_ns));
+            one.high_ns =
+                fmax(one.high_ns, high_shared_ns(way, count, i, counted, part[i].behind_ns));
         double before = part[i].before_ns + more_ns; /* as long as that is, as unsure it is */
-        one = (struct prediction){one.time_ns + before, one.time_ns + before - hypot(one.time_ns - one.low_ns, before), one.time_ns + before + hypot(one.high_ns - one.time_ns, before)};
+        one = (struct prediction){one.time_ns + before,
+                                  one.time_ns + before - hypot(one.time_ns - one.low_ns, before),
+                                  one.time_ns + before + hypot(one.high_ns - one.time_ns, before)};
         all.time_ns = fmax(all.time_ns, one.time_ns);
-        all.low_ns = one.low_ns > all.low_ns || isnan(one.low_ns) ? one.low_ns : all.low_ns; /* once unknown, it stays so */
+        /* once unknown, it stays so */
+        all.low_ns = one.low_ns > all.low_ns || isnan(one.low_ns) ? one.low_ns : all.low_ns;
         all.high_ns = one.high_ns > all.high_ns || isnan(one.high_ns) ? one.high_ns : all.high_ns;
         if (ret_share != NULL)
             ret_share[i] = part[i].bytes / bytes;
@@ -184,9 +214,12 @@ double plan_split_again_ns(struct split *split, double bytes, double rival_ns)
 {
     const struct way *way = split->way;
     if (split->count == 1)
-        return plan_way_time_ns(way, way->hop_count > 1 && way->pair[0] != NULL ? plan_way_counted(way, bytes) : bytes, 0, NULL);
+        return plan_way_time_ns(
+            way, way->hop_count > 1 && way->pair[0] != NULL ? plan_way_counted(way, bytes) : bytes,
+            0, NULL);
     bool has_rival = rival_ns < INFINITY; /* near it the last percent matters */
-    const struct aim aim = {has_rival ? STEPS : ROUGH_STEPS, has_rival ? ENOUGH : ROUGH_ENOUGH, fmax(rival_ns - split->waiting_ns, 0), INFINITY, INFINITY};
+    const struct aim aim = {has_rival ? STEPS : ROUGH_STEPS, has_rival ? ENOUGH : ROUGH_ENOUGH,
+                            fmax(rival_ns - split->waiting_ns, 0), INFINITY, INFINITY};
     return find_shares(split->part, split->count, bytes, &aim) + split->waiting_ns;
 }
 
@@ -213,12 +246,15 @@ double plan_split_rate(const struct way *way, size_t count)
     return rate;
 }
 
-/* Of a set, as plan_split_time has it, if every share is large enough and it is less than limit_ns; else INFINITY. */
-static double time_of(const struct chain_set *set, const struct way *way, double bytes, double limit_ns)
+/* Of a set, as plan_split_time has it, if every share is large enough and it is less than limit_ns;
+ * else INFINITY. */
+static double time_of(const struct chain_set *set, const struct way *way, double bytes,
+                      double limit_ns)
 {
     struct split_part part[SPLIT_WAYS_MAX];
     prepare(way, set->count, part);
-    const struct aim aim = {STEPS, ENOUGH, INFINITY, fmax(limit_ns - set->waiting_ns, 0), ROUGHLY * limit_ns - set->waiting_ns};
+    const struct aim aim = {STEPS, ENOUGH, INFINITY, fmax(limit_ns - set->waiting_ns, 0),
+                            ROUGHLY * limit_ns - set->waiting_ns};
     double time_ns = find_shares(part, set->count, bytes, &aim) + set->waiting_ns;
     for (size_t i = 0; i < set->count; i++)
         if (part[i].bytes < SPLIT_LEAST)
@@ -236,28 +272,39 @@ struct wanted {
 
 static bool is_wanted(const struct wanted *wanted, const struct chain_set *set, bool is_enough)
 {
-    return (set->rate > wanted->enough) == is_enough && (set->may_lead || !wanted->must_lead) && wanted->ends->bytes >= (double)set->count * SPLIT_LEAST && (wanted->firsts >> set->first & 1) != 0 && plan_chain_may(wanted->ends, set);
+    return (set->rate > wanted->enough) == is_enough && (set->may_lead || !wanted->must_lead) &&
+           wanted->ends->bytes >= (double)set->count * SPLIT_LEAST &&
+           (wanted->firsts >> set->first & 1) != 0 && plan_chain_may(wanted->ends, set);
 }
 
 /* What each set takes at least; INFINITY: it is not wanted. */
-static void find_least(const struct chain_list *list, const struct wanted *wanted, bool is_enough, double *ret_least_ns)
+static void find_least(const struct chain_list *list, const struct wanted *wanted, bool is_enough,
+                       double *ret_least_ns)
 {
     for (size_t i = 0; i < list->with_direct; i++)
-        ret_least_ns[i] = is_wanted(wanted, &list->set[i], is_enough) ? wanted->ends->bytes / list->set[i].rate * 1e9 + list->set[i].least_ns : INFINITY;
+        ret_least_ns[i] =
+            is_wanted(wanted, &list->set[i], is_enough)
+                ? wanted->ends->bytes / list->set[i].rate * 1e9 + list->set[i].least_ns
+                : INFINITY;
 }
 
 #define SAME 1e-9 /* such a difference is the numbers' */
 
 /* Leaves out those that cannot be as fast as the best. */
-static void leave_slow(const struct chain_list *list, double bytes, double best_ns, double *least_ns)
+static void leave_slow(const struct chain_list *list, double bytes, double best_ns,
+                       double *least_ns)
 {
     for (size_t i = 0; i < list->with_direct; i++)
-        if (least_ns[i] < best_ns && plan_chain_reach(list, &list->set[i], best_ns) < bytes * (1 - SAME))
+        if (least_ns[i] < best_ns &&
+            plan_chain_reach(list, &list->set[i], best_ns) < bytes * (1 - SAME))
             least_ns[i] = INFINITY;
 }
 
-/* The fastest of those that very many bytes get enough by, or of those that they do not; those with the least of all are looked at first, and none that takes no less than the best anyway. least_ns: room. */
-static const struct chain_set *fastest(const struct chain_list *list, const struct wanted *wanted, bool is_enough, double *least_ns, struct way *ret)
+/* The fastest of those that very many bytes get enough by, or of those that they do not; those with
+ * the least of all are looked at first, and none that takes no less than the best anyway. least_ns:
+ * room. */
+static const struct chain_set *fastest(const struct chain_list *list, const struct wanted *wanted,
+                                       bool is_enough, double *least_ns, struct way *ret)
 {
     const struct chain_set *best = NULL;
     double best_ns = INFINITY, bytes = wanted->ends->bytes;
@@ -286,7 +333,8 @@ static const struct chain_set *fastest(const struct chain_list *list, const stru
     }
 }
 
-bool plan_split_find(const struct way_ends *ends, bool kernels, unsigned firsts, double enough, bool must_lead, struct way *way, size_t *ret_count, const char **ret_shared)
+bool plan_split_find(const struct way_ends *ends, bool kernels, unsigned firsts, double enough,
+                     bool must_lead, struct way *way, size_t *ret_count, const char **ret_shared)
 {
     const struct chain_list *list = plan_chain_list(ends, kernels);
     const struct wanted wanted = {ends, firsts, enough, must_lead};

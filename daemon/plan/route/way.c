@@ -10,7 +10,8 @@
 /* What is worked out of pieces is left as it is until somebody asks for it. */
 static void begin_hops(struct way_hops *hops)
 {
-    hops->launch_ns = hops->more_ns = hops->behind_ns = hops->most_ns_per_byte = hops->sum_ns_per_byte = 0;
+    hops->launch_ns = hops->more_ns = hops->behind_ns = hops->most_ns_per_byte =
+        hops->sum_ns_per_byte = 0;
     hops->least_chunk = hops->count = 0;
     hops->from = PAIRS_CHUNKS;
     hops->worked_out = 0;
@@ -19,9 +20,11 @@ static void begin_hops(struct way_hops *hops)
 static void add_pair(struct way_hops *hops, const struct pair *pair, double slowdown)
 {
     double ns_per_byte = pair->least_ns_per_byte * slowdown;
-    hops->most_ns_per_byte = ns_per_byte > hops->most_ns_per_byte ? ns_per_byte : hops->most_ns_per_byte;
+    hops->most_ns_per_byte =
+        ns_per_byte > hops->most_ns_per_byte ? ns_per_byte : hops->most_ns_per_byte;
     hops->sum_ns_per_byte += ns_per_byte;
-    hops->least_chunk = pair->least_chunk > hops->least_chunk ? pair->least_chunk : hops->least_chunk;
+    hops->least_chunk =
+        pair->least_chunk > hops->least_chunk ? pair->least_chunk : hops->least_chunk;
     hops->launch_ns = hops->count > 0 ? hops->launch_ns + pair->behind_launch_ns : pair->launch_ns;
     hops->more_ns = hops->count > 0 ? hops->more_ns + pair->behind_more_ns : pair->more_ns;
     hops->pair[hops->count] = pair;
@@ -30,53 +33,73 @@ static void add_pair(struct way_hops *hops, const struct pair *pair, double slow
 
 /* ---- what it costs ---- */
 
-/* A hop's first piece, started when the one before has ended, for which it really waits: of a kernel as measured; else a call's time, give or take what that is more than waiting for what is past. */
-static struct prediction first_behind(const struct way *way, size_t i, const struct prediction *queued, double bytes)
+/* A hop's first piece, started when the one before has ended, for which it really waits: of a
+ * kernel as measured; else a call's time, give or take what that is more than waiting for what is
+ * past. */
+static struct prediction first_behind(const struct way *way, size_t i,
+                                      const struct prediction *queued, double bytes)
 {
     const struct move *hop = &way->hop[i];
     if (way->pair[i] != NULL && !isnan(hop->t0_behind_ns)) {
-        double behind_ns = queued->time_ns + way->pair[i]->behind_more_ns, half_ns = hypot(queued->high_ns - queued->time_ns, plan_move_call_half_ns(hop, bytes));
+        double behind_ns = queued->time_ns + way->pair[i]->behind_more_ns,
+               half_ns =
+                   hypot(queued->high_ns - queued->time_ns, plan_move_call_half_ns(hop, bytes));
         return (struct prediction){behind_ns, behind_ns - half_ns, behind_ns + half_ns};
     }
     struct prediction called = plan_move_called(hop, bytes);
-    double past_ns = way->pair[i] != NULL ? way->pair[i]->chain_ns : 0, doubt_ns = fmax(called.time_ns - queued->time_ns - past_ns, 0);
+    double past_ns = way->pair[i] != NULL ? way->pair[i]->chain_ns : 0,
+           doubt_ns = fmax(called.time_ns - queued->time_ns - past_ns, 0);
     return (struct prediction){called.time_ns, called.low_ns - doubt_ns, called.high_ns + doubt_ns};
 }
 
-/* Pieces follow each other: the first goes all the way, each hop started when the one before has ended; each further one adds what the slowest hop takes for it, or starting it. */
+/* Pieces follow each other: the first goes all the way, each hop started when the one before has
+ * ended; each further one adds what the slowest hop takes for it, or starting it. */
 static struct prediction pipelined(const struct way *way, double bytes, double chunk)
 {
     double launch_ns = plan_way_launch_ns(way);
     struct prediction first = plan_move_called(&way->hop[0], fmin(chunk, bytes));
     struct prediction slowest = {0, 0, 0};
     for (size_t i = 0; i < way->hop_count; i++) {
-        struct prediction one = plan_move_queued(&way->hop[i], fmin(chunk, bytes)), behind = first_behind(way, i, &one, fmin(chunk, bytes));
+        struct prediction one = plan_move_queued(&way->hop[i], fmin(chunk, bytes)),
+                          behind = first_behind(way, i, &one, fmin(chunk, bytes));
         double chain_ns = way->pair[i] != NULL ? way->pair[i]->chain_ns : 0;
         if (i > 0)
-            first = (struct prediction){first.time_ns + behind.time_ns, first.low_ns + behind.low_ns, first.high_ns + behind.high_ns};
-        one = (struct prediction){one.time_ns + chain_ns, one.low_ns + chain_ns, one.high_ns + chain_ns};
+            first =
+                (struct prediction){first.time_ns + behind.time_ns, first.low_ns + behind.low_ns,
+                                    first.high_ns + behind.high_ns};
+        one = (struct prediction){one.time_ns + chain_ns, one.low_ns + chain_ns,
+                                  one.high_ns + chain_ns};
         if (one.time_ns > slowest.time_ns)
             slowest = one;
     }
     if (slowest.time_ns < launch_ns)
         slowest = (struct prediction){launch_ns, launch_ns, launch_ns};
     double more = bytes / chunk - 1; /* the last piece is what is left */
-    return (struct prediction){first.time_ns + more * slowest.time_ns, first.low_ns + more * slowest.low_ns, first.high_ns + more * slowest.high_ns};
+    return (struct prediction){first.time_ns + more * slowest.time_ns,
+                               first.low_ns + more * slowest.low_ns,
+                               first.high_ns + more * slowest.high_ns};
 }
 
-/* What so many bytes take that take so long alone: starting them does not take longer because they do. */
+/* What so many bytes take that take so long alone: starting them does not take longer because they
+ * do. */
 static double slowed_ns(const struct way_hops *hops, size_t i, double alone_ns)
 {
     double moving_ns = alone_ns - hops->pair[i]->start_ns;
-    return hops->slowdown[i] > 1 && moving_ns > 0 ? alone_ns + moving_ns * (hops->slowdown[i] - 1) : alone_ns;
+    return hops->slowdown[i] > 1 && moving_ns > 0 ? alone_ns + moving_ns * (hops->slowdown[i] - 1)
+                                                  : alone_ns;
 }
 
 static double size_of(size_t k) { return (double)((int64_t)PAIRS_CHUNK_LEAST << k); }
 
-/* What part of a piece of each size a byte is: sizes are powers of two, so that a product with it is the quotient by the size to the last bit, and takes less. */
-static const double pieces_per_byte[] = {0x1p-16, 0x1p-17, 0x1p-18, 0x1p-19, 0x1p-20, 0x1p-21, 0x1p-22, 0x1p-23, 0x1p-24, 0x1p-25, 0x1p-26, 0x1p-27, 0x1p-28, 0x1p-29, 0x1p-30};
+/* What part of a piece of each size a byte is: sizes are powers of two, so that a product with it
+ * is the quotient by the size to the last bit, and takes less. */
+static const double pieces_per_byte[] = {0x1p-16, 0x1p-17, 0x1p-18, 0x1p-19, 0x1p-20,
+                                         0x1p-21, 0x1p-22, 0x1p-23, 0x1p-24, 0x1p-25,
+                                         0x1p-26, 0x1p-27, 0x1p-28, 0x1p-29, 0x1p-30};
 
-_Static_assert(PAIRS_CHUNK_LEAST == 1 << 16 && sizeof pieces_per_byte / sizeof *pieces_per_byte == PAIRS_CHUNKS, "each size of pieces has its own");
+_Static_assert(PAIRS_CHUNK_LEAST == 1 << 16 &&
+                   sizeof pieces_per_byte / sizeof *pieces_per_byte == PAIRS_CHUNKS,
+               "each size of pieces has its own");
 
 /* How many sizes of pieces are smaller than so many bytes. */
 static size_t smaller_than(double bytes)
@@ -85,8 +108,10 @@ static size_t smaller_than(double bytes)
         return 0;
     if (bytes > size_of(PAIRS_CHUNKS - 1))
         return PAIRS_CHUNKS;
-    int64_t whole = (int64_t)bytes, below = (double)whole < bytes ? whole : whole - 1; /* the largest number that is smaller */
-    size_t smaller = (size_t)(63 - __builtin_clzll((uint64_t)below)) - (size_t)__builtin_ctzll(PAIRS_CHUNK_LEAST) + 1;
+    /* the largest number that is smaller */
+    int64_t whole = (int64_t)bytes, below = (double)whole < bytes ? whole : whole - 1;
+    size_t smaller = (size_t)(63 - __builtin_clzll((uint64_t)below)) -
+                     (size_t)__builtin_ctzll(PAIRS_CHUNK_LEAST) + 1;
     return smaller < PAIRS_CHUNKS ? smaller : PAIRS_CHUNKS;
 }
 
@@ -94,14 +119,16 @@ static void work_out(struct way_hops *hops, size_t k)
 {
     double first_ns = hops->more_ns, slowest_ns = 0, most_ns = 0;
     for (size_t i = 0; i < hops->count; i++) {
-        double one_ns = slowed_ns(hops, i, hops->pair[i]->queued_ns[k]), chained_ns = one_ns + hops->pair[i]->chain_ns;
+        double one_ns = slowed_ns(hops, i, hops->pair[i]->queued_ns[k]),
+               chained_ns = one_ns + hops->pair[i]->chain_ns;
         first_ns += one_ns;
         most_ns = one_ns > most_ns ? one_ns : most_ns;
         slowest_ns = chained_ns > slowest_ns ? chained_ns : slowest_ns;
     }
     hops->piece[k].first_ns = first_ns;
     hops->piece[k].rest_ns = first_ns - most_ns;
-    hops->piece[k].each_ns = (slowest_ns > hops->launch_ns ? slowest_ns : hops->launch_ns) + hops->behind_ns;
+    hops->piece[k].each_ns =
+        (slowest_ns > hops->launch_ns ? slowest_ns : hops->launch_ns) + hops->behind_ns;
     hops->worked_out |= 1U << k;
 }
 
@@ -123,28 +150,36 @@ static double in_pieces_ns(struct way_hops *hops, double bytes, size_t k)
 /* What no smaller pieces can take less than. */
 static double floor_ns(const struct way_hops *hops, double bytes, size_t k)
 {
-    double pieces = bytes * pieces_per_byte[k], most_ns = (pieces - 1) * (hops->launch_ns + hops->behind_ns);
+    double pieces = bytes * pieces_per_byte[k],
+           most_ns = (pieces - 1) * (hops->launch_ns + hops->behind_ns);
     for (size_t i = 0; i < hops->count; i++) {
         const struct pair *pair = hops->pair[i];
-        double all_ns = pair->floor_ns_per_byte[k] * hops->slowdown[i] * bytes + pair->start_ns * pieces + (pieces - 1) * pair->chain_ns;
+        double all_ns = pair->floor_ns_per_byte[k] * hops->slowdown[i] * bytes +
+                        pair->start_ns * pieces + (pieces - 1) * pair->chain_ns;
         most_ns = all_ns > most_ns ? all_ns : most_ns;
     }
     return most_ns;
 }
 
-/* The best size of pieces, from what pairs have of each; 0: in one piece, which takes whole_ns. It looks from the one before, or the middle, to both sides, as far as the bounds allow a better one. */
+/* The best size of pieces, from what pairs have of each; 0: in one piece, which takes whole_ns. It
+ * looks from the one before, or the middle, to both sides, as far as the bounds allow a better one.
+ */
 static double best_chunk(struct way_hops *hops, double bytes, double whole_ns, double *ret_time_ns)
 {
-    size_t first = hops->least_chunk, below = smaller_than(bytes), end = below > first ? below : first, best = PAIRS_CHUNKS;
+    size_t first = hops->least_chunk, below = smaller_than(bytes),
+           end = below > first ? below : first, best = PAIRS_CHUNKS;
     double least_ns = hops->most_ns_per_byte * bytes;
-    size_t middle = hops->from >= first && hops->from < end ? hops->from : first + (end - first) / 2;
+    size_t middle =
+        hops->from >= first && hops->from < end ? hops->from : first + (end - first) / 2;
     for (size_t k = middle; k < end; k++) {
         double time_ns = in_pieces_ns(hops, bytes, k);
         if (time_ns < whole_ns) {
             whole_ns = time_ns;
             best = k;
         }
-        if (least_ns + hops->piece[k].rest_ns >= whole_ns) /* all bytes over the slowest hop, and the first piece over the others, which are no faster by larger pieces */
+        /* all bytes over the slowest hop, and the first piece over the others, which are no
+         * faster by larger pieces */
+        if (least_ns + hops->piece[k].rest_ns >= whole_ns)
             break;
     }
     for (size_t k = middle; k-- > first;) {
@@ -180,8 +215,11 @@ void plan_way_hops(const struct way *way, struct way_hops *ret)
 
 double plan_way_hops_time_ns(struct way_hops *hops, double bytes, double *ret_chunk)
 {
-    double time_ns = INFINITY, chunk = hops->count > 1 ? best_chunk(hops, bytes, INFINITY, &time_ns) : 0;
-    double whole_ns = hops->more_ns + hops->sum_ns_per_byte * bytes <= time_ns ? in_one_piece_ns(hops, bytes) : INFINITY;
+    double time_ns = INFINITY,
+           chunk = hops->count > 1 ? best_chunk(hops, bytes, INFINITY, &time_ns) : 0;
+    double whole_ns = hops->more_ns + hops->sum_ns_per_byte * bytes <= time_ns
+                          ? in_one_piece_ns(hops, bytes)
+                          : INFINITY;
     if (whole_ns <= time_ns) {
         time_ns = whole_ns;
         chunk = 0;
@@ -193,7 +231,8 @@ double plan_way_hops_time_ns(struct way_hops *hops, double bytes, double *ret_ch
     return time_ns;
 }
 
-/* Of a hop nothing is measured or published: it goes in one piece, because nothing says what starting one costs. */
+/* Of a hop nothing is measured or published: it goes in one piece, because nothing says what
+ * starting one costs. */
 static bool is_nominal(const struct way *way)
 {
     for (size_t i = 0; i < way->hop_count; i++)
@@ -218,7 +257,8 @@ double plan_way_time_ns(const struct way *way, double bytes, double behind_ns, d
     return time_ns;
 }
 
-struct prediction plan_way_time(const struct way *way, double bytes, double behind_ns, double *ret_chunk)
+struct prediction plan_way_time(const struct way *way, double bytes, double behind_ns,
+                                double *ret_chunk)
 {
     double chunk = 0;
     if (way->hop_count > 1)
@@ -228,7 +268,11 @@ struct prediction plan_way_time(const struct way *way, double bytes, double behi
     return pipelined(way, bytes, chunk > 0 ? chunk : bytes);
 }
 
-double plan_way_hop_rate(const struct move *hop) { return (hop->curve != NULL ? curve_wmax_bytes_per_s(hop->curve) : hop->bytes_per_s) / hop->slowdown; }
+double plan_way_hop_rate(const struct move *hop)
+{
+    return (hop->curve != NULL ? curve_wmax_bytes_per_s(hop->curve) : hop->bytes_per_s) /
+           hop->slowdown;
+}
 
 double plan_way_rate(const struct way *way)
 {
@@ -310,9 +354,12 @@ static bool fits(const struct pair *pair, double bytes_per_s, const struct way_r
     const struct lanes *lanes = pair->lanes;
     if (!lanes->is_known || !room->used.is_known)
         return false;
-    size_t kernels = pair->move.by == MOVE_KERNEL ? 2 : 0; /* this hop's, and the other's of its way */
+    /* this hop's, and the other's of its way */
+    size_t kernels = pair->move.by == MOVE_KERNEL ? 2 : 0;
     for (size_t i = 0; i < room->taken_count; i++) {
-        bool is_same_gpus = pair->move.by == MOVE_KERNEL && room->taken[i]->move.by == MOVE_KERNEL && room->taken[i]->move.driver == pair->move.driver;
+        bool is_same_gpus = pair->move.by == MOVE_KERNEL &&
+                            room->taken[i]->move.by == MOVE_KERNEL &&
+                            room->taken[i]->move.driver == pair->move.driver;
         kernels += is_same_gpus;
         if (room->taken[i] == pair || (is_same_gpus && kernels > WAY_KERNELS_MAX))
             return false;
@@ -324,14 +371,19 @@ static bool fits(const struct pair *pair, double bytes_per_s, const struct way_r
     return true;
 }
 
-/* Beside what was measured in both directions a hop of which only structure tells would look too good: what is shared by both may be known there, and is not here. */
-static bool counts_both(const struct way_ends *ends, const struct pair *pair) { return !ends->both || !ends->both_is_known || pair->knows_both || pair->both_is_others; }
+/* Beside what was measured in both directions a hop of which only structure tells would look too
+ * good: what is shared by both may be known there, and is not here. */
+static bool counts_both(const struct way_ends *ends, const struct pair *pair)
+{
+    return !ends->both || !ends->both_is_known || pair->knows_both || pair->both_is_others;
+}
 
 bool plan_way_fits(const struct way_ends *ends, const struct way *way, const struct way_room *room)
 {
     double rate = plan_way_rate(way);
     for (size_t i = 0; i < way->hop_count; i++)
-        if (way->pair[i] == NULL || !counts_both(ends, way->pair[i]) || !fits(way->pair[i], rate, room))
+        if (way->pair[i] == NULL || !counts_both(ends, way->pair[i]) ||
+            !fits(way->pair[i], rate, room))
             return false;
     return true;
 }
@@ -350,10 +402,15 @@ bool plan_way_may_pass(const struct way_ends *ends, place_id via)
     for (size_t i = 0; i < ends->without_count; i++)
         if (ends->without[i] == via)
             return false;
-    return plan_pairs_passes(ends->pairs, via) && (is_gpu ? allowed_has_gpu(ends->allowed, via) : allowed_has_memory(ends->allowed, via));
+    return plan_pairs_passes(ends->pairs, via) &&
+           (is_gpu ? allowed_has_gpu(ends->allowed, via) : allowed_has_memory(ends->allowed, via));
 }
 
-static bool is_too_slow(const struct way_ends *ends, const struct pair *pair) { return ends->least_rate > 0 && plan_way_hop_rate(ends->both ? &pair->both : &pair->move) <= ends->least_rate; }
+static bool is_too_slow(const struct way_ends *ends, const struct pair *pair)
+{
+    return ends->least_rate > 0 &&
+           plan_way_hop_rate(ends->both ? &pair->both : &pair->move) <= ends->least_rate;
+}
 
 /* A way that could be faster than the best one so far is looked at closely. */
 static void consider(struct search *search, const struct pair *const *pairs, size_t count)
@@ -366,14 +423,17 @@ static void consider(struct search *search, const struct pair *const *pairs, siz
     double least_ns = 0, starts_ns = 0, most_start_ns = 0;
     for (size_t i = 0; i < count; i++) {
         double slowdown = search->ends->both ? pairs[i]->both.slowdown : 1;
-        if (pairs[i]->least_ns_per_byte * slowdown * bytes >= search->best_ns || is_too_slow(search->ends, pairs[i]) || (search->room != NULL && !counts_both(search->ends, pairs[i])))
+        if (pairs[i]->least_ns_per_byte * slowdown * bytes >= search->best_ns ||
+            is_too_slow(search->ends, pairs[i]) ||
+            (search->room != NULL && !counts_both(search->ends, pairs[i])))
             return;
         add_pair(&hops, pairs[i], slowdown);
         least_ns = fmax(least_ns, pairs[i]->least_ns_per_byte * slowdown * bytes);
         starts_ns += pairs[i]->start_ns;
         most_start_ns = fmax(most_start_ns, pairs[i]->start_ns);
     }
-    if (hops.more_ns + starts_ns - most_start_ns + least_ns >= search->best_ns) /* all bytes over the slowest hop, and no less than its start over each other */
+    /* all bytes over the slowest hop, and no less than its start over each other */
+    if (hops.more_ns + starts_ns - most_start_ns + least_ns >= search->best_ns)
         return;
     if (!finds_room(search, &hops))
         return;
@@ -397,7 +457,8 @@ struct between {
     const struct pair *first, *last; /* NULL: nothing is known of it */
 };
 
-static size_t find_between(const struct search *search, enum place_kind kind, struct between *between)
+static size_t find_between(const struct search *search, enum place_kind kind,
+                           struct between *between)
 {
     const struct way_ends *ends = search->ends;
     const place_id *memory;
@@ -405,14 +466,19 @@ static size_t find_between(const struct search *search, enum place_kind kind, st
     for (size_t m = 0; m < memories && count < BETWEEN_MAX; m++) {
         if (!is_between(ends, memory[m], kind) || !plan_way_may_pass(ends, memory[m]))
             continue;
-        struct between one = {memory[m], plan_pairs_find(ends->pairs, ends->from, memory[m], search->by), plan_pairs_find(ends->pairs, memory[m], ends->to, search->by)};
+        struct between one = {memory[m],
+                              plan_pairs_find(ends->pairs, ends->from, memory[m], search->by),
+                              plan_pairs_find(ends->pairs, memory[m], ends->to, search->by)};
         if (one.first != NULL || one.last != NULL)
             between[count++] = one;
     }
     return count;
 }
 
-static bool is_hopeless(const struct search *search, const struct pair *pair) { return pair == NULL || pair->least_ns_per_byte * search->ends->bytes >= search->best_ns; }
+static bool is_hopeless(const struct search *search, const struct pair *pair)
+{
+    return pair == NULL || pair->least_ns_per_byte * search->ends->bytes >= search->best_ns;
+}
 
 static void consider_two(struct search *search, const struct between *between, size_t count)
 {
@@ -420,13 +486,17 @@ static void consider_two(struct search *search, const struct between *between, s
         for (size_t l = 0; l < count && !is_hopeless(search, between[f].first); l++) {
             if (l == f || is_hopeless(search, between[l].last))
                 continue;
-            const struct pair *pairs[] = {between[f].first, plan_pairs_find(search->ends->pairs, between[f].via, between[l].via, search->by), between[l].last};
+            const struct pair *pairs[] = {
+                between[f].first,
+                plan_pairs_find(search->ends->pairs, between[f].via, between[l].via, search->by),
+                between[l].last};
             if (pairs[1] != NULL)
                 consider(search, pairs, 3);
         }
 }
 
-bool plan_way_through(const struct way_ends *ends, enum way_through through, enum move_by by, const struct way_room *room, double limit_ns, struct way *ret)
+bool plan_way_through(const struct way_ends *ends, enum way_through through, enum move_by by,
+                      const struct way_room *room, double limit_ns, struct way *ret)
 {
     struct search search;
     struct between between[BETWEEN_MAX];

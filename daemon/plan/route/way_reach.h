@@ -1,5 +1,6 @@
 /**
- * Reach: how many bytes go a way within a time at most. Worked out once, asked again and again: what cannot carry all bytes within the time of something better need not be priced.
+ * Reach: how many bytes go a way within a time at most. Worked out once, asked again and again:
+ * what cannot carry all bytes within the time of something better need not be priced.
  *
  * Pure; any thread.
  */
@@ -8,7 +9,8 @@
 
 struct way_reach {
     double launch_ns; /* of each piece, for the thread that starts them */
-    double whole_from_ns, whole_bytes_per_ns; /* in one piece: nothing before, and no faster from then on */
+    /* in one piece: nothing before, and no faster from then on */
+    double whole_from_ns, whole_bytes_per_ns;
     struct {
         double bytes_per_ns, bytes;
     } in_pieces[PAIRS_CHUNKS]; /* straight lines over the time, of which the highest counts */
@@ -18,7 +20,8 @@ struct way_reach {
 /* Of a way of whose hops something is known. */
 void plan_way_reach(const struct way *way, struct way_reach *ret);
 
-/* Never less than the bytes, from PAIRS_CHUNK_LEAST on, that plan_way_hops_time_ns gives that time, whatever is behind it. */
+/* Never less than the bytes, from PAIRS_CHUNK_LEAST on, that plan_way_hops_time_ns gives that time,
+ * whatever is behind it. */
 static inline double plan_way_reach_bytes(const struct way_reach *reach, double time_ns)
 {
     double most = (time_ns - reach->whole_from_ns) * reach->whole_bytes_per_ns;

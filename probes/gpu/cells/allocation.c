@@ -33,13 +33,15 @@ static void touch(char *memory, size_t bytes)
         *(volatile char *)(memory + i) = 1;
 }
 
-/* From here on this thread's fresh pages come from that node; -1: from wherever they are touched. */
+/* From here on this thread's fresh pages come from that node; -1: from wherever they are touched.
+ */
 static bool prefer(int numa, struct probe_why *why)
 {
     unsigned long mask[MASK_BITS / WORD_BITS] = {0};
     if (numa >= 0)
         mask[(size_t)numa / WORD_BITS] = 1ul << ((size_t)numa % WORD_BITS);
-    return (numa < 0 ? set_mempolicy(MPOL_DEFAULT, NULL, 0) : set_mempolicy(MPOL_BIND, mask, (unsigned long)numa + 2)) == 0 ||
+    return (numa < 0 ? set_mempolicy(MPOL_DEFAULT, NULL, 0)
+                     : set_mempolicy(MPOL_BIND, mask, (unsigned long)numa + 2)) == 0 ||
            probe_why_set(why, "set_mempolicy: %s", strerror(errno));
 }
 
@@ -55,23 +57,29 @@ static bool ordinary(size_t bytes, int64_t *ret_ns, struct probe_why *why)
     return true;
 }
 
-static bool pinned(const struct allocation *at, int64_t *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool pinned(const struct allocation *at, int64_t *ret_ns, enum gpu_fault *ret_fault,
+                   struct probe_why *why)
 {
     const struct gpu_node *node = at->run->node;
     void *memory;
     int64_t begin_ns = probe_clock_ns();
-    if (!gpu_call_check(node, at->device, node->api->host_alloc(node->api, at->bytes, GPU_HOST_PINNED, &memory), "allocate pinned memory", ret_fault, why))
+    if (!gpu_call_check(node, at->device,
+                        node->api->host_alloc(node->api, at->bytes, GPU_HOST_PINNED, &memory),
+                        "allocate pinned memory", ret_fault, why))
         return false;
     touch(memory, at->bytes);
     *ret_ns = probe_clock_ns() - begin_ns;
-    return gpu_call_check(node, at->device, node->api->host_free(node->api, memory), "free pinned memory", ret_fault, why);
+    return gpu_call_check(node, at->device, node->api->host_free(node->api, memory),
+                          "free pinned memory", ret_fault, why);
 }
 
-static bool allocate_once(void *arg, double *ret_value, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool allocate_once(void *arg, double *ret_value, enum gpu_fault *ret_fault,
+                          struct probe_why *why)
 {
     const struct allocation *at = arg;
     int64_t ns = 0;
-    if (!gpu_call_enter(at->run->node, at->device, ret_fault, why) || (!at->only && !prefer(at->numa, why)))
+    if (!gpu_call_enter(at->run->node, at->device, ret_fault, why) ||
+        (!at->only && !prefer(at->numa, why)))
         return false;
     bool ok = at->kind == PINNED ? pinned(at, &ns, ret_fault, why) : ordinary(at->bytes, &ns, why);
     if (!at->only && !prefer(-1, why))
@@ -107,14 +115,17 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
         probe_why_write(&why, "numa%d: too little memory is free", numa);
         return gpu_run_failed(run, cell, &axes, fault, &why);
     }
-    return gpu_repeat(allocate_once, &at, budget_ns, &rate, &fault, &why) ? gpu_run_value(run, cell, &axes, &rate)
-                                                                          : gpu_run_failed(run, cell, &axes, fault, &why);
+    return gpu_repeat(allocate_once, &at, budget_ns, &rate, &fault, &why)
+               ? gpu_run_value(run, cell, &axes, &rate)
+               : gpu_run_failed(run, cell, &axes, fault, &why);
 }
 
 bool gpu_cells_allocation(const struct gpu_run *run, struct gpu_cells *cells)
 {
     bool ok = true;
-    for (int device = 0; run->wanted.profile == GPU_FULL && ok && run->node->numa_count > 0 && device < run->node->device_count; device++)
+    for (int device = 0; run->wanted.profile == GPU_FULL && ok && run->node->numa_count > 0 &&
+                         device < run->node->device_count;
+         device++)
         for (int kind = ORDINARY; ok && kind < KIND_COUNT; kind++) {
             struct gpu_cell cell = {.metric = PROBE_ALLOCATION,
                                     .phase = GPU_PHASE_DETAIL,

@@ -3,14 +3,15 @@
 #include "gpu/timing/path.h"
 #include "gpu/timing/rate.h"
 
-#define CACHES 4   /* times the last-level cache that a leg moves at least */
+#define CACHES 4 /* times the last-level cache that a leg moves at least */
 /* with so many threads and accesses under way one block gets what a multiprocessor can */
 #define BLOCK  512
 #define UNROLL 8
 
 static struct probe_axes axes_of(const struct gpu_cell *cell)
 {
-    static const char *const names[] = {[GPU_HOW_READ] = "read", [GPU_HOW_WRITE] = "write", [GPU_HOW_COPY] = "copy"};
+    static const char *const names[] = {
+        [GPU_HOW_READ] = "read", [GPU_HOW_WRITE] = "write", [GPU_HOW_COPY] = "copy"};
     struct probe_axes axes = {0};
     if (cell->variant != GPU_HOW_READ)
         probe_axes_add(&axes, "how", "%s", names[cell->variant]);
@@ -34,12 +35,15 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     if (gpu_node_stream_fits(&run->node->device[cell->from], firsts[path.how], &busy))
         flow.op.shape = busy;
     flow.op.shape.grid = (unsigned)cell->bytes;
-    if (!gpu_rate_together(run->trial, &flow, 1, run->leg_ns, cache > 0 ? CACHES * (uint64_t)cache : 0, budget_ns, &rate, NULL,
-                           &fault, &why))
+    if (!gpu_rate_together(run->trial, &flow, 1, run->leg_ns,
+                           cache > 0 ? CACHES * (uint64_t)cache : 0, budget_ns, &rate, NULL, &fault,
+                           &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     double factor = path.how == GPU_HOW_COPY ? 2 : 1;
-    rate =
-        (struct probe_summary){.value = factor * rate.value, .low = factor * rate.low, .high = factor * rate.high, .n = rate.n};
+    rate = (struct probe_summary){.value = factor * rate.value,
+                                  .low = factor * rate.low,
+                                  .high = factor * rate.high,
+                                  .n = rate.n};
     return gpu_run_value(run, cell, &axes, &rate);
 }
 

@@ -13,7 +13,7 @@
 #define PAGE_SLOTS  ((UINT64_C(2) << 20) / GPU_CHASE_STRIDE)
 #define GROUP_PAGES 64
 /* of the host's memory: what a device might hold of it */
-#define WARM_BYTES  (UINT64_C(1) << 20)
+#define WARM_BYTES (UINT64_C(1) << 20)
 
 #define SPARE_RANK  3 /* behind all else of its phase */
 #define FEW_DEVICES 4
@@ -53,8 +53,10 @@ uint64_t gpu_cells_chase_beyond(uint64_t cache, uint64_t buffer_bytes)
 size_t gpu_cells_chase_sizes(uint64_t most, bool few, uint64_t *ret_bytes)
 {
     size_t count = 0;
-    for (uint64_t octave = few ? UINT64_C(32) << 10 : UINT64_C(8) << 10; octave <= most; octave *= few ? 4 : 2)
-        for (uint64_t bytes = octave; bytes < 2 * octave && bytes <= most && count < GPU_CELLS_CHASE_SIZES;
+    for (uint64_t octave = few ? UINT64_C(32) << 10 : UINT64_C(8) << 10; octave <= most;
+         octave *= few ? 4 : 2)
+        for (uint64_t bytes = octave;
+             bytes < 2 * octave && bytes <= most && count < GPU_CELLS_CHASE_SIZES;
              bytes += few ? octave : octave / 2)
             ret_bytes[count++] = bytes;
     return count;
@@ -80,48 +82,58 @@ static int enqueue_piece(void *arg, gpu_stream stream)
     const struct piece *piece = arg;
     const struct chase *chase = piece->chase;
     const struct gpu_api *api = chase->run->node->api;
-    struct gpu_chase_args args = {
-        .start = gpu_chase_address(&chase->build, chase->position), .loads = piece->loads, .result = chase->result};
-    return api->launch(api, chase->run->node->device[chase->device].kernel[GPU_KERNEL_CHASE], 1, 1, stream, &args, sizeof args);
+    struct gpu_chase_args args = {.start = gpu_chase_address(&chase->build, chase->position),
+                                  .loads = piece->loads,
+                                  .result = chase->result};
+    return api->launch(api, chase->run->node->device[chase->device].kernel[GPU_KERNEL_CHASE], 1, 1,
+                       stream, &args, sizeof args);
 }
 
-static bool walk(struct chase *chase, uint64_t loads, double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool walk(struct chase *chase, uint64_t loads, double *ret_ns, enum gpu_fault *ret_fault,
+                 struct probe_why *why)
 {
     struct piece piece = {chase, loads};
-    if (!gpu_trial_time(chase->run->trial, chase->device, enqueue_piece, &piece, ret_ns, ret_fault, why))
+    if (!gpu_trial_time(chase->run->trial, chase->device, enqueue_piece, &piece, ret_ns, ret_fault,
+                        why))
         return false;
     chase->position = (chase->position + loads) % chase->build.slots;
     return true;
 }
 
-/* What does not count: the first loads and, because a kernel begins with an empty first level, a round of what that might hold.
+/* What does not count: the first loads and, because a kernel begins with an empty first level, a
+ * round of what that might hold.
  */
 static uint64_t base_of(const struct chase *chase)
 {
-    uint64_t round = (chase->build.slots + GPU_CHASE_UNROLL - 1) / GPU_CHASE_UNROLL * GPU_CHASE_UNROLL;
+    uint64_t round =
+        (chase->build.slots + GPU_CHASE_UNROLL - 1) / GPU_CHASE_UNROLL * GPU_CHASE_UNROLL;
     return chase->build.slots > ROUND_SLOTS || round < BASE_LOADS ? BASE_LOADS : round;
 }
 
 /* Time of a load, without what starting the kernel takes. */
-static bool walk_piece(struct chase *chase, uint64_t loads, double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool walk_piece(struct chase *chase, uint64_t loads, double *ret_ns,
+                       enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double base, all;
-    if (!walk(chase, base_of(chase), &base, ret_fault, why) || !walk(chase, base_of(chase) + loads, &all, ret_fault, why))
+    if (!walk(chase, base_of(chase), &base, ret_fault, why) ||
+        !walk(chase, base_of(chase) + loads, &all, ret_fault, why))
         return false;
     *ret_ns = (all - base) / (double)loads;
     return true;
 }
 
-/* The owner writes the cycle and, where spare is not empty, then enough else to push it out of its cache. */
-static bool build(const struct chase *chase, const struct gpu_memory *spare, enum gpu_fault *ret_fault, struct probe_why *why)
+/* The owner writes the cycle and, where spare is not empty, then enough else to push it out of its
+ * cache. */
+static bool build(const struct chase *chase, const struct gpu_memory *spare,
+                  enum gpu_fault *ret_fault, struct probe_why *why)
 {
     const struct gpu_node *node = chase->run->node;
     const struct gpu_device *owner = &node->device[chase->owner];
     if (!gpu_call_enter(node, chase->owner, ret_fault, why))
         return false;
     int code = node->api->launch(node->api, owner->kernel[GPU_KERNEL_CHASE_BUILD],
-                                 (unsigned)owner->attribute[GPU_ATTRIBUTE_MULTIPROCESSORS], 256, owner->stream[0], &chase->build,
-                                 sizeof chase->build);
+                                 (unsigned)owner->attribute[GPU_ATTRIBUTE_MULTIPROCESSORS], 256,
+                                 owner->stream[0], &chase->build, sizeof chase->build);
     if (code == 0 && spare->bytes > 0)
         code = node->api->fill(node->api, spare->address, 0, spare->bytes, owner->stream[0]);
     if (code == 0)
@@ -136,16 +148,18 @@ static bool is_enough(const struct probe_summary *summary, unsigned n, double sp
            (n >= PROBE_STATS_MIN && spent >= 2);
 }
 
-static bool take_pieces(struct chase *chase, int64_t budget_ns, struct probe_summary *ret_ns, enum gpu_fault *ret_fault,
-                        struct probe_why *why)
+static bool take_pieces(struct chase *chase, int64_t budget_ns, struct probe_summary *ret_ns,
+                        enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double samples[PIECES_MAX], look;
     int64_t began_ns = probe_clock_ns();
     /* The first finds no translation of an address and no code of the kernel in any cache. */
     uint64_t base = base_of(chase), few = base > BASE_LOADS ? 4 * base : 2 * PIECE_LOADS;
-    if (!walk(chase, base + few, &look, ret_fault, why) || !walk_piece(chase, few, &look, ret_fault, why))
+    if (!walk(chase, base + few, &look, ret_fault, why) ||
+        !walk_piece(chase, few, &look, ret_fault, why))
         return false;
-    uint64_t loads = (uint64_t)(PIECE_NS / fmax(look, LEAST_NS)) / GPU_CHASE_UNROLL * GPU_CHASE_UNROLL;
+    uint64_t loads =
+        (uint64_t)(PIECE_NS / fmax(look, LEAST_NS)) / GPU_CHASE_UNROLL * GPU_CHASE_UNROLL;
     loads = loads < PIECE_LOADS ? PIECE_LOADS : loads;
     /* What the round before takes varies by more than a few loads from a cache do. */
     if (base > BASE_LOADS && look < CACHED_NS && loads < ROUNDS * base)
@@ -167,23 +181,28 @@ static bool take_pieces(struct chase *chase, int64_t budget_ns, struct probe_sum
 }
 
 /* The memory that is walked through, and who owns it. */
-static bool find_memory(struct gpu_run *run, const struct gpu_cell *cell, struct gpu_memory *ret_memory, struct probe_why *why)
+static bool find_memory(struct gpu_run *run, const struct gpu_cell *cell,
+                        struct gpu_memory *ret_memory, struct probe_why *why)
 {
     const struct gpu_node *node = run->node;
     const struct gpu_device *device = &node->device[cell->from];
     if (!device->usable)
         return probe_why_set(why, "%.190s", device->why.text);
     if (device->kernel[GPU_KERNEL_CHASE] == NULL || device->kernel[GPU_KERNEL_CHASE_BUILD] == NULL)
-        return probe_why_set(why, "%.190s", node->kernels_why.text[0] != '\0' ? node->kernels_why.text : "no such kernel");
+        return probe_why_set(why, "%.190s",
+                             node->kernels_why.text[0] != '\0' ? node->kernels_why.text
+                                                               : "no such kernel");
     if (cell->to < 0)
-        return gpu_buffers_host(run->buffers, GPU_PLACE_NUMA(0) - cell->to, GPU_MEMORY_PINNED, 0, cell->from, ret_memory, why);
+        return gpu_buffers_host(run->buffers, GPU_PLACE_NUMA(0) - cell->to, GPU_MEMORY_PINNED, 0,
+                                cell->from, ret_memory, why);
     if (cell->to != cell->from && !device->access[cell->to])
-        return probe_why_set(why, "%s has no access to the memory of %s", device->name, node->device[cell->to].name);
+        return probe_why_set(why, "%s has no access to the memory of %s", device->name,
+                             node->device[cell->to].name);
     return gpu_buffers_device(run->buffers, cell->to, 0, ret_memory, why);
 }
 
-static bool lay(struct gpu_run *run, const struct gpu_cell *cell, const struct gpu_memory *memory, uint64_t bytes,
-                struct chase *ret_chase, struct probe_why *why)
+static bool lay(struct gpu_run *run, const struct gpu_cell *cell, const struct gpu_memory *memory,
+                uint64_t bytes, struct chase *ret_chase, struct probe_why *why)
 {
     struct gpu_memory own;
     if (bytes == 0 || bytes / GPU_CHASE_LINE * GPU_CHASE_STRIDE > memory->bytes)
@@ -203,8 +222,8 @@ static bool lay(struct gpu_run *run, const struct gpu_cell *cell, const struct g
 }
 
 /* What the owner's cache is filled with: nothing when the cycle is larger than that anyway. */
-static bool find_spare(struct gpu_run *run, const struct gpu_cell *cell, bool warm, struct gpu_memory *ret_spare,
-                       struct probe_why *why)
+static bool find_spare(struct gpu_run *run, const struct gpu_cell *cell, bool warm,
+                       struct gpu_memory *ret_spare, struct probe_why *why)
 {
     uint64_t least = CACHES_MIN * cache_of(run, cell->to);
     *ret_spare = (struct gpu_memory){0};
@@ -238,15 +257,18 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     bool warm = cell->bytes > 0 && (uint64_t)cell->bytes <= (cell->to >= 0 ? cache : WARM_BYTES);
     bool ok = find_memory(run, cell, &memory, &why) && find_spare(run, cell, warm, &spare, &why) &&
               lay(run, cell, &memory,
-                  cell->bytes > 0 ? (uint64_t)cell->bytes : gpu_cells_chase_beyond(cell->to >= 0 ? cache : 0, memory.bytes),
+                  cell->bytes > 0 ? (uint64_t)cell->bytes
+                                  : gpu_cells_chase_beyond(cell->to >= 0 ? cache : 0, memory.bytes),
                   &chase, &why) &&
-              build(&chase, &spare, &fault, &why) && (!warm || walk(&chase, chase.build.slots, &ignored, &fault, &why)) &&
+              build(&chase, &spare, &fault, &why) &&
+              (!warm || walk(&chase, chase.build.slots, &ignored, &fault, &why)) &&
               take_pieces(&chase, budget_ns, &ns, &fault, &why);
-    return ok ? gpu_run_value(run, cell, &axes, &ns) : gpu_run_failed(run, cell, &axes, fault, &why);
+    return ok ? gpu_run_value(run, cell, &axes, &ns)
+              : gpu_run_failed(run, cell, &axes, fault, &why);
 }
 
-/* Of those that look alike the first stands for the others, which come when there is time left. Where there are few devices,
- * their own memory and the host's are no such. */
+/* Of those that look alike the first stands for the others, which come when there is time left.
+ * Where there are few devices, their own memory and the host's are no such. */
 static bool stands_for_others(const struct gpu_run *run, int from, int to)
 {
     const struct gpu_device *device = run->node->device;

@@ -1,11 +1,12 @@
 /**
- * memory_latency of a device: dependent loads in its own memory, in other devices' and in the host's, over sizes and far beyond
- * the caches.
+ * memory_latency of a device: dependent loads in its own memory, in other devices' and in the
+ * host's, over sizes and far beyond the caches.
  *
- * A slot of GPU_CHASE_STRIDE bytes gives one line of GPU_CHASE_LINE to the cycle; bytes counts lines. A cycle that a cache might
- * hold is walked once before it is timed, after the memory's owner has pushed out of its cache what building the cycle left
- * there. A larger one goes on where the last piece stopped, so that no line is seen again before all others. The value is the
- * lowest decile over pieces of the walk.
+ * A slot of GPU_CHASE_STRIDE bytes gives one line of GPU_CHASE_LINE to the cycle; bytes counts
+ * lines. A cycle that a cache might hold is walked once before it is timed, after the memory's
+ * owner has pushed out of its cache what building the cycle left there. A larger one goes on where
+ * the last piece stopped, so that no line is seen again before all others. The value is the lowest
+ * decile over pieces of the walk.
  */
 #pragma once
 #include "gpu/cells/run.h"
@@ -13,11 +14,11 @@
 
 bool gpu_cells_chase(const struct gpu_run *run, struct gpu_cells *cells);
 
-/* The sizes, in bytes of lines, that are measured up to most: from 8 KiB, two an octave, or, few, from 32 KiB, one every second
- * octave. Returns how many, at most GPU_CELLS_CHASE_SIZES. */
+/* The sizes, in bytes of lines, that are measured up to most: from 8 KiB, two an octave, or, few,
+ * from 32 KiB, one every second octave. Returns how many, at most GPU_CELLS_CHASE_SIZES. */
 #define GPU_CELLS_CHASE_SIZES 64
 size_t gpu_cells_chase_sizes(uint64_t most, bool few, uint64_t *ret_bytes);
 
-/* The bytes of lines that stand for memory itself: four times the cache, or as many as a buffer of so many bytes holds. 0: too
- * few to be beyond the cache. */
+/* The bytes of lines that stand for memory itself: four times the cache, or as many as a buffer of
+ * so many bytes holds. 0: too few to be beyond the cache. */
 uint64_t gpu_cells_chase_beyond(uint64_t cache, uint64_t buffer_bytes);

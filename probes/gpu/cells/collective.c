@@ -25,7 +25,8 @@ struct session {
     int members;
     int devices[GPU_DEVICES_MAX];
     gpu_stream streams[GPU_DEVICES_MAX];
-    gpu_event events[GPU_DEVICES_MAX]; /* of the first: its stream was let go; of the others: theirs is done */
+    /* of the first: its stream was let go; of the others: theirs is done */
+    gpu_event events[GPU_DEVICES_MAX];
     int event_count;
     gpu_address sources[GPU_DEVICES_MAX], targets[GPU_DEVICES_MAX];
     uint64_t room;  /* of each buffer */
@@ -56,13 +57,15 @@ static bool place_own(struct session *session, int i, int device, struct probe_w
     return true;
 }
 
-/* A NUMA node's two buffers are shared out among all members, wherever each one's nearest node is. */
+/* A NUMA node's two buffers are shared out among all members, wherever each one's nearest node is.
+ */
 static bool place_host(struct session *session, int i, struct probe_why *why)
 {
     struct gpu_memory memory[2];
     int device = session->devices[i], numa = gpu_node_near(session->run->node, device);
     for (int which = 0; which < 2; which++)
-        if (!gpu_buffers_host(session->run->buffers, numa, GPU_MEMORY_PINNED, which, device, &memory[which], why))
+        if (!gpu_buffers_host(session->run->buffers, numa, GPU_MEMORY_PINNED, which, device,
+                              &memory[which], why))
             return false;
     size_t bytes = memory[0].bytes < memory[1].bytes ? memory[0].bytes : memory[1].bytes;
     uint64_t share = bytes / (size_t)session->members / LEAST_BYTES * LEAST_BYTES;
@@ -79,8 +82,10 @@ static bool place(struct session *session, enum memory memory, struct probe_why 
     for (int i = 0; i < session->members; i++) {
         int device = session->devices[i], next = session->devices[(i + 1) % session->members];
         if (memory == PEER && !node->device[device].access[next])
-            return probe_why_set(why, "%s does not reach the memory of %s", node->device[device].name, node->device[next].name);
-        if (memory == HOST ? !place_host(session, i, why) : !place_own(session, i, memory == PEER ? next : device, why))
+            return probe_why_set(why, "%s does not reach the memory of %s",
+                                 node->device[device].name, node->device[next].name);
+        if (memory == HOST ? !place_host(session, i, why)
+                           : !place_own(session, i, memory == PEER ? next : device, why))
             return false;
     }
     return true;
@@ -90,8 +95,8 @@ struct work {
     struct session *session;
     enum gpu_collective_operation operation;
     uint64_t bytes;
-    unsigned count; /* back to back now */
-    unsigned most;  /* in the longer of two queues */
+    unsigned count;       /* back to back now */
+    unsigned most;        /* in the longer of two queues */
     struct probe_why why; /* what the library said, when it failed */
 };
 
@@ -99,13 +104,14 @@ static bool enqueue_all(struct work *work)
 {
     struct session *session = work->session;
     for (unsigned i = 0; i < work->count; i++)
-        if (!gpu_collective_enqueue(session->group, work->operation, session->sources, session->targets, work->bytes,
-                                    session->streams, &work->why))
+        if (!gpu_collective_enqueue(session->group, work->operation, session->sources,
+                                    session->targets, work->bytes, session->streams, &work->why))
             return false;
     return true;
 }
 
-/* In the first member's stream, which is held: the others begin when it is let go, and it ends when they all have. */
+/* In the first member's stream, which is held: the others begin when it is let go, and it ends when
+ * they all have. */
 static int enqueue(void *arg, gpu_stream stream)
 {
     struct work *work = arg;
@@ -137,15 +143,16 @@ static bool wait_for_all(struct session *session)
     for (int i = 0; i < session->members; i++) {
         int device = session->devices[i];
         if (!gpu_call_enter(node, device, &session->fault, &session->why) ||
-            !gpu_call_check(node, device, node->api->stream_wait(node->api, session->streams[i]), "collective", &session->fault,
-                            &session->why))
+            !gpu_call_check(node, device, node->api->stream_wait(node->api, session->streams[i]),
+                            "collective", &session->fault, &session->why))
             return false;
     }
     return true;
 }
 
-/* The library makes its connections and loads its kernels at the first call of a kind and size: that must not happen in a stream
- * that is held. The second call says how many to put back to back. */
+/* The library makes its connections and loads its kernels at the first call of a kind and size:
+ * that must not happen in a stream that is held. The second call says how many to put back to back.
+ */
 static bool warm(struct work *work)
 {
     double ns = 0;
@@ -165,38 +172,44 @@ static bool warm(struct work *work)
     return true;
 }
 
-static bool time_queue(struct work *work, unsigned count, double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool time_queue(struct work *work, unsigned count, double *ret_ns, enum gpu_fault *ret_fault,
+                       struct probe_why *why)
 {
     struct session *session = work->session;
     work->count = count;
-    if (gpu_trial_time(session->run->trial, session->devices[0], enqueue, work, ret_ns, ret_fault, why))
+    if (gpu_trial_time(session->run->trial, session->devices[0], enqueue, work, ret_ns, ret_fault,
+                       why))
         return true;
     if (work->why.text[0] != '\0')
         *why = work->why;
     return false;
 }
 
-/* By the difference of two queues, so that the members' events and the first one's start are not in it. */
+/* By the difference of two queues, so that the members' events and the first one's start are not in
+ * it. */
 static bool once(void *arg, double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     struct work *work = arg;
     double one, all;
-    if (!time_queue(work, 1, &one, ret_fault, why) || !time_queue(work, work->most, &all, ret_fault, why))
+    if (!time_queue(work, 1, &one, ret_fault, why) ||
+        !time_queue(work, work->most, &all, ret_fault, why))
         return false;
     *ret_ns = (all - one) / (work->most - 1);
     return true;
 }
 
 /* What one operation takes, back to back. False: the session is broken. */
-static bool repeat(struct session *session, enum gpu_collective_operation operation, uint64_t bytes, int64_t budget_ns,
-                   struct probe_summary *ret_time)
+static bool repeat(struct session *session, enum gpu_collective_operation operation, uint64_t bytes,
+                   int64_t budget_ns, struct probe_summary *ret_time)
 {
     struct work work = {.session = session, .operation = operation, .bytes = bytes};
-    session->is_broken = !warm(&work) || !gpu_repeat(once, &work, budget_ns, ret_time, &session->fault, &session->why);
+    session->is_broken = !warm(&work) || !gpu_repeat(once, &work, budget_ns, ret_time,
+                                                     &session->fault, &session->why);
     return !session->is_broken;
 }
 
-static struct probe_axes axes_of(int members, enum gpu_collective_operation operation, enum memory memory)
+static struct probe_axes axes_of(int members, enum gpu_collective_operation operation,
+                                 enum memory memory)
 {
     struct probe_axes axes = {0};
     if (operation != GPU_COLLECTIVE_ALLREDUCE)
@@ -208,26 +221,33 @@ static struct probe_axes axes_of(int members, enum gpu_collective_operation oper
     return axes;
 }
 
-static struct probe_axes cell_axes(const struct gpu_cell *cell) { return axes_of(cell->variant, GPU_COLLECTIVE_ALLREDUCE, OWN); }
+static struct probe_axes cell_axes(const struct gpu_cell *cell)
+{
+    return axes_of(cell->variant, GPU_COLLECTIVE_ALLREDUCE, OWN);
+}
 
-static bool report_broken(struct session *session, const struct gpu_cell *cell, const struct probe_axes *axes)
+static bool report_broken(struct session *session, const struct gpu_cell *cell,
+                          const struct probe_axes *axes)
 {
     return gpu_run_failed(session->run, cell, axes, session->fault, &session->why);
 }
 
-static bool measure_latency(struct session *session, const struct gpu_cell *cell, enum gpu_collective_operation operation,
-                            struct probe_axes *axes, int64_t budget_ns)
+static bool measure_latency(struct session *session, const struct gpu_cell *cell,
+                            enum gpu_collective_operation operation, struct probe_axes *axes,
+                            int64_t budget_ns)
 {
     struct probe_summary time;
     uint64_t bytes = gpu_collective_bytes(operation, LATENCY_BYTES, session->members);
     if (bytes != LATENCY_BYTES)
         probe_axes_add(axes, "bytes", "%d", (int)bytes);
-    return repeat(session, operation, bytes, budget_ns, &time) ? gpu_run_value(session->run, cell, axes, &time)
-                                                               : report_broken(session, cell, axes);
+    return repeat(session, operation, bytes, budget_ns, &time)
+               ? gpu_run_value(session->run, cell, axes, &time)
+               : report_broken(session, cell, axes);
 }
 
 /* From the least size in steps to what there is room for. */
-static size_t list_sizes(const struct session *session, enum gpu_collective_operation operation, struct probe_sample *ret_samples)
+static size_t list_sizes(const struct session *session, enum gpu_collective_operation operation,
+                         struct probe_sample *ret_samples)
 {
     size_t count = 0;
     uint64_t size = LEAST_BYTES, last = 0;
@@ -242,20 +262,23 @@ static size_t list_sizes(const struct session *session, enum gpu_collective_oper
     return count;
 }
 
-static bool measure_bandwidth(struct session *session, const struct gpu_cell *cell, enum gpu_collective_operation operation,
+static bool measure_bandwidth(struct session *session, const struct gpu_cell *cell,
+                              enum gpu_collective_operation operation,
                               const struct probe_axes *axes, int64_t budget_ns)
 {
     struct probe_sample samples[SIZES_MAX];
     size_t count = list_sizes(session, operation, samples);
     for (size_t i = 0; i < count; i++)
-        if (!repeat(session, operation, (uint64_t)samples[i].bytes, budget_ns / (int64_t)count, &samples[i].ns))
+        if (!repeat(session, operation, (uint64_t)samples[i].bytes, budget_ns / (int64_t)count,
+                    &samples[i].ns))
             return report_broken(session, cell, axes);
-    return gpu_report_samples(session->run->report, session->run->node, cell->metric, cell->from, cell->to, axes, samples, count,
-                              &(struct gpu_starts){0});
+    return gpu_report_samples(session->run->report, session->run->node, cell->metric, cell->from,
+                              cell->to, axes, samples, count, &(struct gpu_starts){0});
 }
 
 /* All operations with the buffers in one memory. False ends the run. */
-static bool measure_memory(struct session *session, const struct gpu_cell *cell, enum memory memory, int64_t budget_ns)
+static bool measure_memory(struct session *session, const struct gpu_cell *cell, enum memory memory,
+                           int64_t budget_ns)
 {
     struct probe_why why;
     bool placed = !session->is_broken && place(session, memory, &why), go_on = true;
@@ -282,8 +305,8 @@ static bool make_events(struct session *session)
         int device = session->devices[i];
         session->streams[i] = node->device[device].stream[0];
         if (!gpu_call_enter(node, device, &session->fault, &session->why) ||
-            !gpu_call_check(node, device, node->api->event_new(node->api, &session->events[i]), "event", &session->fault,
-                            &session->why))
+            !gpu_call_check(node, device, node->api->event_new(node->api, &session->events[i]),
+                            "event", &session->fault, &session->why))
             return false;
         session->event_count++;
     }
@@ -295,7 +318,8 @@ static bool begin(struct session *session, const struct gpu_collective *collecti
     int api_devices[GPU_DEVICES_MAX];
     for (int i = 0; i < session->members; i++)
         api_devices[i] = session->run->node->device[session->devices[i]].api_device;
-    return make_events(session) && gpu_collective_join(collective, api_devices, session->members, &session->group, &session->why);
+    return make_events(session) && gpu_collective_join(collective, api_devices, session->members,
+                                                       &session->group, &session->why);
 }
 
 static void end(struct session *session)
@@ -312,7 +336,8 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     struct session session = {.run = run, .fault = GPU_FAULT_OTHER};
     struct gpu_collective *collective = NULL;
     session.members = first_usable(run->node, cell->variant, session.devices);
-    session.is_broken = !gpu_collective_new(run->node->api, &collective, &session.why) || !begin(&session, collective);
+    session.is_broken = !gpu_collective_new(run->node->api, &collective, &session.why) ||
+                        !begin(&session, collective);
     bool go_on = true;
     for (int memory = 0; go_on && memory < MEMORY_COUNT; memory++)
         go_on = measure_memory(&session, cell, (enum memory)memory, budget_ns / MEMORY_COUNT);
@@ -323,7 +348,8 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
 
 bool gpu_cells_collective(const struct gpu_run *run, struct gpu_cells *cells)
 {
-    static const enum probe_metric metrics[] = {PROBE_COLLECTIVE_LATENCY, PROBE_COLLECTIVE_BANDWIDTH};
+    static const enum probe_metric metrics[] = {PROBE_COLLECTIVE_LATENCY,
+                                                PROBE_COLLECTIVE_BANDWIDTH};
     int devices[GPU_DEVICES_MAX];
     int usable = first_usable(run->node, GPU_DEVICES_MAX, devices);
     bool ok = true;

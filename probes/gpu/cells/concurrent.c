@@ -20,7 +20,7 @@ enum { TO_DEVICES, TO_HOST, BOTH, DIRECTION_COUNT };
 #define VARIANT(mechanism, direction) ((int)(mechanism)*DIRECTION_COUNT + (direction))
 #define VARIANT_COUNT                 (2 * DIRECTION_COUNT)
 /* all with this node's memory, else each with the next */
-#define VARIANT_NUMA(index)           (((index) + 1) * VARIANT_COUNT)
+#define VARIANT_NUMA(index) (((index) + 1) * VARIANT_COUNT)
 
 static void swap(int64_t *a, int64_t *b)
 {
@@ -44,13 +44,15 @@ static size_t put_mask(uint64_t mask, size_t count, size_t max, uint64_t *masks)
     return count;
 }
 
-size_t gpu_cells_sets_host(int devices, size_t triples, struct probe_random *random, size_t max, uint64_t *ret_masks)
+size_t gpu_cells_sets_host(int devices, size_t triples, struct probe_random *random, size_t max,
+                           uint64_t *ret_masks)
 {
     size_t count = 0, seen = 0;
     for (int a = 0; a < devices; a++)
         count = put_mask(UINT64_C(1) << a, count, max, ret_masks);
     if (devices > 3)
-        count = put_mask(devices == 64 ? UINT64_MAX : (UINT64_C(1) << devices) - 1, count, max, ret_masks);
+        count = put_mask(devices == 64 ? UINT64_MAX : (UINT64_C(1) << devices) - 1, count, max,
+                         ret_masks);
     for (int a = 0; a < devices; a++)
         for (int b = a + 1; b < devices; b++)
             count = put_mask(UINT64_C(1) << a | UINT64_C(1) << b, count, max, ret_masks);
@@ -69,7 +71,8 @@ size_t gpu_cells_sets_host(int devices, size_t triples, struct probe_random *ran
     return count;
 }
 
-/* Numbers: one or two pairs of devices and how many, 6 bits each; 0 pairs: each device to the one so many further, or what a says. */
+/* Numbers: one or two pairs of devices and how many, 6 bits each; 0 pairs: each device to the one
+ * so many further, or what a says. */
 enum { TO_THE_NEXT, ALL_TO_ONE, ONE_TO_ALL };
 
 static int64_t number_of(int pairs, int a, int b, int c, int d)
@@ -110,7 +113,8 @@ struct gpu_cells_set gpu_cells_sets_flows(int64_t number, int devices)
     return set;
 }
 
-int64_t *gpu_cells_sets_peer(int devices, size_t max, struct probe_random *random, size_t *ret_count)
+int64_t *gpu_cells_sets_peer(int devices, size_t max, struct probe_random *random,
+                             size_t *ret_count)
 {
     size_t n = devices < 2 ? 0 : (size_t)devices, pairs = n * (n == 0 ? 0 : n - 1), count = 0;
     int64_t *numbers = malloc((pairs + pairs * pairs / 2 + n + 1) * sizeof *numbers);
@@ -125,7 +129,8 @@ int64_t *gpu_cells_sets_peer(int devices, size_t max, struct probe_random *rando
     size_t first = count;
     for (size_t p = 0; p < pairs; p++)
         for (size_t q = p + 1; q < pairs; q++) {
-            int a = (int)(p / (n - 1)), b = (int)(p % (n - 1)), c = (int)(q / (n - 1)), d = (int)(q % (n - 1));
+            int a = (int)(p / (n - 1)), b = (int)(p % (n - 1)), c = (int)(q / (n - 1)),
+                d = (int)(q % (n - 1));
             b += b >= a;
             d += d >= c;
             if (a != d || b != c)
@@ -147,13 +152,16 @@ size_t gpu_cells_sets_fans(int devices, bool pulled, int64_t *ret_numbers)
 }
 
 /* The flows between these ends, measured together. */
-static bool measure_set(struct gpu_run *run, const struct gpu_cell *cell, enum gpu_mechanism mechanism, bool pulled, bool both_with_host, int64_t budget_ns)
+static bool measure_set(struct gpu_run *run, const struct gpu_cell *cell,
+                        enum gpu_mechanism mechanism, bool pulled, bool both_with_host,
+                        int64_t budget_ns)
 {
     struct gpu_flow flows[GPU_TRIAL_FLOWS_MAX];
     struct probe_summary rates[GPU_TRIAL_FLOWS_MAX];
     struct gpu_report_flow results[GPU_TRIAL_FLOWS_MAX];
     int ends[GPU_TRIAL_FLOWS_MAX][2];
-    struct gpu_path path = {.mechanism = mechanism, .how = GPU_HOW_COPY, .shared = true, .pulled = pulled};
+    struct gpu_path path = {
+        .mechanism = mechanism, .how = GPU_HOW_COPY, .shared = true, .pulled = pulled};
     struct probe_axes axes = cell->axes != NULL ? cell->axes(cell) : (struct probe_axes){0};
     struct probe_why why = {0};
     enum gpu_fault fault;
@@ -162,14 +170,16 @@ static bool measure_set(struct gpu_run *run, const struct gpu_cell *cell, enum g
         if (!gpu_path_flow(run->buffers, &path, ends[i][0], ends[i][1], &flows[i], &why))
             return gpu_run_failed(run, cell, &axes, GPU_FAULT_OTHER, &why);
     if (both_with_host && mechanism == GPU_BY_KERNEL) {
-        int device = ends[0][0] >= 0 ? ends[0][0] : ends[0][1], numa = ends[0][0] >= 0 ? ends[0][1] : ends[0][0];
+        int device = ends[0][0] >= 0 ? ends[0][0] : ends[0][1],
+            numa = ends[0][0] >= 0 ? ends[0][1] : ends[0][0];
         if (!gpu_together_find(&run->together, device, numa, &fault, &why))
             return gpu_run_failed(run, cell, &axes, fault, &why);
         gpu_together_share(&run->together, flows, count);
     } else {
         gpu_path_share(run->node, flows, count);
     }
-    if (!gpu_rate_together(run->trial, flows, count, run->leg_ns, 0, budget_ns, rates, NULL, &fault, &why))
+    if (!gpu_rate_together(run->trial, flows, count, run->leg_ns, 0, budget_ns, rates, NULL, &fault,
+                           &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     for (size_t i = 0; i < count; i++)
         results[i] = (struct gpu_report_flow){ends[i][0], ends[i][1], rates[i]};
@@ -183,7 +193,8 @@ static size_t host_flows(const struct gpu_run *run, const struct gpu_cell *cell,
     for (int device = 0; device < run->node->device_count; device++) {
         int numa = GPU_PLACE_NUMA(index >= 0 ? index : gpu_node_near(run->node, device));
         for (int back = 0; back < 2; back++) {
-            if (!((uint64_t)cell->bytes >> device & 1) || direction == (back ? TO_DEVICES : TO_HOST))
+            if (!((uint64_t)cell->bytes >> device & 1) ||
+                direction == (back ? TO_DEVICES : TO_HOST))
                 continue;
             ret_ends[count][0] = back ? device : numa;
             ret_ends[count][1] = back ? numa : device;
@@ -195,7 +206,9 @@ static size_t host_flows(const struct gpu_run *run, const struct gpu_cell *cell,
 
 static bool measure_host(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
-    return measure_set(run, cell, (enum gpu_mechanism)(cell->variant % VARIANT_COUNT / DIRECTION_COUNT), false, cell->variant % DIRECTION_COUNT == BOTH, budget_ns);
+    return measure_set(run, cell,
+                       (enum gpu_mechanism)(cell->variant % VARIANT_COUNT / DIRECTION_COUNT), false,
+                       cell->variant % DIRECTION_COUNT == BOTH, budget_ns);
 }
 
 static size_t peer_flows(const struct gpu_run *run, const struct gpu_cell *cell, int (*ret_ends)[2])
@@ -222,65 +235,75 @@ static struct probe_axes peer_axes(const struct gpu_cell *cell)
 static bool measure_peer(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
     bool pulled = cell->variant == PULLED;
-    return measure_set(run, cell, pulled ? GPU_BY_ENGINE : (enum gpu_mechanism)cell->variant, pulled, false, budget_ns);
+    return measure_set(run, cell, pulled ? GPU_BY_ENGINE : (enum gpu_mechanism)cell->variant,
+                       pulled, false, budget_ns);
 }
 
-static bool list_host(const struct gpu_run *run, struct gpu_cells *cells, struct probe_random *random)
+static bool list_host(const struct gpu_run *run, struct gpu_cells *cells,
+                      struct probe_random *random)
 {
     bool full = run->wanted.profile == GPU_FULL, ok = true;
     uint64_t *masks = malloc(HOST_SETS_MAX * sizeof *masks);
     if (masks == NULL)
         return false;
-    size_t count =
-        gpu_cells_sets_host(run->node->device_count, full ? FULL_TRIPLES : QUICK_TRIPLES, random, HOST_SETS_MAX / 6, masks);
+    size_t count = gpu_cells_sets_host(run->node->device_count, full ? FULL_TRIPLES : QUICK_TRIPLES,
+                                       random, HOST_SETS_MAX / 6, masks);
     for (size_t i = 0; ok && i < count; i++)
-        for (int mechanism = GPU_BY_ENGINE; ok && mechanism <= (full ? GPU_BY_KERNEL : GPU_BY_ENGINE); mechanism++)
+        for (int mechanism = GPU_BY_ENGINE;
+             ok && mechanism <= (full ? GPU_BY_KERNEL : GPU_BY_ENGINE); mechanism++)
             for (int direction = 0; ok && direction < DIRECTION_COUNT; direction++) {
-                struct gpu_cell cell = {.metric = mechanism == GPU_BY_ENGINE ? PROBE_HOST_GPU_COPY_ENGINE_CONCURRENT
-                                                                             : PROBE_HOST_GPU_KERNEL_CONCURRENT,
-                                        .phase = mechanism == GPU_BY_ENGINE ? GPU_PHASE_SETS : GPU_PHASE_DETAIL,
-                                        .rank = i < (size_t)run->node->device_count + 1 ? 0 : 1,
-                                        .from = GPU_PLACE_NONE,
-                                        .to = GPU_PLACE_NONE,
-                                        .variant = VARIANT(mechanism, direction),
-                                        .bytes = (int64_t)masks[i],
-                                        .measure = measure_host,
-                                        .flows = host_flows};
+                struct gpu_cell cell = {
+                    .metric = mechanism == GPU_BY_ENGINE ? PROBE_HOST_GPU_COPY_ENGINE_CONCURRENT
+                                                         : PROBE_HOST_GPU_KERNEL_CONCURRENT,
+                    .phase = mechanism == GPU_BY_ENGINE ? GPU_PHASE_SETS : GPU_PHASE_DETAIL,
+                    .rank = i < (size_t)run->node->device_count + 1 ? 0 : 1,
+                    .from = GPU_PLACE_NONE,
+                    .to = GPU_PLACE_NONE,
+                    .variant = VARIANT(mechanism, direction),
+                    .bytes = (int64_t)masks[i],
+                    .measure = measure_host,
+                    .flows = host_flows};
                 ok = gpu_cells_add(run, cells, &cell);
             }
     free(masks);
     return ok;
 }
 
-/* In full: all devices with the memory of one node, as when a job's data are all on one; each node that is far from one of them.
+/* In full: all devices with the memory of one node, as when a job's data are all on one; each node
+ * that is far from one of them.
  */
 static bool list_far(const struct gpu_run *run, struct gpu_cells *cells)
 {
     int devices = run->node->device_count;
     bool ok = true;
-    for (int index = 0; ok && run->wanted.profile == GPU_FULL && devices > 1 && index < run->node->numa_count; index++) {
+    for (int index = 0;
+         ok && run->wanted.profile == GPU_FULL && devices > 1 && index < run->node->numa_count;
+         index++) {
         bool far = false;
         for (int device = 0; device < devices; device++)
             far |= gpu_node_near(run->node, device) != index;
         for (int direction = 0; ok && far && direction < DIRECTION_COUNT; direction++) {
-            struct gpu_cell cell = {.metric = PROBE_HOST_GPU_COPY_ENGINE_CONCURRENT,
-                                    .phase = GPU_PHASE_DETAIL,
-                                    .from = GPU_PLACE_NONE,
-                                    .to = GPU_PLACE_NONE,
-                                    .variant = VARIANT_NUMA(index) + VARIANT(GPU_BY_ENGINE, direction),
-                                    .bytes = (int64_t)(devices == 64 ? UINT64_MAX : (UINT64_C(1) << devices) - 1),
-                                    .measure = measure_host,
-                                    .flows = host_flows};
+            struct gpu_cell cell = {
+                .metric = PROBE_HOST_GPU_COPY_ENGINE_CONCURRENT,
+                .phase = GPU_PHASE_DETAIL,
+                .from = GPU_PLACE_NONE,
+                .to = GPU_PLACE_NONE,
+                .variant = VARIANT_NUMA(index) + VARIANT(GPU_BY_ENGINE, direction),
+                .bytes = (int64_t)(devices == 64 ? UINT64_MAX : (UINT64_C(1) << devices) - 1),
+                .measure = measure_host,
+                .flows = host_flows};
             ok = gpu_cells_add(run, cells, &cell);
         }
     }
     return ok;
 }
 
-static bool add_peer(const struct gpu_run *run, struct gpu_cells *cells, int64_t number, int variant, int rank)
+static bool add_peer(const struct gpu_run *run, struct gpu_cells *cells, int64_t number,
+                     int variant, int rank)
 {
     bool by_kernel = variant == GPU_BY_KERNEL;
-    struct gpu_cell cell = {.metric = by_kernel ? PROBE_GPU_GPU_KERNEL_CONCURRENT : PROBE_GPU_GPU_COPY_ENGINE_CONCURRENT,
+    struct gpu_cell cell = {.metric = by_kernel ? PROBE_GPU_GPU_KERNEL_CONCURRENT
+                                                : PROBE_GPU_GPU_COPY_ENGINE_CONCURRENT,
                             .phase = by_kernel ? GPU_PHASE_DETAIL : GPU_PHASE_SETS,
                             .rank = rank,
                             .from = GPU_PLACE_NONE,
@@ -299,25 +322,36 @@ static bool list_asked(const struct gpu_run *run, struct gpu_cells *cells, size_
     bool ok = true;
     for (size_t i = 0; ok && i < run->wanted.set_count; i++) {
         int device[4];
-        if (!gpu_names_set(run->node, run->wanted.sets[i], device) || device[0] < 0 || device[1] < 0 || device[2] < 0 || device[3] < 0)
+        if (!gpu_names_set(run->node, run->wanted.sets[i], device) || device[0] < 0 ||
+            device[1] < 0 || device[2] < 0 || device[3] < 0)
             continue;
-        ok = add_peer(run, cells, number_of(2, device[0], device[1], device[2], device[3]), GPU_BY_ENGINE, 0);
+        ok = add_peer(run, cells, number_of(2, device[0], device[1], device[2], device[3]),
+                      GPU_BY_ENGINE, 0);
         ++*ret_count;
     }
     return ok;
 }
 
 /* Quick draws as many fewer as were asked for. */
-static bool list_peer(const struct gpu_run *run, struct gpu_cells *cells, struct probe_random *random)
+static bool list_peer(const struct gpu_run *run, struct gpu_cells *cells,
+                      struct probe_random *random)
 {
     bool full = run->wanted.profile == GPU_FULL;
-    size_t count, asked = 0, most = full ? FULL_PAIRS : run->node->device_count > 4 ? QUICK_PAIRS : FEW_PAIRS;
+    size_t count, asked = 0,
+                  most = full                          ? FULL_PAIRS
+                         : run->node->device_count > 4 ? QUICK_PAIRS
+                                                       : FEW_PAIRS;
     bool ok = list_asked(run, cells, &asked);
-    int64_t *numbers = gpu_cells_sets_peer(run->node->device_count, full ? most : asked < most ? most - asked : 0, random, &count);
+    int64_t *numbers = gpu_cells_sets_peer(run->node->device_count,
+                                           full           ? most
+                                           : asked < most ? most - asked
+                                                          : 0,
+                                           random, &count);
     if (numbers == NULL)
         return false;
     for (size_t i = 0; ok && i < count; i++)
-        for (int variant = GPU_BY_ENGINE; ok && variant <= (full ? GPU_BY_KERNEL : GPU_BY_ENGINE); variant++)
+        for (int variant = GPU_BY_ENGINE; ok && variant <= (full ? GPU_BY_KERNEL : GPU_BY_ENGINE);
+             variant++)
             ok = add_peer(run, cells, numbers[i], variant, 1);
     free(numbers);
     return ok;
@@ -328,7 +362,8 @@ static bool list_fans(const struct gpu_run *run, struct gpu_cells *cells)
 {
     int64_t numbers[2 * GPU_DEVICES_MAX];
     bool ok = true;
-    for (int variant = GPU_BY_ENGINE; run->wanted.profile == GPU_FULL && variant <= PULLED; variant++) {
+    for (int variant = GPU_BY_ENGINE; run->wanted.profile == GPU_FULL && variant <= PULLED;
+         variant++) {
         size_t count = gpu_cells_sets_fans(run->node->device_count, variant == PULLED, numbers);
         for (size_t i = 0; ok && i < count; i++)
             ok = add_peer(run, cells, numbers[i], variant, 0);
@@ -339,5 +374,6 @@ static bool list_fans(const struct gpu_run *run, struct gpu_cells *cells)
 bool gpu_cells_sets(const struct gpu_run *run, struct gpu_cells *cells)
 {
     struct probe_random random = {run->wanted.seed};
-    return list_host(run, cells, &random) && list_far(run, cells) && list_peer(run, cells, &random) && list_fans(run, cells);
+    return list_host(run, cells, &random) && list_far(run, cells) &&
+           list_peer(run, cells, &random) && list_fans(run, cells);
 }

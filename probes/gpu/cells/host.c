@@ -6,8 +6,8 @@
 
 #define CURVE_BYTES (UINT64_C(64) << 20) /* at most: 1.2 ms by PCIe 5 */
 /* of NUMA nodes and devices: quick measures every rate of each */
-#define FEW_PAIRS   16
-#define FEW_CURVES  2                    /* devices: every curve, too */
+#define FEW_PAIRS  16
+#define FEW_CURVES 2 /* devices: every curve, too */
 
 /* What a cell's variant says: the kind of host memory, and one of these. */
 enum { ONE, BOTH, READ, WRITE, COPY };
@@ -15,7 +15,8 @@ enum { ONE, BOTH, READ, WRITE, COPY };
 
 static struct gpu_path path_of(const struct gpu_cell *cell)
 {
-    static const enum gpu_how hows[] = {[READ] = GPU_HOW_READ, [WRITE] = GPU_HOW_WRITE, [COPY] = GPU_HOW_COPY};
+    static const enum gpu_how hows[] = {
+        [READ] = GPU_HOW_READ, [WRITE] = GPU_HOW_WRITE, [COPY] = GPU_HOW_COPY};
     int what = cell->variant / 16;
     struct gpu_path path = {.kind = (enum gpu_memory_kind)(cell->variant % 16)};
     if (what >= READ) {
@@ -45,13 +46,15 @@ static bool measure_rate(struct gpu_run *run, const struct gpu_cell *cell, int64
     struct probe_axes axes = axes_of(cell);
     if (path.kind == GPU_MEMORY_PAGEABLE && path.mechanism == GPU_BY_ENGINE)
         return gpu_transfer_called_rate(run, cell, &axes, &path, budget_ns);
-    return gpu_transfer_rate(run, cell, &axes, &path, cell->variant / 16 == BOTH ? &path : NULL, 1, 0, budget_ns, NULL);
+    return gpu_transfer_rate(run, cell, &axes, &path, cell->variant / 16 == BOTH ? &path : NULL, 1,
+                             0, budget_ns, NULL);
 }
 
 /* Every pair is looked at as closely as any other: in the full profile, and where there are few. */
 static bool wants_all(const struct gpu_run *run)
 {
-    return run->wanted.profile == GPU_FULL || run->node->device_count * run->node->numa_count <= FEW_PAIRS;
+    return run->wanted.profile == GPU_FULL ||
+           run->node->device_count * run->node->numa_count <= FEW_PAIRS;
 }
 
 static bool wants_all_curves(const struct gpu_run *run)
@@ -72,9 +75,11 @@ static bool measure_curve(struct gpu_run *run, const struct gpu_cell *cell, int6
 {
     struct gpu_path path = path_of(cell);
     struct probe_axes axes = axes_of(cell);
-    int device = cell->from >= 0 ? cell->from : cell->to, numa = cell->from >= 0 ? cell->to : cell->from;
+    int device = cell->from >= 0 ? cell->from : cell->to,
+        numa = cell->from >= 0 ? cell->to : cell->from;
     bool is_near = GPU_PLACE_NUMA(gpu_node_near(run->node, device)) == numa;
-    bool few = (path.mechanism == GPU_BY_KERNEL && !wants_all_curves(run) && !stands_for_others(run, device)) ||
+    bool few = (path.mechanism == GPU_BY_KERNEL && !wants_all_curves(run) &&
+                !stands_for_others(run, device)) ||
                (run->wanted.profile != GPU_FULL && !is_near);
     return gpu_transfer_curve(run, cell, &axes, &path, CURVE_BYTES, few, budget_ns);
 }
@@ -103,9 +108,9 @@ static bool has_kind(const struct gpu_run *run, enum gpu_memory_kind kind, bool 
     }
 }
 
-/* What quick looks at: all of pinned memory on the node next to the device; of other kinds there copies one way; of pinned
- * memory on other nodes, where there are more than 16 pairs, copies one way; and then of pageable memory, which the host's cores
- * copy, one device of each model. */
+/* What quick looks at: all of pinned memory on the node next to the device; of other kinds there
+ * copies one way; of pinned memory on other nodes, where there are more than 16 pairs, copies one
+ * way; and then of pageable memory, which the host's cores copy, one device of each model. */
 static bool is_quick(const struct gpu_run *run, int device, int kind, int what, bool near)
 {
     if (kind != GPU_MEMORY_PINNED)
@@ -120,8 +125,10 @@ static bool wants_curve(const struct gpu_run *run, int device, int what)
     return what == ONE || what == COPY || wants_all_curves(run) || stands_for_others(run, device);
 }
 
-/* Between one NUMA node (as a place) and one device. near: the node that the device hangs on, where quick looks more closely. */
-static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int numa, int device, bool near)
+/* Between one NUMA node (as a place) and one device. near: the node that the device hangs on, where
+ * quick looks more closely. */
+static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int numa, int device,
+                      bool near)
 {
     bool full = run->wanted.profile == GPU_FULL, ok = true;
     for (int kind = 0; kind < GPU_MEMORY_KIND_COUNT; kind++)
@@ -129,10 +136,13 @@ static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int nu
             for (int back = 0; back < 2; back++) {
                 bool by_kernel = what >= READ, main = kind == GPU_MEMORY_PINNED;
                 /* To read the host's memory is a way from it, to write it one to it. */
-                if (!has_kind(run, (enum gpu_memory_kind)kind, by_kernel) || what == (back ? READ : WRITE) ||
-                    (kind == GPU_MEMORY_PAGEABLE && what == BOTH) || (!full && !is_quick(run, device, kind, what, near)))
+                if (!has_kind(run, (enum gpu_memory_kind)kind, by_kernel) ||
+                    what == (back ? READ : WRITE) ||
+                    (kind == GPU_MEMORY_PAGEABLE && what == BOTH) ||
+                    (!full && !is_quick(run, device, kind, what, near)))
                     continue;
-                struct gpu_cell cell = {.metric = by_kernel ? PROBE_HOST_GPU_KERNEL : PROBE_HOST_GPU_COPY_ENGINE,
+                struct gpu_cell cell = {.metric = by_kernel ? PROBE_HOST_GPU_KERNEL
+                                                            : PROBE_HOST_GPU_COPY_ENGINE,
                                         .phase = main ? GPU_PHASE_RATES : GPU_PHASE_DETAIL,
                                         .rank = kind == GPU_MEMORY_PAGEABLE ? 2
                                                 : near                      ? 0
@@ -145,7 +155,8 @@ static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int nu
                 ok = ok && gpu_cells_add(run, cells, &cell);
                 /* What starting a copy costs differs between near and far memory. */
                 bool is_far = !full && !near;
-                if (!main || what == BOTH || (is_far && !(what == ONE && wants_all(run))) || !wants_curve(run, device, what))
+                if (!main || what == BOTH || (is_far && !(what == ONE && wants_all(run))) ||
+                    !wants_curve(run, device, what))
                     continue;
                 cell.phase = GPU_PHASE_CURVES;
                 cell.is_more = true;
@@ -169,6 +180,7 @@ bool gpu_cells_host(const struct gpu_run *run, struct gpu_cells *cells)
     bool ok = true;
     for (int device = 0; device < run->node->device_count; device++)
         for (int index = 0; index < run->node->numa_count; index++)
-            ok = ok && list_pair(run, cells, GPU_PLACE_NUMA(index), device, index == gpu_node_near(run->node, device));
+            ok = ok && list_pair(run, cells, GPU_PLACE_NUMA(index), device,
+                                 index == gpu_node_near(run->node, device));
     return ok;
 }

@@ -38,8 +38,8 @@ static int enqueue(void *arg, gpu_stream stream)
     if (job->blas != NULL)
         return gpu_blas_product(job->blas, args->a, args->b, args->c, args->n, stream);
     uint64_t tiles = args->n / GPU_PRODUCT_TILE;
-    return api->launch(api, job->node->device[job->device].kernel[GPU_KERNEL_PRODUCT], (unsigned)(tiles * tiles),
-                       GPU_PRODUCT_BLOCK, stream, args, sizeof *args);
+    return api->launch(api, job->node->device[job->device].kernel[GPU_KERNEL_PRODUCT],
+                       (unsigned)(tiles * tiles), GPU_PRODUCT_BLOCK, stream, args, sizeof *args);
 }
 
 static bool can(const struct gpu_run *run, const struct gpu_cell *cell, struct probe_why *why)
@@ -49,23 +49,28 @@ static bool can(const struct gpu_run *run, const struct gpu_cell *cell, struct p
     if (!device->usable)
         return probe_why_set(why, "%.190s", device->why.text);
     if (!(cell->variant & BY_BLAS) && device->kernel[GPU_KERNEL_PRODUCT] == NULL)
-        return probe_why_set(why, "%.190s", node->kernels_why.text[0] != '\0' ? node->kernels_why.text : "no such kernel");
+        return probe_why_set(why, "%.190s",
+                             node->kernels_why.text[0] != '\0' ? node->kernels_why.text
+                                                               : "no such kernel");
     if (cell->to >= 0 && cell->to != cell->from && !device->access[cell->to])
-        return probe_why_set(why, "%s has no access to the memory of %s", device->name, node->device[cell->to].name);
+        return probe_why_set(why, "%s has no access to the memory of %s", device->name,
+                             node->device[cell->to].name);
     return true;
 }
 
-static bool find_memory(struct gpu_run *run, const struct gpu_cell *cell, int place, int which, struct gpu_memory *ret_memory,
-                        struct probe_why *why)
+static bool find_memory(struct gpu_run *run, const struct gpu_cell *cell, int place, int which,
+                        struct gpu_memory *ret_memory, struct probe_why *why)
 {
     if (place >= 0)
         return gpu_buffers_device(run->buffers, place, which, ret_memory, why);
-    return gpu_buffers_host(run->buffers, GPU_PLACE_NUMA(0) - place, GPU_MEMORY_PINNED, which, cell->from, ret_memory, why);
+    return gpu_buffers_host(run->buffers, GPU_PLACE_NUMA(0) - place, GPU_MEMORY_PINNED, which,
+                            cell->from, ret_memory, why);
 }
 
-/* a and b lie in the first buffer of a place, c in its second. The side is what the smallest of them all holds, whatever lies
- * where, so that the cells of one target can be compared. */
-static bool lay(struct gpu_run *run, const struct gpu_cell *cell, struct gpu_product_args *ret_args, struct probe_why *why)
+/* a and b lie in the first buffer of a place, c in its second. The side is what the smallest of
+ * them all holds, whatever lies where, so that the cells of one target can be compared. */
+static bool lay(struct gpu_run *run, const struct gpu_cell *cell, struct gpu_product_args *ret_args,
+                struct probe_why *why)
 {
     struct gpu_memory own[2], there[2];
     size_t least = SIZE_MAX;
@@ -82,7 +87,8 @@ static bool lay(struct gpu_run *run, const struct gpu_cell *cell, struct gpu_pro
     if (n == 0)
         return probe_why_set(why, "a buffer of %zu bytes is too small for two matrices", least);
     *ret_args = (struct gpu_product_args){.a = (cell->variant & A_THERE ? there : own)[0].address,
-                                          .b = (cell->variant & B_THERE ? there : own)[0].address + n * n * EACH,
+                                          .b = (cell->variant & B_THERE ? there : own)[0].address +
+                                               n * n * EACH,
                                           .c = (cell->variant & C_THERE ? there : own)[1].address,
                                           .n = n};
     return true;
@@ -102,7 +108,8 @@ static struct probe_axes axes_of(const struct gpu_cell *cell, uint64_t n)
     return axes;
 }
 
-/* The library loads its kernels at their first use, which takes longer than a stream can be held. */
+/* The library loads its kernels at their first use, which takes longer than a stream can be held.
+ */
 static bool warm_up(struct job *job, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     const struct gpu_api *api = job->node->api;
@@ -110,7 +117,8 @@ static bool warm_up(struct job *job, enum gpu_fault *ret_fault, struct probe_why
     if (!gpu_call_enter(job->node, job->device, ret_fault, why))
         return false;
     int code = enqueue(job, stream);
-    return gpu_call_check(job->node, job->device, code != 0 ? code : api->stream_wait(api, stream), "product", ret_fault, why);
+    return gpu_call_check(job->node, job->device, code != 0 ? code : api->stream_wait(api, stream),
+                          "product", ret_fault, why);
 }
 
 static struct probe_axes cell_axes(const struct gpu_cell *cell) { return axes_of(cell, SIDE); }
@@ -125,18 +133,26 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     bool ok = lay(run, cell, &job.args, &why);
     struct probe_axes axes = axes_of(cell, ok ? job.args.n : SIDE);
     ok = ok &&
-         (!(cell->variant & BY_BLAS) || (gpu_blas_new(run->node, cell->from, &job.blas, &why) && warm_up(&job, &fault, &why)));
+         (!(cell->variant & BY_BLAS) ||
+          (gpu_blas_new(run->node, cell->from, &job.blas, &why) && warm_up(&job, &fault, &why)));
     size_t one = 1;
-    ok = ok && gpu_work_times(run->trial, &work, &one, INFINITY, &run->random, budget_ns, &ns, &fault, &why);
+    ok = ok && gpu_work_times(run->trial, &work, &one, INFINITY, &run->random, budget_ns, &ns,
+                              &fault, &why);
     gpu_blas_free(job.blas);
-    return ok ? gpu_run_value(run, cell, &axes, &ns) : gpu_run_failed(run, cell, &axes, fault, &why);
+    return ok ? gpu_run_value(run, cell, &axes, &ns)
+              : gpu_run_failed(run, cell, &axes, fault, &why);
 }
 
 static bool list_target(const struct gpu_run *run, struct gpu_cells *cells, int device, int to)
 {
     static const int there[] = {A_THERE, B_THERE, C_THERE, ALL_THERE};
-    struct gpu_cell cell = {
-        .metric = PROBE_MATRIX_PRODUCT, .phase = GPU_PHASE_DETAIL, .rank = 1, .from = device, .to = to, .measure = measure, .axes = cell_axes};
+    struct gpu_cell cell = {.metric = PROBE_MATRIX_PRODUCT,
+                            .phase = GPU_PHASE_DETAIL,
+                            .rank = 1,
+                            .from = device,
+                            .to = to,
+                            .measure = measure,
+                            .axes = cell_axes};
     bool ok = true;
     for (int by = 0; by <= BY_BLAS; by += BY_BLAS)
         for (size_t i = 0; ok && i < (to == device ? 1 : sizeof there / sizeof *there); i++) {

@@ -1,11 +1,13 @@
 /**
- * matrix_product: c = a b in single precision by a device, with its operands in its own memory, and in that of each other device
- * and NUMA node: one of them there, or all three. By a kernel of the probe, and by the vendor's library where it is found.
+ * matrix_product: c = a b in single precision by a device, with its operands in its own memory, and
+ * in that of each other device and NUMA node: one of them there, or all three. By a kernel of the
+ * probe, and by the vendor's library where it is found.
  */
 #pragma once
 #include "gpu/cells/run.h"
 
 bool gpu_cells_product(const struct gpu_run *run, struct gpu_cells *cells);
 
-/* The side of matrices of which two fit so many bytes: 4096, halved until they do. 0: not even with GPU_PRODUCT_TILE. */
+/* The side of matrices of which two fit so many bytes: 4096, halved until they do. 0: not even with
+ * GPU_PRODUCT_TILE. */
 uint64_t gpu_cells_product_side(uint64_t bytes);

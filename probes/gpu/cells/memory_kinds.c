@@ -22,7 +22,8 @@ struct copying {
 static struct probe_axes copy_axes(const struct gpu_cell *cell)
 {
     struct probe_axes axes = {0};
-    int source = cell->variant / CALL_COUNT / KIND_COUNT, target = cell->variant / CALL_COUNT % KIND_COUNT;
+    int source = cell->variant / CALL_COUNT / KIND_COUNT,
+        target = cell->variant / CALL_COUNT % KIND_COUNT;
     if (source != PINNED)
         probe_axes_add(&axes, "source", "%s", kind_names[source]);
     if (target != DEVICE)
@@ -32,19 +33,21 @@ static struct probe_axes copy_axes(const struct gpu_cell *cell)
     return axes;
 }
 
-static bool memory_of(struct gpu_run *run, enum kind kind, int which, int device, struct gpu_memory *ret_memory,
-                      struct probe_why *why)
+static bool memory_of(struct gpu_run *run, enum kind kind, int which, int device,
+                      struct gpu_memory *ret_memory, struct probe_why *why)
 {
-    static const enum gpu_memory_kind kinds[] = {
-        [PINNED] = GPU_MEMORY_PINNED, [PAGEABLE] = GPU_MEMORY_PAGEABLE, [MANAGED] = GPU_MEMORY_MANAGED};
-    return kind == DEVICE
-               ? gpu_buffers_device(run->buffers, device, which, ret_memory, why)
-               : gpu_buffers_host(run->buffers, gpu_node_near(run->node, device), kinds[kind], which, device, ret_memory, why);
+    static const enum gpu_memory_kind kinds[] = {[PINNED] = GPU_MEMORY_PINNED,
+                                                 [PAGEABLE] = GPU_MEMORY_PAGEABLE,
+                                                 [MANAGED] = GPU_MEMORY_MANAGED};
+    return kind == DEVICE ? gpu_buffers_device(run->buffers, device, which, ret_memory, why)
+                          : gpu_buffers_host(run->buffers, gpu_node_near(run->node, device),
+                                             kinds[kind], which, device, ret_memory, why);
 }
 
-/* From the call until the copy is done. The call that blocks is in the default stream, and may come back before: between two
- * places on a device it does. */
-static bool copy_once(void *arg, double *ret_value, enum gpu_fault *ret_fault, struct probe_why *why)
+/* From the call until the copy is done. The call that blocks is in the default stream, and may come
+ * back before: between two places on a device it does. */
+static bool copy_once(void *arg, double *ret_value, enum gpu_fault *ret_fault,
+                      struct probe_why *why)
 {
     const struct copying *at = arg;
     const struct gpu_node *node = at->run->node;
@@ -53,8 +56,8 @@ static bool copy_once(void *arg, double *ret_value, enum gpu_fault *ret_fault, s
     if (!gpu_call_enter(node, at->device, ret_fault, why))
         return false;
     int64_t begin_ns = probe_clock_ns();
-    int code =
-        at->call == SYNC ? api->copy_now(api, at->to, at->from, at->bytes) : api->copy(api, at->to, at->from, at->bytes, stream);
+    int code = at->call == SYNC ? api->copy_now(api, at->to, at->from, at->bytes)
+                                : api->copy(api, at->to, at->from, at->bytes, stream);
     if (code == 0)
         code = api->stream_wait(api, stream);
     int64_t end_ns = probe_clock_ns();
@@ -73,7 +76,8 @@ static bool measure_copy(struct gpu_run *run, const struct gpu_cell *cell, int64
     enum gpu_fault fault = GPU_FAULT_OTHER;
     enum kind from = (enum kind)(cell->variant / CALL_COUNT / KIND_COUNT),
               to = (enum kind)(cell->variant / CALL_COUNT % KIND_COUNT);
-    if (!memory_of(run, from, 0, cell->from, &source, &why) || !memory_of(run, to, 1, cell->from, &target, &why))
+    if (!memory_of(run, from, 0, cell->from, &source, &why) ||
+        !memory_of(run, to, 1, cell->from, &target, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     size_t room = source.bytes < target.bytes ? source.bytes : target.bytes;
     struct copying at = {.run = run,
@@ -82,8 +86,9 @@ static bool measure_copy(struct gpu_run *run, const struct gpu_cell *cell, int64
                          .from = source.address,
                          .to = target.address,
                          .bytes = room < COPY_BYTES ? room : COPY_BYTES};
-    return gpu_repeat(copy_once, &at, budget_ns, &rate, &fault, &why) ? gpu_run_value(run, cell, &axes, &rate)
-                                                                      : gpu_run_failed(run, cell, &axes, fault, &why);
+    return gpu_repeat(copy_once, &at, budget_ns, &rate, &fault, &why)
+               ? gpu_run_value(run, cell, &axes, &rate)
+               : gpu_run_failed(run, cell, &axes, fault, &why);
 }
 
 static bool list_copies(const struct gpu_run *run, struct gpu_cells *cells, int device, int numa)
@@ -107,7 +112,8 @@ static bool list_copies(const struct gpu_run *run, struct gpu_cells *cells, int 
 bool gpu_cells_kinds(const struct gpu_run *run, struct gpu_cells *cells)
 {
     bool ok = true;
-    for (int device = 0; run->wanted.profile == GPU_FULL && ok && run->node->numa_count > 0 && device < run->node->device_count;
+    for (int device = 0; run->wanted.profile == GPU_FULL && ok && run->node->numa_count > 0 &&
+                         device < run->node->device_count;
          device++)
         ok = list_copies(run, cells, device, GPU_PLACE_NUMA(gpu_node_near(run->node, device)));
     return ok;

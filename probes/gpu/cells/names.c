@@ -47,7 +47,8 @@ static bool is_cell(const struct gpu_node *node, const char *cell)
 {
     char metric[64], from[72], to[72];
     int end = 0;
-    if (sscanf(cell, "%63s %71s %71s%n", metric, from, to, &end) != 3 || !is_metric(metric) || !is_recorded(node, from) || !is_recorded(node, to))
+    if (sscanf(cell, "%63s %71s %71s%n", metric, from, to, &end) != 3 || !is_metric(metric) ||
+        !is_recorded(node, from) || !is_recorded(node, to))
         return false;
     /* A set has no places of its own; a word names it. */
     bool is_set = cell[end] == ' ' && strcmp(from, "machine0") == 0 && strcmp(to, "machine0") == 0;
@@ -65,8 +66,9 @@ static int device_of(const struct gpu_node *node, const char *name)
 static bool set_names(const char *text, char name[4][72])
 {
     int end = 0;
-    return sscanf(text, "%71[^>+]>%71[^>+]+%71[^>+]>%71[^>+]%n", name[0], name[1], name[2], name[3], &end) == 4 && text[end] == '\0' && strcmp(name[0], name[1]) != 0 &&
-           strcmp(name[2], name[3]) != 0;
+    return sscanf(text, "%71[^>+]>%71[^>+]+%71[^>+]>%71[^>+]%n", name[0], name[1], name[2], name[3],
+                  &end) == 4 &&
+           text[end] == '\0' && strcmp(name[0], name[1]) != 0 && strcmp(name[2], name[3]) != 0;
 }
 
 bool gpu_names_set(const struct gpu_node *node, const char *text, int ret_device[4])
@@ -89,32 +91,40 @@ static bool is_set(const struct gpu_node *node, const char *text)
 }
 
 /* What there is, behind what is wrong. */
-static bool refuse(const struct gpu_node *node, const char *what, const char *name, bool with_numas, char *ret_text, size_t size)
+static bool refuse(const struct gpu_node *node, const char *what, const char *name, bool with_numas,
+                   char *ret_text, size_t size)
 {
     size_t used = (size_t)snprintf(ret_text, size, "%s: %.200s; there are", what, name);
     const char *comma = "";
     for (int i = 0; i < node->device_count && used < size; i++, comma = ",")
-        used += (size_t)snprintf(ret_text + used, size - used, "%s %s", comma, node->device[i].name);
+        used +=
+            (size_t)snprintf(ret_text + used, size - used, "%s %s", comma, node->device[i].name);
     for (int i = 0; i < node->left_out_count && used < size; i++, comma = ",")
-        used += (size_t)snprintf(ret_text + used, size - used, "%s %s", comma, node->left_out[i].name);
+        used +=
+            (size_t)snprintf(ret_text + used, size - used, "%s %s", comma, node->left_out[i].name);
     for (int i = 0; with_numas && i < node->numa_count && used < size; i++, comma = ",")
         used += (size_t)snprintf(ret_text + used, size - used, "%s numa%d", comma, node->numa[i]);
     return false;
 }
 
-bool gpu_names_check(const struct gpu_node *node, const struct gpu_wanted *wanted, const char *const *without, char *ret_text, size_t size)
+bool gpu_names_check(const struct gpu_node *node, const struct gpu_wanted *wanted,
+                     const char *const *without, char *ret_text, size_t size)
 {
     for (const char *const *name = without; *name != NULL; name++)
         if (!is_gpu(node, *name))
             return refuse(node, "--without: no such GPU", *name, false, ret_text, size);
     for (size_t i = 0; i < wanted->place_count; i++)
         if (!is_gpu(node, wanted->places[i]) && !is_numa(node, wanted->places[i]))
-            return refuse(node, "--places: no such GPU or NUMA node", wanted->places[i], true, ret_text, size);
+            return refuse(node, "--places: no such GPU or NUMA node", wanted->places[i], true,
+                          ret_text, size);
     for (size_t i = 0; i < wanted->set_count; i++)
         if (!is_set(node, wanted->sets[i]))
-            return refuse(node, "--sets: not \"FROM>TO+FROM>TO\" with GPUs of this machine", wanted->sets[i], false, ret_text, size);
+            return refuse(node, "--sets: not \"FROM>TO+FROM>TO\" with GPUs of this machine",
+                          wanted->sets[i], false, ret_text, size);
     for (size_t i = 0; i < wanted->skipped_count; i++)
         if (!is_cell(node, wanted->skipped[i]))
-            return refuse(node, "--skip: not \"METRIC FROM TO\" with a metric and two places of this machine", wanted->skipped[i], true, ret_text, size);
+            return refuse(
+                node, "--skip: not \"METRIC FROM TO\" with a metric and two places of this machine",
+                wanted->skipped[i], true, ret_text, size);
     return true;
 }

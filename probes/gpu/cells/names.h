@@ -7,9 +7,12 @@
 
 #define GPU_NAMES_TEXT 4096 /* room for the sentence: 64 GPUs and 64 NUMA nodes */
 
-/* Two copies between GPUs, "FROM>TO+FROM>TO", as numbers of devices: of those that were left out or are none of the node's -1. False: it is no such text, or one is from a GPU to itself. */
+/* Two copies between GPUs, "FROM>TO+FROM>TO", as numbers of devices: of those that were left out or
+ * are none of the node's -1. False: it is no such text, or one is from a GPU to itself. */
 bool gpu_names_set(const struct gpu_node *node, const char *text, int ret_device[4]);
 
-/* Every name of the places, of without (NULL-terminated) and of sets is one of the node's, and every skipped cell is "metric from to" with names that a record has.
- * False: one sentence says which is not, and what there is. GPUs that were left out are known, too. */
-bool gpu_names_check(const struct gpu_node *node, const struct gpu_wanted *wanted, const char *const *without, char *ret_text, size_t size);
+/* Every name of the places, of without (NULL-terminated) and of sets is one of the node's, and
+ * every skipped cell is "metric from to" with names that a record has. False: one sentence says
+ * which is not, and what there is. GPUs that were left out are known, too. */
+bool gpu_names_check(const struct gpu_node *node, const struct gpu_wanted *wanted,
+                     const char *const *without, char *ret_text, size_t size);

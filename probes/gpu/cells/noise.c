@@ -16,7 +16,10 @@
 #define AWAIT_NS    INT64_C(2000000000)
 #define CORES_MAX   1024
 
-static const char *how_of(const struct gpu_cell *cell) { return cell->variant == GPU_HOW_READ ? "read" : "write"; }
+static const char *how_of(const struct gpu_cell *cell)
+{
+    return cell->variant == GPU_HOW_READ ? "read" : "write";
+}
 
 static struct probe_axes axes_of(const struct gpu_cell *cell)
 {
@@ -48,13 +51,15 @@ static void measure_beside(struct noisy *noisy)
 {
     int64_t begin_ns = probe_clock_ns();
     bool enough = false;
-    noisy->ok = cpu_noise_await(&noisy->noise, AWAIT_NS) || probe_why_set(&noisy->why, "the cores do not all read");
+    noisy->ok = cpu_noise_await(&noisy->noise, AWAIT_NS) ||
+                probe_why_set(&noisy->why, "the cores do not all read");
     while (noisy->ok && !enough) {
         cpu_noise_begin_window(&noisy->noise);
         noisy->ok = gpu_trial_run(noisy->run->trial, &noisy->flow, 1, &noisy->fault, &noisy->why);
         int64_t took_ns = probe_clock_ns() - begin_ns;
         if (noisy->ok && cpu_noise_end_window(&noisy->noise)) {
-            noisy->rates[noisy->n++] = (double)noisy->flow.op.bytes * noisy->flow.count / noisy->flow.ns * 1e9;
+            noisy->rates[noisy->n++] =
+                (double)noisy->flow.op.bytes * noisy->flow.count / noisy->flow.ns * 1e9;
             enough = probe_stats_enough(noisy->rates, noisy->n, took_ns > noisy->budget_ns);
         } else if (noisy->ok && took_ns > PROBE_STATS_PATIENCE * noisy->budget_ns) {
             noisy->ok = probe_why_set(&noisy->why, "the cores do not all read while the gpu does");
@@ -75,28 +80,33 @@ static void work(void *arg, unsigned index)
 static bool report(struct gpu_run *run, const struct gpu_cell *cell, struct noisy *noisy)
 {
     struct probe_axes axes = axes_of(cell), noise_axes = {0};
-    struct probe_summary rate = probe_stats_quantile(noisy->rates, noisy->n, 0.5), read = cpu_noise_rate(&noisy->noise);
+    struct probe_summary rate = probe_stats_quantile(noisy->rates, noisy->n, 0.5),
+                         read = cpu_noise_rate(&noisy->noise);
     probe_axes_add(&noise_axes, "noise", "numa");
     probe_axes_add(&noise_axes, "beside", "%s", how_of(cell));
     return gpu_run_value(run, cell, &axes, &rate) &&
            (!run->wanted.metrics[PROBE_MEMORY_NOISE] ||
-            gpu_report_value(run->report, run->node, PROBE_MEMORY_NOISE, cell->from, cell->to, &noise_axes, &read));
+            gpu_report_value(run->report, run->node, PROBE_MEMORY_NOISE, cell->from, cell->to,
+                             &noise_axes, &read));
 }
 
 static bool prepare(struct noisy *noisy, const struct gpu_cell *cell, struct probe_why *why)
 {
     const struct gpu_node *node = noisy->run->node;
     int place = cell->to, numa = node->numa[GPU_PLACE_NUMA(0) - place];
-    struct gpu_path path = {.mechanism = GPU_BY_KERNEL, .how = (enum gpu_how)cell->variant, .kind = GPU_MEMORY_PINNED};
+    struct gpu_path path = {
+        .mechanism = GPU_BY_KERNEL, .how = (enum gpu_how)cell->variant, .kind = GPU_MEMORY_PINNED};
     bool reads = path.how == GPU_HOW_READ;
     /* To read is a way from that memory, to write one to it. */
-    if (!gpu_path_flow(noisy->run->buffers, &path, reads ? place : cell->from, reads ? cell->from : place, &noisy->flow, why))
+    if (!gpu_path_flow(noisy->run->buffers, &path, reads ? place : cell->from,
+                       reads ? cell->from : place, &noisy->flow, why))
         return false;
     noisy->flow.op.bytes = noisy->flow.span < FLOW_BYTES ? noisy->flow.span : FLOW_BYTES;
     noisy->flow.count = FLOW_COUNT;
     noisy->core_count = gpu_numa_cores("", numa, noisy->cores, CORES_MAX);
     if (noisy->core_count < 2)
-        return probe_why_set(why, "numa%d: noise needs a core besides the one that drives the gpu", numa);
+        return probe_why_set(why, "numa%d: noise needs a core besides the one that drives the gpu",
+                             numa);
     int64_t room = probe_room_bytes("", numa, node->numa_count);
     size_t bytes = room > 0 && (size_t)room < NOISE_BYTES ? (size_t)room : NOISE_BYTES;
     return gpu_pages_new(numa, node->numa_count <= 1, bytes, &noisy->pages, why);
@@ -110,10 +120,12 @@ static bool run_noisy(struct noisy *noisy, bool *ret_overrun, struct probe_why *
     *ret_overrun = false;
     if (workers == NULL)
         return probe_why_set(why, "out of memory");
-    bool ok = cpu_noise_init(&noisy->noise, noisy->cores + 1, count - 1, noisy->pages.base, noisy->pages.bytes, why);
+    bool ok = cpu_noise_init(&noisy->noise, noisy->cores + 1, count - 1, noisy->pages.base,
+                             noisy->pages.bytes, why);
     if (ok) {
         ok = cpu_workers_run(workers, noisy->cores, count, work, noisy,
-                             2 * AWAIT_NS + 2 * PROBE_STATS_PATIENCE * noisy->budget_ns, ret_overrun, why);
+                             2 * AWAIT_NS + 2 * PROBE_STATS_PATIENCE * noisy->budget_ns,
+                             ret_overrun, why);
         if (ok && !noisy->ok)
             ok = probe_why_set(why, "%.199s", noisy->why.text);
     }
@@ -148,7 +160,8 @@ bool gpu_cells_noise(const struct gpu_run *run, struct gpu_cells *cells)
 {
     static const enum gpu_how hows[] = {GPU_HOW_READ, GPU_HOW_WRITE};
     bool ok = true;
-    for (int device = 0; run->wanted.profile == GPU_FULL && device < run->node->device_count; device++)
+    for (int device = 0; run->wanted.profile == GPU_FULL && device < run->node->device_count;
+         device++)
         for (size_t i = 0; ok && i < sizeof hows / sizeof hows[0]; i++) {
             struct gpu_cell cell = {.metric = PROBE_MEMORY_BANDWIDTH,
                                     .phase = GPU_PHASE_DETAIL,

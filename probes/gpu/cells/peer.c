@@ -7,11 +7,11 @@
 
 #define CURVE_BYTES (UINT64_C(256) << 20) /* at most: 0.7 ms by NVLink 4 */
 /* up to so many quick measures every rate of every pair */
-#define ALL_PAIRS   12
-#define ALL_CURVES  2                     /* up to so many every curve, too */
-#define ALIKE       0.05                  /* rates that differ by less */
+#define ALL_PAIRS  12
+#define ALL_CURVES 2    /* up to so many every curve, too */
+#define ALIKE      0.05 /* rates that differ by less */
 /* times the last cache: what a leg in own memory moves at least */
-#define CACHES      4
+#define CACHES 4
 
 /* What a cell's variant says. */
 enum {
@@ -42,11 +42,20 @@ static const struct {
     [KERNEL_READ] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_READ}, "read", NULL, false},
     [KERNEL_WRITE] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_WRITE}, "write", NULL, false},
     [KERNEL_COPY] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY}, NULL, NULL, false},
-    [KERNEL_PULL] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY, .pulled = true}, "pull", NULL, false},
+    [KERNEL_PULL] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY, .pulled = true},
+                     "pull",
+                     NULL,
+                     false},
     [KERNEL_READ_BOTH] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_READ}, "read", "both", true},
-    [KERNEL_WRITE_BOTH] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_WRITE}, "write", "both", true},
+    [KERNEL_WRITE_BOTH] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_WRITE},
+                           "write",
+                           "both",
+                           true},
     [KERNEL_COPY_BOTH] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY}, NULL, "both", true},
-    [KERNEL_PULL_BOTH] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY, .pulled = true}, "pull", "both", true},
+    [KERNEL_PULL_BOTH] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY, .pulled = true},
+                          "pull",
+                          "both",
+                          true},
 };
 #define WAY_COUNT ((int)(sizeof ways / sizeof *ways))
 
@@ -66,7 +75,8 @@ static bool measure_rate(struct gpu_run *run, const struct gpu_cell *cell, int64
     struct probe_axes axes = axes_of(cell);
     const struct gpu_path *path = &ways[cell->variant].path;
     struct probe_summary rate = {0};
-    bool ok = gpu_transfer_rate(run, cell, &axes, path, ways[cell->variant].both ? path : NULL, 1, 0, budget_ns, &rate);
+    bool ok = gpu_transfer_rate(run, cell, &axes, path, ways[cell->variant].both ? path : NULL, 1,
+                                0, budget_ns, &rate);
     if (cell->variant == ENGINE_WRITE)
         run->peer_bytes_per_s[cell->from][cell->to] = (float)rate.value;
     return ok;
@@ -92,20 +102,26 @@ static bool measure_own(struct gpu_run *run, const struct gpu_cell *cell, int64_
 {
     struct probe_axes axes = own_axes_of(cell);
     int cache = run->node->device[cell->from].attribute[GPU_ATTRIBUTE_L2_BYTES];
-    return gpu_transfer_rate(run, cell, &axes, &ways[cell->variant].path, NULL, cell->variant == KERNEL_COPY ? 2 : 1,
+    return gpu_transfer_rate(run, cell, &axes, &ways[cell->variant].path, NULL,
+                             cell->variant == KERNEL_COPY ? 2 : 1,
                              cache > 0 ? CACHES * (uint64_t)cache : 0, budget_ns, NULL);
 }
 
-bool gpu_cells_peer_alike(const struct gpu_node *node, int from, int to, int other_from, int other_to)
+bool gpu_cells_peer_alike(const struct gpu_node *node, int from, int to, int other_from,
+                          int other_to)
 {
     const struct gpu_device *device = node->device;
-    return strcmp(device[from].model, device[other_from].model) == 0 && strcmp(device[to].model, device[other_to].model) == 0 &&
+    return strcmp(device[from].model, device[other_from].model) == 0 &&
+           strcmp(device[to].model, device[other_to].model) == 0 &&
            device[from].access[to] == device[other_from].access[other_to] &&
-           (device[from].attribute[GPU_ATTRIBUTE_HOST_NUMA] == device[to].attribute[GPU_ATTRIBUTE_HOST_NUMA]) ==
-               (device[other_from].attribute[GPU_ATTRIBUTE_HOST_NUMA] == device[other_to].attribute[GPU_ATTRIBUTE_HOST_NUMA]);
+           (device[from].attribute[GPU_ATTRIBUTE_HOST_NUMA] ==
+            device[to].attribute[GPU_ATTRIBUTE_HOST_NUMA]) ==
+               (device[other_from].attribute[GPU_ATTRIBUTE_HOST_NUMA] ==
+                device[other_to].attribute[GPU_ATTRIBUTE_HOST_NUMA]);
 }
 
-/* The first of the pairs that look alike, and whose rates are alike as far as they are measured, stands for them. */
+/* The first of the pairs that look alike, and whose rates are alike as far as they are measured,
+ * stands for them. */
 static bool stands_for_others(const struct gpu_run *run, int from, int to)
 {
     double own = (double)run->peer_bytes_per_s[from][to];
@@ -114,7 +130,8 @@ static bool stands_for_others(const struct gpu_run *run, int from, int to)
             if (a == from && b == to)
                 return true;
             double other = (double)run->peer_bytes_per_s[a][b];
-            if (a != b && gpu_cells_peer_alike(run->node, from, to, a, b) && fabs(own - other) <= ALIKE * own)
+            if (a != b && gpu_cells_peer_alike(run->node, from, to, a, b) &&
+                fabs(own - other) <= ALIKE * own)
                 return false;
         }
     return true;
@@ -122,21 +139,24 @@ static bool stands_for_others(const struct gpu_run *run, int from, int to)
 
 static bool has_pairs_to(const struct gpu_run *run, int pairs)
 {
-    return run->wanted.profile == GPU_FULL || run->node->device_count * (run->node->device_count - 1) <= pairs;
+    return run->wanted.profile == GPU_FULL ||
+           run->node->device_count * (run->node->device_count - 1) <= pairs;
 }
 
 /* Of every pair as of any other: in the full profile, and where there are few. */
 static bool wants_all_rates(const struct gpu_run *run) { return has_pairs_to(run, ALL_PAIRS); }
 static bool wants_all_curves(const struct gpu_run *run) { return has_pairs_to(run, ALL_CURVES); }
 
-/* Quick measures both ways at once, which is the same from either end, once, and not of kernels that only read or only write,
- * which are near the sum of one way; of more pairs only what copies there. */
+/* Quick measures both ways at once, which is the same from either end, once, and not of kernels
+ * that only read or only write, which are near the sum of one way; of more pairs only what copies
+ * there. */
 static bool wants_rate(const struct gpu_run *run, int from, int to, int way)
 {
     if (run->wanted.profile == GPU_FULL || wants_all_curves(run))
         return true;
     if (ways[way].both)
-        return from < to && (way == ENGINE_BOTH || way == KERNEL_COPY_BOTH || (way == KERNEL_PULL_BOTH && wants_all_rates(run)));
+        return from < to && (way == ENGINE_BOTH || way == KERNEL_COPY_BOTH ||
+                             (way == KERNEL_PULL_BOTH && wants_all_rates(run)));
     return way != KERNEL_PULL || wants_all_rates(run) || stands_for_others(run, from, to);
 }
 
@@ -144,14 +164,16 @@ static bool wants_curve(const struct gpu_run *run, int from, int to, int way)
 {
     if (ways[way].both || (way == KERNEL_PULL && run->wanted.profile != GPU_FULL))
         return false;
-    return way == ENGINE_WRITE || way == KERNEL_COPY || wants_all_curves(run) || stands_for_others(run, from, to);
+    return way == ENGINE_WRITE || way == KERNEL_COPY || wants_all_curves(run) ||
+           stands_for_others(run, from, to);
 }
 
 static bool measure_curve(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
     struct probe_axes axes = axes_of(cell);
-    return gpu_transfer_curve(run, cell, &axes, &ways[cell->variant].path, CURVE_BYTES,
-                              !wants_all_curves(run) && !stands_for_others(run, cell->from, cell->to), budget_ns);
+    return gpu_transfer_curve(
+        run, cell, &axes, &ways[cell->variant].path, CURVE_BYTES,
+        !wants_all_curves(run) && !stands_for_others(run, cell->from, cell->to), budget_ns);
 }
 
 static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int from, int to)
@@ -161,16 +183,17 @@ static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int fr
         if (!wants_rate(run, from, to, way))
             continue;
         bool by_kernel = ways[way].path.mechanism == GPU_BY_KERNEL;
-        struct gpu_cell cell = {.metric = by_kernel ? PROBE_GPU_GPU_KERNEL : PROBE_GPU_GPU_COPY_ENGINE,
-                                .phase = GPU_PHASE_RATES,
-                                .rank = ways[way].both ? 1 : 0,
-                                .from = from,
-                                .to = to,
-                                .variant = way,
-                                .axes = axes_of,
-                                /* An H200 looks for the end of what its engine reads from a peer every 9 us. */
-                                .is_stepped = !by_kernel && ways[way].path.pulled && wants_all_rates(run),
-                                .measure = measure_rate};
+        struct gpu_cell cell = {
+            .metric = by_kernel ? PROBE_GPU_GPU_KERNEL : PROBE_GPU_GPU_COPY_ENGINE,
+            .phase = GPU_PHASE_RATES,
+            .rank = ways[way].both ? 1 : 0,
+            .from = from,
+            .to = to,
+            .variant = way,
+            .axes = axes_of,
+            /* An H200 looks for the end of what its engine reads from a peer every 9 us. */
+            .is_stepped = !by_kernel && ways[way].path.pulled && wants_all_rates(run),
+            .measure = measure_rate};
         ok = ok && gpu_cells_add(run, cells, &cell);
         if (!wants_curve(run, from, to, way))
             continue;

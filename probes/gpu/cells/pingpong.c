@@ -25,24 +25,27 @@ static int enqueue(void *arg, gpu_stream stream)
 {
     const struct side *side = arg;
     const struct gpu_api *api = side->node->api;
-    return api->launch(api, side->node->device[side->device].kernel[GPU_KERNEL_PINGPONG], 1, 1, stream, &side->args,
-                       sizeof side->args);
+    return api->launch(api, side->node->device[side->device].kernel[GPU_KERNEL_PINGPONG], 1, 1,
+                       stream, &side->args, sizeof side->args);
 }
 
 /* What a kernel left: rounds done, nanoseconds, cycles. */
-static bool read_result(const struct side *side, uint64_t ret_words[3], enum gpu_fault *ret_fault, struct probe_why *why)
+static bool read_result(const struct side *side, uint64_t ret_words[3], enum gpu_fault *ret_fault,
+                        struct probe_why *why)
 {
     const struct gpu_api *api = side->node->api;
     gpu_stream stream = side->node->device[side->device].stream[0];
     if (!gpu_call_enter(side->node, side->device, ret_fault, why))
         return false;
-    int code = api->copy(api, (gpu_address)(uintptr_t)ret_words, side->args.result, 3 * sizeof *ret_words, stream);
+    int code = api->copy(api, (gpu_address)(uintptr_t)ret_words, side->args.result,
+                         3 * sizeof *ret_words, stream);
     if (code == 0)
         code = api->stream_wait(api, stream);
     return gpu_call_check(side->node, side->device, code, "read the result", ret_fault, why);
 }
 
-static bool clear(const struct gpu_node *node, int device, gpu_address flags, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool clear(const struct gpu_node *node, int device, gpu_address flags,
+                  enum gpu_fault *ret_fault, struct probe_why *why)
 {
     gpu_stream stream = node->device[device].stream[0];
     if (!gpu_call_enter(node, device, ret_fault, why))
@@ -53,7 +56,8 @@ static bool clear(const struct gpu_node *node, int device, gpu_address flags, en
     return gpu_call_check(node, device, code, "clear the flags", ret_fault, why);
 }
 
-static bool find_side(struct gpu_run *run, int device, bool first, struct side *ret_side, struct probe_why *why)
+static bool find_side(struct gpu_run *run, int device, bool first, struct side *ret_side,
+                      struct probe_why *why)
 {
     struct gpu_memory own;
     const struct gpu_device *of = &run->node->device[device];
@@ -61,32 +65,39 @@ static bool find_side(struct gpu_run *run, int device, bool first, struct side *
         return probe_why_set(why, "%.190s", of->why.text);
     if (of->kernel[GPU_KERNEL_PINGPONG] == NULL)
         return probe_why_set(why, "%.190s",
-                             run->node->kernels_why.text[0] != '\0' ? run->node->kernels_why.text : "no such kernel");
+                             run->node->kernels_why.text[0] != '\0' ? run->node->kernels_why.text
+                                                                    : "no such kernel");
     if (!gpu_buffers_device(run->buffers, device, 1, &own, why))
         return false;
-    *ret_side = (struct side){
-        .node = run->node,
-        .device = device,
-        .args = {
-            .rounds = ROUNDS, .skip = SKIPPED, .first = first, .result = own.address + RESULT, .limit_ns = (gpu_u64)LIMIT_NS}};
+    *ret_side = (struct side){.node = run->node,
+                              .device = device,
+                              .args = {.rounds = ROUNDS,
+                                       .skip = SKIPPED,
+                                       .first = first,
+                                       .result = own.address + RESULT,
+                                       .limit_ns = (gpu_u64)LIMIT_NS}};
     return true;
 }
 
 static bool check_access(const struct gpu_node *node, int device, int peer, struct probe_why *why)
 {
     return node->device[device].access[peer] ||
-           probe_why_set(why, "%s has no access to the memory of %s", node->device[device].name, node->device[peer].name);
+           probe_why_set(why, "%s has no access to the memory of %s", node->device[device].name,
+                         node->device[peer].name);
 }
 
 /* Both sides, with their flags where the cell says. */
-static bool find_sides(struct gpu_run *run, const struct gpu_cell *cell, struct side ret_sides[2], struct probe_why *why)
+static bool find_sides(struct gpu_run *run, const struct gpu_cell *cell, struct side ret_sides[2],
+                       struct probe_why *why)
 {
     struct gpu_memory from, to;
     int flags = cell->variant;
-    if (!find_side(run, cell->from, true, &ret_sides[0], why) || !find_side(run, cell->to, false, &ret_sides[1], why) ||
+    if (!find_side(run, cell->from, true, &ret_sides[0], why) ||
+        !find_side(run, cell->to, false, &ret_sides[1], why) ||
         (flags != FLAGS_FROM && !check_access(run->node, cell->from, cell->to, why)) ||
         (flags != FLAGS_TO && !check_access(run->node, cell->to, cell->from, why)) ||
-        !gpu_buffers_device(run->buffers, cell->from, 0, &from, why) || !gpu_buffers_device(run->buffers, cell->to, 0, &to, why))
+        !gpu_buffers_device(run->buffers, cell->from, 0, &from, why) ||
+        !gpu_buffers_device(run->buffers, cell->to, 0, &to, why))
         return false;
     gpu_address first = flags == FLAGS_TO ? to.address : from.address;
     gpu_address second = (flags == FLAGS_FROM ? from.address : to.address) + APART;
@@ -95,17 +106,20 @@ static bool find_sides(struct gpu_run *run, const struct gpu_cell *cell, struct 
     return true;
 }
 
-static bool play_devices(struct gpu_run *run, struct side sides[2], const struct gpu_memory flags[2], double *ret_ns,
+static bool play_devices(struct gpu_run *run, struct side sides[2],
+                         const struct gpu_memory flags[2], double *ret_ns,
                          enum gpu_fault *ret_fault, struct probe_why *why)
 {
     uint64_t words[3] = {0};
     struct gpu_task tasks[2];
     for (int i = 0; i < 2; i++) {
-        tasks[i] = (struct gpu_task){.device = sides[i].device, .enqueue = enqueue, .arg = &sides[i]};
+        tasks[i] =
+            (struct gpu_task){.device = sides[i].device, .enqueue = enqueue, .arg = &sides[i]};
         if (!clear(run->node, sides[i].device, flags[i].address, ret_fault, why))
             return false;
     }
-    if (!gpu_trial_tasks(run->trial, tasks, 2, ret_fault, why) || !read_result(&sides[0], words, ret_fault, why))
+    if (!gpu_trial_tasks(run->trial, tasks, 2, ret_fault, why) ||
+        !read_result(&sides[0], words, ret_fault, why))
         return false;
     *ret_fault = GPU_FAULT_OTHER;
     if (words[0] < ROUNDS)
@@ -133,7 +147,8 @@ static bool measure_devices(struct gpu_run *run, const struct gpu_cell *cell, in
     enum gpu_fault fault = GPU_FAULT_OTHER;
     int64_t end_ns = probe_clock_ns() + budget_ns;
     unsigned n = 0;
-    bool ok = find_sides(run, cell, sides, &why) && gpu_buffers_device(run->buffers, cell->from, 0, &flags[0], &why) &&
+    bool ok = find_sides(run, cell, sides, &why) &&
+              gpu_buffers_device(run->buffers, cell->from, 0, &flags[0], &why) &&
               gpu_buffers_device(run->buffers, cell->to, 0, &flags[1], &why);
     for (bool enough = false; ok && !enough;) {
         ok = play_devices(run, sides, flags, &samples[n], &fault, &why);
@@ -146,8 +161,8 @@ static bool measure_devices(struct gpu_run *run, const struct gpu_cell *cell, in
 }
 
 /* Launched alone: a held stream would wait for this thread. */
-static bool play_host(const struct side *side, struct gpu_player *player, double *ret_ns, enum gpu_fault *ret_fault,
-                      struct probe_why *why)
+static bool play_host(const struct side *side, struct gpu_player *player, double *ret_ns,
+                      enum gpu_fault *ret_fault, struct probe_why *why)
 {
     uint64_t words[3] = {0};
     double ns = 0;
@@ -155,13 +170,15 @@ static bool play_host(const struct side *side, struct gpu_player *player, double
     atomic_store(player->mine, 0);
     atomic_store(player->theirs, 0);
     if (!gpu_call_enter(side->node, side->device, ret_fault, why) ||
-        !gpu_call_check(side->node, side->device, enqueue((void *)(uintptr_t)side, stream), "launch", ret_fault, why))
+        !gpu_call_check(side->node, side->device, enqueue((void *)(uintptr_t)side, stream),
+                        "launch", ret_fault, why))
         return false;
     *ret_fault = GPU_FAULT_OTHER;
     bool played = gpu_player_run(player, &ns, why);
     /* It ends by itself, also without the host. */
     enum gpu_fault fault;
-    if (!gpu_call_check(side->node, side->device, side->node->api->stream_wait(side->node->api, stream), "ping-pong", &fault,
+    if (!gpu_call_check(side->node, side->device,
+                        side->node->api->stream_wait(side->node->api, stream), "ping-pong", &fault,
                         played ? why : NULL)) {
         *ret_fault = fault;
         return false;
@@ -172,39 +189,47 @@ static bool play_host(const struct side *side, struct gpu_player *player, double
     return true;
 }
 
-/* A piece of a device's own memory that the host has mapped: where that memory is a NUMA node and the device uses the host's page
- * tables, so that both know it by one address. */
-static bool map_own(const struct gpu_run *run, int device, struct gpu_pages *ret_pages, struct probe_why *why)
+/* A piece of a device's own memory that the host has mapped: where that memory is a NUMA node and
+ * the device uses the host's page tables, so that both know it by one address. */
+static bool map_own(const struct gpu_run *run, int device, struct gpu_pages *ret_pages,
+                    struct probe_why *why)
 {
     const struct gpu_device *of = &run->node->device[device];
     if (!of->usable)
         return probe_why_set(why, "%.190s", of->why.text);
     int numa = of->attribute[GPU_ATTRIBUTE_MEMORY_NUMA];
     if (numa < 0)
-        return probe_why_set(
-            why, "CPUs do not reach the memory of %s: it is no NUMA node, and the runtime does not map it for them", of->name);
+        return probe_why_set(why,
+                             "CPUs do not reach the memory of %s: it is no NUMA node, and the "
+                             "runtime does not map it for them",
+                             of->name);
     if (of->attribute[GPU_ATTRIBUTE_PAGEABLE_BY_HOST] <= 0)
-        return probe_why_set(why, "%s does not use the page tables of CPUs, so its memory has no address for both", of->name);
+        return probe_why_set(
+            why, "%s does not use the page tables of CPUs, so its memory has no address for both",
+            of->name);
     return gpu_pages_new(numa, false, 2 * APART, ret_pages, why);
 }
 
 /* The two flags: what the host writes and the kernel polls, and the other way round. */
-static bool place_flags(struct gpu_run *run, const struct gpu_cell *cell, struct side *side, struct gpu_player *player,
-                        struct gpu_pages *ret_own, struct probe_why *why)
+static bool place_flags(struct gpu_run *run, const struct gpu_cell *cell, struct side *side,
+                        struct gpu_player *player, struct gpu_pages *ret_own, struct probe_why *why)
 {
     struct gpu_memory host;
     struct gpu_pages own = {0};
     if (cell->variant != FLAGS_FROM && !map_own(run, cell->to, &own, why))
         return false;
     *ret_own = own;
-    if (!gpu_buffers_host(run->buffers, GPU_PLACE_NUMA(0) - cell->from, GPU_MEMORY_PINNED, 0, cell->to, &host, why))
+    if (!gpu_buffers_host(run->buffers, GPU_PLACE_NUMA(0) - cell->from, GPU_MEMORY_PINNED, 0,
+                          cell->to, &host, why))
         return false;
     char *polled_here = cell->variant == FLAGS_TO ? own.base : host.host;
     char *polled_there = cell->variant == FLAGS_FROM ? host.host : own.base;
     player->theirs = (void *)polled_there;
     player->mine = (void *)(polled_here + APART);
-    side->args.mine = cell->variant == FLAGS_FROM ? host.address : (gpu_address)(uintptr_t)polled_there;
-    side->args.theirs = (cell->variant == FLAGS_TO ? (gpu_address)(uintptr_t)polled_here : host.address) + APART;
+    side->args.mine =
+        cell->variant == FLAGS_FROM ? host.address : (gpu_address)(uintptr_t)polled_there;
+    side->args.theirs =
+        (cell->variant == FLAGS_TO ? (gpu_address)(uintptr_t)polled_here : host.address) + APART;
     return true;
 }
 
@@ -217,10 +242,13 @@ static bool measure_host(struct gpu_run *run, const struct gpu_cell *cell, int64
     struct probe_why why = {0};
     enum gpu_fault fault = GPU_FAULT_OTHER;
     int64_t end_ns = probe_clock_ns() + budget_ns;
-    struct gpu_player player = {
-        .numa = run->node->numa[GPU_PLACE_NUMA(0) - cell->from], .rounds = ROUNDS, .skip = SKIPPED, .limit_ns = LIMIT_NS};
+    struct gpu_player player = {.numa = run->node->numa[GPU_PLACE_NUMA(0) - cell->from],
+                                .rounds = ROUNDS,
+                                .skip = SKIPPED,
+                                .limit_ns = LIMIT_NS};
     unsigned n = 0;
-    bool ok = find_side(run, cell->to, false, &side, &why) && place_flags(run, cell, &side, &player, &own, &why);
+    bool ok = find_side(run, cell->to, false, &side, &why) &&
+              place_flags(run, cell, &side, &player, &own, &why);
     for (bool enough = false; ok && !enough;) {
         ok = play_host(&side, &player, &samples[n], &fault, &why);
         enough = ok && probe_stats_enough(samples, ++n, probe_clock_ns() >= end_ns);
@@ -238,7 +266,8 @@ bool gpu_cells_pingpong(const struct gpu_run *run, struct gpu_cells *cells)
     bool ok = true;
     if (run->wanted.profile != GPU_FULL)
         return true;
-    struct gpu_cell cell = {.metric = PROBE_GPU_PINGPONG, .phase = GPU_PHASE_DETAIL, .axes = axes_of};
+    struct gpu_cell cell = {
+        .metric = PROBE_GPU_PINGPONG, .phase = GPU_PHASE_DETAIL, .axes = axes_of};
     for (cell.to = 0; cell.to < run->node->device_count; cell.to++)
         for (cell.variant = FLAGS_FROM; cell.variant <= FLAGS_READER; cell.variant++) {
             cell.measure = measure_devices;

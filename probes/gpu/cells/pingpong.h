@@ -1,7 +1,7 @@
 /**
- * gpu_pingpong: round trips of a flag between kernels of two devices, and between a thread on a NUMA node and a kernel, with the
- * flags in each memory that both sides reach. 200 rounds are discarded, then 2000 are timed by the device's clock (from's), or by
- * the thread's.
+ * gpu_pingpong: round trips of a flag between kernels of two devices, and between a thread on a
+ * NUMA node and a kernel, with the flags in each memory that both sides reach. 200 rounds are
+ * discarded, then 2000 are timed by the device's clock (from's), or by the thread's.
  */
 #pragma once
 #include "gpu/cells/run.h"

@@ -18,7 +18,8 @@ struct play {
 
 static bool await(const struct gpu_player *player, uint32_t number, int64_t end_ns)
 {
-    for (unsigned polls = 1; atomic_load_explicit(player->mine, memory_order_relaxed) != number; polls++)
+    for (unsigned polls = 1; atomic_load_explicit(player->mine, memory_order_relaxed) != number;
+         polls++)
         if (polls % POLLS == 0 && probe_clock_ns() > end_ns)
             return false;
     return true;

@@ -16,7 +16,8 @@ void gpu_report_place(const struct gpu_node *node, int place, char *ret_name, si
         snprintf(ret_name, size, "numa%d", node->numa[GPU_PLACE_NUMA(0) - place]);
 }
 
-static struct probe_axes all_axes(const struct gpu_report *report, enum probe_metric metric, const struct probe_axes *axes)
+static struct probe_axes all_axes(const struct gpu_report *report, enum probe_metric metric,
+                                  const struct probe_axes *axes)
 {
     struct probe_axes all = *axes;
     if (report->variant[0] != NULL && probe_metric_has_axis(metric, report->variant[0]))
@@ -24,8 +25,9 @@ static struct probe_axes all_axes(const struct gpu_report *report, enum probe_me
     return all;
 }
 
-static void begin(const struct gpu_report *report, struct probe_line *line, const char *record, const struct gpu_node *node,
-                  enum probe_metric metric, int from, int to, const struct probe_axes *axes)
+static void begin(const struct gpu_report *report, struct probe_line *line, const char *record,
+                  const struct gpu_node *node, enum probe_metric metric, int from, int to,
+                  const struct probe_axes *axes)
 {
     char names[2][24];
     gpu_report_place(node, from, names[0], sizeof names[0]);
@@ -35,8 +37,9 @@ static void begin(const struct gpu_report *report, struct probe_line *line, cons
 }
 
 /* A row with one more axis when bytes is above 0. */
-static bool keep(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to,
-                 const struct probe_axes *axes, int64_t bytes, const struct probe_summary *summary, const char *why)
+static bool keep(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric,
+                 int from, int to, const struct probe_axes *axes, int64_t bytes,
+                 const struct probe_summary *summary, const char *why)
 {
     struct probe_row *rows = realloc(report->rows, (report->row_count + 1) * sizeof *rows);
     if (rows == NULL)
@@ -66,8 +69,9 @@ bool gpu_report_begin(struct gpu_report *report, const char *cell)
     return probe_line_write(&line, report->out);
 }
 
-bool gpu_report_value(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to,
-                      const struct probe_axes *axes, const struct probe_summary *value)
+bool gpu_report_value(struct gpu_report *report, const struct gpu_node *node,
+                      enum probe_metric metric, int from, int to, const struct probe_axes *axes,
+                      const struct probe_summary *value)
 {
     if (report->out == NULL)
         return keep(report, node, metric, from, to, axes, 0, value, NULL);
@@ -77,8 +81,9 @@ bool gpu_report_value(struct gpu_report *report, const struct gpu_node *node, en
     return probe_line_write(&line, report->out);
 }
 
-static bool keep_samples(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to,
-                         const struct probe_axes *axes, const struct probe_sample *samples, size_t count)
+static bool keep_samples(struct gpu_report *report, const struct gpu_node *node,
+                         enum probe_metric metric, int from, int to, const struct probe_axes *axes,
+                         const struct probe_sample *samples, size_t count)
 {
     bool is_rate = strcmp(probe_metric_unit(metric), "bytes_per_s") == 0, ok = true;
     for (size_t i = 0; ok && i < count; i++) {
@@ -88,8 +93,9 @@ static bool keep_samples(struct gpu_report *report, const struct gpu_node *node,
     return ok;
 }
 
-bool gpu_report_samples(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to,
-                        const struct probe_axes *axes, const struct probe_sample *samples, size_t count,
+bool gpu_report_samples(struct gpu_report *report, const struct gpu_node *node,
+                        enum probe_metric metric, int from, int to, const struct probe_axes *axes,
+                        const struct probe_sample *samples, size_t count,
                         const struct gpu_starts *starts)
 {
     if (report->out == NULL)
@@ -99,12 +105,9 @@ bool gpu_report_samples(struct gpu_report *report, const struct gpu_node *node, 
     const struct {
         const char *key;
         double ns;
-    } t0[] = {{"t0_call_ns", starts->call.value},
-              {"t0_queue_ns", starts->queue_ns},
-              {"t0_chain_ns", starts->chain_ns},
-              {"t0_behind_ns", starts->behind_ns},
-              {"t0_launch_ns", starts->launch_ns},
-              {"t0_end_ns", starts->end_ns}};
+    } t0[] = {{"t0_call_ns", starts->call.value},  {"t0_queue_ns", starts->queue_ns},
+              {"t0_chain_ns", starts->chain_ns},   {"t0_behind_ns", starts->behind_ns},
+              {"t0_launch_ns", starts->launch_ns}, {"t0_end_ns", starts->end_ns}};
     for (size_t i = 0; i < sizeof t0 / sizeof *t0; i++)
         if (t0[i].ns > 0)
             probe_line_number(&line, t0[i].key, t0[i].ns);
@@ -120,8 +123,8 @@ bool gpu_report_samples(struct gpu_report *report, const struct gpu_node *node, 
     return probe_line_write(&line, report->out);
 }
 
-static void print_flow(struct probe_line *line, const struct gpu_node *node, const struct probe_axes *axes,
-                       const struct gpu_report_flow *flow)
+static void print_flow(struct probe_line *line, const struct gpu_node *node,
+                       const struct probe_axes *axes, const struct gpu_report_flow *flow)
 {
     char name[24];
     probe_line_open(line, NULL);
@@ -139,7 +142,8 @@ static void print_flow(struct probe_line *line, const struct gpu_node *node, con
 }
 
 /* No matrix holds sets: each is a line. */
-static bool say_set(const struct gpu_node *node, enum probe_metric metric, const struct gpu_report_flow *flows, size_t count)
+static bool say_set(const struct gpu_node *node, enum probe_metric metric,
+                    const struct gpu_report_flow *flows, size_t count)
 {
     double sum = 0;
     printf("%s, GB/s:", probe_metric_name(metric));
@@ -153,8 +157,9 @@ static bool say_set(const struct gpu_node *node, enum probe_metric metric, const
     return printf(" together %.2f\n", sum) > 0;
 }
 
-bool gpu_report_set(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric,
-                    const struct probe_axes *axes, const struct gpu_report_flow *flows, size_t count)
+bool gpu_report_set(struct gpu_report *report, const struct gpu_node *node,
+                    enum probe_metric metric, const struct probe_axes *axes,
+                    const struct gpu_report_flow *flows, size_t count)
 {
     if (report->out == NULL)
         return say_set(node, metric, flows, count);
@@ -168,8 +173,9 @@ bool gpu_report_set(struct gpu_report *report, const struct gpu_node *node, enum
     return probe_line_write(&line, report->out);
 }
 
-bool gpu_report_skip(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to,
-                     const struct probe_axes *axes, const char *why)
+bool gpu_report_skip(struct gpu_report *report, const struct gpu_node *node,
+                     enum probe_metric metric, int from, int to, const struct probe_axes *axes,
+                     const char *why)
 {
     if (report->out == NULL)
         return keep(report, node, metric, from, to, axes, 0, NULL, why);
@@ -179,7 +185,8 @@ bool gpu_report_skip(struct gpu_report *report, const struct gpu_node *node, enu
     return probe_line_write(&line, report->out);
 }
 
-bool gpu_report_skip_set(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, const struct probe_axes *axes,
+bool gpu_report_skip_set(struct gpu_report *report, const struct gpu_node *node,
+                         enum probe_metric metric, const struct probe_axes *axes,
                          const int (*ends)[2], size_t count, const char *why)
 {
     struct probe_line line;
@@ -203,8 +210,8 @@ bool gpu_report_skip_set(struct gpu_report *report, const struct gpu_node *node,
     return report->out == NULL ? printf("\n") > 0 : probe_line_write(&line, report->out);
 }
 
-bool gpu_report_finding(struct gpu_report *report, const struct gpu_node *node, const char *code, int from, int to,
-                        const char *why)
+bool gpu_report_finding(struct gpu_report *report, const struct gpu_node *node, const char *code,
+                        int from, int to, const char *why)
 {
     char names[2][24];
     gpu_report_place(node, from, names[0], sizeof names[0]);
@@ -220,7 +227,10 @@ bool gpu_report_finding(struct gpu_report *report, const struct gpu_node *node, 
     return probe_line_write(&line, report->out);
 }
 
-bool gpu_report_print(struct gpu_report *report, FILE *file) { return probe_table_print(report->rows, report->row_count, file); }
+bool gpu_report_print(struct gpu_report *report, FILE *file)
+{
+    return probe_table_print(report->rows, report->row_count, file);
+}
 
 void gpu_report_done(struct gpu_report *report)
 {

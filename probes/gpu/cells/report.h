@@ -1,6 +1,6 @@
-/* Where the results of GPU cells go: records on standard output, or rows of tables for a person. Every cell is reported once, as
- * a value, samples, a set or a skip; one that has a value and samples reports both. All functions are false when the reader is
- * gone or memory runs out. */
+/* Where the results of GPU cells go: records on standard output, or rows of tables for a person.
+ * Every cell is reported once, as a value, samples, a set or a skip; one that has a value and
+ * samples reports both. All functions are false when the reader is gone or memory runs out. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,43 +19,49 @@ struct gpu_report {
     struct probe_out *out; /* NULL: keep rows */
     struct probe_row *rows;
     size_t row_count;
-    const char *variant[2]; /* an axis and its value of all that is measured in this process's environment; NULL: none */
-    size_t done, total;     /* cells */
-    size_t paths, wrong;    /* whose bytes were looked at; of these, not as they were sent */
-    bool late;              /* cells were left out for want of time */
+    /* an axis and its value of all that is measured in this process's environment; NULL: none */
+    const char *variant[2];
+    size_t done, total;  /* cells */
+    size_t paths, wrong; /* whose bytes were looked at; of these, not as they were sent */
+    bool late;           /* cells were left out for want of time */
 };
 
-/* The name of a place as the record says it: a device's PCI address, "numaN" of the operating system, "machine0" for
- * GPU_PLACE_NONE. Places are numbered as in gpu/driver/node.h. */
+/* The name of a place as the record says it: a device's PCI address, "numaN" of the operating
+ * system, "machine0" for GPU_PLACE_NONE. Places are numbered as in gpu/driver/node.h. */
 void gpu_report_place(const struct gpu_node *node, int place, char *ret_name, size_t size);
 
-/* Before a cell: what is being measured, so that a watchdog can name what hung. A progress record with the key "cell": as
- * gpu_run_cell names it. */
+/* Before a cell: what is being measured, so that a watchdog can name what hung. A progress record
+ * with the key "cell": as gpu_run_cell names it. */
 bool gpu_report_begin(struct gpu_report *report, const char *cell);
 
 /* In the metric's unit. */
-bool gpu_report_value(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to,
-                      const struct probe_axes *axes, const struct probe_summary *value);
+bool gpu_report_value(struct gpu_report *report, const struct gpu_node *node,
+                      enum probe_metric metric, int from, int to, const struct probe_axes *axes,
+                      const struct probe_summary *value);
 
 /* Times of one operation, queued back to back, by size in ascending order. */
-bool gpu_report_samples(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to,
-                        const struct probe_axes *axes, const struct probe_sample *samples, size_t count,
+bool gpu_report_samples(struct gpu_report *report, const struct gpu_node *node,
+                        enum probe_metric metric, int from, int to, const struct probe_axes *axes,
+                        const struct probe_sample *samples, size_t count,
                         const struct gpu_starts *starts);
 struct gpu_report_flow {
     int from, to;
     struct probe_summary bytes_per_s;
 };
-bool gpu_report_set(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric,
-                    const struct probe_axes *axes, const struct gpu_report_flow *flows, size_t count);
-bool gpu_report_skip(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to,
-                     const struct probe_axes *axes, const char *why);
+bool gpu_report_set(struct gpu_report *report, const struct gpu_node *node,
+                    enum probe_metric metric, const struct probe_axes *axes,
+                    const struct gpu_report_flow *flows, size_t count);
+bool gpu_report_skip(struct gpu_report *report, const struct gpu_node *node,
+                     enum probe_metric metric, int from, int to, const struct probe_axes *axes,
+                     const char *why);
 /* Of a set: why it was not measured. */
-bool gpu_report_skip_set(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, const struct probe_axes *axes,
+bool gpu_report_skip_set(struct gpu_report *report, const struct gpu_node *node,
+                         enum probe_metric metric, const struct probe_axes *axes,
                          const int (*ends)[2], size_t count, const char *why);
 
 /* What is wrong with the machine: code is wrong-bytes or gpu-lost. */
-bool gpu_report_finding(struct gpu_report *report, const struct gpu_node *node, const char *code, int from, int to,
-                        const char *why);
+bool gpu_report_finding(struct gpu_report *report, const struct gpu_node *node, const char *code,
+                        int from, int to, const char *why);
 
 /* The tables, when out is NULL. */
 bool gpu_report_print(struct gpu_report *report, FILE *file);

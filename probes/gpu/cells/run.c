@@ -39,7 +39,8 @@ bool gpu_run_wants(const struct gpu_run *run, enum probe_metric metric, int from
     const struct gpu_wanted *wanted = &run->wanted;
     bool found = wanted->place_count == 0;
     for (size_t i = 0; i < wanted->place_count && !found; i++)
-        found = is_called(run->node, from, wanted->places[i]) || is_called(run->node, to, wanted->places[i]);
+        found = is_called(run->node, from, wanted->places[i]) ||
+                is_called(run->node, to, wanted->places[i]);
     return found && wanted->metrics[metric];
 }
 
@@ -55,7 +56,8 @@ const struct gpu_seats *gpu_run_seats(struct gpu_run *run, int device)
 }
 
 /* Joins flows and axes; false: there is no room. */
-static bool join_set(const struct gpu_run *run, const struct gpu_cell *cell, const int (*ends)[2], size_t count, char *text, size_t size)
+static bool join_set(const struct gpu_run *run, const struct gpu_cell *cell, const int (*ends)[2],
+                     size_t count, char *text, size_t size)
 {
     struct probe_axes axes = cell->axes != NULL ? cell->axes(cell) : (struct probe_axes){0};
     size_t used = 0;
@@ -64,10 +66,12 @@ static bool join_set(const struct gpu_run *run, const struct gpu_cell *cell, con
         char names[2][24];
         gpu_report_place(run->node, ends[i][0], names[0], sizeof names[0]);
         gpu_report_place(run->node, ends[i][1], names[1], sizeof names[1]);
-        used += (size_t)snprintf(text + used, size - used, "%s%s>%s", i > 0 ? "+" : "", names[0], names[1]);
+        used += (size_t)snprintf(text + used, size - used, "%s%s>%s", i > 0 ? "+" : "", names[0],
+                                 names[1]);
     }
     for (size_t i = 0; i < axes.count && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, ":%s=%s", axes.text[2 * i], axes.text[2 * i + 1]);
+        used += (size_t)snprintf(text + used, size - used, ":%s=%s", axes.text[2 * i],
+                                 axes.text[2 * i + 1]);
     return used < size;
 }
 
@@ -80,12 +84,14 @@ static uint64_t digest(const char *text)
     return value;
 }
 
-void gpu_run_cell(const struct gpu_run *run, const struct gpu_cell *cell, char *ret_text, size_t size)
+void gpu_run_cell(const struct gpu_run *run, const struct gpu_cell *cell, char *ret_text,
+                  size_t size)
 {
     char names[2][24], set[GPU_CELL_FLOWS_MAX * 52];
     gpu_report_place(run->node, cell->from, names[0], sizeof names[0]);
     gpu_report_place(run->node, cell->to, names[1], sizeof names[1]);
-    size_t used = (size_t)snprintf(ret_text, size, "%s %s %s", probe_metric_name(cell->metric), names[0], names[1]);
+    size_t used = (size_t)snprintf(ret_text, size, "%s %s %s", probe_metric_name(cell->metric),
+                                   names[0], names[1]);
     if (cell->flows == NULL || used + 1 >= size)
         return;
     int ends[GPU_CELL_FLOWS_MAX][2];
@@ -93,11 +99,12 @@ void gpu_run_cell(const struct gpu_run *run, const struct gpu_cell *cell, char *
     if (join_set(run, cell, ends, count, set, sizeof set) && strlen(set) < size - used - 1)
         snprintf(ret_text + used, size - used, " %s", set);
     else
-        snprintf(ret_text + used, size - used, " %zu-flows-%016llx", count, (unsigned long long)digest(set));
+        snprintf(ret_text + used, size - used, " %zu-flows-%016llx", count,
+                 (unsigned long long)digest(set));
 }
 
-bool gpu_run_failed(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes, enum gpu_fault fault,
-                    const struct probe_why *why)
+bool gpu_run_failed(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
+                    enum gpu_fault fault, const struct probe_why *why)
 {
     struct probe_axes own = {0};
     if (axes == NULL && cell->axes != NULL)
@@ -105,10 +112,11 @@ bool gpu_run_failed(struct gpu_run *run, const struct gpu_cell *cell, const stru
     int ends[GPU_CELL_FLOWS_MAX][2];
     bool ok = true;
     if (cell->flows != NULL)
-        ok = gpu_report_skip_set(run->report, run->node, cell->metric, axes == NULL ? &own : axes, ends, cell->flows(run, cell, ends), why->text);
+        ok = gpu_report_skip_set(run->report, run->node, cell->metric, axes == NULL ? &own : axes,
+                                 ends, cell->flows(run, cell, ends), why->text);
     else if (!cell->is_more)
-        ok = gpu_report_skip(run->report, run->node, cell->metric, cell->from, cell->to, axes == NULL ? &own : axes,
-                             why->text);
+        ok = gpu_report_skip(run->report, run->node, cell->metric, cell->from, cell->to,
+                             axes == NULL ? &own : axes, why->text);
     if (fault == GPU_FAULT_LOST)
         run->lost = *why;
     return ok && fault != GPU_FAULT_LOST;
@@ -117,5 +125,6 @@ bool gpu_run_failed(struct gpu_run *run, const struct gpu_cell *cell, const stru
 bool gpu_run_value(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
                    const struct probe_summary *value)
 {
-    return gpu_report_value(run->report, run->node, cell->metric, cell->from, cell->to, axes, value);
+    return gpu_report_value(run->report, run->node, cell->metric, cell->from, cell->to, axes,
+                            value);
 }

@@ -1,5 +1,5 @@
-/** What a run of the GPU probe has, for the cells that are measured in it: devices, buffers, what was asked for, and how cells
- * report. */
+/** What a run of the GPU probe has, for the cells that are measured in it: devices, buffers, what
+ * was asked for, and how cells report. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,11 +19,14 @@ struct gpu_wanted {
     enum gpu_profile profile;
     uint64_t seed;
     bool metrics[PROBE_METRIC_COUNT];
-    const char *const *places; /* cells from or to one of these; a name that is none here matches nothing */
+    /* cells from or to one of these; a name that is none here matches nothing */
+    const char *const *places;
     size_t place_count;
-    const char *const *skipped; /* cells that hung before, as gpu_run_cell names them: never tried again in this run */
+    /* cells that hung before, as gpu_run_cell names them: never tried again in this run */
+    const char *const *skipped;
     size_t skipped_count;
-    const char *const *sets; /* two copies each, "FROM>TO+FROM>TO", that are measured together whatever is drawn */
+    /* two copies each, "FROM>TO+FROM>TO", that are measured together whatever is drawn */
+    const char *const *sets;
     size_t set_count;
 };
 
@@ -35,15 +38,21 @@ struct gpu_run {
     struct gpu_wanted wanted;
     struct probe_random random;
     int64_t started_ns, budget_ns;
-    double leg_ns, peer_leg_ns, stepped_leg_ns; /* of rates (gpu/timing/rate.h), of those between peers, and of those that cells say are stepped */
+    /* of rates (gpu/timing/rate.h), of those between peers, and of those that cells say are
+     * stepped */
+    double leg_ns, peer_leg_ns, stepped_leg_ns;
     struct gpu_seats seats[GPU_NUMAS_MAX];
     bool seated[GPU_NUMAS_MAX]; /* which of them were looked for */
-    float peer_bytes_per_s[GPU_DEVICES_MAX][GPU_DEVICES_MAX]; /* by copy engine, 0: not measured; for which pairs look alike */
-    struct gpu_together together;                             /* of kernels both ways with the host */
-    struct probe_why lost;                                    /* a device was lost: why the run ends */
+    /* by copy engine, 0: not measured; for which pairs look alike */
+    float peer_bytes_per_s[GPU_DEVICES_MAX][GPU_DEVICES_MAX];
+    /* of kernels both ways with the host */
+    struct gpu_together together;
+    /* a device was lost: why the run ends */
+    struct probe_why lost;
 };
 
-/* Groups of cells: each adds what the wanted profile, metrics and places ask for. False when out of memory. */
+/* Groups of cells: each adds what the wanted profile, metrics and places ask for. False when out of
+ * memory. */
 struct gpu_cells {
     struct gpu_cell *item;
     size_t count, capacity;
@@ -54,22 +63,25 @@ typedef bool (*gpu_list)(const struct gpu_run *run, struct gpu_cells *cells);
 bool gpu_cells_add(const struct gpu_run *run, struct gpu_cells *cells, const struct gpu_cell *cell);
 void gpu_cells_done(struct gpu_cells *cells);
 
-/* Whether the caller asked for the metric between these places: one of them is among the wanted ones, by its name or, a device,
- * its UUID. */
+/* Whether the caller asked for the metric between these places: one of them is among the wanted
+ * ones, by its name or, a device, its UUID. */
 bool gpu_run_wants(const struct gpu_run *run, enum probe_metric metric, int from, int to);
 
-/* CPUs of the NUMA node next to the device: where the device is called from. Looked for once for each node. */
+/* CPUs of the NUMA node next to the device: where the device is called from. Looked for once for
+ * each node. */
 const struct gpu_seats *gpu_run_seats(struct gpu_run *run, int device);
 
-/* "metric from to", and of a set its flows, "metric machine0 machine0 FROM>TO+FROM>TO:direction=read", or their number and a digest where they are too long for it. Without
- * a comma, and the same in another run. */
+/* "metric from to", and of a set its flows, "metric machine0 machine0
+ * FROM>TO+FROM>TO:direction=read", or their number and a digest where they are too long for it.
+ * Without a comma, and the same in another run. */
 #define GPU_RUN_CELL_SIZE 200 /* as much as the daemon reads */
-void gpu_run_cell(const struct gpu_run *run, const struct gpu_cell *cell, char *ret_text, size_t size);
+void gpu_run_cell(const struct gpu_run *run, const struct gpu_cell *cell, char *ret_text,
+                  size_t size);
 
-/* The cell could not be measured: reports why, but of a cell that is_more. axes NULL: those of the cell. False ends the run: the
- * device is lost (run->lost says so) or the reader gone. */
-bool gpu_run_failed(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes, enum gpu_fault fault,
-                    const struct probe_why *why);
+/* The cell could not be measured: reports why, but of a cell that is_more. axes NULL: those of the
+ * cell. False ends the run: the device is lost (run->lost says so) or the reader gone. */
+bool gpu_run_failed(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
+                    enum gpu_fault fault, const struct probe_why *why);
 
 /* A value of the cell's own metric between its own places. */
 bool gpu_run_value(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,

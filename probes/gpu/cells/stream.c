@@ -2,22 +2,25 @@
 
 #include <math.h>
 
-#define LEAST    (UINT64_C(4) << 10)
-#define MOST     (UINT64_C(2) << 30)
-/* the first size that takes so long is quick's last: the largest two take three quarters of the time */
+#define LEAST (UINT64_C(4) << 10)
+#define MOST  (UINT64_C(2) << 30)
+/* the first size that takes so long is quick's last: the largest two take three quarters of the
+ * time */
 #define QUICK_NS 150e3
 
-static size_t add(size_t count, int test, uint64_t bytes, const struct gpu_memory *a, const struct gpu_memory *b,
-                  struct gpu_bs *ret_bs)
+static size_t add(size_t count, int test, uint64_t bytes, const struct gpu_memory *a,
+                  const struct gpu_memory *b, struct gpu_bs *ret_bs)
 {
     struct gpu_bs bs;
-    if (count == GPU_WORKS_MAX || !gpu_bs_lay(test, bytes, a, b, &bs) || (count > 0 && bs.bytes <= ret_bs[count - 1].bytes))
+    if (count == GPU_WORKS_MAX || !gpu_bs_lay(test, bytes, a, b, &bs) ||
+        (count > 0 && bs.bytes <= ret_bs[count - 1].bytes))
         return count;
     ret_bs[count] = bs;
     return count + 1;
 }
 
-size_t gpu_cells_stream_sizes(int test, const struct gpu_memory *a, const struct gpu_memory *b, struct gpu_bs *ret_bs)
+size_t gpu_cells_stream_sizes(int test, const struct gpu_memory *a, const struct gpu_memory *b,
+                              struct gpu_bs *ret_bs)
 {
     struct gpu_bs largest;
     size_t count = 0;
@@ -48,14 +51,16 @@ static int enqueue(void *arg, gpu_stream stream)
     return gpu_bs_launch(job->node, job->device, &job->bs, stream);
 }
 
-static size_t make_works(const struct gpu_run *run, int device, int test, const struct gpu_memory *a, const struct gpu_memory *b,
+static size_t make_works(const struct gpu_run *run, int device, int test,
+                         const struct gpu_memory *a, const struct gpu_memory *b,
                          struct job *ret_jobs, struct gpu_work *ret_works)
 {
     struct gpu_bs sizes[GPU_WORKS_MAX];
     size_t count = gpu_cells_stream_sizes(test, a, b, sizes);
     for (size_t i = 0; i < count; i++) {
         ret_jobs[i] = (struct job){run->node, device, sizes[i]};
-        ret_works[i] = (struct gpu_work){.device = device, .prepare = prepare, .enqueue = enqueue, .arg = &ret_jobs[i]};
+        ret_works[i] = (struct gpu_work){
+            .device = device, .prepare = prepare, .enqueue = enqueue, .arg = &ret_jobs[i]};
     }
     return count;
 }
@@ -78,7 +83,8 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     struct probe_axes axes = axes_of(cell);
     struct probe_why why = {0};
     enum gpu_fault fault = GPU_FAULT_OTHER;
-    if (!gpu_buffers_device(run->buffers, cell->from, 0, &a, &why) || !gpu_buffers_device(run->buffers, cell->from, 1, &b, &why))
+    if (!gpu_buffers_device(run->buffers, cell->from, 0, &a, &why) ||
+        !gpu_buffers_device(run->buffers, cell->from, 1, &b, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     size_t count = make_works(run, cell->from, cell->variant, &a, &b, jobs, works);
     if (!gpu_bs_can(&run->node->device[cell->from], cell->variant) || count == 0) {
@@ -89,13 +95,16 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
         return gpu_run_failed(run, cell, &axes, fault, &why);
     }
     double longest_ns = run->wanted.profile == GPU_FULL ? INFINITY : QUICK_NS;
-    if (!gpu_work_times(run->trial, works, &count, longest_ns, &run->random, budget_ns * 9 / 10, ns, &fault, &why) ||
-        !gpu_work_call(run->trial, &works[0], gpu_run_seats(run, cell->from), budget_ns / 10, &call, &fault, &why))
+    if (!gpu_work_times(run->trial, works, &count, longest_ns, &run->random, budget_ns * 9 / 10, ns,
+                        &fault, &why) ||
+        !gpu_work_call(run->trial, &works[0], gpu_run_seats(run, cell->from), budget_ns / 10, &call,
+                       &fault, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     for (size_t i = 0; i < count; i++)
         samples[i] = (struct probe_sample){.bytes = (int64_t)jobs[i].bs.bytes, .ns = ns[i]};
-    return gpu_report_samples(run->report, run->node, cell->metric, cell->from, cell->to, &axes, samples, count,
-                              &(struct gpu_starts){.call = {.value = call.value}, .queue_ns = ns[0].value});
+    return gpu_report_samples(
+        run->report, run->node, cell->metric, cell->from, cell->to, &axes, samples, count,
+        &(struct gpu_starts){.call = {.value = call.value}, .queue_ns = ns[0].value});
 }
 
 bool gpu_cells_stream(const struct gpu_run *run, struct gpu_cells *cells)

@@ -16,13 +16,14 @@ static bool has_mesh(int test) { return test >= 6; }
 /* Each thread takes one step, as far as that does not leave too many partial sums. */
 static unsigned blocks_of(int test, uint64_t n)
 {
-    uint64_t step = (uint64_t)GPU_BS_BLOCK * 2 * (test == 5 ? GPU_BS_UNROLL / 2 : GPU_BS_UNROLL), blocks = (n + step - 1) / step;
+    uint64_t step = (uint64_t)GPU_BS_BLOCK * 2 * (test == 5 ? GPU_BS_UNROLL / 2 : GPU_BS_UNROLL),
+             blocks = (n + step - 1) / step;
     return (unsigned)(has_sum(test) ? least(blocks, BLOCKS_MAX) : blocks);
 }
 
 /* The vectors lie one to a buffer, or two, in halves; sums has the partial sums and the result. */
-static bool lay_vectors(uint64_t bytes, const struct gpu_memory *a, uint64_t b_bytes, uint64_t b, uint64_t sums,
-                        struct gpu_bs *bs)
+static bool lay_vectors(uint64_t bytes, const struct gpu_memory *a, uint64_t b_bytes, uint64_t b,
+                        uint64_t sums, struct gpu_bs *bs)
 {
     static const unsigned moved[] = {0, 2, 3, 1, 2, 6}; /* vectors read and vectors written */
     uint64_t each = bs->test == 5   ? least(down(a->bytes / 2), down(b_bytes / 2))
@@ -60,11 +61,13 @@ static uint64_t mesh_bytes(const struct gpu_mesh_args *mesh)
 static bool mesh_fits(const struct gpu_mesh_args *mesh, uint64_t a_bytes, uint64_t b_bytes)
 {
     uint64_t nodes = nodes_of(mesh), rows = gpu_mesh_rows(mesh);
-    return nodes <= INT32_MAX && up(nodes * WORD) + (rows + 1) * INDEX <= a_bytes && up(rows * WORD) + nodes * INDEX <= b_bytes;
+    return nodes <= INT32_MAX && up(nodes * WORD) + (rows + 1) * INDEX <= a_bytes &&
+           up(rows * WORD) + nodes * INDEX <= b_bytes;
 }
 
 /* A box as near to a cube as its number of layers allows. */
-static bool lay_mesh(uint64_t bytes, const struct gpu_memory *a, uint64_t b_bytes, uint64_t b, struct gpu_bs *bs)
+static bool lay_mesh(uint64_t bytes, const struct gpu_memory *a, uint64_t b_bytes, uint64_t b,
+                     struct gpu_bs *bs)
 {
     struct gpu_mesh_args mesh = {.side = {1, 1, 1}};
     if (mesh_bytes(&mesh) > bytes || !mesh_fits(&mesh, a->bytes, b_bytes))
@@ -94,13 +97,16 @@ static bool lay_mesh(uint64_t bytes, const struct gpu_memory *a, uint64_t b_byte
     return true;
 }
 
-bool gpu_bs_lay(int test, uint64_t bytes, const struct gpu_memory *a, const struct gpu_memory *b, struct gpu_bs *ret_bs)
+bool gpu_bs_lay(int test, uint64_t bytes, const struct gpu_memory *a, const struct gpu_memory *b,
+                struct gpu_bs *ret_bs)
 {
     struct gpu_bs bs = {.test = test};
     if (b->bytes < up(SUMS_BYTES))
         return false;
-    uint64_t sums = b->address, rest = b->address + up(SUMS_BYTES), rest_bytes = b->bytes - up(SUMS_BYTES);
-    if (test < 6 ? !lay_vectors(bytes, a, rest_bytes, rest, sums, &bs) : !lay_mesh(bytes, a, rest_bytes, rest, &bs))
+    uint64_t sums = b->address, rest = b->address + up(SUMS_BYTES),
+             rest_bytes = b->bytes - up(SUMS_BYTES);
+    if (test < 6 ? !lay_vectors(bytes, a, rest_bytes, rest, sums, &bs)
+                 : !lay_mesh(bytes, a, rest_bytes, rest, &bs))
         return false;
     *ret_bs = bs;
     return true;
@@ -108,25 +114,29 @@ bool gpu_bs_lay(int test, uint64_t bytes, const struct gpu_memory *a, const stru
 
 bool gpu_bs_can(const struct gpu_device *device, int test)
 {
-    return device->kernel[GPU_KERNEL_BS1 + test - 1] != NULL && (!has_sum(test) || device->kernel[GPU_KERNEL_SUM] != NULL) &&
+    return device->kernel[GPU_KERNEL_BS1 + test - 1] != NULL &&
+           (!has_sum(test) || device->kernel[GPU_KERNEL_SUM] != NULL) &&
            (!has_mesh(test) || device->kernel[GPU_KERNEL_MESH] != NULL);
 }
 
-int gpu_bs_prepare(const struct gpu_node *node, int device, const struct gpu_bs *bs, gpu_stream stream)
+int gpu_bs_prepare(const struct gpu_node *node, int device, const struct gpu_bs *bs,
+                   gpu_stream stream)
 {
     if (!has_mesh(bs->test))
         return 0;
     uint64_t blocks = least((nodes_of(&bs->mesh) + GPU_BS_BLOCK - 1) / GPU_BS_BLOCK, BLOCKS_MAX);
-    return node->api->launch(node->api, node->device[device].kernel[GPU_KERNEL_MESH], (unsigned)blocks, GPU_BS_BLOCK, stream,
-                             &bs->mesh, sizeof bs->mesh);
+    return node->api->launch(node->api, node->device[device].kernel[GPU_KERNEL_MESH],
+                             (unsigned)blocks, GPU_BS_BLOCK, stream, &bs->mesh, sizeof bs->mesh);
 }
 
-int gpu_bs_launch(const struct gpu_node *node, int device, const struct gpu_bs *bs, gpu_stream stream)
+int gpu_bs_launch(const struct gpu_node *node, int device, const struct gpu_bs *bs,
+                  gpu_stream stream)
 {
     const gpu_function *kernel = node->device[device].kernel;
-    int code = node->api->launch(node->api, kernel[GPU_KERNEL_BS1 + bs->test - 1], bs->grid, GPU_BS_BLOCK, stream, &bs->args,
-                                 sizeof bs->args);
+    int code = node->api->launch(node->api, kernel[GPU_KERNEL_BS1 + bs->test - 1], bs->grid,
+                                 GPU_BS_BLOCK, stream, &bs->args, sizeof bs->args);
     if (code == 0 && has_sum(bs->test))
-        code = node->api->launch(node->api, kernel[GPU_KERNEL_SUM], 1, GPU_BS_BLOCK, stream, &bs->args, sizeof bs->args);
+        code = node->api->launch(node->api, kernel[GPU_KERNEL_SUM], 1, GPU_BS_BLOCK, stream,
+                                 &bs->args, sizeof bs->args);
     return code;
 }

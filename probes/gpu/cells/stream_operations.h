@@ -1,10 +1,11 @@
 /**
- * The streaming operations BS1 to BS7 over two buffers of a device: where operands lie, what is moved, how it is launched. The
- * first half is pure.
+ * The streaming operations BS1 to BS7 over two buffers of a device: where operands lie, what is
+ * moved, how it is launched. The first half is pure.
  *
- * Bytes are counted as N. Chalmers and T. Warburton do, "Portable high-order finite element kernels I: Streaming Operations", and
- * their streamParanumal: each vector once for being read and once for being written; of BS6 and BS7 the values on both sides, a
- * 4-byte index for each node of an element, and the rows' starts. Partial sums are not counted.
+ * Bytes are counted as N. Chalmers and T. Warburton do, "Portable high-order finite element kernels
+ * I: Streaming Operations", and their streamParanumal: each vector once for being read and once for
+ * being written; of BS6 and BS7 the values on both sides, a 4-byte index for each node of an
+ * element, and the rows' starts. Partial sums are not counted.
  */
 #pragma once
 #include <stdbool.h>
@@ -24,14 +25,18 @@ struct gpu_bs {
     struct gpu_mesh_args mesh; /* of BS6 and BS7: how its index is built */
 };
 
-/* The largest operation that moves at most so many bytes and fits the buffers. False: not even the smallest fits. */
-bool gpu_bs_lay(int test, uint64_t bytes, const struct gpu_memory *a, const struct gpu_memory *b, struct gpu_bs *ret_bs);
+/* The largest operation that moves at most so many bytes and fits the buffers. False: not even the
+ * smallest fits. */
+bool gpu_bs_lay(int test, uint64_t bytes, const struct gpu_memory *a, const struct gpu_memory *b,
+                struct gpu_bs *ret_bs);
 
 /* Whether the device has the kernels. */
 bool gpu_bs_can(const struct gpu_device *device, int test);
 
 /* Builds the index of BS6 and BS7; nothing for the others. The runtime's code. */
-int gpu_bs_prepare(const struct gpu_node *node, int device, const struct gpu_bs *bs, gpu_stream stream);
+int gpu_bs_prepare(const struct gpu_node *node, int device, const struct gpu_bs *bs,
+                   gpu_stream stream);
 
 /* Once: its kernel, and that which adds up its partial sums. The runtime's code. */
-int gpu_bs_launch(const struct gpu_node *node, int device, const struct gpu_bs *bs, gpu_stream stream);
+int gpu_bs_launch(const struct gpu_node *node, int device, const struct gpu_bs *bs,
+                  gpu_stream stream);

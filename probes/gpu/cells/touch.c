@@ -19,7 +19,8 @@ enum { ENGINE, READ, WRITE, COPY, WHAT_COUNT };
 
 static struct gpu_path path_of(const struct gpu_cell *cell)
 {
-    static const enum gpu_how hows[] = {[READ] = GPU_HOW_READ, [WRITE] = GPU_HOW_WRITE, [COPY] = GPU_HOW_COPY};
+    static const enum gpu_how hows[] = {
+        [READ] = GPU_HOW_READ, [WRITE] = GPU_HOW_WRITE, [COPY] = GPU_HOW_COPY};
     int what = cell->variant / 16;
     return (struct gpu_path){.mechanism = what == ENGINE ? GPU_BY_ENGINE : GPU_BY_KERNEL,
                              .how = what == ENGINE ? GPU_HOW_COPY : hows[what],
@@ -32,17 +33,20 @@ static struct probe_axes path_axes(const struct gpu_cell *cell)
     int what = cell->variant / 16;
     if (what == READ || what == WRITE)
         probe_axes_add(&axes, "how", what == READ ? "read" : "write");
-    probe_axes_add(&axes, "kind", "%s", gpu_memory_kind_name((enum gpu_memory_kind)(cell->variant % 16)));
+    probe_axes_add(&axes, "kind", "%s",
+                   gpu_memory_kind_name((enum gpu_memory_kind)(cell->variant % 16)));
     return axes;
 }
 
-/* Copies are timed by the caller's clock: the host may take part in them, which it cannot while their stream is held. */
+/* Copies are timed by the caller's clock: the host may take part in them, which it cannot while
+ * their stream is held. */
 static bool measure_in_place(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
     struct gpu_path path = path_of(cell);
     struct probe_axes axes = path_axes(cell);
-    return path.mechanism == GPU_BY_ENGINE ? gpu_transfer_called_rate(run, cell, &axes, &path, budget_ns)
-                                           : gpu_transfer_rate(run, cell, &axes, &path, NULL, 1, 0, budget_ns, NULL);
+    return path.mechanism == GPU_BY_ENGINE
+               ? gpu_transfer_called_rate(run, cell, &axes, &path, budget_ns)
+               : gpu_transfer_rate(run, cell, &axes, &path, NULL, 1, 0, budget_ns, NULL);
 }
 
 static void touch(char *memory, size_t bytes)
@@ -60,8 +64,8 @@ struct turns {
     bool is_managed;
 };
 
-/* Managed memory goes back at once, and page by page where that fails; then the host touches all pages, so that they are its own
- * again. */
+/* Managed memory goes back at once, and page by page where that fails; then the host touches all
+ * pages, so that they are its own again. */
 static bool take_back(struct turns *at, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     const struct gpu_node *node = at->run->node;
@@ -71,18 +75,22 @@ static bool take_back(struct turns *at, enum gpu_fault *ret_fault, struct probe_
     if (at->is_managed) {
         if (!gpu_call_enter(node, device, ret_fault, why))
             return false;
-        (void)api->managed_prefetch(api, (gpu_address)(uintptr_t)at->host, at->flow.op.bytes, -1, stream);
-        if (!gpu_call_check(node, device, api->stream_wait(api, stream), "prefetch", ret_fault, why))
+        (void)api->managed_prefetch(api, (gpu_address)(uintptr_t)at->host, at->flow.op.bytes, -1,
+                                    stream);
+        if (!gpu_call_check(node, device, api->stream_wait(api, stream), "prefetch", ret_fault,
+                            why))
             return false;
     }
     touch(at->host, at->flow.op.bytes);
     return true;
 }
 
-static bool touch_once(void *arg, double *ret_value, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool touch_once(void *arg, double *ret_value, enum gpu_fault *ret_fault,
+                       struct probe_why *why)
 {
     struct turns *at = arg;
-    if (!take_back(at, ret_fault, why) || !gpu_trial_run(at->run->trial, &at->flow, 1, ret_fault, why))
+    if (!take_back(at, ret_fault, why) ||
+        !gpu_trial_run(at->run->trial, &at->flow, 1, ret_fault, why))
         return false;
     *ret_value = (double)at->flow.op.bytes / at->flow.ns * 1e9;
     return true;
@@ -102,29 +110,33 @@ static bool measure_first_touch(struct gpu_run *run, const struct gpu_cell *cell
     at.host = (char *)(uintptr_t)(path.how == GPU_HOW_READ ? at.flow.op.from : at.flow.op.to);
     at.flow.op.bytes = at.flow.span < TOUCH_BYTES ? at.flow.span : TOUCH_BYTES;
     at.flow.count = 1;
-    return gpu_repeat(touch_once, &at, budget_ns, &rate, &fault, &why) ? gpu_run_value(run, cell, &axes, &rate)
-                                                                       : gpu_run_failed(run, cell, &axes, fault, &why);
+    return gpu_repeat(touch_once, &at, budget_ns, &rate, &fault, &why)
+               ? gpu_run_value(run, cell, &axes, &rate)
+               : gpu_run_failed(run, cell, &axes, fault, &why);
 }
 
 static bool list_paths(const struct gpu_run *run, struct gpu_cells *cells, int device, int numa)
 {
-    static const enum gpu_memory_kind kinds[] = {GPU_MEMORY_MANAGED, GPU_MEMORY_MIGRATE, GPU_MEMORY_SYSTEM};
+    static const enum gpu_memory_kind kinds[] = {GPU_MEMORY_MANAGED, GPU_MEMORY_MIGRATE,
+                                                 GPU_MEMORY_SYSTEM};
     bool ok = true;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         for (int what = ENGINE; what < WHAT_COUNT; what++)
             for (int back = 0; back < 2; back++) {
                 bool in_place = kinds[i] == GPU_MEMORY_MANAGED;
-                /* Reading the host's memory is a way from it, writing it one to it; and what moves as it is touched is touched in
-                 * one way. */
-                if (what == (back ? READ : WRITE) || (!in_place && (what == ENGINE || what == COPY)))
+                /* Reading the host's memory is a way from it, writing it one to it; and what moves
+                 * as it is touched is touched in one way. */
+                if (what == (back ? READ : WRITE) ||
+                    (!in_place && (what == ENGINE || what == COPY)))
                     continue;
-                struct gpu_cell cell = {.metric = what == ENGINE ? PROBE_HOST_GPU_COPY_ENGINE : PROBE_HOST_GPU_KERNEL,
-                                        .phase = GPU_PHASE_DETAIL,
-                                        .from = back ? device : numa,
-                                        .to = back ? numa : device,
-                                        .measure = in_place ? measure_in_place : measure_first_touch,
-                                        .axes = path_axes,
-                                        .variant = VARIANT(what, kinds[i])};
+                struct gpu_cell cell = {
+                    .metric = what == ENGINE ? PROBE_HOST_GPU_COPY_ENGINE : PROBE_HOST_GPU_KERNEL,
+                    .phase = GPU_PHASE_DETAIL,
+                    .from = back ? device : numa,
+                    .to = back ? numa : device,
+                    .measure = in_place ? measure_in_place : measure_first_touch,
+                    .axes = path_axes,
+                    .variant = VARIANT(what, kinds[i])};
                 ok = ok && gpu_cells_add(run, cells, &cell);
             }
     return ok;
@@ -139,7 +151,8 @@ static struct probe_axes share_axes(const struct gpu_cell *cell)
 }
 
 /* The host writes all, then the device does. */
-static bool share_once(void *arg, double *ret_value, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool share_once(void *arg, double *ret_value, enum gpu_fault *ret_fault,
+                       struct probe_why *why)
 {
     struct turns *at = arg;
     double kernel_ns;
@@ -155,7 +168,9 @@ static bool measure_share(struct gpu_run *run, const struct gpu_cell *cell, int6
 {
     static const int64_t sizes[] = {64 << 10, 1 << 20, 16 << 20};
     struct probe_axes axes = share_axes(cell);
-    struct gpu_path path = {.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_WRITE, .kind = (enum gpu_memory_kind)cell->variant};
+    struct gpu_path path = {.mechanism = GPU_BY_KERNEL,
+                            .how = GPU_HOW_WRITE,
+                            .kind = (enum gpu_memory_kind)cell->variant};
     struct turns at = {.run = run};
     struct probe_sample samples[sizeof sizes / sizeof sizes[0]];
     struct probe_why why;
@@ -164,14 +179,15 @@ static bool measure_share(struct gpu_run *run, const struct gpu_cell *cell, int6
     if (!gpu_path_flow(run->buffers, &path, cell->from, cell->to, &at.flow, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     at.host = (char *)(uintptr_t)at.flow.op.to;
-    for (; count < sizeof sizes / sizeof sizes[0] && (uint64_t)sizes[count] <= at.flow.span; count++) {
+    for (; count < sizeof sizes / sizeof sizes[0] && (uint64_t)sizes[count] <= at.flow.span;
+         count++) {
         samples[count].bytes = sizes[count];
         at.flow.op.bytes = (uint64_t)sizes[count];
         if (!gpu_repeat(share_once, &at, budget_ns / 3, &samples[count].ns, &fault, &why))
             return gpu_run_failed(run, cell, &axes, fault, &why);
     }
-    return gpu_report_samples(run->report, run->node, cell->metric, cell->from, cell->to, &axes, samples, count,
-                              &(struct gpu_starts){0});
+    return gpu_report_samples(run->report, run->node, cell->metric, cell->from, cell->to, &axes,
+                              samples, count, &(struct gpu_starts){0});
 }
 
 static bool list_shares(const struct gpu_run *run, struct gpu_cells *cells, int device, int numa)
@@ -194,7 +210,8 @@ static bool list_shares(const struct gpu_run *run, struct gpu_cells *cells, int 
 bool gpu_cells_touch(const struct gpu_run *run, struct gpu_cells *cells)
 {
     bool ok = true;
-    for (int device = 0; run->wanted.profile == GPU_FULL && ok && run->node->numa_count > 0 && device < run->node->device_count;
+    for (int device = 0; run->wanted.profile == GPU_FULL && ok && run->node->numa_count > 0 &&
+                         device < run->node->device_count;
          device++) {
         int numa = GPU_PLACE_NUMA(gpu_node_near(run->node, device));
         ok = list_paths(run, cells, device, numa) && list_shares(run, cells, device, numa);

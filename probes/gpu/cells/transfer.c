@@ -15,19 +15,24 @@ static void scale(struct probe_summary *summary, unsigned factor)
     summary->high *= factor;
 }
 
-bool gpu_transfer_rate(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
-                       const struct gpu_path *path, const struct gpu_path *back, unsigned factor, uint64_t least,
+bool gpu_transfer_rate(struct gpu_run *run, const struct gpu_cell *cell,
+                       const struct probe_axes *axes, const struct gpu_path *path,
+                       const struct gpu_path *back, unsigned factor, uint64_t least,
                        int64_t budget_ns, struct probe_summary *ret_rate)
 {
     bool is_peer = cell->from >= 0 && cell->to >= 0 && cell->from != cell->to;
-    double leg_ns = cell->is_stepped ? run->stepped_leg_ns : is_peer ? run->peer_leg_ns : run->leg_ns;
+    double leg_ns = cell->is_stepped ? run->stepped_leg_ns
+                    : is_peer        ? run->peer_leg_ns
+                                     : run->leg_ns;
     struct gpu_flow flows[2];
     struct probe_summary rates[2], sum;
     struct probe_why why = {0};
     enum gpu_fault fault = GPU_FAULT_OTHER;
     if (!gpu_path_flow(run->buffers, path, cell->from, cell->to, &flows[0], &why) ||
-        (back != NULL && !gpu_path_flow(run->buffers, back, cell->to, cell->from, &flows[1], &why)) ||
-        !gpu_rate_together(run->trial, flows, back == NULL ? 1 : 2, leg_ns, least, budget_ns, rates, &sum, &fault, &why))
+        (back != NULL &&
+         !gpu_path_flow(run->buffers, back, cell->to, cell->from, &flows[1], &why)) ||
+        !gpu_rate_together(run->trial, flows, back == NULL ? 1 : 2, leg_ns, least, budget_ns, rates,
+                           &sum, &fault, &why))
         return gpu_run_failed(run, cell, axes, fault, &why);
     scale(&sum, factor);
     if (ret_rate != NULL)
@@ -35,8 +40,9 @@ bool gpu_transfer_rate(struct gpu_run *run, const struct gpu_cell *cell, const s
     return gpu_run_value(run, cell, axes, &sum);
 }
 
-bool gpu_transfer_curve(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
-                        const struct gpu_path *path, uint64_t most, bool few, int64_t budget_ns)
+bool gpu_transfer_curve(struct gpu_run *run, const struct gpu_cell *cell,
+                        const struct probe_axes *axes, const struct gpu_path *path, uint64_t most,
+                        bool few, int64_t budget_ns)
 {
     struct gpu_flow flow;
     struct probe_why why = {0};
@@ -47,12 +53,13 @@ bool gpu_transfer_curve(struct gpu_run *run, const struct gpu_cell *cell, const 
     const struct gpu_timing timing = timing_of(run, flow.op.device, budget_ns);
     if (!gpu_curve_measure(&timing, &flow, &curve, &fault, &why))
         return gpu_run_failed(run, cell, axes, fault, &why);
-    return gpu_report_samples(run->report, run->node, cell->metric, cell->from, cell->to, axes, curve.samples, curve.count,
-                              &curve.starts);
+    return gpu_report_samples(run->report, run->node, cell->metric, cell->from, cell->to, axes,
+                              curve.samples, curve.count, &curve.starts);
 }
 
-bool gpu_transfer_latency(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
-                          const struct gpu_path *path, int64_t budget_ns)
+bool gpu_transfer_latency(struct gpu_run *run, const struct gpu_cell *cell,
+                          const struct probe_axes *axes, const struct gpu_path *path,
+                          int64_t budget_ns)
 {
     struct gpu_flow flow;
     struct probe_sample sample = {.bytes = GPU_RATE_LATENCY_BYTES};
@@ -63,20 +70,24 @@ bool gpu_transfer_latency(struct gpu_run *run, const struct gpu_cell *cell, cons
     enum gpu_fault fault = GPU_FAULT_OTHER;
     probe_axes_add(&called, "clock", "call");
     if (!gpu_path_flow(run->buffers, path, cell->from, cell->to, &flow, &why))
-        return gpu_run_failed(run, cell, axes, fault, &why) && gpu_run_failed(run, cell, &called, fault, &why);
+        return gpu_run_failed(run, cell, axes, fault, &why) &&
+               gpu_run_failed(run, cell, &called, fault, &why);
     flow.op.bytes = GPU_RATE_LATENCY_BYTES;
-    bool ok = gpu_rate_times(run->trial, &flow.op, flow.span, &sample, &one, &run->random, budget_ns / 2, &fault, &why)
+    bool ok = gpu_rate_times(run->trial, &flow.op, flow.span, &sample, &one, &run->random,
+                             budget_ns / 2, &fault, &why)
                   ? gpu_run_value(run, cell, axes, &sample.ns)
                   : gpu_run_failed(run, cell, axes, fault, &why);
     if (!ok)
         return false;
-    return gpu_rate_call(run->trial, &flow.op, gpu_run_seats(run, flow.op.device), budget_ns / 2, &call, &low, &fault, &why)
+    return gpu_rate_call(run->trial, &flow.op, gpu_run_seats(run, flow.op.device), budget_ns / 2,
+                         &call, &low, &fault, &why)
                ? gpu_run_value(run, cell, &called, &low)
                : gpu_run_failed(run, cell, &called, fault, &why);
 }
 
-bool gpu_transfer_called_rate(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
-                              const struct gpu_path *path, int64_t budget_ns)
+bool gpu_transfer_called_rate(struct gpu_run *run, const struct gpu_cell *cell,
+                              const struct probe_axes *axes, const struct gpu_path *path,
+                              int64_t budget_ns)
 {
     struct gpu_flow flow;
     struct probe_summary rate;
@@ -85,6 +96,7 @@ bool gpu_transfer_called_rate(struct gpu_run *run, const struct gpu_cell *cell, 
     if (!gpu_path_flow(run->buffers, path, cell->from, cell->to, &flow, &why))
         return gpu_run_failed(run, cell, axes, fault, &why);
     const struct gpu_timing timing = timing_of(run, flow.op.device, budget_ns);
-    return gpu_rate_called(&timing, &flow, &rate, &fault, &why) ? gpu_run_value(run, cell, axes, &rate)
-                                                                : gpu_run_failed(run, cell, axes, fault, &why);
+    return gpu_rate_called(&timing, &flow, &rate, &fault, &why)
+               ? gpu_run_value(run, cell, axes, &rate)
+               : gpu_run_failed(run, cell, axes, fault, &why);
 }

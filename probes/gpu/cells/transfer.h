@@ -1,24 +1,30 @@
-/* Measures a transfer for a cell, and reports it: its rate, its curve over sizes with both overheads, or the latency of a few
- * bytes. */
+/* Measures a transfer for a cell, and reports it: its rate, its curve over sizes with both
+ * overheads, or the latency of a few bytes. */
 #pragma once
 #include "gpu/cells/run.h"
 #include "gpu/timing/path.h"
 
-/* Of one path, or of two at the same time whose sum counts: back is then the one from cell->to to cell->from. NULL: one. factor:
- * bytes that count for each that is moved (2 where reading and writing count). least: see gpu_rate_together. ret_rate, which may
- * be NULL, gets what was reported. */
-bool gpu_transfer_rate(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
-                       const struct gpu_path *path, const struct gpu_path *back, unsigned factor, uint64_t least,
+/* Of one path, or of two at the same time whose sum counts: back is then the one from cell->to to
+ * cell->from. NULL: one. factor: bytes that count for each that is moved (2 where reading and
+ * writing count). least: see gpu_rate_together. ret_rate, which may be NULL, gets what was
+ * reported. */
+bool gpu_transfer_rate(struct gpu_run *run, const struct gpu_cell *cell,
+                       const struct probe_axes *axes, const struct gpu_path *path,
+                       const struct gpu_path *back, unsigned factor, uint64_t least,
                        int64_t budget_ns, struct probe_summary *ret_rate);
 
 /* Times of one operation by size: the sizes are those of gpu_curve_of. */
-bool gpu_transfer_curve(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
-                        const struct gpu_path *path, uint64_t most, bool few, int64_t budget_ns);
+bool gpu_transfer_curve(struct gpu_run *run, const struct gpu_cell *cell,
+                        const struct probe_axes *axes, const struct gpu_path *path, uint64_t most,
+                        bool few, int64_t budget_ns);
 
 /* copy_latency on the device and by the caller's clock; axes are without the clock. */
-bool gpu_transfer_latency(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
-                          const struct gpu_path *path, int64_t budget_ns);
+bool gpu_transfer_latency(struct gpu_run *run, const struct gpu_cell *cell,
+                          const struct probe_axes *axes, const struct gpu_path *path,
+                          int64_t budget_ns);
 
-/* The rate of copies that the host takes part in, as the caller's clock sees them: pageable memory. */
-bool gpu_transfer_called_rate(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
-                              const struct gpu_path *path, int64_t budget_ns);
+/* The rate of copies that the host takes part in, as the caller's clock sees them: pageable memory.
+ */
+bool gpu_transfer_called_rate(struct gpu_run *run, const struct gpu_cell *cell,
+                              const struct probe_axes *axes, const struct gpu_path *path,
+                              int64_t budget_ns);

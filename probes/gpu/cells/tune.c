@@ -17,30 +17,38 @@
 #define GRAIN    UINT64_C(4096)
 #define CACHES   4 /* times the last cache: what is moved in own memory at least */
 
-/* Own memory is fastest with blocks that come in order, each for one step, as writing to a peer is; what reads over a link with
- * blocks that stay, and what stores as much beside, with several times as many as there is room for. */
-size_t gpu_cells_tune_shapes(int multiprocessors, enum gpu_cells_grid first, struct gpu_cells_try *ret_tries)
+/* Own memory is fastest with blocks that come in order, each for one step, as writing to a peer is;
+ * what reads over a link with blocks that stay, and what stores as much beside, with several times
+ * as many as there is room for. */
+size_t gpu_cells_tune_shapes(int multiprocessors, enum gpu_cells_grid first,
+                             struct gpu_cells_try *ret_tries)
 {
     enum { BLOCKS = 3, WAVES = 5, UNROLLS = 6 };
-    static const unsigned blocks[GPU_CELLS_GRID_COUNT][BLOCKS] = {{256, 512, 1024}, {512, 256, 1024}, {512, 256, 1024}};
-    static const unsigned waves[GPU_CELLS_GRID_COUNT][WAVES] = {{0, 1, 2, 4, 8}, {1, 2, 4, 0, 8}, {8, 4, 2, 1, 0}};
-    static const unsigned unrolls[GPU_CELLS_GRID_COUNT][UNROLLS] = {{4, 8, 2, 12, 16, 1}, {12, 8, 4, 16, 2, 1}, {12, 8, 4, 16, 2, 1}};
+    static const unsigned blocks[GPU_CELLS_GRID_COUNT][BLOCKS] = {
+        {256, 512, 1024}, {512, 256, 1024}, {512, 256, 1024}};
+    static const unsigned waves[GPU_CELLS_GRID_COUNT][WAVES] = {
+        {0, 1, 2, 4, 8}, {1, 2, 4, 0, 8}, {8, 4, 2, 1, 0}};
+    static const unsigned unrolls[GPU_CELLS_GRID_COUNT][UNROLLS] = {
+        {4, 8, 2, 12, 16, 1}, {12, 8, 4, 16, 2, 1}, {12, 8, 4, 16, 2, 1}};
     size_t count = 0;
     for (size_t j = 0; j < WAVES; j++)
         for (size_t i = 0; i < BLOCKS; i++)
             for (size_t k = 0; k < UNROLLS; k++)
                 /* More threads than a multiprocessor holds only wait. */
                 if (blocks[first][i] * waves[first][j] <= 4096) {
-                    unsigned grid = waves[first][j] * (multiprocessors > 0 ? (unsigned)multiprocessors : 64);
+                    unsigned grid =
+                        waves[first][j] * (multiprocessors > 0 ? (unsigned)multiprocessors : 64);
                     ret_tries[count] =
-                        (struct gpu_cells_try){.shape = {blocks[first][i], grid, unrolls[first][k]}, .order = (unsigned)count};
+                        (struct gpu_cells_try){.shape = {blocks[first][i], grid, unrolls[first][k]},
+                                               .order = (unsigned)count};
                     count++;
                 }
     return count;
 }
 
 /* Drops the shapes that the driver does not launch; how many are left. */
-static size_t drop_refused(const struct gpu_device *device, enum gpu_how how, struct gpu_cells_try *tries, size_t count)
+static size_t drop_refused(const struct gpu_device *device, enum gpu_how how,
+                           struct gpu_cells_try *tries, size_t count)
 {
     static const enum gpu_kernel firsts[] = {GPU_KERNEL_READ, GPU_KERNEL_WRITE, GPU_KERNEL_COPY};
     size_t kept = 0;
@@ -74,13 +82,14 @@ size_t gpu_cells_tune_best(const struct gpu_cells_try *tries, size_t count)
         least = fmin(least, median(&tries[i]));
     size_t best = count;
     for (size_t i = 0; i < count; i++)
-        if (median(&tries[i]) <= AS_FAST * least && (best == count || tries[i].order < tries[best].order))
+        if (median(&tries[i]) <= AS_FAST * least &&
+            (best == count || tries[i].order < tries[best].order))
             best = i;
     return best == count ? 0 : best;
 }
 
-static bool run_count(struct gpu_run *run, struct gpu_flow *flow, unsigned count, double *ret_ns, enum gpu_fault *ret_fault,
-                      struct probe_why *why)
+static bool run_count(struct gpu_run *run, struct gpu_flow *flow, unsigned count, double *ret_ns,
+                      enum gpu_fault *ret_fault, struct probe_why *why)
 {
     flow->count = count;
     if (!gpu_trial_run(run->trial, flow, 1, ret_fault, why))
@@ -89,10 +98,10 @@ static bool run_count(struct gpu_run *run, struct gpu_flow *flow, unsigned count
     return true;
 }
 
-/* Once, or what one more takes: neither its start nor what caches still hold at the end is in that. A shape that the device
- * refuses all the same is none; only a lost device ends it. */
-static bool try_shape(struct gpu_run *run, struct gpu_flow *flow, bool again, struct gpu_cells_try *one,
-                      enum gpu_fault *ret_fault, struct probe_why *why)
+/* Once, or what one more takes: neither its start nor what caches still hold at the end is in that.
+ * A shape that the device refuses all the same is none; only a lost device ends it. */
+static bool try_shape(struct gpu_run *run, struct gpu_flow *flow, bool again,
+                      struct gpu_cells_try *one, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double first = 0, all;
     flow->op.shape = one->shape;
@@ -104,8 +113,8 @@ static bool try_shape(struct gpu_run *run, struct gpu_flow *flow, bool again, st
 }
 
 /* Bytes that take about as long as wanted with the shape at hand. */
-static bool find_bytes(struct gpu_run *run, struct gpu_flow *flow, uint64_t least, enum gpu_fault *ret_fault,
-                       struct probe_why *why)
+static bool find_bytes(struct gpu_run *run, struct gpu_flow *flow, uint64_t least,
+                       enum gpu_fault *ret_fault, struct probe_why *why)
 {
     flow->count = 1;
     flow->op.bytes = least > FIRST ? least : FIRST;
@@ -115,7 +124,9 @@ static bool find_bytes(struct gpu_run *run, struct gpu_flow *flow, uint64_t leas
             return false;
     double bytes = fmin((double)flow->op.bytes * WANTED / fmax(flow->ns, 1), (double)flow->span);
     uint64_t wanted = (uint64_t)fmax(bytes, (double)least) / GRAIN * GRAIN;
-    flow->op.bytes = wanted < GRAIN ? GRAIN : wanted > flow->span ? flow->span / GRAIN * GRAIN : wanted;
+    flow->op.bytes = wanted < GRAIN        ? GRAIN
+                     : wanted > flow->span ? flow->span / GRAIN * GRAIN
+                                           : wanted;
     return true;
 }
 
@@ -125,8 +136,9 @@ static int compare_tries(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool tune(struct gpu_run *run, struct gpu_flow *flow, int device, enum gpu_cells_grid grid, int64_t end_ns, struct gpu_shape *ret_shape,
-                 enum gpu_fault *ret_fault, struct probe_why *why)
+static bool tune(struct gpu_run *run, struct gpu_flow *flow, int device, enum gpu_cells_grid grid,
+                 int64_t end_ns, struct gpu_shape *ret_shape, enum gpu_fault *ret_fault,
+                 struct probe_why *why)
 {
     struct gpu_cells_try tries[GPU_CELLS_TRIES_MAX];
     const struct gpu_device *of = &run->node->device[device];
@@ -167,7 +179,8 @@ static enum gpu_cells_grid grid_of(enum gpu_tune_target target, int way)
     bool reads = way == GPU_HOW_READ;
     if (target == GPU_TUNE_PEER && way == GPU_TUNE_PULL)
         return GPU_CELLS_GRID_WAVES;
-    return target == GPU_TUNE_HOST || (target == GPU_TUNE_PEER && reads) ? GPU_CELLS_GRID_STAYS : GPU_CELLS_GRID_NEEDED;
+    return target == GPU_TUNE_HOST || (target == GPU_TUNE_PEER && reads) ? GPU_CELLS_GRID_STAYS
+                                                                         : GPU_CELLS_GRID_NEEDED;
 }
 
 /* A whole target of a model at once, so that it is tuned or not. */
@@ -182,13 +195,18 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     int ways = gpu_tune_ways(target);
     for (int way = 0; way < ways; way++) {
         bool pulled = way == GPU_TUNE_PULL;
-        struct gpu_path path = {.mechanism = GPU_BY_KERNEL, .how = pulled ? GPU_HOW_COPY : (enum gpu_how)way, .pulled = pulled};
+        struct gpu_path path = {.mechanism = GPU_BY_KERNEL,
+                                .how = pulled ? GPU_HOW_COPY : (enum gpu_how)way,
+                                .pulled = pulled};
         struct gpu_flow flow;
         /* What reads the host's memory goes from it, what writes it to it. */
         bool back = target == GPU_TUNE_HOST && way == GPU_HOW_WRITE;
         int64_t end_ns = probe_clock_ns() + budget_ns / ways;
-        if (!gpu_path_flow(run->buffers, &path, back ? cell->to : cell->from, back ? cell->from : cell->to, &flow, &why) ||
-            !find_bytes(run, &flow, target == GPU_TUNE_OWN && cache > 0 ? CACHES * (uint64_t)cache : 0, &fault, &why) ||
+        if (!gpu_path_flow(run->buffers, &path, back ? cell->to : cell->from,
+                           back ? cell->from : cell->to, &flow, &why) ||
+            !find_bytes(run, &flow,
+                        target == GPU_TUNE_OWN && cache > 0 ? CACHES * (uint64_t)cache : 0, &fault,
+                        &why) ||
             !tune(run, &flow, device, grid_of(target, way), end_ns, &shapes[way], &fault, &why))
             return gpu_run_failed(run, cell, NULL, fault, &why);
     }
@@ -232,7 +250,8 @@ bool gpu_cells_tune(const struct gpu_run *run, struct gpu_cells *cells)
         } targets[] = {
             [GPU_TUNE_OWN] = {PROBE_MEMORY_BANDWIDTH, i, i, true},
             [GPU_TUNE_PEER] = {PROBE_GPU_GPU_KERNEL, i, peer, peer >= 0},
-            [GPU_TUNE_HOST] = {PROBE_HOST_GPU_KERNEL, GPU_PLACE_NUMA(gpu_node_near(run->node, i)), i, run->node->numa_count > 0},
+            [GPU_TUNE_HOST] = {PROBE_HOST_GPU_KERNEL, GPU_PLACE_NUMA(gpu_node_near(run->node, i)),
+                               i, run->node->numa_count > 0},
         };
         for (int target = 0; is_first(run->node, i) && target < GPU_TUNE_TARGET_COUNT; target++) {
             struct gpu_cell cell = {.metric = targets[target].metric,

@@ -14,7 +14,8 @@
 /* What a cell's variant says. */
 enum { ENGINE, ENGINE_PULLED, KERNEL_PUSHED, KERNEL_PULLED };
 
-uint64_t gpu_verify_compare(const uint64_t *words, uint64_t count, uint64_t seed, uint64_t *ret_first)
+uint64_t gpu_verify_compare(const uint64_t *words, uint64_t count, uint64_t seed,
+                            uint64_t *ret_first)
 {
     uint64_t wrong = 0;
     for (uint64_t i = 0; i < count; i++)
@@ -29,51 +30,61 @@ struct end {
     struct gpu_memory memory;
 };
 
-static bool end_of(struct gpu_run *run, int place, int other, int which, struct end *ret_end, struct probe_why *why)
+static bool end_of(struct gpu_run *run, int place, int other, int which, struct end *ret_end,
+                   struct probe_why *why)
 {
     *ret_end = (struct end){.place = place, .device = place >= 0 ? place : other};
     bool ok = place >= 0 ? gpu_buffers_device(run->buffers, place, which, &ret_end->memory, why)
-                         : gpu_buffers_host(run->buffers, GPU_PLACE_NUMA(0) - place, GPU_MEMORY_PINNED, which, other,
-                                            &ret_end->memory, why);
+                         : gpu_buffers_host(run->buffers, GPU_PLACE_NUMA(0) - place,
+                                            GPU_MEMORY_PINNED, which, other, &ret_end->memory, why);
     return ok && (ret_end->memory.bytes >= BYTES + 16 || probe_why_set(why, "too little memory"));
 }
 
-static bool check(struct gpu_run *run, int device, int code, const char *what, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool check(struct gpu_run *run, int device, int code, const char *what,
+                  enum gpu_fault *ret_fault, struct probe_why *why)
 {
     return gpu_call_check(run->node, device, code, what, ret_fault, why);
 }
 
-static bool wait_for(struct gpu_run *run, int device, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool wait_for(struct gpu_run *run, int device, enum gpu_fault *ret_fault,
+                     struct probe_why *why)
 {
     const struct gpu_api *api = run->node->api;
-    return check(run, device, api->stream_wait(api, run->node->device[device].stream[0]), "wait", ret_fault, why);
+    return check(run, device, api->stream_wait(api, run->node->device[device].stream[0]), "wait",
+                 ret_fault, why);
 }
 
-/* The pattern at the source: by the device's own kernel, so that no other path is needed, else by a copy from the host. */
-static bool put_pattern(struct gpu_run *run, const struct end *end, uint64_t seed, uint64_t *scratch, enum gpu_fault *ret_fault,
-                        struct probe_why *why)
+/* The pattern at the source: by the device's own kernel, so that no other path is needed, else by a
+ * copy from the host. */
+static bool put_pattern(struct gpu_run *run, const struct end *end, uint64_t seed,
+                        uint64_t *scratch, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     const struct gpu_api *api = run->node->api;
     const struct gpu_device *device = &run->node->device[end->device];
     uint64_t *words = end->place >= 0 ? scratch : end->memory.host;
     if (end->place >= 0 && device->kernel[GPU_KERNEL_FILL] != NULL) {
-        struct gpu_pattern_args args = {.address = end->memory.address, .bytes = BYTES, .seed = seed};
+        struct gpu_pattern_args args = {
+            .address = end->memory.address, .bytes = BYTES, .seed = seed};
         return gpu_call_enter(run->node, end->device, ret_fault, why) &&
                check(run, end->device,
-                     api->launch(api, device->kernel[GPU_KERNEL_FILL], 64, 256, device->stream[0], &args, sizeof args), "launch",
-                     ret_fault, why) &&
+                     api->launch(api, device->kernel[GPU_KERNEL_FILL], 64, 256, device->stream[0],
+                                 &args, sizeof args),
+                     "launch", ret_fault, why) &&
                wait_for(run, end->device, ret_fault, why);
     }
     for (uint64_t i = 0; i < WORDS; i++)
         words[i] = gpu_pattern(seed, i);
     return end->place < 0 ||
            (gpu_call_enter(run->node, end->device, ret_fault, why) &&
-            check(run, end->device, api->copy(api, end->memory.address, (gpu_address)(uintptr_t)words, BYTES, device->stream[0]),
+            check(run, end->device,
+                  api->copy(api, end->memory.address, (gpu_address)(uintptr_t)words, BYTES,
+                            device->stream[0]),
                   "copy", ret_fault, why) &&
             wait_for(run, end->device, ret_fault, why));
 }
 
-static bool poison(struct gpu_run *run, const struct end *end, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool poison(struct gpu_run *run, const struct end *end, enum gpu_fault *ret_fault,
+                   struct probe_why *why)
 {
     const struct gpu_api *api = run->node->api;
     if (end->place < 0) {
@@ -81,27 +92,37 @@ static bool poison(struct gpu_run *run, const struct end *end, enum gpu_fault *r
         return true;
     }
     return gpu_call_enter(run->node, end->device, ret_fault, why) &&
-           check(run, end->device, api->fill(api, end->memory.address, POISON, BYTES, run->node->device[end->device].stream[0]),
+           check(run, end->device,
+                 api->fill(api, end->memory.address, POISON, BYTES,
+                           run->node->device[end->device].stream[0]),
                  "fill", ret_fault, why) &&
            wait_for(run, end->device, ret_fault, why);
 }
 
 /* Counts by the device's own kernel, which leaves two words behind the bytes. */
-static bool count_on_device(struct gpu_run *run, const struct end *end, uint64_t seed, uint64_t *ret_wrong, uint64_t *ret_first,
-                            enum gpu_fault *ret_fault, struct probe_why *why)
+static bool count_on_device(struct gpu_run *run, const struct end *end, uint64_t seed,
+                            uint64_t *ret_wrong, uint64_t *ret_first, enum gpu_fault *ret_fault,
+                            struct probe_why *why)
 {
     const struct gpu_api *api = run->node->api;
     const struct gpu_device *device = &run->node->device[end->device];
     gpu_stream stream = device->stream[0];
     uint64_t result[2] = {0, UINT64_MAX};
-    struct gpu_pattern_args args = {
-        .address = end->memory.address, .bytes = BYTES, .seed = seed, .result = end->memory.address + BYTES};
-    if (!check(run, end->device, api->fill(api, args.result, 0, 8, stream), "fill", ret_fault, why) ||
-        !check(run, end->device, api->fill(api, args.result + 8, 0xff, 8, stream), "fill", ret_fault, why) ||
-        !check(run, end->device, api->launch(api, device->kernel[GPU_KERNEL_CHECK], 64, 256, stream, &args, sizeof args),
-               "launch", ret_fault, why) ||
-        !check(run, end->device, api->copy(api, (gpu_address)(uintptr_t)result, args.result, sizeof result, stream), "copy",
+    struct gpu_pattern_args args = {.address = end->memory.address,
+                                    .bytes = BYTES,
+                                    .seed = seed,
+                                    .result = end->memory.address + BYTES};
+    if (!check(run, end->device, api->fill(api, args.result, 0, 8, stream), "fill", ret_fault,
+               why) ||
+        !check(run, end->device, api->fill(api, args.result + 8, 0xff, 8, stream), "fill",
                ret_fault, why) ||
+        !check(
+            run, end->device,
+            api->launch(api, device->kernel[GPU_KERNEL_CHECK], 64, 256, stream, &args, sizeof args),
+            "launch", ret_fault, why) ||
+        !check(run, end->device,
+               api->copy(api, (gpu_address)(uintptr_t)result, args.result, sizeof result, stream),
+               "copy", ret_fault, why) ||
         !wait_for(run, end->device, ret_fault, why))
         return false;
     *ret_wrong = result[0];
@@ -109,8 +130,9 @@ static bool count_on_device(struct gpu_run *run, const struct end *end, uint64_t
     return true;
 }
 
-static bool count_wrong(struct gpu_run *run, const struct end *end, uint64_t seed, uint64_t *scratch, uint64_t *ret_wrong,
-                        uint64_t *ret_first, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool count_wrong(struct gpu_run *run, const struct end *end, uint64_t seed,
+                        uint64_t *scratch, uint64_t *ret_wrong, uint64_t *ret_first,
+                        enum gpu_fault *ret_fault, struct probe_why *why)
 {
     const struct gpu_api *api = run->node->api;
     const uint64_t *words = scratch;
@@ -132,9 +154,10 @@ static bool count_wrong(struct gpu_run *run, const struct end *end, uint64_t see
     return true;
 }
 
-/* One transfer from the source to the target, by whoever drives it. False when this path is not there. */
-static bool flow_of(struct gpu_run *run, int variant, const struct end *source, const struct end *target,
-                    struct gpu_flow *ret_flow, struct probe_why *why)
+/* One transfer from the source to the target, by whoever drives it. False when this path is not
+ * there. */
+static bool flow_of(struct gpu_run *run, int variant, const struct end *source,
+                    const struct end *target, struct gpu_flow *ret_flow, struct probe_why *why)
 {
     int driver = variant == ENGINE || variant == KERNEL_PUSHED ? source->device : target->device;
     int other = driver == source->device ? target->device : source->device;
@@ -149,30 +172,34 @@ static bool flow_of(struct gpu_run *run, int variant, const struct end *source, 
                         .bytes = BYTES,
                         .shape = device->copy};
     if (op.mechanism == GPU_BY_KERNEL &&
-        ((driver != other && !device->access[other]) || gpu_node_stream_kernel(device, GPU_KERNEL_COPY, op.shape.unroll) == NULL))
+        ((driver != other && !device->access[other]) ||
+         gpu_node_stream_kernel(device, GPU_KERNEL_COPY, op.shape.unroll) == NULL))
         return probe_why_set(why, "not there");
     *ret_flow = (struct gpu_flow){.op = op, .count = 1, .span = BYTES};
     return true;
 }
 
-static bool look(struct gpu_run *run, const struct gpu_cell *cell, uint64_t *scratch, uint64_t *ret_wrong, uint64_t *ret_first,
-                 enum gpu_fault *ret_fault, struct probe_why *why)
+static bool look(struct gpu_run *run, const struct gpu_cell *cell, uint64_t *scratch,
+                 uint64_t *ret_wrong, uint64_t *ret_first, enum gpu_fault *ret_fault,
+                 struct probe_why *why)
 {
     struct end source, target;
     struct gpu_flow flow;
     uint64_t seed = probe_random_next(&run->random);
     *ret_fault = GPU_FAULT_OTHER;
-    return end_of(run, cell->from, cell->to, 0, &source, why) && end_of(run, cell->to, cell->from, 1, &target, why) &&
+    return end_of(run, cell->from, cell->to, 0, &source, why) &&
+           end_of(run, cell->to, cell->from, 1, &target, why) &&
            flow_of(run, cell->variant, &source, &target, &flow, why) &&
-           put_pattern(run, &source, seed, scratch, ret_fault, why) && poison(run, &target, ret_fault, why) &&
+           put_pattern(run, &source, seed, scratch, ret_fault, why) &&
+           poison(run, &target, ret_fault, why) &&
            gpu_trial_run(run->trial, &flow, 1, ret_fault, why) &&
            count_wrong(run, &target, seed, scratch, ret_wrong, ret_first, ret_fault, why);
 }
 
 static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
-    static const char *const names[] = {"the copy engine", "the copy engine, driven by the target,", "a kernel",
-                                        "a kernel of the target"};
+    static const char *const names[] = {"the copy engine", "the copy engine, driven by the target,",
+                                        "a kernel", "a kernel of the target"};
     struct probe_why why = {0};
     enum gpu_fault fault;
     uint64_t wrong = 0, first = 0;
@@ -188,22 +215,27 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
         return gpu_run_failed(run, cell, NULL, fault, &why);
     run->report->paths++;
     run->report->wrong += wrong > 0;
-    probe_why_write(&why, "%llu of %llu words of 8 bytes that %s moved are wrong, the first at byte %llu",
-                    (unsigned long long)wrong, (unsigned long long)WORDS, names[cell->variant], (unsigned long long)first * 8);
-    return wrong == 0 || gpu_report_finding(run->report, run->node, "wrong-bytes", cell->from, cell->to, why.text);
+    probe_why_write(&why,
+                    "%llu of %llu words of 8 bytes that %s moved are wrong, the first at byte %llu",
+                    (unsigned long long)wrong, (unsigned long long)WORDS, names[cell->variant],
+                    (unsigned long long)first * 8);
+    return wrong == 0 || gpu_report_finding(run->report, run->node, "wrong-bytes", cell->from,
+                                            cell->to, why.text);
 }
 
-static bool list_path(const struct gpu_run *run, struct gpu_cells *cells, int from, int to, int variant)
+static bool list_path(const struct gpu_run *run, struct gpu_cells *cells, int from, int to,
+                      int variant)
 {
     bool by_kernel = variant >= KERNEL_PUSHED, on_host = from < 0 || to < 0;
-    struct gpu_cell cell = {.metric = on_host ? (by_kernel ? PROBE_HOST_GPU_KERNEL : PROBE_HOST_GPU_COPY_ENGINE)
-                                              : (by_kernel ? PROBE_GPU_GPU_KERNEL : PROBE_GPU_GPU_COPY_ENGINE),
-                            .phase = GPU_PHASE_VERIFY,
-                            .from = from,
-                            .to = to,
-                            .variant = variant,
-                            .is_more = true,
-                            .measure = measure};
+    struct gpu_cell cell = {
+        .metric = on_host ? (by_kernel ? PROBE_HOST_GPU_KERNEL : PROBE_HOST_GPU_COPY_ENGINE)
+                          : (by_kernel ? PROBE_GPU_GPU_KERNEL : PROBE_GPU_GPU_COPY_ENGINE),
+        .phase = GPU_PHASE_VERIFY,
+        .from = from,
+        .to = to,
+        .variant = variant,
+        .is_more = true,
+        .measure = measure};
     return gpu_cells_add(run, cells, &cell);
 }
 

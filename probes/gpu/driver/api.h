@@ -1,19 +1,20 @@
 /**
- * The calls of a GPU runtime that the probe makes: one table, filled by gpu/driver/cuda.c (CUDA's driver API) and by gpu/driver/hip.c (HIP),
- * both looked up at run time, so that the probe links to neither. No call whose structures changed between versions of a runtime
- * is in it.
+ * The calls of a GPU runtime that the probe makes: one table, filled by gpu/driver/cuda.c (CUDA's
+ * driver API) and by gpu/driver/hip.c (HIP), both looked up at run time, so that the probe links to
+ * neither. No call whose structures changed between versions of a runtime is in it.
  *
- * Every call takes the table first, as in api->copy(api, ...), and returns the runtime's own code, 0 for success; gpu_api_fault
- * says what kind of failure a code is and text words it. A call that the runtime lacks returns GPU_MISSING, never crashes.
- * Outputs are untouched on failure. Calls may be made by any thread; what belongs to a device is made current for the calling
- * thread by enter.
+ * Every call takes the table first, as in api->copy(api, ...), and returns the runtime's own code,
+ * 0 for success; gpu_api_fault says what kind of failure a code is and text words it. A call that
+ * the runtime lacks returns GPU_MISSING, never crashes. Outputs are untouched on failure. Calls may
+ * be made by any thread; what belongs to a device is made current for the calling thread by enter.
  */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-typedef uint64_t gpu_address; /* memory as kernels and copies see it, on whatever device or host it is */
+/* memory as kernels and copies see it, on whatever device or host it is */
+typedef uint64_t gpu_address;
 typedef void *gpu_context;
 typedef void *gpu_stream;
 typedef void *gpu_event;
@@ -40,13 +41,15 @@ enum gpu_attribute {
     GPU_ATTRIBUTE_L2_BYTES,
     GPU_ATTRIBUTE_ARCH_MAJOR,
     GPU_ATTRIBUTE_ARCH_MINOR,
-    GPU_ATTRIBUTE_COPY_ENGINES,     /* asynchronous copy engines */
-    GPU_ATTRIBUTE_INTEGRATED,       /* shares the host's memory */
-    GPU_ATTRIBUTE_MANAGED,          /* managed memory, touched by host and device at the same time */
+    GPU_ATTRIBUTE_COPY_ENGINES, /* asynchronous copy engines */
+    GPU_ATTRIBUTE_INTEGRATED,   /* shares the host's memory */
+    /* managed memory, touched by host and device at the same time */
+    GPU_ATTRIBUTE_MANAGED,
     GPU_ATTRIBUTE_PAGEABLE,         /* reaches memory of malloc */
     GPU_ATTRIBUTE_PAGEABLE_BY_HOST, /* ... through the host's page tables (ATS) */
     GPU_ATTRIBUTE_HOST_NUMA,        /* nearest NUMA node of the host; -1 unknown */
-    GPU_ATTRIBUTE_MEMORY_NUMA,      /* the NUMA node that the device's own memory is; -1 none or unknown */
+    /* the NUMA node that the device's own memory is; -1 none or unknown */
+    GPU_ATTRIBUTE_MEMORY_NUMA,
     GPU_ATTRIBUTE_COUNT
 };
 
@@ -61,71 +64,97 @@ enum gpu_advice { GPU_ADVISE_HOST, GPU_ADVISE_DEVICE, GPU_ADVISE_ACCESSED_BY, GP
 struct gpu_api {
     const char *name;    /* "cuda", "hip" */
     const char *library; /* as it was looked for, "libcuda.so.1" */
-    bool is_standin;     /* the library says that it is a stand-in for tests; nothing it gives is a measurement of a machine */
-    bool takes_cuda;     /* its modules are nvcc's: CUDA, and a stand-in with HIP's names that forwards to it */
-    void *calls;         /* the functions found; only gpu/driver/cuda.c and gpu/driver/hip.c know what they are */
+    /* the library says that it is a stand-in for tests; nothing it gives is a measurement of a
+     * machine */
+    bool is_standin;
+    /* its modules are nvcc's: CUDA, and a stand-in with HIP's names that forwards to it */
+    bool takes_cuda;
+    /* the functions found; only gpu/driver/cuda.c and gpu/driver/hip.c know what they are */
+    void *calls;
 
     const char *(*text)(const struct gpu_api *api, int code);
 
     int (*init)(const struct gpu_api *api);
-    int (*version)(const struct gpu_api *api, int *ret_version); /* of the driver, as the runtime counts */
+    /* of the driver, as the runtime counts */
+    int (*version)(const struct gpu_api *api, int *ret_version);
     int (*count)(const struct gpu_api *api, int *ret_count);
-    int (*attribute)(const struct gpu_api *api, int device, enum gpu_attribute attribute, int *ret_value);
+    int (*attribute)(const struct gpu_api *api, int device, enum gpu_attribute attribute,
+                     int *ret_value);
     int (*device_name)(const struct gpu_api *api, int device, char *buffer, size_t size);
     int (*device_uuid)(const struct gpu_api *api, int device, char *buffer,
                        size_t size); /* "GPU-...", as nvidia-smi and rocm-smi print it */
-    int (*device_pci)(const struct gpu_api *api, int device, char *buffer, size_t size); /* "0000:c1:00.0", lower case */
+    /* "0000:c1:00.0", lower case */
+    int (*device_pci)(const struct gpu_api *api, int device, char *buffer, size_t size);
     int (*device_bytes)(const struct gpu_api *api, int device, uint64_t *ret_bytes);
 
-    /* The device's context that the vendor's libraries use as well, current for the calling thread afterwards. */
+    /* The device's context that the vendor's libraries use as well, current for the calling thread
+     * afterwards. */
     int (*open)(const struct gpu_api *api, int device, gpu_context *ret_context);
     int (*close)(const struct gpu_api *api, int device, gpu_context context);
     int (*enter)(const struct gpu_api *api, int device, gpu_context context);
     int (*can_access)(const struct gpu_api *api, int device, int peer, bool *ret_can);
     int (*access_peer)(const struct gpu_api *api, int peer,
-                       gpu_context peer_context); /* by the entered device; done already is success */
+                       /* by the entered device; done already is success */
+                       gpu_context peer_context);
 
     /* Memory of the entered device; free space in it. */
     int (*alloc)(const struct gpu_api *api, size_t bytes, gpu_address *ret_address);
     int (*free)(const struct gpu_api *api, gpu_address address);
     int (*space)(const struct gpu_api *api, size_t *ret_free, size_t *ret_total);
-    /* Host memory. registered memory is the caller's own (mmap, mbind). address is how the entered device sees it. */
-    int (*host_alloc)(const struct gpu_api *api, size_t bytes, enum gpu_host_kind kind, void **ret_memory);
+    /* Host memory. registered memory is the caller's own (mmap, mbind). address is how the entered
+     * device sees it. */
+    int (*host_alloc)(const struct gpu_api *api, size_t bytes, enum gpu_host_kind kind,
+                      void **ret_memory);
     int (*host_free)(const struct gpu_api *api, void *memory);
-    int (*host_register)(const struct gpu_api *api, void *memory, size_t bytes, enum gpu_host_kind kind);
+    int (*host_register)(const struct gpu_api *api, void *memory, size_t bytes,
+                         enum gpu_host_kind kind);
     int (*host_unregister)(const struct gpu_api *api, void *memory);
     int (*host_address)(const struct gpu_api *api, void *memory, gpu_address *ret_address);
-    int (*managed_alloc)(const struct gpu_api *api, size_t bytes, gpu_address *ret_address); /* freed by free */
-    int (*managed_advise)(const struct gpu_api *api, gpu_address address, size_t bytes, enum gpu_advice advice, int device);
-    int (*managed_prefetch)(const struct gpu_api *api, gpu_address address, size_t bytes, int device,
-                            gpu_stream stream); /* device -1: to the host */
+    /* freed by free */
+    int (*managed_alloc)(const struct gpu_api *api, size_t bytes, gpu_address *ret_address);
+    int (*managed_advise)(const struct gpu_api *api, gpu_address address, size_t bytes,
+                          enum gpu_advice advice, int device);
+    int (*managed_prefetch)(const struct gpu_api *api, gpu_address address, size_t bytes,
+                            int device, gpu_stream stream); /* device -1: to the host */
 
     int (*stream_new)(const struct gpu_api *api,
-                      gpu_stream *ret_stream); /* of the entered device; does not wait for the default stream */
+                      /* of the entered device; does not wait for the default stream */
+                      gpu_stream *ret_stream);
     int (*stream_free)(const struct gpu_api *api, gpu_stream stream);
-    int (*stream_wait)(const struct gpu_api *api, gpu_stream stream); /* the host waits until all in it is done */
+    /* the host waits until all in it is done */
+    int (*stream_wait)(const struct gpu_api *api, gpu_stream stream);
     int (*stream_after)(const struct gpu_api *api, gpu_stream stream, gpu_event event);
-    int (*stream_done)(const struct gpu_api *api, gpu_stream stream, bool *ret_done); /* never waits */
-    int (*event_new)(const struct gpu_api *api, gpu_event *ret_event);                /* with a time */
-    int (*event_plain_new)(const struct gpu_api *api, gpu_event *ret_event); /* without: it holds up less what is behind it */
+    /* never waits */
+    int (*stream_done)(const struct gpu_api *api, gpu_stream stream, bool *ret_done);
+    /* with a time */
+    int (*event_new)(const struct gpu_api *api, gpu_event *ret_event);
+    /* without: it holds up less what is behind it */
+    int (*event_plain_new)(const struct gpu_api *api, gpu_event *ret_event);
     int (*event_free)(const struct gpu_api *api, gpu_event event);
     int (*event_record)(const struct gpu_api *api, gpu_event event, gpu_stream stream);
     int (*event_elapsed)(const struct gpu_api *api, gpu_event from, gpu_event to, double *ret_ns);
 
     /* The runtime sees from the addresses what they are. */
-    int (*copy)(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes, gpu_stream stream);
-    int (*copy_now)(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes); /* the call that blocks */
-    int (*copy_peer)(const struct gpu_api *api, gpu_address to, int to_device, gpu_context to_context, gpu_address from,
-                     int from_device, gpu_context from_context, size_t bytes, gpu_stream stream);
-    int (*fill)(const struct gpu_api *api, gpu_address to, uint8_t byte, size_t bytes, gpu_stream stream);
+    int (*copy)(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes,
+                gpu_stream stream);
+    /* the call that blocks */
+    int (*copy_now)(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes);
+    int (*copy_peer)(const struct gpu_api *api, gpu_address to, int to_device,
+                     gpu_context to_context, gpu_address from, int from_device,
+                     gpu_context from_context, size_t bytes, gpu_stream stream);
+    int (*fill)(const struct gpu_api *api, gpu_address to, uint8_t byte, size_t bytes,
+                gpu_stream stream);
 
-    int (*module_load)(const struct gpu_api *api, const void *image, gpu_module *ret_module); /* for the entered device */
+    /* for the entered device */
+    int (*module_load)(const struct gpu_api *api, const void *image, gpu_module *ret_module);
     int (*module_unload)(const struct gpu_api *api, gpu_module module);
-    int (*module_function)(const struct gpu_api *api, gpu_module module, const char *name, gpu_function *ret_function);
-    int (*function_threads)(const struct gpu_api *api, gpu_function function, int *ret_most); /* that a block of it may have */
+    int (*module_function)(const struct gpu_api *api, gpu_module module, const char *name,
+                           gpu_function *ret_function);
+    /* that a block of it may have */
+    int (*function_threads)(const struct gpu_api *api, gpu_function function, int *ret_most);
     /* All kernels take one structure by value (gpu_kernels.h). */
-    int (*launch)(const struct gpu_api *api, gpu_function function, unsigned grid, unsigned block, gpu_stream stream,
-                  const void *args, size_t args_size);
+    int (*launch)(const struct gpu_api *api, gpu_function function, unsigned grid, unsigned block,
+                  gpu_stream stream, const void *args, size_t args_size);
 };
 
 /* Ends a table of gpu_cuda_new or gpu_hip_new; NULL is let pass. The library stays loaded. */

@@ -15,34 +15,42 @@ struct gpu_blas {
     int (*create)(void **handle);
     int (*destroy)(void *handle);
     int (*set_stream)(void *handle, void *stream);
-    int (*sgemm)(void *handle, int a_how, int b_how, int m, int n, int k, const float *alpha, const float *a, int a_step,
-                 const float *b, int b_step, const float *beta, float *c, int c_step);
+    int (*sgemm)(void *handle, int a_how, int b_how, int m, int n, int k, const float *alpha,
+                 const float *a, int a_step, const float *b, int b_step, const float *beta,
+                 float *c, int c_step);
 };
 
 static bool find(const struct gpu_api *api, struct gpu_blas *blas, struct probe_why *why)
 {
-    static const struct gpu_dl_call cuda[] = {{"cublasCreate_v2", offsetof(struct gpu_blas, create), true},
-                                              {"cublasDestroy_v2", offsetof(struct gpu_blas, destroy), true},
-                                              {"cublasSetStream_v2", offsetof(struct gpu_blas, set_stream), true},
-                                              {"cublasSgemm_v2", offsetof(struct gpu_blas, sgemm), true}};
-    static const struct gpu_dl_call hip[] = {{"rocblas_create_handle", offsetof(struct gpu_blas, create), true},
-                                             {"rocblas_destroy_handle", offsetof(struct gpu_blas, destroy), true},
-                                             {"rocblas_set_stream", offsetof(struct gpu_blas, set_stream), true},
-                                             {"rocblas_sgemm", offsetof(struct gpu_blas, sgemm), true}};
-    static const char *const cublas[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", NULL};
-    static const char *const rocblas[] = {"librocblas.so.5", "librocblas.so.4", "librocblas.so.3", "librocblas.so.0", NULL};
+    static const struct gpu_dl_call cuda[] = {
+        {"cublasCreate_v2", offsetof(struct gpu_blas, create), true},
+        {"cublasDestroy_v2", offsetof(struct gpu_blas, destroy), true},
+        {"cublasSetStream_v2", offsetof(struct gpu_blas, set_stream), true},
+        {"cublasSgemm_v2", offsetof(struct gpu_blas, sgemm), true}};
+    static const struct gpu_dl_call hip[] = {
+        {"rocblas_create_handle", offsetof(struct gpu_blas, create), true},
+        {"rocblas_destroy_handle", offsetof(struct gpu_blas, destroy), true},
+        {"rocblas_set_stream", offsetof(struct gpu_blas, set_stream), true},
+        {"rocblas_sgemm", offsetof(struct gpu_blas, sgemm), true}};
+    static const char *const cublas[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11",
+                                         NULL};
+    static const char *const rocblas[] = {"librocblas.so.5", "librocblas.so.4", "librocblas.so.3",
+                                          "librocblas.so.0", NULL};
     struct gpu_dl_found found;
     bool is_cuda = api->takes_cuda;
-    if (!gpu_dl_open(is_cuda ? cublas : rocblas, is_cuda ? cuda : hip, sizeof cuda / sizeof *cuda, blas, &found, why))
+    if (!gpu_dl_open(is_cuda ? cublas : rocblas, is_cuda ? cuda : hip, sizeof cuda / sizeof *cuda,
+                     blas, &found, why))
         return false;
     if (gpu_dl_has(&found, "berth_standin") != api->is_standin)
-        return probe_why_set(why, "%s and %s: one is a stand-in for tests, the other is not", found.library, api->library);
+        return probe_why_set(why, "%s and %s: one is a stand-in for tests, the other is not",
+                             found.library, api->library);
     blas->library = found.library;
     blas->plain = is_cuda ? 0 : 111;
     return true;
 }
 
-bool gpu_blas_new(const struct gpu_node *node, int device, struct gpu_blas **ret_blas, struct probe_why *why)
+bool gpu_blas_new(const struct gpu_node *node, int device, struct gpu_blas **ret_blas,
+                  struct probe_why *why)
 {
     struct gpu_blas *blas = calloc(1, sizeof *blas);
     if (blas == NULL)
@@ -71,13 +79,16 @@ void gpu_blas_free(struct gpu_blas *blas)
 
 const char *gpu_blas_library(const struct gpu_blas *blas) { return blas->library; }
 
-/* A matrix in row order is its transpose in column order, and the transpose of a b is that of b times that of a. */
-int gpu_blas_product(struct gpu_blas *blas, gpu_address a, gpu_address b, gpu_address c, uint64_t n, gpu_stream stream)
+/* A matrix in row order is its transpose in column order, and the transpose of a b is that of b
+ * times that of a. */
+int gpu_blas_product(struct gpu_blas *blas, gpu_address a, gpu_address b, gpu_address c, uint64_t n,
+                     gpu_stream stream)
 {
     static const float one = 1, zero = 0;
     int side = (int)n, code = blas->set_stream(blas->handle, stream);
     if (code != 0)
         return code;
-    return blas->sgemm(blas->handle, blas->plain, blas->plain, side, side, side, &one, (const float *)(uintptr_t)b, side,
-                       (const float *)(uintptr_t)a, side, &zero, (float *)(uintptr_t)c, side);
+    return blas->sgemm(blas->handle, blas->plain, blas->plain, side, side, side, &one,
+                       (const float *)(uintptr_t)b, side, (const float *)(uintptr_t)a, side, &zero,
+                       (float *)(uintptr_t)c, side);
 }

@@ -1,6 +1,7 @@
 /**
- * The matrix product of the vendor's library, looked up at run time: cuBLAS for CUDA, rocBLAS for HIP. Single precision, row
- * order, no transposes, no reduced precision unless the library's defaults have it.
+ * The matrix product of the vendor's library, looked up at run time: cuBLAS for CUDA, rocBLAS for
+ * HIP. Single precision, row order, no transposes, no reduced precision unless the library's
+ * defaults have it.
  *
  * A library is used by one thread at a time.
  */
@@ -12,12 +13,15 @@
 
 struct gpu_blas;
 
-/* For the node's device, which is made current. False: there is no such library, or it does not start; why says which. */
-bool gpu_blas_new(const struct gpu_node *node, int device, struct gpu_blas **ret_blas, struct probe_why *why);
+/* For the node's device, which is made current. False: there is no such library, or it does not
+ * start; why says which. */
+bool gpu_blas_new(const struct gpu_node *node, int device, struct gpu_blas **ret_blas,
+                  struct probe_why *why);
 void gpu_blas_free(struct gpu_blas *blas); /* NULL is fine */
 
 /* As it was looked for, "libcublas.so.13". */
 const char *gpu_blas_library(const struct gpu_blas *blas);
 
 /* Enqueues c = a b, n x n each. 0, or the library's code. */
-int gpu_blas_product(struct gpu_blas *blas, gpu_address a, gpu_address b, gpu_address c, uint64_t n, gpu_stream stream);
+int gpu_blas_product(struct gpu_blas *blas, gpu_address a, gpu_address b, gpu_address c, uint64_t n,
+                     gpu_stream stream);

@@ -12,9 +12,10 @@
 #define LEAST_BYTES ((size_t)4 << 20) /* less is not worth measuring with */
 #define ALIGN_BYTES ((size_t)2 << 20)
 #define OTHER_BYTES ((size_t)64 << 20) /* of kinds that one device at a time works on */
-/* bytes that make numbers near one, of whatever width, so that nothing is read that was not written */
-#define ORDINARY    0x3c
-#define WORD_BITS   (8 * (int)sizeof(unsigned long))
+/* bytes that make numbers near one, of whatever width, so that nothing is read that was not written
+ */
+#define ORDINARY  0x3c
+#define WORD_BITS (8 * (int)sizeof(unsigned long))
 
 struct buffer {
     bool tried, made;
@@ -34,13 +35,13 @@ struct gpu_buffers {
 
 const char *gpu_memory_kind_name(enum gpu_memory_kind kind)
 {
-    static const char *const names[GPU_MEMORY_KIND_COUNT] = {"pinned",  "coherent",  "noncoherent", "pageable",
-                                                             "managed", "migrating", "system"};
+    static const char *const names[GPU_MEMORY_KIND_COUNT] = {
+        "pinned", "coherent", "noncoherent", "pageable", "managed", "migrating", "system"};
     return names[kind];
 }
 
-bool gpu_buffers_new(struct gpu_node *node, size_t host_bytes, size_t device_bytes, struct gpu_buffers **ret_buffers,
-                     struct probe_why *why)
+bool gpu_buffers_new(struct gpu_node *node, size_t host_bytes, size_t device_bytes,
+                     struct gpu_buffers **ret_buffers, struct probe_why *why)
 {
     struct gpu_buffers *buffers = calloc(1, sizeof *buffers);
     if (buffers == NULL)
@@ -52,7 +53,10 @@ bool gpu_buffers_new(struct gpu_node *node, size_t host_bytes, size_t device_byt
     return true;
 }
 
-static bool is_managed(enum gpu_memory_kind kind) { return kind == GPU_MEMORY_MANAGED || kind == GPU_MEMORY_MIGRATE; }
+static bool is_managed(enum gpu_memory_kind kind)
+{
+    return kind == GPU_MEMORY_MANAGED || kind == GPU_MEMORY_MIGRATE;
+}
 
 /* Any device that works: host and managed memory are known to all of them once they are made. */
 static int first_usable(const struct gpu_node *node)
@@ -63,7 +67,8 @@ static int first_usable(const struct gpu_node *node)
     return -1;
 }
 
-static void free_host(const struct gpu_buffers *buffers, struct buffer *buffer, enum gpu_memory_kind kind)
+static void free_host(const struct gpu_buffers *buffers, struct buffer *buffer,
+                      enum gpu_memory_kind kind)
 {
     const struct gpu_api *api = buffers->node->api;
     if (is_managed(kind) && buffer->made)
@@ -91,24 +96,31 @@ void gpu_buffers_free(struct gpu_buffers *buffers)
     free(buffers);
 }
 
-static size_t at_most(size_t wanted, size_t most) { return (wanted < most ? wanted : most) / ALIGN_BYTES * ALIGN_BYTES; }
+static size_t at_most(size_t wanted, size_t most)
+{
+    return (wanted < most ? wanted : most) / ALIGN_BYTES * ALIGN_BYTES;
+}
 
 static bool make_device(struct gpu_buffers *buffers, int device, struct buffer *buffer)
 {
     const struct gpu_api *api = buffers->node->api;
     size_t space, total;
-    if (!gpu_call_check(buffers->node, device, api->space(api, &space, &total), "free memory", NULL, &buffer->why))
+    if (!gpu_call_check(buffers->node, device, api->space(api, &space, &total), "free memory", NULL,
+                        &buffer->why))
         return false;
     buffer->bytes = at_most(buffers->device_bytes, space / 4);
     if (buffer->bytes < LEAST_BYTES)
-        return probe_why_set(&buffer->why, "%s: only %zu bytes are free", buffers->node->device[device].name, space);
-    if (!gpu_call_check(buffers->node, device, api->alloc(api, buffer->bytes, &buffer->address), "allocate", NULL, &buffer->why))
+        return probe_why_set(&buffer->why, "%s: only %zu bytes are free",
+                             buffers->node->device[device].name, space);
+    if (!gpu_call_check(buffers->node, device, api->alloc(api, buffer->bytes, &buffer->address),
+                        "allocate", NULL, &buffer->why))
         return false;
     gpu_stream stream = buffers->node->device[device].stream[0];
     int code = api->fill(api, buffer->address, ORDINARY, buffer->bytes, stream);
     if (code == 0)
         code = api->stream_wait(api, stream);
-    if (gpu_call_check(buffers->node, device, code, "write to what was allocated", NULL, &buffer->why))
+    if (gpu_call_check(buffers->node, device, code, "write to what was allocated", NULL,
+                       &buffer->why))
         return true;
     (void)api->free(api, buffer->address);
     return false;
@@ -116,7 +128,8 @@ static bool make_device(struct gpu_buffers *buffers, int device, struct buffer *
 
 const struct gpu_node *gpu_buffers_node(const struct gpu_buffers *buffers) { return buffers->node; }
 
-bool gpu_buffers_device(struct gpu_buffers *buffers, int device, int which, struct gpu_memory *ret_memory, struct probe_why *why)
+bool gpu_buffers_device(struct gpu_buffers *buffers, int device, int which,
+                        struct gpu_memory *ret_memory, struct probe_why *why)
 {
     struct buffer *buffer = &buffers->devices[device][which];
     if (!buffers->node->device[device].usable)
@@ -146,26 +159,31 @@ static void touch_managed(char *memory, size_t bytes, int numa)
     for (size_t i = 0; i < bytes; i += page)
         *(volatile char *)(memory + i) = 0;
     if (kept)
-        set_mempolicy(old_mode, old_mode == MPOL_DEFAULT ? NULL : old, old_mode == MPOL_DEFAULT ? 0 : 4096);
+        set_mempolicy(old_mode, old_mode == MPOL_DEFAULT ? NULL : old,
+                      old_mode == MPOL_DEFAULT ? 0 : 4096);
 }
 
-static bool make_managed(struct gpu_buffers *buffers, int device, int numa, enum gpu_memory_kind kind, struct buffer *buffer)
+static bool make_managed(struct gpu_buffers *buffers, int device, int numa,
+                         enum gpu_memory_kind kind, struct buffer *buffer)
 {
     const struct gpu_node *node = buffers->node;
     const struct gpu_api *api = node->api;
-    if (!gpu_call_check(node, device, api->managed_alloc(api, buffer->bytes, &buffer->address), "allocate managed memory", NULL,
-                        &buffer->why))
+    if (!gpu_call_check(node, device, api->managed_alloc(api, buffer->bytes, &buffer->address),
+                        "allocate managed memory", NULL, &buffer->why))
         return false;
     bool ok = true;
     if (kind == GPU_MEMORY_MANAGED) {
-        ok = gpu_call_check(node, device, api->managed_advise(api, buffer->address, buffer->bytes, GPU_ADVISE_HOST, 0), "advise",
-                            NULL, &buffer->why);
+        ok = gpu_call_check(
+            node, device,
+            api->managed_advise(api, buffer->address, buffer->bytes, GPU_ADVISE_HOST, 0), "advise",
+            NULL, &buffer->why);
         for (int i = 0; ok && i < node->device_count; i++)
             if (node->device[i].usable && node->device[i].attribute[GPU_ATTRIBUTE_MANAGED] > 0)
-                ok = gpu_call_check(
-                    node, i,
-                    api->managed_advise(api, buffer->address, buffer->bytes, GPU_ADVISE_ACCESSED_BY, node->device[i].api_device),
-                    "advise", NULL, &buffer->why);
+                ok = gpu_call_check(node, i,
+                                    api->managed_advise(api, buffer->address, buffer->bytes,
+                                                        GPU_ADVISE_ACCESSED_BY,
+                                                        node->device[i].api_device),
+                                    "advise", NULL, &buffer->why);
     }
     if (ok)
         touch_managed((char *)(uintptr_t)buffer->address, buffer->bytes, numa);
@@ -174,29 +192,36 @@ static bool make_managed(struct gpu_buffers *buffers, int device, int numa, enum
     return ok;
 }
 
-static bool make_registered(struct gpu_buffers *buffers, int device, enum gpu_memory_kind kind, struct buffer *buffer)
+static bool make_registered(struct gpu_buffers *buffers, int device, enum gpu_memory_kind kind,
+                            struct buffer *buffer)
 {
-    static const enum gpu_host_kind kinds[] = {GPU_HOST_PINNED, GPU_HOST_COHERENT, GPU_HOST_NONCOHERENT};
+    static const enum gpu_host_kind kinds[] = {GPU_HOST_PINNED, GPU_HOST_COHERENT,
+                                               GPU_HOST_NONCOHERENT};
     const struct gpu_api *api = buffers->node->api;
     if (kind > GPU_MEMORY_NONCOHERENT)
         return true;
-    buffer->registered =
-        gpu_call_check(buffers->node, device, api->host_register(api, buffer->pages.base, buffer->pages.bytes, kinds[kind]),
-                       "register host memory", NULL, &buffer->why);
+    buffer->registered = gpu_call_check(
+        buffers->node, device,
+        api->host_register(api, buffer->pages.base, buffer->pages.bytes, kinds[kind]),
+        "register host memory", NULL, &buffer->why);
     return buffer->registered;
 }
 
-static bool make_host(struct gpu_buffers *buffers, int device, int index, enum gpu_memory_kind kind, struct buffer *buffer)
+static bool make_host(struct gpu_buffers *buffers, int device, int index, enum gpu_memory_kind kind,
+                      struct buffer *buffer)
 {
     const struct gpu_node *node = buffers->node;
     int64_t room = probe_room_bytes("", node->numa[index], node->numa_count) / 2;
-    size_t wanted = kind == GPU_MEMORY_PINNED || buffers->host_bytes < OTHER_BYTES ? buffers->host_bytes : OTHER_BYTES;
+    size_t wanted = kind == GPU_MEMORY_PINNED || buffers->host_bytes < OTHER_BYTES
+                        ? buffers->host_bytes
+                        : OTHER_BYTES;
     buffer->bytes = at_most(wanted, room > 0 ? (size_t)room : 0);
     if (buffer->bytes < LEAST_BYTES)
         return probe_why_set(&buffer->why, "numa%d: too little memory is free", node->numa[index]);
     if (is_managed(kind))
         return make_managed(buffers, device, node->numa[index], kind, buffer);
-    if (!gpu_pages_new(node->numa[index], node->numa_count <= 1, buffer->bytes, &buffer->pages, &buffer->why))
+    if (!gpu_pages_new(node->numa[index], node->numa_count <= 1, buffer->bytes, &buffer->pages,
+                       &buffer->why))
         return false;
     if (make_registered(buffers, device, kind, buffer))
         return true;
@@ -205,17 +230,19 @@ static bool make_host(struct gpu_buffers *buffers, int device, int index, enum g
 }
 
 /* What this device cannot do however the memory is made. */
-static bool can_use(const struct gpu_device *device, enum gpu_memory_kind kind, struct probe_why *why)
+static bool can_use(const struct gpu_device *device, enum gpu_memory_kind kind,
+                    struct probe_why *why)
 {
     if (is_managed(kind) && device->attribute[GPU_ATTRIBUTE_MANAGED] <= 0)
-        return probe_why_set(why, "%s: no managed memory that host and device touch at the same time", device->name);
+        return probe_why_set(
+            why, "%s: no managed memory that host and device touch at the same time", device->name);
     if (kind == GPU_MEMORY_SYSTEM && device->attribute[GPU_ATTRIBUTE_PAGEABLE] <= 0)
         return probe_why_set(why, "%s: does not reach memory of malloc", device->name);
     return true;
 }
 
-bool gpu_buffers_host(struct gpu_buffers *buffers, int numa_index, enum gpu_memory_kind kind, int which, int device,
-                      struct gpu_memory *ret_memory, struct probe_why *why)
+bool gpu_buffers_host(struct gpu_buffers *buffers, int numa_index, enum gpu_memory_kind kind,
+                      int which, int device, struct gpu_memory *ret_memory, struct probe_why *why)
 {
     const struct gpu_node *node = buffers->node;
     struct buffer *buffer = &buffers->hosts[numa_index][kind][which];
@@ -229,11 +256,14 @@ bool gpu_buffers_host(struct gpu_buffers *buffers, int numa_index, enum gpu_memo
     }
     if (!buffer->made)
         return probe_why_set(why, "%.199s", buffer->why.text);
-    struct gpu_memory memory = {.host = is_managed(kind) ? (void *)(uintptr_t)buffer->address : buffer->pages.base,
+    struct gpu_memory memory = {.host = is_managed(kind) ? (void *)(uintptr_t)buffer->address
+                                                         : buffer->pages.base,
                                 .bytes = buffer->bytes};
     memory.address = (gpu_address)(uintptr_t)memory.host;
-    if (buffer->registered && !gpu_call_check(node, device, node->api->host_address(node->api, memory.host, &memory.address),
-                                              "address of host memory", NULL, why))
+    if (buffer->registered &&
+        !gpu_call_check(node, device,
+                        node->api->host_address(node->api, memory.host, &memory.address),
+                        "address of host memory", NULL, why))
         return false;
     *ret_memory = memory;
     return true;

@@ -1,9 +1,11 @@
 /**
- * The memory that cells work on, made at its first use and kept for the rest of the run: two buffers ("a" and "b") of each kind
- * in each place. What could not be made is not tried again: each asking gets the same why.
+ * The memory that cells work on, made at its first use and kept for the rest of the run: two
+ * buffers ("a" and "b") of each kind in each place. What could not be made is not tried again: each
+ * asking gets the same why.
  *
- * Host memory is mapped, bound to its NUMA node, touched, proven to be there (gpu/driver/pages.h), and then made known to the runtime as
- * its kind says. Managed memory is the runtime's and is touched by a thread that prefers the node.
+ * Host memory is mapped, bound to its NUMA node, touched, proven to be there (gpu/driver/pages.h),
+ * and then made known to the runtime as its kind says. Managed memory is the runtime's and is
+ * touched by a thread that prefers the node.
  */
 #pragma once
 #include <stdbool.h>
@@ -32,19 +34,21 @@ struct gpu_memory {
 
 struct gpu_buffers;
 
-/* In bytes of each host buffer (of pinned memory; of other kinds at most 64 MiB) and of each device buffer; less where that would
- * be more than a quarter of what is free. */
-bool gpu_buffers_new(struct gpu_node *node, size_t host_bytes, size_t device_bytes, struct gpu_buffers **ret_buffers,
-                     struct probe_why *why);
+/* In bytes of each host buffer (of pinned memory; of other kinds at most 64 MiB) and of each device
+ * buffer; less where that would be more than a quarter of what is free. */
+bool gpu_buffers_new(struct gpu_node *node, size_t host_bytes, size_t device_bytes,
+                     struct gpu_buffers **ret_buffers, struct probe_why *why);
 void gpu_buffers_free(struct gpu_buffers *buffers); /* NULL is fine */
 
 /* The node they were made for, borrowed. */
 const struct gpu_node *gpu_buffers_node(const struct gpu_buffers *buffers);
 
-/* Own memory of a device, which = 0 or 1. The buffer may be smaller than asked for in gpu_buffers_new: look at bytes. False sets
- * why. The device is current for the calling thread afterwards, here and below. */
-bool gpu_buffers_device(struct gpu_buffers *buffers, int device, int which, struct gpu_memory *ret_memory, struct probe_why *why);
+/* Own memory of a device, which = 0 or 1. The buffer may be smaller than asked for in
+ * gpu_buffers_new: look at bytes. False sets why. The device is current for the calling thread
+ * afterwards, here and below. */
+bool gpu_buffers_device(struct gpu_buffers *buffers, int device, int which,
+                        struct gpu_memory *ret_memory, struct probe_why *why);
 
 /* Host memory on the node's numa[index], as device sees it. */
-bool gpu_buffers_host(struct gpu_buffers *buffers, int numa_index, enum gpu_memory_kind kind, int which, int device,
-                      struct gpu_memory *ret_memory, struct probe_why *why);
+bool gpu_buffers_host(struct gpu_buffers *buffers, int numa_index, enum gpu_memory_kind kind,
+                      int which, int device, struct gpu_memory *ret_memory, struct probe_why *why);

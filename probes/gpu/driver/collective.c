@@ -6,21 +6,31 @@
 
 #include "gpu/driver/dl.h"
 
-/* Of the libraries' enumerations, which are the same in both and have not changed since version 2.0. */
+/* Of the libraries' enumerations, which are the same in both and have not changed since
+ * version 2.0. */
 enum { FLOAT32 = 7, SUM = 0, ROOT = 0, FLOAT_BYTES = 4 };
 
-#define CALLS(X)                                                                                                                 \
-    X(ncclGetErrorString, const char *, (int code))                                                                              \
-    X(ncclCommInitAll, int, (void **comms, int count, const int *devices))                                                       \
-    X(ncclCommDestroy, int, (void *comm))                                                                                        \
-    X(ncclCommAbort, int, (void *comm))                                                                                          \
-    X(ncclGroupStart, int, (void))                                                                                               \
-    X(ncclGroupEnd, int, (void))                                                                                                 \
-    X(ncclAllReduce, int, (const void *from, void *to, size_t count, int type, int sum, void *comm, gpu_stream stream))          \
-    X(ncclAllGather, int, (const void *from, void *to, size_t count, int type, void *comm, gpu_stream stream))                   \
-    X(ncclReduceScatter, int, (const void *from, void *to, size_t count, int type, int sum, void *comm, gpu_stream stream))      \
-    X(ncclBroadcast, int, (const void *from, void *to, size_t count, int type, int root, void *comm, gpu_stream stream))         \
-    X(ncclReduce, int, (const void *from, void *to, size_t count, int type, int sum, int root, void *comm, gpu_stream stream))
+#define CALLS(X)                                                                                   \
+    X(ncclGetErrorString, const char *, (int code))                                                \
+    X(ncclCommInitAll, int, (void **comms, int count, const int *devices))                         \
+    X(ncclCommDestroy, int, (void *comm))                                                          \
+    X(ncclCommAbort, int, (void *comm))                                                            \
+    X(ncclGroupStart, int, (void))                                                                 \
+    X(ncclGroupEnd, int, (void))                                                                   \
+    X(ncclAllReduce, int,                                                                          \
+      (const void *from, void *to, size_t count, int type, int sum, void *comm,                    \
+       gpu_stream stream))                                                                         \
+    X(ncclAllGather, int,                                                                          \
+      (const void *from, void *to, size_t count, int type, void *comm, gpu_stream stream))         \
+    X(ncclReduceScatter, int,                                                                      \
+      (const void *from, void *to, size_t count, int type, int sum, void *comm,                    \
+       gpu_stream stream))                                                                         \
+    X(ncclBroadcast, int,                                                                          \
+      (const void *from, void *to, size_t count, int type, int root, void *comm,                   \
+       gpu_stream stream))                                                                         \
+    X(ncclReduce, int,                                                                             \
+      (const void *from, void *to, size_t count, int type, int sum, int root, void *comm,          \
+       gpu_stream stream))
 
 struct gpu_collective {
     const char *library;
@@ -38,13 +48,14 @@ struct gpu_collective_group {
 
 const char *gpu_collective_name(enum gpu_collective_operation operation)
 {
-    static const char *const names[GPU_COLLECTIVE_OPERATION_COUNT] = {"allreduce", "allgather", "reducescatter", "broadcast",
-                                                                      "reduce"};
+    static const char *const names[GPU_COLLECTIVE_OPERATION_COUNT] = {
+        "allreduce", "allgather", "reducescatter", "broadcast", "reduce"};
     return operation < GPU_COLLECTIVE_OPERATION_COUNT ? names[operation] : "none";
 }
 
-/* A level that is none of theirs says nothing, and what is set here goes over what their files say. Its members are all here, so they meet on
- * the loopback interface, where a service manager may forbid every other address. */
+/* A level that is none of theirs says nothing, and what is set here goes over what their files say.
+ * Its members are all here, so they meet on the loopback interface, where a service manager may
+ * forbid every other address. */
 void gpu_collective_environment(void)
 {
     setenv("NCCL_NVLS_ENABLE", "0", 1);
@@ -52,12 +63,14 @@ void gpu_collective_environment(void)
     setenv("NCCL_SOCKET_IFNAME", "lo", 1);
 }
 
-bool gpu_collective_new(const struct gpu_api *api, struct gpu_collective **ret_collective, struct probe_why *why)
+bool gpu_collective_new(const struct gpu_api *api, struct gpu_collective **ret_collective,
+                        struct probe_why *why)
 {
     static const struct gpu_dl_call table[] = {
 #define ROW(name, result, arguments) {#name, offsetof(struct gpu_collective, name), true},
         CALLS(ROW)};
-    static const char *const nccl[] = {"libnccl.so.2", NULL}, *const rccl[] = {"librccl.so.1", NULL};
+    static const char *const nccl[] = {"libnccl.so.2", NULL}, *const rccl[] = {"librccl.so.1",
+                                                                               NULL};
     const char *multicast = getenv("NCCL_NVLS_ENABLE");
     if (multicast == NULL || strcmp(multicast, "0") != 0)
         return probe_why_set(why, "NVLink multicast is not off: NCCL_NVLS_ENABLE is not 0");
@@ -65,10 +78,11 @@ bool gpu_collective_new(const struct gpu_api *api, struct gpu_collective **ret_c
     if (collective == NULL)
         return probe_why_set(why, "out of memory");
     struct gpu_dl_found found;
-    bool ok =
-        gpu_dl_open(strcmp(api->name, "hip") == 0 ? rccl : nccl, table, sizeof table / sizeof table[0], collective, &found, why);
+    bool ok = gpu_dl_open(strcmp(api->name, "hip") == 0 ? rccl : nccl, table,
+                          sizeof table / sizeof table[0], collective, &found, why);
     if (ok && gpu_dl_has(&found, "berth_standin") != api->is_standin)
-        ok = probe_why_set(why, "%s and %s: one is a stand-in for tests, the other is not", found.library, api->library);
+        ok = probe_why_set(why, "%s and %s: one is a stand-in for tests, the other is not",
+                           found.library, api->library);
     if (!ok) {
         free(collective);
         return false;
@@ -80,23 +94,28 @@ bool gpu_collective_new(const struct gpu_api *api, struct gpu_collective **ret_c
 
 void gpu_collective_free(struct gpu_collective *collective) { free(collective); }
 
-static bool check(const struct gpu_collective *collective, int code, const char *what, struct probe_why *why)
+static bool check(const struct gpu_collective *collective, int code, const char *what,
+                  struct probe_why *why)
 {
     if (code == 0)
         return true;
     const char *text = collective->ncclGetErrorString(code);
-    return probe_why_set(why, "%s: %s: %s", collective->library, what, text != NULL ? text : "an error without words");
+    return probe_why_set(why, "%s: %s: %s", collective->library, what,
+                         text != NULL ? text : "an error without words");
 }
 
-bool gpu_collective_join(const struct gpu_collective *collective, const int *api_devices, int members,
-                         struct gpu_collective_group **ret_group, struct probe_why *why)
+bool gpu_collective_join(const struct gpu_collective *collective, const int *api_devices,
+                         int members, struct gpu_collective_group **ret_group,
+                         struct probe_why *why)
 {
-    struct gpu_collective_group *group = calloc(1, sizeof *group + (size_t)members * sizeof group->comms[0]);
+    struct gpu_collective_group *group =
+        calloc(1, sizeof *group + (size_t)members * sizeof group->comms[0]);
     if (group == NULL)
         return probe_why_set(why, "out of memory");
     group->collective = collective;
     group->members = members;
-    if (!check(collective, collective->ncclCommInitAll(group->comms, members, api_devices), "join", why)) {
+    if (!check(collective, collective->ncclCommInitAll(group->comms, members, api_devices), "join",
+               why)) {
         free(group);
         return false;
     }
@@ -123,8 +142,9 @@ uint64_t gpu_collective_bytes(enum gpu_collective_operation operation, uint64_t 
     return (bytes + unit - 1) / unit * unit;
 }
 
-static int enqueue_member(const struct gpu_collective_group *group, int i, enum gpu_collective_operation operation,
-                          gpu_address source, gpu_address target, uint64_t bytes, gpu_stream stream)
+static int enqueue_member(const struct gpu_collective_group *group, int i,
+                          enum gpu_collective_operation operation, gpu_address source,
+                          gpu_address target, uint64_t bytes, gpu_stream stream)
 {
     const struct gpu_collective *collective = group->collective;
     const void *from = (const void *)(uintptr_t)source;
@@ -148,8 +168,9 @@ static int enqueue_member(const struct gpu_collective_group *group, int i, enum 
 }
 
 /* A group that was begun is always ended: the library counts them. */
-bool gpu_collective_enqueue(struct gpu_collective_group *group, enum gpu_collective_operation operation,
-                            const gpu_address *sources, const gpu_address *targets, uint64_t bytes, const gpu_stream *streams,
+bool gpu_collective_enqueue(struct gpu_collective_group *group,
+                            enum gpu_collective_operation operation, const gpu_address *sources,
+                            const gpu_address *targets, uint64_t bytes, const gpu_stream *streams,
                             struct probe_why *why)
 {
     const struct gpu_collective *collective = group->collective;

@@ -10,10 +10,11 @@
 
 typedef void *rtc_program;
 
-/* nvrtc and hiprtc have the same calls, but for their names' first letters and what the result is called. */
+/* nvrtc and hiprtc have the same calls, but for their names' first letters and what the result is
+ * called. */
 struct compiler {
-    int (*create)(rtc_program *program, const char *source, const char *name, int headers, const char *const *texts,
-                  const char *const *names);
+    int (*create)(rtc_program *program, const char *source, const char *name, int headers,
+                  const char *const *texts, const char *const *names);
     int (*compile)(rtc_program program, int count, const char *const *options);
     int (*destroy)(rtc_program *program);
     int (*log_size)(rtc_program program, size_t *size);
@@ -26,9 +27,9 @@ struct compiler {
     int (*archs)(int *archs);
 };
 
-#define CALL(name, member, needed)                                                                                               \
-    {                                                                                                                            \
-        name, offsetof(struct compiler, member), needed                                                                          \
+#define CALL(name, member, needed)                                                                 \
+    {                                                                                              \
+        name, offsetof(struct compiler, member), needed                                            \
     }
 static const struct gpu_dl_call nvrtc_calls[] = {
     CALL("nvrtcCreateProgram", create, true),
@@ -49,10 +50,17 @@ static const struct gpu_dl_call hiprtc_calls[] = {
     CALL("hiprtcGetProgramLog", log, true),      CALL("hiprtcGetCodeSize", code_size, true),
     CALL("hiprtcGetCode", code, true),
 };
-/* hiprtc was a part of HIP's library before it had one of its own, which the program's HIP may come without. */
-static const char *const nvrtc_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", NULL};
-static const char *const hiprtc_names[] = {
-    "libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", NULL};
+/* hiprtc was a part of HIP's library before it had one of its own, which the program's HIP may come
+ * without. */
+static const char *const nvrtc_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2",
+                                          NULL};
+static const char *const hiprtc_names[] = {"libhiprtc.so.7",
+                                           "libhiprtc.so.6",
+                                           "libhiprtc.so.5",
+                                           "libamdhip64.so.7",
+                                           "libamdhip64.so.6",
+                                           "libamdhip64.so.5",
+                                           NULL};
 
 #define ARCHS_MAX 128
 
@@ -69,7 +77,8 @@ static int choose_arch(const struct compiler *compiler, int wanted)
 }
 
 /* The first line that says error, or the first at all. */
-static void say_log(const struct compiler *compiler, rtc_program program, const char *library, struct probe_why *why)
+static void say_log(const struct compiler *compiler, rtc_program program, const char *library,
+                    struct probe_why *why)
 {
     size_t size = 0;
     char *log = NULL;
@@ -82,13 +91,14 @@ static void say_log(const struct compiler *compiler, rtc_program program, const 
         while (line != NULL && line > log && line[-1] != '\n')
             line--;
         line = line == NULL ? log : line;
-        probe_why_write(why, "%s does not compile the kernels: %.*s", library, (int)strcspn(line, "\n"), line);
+        probe_why_write(why, "%s does not compile the kernels: %.*s", library,
+                        (int)strcspn(line, "\n"), line);
     }
     free(log);
 }
 
-static bool take_code(int (*size_of)(rtc_program, size_t *), int (*copy)(rtc_program, char *), rtc_program program,
-                      void **ret_image)
+static bool take_code(int (*size_of)(rtc_program, size_t *), int (*copy)(rtc_program, char *),
+                      rtc_program program, void **ret_image)
 {
     size_t size = 0;
     if (size_of(program, &size) != 0 || size == 0)
@@ -102,9 +112,10 @@ static bool take_code(int (*size_of)(rtc_program, size_t *), int (*copy)(rtc_pro
     return false;
 }
 
-/* arch is 0 for HIP, whose compiler takes the entered device. exact: the code is the device's own. */
-static bool compile(const struct compiler *compiler, const char *library, int arch, bool exact, void **ret_image,
-                    struct probe_why *why)
+/* arch is 0 for HIP, whose compiler takes the entered device. exact: the code is the device's own.
+ */
+static bool compile(const struct compiler *compiler, const char *library, int arch, bool exact,
+                    void **ret_image, struct probe_why *why)
 {
     const char *text = gpu_image_header(), *name = "gpu_kernels.h";
     char option[64];
@@ -123,24 +134,28 @@ static bool compile(const struct compiler *compiler, const char *library, int ar
     return is_compiled;
 }
 
-bool gpu_compile(const struct gpu_api *api, int device, void **ret_image, const char **ret_library, struct probe_why *why)
+bool gpu_compile(const struct gpu_api *api, int device, void **ret_image, const char **ret_library,
+                 struct probe_why *why)
 {
     struct compiler compiler = {0};
     struct gpu_dl_found found;
     int major = 0, minor = 0, arch = 0;
     if (!api->takes_cuda) {
-        if (!gpu_dl_open(hiprtc_names, hiprtc_calls, sizeof hiprtc_calls / sizeof hiprtc_calls[0], &compiler, &found, why))
+        if (!gpu_dl_open(hiprtc_names, hiprtc_calls, sizeof hiprtc_calls / sizeof hiprtc_calls[0],
+                         &compiler, &found, why))
             return false;
     } else {
         if (api->attribute(api, device, GPU_ATTRIBUTE_ARCH_MAJOR, &major) != 0 ||
             api->attribute(api, device, GPU_ATTRIBUTE_ARCH_MINOR, &minor) != 0)
             return probe_why_set(why, "the driver does not say what architecture the device has");
-        if (!gpu_dl_open(nvrtc_names, nvrtc_calls, sizeof nvrtc_calls / sizeof nvrtc_calls[0], &compiler, &found, why))
+        if (!gpu_dl_open(nvrtc_names, nvrtc_calls, sizeof nvrtc_calls / sizeof nvrtc_calls[0],
+                         &compiler, &found, why))
             return false;
         arch = choose_arch(&compiler, 10 * major + minor);
         if (arch == 0)
-            return probe_why_set(why, "%s compiles nothing that a device of architecture %d.%d runs", found.library, major,
-                                 minor);
+            return probe_why_set(why,
+                                 "%s compiles nothing that a device of architecture %d.%d runs",
+                                 found.library, major, minor);
     }
     if (!compile(&compiler, found.library, arch, arch == 10 * major + minor, ret_image, why))
         return false;

@@ -1,10 +1,13 @@
-/* The kernels compiled as the probe runs, by nvrtc or hiprtc, for a device that no built-in image fits. Takes a second or two. */
+/* The kernels compiled as the probe runs, by nvrtc or hiprtc, for a device that no built-in image
+ * fits. Takes a second or two. */
 #pragma once
 #include <stdbool.h>
 
 #include "common/why.h"
 #include "gpu/driver/api.h"
 
-/* For the device, which is the entered one. *ret_image is what module_load takes, freed by the caller; *ret_library is the
- * compiler's, "libnvrtc.so.13". False sets why: no compiler on this machine, or the first line of what it said. */
-bool gpu_compile(const struct gpu_api *api, int device, void **ret_image, const char **ret_library, struct probe_why *why);
+/* For the device, which is the entered one. *ret_image is what module_load takes, freed by the
+ * caller; *ret_library is the compiler's, "libnvrtc.so.13". False sets why: no compiler on this
+ * machine, or the first line of what it said. */
+bool gpu_compile(const struct gpu_api *api, int device, void **ret_image, const char **ret_library,
+                 struct probe_why *why);

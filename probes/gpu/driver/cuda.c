@@ -12,10 +12,12 @@ static const struct gpu_dl_call call_table[] = {
     GPU_CUDA_CALLS(NEEDED, WANTED)};
 
 static const int attribute_number[GPU_ATTRIBUTE_COUNT] = {
-    [GPU_ATTRIBUTE_MULTIPROCESSORS] = 16,   [GPU_ATTRIBUTE_CLOCK_KHZ] = 13,  [GPU_ATTRIBUTE_L2_BYTES] = 38,
-    [GPU_ATTRIBUTE_ARCH_MAJOR] = 75,        [GPU_ATTRIBUTE_ARCH_MINOR] = 76, [GPU_ATTRIBUTE_COPY_ENGINES] = 40,
-    [GPU_ATTRIBUTE_INTEGRATED] = 18,        [GPU_ATTRIBUTE_MANAGED] = 89,    [GPU_ATTRIBUTE_PAGEABLE] = 88,
-    [GPU_ATTRIBUTE_PAGEABLE_BY_HOST] = 100, [GPU_ATTRIBUTE_HOST_NUMA] = 134, [GPU_ATTRIBUTE_MEMORY_NUMA] = 131,
+    [GPU_ATTRIBUTE_MULTIPROCESSORS] = 16, [GPU_ATTRIBUTE_CLOCK_KHZ] = 13,
+    [GPU_ATTRIBUTE_L2_BYTES] = 38,        [GPU_ATTRIBUTE_ARCH_MAJOR] = 75,
+    [GPU_ATTRIBUTE_ARCH_MINOR] = 76,      [GPU_ATTRIBUTE_COPY_ENGINES] = 40,
+    [GPU_ATTRIBUTE_INTEGRATED] = 18,      [GPU_ATTRIBUTE_MANAGED] = 89,
+    [GPU_ATTRIBUTE_PAGEABLE] = 88,        [GPU_ATTRIBUTE_PAGEABLE_BY_HOST] = 100,
+    [GPU_ATTRIBUTE_HOST_NUMA] = 134,      [GPU_ATTRIBUTE_MEMORY_NUMA] = 131,
 };
 
 static const struct gpu_cuda_calls *calls_of(const struct gpu_api *api) { return api->calls; }
@@ -25,8 +27,9 @@ static const char *text(const struct gpu_api *api, int code)
     const char *words = NULL;
     if (code == GPU_MISSING)
         return "the driver has no such call";
-    return calls_of(api)->cuGetErrorString(code, &words) == 0 && words != NULL ? words
-                                                                               : "an error that the driver has no words for";
+    return calls_of(api)->cuGetErrorString(code, &words) == 0 && words != NULL
+               ? words
+               : "an error that the driver has no words for";
 }
 
 static int init(const struct gpu_api *api) { return calls_of(api)->cuInit(0); }
@@ -101,8 +104,9 @@ static int device_bytes(const struct gpu_api *api, int device, uint64_t *ret_byt
     return code;
 }
 
-/* The device's primary context is the one that NCCL and cuBLAS work in, so memory and streams are theirs as well. The thread that
- * waits for a device spins: a wake-up costs more than what is measured. */
+/* The device's primary context is the one that NCCL and cuBLAS work in, so memory and streams are
+ * theirs as well. The thread that waits for a device spins: a wake-up costs more than what is
+ * measured. */
 static int open_context(const struct gpu_api *api, int device, gpu_context *ret_context)
 {
     const struct gpu_cuda_calls *calls = calls_of(api);
@@ -166,7 +170,10 @@ static int alloc(const struct gpu_api *api, size_t bytes, gpu_address *ret_addre
     return code;
 }
 
-static int free_memory(const struct gpu_api *api, gpu_address address) { return calls_of(api)->cuMemFree_v2(address); }
+static int free_memory(const struct gpu_api *api, gpu_address address)
+{
+    return calls_of(api)->cuMemFree_v2(address);
+}
 
 static int space(const struct gpu_api *api, size_t *ret_free, size_t *ret_total)
 {
@@ -179,7 +186,8 @@ static int space(const struct gpu_api *api, size_t *ret_free, size_t *ret_total)
     return code;
 }
 
-static int host_alloc(const struct gpu_api *api, size_t bytes, enum gpu_host_kind kind, void **ret_memory)
+static int host_alloc(const struct gpu_api *api, size_t bytes, enum gpu_host_kind kind,
+                      void **ret_memory)
 {
     void *memory;
     if (kind != GPU_HOST_PINNED)
@@ -190,15 +198,23 @@ static int host_alloc(const struct gpu_api *api, size_t bytes, enum gpu_host_kin
     return code;
 }
 
-static int host_free(const struct gpu_api *api, void *memory) { return calls_of(api)->cuMemFreeHost(memory); }
-
-static int host_register(const struct gpu_api *api, void *memory, size_t bytes, enum gpu_host_kind kind)
+static int host_free(const struct gpu_api *api, void *memory)
 {
-    return kind != GPU_HOST_PINNED ? CUDA_NOT_SUPPORTED
-                                   : calls_of(api)->cuMemHostRegister_v2(memory, bytes, CUDA_HOST_PORTABLE | CUDA_HOST_MAPPED);
+    return calls_of(api)->cuMemFreeHost(memory);
 }
 
-static int host_unregister(const struct gpu_api *api, void *memory) { return calls_of(api)->cuMemHostUnregister(memory); }
+static int host_register(const struct gpu_api *api, void *memory, size_t bytes,
+                         enum gpu_host_kind kind)
+{
+    return kind != GPU_HOST_PINNED ? CUDA_NOT_SUPPORTED
+                                   : calls_of(api)->cuMemHostRegister_v2(
+                                         memory, bytes, CUDA_HOST_PORTABLE | CUDA_HOST_MAPPED);
+}
+
+static int host_unregister(const struct gpu_api *api, void *memory)
+{
+    return calls_of(api)->cuMemHostUnregister(memory);
+}
 
 static int host_address(const struct gpu_api *api, void *memory, gpu_address *ret_address)
 {
@@ -220,7 +236,8 @@ static int managed_alloc(const struct gpu_api *api, size_t bytes, gpu_address *r
     return code;
 }
 
-static int managed_advise(const struct gpu_api *api, gpu_address address, size_t bytes, enum gpu_advice advice, int device)
+static int managed_advise(const struct gpu_api *api, gpu_address address, size_t bytes,
+                          enum gpu_advice advice, int device)
 {
     int handle = CUDA_DEVICE_CPU;
     int code = 0;
@@ -238,12 +255,15 @@ static int managed_advise(const struct gpu_api *api, gpu_address address, size_t
         return calls_of(api)->cuMemAdvise(address, bytes, CUDA_SET_ACCESSED_BY, handle);
     case GPU_ADVISE_NONE:
         code = calls_of(api)->cuMemAdvise(address, bytes, CUDA_UNSET_PREFERRED, handle);
-        return code != 0 ? code : calls_of(api)->cuMemAdvise(address, bytes, CUDA_UNSET_ACCESSED_BY, handle);
+        return code != 0
+                   ? code
+                   : calls_of(api)->cuMemAdvise(address, bytes, CUDA_UNSET_ACCESSED_BY, handle);
     }
     return CUDA_NOT_SUPPORTED;
 }
 
-static int managed_prefetch(const struct gpu_api *api, gpu_address address, size_t bytes, int device, gpu_stream stream)
+static int managed_prefetch(const struct gpu_api *api, gpu_address address, size_t bytes,
+                            int device, gpu_stream stream)
 {
     int handle = CUDA_DEVICE_CPU;
     int code = 0;
@@ -263,9 +283,15 @@ static int stream_new(const struct gpu_api *api, gpu_stream *ret_stream)
     return code;
 }
 
-static int stream_free(const struct gpu_api *api, gpu_stream stream) { return calls_of(api)->cuStreamDestroy_v2(stream); }
+static int stream_free(const struct gpu_api *api, gpu_stream stream)
+{
+    return calls_of(api)->cuStreamDestroy_v2(stream);
+}
 
-static int stream_wait(const struct gpu_api *api, gpu_stream stream) { return calls_of(api)->cuStreamSynchronize(stream); }
+static int stream_wait(const struct gpu_api *api, gpu_stream stream)
+{
+    return calls_of(api)->cuStreamSynchronize(stream);
+}
 
 static int stream_after(const struct gpu_api *api, gpu_stream stream, gpu_event event)
 {
@@ -290,7 +316,10 @@ static int event_with(const struct gpu_api *api, unsigned flags, gpu_event *ret_
     return code;
 }
 
-static int event_new(const struct gpu_api *api, gpu_event *ret_event) { return event_with(api, 0, ret_event); }
+static int event_new(const struct gpu_api *api, gpu_event *ret_event)
+{
+    return event_with(api, 0, ret_event);
+}
 
 static int event_plain_new(const struct gpu_api *api, gpu_event *ret_event)
 {
@@ -298,7 +327,10 @@ static int event_plain_new(const struct gpu_api *api, gpu_event *ret_event)
     return event_with(api, DISABLE_TIMING, ret_event);
 }
 
-static int event_free(const struct gpu_api *api, gpu_event event) { return calls_of(api)->cuEventDestroy_v2(event); }
+static int event_free(const struct gpu_api *api, gpu_event event)
+{
+    return calls_of(api)->cuEventDestroy_v2(event);
+}
 
 static int event_record(const struct gpu_api *api, gpu_event event, gpu_stream stream)
 {
@@ -314,7 +346,8 @@ static int event_elapsed(const struct gpu_api *api, gpu_event from, gpu_event to
     return code;
 }
 
-static int copy(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes, gpu_stream stream)
+static int copy(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes,
+                gpu_stream stream)
 {
     return calls_of(api)->cuMemcpyAsync(to, from, bytes, stream);
 }
@@ -324,15 +357,17 @@ static int copy_now(const struct gpu_api *api, gpu_address to, gpu_address from,
     return calls_of(api)->cuMemcpy == NULL ? GPU_MISSING : calls_of(api)->cuMemcpy(to, from, bytes);
 }
 
-static int copy_peer(const struct gpu_api *api, gpu_address to, int to_device, gpu_context to_context, gpu_address from,
-                     int from_device, gpu_context from_context, size_t bytes, gpu_stream stream)
+static int copy_peer(const struct gpu_api *api, gpu_address to, int to_device,
+                     gpu_context to_context, gpu_address from, int from_device,
+                     gpu_context from_context, size_t bytes, gpu_stream stream)
 {
     (void)to_device;
     (void)from_device;
     return calls_of(api)->cuMemcpyPeerAsync(to, to_context, from, from_context, bytes, stream);
 }
 
-static int fill(const struct gpu_api *api, gpu_address to, uint8_t byte, size_t bytes, gpu_stream stream)
+static int fill(const struct gpu_api *api, gpu_address to, uint8_t byte, size_t bytes,
+                gpu_stream stream)
 {
     return calls_of(api)->cuMemsetD8Async(to, byte, bytes, stream);
 }
@@ -346,11 +381,16 @@ static int module_load(const struct gpu_api *api, const void *image, gpu_module 
     return code;
 }
 
-static int module_unload(const struct gpu_api *api, gpu_module module) { return calls_of(api)->cuModuleUnload(module); }
+static int module_unload(const struct gpu_api *api, gpu_module module)
+{
+    return calls_of(api)->cuModuleUnload(module);
+}
 
-/* Drivers that load kernels when they are first launched would wait for what runs, and a kernel may run until one is launched: so
- * it is loaded now. Those without cuFuncLoad have done it with the first call. */
-static int module_function(const struct gpu_api *api, gpu_module module, const char *name, gpu_function *ret_function)
+/* Drivers that load kernels when they are first launched would wait for what runs, and a kernel may
+ * run until one is launched: so it is loaded now. Those without cuFuncLoad have done it with the
+ * first call. */
+static int module_function(const struct gpu_api *api, gpu_module module, const char *name,
+                           gpu_function *ret_function)
 {
     gpu_function function;
     int code = calls_of(api)->cuModuleGetFunction(&function, module, name);
@@ -373,8 +413,8 @@ static int function_threads(const struct gpu_api *api, gpu_function function, in
 }
 
 /* The arguments go as one buffer, whose size the driver compares with the kernel's. */
-static int launch(const struct gpu_api *api, gpu_function function, unsigned grid, unsigned block, gpu_stream stream,
-                  const void *args, size_t args_size)
+static int launch(const struct gpu_api *api, gpu_function function, unsigned grid, unsigned block,
+                  gpu_stream stream, const void *args, size_t args_size)
 {
     void *extra[] = {(void *)1, (void *)(uintptr_t)args, (void *)2, &args_size, NULL};
     return calls_of(api)->cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, stream, NULL, extra);
@@ -436,7 +476,8 @@ struct gpu_api *gpu_cuda_new(struct probe_why *why)
     struct gpu_dl_found found;
     if (calls == NULL || api == NULL)
         probe_why_write(why, "out of memory");
-    else if (gpu_dl_open(libraries, call_table, sizeof call_table / sizeof call_table[0], calls, &found, why)) {
+    else if (gpu_dl_open(libraries, call_table, sizeof call_table / sizeof call_table[0], calls,
+                         &found, why)) {
         *api = table;
         api->library = found.library;
         api->is_standin = gpu_dl_has(&found, "berth_standin");

@@ -5,21 +5,23 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Functions come as pointers to void, which C does not convert; POSIX says that their bytes are the same. */
-static bool find_calls(void *handle, const char *library, const struct gpu_dl_call *calls, size_t count, void *ret_calls,
-                       struct probe_why *why)
+/* Functions come as pointers to void, which C does not convert; POSIX says that their bytes are the
+ * same. */
+static bool find_calls(void *handle, const char *library, const struct gpu_dl_call *calls,
+                       size_t count, void *ret_calls, struct probe_why *why)
 {
     for (size_t i = 0; i < count; i++) {
         void *symbol = dlsym(handle, calls[i].name);
         if (symbol == NULL && calls[i].needed)
-            return probe_why_set(why, "%s has no %s, which a measurement needs", library, calls[i].name);
+            return probe_why_set(why, "%s has no %s, which a measurement needs", library,
+                                 calls[i].name);
         memcpy((char *)ret_calls + calls[i].offset, &symbol, sizeof symbol);
     }
     return true;
 }
 
-bool gpu_dl_open(const char *const *names, const struct gpu_dl_call *calls, size_t count, void *ret_calls,
-                 struct gpu_dl_found *ret_found, struct probe_why *why)
+bool gpu_dl_open(const char *const *names, const struct gpu_dl_call *calls, size_t count,
+                 void *ret_calls, struct gpu_dl_found *ret_found, struct probe_why *why)
 {
     probe_why_write(why, "%s is not on this machine", names[0]);
     for (; *names != NULL; names++) {
@@ -41,16 +43,21 @@ bool gpu_dl_open(const char *const *names, const struct gpu_dl_call *calls, size
     return false;
 }
 
-bool gpu_dl_has(const struct gpu_dl_found *found, const char *symbol) { return dlsym(found->handle, symbol) != NULL; }
+bool gpu_dl_has(const struct gpu_dl_found *found, const char *symbol)
+{
+    return dlsym(found->handle, symbol) != NULL;
+}
 
 bool gpu_dl_pci(const char *text, char *ret_address, size_t size)
 {
     unsigned domain, bus, device, function;
     int end = 0;
-    if (sscanf(text, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &end) != 4 || text[end] != '\0')
+    if (sscanf(text, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &end) != 4 ||
+        text[end] != '\0')
         return false;
     char address[32];
-    int length = snprintf(address, sizeof address, "%04x:%02x:%02x.%x", domain, bus, device, function);
+    int length =
+        snprintf(address, sizeof address, "%04x:%02x:%02x.%x", domain, bus, device, function);
     if (length < 0 || (size_t)length >= size)
         return false;
     memcpy(ret_address, address, (size_t)length + 1);

@@ -1,6 +1,7 @@
 /*
- * All kernels of the probe, for nvcc, hipcc, nvrtc and hiprtc; gpu_kernels.h says what each does. Addresses come as integers and
- * are made pointers to global memory, since accesses through pointers that could be anything are slower.
+ * All kernels of the probe, for nvcc, hipcc, nvrtc and hiprtc; gpu_kernels.h says what each does.
+ * Addresses come as integers and are made pointers to global memory, since accesses through
+ * pointers that could be anything are slower.
  */
 #if defined(__HIPCC__) && !defined(__HIPCC_RTC__)
 #include <hip/hip_runtime.h>
@@ -14,9 +15,15 @@
 #if defined(__HIPCC__) || defined(__HIPCC_RTC__)
 typedef gpu_u64 pair_u64 __attribute__((ext_vector_type(2)));
 typedef double pair_f64 __attribute__((ext_vector_type(2)));
-template <class T> __device__ inline T *global(gpu_u64 address) { return (T *)(__attribute__((address_space(1))) T *)address; }
+template <class T> __device__ inline T *global(gpu_u64 address)
+{
+    return (T *)(__attribute__((address_space(1))) T *)address;
+}
 /* Past the caches: a stream that is larger than they are only pushes out what others keep there. */
-template <class T> __device__ inline void stream_out(T *to, T value) { __builtin_nontemporal_store(value, to); }
+template <class T> __device__ inline void stream_out(T *to, T value)
+{
+    __builtin_nontemporal_store(value, to);
+}
 __device__ inline unsigned flag_read(const unsigned *flag)
 {
     return __hip_atomic_load(flag, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
@@ -29,10 +36,19 @@ __device__ inline gpu_u64 now_ns() { return (gpu_u64)wall_clock64() * TICK_NS; }
 #else
 typedef ulonglong2 pair_u64;
 typedef double2 pair_f64;
-template <class T> __device__ inline T *global(gpu_u64 address) { return (T *)__cvta_global_to_generic((size_t)address); }
+template <class T> __device__ inline T *global(gpu_u64 address)
+{
+    return (T *)__cvta_global_to_generic((size_t)address);
+}
 template <class T> __device__ inline void stream_out(T *to, T value) { *to = value; }
-__device__ inline unsigned flag_read(const unsigned *flag) { return *(const volatile unsigned *)flag; }
-__device__ inline void flag_write(unsigned *flag, unsigned value) { *(volatile unsigned *)flag = value; }
+__device__ inline unsigned flag_read(const unsigned *flag)
+{
+    return *(const volatile unsigned *)flag;
+}
+__device__ inline void flag_write(unsigned *flag, unsigned value)
+{
+    *(volatile unsigned *)flag = value;
+}
 __device__ inline gpu_u64 now_ns()
 {
     gpu_u64 ns;
@@ -59,8 +75,8 @@ KERNEL berth_gate(gpu_gate_args args)
         flag_wait(global<unsigned>(args.flag), (unsigned)args.value, now_ns() + args.limit_ns);
 }
 
-/* Steps over n elements: whole ones have all their N accesses, the last may lack some. Accesses of one step lie a grid apart, so
- * that small buffers are spread over all multiprocessors. */
+/* Steps over n elements: whole ones have all their N accesses, the last may lack some. Accesses of
+ * one step lie a grid apart, so that small buffers are spread over all multiprocessors. */
 template <int N, class Step> __device__ inline void grid_steps(gpu_u64 n, Step step)
 {
     gpu_u64 threads = thread_count(), i = thread_number();
@@ -121,10 +137,19 @@ template <int N> __device__ inline void stream_copy(const gpu_stream_args &args)
     __threadfence_system();
 }
 
-#define STREAM(N)                                                                                                                \
-    KERNEL __launch_bounds__(N <= 8 ? 1024 : 512) berth_read_u##N(gpu_stream_args args) { stream_read<N>(args); }                \
-    KERNEL __launch_bounds__(N <= 8 ? 1024 : 512) berth_write_u##N(gpu_stream_args args) { stream_write<N>(args); }              \
-    KERNEL __launch_bounds__(N <= 8 ? 1024 : 512) berth_copy_u##N(gpu_stream_args args) { stream_copy<N>(args); }
+#define STREAM(N)                                                                                  \
+    KERNEL __launch_bounds__(N <= 8 ? 1024 : 512) berth_read_u##N(gpu_stream_args args)            \
+    {                                                                                              \
+        stream_read<N>(args);                                                                      \
+    }                                                                                              \
+    KERNEL __launch_bounds__(N <= 8 ? 1024 : 512) berth_write_u##N(gpu_stream_args args)           \
+    {                                                                                              \
+        stream_write<N>(args);                                                                     \
+    }                                                                                              \
+    KERNEL __launch_bounds__(N <= 8 ? 1024 : 512) berth_copy_u##N(gpu_stream_args args)            \
+    {                                                                                              \
+        stream_copy<N>(args);                                                                      \
+    }
 STREAM(1)
 STREAM(2)
 STREAM(4)
@@ -153,7 +178,8 @@ KERNEL berth_check(gpu_pattern_args args)
     }
 }
 
-/* The loop's end asks for the pointer, which is never 0, so that the clock is read when the last load is back. */
+/* The loop's end asks for the pointer, which is never 0, so that the clock is read when the last
+ * load is back. */
 KERNEL berth_chase(gpu_chase_args args)
 {
     if (thread_number() != 0)
@@ -279,7 +305,8 @@ KERNEL __launch_bounds__(512) berth_bs2(gpu_bs_args args)
 }
 
 /* x . y by each thread: bs3 gives the same vector twice and reads it once. */
-template <bool SAME> __device__ inline double dot(gpu_u64 x_address, gpu_u64 y_address, gpu_u64 count)
+template <bool SAME>
+__device__ inline double dot(gpu_u64 x_address, gpu_u64 y_address, gpu_u64 count)
 {
     const pair_f64 *x = global<const pair_f64>(x_address), *y = global<const pair_f64>(y_address);
     double sum = 0;
@@ -297,12 +324,19 @@ template <bool SAME> __device__ inline double dot(gpu_u64 x_address, gpu_u64 y_a
                 sum += a[k].x * b[k].x + a[k].y * b[k].y;
     });
     if (count % 2 != 0 && thread_number() == 0)
-        sum += global<const double>(x_address)[count - 1] * global<const double>(y_address)[count - 1];
+        sum +=
+            global<const double>(x_address)[count - 1] * global<const double>(y_address)[count - 1];
     return sum;
 }
 
-KERNEL __launch_bounds__(GPU_BS_BLOCK) berth_bs3(gpu_bs_args args) { leave_partial(args, dot<true>(args.x, args.x, args.n)); }
-KERNEL __launch_bounds__(GPU_BS_BLOCK) berth_bs4(gpu_bs_args args) { leave_partial(args, dot<false>(args.x, args.y, args.n)); }
+KERNEL __launch_bounds__(GPU_BS_BLOCK) berth_bs3(gpu_bs_args args)
+{
+    leave_partial(args, dot<true>(args.x, args.x, args.n));
+}
+KERNEL __launch_bounds__(GPU_BS_BLOCK) berth_bs4(gpu_bs_args args)
+{
+    leave_partial(args, dot<false>(args.x, args.y, args.n));
+}
 
 KERNEL __launch_bounds__(GPU_BS_BLOCK) berth_bs5(gpu_bs_args args)
 {
@@ -342,8 +376,9 @@ KERNEL __launch_bounds__(GPU_BS_BLOCK) berth_bs5(gpu_bs_args args)
     leave_partial(args, sum);
 }
 
-/* The entries of GPU_BS_BLOCK rows, which lie one after the other in index. They pass through shared memory, so that neighbouring
- * threads take neighbouring entries; rows that are too long for that are done one by one. */
+/* The entries of GPU_BS_BLOCK rows, which lie one after the other in index. They pass through
+ * shared memory, so that neighbouring threads take neighbouring entries; rows that are too long for
+ * that are done one by one. */
 #define ROWS_SLOTS (8 * GPU_BS_BLOCK)
 struct rows {
     gpu_u64 mine;     /* this thread's row; not below n: none */
@@ -354,9 +389,15 @@ struct rows {
 __device__ inline rows rows_from(const gpu_bs_args &args, gpu_u64 row)
 {
     const int *start = global<const int>(args.start);
-    gpu_u64 mine = row + threadIdx.x, end = row + GPU_BS_BLOCK < args.n ? row + GPU_BS_BLOCK : args.n;
+    gpu_u64 mine = row + threadIdx.x,
+            end = row + GPU_BS_BLOCK < args.n ? row + GPU_BS_BLOCK : args.n;
     int first = start[row], count = start[end] - first;
-    return {mine, first, count, mine < args.n ? start[mine] : 0, mine < args.n ? start[mine + 1] : 0, count <= ROWS_SLOTS};
+    return {mine,
+            first,
+            count,
+            mine < args.n ? start[mine] : 0,
+            mine < args.n ? start[mine + 1] : 0,
+            count <= ROWS_SLOTS};
 }
 
 KERNEL __launch_bounds__(GPU_BS_BLOCK) berth_bs6(gpu_bs_args args)
@@ -364,7 +405,8 @@ KERNEL __launch_bounds__(GPU_BS_BLOCK) berth_bs6(gpu_bs_args args)
     __shared__ double slot[ROWS_SLOTS];
     const double *x = global<const double>(args.x);
     const int *index = global<const int>(args.index);
-    for (gpu_u64 row = (gpu_u64)blockIdx.x * GPU_BS_BLOCK; row < args.n; row += (gpu_u64)gridDim.x * GPU_BS_BLOCK) {
+    for (gpu_u64 row = (gpu_u64)blockIdx.x * GPU_BS_BLOCK; row < args.n;
+         row += (gpu_u64)gridDim.x * GPU_BS_BLOCK) {
         rows r = rows_from(args, row);
         if (r.fits)
             for (int k = (int)threadIdx.x; k < r.count; k += GPU_BS_BLOCK)
@@ -384,7 +426,8 @@ KERNEL __launch_bounds__(GPU_BS_BLOCK) berth_bs7(gpu_bs_args args)
     __shared__ double slot[ROWS_SLOTS];
     const int *index = global<const int>(args.index);
     double *y = global<double>(args.y);
-    for (gpu_u64 row = (gpu_u64)blockIdx.x * GPU_BS_BLOCK; row < args.n; row += (gpu_u64)gridDim.x * GPU_BS_BLOCK) {
+    for (gpu_u64 row = (gpu_u64)blockIdx.x * GPU_BS_BLOCK; row < args.n;
+         row += (gpu_u64)gridDim.x * GPU_BS_BLOCK) {
         rows r = rows_from(args, row);
         double value = r.mine < args.n ? global<const double>(args.x)[r.mine] : 0;
         for (int k = r.from; k < r.to; k++)
@@ -425,23 +468,26 @@ KERNEL __launch_bounds__(GPU_BS_BLOCK) berth_sum(gpu_bs_args args)
         *global<double>(args.result) = sum;
 }
 
-/* Each thread keeps 4 x 4 of the tile in registers; slices of a and b, 16 deep, pass through shared memory. */
+/* Each thread keeps 4 x 4 of the tile in registers; slices of a and b, 16 deep, pass through shared
+ * memory. */
 #define SLICE 16
 #define EACH  4
 KERNEL __launch_bounds__(GPU_PRODUCT_BLOCK) berth_product(gpu_product_args args)
 {
     __shared__ float a[SLICE][GPU_PRODUCT_TILE + 4], b[SLICE][GPU_PRODUCT_TILE];
     gpu_u64 n = args.n, tiles = n / GPU_PRODUCT_TILE;
-    gpu_u64 top = blockIdx.x / tiles * GPU_PRODUCT_TILE, left = blockIdx.x % tiles * GPU_PRODUCT_TILE;
+    gpu_u64 top = blockIdx.x / tiles * GPU_PRODUCT_TILE,
+            left = blockIdx.x % tiles * GPU_PRODUCT_TILE;
     unsigned thread = threadIdx.x, row = thread / SLICE * EACH, column = thread % SLICE * EACH;
     float sum[EACH][EACH] = {};
     for (gpu_u64 depth = 0; depth < n; depth += SLICE) {
 #pragma unroll
         for (unsigned k = 0; k < EACH; k++) {
             unsigned i = thread + k * GPU_PRODUCT_BLOCK;
-            a[i % SLICE][i / SLICE] = global<const float>(args.a)[(top + i / SLICE) * n + depth + i % SLICE];
-            b[i / GPU_PRODUCT_TILE][i % GPU_PRODUCT_TILE] =
-                global<const float>(args.b)[(depth + i / GPU_PRODUCT_TILE) * n + left + i % GPU_PRODUCT_TILE];
+            a[i % SLICE][i / SLICE] =
+                global<const float>(args.a)[(top + i / SLICE) * n + depth + i % SLICE];
+            b[i / GPU_PRODUCT_TILE][i % GPU_PRODUCT_TILE] = global<const float>(
+                args.b)[(depth + i / GPU_PRODUCT_TILE) * n + left + i % GPU_PRODUCT_TILE];
         }
         __syncthreads();
 #pragma unroll

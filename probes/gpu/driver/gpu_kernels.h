@@ -1,8 +1,10 @@
 /**
- * The kernels' names and arguments, read by the host program in C, by the one kernel source (gpu_kernels.cu, for nvcc, hipcc, nvrtc and hiprtc), and
- * by the stand-in driver of the tests. Each kernel takes one of these structures by value. Addresses are device addresses, sizes are multiples of 16
- * and addresses aligned to 16 unless said otherwise. A kernel without a word on its launch takes any grid and any block up to 512 threads.
- * No includes, so that run-time compilers can read it.
+ * The kernels' names and arguments, read by the host program in C, by the one kernel source
+ * (gpu_kernels.cu, for nvcc, hipcc, nvrtc and hiprtc), and by the stand-in driver of the tests.
+ * Each kernel takes one of these structures by value. Addresses are device addresses, sizes are
+ * multiples of 16 and addresses aligned to 16 unless said otherwise. A kernel without a word on its
+ * launch takes any grid and any block up to 512 threads. No includes, so that run-time compilers
+ * can read it.
  */
 #ifndef GPU_KERNELS_H
 #define GPU_KERNELS_H
@@ -15,21 +17,24 @@ typedef unsigned long long gpu_u64;
 #define GPU_INLINE static inline
 #endif
 
-/* berth_gate, one thread: holds its stream until the 32-bit word at flag, in host memory, is at least value (as signed difference), at most
- * limit_ns of the device's clock. */
+/* berth_gate, one thread: holds its stream until the 32-bit word at flag, in host memory, is at
+ * least value (as signed difference), at most limit_ns of the device's clock. */
 struct gpu_gate_args {
     gpu_u64 flag, value, limit_ns;
 };
 
-/* berth_read_uN, berth_write_uN, berth_copy_uN with N = 1, 2, 4, 8, 12, 16: N accesses of 16 bytes per thread before the next step, grid stride over the whole
- * buffer. read adds up what it reads and stores 8 bytes at sink (0: nowhere) only when the sum is value, which a random value never is; write stores
- * value in each 8 bytes; copy reads N before it writes N. Writes are visible to the whole system when the kernel ends. */
+/* berth_read_uN, berth_write_uN, berth_copy_uN with N = 1, 2, 4, 8, 12, 16: N accesses of 16 bytes
+ * per thread before the next step, grid stride over the whole buffer. read adds up what it reads
+ * and stores 8 bytes at sink (0: nowhere) only when the sum is value, which a random value never
+ * is; write stores value in each 8 bytes; copy reads N before it writes N. Writes are visible to
+ * the whole system when the kernel ends. */
 struct gpu_stream_args {
     gpu_u64 to, from, bytes, sink, value;
 };
 
-/* berth_fill: 64-bit word i of the buffer becomes gpu_pattern(seed, i). berth_check: adds the number of words that differ to the 64-bit word at result,
- * and the lowest index of one to the minimum at result + 8; result is in the device's own memory. bytes is a multiple of 8. */
+/* berth_fill: 64-bit word i of the buffer becomes gpu_pattern(seed, i). berth_check: adds the
+ * number of words that differ to the 64-bit word at result, and the lowest index of one to the
+ * minimum at result + 8; result is in the device's own memory. bytes is a multiple of 8. */
 struct gpu_pattern_args {
     gpu_u64 address, bytes, seed, result;
 };
@@ -41,11 +46,14 @@ GPU_INLINE gpu_u64 gpu_pattern(gpu_u64 seed, gpu_u64 i)
     return x ^ (x >> 29);
 }
 
-/* berth_chase, one thread: follows `loads` pointers from start (each 8 bytes is the address of the next), then writes to the 64-bit words at result: the last
- * pointer, nanoseconds of the device's clock where it has one, else 0, and clock cycles. Best a multiple of GPU_CHASE_UNROLL.
- * berth_chase_build: writes a cycle through one place in each of `slots` slots of stride bytes (a multiple of 16) from address: a random cycle within groups of
- * `group` slots, one group after the other, closed at the end. The place is in the slot's first or second half, by the parity of its number's bits, so that all sets of a
- * cache get equally many. The address itself is on the cycle. group is at most 2^31. */
+/* berth_chase, one thread: follows `loads` pointers from start (each 8 bytes is the address of the
+ * next), then writes to the 64-bit words at result: the last pointer, nanoseconds of the device's
+ * clock where it has one, else 0, and clock cycles. Best a multiple of GPU_CHASE_UNROLL.
+ * berth_chase_build: writes a cycle through one place in each of `slots` slots of stride bytes (a
+ * multiple of 16) from address: a random cycle within groups of `group` slots, one group after the
+ * other, closed at the end. The place is in the slot's first or second half, by the parity of its
+ * number's bits, so that all sets of a cache get equally many. The address itself is on the cycle.
+ * group is at most 2^31. */
 #define GPU_CHASE_UNROLL 200
 /* how the probe calls it: a slot is two lines, of which one is visited */
 #define GPU_CHASE_STRIDE 256
@@ -57,8 +65,10 @@ struct gpu_chase_build_args {
     gpu_u64 address, slots, stride, group, seed;
 };
 
-/* Where i goes in a permutation of 0 ... size - 1, size at most 2^31; each seed is another one. A Feistel network over the next even power of two, walked until
- * it is back in range (Black and Rogaway, Ciphers with Arbitrary Finite Domains): each i is computed alone, so that any number of threads can build a cycle. */
+/* Where i goes in a permutation of 0 ... size - 1, size at most 2^31; each seed is another one. A
+ * Feistel network over the next even power of two, walked until it is back in range (Black and
+ * Rogaway, Ciphers with Arbitrary Finite Domains): each i is computed alone, so that any number of
+ * threads can build a cycle. */
 GPU_INLINE gpu_u64 gpu_permute(gpu_u64 seed, gpu_u64 size, gpu_u64 i)
 {
     unsigned half = 1;
@@ -81,28 +91,32 @@ GPU_INLINE gpu_u64 gpu_permute(gpu_u64 seed, gpu_u64 size, gpu_u64 i)
 GPU_INLINE gpu_u64 gpu_chase_address(const struct gpu_chase_build_args *args, gpu_u64 position)
 {
     gpu_u64 first = position / args->group * args->group, left = args->slots - first, odd = 0;
-    gpu_u64 slot = first + gpu_permute(args->seed + first, left < args->group ? left : args->group, position - first);
+    gpu_u64 slot = first + gpu_permute(args->seed + first, left < args->group ? left : args->group,
+                                       position - first);
     for (gpu_u64 bits = slot; bits != 0; bits &= bits - 1)
         odd ^= 1;
     return args->address + slot * args->stride + odd * (args->stride / 2);
 }
 
-/* berth_pingpong, one thread: `rounds` times writes a growing number, from 1, to theirs and waits for it in mine (first = 1), or the other way round; 32-bit words,
- * both 0 before and visible to all devices. Gives up after limit_ns. Writes to the 64-bit words at result: rounds done, then nanoseconds of the device's clock (0
- * where it has none) and clock cycles from the end of round `skip` to the end. */
+/* berth_pingpong, one thread: `rounds` times writes a growing number, from 1, to theirs and waits
+ * for it in mine (first = 1), or the other way round; 32-bit words, both 0 before and visible to
+ * all devices. Gives up after limit_ns. Writes to the 64-bit words at result: rounds done, then
+ * nanoseconds of the device's clock (0 where it has none) and clock cycles from the end of round
+ * `skip` to the end. */
 struct gpu_pingpong_args {
     gpu_u64 mine, theirs, rounds, skip, first, result, limit_ns;
 };
 
-/* berth_bs1 ... berth_bs7, the streaming operations of Chalmers and Warburton, on n doubles; n may be odd.
- *   bs1  y = x                                      bs5  x += alpha z, y -= alpha w, partial sums of y . y
- *   bs2  y = alpha x + beta y                       bs6  gather:  y[i] = sum of x[index[k]], k = start[i] ... start[i + 1] - 1
- *   bs3  partial sums of x . x                      bs7  scatter: y[index[k]] = x[i], for the same k
- *   bs4  partial sums of x . y
- * index and start are int32; there are n + 1 starts, and `entries`, which is the last of them, in index. bs3, bs4 and bs5 take blocks of GPU_BS_BLOCK threads and
- * leave one sum for each block at partial; berth_sum, one block of GPU_BS_BLOCK threads, adds up `blocks` of those into the double at result. bs6 and bs7 take n rows,
- * and blocks of GPU_BS_BLOCK threads too. */
-#define GPU_BS_BLOCK  256
+/* berth_bs1 ... berth_bs7, the streaming operations of Chalmers and Warburton, on n doubles; n may
+ * be odd. bs1  y = x                                      bs5  x += alpha z, y -= alpha w, partial
+ * sums of y . y bs2  y = alpha x + beta y                       bs6  gather:  y[i] = sum of
+ * x[index[k]], k = start[i] ... start[i + 1] - 1 bs3  partial sums of x . x bs7  scatter:
+ * y[index[k]] = x[i], for the same k bs4  partial sums of x . y index and start are int32; there
+ * are n + 1 starts, and `entries`, which is the last of them, in index. bs3, bs4 and bs5 take
+ * blocks of GPU_BS_BLOCK threads and leave one sum for each block at partial; berth_sum, one block
+ * of GPU_BS_BLOCK threads, adds up `blocks` of those into the double at result. bs6 and bs7 take n
+ * rows, and blocks of GPU_BS_BLOCK threads too. */
+#define GPU_BS_BLOCK 256
 /* pairs of elements in a thread's step; half of that in bs5's, which has more vectors */
 #define GPU_BS_UNROLL 4
 struct gpu_bs_args {
@@ -110,8 +124,10 @@ struct gpu_bs_args {
     double alpha, beta;
 };
 
-/* berth_mesh: start and index of bs6 and bs7 for a box of side[0] x side[1] x side[2] hexahedra of degree 7: 8 x 8 x 8 nodes each, numbered element after element,
- * first direction fastest; what elements share is one row, and rows are numbered in the order in which their first node comes. Fewer than 2^31 nodes. */
+/* berth_mesh: start and index of bs6 and bs7 for a box of side[0] x side[1] x side[2] hexahedra of
+ * degree 7: 8 x 8 x 8 nodes each, numbered element after element, first direction fastest; what
+ * elements share is one row, and rows are numbered in the order in which their first node comes.
+ * Fewer than 2^31 nodes. */
 #define GPU_MESH_DEGREE 7
 #define GPU_MESH_NODES  512 /* of an element */
 struct gpu_mesh_args {
@@ -120,7 +136,8 @@ struct gpu_mesh_args {
 
 GPU_INLINE gpu_u64 gpu_mesh_rows(const struct gpu_mesh_args *mesh)
 {
-    return (GPU_MESH_DEGREE * mesh->side[0] + 1) * (GPU_MESH_DEGREE * mesh->side[1] + 1) * (GPU_MESH_DEGREE * mesh->side[2] + 1);
+    return (GPU_MESH_DEGREE * mesh->side[0] + 1) * (GPU_MESH_DEGREE * mesh->side[1] + 1) *
+           (GPU_MESH_DEGREE * mesh->side[2] + 1);
 }
 
 /* The row that begins with a node: its number, where its entries start, and which they are. */
@@ -129,23 +146,28 @@ struct gpu_mesh_row {
     int count; /* of nodes; 0: this node is not the first of its row */
 };
 
-/* In each direction an element is the first to have its planes of nodes, but for one that it shares with the element before, and it shares the last with the next.
- * So what comes before a node, rows as well as entries, is a sum over directions: elements before this one, and in it planes before the node's. */
+/* In each direction an element is the first to have its planes of nodes, but for one that it shares
+ * with the element before, and it shares the last with the next. So what comes before a node, rows
+ * as well as entries, is a sum over directions: elements before this one, and in it planes before
+ * the node's. */
 GPU_INLINE struct gpu_mesh_row gpu_mesh_at(const struct gpu_mesh_args *mesh, gpu_u64 node)
 {
     struct gpu_mesh_row found = {0, 0, {0}, 0};
     gpu_u64 element = node / GPU_MESH_NODES, inner = node % GPU_MESH_NODES, rows = 0, entries = 0;
-    gpu_u64 all_rows = 1, all_entries = 1, own_rows = 1, own_entries = 1; /* of the directions so far: of the box, and of this element */
+    /* of the directions so far: of the box, and of this element */
+    gpu_u64 all_rows = 1, all_entries = 1, own_rows = 1, own_entries = 1;
     gpu_u64 element_step = 1, node_step = 1;
     int count = 1;
     found.node[0] = node;
     for (int d = 0; d < 3; d++) {
-        gpu_u64 e = element % mesh->side[d], i = inner % (GPU_MESH_DEGREE + 1), begun = e > 0, goes_on = e + 1 < mesh->side[d];
+        gpu_u64 e = element % mesh->side[d], i = inner % (GPU_MESH_DEGREE + 1), begun = e > 0,
+                goes_on = e + 1 < mesh->side[d];
         if (begun && i == 0)
             return found;
         gpu_u64 planes = GPU_MESH_DEGREE + 1 - begun, shared = goes_on && i == GPU_MESH_DEGREE;
         found.row = (GPU_MESH_DEGREE * e + begun) * all_rows + planes * found.row;
-        found.start = ((GPU_MESH_DEGREE + 1) * e + begun) * all_entries + (planes + goes_on) * found.start;
+        found.start =
+            ((GPU_MESH_DEGREE + 1) * e + begun) * all_entries + (planes + goes_on) * found.start;
         rows += (i - begun) * own_rows;
         entries = (i - begun) * own_entries + (1 + shared) * entries;
         /* The same node in the next element of this direction is there in the first plane. */
@@ -168,7 +190,8 @@ GPU_INLINE struct gpu_mesh_row gpu_mesh_at(const struct gpu_mesh_args *mesh, gpu
     return found;
 }
 
-/* berth_product: c = a * b, single precision, n x n with n a multiple of GPU_PRODUCT_TILE, row order; (n / GPU_PRODUCT_TILE)^2 blocks of GPU_PRODUCT_BLOCK threads. */
+/* berth_product: c = a * b, single precision, n x n with n a multiple of GPU_PRODUCT_TILE, row
+ * order; (n / GPU_PRODUCT_TILE)^2 blocks of GPU_PRODUCT_BLOCK threads. */
 #define GPU_PRODUCT_TILE  64
 #define GPU_PRODUCT_BLOCK 256
 struct gpu_product_args {

@@ -9,7 +9,8 @@
 static const struct gpu_dl_call call_table[] = {
 #define NEEDED(name, arguments) {#name, offsetof(struct gpu_hip_calls, name), true},
 #define WANTED(name, arguments) {#name, offsetof(struct gpu_hip_calls, name), false},
-    GPU_HIP_CALLS(NEEDED, WANTED){"hipGetErrorString", offsetof(struct gpu_hip_calls, hipGetErrorString), true},
+    GPU_HIP_CALLS(NEEDED, WANTED){"hipGetErrorString",
+                                  offsetof(struct gpu_hip_calls, hipGetErrorString), true},
 };
 
 /* NUMA nodes have no number here: the nearest one has in late versions only. */
@@ -35,7 +36,8 @@ static void *pointer(gpu_address address) { return (void *)(uintptr_t)address; }
 
 static const char *text(const struct gpu_api *api, int code)
 {
-    const char *words = code == GPU_MISSING ? "the runtime has no such call" : calls_of(api)->hipGetErrorString(code);
+    const char *words = code == GPU_MISSING ? "the runtime has no such call"
+                                            : calls_of(api)->hipGetErrorString(code);
     return words != NULL ? words : "an error that the runtime has no words for";
 }
 
@@ -100,8 +102,8 @@ static int device_bytes(const struct gpu_api *api, int device, uint64_t *ret_byt
     return code;
 }
 
-/* A device has one context, which is made by the first call that needs it. The thread that waits for it spins where HIP can be
- * told to: a wake-up costs more than what is measured. */
+/* A device has one context, which is made by the first call that needs it. The thread that waits
+ * for it spins where HIP can be told to: a wake-up costs more than what is measured. */
 static int open_context(const struct gpu_api *api, int device, gpu_context *ret_context)
 {
     int code = calls_of(api)->hipSetDevice(device);
@@ -118,7 +120,8 @@ static int close_context(const struct gpu_api *api, int device, gpu_context cont
 {
     (void)context;
     int code = calls_of(api)->hipSetDevice(device);
-    return code == 0 && calls_of(api)->hipDeviceReset != NULL ? calls_of(api)->hipDeviceReset() : code;
+    return code == 0 && calls_of(api)->hipDeviceReset != NULL ? calls_of(api)->hipDeviceReset()
+                                                              : code;
 }
 
 static int enter(const struct gpu_api *api, int device, gpu_context context)
@@ -152,7 +155,10 @@ static int alloc(const struct gpu_api *api, size_t bytes, gpu_address *ret_addre
     return code;
 }
 
-static int free_memory(const struct gpu_api *api, gpu_address address) { return calls_of(api)->hipFree(pointer(address)); }
+static int free_memory(const struct gpu_api *api, gpu_address address)
+{
+    return calls_of(api)->hipFree(pointer(address));
+}
 
 static int space(const struct gpu_api *api, size_t *ret_free, size_t *ret_total)
 {
@@ -165,7 +171,8 @@ static int space(const struct gpu_api *api, size_t *ret_free, size_t *ret_total)
     return code;
 }
 
-static int host_alloc(const struct gpu_api *api, size_t bytes, enum gpu_host_kind kind, void **ret_memory)
+static int host_alloc(const struct gpu_api *api, size_t bytes, enum gpu_host_kind kind,
+                      void **ret_memory)
 {
     unsigned flags = HIP_HOST_PORTABLE | HIP_HOST_MAPPED;
     void *memory;
@@ -177,16 +184,24 @@ static int host_alloc(const struct gpu_api *api, size_t bytes, enum gpu_host_kin
     return code;
 }
 
-static int host_free(const struct gpu_api *api, void *memory) { return calls_of(api)->hipHostFree(memory); }
+static int host_free(const struct gpu_api *api, void *memory)
+{
+    return calls_of(api)->hipHostFree(memory);
+}
 
 /* Registered memory is coherent unless it is asked for otherwise. */
-static int host_register(const struct gpu_api *api, void *memory, size_t bytes, enum gpu_host_kind kind)
+static int host_register(const struct gpu_api *api, void *memory, size_t bytes,
+                         enum gpu_host_kind kind)
 {
-    unsigned flags = HIP_HOST_PORTABLE | HIP_HOST_MAPPED | (kind == GPU_HOST_NONCOHERENT ? HIP_REGISTER_COARSE : 0);
+    unsigned flags = HIP_HOST_PORTABLE | HIP_HOST_MAPPED |
+                     (kind == GPU_HOST_NONCOHERENT ? HIP_REGISTER_COARSE : 0);
     return calls_of(api)->hipHostRegister(memory, bytes, flags);
 }
 
-static int host_unregister(const struct gpu_api *api, void *memory) { return calls_of(api)->hipHostUnregister(memory); }
+static int host_unregister(const struct gpu_api *api, void *memory)
+{
+    return calls_of(api)->hipHostUnregister(memory);
+}
 
 static int host_address(const struct gpu_api *api, void *memory, gpu_address *ret_address)
 {
@@ -208,30 +223,37 @@ static int managed_alloc(const struct gpu_api *api, size_t bytes, gpu_address *r
     return code;
 }
 
-static int managed_advise(const struct gpu_api *api, gpu_address address, size_t bytes, enum gpu_advice advice, int device)
+static int managed_advise(const struct gpu_api *api, gpu_address address, size_t bytes,
+                          enum gpu_advice advice, int device)
 {
     if (calls_of(api)->hipMemAdvise == NULL)
         return GPU_MISSING;
     switch (advice) {
     case GPU_ADVISE_HOST:
-        return calls_of(api)->hipMemAdvise(pointer(address), bytes, HIP_SET_PREFERRED, HIP_DEVICE_CPU);
+        return calls_of(api)->hipMemAdvise(pointer(address), bytes, HIP_SET_PREFERRED,
+                                           HIP_DEVICE_CPU);
     case GPU_ADVISE_DEVICE:
         return calls_of(api)->hipMemAdvise(pointer(address), bytes, HIP_SET_PREFERRED, device);
     case GPU_ADVISE_ACCESSED_BY:
         return calls_of(api)->hipMemAdvise(pointer(address), bytes, HIP_SET_ACCESSED_BY, device);
     case GPU_ADVISE_NONE: {
-        int code = calls_of(api)->hipMemAdvise(pointer(address), bytes, HIP_UNSET_PREFERRED, device);
-        return code != 0 ? code : calls_of(api)->hipMemAdvise(pointer(address), bytes, HIP_UNSET_ACCESSED_BY, device);
+        int code =
+            calls_of(api)->hipMemAdvise(pointer(address), bytes, HIP_UNSET_PREFERRED, device);
+        return code != 0 ? code
+                         : calls_of(api)->hipMemAdvise(pointer(address), bytes,
+                                                       HIP_UNSET_ACCESSED_BY, device);
     }
     }
     return HIP_NOT_SUPPORTED;
 }
 
-static int managed_prefetch(const struct gpu_api *api, gpu_address address, size_t bytes, int device, gpu_stream stream)
+static int managed_prefetch(const struct gpu_api *api, gpu_address address, size_t bytes,
+                            int device, gpu_stream stream)
 {
     if (calls_of(api)->hipMemPrefetchAsync == NULL)
         return GPU_MISSING;
-    return calls_of(api)->hipMemPrefetchAsync(pointer(address), bytes, device >= 0 ? device : HIP_DEVICE_CPU, stream);
+    return calls_of(api)->hipMemPrefetchAsync(pointer(address), bytes,
+                                              device >= 0 ? device : HIP_DEVICE_CPU, stream);
 }
 
 static int stream_new(const struct gpu_api *api, gpu_stream *ret_stream)
@@ -243,9 +265,15 @@ static int stream_new(const struct gpu_api *api, gpu_stream *ret_stream)
     return code;
 }
 
-static int stream_free(const struct gpu_api *api, gpu_stream stream) { return calls_of(api)->hipStreamDestroy(stream); }
+static int stream_free(const struct gpu_api *api, gpu_stream stream)
+{
+    return calls_of(api)->hipStreamDestroy(stream);
+}
 
-static int stream_wait(const struct gpu_api *api, gpu_stream stream) { return calls_of(api)->hipStreamSynchronize(stream); }
+static int stream_wait(const struct gpu_api *api, gpu_stream stream)
+{
+    return calls_of(api)->hipStreamSynchronize(stream);
+}
 
 static int stream_after(const struct gpu_api *api, gpu_stream stream, gpu_event event)
 {
@@ -270,7 +298,10 @@ static int event_with(const struct gpu_api *api, unsigned flags, gpu_event *ret_
     return code;
 }
 
-static int event_new(const struct gpu_api *api, gpu_event *ret_event) { return event_with(api, 0, ret_event); }
+static int event_new(const struct gpu_api *api, gpu_event *ret_event)
+{
+    return event_with(api, 0, ret_event);
+}
 
 static int event_plain_new(const struct gpu_api *api, gpu_event *ret_event)
 {
@@ -278,7 +309,10 @@ static int event_plain_new(const struct gpu_api *api, gpu_event *ret_event)
     return event_with(api, DISABLE_TIMING, ret_event);
 }
 
-static int event_free(const struct gpu_api *api, gpu_event event) { return calls_of(api)->hipEventDestroy(event); }
+static int event_free(const struct gpu_api *api, gpu_event event)
+{
+    return calls_of(api)->hipEventDestroy(event);
+}
 
 static int event_record(const struct gpu_api *api, gpu_event event, gpu_stream stream)
 {
@@ -294,26 +328,32 @@ static int event_elapsed(const struct gpu_api *api, gpu_event from, gpu_event to
     return code;
 }
 
-static int copy(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes, gpu_stream stream)
+static int copy(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes,
+                gpu_stream stream)
 {
-    return calls_of(api)->hipMemcpyAsync(pointer(to), pointer(from), bytes, HIP_COPY_DEFAULT, stream);
+    return calls_of(api)->hipMemcpyAsync(pointer(to), pointer(from), bytes, HIP_COPY_DEFAULT,
+                                         stream);
 }
 
 static int copy_now(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes)
 {
-    return calls_of(api)->hipMemcpy == NULL ? GPU_MISSING
-                                            : calls_of(api)->hipMemcpy(pointer(to), pointer(from), bytes, HIP_COPY_DEFAULT);
+    return calls_of(api)->hipMemcpy == NULL
+               ? GPU_MISSING
+               : calls_of(api)->hipMemcpy(pointer(to), pointer(from), bytes, HIP_COPY_DEFAULT);
 }
 
-static int copy_peer(const struct gpu_api *api, gpu_address to, int to_device, gpu_context to_context, gpu_address from,
-                     int from_device, gpu_context from_context, size_t bytes, gpu_stream stream)
+static int copy_peer(const struct gpu_api *api, gpu_address to, int to_device,
+                     gpu_context to_context, gpu_address from, int from_device,
+                     gpu_context from_context, size_t bytes, gpu_stream stream)
 {
     (void)to_context;
     (void)from_context;
-    return calls_of(api)->hipMemcpyPeerAsync(pointer(to), to_device, pointer(from), from_device, bytes, stream);
+    return calls_of(api)->hipMemcpyPeerAsync(pointer(to), to_device, pointer(from), from_device,
+                                             bytes, stream);
 }
 
-static int fill(const struct gpu_api *api, gpu_address to, uint8_t byte, size_t bytes, gpu_stream stream)
+static int fill(const struct gpu_api *api, gpu_address to, uint8_t byte, size_t bytes,
+                gpu_stream stream)
 {
     return calls_of(api)->hipMemsetAsync(pointer(to), byte, bytes, stream);
 }
@@ -327,9 +367,13 @@ static int module_load(const struct gpu_api *api, const void *image, gpu_module 
     return code;
 }
 
-static int module_unload(const struct gpu_api *api, gpu_module module) { return calls_of(api)->hipModuleUnload(module); }
+static int module_unload(const struct gpu_api *api, gpu_module module)
+{
+    return calls_of(api)->hipModuleUnload(module);
+}
 
-static int module_function(const struct gpu_api *api, gpu_module module, const char *name, gpu_function *ret_function)
+static int module_function(const struct gpu_api *api, gpu_module module, const char *name,
+                           gpu_function *ret_function)
 {
     gpu_function function;
     int code = calls_of(api)->hipModuleGetFunction(&function, module, name);
@@ -350,11 +394,12 @@ static int function_threads(const struct gpu_api *api, gpu_function function, in
 }
 
 /* The arguments go as one buffer, whose size is given. */
-static int launch(const struct gpu_api *api, gpu_function function, unsigned grid, unsigned block, gpu_stream stream,
-                  const void *args, size_t args_size)
+static int launch(const struct gpu_api *api, gpu_function function, unsigned grid, unsigned block,
+                  gpu_stream stream, const void *args, size_t args_size)
 {
     void *extra[] = {(void *)1, (void *)(uintptr_t)args, (void *)2, &args_size, (void *)3};
-    return calls_of(api)->hipModuleLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, stream, NULL, extra);
+    return calls_of(api)->hipModuleLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, stream, NULL,
+                                                extra);
 }
 
 struct gpu_api *gpu_hip_new(struct probe_why *why)
@@ -406,14 +451,17 @@ struct gpu_api *gpu_hip_new(struct probe_why *why)
         .function_threads = function_threads,
         .launch = launch,
     };
-    static const char *const libraries[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", NULL};
+    static const char *const libraries[] = {"libamdhip64.so.7", "libamdhip64.so.6",
+                                            "libamdhip64.so.5", NULL};
     struct gpu_hip_calls *calls = malloc(sizeof *calls);
     struct gpu_api *api = malloc(sizeof *api);
     struct gpu_dl_found found;
-    (void)setenv("GPU_MAX_HW_QUEUES", "8", 0); /* 4 by default, shared by more streams in turn: those would wait for each other */
+    /* 4 by default, shared by more streams in turn: those would wait for each other */
+    (void)setenv("GPU_MAX_HW_QUEUES", "8", 0);
     if (calls == NULL || api == NULL)
         probe_why_write(why, "out of memory");
-    else if (gpu_dl_open(libraries, call_table, sizeof call_table / sizeof call_table[0], calls, &found, why)) {
+    else if (gpu_dl_open(libraries, call_table, sizeof call_table / sizeof call_table[0], calls,
+                         &found, why)) {
         *api = table;
         api->library = found.library;
         api->is_standin = gpu_dl_has(&found, "berth_standin");

@@ -2,14 +2,14 @@
 
 #include <stdint.h>
 
-/* As in the daemon's embedded files, the assembler makes the rows of a table: address and size. HIP's loader wants its images at
- * whole pages. */
-#define ROW(file)                                                                                                                \
-    ".pushsection .rodata\n"                                                                                                     \
-    ".balign 4096\n"                                                                                                             \
-    "1: .incbin \"" file "\"\n"                                                                                                  \
-    "2: .byte 0\n"                                                                                                               \
-    ".popsection\n"                                                                                                              \
+/* As in the daemon's embedded files, the assembler makes the rows of a table: address and size.
+ * HIP's loader wants its images at whole pages. */
+#define ROW(file)                                                                                  \
+    ".pushsection .rodata\n"                                                                       \
+    ".balign 4096\n"                                                                               \
+    "1: .incbin \"" file "\"\n"                                                                    \
+    "2: .byte 0\n"                                                                                 \
+    ".popsection\n"                                                                                \
     ".dc.a 1b, 2b - 1b\n"
 
 __asm__(".pushsection .data.rel.ro, \"aw\"\n"
@@ -17,9 +17,9 @@ __asm__(".pushsection .data.rel.ro, \"aw\"\n"
         ".globl gpu_image_table\n"
         ".hidden gpu_image_table\n"
         ".type gpu_image_table, %object\n"
-        "gpu_image_table:\n" ROW("cuda.image") ROW("hip.image") ROW("gpu_kernels.cu") ROW("gpu_kernels.h")
-            ROW("included.txt") ".size gpu_image_table, . - gpu_image_table\n"
-                                ".popsection\n");
+        "gpu_image_table:\n" ROW("cuda.image") ROW("hip.image") ROW("gpu_kernels.cu")
+            ROW("gpu_kernels.h") ROW("included.txt") ".size gpu_image_table, . - gpu_image_table\n"
+                                                     ".popsection\n");
 
 enum row { CUDA, HIP, SOURCE, HEADER, INCLUDED, ROWS };
 extern const struct {

@@ -17,7 +17,8 @@
 /* What CUDA and HIP say on a machine without devices, and CUDA when NVSwitch is not set up. */
 enum { NO_DEVICE = 100, INVALID_DEVICE = 101, NOT_READY = 802 };
 
-static bool fail_device(struct gpu_device *device, const struct gpu_api *api, const char *doing, int code)
+static bool fail_device(struct gpu_device *device, const struct gpu_api *api, const char *doing,
+                        int code)
 {
     device->usable = false;
     return probe_why_set(&device->why, "%s: %s", doing, api->text(api, code));
@@ -30,7 +31,8 @@ static void describe(const struct gpu_api *api, const char *root, struct gpu_dev
     if (code == 0)
         code = api->device_bytes(api, device->api_device, &device->bytes);
     device->usable = code == 0 || fail_device(device, api, "asking the driver about it", code);
-    (void)api->device_uuid(api, device->api_device, device->uuid, sizeof device->uuid); /* stays "" */
+    /* stays "" */
+    (void)api->device_uuid(api, device->api_device, device->uuid, sizeof device->uuid);
     for (enum gpu_attribute i = 0; i < GPU_ATTRIBUTE_COUNT; i++) {
         bool is_numa = i == GPU_ATTRIBUTE_HOST_NUMA || i == GPU_ATTRIBUTE_MEMORY_NUMA;
         if (api->attribute(api, device->api_device, i, &device->attribute[i]) != 0)
@@ -41,13 +43,17 @@ static void describe(const struct gpu_api *api, const char *root, struct gpu_dev
         *numa = (int)probe_file_number(root, "/sys/bus/pci/devices/%s/numa_node", device->name);
 }
 
-/* Domains may have more than four digits, so that longer comes later; those of one address stay in the driver's order. */
+/* Domains may have more than four digits, so that longer comes later; those of one address stay in
+ * the driver's order. */
 static int by_address(const void *a, const void *b)
 {
     const struct gpu_device *left = a, *right = b;
     size_t left_length = strlen(left->name), right_length = strlen(right->name);
-    int order = left_length != right_length ? (left_length > right_length ? 1 : -1) : strcmp(left->name, right->name);
-    return order != 0 ? order : (left->api_device > right->api_device) - (left->api_device < right->api_device);
+    int order = left_length != right_length ? (left_length > right_length ? 1 : -1)
+                                            : strcmp(left->name, right->name);
+    return order != 0
+               ? order
+               : (left->api_device > right->api_device) - (left->api_device < right->api_device);
 }
 
 static bool list_devices(const char *root, struct gpu_node *node, struct probe_why *why)
@@ -58,13 +64,15 @@ static bool list_devices(const char *root, struct gpu_node *node, struct probe_w
     if (code == NO_DEVICE || code == INVALID_DEVICE)
         return true;
     if (code != 0)
-        return probe_why_set(why, "%s does not count its devices: %s", api->library, api->text(api, code));
+        return probe_why_set(why, "%s does not count its devices: %s", api->library,
+                             api->text(api, code));
     for (int i = 0; i < count && node->device_count < GPU_DEVICES_MAX; i++) {
         struct gpu_device *device = &node->device[node->device_count];
         device->api_device = i;
         code = api->device_pci(api, i, device->name, sizeof device->name);
         if (code != 0) /* nothing that is measured could be said to be its */
-            return probe_why_set(why, "%s does not say where device %d is: %s", api->library, i, api->text(api, code));
+            return probe_why_set(why, "%s does not say where device %d is: %s", api->library, i,
+                                 api->text(api, code));
         describe(api, root, device);
         node->device_count++;
     }
@@ -72,20 +80,26 @@ static bool list_devices(const char *root, struct gpu_node *node, struct probe_w
     for (int i = 1; i < node->device_count; i++)
         if (strcmp(node->device[i].name, node->device[i - 1].name) == 0)
             node->device[i].usable =
-                probe_why_set(&node->device[i].why, "another device has its PCI address, as partitions of a GPU may");
+                probe_why_set(&node->device[i].why,
+                              "another device has its PCI address, as partitions of a GPU may");
     return true;
 }
 
 bool gpu_node_is(const char *pci, const char *uuid, const char *text)
 {
     char address[24];
-    return strcasecmp(uuid, text) == 0 || (gpu_dl_pci(text, address, sizeof address) && strcmp(address, pci) == 0);
+    return strcasecmp(uuid, text) == 0 ||
+           (gpu_dl_pci(text, address, sizeof address) && strcmp(address, pci) == 0);
 }
 
-static bool is_wanted(const struct gpu_device *device, const char *wanted) { return gpu_node_is(device->name, device->uuid, wanted); }
+static bool is_wanted(const struct gpu_device *device, const char *wanted)
+{
+    return gpu_node_is(device->name, device->uuid, wanted);
+}
 
 /* Keeps the devices that are wanted, in their order, and adds those that are not there. */
-static bool choose(struct gpu_node *node, const char *root, const char *const *wanted, struct probe_why *why)
+static bool choose(struct gpu_node *node, const char *root, const char *const *wanted,
+                   struct probe_why *why)
 {
     int kept = 0;
     for (int i = 0; i < node->device_count; i++) {
@@ -135,7 +149,8 @@ static bool leave_out(struct gpu_node *node, const char *const *without, struct 
     return kept > 0 || probe_why_set(why, "every GPU is to be left out");
 }
 
-/* One device's work in one of the two steps; a thread each, since most of it is waiting for the driver. */
+/* One device's work in one of the two steps; a thread each, since most of it is waiting for the
+ * driver. */
 struct opening {
     struct gpu_node *node;
     struct gpu_device *device;
@@ -178,7 +193,8 @@ static void *reach_peers(void *arg)
     for (int i = 0; i < node->device_count; i++) {
         const struct gpu_device *peer = &node->device[i];
         bool can = false;
-        if (peer != device && peer->usable && api->can_access(api, device->api_device, peer->api_device, &can) == 0 && can)
+        if (peer != device && peer->usable &&
+            api->can_access(api, device->api_device, peer->api_device, &can) == 0 && can)
             device->access[i] = api->access_peer(api, peer->api_device, peer->context) == 0;
     }
     return NULL;
@@ -190,7 +206,8 @@ static void for_each(struct gpu_node *node, struct opening *openings, void *(*st
     for (int i = 0; i < node->device_count; i++) {
         openings[i].node = node;
         openings[i].device = &node->device[i];
-        openings[i].is_thread = node->device[i].usable && pthread_create(&openings[i].thread, NULL, step, &openings[i]) == 0;
+        openings[i].is_thread = node->device[i].usable &&
+                                pthread_create(&openings[i].thread, NULL, step, &openings[i]) == 0;
     }
     for (int i = 0; i < node->device_count; i++)
         if (openings[i].is_thread)
@@ -201,13 +218,15 @@ static void for_each(struct gpu_node *node, struct opening *openings, void *(*st
 
 static bool is_same_model(const struct gpu_device *a, const struct gpu_device *b)
 {
-    return strcmp(a->model, b->model) == 0 && a->attribute[GPU_ATTRIBUTE_ARCH_MAJOR] == b->attribute[GPU_ATTRIBUTE_ARCH_MAJOR] &&
+    return strcmp(a->model, b->model) == 0 &&
+           a->attribute[GPU_ATTRIBUTE_ARCH_MAJOR] == b->attribute[GPU_ATTRIBUTE_ARCH_MAJOR] &&
            a->attribute[GPU_ATTRIBUTE_ARCH_MINOR] == b->attribute[GPU_ATTRIBUTE_ARCH_MINOR];
 }
 
-/* For a device that no built-in image fits; *image is compiled when it is the first of its model. */
-static bool load_compiled(struct gpu_node *node, struct gpu_device *device, void **image, const char **library,
-                          struct probe_why *why)
+/* For a device that no built-in image fits; *image is compiled when it is the first of its model.
+ */
+static bool load_compiled(struct gpu_node *node, struct gpu_device *device, void **image,
+                          const char **library, struct probe_why *why)
 {
     const struct gpu_api *api = node->api;
     int code = api->enter(api, device->api_device, device->context);
@@ -232,14 +251,16 @@ static void compile_missing(struct gpu_node *node, const struct opening *opening
         for (int j = i; j < node->device_count; j++) {
             struct gpu_device *device = &node->device[j];
             struct probe_why why = {0};
-            if (!device->usable || device->module != NULL || tried[j] || !is_same_model(device, &node->device[i]))
+            if (!device->usable || device->module != NULL || tried[j] ||
+                !is_same_model(device, &node->device[i]))
                 continue;
             tried[j] = true;
             if (has_failed || load_compiled(node, device, &image, &library, &why))
                 continue;
             has_failed = image == NULL;
             if (node->kernels_why.text[0] == '\0')
-                probe_why_write(&node->kernels_why, "%s: %.90s; %.90s", device->name, openings[j].kernels_why.text, why.text);
+                probe_why_write(&node->kernels_why, "%s: %.90s; %.90s", device->name,
+                                openings[j].kernels_why.text, why.text);
         }
         free(image);
     }
@@ -253,7 +274,8 @@ static void list_numas(struct gpu_node *node, const char *root)
     for (int i = 0; i < count; i++) {
         bool is_device = false;
         for (int j = 0; j < node->device_count; j++)
-            is_device |= node->device[j].usable && node->device[j].attribute[GPU_ATTRIBUTE_MEMORY_NUMA] == all[i];
+            is_device |= node->device[j].usable &&
+                         node->device[j].attribute[GPU_ATTRIBUTE_MEMORY_NUMA] == all[i];
         if (!is_device)
             node->numa[node->numa_count++] = all[i];
     }
@@ -271,13 +293,14 @@ static bool start(struct gpu_node *node, const char *root, struct probe_why *why
         return true;
     bool none = code == 0 || code == NO_DEVICE || code == INVALID_DEVICE;
     if (!gpu_access_denied(root, api->name, why))
-        probe_why_write(why, "%s: %s%s", api->library, none ? "there is no GPU" : api->text(api, code),
+        probe_why_write(why, "%s: %s%s", api->library,
+                        none ? "there is no GPU" : api->text(api, code),
                         code == NOT_READY ? ": is nvidia-fabricmanager running?" : "");
     return false;
 }
 
-bool gpu_node_open(const struct gpu_api *api, const char *root, const char *const *wanted, const char *const *without,
-                   struct gpu_node *ret_node, struct probe_why *why)
+bool gpu_node_open(const struct gpu_api *api, const char *root, const char *const *wanted,
+                   const char *const *without, struct gpu_node *ret_node, struct probe_why *why)
 {
     struct opening *openings = calloc(GPU_DEVICES_MAX, sizeof *openings);
     struct gpu_node *node = calloc(1, sizeof *node);
@@ -336,5 +359,6 @@ bool gpu_node_enter(const struct gpu_node *node, int device, struct probe_why *w
     if (!wanted->usable)
         return probe_why_set(why, "%s cannot be used: %s", wanted->name, wanted->why.text);
     int code = node->api->enter(node->api, wanted->api_device, wanted->context);
-    return code == 0 || probe_why_set(why, "%s cannot be entered: %s", wanted->name, node->api->text(node->api, code));
+    return code == 0 || probe_why_set(why, "%s cannot be entered: %s", wanted->name,
+                                      node->api->text(node->api, code));
 }

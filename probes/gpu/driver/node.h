@@ -1,6 +1,7 @@
 /**
- * The devices of this node, opened: a context, kernels and peer access for each; and the host's NUMA nodes that have memory.
- * Devices are in the order of their PCI addresses, as berth numbers gpus; api_device is the runtime's own number.
+ * The devices of this node, opened: a context, kernels and peer access for each; and the host's
+ * NUMA nodes that have memory. Devices are in the order of their PCI addresses, as berth numbers
+ * gpus; api_device is the runtime's own number.
  */
 #pragma once
 #include <stdbool.h>
@@ -14,7 +15,8 @@
 #define GPU_NUMAS_MAX   64
 #define GPU_STREAMS     8 /* kept open on each device: one to all the others of eight */
 
-/* Places of a node as numbers: devices have their index, and NUMA nodes the number of their index in numa, and back. */
+/* Places of a node as numbers: devices have their index, and NUMA nodes the number of their index
+ * in numa, and back. */
 #define GPU_PLACE_NONE        (-1)
 #define GPU_PLACE_NUMA(index) (-2 - (index))
 
@@ -46,7 +48,8 @@ struct gpu_device {
     gpu_context context;
     char name[16]; /* the PCI address: how a record names it */
     char model[64], uuid[64];
-    int attribute[GPU_ATTRIBUTE_COUNT]; /* what the runtime does not say is 0, and -1 for NUMA nodes */
+    /* what the runtime does not say is 0, and -1 for NUMA nodes */
+    int attribute[GPU_ATTRIBUTE_COUNT];
     uint64_t bytes;
     gpu_module module;
     gpu_function kernel[GPU_KERNEL_COUNT]; /* NULL: not there */
@@ -54,10 +57,13 @@ struct gpu_device {
     gpu_stream stream[GPU_STREAMS];
     bool access[GPU_DEVICES_MAX]; /* this device reaches that one's memory */
     bool usable;
-    struct probe_why why;               /* when not usable: what failed; then only name is sure to be there */
+    /* when not usable: what failed; then only name is sure to be there */
+    struct probe_why why;
     struct gpu_shape read, write, copy; /* for its own memory; see gpu/timing/launch_shapes.h */
-    struct gpu_shape peer[4], host[3];  /* the same in a peer's memory, with copying from there into its own, and in the host's */
-    unsigned tuned;                     /* which of the three were measured: bits of enum gpu_tune_target */
+    /* the same in a peer's memory, with copying from there into its own, and in the host's */
+    struct gpu_shape peer[4], host[3];
+    /* which of the three were measured: bits of enum gpu_tune_target */
+    unsigned tuned;
 };
 
 struct gpu_node {
@@ -68,34 +74,43 @@ struct gpu_node {
         char name[16], uuid[64];
     } left_out[GPU_DEVICES_MAX]; /* those of without */
     int left_out_count;
-    int numa[GPU_NUMAS_MAX]; /* the operating system's numbers, ascending; with host memory, and allowed */
+    /* the operating system's numbers, ascending; with host memory, and allowed */
+    int numa[GPU_NUMAS_MAX];
     int numa_count;
     struct probe_why kernels_why; /* why there are no kernels; "" there are */
-    struct probe_why closed;      /* which device file is closed to us, so that there may be more GPUs than these; "" none */
-    const char *compiler;         /* the library that compiled kernels because no built-in ones fit a device; NULL: none had to */
-    int64_t driver_ns, open_ns;   /* what starting the driver, and opening all devices, took */
+    /* which device file is closed to us, so that there may be more GPUs than these; "" none */
+    struct probe_why closed;
+    /* the library that compiled kernels because no built-in ones fit a device; NULL: none had to */
+    const char *compiler;
+    int64_t driver_ns, open_ns; /* what starting the driver, and opening all devices, took */
 };
 
-/* Starts the runtime and opens the devices (all when wanted is NULL: by PCI address or UUID, NULL-terminated), each by a thread
- * of its own; those of without, a list alike or NULL, are not touched. One that cannot be opened, or is wanted by PCI address and
- * not there, is kept with usable false. Files of the system are read below root, "" but in tests. False when the runtime does not
- * start, there is no device left, or a wanted one has no name that a device can have; why then says also which permission is
- * missing, if one is. */
-bool gpu_node_open(const struct gpu_api *api, const char *root, const char *const *wanted, const char *const *without,
-                   struct gpu_node *ret_node, struct probe_why *why);
+/* Starts the runtime and opens the devices (all when wanted is NULL: by PCI address or UUID,
+ * NULL-terminated), each by a thread of its own; those of without, a list alike or NULL, are not
+ * touched. One that cannot be opened, or is wanted by PCI address and not there, is kept with
+ * usable false. Files of the system are read below root, "" but in tests. False when the runtime
+ * does not start, there is no device left, or a wanted one has no name that a device can have; why
+ * then says also which permission is missing, if one is. */
+bool gpu_node_open(const struct gpu_api *api, const char *root, const char *const *wanted,
+                   const char *const *without, struct gpu_node *ret_node, struct probe_why *why);
 
-/* Frees all that is on the devices and closes the contexts. Not after a device was lost: end the process then. */
+/* Frees all that is on the devices and closes the contexts. Not after a device was lost: end the
+ * process then. */
 void gpu_node_close(struct gpu_node *node);
 
 /* The kernel of GPU_KERNEL_READ, _WRITE or _COPY with that unroll; NULL when there is none. */
-gpu_function gpu_node_stream_kernel(const struct gpu_device *device, enum gpu_kernel first, unsigned unroll);
+gpu_function gpu_node_stream_kernel(const struct gpu_device *device, enum gpu_kernel first,
+                                    unsigned unroll);
 
-/* How many threads a block of that kernel may have, which its registers say; 0: the driver does not say, -1: there is no such kernel. */
-int gpu_node_stream_threads(const struct gpu_device *device, enum gpu_kernel first, unsigned unroll);
+/* How many threads a block of that kernel may have, which its registers say; 0: the driver does not
+ * say, -1: there is no such kernel. */
+int gpu_node_stream_threads(const struct gpu_device *device, enum gpu_kernel first,
+                            unsigned unroll);
 
-/* Whether the driver launches that kernel, of those that begin at first the one of the shape's unroll, with blocks of that many threads; so where it does not
- * say. */
-bool gpu_node_stream_fits(const struct gpu_device *device, enum gpu_kernel first, const struct gpu_shape *shape);
+/* Whether the driver launches that kernel, of those that begin at first the one of the shape's
+ * unroll, with blocks of that many threads; so where it does not say. */
+bool gpu_node_stream_fits(const struct gpu_device *device, enum gpu_kernel first,
+                          const struct gpu_shape *shape);
 
 /* Whether text names the device: its PCI address as any runtime writes it, or its UUID. */
 bool gpu_node_is(const char *pci, const char *uuid, const char *text);

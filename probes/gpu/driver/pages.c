@@ -51,14 +51,17 @@ static bool touch_all(const struct gpu_pages *pages, struct probe_why *why)
     struct touch touch = {.pages = pages};
     pthread_t threads[THREADS_MAX];
     cpu_set_t allowed;
-    int cpus = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1, started = 0;
-    while (started < THREADS_MAX && started < cpus - 1 && pthread_create(&threads[started], NULL, touch_blocks, &touch) == 0)
+    int cpus = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1,
+        started = 0;
+    while (started < THREADS_MAX && started < cpus - 1 &&
+           pthread_create(&threads[started], NULL, touch_blocks, &touch) == 0)
         started++;
     touch_blocks(&touch);
     for (int i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
     int failure = atomic_load(&touch.failure);
-    return failure == 0 || probe_why_set(why, "cannot fill %zu bytes of memory: %s", pages->bytes, strerror(failure));
+    return failure == 0 || probe_why_set(why, "cannot fill %zu bytes of memory: %s", pages->bytes,
+                                         strerror(failure));
 }
 
 /* mbind takes a bit mask and the number of its bits plus one. */
@@ -74,25 +77,30 @@ static bool prove(const struct gpu_pages *pages, int numa, struct probe_why *why
 {
     void *list[SAMPLES];
     int status[SAMPLES];
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), all = pages->bytes / page, count = all < SAMPLES ? all : SAMPLES, wrong = 0;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), all = pages->bytes / page,
+           count = all < SAMPLES ? all : SAMPLES, wrong = 0;
     for (size_t i = 0; i < count; i++) {
         list[i] = pages->base + all * i / count * page;
         status[i] = -EAGAIN;
     }
     if (move_pages(0, count, list, NULL, status, 0) != 0)
-        return errno == ENOSYS || errno == EPERM || probe_why_set(why, "move_pages: %s", strerror(errno));
+        return errno == ENOSYS || errno == EPERM ||
+               probe_why_set(why, "move_pages: %s", strerror(errno));
     for (size_t i = 0; i < count; i++)
         wrong += status[i] != numa;
-    return wrong == 0 || probe_why_set(why, "%zu of %zu sampled pages are not on node %d", wrong, count, numa);
+    return wrong == 0 ||
+           probe_why_set(why, "%zu of %zu sampled pages are not on node %d", wrong, count, numa);
 }
 
-bool gpu_pages_new(int numa, bool only, size_t bytes, struct gpu_pages *ret_pages, struct probe_why *why)
+bool gpu_pages_new(int numa, bool only, size_t bytes, struct gpu_pages *ret_pages,
+                   struct probe_why *why)
 {
     if (numa < 0 || numa >= NODES_MAX)
         return probe_why_set(why, "no such node: %d", numa);
     struct gpu_pages pages = {.bytes = (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES};
     pages.mapped = pages.bytes + HUGE_BYTES;
-    pages.start = mmap(NULL, pages.mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    pages.start = mmap(NULL, pages.mapped, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (pages.start == MAP_FAILED)
         return probe_why_set(why, "cannot map %zu bytes: %s", pages.mapped, strerror(errno));
     pages.base = (char *)(((uintptr_t)pages.start + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES);

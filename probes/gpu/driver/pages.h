@@ -1,6 +1,7 @@
 /**
- * Host memory on one NUMA node: mapped, bound by mbind, touched by several threads, and proven to lie there by asking move_pages
- * where a sample of its pages is. On huge pages where the kernel gives any.
+ * Host memory on one NUMA node: mapped, bound by mbind, touched by several threads, and proven to
+ * lie there by asking move_pages where a sample of its pages is. On huge pages where the kernel
+ * gives any.
  */
 #pragma once
 #include <stdbool.h>
@@ -15,6 +16,8 @@ struct gpu_pages {
     size_t mapped;
 };
 
-/* numa is the operating system's number. only: no other node has memory, so that a kernel that forbids mbind does no harm. */
-bool gpu_pages_new(int numa, bool only, size_t bytes, struct gpu_pages *ret_pages, struct probe_why *why);
+/* numa is the operating system's number. only: no other node has memory, so that a kernel that
+ * forbids mbind does no harm. */
+bool gpu_pages_new(int numa, bool only, size_t bytes, struct gpu_pages *ret_pages,
+                   struct probe_why *why);
 void gpu_pages_done(struct gpu_pages *pages);

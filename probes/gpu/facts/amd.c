@@ -10,7 +10,8 @@ static void put_processes(struct probe_line *line, const struct gpu_amd_device *
     size_t used = 0;
     gpu_facts_number(line, "processes", device->process_count);
     for (int i = 0; i < device->process_count && i < GPU_AMD_PIDS_MAX; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%lld", used > 0 ? "," : "", (long long)device->pid[i]);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%lld", used > 0 ? "," : "",
+                                 (long long)device->pid[i]);
     gpu_facts_text(line, "pids", text);
 }
 
@@ -26,7 +27,8 @@ static bool print_device(const struct gpu_amd_device *device, int number, struct
     gpu_facts_text(&line, "uuid", device->uuid);
     gpu_facts_text(&line, device->kfd_node < 0 ? "model" : "product", device->model);
     gpu_facts_text(&line, "render_node", device->render_node);
-    if (device->kfd_node < 0) /* KFD says it better: it knows what a partition has, and memory that a processor shares */
+    /* KFD says it better: it knows what a partition has, and memory that a processor shares */
+    if (device->kfd_node < 0)
         gpu_facts_number(&line, "bytes", device->bytes);
     gpu_facts_number(&line, "bytes_used", device->used_bytes);
     gpu_facts_number(&line, "numa", device->numa);
@@ -40,8 +42,10 @@ static bool print_device(const struct gpu_amd_device *device, int number, struct
     gpu_facts_number(&line, "memory_clock_mhz", device->memory_clock_mhz);
     gpu_facts_number(&line, "memory_clock_max_mhz", device->memory_clock_max_mhz);
     gpu_facts_number(&line, "power_w", device->power_mw < 0 ? -1 : (device->power_mw + 500) / 1000);
-    gpu_facts_number(&line, "power_cap_w", device->power_cap_mw < 0 ? -1 : (device->power_cap_mw + 500) / 1000);
-    gpu_facts_number(&line, "power_default_w", device->power_default_mw < 0 ? -1 : (device->power_default_mw + 500) / 1000);
+    gpu_facts_number(&line, "power_cap_w",
+                     device->power_cap_mw < 0 ? -1 : (device->power_cap_mw + 500) / 1000);
+    gpu_facts_number(&line, "power_default_w",
+                     device->power_default_mw < 0 ? -1 : (device->power_default_mw + 500) / 1000);
     gpu_facts_number(&line, "temperature_c", device->temperature_c);
     gpu_facts_number(&line, "pcie_generation", device->pcie_generation);
     gpu_facts_number(&line, "pcie_generation_max", device->pcie_generation_max);
@@ -58,7 +62,8 @@ static bool print_link(const struct gpu_amd_link *link, int from, int first, str
     probe_line_begin(&line, "link");
     snprintf(name, sizeof name, "gpu%d", from);
     probe_line_text(&line, "from", name);
-    snprintf(name, sizeof name, "%s%d", link->to >= 0 ? "gpu" : "numa", link->to >= 0 ? first + link->to : link->numa);
+    snprintf(name, sizeof name, "%s%d", link->to >= 0 ? "gpu" : "numa",
+             link->to >= 0 ? first + link->to : link->numa);
     probe_line_text(&line, "to", name);
     probe_line_text(&line, "kind", link->is_xgmi ? "xgmi" : "pcie");
     if (link->width > 0)
@@ -75,7 +80,8 @@ bool gpu_facts_amd_print(const struct gpu_amd *amd, int first, struct probe_out 
         ok = print_device(&amd->device[i], first + i, out);
     for (int i = 0; ok && i < amd->count; i++)
         for (int k = 0; ok && k < amd->device[i].link_count; k++)
-            if (amd->device[i].link[k].to < 0 || amd->device[i].link[k].to > i) /* both ends show it */
+            /* both ends show it */
+            if (amd->device[i].link[k].to < 0 || amd->device[i].link[k].to > i)
                 ok = print_link(&amd->device[i].link[k], first + i, first, out);
     return ok;
 }

@@ -13,10 +13,26 @@
 #define LIBRARY_PATH "/usr/lib/libnvidia-ml.so.1"
 #define VALUE_SIZE   96
 
-enum key { DRIVER, ECC, MIG, PARTITION, MEMORY_PARTITION, POWER_CAP, IOMMU, XNACK, CLOCK, MEMORY_CLOCK, THROTTLE, KEY_COUNT };
-static const char *const keys[KEY_COUNT] = {"gpu_driver",      "gpu_ecc",   "gpu_mig",   "gpu_partition", "gpu_memory_partition", "gpu_power_cap_w",
-                                            "gpu_iommu",       "gpu_xnack", "gpu_clock_mhz", "gpu_memory_clock_mhz", "gpu_throttle"};
-static const enum key of_nvidia[] = {ECC, MIG, POWER_CAP, IOMMU}, of_amd[] = {ECC, PARTITION, MEMORY_PARTITION, POWER_CAP, IOMMU, XNACK},
+enum key {
+    DRIVER,
+    ECC,
+    MIG,
+    PARTITION,
+    MEMORY_PARTITION,
+    POWER_CAP,
+    IOMMU,
+    XNACK,
+    CLOCK,
+    MEMORY_CLOCK,
+    THROTTLE,
+    KEY_COUNT
+};
+static const char *const keys[KEY_COUNT] = {
+    "gpu_driver",      "gpu_ecc",   "gpu_mig",   "gpu_partition", "gpu_memory_partition",
+    "gpu_power_cap_w", "gpu_iommu", "gpu_xnack", "gpu_clock_mhz", "gpu_memory_clock_mhz",
+    "gpu_throttle"};
+static const enum key of_nvidia[] = {ECC, MIG, POWER_CAP, IOMMU},
+                      of_amd[] = {ECC, PARTITION, MEMORY_PARTITION, POWER_CAP, IOMMU, XNACK},
                       at_end[] = {CLOCK, MEMORY_CLOCK, THROTTLE};
 
 /* One GPU's; a text is "" when it is not known. */
@@ -31,8 +47,10 @@ static void *load(void *arg)
     char path[512];
     int code;
     snprintf(path, sizeof path, "%s%s", conditions->root, LIBRARY_PATH);
-    conditions->has_nvml = gpu_nvml_open(conditions->root[0] != '\0' ? path : NULL, &conditions->nvml, &code, &conditions->why);
-    int (*version)(char *text, unsigned size) = conditions->has_nvml ? conditions->nvml.driver_version : NULL;
+    conditions->has_nvml = gpu_nvml_open(conditions->root[0] != '\0' ? path : NULL,
+                                         &conditions->nvml, &code, &conditions->why);
+    int (*version)(char *text, unsigned size) =
+        conditions->has_nvml ? conditions->nvml.driver_version : NULL;
     if (version == NULL || version(conditions->driver, sizeof conditions->driver) != NVML_OK)
         conditions->driver[0] = '\0';
     conditions->driver[sizeof conditions->driver - 1] = '\0';
@@ -62,7 +80,8 @@ void gpu_conditions_done(struct gpu_conditions *conditions)
     conditions->has_nvml = false;
 }
 
-__attribute__((format(printf, 3, 4))) static void set(struct reading *reading, enum key key, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void set(struct reading *reading, enum key key,
+                                                      const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -88,7 +107,8 @@ static void why_all(struct reading *reading, const char *why)
         snprintf(reading->why[key], VALUE_SIZE, "%.90s", why);
 }
 
-static void read_nvidia(const struct gpu_conditions *conditions, const struct gpu_device *device, struct reading *reading)
+static void read_nvidia(const struct gpu_conditions *conditions, const struct gpu_device *device,
+                        struct reading *reading)
 {
     struct gpu_nvml_device said;
     if (!conditions->has_nvml) {
@@ -109,8 +129,10 @@ static void read_nvidia(const struct gpu_conditions *conditions, const struct gp
         gpu_nvml_device_events(said.clock_events, reading->value[THROTTLE], VALUE_SIZE);
 }
 
-/* ROCr calls memory of malloc reachable by default (SVM_ACCESSIBLE_BY_DEFAULT, HIP's pageableMemoryAccess) where page faults are retried: XNACK. */
-static void read_amd(const struct gpu_conditions *conditions, const struct gpu_api *api, const struct gpu_device *device, struct reading *reading)
+/* ROCr calls memory of malloc reachable by default (SVM_ACCESSIBLE_BY_DEFAULT, HIP's
+ * pageableMemoryAccess) where page faults are retried: XNACK. */
+static void read_amd(const struct gpu_conditions *conditions, const struct gpu_api *api,
+                     const struct gpu_device *device, struct reading *reading)
 {
     struct gpu_amd_device said;
     int pageable = 0;
@@ -130,14 +152,18 @@ static void read_amd(const struct gpu_conditions *conditions, const struct gpu_a
         snprintf(reading->why[XNACK], VALUE_SIZE, "%s does not say it", api->library);
 }
 
-/* The kind of the IOMMU's domain that the GPU is in: "DMA" and "DMA-FQ" translate, "identity" passes; "none": it is behind no IOMMU. */
+/* The kind of the IOMMU's domain that the GPU is in: "DMA" and "DMA-FQ" translate, "identity"
+ * passes; "none": it is behind no IOMMU. */
 static void read_iommu(const char *root, const struct gpu_device *device, struct reading *reading)
 {
     char text[VALUE_SIZE];
     errno = 0;
-    if (probe_file_text(root, text, sizeof text, "/sys/bus/pci/devices/%s/iommu_group/type", device->name) && text[0] != '\0')
+    if (probe_file_text(root, text, sizeof text, "/sys/bus/pci/devices/%s/iommu_group/type",
+                        device->name) &&
+        text[0] != '\0')
         set(reading, IOMMU, "%s", text);
-    else if (errno != ENOENT || !probe_file_text(root, text, sizeof text, "/sys/bus/pci/devices/%s/vendor", device->name))
+    else if (errno != ENOENT || !probe_file_text(root, text, sizeof text,
+                                                 "/sys/bus/pci/devices/%s/vendor", device->name))
         snprintf(reading->why[IOMMU], VALUE_SIZE, "%s", probe_conditions_no_file(errno));
     else
         set(reading, IOMMU, "none");
@@ -163,7 +189,8 @@ static struct reading *read_all(struct gpu_conditions *conditions, const struct 
     return readings;
 }
 
-static void print_key(struct probe_conditions *conditions, const struct gpu_node *node, const struct reading *readings, enum key key)
+static void print_key(struct probe_conditions *conditions, const struct gpu_node *node,
+                      const struct reading *readings, enum key key)
 {
     char text[GPU_DEVICES_MAX * (VALUE_SIZE + 20)] = "";
     size_t used = 0;
@@ -173,7 +200,8 @@ static void print_key(struct probe_conditions *conditions, const struct gpu_node
         is_same = is_same && strcmp(readings[i].value[key], readings[0].value[key]) == 0;
         if (readings[i].value[key][0] == '\0' && unknown < 0)
             unknown = i;
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s", i > 0 ? ", " : "", node->device[i].name,
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s", i > 0 ? ", " : "",
+                                 node->device[i].name,
                                  readings[i].value[key][0] != '\0' ? readings[i].value[key] : "-");
     }
     if (is_same && unknown >= 0)
@@ -182,7 +210,8 @@ static void print_key(struct probe_conditions *conditions, const struct gpu_node
         probe_line_text(conditions->line, keys[key], is_same ? readings[0].value[key] : text);
 }
 
-static void print_keys(struct probe_conditions *open, struct gpu_conditions *conditions, const struct gpu_node *node, const enum key *list, size_t count)
+static void print_keys(struct probe_conditions *open, struct gpu_conditions *conditions,
+                       const struct gpu_node *node, const enum key *list, size_t count)
 {
     struct reading *readings = read_all(conditions, node);
     for (size_t i = 0; i < count; i++) {
@@ -194,19 +223,22 @@ static void print_keys(struct probe_conditions *open, struct gpu_conditions *con
     free(readings);
 }
 
-void gpu_conditions_print(struct gpu_conditions *conditions, const struct gpu_node *node, struct probe_line *line)
+void gpu_conditions_print(struct gpu_conditions *conditions, const struct gpu_node *node,
+                          struct probe_line *line)
 {
     struct probe_conditions open;
     bool is_cuda = strcmp(node->api->name, "cuda") == 0;
     probe_conditions_begin(&open, conditions->root, line);
     probe_conditions_print(&open);
-    print_keys(&open, conditions, node, is_cuda ? of_nvidia : of_amd, is_cuda ? sizeof of_nvidia / sizeof *of_nvidia : sizeof of_amd / sizeof *of_amd);
+    print_keys(&open, conditions, node, is_cuda ? of_nvidia : of_amd,
+               is_cuda ? sizeof of_nvidia / sizeof *of_nvidia : sizeof of_amd / sizeof *of_amd);
     if (is_cuda && conditions->driver[0] != '\0')
         probe_line_text(line, keys[DRIVER], conditions->driver);
     probe_conditions_end(&open, "not_known");
 }
 
-void gpu_conditions_print_end(struct gpu_conditions *conditions, const struct gpu_node *node, struct probe_line *line)
+void gpu_conditions_print_end(struct gpu_conditions *conditions, const struct gpu_node *node,
+                              struct probe_line *line)
 {
     struct probe_conditions open;
     probe_conditions_begin(&open, conditions->root, line);

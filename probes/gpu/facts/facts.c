@@ -9,7 +9,8 @@
 
 #define EXIT_GONE 70
 
-static bool print_run(const struct gpu_facts_nvidia *nvidia, const struct gpu_amd *amd, struct probe_out *out)
+static bool print_run(const struct gpu_facts_nvidia *nvidia, const struct gpu_amd *amd,
+                      struct probe_out *out)
 {
     struct probe_line line;
     probe_line_begin(&line, "run");
@@ -46,7 +47,8 @@ int gpu_facts_print(const char *root, struct probe_out *out, struct probe_why *w
     if (nvidia.count + amd.count == 0)
         probe_why_write(why, "no GPU: %.90s; %.90s", nvidia.why.text, amd.why.text);
     bool ok = print_run(&nvidia, &amd, out) && gpu_facts_nvidia_print(&nvidia, 0, out) &&
-              gpu_facts_amd_print(&amd, gpu_facts_nvidia_names(&nvidia), out) && print_end(started_ns, out);
+              gpu_facts_amd_print(&amd, gpu_facts_nvidia_names(&nvidia), out) &&
+              print_end(started_ns, out);
     gpu_facts_nvidia_done(&nvidia);
     gpu_sysfs_amd_done(&amd);
     return ok ? 0 : EXIT_GONE;

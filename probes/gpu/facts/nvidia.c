@@ -29,15 +29,18 @@ static void *ask(void *arg)
 static void read_versions(const struct gpu_nvml *nvml, struct gpu_facts_nvidia *nvidia)
 {
     int version = 0;
-    if (nvml->driver_version == NULL || nvml->driver_version(nvidia->driver, sizeof nvidia->driver) != NVML_OK)
+    if (nvml->driver_version == NULL ||
+        nvml->driver_version(nvidia->driver, sizeof nvidia->driver) != NVML_OK)
         nvidia->driver[0] = '\0';
     nvidia->driver[sizeof nvidia->driver - 1] = '\0';
-    if (nvml->cuda_version != NULL && nvml->cuda_version(&version) == NVML_OK && version > 0) /* 13000 is 13.0 */
+    /* 13000 is 13.0 */
+    if (nvml->cuda_version != NULL && nvml->cuda_version(&version) == NVML_OK && version > 0)
         snprintf(nvidia->cuda, sizeof nvidia->cuda, "%d.%d", version / 1000, version % 1000 / 10);
 }
 
 /* A driver that does not answer for a device leaves that one out. */
-static void ask_all(const struct gpu_nvml *nvml, const char *root, unsigned count, struct gpu_facts_nvidia *nvidia)
+static void ask_all(const struct gpu_nvml *nvml, const char *root, unsigned count,
+                    struct gpu_facts_nvidia *nvidia)
 {
     struct asked asked[GPU_FACTS_NVIDIA_MAX] = {0};
     for (unsigned i = 0; i < count; i++) {
@@ -46,8 +49,11 @@ static void ask_all(const struct gpu_nvml *nvml, const char *root, unsigned coun
         int code = nvml->by_index(i, &one->handle);
         if (code != NVML_OK) {
             nvidia->is_wrong = true;
-            if (nvidia->why.text[0] == '\0' && ((code != NVML_NO_PERMISSION && code != NVML_CGROUP) || !gpu_access_denied(root, "cuda", &nvidia->why)))
-                probe_why_write(&nvidia->why, "the driver does not give GPU %u of %u: %s", i, count, nvml->text(code));
+            if (nvidia->why.text[0] == '\0' &&
+                ((code != NVML_NO_PERMISSION && code != NVML_CGROUP) ||
+                 !gpu_access_denied(root, "cuda", &nvidia->why)))
+                probe_why_write(&nvidia->why, "the driver does not give GPU %u of %u: %s", i, count,
+                                nvml->text(code));
             continue;
         }
         one->is_running = pthread_create(&one->thread, NULL, ask, one) == 0;
@@ -69,7 +75,8 @@ void gpu_facts_nvidia_read(const char *root, struct gpu_facts_nvidia *ret)
     *ret = (struct gpu_facts_nvidia){0};
     snprintf(path, sizeof path, "%s%s", root, LIBRARY_PATH);
     if (!gpu_nvml_open(root[0] != '\0' ? path : NULL, &nvml, &code, &ret->why)) {
-        ret->is_wrong = code != NVML_OK && (gpu_access_denied(root, "cuda", &ret->why) || code != NVML_NO_DRIVER);
+        ret->is_wrong = code != NVML_OK &&
+                        (gpu_access_denied(root, "cuda", &ret->why) || code != NVML_NO_DRIVER);
         return;
     }
     read_versions(&nvml, ret);
@@ -77,9 +84,11 @@ void gpu_facts_nvidia_read(const char *root, struct gpu_facts_nvidia *ret)
     count = count < GPU_FACTS_NVIDIA_MAX ? count : GPU_FACTS_NVIDIA_MAX;
     if (code != NVML_OK) {
         ret->is_wrong = true;
-        probe_why_write(&ret->why, "the driver does not say how many GPUs there are: %s", nvml.text(code));
+        probe_why_write(&ret->why, "the driver does not say how many GPUs there are: %s",
+                        nvml.text(code));
     } else if (count == 0) {
-        ret->is_wrong = gpu_access_denied(root, "cuda", &ret->why); /* the library counts what its process may open */
+        /* the library counts what its process may open */
+        ret->is_wrong = gpu_access_denied(root, "cuda", &ret->why);
         if (!ret->is_wrong)
             probe_why_write(&ret->why, "the driver shows no GPU");
     } else if ((ret->device = calloc(count, sizeof *ret->device)) == NULL) {
@@ -119,7 +128,8 @@ static void put_processes(struct probe_line *line, const struct gpu_nvml_device 
     size_t used = 0;
     gpu_facts_number(line, "processes", device->process_count);
     for (int i = 0; i < device->process_count && i < GPU_NVML_PIDS_MAX && device->pid[i] != 0; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%u", used > 0 ? "," : "", device->pid[i]);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%u", used > 0 ? "," : "",
+                                 device->pid[i]);
     gpu_facts_text(line, "pids", text);
 }
 
@@ -146,8 +156,10 @@ static void put_conditions(struct probe_line *line, const struct gpu_nvml_device
     gpu_facts_number(line, "memory_clock_max_mhz", device->memory_clock_max_mhz);
     put_events(line, device->clock_events);
     gpu_facts_number(line, "power_w", device->power_mw < 0 ? -1 : (device->power_mw + 500) / 1000);
-    gpu_facts_number(line, "power_cap_w", device->power_cap_mw < 0 ? -1 : (device->power_cap_mw + 500) / 1000);
-    gpu_facts_number(line, "power_default_w", device->power_default_mw < 0 ? -1 : (device->power_default_mw + 500) / 1000);
+    gpu_facts_number(line, "power_cap_w",
+                     device->power_cap_mw < 0 ? -1 : (device->power_cap_mw + 500) / 1000);
+    gpu_facts_number(line, "power_default_w",
+                     device->power_default_mw < 0 ? -1 : (device->power_default_mw + 500) / 1000);
     gpu_facts_number(line, "temperature_c", device->temperature_c);
     gpu_facts_number(line, "pcie_generation", device->pcie_generation);
     gpu_facts_number(line, "pcie_generation_max", device->pcie_generation_max);
@@ -158,7 +170,8 @@ static void put_conditions(struct probe_line *line, const struct gpu_nvml_device
 static void put_link_counts(struct probe_line *line, const struct gpu_nvml_device *device)
 {
     /* As the library numbers them; one that is newer is left out. */
-    static const char *const versions[] = {"", "1.0", "2.0", "2.2", "3.0", "3.1", "4.0", "5.0", "6.0"};
+    static const char *const versions[] = {"",    "1.0", "2.0", "2.2", "3.0",
+                                           "3.1", "4.0", "5.0", "6.0"};
     int links = 0, active = 0;
     for (int i = 0; i < NVML_NVLINKS_MAX; i++) {
         links += device->link[i].is_there;
@@ -168,7 +181,8 @@ static void put_link_counts(struct probe_line *line, const struct gpu_nvml_devic
         probe_line_integer(line, "nvlinks", links);
         probe_line_integer(line, "nvlinks_up", active);
     }
-    if (device->nvlink_version > 0 && device->nvlink_version < (int64_t)(sizeof versions / sizeof *versions))
+    if (device->nvlink_version > 0 &&
+        device->nvlink_version < (int64_t)(sizeof versions / sizeof *versions))
         probe_line_text(line, "nvlink_version", versions[device->nvlink_version]);
     if (device->c2c_links > 0) {
         probe_line_integer(line, "c2c_links", device->c2c_links);
@@ -176,7 +190,8 @@ static void put_link_counts(struct probe_line *line, const struct gpu_nvml_devic
     }
 }
 
-static void begin_device(struct probe_line *line, int number, const char *pci, const char *uuid, const char *model, int64_t bytes)
+static void begin_device(struct probe_line *line, int number, const char *pci, const char *uuid,
+                         const char *model, int64_t bytes)
 {
     char name[16];
     snprintf(name, sizeof name, "gpu%d", number);
@@ -199,7 +214,8 @@ static bool print_device(const struct gpu_nvml_device *device, int number, struc
     gpu_facts_number(&line, "bytes_used", device->used_bytes);
     if (device->capability > 0) {
         char text[24];
-        snprintf(text, sizeof text, "%d.%d", (int)(device->capability / 10), (int)(device->capability % 10));
+        snprintf(text, sizeof text, "%d.%d", (int)(device->capability / 10),
+                 (int)(device->capability % 10));
         probe_line_text(&line, "compute_capability", text);
     }
     gpu_facts_number(&line, "numa", device->numa);
@@ -213,7 +229,8 @@ static bool print_device(const struct gpu_nvml_device *device, int number, struc
     return probe_line_write(&line, out);
 }
 
-static bool print_link(int from, const char *to, const char *kind, int width, int64_t bytes_per_s, const char *state, struct probe_out *out)
+static bool print_link(int from, const char *to, const char *kind, int width, int64_t bytes_per_s,
+                       const char *state, struct probe_out *out)
 {
     struct probe_line line;
     char name[16];
@@ -236,11 +253,15 @@ struct bundle {
 static void add_link(struct bundle *bundle, const struct gpu_nvml_link *link)
 {
     bundle->width++;
-    bundle->bytes_per_s = link->bytes_per_s < 0 || bundle->bytes_per_s < 0 ? -1 : bundle->bytes_per_s + link->bytes_per_s;
+    bundle->bytes_per_s = link->bytes_per_s < 0 || bundle->bytes_per_s < 0
+                              ? -1
+                              : bundle->bytes_per_s + link->bytes_per_s;
 }
 
-/* Where all links of a device to the same end are one. A link that is not active has no end: the counts in the device record show it. */
-static bool print_nvlinks(const struct gpu_facts_nvidia *nvidia, int first, int at, struct probe_out *out)
+/* Where all links of a device to the same end are one. A link that is not active has no end: the
+ * counts in the device record show it. */
+static bool print_nvlinks(const struct gpu_facts_nvidia *nvidia, int first, int at,
+                          struct probe_out *out)
 {
     const struct gpu_nvml_device *device = &nvidia->device[at];
     struct bundle to_gpu[GPU_FACTS_NVIDIA_MAX] = {0}, to_host = {0}, to_switch = {0};
@@ -255,24 +276,31 @@ static bool print_nvlinks(const struct gpu_facts_nvidia *nvidia, int first, int 
             add_link(&to_host, link);
         else
             for (int k = 0; k < nvidia->count; k++)
-                if (k != at && nvidia->device[k].pci[0] != '\0' && strcmp(nvidia->device[k].pci, link->remote_pci) == 0)
+                if (k != at && nvidia->device[k].pci[0] != '\0' &&
+                    strcmp(nvidia->device[k].pci, link->remote_pci) == 0)
                     add_link(&to_gpu[k], link);
     }
     bool ok = true;
-    for (int k = 0; ok && k < nvidia->count; k++) { /* both ends say it; the lower one is listened to, unless it is lost */
+    /* both ends say it; the lower one is listened to, unless it is lost */
+    for (int k = 0; ok && k < nvidia->count; k++) {
         snprintf(name, sizeof name, "gpu%d", first + k);
         if (to_gpu[k].width > 0 && (at < k || nvidia->device[k].is_lost))
-            ok = print_link(first + at, name, "nvlink", to_gpu[k].width, to_gpu[k].bytes_per_s, "up", out);
+            ok = print_link(first + at, name, "nvlink", to_gpu[k].width, to_gpu[k].bytes_per_s,
+                            "up", out);
     }
     snprintf(name, sizeof name, "numa%d", (int)device->numa);
     if (ok && to_host.width > 0 && device->numa >= 0)
         ok = print_link(first + at, name, "nvlink", to_host.width, to_host.bytes_per_s, "up", out);
     /* The switches of a board are one to berth: a device's traffic is spread over all of them. */
     if (ok && to_switch.width > 0)
-        ok = print_link(first + at, "switch0", "nvlink", to_switch.width, to_switch.bytes_per_s, "up", out);
+        ok = print_link(first + at, "switch0", "nvlink", to_switch.width, to_switch.bytes_per_s,
+                        "up", out);
     if (ok && device->c2c_links > 0 && device->numa >= 0 && device->c2c_links_active >= 0)
         ok = print_link(first + at, name, "c2c", (int)device->c2c_links, device->c2c_bytes_per_s,
-                        device->c2c_links_active == device->c2c_links ? "up" : device->c2c_links_active > 0 ? "degraded" : "down", out);
+                        device->c2c_links_active == device->c2c_links ? "up"
+                        : device->c2c_links_active > 0                ? "degraded"
+                                                                      : "down",
+                        out);
     return ok;
 }
 
@@ -286,7 +314,8 @@ bool gpu_facts_nvidia_print(const struct gpu_facts_nvidia *nvidia, int first, st
         for (int k = 0; ok && k < nvidia->device[i].slice_count; k++) {
             const struct gpu_nvml_slice *slice = &nvidia->device[i].slice[k];
             struct probe_line line;
-            begin_device(&line, number++, nvidia->device[i].pci, slice->uuid, slice->model, slice->bytes);
+            begin_device(&line, number++, nvidia->device[i].pci, slice->uuid, slice->model,
+                         slice->bytes);
             probe_line_text(&line, "partition", "mig");
             ok = probe_line_write(&line, out);
         }

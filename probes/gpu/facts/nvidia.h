@@ -13,14 +13,17 @@ struct gpu_facts_nvidia {
     int count;
     char driver[80], cuda[16]; /* versions; "" not known */
     struct probe_why why;      /* why there are none, or not all; "" nothing is wrong */
-    bool is_wrong;             /* ... which somebody has to put right: a file that is closed, a GPU that does not answer */
+    /* ... which somebody has to put right: a file that is closed, a GPU that does not answer */
+    bool is_wrong;
 };
 
-/* Asks the library, all devices at once, each by a thread of its own. root: "" this machine; else a folder with /sys, /proc, /dev and
- * /usr/lib/libnvidia-ml.so.1 in it. */
+/* Asks the library, all devices at once, each by a thread of its own. root: "" this machine; else a
+ * folder with /sys, /proc, /dev and /usr/lib/libnvidia-ml.so.1 in it. */
 void gpu_facts_nvidia_read(const char *root, struct gpu_facts_nvidia *ret);
 void gpu_facts_nvidia_done(struct gpu_facts_nvidia *nvidia);
 
-/* Prints them as gpuN from first on: the devices, then their slices. False when the reader is gone. */
-bool gpu_facts_nvidia_print(const struct gpu_facts_nvidia *nvidia, int first, struct probe_out *out);
+/* Prints them as gpuN from first on: the devices, then their slices. False when the reader is gone.
+ */
+bool gpu_facts_nvidia_print(const struct gpu_facts_nvidia *nvidia, int first,
+                            struct probe_out *out);
 int gpu_facts_nvidia_names(const struct gpu_facts_nvidia *nvidia); /* how many that are */

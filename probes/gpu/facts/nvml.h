@@ -1,6 +1,7 @@
 /**
- * NVIDIA's management library, looked up at run time: a table of the calls that berth makes of it, each NULL where the library has none. It makes no
- * context on a GPU. What a call takes and gives is declared here, and only calls whose structures never changed under one name are used.
+ * NVIDIA's management library, looked up at run time: a table of the calls that berth makes of it,
+ * each NULL where the library has none. It makes no context on a GPU. What a call takes and gives
+ * is declared here, and only calls whose structures never changed under one name are used.
  *
  * Source: NVIDIA's NVML API reference (nvml.h, versions 10 to 13).
  */
@@ -64,7 +65,15 @@ struct nvml_field {
         uint16_t uint16;
     } value;
 };
-enum nvml_type { NVML_DOUBLE, NVML_UINT, NVML_ULONG, NVML_ULONGLONG, NVML_SLONGLONG, NVML_SINT, NVML_USHORT };
+enum nvml_type {
+    NVML_DOUBLE,
+    NVML_UINT,
+    NVML_ULONG,
+    NVML_ULONGLONG,
+    NVML_SLONGLONG,
+    NVML_SINT,
+    NVML_USHORT
+};
 
 enum nvml_field_id {
     NVML_NVLINK_SPEED_COMMON = 90, /* MB/s of an active link, each way */
@@ -77,56 +86,76 @@ enum nvml_field_id {
 
 #define NVML_NVLINKS_MAX 36
 
-enum nvml_remote { NVML_REMOTE_GPU, NVML_REMOTE_CPU, NVML_REMOTE_SWITCH }; /* nvmlIntNvLinkDeviceType_t */
+/* nvmlIntNvLinkDeviceType_t */
+enum nvml_remote { NVML_REMOTE_GPU, NVML_REMOTE_CPU, NVML_REMOTE_SWITCH };
 
 /* X(member, name in the library, parameters). */
-#define NVML_CALLS(X)                                                                                                        \
-    X(init_flags, nvmlInitWithFlags, (unsigned flags))                                                                       \
-    X(init, nvmlInit_v2, (void))                                                                                             \
-    X(shutdown, nvmlShutdown, (void))                                                                                        \
-    X(driver_version, nvmlSystemGetDriverVersion, (char *text, unsigned size))                                               \
-    X(cuda_version, nvmlSystemGetCudaDriverVersion_v2, (int *ret_version))                                                   \
-    X(count, nvmlDeviceGetCount_v2, (unsigned *ret_count))                                                                   \
-    X(by_index, nvmlDeviceGetHandleByIndex_v2, (unsigned index, nvml_device *ret_device))                                    \
-    X(name, nvmlDeviceGetName, (nvml_device device, char *text, unsigned size))                                              \
-    X(uuid, nvmlDeviceGetUUID, (nvml_device device, char *text, unsigned size))                                              \
-    X(minor, nvmlDeviceGetMinorNumber, (nvml_device device, unsigned *ret_minor))                                            \
-    X(pci, nvmlDeviceGetPciInfo_v3, (nvml_device device, struct nvml_pci *ret_pci))                                          \
-    X(memory, nvmlDeviceGetMemoryInfo, (nvml_device device, struct nvml_memory *ret_memory))                                 \
-    X(memory_apart, nvmlDeviceGetMemoryInfo_v2, (nvml_device device, struct nvml_memory_apart *memory))                      \
-    X(capability, nvmlDeviceGetCudaComputeCapability, (nvml_device device, int *ret_major, int *ret_minor))                  \
-    X(persistence, nvmlDeviceGetPersistenceMode, (nvml_device device, unsigned *ret_mode))                                   \
-    X(memory_affinity, nvmlDeviceGetMemoryAffinity, (nvml_device device, unsigned words, unsigned long *ret_set, unsigned scope)) \
-    X(numa, nvmlDeviceGetNumaNodeId, (nvml_device device, unsigned *ret_node))                                               \
-    X(mig, nvmlDeviceGetMigMode, (nvml_device device, unsigned *ret_current, unsigned *ret_pending))                         \
-    X(mig_count, nvmlDeviceGetMaxMigDeviceCount, (nvml_device device, unsigned *ret_count))                                  \
-    X(mig_device, nvmlDeviceGetMigDeviceHandleByIndex, (nvml_device device, unsigned index, nvml_device *ret_slice))         \
-    X(ecc_mode, nvmlDeviceGetEccMode, (nvml_device device, unsigned *ret_current, unsigned *ret_pending))                    \
-    X(ecc_errors, nvmlDeviceGetTotalEccErrors,                                                                               \
-      (nvml_device device, unsigned uncorrected, unsigned aggregate, unsigned long long *ret_count))                         \
-    X(remapped_rows, nvmlDeviceGetRemappedRows,                                                                              \
-      (nvml_device device, unsigned *ret_corrected, unsigned *ret_uncorrected, unsigned *ret_pending, unsigned *ret_failed)) \
-    X(clock, nvmlDeviceGetClockInfo, (nvml_device device, unsigned type, unsigned *ret_mhz))                                 \
-    X(clock_max, nvmlDeviceGetMaxClockInfo, (nvml_device device, unsigned type, unsigned *ret_mhz))                          \
-    X(clock_events, nvmlDeviceGetCurrentClocksEventReasons, (nvml_device device, unsigned long long *ret_reasons))           \
-    X(clock_throttle, nvmlDeviceGetCurrentClocksThrottleReasons, (nvml_device device, unsigned long long *ret_reasons))      \
-    X(power, nvmlDeviceGetPowerUsage, (nvml_device device, unsigned *ret_milliwatts))                                        \
-    X(power_cap, nvmlDeviceGetEnforcedPowerLimit, (nvml_device device, unsigned *ret_milliwatts))                            \
-    X(power_default, nvmlDeviceGetPowerManagementDefaultLimit, (nvml_device device, unsigned *ret_milliwatts))               \
-    X(temperature, nvmlDeviceGetTemperature, (nvml_device device, unsigned sensor, unsigned *ret_celsius))                   \
-    X(pcie_generation, nvmlDeviceGetCurrPcieLinkGeneration, (nvml_device device, unsigned *ret_generation))                  \
-    X(pcie_generation_max, nvmlDeviceGetMaxPcieLinkGeneration, (nvml_device device, unsigned *ret_generation))               \
-    X(pcie_width, nvmlDeviceGetCurrPcieLinkWidth, (nvml_device device, unsigned *ret_width))                                 \
-    X(pcie_width_max, nvmlDeviceGetMaxPcieLinkWidth, (nvml_device device, unsigned *ret_width))                              \
-    X(compute_processes, nvmlDeviceGetComputeRunningProcesses_v3,                                                            \
-      (nvml_device device, unsigned *count, struct nvml_process *ret_processes))                                             \
-    X(graphics_processes, nvmlDeviceGetGraphicsRunningProcesses_v3,                                                          \
-      (nvml_device device, unsigned *count, struct nvml_process *ret_processes))                                             \
-    X(nvlink_state, nvmlDeviceGetNvLinkState, (nvml_device device, unsigned link, unsigned *ret_active))                     \
-    X(nvlink_version, nvmlDeviceGetNvLinkVersion, (nvml_device device, unsigned link, unsigned *ret_version))                \
-    X(nvlink_remote_type, nvmlDeviceGetNvLinkRemoteDeviceType, (nvml_device device, unsigned link, unsigned *ret_type))      \
-    X(nvlink_remote_pci, nvmlDeviceGetNvLinkRemotePciInfo_v2, (nvml_device device, unsigned link, struct nvml_pci *ret_pci)) \
-    X(c2c_mode, nvmlDeviceGetC2cModeInfoV, (nvml_device device, unsigned *ret_enabled))                                      \
+#define NVML_CALLS(X)                                                                              \
+    X(init_flags, nvmlInitWithFlags, (unsigned flags))                                             \
+    X(init, nvmlInit_v2, (void))                                                                   \
+    X(shutdown, nvmlShutdown, (void))                                                              \
+    X(driver_version, nvmlSystemGetDriverVersion, (char *text, unsigned size))                     \
+    X(cuda_version, nvmlSystemGetCudaDriverVersion_v2, (int *ret_version))                         \
+    X(count, nvmlDeviceGetCount_v2, (unsigned *ret_count))                                         \
+    X(by_index, nvmlDeviceGetHandleByIndex_v2, (unsigned index, nvml_device *ret_device))          \
+    X(name, nvmlDeviceGetName, (nvml_device device, char *text, unsigned size))                    \
+    X(uuid, nvmlDeviceGetUUID, (nvml_device device, char *text, unsigned size))                    \
+    X(minor, nvmlDeviceGetMinorNumber, (nvml_device device, unsigned *ret_minor))                  \
+    X(pci, nvmlDeviceGetPciInfo_v3, (nvml_device device, struct nvml_pci * ret_pci))               \
+    X(memory, nvmlDeviceGetMemoryInfo, (nvml_device device, struct nvml_memory * ret_memory))      \
+    X(memory_apart, nvmlDeviceGetMemoryInfo_v2,                                                    \
+      (nvml_device device, struct nvml_memory_apart * memory))                                     \
+    X(capability, nvmlDeviceGetCudaComputeCapability,                                              \
+      (nvml_device device, int *ret_major, int *ret_minor))                                        \
+    X(persistence, nvmlDeviceGetPersistenceMode, (nvml_device device, unsigned *ret_mode))         \
+    X(memory_affinity, nvmlDeviceGetMemoryAffinity,                                                \
+      (nvml_device device, unsigned words, unsigned long *ret_set, unsigned scope))                \
+    X(numa, nvmlDeviceGetNumaNodeId, (nvml_device device, unsigned *ret_node))                     \
+    X(mig, nvmlDeviceGetMigMode,                                                                   \
+      (nvml_device device, unsigned *ret_current, unsigned *ret_pending))                          \
+    X(mig_count, nvmlDeviceGetMaxMigDeviceCount, (nvml_device device, unsigned *ret_count))        \
+    X(mig_device, nvmlDeviceGetMigDeviceHandleByIndex,                                             \
+      (nvml_device device, unsigned index, nvml_device *ret_slice))                                \
+    X(ecc_mode, nvmlDeviceGetEccMode,                                                              \
+      (nvml_device device, unsigned *ret_current, unsigned *ret_pending))                          \
+    X(ecc_errors, nvmlDeviceGetTotalEccErrors,                                                     \
+      (nvml_device device, unsigned uncorrected, unsigned aggregate,                               \
+       unsigned long long *ret_count))                                                             \
+    X(remapped_rows, nvmlDeviceGetRemappedRows,                                                    \
+      (nvml_device device, unsigned *ret_corrected, unsigned *ret_uncorrected,                     \
+       unsigned *ret_pending, unsigned *ret_failed))                                               \
+    X(clock, nvmlDeviceGetClockInfo, (nvml_device device, unsigned type, unsigned *ret_mhz))       \
+    X(clock_max, nvmlDeviceGetMaxClockInfo,                                                        \
+      (nvml_device device, unsigned type, unsigned *ret_mhz))                                      \
+    X(clock_events, nvmlDeviceGetCurrentClocksEventReasons,                                        \
+      (nvml_device device, unsigned long long *ret_reasons))                                       \
+    X(clock_throttle, nvmlDeviceGetCurrentClocksThrottleReasons,                                   \
+      (nvml_device device, unsigned long long *ret_reasons))                                       \
+    X(power, nvmlDeviceGetPowerUsage, (nvml_device device, unsigned *ret_milliwatts))              \
+    X(power_cap, nvmlDeviceGetEnforcedPowerLimit, (nvml_device device, unsigned *ret_milliwatts))  \
+    X(power_default, nvmlDeviceGetPowerManagementDefaultLimit,                                     \
+      (nvml_device device, unsigned *ret_milliwatts))                                              \
+    X(temperature, nvmlDeviceGetTemperature,                                                       \
+      (nvml_device device, unsigned sensor, unsigned *ret_celsius))                                \
+    X(pcie_generation, nvmlDeviceGetCurrPcieLinkGeneration,                                        \
+      (nvml_device device, unsigned *ret_generation))                                              \
+    X(pcie_generation_max, nvmlDeviceGetMaxPcieLinkGeneration,                                     \
+      (nvml_device device, unsigned *ret_generation))                                              \
+    X(pcie_width, nvmlDeviceGetCurrPcieLinkWidth, (nvml_device device, unsigned *ret_width))       \
+    X(pcie_width_max, nvmlDeviceGetMaxPcieLinkWidth, (nvml_device device, unsigned *ret_width))    \
+    X(compute_processes, nvmlDeviceGetComputeRunningProcesses_v3,                                  \
+      (nvml_device device, unsigned *count, struct nvml_process *ret_processes))                   \
+    X(graphics_processes, nvmlDeviceGetGraphicsRunningProcesses_v3,                                \
+      (nvml_device device, unsigned *count, struct nvml_process *ret_processes))                   \
+    X(nvlink_state, nvmlDeviceGetNvLinkState,                                                      \
+      (nvml_device device, unsigned link, unsigned *ret_active))                                   \
+    X(nvlink_version, nvmlDeviceGetNvLinkVersion,                                                  \
+      (nvml_device device, unsigned link, unsigned *ret_version))                                  \
+    X(nvlink_remote_type, nvmlDeviceGetNvLinkRemoteDeviceType,                                     \
+      (nvml_device device, unsigned link, unsigned *ret_type))                                     \
+    X(nvlink_remote_pci, nvmlDeviceGetNvLinkRemotePciInfo_v2,                                      \
+      (nvml_device device, unsigned link, struct nvml_pci *ret_pci))                               \
+    X(c2c_mode, nvmlDeviceGetC2cModeInfoV, (nvml_device device, unsigned *ret_enabled))            \
     X(fields, nvmlDeviceGetFieldValues, (nvml_device device, int count, struct nvml_field *fields))
 
 struct gpu_nvml {
@@ -138,9 +167,11 @@ struct gpu_nvml {
 #undef X
 };
 
-/* Loads the library, path or the one that the system finds (NULL), and starts it. False: it is not there, lacks what nothing can be said
- * without, or does not start; code is then what it said, NVML_OK when it said nothing. */
-bool gpu_nvml_open(const char *path, struct gpu_nvml *ret_nvml, int *ret_code, struct probe_why *why);
+/* Loads the library, path or the one that the system finds (NULL), and starts it. False: it is not
+ * there, lacks what nothing can be said without, or does not start; code is then what it said,
+ * NVML_OK when it said nothing. */
+bool gpu_nvml_open(const char *path, struct gpu_nvml *ret_nvml, int *ret_code,
+                   struct probe_why *why);
 void gpu_nvml_close(struct gpu_nvml *nvml);
 
 /* The field as a whole number; -1 when it was not given. */

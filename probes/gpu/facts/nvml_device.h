@@ -1,6 +1,7 @@
 /**
- * What NVIDIA's management library says of one device, in plain numbers: -1 is not known, because the library, the driver or the device does not say it.
- * Nothing here makes a context. Any thread, one for each device: the library allows it.
+ * What NVIDIA's management library says of one device, in plain numbers: -1 is not known, because
+ * the library, the driver or the device does not say it. Nothing here makes a context. Any thread,
+ * one for each device: the library allows it.
  */
 #pragma once
 #include <stdbool.h>
@@ -14,9 +15,9 @@
 
 struct gpu_nvml_link {
     bool is_there, is_active;
-    enum nvml_remote remote;  /* of an active one */
-    char remote_pci[16];      /* "" not known: a switch seldom says */
-    int64_t bytes_per_s;      /* each way */
+    enum nvml_remote remote; /* of an active one */
+    char remote_pci[16];     /* "" not known: a switch seldom says */
+    int64_t bytes_per_s;     /* each way */
 };
 
 /* A slice (MIG) of the device. */
@@ -26,18 +27,22 @@ struct gpu_nvml_slice {
 };
 
 struct gpu_nvml_device {
-    bool is_lost; /* it fell off the bus, or must be reset before it answers; what is not known may be so for that */
+    /* it fell off the bus, or must be reset before it answers; what is not known may be so for
+     * that */
+    bool is_lost;
     char pci[16]; /* "0000:c1:00.0" */
     char uuid[96], model[96];
     int64_t minor, bytes, used_bytes, capability; /* capability: 90 is 9.0 */
-    int64_t numa, own_numa;                       /* the host's nearest node; the node that the device's memory is */
-    int64_t persistence, mig;                     /* 1 on */
+    /* the host's nearest node; the node that the device's memory is */
+    int64_t numa, own_numa;
+    int64_t persistence, mig; /* 1 on */
     struct gpu_nvml_slice slice[GPU_NVML_SLICES_MAX];
     int slice_count;
-    int64_t ecc, ecc_pending;         /* 1 on */
-    int64_t corrected, uncorrected;   /* memory errors since the driver was loaded */
+    int64_t ecc, ecc_pending;       /* 1 on */
+    int64_t corrected, uncorrected; /* memory errors since the driver was loaded */
     int64_t corrected_ever, uncorrected_ever;
-    int64_t rows_corrected, rows_uncorrected, rows_pending, rows_failed; /* remapped rows; pending and failed: 1 yes */
+    /* remapped rows; pending and failed: 1 yes */
+    int64_t rows_corrected, rows_uncorrected, rows_pending, rows_failed;
     int64_t clock_mhz, clock_max_mhz, memory_clock_mhz, memory_clock_max_mhz;
     int64_t clock_events; /* bits; see gpu_nvml_device_events */
     int64_t power_mw, power_cap_mw, power_default_mw, temperature_c;
@@ -49,12 +54,14 @@ struct gpu_nvml_device {
     int64_t c2c_links, c2c_links_active, c2c_bytes_per_s; /* of all active together */
 };
 
-/* Only what measurements depend on, of the device at that PCI address: its ECC and MIG modes, clocks, power. Some milliseconds less than all. False: the
- * library does not list it. */
-bool gpu_nvml_device_conditions(const struct gpu_nvml *nvml, const char *pci, struct gpu_nvml_device *ret_device);
+/* Only what measurements depend on, of the device at that PCI address: its ECC and MIG modes,
+ * clocks, power. Some milliseconds less than all. False: the library does not list it. */
+bool gpu_nvml_device_conditions(const struct gpu_nvml *nvml, const char *pci,
+                                struct gpu_nvml_device *ret_device);
 
 /* Bits of clock_events in words, comma separated; "none": no reason but idleness. */
 void gpu_nvml_device_events(int64_t events, char *ret_text, size_t size);
 
 /* root: where /sys and /proc are. It always gives what is known. */
-void gpu_nvml_device_read(const struct gpu_nvml *nvml, nvml_device handle, const char *root, struct gpu_nvml_device *ret_device);
+void gpu_nvml_device_read(const struct gpu_nvml *nvml, nvml_device handle, const char *root,
+                          struct gpu_nvml_device *ret_device);

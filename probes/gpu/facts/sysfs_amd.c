@@ -44,16 +44,21 @@ static struct gpu_amd_device *add_device(struct gpu_amd *amd)
     return device;
 }
 
-static void read_node(const char *root, int number, const char *properties, struct gpu_amd_device *device)
+static void read_node(const char *root, int number, const char *properties,
+                      struct gpu_amd_device *device)
 {
-    uint64_t location = property(properties, "location_id"), domain = property(properties, "domain");
-    uint64_t render = property(properties, "drm_render_minor"), unique = property(properties, "unique_id"), hive = property(properties, "hive_id");
+    uint64_t location = property(properties, "location_id"),
+             domain = property(properties, "domain");
+    uint64_t render = property(properties, "drm_render_minor"),
+             unique = property(properties, "unique_id"), hive = property(properties, "hive_id");
     device->kfd_node = number;
     device->gpu_id = probe_file_number(root, KFD "/topology/nodes/%d/gpu_id", number);
-    snprintf(device->pci, sizeof device->pci, "%04x:%02x:%02x.%x", (unsigned)(domain & 0xfffff), (unsigned)(location >> 8 & 0xff),
-             (unsigned)(location >> 3 & 0x1f), (unsigned)(location & 7));
+    snprintf(device->pci, sizeof device->pci, "%04x:%02x:%02x.%x", (unsigned)(domain & 0xfffff),
+             (unsigned)(location >> 8 & 0xff), (unsigned)(location >> 3 & 0x1f),
+             (unsigned)(location & 7));
     if (render > 0 && render < 4096)
-        snprintf(device->render_node, sizeof device->render_node, "/dev/dri/renderD%u", (unsigned)(render & 0xfff));
+        snprintf(device->render_node, sizeof device->render_node, "/dev/dri/renderD%u",
+                 (unsigned)(render & 0xfff));
     if (unique != 0)
         snprintf(device->uuid, sizeof device->uuid, "GPU-%016llx", (unsigned long long)unique);
     if (hive != 0)
@@ -67,7 +72,8 @@ static void read_nodes(const char *root, struct gpu_amd *amd, struct nodes *node
         nodes->device[i] = nodes->host[i] = -1;
         if (!probe_file_text(root, text, sizeof text, KFD "/topology/nodes/%d/properties", i)) {
             snprintf(path, sizeof path, "%s" KFD "/topology/nodes/%d/properties", root, i);
-            nodes->closed += access(path, F_OK) == 0; /* it is there and does not let itself be read */
+            /* it is there and does not let itself be read */
+            nodes->closed += access(path, F_OK) == 0;
             continue;
         }
         struct gpu_amd_device *device = property(text, "simd_count") > 0 ? add_device(amd) : NULL;
@@ -80,7 +86,8 @@ static void read_nodes(const char *root, struct gpu_amd *amd, struct nodes *node
     }
     for (int i = 0; i < amd->count; i++)
         for (int k = 0; k < amd->count; k++) /* they differ in the function alone */
-            amd->device[i].is_part |= i != k && strncmp(amd->device[i].pci, amd->device[k].pci, strlen(amd->device[i].pci) - 1) == 0;
+            amd->device[i].is_part |= i != k && strncmp(amd->device[i].pci, amd->device[k].pci,
+                                                        strlen(amd->device[i].pci) - 1) == 0;
 }
 
 /* The driver shows KFD's nodes with cpus in the order of the host's NUMA nodes with cpus. */
@@ -88,26 +95,37 @@ static int host_numa(const char *root, int place)
 {
     char text[1024];
     for (int numa = 0, seen = 0; numa < 1024; numa++)
-        if (probe_file_text(root, text, sizeof text, "/sys/devices/system/node/node%d/cpulist", numa) && text[0] != '\0' && seen++ == place)
+        if (probe_file_text(root, text, sizeof text, "/sys/devices/system/node/node%d/cpulist",
+                            numa) &&
+            text[0] != '\0' && seen++ == place)
             return numa;
     return place;
 }
 
-static void add_link(const char *root, const struct nodes *nodes, int from, const char *properties, struct gpu_amd_device *device)
+static void add_link(const char *root, const struct nodes *nodes, int from, const char *properties,
+                     struct gpu_amd_device *device)
 {
-    uint64_t type = property(properties, "type"), weight = property(properties, "weight"), to = property(properties, "node_to");
-    uint64_t one = property(properties, "min_bandwidth"), all = property(properties, "max_bandwidth");
-    if (device->link_count == GPU_AMD_LINKS_MAX || to >= NODES_MAX || (type != LINK_XGMI && type != LINK_PCIE))
+    uint64_t type = property(properties, "type"), weight = property(properties, "weight"),
+             to = property(properties, "node_to");
+    uint64_t one = property(properties, "min_bandwidth"),
+             all = property(properties, "max_bandwidth");
+    if (device->link_count == GPU_AMD_LINKS_MAX || to >= NODES_MAX ||
+        (type != LINK_XGMI && type != LINK_PCIE))
         return;
-    bool is_hop = type == LINK_XGMI && weight == WEIGHT_XGMI_HOP, is_own = type == LINK_XGMI && weight == WEIGHT_SAME_DEVICE;
+    bool is_hop = type == LINK_XGMI && weight == WEIGHT_XGMI_HOP,
+         is_own = type == LINK_XGMI && weight == WEIGHT_SAME_DEVICE;
     int target = nodes->device[to], host = nodes->host[to];
     if (device->is_part || to == (uint64_t)from || (target >= 0 ? !is_hop : host < 0 || is_own))
-        return; /* PCIe between GPUs is a way over the host, an APU's memory is no link, and what several parts share belongs to none of them */
+        /* PCIe between GPUs is a way over the host, an APU's memory is no link, and what several
+         * parts share belongs to none of them */
+        return;
     device->link[device->link_count++] = (struct gpu_amd_link){
         .to = target,
         .numa = target >= 0 ? -1 : host_numa(root, host),
         .is_xgmi = type == LINK_XGMI,
-        .width = type == LINK_XGMI && one > 0 && all % one == 0 && all / one < 1000 ? (int)(all / one) : 0,
+        .width = type == LINK_XGMI && one > 0 && all % one == 0 && all / one < 1000
+                     ? (int)(all / one)
+                     : 0,
         .bytes_per_s = all > 0 && all < 100000000 ? (int64_t)all * 1000000 : -1,
     };
 }
@@ -116,7 +134,8 @@ static void read_links(const char *root, const struct nodes *nodes, struct gpu_a
 {
     char text[4096];
     for (int i = 0; i < NODES_MAX; i++) {
-        if (!probe_file_text(root, text, sizeof text, KFD "/topology/nodes/%d/io_links/%d/properties", device->kfd_node, i))
+        if (!probe_file_text(root, text, sizeof text,
+                             KFD "/topology/nodes/%d/io_links/%d/properties", device->kfd_node, i))
             break;
         add_link(root, nodes, device->kfd_node, text, device);
     }
@@ -127,8 +146,11 @@ static void read_render_nodes(const char *root, struct gpu_amd *amd)
 {
     for (int minor = 128; minor < 192; minor++) {
         char text[4096], vendor[16];
-        if (!probe_file_text(root, vendor, sizeof vendor, "/sys/class/drm/renderD%d/device/vendor", minor) || strtol(vendor, NULL, 16) != VENDOR_AMD ||
-            !probe_file_text(root, text, sizeof text, "/sys/class/drm/renderD%d/device/uevent", minor))
+        if (!probe_file_text(root, vendor, sizeof vendor, "/sys/class/drm/renderD%d/device/vendor",
+                             minor) ||
+            strtol(vendor, NULL, 16) != VENDOR_AMD ||
+            !probe_file_text(root, text, sizeof text, "/sys/class/drm/renderD%d/device/uevent",
+                             minor))
             continue;
         const char *slot = strstr(text, "PCI_SLOT_NAME=");
         struct gpu_amd_device *device = slot != NULL ? add_device(amd) : NULL;
@@ -146,7 +168,8 @@ static void add_process(const char *root, int64_t pid, struct gpu_amd *amd)
         struct gpu_amd_device *device = &amd->device[i];
         if (device->gpu_id <= 0)
             continue;
-        if (probe_file_number(root, KFD "/proc/%lld/vram_%lld", (long long)pid, (long long)device->gpu_id) <= 0)
+        if (probe_file_number(root, KFD "/proc/%lld/vram_%lld", (long long)pid,
+                              (long long)device->gpu_id) <= 0)
             continue;
         if (device->process_count < GPU_AMD_PIDS_MAX)
             device->pid[device->process_count] = pid;
@@ -176,11 +199,15 @@ static void read_processes(const char *root, struct gpu_amd *amd)
 /* Which permission is missing for using what the driver shows. */
 static void check_access(const char *root, const struct nodes *nodes, struct gpu_amd *amd)
 {
-    amd->is_wrong = (amd->count > 0 && gpu_access_denied(root, "hip", &amd->why)) || nodes->closed > 0;
+    amd->is_wrong =
+        (amd->count > 0 && gpu_access_denied(root, "hip", &amd->why)) || nodes->closed > 0;
     if (amd->why.text[0] != '\0')
         return;
     if (nodes->closed > 0)
-        probe_why_write(&amd->why, "%d nodes of " KFD " are closed to this process, as its cgroup's device rules do it", nodes->closed);
+        probe_why_write(&amd->why,
+                        "%d nodes of " KFD
+                        " are closed to this process, as its cgroup's device rules do it",
+                        nodes->closed);
     else if (amd->count == 0)
         probe_why_write(&amd->why, "the driver amdgpu shows no GPU");
 }

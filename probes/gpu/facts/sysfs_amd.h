@@ -1,8 +1,9 @@
 /**
- * What the AMD driver says of its GPUs in sysfs: the nodes of the KFD topology, each with what the PCI device behind it adds. No library is needed, and
- * no device file is opened.
+ * What the AMD driver says of its GPUs in sysfs: the nodes of the KFD topology, each with what the
+ * PCI device behind it adds. No library is needed, and no device file is opened.
  *
- * Sources: Linux, drivers/gpu/drm/amd/amdkfd/kfd_topology.c, kfd_crat.h, kfd_process.c; Documentation/gpu/amdgpu.
+ * Sources: Linux, drivers/gpu/drm/amd/amdkfd/kfd_topology.c, kfd_crat.h, kfd_process.c;
+ * Documentation/gpu/amdgpu.
  */
 #pragma once
 #include <stdbool.h>
@@ -14,8 +15,9 @@
 struct gpu_amd {
     struct gpu_amd_device *device; /* owned */
     int count;
-    struct probe_why why; /* why there are none, or what of them is closed to this process; "" nothing */
-    bool is_wrong;        /* the latter */
+    /* why there are none, or what of them is closed to this process; "" nothing */
+    struct probe_why why;
+    bool is_wrong; /* the latter */
 };
 
 /* root: "" this machine, else a folder with /sys and /dev in it. It always gives what is known. */

@@ -1,10 +1,11 @@
-/* What the directory of an AMD GPU's PCI device says of it. Numbers are -1 where they are not known, texts "". */
+/* What the directory of an AMD GPU's PCI device says of it. Numbers are -1 where they are not
+ * known, texts "". */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GPU_AMD_LINKS_MAX   64
-#define GPU_AMD_PIDS_MAX    64
+#define GPU_AMD_LINKS_MAX 64
+#define GPU_AMD_PIDS_MAX  64
 
 /* One hop, to another GPU or to the host's memory. */
 struct gpu_amd_link {
@@ -16,12 +17,13 @@ struct gpu_amd_link {
 };
 
 struct gpu_amd_device {
-    int kfd_node;                   /* -1: KFD does not show it */
+    int kfd_node; /* -1: KFD does not show it */
     char pci[16], uuid[32], model[96], render_node[32], hive[24];
     char partition[16], memory_partition[16]; /* "SPX", "NPS1" */
-    bool is_part;                   /* one of several of a device */
+    bool is_part;                             /* one of several of a device */
     int64_t gpu_id, bytes, used_bytes, numa;
-    int64_t corrected, uncorrected; /* errors of all blocks that count them, since the driver was loaded */
+    /* errors of all blocks that count them, since the driver was loaded */
+    int64_t corrected, uncorrected;
     int64_t clock_mhz, clock_max_mhz, memory_clock_mhz, memory_clock_max_mhz;
     int64_t power_mw, power_cap_mw, power_default_mw, temperature_c;
     int64_t pcie_generation, pcie_generation_max, pcie_width, pcie_width_max;

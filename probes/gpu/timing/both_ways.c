@@ -8,8 +8,9 @@
 #define LEG_NS  4e5
 #define AS_FAST 1.01 /* times the best */
 #define READS   0.85 /* of its blocks when alone: what is left lets the others begin */
-/* threads of a block, one access each: an H200 writes to its host at full rate with 70 KB under way, and reads with 6 MB */
-#define WRITES  128
+/* threads of a block, one access each: an H200 writes to its host at full rate with 70 KB under
+ * way, and reads with 6 MB */
+#define WRITES 128
 
 /* Blocks of what writes for each multiprocessor; 0: both get half of what each has alone. */
 static const double tries[] = {0, 1, 0.5, 0.25, 0.18, 0.125, 0.09, 0.06};
@@ -35,8 +36,9 @@ static void share(const struct gpu_node *node, double blocks, struct gpu_flow *f
         if (kernels[op->device] < 2 || !is_with_host(op))
             continue;
         unsigned reads = (unsigned)(READS * processors), writes = (unsigned)(blocks * processors);
-        op->shape = op->to_device < 0 ? (struct gpu_shape){WRITES, writes > 0 ? writes : 1, 1}
-                                      : (struct gpu_shape){own[i].block, reads > 0 ? reads : 1, own[i].unroll};
+        op->shape = op->to_device < 0
+                        ? (struct gpu_shape){WRITES, writes > 0 ? writes : 1, 1}
+                        : (struct gpu_shape){own[i].block, reads > 0 ? reads : 1, own[i].unroll};
     }
 }
 
@@ -51,7 +53,8 @@ size_t gpu_together_best(const double *sums, size_t count)
     return best;
 }
 
-bool gpu_together_find(struct gpu_together *together, int device, int numa, enum gpu_fault *ret_fault, struct probe_why *why)
+bool gpu_together_find(struct gpu_together *together, int device, int numa,
+                       enum gpu_fault *ret_fault, struct probe_why *why)
 {
     const struct gpu_node *node = gpu_trial_node(together->trial);
     struct gpu_path path = {.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY, .shared = true};
@@ -66,7 +69,8 @@ bool gpu_together_find(struct gpu_together *together, int device, int numa, enum
             !gpu_path_flow(together->buffers, &path, device, numa, &flows[1], why))
             return false;
         share(node, tries[i], flows, 2);
-        if (!gpu_rate_together(together->trial, flows, 2, LEG_NS, 0, 0, rates, &sum, ret_fault, why))
+        if (!gpu_rate_together(together->trial, flows, 2, LEG_NS, 0, 0, rates, &sum, ret_fault,
+                               why))
             return false;
         sums[i] = sum.value;
     }
@@ -86,7 +90,8 @@ void gpu_together_share(const struct gpu_together *together, struct gpu_flow *fl
         size_t end = i + 1;
         while (end < count && flows[end].op.device == flows[i].op.device)
             end++;
-        share(gpu_trial_node(together->trial), together->device[flows[i].op.device].writes, &flows[i], end - i);
+        share(gpu_trial_node(together->trial), together->device[flows[i].op.device].writes,
+              &flows[i], end - i);
         i = end;
     }
 }

@@ -11,7 +11,8 @@ void gpu_seats_find(const char *root, int numa, struct gpu_seats *ret_seats)
     if (sched_getaffinity(0, sizeof ret_seats->before, &ret_seats->before) != 0)
         return;
     ret_seats->count = count < GPU_SEATS_MAX ? count : GPU_SEATS_MAX;
-    /* The first core of a machine is the one with most other work: each seat is the middle of its share. */
+    /* The first core of a machine is the one with most other work: each seat is the middle of its
+     * share. */
     for (int i = 0; i < ret_seats->count; i++)
         ret_seats->cpu[i] = cores[(2 * i + 1) * count / (2 * ret_seats->count)];
 }

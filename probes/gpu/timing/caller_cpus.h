@@ -1,6 +1,7 @@
 /**
- * CPUs from which the caller's clock is read: a few cores of a NUMA node, evenly spaced. Where a call is made from changes what it
- * takes by a tenth and more, on far sockets and in virtual machines; so each measurement is made from the same ones.
+ * CPUs from which the caller's clock is read: a few cores of a NUMA node, evenly spaced. Where a
+ * call is made from changes what it takes by a tenth and more, on far sockets and in virtual
+ * machines; so each measurement is made from the same ones.
  */
 #pragma once
 #include <sched.h>
@@ -13,10 +14,12 @@ struct gpu_seats {
     cpu_set_t before;
 };
 
-/* root as in gpu/driver/numa.h, numa the kernel's number. The thread's CPUs of now are those that it comes back to. */
+/* root as in gpu/driver/numa.h, numa the kernel's number. The thread's CPUs of now are those that
+ * it comes back to. */
 void gpu_seats_find(const char *root, int numa, struct gpu_seats *ret_seats);
 
-/* Moves the calling thread to one of them, turn modulo count; it stays where it is when the kernel refuses. NULL is let pass. */
+/* Moves the calling thread to one of them, turn modulo count; it stays where it is when the kernel
+ * refuses. NULL is let pass. */
 void gpu_seats_take(const struct gpu_seats *seats, unsigned turn);
 
 /* Lets it run where it might before. NULL is let pass. */

@@ -2,10 +2,11 @@
 
 #include <math.h>
 
-#define BELOW 0.025                               /* of all calls, and as many above */
+#define BELOW 0.025                              /* of all calls, and as many above */
 #define EACH  (GPU_RATE_CALLS / GPU_CALLS_SIZES) /* calls of a size in a half */
 
-struct gpu_calls gpu_calls_of(const struct gpu_op *op, const struct probe_sample *samples, size_t count)
+struct gpu_calls gpu_calls_of(const struct gpu_op *op, const struct probe_sample *samples,
+                              size_t count)
 {
     struct gpu_calls calls = {.op_count = 0};
     for (size_t i = 0; i < count && calls.op_count < GPU_CALLS_SIZES; i++) {
@@ -18,15 +19,18 @@ struct gpu_calls gpu_calls_of(const struct gpu_op *op, const struct probe_sample
     return calls;
 }
 
-bool gpu_calls_make(struct gpu_calls *calls, int half, struct gpu_trial *trial, const struct gpu_seats *seats, int64_t budget_ns,
-                    enum gpu_fault *ret_fault, struct probe_why *why)
+bool gpu_calls_make(struct gpu_calls *calls, int half, struct gpu_trial *trial,
+                    const struct gpu_seats *seats, int64_t budget_ns, enum gpu_fault *ret_fault,
+                    struct probe_why *why)
 {
     unsigned count = (unsigned)calls->op_count * EACH;
-    return gpu_rate_calls(trial, calls->op, calls->op_count, count, seats, budget_ns, calls->ns[half], &calls->n[half], ret_fault, why);
+    return gpu_rate_calls(trial, calls->op, calls->op_count, count, seats, budget_ns,
+                          calls->ns[half], &calls->n[half], ret_fault, why);
 }
 
 /* Of one size, of both halves. */
-static unsigned collect(const struct gpu_calls *calls, size_t op, double queued_ns, double *ret_more)
+static unsigned collect(const struct gpu_calls *calls, size_t op, double queued_ns,
+                        double *ret_more)
 {
     unsigned n = 0;
     for (int half = 0; half < 2; half++)
@@ -36,7 +40,8 @@ static unsigned collect(const struct gpu_calls *calls, size_t op, double queued_
     return n;
 }
 
-struct probe_summary gpu_calls_more(const struct gpu_calls *calls, const struct probe_sample *samples, size_t count)
+struct probe_summary gpu_calls_more(const struct gpu_calls *calls,
+                                    const struct probe_sample *samples, size_t count)
 {
     double all[2 * GPU_RATE_CALLS], sum = 0;
     unsigned n = 0, sizes = 0;
@@ -46,6 +51,7 @@ struct probe_summary gpu_calls_more(const struct gpu_calls *calls, const struct 
         n += more;
         sizes++;
     }
-    double value = sum / sizes, low = probe_stats_quantile(all, n, BELOW).value, high = probe_stats_quantile(all, n, 1 - BELOW).value;
+    double value = sum / sizes, low = probe_stats_quantile(all, n, BELOW).value,
+           high = probe_stats_quantile(all, n, 1 - BELOW).value;
     return (struct probe_summary){value, fmin(low, value), fmax(high, value), n};
 }

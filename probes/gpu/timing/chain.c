@@ -7,7 +7,8 @@
 
 #define LONG  8 /* operations in the longer of two queues */
 #define TIMES 3 /* in a profile of seconds each curve costs about a millisecond more by this */
-/* nanoseconds: longer than a stream that is let go takes to come to its wait; a device that looks at its clock now and then takes longer */
+/* nanoseconds: longer than a stream that is let go takes to come to its wait; a device that looks
+ * at its clock now and then takes longer */
 #define DELAY 4000
 
 /* One queue, beside the stream whose events it waits for. */
@@ -15,7 +16,9 @@ struct chain {
     struct gpu_trial *trial;
     const struct gpu_op *op;
     uint64_t span;
-    int other; /* the device whose stream those events are in: another one where there is one, as hops mostly are of two */
+    /* the device whose stream those events are in: another one where there is one, as hops mostly
+     * are of two */
+    int other;
     gpu_event before[LONG], after[LONG];
     unsigned count;
     double launch_ns; /* result, of each */
@@ -84,19 +87,24 @@ static int enqueue_chain(void *arg, gpu_stream stream)
     int code = 0;
     int64_t start_ns = probe_clock_ns();
     for (unsigned i = 0; code == 0 && i < chain->count; i++) {
-        code = api->enter(api, own->api_device, own->context); /* as a thread does that turns from hop to hop */
+        /* as a thread does that turns from hop to hop */
+        code = api->enter(api, own->api_device, own->context);
         code = code == 0 ? api->stream_after(api, stream, chain->before[i]) : code;
-        code = code == 0 ? gpu_trial_enqueue(chain->trial, chain->op, i % places * chain->op->bytes, stream) : code;
+        code = code == 0 ? gpu_trial_enqueue(chain->trial, chain->op, i % places * chain->op->bytes,
+                                             stream)
+                         : code;
         code = code == 0 ? api->event_record(api, chain->after[i], stream) : code;
     }
     chain->launch_ns = (double)(probe_clock_ns() - start_ns) / chain->count;
     return code;
 }
 
-static bool run(struct chain *chain, unsigned count, double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool run(struct chain *chain, unsigned count, double *ret_ns, enum gpu_fault *ret_fault,
+                struct probe_why *why)
 {
-    struct gpu_task tasks[] = {{.device = chain->other, .enqueue = enqueue_events, .arg = chain},
-                               {.device = chain->op->device, .enqueue = enqueue_chain, .arg = chain}};
+    struct gpu_task tasks[] = {
+        {.device = chain->other, .enqueue = enqueue_events, .arg = chain},
+        {.device = chain->op->device, .enqueue = enqueue_chain, .arg = chain}};
     chain->count = count;
     if (!gpu_trial_tasks(chain->trial, tasks, 2, ret_fault, why))
         return false;
@@ -105,10 +113,12 @@ static bool run(struct chain *chain, unsigned count, double *ret_ns, enum gpu_fa
 }
 
 /* One operation behind the late event: what it takes from then on. */
-static bool run_behind(struct chain *chain, double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool run_behind(struct chain *chain, double *ret_ns, enum gpu_fault *ret_fault,
+                       struct probe_why *why)
 {
-    struct gpu_task tasks[] = {{.device = chain->other, .enqueue = enqueue_late_event, .arg = chain},
-                               {.device = chain->op->device, .enqueue = enqueue_chain, .arg = chain}};
+    struct gpu_task tasks[] = {
+        {.device = chain->other, .enqueue = enqueue_late_event, .arg = chain},
+        {.device = chain->op->device, .enqueue = enqueue_chain, .arg = chain}};
     chain->count = 1;
     if (!gpu_trial_tasks(chain->trial, tasks, 2, ret_fault, why))
         return false;
@@ -117,7 +127,8 @@ static bool run_behind(struct chain *chain, double *ret_ns, enum gpu_fault *ret_
 }
 
 /* Two streams, of which the one that was begun first has ended when the other's end is seen. */
-static bool see_end(const struct chain *chain, double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool see_end(const struct chain *chain, double *ret_ns, enum gpu_fault *ret_fault,
+                    struct probe_why *why)
 {
     const struct gpu_node *node = gpu_trial_node(chain->trial);
     const gpu_stream *stream = node->device[chain->op->device].stream;
@@ -136,8 +147,8 @@ static bool see_end(const struct chain *chain, double *ret_ns, enum gpu_fault *r
     return gpu_call_check(node, chain->op->device, code, "transfer", ret_fault, why);
 }
 
-static bool measure(struct chain *chain, double queued_ns, struct gpu_chain *ret, enum gpu_fault *ret_fault,
-                    struct probe_why *why)
+static bool measure(struct chain *chain, double queued_ns, struct gpu_chain *ret,
+                    enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double wait_ns[TIMES], behind_ns[TIMES], launch_ns[TIMES], seen_ns[TIMES], one_ns, all_ns;
     if (!run(chain, LONG, &all_ns, ret_fault, why)) /* the first may have waited for anything */
@@ -153,17 +164,21 @@ static bool measure(struct chain *chain, double queued_ns, struct gpu_chain *ret
             return false;
     }
     ret->wait_ns = probe_stats_quantile(wait_ns, TIMES, 0.5).value;
-    ret->behind_ns = is_kernel ? probe_stats_quantile(behind_ns, TIMES, 0.5).value - queued_ns : NAN;
+    ret->behind_ns =
+        is_kernel ? probe_stats_quantile(behind_ns, TIMES, 0.5).value - queued_ns : NAN;
     ret->launch_ns = probe_stats_quantile(launch_ns, TIMES, 0.5).value;
     ret->end_ns = probe_stats_quantile(seen_ns, TIMES, 0.5).value;
     return true;
 }
 
-bool gpu_chain_measure(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span, double queued_ns,
-                       struct gpu_chain *ret, enum gpu_fault *ret_fault, struct probe_why *why)
+bool gpu_chain_measure(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span,
+                       double queued_ns, struct gpu_chain *ret, enum gpu_fault *ret_fault,
+                       struct probe_why *why)
 {
-    struct chain chain = {.trial = trial, .op = op, .span = span, .other = other_of(gpu_trial_node(trial), op)};
-    bool ok = make_events(&chain, ret_fault, why) && measure(&chain, queued_ns, ret, ret_fault, why);
+    struct chain chain = {
+        .trial = trial, .op = op, .span = span, .other = other_of(gpu_trial_node(trial), op)};
+    bool ok =
+        make_events(&chain, ret_fault, why) && measure(&chain, queued_ns, ret, ret_fault, why);
     free_events(&chain);
     return ok;
 }

@@ -13,16 +13,18 @@ struct gpu_curve gpu_curve_of(uint64_t most, bool few)
 {
     struct gpu_curve curve = {0};
     uint64_t bytes = few ? FEW_BYTES : LEAST_BYTES;
-    for (uint64_t step = few ? FEW_STEP : 4; bytes < most && curve.count < (few ? 1 : GPU_RATE_SIZES_MAX - 1); bytes *= step)
+    for (uint64_t step = few ? FEW_STEP : 4;
+         bytes < most && curve.count < (few ? 1 : GPU_RATE_SIZES_MAX - 1); bytes *= step)
         curve.samples[curve.count++] = (struct probe_sample){.bytes = (int64_t)bytes};
-    curve.samples[curve.count++] = (struct probe_sample){.bytes = (int64_t)(bytes < most ? bytes : most)};
+    curve.samples[curve.count++] =
+        (struct probe_sample){.bytes = (int64_t)(bytes < most ? bytes : most)};
     return curve;
 }
 
-/* Measures the flow as one piece of a path through several memories, where it moves bytes. Takes 64 KiB, because drivers write a
- * few bytes into the queue itself. */
-static bool find_chain(const struct gpu_timing *timing, const struct gpu_flow *flow, struct gpu_curve *curve,
-                       enum gpu_fault *ret_fault, struct probe_why *why)
+/* Measures the flow as one piece of a path through several memories, where it moves bytes. Takes 64
+ * KiB, because drivers write a few bytes into the queue itself. */
+static bool find_chain(const struct gpu_timing *timing, const struct gpu_flow *flow,
+                       struct gpu_curve *curve, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     struct gpu_op op = flow->op;
     struct gpu_chain chain;
@@ -34,7 +36,8 @@ static bool find_chain(const struct gpu_timing *timing, const struct gpu_flow *f
         (op.mechanism == GPU_BY_KERNEL && op.how != GPU_HOW_COPY))
         return true;
     op.bytes = FEW_BYTES;
-    if (!gpu_chain_measure(timing->trial, &op, flow->span, curve->samples[i].ns.value, &chain, ret_fault, why))
+    if (!gpu_chain_measure(timing->trial, &op, flow->span, curve->samples[i].ns.value, &chain,
+                           ret_fault, why))
         return false;
     starts->chain_ns = starts->queue_ns + fmax(chain.wait_ns, 0);
     starts->behind_ns = isnan(chain.behind_ns) ? 0 : starts->queue_ns + fmax(chain.behind_ns, 0);
@@ -44,25 +47,28 @@ static bool find_chain(const struct gpu_timing *timing, const struct gpu_flow *f
 }
 
 /* Makes half of the calls before the curve and half behind it, so that drift falls on both. */
-bool gpu_curve_measure(const struct gpu_timing *timing, const struct gpu_flow *flow, struct gpu_curve *curve,
-                       enum gpu_fault *ret_fault, struct probe_why *why)
+bool gpu_curve_measure(const struct gpu_timing *timing, const struct gpu_flow *flow,
+                       struct gpu_curve *curve, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     struct gpu_op op = flow->op;
     struct probe_sample least = {.bytes = GPU_RATE_LATENCY_BYTES};
     op.bytes = GPU_RATE_LATENCY_BYTES;
     struct gpu_calls calls = gpu_calls_of(&op, curve->samples, curve->count);
     size_t one = 1;
-    int64_t budget_ns = timing->budget_ns, calls_ns = budget_ns / 50 * (int64_t)calls.op_count; /* of a half */
+    /* of a half */
+    int64_t budget_ns = timing->budget_ns, calls_ns = budget_ns / 50 * (int64_t)calls.op_count;
     if (!gpu_calls_make(&calls, 0, timing->trial, timing->seats, calls_ns, ret_fault, why) ||
-        !gpu_rate_times(timing->trial, &op, flow->span, curve->samples, &curve->count, timing->random, budget_ns * 8 / 10,
-                        ret_fault, why) ||
-        !gpu_rate_times(timing->trial, &op, flow->span, &least, &one, timing->random, budget_ns / 10, ret_fault, why) ||
+        !gpu_rate_times(timing->trial, &op, flow->span, curve->samples, &curve->count,
+                        timing->random, budget_ns * 8 / 10, ret_fault, why) ||
+        !gpu_rate_times(timing->trial, &op, flow->span, &least, &one, timing->random,
+                        budget_ns / 10, ret_fault, why) ||
         !gpu_calls_make(&calls, 1, timing->trial, timing->seats, calls_ns, ret_fault, why))
         return false;
     struct probe_summary more = gpu_calls_more(&calls, curve->samples, curve->count);
     double queue_ns = least.ns.value;
     curve->starts.queue_ns = queue_ns;
-    curve->starts.call = (struct probe_summary){fmax(queue_ns + more.value, 0), fmax(queue_ns + more.low, 0),
-                                                fmax(queue_ns + more.high, 0), more.n};
+    curve->starts.call =
+        (struct probe_summary){fmax(queue_ns + more.value, 0), fmax(queue_ns + more.low, 0),
+                               fmax(queue_ns + more.high, 0), more.n};
     return find_chain(timing, flow, curve, ret_fault, why);
 }

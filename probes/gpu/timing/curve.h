@@ -1,6 +1,6 @@
 /**
- * The curve of one transfer: its times by size in a queue, and the cost of starting it. Measured by gpu/timing/rate.h, gpu/timing/calls.h and
- * gpu/timing/chain.h.
+ * The curve of one transfer: its times by size in a queue, and the cost of starting it. Measured by
+ * gpu/timing/rate.h, gpu/timing/calls.h and gpu/timing/chain.h.
  */
 #pragma once
 #include <stdbool.h>
@@ -9,10 +9,12 @@
 
 #include "gpu/timing/rate.h"
 
-/* The cost of starting one operation, by each clock (docs/RECORD.md); 0: not known, and a record leaves out what is not above 0.
+/* The cost of starting one operation, by each clock (docs/RECORD.md); 0: not known, and a record
+ * leaves out what is not above 0.
  */
 struct gpu_starts {
-    struct probe_summary call; /* low to high: where 95 % of single ones are, of so many; 0 is no such */
+    /* low to high: where 95 % of single ones are, of so many; 0 is no such */
+    struct probe_summary call;
     double queue_ns, chain_ns, behind_ns, launch_ns, end_ns;
 };
 
@@ -22,10 +24,12 @@ struct gpu_curve {
     struct gpu_starts starts;
 };
 
-/* Gives the sizes, without times: from 4 KiB up to most bytes, a factor of four apart; few: 64 KiB and 4 MiB. */
+/* Gives the sizes, without times: from 4 KiB up to most bytes, a factor of four apart; few: 64 KiB
+ * and 4 MiB. */
 struct gpu_curve gpu_curve_of(uint64_t most, bool few);
 
-/* Fills in the times of the sizes, each at most the flow's span, and the cost of starting. Sizes that take long are dropped, as
- * gpu_rate_times says. False sets ret_fault and why: a call failed. */
-bool gpu_curve_measure(const struct gpu_timing *timing, const struct gpu_flow *flow, struct gpu_curve *curve,
-                       enum gpu_fault *ret_fault, struct probe_why *why);
+/* Fills in the times of the sizes, each at most the flow's span, and the cost of starting. Sizes
+ * that take long are dropped, as gpu_rate_times says. False sets ret_fault and why: a call failed.
+ */
+bool gpu_curve_measure(const struct gpu_timing *timing, const struct gpu_flow *flow,
+                       struct gpu_curve *curve, enum gpu_fault *ret_fault, struct probe_why *why);

@@ -1,10 +1,12 @@
 /**
- * How streaming kernels are launched: block, grid and unroll for reading, writing and copying in a device's own memory, in a
- * peer's, with pulling from there, and in the host's; found by measuring, once for each model and driver.
+ * How streaming kernels are launched: block, grid and unroll for reading, writing and copying in a
+ * device's own memory, in a peer's, with pulling from there, and in the host's; found by measuring,
+ * once for each model and driver.
  *
- * As text, a model's shapes are "MODEL/DRIVER: read 256x0u4 write 512x132u12 copy 256x0u4 peer-read ... host-copy 256x132u4"
- * (threads of a block, blocks or 0 for as many as the bytes need, accesses of a thread before the next step), without what was not measured; several models are
- * separated by "; ". The text is a condition of the run and comes back by the option --shapes.
+ * As text, a model's shapes are "MODEL/DRIVER: read 256x0u4 write 512x132u12 copy 256x0u4 peer-read
+ * ... host-copy 256x132u4" (threads of a block, blocks or 0 for as many as the bytes need, accesses
+ * of a thread before the next step), without what was not measured; several models are separated by
+ * "; ". The text is a condition of the run and comes back by the option --shapes.
  */
 #pragma once
 #include <stdbool.h>
@@ -24,8 +26,8 @@ void gpu_tune_default(struct gpu_node *node);
 /* Whether each model in the text has all shapes of a target at least: what gpu_tune_print wrote. */
 bool gpu_tune_is_text(const char *text);
 
-/* Takes what the text has for the models here and this driver; a target of which all shapes are there counts as tuned. Text
- * that is none is skipped. */
+/* Takes what the text has for the models here and this driver; a target of which all shapes are
+ * there counts as tuned. Text that is none is skipped. */
 void gpu_tune_take(struct gpu_node *node, int driver, const char *text);
 
 /* What was tuned, each model once; cut to fit. */

@@ -2,14 +2,14 @@
 
 #include "gpu/timing/launch_shapes.h"
 
-#define GRAIN   (UINT64_C(2) << 20) /* parts of buffers begin at huge pages */
+#define GRAIN (UINT64_C(2) << 20) /* parts of buffers begin at huge pages */
 /* of a block, at most, where the driver does not say what a kernel's registers let it have */
 #define THREADS 1024
 
 static const enum gpu_kernel firsts[] = {GPU_KERNEL_READ, GPU_KERNEL_WRITE, GPU_KERNEL_COPY};
 
-static gpu_function kernel_of(const struct gpu_device *device, const struct gpu_path *path, int from, int to,
-                              struct gpu_shape *ret_shape)
+static gpu_function kernel_of(const struct gpu_device *device, const struct gpu_path *path,
+                              int from, int to, struct gpu_shape *ret_shape)
 {
     const struct gpu_shape own[] = {device->read, device->write, device->copy};
     const struct gpu_shape *peer = &device->peer[path->pulled ? GPU_TUNE_PULL : path->how];
@@ -22,20 +22,23 @@ static bool take_part(struct gpu_memory *memory, int index, int count, struct pr
 {
     size_t part = memory->bytes / (size_t)count / GRAIN * GRAIN;
     if (part == 0)
-        return probe_why_set(why, "a buffer of %zu bytes is too small for %d devices at once", memory->bytes, count);
+        return probe_why_set(why, "a buffer of %zu bytes is too small for %d devices at once",
+                             memory->bytes, count);
     memory->address += part * (size_t)index;
     memory->bytes = part;
     return true;
 }
 
-/* The memory at one end. other is the device at the other end, which tells the parts of a shared target apart. */
-static bool end_of(struct gpu_buffers *buffers, const struct gpu_path *path, int place, int which, int device, int other,
-                   struct gpu_memory *ret_memory, struct probe_why *why)
+/* The memory at one end. other is the device at the other end, which tells the parts of a shared
+ * target apart. */
+static bool end_of(struct gpu_buffers *buffers, const struct gpu_path *path, int place, int which,
+                   int device, int other, struct gpu_memory *ret_memory, struct probe_why *why)
 {
     bool ok = place >= 0 ? gpu_buffers_device(buffers, place, which, ret_memory, why)
-                         : gpu_buffers_host(buffers, GPU_PLACE_NUMA(0) - place, path->kind, which, device, ret_memory, why);
-    return ok &&
-           (!path->shared || take_part(ret_memory, place >= 0 ? other : device, gpu_buffers_node(buffers)->device_count, why));
+                         : gpu_buffers_host(buffers, GPU_PLACE_NUMA(0) - place, path->kind, which,
+                                            device, ret_memory, why);
+    return ok && (!path->shared || take_part(ret_memory, place >= 0 ? other : device,
+                                             gpu_buffers_node(buffers)->device_count, why));
 }
 
 /* Where data come from and go to, and who moves them. */
@@ -62,26 +65,33 @@ static struct way way_of(const struct gpu_path *path, int from, int to)
     return way;
 }
 
-bool gpu_path_flow(struct gpu_buffers *buffers, const struct gpu_path *path, int from, int to, struct gpu_flow *ret_flow,
-                   struct probe_why *why)
+bool gpu_path_flow(struct gpu_buffers *buffers, const struct gpu_path *path, int from, int to,
+                   struct gpu_flow *ret_flow, struct probe_why *why)
 {
     const struct gpu_node *node = gpu_buffers_node(buffers);
     struct way way = way_of(path, from, to);
     if (!node->device[way.device].usable)
         return probe_why_set(why, "%.190s", node->device[way.device].why.text);
-    struct gpu_flow flow = {.op = {.device = way.device, .mechanism = path->mechanism, .how = path->how}, .span = UINT64_MAX};
+    struct gpu_flow flow = {
+        .op = {.device = way.device, .mechanism = path->mechanism, .how = path->how},
+        .span = UINT64_MAX};
     flow.op.to_device = way.to >= 0 ? way.to : -1;
     flow.op.from_device = way.from >= 0 ? way.from : -1;
     if (path->mechanism == GPU_BY_KERNEL) {
         if (from >= 0 && to >= 0 && from != to && !node->device[from].access[to])
-            return probe_why_set(why, "%s has no access to the memory of %s", node->device[from].name, node->device[to].name);
+            return probe_why_set(why, "%s has no access to the memory of %s",
+                                 node->device[from].name, node->device[to].name);
         if (kernel_of(&node->device[way.device], path, from, to, &flow.op.shape) == NULL)
-            return probe_why_set(why, "%.190s", node->kernels_why.text[0] != '\0' ? node->kernels_why.text : "no such kernel");
+            return probe_why_set(why, "%.190s",
+                                 node->kernels_why.text[0] != '\0' ? node->kernels_why.text
+                                                                   : "no such kernel");
     }
     struct gpu_memory source = {0}, target = {0};
-    if (way.reads && !end_of(buffers, path, way.from, 0, way.device, way.to >= 0 ? way.to : way.device, &source, why))
+    if (way.reads && !end_of(buffers, path, way.from, 0, way.device,
+                             way.to >= 0 ? way.to : way.device, &source, why))
         return false;
-    if (way.writes && !end_of(buffers, path, way.to, 1, way.device, way.from >= 0 ? way.from : way.device, &target, why))
+    if (way.writes && !end_of(buffers, path, way.to, 1, way.device,
+                              way.from >= 0 ? way.from : way.device, &target, why))
         return false;
     flow.op.from = source.address;
     flow.op.to = target.address;
@@ -113,7 +123,8 @@ void gpu_path_share(const struct gpu_node *node, struct gpu_flow *flows, size_t 
         if (op->mechanism != GPU_BY_KERNEL || sharers < 2)
             continue;
         unsigned held = held_blocks(&node->device[op->device], op);
-        unsigned part = (op->shape.grid > 0 && op->shape.grid < held ? op->shape.grid : held) / sharers;
+        unsigned part =
+            (op->shape.grid > 0 && op->shape.grid < held ? op->shape.grid : held) / sharers;
         op->shape.grid = part > 0 ? part : 1;
     }
 }

@@ -9,17 +9,22 @@ struct gpu_path {
     enum gpu_mechanism mechanism;
     enum gpu_how how;          /* by kernel */
     enum gpu_memory_kind kind; /* of the host's memory */
-    bool pulled;               /* between devices: by engine driven by the target, by kernel copied from to's memory into own */
-    bool shared;               /* beside other flows: on a part of the buffers that no other flow of the same device touches */
+    /* between devices: by engine driven by the target, by kernel copied from to's memory into own
+     */
+    bool pulled;
+    /* beside other flows: on a part of the buffers that no other flow of the same device touches */
+    bool shared;
 };
 
-/* From place to place, at least one of them a device. By kernel between devices, and in a device's own memory, from is the device
- * whose kernel accesses to's memory; else data go from from to to. The flow has its op without bytes, and its span. False sets
- * why: memory that is not to be had, no access between the devices, no kernels. */
-bool gpu_path_flow(struct gpu_buffers *buffers, const struct gpu_path *path, int from, int to, struct gpu_flow *ret_flow,
-                   struct probe_why *why);
+/* From place to place, at least one of them a device. By kernel between devices, and in a device's
+ * own memory, from is the device whose kernel accesses to's memory; else data go from from to to.
+ * The flow has its op without bytes, and its span. False sets why: memory that is not to be had, no
+ * access between the devices, no kernels. */
+bool gpu_path_flow(struct gpu_buffers *buffers, const struct gpu_path *path, int from, int to,
+                   struct gpu_flow *ret_flow, struct probe_why *why);
 
-/* For flows that run together: kernels of one device share it, or the first would fill it and the others wait until it has
- * ended. Each gets its part of the blocks that the device surely holds at once, and never more than its part of its own grid, at
- * least one. Flows by engine, and the only kernel of a device, stay as they are. */
+/* For flows that run together: kernels of one device share it, or the first would fill it and the
+ * others wait until it has ended. Each gets its part of the blocks that the device surely holds at
+ * once, and never more than its part of its own grid, at least one. Flows by engine, and the only
+ * kernel of a device, stay as they are. */
 void gpu_path_share(const struct gpu_node *node, struct gpu_flow *flows, size_t count);

@@ -4,28 +4,29 @@
 
 #include "common/clock.h"
 
-#define SHORTER   0.2 /* of the long leg: the short one */
-/* of a leg, which some device's completion is looked for in steps of: an H200's engine that reads, 9 us */
+#define SHORTER 0.2 /* of the long leg: the short one */
+/* of a leg, which some device's completion is looked for in steps of: an H200's engine that reads,
+ * 9 us */
 #define DITHER    0.1
 #define GRAIN     UINT64_C(4096)
 #define FIRST     (UINT64_C(1) << 20) /* bytes of the first look at a flow */
 #define COUNT_MAX 64                  /* operations in a queue */
 /* a flow this far from what it was expected to be gets other bytes */
-#define DIFFER    0.03
+#define DIFFER 0.03
 /* fewer are enough unless flows share something unequally */
-#define LOOKS     6
+#define LOOKS 6
 /* of the time that one of n takes alone: as soon is the first done when they take turns */
-#define IN_TURN   1.15
+#define IN_TURN 1.15
 
 /* that the operations take together which a time is taken from, at least; */
 #define QUEUE_NS    150e3
-#define QUEUE_SHARE 0.01  /* more when this of the budget is more, */
-#define QUEUE_NS_TO 1e6   /* at most */
+#define QUEUE_SHARE 0.01 /* more when this of the budget is more, */
+#define QUEUE_NS_TO 1e6  /* at most */
 /* of them: the start of a queue varies by a microsecond or two, however long it is */
-#define QUEUE_MAX   48
+#define QUEUE_MAX 48
 
 #define CALLS_MIN  8
-#define CALLS_COLD 2  /* before these, not counted */
+#define CALLS_COLD 2 /* before these, not counted */
 
 #define CALLED_SHORT (UINT64_C(4) << 20)
 #define CALLED_LONG  (UINT64_C(32) << 20)
@@ -69,10 +70,12 @@ static double taken_ns(const struct gpu_flow *flows, size_t count, size_t index,
     return ns;
 }
 
-/* Both legs; the rates, in bytes per ns, by their differences. Every flow takes about as long as the others at its expected rate,
- * and as many operations in one leg as in the other, so that what each operation costs is in no difference. */
-static bool run_legs(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, const double *expected, double leg_ns,
-                     uint64_t least, const bool *waits, double *ret_rates, enum gpu_fault *ret_fault, struct probe_why *why)
+/* Both legs; the rates, in bytes per ns, by their differences. Every flow takes about as long as
+ * the others at its expected rate, and as many operations in one leg as in the other, so that what
+ * each operation costs is in no difference. */
+static bool run_legs(struct gpu_trial *trial, struct gpu_flow *flows, size_t count,
+                     const double *expected, double leg_ns, uint64_t least, const bool *waits,
+                     double *ret_rates, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double bytes[GPU_TRIAL_FLOWS_MAX], ns[GPU_TRIAL_FLOWS_MAX], shorter = SHORTER * leg_ns;
     /* All take longer when the least bytes of one do. */
@@ -95,18 +98,21 @@ static bool run_legs(struct gpu_trial *trial, struct gpu_flow *flows, size_t cou
         ret_rates[i] = (moved(&flows[i]) - bytes[i]) / (longer_ns - ns[i]);
         if (!(longer_ns > ns[i]) || !(ret_rates[i] > 0)) {
             *ret_fault = GPU_FAULT_OTHER;
-            return probe_why_set(why, "more bytes do not take more time: %.0f in %.0f ns, %.0f in %.0f ns", bytes[i], ns[i],
-                                 moved(&flows[i]), longer_ns);
+            return probe_why_set(
+                why, "more bytes do not take more time: %.0f in %.0f ns, %.0f in %.0f ns", bytes[i],
+                ns[i], moved(&flows[i]), longer_ns);
         }
     }
     return true;
 }
 
-/* What does copy after copy gives the first one all of its rate: the less the others move in the same time, the less they get,
- * down to nothing, and who is first may change. Given as many bytes each, one of them is done when it would be alone, the last
- * one with all of them. Those of whom that is so wait for each other, and are expected to get as much as any. */
-static bool find_turns(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, double leg_ns, uint64_t least,
-                       double *expected, bool *ret_waits, enum gpu_fault *ret_fault, struct probe_why *why)
+/* What does copy after copy gives the first one all of its rate: the less the others move in the
+ * same time, the less they get, down to nothing, and who is first may change. Given as many bytes
+ * each, one of them is done when it would be alone, the last one with all of them. Those of whom
+ * that is so wait for each other, and are expected to get as much as any. */
+static bool find_turns(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, double leg_ns,
+                       uint64_t least, double *expected, bool *ret_waits, enum gpu_fault *ret_fault,
+                       struct probe_why *why)
 {
     for (size_t i = 0; i < count; i++) {
         double most = expected[i];
@@ -133,15 +139,17 @@ static bool find_turns(struct gpu_trial *trial, struct gpu_flow *flows, size_t c
     return true;
 }
 
-/* What the flows get together, roughly: looks until a look finds what the last one led to expect. One alone need not be known so
- * well, because no other one has to end with it. */
-static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, double leg_ns, uint64_t least,
-                 double *ret_expected, bool *ret_waits, enum gpu_fault *ret_fault, struct probe_why *why)
+/* What the flows get together, roughly: looks until a look finds what the last one led to expect.
+ * One alone need not be known so well, because no other one has to end with it. */
+static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, double leg_ns,
+                 uint64_t least, double *ret_expected, bool *ret_waits, enum gpu_fault *ret_fault,
+                 struct probe_why *why)
 {
     double rates[GPU_TRIAL_FLOWS_MAX];
     for (size_t i = 0; i < count; i++) {
         ret_waits[i] = false;
-        set_bytes(&flows[i], (double)(least < FIRST ? FIRST : least), operations(&flows[i], (double)least));
+        set_bytes(&flows[i], (double)(least < FIRST ? FIRST : least),
+                  operations(&flows[i], (double)least));
     }
     for (int again = 0; again < 2; again++)
         if (!gpu_trial_run(trial, flows, count, ret_fault, why))
@@ -150,7 +158,8 @@ static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, 
         ret_expected[i] = fmax(moved(&flows[i]) / fmax(flows[i].ns, 1), 1e-6);
     bool far = count > 1;
     for (int i = 0; far && i < LOOKS; i++) {
-        if (!run_legs(trial, flows, count, ret_expected, leg_ns, least, ret_waits, rates, ret_fault, why))
+        if (!run_legs(trial, flows, count, ret_expected, leg_ns, least, ret_waits, rates, ret_fault,
+                      why))
             return false;
         far = false;
         for (size_t j = 0; j < count; j++) {
@@ -158,24 +167,31 @@ static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, 
             ret_expected[j] = rates[j];
         }
     }
-    return !far || find_turns(trial, flows, count, leg_ns, least, ret_expected, ret_waits, ret_fault, why);
+    return !far ||
+           find_turns(trial, flows, count, leg_ns, least, ret_expected, ret_waits, ret_fault, why);
 }
 
 /* From 1 - DITHER / 2 to 1 + DITHER / 2 of a leg, and never the same. */
-static double dithered(double leg_ns, unsigned n) { return leg_ns * (1 + DITHER * (fmod(n * 0.618034, 1) - 0.5)); }
-
-bool gpu_rate_together(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, double leg_ns, uint64_t least,
-                       int64_t budget_ns, struct probe_summary *ret_rates, struct probe_summary *ret_sum,
-                       enum gpu_fault *ret_fault, struct probe_why *why)
+static double dithered(double leg_ns, unsigned n)
 {
-    double samples[GPU_TRIAL_FLOWS_MAX + 1][PROBE_STATS_MAX], expected[GPU_TRIAL_FLOWS_MAX], rates[GPU_TRIAL_FLOWS_MAX];
+    return leg_ns * (1 + DITHER * (fmod(n * 0.618034, 1) - 0.5));
+}
+
+bool gpu_rate_together(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, double leg_ns,
+                       uint64_t least, int64_t budget_ns, struct probe_summary *ret_rates,
+                       struct probe_summary *ret_sum, enum gpu_fault *ret_fault,
+                       struct probe_why *why)
+{
+    double samples[GPU_TRIAL_FLOWS_MAX + 1][PROBE_STATS_MAX], expected[GPU_TRIAL_FLOWS_MAX],
+        rates[GPU_TRIAL_FLOWS_MAX];
     int64_t end_ns = probe_clock_ns() + budget_ns;
     bool waits[GPU_TRIAL_FLOWS_MAX];
     if (!look(trial, flows, count, leg_ns, least, expected, waits, ret_fault, why))
         return false;
     unsigned n = 0;
     for (bool enough = false; !enough; n++) {
-        if (!run_legs(trial, flows, count, expected, dithered(leg_ns, n), least, waits, rates, ret_fault, why))
+        if (!run_legs(trial, flows, count, expected, dithered(leg_ns, n), least, waits, rates,
+                      ret_fault, why))
             return false;
         bool late = probe_clock_ns() >= end_ns;
         double sum = 0;
@@ -204,9 +220,10 @@ struct size {
     bool enough;
 };
 
-/* What one more takes in a queue. Events of their own, which cost as much as a small operation, are in both queues. */
-static bool time_once(struct gpu_trial *trial, struct size *size, double *ret_ns, enum gpu_fault *ret_fault,
-                      struct probe_why *why)
+/* What one more takes in a queue. Events of their own, which cost as much as a small operation, are
+ * in both queues. */
+static bool time_once(struct gpu_trial *trial, struct size *size, double *ret_ns,
+                      enum gpu_fault *ret_fault, struct probe_why *why)
 {
     size->flow.count = 1;
     if (!gpu_trial_run(trial, &size->flow, 1, ret_fault, why))
@@ -219,14 +236,18 @@ static bool time_once(struct gpu_trial *trial, struct size *size, double *ret_ns
     return true;
 }
 
-/* Finds how many operations to time at once; *ret_ns: about what one takes. The first look may have waited for anything. */
-static bool begin_size(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span, uint64_t bytes, double queue_ns,
-                       struct size *ret_size, double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+/* Finds how many operations to time at once; *ret_ns: about what one takes. The first look may have
+ * waited for anything. */
+static bool begin_size(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span,
+                       uint64_t bytes, double queue_ns, struct size *ret_size, double *ret_ns,
+                       enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double ns, again;
-    *ret_size = (struct size){.flow = {.op = *op, .advance = round_up(bytes), .span = span}, .most = 3};
+    *ret_size =
+        (struct size){.flow = {.op = *op, .advance = round_up(bytes), .span = span}, .most = 3};
     ret_size->flow.op.bytes = bytes;
-    if (!time_once(trial, ret_size, &ns, ret_fault, why) || !time_once(trial, ret_size, &again, ret_fault, why))
+    if (!time_once(trial, ret_size, &ns, ret_fault, why) ||
+        !time_once(trial, ret_size, &again, ret_fault, why))
         return false;
     ns = fmin(ns, again);
     double fit = queue_ns / fmax(ns, 1);
@@ -244,9 +265,9 @@ static void shuffle(size_t *order, size_t count, struct probe_random *random)
     }
 }
 
-bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span, struct probe_sample *samples,
-                    size_t *ret_count, struct probe_random *random, int64_t budget_ns, enum gpu_fault *ret_fault,
-                    struct probe_why *why)
+bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span,
+                    struct probe_sample *samples, size_t *ret_count, struct probe_random *random,
+                    int64_t budget_ns, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     struct size sizes[GPU_RATE_SIZES_MAX];
     size_t order[GPU_RATE_SIZES_MAX], count = 0, left;
@@ -256,7 +277,8 @@ bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t s
     double longest_ns = fmax(queue_ns / 2, QUEUE_NS);
     for (double ns = 0; count < *ret_count && ns < longest_ns; count++) {
         order[count] = count;
-        if (!begin_size(trial, op, span, (uint64_t)samples[count].bytes, queue_ns, &sizes[count], &ns, ret_fault, why))
+        if (!begin_size(trial, op, span, (uint64_t)samples[count].bytes, queue_ns, &sizes[count],
+                        &ns, ret_fault, why))
             return false;
     }
     left = count;
@@ -276,7 +298,8 @@ bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t s
         samples[i].ns = probe_stats_quantile(sizes[i].samples, sizes[i].n, 0.5);
         if (!(samples[i].ns.value > 0)) {
             *ret_fault = GPU_FAULT_OTHER;
-            return probe_why_set(why, "%lld bytes take no time in a queue", (long long)samples[i].bytes);
+            return probe_why_set(why, "%lld bytes take no time in a queue",
+                                 (long long)samples[i].bytes);
         }
         if (!(samples[i].ns.low > 0))
             samples[i].ns.low = samples[i].ns.high = NAN;
@@ -285,9 +308,9 @@ bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t s
     return true;
 }
 
-static bool call_all(struct gpu_trial *trial, const struct gpu_op *ops, size_t op_count, unsigned count,
-                     const struct gpu_seats *seats, int64_t end_ns, double *ret_ns, unsigned *ret_count,
-                     enum gpu_fault *ret_fault, struct probe_why *why)
+static bool call_all(struct gpu_trial *trial, const struct gpu_op *ops, size_t op_count,
+                     unsigned count, const struct gpu_seats *seats, int64_t end_ns, double *ret_ns,
+                     unsigned *ret_count, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double ns;
     unsigned n = 0, each = count / GPU_SEATS_MAX;
@@ -305,22 +328,25 @@ static bool call_all(struct gpu_trial *trial, const struct gpu_op *ops, size_t o
     return true;
 }
 
-bool gpu_rate_calls(struct gpu_trial *trial, const struct gpu_op *ops, size_t op_count, unsigned count,
-                    const struct gpu_seats *seats, int64_t budget_ns, double *ret_ns, unsigned *ret_count,
-                    enum gpu_fault *ret_fault, struct probe_why *why)
+bool gpu_rate_calls(struct gpu_trial *trial, const struct gpu_op *ops, size_t op_count,
+                    unsigned count, const struct gpu_seats *seats, int64_t budget_ns,
+                    double *ret_ns, unsigned *ret_count, enum gpu_fault *ret_fault,
+                    struct probe_why *why)
 {
-    bool ok = call_all(trial, ops, op_count, count, seats, probe_clock_ns() + budget_ns, ret_ns, ret_count, ret_fault, why);
+    bool ok = call_all(trial, ops, op_count, count, seats, probe_clock_ns() + budget_ns, ret_ns,
+                       ret_count, ret_fault, why);
     gpu_seats_leave(seats);
     return ok;
 }
 
-bool gpu_rate_call(struct gpu_trial *trial, const struct gpu_op *op, const struct gpu_seats *seats, int64_t budget_ns,
-                   struct probe_summary *ret_median, struct probe_summary *ret_low, enum gpu_fault *ret_fault,
-                   struct probe_why *why)
+bool gpu_rate_call(struct gpu_trial *trial, const struct gpu_op *op, const struct gpu_seats *seats,
+                   int64_t budget_ns, struct probe_summary *ret_median,
+                   struct probe_summary *ret_low, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double samples[GPU_RATE_CALLS];
     unsigned n;
-    if (!gpu_rate_calls(trial, op, 1, GPU_RATE_CALLS, seats, budget_ns, samples, &n, ret_fault, why))
+    if (!gpu_rate_calls(trial, op, 1, GPU_RATE_CALLS, seats, budget_ns, samples, &n, ret_fault,
+                        why))
         return false;
     *ret_median = probe_stats_quantile(samples, n, 0.5);
     *ret_low = probe_stats_quantile(samples, n, 0.1);
@@ -328,8 +354,9 @@ bool gpu_rate_call(struct gpu_trial *trial, const struct gpu_op *op, const struc
 }
 
 /* Rates by the difference of two copies, from one seat after the other. */
-static bool call_copies(const struct gpu_timing *timing, const struct gpu_flow *flow, double *ret_samples, unsigned *ret_count,
-                        enum gpu_fault *ret_fault, struct probe_why *why)
+static bool call_copies(const struct gpu_timing *timing, const struct gpu_flow *flow,
+                        double *ret_samples, unsigned *ret_count, enum gpu_fault *ret_fault,
+                        struct probe_why *why)
 {
     uint64_t bytes[2] = {CALLED_SHORT, flow->span < CALLED_LONG ? flow->span : CALLED_LONG};
     int64_t end_ns = probe_clock_ns() + timing->budget_ns;
@@ -349,15 +376,17 @@ static bool call_copies(const struct gpu_timing *timing, const struct gpu_flow *
                 continue;
             ret_samples[n++] = (double)(bytes[1] - bytes[0]) * 1e9 / (ns[1] - ns[0]);
             enough = n == PROBE_STATS_MAX ||
-                     (n >= GPU_SEATS_MAX * CALLED_SEAT && probe_stats_enough(ret_samples, n, probe_clock_ns() >= end_ns));
+                     (n >= GPU_SEATS_MAX * CALLED_SEAT &&
+                      probe_stats_enough(ret_samples, n, probe_clock_ns() >= end_ns));
         }
     }
     *ret_count = n;
     return true;
 }
 
-bool gpu_rate_called(const struct gpu_timing *timing, const struct gpu_flow *flow, struct probe_summary *ret_rate,
-                     enum gpu_fault *ret_fault, struct probe_why *why)
+bool gpu_rate_called(const struct gpu_timing *timing, const struct gpu_flow *flow,
+                     struct probe_summary *ret_rate, enum gpu_fault *ret_fault,
+                     struct probe_why *why)
 {
     double samples[PROBE_STATS_MAX];
     unsigned n = 0;

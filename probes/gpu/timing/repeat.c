@@ -2,8 +2,8 @@
 
 #include "common/clock.h"
 
-bool gpu_repeat(gpu_measurement once, void *arg, int64_t budget_ns, struct probe_summary *ret_summary, enum gpu_fault *ret_fault,
-                struct probe_why *why)
+bool gpu_repeat(gpu_measurement once, void *arg, int64_t budget_ns,
+                struct probe_summary *ret_summary, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     int64_t end_ns = probe_clock_ns() + budget_ns;
     double samples[PROBE_STATS_MAX];

@@ -7,8 +7,9 @@
 #include "gpu/driver/call.h"
 #include "gpu/driver/gpu_kernels.h"
 
-#define HOLD_NS                                                                                                                  \
-    UINT64_C(1000000000) /* that a gate waits at most: should this process be stopped in between, the device is free again */
+#define HOLD_NS                                                                                    \
+    UINT64_C(1000000000) /* that a gate waits at most: should this process be stopped in between,  \
+                            the device is free again */
 
 struct lane {
     gpu_event start, stop;
@@ -30,18 +31,20 @@ struct gpu_trial {
 
 const struct gpu_node *gpu_trial_node(const struct gpu_trial *trial) { return trial->node; }
 
-static bool check(const struct gpu_trial *trial, int code, int device, const char *what, enum gpu_fault *ret_fault,
-                  struct probe_why *why)
+static bool check(const struct gpu_trial *trial, int code, int device, const char *what,
+                  enum gpu_fault *ret_fault, struct probe_why *why)
 {
     return gpu_call_check(trial->node, device, code, what, ret_fault, why);
 }
 
-static bool enter(const struct gpu_trial *trial, int device, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool enter(const struct gpu_trial *trial, int device, enum gpu_fault *ret_fault,
+                  struct probe_why *why)
 {
     return gpu_call_enter(trial->node, device, ret_fault, why);
 }
 
-static bool prepare(struct gpu_trial *trial, int device, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool prepare(struct gpu_trial *trial, int device, enum gpu_fault *ret_fault,
+                    struct probe_why *why)
 {
     const struct gpu_api *api = trial->node->api;
     struct post *post = &trial->posts[device];
@@ -49,19 +52,21 @@ static bool prepare(struct gpu_trial *trial, int device, enum gpu_fault *ret_fau
     if (!enter(trial, device, ret_fault, why))
         return false;
     if (trial->word == NULL) {
-        if (!check(trial, api->host_alloc(api, sizeof *trial->word, GPU_HOST_PINNED, &word), device, "allocate in host memory",
-                   ret_fault, why))
+        if (!check(trial, api->host_alloc(api, sizeof *trial->word, GPU_HOST_PINNED, &word), device,
+                   "allocate in host memory", ret_fault, why))
             return false;
         trial->word = word;
         atomic_init(trial->word, 0);
     }
-    if (!check(trial, api->host_address(api, (void *)trial->word, &post->word), device, "address of the gate's word", ret_fault,
-               why) ||
+    if (!check(trial, api->host_address(api, (void *)trial->word, &post->word), device,
+               "address of the gate's word", ret_fault, why) ||
         !check(trial, api->alloc(api, 16, &post->sink), device, "allocate", ret_fault, why))
         return false;
     for (int i = 0; i < GPU_STREAMS; i++)
-        if (!check(trial, api->event_new(api, &post->lanes[i].start), device, "event", ret_fault, why) ||
-            !check(trial, api->event_new(api, &post->lanes[i].stop), device, "event", ret_fault, why))
+        if (!check(trial, api->event_new(api, &post->lanes[i].start), device, "event", ret_fault,
+                   why) ||
+            !check(trial, api->event_new(api, &post->lanes[i].stop), device, "event", ret_fault,
+                   why))
             return false;
     return true;
 }
@@ -84,12 +89,14 @@ static void leave(struct gpu_trial *trial, int index)
     }
 }
 
-bool gpu_trial_new(struct gpu_node *node, struct gpu_trial **ret_trial, enum gpu_fault *ret_fault, struct probe_why *why)
+bool gpu_trial_new(struct gpu_node *node, struct gpu_trial **ret_trial, enum gpu_fault *ret_fault,
+                   struct probe_why *why)
 {
     struct gpu_trial *trial = calloc(1, sizeof *trial);
     int usable = 0;
     *ret_fault = GPU_FAULT_OTHER;
-    probe_why_write(why, "%s", trial == NULL ? "out of memory" : "there is no device that can be used");
+    probe_why_write(why, "%s",
+                    trial == NULL ? "out of memory" : "there is no device that can be used");
     if (trial == NULL)
         return false;
     trial->node = node;
@@ -99,7 +106,8 @@ bool gpu_trial_new(struct gpu_node *node, struct gpu_trial **ret_trial, enum gpu
             continue;
         if (prepare(trial, i, ret_fault, why)) {
             usable++;
-        } else if (*ret_fault == GPU_FAULT_LOST) { /* whoever frees something on it may be held up */
+        } else if (*ret_fault ==
+                   GPU_FAULT_LOST) { /* whoever frees something on it may be held up */
             free(trial);
             return false;
         } else {
@@ -140,7 +148,8 @@ static unsigned grid_of(const struct gpu_shape *shape, uint64_t bytes)
     return shape->grid > 0 ? shape->grid : blocks < 1 ? 1 : (unsigned)blocks;
 }
 
-int gpu_trial_enqueue(const struct gpu_trial *trial, const struct gpu_op *op, uint64_t offset, gpu_stream stream)
+int gpu_trial_enqueue(const struct gpu_trial *trial, const struct gpu_op *op, uint64_t offset,
+                      gpu_stream stream)
 {
     const struct gpu_api *api = trial->node->api;
     const struct gpu_device *devices = trial->node->device;
@@ -148,8 +157,8 @@ int gpu_trial_enqueue(const struct gpu_trial *trial, const struct gpu_op *op, ui
         if (op->to_device < 0 || op->from_device < 0 || op->to_device == op->from_device)
             return api->copy(api, op->to + offset, op->from + offset, op->bytes, stream);
         const struct gpu_device *to = &devices[op->to_device], *from = &devices[op->from_device];
-        return api->copy_peer(api, op->to + offset, to->api_device, to->context, op->from + offset, from->api_device,
-                              from->context, op->bytes, stream);
+        return api->copy_peer(api, op->to + offset, to->api_device, to->context, op->from + offset,
+                              from->api_device, from->context, op->bytes, stream);
     }
     gpu_function kernel = stream_kernel(&devices[op->device], op);
     if (kernel == NULL)
@@ -159,7 +168,8 @@ int gpu_trial_enqueue(const struct gpu_trial *trial, const struct gpu_op *op, ui
                                    .bytes = op->bytes,
                                    .sink = trial->posts[op->device].sink,
                                    .value = UINT64_C(0x0102040810204080)};
-    return api->launch(api, kernel, grid_of(&op->shape, op->bytes), op->shape.block, stream, &args, sizeof args);
+    return api->launch(api, kernel, grid_of(&op->shape, op->bytes), op->shape.block, stream, &args,
+                       sizeof args);
 }
 
 /* What a flow and a task have in common: one stream of one device with something in it. */
@@ -171,54 +181,71 @@ struct strand {
 };
 
 /* Until the word has that value, or for so long. */
-static int gate(const struct gpu_trial *trial, int device, uint32_t value, uint64_t limit_ns, gpu_stream stream)
+static int gate(const struct gpu_trial *trial, int device, uint32_t value, uint64_t limit_ns,
+                gpu_stream stream)
 {
     gpu_function kernel = trial->node->device[device].kernel[GPU_KERNEL_GATE];
-    struct gpu_gate_args args = {.flag = trial->posts[device].word, .value = value, .limit_ns = limit_ns};
-    return kernel == NULL ? GPU_MISSING : trial->node->api->launch(trial->node->api, kernel, 1, 1, stream, &args, sizeof args);
+    struct gpu_gate_args args = {
+        .flag = trial->posts[device].word, .value = value, .limit_ns = limit_ns};
+    return kernel == NULL ? GPU_MISSING
+                          : trial->node->api->launch(trial->node->api, kernel, 1, 1, stream, &args,
+                                                     sizeof args);
 }
 
 /* No trial lets the next one's gate go. */
-int gpu_trial_delay(const struct gpu_trial *trial, int device, uint64_t ns, gpu_stream stream) { return gate(trial, device, trial->turn + 1, ns, stream); }
+int gpu_trial_delay(const struct gpu_trial *trial, int device, uint64_t ns, gpu_stream stream)
+{
+    return gate(trial, device, trial->turn + 1, ns, stream);
+}
 
-static bool hold(struct gpu_trial *trial, const struct strand *strand, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool hold(struct gpu_trial *trial, const struct strand *strand, enum gpu_fault *ret_fault,
+                 struct probe_why *why)
 {
     const struct gpu_device *device = &trial->node->device[strand->device];
     if (device->kernel[GPU_KERNEL_GATE] == NULL)
         return true;
-    return check(trial, gate(trial, strand->device, trial->turn, HOLD_NS, device->stream[strand->stream]), strand->device, "launch", ret_fault, why);
+    return check(trial,
+                 gate(trial, strand->device, trial->turn, HOLD_NS, device->stream[strand->stream]),
+                 strand->device, "launch", ret_fault, why);
 }
 
-static bool fill(struct gpu_trial *trial, const struct strand *strand, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool fill(struct gpu_trial *trial, const struct strand *strand, enum gpu_fault *ret_fault,
+                 struct probe_why *why)
 {
     const struct gpu_api *api = trial->node->api;
     const struct lane *lane = &trial->posts[strand->device].lanes[strand->stream];
     gpu_stream stream = trial->node->device[strand->device].stream[strand->stream];
-    return check(trial, api->event_record(api, lane->start, stream), strand->device, "event", ret_fault, why) &&
-           check(trial, strand->enqueue(strand->arg, stream), strand->device, "transfer", ret_fault, why) &&
-           check(trial, api->event_record(api, lane->stop, stream), strand->device, "event", ret_fault, why);
+    return check(trial, api->event_record(api, lane->start, stream), strand->device, "event",
+                 ret_fault, why) &&
+           check(trial, strand->enqueue(strand->arg, stream), strand->device, "transfer", ret_fault,
+                 why) &&
+           check(trial, api->event_record(api, lane->stop, stream), strand->device, "event",
+                 ret_fault, why);
 }
 
-static bool read_times(struct gpu_trial *trial, struct strand *strands, size_t count, enum gpu_fault *ret_fault,
-                       struct probe_why *why)
+static bool read_times(struct gpu_trial *trial, struct strand *strands, size_t count,
+                       enum gpu_fault *ret_fault, struct probe_why *why)
 {
     const struct gpu_api *api = trial->node->api;
     for (size_t i = 0; i < count; i++) {
         struct strand *strand = &strands[i];
-        const struct lane *lanes = trial->posts[strand->device].lanes, *lane = &lanes[strand->stream];
+        const struct lane *lanes = trial->posts[strand->device].lanes,
+                          *lane = &lanes[strand->stream];
         strand->began_ns = 0;
         if (!enter(trial, strand->device, ret_fault, why) ||
-            !check(trial, api->event_elapsed(api, lane->start, lane->stop, &strand->ns), strand->device, "time", ret_fault,
-                   why) ||
-            (strand->stream > 0 && !check(trial, api->event_elapsed(api, lanes[0].start, lane->start, &strand->began_ns),
-                                          strand->device, "time", ret_fault, why)))
+            !check(trial, api->event_elapsed(api, lane->start, lane->stop, &strand->ns),
+                   strand->device, "time", ret_fault, why) ||
+            (strand->stream > 0 &&
+             !check(trial, api->event_elapsed(api, lanes[0].start, lane->start, &strand->began_ns),
+                    strand->device, "time", ret_fault, why)))
             return false;
     }
     return true;
 }
 
 /* Holds all, fills all, lets all go, waits for all. */
-static bool run(struct gpu_trial *trial, struct strand *strands, size_t count, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool run(struct gpu_trial *trial, struct strand *strands, size_t count,
+                enum gpu_fault *ret_fault, struct probe_why *why)
 {
     int next[GPU_DEVICES_MAX] = {0};
     const struct gpu_node *node = trial->node;
@@ -227,25 +254,30 @@ static bool run(struct gpu_trial *trial, struct strand *strands, size_t count, e
         strands[i].stream = next[strands[i].device]++;
         if (strands[i].stream >= GPU_STREAMS || !node->device[strands[i].device].usable)
             return probe_why_set(why, "%s: %s", node->device[strands[i].device].name,
-                                 strands[i].stream >= GPU_STREAMS ? "too many flows at once" : "cannot be used");
+                                 strands[i].stream >= GPU_STREAMS ? "too many flows at once"
+                                                                  : "cannot be used");
     }
     trial->turn++;
     int64_t held_ns = probe_clock_ns();
     bool ok = true;
     size_t held = 0;
     for (; ok && held < count; held++)
-        ok = enter(trial, strands[held].device, ret_fault, why) && hold(trial, &strands[held], ret_fault, why);
+        ok = enter(trial, strands[held].device, ret_fault, why) &&
+             hold(trial, &strands[held], ret_fault, why);
     for (size_t i = 0; ok && i < count; i++)
-        ok = enter(trial, strands[i].device, ret_fault, why) && fill(trial, &strands[i], ret_fault, why);
+        ok = enter(trial, strands[i].device, ret_fault, why) &&
+             fill(trial, &strands[i], ret_fault, why);
     bool late = probe_clock_ns() - held_ns >= (int64_t)HOLD_NS;
     atomic_store_explicit(trial->word, trial->turn, memory_order_release);
-    /* What was enqueued is waited for after a failure, too: memory that it uses may be freed next. */
+    /* What was enqueued is waited for after a failure, too: memory that it uses may be freed next.
+     */
     for (size_t i = 0; i < held; i++) {
         enum gpu_fault fault;
-        int code =
-            node->api->enter(node->api, node->device[strands[i].device].api_device, node->device[strands[i].device].context);
+        int code = node->api->enter(node->api, node->device[strands[i].device].api_device,
+                                    node->device[strands[i].device].context);
         if (code == 0)
-            code = node->api->stream_wait(node->api, node->device[strands[i].device].stream[strands[i].stream]);
+            code = node->api->stream_wait(
+                node->api, node->device[strands[i].device].stream[strands[i].stream]);
         if (!check(trial, code, strands[i].device, "transfer", &fault, ok ? why : NULL)) {
             *ret_fault = ok || fault == GPU_FAULT_LOST ? fault : *ret_fault;
             ok = false;
@@ -277,8 +309,8 @@ static int enqueue_flow(void *arg, gpu_stream stream)
     return 0;
 }
 
-bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, enum gpu_fault *ret_fault,
-                   struct probe_why *why)
+bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count,
+                   enum gpu_fault *ret_fault, struct probe_why *why)
 {
     struct strand strands[GPU_TRIAL_FLOWS_MAX];
     struct flow_arg args[GPU_TRIAL_FLOWS_MAX];
@@ -287,7 +319,8 @@ bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count
         return probe_why_set(why, "too many flows at once");
     for (size_t i = 0; i < count; i++) {
         args[i] = (struct flow_arg){trial, &flows[i]};
-        strands[i] = (struct strand){.device = flows[i].op.device, .enqueue = enqueue_flow, .arg = &args[i]};
+        strands[i] =
+            (struct strand){.device = flows[i].op.device, .enqueue = enqueue_flow, .arg = &args[i]};
     }
     if (!run(trial, strands, count, ret_fault, why))
         return false;
@@ -298,15 +331,16 @@ bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count
     return true;
 }
 
-bool gpu_trial_tasks(struct gpu_trial *trial, struct gpu_task *tasks, size_t count, enum gpu_fault *ret_fault,
-                     struct probe_why *why)
+bool gpu_trial_tasks(struct gpu_trial *trial, struct gpu_task *tasks, size_t count,
+                     enum gpu_fault *ret_fault, struct probe_why *why)
 {
     struct strand strands[GPU_TRIAL_FLOWS_MAX];
     *ret_fault = GPU_FAULT_OTHER;
     if (count > GPU_TRIAL_FLOWS_MAX)
         return probe_why_set(why, "too many tasks at once");
     for (size_t i = 0; i < count; i++)
-        strands[i] = (struct strand){.device = tasks[i].device, .enqueue = tasks[i].enqueue, .arg = tasks[i].arg};
+        strands[i] = (struct strand){
+            .device = tasks[i].device, .enqueue = tasks[i].enqueue, .arg = tasks[i].arg};
     if (!run(trial, strands, count, ret_fault, why))
         return false;
     for (size_t i = 0; i < count; i++)
@@ -314,8 +348,8 @@ bool gpu_trial_tasks(struct gpu_trial *trial, struct gpu_task *tasks, size_t cou
     return true;
 }
 
-bool gpu_trial_time(struct gpu_trial *trial, int device, gpu_enqueue enqueue, void *arg, double *ret_ns,
-                    enum gpu_fault *ret_fault, struct probe_why *why)
+bool gpu_trial_time(struct gpu_trial *trial, int device, gpu_enqueue enqueue, void *arg,
+                    double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     struct gpu_task task = {.device = device, .enqueue = enqueue, .arg = arg};
     if (!gpu_trial_tasks(trial, &task, 1, ret_fault, why))
@@ -324,8 +358,8 @@ bool gpu_trial_time(struct gpu_trial *trial, int device, gpu_enqueue enqueue, vo
     return true;
 }
 
-bool gpu_trial_call(struct gpu_trial *trial, const struct gpu_op *op, double *ret_ns, enum gpu_fault *ret_fault,
-                    struct probe_why *why)
+bool gpu_trial_call(struct gpu_trial *trial, const struct gpu_op *op, double *ret_ns,
+                    enum gpu_fault *ret_fault, struct probe_why *why)
 {
     gpu_stream stream = trial->node->device[op->device].stream[0];
     *ret_fault = GPU_FAULT_OTHER;

@@ -1,13 +1,15 @@
 /**
  * Timing of transfers, alone or together.
  *
- * A flow is a number of equal operations, one after the other, on one stream of one device. A trial holds all its flows' streams
- * by a kernel that waits for a word in host memory, enqueues start event, operations and stop event on each, and then lets all go
- * at once: what the host's launches take is in none of the times. Without kernels the streams are not held, and times of small
+ * A flow is a number of equal operations, one after the other, on one stream of one device. A trial
+ * holds all its flows' streams by a kernel that waits for a word in host memory, enqueues start
+ * event, operations and stop event on each, and then lets all go at once: what the host's launches
+ * take is in none of the times. Without kernels the streams are not held, and times of small
  * operations are the host's pace; node->kernels_why says so in the run's conditions.
  *
- * A flow's time has in it what its first operation waits for and what an event costs (microseconds, as much as a small operation).
- * gpu/timing/rate.h and gpu/timing/work.h measure by differences of two queues, in which these are not.
+ * A flow's time has in it what its first operation waits for and what an event costs (microseconds,
+ * as much as a small operation). gpu/timing/rate.h and gpu/timing/work.h measure by differences of
+ * two queues, in which these are not.
  *
  * One thread at a time.
  */
@@ -36,51 +38,59 @@ struct gpu_op {
 
 struct gpu_flow {
     struct gpu_op op;
-    unsigned count;   /* operations, back to back */
-    uint64_t advance; /* each operation starts so many bytes further than the last one, within span; 0: all on the same bytes */
-    uint64_t span;    /* of to and of from; at least op.bytes */
-    double ns;        /* result: from the start of the first to the end of the last */
-    double began_ns;  /* result: after the first flow of the trial on the same device began */
+    unsigned count; /* operations, back to back */
+    /* each operation starts so many bytes further than the last one, within span; 0: all on the
+     * same bytes */
+    uint64_t advance;
+    uint64_t span;   /* of to and of from; at least op.bytes */
+    double ns;       /* result: from the start of the first to the end of the last */
+    double began_ns; /* result: after the first flow of the trial on the same device began */
 };
 
 struct gpu_trial; /* streams' gates, events, the word */
 
-/* A device on which something that a trial needs cannot be made is usable no longer, and its why says what: the others are. False:
- * none is left, or one is lost (ret_fault GPU_FAULT_LOST); why says what failed last. */
-bool gpu_trial_new(struct gpu_node *node, struct gpu_trial **ret_trial, enum gpu_fault *ret_fault, struct probe_why *why);
+/* A device on which something that a trial needs cannot be made is usable no longer, and its why
+ * says what: the others are. False: none is left, or one is lost (ret_fault GPU_FAULT_LOST); why
+ * says what failed last. */
+bool gpu_trial_new(struct gpu_node *node, struct gpu_trial **ret_trial, enum gpu_fault *ret_fault,
+                   struct probe_why *why);
 void gpu_trial_free(struct gpu_trial *trial); /* NULL is fine */
 
 /* The node it was made for, borrowed. */
 const struct gpu_node *gpu_trial_node(const struct gpu_trial *trial);
 
-/* Runs the flows together once. At most GPU_TRIAL_FLOWS_MAX flows, GPU_STREAMS on one device. False: a call failed; ret_fault
- * says how, and after GPU_FAULT_LOST nothing more works. A copy that the host takes part in (pageable memory) must not be here:
- * it would wait for itself. */
-bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, enum gpu_fault *ret_fault,
-                   struct probe_why *why);
+/* Runs the flows together once. At most GPU_TRIAL_FLOWS_MAX flows, GPU_STREAMS on one device.
+ * False: a call failed; ret_fault says how, and after GPU_FAULT_LOST nothing more works. A copy
+ * that the host takes part in (pageable memory) must not be here: it would wait for itself. */
+bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count,
+                   enum gpu_fault *ret_fault, struct probe_why *why);
 
-/* What the caller's clock sees of one operation: launch to synchronised, nothing else in the stream. */
-bool gpu_trial_call(struct gpu_trial *trial, const struct gpu_op *op, double *ret_ns, enum gpu_fault *ret_fault,
-                    struct probe_why *why);
+/* What the caller's clock sees of one operation: launch to synchronised, nothing else in the
+ * stream. */
+bool gpu_trial_call(struct gpu_trial *trial, const struct gpu_op *op, double *ret_ns,
+                    enum gpu_fault *ret_fault, struct probe_why *why);
 
-/* Puts one operation into a stream of the entered device, so many bytes further than op says. The runtime's code. */
-int gpu_trial_enqueue(const struct gpu_trial *trial, const struct gpu_op *op, uint64_t offset, gpu_stream stream);
+/* Puts one operation into a stream of the entered device, so many bytes further than op says. The
+ * runtime's code. */
+int gpu_trial_enqueue(const struct gpu_trial *trial, const struct gpu_op *op, uint64_t offset,
+                      gpu_stream stream);
 
 /* Keeps a stream of the entered device busy for at least so long. The runtime's code. */
 int gpu_trial_delay(const struct gpu_trial *trial, int device, uint64_t ns, gpu_stream stream);
 
 /* Anything else on a device, timed the same way: enqueue is called with its stream held. */
 typedef int (*gpu_enqueue)(void *arg, gpu_stream stream);
-bool gpu_trial_time(struct gpu_trial *trial, int device, gpu_enqueue enqueue, void *arg, double *ret_ns,
-                    enum gpu_fault *ret_fault, struct probe_why *why);
+bool gpu_trial_time(struct gpu_trial *trial, int device, gpu_enqueue enqueue, void *arg,
+                    double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why);
 
-/* Several such at once, at most GPU_STREAMS on one device: as kernels of two devices that wait for each other. All are let go
- * when all are enqueued; one thread enqueues them, so none may wait for the host. */
+/* Several such at once, at most GPU_STREAMS on one device: as kernels of two devices that wait for
+ * each other. All are let go when all are enqueued; one thread enqueues them, so none may wait for
+ * the host. */
 struct gpu_task {
     int device;
     gpu_enqueue enqueue;
     void *arg;
     double ns; /* result */
 };
-bool gpu_trial_tasks(struct gpu_trial *trial, struct gpu_task *tasks, size_t count, enum gpu_fault *ret_fault,
-                     struct probe_why *why);
+bool gpu_trial_tasks(struct gpu_trial *trial, struct gpu_task *tasks, size_t count,
+                     enum gpu_fault *ret_fault, struct probe_why *why);

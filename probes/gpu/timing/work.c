@@ -36,28 +36,32 @@ static int enqueue_all(void *arg, gpu_stream stream)
     return code;
 }
 
-static bool prepare(struct gpu_trial *trial, const struct gpu_work *work, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool prepare(struct gpu_trial *trial, const struct gpu_work *work, enum gpu_fault *ret_fault,
+                    struct probe_why *why)
 {
     const struct gpu_node *node = gpu_trial_node(trial);
     gpu_stream stream = node->device[work->device].stream[0];
     return work->prepare == NULL ||
            (gpu_call_enter(node, work->device, ret_fault, why) &&
-            gpu_call_check(node, work->device, work->prepare(work->arg, stream), "prepare", ret_fault, why) &&
-            gpu_call_check(node, work->device, node->api->stream_wait(node->api, stream), "prepare", ret_fault, why));
+            gpu_call_check(node, work->device, work->prepare(work->arg, stream), "prepare",
+                           ret_fault, why) &&
+            gpu_call_check(node, work->device, node->api->stream_wait(node->api, stream), "prepare",
+                           ret_fault, why));
 }
 
-static bool time_queue(struct gpu_trial *trial, const struct gpu_work *work, unsigned count, double *ret_ns,
-                       enum gpu_fault *ret_fault, struct probe_why *why)
+static bool time_queue(struct gpu_trial *trial, const struct gpu_work *work, unsigned count,
+                       double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     struct queue queue = {work, count};
     return gpu_trial_time(trial, work->device, enqueue_all, &queue, ret_ns, ret_fault, why);
 }
 
-static bool time_once(struct gpu_trial *trial, const struct course *course, double *ret_ns, enum gpu_fault *ret_fault,
-                      struct probe_why *why)
+static bool time_once(struct gpu_trial *trial, const struct course *course, double *ret_ns,
+                      enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double one, all;
-    if (!prepare(trial, course->work, ret_fault, why) || !time_queue(trial, course->work, 1, &one, ret_fault, why) ||
+    if (!prepare(trial, course->work, ret_fault, why) ||
+        !time_queue(trial, course->work, 1, &one, ret_fault, why) ||
         !time_queue(trial, course->work, course->most, &all, ret_fault, why))
         return false;
     *ret_ns = (all - one) / (course->most - 1);
@@ -65,12 +69,13 @@ static bool time_once(struct gpu_trial *trial, const struct course *course, doub
 }
 
 /* *ret_ns: about what one takes. The first look may have waited for anything. */
-static bool begin(struct gpu_trial *trial, const struct gpu_work *work, struct course *ret_course, double *ret_ns,
-                  enum gpu_fault *ret_fault, struct probe_why *why)
+static bool begin(struct gpu_trial *trial, const struct gpu_work *work, struct course *ret_course,
+                  double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double ns, again;
     *ret_course = (struct course){.work = work, .most = FIRST};
-    if (!time_once(trial, ret_course, &ns, ret_fault, why) || !time_once(trial, ret_course, &again, ret_fault, why))
+    if (!time_once(trial, ret_course, &ns, ret_fault, why) ||
+        !time_once(trial, ret_course, &again, ret_fault, why))
         return false;
     *ret_ns = fmin(ns, again);
     double fit = SPREAD_NS / fmax(*ret_ns, 1);
@@ -78,9 +83,9 @@ static bool begin(struct gpu_trial *trial, const struct gpu_work *work, struct c
     return true;
 }
 
-bool gpu_work_times(struct gpu_trial *trial, const struct gpu_work *works, size_t *ret_count, double longest_ns,
-                    struct probe_random *random, int64_t budget_ns, struct probe_summary *ret_ns, enum gpu_fault *ret_fault,
-                    struct probe_why *why)
+bool gpu_work_times(struct gpu_trial *trial, const struct gpu_work *works, size_t *ret_count,
+                    double longest_ns, struct probe_random *random, int64_t budget_ns,
+                    struct probe_summary *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     struct course courses[GPU_WORKS_MAX];
     size_t count = 0;
@@ -104,7 +109,8 @@ bool gpu_work_times(struct gpu_trial *trial, const struct gpu_work *works, size_
                 continue;
             if (!time_once(trial, course, &course->samples[course->n], ret_fault, why))
                 return false;
-            course->enough = probe_stats_enough(course->samples, ++course->n, probe_clock_ns() >= end_ns);
+            course->enough =
+                probe_stats_enough(course->samples, ++course->n, probe_clock_ns() >= end_ns);
             left -= course->enough;
         }
     }
@@ -121,8 +127,8 @@ bool gpu_work_times(struct gpu_trial *trial, const struct gpu_work *works, size_
     return true;
 }
 
-static bool call_once(struct gpu_trial *trial, const struct gpu_work *work, double *ret_ns, enum gpu_fault *ret_fault,
-                      struct probe_why *why)
+static bool call_once(struct gpu_trial *trial, const struct gpu_work *work, double *ret_ns,
+                      enum gpu_fault *ret_fault, struct probe_why *why)
 {
     const struct gpu_node *node = gpu_trial_node(trial);
     gpu_stream stream = node->device[work->device].stream[0];
@@ -134,8 +140,9 @@ static bool call_once(struct gpu_trial *trial, const struct gpu_work *work, doub
     return gpu_call_check(node, work->device, code, "launch", ret_fault, why);
 }
 
-static bool call_all(struct gpu_trial *trial, const struct gpu_work *work, const struct gpu_seats *seats, int64_t end_ns,
-                     double *ret_samples, unsigned *ret_count, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool call_all(struct gpu_trial *trial, const struct gpu_work *work,
+                     const struct gpu_seats *seats, int64_t end_ns, double *ret_samples,
+                     unsigned *ret_count, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double cold;
     unsigned n = 0;
@@ -153,14 +160,16 @@ static bool call_all(struct gpu_trial *trial, const struct gpu_work *work, const
     return true;
 }
 
-bool gpu_work_call(struct gpu_trial *trial, const struct gpu_work *work, const struct gpu_seats *seats, int64_t budget_ns,
-                   struct probe_summary *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+bool gpu_work_call(struct gpu_trial *trial, const struct gpu_work *work,
+                   const struct gpu_seats *seats, int64_t budget_ns, struct probe_summary *ret_ns,
+                   enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double samples[CALLS];
     unsigned n;
-    bool ok = prepare(trial, work, ret_fault, why) &&
-              gpu_call_enter(gpu_trial_node(trial), work->device, ret_fault, why) &&
-              call_all(trial, work, seats, probe_clock_ns() + budget_ns, samples, &n, ret_fault, why);
+    bool ok =
+        prepare(trial, work, ret_fault, why) &&
+        gpu_call_enter(gpu_trial_node(trial), work->device, ret_fault, why) &&
+        call_all(trial, work, seats, probe_clock_ns() + budget_ns, samples, &n, ret_fault, why);
     gpu_seats_leave(seats);
     if (ok)
         *ret_ns = probe_stats_quantile(samples, n, 0.5);

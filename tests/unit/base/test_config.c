@@ -70,7 +70,8 @@ static void a_file_sets_keys(void **state)
     struct config config;
     struct berth_err err = {0};
     assert_int_equal(config_init(&config, &err), BERTH_OK);
-    write_file("# a comment\n\n  socket = /tmp/a b.sock  \nsocket_mode=0600\nprobe_at_start = no\nmax_connections = 7\nstate_dir =\n");
+    write_file("# a comment\n\n  socket = /tmp/a b.sock  \nsocket_mode=0600\nprobe_at_start = "
+               "no\nmax_connections = 7\nstate_dir =\n");
     assert_int_equal(config_read(&config, path, &err), BERTH_OK);
     assert_string_equal(config.socket, "/tmp/a b.sock");
     assert_int_equal(config.socket_mode, 0600);
@@ -80,7 +81,8 @@ static void a_file_sets_keys(void **state)
     config_done(&config);
 }
 
-/* A refused file names file, line and cause, and changes nothing, not even what stood before the wrong line. */
+/* A refused file names file, line and cause, and changes nothing, not even what stood before the
+ * wrong line. */
 static void assert_refused(const char *text, const char *line, const char *word)
 {
     struct config config;
@@ -104,7 +106,8 @@ static void wrong_files_are_refused(void **state)
     assert_refused("max_connections = 99999999999999999999\n", ":1:", "from 1 to 100000");
     assert_refused("max_connections = 12x\n", ":1:", "not \"12x\"");
     assert_refused("probe_at_start = maybe\n", ":1:", "yes or no");
-    assert_refused("baseline = relative/path\n", ":1:", "baseline takes an absolute path, not \"relative/path\"");
+    assert_refused("baseline = relative/path\n",
+                   ":1:", "baseline takes an absolute path, not \"relative/path\"");
     assert_refused("socket_mode = 0999\n", ":1:", "octal");
     assert_refused("\n\nmax_connections\n", ":3:", "key = value");
     assert_refused("socket = /a\nsocket = /b\n", ":2:", "given twice");
@@ -165,7 +168,8 @@ static void what_is_printed_can_be_read(void **state)
     config_done(&again);
 }
 
-/* etc/berth.conf shows every key at its default: nobody has to guess. Unit tests run in the top folder. */
+/* etc/berth.conf shows every key at its default: nobody has to guess. Unit tests run in the top
+ * folder. */
 static void the_shipped_file_shows_the_defaults(void **state)
 {
     (void)state;

@@ -37,7 +37,17 @@ static void test_ranges(void **state)
 static void test_wrong_text(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {"4096", "0-4096", "3-1", "1,", ",1", "1--2", "-1", "1-", "1 2", "0x1", "99999999999999999999"};
+    static const char *const wrong[] = {"4096",
+                                        "0-4096",
+                                        "3-1",
+                                        "1,",
+                                        ",1",
+                                        "1--2",
+                                        "-1",
+                                        "1-",
+                                        "1 2",
+                                        "0x1",
+                                        "99999999999999999999"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct cpuset set = {.word = {5}};
         struct berth_err err = {0};

@@ -18,13 +18,19 @@ static void text_is_shown_as_it_is(void **state)
     static const char *const of[][2] = {
         {"", ""},
         {"plain, ~ and \\", "plain, ~ and \\"},
-        {"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80", "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80"},
+        {"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80",
+         "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80"},
         {"a\nb\tc\x1b[31m\x7f", "a\\u000ab\\u0009c\\u001b[31m\\u007f"},
-        {"\xc2\x85 \xc2\x9f", "\\u0085 \\u009f"},                               /* C1 */
-        {"\xe2\x80\xae" "gnp \xe2\x80\xa8 \xe2\x81\xa6", "\\u202egnp \\u2028 \\u2066"}, /* turned, a line's end, isolated */
+        {"\xc2\x85 \xc2\x9f", "\\u0085 \\u009f"}, /* C1 */
+        /* turned, a line's end, isolated */
+        {"\xe2\x80\xae"
+         "gnp \xe2\x80\xa8 \xe2\x81\xa6",
+         "\\u202egnp \\u2028 \\u2066"},
         {"\xe2\x80\x8b\xef\xbb\xbf\xf3\xa0\x81\x81", "\\u200b\\ufeff\\ue0041"}, /* not to be seen */
         {"\xff\xc3", "\\xff\\xc3"},
-        {"\xc0\xaf \xed\xa0\x80 \xf4\x90\x80\x80", "\\xc0\\xaf \\xed\\xa0\\x80 \\xf4\\x90\\x80\\x80"}, /* too long, half a pair, beyond */
+        /* too long, half a pair, beyond */
+        {"\xc0\xaf \xed\xa0\x80 \xf4\x90\x80\x80",
+         "\\xc0\\xaf \\xed\\xa0\\x80 \\xf4\\x90\\x80\\x80"},
         {"\xe2\x82", "\\xe2\\x82"},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
@@ -47,7 +53,8 @@ static void it_fits(void **state)
         size_t used = log_escape(text, shown, size);
         assert_true(used < size && shown[used] == '\0' && shown[size] == '#');
         assert_memory_equal(shown, whole, used);
-        assert_true(used == 0 || used == 1 || used == 4 || used == 10 || used == 11 || used == 17 || used == 21);
+        assert_true(used == 0 || used == 1 || used == 4 || used == 10 || used == 11 || used == 17 ||
+                    used == 21);
     }
 }
 
@@ -93,6 +100,7 @@ static void nobody_reads(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(text_is_shown_as_it_is), cmocka_unit_test(it_fits), cmocka_unit_test(nobody_reads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(text_is_shown_as_it_is),
+                                       cmocka_unit_test(it_fits), cmocka_unit_test(nobody_reads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

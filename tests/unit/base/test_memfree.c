@@ -7,13 +7,17 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
 #include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/memfree.h"
 #include "base/sysio.h"
 
-static int64_t fixed_now_s(void *state) { return (int64_t)(*(uint64_t *)state / 1000000000u) + 1790000000; }
+static int64_t fixed_now_s(void *state)
+{
+    return (int64_t)(*(uint64_t *)state / 1000000000u) + 1790000000;
+}
 static uint64_t fixed_mono_ns(void *state) { return *(uint64_t *)state; }
 
 static char root[64];
@@ -57,8 +61,10 @@ static void nodes_are_read_at_most_ten_times_a_second(void **state)
     struct sysio io = {root};
     struct memfree *memfree = NULL;
     struct berth_err err = {0};
-    write_file("/sys/devices/system/node/node0/meminfo", "Node 0 MemTotal:  1000 kB\nNode 0 MemFree:  123 kB\nNode 0 MemUsed: 1 kB\n");
-    write_file("/sys/devices/system/node/node12/meminfo", "\nNode 12 MemTotal:  1000 kB\nNode 12 MemFree:  7 kB\n");
+    write_file("/sys/devices/system/node/node0/meminfo",
+               "Node 0 MemTotal:  1000 kB\nNode 0 MemFree:  123 kB\nNode 0 MemUsed: 1 kB\n");
+    write_file("/sys/devices/system/node/node12/meminfo",
+               "\nNode 12 MemTotal:  1000 kB\nNode 12 MemFree:  7 kB\n");
     write_file("/sys/devices/system/node/node3/meminfo", "Node 3 MemFree: many kB\n");
     write_file("/sys/devices/system/node/node4x/meminfo", "Node 4 MemFree: 1 kB\n");
     write_file("/sys/devices/system/node/online", "0,3,12\n");
@@ -83,11 +89,15 @@ static void nodes_are_read_at_most_ten_times_a_second(void **state)
     memfree_free(memfree);
 }
 
-#define NODE(number, total)                                                                                                   \
-    "Node " #number " MemTotal:  " #total " kB\nNode " #number " MemFree:  100 kB\nNode " #number " MemUsed:  7 kB\n"         \
-    "Node " #number " Active:  900 kB\nNode " #number " Inactive:  800 kB\nNode " #number " Active(anon):  700 kB\n"         \
-    "Node " #number " Inactive(anon):  600 kB\nNode " #number " Active(file):  20 kB\nNode " #number " Inactive(file):  3 kB\n" \
-    "Node " #number " KReclaimable:  500 kB\nNode " #number " Slab:  400 kB\nNode " #number " SReclaimable:  4000 kB\n"
+#define NODE(number, total)                                                                        \
+    "Node " #number " MemTotal:  " #total " kB\nNode " #number " MemFree:  100 kB\nNode " #number  \
+    " MemUsed:  7 kB\n"                                                                            \
+    "Node " #number " Active:  900 kB\nNode " #number " Inactive:  800 kB\nNode " #number          \
+    " Active(anon):  700 kB\n"                                                                     \
+    "Node " #number " Inactive(anon):  600 kB\nNode " #number                                      \
+    " Active(file):  20 kB\nNode " #number " Inactive(file):  3 kB\n"                              \
+    "Node " #number " KReclaimable:  500 kB\nNode " #number " Slab:  400 kB\nNode " #number        \
+    " SReclaimable:  4000 kB\n"
 
 static void caches_that_can_be_dropped_count_as_free(void **state)
 {
@@ -115,20 +125,27 @@ static void a_single_memory_has_what_the_kernel_estimates(void **state)
     struct sysio io = {root};
     struct memfree *memfree = NULL;
     struct berth_err err = {0};
-    write_file("/sys/devices/system/node/node0/meminfo", "Node 0 MemTotal:  0 kB\nNode 0 MemFree:  0 kB\n");
+    write_file("/sys/devices/system/node/node0/meminfo",
+               "Node 0 MemTotal:  0 kB\nNode 0 MemFree:  0 kB\n");
     write_file("/sys/devices/system/node/node1/meminfo", NODE(1, 3000));
-    assert_int_equal(memfree_new(&io, &clock, &memfree, &err), BERTH_OK); /* without /proc/meminfo the node's own file does */
+    /* without /proc/meminfo the node's own file does */
+    assert_int_equal(memfree_new(&io, &clock, &memfree, &err), BERTH_OK);
     struct memfree_view view = memfree_read(memfree);
     assert_int_equal(memfree_of(&view, 1), 4123 * 1024);
     memfree_free(memfree);
 
-    write_file("/proc/meminfo", "MemTotal:  9000 kB\nMemFree:  900 kB\nMemAvailable:  4500 kB\nActive(file):  50 kB\n");
+    write_file(
+        "/proc/meminfo",
+        "MemTotal:  9000 kB\nMemFree:  900 kB\nMemAvailable:  4500 kB\nActive(file):  50 kB\n");
     assert_int_equal(memfree_new(&io, &clock, &memfree, &err), BERTH_OK);
     view = memfree_read(memfree);
     assert_int_equal(view.count, 2);
     assert_int_equal(memfree_of(&view, 0), 0);
     assert_int_equal(memfree_of(&view, 1), 4500 * 1024);
-    write_file("/proc/meminfo", "MemTotal:  9000 kB\nMemFree:  900 kB\nActive(file):  50 kB\nInactive(file):  much\n"); /* an old kernel */
+    /* an old kernel */
+    write_file(
+        "/proc/meminfo",
+        "MemTotal:  9000 kB\nMemFree:  900 kB\nActive(file):  50 kB\nInactive(file):  much\n");
     now_ns += MEMFREE_EVERY_MS * 1000000;
     view = memfree_read(memfree);
     assert_int_equal(memfree_of(&view, 1), 950 * 1024);
@@ -176,10 +193,14 @@ static void this_machine_has_some(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(nodes_are_read_at_most_ten_times_a_second, make_root, remove_root),
-        cmocka_unit_test_setup_teardown(caches_that_can_be_dropped_count_as_free, make_root, remove_root),
-        cmocka_unit_test_setup_teardown(a_single_memory_has_what_the_kernel_estimates, make_root, remove_root),
-        cmocka_unit_test_setup_teardown(without_nodes_the_machine_is_node_0, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(nodes_are_read_at_most_ten_times_a_second, make_root,
+                                        remove_root),
+        cmocka_unit_test_setup_teardown(caches_that_can_be_dropped_count_as_free, make_root,
+                                        remove_root),
+        cmocka_unit_test_setup_teardown(a_single_memory_has_what_the_kernel_estimates, make_root,
+                                        remove_root),
+        cmocka_unit_test_setup_teardown(without_nodes_the_machine_is_node_0, make_root,
+                                        remove_root),
         cmocka_unit_test(a_recorded_node_has_none),
         cmocka_unit_test(this_machine_has_some),
     };

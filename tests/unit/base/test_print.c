@@ -50,8 +50,9 @@ static void test_shape(void **state)
     print_json(&print, tree);
     json_decref(tree);
     print_close(&print, '}');
-    assert_printed(&print, "{\"a\":[1,null,[],\"x:[{,\",\":\",{}],\"b\":null,\"c\":null,\"d\":0,\"e\":null,"
-                           "\"f\":{\"t\":[true,false,null,-7,0.5],\"u\":{}}}");
+    assert_printed(&print,
+                   "{\"a\":[1,null,[],\"x:[{,\",\":\",{}],\"b\":null,\"c\":null,\"d\":0,\"e\":null,"
+                   "\"f\":{\"t\":[true,false,null,-7,0.5],\"u\":{}}}");
     print_done(&print);
 }
 
@@ -70,8 +71,30 @@ static void test_reals(void **state)
     (void)state;
     struct print print;
     assert_true(print_init(&print, 64));
-    const double some[] = {0.0,       -0.0,    1.0,    -1.0,  0.1,      96.2,  -96.2, 278.6, 1e14, 999999999999999.0, 1e15, 1e22, 1e300, 5e-324, 2.5e-7, 1e-6, 1e-5,
-                           1.0 / 3.0, 1e6 - 1e-6, 123456789.123456, 0.3 - 0.1, 198162000000.0, 99999999.9999999, 1234567.8901234567};
+    const double some[] = {0.0,
+                           -0.0,
+                           1.0,
+                           -1.0,
+                           0.1,
+                           96.2,
+                           -96.2,
+                           278.6,
+                           1e14,
+                           999999999999999.0,
+                           1e15,
+                           1e22,
+                           1e300,
+                           5e-324,
+                           2.5e-7,
+                           1e-6,
+                           1e-5,
+                           1.0 / 3.0,
+                           1e6 - 1e-6,
+                           123456789.123456,
+                           0.3 - 0.1,
+                           198162000000.0,
+                           99999999.9999999,
+                           1234567.8901234567};
     for (size_t i = 0; i < sizeof some / sizeof *some; i++)
         assert_real(&print, some[i]);
     uint64_t random = 88172645463325252u; /* xorshift; the seed is fixed */
@@ -83,7 +106,9 @@ static void test_reals(void **state)
         memcpy(&any, &random, sizeof any);
         if (isfinite(any) && fpclassify(any) != FP_ZERO)
             assert_real(&print, any);
-        assert_real(&print, (double)(int64_t)(random >> 44) / (double)((const int[]){1, 10, 100, 1000, 1000000, 3, 7, 10000000})[random & 7]);
+        assert_real(&print, (double)(int64_t)(random >> 44) /
+                                (double)((const int[]){1, 10, 100, 1000, 1000000, 3, 7,
+                                                       10000000})[random & 7]);
     }
     print_done(&print);
 }
@@ -94,7 +119,8 @@ static void test_integers(void **state)
     struct print print;
     assert_true(print_init(&print, 64));
     const int64_t some[] = {0, 1, -1, 9, 10, INT64_MAX, INT64_MIN};
-    const char *const texts[] = {"0", "1", "-1", "9", "10", "9223372036854775807", "-9223372036854775808"};
+    const char *const texts[] = {
+        "0", "1", "-1", "9", "10", "9223372036854775807", "-9223372036854775808"};
     for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
         print_integer(&print, some[i]);
         assert_printed(&print, texts[i]);
@@ -104,6 +130,7 @@ static void test_integers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shape), cmocka_unit_test(test_reals), cmocka_unit_test(test_integers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shape), cmocka_unit_test(test_reals),
+                                       cmocka_unit_test(test_integers)};
     return cmocka_run_group_tests_name("print", tests, NULL, NULL);
 }

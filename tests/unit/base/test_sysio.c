@@ -134,7 +134,8 @@ static enum berth_code hear(void *arg, const char *line, size_t length, struct b
     return heard->lines == heard->stop_at ? err_set(err, BERTH_NO_MEMORY, "enough") : BERTH_OK;
 }
 
-/* Lines come whole wherever a read ends; longer ones than a read, too, and the last one without its end. */
+/* Lines come whole wherever a read ends; longer ones than a read, too, and the last one without its
+ * end. */
 static void lines_come_one_by_one(void **state)
 {
     (void)state;
@@ -152,12 +153,17 @@ static void lines_come_one_by_one(void **state)
     assert_int_equal(sysio_read_lines(&io, "/sys/lines", SIZE, hear, &heard, &err), BERTH_OK);
     assert_true(heard.lines == ends && heard.bytes == SIZE - (ends - 1) && heard.longest >= LONG);
     heard = (struct heard){.stop_at = 7};
-    assert_int_equal(sysio_read_lines(&io, "/sys/lines", SIZE, hear, &heard, &err), BERTH_NO_MEMORY);
+    assert_int_equal(sysio_read_lines(&io, "/sys/lines", SIZE, hear, &heard, &err),
+                     BERTH_NO_MEMORY);
     assert_int_equal(heard.lines, 7);
-    assert_int_equal(sysio_read_lines(&io, "/sys/lines", SIZE - 1, hear, &(struct heard){0}, NULL), BERTH_BAD_DATA);
-    assert_int_equal(sysio_read_lines(&io, "/sys/zero", SIZE, hear, &(struct heard){0}, NULL), BERTH_BAD_DATA);
-    assert_int_equal(sysio_read_lines(&io, "/sys/pipe", SIZE, hear, &(struct heard){0}, NULL), BERTH_BAD_DATA);
-    assert_int_equal(sysio_read_lines(&io, "/sys/nothing", SIZE, hear, &(struct heard){0}, NULL), BERTH_ABSENT);
+    assert_int_equal(sysio_read_lines(&io, "/sys/lines", SIZE - 1, hear, &(struct heard){0}, NULL),
+                     BERTH_BAD_DATA);
+    assert_int_equal(sysio_read_lines(&io, "/sys/zero", SIZE, hear, &(struct heard){0}, NULL),
+                     BERTH_BAD_DATA);
+    assert_int_equal(sysio_read_lines(&io, "/sys/pipe", SIZE, hear, &(struct heard){0}, NULL),
+                     BERTH_BAD_DATA);
+    assert_int_equal(sysio_read_lines(&io, "/sys/nothing", SIZE, hear, &(struct heard){0}, NULL),
+                     BERTH_ABSENT);
     write_file("/sys/empty", "", 0);
     heard = (struct heard){0};
     assert_int_equal(sysio_read_lines(&io, "/sys/empty", SIZE, hear, &heard, NULL), BERTH_OK);
@@ -196,10 +202,9 @@ static void the_real_machine_has_no_root(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_what_is_there),       cmocka_unit_test(refuses_with_a_reason),
-        cmocka_unit_test(a_long_file_comes_whole),   cmocka_unit_test(lists_numbers_by_value),
-        cmocka_unit_test(lines_come_one_by_one),
-        cmocka_unit_test(the_real_machine_has_no_root),
+        cmocka_unit_test(reads_what_is_there),     cmocka_unit_test(refuses_with_a_reason),
+        cmocka_unit_test(a_long_file_comes_whole), cmocka_unit_test(lists_numbers_by_value),
+        cmocka_unit_test(lines_come_one_by_one),   cmocka_unit_test(the_real_machine_has_no_root),
     };
     return cmocka_run_group_tests(tests, make_tree, remove_tree);
 }

@@ -1,4 +1,5 @@
-/* What may stand beside what, under a clock of its own, against a model that knows nothing of trees: sets of what is covered. */
+/* What may stand beside what, under a clock of its own, against a model that knows nothing of
+ * trees: sets of what is covered. */
 #include "unit/plan_nodes.h"
 
 #include "claim/set.h"
@@ -9,12 +10,14 @@ static const struct claim_limits roomy = {1000, 1000, false};
 
 static struct claim spec_of(const char *id, uid_t uid, const char *key, const char *places)
 {
-    struct claim spec = {.uid = uid, .key = (char *)key, .places = (char *)places, .deadline_ns = HOUR};
+    struct claim spec = {
+        .uid = uid, .key = (char *)key, .places = (char *)places, .deadline_ns = HOUR};
     snprintf(spec.id, sizeof spec.id, "%s", id);
     return spec;
 }
 
-static enum berth_code add(struct claim_set *set, const struct graph *graph, const struct claim *spec, struct berth_err *err)
+static enum berth_code add(struct claim_set *set, const struct graph *graph,
+                           const struct claim *spec, struct berth_err *err)
 {
     const struct claim *claim = NULL;
     *err = (struct berth_err){0};
@@ -38,18 +41,39 @@ static void a_place_covers_what_is_inside(void **state)
 {
     (void)state;
     struct graph *graph = node();
-    static const struct { const char *one, *other; bool meet; } pairs[] = {
-        {"core0", "core0", true},     {"core0", "core1", false},   {"core0", "pu0", true},       {"pu0", "pu64", false},    {"core0", "llc0", true},
-        {"core8", "llc0", false},     {"llc0", "numa0", true},     {"llc2", "numa0", false},     {"numa3", "package0", true}, {"machine0", "nic2", true},
-        {"gpu0", "gpu1", false},      {"gpu0", "module0", true},   {"gpu2", "module0", false},   {"gpu4", "numa0", true},   {"gpu0", "numa0", false},
-        {"gpu4", "llc0", false},      {"core0", "gpu4", false},    {"nic0", "gpu0", false},      {"gpu7", "package0", true}, {"nic0", "nic0", true},
-        {"core0,gpu1", "gpu0,core2", false}, {"core0,gpu1", "gpu0,pu64", true},
+    static const struct {
+        const char *one, *other;
+        bool meet;
+    } pairs[] = {
+        {"core0", "core0", true},
+        {"core0", "core1", false},
+        {"core0", "pu0", true},
+        {"pu0", "pu64", false},
+        {"core0", "llc0", true},
+        {"core8", "llc0", false},
+        {"llc0", "numa0", true},
+        {"llc2", "numa0", false},
+        {"numa3", "package0", true},
+        {"machine0", "nic2", true},
+        {"gpu0", "gpu1", false},
+        {"gpu0", "module0", true},
+        {"gpu2", "module0", false},
+        {"gpu4", "numa0", true},
+        {"gpu0", "numa0", false},
+        {"gpu4", "llc0", false},
+        {"core0", "gpu4", false},
+        {"nic0", "gpu0", false},
+        {"gpu7", "package0", true},
+        {"nic0", "nic0", true},
+        {"core0,gpu1", "gpu0,core2", false},
+        {"core0,gpu1", "gpu0,pu64", true},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
         for (int turn = 0; turn < 2; turn++) {
             struct claim_set set = {0};
             struct berth_err err;
-            struct claim one = spec_of("c1", 1, NULL, turn ? pairs[i].other : pairs[i].one), other = spec_of("c2", 2, NULL, turn ? pairs[i].one : pairs[i].other);
+            struct claim one = spec_of("c1", 1, NULL, turn ? pairs[i].other : pairs[i].one),
+                         other = spec_of("c2", 2, NULL, turn ? pairs[i].one : pairs[i].other);
             assert_int_equal(add(&set, graph, &one, &err), BERTH_OK);
             enum berth_code code = add(&set, graph, &other, &err);
             if (code != (pairs[i].meet ? BERTH_ALREADY_CLAIMED : BERTH_OK))
@@ -67,14 +91,17 @@ static void purposes_do_not_meet(void **state)
     struct graph *graph = node();
     struct claim_set set = {0};
     struct berth_err err;
-    struct claim compute = spec_of("c1", 1, NULL, "machine0"), profiling = spec_of("c2", 1, NULL, "machine0"), core = spec_of("c3", 2, NULL, "core0");
+    struct claim compute = spec_of("c1", 1, NULL, "machine0"),
+                 profiling = spec_of("c2", 1, NULL, "machine0"),
+                 core = spec_of("c3", 2, NULL, "core0");
     profiling.purpose = core.purpose = CLAIM_PROFILING;
     assert_int_equal(add(&set, graph, &compute, &err), BERTH_OK);
     assert_int_equal(add(&set, graph, &profiling, &err), BERTH_OK);
     assert_int_equal(add(&set, graph, &core, &err), BERTH_INVALID_PARAMETER);
     assert_string_equal(err.arg[0].text, "places");
     assert_ptr_equal(claim_set_computing(&set, false), set.item[0]);
-    assert_ptr_equal(claim_set_profiling(&set, graph, graph_find(graph, "gpu3"), false), set.item[1]);
+    assert_ptr_equal(claim_set_profiling(&set, graph, graph_find(graph, "gpu3"), false),
+                     set.item[1]);
     assert_null(claim_set_profiling(&set, graph, graph_find(graph, "core3"), false));
     claim_set_remove(&set, set.item[0]);
     assert_null(claim_set_computing(&set, false));
@@ -82,15 +109,20 @@ static void purposes_do_not_meet(void **state)
     graph_unref(graph);
 }
 
-/* Those of root's end what is in their way; another user's job is in the way of an ordinary user, whatever for. */
+/* Those of root's end what is in their way; another user's job is in the way of an ordinary user,
+ * whatever for. */
 static void administrators_go_first(void **state)
 {
     (void)state;
     struct graph *graph = node();
     struct claim_set set = {0};
     struct berth_err err;
-    struct claim compute = spec_of("c1", 1000, NULL, "gpu0,core0"), profiling = spec_of("c2", 1001, NULL, "gpu0"), apart = spec_of("c3", 1001, NULL, "gpu1"),
-                 roots = spec_of("c4", 0, "job", "module0"), more = spec_of("c5", 0, "job", "module0,core1"), late = spec_of("c6", 1000, NULL, "core1");
+    struct claim compute = spec_of("c1", 1000, NULL, "gpu0,core0"),
+                 profiling = spec_of("c2", 1001, NULL, "gpu0"),
+                 apart = spec_of("c3", 1001, NULL, "gpu1"),
+                 roots = spec_of("c4", 0, "job", "module0"),
+                 more = spec_of("c5", 0, "job", "module0,core1"),
+                 late = spec_of("c6", 1000, NULL, "core1");
     const struct claim *claim;
     profiling.purpose = apart.purpose = CLAIM_PROFILING;
     roots.is_admins = more.is_admins = true;
@@ -102,20 +134,23 @@ static void administrators_go_first(void **state)
     assert_int_equal(add(&set, graph, &apart, &err), BERTH_OK);
     assert_int_equal(claim_set_add(&set, graph, &roots, &roomy, &claim, &err), BERTH_OK);
     for (int i = 0; i < 3; i++) {
-        const struct claim *other = claim_set_overridden(&set, graph, claim_set_find(&set, "c4"), NULL);
+        const struct claim *other =
+            claim_set_overridden(&set, graph, claim_set_find(&set, "c4"), NULL);
         assert_non_null(other);
         claim_set_remove(&set, other);
     }
     assert_null(claim_set_overridden(&set, graph, claim_set_find(&set, "c4"), NULL));
     assert_int_equal(set.count, 1);
-    /* What stood beside it may go on when it is renewed with more places; what is in the way of these may not. */
+    /* What stood beside it may go on when it is renewed with more places; what is in the way of
+     * these may not. */
     compute.places = (char *)"gpu1";
     compute.purpose = CLAIM_PROFILING;
     assert_int_equal(add(&set, graph, &compute, &err), BERTH_OK);
     assert_int_equal(add(&set, graph, &late, &err), BERTH_OK);
     struct claim *before = claim_ref((struct claim *)(uintptr_t)claim_set_find(&set, "c4"));
     assert_int_equal(claim_set_add(&set, graph, &more, &roomy, &claim, &err), BERTH_OK);
-    assert_ptr_equal(claim_set_overridden(&set, graph, claim_set_find(&set, "c4"), before), claim_set_find(&set, "c6"));
+    assert_ptr_equal(claim_set_overridden(&set, graph, claim_set_find(&set, "c4"), before),
+                     claim_set_find(&set, "c6"));
     claim_unref(before);
     claim_set_done(&set);
     graph_unref(graph);
@@ -125,21 +160,27 @@ static void profiling_is_shared_where_the_vendor_shares(void **state)
 {
     (void)state;
     static const char *const models[] = {"AMD Instinct MI250X", "NVIDIA H200", "something"};
-    static const struct { const char *one, *other; bool same; } texts[] = {{"a", "a", true}, {"a", "b", false}, {"a", NULL, false}, {NULL, NULL, false}};
+    static const struct {
+        const char *one, *other;
+        bool same;
+    } texts[] = {{"a", "a", true}, {"a", "b", false}, {"a", NULL, false}, {NULL, NULL, false}};
     for (size_t m = 0; m < 3; m++)
         for (size_t t = 0; t < 4; t++) {
             struct graph *graph = nodes_cpu(&(struct shape){1, 1, 1, 2, 1, 1 << 20});
-            place_id gpu = nodes_add(graph, PLACE_GPU, 0, nodes_place(graph, PLACE_NUMA, 0), PLACE_NONE, NULL);
+            place_id gpu =
+                nodes_add(graph, PLACE_GPU, 0, nodes_place(graph, PLACE_NUMA, 0), PLACE_NONE, NULL);
             assert_true(place_set_text(&graph->places[gpu].model, models[m]));
             nodes_finish(graph);
             struct claim_set set = {0};
             struct berth_err err;
-            struct claim one = spec_of("c1", 1, NULL, "gpu0"), other = spec_of("c2", 2, NULL, "numa0");
+            struct claim one = spec_of("c1", 1, NULL, "gpu0"),
+                         other = spec_of("c2", 2, NULL, "numa0");
             one.purpose = other.purpose = CLAIM_PROFILING;
             one.configuration = (char *)texts[t].one;
             other.configuration = (char *)texts[t].other;
             assert_int_equal(add(&set, graph, &one, &err), BERTH_OK);
-            assert_int_equal(add(&set, graph, &other, &err), m == 0 && texts[t].same ? BERTH_OK : BERTH_ALREADY_CLAIMED);
+            assert_int_equal(add(&set, graph, &other, &err),
+                             m == 0 && texts[t].same ? BERTH_OK : BERTH_ALREADY_CLAIMED);
             claim_set_done(&set);
             graph_unref(graph);
         }
@@ -170,7 +211,8 @@ static void a_key_renews_what_is_the_same(void **state)
     assert_string_equal(err.arg[0].text, "job");
     assert_string_equal(err.arg[1].text, "places");
     other = again;
-    other.owner = (struct claim_owner){.pid = 7, .start_ticks = 71}; /* the pid was given to another process */
+    /* the pid was given to another process */
+    other.owner = (struct claim_owner){.pid = 7, .start_ticks = 71};
     assert_int_equal(add(&set, graph, &other, &err), BERTH_KEY_MISMATCH);
     assert_string_equal(err.arg[1].text, "owner_pid");
     other = again;
@@ -247,9 +289,14 @@ static void claims_of_users_take_no_room_of_administrators(void **state)
     (void)state;
     struct graph *graph = node();
     struct claim_set set = {0};
-    static const struct { uid_t uid; bool is_admins; enum berth_code code; } cases[] = {
-        {1, false, BERTH_OK}, {2, false, BERTH_OK}, {3, false, BERTH_NOT_ENOUGH}, {0, true, BERTH_OK},
-        {0, true, BERTH_OK},  {0, true, BERTH_NOT_ENOUGH}, {4, false, BERTH_NOT_ENOUGH},
+    static const struct {
+        uid_t uid;
+        bool is_admins;
+        enum berth_code code;
+    } cases[] = {
+        {1, false, BERTH_OK},         {2, false, BERTH_OK}, {3, false, BERTH_NOT_ENOUGH},
+        {0, true, BERTH_OK},          {0, true, BERTH_OK},  {0, true, BERTH_NOT_ENOUGH},
+        {4, false, BERTH_NOT_ENOUGH},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char id[8], place[8];
@@ -290,7 +337,8 @@ static bool model_meets(const struct graph *graph, const char *a, const char *b)
 {
     place_id x = graph_find(graph, a), y = graph_find(graph, b);
     const struct place *p = graph_place(graph, x), *q = graph_place(graph, y);
-    if (p->kind <= PLACE_PU && q->kind <= PLACE_PU && p->cpus != NULL && q->cpus != NULL && cpuset_intersects(p->cpus, q->cpus))
+    if (p->kind <= PLACE_PU && q->kind <= PLACE_PU && p->cpus != NULL && q->cpus != NULL &&
+        cpuset_intersects(p->cpus, q->cpus))
         return true;
     for (place_id z = 0; (size_t)z < graph->place_count; z++)
         if (model_covers(graph, x, z) && model_covers(graph, y, z))
@@ -298,7 +346,8 @@ static bool model_meets(const struct graph *graph, const char *a, const char *b)
     return false;
 }
 
-static enum berth_code model_add(struct model *model, const struct graph *graph, const struct claim *spec)
+static enum berth_code model_add(struct model *model, const struct graph *graph,
+                                 const struct claim *spec)
 {
     struct model *free_one = NULL;
     for (int i = 0; i < MODEL_CLAIMS; i++) {
@@ -306,7 +355,8 @@ static enum berth_code model_add(struct model *model, const struct graph *graph,
             free_one = &model[i];
             continue;
         }
-        if (spec->key != NULL && model[i].uid == spec->uid && strcmp(model[i].key, spec->key) == 0) {
+        if (spec->key != NULL && model[i].uid == spec->uid &&
+            strcmp(model[i].key, spec->key) == 0) {
             if (strcmp(model[i].place, spec->places) != 0)
                 return BERTH_KEY_MISMATCH;
             model[i].deadline_ns = spec->deadline_ns;
@@ -359,15 +409,21 @@ static void it_does_as_the_model_does(void **state)
         } else {
             snprintf(id, sizeof id, "c%x", (unsigned)step);
             snprintf(key, sizeof key, "k%u", next_random(&seed) % 8);
-            struct claim spec = spec_of(id, next_random(&seed) % 3, next_random(&seed) % 2 ? key : NULL,
-                                        graph->places[next_random(&seed) % graph->place_count].name);
+            struct claim spec =
+                spec_of(id, next_random(&seed) % 3, next_random(&seed) % 2 ? key : NULL,
+                        graph->places[next_random(&seed) % graph->place_count].name);
             spec.deadline_ns = now_ns + 1 + next_random(&seed) % 20000;
             const struct claim *claim;
             struct berth_err err = {0};
-            enum berth_code code = claim_set_add(&set, graph, &spec, &limits, &claim, &err), expected = model_add(model, graph, &spec);
+            enum berth_code code = claim_set_add(&set, graph, &spec, &limits, &claim, &err),
+                            expected = model_add(model, graph, &spec);
             if (code != expected)
-                fail_msg("step %d, %s: %s, the model says %s", step, spec.places, err_info(code)->id, err_info(expected)->id);
-            seen[code == BERTH_OK ? 0 : code == BERTH_ALREADY_CLAIMED ? 1 : code == BERTH_KEY_MISMATCH ? 2 : 3]++;
+                fail_msg("step %d, %s: %s, the model says %s", step, spec.places,
+                         err_info(code)->id, err_info(expected)->id);
+            seen[code == BERTH_OK                ? 0
+                 : code == BERTH_ALREADY_CLAIMED ? 1
+                 : code == BERTH_KEY_MISMATCH    ? 2
+                                                 : 3]++;
         }
         uint64_t next = UINT64_MAX;
         for (int i = 0; i < MODEL_CLAIMS; i++)
@@ -396,7 +452,8 @@ static void what_is_stored_goes_in_as_it_is(void **state)
     stored.version = 9;
     assert_true(claim_set_restore(&set, &stored));
     assert_int_equal(set.generation, 9);
-    struct claim other = spec_of("c2", 2, NULL, "core0"), free_one = spec_of("c3", 2, NULL, "core1");
+    struct claim other = spec_of("c2", 2, NULL, "core0"),
+                 free_one = spec_of("c3", 2, NULL, "core1");
     assert_int_equal(add(&set, graph, &other, &err), BERTH_ALREADY_CLAIMED);
     assert_int_equal(add(&set, graph, &free_one, &err), BERTH_OK);
     claim_set_done(&set);

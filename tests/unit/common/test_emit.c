@@ -24,7 +24,8 @@ static void sink_open(struct sink *sink)
 {
     int ends[2];
     assert_int_equal(pipe(ends), 0);
-    *sink = (struct sink){.read_end = ends[0], .out = {.fd = ends[1], .gate = PTHREAD_MUTEX_INITIALIZER}};
+    *sink = (struct sink){.read_end = ends[0],
+                          .out = {.fd = ends[1], .gate = PTHREAD_MUTEX_INITIALIZER}};
 }
 
 /* What was printed since the last call. */
@@ -60,10 +61,12 @@ static void escapes(void **state)
     probe_line_text(&line, "good", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
     probe_line_text(&line, "bad", "\xff|\xc0\xaf|\xed\xa0\x80|\xf4\x90\x80\x80|\xe2\x82");
     assert_true(probe_line_write(&line, &sink.out));
-    assert_string_equal(sink_take(&sink), "{\"record\":\"x\",\"a\":\"q\\\"b\\\\s\\u000a\\u0001\\u007f\","
-                                          "\"good\":\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\","
-                                          "\"bad\":\"\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd|"
-                                          "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd\"}\n");
+    assert_string_equal(
+        sink_take(&sink),
+        "{\"record\":\"x\",\"a\":\"q\\\"b\\\\s\\u000a\\u0001\\u007f\","
+        "\"good\":\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\","
+        "\"bad\":\"\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd|"
+        "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd\"}\n");
     sink_close(&sink);
 }
 
@@ -85,8 +88,9 @@ static void numbers(void **state)
     probe_line_integer(&line, "f", 0);
     probe_line_close(&line);
     assert_true(probe_line_write(&line, &sink.out));
-    assert_string_equal(sink_take(&sink), "{\"record\":\"x\",\"a\":96.2,\"b\":8.38199e+10,\"c\":null,\"d\":null,"
-                                          "\"e\":-9223372036854775808,\"o\":{},\"p\":{\"f\":0}}\n");
+    assert_string_equal(sink_take(&sink),
+                        "{\"record\":\"x\",\"a\":96.2,\"b\":8.38199e+10,\"c\":null,\"d\":null,"
+                        "\"e\":-9223372036854775808,\"o\":{},\"p\":{\"f\":0}}\n");
     sink_close(&sink);
 }
 
@@ -134,7 +138,8 @@ static void values_parse(void **state)
     struct probe_summary summary = {.value = 123.456789, .low = 123.4567, .high = 130, .n = 9};
     struct record record;
 
-    struct cpu_cell cell = {.metric = PROBE_CPU_PINGPONG, .from = "core0", .to = "core12", .cas = true};
+    struct cpu_cell cell = {
+        .metric = PROBE_CPU_PINGPONG, .from = "core0", .to = "core12", .cas = true};
     assert_true(cpu_report_value(&report, &cell, &summary));
     parse(sink_take(&sink), &record);
     assert_int_equal(record.kind, RECORD_VALUE);
@@ -143,11 +148,15 @@ static void values_parse(void **state)
     assert_string_equal(record.value.to, "core12");
     assert_string_equal(record.value.axes, "how=cas");
     assert_int_equal(record.value.n, 9);
-    assert_true(fabs(record.value.value - 123.457) < 1e-9 && record.value.low <= record.value.value && record.value.high == 130);
+    assert_true(fabs(record.value.value - 123.457) < 1e-9 &&
+                record.value.low <= record.value.value && record.value.high == 130);
     record_done(&record);
 
-    cell =
-        (struct cpu_cell){.metric = PROBE_MEMORY_BANDWIDTH, .from = "numa1", .to = "numa0", .direction = CPU_COPY, .threads = 4};
+    cell = (struct cpu_cell){.metric = PROBE_MEMORY_BANDWIDTH,
+                             .from = "numa1",
+                             .to = "numa0",
+                             .direction = CPU_COPY,
+                             .threads = 4};
     assert_true(cpu_report_value(&report, &cell, &summary));
     parse(sink_take(&sink), &record);
     assert_string_equal(record.value.axes, "how=copy;threads=4");
@@ -161,7 +170,8 @@ static void values_parse(void **state)
     assert_true(isnan(record.value.low));
     record_done(&record);
 
-    cell = (struct cpu_cell){.metric = PROBE_MEMORY_LATENCY, .from = "llc0", .to = "numa0", .bytes = 16384};
+    cell = (struct cpu_cell){
+        .metric = PROBE_MEMORY_LATENCY, .from = "llc0", .to = "numa0", .bytes = 16384};
     assert_true(cpu_report_skip(&report, &cell, "time budget"));
     parse(sink_take(&sink), &record);
     assert_int_equal(record.kind, RECORD_SKIP);
@@ -181,9 +191,11 @@ static void values_parse(void **state)
     assert_string_equal(record.value.axes, "");
     assert_int_equal(record.value.sample_count, 2);
     assert_int_equal(record.value.samples[1].bytes, 65536);
-    assert_true(record.value.samples[1].median_ns == 6000 && record.value.samples[1].low_ns == 5900 && record.value.samples[1].n == 9);
+    assert_true(record.value.samples[1].median_ns == 6000 &&
+                record.value.samples[1].low_ns == 5900 && record.value.samples[1].n == 9);
     record_done(&record);
-    cell = (struct cpu_cell){.metric = PROBE_CPU_QUEUE, .from = "core0", .to = "core1", .reader = true};
+    cell = (struct cpu_cell){
+        .metric = PROBE_CPU_QUEUE, .from = "core0", .to = "core1", .reader = true};
     assert_true(cpu_report_late(&report, &cell));
     assert_true(report.late);
     parse(sink_take(&sink), &record);
@@ -211,7 +223,8 @@ static void progress(void **state)
     struct cpu_report report = {.out = &sink.out, .total = 2};
     struct cpu_cell cell = {.metric = PROBE_CPU_PINGPONG, .from = "core0", .to = "core1"};
     assert_true(cpu_report_skip(&report, &cell, "why"));
-    assert_non_null(strstr(sink_take(&sink), "\n{\"record\":\"progress\",\"done\":1,\"total\":2}\n"));
+    assert_non_null(
+        strstr(sink_take(&sink), "\n{\"record\":\"progress\",\"done\":1,\"total\":2}\n"));
     assert_true(cpu_report_skip(&report, &cell, "why")); /* soon after, but the last */
     assert_non_null(strstr(sink_take(&sink), "\"done\":2"));
     sink_close(&sink);

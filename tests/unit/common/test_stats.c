@@ -16,14 +16,16 @@ static void known_ranks(void **state)
     static const struct {
         unsigned n, low, high;
         double coverage;
-    } known[] = {{6, 1, 6, 0.96875},     {7, 1, 7, 0.984375},    {8, 1, 8, 0.9921875},  {9, 2, 8, 0.9609375},
-                 {12, 3, 10, 0.9614258}, {20, 6, 15, 0.9586105}, {25, 8, 18, 0.9567147}};
+    } known[] = {{6, 1, 6, 0.96875},    {7, 1, 7, 0.984375},    {8, 1, 8, 0.9921875},
+                 {9, 2, 8, 0.9609375},  {12, 3, 10, 0.9614258}, {20, 6, 15, 0.9586105},
+                 {25, 8, 18, 0.9567147}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         unsigned low = 0, high = 0;
         assert_true(probe_stats_ranks(known[i].n, 0.5, &low, &high));
         assert_int_equal(low, known[i].low);
         assert_int_equal(high, known[i].high);
-        assert_true(fabs(probe_stats_coverage(known[i].n, 0.5, low, high) - known[i].coverage) < 1e-6);
+        assert_true(fabs(probe_stats_coverage(known[i].n, 0.5, low, high) - known[i].coverage) <
+                    1e-6);
     }
 }
 
@@ -72,7 +74,8 @@ static void quantiles(void **state)
     for (int i = 0; i < 100; i++)
         hundred[i] = 100 - i;
     summary = probe_stats_quantile(hundred, 100, 0.1);
-    assert_true(summary.value == 10 && summary.low >= 4 && summary.low <= 5 && summary.high >= 16 && summary.high <= 17);
+    assert_true(summary.value == 10 && summary.low >= 4 && summary.low <= 5 && summary.high >= 16 &&
+                summary.high <= 17);
 }
 
 static void stopping(void **state)
@@ -104,7 +107,8 @@ static void simulated(void **state)
     for (int run = 0; run < 4000; run++) {
         double samples[9];
         for (int i = 0; i < 9; i++)
-            samples[i] = pow((double)probe_random_below(&random, 1000000) / 1e6, 3); /* skewed; the median is 1/8 */
+            /* skewed; the median is 1/8 */
+            samples[i] = pow((double)probe_random_below(&random, 1000000) / 1e6, 3);
         struct probe_summary summary = probe_stats_quantile(samples, 9, 0.5);
         inside += summary.low <= 0.125 && summary.high >= 0.125;
     }

@@ -22,23 +22,31 @@ static struct agreement agreed(double off, double half, double call_off, double 
         place_id gpu = nodes_place(graph, PLACE_GPU, g);
         double rate = 20 * GB * (1 + (g % 2 == 0 ? off : -off));
         struct set_flow flow = {gpu, numa, (char *)"", rate, rate * (1 - half), rate * (1 + half)};
-        nodes_value(values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, gpu, numa, "", 20 * GB, 20 * GB * (1 - half), 20 * GB * (1 + half));
-        nodes_value(values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, gpu, numa, axes, 7000 * (g % 2 == 0 ? 1 + call_off : 1), NAN, NAN);
+        nodes_value(values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, gpu, numa, "", 20 * GB,
+                    20 * GB * (1 - half), 20 * GB * (1 + half));
+        nodes_value(values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, gpu, numa, axes,
+                    7000 * (g % 2 == 0 ? 1 + call_off : 1), NAN, NAN);
         if (!isnan(queue_off))
-            nodes_value(values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, gpu, numa, queue, 2000 * (g % 2 == 0 ? 1 + queue_off : 1), NAN, NAN);
-        assert_true(sets_add(sets, &(struct set){.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, .source = VALUE_MEASURED, .flow = &flow, .flow_count = 1}));
+            nodes_value(values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, gpu, numa, queue,
+                        2000 * (g % 2 == 0 ? 1 + queue_off : 1), NAN, NAN);
+        assert_true(sets_add(sets, &(struct set){.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT,
+                                                 .source = VALUE_MEASURED,
+                                                 .flow = &flow,
+                                                 .flow_count = 1}));
     }
     struct snapshot *snap = nodes_snapshot(graph, values);
     agree_find(graph, snap->values, sets, NULL, all);
     assert_null(agree_of(all, RESOURCE_NETWORK));
-    assert_true(agree_of(all, RESOURCE_PEER_ENGINE)->rates == 0 && agree_of(all, RESOURCE_PEER_ENGINE)->calls == 0);
+    assert_true(agree_of(all, RESOURCE_PEER_ENGINE)->rates == 0 &&
+                agree_of(all, RESOURCE_PEER_ENGINE)->calls == 0);
     struct agreement host = *agree_of(all, RESOURCE_HOST_ENGINE);
     snapshot_unref(snap);
     sets_free(sets);
     return host;
 }
 
-/* Rates 3 % apart with intervals of 0.1 % differ from one time to the next; with intervals of 3 % nothing says so. */
+/* Rates 3 % apart with intervals of 0.1 % differ from one time to the next; with intervals of 3 %
+ * nothing says so. */
 static void what_intervals_do_not_explain_is_drift(void **state)
 {
     (void)state;
@@ -54,13 +62,16 @@ static void calls_that_are_alike_say_how_far_they_are_apart(void **state)
     struct agreement same = agreed(0, 0.001, 0, NAN), apart = agreed(0, 0.001, 0.05, 0.01);
     assert_true(same.calls == 7 && same.call == 0 && same.rate == 0);
     assert_true(apart.calls == 7 && apart.call > 0.047 && apart.call < 0.05);
-    /* Farther on the device as well is no disagreement: only those that start alike are looked at. */
+    /* Farther on the device as well is no disagreement: only those that start alike are looked at.
+     */
     struct agreement farther = agreed(0, 0.001, 0.05, 0.2);
     assert_true(farther.calls == 6 && farther.call == 0);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_intervals_do_not_explain_is_drift), cmocka_unit_test(calls_that_are_alike_say_how_far_they_are_apart)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_intervals_do_not_explain_is_drift),
+        cmocka_unit_test(calls_that_are_alike_say_how_far_they_are_apart)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Numbers and transfers that nothing known tells apart have one of them for all, and no chain of overlaps joins what is apart. */
+/* Numbers and transfers that nothing known tells apart have one of them for all, and no chain of
+ * overlaps joins what is apart. */
 #include "unit/plan_nodes.h"
 
 #include "cost/alike.h"
@@ -7,7 +8,9 @@
 static void numbers_with_a_value_in_common_are_one(void **state)
 {
     (void)state;
-    const struct alike_number number[] = {{10, 9, 11}, {11.5, 10.5, 12.5}, {13, 12, 14}, {10.2, 9.5, 10.9}, {30, NAN, NAN}, {30.2, NAN, NAN}, {31, NAN, NAN}};
+    const struct alike_number number[] = {{10, 9, 11},       {11.5, 10.5, 12.5}, {13, 12, 14},
+                                          {10.2, 9.5, 10.9}, {30, NAN, NAN},     {30.2, NAN, NAN},
+                                          {31, NAN, NAN}};
     uint32_t stands[7] = {0};
     assert_true(plan_alike_numbers(number, 7, stands));
     /* 10, 10.2 and 11.5 have 10.5 to 10.9 in common; 13 overlaps with 11.5 alone. */
@@ -26,13 +29,15 @@ static void who_stands_for_all_is_within_their_intervals(void **state)
         uint32_t stands[9] = {0}, turned[9] = {0};
         for (size_t i = 0; i < 9; i++) {
             seed = seed * 6364136223846793005U + 1442695040888963407U;
-            double value = 100 + (double)(seed >> 33 & 1023) / 50, half = 0.2 + (double)(seed >> 50 & 7);
+            double value = 100 + (double)(seed >> 33 & 1023) / 50,
+                   half = 0.2 + (double)(seed >> 50 & 7);
             number[i] = (struct alike_number){value, value - half, value + half};
         }
         assert_true(plan_alike_numbers(number, 9, stands));
         for (size_t i = 0; i < 9; i++) {
             assert_int_equal(stands[stands[i]], stands[i]);
-            assert_true(number[stands[i]].low <= number[i].high && number[stands[i]].high >= number[i].low);
+            assert_true(number[stands[i]].low <= number[i].high &&
+                        number[stands[i]].high >= number[i].low);
         }
         for (size_t i = 0; i < 4; i++) {
             struct alike_number other = number[i];
@@ -46,7 +51,8 @@ static void who_stands_for_all_is_within_their_intervals(void **state)
     }
 }
 
-/* Copies between gpus whose rates differ by less than their intervals have one price; another mechanism's never joins, nor what is really faster. */
+/* Copies between gpus whose rates differ by less than their intervals have one price; another
+ * mechanism's never joins, nor what is really faster. */
 static void transfers_of_one_sort_have_one_price(void **state)
 {
     (void)state;
@@ -58,29 +64,39 @@ static void transfers_of_one_sort_have_one_price(void **state)
             double rate = 20e9 * (1 + 0.002 * (a + b)) * (a == 0 && b == 1 ? 2 : 1);
             if (a == b)
                 continue;
-            nodes_value(values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, nodes_place(graph, PLACE_GPU, a), nodes_place(graph, PLACE_GPU, b), "", rate, rate * 0.98, rate * 1.02);
-            nodes_value(values, METRIC_GPU_GPU_KERNEL, VALUE_MEASURED, nodes_place(graph, PLACE_GPU, a), nodes_place(graph, PLACE_GPU, b), "", rate, rate * 0.98, rate * 1.02);
+            nodes_value(values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED,
+                        nodes_place(graph, PLACE_GPU, a), nodes_place(graph, PLACE_GPU, b), "",
+                        rate, rate * 0.98, rate * 1.02);
+            nodes_value(values, METRIC_GPU_GPU_KERNEL, VALUE_MEASURED,
+                        nodes_place(graph, PLACE_GPU, a), nodes_place(graph, PLACE_GPU, b), "",
+                        rate, rate * 0.98, rate * 1.02);
         }
     struct snapshot *snap = nodes_snapshot(graph, values);
     const struct plan_pairs *pairs = plan_pairs_of(snap);
     assert_non_null(pairs);
-    const struct pair *first = plan_pairs_find(pairs, nodes_place(snap->graph, PLACE_GPU, 1), nodes_place(snap->graph, PLACE_GPU, 0), MOVE_COPY_ENGINE);
+    const struct pair *first =
+        plan_pairs_find(pairs, nodes_place(snap->graph, PLACE_GPU, 1),
+                        nodes_place(snap->graph, PLACE_GPU, 0), MOVE_COPY_ENGINE);
     for (int a = 0; a < 4; a++)
         for (int b = 0; b < 4; b++) {
-            place_id from = nodes_place(snap->graph, PLACE_GPU, a), to = nodes_place(snap->graph, PLACE_GPU, b);
+            place_id from = nodes_place(snap->graph, PLACE_GPU, a),
+                     to = nodes_place(snap->graph, PLACE_GPU, b);
             if (a == b)
                 continue;
-            const struct pair *engine = plan_pairs_find(pairs, from, to, MOVE_COPY_ENGINE), *kernel = plan_pairs_find(pairs, from, to, MOVE_KERNEL);
+            const struct pair *engine = plan_pairs_find(pairs, from, to, MOVE_COPY_ENGINE),
+                              *kernel = plan_pairs_find(pairs, from, to, MOVE_KERNEL);
             assert_true((engine->alike == first->alike) == !(a == 0 && b == 1));
             assert_true(kernel->alike != engine->alike && kernel->alike->by == MOVE_KERNEL);
             struct move taken = engine->move;
             plan_alike_take(&taken, engine->alike);
-            assert_true(taken.from == from && taken.to == to && taken.rate == engine->move.rate && taken.bytes_per_s == engine->alike->bytes_per_s);
+            assert_true(taken.from == from && taken.to == to && taken.rate == engine->move.rate &&
+                        taken.bytes_per_s == engine->alike->bytes_per_s);
         }
     snapshot_unref(snap);
 }
 
-/* Of moves that are alike at every size the one stands for all whose own times are nearest to what all intervals have in common; one whose start is another's has no say in what starting costs. */
+/* Of moves that are alike at every size the one stands for all whose own times are nearest to what
+ * all intervals have in common; one whose start is another's has no say in what starting costs. */
 static void a_start_that_is_another_pairs_is_no_better_known(void **state)
 {
     (void)state;
@@ -91,7 +107,8 @@ static void a_start_that_is_another_pairs_is_no_better_known(void **state)
     for (int g = 0; g < 4; g++) {
         gpu[g] = nodes_place(graph, PLACE_GPU, g);
     }
-    nodes_value(values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, gpu[0], gpu[1], "", 50e9, 49e9, 51e9);
+    nodes_value(values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, gpu[0], gpu[1], "", 50e9, 49e9,
+                51e9);
     struct snapshot *snap = nodes_snapshot(graph, values);
     struct move known;
     struct agreement drift = {.calls = 50, .call = 0.25};
@@ -122,16 +139,20 @@ static void whose_sizes_they_are_is_kept(void **state)
 {
     (void)state;
     static const struct curve one, other;
-    const struct move sized = {.curve = &one}, like = {.curve = &other, .is_like = true}, started = {.is_start_like = true}, bare = {.curve = NULL};
+    const struct move sized = {.curve = &one}, like = {.curve = &other, .is_like = true},
+                      started = {.is_start_like = true}, bare = {.curve = NULL};
     const struct move *const takes[] = {&sized, &like, &started, &bare};
     for (size_t i = 0; i < 4; i++) {
         struct move from_sized = *takes[i], from_started = *takes[i], from_itself = *takes[i];
         plan_alike_take(&from_sized, &sized);
         plan_alike_take(&from_started, &started);
         plan_alike_take(&from_itself, takes[i]);
-        assert_true(from_sized.curve == &one && from_sized.is_like == (i > 0) && !from_sized.is_start_like);
-        assert_true(from_started.curve == NULL && !from_started.is_like && from_started.is_start_like);
-        assert_true(from_itself.is_like == takes[i]->is_like && from_itself.is_start_like == takes[i]->is_start_like);
+        assert_true(from_sized.curve == &one && from_sized.is_like == (i > 0) &&
+                    !from_sized.is_start_like);
+        assert_true(from_started.curve == NULL && !from_started.is_like &&
+                    from_started.is_start_like);
+        assert_true(from_itself.is_like == takes[i]->is_like &&
+                    from_itself.is_start_like == takes[i]->is_start_like);
     }
 }
 

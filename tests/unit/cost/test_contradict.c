@@ -4,12 +4,13 @@
 #include "cost/contradict.h"
 #include "cost/resource_model.h"
 
-#define GB    1e9
-#define GPUS  8
-#define SETS  (GPUS + 2)
-#define HALF  1e-3 /* relative, half an interval */
+#define GB   1e9
+#define GPUS 8
+#define SETS (GPUS + 2)
+#define HALF 1e-3 /* relative, half an interval */
 
-/* Copies of 8 gpus into one memory, 20 GB/s each, measured twice; own: the factor of gpu0's own value. Two sets of several: gpu0 and gpu1, and gpu2 and gpu3, which share 30 GB/s, as all do. */
+/* Copies of 8 gpus into one memory, 20 GB/s each, measured twice; own: the factor of gpu0's own
+ * value. Two sets of several: gpu0 and gpu1, and gpu2 and gpu3, which share 30 GB/s, as all do. */
 struct seen {
     struct resource_model *model;
     struct snapshot *snap;
@@ -19,12 +20,20 @@ struct seen {
 
 static struct set_flow flow_of(const struct graph *graph, int gpu, double rate)
 {
-    return (struct set_flow){nodes_place(graph, PLACE_GPU, gpu), nodes_place(graph, PLACE_NUMA, 0), (char *)"", rate, rate * (1 - HALF), rate * (1 + HALF)};
+    return (struct set_flow){nodes_place(graph, PLACE_GPU, gpu),
+                             nodes_place(graph, PLACE_NUMA, 0),
+                             (char *)"",
+                             rate,
+                             rate * (1 - HALF),
+                             rate * (1 + HALF)};
 }
 
 static void add_set(struct sets *sets, struct set_flow *flow, size_t count)
 {
-    assert_true(sets_add(sets, &(struct set){.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, .source = VALUE_MEASURED, .flow = flow, .flow_count = count}));
+    assert_true(sets_add(sets, &(struct set){.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT,
+                                             .source = VALUE_MEASURED,
+                                             .flow = flow,
+                                             .flow_count = count}));
 }
 
 static struct seen see(double own, int changed, double noise)
@@ -36,7 +45,8 @@ static struct seen see(double own, int changed, double noise)
     for (int g = 0; g < GPUS; g++) {
         double rate = 20 * GB * (g < changed ? own : 1 + (g % 2 == 0 ? noise : -noise));
         struct set_flow alone = flow_of(graph, g, 20 * GB);
-        nodes_value(values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, alone.from, alone.to, "", rate, rate * (1 - HALF), rate * (1 + HALF));
+        nodes_value(values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, alone.from, alone.to, "",
+                    rate, rate * (1 - HALF), rate * (1 + HALF));
         add_set(seen.sets, &alone, 1);
     }
     for (int g = 0; g < 4; g += 2) {
@@ -58,31 +68,40 @@ static void done(struct seen *seen)
     sets_free(seen->sets);
 }
 
-static const struct contradiction *of_set(const struct seen *seen, size_t s) { return &seen->model->set[s].contradiction; }
+static const struct contradiction *of_set(const struct seen *seen, size_t s)
+{
+    return &seen->model->set[s].contradiction;
+}
 
-/* gpu0 is three times slower by its own value: its set of one and the set in which it got more count for nothing, and nothing widens others. */
+/* gpu0 is three times slower by its own value: its set of one and the set in which it got more
+ * count for nothing, and nothing widens others. */
 static void one_that_got_slower(void **state)
 {
     (void)state;
     struct seen seen = see(1 / 3.0, 1, 0);
     const struct agreement *host = agree_of(seen.model->agree, RESOURCE_HOST_ENGINE);
     assert_int_equal(seen.contradicting, 2);
-    assert_true(of_set(&seen, 0)->value->value < 7 * GB && of_set(&seen, GPUS)->value == of_set(&seen, 0)->value);
-    assert_int_equal(seen.sets->item[GPUS].flow[of_set(&seen, GPUS)->flow].from, of_set(&seen, 0)->value->from);
-    assert_true(seen.model->set[0].predicted == NULL && seen.model->set[GPUS].predicted == NULL && seen.model->set[1].predicted != NULL);
+    assert_true(of_set(&seen, 0)->value->value < 7 * GB &&
+                of_set(&seen, GPUS)->value == of_set(&seen, 0)->value);
+    assert_int_equal(seen.sets->item[GPUS].flow[of_set(&seen, GPUS)->flow].from,
+                     of_set(&seen, 0)->value->from);
+    assert_true(seen.model->set[0].predicted == NULL && seen.model->set[GPUS].predicted == NULL &&
+                seen.model->set[1].predicted != NULL);
     assert_true(seen.model->set[GPUS + 1].is_reproduced);
     assert_true(host->rates == GPUS - 1 && host->rate == 0);
     done(&seen);
 }
 
-/* Faster alone than the set of one says: what it got beside others, which is less, says as much of them as before. */
+/* Faster alone than the set of one says: what it got beside others, which is less, says as much of
+ * them as before. */
 static void one_that_got_faster(void **state)
 {
     (void)state;
     struct seen seen = see(1.5, 1, 0);
     assert_int_equal(seen.contradicting, 1);
     assert_non_null(of_set(&seen, 0)->value);
-    assert_true(seen.model->set[GPUS].is_reproduced && agree_of(seen.model->agree, RESOURCE_HOST_ENGINE)->rate == 0);
+    assert_true(seen.model->set[GPUS].is_reproduced &&
+                agree_of(seen.model->agree, RESOURCE_HOST_ENGINE)->rate == 0);
     done(&seen);
 }
 
@@ -91,15 +110,19 @@ static void what_is_usual_is_no_contradiction(void **state)
 {
     (void)state;
     struct seen quiet = see(0.9, 1, 0), noisy = see(0.9, 1, 0.05), little = see(0.96, 1, 0);
-    assert_true(quiet.contradicting == 1 && agree_of(quiet.model->agree, RESOURCE_HOST_ENGINE)->rate == 0);
-    assert_true(noisy.contradicting == 0 && agree_of(noisy.model->agree, RESOURCE_HOST_ENGINE)->rate > 0.04);
-    assert_true(little.contradicting == 0 && agree_of(little.model->agree, RESOURCE_HOST_ENGINE)->rate > 0.01);
+    assert_true(quiet.contradicting == 1 &&
+                agree_of(quiet.model->agree, RESOURCE_HOST_ENGINE)->rate == 0);
+    assert_true(noisy.contradicting == 0 &&
+                agree_of(noisy.model->agree, RESOURCE_HOST_ENGINE)->rate > 0.04);
+    assert_true(little.contradicting == 0 &&
+                agree_of(little.model->agree, RESOURCE_HOST_ENGINE)->rate > 0.01);
     done(&quiet);
     done(&noisy);
     done(&little);
 }
 
-/* When all are as much slower nothing says what there is to be sure of: it is told, and the intervals say it as well. */
+/* When all are as much slower nothing says what there is to be sure of: it is told, and the
+ * intervals say it as well. */
 static void all_that_got_slower(void **state)
 {
     (void)state;
@@ -112,7 +135,8 @@ static void all_that_got_slower(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_that_got_slower), cmocka_unit_test(one_that_got_faster), cmocka_unit_test(what_is_usual_is_no_contradiction),
-                                       cmocka_unit_test(all_that_got_slower)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_that_got_slower), cmocka_unit_test(one_that_got_faster),
+        cmocka_unit_test(what_is_usual_is_no_contradiction), cmocka_unit_test(all_that_got_slower)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

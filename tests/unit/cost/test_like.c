@@ -9,13 +9,16 @@
 
 #define GB 1e9
 
-static void rate(struct values *values, place_id from, place_id to, const char *axes, double gb_per_s)
+static void rate(struct values *values, place_id from, place_id to, const char *axes,
+                 double gb_per_s)
 {
-    nodes_value(values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, from, to, axes, gb_per_s * GB, gb_per_s * 0.99 * GB, gb_per_s * 1.01 * GB);
+    nodes_value(values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, from, to, axes, gb_per_s * GB,
+                gb_per_s * 0.99 * GB, gb_per_s * 1.01 * GB);
 }
 
 /* start_ns, and from there on so many GB/s; the caller's clock sees 5 us more. */
-static void sizes(struct values *values, place_id from, place_id to, double start_ns, double gb_per_s)
+static void sizes(struct values *values, place_id from, place_id to, double start_ns,
+                  double gb_per_s)
 {
     static const int64_t list[] = {4096, 16384, 65536, 262144, 1048576, 4194304};
     char axes[TRANSFER_AXES_MAX];
@@ -25,7 +28,8 @@ static void sizes(struct values *values, place_id from, place_id to, double star
     }
     for (int clock = TRANSFER_CALL; clock <= TRANSFER_QUEUE; clock++) {
         double ns = start_ns + (clock == TRANSFER_CALL ? 5000 : 0);
-        transfer_overhead_axes(METRIC_HOST_GPU_COPY_ENGINE, "", (enum transfer_clock)clock, axes, sizeof axes);
+        transfer_overhead_axes(METRIC_HOST_GPU_COPY_ENGINE, "", (enum transfer_clock)clock, axes,
+                               sizeof axes);
         nodes_value(values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, from, to, axes, ns, ns, ns);
     }
     rate(values, from, to, "", gb_per_s);
@@ -119,12 +123,15 @@ static void a_way_of_known_sizes_stays(void **state)
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         double gb = (double)list[i] / (10000 + (double)list[i] / 50);
         snprintf(axes, sizeof axes, "bytes=%lld", (long long)list[i]);
-        nodes_value(f.values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, f.gpu[0], f.gpu[1], axes, gb * GB, gb * GB, gb * GB);
+        nodes_value(f.values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, f.gpu[0], f.gpu[1], axes,
+                    gb * GB, gb * GB, gb * GB);
     }
     const double read[] = {50.5, 55};
     for (int to = 1; to <= 2; to++) {
-        nodes_value(f.values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, f.gpu[0], f.gpu[to], "", 50 * GB, 50 * GB, 50 * GB);
-        nodes_value(f.values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, f.gpu[0], f.gpu[to], "direction=read", read[to - 1] * GB, 50 * GB, 56 * GB);
+        nodes_value(f.values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, f.gpu[0], f.gpu[to], "",
+                    50 * GB, 50 * GB, 50 * GB);
+        nodes_value(f.values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, f.gpu[0], f.gpu[to],
+                    "direction=read", read[to - 1] * GB, 50 * GB, 56 * GB);
     }
     struct snapshot *snap = nodes_snapshot(f.graph, f.values);
     struct move move;
@@ -141,7 +148,8 @@ static void few_bytes(struct values *values, place_id from, place_id to, double 
     nodes_value(values, METRIC_COPY_LATENCY, VALUE_MEASURED, from, to, "", ns, ns, ns);
 }
 
-/* What few bytes take was measured there: no pair that starts otherwise stands for it, however alike their rates are. */
+/* What few bytes take was measured there: no pair that starts otherwise stands for it, however
+ * alike their rates are. */
 static void what_few_bytes_take_is_its_own(void **state)
 {
     (void)state;
@@ -163,12 +171,14 @@ static void what_few_bytes_take_is_its_own(void **state)
     assert_true(fabs(plan_move_queued(&move, 4096).time_ns / (12000 + 4096 / 28.3) - 1) < 0.001);
     assert_true(fabs(plan_move_called(&move, 4096).time_ns / (17000 + 4096 / 28.3) - 1) < 0.001);
     assert_int_equal(plan_move_cite(f.graph, &move, &evidence, 0, &err), BERTH_OK);
-    assert_true(evidence.count == 2 && evidence.item[1]->metric == METRIC_COPY_LATENCY && evidence.item[1]->to == f.gpu[1]);
+    assert_true(evidence.count == 2 && evidence.item[1]->metric == METRIC_COPY_LATENCY &&
+                evidence.item[1]->to == f.gpu[1]);
     evidence_done(&evidence);
     snapshot_unref(snap);
 }
 
-/* How far single calls were apart says where the next one is; of old records, which lack it, other pairs alone say so. */
+/* How far single calls were apart says where the next one is; of old records, which lack it, other
+ * pairs alone say so. */
 static void calls_apart_are_in_the_interval(void **state)
 {
     (void)state;
@@ -179,23 +189,30 @@ static void calls_apart_are_in_the_interval(void **state)
         char axes[TRANSFER_AXES_MAX];
         transfer_overhead_axes(METRIC_HOST_GPU_COPY_ENGINE, "", TRANSFER_CALL, axes, sizeof axes);
         double low_ns = is_known ? 13500 : NAN, high_ns = is_known ? 14500 : NAN;
-        nodes_value(f.values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, f.numa[3], f.gpu[0], axes, 14000, low_ns, high_ns);
+        nodes_value(f.values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, f.numa[3], f.gpu[0], axes,
+                    14000, low_ns, high_ns);
         struct snapshot *snap = nodes_snapshot(f.graph, f.values);
         struct move move;
         assert_true(plan_move_find(snap, f.numa[3], f.gpu[0], MOVE_COPY_ENGINE, &move));
-        struct prediction called = plan_move_called(&move, 4096), queued = plan_move_queued(&move, 4096);
+        struct prediction called = plan_move_called(&move, 4096),
+                          queued = plan_move_queued(&move, 4096);
         half_ns[is_known] = called.high_ns - called.time_ns;
         double call_ns = is_known ? spread_cell(500, move.call->n) : 0;
         assert_true(fabs(plan_move_call_half_ns(&move, 4096) - call_ns) < 1e-6);
-        assert_true(fabs(half_ns[is_known] - hypot(queued.high_ns - queued.time_ns, call_ns)) < 1e-6);
-        struct prediction end = {100e3, 98e3, 102e3}, begun = load_interval_begun(&end, call_ns, 100);
-        assert_true(begun.time_ns == 100e3 && fabs(begun.high_ns - (100.1e3 + hypot(2e3, call_ns))) < 1e-6 && fabs(begun.low_ns - (99.9e3 - hypot(2e3, call_ns))) < 1e-6);
+        assert_true(fabs(half_ns[is_known] - hypot(queued.high_ns - queued.time_ns, call_ns)) <
+                    1e-6);
+        struct prediction end = {100e3, 98e3, 102e3},
+                          begun = load_interval_begun(&end, call_ns, 100);
+        assert_true(begun.time_ns == 100e3 &&
+                    fabs(begun.high_ns - (100.1e3 + hypot(2e3, call_ns))) < 1e-6 &&
+                    fabs(begun.low_ns - (99.9e3 - hypot(2e3, call_ns))) < 1e-6);
         snapshot_unref(snap);
     }
     assert_true(half_ns[1] > 2 * half_ns[0]);
 }
 
-/* Where another pair's sizes, or its start, are more than a hundredth of the time it is not of what was measured of this one; and where nothing says how far pairs are apart it has no interval. */
+/* Where another pair's sizes, or its start, are more than a hundredth of the time it is not of what
+ * was measured of this one; and where nothing says how far pairs are apart it has no interval. */
 static void what_is_another_pair_s_is_told(void **state)
 {
     (void)state;
@@ -209,15 +226,27 @@ static void what_is_another_pair_s_is_told(void **state)
         rate(f.values, f.numa[0], f.gpu[1], "", 20.0);
         struct snapshot *snap = nodes_snapshot(f.graph, f.values);
         struct move own = {.rate = NULL}, like = {.rate = NULL}, start = {.rate = NULL};
-        assert_true(plan_move_find(snap, f.numa[3], f.gpu[0], MOVE_COPY_ENGINE, &own) && plan_move_find(snap, f.numa[0], f.gpu[0], MOVE_COPY_ENGINE, &like) && plan_move_find(snap, f.numa[0], f.gpu[1], MOVE_COPY_ENGINE, &start));
+        assert_true(plan_move_find(snap, f.numa[3], f.gpu[0], MOVE_COPY_ENGINE, &own) &&
+                    plan_move_find(snap, f.numa[0], f.gpu[0], MOVE_COPY_ENGINE, &like) &&
+                    plan_move_find(snap, f.numa[0], f.gpu[1], MOVE_COPY_ENGINE, &start));
         assert_true(like.is_like && start.is_start_like && !own.is_like && !own.is_start_like);
-        assert_true(!plan_move_is_by_another(&own, 4096, 4096) && plan_move_is_by_another(&like, 4096, 4096) && plan_move_is_by_another(&start, 4096, 4096));
-        assert_true(!plan_move_is_by_another(&like, large, large) && !plan_move_is_by_another(&start, large, large) && plan_move_is_by_another(&like, large, 65536));
-        assert_true(!isnan(plan_move_called(&own, 4096).high_ns) && isnan(plan_move_called(&start, 4096).high_ns) && isnan(plan_move_called(&like, 4096).high_ns) == (pairs == 1));
-        assert_true(isnan(plan_move_call_half_ns(&start, 4096)) && isnan(plan_move_call_half_ns(&like, 4096)) == (pairs == 1) && !isnan(plan_move_call_half_ns(&start, large)));
+        assert_true(!plan_move_is_by_another(&own, 4096, 4096) &&
+                    plan_move_is_by_another(&like, 4096, 4096) &&
+                    plan_move_is_by_another(&start, 4096, 4096));
+        assert_true(!plan_move_is_by_another(&like, large, large) &&
+                    !plan_move_is_by_another(&start, large, large) &&
+                    plan_move_is_by_another(&like, large, 65536));
+        assert_true(!isnan(plan_move_called(&own, 4096).high_ns) &&
+                    isnan(plan_move_called(&start, 4096).high_ns) &&
+                    isnan(plan_move_called(&like, 4096).high_ns) == (pairs == 1));
+        assert_true(isnan(plan_move_call_half_ns(&start, 4096)) &&
+                    isnan(plan_move_call_half_ns(&like, 4096)) == (pairs == 1) &&
+                    !isnan(plan_move_call_half_ns(&start, large)));
         /* Its own rate is known to be another than that of the curve: the interval has both. */
-        struct prediction alike = plan_move_called(&like, large), its = plan_move_called(&own, large);
-        assert_true(alike.low_ns <= large / 28.2 && alike.high_ns >= large / 28.2 && alike.high_ns - alike.low_ns > its.high_ns - its.low_ns);
+        struct prediction alike = plan_move_called(&like, large),
+                          its = plan_move_called(&own, large);
+        assert_true(alike.low_ns <= large / 28.2 && alike.high_ns >= large / 28.2 &&
+                    alike.high_ns - alike.low_ns > its.high_ns - its.low_ns);
         snapshot_unref(snap);
     }
 }

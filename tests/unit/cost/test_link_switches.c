@@ -1,4 +1,5 @@
-/* Gpus with a link to each of several switches, as those of a DGX-2 are: all links count at once. */
+/* Gpus with a link to each of several switches, as those of a DGX-2 are: all links count at once.
+ */
 #include "unit/plan_nodes.h"
 
 #include "cost/link_switches.h"
@@ -14,7 +15,8 @@ struct scene {
     struct resource_structure *structure;
 };
 
-static struct link *join(struct graph *graph, place_id a, place_id b, enum link_kind kind, double gb)
+static struct link *join(struct graph *graph, place_id a, place_id b, enum link_kind kind,
+                         double gb)
 {
     struct link *link = graph_add_link(graph, a, b, kind);
     assert_non_null(link);
@@ -23,10 +25,12 @@ static struct link *join(struct graph *graph, place_id a, place_id b, enum link_
     return link;
 }
 
-/* Three switches; gpu0 and gpu1 have 25 to each, gpu2 has lost one of its links, gpu3 has one link only. */
+/* Three switches; gpu0 and gpu1 have 25 to each, gpu2 has lost one of its links, gpu3 has one link
+ * only. */
 static void begin(struct scene *scene)
 {
-    *scene = (struct scene){.graph = nodes_cpu(&(struct shape){1, 1, 1, 4, 1, 1}), .values = values_new()};
+    *scene = (struct scene){.graph = nodes_cpu(&(struct shape){1, 1, 1, 4, 1, 1}),
+                            .values = values_new()};
     scene->numa = nodes_place(scene->graph, PLACE_NUMA, 0);
     for (int g = 0; g < 4; g++)
         scene->gpu[g] = nodes_add(scene->graph, PLACE_GPU, g, scene->numa, scene->numa, NULL);
@@ -35,7 +39,8 @@ static void begin(struct scene *scene)
     for (int g = 0; g < 4; g++) {
         join(scene->graph, scene->numa, scene->gpu[g], LINK_PCIE, 15);
         for (int s = 0; s < (g == 3 ? 1 : 3); s++)
-            join(scene->graph, scene->gpu[g], scene->nvswitch[s], LINK_NVLINK, 25)->state = g == 2 && s == 2 ? LINK_DOWN : LINK_UP;
+            join(scene->graph, scene->gpu[g], scene->nvswitch[s], LINK_NVLINK, 25)->state =
+                g == 2 && s == 2 ? LINK_DOWN : LINK_UP;
     }
     nodes_finish(scene->graph);
 }
@@ -62,11 +67,14 @@ static void ways_over_switches_add_up(void **state)
     struct link_switches *switches = link_switches_new(scene.graph);
     assert_non_null(switches);
     size_t ways;
-    assert_float_equal(link_switches_between(switches, scene.gpu[0], scene.gpu[1], &ways), 75 * GB, 1);
+    assert_float_equal(link_switches_between(switches, scene.gpu[0], scene.gpu[1], &ways), 75 * GB,
+                       1);
     assert_int_equal(ways, 3);
-    assert_float_equal(link_switches_between(switches, scene.gpu[2], scene.gpu[0], &ways), 50 * GB, 1);
+    assert_float_equal(link_switches_between(switches, scene.gpu[2], scene.gpu[0], &ways), 50 * GB,
+                       1);
     assert_int_equal(ways, 2);
-    assert_float_equal(link_switches_between(switches, scene.gpu[0], scene.gpu[3], &ways), 25 * GB, 1);
+    assert_float_equal(link_switches_between(switches, scene.gpu[0], scene.gpu[3], &ways), 25 * GB,
+                       1);
     assert_int_equal(ways, 1);
     assert_float_equal(link_switches_between(switches, scene.gpu[0], scene.numa, &ways), 0, 0);
     assert_int_equal(ways, 0);
@@ -79,22 +87,26 @@ static void ways_over_switches_add_up(void **state)
 }
 
 /* "gpu0:switch-port:out gpu1:switch-port:in" */
-static void assert_uses(const struct scene *scene, place_id from, place_id to, double gb, const char *uses)
+static void assert_uses(const struct scene *scene, place_id from, place_id to, double gb,
+                        const char *uses)
 {
     uint16_t use[RESOURCE_STRUCTURE_USES];
     char text[256] = "";
     bool several = true;
     size_t count = resource_structure_uses(scene->structure, from, to, use), length = 0;
     for (size_t i = 0; i < count; i++)
-        length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", i > 0 ? " " : "", scene->structure->item[use[i]].name);
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", i > 0 ? " " : "",
+                                   scene->structure->item[use[i]].name);
     assert_string_equal(text, uses);
     assert_float_equal(resource_structure_width(scene->structure, from, to, &several), gb * GB, 1);
     assert_false(several); /* no driver chooses one of them */
     for (size_t i = 0; i < count; i++)
-        assert_true(resource_structure_has(scene->structure, scene->graph, &scene->structure->item[use[i]].role, from, to));
+        assert_true(resource_structure_has(scene->structure, scene->graph,
+                                           &scene->structure->item[use[i]].role, from, to));
 }
 
-/* Whoever it is with, all that a gpu sends to others leaves by its links to the switches together. */
+/* Whoever it is with, all that a gpu sends to others leaves by its links to the switches together.
+ */
 static void a_gpus_links_to_switches_are_one_port(void **state)
 {
     (void)state;
@@ -103,11 +115,15 @@ static void a_gpus_links_to_switches_are_one_port(void **state)
     finish(&scene);
     assert_uses(&scene, scene.gpu[0], scene.gpu[1], 75, "gpu0:switch-port:out gpu1:switch-port:in");
     assert_uses(&scene, scene.gpu[0], scene.gpu[2], 50, "gpu0:switch-port:out gpu2:switch-port:in");
-    assert_uses(&scene, scene.gpu[0], scene.gpu[3], 25, "gpu0-switch0:link:out gpu3-switch0:link:in gpu0:switch-port:out");
-    const struct resource_role out = {RESOURCE_SWITCH_PORT, RESOURCE_OUT, scene.gpu[0], PLACE_NONE, 0};
+    assert_uses(&scene, scene.gpu[0], scene.gpu[3], 25,
+                "gpu0-switch0:link:out gpu3-switch0:link:in gpu0:switch-port:out");
+    const struct resource_role out = {RESOURCE_SWITCH_PORT, RESOURCE_OUT, scene.gpu[0], PLACE_NONE,
+                                      0};
     assert_float_equal(resource_structure_find(scene.structure, &out)->bytes_per_s, 75 * GB, 1);
-    assert_false(resource_structure_has(scene.structure, scene.graph, &out, scene.gpu[1], scene.gpu[0]));
-    assert_false(resource_structure_has(scene.structure, scene.graph, &out, scene.gpu[0], scene.numa));
+    assert_false(
+        resource_structure_has(scene.structure, scene.graph, &out, scene.gpu[1], scene.gpu[0]));
+    assert_false(
+        resource_structure_has(scene.structure, scene.graph, &out, scene.gpu[0], scene.numa));
     end(&scene);
 }
 
@@ -117,9 +133,13 @@ static void a_port_carries_what_one_was_measured_to_get(void **state)
     (void)state;
     struct scene scene;
     begin(&scene);
-    nodes_value(scene.values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, scene.gpu[0], scene.gpu[1], "", 69 * GB, 68 * GB, 70 * GB);
+    nodes_value(scene.values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, scene.gpu[0],
+                scene.gpu[1], "", 69 * GB, 68 * GB, 70 * GB);
     finish(&scene);
-    const struct resource_role out = {RESOURCE_SWITCH_PORT, RESOURCE_OUT, scene.gpu[0], PLACE_NONE, 0}, in = {RESOURCE_SWITCH_PORT, RESOURCE_IN, scene.gpu[0], PLACE_NONE, 0};
+    const struct resource_role out = {RESOURCE_SWITCH_PORT, RESOURCE_OUT, scene.gpu[0], PLACE_NONE,
+                                      0},
+                               in = {RESOURCE_SWITCH_PORT, RESOURCE_IN, scene.gpu[0], PLACE_NONE,
+                                     0};
     assert_float_equal(resource_structure_find(scene.structure, &out)->bytes_per_s, 69 * GB, 1);
     assert_float_equal(resource_structure_find(scene.structure, &in)->bytes_per_s, 75 * GB, 1);
     end(&scene);

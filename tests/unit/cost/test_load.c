@@ -25,16 +25,23 @@ static void assert_near(double value, double expected)
         fail_msg("%.3f is not %.3f", value, expected);
 }
 
-static void together(struct sets *sets, enum metric metric, size_t count, const place_id *from, const place_id *to, double each)
+static void together(struct sets *sets, enum metric metric, size_t count, const place_id *from,
+                     const place_id *to, double each)
 {
     struct set_flow flow[8];
     for (size_t i = 0; i < count; i++)
-        flow[i] = (struct set_flow){.from = from[i], .to = to[i], .axes = (char *)"", .bytes_per_s = each, .low = each * 0.99, .high = each * 1.01};
+        flow[i] = (struct set_flow){.from = from[i],
+                                    .to = to[i],
+                                    .axes = (char *)"",
+                                    .bytes_per_s = each,
+                                    .low = each * 0.99,
+                                    .high = each * 1.01};
     struct set set = {.metric = metric, .flow = flow, .flow_count = count};
     assert_true(sets_add(sets, &set));
 }
 
-static void begin_table(struct fixture *f, struct values *values, struct sets *sets, enum load_by by)
+static void begin_table(struct fixture *f, struct values *values, struct sets *sets,
+                        enum load_by by)
 {
     f->snap = nodes_snapshot(f->graph, values);
     f->snap->sets = sets;
@@ -54,7 +61,8 @@ static void begin_node(struct fixture *f)
         f->place[NUMA(n)] = nodes_place(f->graph, PLACE_NUMA, n);
 }
 
-/* To numa0 every gpu gets 20 GB/s, two of one module 20 together; between gpus 40 there, 40 back, 60 both ways. */
+/* To numa0 every gpu gets 20 GB/s, two of one module 20 together; between gpus 40 there, 40 back,
+ * 60 both ways. */
 static struct fixture begin(void)
 {
     struct fixture f = {0};
@@ -63,18 +71,23 @@ static struct fixture begin(void)
     struct sets *sets = sets_new();
     assert_true(values != NULL && sets != NULL);
     for (int g = 0; g < 8; g++) {
-        nodes_value(values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, f.place[g], f.place[NUMA(0)], "", 20 * GB, 19 * GB, 21 * GB);
-        together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 1, &f.place[g], &f.place[NUMA(0)], 20 * GB);
+        nodes_value(values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, f.place[g],
+                    f.place[NUMA(0)], "", 20 * GB, 19 * GB, 21 * GB);
+        together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 1, &f.place[g], &f.place[NUMA(0)],
+                 20 * GB);
         for (int h = 0; h < 8; h++)
             if (g != h)
-                nodes_value(values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, f.place[g], f.place[h], "", 40 * GB, 39 * GB, 41 * GB);
+                nodes_value(values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, f.place[g],
+                            f.place[h], "", 40 * GB, 39 * GB, 41 * GB);
         for (int h = g + 1; h < 8; h++)
-            nodes_value(values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, f.place[g], f.place[h], "direction=both", 60 * GB, 59 * GB, 61 * GB);
+            nodes_value(values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, f.place[g], f.place[h],
+                        "direction=both", 60 * GB, 59 * GB, 61 * GB);
     }
     const place_id host[] = {f.place[NUMA(0)], f.place[NUMA(0)]};
     for (int m = 0; m < 4; m++)
         together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, &f.place[2 * m], host, 10 * GB);
-    together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, (place_id[]){f.place[2], f.place[4]}, host, 20 * GB);
+    together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, (place_id[]){f.place[2], f.place[4]},
+             host, 20 * GB);
     begin_table(&f, values, sets, LOAD_COPY_ENGINE);
     return f;
 }
@@ -95,7 +108,8 @@ static void those_that_share_a_port_slow_each_other(void **state)
     assert_near(time.step_ns, 100e6);
     assert_near(time.sum_ns, 200e6);
     /* Both at 10 GB/s until the smaller has ended, then the other alone. */
-    const struct load_flow port[] = {{4, NUMA(0), 2 * GB, 0}, {5, NUMA(0), GB, 0}, {2, NUMA(0), GB, 0}};
+    const struct load_flow port[] = {
+        {4, NUMA(0), 2 * GB, 0}, {5, NUMA(0), GB, 0}, {2, NUMA(0), GB, 0}};
     struct load_part parts[3];
     struct load_prediction whole = plan_load_predict(f.table, port, 3, f.scratch, parts);
     assert_near(whole.step.time_ns, 150e6);
@@ -123,11 +137,13 @@ static void both_directions_share_what_both_get(void **state)
     assert_near(whole.step.time_ns, 100e6);
     assert_non_null(whole.shared);
     assert_non_null(whole.shared->value);
-    assert_true(plan_load_uses(f.table, (size_t)(whole.shared - plan_load_resource(f.table, 0)), 1, 0, GB));
+    assert_true(
+        plan_load_uses(f.table, (size_t)(whole.shared - plan_load_resource(f.table, 0)), 1, 0, GB));
     end(&f);
 }
 
-/* A step is begun by callers: the first transfer of each costs what its clock sees, each further one as much more as it keeps its caller. */
+/* A step is begun by callers: the first transfer of each costs what its clock sees, each further
+ * one as much more as it keeps its caller. */
 static void each_caller_starts_its_own(void **state)
 {
     (void)state;
@@ -140,14 +156,20 @@ static void each_caller_starts_its_own(void **state)
         for (int h = 0; h < 8; h++) {
             if (g == h)
                 continue;
-            nodes_value(values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, f.place[g], f.place[h], "", 40 * GB, 39 * GB, 41 * GB);
-            transfer_overhead_axes(METRIC_GPU_GPU_COPY_ENGINE, "", TRANSFER_QUEUE, axes, sizeof axes);
-            nodes_value(values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, f.place[g], f.place[h], axes, 2000, 2000, 2000);
-            transfer_overhead_axes(METRIC_GPU_GPU_COPY_ENGINE, "", TRANSFER_CALL, axes, sizeof axes);
-            nodes_value(values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, f.place[g], f.place[h], axes, 7000, 7000, 7000);
+            nodes_value(values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, f.place[g], f.place[h],
+                        "", 40 * GB, 39 * GB, 41 * GB);
+            transfer_overhead_axes(METRIC_GPU_GPU_COPY_ENGINE, "", TRANSFER_QUEUE, axes,
+                                   sizeof axes);
+            nodes_value(values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, f.place[g], f.place[h],
+                        axes, 2000, 2000, 2000);
+            transfer_overhead_axes(METRIC_GPU_GPU_COPY_ENGINE, "", TRANSFER_CALL, axes,
+                                   sizeof axes);
+            nodes_value(values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, f.place[g], f.place[h],
+                        axes, 7000, 7000, 7000);
         }
     begin_table(&f, values, NULL, LOAD_COPY_ENGINE);
-    const struct load_flow own[] = {{0, 1, 40000, 0}, {2, 3, 40000, 0}}, one[] = {{0, 1, 40000, 0}, {0, 2, 40000, 1}, {0, 3, 40000, 2}};
+    const struct load_flow own[] = {{0, 1, 40000, 0}, {2, 3, 40000, 0}},
+                           one[] = {{0, 1, 40000, 0}, {0, 2, 40000, 1}, {0, 3, 40000, 2}};
     assert_near(plan_load_alone_ns(f.table, 0, 1, 40000), 8000);
     assert_near(plan_load_time(f.table, own, 2, f.scratch).step_ns, 8000);
     assert_near(plan_load_time(f.table, one, 3, f.scratch).step_ns, 12000);
@@ -174,11 +196,14 @@ static bool warned(const struct warnings *warnings, const char *part)
     return false;
 }
 
-static struct warnings cited(struct fixture *f, const struct load_flow *flows, size_t count, size_t *ret_sets)
+static struct warnings cited(struct fixture *f, const struct load_flow *flows, size_t count,
+                             size_t *ret_sets)
 {
     struct evidence evidence = {0};
     struct warnings warnings = {0};
-    assert_int_equal(plan_load_cite(f->table, flows, count, f->scratch, &evidence, 0, &warnings, NULL), BERTH_OK);
+    assert_int_equal(
+        plan_load_cite(f->table, flows, count, f->scratch, &evidence, 0, &warnings, NULL),
+        BERTH_OK);
     *ret_sets = 0;
     for (size_t i = 0; i < evidence.count; i++)
         *ret_sets += evidence.set[i] != NULL;
@@ -186,7 +211,8 @@ static struct warnings cited(struct fixture *f, const struct load_flow *flows, s
     return warnings;
 }
 
-/* The set that shows what is shared is cited, the smallest with the transfer itself; nothing is warned of where all is measured. */
+/* The set that shows what is shared is cited, the smallest with the transfer itself; nothing is
+ * warned of where all is measured. */
 static void what_is_shared_is_cited(void **state)
 {
     (void)state;
@@ -211,12 +237,16 @@ static void what_is_not_explained_is_named(void **state)
     const place_id host[] = {f.place[NUMA(0)], f.place[NUMA(0)], f.place[NUMA(0)]};
     for (int g = 0; g < 8; g++)
         together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 1, &f.place[g], host, 20 * GB);
-    together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, (place_id[]){f.place[0], f.place[2]}, host, 30 * GB);
-    together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, (place_id[]){f.place[4], f.place[6]}, host, 20 * GB);
+    together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, (place_id[]){f.place[0], f.place[2]},
+             host, 30 * GB);
+    together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, (place_id[]){f.place[4], f.place[6]},
+             host, 20 * GB);
     begin_table(&f, values, sets, LOAD_COPY_ENGINE);
-    const struct load_flow those[] = {{0, NUMA(0), GB, 0}, {2, NUMA(0), GB, 0}}, others[] = {{4, NUMA(0), GB, 0}, {6, NUMA(0), GB, 0}};
+    const struct load_flow those[] = {{0, NUMA(0), GB, 0}, {2, NUMA(0), GB, 0}},
+                           others[] = {{4, NUMA(0), GB, 0}, {6, NUMA(0), GB, 0}};
     size_t count;
-    assert_near(plan_load_alone_ns(f.table, 4, NUMA(0), GB), 50e6); /* of the set of one: nothing else says it */
+    /* of the set of one: nothing else says it */
+    assert_near(plan_load_alone_ns(f.table, 4, NUMA(0), GB), 50e6);
     struct warnings warnings = cited(&f, those, 2, &count);
     assert_true(warned(&warnings, "not explained") && warned(&warnings, "gpu0>numa0"));
     warnings = cited(&f, others, 2, &count);
@@ -224,7 +254,8 @@ static void what_is_not_explained_is_named(void **state)
     end(&f);
 }
 
-/* By engine two of a module share 20 GB/s, as measured; by kernel nobody measured it, nor one of each. */
+/* By engine two of a module share 20 GB/s, as measured; by kernel nobody measured it, nor one of
+ * each. */
 static void kinds_that_were_not_measured_together_are_said(void **state)
 {
     (void)state;
@@ -236,8 +267,10 @@ static void kinds_that_were_not_measured_together_are_said(void **state)
     const place_id host[] = {f.place[NUMA(0)], f.place[NUMA(0)]};
     for (int g = 4; g < 6; g++) {
         /* gpu4 is faster by engine, gpu5 by kernel */
-        nodes_value(values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, f.place[g], host[0], "", (g == 4 ? 20 : 15) * GB, NAN, NAN);
-        nodes_value(values, METRIC_HOST_GPU_KERNEL, VALUE_MEASURED, f.place[g], host[0], "", (g == 4 ? 15 : 18) * GB, NAN, NAN);
+        nodes_value(values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, f.place[g], host[0], "",
+                    (g == 4 ? 20 : 15) * GB, NAN, NAN);
+        nodes_value(values, METRIC_HOST_GPU_KERNEL, VALUE_MEASURED, f.place[g], host[0], "",
+                    (g == 4 ? 15 : 18) * GB, NAN, NAN);
     }
     together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, &f.place[4], host, 10 * GB);
     begin_table(&f, values, sets, LOAD_BEST);
@@ -246,15 +279,18 @@ static void kinds_that_were_not_measured_together_are_said(void **state)
     struct load_prediction whole = plan_load_predict(f.table, both, 2, f.scratch, parts);
     assert_true(parts[0].move->by == MOVE_COPY_ENGINE && parts[1].move->by == MOVE_KERNEL);
     assert_near(whole.step.time_ns, 100e6);
-    assert_true(whole.shared != NULL && whole.shared->is_nominal && !whole.is_measured && isnan(whole.step.low_ns));
+    assert_true(whole.shared != NULL && whole.shared->is_nominal && !whole.is_measured &&
+                isnan(whole.step.low_ns));
     size_t sets_cited;
     struct warnings warnings = cited(&f, both, 2, &sets_cited);
-    assert_true(warned(&warnings, "module2:host-port:out carries transfers that were not measured together (by copy engine, by kernel)"));
+    assert_true(warned(&warnings, "module2:host-port:out carries transfers that were not measured "
+                                  "together (by copy engine, by kernel)"));
     assert_true(warned(&warnings, "20 GB/s"));
     end(&f);
 }
 
-/* Both directions of a module's port carry 24 GB/s by engine, as measured; by kernel nobody measured it. */
+/* Both directions of a module's port carry 24 GB/s by engine, as measured; by kernel nobody
+ * measured it. */
 static void what_one_kind_showed_of_both_directions_stands_for_others(void **state)
 {
     (void)state;
@@ -267,18 +303,24 @@ static void what_one_kind_showed_of_both_directions_stands_for_others(void **sta
     for (int i = 0; i < 4; i++) {
         from[i] = i < 2 ? f.place[4 + i] : host;
         to[i] = i < 2 ? host : f.place[2 + i];
-        nodes_value(values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, from[i], to[i], "", 10 * GB, NAN, NAN);
-        nodes_value(values, METRIC_HOST_GPU_KERNEL, VALUE_MEASURED, from[i], to[i], "", 12 * GB, NAN, NAN);
+        nodes_value(values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, from[i], to[i], "",
+                    10 * GB, NAN, NAN);
+        nodes_value(values, METRIC_HOST_GPU_KERNEL, VALUE_MEASURED, from[i], to[i], "", 12 * GB,
+                    NAN, NAN);
         together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 1, &from[i], &to[i], 10 * GB);
     }
     together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, from, to, 10 * GB);
     together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, from + 2, to + 2, 10 * GB);
     together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 4, from, to, 6 * GB);
     begin_table(&f, values, sets, LOAD_BEST);
-    const struct load_flow flows[] = {{4, NUMA(0), 6 * GB, 0}, {5, NUMA(0), 6 * GB, 0}, {NUMA(0), 4, 6 * GB, 0}, {NUMA(0), 5, 6 * GB, 0}};
+    const struct load_flow flows[] = {{4, NUMA(0), 6 * GB, 0},
+                                      {5, NUMA(0), 6 * GB, 0},
+                                      {NUMA(0), 4, 6 * GB, 0},
+                                      {NUMA(0), 5, 6 * GB, 0}};
     struct load_prediction whole = plan_load_predict(f.table, flows, 4, f.scratch, NULL);
     assert_near(whole.step.time_ns, 1e9);
-    assert_true(whole.shared != NULL && whole.shared->is_nominal && whole.shared->nominal->is_measured);
+    assert_true(whole.shared != NULL && whole.shared->is_nominal &&
+                whole.shared->nominal->is_measured);
     size_t cited_sets;
     struct warnings warnings = cited(&f, flows, 4, &cited_sets);
     assert_true(warned(&warnings, "as others were measured to get"));
@@ -308,17 +350,22 @@ static void no_step_is_below_its_bounds(void **state)
             larger[i].bytes *= 2;
         }
         struct load_time time = plan_load_time(f.table, flows, count, f.scratch);
-        assert_true(time.step_ns >= plan_load_bound_ns(f.table, flows, count, f.scratch) * (1 - 1e-9));
+        assert_true(time.step_ns >=
+                    plan_load_bound_ns(f.table, flows, count, f.scratch) * (1 - 1e-9));
         for (size_t i = 0; i < count; i++)
-            assert_true(time.step_ns >= plan_load_alone_ns(f.table, flows[i].from, flows[i].to, flows[i].bytes) * (1 - 1e-9));
+            assert_true(time.step_ns >=
+                        plan_load_alone_ns(f.table, flows[i].from, flows[i].to, flows[i].bytes) *
+                            (1 - 1e-9));
         assert_near(plan_load_time(f.table, larger, count, f.scratch).step_ns, 2 * time.step_ns);
         struct load_part parts[16], slowest;
         struct load_prediction whole = plan_load_predict(f.table, flows, count, f.scratch, parts);
         size_t last;
         assert_near(whole.step.time_ns, time.step_ns);
         slowest = plan_load_slowest(f.table, flows, count, f.scratch, &last);
-        assert_true(last == whole.last && slowest.move == parts[last].move && slowest.shared == parts[last].shared && slowest.seen == parts[last].seen);
-        assert_true(slowest.move == NULL || (slowest.time.time_ns == parts[last].time.time_ns && slowest.alone_ns == parts[last].alone_ns));
+        assert_true(last == whole.last && slowest.move == parts[last].move &&
+                    slowest.shared == parts[last].shared && slowest.seen == parts[last].seen);
+        assert_true(slowest.move == NULL || (slowest.time.time_ns == parts[last].time.time_ns &&
+                                             slowest.alone_ns == parts[last].alone_ns));
         struct load_flow first = flows[0];
         flows[0] = flows[count - 1];
         flows[count - 1] = first;
@@ -343,10 +390,12 @@ static void a_search_can_afford_it(void **state)
             sum += plan_load_time(f.table, flows, 8, f.scratch).step_ns;
         clock_gettime(CLOCK_MONOTONIC, &after);
         assert_true(sum > 0);
-        best_ns = fmin(best_ns, (double)(after.tv_sec - before.tv_sec) * 1e6 + (double)(after.tv_nsec - before.tv_nsec) / 1e3);
+        best_ns = fmin(best_ns, (double)(after.tv_sec - before.tv_sec) * 1e6 +
+                                    (double)(after.tv_nsec - before.tv_nsec) / 1e3);
     }
     print_message("8 flows in %.0f ns\n", best_ns);
-    assert_true(best_ns < 20000); /* far above what it takes: under a sanitizer, on a busy machine */
+    /* far above what it takes: under a sanitizer, on a busy machine */
+    assert_true(best_ns < 20000);
     end(&f);
 }
 

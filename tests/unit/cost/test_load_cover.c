@@ -1,5 +1,6 @@
-/* How often the intervals of predictions hold what one more repetition takes, by simulation with a fixed seed: transfers with noise are measured as the probe does, alone and
- * together, and carried out again. Nothing here is a measurement of a machine. */
+/* How often the intervals of predictions hold what one more repetition takes, by simulation with a
+ * fixed seed: transfers with noise are measured as the probe does, alone and together, and carried
+ * out again. Nothing here is a measurement of a machine. */
 #include "unit/plan_nodes.h"
 
 #include "common/stats.h"
@@ -20,7 +21,10 @@ static double uniform(uint64_t *seed)
     return ((double)(*seed >> 11) + 0.5) * 0x1p-53;
 }
 
-static double noisy(uint64_t *seed) { return 1 + NOISE * sqrt(-2 * log(uniform(seed))) * cos(2 * M_PI * uniform(seed)); }
+static double noisy(uint64_t *seed)
+{
+    return 1 + NOISE * sqrt(-2 * log(uniform(seed))) * cos(2 * M_PI * uniform(seed));
+}
 
 /* The median and its interval of as many repetitions as the probe makes, at most 15. */
 static struct probe_summary repeated(uint64_t *seed, double truth, bool reciprocal)
@@ -43,26 +47,37 @@ static void measure(struct values *values, uint64_t *seed, place_id from, place_
     for (int64_t bytes = 4096; bytes <= INT64_C(1) << 30; bytes *= 4) {
         struct probe_summary time = repeated(seed, T0_NS + (double)bytes / ALONE, false);
         snprintf(axes, sizeof axes, "bytes=%lld", (long long)bytes);
-        struct value v = {.metric = METRIC_HOST_GPU_COPY_ENGINE, .source = VALUE_MEASURED, .from = from, .to = to, .n = time.n, .value = (double)bytes * 1e9 / time.value,
-                          .low = (double)bytes * 1e9 / time.high, .high = (double)bytes * 1e9 / time.low};
+        struct value v = {.metric = METRIC_HOST_GPU_COPY_ENGINE,
+                          .source = VALUE_MEASURED,
+                          .from = from,
+                          .to = to,
+                          .n = time.n,
+                          .value = (double)bytes * 1e9 / time.value,
+                          .low = (double)bytes * 1e9 / time.high,
+                          .high = (double)bytes * 1e9 / time.low};
         assert_true(values_add(values, &v, axes, NULL));
     }
     struct probe_summary rate = repeated(seed, ALONE * GB, true);
-    nodes_value(values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, from, to, "", rate.value, rate.low, rate.high);
+    nodes_value(values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, from, to, "", rate.value,
+                rate.low, rate.high);
     transfer_overhead_axes(METRIC_HOST_GPU_COPY_ENGINE, "", TRANSFER_QUEUE, axes, sizeof axes);
-    nodes_value(values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, from, to, axes, T0_NS, T0_NS, T0_NS);
+    nodes_value(values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, from, to, axes, T0_NS, T0_NS,
+                T0_NS);
     transfer_overhead_axes(METRIC_HOST_GPU_COPY_ENGINE, "", TRANSFER_CALL, axes, sizeof axes);
-    nodes_value(values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, from, to, axes, T0_NS, T0_NS, T0_NS);
+    nodes_value(values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, from, to, axes, T0_NS, T0_NS,
+                T0_NS);
 }
 
-static void measure_together(struct sets *sets, uint64_t *seed, size_t count, const place_id *from, const place_id *to, double each)
+static void measure_together(struct sets *sets, uint64_t *seed, size_t count, const place_id *from,
+                             const place_id *to, double each)
 {
     struct set_flow flow[2];
     for (size_t i = 0; i < count; i++) {
         struct probe_summary rate = repeated(seed, each * GB, true);
         flow[i] = (struct set_flow){from[i], to[i], (char *)"", rate.value, rate.low, rate.high};
     }
-    struct set set = {.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, .flow = flow, .flow_count = count};
+    struct set set = {
+        .metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, .flow = flow, .flow_count = count};
     assert_true(sets_add(sets, &set));
 }
 
@@ -112,21 +127,24 @@ struct tally {
 };
 
 /* in_common: the noise of all flows is the same. */
-static void try_step(struct world *w, uint64_t *seed, const uint16_t *gpus, size_t count, double bytes, bool in_common, struct tally *tally)
+static void try_step(struct world *w, uint64_t *seed, const uint16_t *gpus, size_t count,
+                     double bytes, bool in_common, struct tally *tally)
 {
     struct load_flow flows[8];
     for (size_t i = 0; i < count; i++)
         flows[i] = (struct load_flow){gpus[i], 8, bytes, 0};
     struct load_prediction whole = plan_load_predict(w->table, flows, count, w->scratch, NULL);
     whole.step.high_ns -= whole.waits_ns; /* nobody waits for another's call here */
-    assert_true(whole.step.low_ns > 0 && whole.step.low_ns <= whole.step.time_ns && whole.step.high_ns >= whole.step.time_ns);
+    assert_true(whole.step.low_ns > 0 && whole.step.low_ns <= whole.step.time_ns &&
+                whole.step.high_ns >= whole.step.time_ns);
     for (int repeat = 0; repeat < REPEATS; repeat++) {
         double last_ns = 0, common = noisy(seed);
         for (size_t i = 0; i < count; i++) {
             bool shares = false;
             for (size_t j = 0; j < count; j++)
                 shares = shares || (j != i && gpus[j] / 2 == gpus[i] / 2);
-            last_ns = fmax(last_ns, (T0_NS + bytes / (shares ? PORT / 2 : ALONE)) * (in_common ? common : noisy(seed)));
+            last_ns = fmax(last_ns, (T0_NS + bytes / (shares ? PORT / 2 : ALONE)) *
+                                        (in_common ? common : noisy(seed)));
         }
         tally->inside += last_ns >= whole.step.low_ns && last_ns <= whole.step.high_ns;
         tally->error += fabs(whole.step.time_ns / last_ns - 1);
@@ -137,7 +155,10 @@ static void try_step(struct world *w, uint64_t *seed, const uint16_t *gpus, size
 static void hold(bool in_common)
 {
     static const uint16_t gpus[] = {0, 1, 4, 5, 2, 3, 6, 7}, modules[] = {0, 2, 4, 6};
-    struct tally tally[] = {{"alone", 0, 0, 0}, {"two of a module", 0, 0, 0}, {"four modules", 0, 0, 0}, {"all eight", 0, 0, 0}};
+    struct tally tally[] = {{"alone", 0, 0, 0},
+                            {"two of a module", 0, 0, 0},
+                            {"four modules", 0, 0, 0},
+                            {"all eight", 0, 0, 0}};
     uint64_t seed = 11;
     size_t inside = 0, tried = 0;
     for (int n = 0; n < WORLDS; n++) {
@@ -152,7 +173,8 @@ static void hold(bool in_common)
     }
     for (int i = 0; i < 4; i++) {
         double share = (double)tally[i].inside / (double)tally[i].tried;
-        print_message("%-16s %.1f %% inside, %.2f %% off\n", tally[i].name, 100 * share, 100 * tally[i].error / (double)tally[i].tried);
+        print_message("%-16s %.1f %% inside, %.2f %% off\n", tally[i].name, 100 * share,
+                      100 * tally[i].error / (double)tally[i].tried);
         inside += tally[i].inside;
         tried += tally[i].tried;
         assert_true(share > 0.92 && share < 0.98);
@@ -176,6 +198,7 @@ static void whether_or_not_noise_is_in_common(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(intervals_hold_one_more), cmocka_unit_test(whether_or_not_noise_is_in_common)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(intervals_hold_one_more),
+                                       cmocka_unit_test(whether_or_not_noise_is_in_common)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,17 +62,21 @@ static double ring(struct fixture *f, const int gpus[4])
 {
     struct load_flow flows[4];
     for (int i = 0; i < 4; i++)
-        flows[i] = (struct load_flow){(uint16_t)f->gpu[gpus[i]], (uint16_t)f->gpu[gpus[(i + 1) % 4]], GB, 0};
+        flows[i] = (struct load_flow){(uint16_t)f->gpu[gpus[i]],
+                                      (uint16_t)f->gpu[gpus[(i + 1) % 4]], GB, 0};
     return plan_load_time(f->table, flows, 4, f->scratch).step_ns;
 }
 
-/* Widest ways: 1-0-6-7 and 3-2-4-5, with two links at the narrowest place; every other ring of four has a single link in it. */
+/* Widest ways: 1-0-6-7 and 3-2-4-5, with two links at the narrowest place; every other ring of four
+ * has a single link in it. */
 static void a_ring_of_kernels_belongs_where_links_are_wide(void **state)
 {
     (void)state;
     struct fixture f = begin("tests/nodes/mi250x", LOAD_KERNEL);
-    double in_order = ring(&f, (int[]){0, 1, 2, 3}), first = ring(&f, (int[]){0, 1, 7, 6}), second = ring(&f, (int[]){2, 3, 5, 4});
-    assert_near(in_order, GB / 37.5e9 * 1e9); /* three quarters of what the one link is said to carry */
+    double in_order = ring(&f, (int[]){0, 1, 2, 3}), first = ring(&f, (int[]){0, 1, 7, 6}),
+           second = ring(&f, (int[]){2, 3, 5, 4});
+    /* three quarters of what the one link is said to carry */
+    assert_near(in_order, GB / 37.5e9 * 1e9);
     assert_near(first, in_order / 2);
     assert_near(second, in_order / 2);
     for (int a = 0; a < 8; a++)
@@ -82,7 +86,8 @@ static void a_ring_of_kernels_belongs_where_links_are_wide(void **state)
                     if (a != b && a != c && a != d && b != c && b != d && c != d)
                         assert_true(ring(&f, (int[]){a, b, c, d}) >= first * (1 - 1e-9));
     /* 1 to 7 and 0 to 6 both go from 0 to 6. */
-    const struct load_flow flows[] = {{(uint16_t)f.gpu[1], (uint16_t)f.gpu[7], GB, 0}, {(uint16_t)f.gpu[0], (uint16_t)f.gpu[6], GB, 0}};
+    const struct load_flow flows[] = {{(uint16_t)f.gpu[1], (uint16_t)f.gpu[7], GB, 0},
+                                      {(uint16_t)f.gpu[0], (uint16_t)f.gpu[6], GB, 0}};
     struct load_prediction both = plan_load_predict(f.table, flows, 2, f.scratch, NULL);
     assert_near(both.step.time_ns, 20e6);
     assert_non_null(both.shared);
@@ -92,7 +97,8 @@ static void a_ring_of_kernels_belongs_where_links_are_wide(void **state)
     end(&f);
 }
 
-/* From gpu0 to gpu3 over gpu1 or gpu2, nobody knows which: a set of such transfers does not say what one of those links carries. */
+/* From gpu0 to gpu3 over gpu1 or gpu2, nobody knows which: a set of such transfers does not say
+ * what one of those links carries. */
 static void what_may_go_another_way_says_nothing_of_a_link(void **state)
 {
     (void)state;
@@ -104,16 +110,29 @@ static void what_may_go_another_way_says_nothing_of_a_link(void **state)
     }
     for (int known = 0; known < 2; known++) {
         /* 1 to 3 has one way only; a second transfer over that link is seen, or may be. */
-        struct set_flow flow[] = {{.from = gpu[1], .to = gpu[3], .axes = (char *)"", .bytes_per_s = 45 * GB, .low = 44 * GB, .high = 46 * GB},
-                                  {.from = known ? gpu[1] : gpu[0], .to = gpu[3], .axes = (char *)"", .bytes_per_s = 45 * GB, .low = 44 * GB, .high = 46 * GB}};
+        struct set_flow flow[] = {{.from = gpu[1],
+                                   .to = gpu[3],
+                                   .axes = (char *)"",
+                                   .bytes_per_s = 45 * GB,
+                                   .low = 44 * GB,
+                                   .high = 46 * GB},
+                                  {.from = known ? gpu[1] : gpu[0],
+                                   .to = gpu[3],
+                                   .axes = (char *)"",
+                                   .bytes_per_s = 45 * GB,
+                                   .low = 44 * GB,
+                                   .high = 46 * GB}};
         struct sets *sets = sets_new();
         assert_non_null(sets);
-        assert_true(sets_add(sets, &(struct set){.metric = METRIC_GPU_GPU_KERNEL_CONCURRENT, .flow = flow, .flow_count = 2}));
+        assert_true(sets_add(sets, &(struct set){.metric = METRIC_GPU_GPU_KERNEL_CONCURRENT,
+                                                 .flow = flow,
+                                                 .flow_count = 2}));
         struct resource_structure *structure = resource_make(graph, f.snap->values, sets);
         assert_non_null(structure);
         const struct resource_nominal *link = NULL;
         for (size_t i = 0; i < structure->count; i++)
-            link = strcmp(structure->item[i].name, "gpu1-gpu3:link:out") == 0 ? &structure->item[i] : link;
+            link = strcmp(structure->item[i].name, "gpu1-gpu3:link:out") == 0 ? &structure->item[i]
+                                                                              : link;
         assert_non_null(link);
         assert_near(link->bytes_per_s, known ? 90 * GB : 50 * GB);
         assert_int_equal(link->together[resource_kind_index(RESOURCE_PEER_KERNEL)], known ? 2 : 0);
@@ -134,7 +153,8 @@ static double host_copies(struct fixture *f, const int gpus[4], struct load_pred
     return ret_whole->step.time_ns;
 }
 
-/* One gpu of a module gets 28.3 GB/s from its memory, as published; what two get nobody says: one port carries what one gets. */
+/* One gpu of a module gets 28.3 GB/s from its memory, as published; what two get nobody says: one
+ * port carries what one gets. */
 static void those_of_a_module_share_its_port(void **state)
 {
     (void)state;
@@ -146,44 +166,53 @@ static void those_of_a_module_share_its_port(void **state)
     assert_non_null(whole.shared);
     assert_true(whole.shared->is_nominal);
     assert_string_equal(whole.shared->name + 7, ":host-port:in");
-    const struct load_flow flows[] = {{(uint16_t)f.numa[3], (uint16_t)f.gpu[0], GB, 0}, {(uint16_t)f.numa[3], (uint16_t)f.gpu[1], GB, 0}};
+    const struct load_flow flows[] = {{(uint16_t)f.numa[3], (uint16_t)f.gpu[0], GB, 0},
+                                      {(uint16_t)f.numa[3], (uint16_t)f.gpu[1], GB, 0}};
     struct evidence evidence = {0};
     struct warnings warnings = {0};
-    assert_int_equal(plan_load_cite(f.table, flows, 2, f.scratch, &evidence, 0, &warnings, NULL), BERTH_OK);
+    assert_int_equal(plan_load_cite(f.table, flows, 2, f.scratch, &evidence, 0, &warnings, NULL),
+                     BERTH_OK);
     assert_int_equal(evidence.count, 2);
     bool said = false;
     for (size_t i = 0; i < warnings.count; i++)
-        said = said || (strstr(warnings.line[i], "module0:host-port:in") != NULL && strstr(warnings.line[i], "28.3 GB/s") != NULL);
+        said = said || (strstr(warnings.line[i], "module0:host-port:in") != NULL &&
+                        strstr(warnings.line[i], "28.3 GB/s") != NULL);
     assert_true(said);
     evidence_done(&evidence);
     end(&f);
 }
 
-/* Nothing says that both directions share the 28.3 GB/s of one: the memory's peak, 51.2 GB/s, is what both have. */
+/* Nothing says that both directions share the 28.3 GB/s of one: the memory's peak, 51.2 GB/s, is
+ * what both have. */
 static void both_directions_do_not_share_what_one_gets(void **state)
 {
     (void)state;
     struct fixture f = begin("tests/nodes/mi250x", LOAD_COPY_ENGINE);
-    const struct load_flow flows[] = {{(uint16_t)f.numa[3], (uint16_t)f.gpu[0], GB, 0}, {(uint16_t)f.gpu[0], (uint16_t)f.numa[3], GB, 0}};
+    const struct load_flow flows[] = {{(uint16_t)f.numa[3], (uint16_t)f.gpu[0], GB, 0},
+                                      {(uint16_t)f.gpu[0], (uint16_t)f.numa[3], GB, 0}};
     assert_near(plan_load_time(f.table, flows, 1, f.scratch).step_ns, GB / 28.3);
     assert_near(plan_load_time(f.table, flows, 2, f.scratch).step_ns, 2 * GB / 51.2);
     end(&f);
 }
 
-/* Copies by engine as published, 50 GB/s at most: on the wide ways each is as fast alone as together. */
+/* Copies by engine as published, 50 GB/s at most: on the wide ways each is as fast alone as
+ * together. */
 static void engines_do_not_fill_wide_links(void **state)
 {
     (void)state;
     struct fixture f = begin("tests/nodes/mi250x", LOAD_COPY_ENGINE);
     assert_near(ring(&f, (int[]){0, 1, 7, 6}), 20e6);
     assert_near(ring(&f, (int[]){0, 1, 2, 3}), GB / 37.5e9 * 1e9);
-    const struct load_flow flows[] = {{(uint16_t)f.gpu[1], (uint16_t)f.gpu[7], GB, 0}, {(uint16_t)f.gpu[0], (uint16_t)f.gpu[6], GB, 0}, {(uint16_t)f.gpu[1], (uint16_t)f.gpu[6], GB, 0}};
+    const struct load_flow flows[] = {{(uint16_t)f.gpu[1], (uint16_t)f.gpu[7], GB, 0},
+                                      {(uint16_t)f.gpu[0], (uint16_t)f.gpu[6], GB, 0},
+                                      {(uint16_t)f.gpu[1], (uint16_t)f.gpu[6], GB, 0}};
     assert_near(plan_load_time(f.table, flows, 2, f.scratch).step_ns, 20e6);
     assert_near(plan_load_time(f.table, flows, 3, f.scratch).step_ns, 30e6);
     end(&f);
 }
 
-/* Four H200 were measured together: reading the host's memory they do not disturb each other, writing it they do. */
+/* Four H200 were measured together: reading the host's memory they do not disturb each other,
+ * writing it they do. */
 static void measurements_go_before_structure(void **state)
 {
     (void)state;
@@ -192,7 +221,8 @@ static void measurements_go_before_structure(void **state)
     for (int way = 0; way < 2; way++) {
         for (int i = 0; i < 4; i++) {
             uint16_t gpu = (uint16_t)f.gpu[i], numa = (uint16_t)f.numa[0];
-            flows[i] = way == 0 ? (struct load_flow){numa, gpu, GB, 0} : (struct load_flow){gpu, numa, GB, 0};
+            flows[i] = way == 0 ? (struct load_flow){numa, gpu, GB, 0}
+                                : (struct load_flow){gpu, numa, GB, 0};
         }
         struct load_part parts[4];
         struct load_prediction whole = plan_load_predict(f.table, flows, 4, f.scratch, parts);
@@ -204,13 +234,15 @@ static void measurements_go_before_structure(void **state)
             assert_non_null(whole.shared);
             assert_string_equal(whole.shared->name, "numa0:memory:write");
             assert_true(!whole.shared->is_nominal && rate > 0.97 * 164.5 && rate < 1.03 * 164.5);
-            assert_true(isnan(whole.step.low_ns) && isnan(whole.step.high_ns)); /* the recorded sets say no interval */
+            /* the recorded sets say no interval */
+            assert_true(isnan(whole.step.low_ns) && isnan(whole.step.high_ns));
         }
         assert_true(whole.is_measured);
     }
     struct evidence evidence = {0};
     struct warnings warnings = {0};
-    assert_int_equal(plan_load_cite(f.table, flows, 4, f.scratch, &evidence, 0, &warnings, NULL), BERTH_OK);
+    assert_int_equal(plan_load_cite(f.table, flows, 4, f.scratch, &evidence, 0, &warnings, NULL),
+                     BERTH_OK);
     size_t sets = 0;
     for (size_t i = 0; i < evidence.count; i++)
         sets += evidence.set[i] != NULL && evidence.set[i]->flow_count >= 3;
@@ -219,7 +251,8 @@ static void measurements_go_before_structure(void **state)
     end(&f);
 }
 
-/* What a gpu has to the switch is no wider than what was seen to go over it, whatever is said of it. */
+/* What a gpu has to the switch is no wider than what was seen to go over it, whatever is said of
+ * it. */
 static void one_transfer_fills_what_a_gpu_has_to_a_switch(void **state)
 {
     (void)state;
@@ -228,7 +261,9 @@ static void one_transfer_fills_what_a_gpu_has_to_a_switch(void **state)
     size_t links = 0;
     for (size_t i = 0; i < structure->count; i++) {
         const struct resource_nominal *item = &structure->item[i];
-        if (item->role.part != RESOURCE_LINK || graph_place(f.snap->graph, item->role.place)->kind != PLACE_GPU || graph_place(f.snap->graph, item->role.other)->kind != PLACE_SWITCH)
+        if (item->role.part != RESOURCE_LINK ||
+            graph_place(f.snap->graph, item->role.place)->kind != PLACE_GPU ||
+            graph_place(f.snap->graph, item->role.other)->kind != PLACE_SWITCH)
             continue;
         assert_true(item->bytes_per_s > 360e9 && item->bytes_per_s < 440e9);
         links++;
@@ -243,13 +278,18 @@ static void superchips_have_links_of_their_own(void **state)
     (void)state;
     struct fixture f = begin("tests/nodes/gh200-quad", LOAD_BEST);
     const struct load_flow local = {(uint16_t)f.numa[0], (uint16_t)f.gpu[0], GB, 0};
-    const struct load_flow all[] = {{(uint16_t)f.gpu[0], (uint16_t)f.gpu[1], GB, 0}, {(uint16_t)f.gpu[0], (uint16_t)f.gpu[2], GB, 0}, {(uint16_t)f.gpu[0], (uint16_t)f.gpu[3], GB, 0}};
+    const struct load_flow all[] = {{(uint16_t)f.gpu[0], (uint16_t)f.gpu[1], GB, 0},
+                                    {(uint16_t)f.gpu[0], (uint16_t)f.gpu[2], GB, 0},
+                                    {(uint16_t)f.gpu[0], (uint16_t)f.gpu[3], GB, 0}};
     double alone = plan_load_time(f.table, all, 1, f.scratch).step_ns;
     assert_near(alone, GB / (0.83 * 150e9) * 1e9);
     assert_near(plan_load_time(f.table, all, 3, f.scratch).step_ns, alone);
-    assert_near(plan_load_time(f.table, &local, 1, f.scratch).step_ns, GB / 418.5e9 * 1e9); /* published of the gpu reading, less than the link's 450 */
-    const struct load_flow there_and_back[] = {local, {local.to, local.from, GB, 0}}; /* of 418.5 and 378 GB/s, but the memory's peak is 500 */
-    assert_near(plan_load_time(f.table, there_and_back, 2, f.scratch).step_ns, 2 * GB / 500e9 * 1e9);
+    /* published of the gpu reading, less than the link's 450 */
+    assert_near(plan_load_time(f.table, &local, 1, f.scratch).step_ns, GB / 418.5e9 * 1e9);
+    /* of 418.5 and 378 GB/s, but the memory's peak is 500 */
+    const struct load_flow there_and_back[] = {local, {local.to, local.from, GB, 0}};
+    assert_near(plan_load_time(f.table, there_and_back, 2, f.scratch).step_ns,
+                2 * GB / 500e9 * 1e9);
     end(&f);
 }
 

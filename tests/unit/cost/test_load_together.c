@@ -1,4 +1,5 @@
-/* What transfers that were measured together say of others: of as many, of more, of these very ones; and what nobody says, which is in the intervals. */
+/* What transfers that were measured together say of others: of as many, of more, of these very
+ * ones; and what nobody says, which is in the intervals. */
 #include "cost/evidence.h"
 #include "unit/plan_nodes.h"
 
@@ -32,16 +33,21 @@ static struct fixture begin(void)
 
 static void rate(struct fixture *f, enum metric metric, size_t from, size_t to, double gb_per_s)
 {
-    nodes_value(f->values, metric, VALUE_MEASURED, f->place[from], f->place[to], "", gb_per_s * GB, gb_per_s * 0.99 * GB, gb_per_s * 1.01 * GB);
+    nodes_value(f->values, metric, VALUE_MEASURED, f->place[from], f->place[to], "", gb_per_s * GB,
+                gb_per_s * 0.99 * GB, gb_per_s * 1.01 * GB);
 }
 
 /* from and to: of each. */
-static void together(struct fixture *f, enum metric metric, size_t count, const size_t *from, const size_t *to, const double *gb_per_s)
+static void together(struct fixture *f, enum metric metric, size_t count, const size_t *from,
+                     const size_t *to, const double *gb_per_s)
 {
     struct set_flow flow[8];
     for (size_t i = 0; i < count; i++)
-        flow[i] = (struct set_flow){f->place[from[i]], f->place[to[i]], (char *)"", gb_per_s[i] * GB, gb_per_s[i] * 0.99 * GB, gb_per_s[i] * 1.01 * GB};
-    assert_true(sets_add(f->sets, &(struct set){.metric = metric, .flow = flow, .flow_count = count}));
+        flow[i] =
+            (struct set_flow){f->place[from[i]], f->place[to[i]],         (char *)"",
+                              gb_per_s[i] * GB,  gb_per_s[i] * 0.99 * GB, gb_per_s[i] * 1.01 * GB};
+    assert_true(
+        sets_add(f->sets, &(struct set){.metric = metric, .flow = flow, .flow_count = count}));
 }
 
 static void make(struct fixture *f, enum load_by by)
@@ -60,7 +66,11 @@ static void end(struct fixture *f)
     snapshot_unref(f->snap);
 }
 
-static struct load_prediction predict(struct fixture *f, const struct load_flow *flows, size_t count) { return plan_load_predict(f->table, flows, count, f->scratch, NULL); }
+static struct load_prediction predict(struct fixture *f, const struct load_flow *flows,
+                                      size_t count)
+{
+    return plan_load_predict(f->table, flows, count, f->scratch, NULL);
+}
 
 static void assert_ms(double ns, double ms)
 {
@@ -68,7 +78,8 @@ static void assert_ms(double ns, double ms)
         fail_msg("%.3f ms is not %.3f", ns / 1e6, ms);
 }
 
-/* Two reads of numa0, whose cores read 40 GB/s of it, were measured, and lost nothing. Of four nobody measured anything: its memory does not give twice as much as it is known to. */
+/* Two reads of numa0, whose cores read 40 GB/s of it, were measured, and lost nothing. Of four
+ * nobody measured anything: its memory does not give twice as much as it is known to. */
 static void more_than_were_measured_together_share_what_is_stated(void **state)
 {
     (void)state;
@@ -76,9 +87,11 @@ static void more_than_were_measured_together_share_what_is_stated(void **state)
     for (size_t g = 0; g < 8; g++)
         rate(&f, METRIC_HOST_GPU_COPY_ENGINE, NUMA(0), g, 20);
     rate(&f, METRIC_MEMORY_BANDWIDTH, NUMA(0), NUMA(0), 40);
-    together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, (size_t[]){NUMA(0), NUMA(0)}, (size_t[]){0, 2}, (double[]){20, 20});
+    together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, (size_t[]){NUMA(0), NUMA(0)},
+             (size_t[]){0, 2}, (double[]){20, 20});
     make(&f, LOAD_COPY_ENGINE);
-    const struct load_flow flows[] = {{NUMA(0), 0, GB, 0}, {NUMA(0), 2, GB, 0}, {NUMA(0), 4, GB, 0}, {NUMA(0), 6, GB, 0}};
+    const struct load_flow flows[] = {
+        {NUMA(0), 0, GB, 0}, {NUMA(0), 2, GB, 0}, {NUMA(0), 4, GB, 0}, {NUMA(0), 6, GB, 0}};
     struct load_prediction two = predict(&f, flows, 2), four = predict(&f, flows, 4);
     assert_ms(two.step.time_ns, 50);
     assert_true(two.is_measured && two.shared == NULL);
@@ -87,7 +100,8 @@ static void more_than_were_measured_together_share_what_is_stated(void **state)
     end(&f);
 }
 
-/* Two gpus behind one port were measured, which let them have 20 GB/s together: that says nothing of the memory, of which cores read 30 GB/s and write 10. What gpus of two modules read and write
+/* Two gpus behind one port were measured, which let them have 20 GB/s together: that says nothing
+ * of the memory, of which cores read 30 GB/s and write 10. What gpus of two modules read and write
  * then is 30 together, both ways, and of writes as much as one was seen to get. */
 static void what_a_port_holds_up_says_nothing_of_the_memory(void **state)
 {
@@ -98,10 +112,14 @@ static void what_a_port_holds_up_says_nothing_of_the_memory(void **state)
         rate(&f, METRIC_HOST_GPU_COPY_ENGINE, g, NUMA(0), 20);
     }
     rate(&f, METRIC_MEMORY_BANDWIDTH, NUMA(0), NUMA(0), 30);
-    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, f.place[NUMA(0)], f.place[NUMA(0)], "how=write;threads=4", 10 * GB, NAN, NAN);
-    together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, (size_t[]){NUMA(0), NUMA(0)}, (size_t[]){0, 1}, (double[]){10, 10});
+    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, f.place[NUMA(0)],
+                f.place[NUMA(0)], "how=write;threads=4", 10 * GB, NAN, NAN);
+    together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, (size_t[]){NUMA(0), NUMA(0)},
+             (size_t[]){0, 1}, (double[]){10, 10});
     make(&f, LOAD_COPY_ENGINE);
-    const struct load_flow reads[] = {{NUMA(0), 0, GB, 0}, {NUMA(0), 2, GB, 0}}, writes[] = {{0, NUMA(0), GB, 0}, {2, NUMA(0), GB, 0}}, ways[] = {{NUMA(0), 0, GB, 0}, {2, NUMA(0), GB, 0}};
+    const struct load_flow reads[] = {{NUMA(0), 0, GB, 0}, {NUMA(0), 2, GB, 0}},
+                           writes[] = {{0, NUMA(0), GB, 0}, {2, NUMA(0), GB, 0}},
+                           ways[] = {{NUMA(0), 0, GB, 0}, {2, NUMA(0), GB, 0}};
     struct load_prediction both = predict(&f, ways, 2);
     assert_ms(predict(&f, reads, 2).step.time_ns, 2 / 0.030);
     assert_ms(predict(&f, writes, 2).step.time_ns, 2 / 0.020);
@@ -111,8 +129,8 @@ static void what_a_port_holds_up_says_nothing_of_the_memory(void **state)
     end(&f);
 }
 
-/* In these four transfers reads of numa0 get less than writes, which no fair share of anything gives: the reads end when the set says that reads do, whichever of them
- * came first that time. */
+/* In these four transfers reads of numa0 get less than writes, which no fair share of anything
+ * gives: the reads end when the set says that reads do, whichever of them came first that time. */
 static void those_that_were_measured_together_take_what_they_took(void **state)
 {
     (void)state;
@@ -125,7 +143,8 @@ static void those_that_were_measured_together_take_what_they_took(void **state)
     for (size_t i = 0; i < 4; i++)
         together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 1, &from[i], &to[i], (double[]){50});
     for (size_t i = 0; i < 4; i += 2) /* nobody slows another of the same direction */
-        together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, &from[i], &to[i], (double[]){50, 50});
+        together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, &from[i], &to[i],
+                 (double[]){50, 50});
     together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 4, from, to, (double[]){28, 22, 48, 42});
     make(&f, LOAD_COPY_ENGINE);
     struct load_flow flows[4];
@@ -133,9 +152,12 @@ static void those_that_were_measured_together_take_what_they_took(void **state)
         flows[i] = (struct load_flow){(uint16_t)from[i], (uint16_t)to[i], GB, 0};
     assert_ms(predict(&f, flows, 4).step.time_ns, 40);
     assert_true(plan_load_bound_ns(f.table, flows, 4, f.scratch) <= 40e6);
-    struct evidence evidence = {0}; /* what the last one to end rests on has the set of all four, of which it is known */
-    assert_int_equal(plan_load_cite_last(f.table, flows, 4, f.scratch, &evidence, 0, NULL), BERTH_OK);
-    assert_true(evidence.count > 1 && evidence.item[0] != NULL && evidence.item[0]->from == f.place[NUMA(0)]);
+    /* what the last one to end rests on has the set of all four, of which it is known */
+    struct evidence evidence = {0};
+    assert_int_equal(plan_load_cite_last(f.table, flows, 4, f.scratch, &evidence, 0, NULL),
+                     BERTH_OK);
+    assert_true(evidence.count > 1 && evidence.item[0] != NULL &&
+                evidence.item[0]->from == f.place[NUMA(0)]);
     assert_true(evidence.set[1] != NULL && evidence.set[1]->flow_count == 4);
     evidence_done(&evidence);
     struct load_flow halves[8]; /* of two tasks on each gpu */
@@ -144,14 +166,16 @@ static void those_that_were_measured_together_take_what_they_took(void **state)
     struct load_part parts[8];
     struct load_prediction split = plan_load_predict(f.table, halves, 8, f.scratch, parts);
     assert_ms(split.step.time_ns, 40);
-    assert_true(split.is_measured && !isnan(split.step.high_ns) && parts[0].seen != NULL && parts[4].seen == parts[0].seen && parts[0].is_behind != parts[4].is_behind);
+    assert_true(split.is_measured && !isnan(split.step.high_ns) && parts[0].seen != NULL &&
+                parts[4].seen == parts[0].seen && parts[0].is_behind != parts[4].is_behind);
     flows[0].bytes = flows[1].bytes = 2 * GB; /* the second half of the reads is alone */
     double longer_ns = predict(&f, flows, 4).step.time_ns;
     assert_true(longer_ns >= 59.9e6 && longer_ns < 70e6);
     end(&f);
 }
 
-/* A copy within the memory that a gpu has in common with its processor reads and writes it: one each way take twice as long as one. */
+/* A copy within the memory that a gpu has in common with its processor reads and writes it: one
+ * each way take twice as long as one. */
 static void both_ways_within_one_memory_share_it(void **state)
 {
     (void)state;
@@ -167,13 +191,15 @@ static void both_ways_within_one_memory_share_it(void **state)
     rate(&f, METRIC_HOST_GPU_KERNEL, 0, own, 1800);
     rate(&f, METRIC_MEMORY_BANDWIDTH, 0, 0, 3600);
     make(&f, LOAD_KERNEL);
-    const struct load_flow flows[] = {{(uint16_t)own, 0, 1.8 * GB, 0}, {0, (uint16_t)own, 1.8 * GB, 0}};
+    const struct load_flow flows[] = {{(uint16_t)own, 0, 1.8 * GB, 0},
+                                      {0, (uint16_t)own, 1.8 * GB, 0}};
     assert_ms(predict(&f, flows, 1).step.time_ns, 1);
     assert_ms(predict(&f, flows, 2).step.time_ns, 2);
     end(&f);
 }
 
-/* Fair shares are known where sets show them. Where a set shows that they are not, the interval has the step as it is when somebody goes first. */
+/* Fair shares are known where sets show them. Where a set shows that they are not, the interval has
+ * the step as it is when somebody goes first. */
 static void how_it_is_shared_is_in_the_interval_where_it_is_not_known(void **state)
 {
     (void)state;
@@ -183,11 +209,14 @@ static void how_it_is_shared_is_in_the_interval_where_it_is_not_known(void **sta
         struct fixture f = begin();
         for (size_t i = 0; i < 3; i++) {
             rate(&f, METRIC_HOST_GPU_COPY_ENGINE, from[i], to[i], 20);
-            together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 1, &from[i], &to[i], (double[]){20});
+            together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 1, &from[i], &to[i],
+                     (double[]){20});
         }
-        together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 3, from, to, uneven ? (double[]){6, 12, 12} : (double[]){10, 10, 10});
+        together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 3, from, to,
+                 uneven ? (double[]){6, 12, 12} : (double[]){10, 10, 10});
         make(&f, LOAD_COPY_ENGINE);
-        const struct load_flow flows[] = {{0, NUMA(0), 3 * GB, 0}, {2, NUMA(0), GB, 0}, {4, NUMA(0), 2 * GB, 0}};
+        const struct load_flow flows[] = {
+            {0, NUMA(0), 3 * GB, 0}, {2, NUMA(0), GB, 0}, {4, NUMA(0), 2 * GB, 0}};
         struct prediction step = predict(&f, flows, 3).step;
         assert_true(step.low_ns < step.time_ns && step.high_ns > step.time_ns);
         width[uneven] = step.high_ns / step.low_ns;
@@ -196,7 +225,8 @@ static void how_it_is_shared_is_in_the_interval_where_it_is_not_known(void **sta
     assert_true(width[0] < 1.2 && width[1] > 1.08 * width[0]);
 }
 
-/* Several callers may wait for each other's calls: the upper end has that, and a single caller's has not. */
+/* Several callers may wait for each other's calls: the upper end has that, and a single caller's
+ * has not. */
 static void calls_of_other_callers_are_in_the_upper_end(void **state)
 {
     (void)state;
@@ -206,24 +236,34 @@ static void calls_of_other_callers_are_in_the_upper_end(void **state)
         rate(&f, METRIC_HOST_GPU_COPY_ENGINE, NUMA(0), g, 20);
         for (int clock = 0; clock < 2; clock++) {
             double ns = clock == 0 ? 3000 : 10000;
-            transfer_overhead_axes(METRIC_HOST_GPU_COPY_ENGINE, "", clock == 0 ? TRANSFER_QUEUE : TRANSFER_CALL, axes, sizeof axes);
-            nodes_value(f.values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, f.place[NUMA(0)], f.place[g], axes, ns, ns, ns);
+            transfer_overhead_axes(METRIC_HOST_GPU_COPY_ENGINE, "",
+                                   clock == 0 ? TRANSFER_QUEUE : TRANSFER_CALL, axes, sizeof axes);
+            nodes_value(f.values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, f.place[NUMA(0)],
+                        f.place[g], axes, ns, ns, ns);
         }
-        together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 1, (size_t[]){NUMA(0)}, &g, (double[]){20});
+        together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 1, (size_t[]){NUMA(0)}, &g,
+                 (double[]){20});
     }
-    together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 4, (size_t[]){NUMA(0), NUMA(0), NUMA(0), NUMA(0)}, (size_t[]){0, 2, 4, 6}, (double[]){20, 20, 20, 20});
+    together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 4,
+             (size_t[]){NUMA(0), NUMA(0), NUMA(0), NUMA(0)}, (size_t[]){0, 2, 4, 6},
+             (double[]){20, 20, 20, 20});
     make(&f, LOAD_COPY_ENGINE);
-    const struct load_flow flows[] = {{NUMA(0), 0, 4096, 0}, {NUMA(0), 2, 4096, 0}, {NUMA(0), 4, 4096, 0}, {NUMA(0), 6, 4096, 0}};
+    const struct load_flow flows[] = {
+        {NUMA(0), 0, 4096, 0}, {NUMA(0), 2, 4096, 0}, {NUMA(0), 4, 4096, 0}, {NUMA(0), 6, 4096, 0}};
     struct prediction one = predict(&f, flows, 1).step, four = predict(&f, flows, 4).step;
     assert_true(fabs(one.time_ns - four.time_ns) < 1);
-    assert_true(one.high_ns - one.time_ns < 3000 && four.high_ns - four.time_ns > 30000 && four.high_ns - four.time_ns < 33000);
+    assert_true(one.high_ns - one.time_ns < 3000 && four.high_ns - four.time_ns > 30000 &&
+                four.high_ns - four.time_ns < 33000);
     assert_true(four.time_ns - four.low_ns < 3000);
     /* Of a caller's second transfer only the launch keeps the others. */
-    const struct load_flow turns[] = {{NUMA(0), 0, 4096, 0}, {NUMA(0), 2, 4096, 0}, {NUMA(0), 4, 4096, 1}};
+    const struct load_flow turns[] = {
+        {NUMA(0), 0, 4096, 0}, {NUMA(0), 2, 4096, 0}, {NUMA(0), 4, 4096, 1}};
     struct load_prediction three = plan_load_predict(f.table, turns, 3, f.scratch, NULL);
     assert_int_equal(three.last, 2);
     assert_true(fabs(three.waits_ns - 10000) < 1);
-    struct load_prediction other = plan_load_predict(f.table, (const struct load_flow[]){{NUMA(0), 0, 1 << 30, 0}, turns[1], turns[2]}, 3, f.scratch, NULL);
+    struct load_prediction other = plan_load_predict(
+        f.table, (const struct load_flow[]){{NUMA(0), 0, 1 << 30, 0}, turns[1], turns[2]}, 3,
+        f.scratch, NULL);
     assert_int_equal(other.last, 0);
     assert_true(fabs(other.waits_ns - 13000) < 1);
     end(&f);

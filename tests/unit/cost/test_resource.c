@@ -43,7 +43,8 @@ static struct graph *eight_gpus(void)
 }
 
 /* "gpu0>numa0=25 gpu1>numa0=12.5" */
-static void add_set(struct sets *sets, const struct graph *graph, enum metric metric, const char *text)
+static void add_set(struct sets *sets, const struct graph *graph, enum metric metric,
+                    const char *text)
 {
     struct set_flow flow[16];
     struct set set = {.metric = metric, .source = VALUE_MEASURED, .flow = flow};
@@ -52,8 +53,10 @@ static void add_set(struct sets *sets, const struct graph *graph, enum metric me
     for (char *word = strtok_r(copy, " ", &save); word != NULL; word = strtok_r(NULL, " ", &save)) {
         double rate;
         assert_int_equal(sscanf(word, "%23[^>]>%23[^=]=%lf", from, to, &rate), 3);
-        flow[set.flow_count++] = (struct set_flow){graph_find(graph, from), graph_find(graph, to), "", rate * GB, NAN, NAN};
-        assert_true(flow[set.flow_count - 1].from != PLACE_NONE && flow[set.flow_count - 1].to != PLACE_NONE);
+        flow[set.flow_count++] = (struct set_flow){
+            graph_find(graph, from), graph_find(graph, to), "", rate * GB, NAN, NAN};
+        assert_true(flow[set.flow_count - 1].from != PLACE_NONE &&
+                    flow[set.flow_count - 1].to != PLACE_NONE);
     }
     assert_true(sets_add(sets, &set));
 }
@@ -82,16 +85,18 @@ static void shared_host_ports_are_found(void **state)
             for (int b = a + 1; b < 8; b++) {
                 double rate = a / 2 == b / 2 ? 14 : 25;
                 snprintf(text, sizeof text,
-                         in ? "numa%d>gpu%d=%g numa%d>gpu%d=%g" : "gpu%2$d>numa%1$d=%3$g gpu%5$d>numa%4$d=%6$g", a / 4, a, rate,
-                         b / 4, b, rate);
+                         in ? "numa%d>gpu%d=%g numa%d>gpu%d=%g"
+                            : "gpu%2$d>numa%1$d=%3$g gpu%5$d>numa%4$d=%6$g",
+                         a / 4, a, rate, b / 4, b, rate);
                 add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, text);
             }
         }
-        snprintf(
-            text, sizeof text,
-            in ? "numa0>gpu0=14 numa0>gpu1=14 numa0>gpu2=14 numa0>gpu3=14 numa1>gpu4=14 numa1>gpu5=14 numa1>gpu6=14 numa1>gpu7=14"
-               : "gpu0>numa0=14 gpu1>numa0=14 gpu2>numa0=14 gpu3>numa0=14 gpu4>numa1=14 gpu5>numa1=14 gpu6>numa1=14 "
-                 "gpu7>numa1=14");
+        snprintf(text, sizeof text,
+                 in ? "numa0>gpu0=14 numa0>gpu1=14 numa0>gpu2=14 numa0>gpu3=14 numa1>gpu4=14 "
+                      "numa1>gpu5=14 numa1>gpu6=14 numa1>gpu7=14"
+                    : "gpu0>numa0=14 gpu1>numa0=14 gpu2>numa0=14 gpu3>numa0=14 gpu4>numa1=14 "
+                      "gpu5>numa1=14 gpu6>numa1=14 "
+                      "gpu7>numa1=14");
         add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, text);
     }
     struct resource_model *model = model_of(graph, sets);
@@ -119,7 +124,8 @@ static void shared_host_ports_are_found(void **state)
     graph_unref(graph);
 }
 
-/* Ports for 28 each, and a memory that takes 80 in all: eight writers get 10 each, less than their ports would give. */
+/* Ports for 28 each, and a memory that takes 80 in all: eight writers get 10 each, less than their
+ * ports would give. */
 static void limits_stand_behind_limits(void **state)
 {
     (void)state;
@@ -135,9 +141,11 @@ static void limits_stand_behind_limits(void **state)
             add_set(sets, graph, METRIC_HOST_GPU_KERNEL_CONCURRENT, text);
         }
     }
-    add_set(sets, graph, METRIC_HOST_GPU_KERNEL_CONCURRENT, "gpu0>numa0=20 gpu2>numa0=20 gpu4>numa0=20 gpu6>numa0=20");
     add_set(sets, graph, METRIC_HOST_GPU_KERNEL_CONCURRENT,
-            "gpu0>numa0=10 gpu1>numa0=10 gpu2>numa0=10 gpu3>numa0=10 gpu4>numa0=10 gpu5>numa0=10 gpu6>numa0=10 gpu7>numa0=10");
+            "gpu0>numa0=20 gpu2>numa0=20 gpu4>numa0=20 gpu6>numa0=20");
+    add_set(sets, graph, METRIC_HOST_GPU_KERNEL_CONCURRENT,
+            "gpu0>numa0=10 gpu1>numa0=10 gpu2>numa0=10 gpu3>numa0=10 gpu4>numa0=10 gpu5>numa0=10 "
+            "gpu6>numa0=10 gpu7>numa0=10");
     struct resource_model *model = model_of(graph, sets);
     assert_all_reproduced(model, sets);
     assert_int_equal(model->found_count, 5);
@@ -184,7 +192,8 @@ static void what_has_no_name_is_found_too(void **state)
     add_set(sets, graph, METRIC_GPU_GPU_KERNEL_CONCURRENT, "gpu0>gpu4=24 gpu2>gpu6=24");
     add_set(sets, graph, METRIC_GPU_GPU_KERNEL_CONCURRENT, "gpu0>gpu4=48 gpu1>gpu5=48");
     add_set(sets, graph, METRIC_GPU_GPU_KERNEL_CONCURRENT, "gpu1>gpu5=48 gpu2>gpu6=48");
-    add_set(sets, graph, METRIC_GPU_GPU_KERNEL_CONCURRENT, "gpu0>gpu4=24 gpu1>gpu5=48 gpu2>gpu6=24");
+    add_set(sets, graph, METRIC_GPU_GPU_KERNEL_CONCURRENT,
+            "gpu0>gpu4=24 gpu1>gpu5=48 gpu2>gpu6=24");
     struct resource_model *model = model_of(graph, sets);
     assert_all_reproduced(model, sets);
     assert_int_equal(model->found_count, 1);
@@ -193,17 +202,17 @@ static void what_has_no_name_is_found_too(void **state)
     assert_false(shared->has_role);
     assert_float_equal(shared->step[0].bytes_per_s, 48 * GB, 1);
     assert_true(shared->step[0].low <= 48 * GB && shared->step[0].high >= 48 * GB);
-    assert_true(resource_model_uses(graph, shared, METRIC_GPU_GPU_KERNEL_CONCURRENT, graph_find(graph, "gpu2"),
-                                    graph_find(graph, "gpu6"), ""));
-    assert_false(resource_model_uses(graph, shared, METRIC_GPU_GPU_KERNEL_CONCURRENT, graph_find(graph, "gpu1"),
-                                     graph_find(graph, "gpu5"), ""));
+    assert_true(resource_model_uses(graph, shared, METRIC_GPU_GPU_KERNEL_CONCURRENT,
+                                    graph_find(graph, "gpu2"), graph_find(graph, "gpu6"), ""));
+    assert_false(resource_model_uses(graph, shared, METRIC_GPU_GPU_KERNEL_CONCURRENT,
+                                     graph_find(graph, "gpu1"), graph_find(graph, "gpu5"), ""));
     resource_model_free(model);
     sets_free(sets);
     graph_unref(graph);
 }
 
-/* Writes to a memory get more of it than reads, and an engine takes one copy after the other: what all get together is explained,
- * and that the shares are not is said. */
+/* Writes to a memory get more of it than reads, and an engine takes one copy after the other: what
+ * all get together is explained, and that the shares are not is said. */
 static void what_is_shared_unevenly_is_found_by_its_total(void **state)
 {
     (void)state;
@@ -217,7 +226,8 @@ static void what_is_shared_unevenly_is_found_by_its_total(void **state)
     add_set(sets, graph, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, "gpu4>gpu0=100 gpu4>gpu2=10");
     struct resource_model *model = model_of(graph, sets);
     assert_int_equal(model->found_count, 2);
-    const struct resource_step *memory = found(model, "numa0:memory")->step, *engine = found(model, "gpu4:out")->step;
+    const struct resource_step *memory = found(model, "numa0:memory")->step,
+                               *engine = found(model, "gpu4:out")->step;
     assert_float_equal(memory->bytes_per_s, 80 * GB, 1);
     assert_float_equal(engine->bytes_per_s, 110 * GB, 1);
     for (size_t s = 0; s < sets->count; s++)
@@ -227,9 +237,11 @@ static void what_is_shared_unevenly_is_found_by_its_total(void **state)
     graph_unref(graph);
 }
 
-/* Three of four gpus slow each other on their way to one memory, the fourth does not: no part of the structure says that. */
-/* Two share a link unfairly, 26.3 and 23.5 of 50. All that comes into that place would carry a little more, for a third one gets 50.5 there alone, and half of that is just within the first one's
- * tolerance: that is chance, and no reason to hold up whatever else comes in. */
+/* Three of four gpus slow each other on their way to one memory, the fourth does not: no part of
+ * the structure says that. */
+/* Two share a link unfairly, 26.3 and 23.5 of 50. All that comes into that place would carry a
+ * little more, for a third one gets 50.5 there alone, and half of that is just within the first
+ * one's tolerance: that is chance, and no reason to hold up whatever else comes in. */
 static void shares_that_are_met_by_chance_explain_nothing(void **state)
 {
     (void)state;
@@ -240,12 +252,24 @@ static void shares_that_are_met_by_chance_explain_nothing(void **state)
     const bool is_end[] = {false, true};
     struct resource_run run[4];
     for (size_t r = 0; r < 4; r++)
-        run[r] = (struct resource_run){.count = r == 3 ? 2 : 1, .flow = flow[r], .rate = rate[r], .low = rate[r], .high = rate[r], .predicted = predicted[r]};
-    struct resource_problem problem = {.alone = alone, .flow_count = 3, .run = run, .run_count = 4, .candidate = candidate, .is_end = is_end, .candidate_count = 2};
+        run[r] = (struct resource_run){.count = r == 3 ? 2 : 1,
+                                       .flow = flow[r],
+                                       .rate = rate[r],
+                                       .low = rate[r],
+                                       .high = rate[r],
+                                       .predicted = predicted[r]};
+    struct resource_problem problem = {.alone = alone,
+                                       .flow_count = 3,
+                                       .run = run,
+                                       .run_count = 4,
+                                       .candidate = candidate,
+                                       .is_end = is_end,
+                                       .candidate_count = 2};
     assert_true(resource_fit(&problem));
     assert_int_equal(problem.limit_count, 1);
     assert_int_equal(problem.limit[0].candidate, 0);
-    assert_true(problem.limit[0].users[0] && problem.limit[0].users[1] && !problem.limit[0].users[2]);
+    assert_true(problem.limit[0].users[0] && problem.limit[0].users[1] &&
+                !problem.limit[0].users[2]);
     assert_true(fabs(problem.limit[0].step[0].bytes_per_s / 49.8e9 - 1) < 1e-9);
     assert_false(run[3].is_reproduced);
     resource_fit_done(&problem);
@@ -277,8 +301,8 @@ static void what_has_no_name_is_named_by_who_shares_it(void **state)
     graph_unref(graph);
 }
 
-/* Cores in their own memory and others in it share it; the slower of the two has what it gets in the set, for nobody measured it
- * alone. */
+/* Cores in their own memory and others in it share it; the slower of the two has what it gets in
+ * the set, for nobody measured it alone. */
 static void cores_share_a_memory(void **state)
 {
     (void)state;
@@ -336,7 +360,8 @@ static struct graph *gpus_at_memories(int numas, int each)
     return graph;
 }
 
-/* Two gpus at a memory, of which no other gpu's transfers with it were measured: that two get together what one gets alone is a port's doing, which far memories have no part in. */
+/* Two gpus at a memory, of which no other gpu's transfers with it were measured: that two get
+ * together what one gets alone is a port's doing, which far memories have no part in. */
 static void a_port_that_structure_does_not_show_comes_before_the_memory(void **state)
 {
     (void)state;
@@ -355,18 +380,25 @@ static void a_port_that_structure_does_not_show_comes_before_the_memory(void **s
     assert_int_equal(model->found_count, 2);
     const struct resource_found *port = found(model, "numa0:gpu-port:out");
     assert_float_equal(port->step[0].bytes_per_s, 51 * GB, 1);
-    const struct resource_role memory = {RESOURCE_MEMORY, RESOURCE_IN, graph_find(graph, "numa0"), PLACE_NONE, 0}; /* of which those two say nothing */
-    assert_int_equal(resource_structure_find(model->structure, &memory)->together[resource_kind_index(RESOURCE_HOST_ENGINE)], 0);
+    /* of which those two say nothing */
+    const struct resource_role memory = {RESOURCE_MEMORY, RESOURCE_IN, graph_find(graph, "numa0"),
+                                         PLACE_NONE, 0};
+    assert_int_equal(resource_structure_find(model->structure, &memory)
+                         ->together[resource_kind_index(RESOURCE_HOST_ENGINE)],
+                     0);
     bool has_memory = false;
     for (size_t i = 0; i < port->twin_count; i++)
         has_memory = has_memory || strcmp(port->twin[i], "numa0:memory:write") == 0;
     assert_true(has_memory);
-    place_id gpu0 = graph_find(graph, "gpu0"), gpu2 = graph_find(graph, "gpu2"), numa0 = graph_find(graph, "numa0"), numa1 = graph_find(graph, "numa1");
+    place_id gpu0 = graph_find(graph, "gpu0"), gpu2 = graph_find(graph, "gpu2"),
+             numa0 = graph_find(graph, "numa0"), numa1 = graph_find(graph, "numa1");
     assert_true(resource_model_uses(graph, port, port->metric, gpu0, numa1, ""));
     assert_false(resource_model_uses(graph, port, port->metric, gpu2, numa0, ""));
     assert_false(resource_model_uses(graph, port, port->metric, numa0, gpu0, ""));
-    assert_true(resource_model_uses(graph, port, port->metric, gpu0, gpu2, "")); /* no link joins them: through the host */
-    assert_false(resource_model_uses(graph, port, port->metric, gpu0, graph_find(graph, "gpu1"), ""));
+    /* no link joins them: through the host */
+    assert_true(resource_model_uses(graph, port, port->metric, gpu0, gpu2, ""));
+    assert_false(
+        resource_model_uses(graph, port, port->metric, gpu0, graph_find(graph, "gpu1"), ""));
     resource_model_free(model);
 
     /* A third gpu's transfer with that memory is as slow as those two: it is the memory. */
@@ -381,14 +413,16 @@ static void a_port_that_structure_does_not_show_comes_before_the_memory(void **s
     graph_unref(graph);
 }
 
-/* Three that get together what three times one is not, but more than one: nothing but a memory is known to do that. */
+/* Three that get together what three times one is not, but more than one: nothing but a memory is
+ * known to do that. */
 static void a_memory_that_carries_more_than_one_gets_is_a_memory(void **state)
 {
     (void)state;
     struct graph *graph = gpus_at_memories(2, 3);
     struct sets *sets = sets_new();
     add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, "gpu0>numa0=55 gpu1>numa0=55");
-    add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, "gpu0>numa0=50 gpu1>numa0=50 gpu2>numa0=50");
+    add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT,
+            "gpu0>numa0=50 gpu1>numa0=50 gpu2>numa0=50");
     struct resource_model *model = model_of(graph, sets);
     assert_all_reproduced(model, sets);
     const struct resource_found *memory = found(model, "numa0:memory:write");
@@ -420,14 +454,16 @@ static void what_is_not_reproduced_is_said(void **state)
     graph_unref(graph);
 }
 
-/* Water fills: the one with little takes it all, the others share the rest; who uses two limits is bound by the tighter one. */
+/* Water fills: the one with little takes it all, the others share the rest; who uses two limits is
+ * bound by the tighter one. */
 static void shares_are_max_min_fair(void **state)
 {
     (void)state;
     const double alone[] = {2, 10, 10, 10};
     unsigned char both[] = {1, 1, 1, 0}, narrow[] = {0, 0, 1, 1};
-    const struct resource_limit limit[] = {{.users = both, .step = {{1, 12, NAN, NAN, NAN}}, .step_count = 1},
-                                           {.users = narrow, .step = {{1, 6, NAN, NAN, NAN}}, .step_count = 1}};
+    const struct resource_limit limit[] = {
+        {.users = both, .step = {{1, 12, NAN, NAN, NAN}}, .step_count = 1},
+        {.users = narrow, .step = {{1, 6, NAN, NAN, NAN}}, .step_count = 1}};
     const size_t flow[] = {0, 1, 2, 3};
     double rate[4];
     resource_share(alone, limit, 2, flow, 4, rate);

@@ -1,4 +1,5 @@
-/* What lies between two packages may hold up both directions together: what pairs across it say of others. */
+/* What lies between two packages may hold up both directions together: what pairs across it say of
+ * others. */
 #include "unit/alloc_nodes.h"
 
 #include "cost/resource_between.h"
@@ -11,23 +12,30 @@ struct rates {
 
 static void take(struct fixture *f, const struct rates *rates)
 {
-    struct link *link = graph_add_link(f->graph, graph_place(f->graph, f->numa[0])->parent, graph_place(f->graph, f->numa[1])->parent, LINK_SMP);
+    struct link *link = graph_add_link(f->graph, graph_place(f->graph, f->numa[0])->parent,
+                                       graph_place(f->graph, f->numa[1])->parent, LINK_SMP);
     assert_non_null(link);
     for (int n = 0; n < 2; n++)
-        assert_non_null(graph_add_link(f->graph, graph_place(f->graph, f->numa[n])->parent, f->numa[n], LINK_MEMBUS));
+        assert_non_null(graph_add_link(f->graph, graph_place(f->graph, f->numa[n])->parent,
+                                       f->numa[n], LINK_MEMBUS));
     for (size_t i = 0; i < f->graph->link_count; i++)
         f->graph->links[i].nominal_bytes_per_s = 100 * GB;
     for (int g = 0; g < 2; g++)
         for (int n = 0; n < 2; n++) {
-            double one = g == n ? rates->near : rates->far, together = g == n ? rates->near_both : g == 0 ? rates->far_both : rates->other_far_both;
+            double one = g == n ? rates->near : rates->far, together = g == n ? rates->near_both
+                                                                       : g == 0
+                                                                           ? rates->far_both
+                                                                           : rates->other_far_both;
             measured(f, METRIC_HOST_GPU_COPY_ENGINE, f->numa[n], f->gpu[g], "", one * GB);
             measured(f, METRIC_HOST_GPU_COPY_ENGINE, f->gpu[g], f->numa[n], "", one * GB);
             if (together > 0)
-                measured(f, METRIC_HOST_GPU_COPY_ENGINE, f->gpu[g], f->numa[n], "direction=both", together * GB);
+                measured(f, METRIC_HOST_GPU_COPY_ENGINE, f->gpu[g], f->numa[n], "direction=both",
+                         together * GB);
         }
 }
 
-/* What both directions of the link between the packages carry; 0: nothing is known to be shared. with_set: a set has transfers that meet there. */
+/* What both directions of the link between the packages carry; 0: nothing is known to be shared.
+ * with_set: a set has transfers that meet there. */
 static double between(const struct rates *rates, bool with_set)
 {
     struct fixture f = begin(SUPERCHIP);
@@ -35,9 +43,11 @@ static double between(const struct rates *rates, bool with_set)
     take(&f, rates);
     values_finish(f.values);
     struct sets *sets = sets_new();
-    struct set_flow flows[] = {{f.numa[0], f.gpu[1], "", 90 * GB, NAN, NAN}, {f.gpu[1], f.numa[0], "", 90 * GB, NAN, NAN}};
+    struct set_flow flows[] = {{f.numa[0], f.gpu[1], "", 90 * GB, NAN, NAN},
+                               {f.gpu[1], f.numa[0], "", 90 * GB, NAN, NAN}};
     if (with_set)
-        assert_true(sets_add(sets, &(struct set){METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, VALUE_MEASURED, 0, flows, 2}));
+        assert_true(sets_add(sets, &(struct set){METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT,
+                                                 VALUE_MEASURED, 0, flows, 2}));
     struct resource_structure *structure = resource_make(f.graph, f.values, sets);
     assert_non_null(structure);
     resource_between(structure, f.graph, f.values);
@@ -66,7 +76,8 @@ static void the_most_that_a_pair_gets_both_ways_is_what_all_share(void **state)
     assert_near(between(&(struct rates){300, 450, 90, 100, 110}, false), 110 * GB);
 }
 
-/* It may be the gpu's own port; nobody knows what its port carries; some pair loses nothing; or sets say it. */
+/* It may be the gpu's own port; nobody knows what its port carries; some pair loses nothing; or
+ * sets say it. */
 static void elsewhere_both_directions_share_nothing(void **state)
 {
     (void)state;
@@ -80,6 +91,8 @@ static void elsewhere_both_directions_share_nothing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_most_that_a_pair_gets_both_ways_is_what_all_share), cmocka_unit_test(elsewhere_both_directions_share_nothing)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_most_that_a_pair_gets_both_ways_is_what_all_share),
+        cmocka_unit_test(elsewhere_both_directions_share_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

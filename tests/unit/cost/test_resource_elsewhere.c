@@ -1,4 +1,5 @@
-/* Gpus that are joined by what nobody told of: each has a PCIe link to the host, and copies between them get more than that carries. */
+/* Gpus that are joined by what nobody told of: each has a PCIe link to the host, and copies between
+ * them get more than that carries. */
 #include "node/allowed.h"
 #include "node/locality.h"
 #include "unit/plan_nodes.h"
@@ -21,7 +22,8 @@ struct fixture {
 /* PCIe links that are said to carry 63 GB/s, and gpu0 gets peer_gb of gpu1. */
 static struct fixture begin(double peer_gb)
 {
-    struct fixture f = {.graph = nodes_cpu(&(struct shape){1, 1, 2, 4, 1, INT64_C(128) << 30}), .values = values_new()};
+    struct fixture f = {.graph = nodes_cpu(&(struct shape){1, 1, 2, 4, 1, INT64_C(128) << 30}),
+                        .values = values_new()};
     f.numa = nodes_place(f.graph, PLACE_NUMA, 0);
     struct cpuset cpus = *graph_place(f.graph, f.numa)->cpus;
     assert_non_null(f.values);
@@ -31,15 +33,18 @@ static struct fixture begin(double peer_gb)
         assert_non_null(link);
         link->nominal_bytes_per_s = 63 * GB;
     }
-    nodes_value(f.values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, f.gpu[0], f.gpu[1], "", peer_gb * GB, peer_gb * GB, peer_gb * GB);
+    nodes_value(f.values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, f.gpu[0], f.gpu[1], "",
+                peer_gb * GB, peer_gb * GB, peer_gb * GB);
     return f;
 }
 
 static void host(struct fixture *f, double gb)
 {
     for (int g = 0; g < 2; g++) {
-        nodes_value(f->values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, f->numa, f->gpu[g], "", gb * GB, gb * GB, gb * GB);
-        nodes_value(f->values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, f->gpu[g], f->numa, "", gb * GB, gb * GB, gb * GB);
+        nodes_value(f->values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, f->numa, f->gpu[g], "",
+                    gb * GB, gb * GB, gb * GB);
+        nodes_value(f->values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, f->gpu[g], f->numa, "",
+                    gb * GB, gb * GB, gb * GB);
     }
 }
 
@@ -54,7 +59,8 @@ static bool uses_links(const struct resource_structure *structure, place_id from
     return links > 0;
 }
 
-/* What the link from the host to gpu1 carries, with what copies with the host get; 0 not known. Takes f. */
+/* What the link from the host to gpu1 carries, with what copies with the host get; 0 not known.
+ * Takes f. */
 static double width(struct fixture *f, double host_gb, bool *ret_uses)
 {
     if (host_gb > 0)
@@ -68,9 +74,11 @@ static double width(struct fixture *f, double host_gb, bool *ret_uses)
     assert_non_null(item);
     double found = item->bytes_per_s;
     *ret_uses = uses_links(structure, f->gpu[0], f->gpu[1]);
-    /* Of the other direction nothing is known, and this one stands for it; of other pairs nothing is. */
+    /* Of the other direction nothing is known, and this one stands for it; of other pairs nothing
+     * is. */
     assert_int_equal(uses_links(structure, f->gpu[1], f->gpu[0]), *ret_uses);
-    assert_true(uses_links(structure, f->gpu[0], f->gpu[2]) && uses_links(structure, f->gpu[2], f->gpu[1]));
+    assert_true(uses_links(structure, f->gpu[0], f->gpu[2]) &&
+                uses_links(structure, f->gpu[2], f->gpu[1]));
     if (found > 63 * GB && host_gb < 63)
         assert_true(item->seen == 1 && item->seen_from == f->gpu[0] && item->seen_to == f->gpu[1]);
     resource_structure_free(structure);
@@ -86,8 +94,7 @@ static void what_gets_more_than_a_link_carries_goes_elsewhere(void **state)
         double peer, host, width;
         bool uses;
     } cases[] = {
-        {397, 55, 63, false},
-        {397, 63, 63, false},
+        {397, 55, 63, false},  {397, 63, 63, false},
         {397, 0, 397, true},   /* nothing bears out what the link is said to carry */
         {397, 100, 397, true}, /* it carries more than it is said to: nobody knows how much */
         {64, 55, 64, true},    /* no more than what is said of it is rounded by */
@@ -110,16 +117,24 @@ static bool warned(const struct bind_answer *answer, const char *part)
     return false;
 }
 
-/* gpu0 sends gpu1 while both copy from the host: that shares nothing, or, where nobody knows better, what the first was seen to get. */
+/* gpu0 sends gpu1 while both copy from the host: that shares nothing, or, where nobody knows
+ * better, what the first was seen to get. */
 static void what_is_shared_says_where_its_figure_is_from(void **state)
 {
     (void)state;
     for (int is_known = 0; is_known < 2; is_known++) {
         struct fixture f = begin(397);
         struct allowed allowed = {.given = true};
-        struct traffic_flow flow[] = {{.from = 0, .to = 1, .bytes = GB}, {.from = TRAFFIC_HOST, .to = 0, .bytes = GB}, {.from = TRAFFIC_HOST, .to = 1, .bytes = GB}};
+        struct traffic_flow flow[] = {{.from = 0, .to = 1, .bytes = GB},
+                                      {.from = TRAFFIC_HOST, .to = 0, .bytes = GB},
+                                      {.from = TRAFFIC_HOST, .to = 1, .bytes = GB}};
         struct traffic traffic = {.flow = flow, .count = 3};
-        struct bind_request request = {.tasks = 2, .gpus_per_task = 1, .allowed = &allowed, .traffic = &traffic, .by = LOAD_COPY_ENGINE, .in_rank_order = true};
+        struct bind_request request = {.tasks = 2,
+                                       .gpus_per_task = 1,
+                                       .allowed = &allowed,
+                                       .traffic = &traffic,
+                                       .by = LOAD_COPY_ENGINE,
+                                       .in_rank_order = true};
         struct bind_answer answer = {0};
         struct berth_err err = {0};
         if (is_known)
@@ -128,7 +143,11 @@ static void what_is_shared_says_where_its_figure_is_from(void **state)
         locality_cpus(f.graph, &allowed.cpus);
         assert_int_equal(plan_bind(snap, &request, &answer, &err), BERTH_OK);
         assert_true(graph_place(f.graph, answer.gpu[1])->number == 1);
-        assert_int_equal(warned(&answer, "numa0-gpu1:link:out carries transfers that were not measured together (with the host, between gpus): all count as sharing 397 GB/s, as gpu0 to gpu1 was seen to get"), !is_known);
+        assert_int_equal(
+            warned(&answer, "numa0-gpu1:link:out carries transfers that were not measured together "
+                            "(with the host, between gpus): all count as sharing 397 GB/s, as gpu0 "
+                            "to gpu1 was seen to get"),
+            !is_known);
         assert_false(warned(&answer, "as is said of it"));
         plan_bind_done(&answer);
         allowed_done(&allowed);
@@ -138,6 +157,8 @@ static void what_is_shared_says_where_its_figure_is_from(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_gets_more_than_a_link_carries_goes_elsewhere), cmocka_unit_test(what_is_shared_says_where_its_figure_is_from)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_gets_more_than_a_link_carries_goes_elsewhere),
+        cmocka_unit_test(what_is_shared_says_where_its_figure_is_from)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,8 @@ static void assert_near(double value, double expected)
         fail_msg("%g is not %g", value, expected);
 }
 
-/* What the link between gpu0 and gpu1 carries in each direction, once kernels got share of what links are said to carry, and narrow of that one; 0: nobody measured it. by: their metric. */
+/* What the link between gpu0 and gpu1 carries in each direction, once kernels got share of what
+ * links are said to carry, and narrow of that one; 0: nobody measured it. by: their metric. */
 static double width_of(enum metric by, enum value_source source, double share, double narrow)
 {
     struct discovery found = {0};
@@ -25,7 +26,8 @@ static double width_of(enum metric by, enum value_source source, double share, d
     double width[2] = {0};
     for (size_t i = 0; i < graph->link_count; i++) {
         const struct link *link = &graph->links[i];
-        if (graph_place(graph, link->from)->kind != PLACE_GPU || graph_place(graph, link->to)->kind != PLACE_GPU)
+        if (graph_place(graph, link->from)->kind != PLACE_GPU ||
+            graph_place(graph, link->to)->kind != PLACE_GPU)
             continue;
         bool is_it = link->from == gpu0 && link->to == gpu1;
         double rate = link->nominal_bytes_per_s * (is_it ? narrow : share);
@@ -42,7 +44,9 @@ static double width_of(enum metric by, enum value_source source, double share, d
     resource_narrow(structure, graph, values);
     for (size_t i = 0; i < structure->count; i++) {
         const struct resource_nominal *item = &structure->item[i];
-        int way = strcmp(item->name, "gpu0-gpu1:link:out") == 0 ? 0 : strcmp(item->name, "gpu0-gpu1:link:in") == 0 ? 1 : -1;
+        int way = strcmp(item->name, "gpu0-gpu1:link:out") == 0  ? 0
+                  : strcmp(item->name, "gpu0-gpu1:link:in") == 0 ? 1
+                                                                 : -1;
         if (way >= 0)
             width[way] = item->bytes_per_s;
         else if (strstr(item->name, ":link:") != NULL)
@@ -64,7 +68,8 @@ static void it_counts_with_what_kernels_get_that_share_of(void **state)
     assert_near(width_of(METRIC_GPU_GPU_KERNEL, VALUE_MEASURED, 0.6, 0.6 / 4), 50 * GB);
 }
 
-/* A little less may be the kernel's; an engine has a rate of its own; what is only published says nothing of this node; and nothing is nothing. */
+/* A little less may be the kernel's; an engine has a rate of its own; what is only published says
+ * nothing of this node; and nothing is nothing. */
 static void others_count_as_they_are_said_to(void **state)
 {
     (void)state;
@@ -77,6 +82,8 @@ static void others_count_as_they_are_said_to(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(it_counts_with_what_kernels_get_that_share_of), cmocka_unit_test(others_count_as_they_are_said_to)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_counts_with_what_kernels_get_that_share_of),
+        cmocka_unit_test(others_count_as_they_are_said_to)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

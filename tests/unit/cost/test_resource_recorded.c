@@ -1,4 +1,5 @@
-/* What transfers share on recorded machines: the host copies of two and four H200 come out as they were measured. */
+/* What transfers share on recorded machines: the host copies of two and four H200 come out as they
+ * were measured. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +15,8 @@
 #include "discover/discover.h"
 #include "resource_found.h"
 
-/* Pairs 110.7 GB/s into the host's memory, as much as alone; three 157, four 164.5; out of it four get 220.5 and lose nothing. */
+/* Pairs 110.7 GB/s into the host's memory, as much as alone; three 157, four 164.5; out of it four
+ * get 220.5 and lose nothing. */
 static void recorded_h200_host_copies(void **state)
 {
     (void)state;
@@ -35,22 +37,27 @@ static void recorded_h200_host_copies(void **state)
     assert_float_equal(memory->step[1].bytes_per_s, 164.5 * GB, 0.01 * GB);
     struct resource_limit limit = {.step_count = 2};
     memcpy(limit.step, memory->step, sizeof limit.step);
-    assert_true(isinf(resource_capacity(&limit, 2)) && resource_capacity(&limit, 5) == resource_capacity(&limit, 4));
+    assert_true(isinf(resource_capacity(&limit, 2)) &&
+                resource_capacity(&limit, 5) == resource_capacity(&limit, 4));
     resource_model_free(model);
     discovery_done(&node);
 }
 
-static const struct resource_found *found_of(const struct resource_model *model, enum metric metric, const char *name)
+static const struct resource_found *found_of(const struct resource_model *model, enum metric metric,
+                                             const char *name)
 {
     const struct resource_found *it = NULL;
     for (size_t i = 0; i < model->found_count; i++)
-        it = model->found[i].metric == metric && strcmp(model->found[i].name, name) == 0 ? &model->found[i] : it;
+        it = model->found[i].metric == metric && strcmp(model->found[i].name, name) == 0
+                 ? &model->found[i]
+                 : it;
     assert_non_null(it);
     return it;
 }
 
-/* Four H200 at an NVSwitch, by the quick profile: a gpu's port carries both directions together, its links in what one peer sends
- * it, and the host's memory gives way from the third gpu on, reading as writing. Through the switch nothing is lost. */
+/* Four H200 at an NVSwitch, by the quick profile: a gpu's port carries both directions together,
+ * its links in what one peer sends it, and the host's memory gives way from the third gpu on,
+ * reading as writing. Through the switch nothing is lost. */
 static void recorded_four_h200(void **state)
 {
     (void)state;
@@ -59,12 +66,15 @@ static void recorded_four_h200(void **state)
     assert_int_equal(discover_folder("tests/nodes/h200x4", &node, &err), BERTH_OK);
     struct resource_model *model = resource_model_new(node.graph, node.sets, node.values);
     assert_non_null(model);
-    /* What the host's memory gives and takes depends on how many copies there are; what all write to it is less. */
+    /* What the host's memory gives and takes depends on how many copies there are; what all write
+     * to it is less. */
     static const struct {
         unsigned flows;
         double rate;
     } steps[] = {{4, 166 * GB}, {6, 178 * GB}, {8, 164 * GB}};
-    const struct resource_found *memory = found(model, "numa0:memory"), *written = found(model, "numa0:memory:write"), *read = found(model, "numa0:memory:read");
+    const struct resource_found *memory = found(model, "numa0:memory"),
+                                *written = found(model, "numa0:memory:write"),
+                                *read = found(model, "numa0:memory:read");
     assert_int_equal(memory->user_count, 8);
     assert_int_equal(memory->step_count, sizeof steps / sizeof *steps);
     for (size_t i = 0; i < memory->step_count; i++) {
@@ -78,10 +88,17 @@ static void recorded_four_h200(void **state)
     for (int gpu = 0; gpu < 4; gpu++) {
         char name[32];
         snprintf(name, sizeof name, "gpu%d:in", gpu);
-        assert_float_equal(found_of(model, METRIC_GPU_GPU_KERNEL_CONCURRENT, name)->step[0].bytes_per_s, 377.5 * GB, GB); /* of kernels that write */
-        assert_float_equal(found_of(model, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, name)->step[0].bytes_per_s, 402 * GB, GB);
+        /* of kernels that write */
+        assert_float_equal(
+            found_of(model, METRIC_GPU_GPU_KERNEL_CONCURRENT, name)->step[0].bytes_per_s,
+            377.5 * GB, GB);
+        assert_float_equal(
+            found_of(model, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, name)->step[0].bytes_per_s,
+            402 * GB, GB);
         snprintf(name, sizeof name, "gpu%d:out", gpu);
-        assert_float_equal(found_of(model, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, name)->step[0].bytes_per_s, 397.5 * GB, GB);
+        assert_float_equal(
+            found_of(model, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, name)->step[0].bytes_per_s,
+            397.5 * GB, GB);
         snprintf(name, sizeof name, "gpu%d:port", gpu);
         assert_float_equal(found(model, name)->step[0].bytes_per_s, 103 * GB, GB);
     }
@@ -96,7 +113,8 @@ static void recorded_four_h200(void **state)
     discovery_done(&node);
 }
 
-/* Two H200 at an NVSwitch: what their copies into the host's memory share is that memory, because the switch has no way there. */
+/* Two H200 at an NVSwitch: what their copies into the host's memory share is that memory, because
+ * the switch has no way there. */
 static void recorded_h200_at_a_switch(void **state)
 {
     (void)state;
@@ -105,7 +123,8 @@ static void recorded_h200_at_a_switch(void **state)
     assert_int_equal(discover_folder("tests/nodes/h200x2", &node, &err), BERTH_OK);
     struct resource_model *model = resource_model_new(node.graph, node.sets, node.values);
     assert_non_null(model);
-    const struct resource_found *memory = found(model, "numa0:memory"), *port = found(model, "gpu1:port");
+    const struct resource_found *memory = found(model, "numa0:memory"),
+                                *port = found(model, "gpu1:port");
     assert_int_equal(memory->user_count, 4);
     assert_int_equal(memory->twin_count, 0);
     assert_float_equal(memory->step[0].bytes_per_s, 181 * GB, GB);

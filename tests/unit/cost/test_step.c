@@ -14,17 +14,33 @@ struct fixture {
 };
 
 static place_id gpu(const struct fixture *f, int n) { return nodes_place(f->graph, PLACE_GPU, n); }
-static place_id numa(const struct fixture *f, int n) { return nodes_place(f->graph, PLACE_NUMA, n); }
+static place_id numa(const struct fixture *f, int n)
+{
+    return nodes_place(f->graph, PLACE_NUMA, n);
+}
 
 static void together(struct sets *sets, place_id a, place_id b, place_id to, double each)
 {
-    struct set_flow flow[] = {{.from = a, .to = to, .axes = (char *)"", .bytes_per_s = each * GB, .low = each * 0.99 * GB, .high = each * 1.01 * GB},
-                              {.from = b, .to = to, .axes = (char *)"", .bytes_per_s = each * GB, .low = each * 0.99 * GB, .high = each * 1.01 * GB}};
-    struct set set = {.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, .flow = flow, .flow_count = b == PLACE_NONE ? 1 : 2};
+    struct set_flow flow[] = {{.from = a,
+                               .to = to,
+                               .axes = (char *)"",
+                               .bytes_per_s = each * GB,
+                               .low = each * 0.99 * GB,
+                               .high = each * 1.01 * GB},
+                              {.from = b,
+                               .to = to,
+                               .axes = (char *)"",
+                               .bytes_per_s = each * GB,
+                               .low = each * 0.99 * GB,
+                               .high = each * 1.01 * GB}};
+    struct set set = {.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT,
+                      .flow = flow,
+                      .flow_count = b == PLACE_NONE ? 1 : 2};
     assert_true(sets_add(sets, &set));
 }
 
-/* Gpus 4 and 5 are of one module and get 20 GB/s together, 20 each alone; 4 and 2 are of two and get 20 each. */
+/* Gpus 4 and 5 are of one module and get 20 GB/s together, 20 each alone; 4 and 2 are of two and
+ * get 20 each. */
 static struct fixture begin(void)
 {
     struct fixture f = {.graph = nodes_mi250x()};
@@ -32,10 +48,12 @@ static struct fixture begin(void)
     struct sets *sets = sets_new();
     assert_true(values != NULL && sets != NULL);
     for (int g = 0; g < 8; g++)
-        nodes_value(values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, gpu(&f, g), numa(&f, 0), "", 20 * GB, 19 * GB, 21 * GB);
+        nodes_value(values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, gpu(&f, g), numa(&f, 0),
+                    "", 20 * GB, 19 * GB, 21 * GB);
     char axes[TRANSFER_AXES_MAX];
     transfer_overhead_axes(METRIC_HOST_GPU_COPY_ENGINE, "", TRANSFER_QUEUE, axes, sizeof axes);
-    nodes_value(values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, gpu(&f, 5), numa(&f, 0), axes, 10000, 10000, 10000);
+    nodes_value(values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, gpu(&f, 5), numa(&f, 0), axes,
+                10000, 10000, 10000);
     for (int g = 0; g < 8; g++)
         together(sets, gpu(&f, g), PLACE_NONE, numa(&f, 0), 20);
     for (int m = 0; m < 4; m++)
@@ -44,7 +62,8 @@ static struct fixture begin(void)
     f.snap = nodes_snapshot(f.graph, values);
     f.snap->sets = sets;
     for (int i = 0; i < 4; i++)
-        assert_true(plan_move_find(f.snap, gpu(&f, (int[]){4, 5, 2, 6}[i]), numa(&f, 0), MOVE_COPY_ENGINE, &f.move[i]));
+        assert_true(plan_move_find(f.snap, gpu(&f, (int[]){4, 5, 2, 6}[i]), numa(&f, 0),
+                                   MOVE_COPY_ENGINE, &f.move[i]));
     return f;
 }
 
@@ -60,15 +79,23 @@ static void those_that_share_a_port_slow_each_other(void **state)
 {
     (void)state;
     struct fixture f = begin();
-    struct step_flow flows[] = {{.move = &f.move[0], .bytes = 2 * GB}, {.move = &f.move[2], .bytes = 2 * GB}};
+    struct step_flow flows[] = {{.move = &f.move[0], .bytes = 2 * GB},
+                                {.move = &f.move[2], .bytes = 2 * GB}};
     assert_int_equal(plan_step(f.snap, flows, 2, NULL), BERTH_OK);
     for (int i = 0; i < 2; i++) {
         assert_near(flows[i].time.time_ns, 100e6);
         assert_null(flows[i].shared);
-        assert_near(flows[i].time.high_ns, 100e6 * (1 + spread_cell_among(0.05, 9, spread_deviation(0.05, 9) * exp(0.5 / spread_freedom(9))))); /* the median of 9 was 19 to 21, of all alike */
+        /* the median of 9 was 19 to 21, of all alike */
+        assert_near(
+            flows[i].time.high_ns,
+            100e6 * (1 + spread_cell_among(
+                             0.05, 9, spread_deviation(0.05, 9) * exp(0.5 / spread_freedom(9)))));
     }
-    /* Both at 10 GB/s until the smaller ends, then the other alone; 10 us before gpu5's first byte count at its end. */
-    struct step_flow port[] = {{.move = &f.move[0], .bytes = 2 * GB}, {.move = &f.move[1], .bytes = GB}, {.move = &f.move[2], .bytes = GB}};
+    /* Both at 10 GB/s until the smaller ends, then the other alone; 10 us before gpu5's first byte
+     * count at its end. */
+    struct step_flow port[] = {{.move = &f.move[0], .bytes = 2 * GB},
+                               {.move = &f.move[1], .bytes = GB},
+                               {.move = &f.move[2], .bytes = GB}};
     assert_int_equal(plan_step(f.snap, port, 3, NULL), BERTH_OK);
     assert_near(port[1].time.time_ns, 10e3 + 100e6);
     assert_near(port[0].time.time_ns, 100e6 + (2 * GB - GB) / 20);
@@ -77,7 +104,8 @@ static void those_that_share_a_port_slow_each_other(void **state)
     assert_string_equal(port[0].shared, "module2:host-port:out");
     assert_false(port[0].is_nominal);
     assert_ptr_equal(port[1].shared, port[0].shared);
-    assert_true(port[1].time.low_ns < port[1].time.time_ns && port[1].time.high_ns > port[1].time.time_ns);
+    assert_true(port[1].time.low_ns < port[1].time.time_ns &&
+                port[1].time.high_ns > port[1].time.time_ns);
     end(&f);
 }
 
@@ -86,7 +114,8 @@ static void one_that_begins_later_shares_what_is_left(void **state)
 {
     (void)state;
     struct fixture f = begin();
-    struct step_flow port[] = {{.move = &f.move[0], .bytes = GB}, {.move = &f.move[1], .bytes = GB, .begin_ns = 25e6}};
+    struct step_flow port[] = {{.move = &f.move[0], .bytes = GB},
+                               {.move = &f.move[1], .bytes = GB, .begin_ns = 25e6}};
     assert_int_equal(plan_step(f.snap, port, 2, NULL), BERTH_OK);
     assert_near(port[0].time.time_ns, 75e6);
     assert_near(port[1].time.time_ns, 10e3 + 75e6);
@@ -123,9 +152,12 @@ static void nothing_is_faster_than_alone(void **state)
                 flows[count++] = (struct step_flow){.move = &f.move[i], .bytes = (i + 1) * 1e7};
         assert_int_equal(plan_step(f.snap, flows, count, NULL), BERTH_OK);
         for (size_t i = 0; i < count; i++)
-            assert_true(flows[i].time.time_ns >= plan_move_queued(flows[i].move, flows[i].bytes).time_ns * (1 - 1e-12));
+            assert_true(flows[i].time.time_ns >=
+                        plan_move_queued(flows[i].move, flows[i].bytes).time_ns * (1 - 1e-12));
     }
-    struct step_flow large[] = {{.move = &f.move[0], .bytes = 0x1p62}, {.move = &f.move[1], .bytes = 0x1p62}, {.move = &f.move[2], .bytes = 0}};
+    struct step_flow large[] = {{.move = &f.move[0], .bytes = 0x1p62},
+                                {.move = &f.move[1], .bytes = 0x1p62},
+                                {.move = &f.move[2], .bytes = 0}};
     assert_int_equal(plan_step(f.snap, large, 3, NULL), BERTH_OK);
     assert_near(large[0].time.time_ns, 0x1p63 / 20);
     assert_near(large[2].time.time_ns, 0);
@@ -139,8 +171,10 @@ static void a_route_weighs_what_moves_meanwhile(void **state)
     struct allowed allowed = {.given = true};
     struct route_answer answer;
     struct berth_err err = {0};
-    const struct route_transfer others[] = {{gpu(&f, 4), numa(&f, 0), 1000000000}, {gpu(&f, 2), numa(&f, 0), 1000000000}};
-    struct route_request request = {.from = gpu(&f, 5), .to = numa(&f, 0), .bytes = 1000000000, .allowed = &allowed};
+    const struct route_transfer others[] = {{gpu(&f, 4), numa(&f, 0), 1000000000},
+                                            {gpu(&f, 2), numa(&f, 0), 1000000000}};
+    struct route_request request = {
+        .from = gpu(&f, 5), .to = numa(&f, 0), .bytes = 1000000000, .allowed = &allowed};
     assert_int_equal(plan_route(f.snap, &request, &answer, &err), BERTH_OK);
     assert_near(answer.option[0].predicted.time_ns, 50e6 + 10e3);
     assert_null(answer.option[0].shared);
@@ -148,7 +182,8 @@ static void a_route_weighs_what_moves_meanwhile(void **state)
     request.meanwhile = others;
     request.meanwhile_count = 2;
     assert_int_equal(plan_route(f.snap, &request, &answer, &err), BERTH_OK);
-    assert_true(answer.option[0].predicted.time_ns > 99e6 && answer.option[0].predicted.time_ns < 100.1e6);
+    assert_true(answer.option[0].predicted.time_ns > 99e6 &&
+                answer.option[0].predicted.time_ns < 100.1e6);
     assert_non_null(answer.option[0].shared);
     assert_int_equal(answer.crossover_count, 0);
     plan_route_done(&answer);

@@ -1,4 +1,5 @@
-/* Which of several ways a transfer takes, on the node of eight GCDs: whatever way the hardware has for each pair, the sets that are asked for tell it. */
+/* Which of several ways a transfer takes, on the node of eight GCDs: whatever way the hardware has
+ * for each pair, the sets that are asked for tell it. */
 #include "unit/plan_nodes.h"
 
 #include "cost/way_seen.h"
@@ -34,19 +35,30 @@ static void end(struct fixture *f)
     discovery_done(&f->found);
 }
 
-static place_id gpu(const struct fixture *f, int number) { return nodes_place(f->found.graph, PLACE_GPU, number); }
+static place_id gpu(const struct fixture *f, int number)
+{
+    return nodes_place(f->found.graph, PLACE_GPU, number);
+}
 
 static void add(struct fixture *f, const struct way_asked *pair, double own, double beside)
 {
-    struct set_flow flow[] = {{pair->from, pair->to, (char *)"", own, own, own}, {pair->beside_from, pair->beside_to, (char *)"", beside, beside, beside}};
-    struct set set = {.metric = METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, .source = VALUE_MEASURED, .flow = flow, .flow_count = 2};
+    struct set_flow flow[] = {
+        {pair->from, pair->to, (char *)"", own, own, own},
+        {pair->beside_from, pair->beside_to, (char *)"", beside, beside, beside}};
+    struct set set = {.metric = METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT,
+                      .source = VALUE_MEASURED,
+                      .flow = flow,
+                      .flow_count = 2};
     assert_true(sets_add(f->sets, &set));
 }
 
 static void add_alone(struct fixture *f, place_id from, place_id to)
 {
     struct set_flow flow = {from, to, (char *)"", ENGINE, ENGINE, ENGINE};
-    assert_true(sets_add(f->sets, &(struct set){.metric = METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, .source = VALUE_MEASURED, .flow = &flow, .flow_count = 1}));
+    assert_true(sets_add(f->sets, &(struct set){.metric = METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT,
+                                                .source = VALUE_MEASURED,
+                                                .flow = &flow,
+                                                .flow_count = 1}));
 }
 
 static bool goes_over(const struct fixture *f, const struct link_path *way, place_id a, place_id b)
@@ -54,12 +66,17 @@ static bool goes_over(const struct fixture *f, const struct link_path *way, plac
     bool goes = false;
     for (size_t i = 0; i < way->step_count; i++) {
         const struct link *link = &f->found.graph->links[way->step[i].link];
-        goes |= (way->step[i].back ? link->to : link->from) == a && (way->step[i].back ? link->from : link->to) == b;
+        goes |= (way->step[i].back ? link->to : link->from) == a &&
+                (way->step[i].back ? link->from : link->to) == b;
     }
     return goes;
 }
 
-static bool is_same(const struct link_path *a, const struct link_path *b) { return a->step_count == b->step_count && memcmp(a->step, b->step, a->step_count * sizeof *a->step) == 0; }
+static bool is_same(const struct link_path *a, const struct link_path *b)
+{
+    return a->step_count == b->step_count &&
+           memcmp(a->step, b->step, a->step_count * sizeof *a->step) == 0;
+}
 
 /* choice: which of its ways each pair takes, a bit each. */
 static void measure(struct fixture *f, unsigned choice)
@@ -72,7 +89,8 @@ static void measure(struct fixture *f, unsigned choice)
         assert_int_equal(link_path_all(f->paths, asked[i].from, asked[i].to, way, 4), 2);
         assert_int_not_equal(asked[i].from, asked[i].beside_from);
         bool meet = goes_over(f, &way[choice >> i & 1], asked[i].beside_from, asked[i].beside_to);
-        assert_int_not_equal(meet, goes_over(f, &way[~choice >> i & 1], asked[i].beside_from, asked[i].beside_to));
+        assert_int_not_equal(
+            meet, goes_over(f, &way[~choice >> i & 1], asked[i].beside_from, asked[i].beside_to));
         add(f, &asked[i], meet ? 25 * GB : ENGINE, meet ? 25 * GB : ENGINE);
         add_alone(f, asked[i].from, asked[i].to);
         add_alone(f, asked[i].beside_from, asked[i].beside_to);
@@ -90,7 +108,8 @@ static void each_way_is_told(void **state)
         for (size_t i = 0; i < count; i++) {
             struct link_path way[4], found;
             link_path_all(f.paths, asked[i].from, asked[i].to, way, 4);
-            assert_true(way_seen_find(f.paths, f.found.graph, f.values, f.sets, asked[i].from, asked[i].to, &found));
+            assert_true(way_seen_find(f.paths, f.found.graph, f.values, f.sets, asked[i].from,
+                                      asked[i].to, &found));
             assert_false(found.is_one_of_several);
             assert_true(is_same(&found, &way[choice >> i & 1]));
         }
@@ -98,7 +117,8 @@ static void each_way_is_told(void **state)
     }
 }
 
-/* Nothing measured, something that tells nothing, or sets that contradict each other: it stays one of several. */
+/* Nothing measured, something that tells nothing, or sets that contradict each other: it stays one
+ * of several. */
 static void what_sets_do_not_tell_stays_open(void **state)
 {
     (void)state;
@@ -106,21 +126,29 @@ static void what_sets_do_not_tell_stays_open(void **state)
     struct link_path found, first;
     place_id from = gpu(&f, 0), to = gpu(&f, 3);
     assert_true(link_path_find(f.paths, from, to, &first) && first.is_one_of_several);
-    assert_true(way_seen_find(f.paths, f.found.graph, f.values, NULL, from, to, &found) && found.is_one_of_several);
+    assert_true(way_seen_find(f.paths, f.found.graph, f.values, NULL, from, to, &found) &&
+                found.is_one_of_several);
     add(&f, &(struct way_asked){from, to, gpu(&f, 1), gpu(&f, 3)}, 25 * GB, 25 * GB);
-    assert_true(way_seen_find(f.paths, f.found.graph, f.values, f.sets, from, to, &found) && found.is_one_of_several); /* nobody knows what they get alone */
+    /* nobody knows what they get alone */
+    assert_true(way_seen_find(f.paths, f.found.graph, f.values, f.sets, from, to, &found) &&
+                found.is_one_of_several);
     add_alone(&f, from, to);
     add_alone(&f, gpu(&f, 1), gpu(&f, 3));
-    assert_true(way_seen_find(f.paths, f.found.graph, f.values, f.sets, from, to, &found) && !found.is_one_of_several && goes_over(&f, &found, gpu(&f, 1), gpu(&f, 3)));
+    assert_true(way_seen_find(f.paths, f.found.graph, f.values, f.sets, from, to, &found) &&
+                !found.is_one_of_several && goes_over(&f, &found, gpu(&f, 1), gpu(&f, 3)));
     /* Both of one gpu: its engines may be what slows them; that they are not slowed tells. */
     add_alone(&f, from, gpu(&f, 2));
     add(&f, &(struct way_asked){from, to, from, gpu(&f, 2)}, 25 * GB, 25 * GB);
-    assert_true(way_seen_find(f.paths, f.found.graph, f.values, f.sets, from, to, &found) && !found.is_one_of_several);
+    assert_true(way_seen_find(f.paths, f.found.graph, f.values, f.sets, from, to, &found) &&
+                !found.is_one_of_several);
     add(&f, &(struct way_asked){from, to, gpu(&f, 1), gpu(&f, 3)}, ENGINE, ENGINE);
     add(&f, &(struct way_asked){from, to, from, gpu(&f, 2)}, ENGINE, ENGINE);
-    assert_true(way_seen_find(f.paths, f.found.graph, f.values, f.sets, from, to, &found) && found.is_one_of_several && is_same(&found, &first));
+    assert_true(way_seen_find(f.paths, f.found.graph, f.values, f.sets, from, to, &found) &&
+                found.is_one_of_several && is_same(&found, &first));
     /* A pair with one way only has it whatever was measured. */
-    assert_true(way_seen_find(f.paths, f.found.graph, f.values, f.sets, gpu(&f, 1), gpu(&f, 7), &found) && !found.is_one_of_several && found.step_count == 3);
+    assert_true(
+        way_seen_find(f.paths, f.found.graph, f.values, f.sets, gpu(&f, 1), gpu(&f, 7), &found) &&
+        !found.is_one_of_several && found.step_count == 3);
     assert_false(way_seen_find(f.paths, f.found.graph, f.values, f.sets, from, from, &found));
     end(&f);
 }
@@ -129,9 +157,12 @@ static void the_probe_is_asked_in_its_names(void **state)
 {
     (void)state;
     struct fixture f = begin();
-    char *text = gpu_use_sets(f.found.graph, "amd"), *none = gpu_use_sets(f.found.graph, "nvidia"), name[200];
+    char *text = gpu_use_sets(f.found.graph, "amd"), *none = gpu_use_sets(f.found.graph, "nvidia"),
+         name[200];
     assert_true(text != NULL && none != NULL);
-    snprintf(name, sizeof name, "%s>%s+%s>%s", graph_place(f.found.graph, gpu(&f, 0))->pci, graph_place(f.found.graph, gpu(&f, 3))->pci, graph_place(f.found.graph, gpu(&f, 1))->pci,
+    snprintf(name, sizeof name, "%s>%s+%s>%s", graph_place(f.found.graph, gpu(&f, 0))->pci,
+             graph_place(f.found.graph, gpu(&f, 3))->pci,
+             graph_place(f.found.graph, gpu(&f, 1))->pci,
              graph_place(f.found.graph, gpu(&f, 3))->pci);
     assert_memory_equal(text, name, strlen(name));
     size_t commas = 0;
@@ -146,6 +177,8 @@ static void the_probe_is_asked_in_its_names(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_way_is_told), cmocka_unit_test(what_sets_do_not_tell_stays_open), cmocka_unit_test(the_probe_is_asked_in_its_names)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_way_is_told),
+                                       cmocka_unit_test(what_sets_do_not_tell_stays_open),
+                                       cmocka_unit_test(the_probe_is_asked_in_its_names)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

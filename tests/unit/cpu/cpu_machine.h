@@ -1,4 +1,5 @@
-/* Writes small sysfs trees below a temporary directory, for tests of the CPU probe. Include after cmocka.h. */
+/* Writes small sysfs trees below a temporary directory, for tests of the CPU probe. Include after
+ * cmocka.h. */
 #pragma once
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,8 @@ static inline void machine_free(char *root)
 }
 
 /* Makes the directories too. */
-static inline void machine_put(const char *root, const char *text, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static inline void machine_put(const char *root, const char *text, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 static inline void machine_put(const char *root, const char *text, const char *format, ...)
 {
     char path[512], full[768];
@@ -32,7 +34,8 @@ static inline void machine_put(const char *root, const char *text, const char *f
     vsnprintf(path, sizeof path, format, args);
     va_end(args);
     snprintf(full, sizeof full, "%s%s", root, path);
-    for (char *slash = strchr(full + strlen(root) + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+    for (char *slash = strchr(full + strlen(root) + 1, '/'); slash != NULL;
+         slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         mkdir(full, 0755);
         *slash = '/';
@@ -43,7 +46,8 @@ static inline void machine_put(const char *root, const char *text, const char *f
     fclose(file);
 }
 
-/* Cores with the pus core and core + cores (with threads 2), llcs of per_llc cores, nodes of per_node cores with 1 GiB each. */
+/* Cores with the pus core and core + cores (with threads 2), llcs of per_llc cores, nodes of
+ * per_node cores with 1 GiB each. */
 static inline char *machine_regular(int cores, int threads, int per_llc, int per_node)
 {
     char *root = machine_new();
@@ -58,20 +62,26 @@ static inline char *machine_regular(int cores, int threads, int per_llc, int per
         machine_put(root, text, "/sys/devices/system/cpu/cpu%d/topology/core_cpus_list", pu);
         for (int index = 0; index < 4; index++) {
             snprintf(file, sizeof file, "/sys/devices/system/cpu/cpu%d/cache/index%d", pu, index);
-            machine_put(root, (const char *[]){"1\n", "1\n", "2\n", "3\n"}[index], "%s/level", file);
-            machine_put(root, (const char *[]){"Data\n", "Instruction\n", "Unified\n", "Unified\n"}[index], "%s/type", file);
-            machine_put(root, (const char *[]){"32K\n", "32K\n", "1024K\n", "16M\n"}[index], "%s/size", file);
+            machine_put(root, (const char *[]){"1\n", "1\n", "2\n", "3\n"}[index], "%s/level",
+                        file);
+            machine_put(
+                root, (const char *[]){"Data\n", "Instruction\n", "Unified\n", "Unified\n"}[index],
+                "%s/type", file);
+            machine_put(root, (const char *[]){"32K\n", "32K\n", "1024K\n", "16M\n"}[index],
+                        "%s/size", file);
             if (index == 3)
-                snprintf(text, sizeof text, threads == 2 ? "%d-%d,%d-%d\n" : "%d-%d\n", first, first + per_llc - 1, first + cores,
-                         first + cores + per_llc - 1);
+                snprintf(text, sizeof text, threads == 2 ? "%d-%d,%d-%d\n" : "%d-%d\n", first,
+                         first + per_llc - 1, first + cores, first + cores + per_llc - 1);
             machine_put(root, text, "%s/shared_cpu_list", file);
         }
     }
     for (int node = 0; node < cores / per_node; node++) {
         int first = node * per_node, last = first + per_node - 1;
-        snprintf(text, sizeof text, threads == 2 ? "%d-%d,%d-%d\n" : "%d-%d\n", first, last, first + cores, last + cores);
+        snprintf(text, sizeof text, threads == 2 ? "%d-%d,%d-%d\n" : "%d-%d\n", first, last,
+                 first + cores, last + cores);
         machine_put(root, text, "/sys/devices/system/node/node%d/cpulist", node);
-        snprintf(text, sizeof text, "Node %d MemTotal: 1048576 kB\nNode %d MemFree: 524288 kB\n", node, node);
+        snprintf(text, sizeof text, "Node %d MemTotal: 1048576 kB\nNode %d MemFree: 524288 kB\n",
+                 node, node);
         machine_put(root, text, "/sys/devices/system/node/node%d/meminfo", node);
     }
     return root;

@@ -24,13 +24,15 @@ static void read_machine(char *root, const char *cpus, struct cpu_topology *ret_
 static struct cpu_wanted all_of(enum cpu_profile profile)
 {
     struct cpu_wanted wanted = {.profile = profile, .seed = 1};
-    wanted.metrics[PROBE_CPU_PINGPONG] = wanted.metrics[PROBE_CPU_COPY] = wanted.metrics[PROBE_CPU_QUEUE] = true;
+    wanted.metrics[PROBE_CPU_PINGPONG] = wanted.metrics[PROBE_CPU_COPY] =
+        wanted.metrics[PROBE_CPU_QUEUE] = true;
     wanted.metrics[PROBE_MEMORY_BANDWIDTH] = wanted.metrics[PROBE_MEMORY_LATENCY] = true;
     wanted.metrics[PROBE_MEMORY_NOISE] = true;
     return wanted;
 }
 
-static struct cpu_cells cells_of(const struct cpu_topology *topology, const struct cpu_wanted *wanted)
+static struct cpu_cells cells_of(const struct cpu_topology *topology,
+                                 const struct cpu_wanted *wanted)
 {
     struct cpu_cells cells;
     struct probe_why why = {0};
@@ -48,8 +50,10 @@ static size_t count(const struct cpu_cells *cells, enum probe_metric metric, enu
 
 static bool same(const struct cpu_cell *a, const struct cpu_cell *b)
 {
-    return a->metric == b->metric && strcmp(a->from, b->from) == 0 && strcmp(a->to, b->to) == 0 && a->cas == b->cas &&
-           a->reader == b->reader && a->direction == b->direction && a->threads == b->threads && a->bytes == b->bytes && a->noise == b->noise && a->beside == b->beside;
+    return a->metric == b->metric && strcmp(a->from, b->from) == 0 && strcmp(a->to, b->to) == 0 &&
+           a->cas == b->cas && a->reader == b->reader && a->direction == b->direction &&
+           a->threads == b->threads && a->bytes == b->bytes && a->noise == b->noise &&
+           a->beside == b->beside;
 }
 
 static size_t count_role(const struct cpu_cells *cells, enum cpu_role role)
@@ -60,8 +64,8 @@ static size_t count_role(const struct cpu_cells *cells, enum cpu_role role)
     return found;
 }
 
-/* What holds for every list: phases ascend, no cell comes twice, no core hands itself something over, and the reader's rate of a
- * queue comes right behind the writer's. */
+/* What holds for every list: phases ascend, no cell comes twice, no core hands itself something
+ * over, and the reader's rate of a queue comes right behind the writer's. */
 static void check(const struct cpu_cells *cells)
 {
     for (size_t i = 0; i < cells->count; i++) {
@@ -71,17 +75,21 @@ static void check(const struct cpu_cells *cells)
         if (cell->phase == CPU_PHASE_HANDOFF)
             assert_string_not_equal(cell->from, cell->to);
         if (cell->metric == PROBE_CPU_QUEUE && cell->reader)
-            assert_true(i > 0 && cells->item[i - 1].metric == PROBE_CPU_QUEUE && !cells->item[i - 1].reader &&
-                        cells->item[i - 1].from_core == cell->from_core && cells->item[i - 1].to_core == cell->to_core);
+            assert_true(i > 0 && cells->item[i - 1].metric == PROBE_CPU_QUEUE &&
+                        !cells->item[i - 1].reader &&
+                        cells->item[i - 1].from_core == cell->from_core &&
+                        cells->item[i - 1].to_core == cell->to_core);
         for (size_t j = 0; j < i; j++)
             assert_false(same(cell, &cells->item[j]));
     }
 }
 
-static bool has(const struct cpu_cells *cells, enum probe_metric metric, const char *from, const char *to)
+static bool has(const struct cpu_cells *cells, enum probe_metric metric, const char *from,
+                const char *to)
 {
     for (size_t i = 0; i < cells->count; i++)
-        if (cells->item[i].metric == metric && strcmp(cells->item[i].from, from) == 0 && strcmp(cells->item[i].to, to) == 0)
+        if (cells->item[i].metric == metric && strcmp(cells->item[i].from, from) == 0 &&
+            strcmp(cells->item[i].to, to) == 0)
             return true;
     return false;
 }
@@ -97,7 +105,8 @@ static void quick(void **state)
     check(&cells);
     assert_int_equal(count(&cells, PROBE_MEMORY_BANDWIDTH, CPU_PHASE_BANDWIDTH), 2 * 2 * 3);
     assert_int_equal(count(&cells, PROBE_MEMORY_LATENCY, CPU_PHASE_LATENCY), 4 * 2);
-    /* Siblings and all pairs inside; firsts across with a check each, and all others across as spare. */
+    /* Siblings and all pairs inside; firsts across with a check each, and all others across as
+     * spare. */
     assert_int_equal(count_role(&cells, CPU_ROLE_PLAIN), 16 + 4 * 12);
     assert_int_equal(count_role(&cells, CPU_ROLE_FIRSTS), 4 * 3);
     assert_int_equal(count_role(&cells, CPU_ROLE_CHECK), 4 * 3);
@@ -107,9 +116,11 @@ static void quick(void **state)
     assert_int_equal(count(&cells, PROBE_MEMORY_BANDWIDTH, CPU_PHASE_DETAIL),
                      2 * 2 * 3 * 3 + 4 * 2 * 3); /* 1, 2, 4 cores; llcs */
     assert_string_equal(cells.item[0].from, cells.item[0].to);
-    assert_true(has(&cells, PROBE_CPU_PINGPONG, "core0", "core12") && has(&cells, PROBE_CPU_PINGPONG, "core12", "core0"));
+    assert_true(has(&cells, PROBE_CPU_PINGPONG, "core0", "core12") &&
+                has(&cells, PROBE_CPU_PINGPONG, "core12", "core0"));
     assert_true(has(&cells, PROBE_CPU_PINGPONG, "core5", "core5"));
-    assert_true(has(&cells, PROBE_CPU_COPY, "core4", "core5") && has(&cells, PROBE_CPU_COPY, "core5", "core4"));
+    assert_true(has(&cells, PROBE_CPU_COPY, "core4", "core5") &&
+                has(&cells, PROBE_CPU_COPY, "core5", "core4"));
     assert_false(has(&cells, PROBE_CPU_COPY, "core5", "core6"));
     for (size_t i = 0; i < cells.count; i++)
         if (cells.item[i].role == CPU_ROLE_FIRSTS)
@@ -129,13 +140,15 @@ static void quick_handoffs_of_many_llcs(void **state)
     assert_int_equal(count(&cells, PROBE_CPU_COPY, CPU_PHASE_HANDOFF), 12 + 12);
     size_t inside = 0;
     for (size_t i = 0; i < cells.count; i++)
-        inside += cells.item[i].metric == PROBE_CPU_COPY && cells.item[i].from_core / 4 == cells.item[i].to_core / 4;
+        inside += cells.item[i].metric == PROBE_CPU_COPY &&
+                  cells.item[i].from_core / 4 == cells.item[i].to_core / 4;
     assert_int_equal(inside, 12);
     cpu_cells_done(&cells);
     cpu_topology_done(&topology);
 }
 
-/* In the order of the list, the pairs of one way of ping-pong come in rounds: as many batches as a tournament has. */
+/* In the order of the list, the pairs of one way of ping-pong come in rounds: as many batches as a
+ * tournament has. */
 static void full_comes_in_rounds(void **state)
 {
     (void)state;
@@ -150,7 +163,8 @@ static void full_comes_in_rounds(void **state)
         bool busy[8] = {0};
         for (size_t i = 0; i < cells.count; i++)
             if (!cells.item[i].cas && cells.item[i].from_core != cells.item[i].to_core)
-                pairs[count++] = (struct cpu_schedule_pair){cells.item[i].from_core, cells.item[i].to_core, false};
+                pairs[count++] = (struct cpu_schedule_pair){cells.item[i].from_core,
+                                                            cells.item[i].to_core, false};
         assert_int_equal(count, cores * (cores - 1));
         while (cpu_schedule_pick(pairs, count, count, busy, picked) > 0)
             batches++;
@@ -168,15 +182,18 @@ static void full(void **state)
     struct cpu_wanted wanted = all_of(CPU_FULL);
     struct cpu_cells cells = cells_of(&topology, &wanted);
     check(&cells);
-    assert_int_equal(count(&cells, PROBE_CPU_PINGPONG, CPU_PHASE_PINGPONG), 8 * 8 * 2); /* with each core's own threads */
+    /* with each core's own threads */
+    assert_int_equal(count(&cells, PROBE_CPU_PINGPONG, CPU_PHASE_PINGPONG), 8 * 8 * 2);
     assert_int_equal(count_role(&cells, CPU_ROLE_PLAIN), 8 * 8 * 2);
     assert_int_equal(count(&cells, PROBE_CPU_COPY, CPU_PHASE_HANDOFF), 8 * 7);
     assert_int_equal(count(&cells, PROBE_CPU_QUEUE, CPU_PHASE_HANDOFF), 8 * 7 * 2);
-    size_t far = 0; /* two neighbours in each llc and the firsts across also copy what no cache holds */
+    /* two neighbours in each llc and the firsts across also copy what no cache holds */
+    size_t far = 0;
     for (size_t i = 0; i < cells.count; i++)
         far += cells.item[i].metric == PROBE_CPU_COPY && cells.item[i].bytes == 16 << 20;
     assert_int_equal(far, 2 + 2 + 2);
-    assert_int_equal(count(&cells, PROBE_MEMORY_LATENCY, CPU_PHASE_DETAIL), 2 * (29 + 2)); /* 4K to 64M by halves; noise */
+    /* 4K to 64M by halves; noise */
+    assert_int_equal(count(&cells, PROBE_MEMORY_LATENCY, CPU_PHASE_DETAIL), 2 * (29 + 2));
     static const int64_t levels[] = {32 << 10, 1 << 20, 16 << 20};
     for (int llc = 0; llc < 2; llc++)
         for (size_t level = 0; level <= 3; level++) {
@@ -184,8 +201,10 @@ static void full(void **state)
             size_t inside = 0;
             for (size_t i = 0; i < cells.count; i++) {
                 const struct cpu_cell *cell = &cells.item[i];
-                inside += cell->metric == PROBE_MEMORY_LATENCY && cell->llc == llc && cell->bytes > 0 &&
-                          (level == 0 || 2 * cell->bytes >= 3 * levels[level - 1]) && (level == 3 || 2 * cell->bytes <= levels[level]);
+                inside += cell->metric == PROBE_MEMORY_LATENCY && cell->llc == llc &&
+                          cell->bytes > 0 &&
+                          (level == 0 || 2 * cell->bytes >= 3 * levels[level - 1]) &&
+                          (level == 3 || 2 * cell->bytes <= levels[level]);
             }
             assert_true(inside >= 2);
         }
@@ -204,8 +223,10 @@ static void large_llc(void **state)
     wanted.seed = 2;
     struct cpu_cells other = cells_of(&topology, &wanted);
     check(&first);
-    assert_true(has(&first, PROBE_CPU_PINGPONG, "core41", "core42") && has(&first, PROBE_CPU_PINGPONG, "core42", "core41"));
-    assert_in_range(count(&first, PROBE_CPU_PINGPONG, CPU_PHASE_PINGPONG), 64 + 126 + 64, 64 + 126 + 256);
+    assert_true(has(&first, PROBE_CPU_PINGPONG, "core41", "core42") &&
+                has(&first, PROBE_CPU_PINGPONG, "core42", "core41"));
+    assert_in_range(count(&first, PROBE_CPU_PINGPONG, CPU_PHASE_PINGPONG), 64 + 126 + 64,
+                    64 + 126 + 256);
     assert_int_equal(first.count, again.count);
     size_t moved = first.count != other.count;
     for (size_t i = 0; i < first.count; i++) {
@@ -260,8 +281,9 @@ static size_t noisy(const struct cpu_cells *cells, enum cpu_noise_kind noise)
             continue;
         /* Behind what it disturbs. */
         const struct cpu_cell *before = &cells->item[i - 1];
-        assert_true(i > 0 && before->metric == cell->beside && before->noise == noise && before->direction == cell->direction &&
-                    before->threads == cell->threads && strcmp(before->from, cell->from) == 0 && strcmp(before->to, cell->to) == 0);
+        assert_true(i > 0 && before->metric == cell->beside && before->noise == noise &&
+                    before->direction == cell->direction && before->threads == cell->threads &&
+                    strcmp(before->from, cell->from) == 0 && strcmp(before->to, cell->to) == 0);
         found++;
     }
     return found;
@@ -276,7 +298,8 @@ static void noise(void **state)
     struct cpu_wanted wanted = all_of(CPU_FULL);
     struct cpu_cells cells = cells_of(&topology, &wanted);
     check(&cells);
-    assert_int_equal(noisy(&cells, CPU_NOISE_CORE), 2 * (4 + 2 * 3 * 2)); /* memories x (llcs + nodes x ways x 1 and 4 cores) */
+    /* memories x (llcs + nodes x ways x 1 and 4 cores) */
+    assert_int_equal(noisy(&cells, CPU_NOISE_CORE), 2 * (4 + 2 * 3 * 2));
     assert_int_equal(noisy(&cells, CPU_NOISE_NUMA), 2 * (4 + 2 * 3 * 2)); /* 1 and all cores */
     int pus[16], measured[16];
     struct probe_why why = {0};
@@ -284,11 +307,15 @@ static void noise(void **state)
         const struct cpu_cell *cell = &cells.item[i];
         if (cell->noise == CPU_NOISE_NONE || cell->metric == PROBE_MEMORY_NOISE)
             continue;
-        unsigned all = cpu_initiator_pus(&topology, cell, measured), count = cpu_initiator_noise_pus(&topology, cell, pus, &why);
-        unsigned used = cell->metric == PROBE_MEMORY_LATENCY ? 1 : cell->threads > 0 ? (unsigned)cell->threads : all;
+        unsigned all = cpu_initiator_pus(&topology, cell, measured),
+                 count = cpu_initiator_noise_pus(&topology, cell, pus, &why);
+        unsigned used = cell->metric == PROBE_MEMORY_LATENCY ? 1
+                        : cell->threads > 0                  ? (unsigned)cell->threads
+                                                             : all;
         assert_int_equal(count, cell->noise == CPU_NOISE_CORE ? 1 : 8);
         for (unsigned n = 0; n < count; n++) {
-            assert_true((pus[n] < 8) == ((measured[0] < 8) == (cell->noise == CPU_NOISE_CORE))); /* own node, or the other */
+            /* own node, or the other */
+            assert_true((pus[n] < 8) == ((measured[0] < 8) == (cell->noise == CPU_NOISE_CORE)));
             for (unsigned j = 0; j < used; j++)
                 assert_int_not_equal(pus[n], measured[j]);
         }
@@ -312,7 +339,8 @@ static void no_noise(void **state)
     (void)state;
     struct cpu_topology topology;
     read_machine(machine_regular(1, 1, 1, 1), "0", &topology);
-    struct cpu_cell cell = {.metric = PROBE_MEMORY_LATENCY, .llc = 0, .numa = -1, .noise = CPU_NOISE_CORE};
+    struct cpu_cell cell = {
+        .metric = PROBE_MEMORY_LATENCY, .llc = 0, .numa = -1, .noise = CPU_NOISE_CORE};
     struct probe_why why = {0};
     int pus[1];
     assert_int_equal(cpu_initiator_noise_pus(&topology, &cell, pus, &why), 0);
@@ -323,7 +351,8 @@ static void no_noise(void **state)
     cpu_topology_done(&topology);
 }
 
-/* Every initiator reaches every memory with 1, 2, 4 .. all cores in each way, also a memory without cores. */
+/* Every initiator reaches every memory with 1, 2, 4 .. all cores in each way, also a memory without
+ * cores. */
 static void core_counts(void **state)
 {
     (void)state;
@@ -331,7 +360,8 @@ static void core_counts(void **state)
     char *root = machine_regular(16, 2, 4, 8);
     machine_put(root, "0-2\n", "/sys/devices/system/node/online");
     machine_put(root, "\n", "/sys/devices/system/node/node2/cpulist");
-    machine_put(root, "Node 2 MemTotal: 1048576 kB\nNode 2 MemFree: 524288 kB\n", "/sys/devices/system/node/node2/meminfo");
+    machine_put(root, "Node 2 MemTotal: 1048576 kB\nNode 2 MemFree: 524288 kB\n",
+                "/sys/devices/system/node/node2/meminfo");
     read_machine(root, "0-31", &topology);
     assert_int_equal(topology.numa_count, 3);
     struct cpu_wanted wanted = all_of(CPU_FULL);
@@ -339,7 +369,10 @@ static void core_counts(void **state)
     static const struct {
         const char *from;
         int threads[4];
-    } expected[] = {{"numa0", {1, 2, 4, 0}}, {"numa1", {1, 2, 4, 0}}, {"llc0", {1, 2, 0, 0}}, {"llc3", {1, 2, 0, 0}}};
+    } expected[] = {{"numa0", {1, 2, 4, 0}},
+                    {"numa1", {1, 2, 4, 0}},
+                    {"llc0", {1, 2, 0, 0}},
+                    {"llc3", {1, 2, 0, 0}}};
     static const char *const memories[] = {"numa0", "numa1", "numa2"};
     for (size_t e = 0; e < sizeof expected / sizeof *expected; e++)
         for (size_t m = 0; m < 3; m++)
@@ -348,8 +381,10 @@ static void core_counts(void **state)
                     size_t found = 0;
                     for (size_t i = 0; i < cells.count; i++) {
                         const struct cpu_cell *cell = &cells.item[i];
-                        found += cell->metric == PROBE_MEMORY_BANDWIDTH && cell->noise == CPU_NOISE_NONE && cell->direction == direction &&
-                                 cell->threads == expected[e].threads[n] && strcmp(cell->from, expected[e].from) == 0 &&
+                        found += cell->metric == PROBE_MEMORY_BANDWIDTH &&
+                                 cell->noise == CPU_NOISE_NONE && cell->direction == direction &&
+                                 cell->threads == expected[e].threads[n] &&
+                                 strcmp(cell->from, expected[e].from) == 0 &&
                                  strcmp(cell->to, memories[m]) == 0;
                     }
                     assert_int_equal(found, 1);
@@ -358,7 +393,8 @@ static void core_counts(void **state)
     cpu_topology_done(&topology);
 }
 
-/* One cache over two nodes: latency is each node's, and so is bandwidth; both stream against the whole cache. */
+/* One cache over two nodes: latency is each node's, and so is bandwidth; both stream against the
+ * whole cache. */
 static void wide_llc(void **state)
 {
     (void)state;
@@ -370,8 +406,10 @@ static void wide_llc(void **state)
     check(&cells);
     for (int i = 0; i < 4; i++) {
         const char *from = i < 2 ? "numa0" : "numa1", *to = i % 2 == 0 ? "numa0" : "numa1";
-        assert_true(has(&cells, PROBE_MEMORY_LATENCY, from, to) && has(&cells, PROBE_MEMORY_BANDWIDTH, from, to));
-        assert_false(has(&cells, PROBE_MEMORY_LATENCY, "llc0", to) || has(&cells, PROBE_MEMORY_BANDWIDTH, "llc0", to));
+        assert_true(has(&cells, PROBE_MEMORY_LATENCY, from, to) &&
+                    has(&cells, PROBE_MEMORY_BANDWIDTH, from, to));
+        assert_false(has(&cells, PROBE_MEMORY_LATENCY, "llc0", to) ||
+                     has(&cells, PROBE_MEMORY_BANDWIDTH, "llc0", to));
     }
     struct cpu_cell cell = {.llc = -1, .numa = 1};
     assert_int_equal(cpu_buffers_initiator_cache(&topology, &cell), 16 << 20);
@@ -390,7 +428,9 @@ static void partial(void **state)
     check(&cells);
     for (size_t i = 0; i < cells.count; i++)
         if (cells.item[i].metric == PROBE_MEMORY_BANDWIDTH && cells.item[i].threads == 0)
-            assert_int_equal(cells.item[i].other_cores, strcmp(cells.item[i].from, "llc0") == 0 ? 0 : 3); /* skipped with that */
+            /* skipped with that */
+            assert_int_equal(cells.item[i].other_cores,
+                             strcmp(cells.item[i].from, "llc0") == 0 ? 0 : 3);
     size_t instead = 0;
     for (size_t i = 0; i < cells.count; i++)
         instead += cells.item[i].phase == CPU_PHASE_BANDWIDTH && cells.item[i].threads == 5;
@@ -432,9 +472,19 @@ static void spread(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quick),   cmocka_unit_test(full),     cmocka_unit_test(large_llc), cmocka_unit_test(filters),
-        cmocka_unit_test(partial), cmocka_unit_test(noise), cmocka_unit_test(no_noise), cmocka_unit_test(core_counts), cmocka_unit_test(wide_llc), cmocka_unit_test(one_core), cmocka_unit_test(spread),
-        cmocka_unit_test(quick_handoffs_of_many_llcs), cmocka_unit_test(full_comes_in_rounds),
+        cmocka_unit_test(quick),
+        cmocka_unit_test(full),
+        cmocka_unit_test(large_llc),
+        cmocka_unit_test(filters),
+        cmocka_unit_test(partial),
+        cmocka_unit_test(noise),
+        cmocka_unit_test(no_noise),
+        cmocka_unit_test(core_counts),
+        cmocka_unit_test(wide_llc),
+        cmocka_unit_test(one_core),
+        cmocka_unit_test(spread),
+        cmocka_unit_test(quick_handoffs_of_many_llcs),
+        cmocka_unit_test(full_comes_in_rounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

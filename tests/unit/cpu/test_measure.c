@@ -1,4 +1,5 @@
-/* The measuring parts on this machine's own CPUs, with small buffers: that they do what they say, not how fast. */
+/* The measuring parts on this machine's own CPUs, with small buffers: that they do what they say,
+ * not how fast. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +25,8 @@
 #include "cpu/stream.h"
 #include "cpu/topology.h"
 
-/* Time for a ping-pong, which ends much earlier when its two threads run at the same time. On a loaded machine they seldom do. */
+/* Time for a ping-pong, which ends much earlier when its two threads run at the same time. On a
+ * loaded machine they seldom do. */
 #define PATIENCE_NS 5000000000
 
 static void topology_here(struct cpu_topology *ret_topology)
@@ -68,7 +70,8 @@ static void workers_run_where_told(void **state)
         assert_memory_equal(seen.cpu, pus, sizeof pus);
     }
     struct seen seen = {0};
-    assert_false(cpu_workers_run(workers, (const int[]){4000}, 1, see, &seen, 10000000000, &overrun, &why));
+    assert_false(
+        cpu_workers_run(workers, (const int[]){4000}, 1, see, &seen, 10000000000, &overrun, &why));
     assert_false(overrun);
     assert_int_equal(seen.calls, 0);
     assert_non_null(strstr(why.text, "4000"));
@@ -93,7 +96,8 @@ static void workers_go_on_without_a_stuck_one(void **state)
     int pus[2] = {topology.cores[0].pu, topology.cores[0].pu};
     bool overrun;
     struct probe_why why = {0};
-    assert_false(cpu_workers_run(workers, pus, 2, wait_until_told, &told, 20000000, &overrun, &why));
+    assert_false(
+        cpu_workers_run(workers, pus, 2, wait_until_told, &told, 20000000, &overrun, &why));
     assert_true(overrun);
     assert_non_null(strstr(why.text, "not done"));
     struct seen seen = {0};
@@ -117,7 +121,8 @@ static void chase_is_one_cycle(void **state)
         struct probe_random random = {s};
         struct probe_why why = {0};
         assert_true(cpu_chase_build(base, bytes, &random, &chase, &why));
-        assert_int_equal(chase.lines, bytes >= 262144 ? bytes / 262144 * 1024 : bytes / CPU_CHASE_SPAN);
+        assert_int_equal(chase.lines,
+                         bytes >= 262144 ? bytes / 262144 * 1024 : bytes / CPU_CHASE_SPAN);
         unsigned char *spans = calloc(bytes / CPU_CHASE_SPAN + 1, 1);
         size_t sets[64] = {0}; /* of a cache of 64 sets */
         void **at = chase.at;
@@ -161,7 +166,8 @@ static void streams_move_bytes(void **state)
         memset(to, 0x55, BYTES + GUARD);
         stream->write(to, BYTES);
         for (int i = 0; i < BYTES; i += 64)
-            assert_memory_not_equal(to + i, "UUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUU", 64);
+            assert_memory_not_equal(
+                to + i, "UUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUU", 64);
         for (int i = 0; i < GUARD; i++)
             assert_int_equal(to[BYTES + i], 0x55); /* not one byte further */
         stream->read(from, BYTES);
@@ -181,7 +187,10 @@ static void memory_is_where_it_should_be(void **state)
     struct probe_why why = {0};
     struct cpu_memory memory;
     /* The soft end is past, so it stops with the least. */
-    struct cpu_memory_request request = {.wanted = 60 << 20, .least = 20 << 20, .hard_ns = probe_clock_ns() + 10000000000, .small_limit = INT64_MAX};
+    struct cpu_memory_request request = {.wanted = 60 << 20,
+                                         .least = 20 << 20,
+                                         .hard_ns = probe_clock_ns() + 10000000000,
+                                         .small_limit = INT64_MAX};
     int numa = 0;
     while (!topology.numas[numa].allowed || topology.numas[numa].memory_bytes == 0)
         numa++;
@@ -194,15 +203,20 @@ static void memory_is_where_it_should_be(void **state)
     struct probe_summary summary;
     int pu = topology.cores[0].pu;
     for (enum cpu_direction direction = CPU_READ; direction <= CPU_COPY; direction++) {
-        assert_true(cpu_bandwidth_measure(memory.base, memory.bytes, workers, &pu, &(struct cpu_bandwidth_request){direction, 1, 1 << 20, 0, 500000000},
-                                          NULL, &summary, &overrun, &why));
-        assert_true(summary.n >= 6 && summary.low > 0 && summary.low <= summary.value && summary.value <= summary.high);
+        assert_true(cpu_bandwidth_measure(
+            memory.base, memory.bytes, workers, &pu,
+            &(struct cpu_bandwidth_request){direction, 1, 1 << 20, 0, 500000000}, NULL, &summary,
+            &overrun, &why));
+        assert_true(summary.n >= 6 && summary.low > 0 && summary.low <= summary.value &&
+                    summary.value <= summary.high);
     }
     struct cpu_chase chase;
     struct probe_random random = {3};
     assert_true(cpu_chase_build(memory.base, 64 << 10, &random, &chase, &why));
-    assert_true(cpu_chase_measure(&chase, workers, &pu, true, NULL, 50000000, &summary, &overrun, &why));
-    assert_true(summary.n >= 40 && summary.low > 0 && summary.low <= summary.value && summary.value <= summary.high);
+    assert_true(
+        cpu_chase_measure(&chase, workers, &pu, true, NULL, 50000000, &summary, &overrun, &why));
+    assert_true(summary.n >= 40 && summary.low > 0 && summary.low <= summary.value &&
+                summary.value <= summary.high);
     cpu_memory_done(&memory);
 
     /* No byte of it on small pages: either all is on huge ones or there is none. */
@@ -248,10 +262,12 @@ static bool mbind_lies(void)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {.len = 4, .filter = code};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/* In a process of its own: 0 refused as it should be, 77 no filter to be had, anything else a failure. */
+/* In a process of its own: 0 refused as it should be, 77 no filter to be had, anything else a
+ * failure. */
 static int measure_misplaced(void)
 {
     struct cpu_topology topology;
@@ -265,7 +281,10 @@ static int measure_misplaced(void)
     if (!topology.has_numa || !mbind_lies())
         return 77;
     topology.numas[numa].number += 1000; /* its pages come to lie elsewhere */
-    struct cpu_memory_request request = {.wanted = 4 << 20, .least = 4 << 20, .hard_ns = probe_clock_ns() + 10000000000, .small_limit = INT64_MAX};
+    struct cpu_memory_request request = {.wanted = 4 << 20,
+                                         .least = 4 << 20,
+                                         .hard_ns = probe_clock_ns() + 10000000000,
+                                         .small_limit = INT64_MAX};
     if (cpu_memory_new(&topology, numa, &request, cpu_workers_new(), &memory, &overrun, &why))
         return 1;
     return strstr(why.text, "sampled pages are not on node 1") != NULL ? 0 : 2;
@@ -278,7 +297,8 @@ static void misplaced_memory_is_refused(void **state)
     in_a_child(measure_misplaced);
 }
 
-/* Where the kernel gives no huge pages, no more small ones are taken than allowed, and those are counted. */
+/* Where the kernel gives no huge pages, no more small ones are taken than allowed, and those are
+ * counted. */
 static int measure_small(void)
 {
     struct cpu_topology topology;
@@ -294,14 +314,17 @@ static int measure_small(void)
     int64_t limit = cpu_memory_small_limit(10000000);
     if (limit < 1 << 20 || limit > (int64_t)1 << 36 || cpu_memory_small_limit(0) != 0)
         return 1;
-    struct cpu_memory_request request = {
-        .wanted = 64 << 20, .least = 64 << 20, .soft_ns = INT64_MAX, .hard_ns = INT64_MAX, .small_limit = 10 << 20};
+    struct cpu_memory_request request = {.wanted = 64 << 20,
+                                         .least = 64 << 20,
+                                         .soft_ns = INT64_MAX,
+                                         .hard_ns = INT64_MAX,
+                                         .small_limit = 10 << 20};
     if (!cpu_memory_new(&topology, numa, &request, cpu_workers_new(), &memory, &overrun, &why))
         return 2;
     if (memory.pages == CPU_PAGES_HUGETLB)
         return 77;
-    if (memory.pages != CPU_PAGES_SMALL || memory.bytes > 10 << 20 || memory.bytes < 2 << 20 || memory.small_bytes != memory.bytes ||
-        memory.huge_share > 0)
+    if (memory.pages != CPU_PAGES_SMALL || memory.bytes > 10 << 20 || memory.bytes < 2 << 20 ||
+        memory.small_bytes != memory.bytes || memory.huge_share > 0)
         return 3;
     memset(memory.base, 1, memory.bytes);
     return 0;
@@ -313,7 +336,8 @@ static void small_pages_are_few(void **state)
     in_a_child(measure_small);
 }
 
-/* Reads of the same part of a memory, and their noise: it is under way in every repetition that counts. */
+/* Reads of the same part of a memory, and their noise: it is under way in every repetition that
+ * counts. */
 static void noise_never_pauses(void **state)
 {
     (void)state;
@@ -338,8 +362,10 @@ static void noise_never_pauses(void **state)
         bool overrun;
         assert_true(cpu_noise_init(&noise, pus + 1, 1, base + BYTES - NOISE, NOISE, &why));
         struct cpu_bandwidth_request request = {CPU_READ, 1, 1 << 20, 0, PATIENCE_NS / 10};
-        bool ok = round == 0 ? cpu_bandwidth_measure(base, BYTES - NOISE, workers, pus, &request, &noise, &summary, &overrun, &why)
-                             : cpu_chase_measure(&chase, workers, pus, false, &noise, PATIENCE_NS / 10, &summary, &overrun, &why);
+        bool ok = round == 0 ? cpu_bandwidth_measure(base, BYTES - NOISE, workers, pus, &request,
+                                                     &noise, &summary, &overrun, &why)
+                             : cpu_chase_measure(&chase, workers, pus, false, &noise,
+                                                 PATIENCE_NS / 10, &summary, &overrun, &why);
         if (!ok)
             fail_msg("%s", why.text);
         /* One window for each repetition that was used, at least, and in each of them bytes. */
@@ -389,11 +415,16 @@ static void noise_that_stands_still_is_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(workers_run_where_told), cmocka_unit_test(chase_is_one_cycle),
-        cmocka_unit_test(streams_move_bytes),     cmocka_unit_test(memory_is_where_it_should_be),
-        cmocka_unit_test(misplaced_memory_is_refused), cmocka_unit_test(small_pages_are_few),
-        cmocka_unit_test(noise_never_pauses), cmocka_unit_test(noise_that_stands_still_is_none),
-        cmocka_unit_test(workers_go_on_without_a_stuck_one), /* last, because its threads stay, and a process with threads had better not fork */
+        cmocka_unit_test(workers_run_where_told),
+        cmocka_unit_test(chase_is_one_cycle),
+        cmocka_unit_test(streams_move_bytes),
+        cmocka_unit_test(memory_is_where_it_should_be),
+        cmocka_unit_test(misplaced_memory_is_refused),
+        cmocka_unit_test(small_pages_are_few),
+        cmocka_unit_test(noise_never_pauses),
+        cmocka_unit_test(noise_that_stands_still_is_none),
+        /* last, because its threads stay, and a process with threads had better not fork */
+        cmocka_unit_test(workers_go_on_without_a_stuck_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* What two cores measure between them, on this machine's own CPUs: that it does what it says, not how fast. */
+/* What two cores measure between them, on this machine's own CPUs: that it does what it says, not
+ * how fast. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +18,8 @@
 #include "cpu/queue.h"
 #include "cpu/topology.h"
 
-/* Time for a ping-pong, which ends much earlier when its two threads run at the same time. On a loaded machine they seldom do. */
+/* Time for a ping-pong, which ends much earlier when its two threads run at the same time. On a
+ * loaded machine they seldom do. */
 #define PATIENCE_NS 5000000000
 
 static void topology_here(struct cpu_topology *ret_topology)
@@ -52,8 +54,8 @@ static void play(struct cpu_workers *workers, const struct cpu_match *matches, u
 
 static void assert_sound(const struct probe_summary *summary)
 {
-    assert_true(summary->n >= 6 && summary->n <= 25 && summary->low > 0 && summary->low <= summary->value &&
-                summary->value <= summary->high);
+    assert_true(summary->n >= 6 && summary->n <= 25 && summary->low > 0 &&
+                summary->low <= summary->value && summary->value <= summary->high);
 }
 
 static void pingpong_plays(void **state)
@@ -66,7 +68,8 @@ static void pingpong_plays(void **state)
     struct probe_why why = {0};
     struct cpu_pingpong *pingpong = cpu_pingpong_new(&why);
     struct probe_summary summary;
-    struct cpu_match match = {.pus = {pus[0], pus[1]}, .play = cpu_pingpong_play, .table = pingpong};
+    struct cpu_match match = {
+        .pus = {pus[0], pus[1]}, .play = cpu_pingpong_play, .table = pingpong};
     for (int cas = 0; cas < 2; cas++) {
         cpu_pingpong_begin(pingpong, cas, PATIENCE_NS, 10 * PATIENCE_NS);
         play(workers, &match, 1);
@@ -87,7 +90,8 @@ static void pingpong_plays(void **state)
     cpu_workers_free(workers);
 }
 
-/* Two matches side by side end each for itself; here they share the CPUs, so either may be too slow, and then says so. */
+/* Two matches side by side end each for itself; here they share the CPUs, so either may be too
+ * slow, and then says so. */
 static void matches_side_by_side(void **state)
 {
     (void)state;
@@ -99,7 +103,8 @@ static void matches_side_by_side(void **state)
     struct cpu_pingpong *boards[2];
     for (int i = 0; i < 2; i++) {
         boards[i] = cpu_pingpong_new(NULL);
-        matches[i] = (struct cpu_match){.pus = {pus[i], pus[1 - i]}, .play = cpu_pingpong_play, .table = boards[i]};
+        matches[i] = (struct cpu_match){
+            .pus = {pus[i], pus[1 - i]}, .play = cpu_pingpong_play, .table = boards[i]};
         cpu_pingpong_begin(boards[i], i, 200000000, 2000000000);
     }
     play(workers, matches, 2);
@@ -214,7 +219,8 @@ static void queue_hands_over(void **state)
 static void when_measurements_differ(void **state)
 {
     (void)state;
-    struct probe_summary a = {100, 98, 102, 9}, b = {112, 104, 115, 9}, near = {109, 105, 112, 9}, wide = {130, 101, 140, 9};
+    struct probe_summary a = {100, 98, 102, 9}, b = {112, 104, 115, 9}, near = {109, 105, 112, 9},
+                         wide = {130, 101, 140, 9};
     assert_true(cpu_pairs_differ(&a, &b, 0.1) && cpu_pairs_differ(&b, &a, 0.1));
     assert_false(cpu_pairs_differ(&a, &b, 0.2));
     assert_false(cpu_pairs_differ(&a, &near, 0.1));
@@ -229,11 +235,12 @@ static void when_a_window_stands(void **state)
     assert_false(cpu_pairs_stand(12, 3, 128, 0));
     assert_false(cpu_pairs_stand(2, 1, 2, 0));
     assert_true(cpu_pairs_stand(12, 0, 128, 31));
-    assert_false(cpu_pairs_stand(12, 0, 128, 32)); /* threads that do not get to run are no measurement */
+    /* threads that do not get to run are no measurement */
+    assert_false(cpu_pairs_stand(12, 0, 128, 32));
 }
 
-/* Four cores that are the two CPUs of this machine twice: pairs side by side may get in each other's way. Whatever comes of that,
- * each cell is reported once, and what was used is told. */
+/* Four cores that are the two CPUs of this machine twice: pairs side by side may get in each
+ * other's way. Whatever comes of that, each cell is reported once, and what was used is told. */
 static void every_pair_once(void **state)
 {
     (void)state;
@@ -242,14 +249,21 @@ static void every_pair_once(void **state)
         skip();
     struct cpu_core cores[4];
     for (int i = 0; i < 4; i++)
-        cores[i] = (struct cpu_core){.number = i, .pu = pus[i % 2], .sibling = i == 0 ? pus[1] : -1, .threads = 1 + (i == 1), .llc = i / 2};
+        cores[i] = (struct cpu_core){.number = i,
+                                     .pu = pus[i % 2],
+                                     .sibling = i == 0 ? pus[1] : -1,
+                                     .threads = 1 + (i == 1),
+                                     .llc = i / 2};
     struct cpu_topology topology = {.cores = cores, .core_count = 4};
     struct cpu_cell cells[16];
     size_t count = 0;
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 4; j++)
             if (i == j || i % 2 != j % 2)
-                cells[count++] = (struct cpu_cell){.metric = PROBE_CPU_PINGPONG, .phase = CPU_PHASE_PINGPONG, .from_core = i, .to_core = j};
+                cells[count++] = (struct cpu_cell){.metric = PROBE_CPU_PINGPONG,
+                                                   .phase = CPU_PHASE_PINGPONG,
+                                                   .from_core = i,
+                                                   .to_core = j};
     struct cpu_pairs_plan plan = {.topology = &topology,
                                   .cells = cells,
                                   .count = count,
@@ -277,7 +291,8 @@ static void every_pair_once(void **state)
         bool own = result->cell->from_core == result->cell->to_core && result->cell->from_core > 0;
         allowed |= own && strcmp(result->why, "only one of the core's threads may be used") == 0;
         single |= own && strcmp(result->why, "the core has one thread") == 0;
-        assert_true(own || strstr(result->why, "same time") != NULL); /* tried, or not tried any more after several of these */
+        /* tried, or not tried any more after several of these */
+        assert_true(own || strstr(result->why, "same time") != NULL);
     }
     assert_true(allowed && single);
 
@@ -290,7 +305,8 @@ static void every_pair_once(void **state)
     cpu_workers_free(workers);
 }
 
-/* What stands for two llcs and its check: where they differ, the spare cells are measured and counted; where not, they are not. */
+/* What stands for two llcs and its check: where they differ, the spare cells are measured and
+ * counted; where not, they are not. */
 static void spare_cells(void **state)
 {
     (void)state;
@@ -299,7 +315,8 @@ static void spare_cells(void **state)
         skip();
     struct cpu_core cores[4];
     for (int i = 0; i < 4; i++)
-        cores[i] = (struct cpu_core){.number = i, .pu = pus[i / 2], .sibling = -1, .threads = 1, .llc = i / 2};
+        cores[i] = (struct cpu_core){
+            .number = i, .pu = pus[i / 2], .sibling = -1, .threads = 1, .llc = i / 2};
     struct cpu_topology topology = {.cores = cores, .core_count = 4};
     struct cpu_cell cells[] = {
         {.metric = PROBE_CPU_PINGPONG, .from_core = 0, .to_core = 2, .role = CPU_ROLE_FIRSTS},
@@ -320,14 +337,17 @@ static void spare_cells(void **state)
     if (!cpu_pairs_measure(&plan, workers, &report, &gone, &why))
         fail_msg("%s", why.text);
     assert_int_equal(report.done, report.total);
-    assert_int_equal(report.total, 2 + report.pairs.llc_differing); /* a busy machine may make the two differ */
-    assert_true(report.pairs.llc_pairs <= 1 && report.pairs.llc_differing <= report.pairs.llc_pairs);
+    /* a busy machine may make the two differ */
+    assert_int_equal(report.total, 2 + report.pairs.llc_differing);
+    assert_true(report.pairs.llc_pairs <= 1 &&
+                report.pairs.llc_differing <= report.pairs.llc_pairs);
     cpu_report_done(&report);
     cpu_workers_free(workers);
 }
 
-/* All cores are one CPU, as on a virtual machine that has more of them than the real one: no pair ends. Each cell is skipped with that why,
- * the last ones without a try, and nothing else comes of it. */
+/* All cores are one CPU, as on a virtual machine that has more of them than the real one: no pair
+ * ends. Each cell is skipped with that why, the last ones without a try, and nothing else comes of
+ * it. */
 static void pairs_that_never_run_together(void **state)
 {
     (void)state;
@@ -336,7 +356,8 @@ static void pairs_that_never_run_together(void **state)
     topology_here(&here);
     struct cpu_core cores[CORES];
     for (int i = 0; i < CORES; i++)
-        cores[i] = (struct cpu_core){.number = i, .pu = here.cores[0].pu, .sibling = -1, .threads = 1};
+        cores[i] =
+            (struct cpu_core){.number = i, .pu = here.cores[0].pu, .sibling = -1, .threads = 1};
     cpu_topology_done(&here);
     struct cpu_topology topology = {.cores = cores, .core_count = CORES};
     struct cpu_cell cells[2 * CORES * CORES];
@@ -345,7 +366,8 @@ static void pairs_that_never_run_together(void **state)
         for (int i = 0; i < CORES; i++)
             for (int j = 0; j < CORES; j++)
                 if (i != j)
-                    cells[count++] = (struct cpu_cell){.metric = PROBE_CPU_PINGPONG, .from_core = i, .to_core = j, .cas = cas};
+                    cells[count++] = (struct cpu_cell){
+                        .metric = PROBE_CPU_PINGPONG, .from_core = i, .to_core = j, .cas = cas};
     int64_t start_ns = probe_clock_ns();
     struct cpu_pairs_plan plan = {.topology = &topology,
                                   .cells = cells,
@@ -376,10 +398,11 @@ static void pairs_that_never_run_together(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pingpong_plays),           cmocka_unit_test(matches_side_by_side),        cmocka_unit_test(copy_sizes),
-        cmocka_unit_test(copies_arrive),            cmocka_unit_test(queue_hands_over),            cmocka_unit_test(when_measurements_differ),
-        cmocka_unit_test(when_a_window_stands), cmocka_unit_test(every_pair_once), cmocka_unit_test(spare_cells),
-        cmocka_unit_test(pairs_that_never_run_together),
+        cmocka_unit_test(pingpong_plays),       cmocka_unit_test(matches_side_by_side),
+        cmocka_unit_test(copy_sizes),           cmocka_unit_test(copies_arrive),
+        cmocka_unit_test(queue_hands_over),     cmocka_unit_test(when_measurements_differ),
+        cmocka_unit_test(when_a_window_stands), cmocka_unit_test(every_pair_once),
+        cmocka_unit_test(spare_cells),          cmocka_unit_test(pairs_that_never_run_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

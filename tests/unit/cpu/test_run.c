@@ -1,4 +1,5 @@
-/* Whole runs on this machine: every line is one that the daemon reads, and every cell is reported once. */
+/* Whole runs on this machine: every line is one that the daemon reads, and every cell is reported
+ * once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,10 +41,12 @@ static void run_and_read(int64_t budget_ns, const char *cpus, struct tally *ret_
         allowed = only;
     }
     assert_true(cpu_topology_read("", &allowed, known ? &memory : NULL, &topology, &why));
-    struct cpu_run_options options = {.root = "", .budget_ns = budget_ns, .started_ns = probe_clock_ns(), .wanted = {.seed = 1}};
+    struct cpu_run_options options = {
+        .root = "", .budget_ns = budget_ns, .started_ns = probe_clock_ns(), .wanted = {.seed = 1}};
     options.wanted.metrics[PROBE_CPU_PINGPONG] = options.wanted.metrics[PROBE_CPU_COPY] =
         options.wanted.metrics[PROBE_CPU_QUEUE] = options.wanted.metrics[PROBE_MEMORY_BANDWIDTH] =
-        options.wanted.metrics[PROBE_MEMORY_LATENCY] = options.wanted.metrics[PROBE_MEMORY_NOISE] = true;
+            options.wanted.metrics[PROBE_MEMORY_LATENCY] =
+                options.wanted.metrics[PROBE_MEMORY_NOISE] = true;
     struct cpu_cells cells;
     assert_true(cpu_cells_new(&topology, &options.wanted, &cells, &why));
 
@@ -68,7 +71,8 @@ static void run_and_read(int64_t budget_ns, const char *cpus, struct tally *ret_
             fail_msg("%s: %s", err.detail, line);
         if (record.kind == RECORD_RUN) {
             tally.runs++;
-            const char *placement = json_string_value(json_object_get(record.run.conditions, "placement"));
+            const char *placement =
+                json_string_value(json_object_get(record.run.conditions, "placement"));
             snprintf(tally.placement, sizeof tally.placement, "%s", placement ? placement : "");
             assert_string_equal(record.run.probe, "cpu");
             assert_non_null(json_object_get(record.run.conditions, "kernel"));
@@ -76,7 +80,8 @@ static void run_and_read(int64_t budget_ns, const char *cpus, struct tally *ret_
             all = json_deep_copy(record.run.conditions);
         } else if (record.kind == RECORD_VALUE) {
             tally.values++;
-            assert_true(record.value.sample_count > 0 || (record.value.n >= 6 && record.value.low > 0));
+            assert_true(record.value.sample_count > 0 ||
+                        (record.value.n >= 6 && record.value.low > 0));
             for (size_t i = 0; i < record.value.sample_count; i++)
                 assert_true(record.value.samples[i].n >= 6 && record.value.samples[i].low_ns > 0);
             assert_true(record.value.sample_count == 0 || record.value.sample_count >= 6);
@@ -120,21 +125,24 @@ static void quick(void **state)
     assert_true(tally.values > 0);
 }
 
-/* What comes behind the sizes of the buffers, which follow the free memory of a machine that others use, too. */
+/* What comes behind the sizes of the buffers, which follow the free memory of a machine that others
+ * use, too. */
 static const char *behind_buffers(const char *conditions)
 {
     const char *behind = strstr(conditions, "\"clock_source\"");
     return behind != NULL ? behind : conditions;
 }
 
-/* The daemon keeps each text once: nothing in it may change by itself from run to run, such as a load average to two digits. */
+/* The daemon keeps each text once: nothing in it may change by itself from run to run, such as a
+ * load average to two digits. */
 static void conditions_are_steady(void **state)
 {
     (void)state;
     struct tally first, again;
     bool same = false;
     for (int i = 0; i < 5 && !same; i++) { /* the load's word may just change */
-        run_and_read(1500000000, NULL, &first); /* long enough to measure side by side, and to verify it */
+        /* long enough to measure side by side, and to verify it */
+        run_and_read(1500000000, NULL, &first);
         run_and_read(1500000000, NULL, &again);
         same = strcmp(behind_buffers(first.conditions), behind_buffers(again.conditions)) == 0;
     }
@@ -177,7 +185,8 @@ static int run_without(const int *calls, size_t count, struct tally *ret_tally)
                 BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
             };
             struct sock_fprog program = {.len = 4, .filter = code};
-            if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+            if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+                prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
                 _exit(77);
         }
         struct tally tally;
@@ -212,16 +221,22 @@ static void forbidden_calls(void **state)
         assert_non_null(strstr(tally.why, "mbind is not permitted"));
 }
 
-/* Where memory is slow to come, its filling has all the time that nothing else needs: a run of one metric ended with most of its budget
- * unused and "the lines visited are not twice the last-level cache". */
+/* Where memory is slow to come, its filling has all the time that nothing else needs: a run of one
+ * metric ended with most of its budget unused and "the lines visited are not twice the last-level
+ * cache". */
 static void one_metric_has_the_budget(void **state)
 {
     (void)state;
-    struct cpu_cell cell[CPU_PHASE_COUNT] = {{.phase = CPU_PHASE_BANDWIDTH}, {.phase = CPU_PHASE_LATENCY}, {.phase = CPU_PHASE_PINGPONG},
-                                             {.phase = CPU_PHASE_HANDOFF}, {.phase = CPU_PHASE_DETAIL}};
+    struct cpu_cell cell[CPU_PHASE_COUNT] = {{.phase = CPU_PHASE_BANDWIDTH},
+                                             {.phase = CPU_PHASE_LATENCY},
+                                             {.phase = CPU_PHASE_PINGPONG},
+                                             {.phase = CPU_PHASE_HANDOFF},
+                                             {.phase = CPU_PHASE_DETAIL}};
     struct cpu_run_shares all, one;
     cpu_run_shares(&(struct cpu_cells){.item = cell, .count = CPU_PHASE_COUNT}, &all);
-    assert_true(all.fill_end > 0.399 && all.fill_end < 0.401 && all.phase_end[CPU_PHASE_BANDWIDTH] > 0.469 && all.phase_end[CPU_PHASE_DETAIL] == 0.97);
+    assert_true(all.fill_end > 0.399 && all.fill_end < 0.401 &&
+                all.phase_end[CPU_PHASE_BANDWIDTH] > 0.469 &&
+                all.phase_end[CPU_PHASE_DETAIL] == 0.97);
     for (int phase = 0; phase < CPU_PHASE_COUNT; phase++) {
         cpu_run_shares(&(struct cpu_cells){.item = &cell[phase], .count = 1}, &one);
         assert_true(one.phase_end[phase] == 0.97 && one.fill_end > 0.8 && one.fill_end < 0.91);
@@ -231,7 +246,9 @@ static void one_metric_has_the_budget(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(quick), cmocka_unit_test(conditions_are_steady), cmocka_unit_test(no_time), cmocka_unit_test(one_cpu),
-                                       cmocka_unit_test(forbidden_calls), cmocka_unit_test(one_metric_has_the_budget)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quick),           cmocka_unit_test(conditions_are_steady),
+        cmocka_unit_test(no_time),         cmocka_unit_test(one_cpu),
+        cmocka_unit_test(forbidden_calls), cmocka_unit_test(one_metric_has_the_budget)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,8 @@
 
 #include "cpu/schedule.h"
 
-/* Each pair meets in one round, and nobody is in two pairs of a round: then all pairs fit in the least number of rounds. */
+/* Each pair meets in one round, and nobody is in two pairs of a round: then all pairs fit in the
+ * least number of rounds. */
 static void tournament(void **state)
 {
     (void)state;
@@ -24,7 +25,8 @@ static void tournament(void **state)
                 int round = cpu_schedule_round(n, a, b);
                 assert_in_range(round, 0, rounds - 1);
                 assert_int_equal(round, cpu_schedule_round(n, b, a));
-                assert_int_equal(playing[round * n + a] & (a < b ? 1 : 2), 0); /* once as the lower, once as the higher */
+                /* once as the lower, once as the higher */
+                assert_int_equal(playing[round * n + a] & (a < b ? 1 : 2), 0);
                 playing[round * n + a] |= a < b ? 1 : 2;
                 met++;
             }
@@ -42,7 +44,8 @@ static void tournament(void **state)
     assert_int_equal(cpu_schedule_rounds(1), 0);
 }
 
-/* All ordered pairs in the order of the tournament go in as few batches as there are rounds, twice. */
+/* All ordered pairs in the order of the tournament go in as few batches as there are rounds, twice.
+ */
 static void batches_of_a_tournament(void **state)
 {
     (void)state;
@@ -55,7 +58,8 @@ static void batches_of_a_tournament(void **state)
                 for (int a = 0; a < n; a++)
                     for (int b = a + 1; b < n; b++)
                         if (cpu_schedule_round(n, a, b) == round)
-                            pairs[count++] = (struct cpu_schedule_pair){direction ? b : a, direction ? a : b, false};
+                            pairs[count++] = (struct cpu_schedule_pair){direction ? b : a,
+                                                                        direction ? a : b, false};
         assert_int_equal(count, n * (n - 1));
         int batches = 0;
         for (size_t found; done < count; done += found, batches++) {
@@ -80,7 +84,8 @@ static void batches_of_a_tournament(void **state)
 static void picks(void **state)
 {
     (void)state;
-    struct cpu_schedule_pair pairs[] = {{0, 1, false}, {1, 0, false}, {2, 2, false}, {2, 3, false}, {3, 4, false}};
+    struct cpu_schedule_pair pairs[] = {
+        {0, 1, false}, {1, 0, false}, {2, 2, false}, {2, 3, false}, {3, 4, false}};
     bool busy[5] = {0};
     size_t picked[5];
     assert_int_equal(cpu_schedule_pick(pairs, 5, 2, busy, picked), 2);
@@ -95,7 +100,8 @@ static void picks(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(tournament), cmocka_unit_test(batches_of_a_tournament),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(tournament),
+                                       cmocka_unit_test(batches_of_a_tournament),
                                        cmocka_unit_test(picks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,8 +14,10 @@
 
 static void put(struct cpu_report *report, const struct cpu_cell *cell, double value)
 {
-    struct probe_summary summary = {.value = value, .low = value * 0.99, .high = value * 1.01, .n = 9};
-    assert_true(value > 0 ? cpu_report_value(report, cell, &summary) : cpu_report_skip(report, cell, "time budget"));
+    struct probe_summary summary = {
+        .value = value, .low = value * 0.99, .high = value * 1.01, .n = 9};
+    assert_true(value > 0 ? cpu_report_value(report, cell, &summary)
+                          : cpu_report_skip(report, cell, "time budget"));
 }
 
 /* Rows and columns ascend by number, holes stay holes, and each reason stands once. */
@@ -39,18 +41,19 @@ static void matrices(void **state)
     FILE *file = open_memstream(&text, &size);
     assert_true(cpu_table_print(&report, file));
     fclose(file);
-    assert_string_equal(text, "\ncpu_pingpong, ns, and how far its 95 % interval reaches\n"
-                              "  from\\to             core2           core10\n"
-                              "  core0        99.00 ± 1.0%                -\n"
-                              "  core2                        101.50 ± 1.0%\n"
-                              "  core10                  -\n"
-                              "  not measured, 2: time budget\n"
-                              "\nmemory_bandwidth threads=2, GB/s, and how far its 95 % interval reaches\n"
-                              "  from\\to             numa0\n"
-                              "  numa0        20.00 ± 1.0%\n"
-                              "\nmemory_bandwidth threads=16, GB/s, and how far its 95 % interval reaches\n"
-                              "  from\\to             numa0\n"
-                              "  numa0        40.00 ± 1.0%\n");
+    assert_string_equal(
+        text, "\ncpu_pingpong, ns, and how far its 95 % interval reaches\n"
+              "  from\\to             core2           core10\n"
+              "  core0        99.00 ± 1.0%                -\n"
+              "  core2                        101.50 ± 1.0%\n"
+              "  core10                  -\n"
+              "  not measured, 2: time budget\n"
+              "\nmemory_bandwidth threads=2, GB/s, and how far its 95 % interval reaches\n"
+              "  from\\to             numa0\n"
+              "  numa0        20.00 ± 1.0%\n"
+              "\nmemory_bandwidth threads=16, GB/s, and how far its 95 % interval reaches\n"
+              "  from\\to             numa0\n"
+              "  numa0        40.00 ± 1.0%\n");
     free(text);
     cpu_report_done(&report);
 }
@@ -60,8 +63,14 @@ static void twice(void **state)
 {
     (void)state;
     struct probe_row rows[] = {
-        {.metric = PROBE_CPU_PINGPONG, .from = "core0", .to = "core1", .summary = {.value = 5, .low = 5, .high = 5, .n = 6}},
-        {.metric = PROBE_CPU_PINGPONG, .from = "core0", .to = "core1", .summary = {.value = 5, .low = NAN, .high = NAN, .n = 2}},
+        {.metric = PROBE_CPU_PINGPONG,
+         .from = "core0",
+         .to = "core1",
+         .summary = {.value = 5, .low = 5, .high = 5, .n = 6}},
+        {.metric = PROBE_CPU_PINGPONG,
+         .from = "core0",
+         .to = "core1",
+         .summary = {.value = 5, .low = NAN, .high = NAN, .n = 2}},
     };
     char *text = NULL;
     size_t size = 0;
@@ -72,7 +81,8 @@ static void twice(void **state)
     free(text);
 }
 
-/* An interval that reaches far, if only to one side, shows its ends, and the columns are as wide as that takes. */
+/* An interval that reaches far, if only to one side, shows its ends, and the columns are as wide as
+ * that takes. */
 static void intervals(void **state)
 {
     (void)state;
@@ -84,8 +94,10 @@ static void intervals(void **state)
         {.metric = PROBE_CPU_PINGPONG, .from = "core1", .to = "core2"},
     };
     static const struct probe_summary summaries[] = {
-        {.value = 561.02, .low = 489.11, .high = 4510, .n = 6}, {.value = 100, .low = 99.5, .high = 105.5, .n = 6},
-        {.value = 100, .low = 85, .high = 100.5, .n = 6},         {.value = 100, .low = 99.5, .high = 104.9, .n = 6},
+        {.value = 561.02, .low = 489.11, .high = 4510, .n = 6},
+        {.value = 100, .low = 99.5, .high = 105.5, .n = 6},
+        {.value = 100, .low = 85, .high = 100.5, .n = 6},
+        {.value = 100, .low = 99.5, .high = 104.9, .n = 6},
     };
     struct cpu_report report = {0};
     for (size_t i = 0; i < 4; i++)
@@ -96,11 +108,14 @@ static void intervals(void **state)
     FILE *file = open_memstream(&text, &size);
     assert_true(cpu_table_print(&report, file));
     fclose(file);
-    assert_string_equal(text, "\ncpu_pingpong, ns, and how far its 95 % interval reaches\n"
-                              "  from\\to                   core0                  core1                  core2                  core3\n"
-                              "  core0                           561.02 489.11..4510.00   100.00 99.50..105.50   100.00 85.00..100.50\n"
-                              "  core1             100.00 ± 4.9%                                             -\n"
-                              "  not measured, 1: time budget\n");
+    assert_string_equal(
+        text, "\ncpu_pingpong, ns, and how far its 95 % interval reaches\n"
+              "  from\\to                   core0                  core1                  core2    "
+              "              core3\n"
+              "  core0                           561.02 489.11..4510.00   100.00 99.50..105.50   "
+              "100.00 85.00..100.50\n"
+              "  core1             100.00 ± 4.9%                                             -\n"
+              "  not measured, 1: time budget\n");
     free(text);
     cpu_report_done(&report);
 }
@@ -120,6 +135,7 @@ static void empty(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(matrices), cmocka_unit_test(twice), cmocka_unit_test(intervals), cmocka_unit_test(empty)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(matrices), cmocka_unit_test(twice),
+                                       cmocka_unit_test(intervals), cmocka_unit_test(empty)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,8 @@ static struct cpu_list list(const char *text)
     return numbers;
 }
 
-static void read_ok(const char *root, const char *cpus, const char *memory, struct cpu_topology *ret_topology)
+static void read_ok(const char *root, const char *cpus, const char *memory,
+                    struct cpu_topology *ret_topology)
 {
     struct cpu_list allowed = list(cpus), nodes = list(memory ? memory : "");
     struct probe_why why = {0};
@@ -37,7 +38,8 @@ static void lists(void **state)
     assert_int_equal(cpu_list_next(&numbers, 0), -1);
     numbers = list("4095");
     assert_int_equal(cpu_list_next(&numbers, 0), 4095);
-    static const char *const bad[] = {"4096", "3-1", "a",    "1,", "1-", "-1", "1 2", "99999999999999999999",
+    static const char *const bad[] = {"4096", "3-1", "a",    "1,",
+                                      "1-",   "-1",  "1 2",  "99999999999999999999",
                                       "1,,2", "0x1", "1-2-3"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (cpu_list_parse(bad[i], &numbers))
@@ -69,7 +71,8 @@ static void regular(void **state)
     assert_int_equal(topology.numas[1].memory_bytes, INT64_C(1) << 30);
     assert_true(topology.numas[0].allowed && topology.numas[1].allowed);
     static const char *const here[] = {"core0", "core15", "llc0", "llc3", "numa1"};
-    static const char *const nowhere[] = {"core16", "llc4", "numa2", "gpu0", "pu0", "machine0", "core", "core01", "core1x", "", "0"};
+    static const char *const nowhere[] = {"core16", "llc4",   "numa2",  "gpu0", "pu0", "machine0",
+                                          "core",   "core01", "core1x", "",     "0"};
     for (size_t i = 0; i < sizeof here / sizeof *here; i++)
         assert_true(cpu_topology_has(&topology, here[i]));
     for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; i++)
@@ -191,7 +194,8 @@ static void memory_limits(void **state)
     char *root = machine_regular(4, 1, 4, 4);
     struct cpu_numa numa = {.number = 0};
     machine_put(root, "MemTotal: 4194304 kB\nMemAvailable: 2097152 kB\n", "/proc/meminfo");
-    assert_int_equal(probe_room_bytes(root, numa.number, 1), 256 * mib); /* the node's 512 MiB free */
+    /* the node's 512 MiB free */
+    assert_int_equal(probe_room_bytes(root, numa.number, 1), 256 * mib);
     assert_int_equal(probe_room_bytes(root, numa.number, 8), 128 * mib); /* an eighth of 2 GiB */
     machine_put(root, "0::/a/b\n", "/proc/self/cgroup");
     machine_put(root, "max\n", "/sys/fs/cgroup/a/b/memory.max");

@@ -51,14 +51,18 @@ static void put_gpu(int node, unsigned location, const char *more)
 {
     char path[64];
     snprintf(path, sizeof path, "%d/properties", node);
-    put(path, "cpu_cores_count 0\nsimd_count 440\nsimd_per_cu 4\nlocation_id %u\ndomain 1\ndrm_render_minor %d\n%s", location, 126 + node, more);
+    put(path,
+        "cpu_cores_count 0\nsimd_count 440\nsimd_per_cu 4\nlocation_id %u\ndomain "
+        "1\ndrm_render_minor %d\n%s",
+        location, 126 + node, more);
 }
 
 static void put_link(int from, int index, int to, int type, int weight, int min, int max)
 {
     char path[64];
     snprintf(path, sizeof path, "%d/io_links/%d/properties", from, index);
-    put(path, "type %d\nnode_from %d\nnode_to %d\nweight %d\nmin_bandwidth %d\nmax_bandwidth %d\n", type, from, to, weight, min, max);
+    put(path, "type %d\nnode_from %d\nnode_to %d\nweight %d\nmin_bandwidth %d\nmax_bandwidth %d\n",
+        type, from, to, weight, min, max);
 }
 
 static struct graph *graph_of(struct berth_err *err)
@@ -93,7 +97,9 @@ static void numbers_of_64_bits_and_banks(void **state)
     struct berth_err err = {0};
     put("0/properties", "cpu_cores_count 20\nsimd_count 0\nmem_banks_count 1\n");
     put("0/mem_banks/0/properties", "heap_type 0\nsize_in_bytes 1000000000\n");
-    put_gpu(1, 0x1900, "hive_id 18446744073709551615\nunique_id 18091350218769748594\ngfx_target_version 90402\nmem_banks_count 2\nfuture_key x y z\n");
+    put_gpu(1, 0x1900,
+            "hive_id 18446744073709551615\nunique_id 18091350218769748594\ngfx_target_version "
+            "90402\nmem_banks_count 2\nfuture_key x y z\n");
     put("1/mem_banks/0/properties", "heap_type 1\nsize_in_bytes 17000000000\n");
     put("1/mem_banks/1/properties", "heap_type 7\nsize_in_bytes 64000\n");
     put("1/name", "aqua\n");
@@ -120,7 +126,10 @@ static void links_of_two_cards(void **state)
     struct berth_err err = {0};
     put("0/properties", "cpu_cores_count 8\nsimd_count 0\nio_links_count 4\n");
     for (int g = 1; g <= 4; g++) {
-        put_gpu(g, (unsigned)g << 8, g == 1 ? "gfx_target_version 90010\nio_links_count 4\n" : g == 4 ? "gfx_target_version 90010\nio_links_count 2\n" : "gfx_target_version 90010\nio_links_count 3\n");
+        put_gpu(g, (unsigned)g << 8,
+                g == 1   ? "gfx_target_version 90010\nio_links_count 4\n"
+                : g == 4 ? "gfx_target_version 90010\nio_links_count 2\n"
+                         : "gfx_target_version 90010\nio_links_count 3\n");
         put_link(0, g - 1, g, 11, 15, 50000, 50000);
         put_link(g, 0, 0, 11, 15, 50000, 50000);
     }
@@ -136,7 +145,8 @@ static void links_of_two_cards(void **state)
     assert_non_null(graph);
     assert_int_equal(graph->disagreement_count, 0);
     assert_int_equal(graph_count(graph, PLACE_MODULE), 2);
-    assert_string_equal(graph->places[graph_place(graph, graph_find(graph, "gpu3"))->parent].name, "module1");
+    assert_string_equal(graph->places[graph_place(graph, graph_find(graph, "gpu3"))->parent].name,
+                        "module1");
     assert_int_equal(link_between(graph, "gpu0", "gpu1")->width, 4);
     assert_true(link_between(graph, "gpu0", "gpu1")->nominal_bytes_per_s == 2e11);
     assert_int_equal(link_between(graph, "gpu0", "gpu2")->width, 2);
@@ -153,11 +163,14 @@ static void partitions_hang_on_their_module(void **state)
     struct berth_err err = {0};
     put("0/properties", "cpu_cores_count 8\nsimd_count 0\n");
     for (int g = 1; g <= 4; g++) {
-        put_gpu(g, (unsigned)(g <= 2 ? 0x500 + g - 1 : 0x600 + g - 3), "io_links_count 4\nunique_id 7\n");
+        put_gpu(g, (unsigned)(g <= 2 ? 0x500 + g - 1 : 0x600 + g - 3),
+                "io_links_count 4\nunique_id 7\n");
         put_link(g, 0, 0, 2, 20, 0, 64000);
         for (int other = 1, index = 1; other <= 4; other++)
             if (other != g)
-                put_link(g, index++, other, 11, (g <= 2) == (other <= 2) ? 13 : 41, (g <= 2) == (other <= 2) ? 819200 : 0, (g <= 2) == (other <= 2) ? 819200 : 0);
+                put_link(g, index++, other, 11, (g <= 2) == (other <= 2) ? 13 : 41,
+                         (g <= 2) == (other <= 2) ? 819200 : 0,
+                         (g <= 2) == (other <= 2) ? 819200 : 0);
     }
     struct graph *graph = graph_of(&err);
     assert_non_null(graph);
@@ -165,9 +178,12 @@ static void partitions_hang_on_their_module(void **state)
     assert_int_equal(graph_count(graph, PLACE_GPU), 4);
     assert_int_equal(graph_count(graph, PLACE_MODULE), 2);
     assert_string_equal(graph_place(graph, graph_find(graph, "gpu1"))->pci, "0001:05:00.1");
-    assert_string_equal(place_detail(graph_place(graph, graph_find(graph, "gpu1")), "partition"), "1");
-    assert_string_equal(graph->places[graph_place(graph, graph_find(graph, "module1"))->parent].name, "numa0");
-    assert_int_equal(link_between(graph, "module0", "module1")->kind, LINK_XGMI); /* one, not one for each pair of partitions */
+    assert_string_equal(place_detail(graph_place(graph, graph_find(graph, "gpu1")), "partition"),
+                        "1");
+    assert_string_equal(
+        graph->places[graph_place(graph, graph_find(graph, "module1"))->parent].name, "numa0");
+    /* one, not one for each pair of partitions */
+    assert_int_equal(link_between(graph, "module0", "module1")->kind, LINK_XGMI);
     assert_int_equal(link_between(graph, "numa0", "module0")->kind, LINK_PCIE);
     assert_true(link_between(graph, "module0", "gpu0")->nominal_bytes_per_s == 819.2e9);
     assert_int_equal(graph->link_count, 1 + 2 + 4);
@@ -186,7 +202,9 @@ static void lies_are_sentences(void **state)
     put("1/io_links/1/properties", "type 11\nweight 15\n"); /* from nowhere to nowhere */
     struct graph *graph = graph_of(&err);
     assert_non_null(graph);
-    static const char *const parts[] = {"counts 5 io_links on node 0 and shows 0", "counts 1 mem_banks on node 1", "nodes 1 and 2 the same PCI address",
+    static const char *const parts[] = {"counts 5 io_links on node 0 and shows 0",
+                                        "counts 1 mem_banks on node 1",
+                                        "nodes 1 and 2 the same PCI address",
                                         "to node 9; it is left out", "at node 1 from node -1"};
     assert_int_equal(graph->disagreement_count, 5);
     for (size_t i = 0; i < 5; i++)

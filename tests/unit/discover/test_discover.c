@@ -1,7 +1,7 @@
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +81,8 @@ static void assert_same(const struct discovery *a, const struct discovery *b)
         assert_int_equal(x->from, y->from);
         assert_int_equal(x->to, y->to);
         assert_string_equal(values_axes(a->values, x), values_axes(b->values, y));
-        assert_true(same_number(x->value, y->value) && same_number(x->low, y->low) && same_number(x->high, y->high));
+        assert_true(same_number(x->value, y->value) && same_number(x->low, y->low) &&
+                    same_number(x->high, y->high));
         assert_true(x->measured_at_s == y->measured_at_s && x->n == y->n);
     }
 }
@@ -97,7 +98,9 @@ static void this_machine_is_seen_and_recorded(void **state)
     assert_true(graph_count(live.graph, PLACE_CORE) >= 1);
     assert_true(graph_count(live.graph, PLACE_NUMA) >= 1);
     assert_int_equal(live.graph->origin, ORIGIN_LIVE);
-    assert_int_equal(discover_record(&io, NULL, live.graph, ORIGIN_LIVE, live.values, NULL, write_file, NULL, &err), BERTH_OK);
+    assert_int_equal(discover_record(&io, NULL, live.graph, ORIGIN_LIVE, live.values, NULL,
+                                     write_file, NULL, &err),
+                     BERTH_OK);
     assert_int_equal(discover_folder(folder, &again, &err), BERTH_OK);
     assert_int_equal(again.graph->origin, ORIGIN_RECORDED);
     assert_same(&live, &again);
@@ -116,7 +119,9 @@ static void a_folder_records_as_itself(void **state)
     snprintf(path, sizeof path, "tests/nodes/%s", name);
     assert_int_equal(discover_folder(path, &first, &err), BERTH_OK);
     make_folder(state);
-    assert_int_equal(discover_record(&io, path, first.graph, first.graph->origin, first.values, first.sets, write_file, NULL, &err), BERTH_OK);
+    assert_int_equal(discover_record(&io, path, first.graph, first.graph->origin, first.values,
+                                     first.sets, write_file, NULL, &err),
+                     BERTH_OK);
     assert_int_equal(discover_folder(folder, &again, &err), BERTH_OK);
     remove_folder(state);
     assert_int_equal(first.graph->origin, again.graph->origin);
@@ -141,7 +146,9 @@ static void a_visitor_may_stop(void **state)
     const struct sysio io = {""};
     int calls = 0;
     assert_int_equal(discover_folder("tests/nodes/mi250x", &found, NULL), BERTH_OK);
-    assert_int_equal(discover_record(&io, "tests/nodes/mi250x", found.graph, ORIGIN_RECORDED, found.values, found.sets, stop_at_once, &calls, NULL), BERTH_OK);
+    assert_int_equal(discover_record(&io, "tests/nodes/mi250x", found.graph, ORIGIN_RECORDED,
+                                     found.values, found.sets, stop_at_once, &calls, NULL),
+                     BERTH_OK);
     assert_int_equal(calls, 1);
     discovery_done(&found);
 }
@@ -156,7 +163,8 @@ static void fingerprints_tell_hardware_apart(void **state)
     assert_string_equal(a.graph->fingerprint, b.graph->fingerprint);
     assert_string_not_equal(a.graph->fingerprint, c.graph->fingerprint);
     assert_int_equal(strspn(a.graph->fingerprint, "0123456789abcdef"), 32);
-    b.graph->places[graph_find(b.graph, "numa0")].capacity_bytes -= 100 << 20; /* the firmware kept 100 MiB more this time */
+    /* the firmware kept 100 MiB more this time */
+    b.graph->places[graph_find(b.graph, "numa0")].capacity_bytes -= 100 << 20;
     char text[33];
     fingerprint(b.graph, text);
     assert_string_equal(text, a.graph->fingerprint);
@@ -212,7 +220,8 @@ static void broken_folders_say_what_is_wrong(void **state)
     refuses("topology.xml is no hwloc XML");
     put("topology.xml", "<?xml version=\"1.0\"?>\n<topology version=\"3.0\">\n</topology>\n");
     refuses("format 3.0");
-    put("topology.xml", "<?xml version=\"1.0\"?>\n<topology version=\"2.0\">\n <object type=\"Machine\"");
+    put("topology.xml",
+        "<?xml version=\"1.0\"?>\n<topology version=\"2.0\">\n <object type=\"Machine\"");
     refuses("cut off");
     put("topology.xml", "<?xml version=\"1.0\"?>\n<topology version=\"2.0\">\n</topology>\n");
     refuses("broken");
@@ -221,13 +230,15 @@ static void broken_folders_say_what_is_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(this_machine_is_seen_and_recorded, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(this_machine_is_seen_and_recorded, make_folder,
+                                        remove_folder),
         cmocka_unit_test_prestate(a_folder_records_as_itself, (void *)"mi250x"),
         cmocka_unit_test_prestate(a_folder_records_as_itself, (void *)"gh200-quad"),
         cmocka_unit_test_prestate(a_folder_records_as_itself, (void *)"memoryless-v1"),
         cmocka_unit_test(a_visitor_may_stop),
         cmocka_unit_test(fingerprints_tell_hardware_apart),
-        cmocka_unit_test_setup_teardown(broken_folders_say_what_is_wrong, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(broken_folders_say_what_is_wrong, make_folder,
+                                        remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

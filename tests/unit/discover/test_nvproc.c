@@ -14,15 +14,17 @@
 #include "discover/fingerprint.h"
 #include "discover/nvproc.h"
 
-#define GPUS "/proc/driver/nvidia/gpus/"
+#define GPUS   "/proc/driver/nvidia/gpus/"
 #define UUID_A "GPU-e6e4339c-af84-95e5-0281-b0622c0ded69"
 #define UUID_B "GPU-00000000-0000-4000-8000-00000000000b"
 /* no trigraphs */
 #define UUID_UNKNOWN "GPU-\?\?\?\?\?\?\?\?-\?\?\?\?-\?\?\?\?-\?\?\?\?-\?\?\?\?\?\?\?\?\?\?\?\?"
 /* As driver 580 writes it. */
-#define INFORMATION(model, uuid, address, minor)                                                                                                \
-    "Model: \t\t " model "\nIRQ:   \t\t 41\nGPU UUID: \t " uuid "\nVideo BIOS: \t 96.00.a5.00.1a\nBus Type: \t PCIe\nDMA Size: \t 52 bits\n"    \
-    "DMA Mask: \t 0xfffffffffffff\nBus Location: \t " address "\nDevice Minor: \t " minor "\nGPU Firmware: \t 580.159.04\nGPU Excluded:\t No\n"
+#define INFORMATION(model, uuid, address, minor)                                                   \
+    "Model: \t\t " model "\nIRQ:   \t\t 41\nGPU UUID: \t " uuid                                    \
+    "\nVideo BIOS: \t 96.00.a5.00.1a\nBus Type: \t PCIe\nDMA Size: \t 52 bits\n"                   \
+    "DMA Mask: \t 0xfffffffffffff\nBus Location: \t " address "\nDevice Minor: \t " minor          \
+    "\nGPU Firmware: \t 580.159.04\nGPU Excluded:\t No\n"
 
 static char root[64];
 
@@ -91,10 +93,10 @@ static void two_gpus_are_two_records(void **state)
     put(GPUS "0000:00:07.0/information", INFORMATION("NVIDIA H200", UUID_B, "0000:00:07.0", "0"));
     put(GPUS "0000:00:06.0/information", INFORMATION("NVIDIA H200", UUID_A, "0000:00:06.0", "1"));
     put(GPUS "0000:00:06.0/power", "Runtime D3 status: Disabled\n");
-    assert_facts("{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"0000:00:06.0\",\"model\":\"NVIDIA H200\",\"uuid\":\"" UUID_A
-                 "\",\"minor\":1}\n"
-                 "{\"record\":\"device\",\"gpu\":\"gpu1\",\"vendor\":\"nvidia\",\"pci\":\"0000:00:07.0\",\"model\":\"NVIDIA H200\",\"uuid\":\"" UUID_B
-                 "\",\"minor\":0}\n");
+    assert_facts("{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"0000:00:"
+                 "06.0\",\"model\":\"NVIDIA H200\",\"uuid\":\"" UUID_A "\",\"minor\":1}\n"
+                 "{\"record\":\"device\",\"gpu\":\"gpu1\",\"vendor\":\"nvidia\",\"pci\":\"0000:00:"
+                 "07.0\",\"model\":\"NVIDIA H200\",\"uuid\":\"" UUID_B "\",\"minor\":0}\n");
 }
 
 static void what_is_not_known_is_left_out(void **state)
@@ -103,35 +105,58 @@ static void what_is_not_known_is_left_out(void **state)
     put(GPUS "0000:01:00.0/information", INFORMATION("Unknown", UUID_UNKNOWN, "0000:01:00.0", "3"));
     put(GPUS "0000:02:00.0/information", "Model: \t\t NVIDIA \"A\\B\"  \t\nDevice Minor:7");
     put(GPUS "0000:03:00.0/power", "");
-    assert_facts("{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"0000:01:00.0\",\"minor\":3}\n"
-                 "{\"record\":\"device\",\"gpu\":\"gpu1\",\"vendor\":\"nvidia\",\"pci\":\"0000:02:00.0\",\"model\":\"NVIDIA \\\"A\\\\B\\\"\",\"minor\":7}\n"
-                 "{\"record\":\"device\",\"gpu\":\"gpu2\",\"vendor\":\"nvidia\",\"pci\":\"0000:03:00.0\"}\n");
+    assert_facts("{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"0000:01:"
+                 "00.0\",\"minor\":3}\n"
+                 "{\"record\":\"device\",\"gpu\":\"gpu1\",\"vendor\":\"nvidia\",\"pci\":\"0000:02:"
+                 "00.0\",\"model\":\"NVIDIA \\\"A\\\\B\\\"\",\"minor\":7}\n"
+                 "{\"record\":\"device\",\"gpu\":\"gpu2\",\"vendor\":\"nvidia\",\"pci\":\"0000:03:"
+                 "00.0\"}\n");
 }
 
 /* Whatever is in one field, the others count and the record stays one line. */
 static void garbage_is_left_out_field_by_field(void **state)
 {
     (void)state;
-    static const char *const models[] = {"a\x01z", "caf\xc3\xa9", "\xff\xfe", "\r", "",
-                                         "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"};
-    static const char *const uuids[] = {"GPU-", UUID_A "0", "GPU-e6e4339c-af84-95e5-0281-b0622c0ded6", "GPU-e6e4339caf84-95e5-0281-b0622c0ded69-",
-                                        "MIG-e6e4339c-af84-95e5-0281-b0622c0ded69", "GPU-g6e4339c-af84-95e5-0281-b0622c0ded69", "GPU", "\"}\\n{"};
-    static const char *const minors[] = {"-1", "65536", "99999999999999999999", "0x1", "1 2", "+1", "one"};
+    static const char *const models[] = {"a\x01z",
+                                         "caf\xc3\xa9",
+                                         "\xff\xfe",
+                                         "\r",
+                                         "",
+                                         "012345678901234567890123456789012345678901234567890123456"
+                                         "7890123456789012345678901234567890123456789"};
+    static const char *const uuids[] = {"GPU-",
+                                        UUID_A "0",
+                                        "GPU-e6e4339c-af84-95e5-0281-b0622c0ded6",
+                                        "GPU-e6e4339caf84-95e5-0281-b0622c0ded69-",
+                                        "MIG-e6e4339c-af84-95e5-0281-b0622c0ded69",
+                                        "GPU-g6e4339c-af84-95e5-0281-b0622c0ded69",
+                                        "GPU",
+                                        "\"}\\n{"};
+    static const char *const minors[] = {"-1", "65536", "99999999999999999999", "0x1", "1 2",
+                                         "+1", "one"};
     for (size_t i = 0; i < 8; i++) {
         char text[1024];
-        snprintf(text, sizeof text, "Model: %s\nGPU UUID: %s\nDevice Minor: %s\n", models[i % 6], uuids[i], minors[i % 7]);
+        snprintf(text, sizeof text, "Model: %s\nGPU UUID: %s\nDevice Minor: %s\n", models[i % 6],
+                 uuids[i], minors[i % 7]);
         put(GPUS "0000:01:00.0/information", text);
-        assert_facts("{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"0000:01:00.0\"}\n");
-        snprintf(text, sizeof text, ":\n\n \t:Model: X\nModel\nModel: %s\nGPU UUID: " UUID_A "\nDevice Minor: 2\nDevice Minor: 4\n", models[i % 6]);
+        assert_facts("{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"0000:"
+                     "01:00.0\"}\n");
+        snprintf(text, sizeof text,
+                 ":\n\n \t:Model: X\nModel\nModel: %s\nGPU UUID: " UUID_A
+                 "\nDevice Minor: 2\nDevice Minor: 4\n",
+                 models[i % 6]);
         put(GPUS "0000:01:00.0/information", text);
-        assert_facts("{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"0000:01:00.0\",\"uuid\":\"" UUID_A "\",\"minor\":2}\n");
+        assert_facts("{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"0000:"
+                     "01:00.0\",\"uuid\":\"" UUID_A "\",\"minor\":2}\n");
     }
     static char large[1 << 16];
     memset(large, 'x', sizeof large);
     put_bytes(GPUS "0000:01:00.0/information", large, sizeof large);
-    assert_facts("{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"0000:01:00.0\"}\n");
+    assert_facts("{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"0000:01:"
+                 "00.0\"}\n");
     put_bytes(GPUS "0000:01:00.0/information", "Model: A\0B\n", 11);
-    assert_facts("{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"0000:01:00.0\"}\n");
+    assert_facts("{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"0000:01:"
+                 "00.0\"}\n");
 }
 
 static void other_directories_are_no_gpus(void **state)
@@ -150,9 +175,9 @@ static void no_directory_is_no_gpus(void **state)
     assert_null(facts());
 }
 
-#define PCI_GPU(address, index, name)                                                                                                            \
-    "<object type=\"PCIDev\" gp_index=\"" index "\" pci_busid=\"" address "\" pci_type=\"0302 [10de:2335] [10de:18be] a1\" pci_link_speed=\"0.0\">" \
-    name "</object>"
+#define PCI_GPU(address, index, name)                                                              \
+    "<object type=\"PCIDev\" gp_index=\"" index "\" pci_busid=\"" address                          \
+    "\" pci_type=\"0302 [10de:2335] [10de:18be] a1\" pci_link_speed=\"0.0\">" name "</object>"
 #define CHIP_NAME "<info name=\"PCIDevice\" value=\"GH100 [H200 SXM 141GB]\"/>"
 
 /* A small machine whose second gpu comes first in the names of the records. */
@@ -160,16 +185,23 @@ static void put_folder(const char *name, const char *records)
 {
     char path[64];
     snprintf(path, sizeof path, "%s/topology.xml", name);
-    put(path, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\">\n"
-              "<object type=\"Machine\" os_index=\"0\" cpuset=\"0x3\" complete_cpuset=\"0x3\" allowed_cpuset=\"0x3\" nodeset=\"0x1\" complete_nodeset=\"0x1\" "
+    put(path, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM "
+              "\"hwloc2.dtd\">\n<topology version=\"2.0\">\n"
+              "<object type=\"Machine\" os_index=\"0\" cpuset=\"0x3\" complete_cpuset=\"0x3\" "
+              "allowed_cpuset=\"0x3\" nodeset=\"0x1\" complete_nodeset=\"0x1\" "
               "allowed_nodeset=\"0x1\" gp_index=\"1\">"
-              "<object type=\"NUMANode\" os_index=\"0\" cpuset=\"0x3\" complete_cpuset=\"0x3\" nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"2\" "
+              "<object type=\"NUMANode\" os_index=\"0\" cpuset=\"0x3\" complete_cpuset=\"0x3\" "
+              "nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"2\" "
               "local_memory=\"4000000000\"/>"
-              "<object type=\"Core\" os_index=\"0\" cpuset=\"0x3\" complete_cpuset=\"0x3\" nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"3\">"
-              "<object type=\"PU\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"4\"/>"
-              "<object type=\"PU\" os_index=\"1\" cpuset=\"0x2\" complete_cpuset=\"0x2\" nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"5\"/></object>"
-              "<object type=\"Bridge\" gp_index=\"6\" bridge_type=\"0-1\" depth=\"0\" bridge_pci=\"0000:[00-07]\">"
-              PCI_GPU("0000:00:06.0", "7", "") PCI_GPU("0000:00:07.0", "8", CHIP_NAME) "</object></object>\n</topology>\n");
+              "<object type=\"Core\" os_index=\"0\" cpuset=\"0x3\" complete_cpuset=\"0x3\" "
+              "nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"3\">"
+              "<object type=\"PU\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" "
+              "nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"4\"/>"
+              "<object type=\"PU\" os_index=\"1\" cpuset=\"0x2\" complete_cpuset=\"0x2\" "
+              "nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"5\"/></object>"
+              "<object type=\"Bridge\" gp_index=\"6\" bridge_type=\"0-1\" depth=\"0\" "
+              "bridge_pci=\"0000:[00-07]\">" PCI_GPU("0000:00:06.0", "7", "")
+                  PCI_GPU("0000:00:07.0", "8", CHIP_NAME) "</object></object>\n</topology>\n");
     snprintf(path, sizeof path, "%s/facts.jsonl", name);
     put(path, records == NULL ? "" : records);
     snprintf(path, sizeof path, "%s/node.json", name);
@@ -187,7 +219,10 @@ static struct discovery load_folder(const char *name)
     return found;
 }
 
-static const struct place *place(const struct discovery *found, const char *name) { return graph_place(found->graph, graph_find(found->graph, name)); }
+static const struct place *place(const struct discovery *found, const char *name)
+{
+    return graph_place(found->graph, graph_find(found->graph, name));
+}
 
 static void records_merge_with_the_gpus_of_hwloc_by_address(void **state)
 {
@@ -195,30 +230,36 @@ static void records_merge_with_the_gpus_of_hwloc_by_address(void **state)
     put_folder("/without", NULL);
     struct discovery without = load_folder("/without");
     assert_int_equal(graph_count(without.graph, PLACE_GPU), 2);
-    assert_string_equal(place_detail(place(&without, "gpu0"), "vendor"), "nvidia"); /* from its PCI vendor alone */
+    /* from its PCI vendor alone */
+    assert_string_equal(place_detail(place(&without, "gpu0"), "vendor"), "nvidia");
     assert_null(place(&without, "gpu0")->model);
     assert_string_equal(place(&without, "gpu1")->model, "GH100 [H200 SXM 141GB]");
 
-    put_folder("/with", "{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"0000:00:07.0\",\"model\":\"NVIDIA H200\",\"uuid\":\"" UUID_B
-                        "\",\"minor\":0}\n"
-                        "{\"record\":\"device\",\"gpu\":\"gpu1\",\"vendor\":\"nvidia\",\"pci\":\"0000:00:06.0\",\"model\":\"NVIDIA H200\",\"uuid\":\"" UUID_A
-                        "\",\"minor\":1}\n");
+    put_folder("/with",
+               "{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"0000:00:07."
+               "0\",\"model\":\"NVIDIA H200\",\"uuid\":\"" UUID_B "\",\"minor\":0}\n"
+               "{\"record\":\"device\",\"gpu\":\"gpu1\",\"vendor\":\"nvidia\",\"pci\":\"0000:00:06."
+               "0\",\"model\":\"NVIDIA H200\",\"uuid\":\"" UUID_A "\",\"minor\":1}\n");
     struct discovery with = load_folder("/with");
     assert_int_equal(graph_count(with.graph, PLACE_GPU), 2);
-    assert_int_equal(with.graph->disagreement_count, 0); /* what the chip is called and what the product is called are two things */
+    /* what the chip is called and what the product is called are two things */
+    assert_int_equal(with.graph->disagreement_count, 0);
     assert_string_equal(place(&with, "gpu0")->uuid, UUID_A);
     assert_int_equal(place(&with, "gpu0")->minor, 1);
     assert_string_equal(place(&with, "gpu1")->uuid, UUID_B);
     assert_string_equal(place(&with, "gpu1")->model, "NVIDIA H200");
     assert_int_equal(place(&with, "gpu1")->minor, 0);
 
-    put_folder("/early", "{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"0000:00:06.0\",\"model\":\"NVIDIA H200\",\"minor\":1}\n"
-                         "{\"record\":\"device\",\"gpu\":\"gpu1\",\"vendor\":\"nvidia\",\"pci\":\"0000:00:07.0\",\"model\":\"NVIDIA H200\",\"minor\":0}\n");
+    put_folder("/early", "{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":"
+                         "\"0000:00:06.0\",\"model\":\"NVIDIA H200\",\"minor\":1}\n"
+                         "{\"record\":\"device\",\"gpu\":\"gpu1\",\"vendor\":\"nvidia\",\"pci\":"
+                         "\"0000:00:07.0\",\"model\":\"NVIDIA H200\",\"minor\":0}\n");
     struct discovery early = load_folder("/early");
     assert_null(place(&early, "gpu0")->uuid);
     assert_string_equal(early.graph->fingerprint, with.graph->fingerprint);
 
-    put_folder("/fewer", "{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"0000:00:06.0\"}\n");
+    put_folder("/fewer", "{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":"
+                         "\"0000:00:06.0\"}\n");
     struct discovery fewer = load_folder("/fewer");
     assert_int_equal(fewer.graph->disagreement_count, 1);
     assert_non_null(strstr(fewer.graph->disagreements[0], "does not show 1 gpus"));
@@ -228,7 +269,8 @@ static void records_merge_with_the_gpus_of_hwloc_by_address(void **state)
     discovery_done(&fewer);
 }
 
-/* This machine, with the driver's files and another /proc/meminfo put below a root; at addresses where no machine has gpus. */
+/* This machine, with the driver's files and another /proc/meminfo put below a root; at addresses
+ * where no machine has gpus. */
 static void a_live_machine_with_them_replays_to_the_same_graph(void **state)
 {
     (void)state;
@@ -236,7 +278,8 @@ static void a_live_machine_with_them_replays_to_the_same_graph(void **state)
     struct discovery plain = {0}, live = {0}, again = {0};
     struct berth_err err = {0};
     put(GPUS "ffff:fe:06.0/information", INFORMATION("NVIDIA H200", UUID_A, "ffff:fe:06.0", "1"));
-    put(GPUS "ffff:fe:07.0/information", INFORMATION("NVIDIA H200", UUID_UNKNOWN, "ffff:fe:07.0", "0"));
+    put(GPUS "ffff:fe:07.0/information",
+        INFORMATION("NVIDIA H200", UUID_UNKNOWN, "ffff:fe:07.0", "0"));
     put("/proc/meminfo", "MemTotal:       999000000000 kB\nMemFree:  1 kB\n");
     char *text = facts();
     assert_int_equal(discover_live(&here, NULL, &plain, &err), BERTH_OK);
@@ -247,7 +290,9 @@ static void a_live_machine_with_them_replays_to_the_same_graph(void **state)
     assert_string_equal(graph_place(live.graph, gpu)->pci, "ffff:fe:06.0");
     assert_string_equal(place_detail(graph_place(live.graph, gpu), "vendor"), "nvidia");
 
-    assert_int_equal(discover_record(&io, NULL, live.graph, ORIGIN_LIVE, live.values, NULL, put_file, (void *)"/node", &err), BERTH_OK);
+    assert_int_equal(discover_record(&io, NULL, live.graph, ORIGIN_LIVE, live.values, NULL,
+                                     put_file, (void *)"/node", &err),
+                     BERTH_OK);
     again = load_folder("/node");
     assert_string_equal(again.graph->fingerprint, live.graph->fingerprint);
     assert_int_equal(again.graph->place_count, live.graph->place_count);
@@ -273,8 +318,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(garbage_is_left_out_field_by_field, make_root, remove_root),
         cmocka_unit_test_setup_teardown(other_directories_are_no_gpus, make_root, remove_root),
         cmocka_unit_test_setup_teardown(no_directory_is_no_gpus, make_root, remove_root),
-        cmocka_unit_test_setup_teardown(records_merge_with_the_gpus_of_hwloc_by_address, make_root, remove_root),
-        cmocka_unit_test_setup_teardown(a_live_machine_with_them_replays_to_the_same_graph, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(records_merge_with_the_gpus_of_hwloc_by_address, make_root,
+                                        remove_root),
+        cmocka_unit_test_setup_teardown(a_live_machine_with_them_replays_to_the_same_graph,
+                                        make_root, remove_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

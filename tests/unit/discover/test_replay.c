@@ -1,7 +1,8 @@
 /*
- * Every node folder is loaded and compared with its answer file tests/replay/<folder>.json. Folders are those of tests/nodes and of
- * $BERTH_NODES (default ../shared/nodes, where that is at hand); a folder without an answer file must load all the same
- * when it has a node.json. There each hwloc XML file is also loaded alone; <folder>.<file without .xml>.json is its answer.
+ * Every node folder is loaded and compared with its answer file tests/replay/<folder>.json. Folders
+ * are those of tests/nodes and of $BERTH_NODES (default ../shared/nodes, where that is at hand); a
+ * folder without an answer file must load all the same when it has a node.json. There each hwloc
+ * XML file is also loaded alone; <folder>.<file without .xml>.json is its answer.
  */
 #include <dirent.h>
 #include <math.h>
@@ -19,8 +20,8 @@
 
 #include "discover/discover.h"
 
-#define LOAD_NS 50e6 /* a node loads in under 50 ms of processor time, */
-#define NOISE (BERTH_DEBUG ? 4 : 1) /* and this much more where sanitizers are at work; */
+#define LOAD_NS 50e6                  /* a node loads in under 50 ms of processor time, */
+#define NOISE   (BERTH_DEBUG ? 4 : 1) /* and this much more where sanitizers are at work; */
 /* the best of these counts, and where others are at work it gets some more */
 #define TRIES_MIN 3
 #define TRIES_MAX 20
@@ -63,7 +64,8 @@ static void check_invariants(const struct discovery *found)
             assert_int_equal(place->number, cpuset_next(place->cpus, 0));
         if (place->cpus != NULL && place->kind <= PLACE_PU && graph->places[0].cpus != NULL)
             assert_true(cpuset_contains(graph->places[0].cpus, place->cpus));
-        if (place->kind == PLACE_GPU && place->pci != NULL && i > 0 && place[-1].kind == PLACE_GPU && place[-1].pci != NULL)
+        if (place->kind == PLACE_GPU && place->pci != NULL && i > 0 &&
+            place[-1].kind == PLACE_GPU && place[-1].pci != NULL)
             assert_true(strcmp(place->pci, place[-1].pci) >= 0);
         if (place->kind == PLACE_MODULE) {
             size_t parts = 0;
@@ -78,7 +80,8 @@ static void check_invariants(const struct discovery *found)
         assert_true(isnan(link->nominal_bytes_per_s) || link->nominal_bytes_per_s > 0);
     }
     for (size_t i = 0; i < found->values->count; i++)
-        assert_true(isnan(found->values->item[i].value) == (found->values->item[i].why_not != NULL));
+        assert_true(isnan(found->values->item[i].value) ==
+                    (found->values->item[i].why_not != NULL));
     assert_int_equal(strlen(graph->fingerprint), 32);
 }
 
@@ -86,7 +89,8 @@ static void check_links(const struct graph *graph, const json_t *wanted)
 {
     size_t index;
     json_t *one;
-    json_array_foreach(wanted, index, one) {
+    json_array_foreach(wanted, index, one)
+    {
         const char *from, *to, *kind_name;
         int width, found = 0;
         enum link_kind kind;
@@ -95,7 +99,8 @@ static void check_links(const struct graph *graph, const json_t *wanted)
         place_id a = place_named(graph, from), b = place_named(graph, to);
         for (size_t i = 0; i < graph->link_count; i++) {
             const struct link *link = &graph->links[i];
-            found += link->kind == kind && link->width == width && ((link->from == a && link->to == b) || (link->from == b && link->to == a));
+            found += link->kind == kind && link->width == width &&
+                     ((link->from == a && link->to == b) || (link->from == b && link->to == a));
         }
         if (found != 1)
             fail_msg("%d links %s %s %s of width %d", found, from, to, kind_name, width);
@@ -106,13 +111,17 @@ static void check_values(const struct discovery *found, const json_t *wanted)
 {
     size_t index;
     json_t *one;
-    json_array_foreach(wanted, index, one) {
+    json_array_foreach(wanted, index, one)
+    {
         const char *name, *from, *to, *axes, *source;
         double number;
         enum metric metric;
-        assert_int_equal(json_unpack(one, "[s,s,s,s,F,s]", &name, &from, &to, &axes, &number, &source), 0);
+        assert_int_equal(
+            json_unpack(one, "[s,s,s,s,F,s]", &name, &from, &to, &axes, &number, &source), 0);
         assert_true(metric_parse(name, &metric));
-        const struct value *value = values_find(found->values, metric, place_named(found->graph, from), place_named(found->graph, to), axes);
+        const struct value *value =
+            values_find(found->values, metric, place_named(found->graph, from),
+                        place_named(found->graph, to), axes);
         if (value == NULL)
             fail_msg("no value of %s from %s to %s [%s]", name, from, to, axes);
         assert_string_equal(value_source_name(value->source), source);
@@ -121,20 +130,31 @@ static void check_values(const struct discovery *found, const json_t *wanted)
     }
 }
 
-static void check_place_texts(const struct graph *graph, const json_t *wanted, const char *(*of)(const struct graph *, const struct place *))
+static void check_place_texts(const struct graph *graph, const json_t *wanted,
+                              const char *(*of)(const struct graph *, const struct place *))
 {
     const char *name;
     json_t *text;
-    json_object_foreach((json_t *)wanted, name, text) {
+    json_object_foreach((json_t *)wanted, name, text)
+    {
         const char *is = of(graph, graph_place(graph, place_named(graph, name)));
         if (strcmp(is, json_string_value(text)) != 0)
             fail_msg("%s has %s, not %s", name, is, json_string_value(text));
     }
 }
 
-static const char *name_of(const struct graph *graph, place_id id) { return id == PLACE_NONE ? "" : graph->places[id].name; }
-static const char *parent_of(const struct graph *graph, const struct place *place) { return name_of(graph, place->parent); }
-static const char *numa_of(const struct graph *graph, const struct place *place) { return name_of(graph, place->numa); }
+static const char *name_of(const struct graph *graph, place_id id)
+{
+    return id == PLACE_NONE ? "" : graph->places[id].name;
+}
+static const char *parent_of(const struct graph *graph, const struct place *place)
+{
+    return name_of(graph, place->parent);
+}
+static const char *numa_of(const struct graph *graph, const struct place *place)
+{
+    return name_of(graph, place->numa);
+}
 static const char *pci_of(const struct graph *graph, const struct place *place)
 {
     (void)graph;
@@ -152,15 +172,19 @@ static void check_answer(const struct discovery *found, const json_t *answer)
     const struct graph *graph = found->graph;
     const char *kind_name;
     json_t *count;
-    assert_string_equal(origin_name(graph->origin), json_string_value(json_object_get(answer, "origin")));
-    json_object_foreach(json_object_get(answer, "places"), kind_name, count) {
+    assert_string_equal(origin_name(graph->origin),
+                        json_string_value(json_object_get(answer, "origin")));
+    json_object_foreach(json_object_get(answer, "places"), kind_name, count)
+    {
         enum place_kind kind;
         assert_true(place_kind_parse(kind_name, &kind));
         if ((json_int_t)graph_count(graph, kind) != json_integer_value(count))
-            fail_msg("%zu %ss, not %d", graph_count(graph, kind), kind_name, (int)json_integer_value(count));
+            fail_msg("%zu %ss, not %d", graph_count(graph, kind), kind_name,
+                     (int)json_integer_value(count));
     }
     if (json_object_get(answer, "link_count") != NULL)
-        assert_int_equal(graph->link_count, json_integer_value(json_object_get(answer, "link_count")));
+        assert_int_equal(graph->link_count,
+                         json_integer_value(json_object_get(answer, "link_count")));
     check_links(graph, json_object_get(answer, "links"));
     check_place_texts(graph, json_object_get(answer, "parent"), parent_of);
     check_place_texts(graph, json_object_get(answer, "numa"), numa_of);
@@ -168,12 +192,16 @@ static void check_answer(const struct discovery *found, const json_t *answer)
     check_place_texts(graph, json_object_get(answer, "memory"), memory_of);
     check_values(found, json_object_get(answer, "values"));
     const json_t *sentences = json_object_get(answer, "disagreements");
-    for (size_t i = 0; i < graph->disagreement_count && json_array_size(sentences) != graph->disagreement_count; i++)
+    for (size_t i = 0;
+         i < graph->disagreement_count && json_array_size(sentences) != graph->disagreement_count;
+         i++)
         print_message("  %s\n", graph->disagreements[i]);
     assert_int_equal(graph->disagreement_count, json_array_size(sentences));
     for (size_t i = 0; i < graph->disagreement_count; i++)
-        if (strstr(graph->disagreements[i], json_string_value(json_array_get(sentences, i))) == NULL)
-            fail_msg("\"%s\" does not say \"%s\"", graph->disagreements[i], json_string_value(json_array_get(sentences, i)));
+        if (strstr(graph->disagreements[i], json_string_value(json_array_get(sentences, i))) ==
+            NULL)
+            fail_msg("\"%s\" does not say \"%s\"", graph->disagreements[i],
+                     json_string_value(json_array_get(sentences, i)));
 }
 
 static double now_ns(void)
@@ -212,7 +240,10 @@ static void check_folder(const char *folder, const char *name, bool must_load)
         }
         discovery_done(&found);
     }
-    print_message("%-50s %5.1f ms%s\n", name, best / 1e6, error != NULL ? ", refused" : answer == NULL ? ", no answer file" : "");
+    print_message("%-50s %5.1f ms%s\n", name, best / 1e6,
+                  error != NULL    ? ", refused"
+                  : answer == NULL ? ", no answer file"
+                                   : "");
     assert_true(best < LOAD_NS * NOISE);
     json_decref(answer);
 }
@@ -258,12 +289,15 @@ static void check_all(const char *nodes, bool xml_alone)
         snprintf(path, sizeof path, "%s/node.json", folder);
         if (folders[i]->d_name[0] != '.')
             check_folder(folder, folders[i]->d_name, access(path, R_OK) == 0);
-        int file_count = folders[i]->d_name[0] == '.' || !xml_alone ? 0 : scandir(folder, &files, NULL, alphasort);
+        int file_count = folders[i]->d_name[0] == '.' || !xml_alone
+                             ? 0
+                             : scandir(folder, &files, NULL, alphasort);
         for (int k = 0; k < file_count; k++) {
             const char *dot = strrchr(files[k]->d_name, '.');
             if (dot != NULL && strcmp(dot, ".xml") == 0) {
                 snprintf(path, sizeof path, "%s/%s", folder, files[k]->d_name);
-                snprintf(name, sizeof name, "%s.%.*s", folders[i]->d_name, (int)(dot - files[k]->d_name), files[k]->d_name);
+                snprintf(name, sizeof name, "%s.%.*s", folders[i]->d_name,
+                         (int)(dot - files[k]->d_name), files[k]->d_name);
                 check_alone(path, name);
             }
             free(files[k]);

@@ -1,5 +1,6 @@
-/* A struct gpu_api for unit tests: devices with streams that each have a clock of their own, operations that take a fixed time
- * and their bytes' time, and memory that is real in its first bytes. Nothing is shared between streams. */
+/* A struct gpu_api for unit tests: devices with streams that each have a clock of their own,
+ * operations that take a fixed time and their bytes' time, and memory that is real in its first
+ * bytes. Nothing is shared between streams. */
 #pragma once
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,14 +45,19 @@ struct fake {
     int released_early;        /* operations that were enqueued after their gate was opened */
     double hiccup_ns;          /* that the next operation takes longer */
     bool timeless;             /* operations take no time at all */
-    bool in_turn;              /* a device does one operation after the other, whatever their streams */
-    bool sends_in_turn;        /* the device that copies between two come from does, whoever drives them */
-    double free_ns[8];         /* then: when it has done the last one */
-    double step_ns;            /* the end of an operation is seen in such steps; 0: at once */
-    unsigned grid;             /* of the last streaming kernel */
+    /* a device does one operation after the other, whatever their streams */
+    bool in_turn;
+    /* the device that copies between two come from does, whoever drives them */
+    bool sends_in_turn;
+    double free_ns[8]; /* then: when it has done the last one */
+    double step_ns;    /* the end of an operation is seen in such steps; 0: at once */
+    unsigned grid;     /* of the last streaming kernel */
 };
 
-static inline struct fake *fake_of(const struct gpu_api *api) { return (struct fake *)(uintptr_t)api; }
+static inline struct fake *fake_of(const struct gpu_api *api)
+{
+    return (struct fake *)(uintptr_t)api;
+}
 
 static int fake_version(const struct gpu_api *api, int *ret_version)
 {
@@ -95,7 +101,8 @@ static int fake_space(const struct gpu_api *api, size_t *ret_free, size_t *ret_t
     return 0;
 }
 
-static int fake_host_alloc(const struct gpu_api *api, size_t bytes, enum gpu_host_kind kind, void **ret_memory)
+static int fake_host_alloc(const struct gpu_api *api, size_t bytes, enum gpu_host_kind kind,
+                           void **ret_memory)
 {
     (void)api;
     (void)kind;
@@ -117,7 +124,8 @@ static int fake_host_address(const struct gpu_api *api, void *memory, gpu_addres
     return 0;
 }
 
-static int fake_host_register(const struct gpu_api *api, void *memory, size_t bytes, enum gpu_host_kind kind)
+static int fake_host_register(const struct gpu_api *api, void *memory, size_t bytes,
+                              enum gpu_host_kind kind)
 {
     (void)api, (void)memory, (void)bytes, (void)kind;
     return 0;
@@ -159,24 +167,30 @@ static int fake_event_record(const struct gpu_api *api, gpu_event event, gpu_str
     return 0;
 }
 
-static int fake_event_elapsed(const struct gpu_api *api, gpu_event from, gpu_event to, double *ret_ns)
+static int fake_event_elapsed(const struct gpu_api *api, gpu_event from, gpu_event to,
+                              double *ret_ns)
 {
     (void)api;
     *ret_ns = *(double *)to - *(double *)from;
     return 0;
 }
 
-/* The first operation behind a gate pays for the start. by: the device that does one after the other, if any does. */
-static inline void fake_pass(struct fake *fake, struct fake_stream *stream, int by, size_t bytes, double rate)
+/* The first operation behind a gate pays for the start. by: the device that does one after the
+ * other, if any does. */
+static inline void fake_pass(struct fake *fake, struct fake_stream *stream, int by, size_t bytes,
+                             double rate)
 {
-    if (stream->held && *(const volatile uint32_t *)(uintptr_t)stream->flag == (uint32_t)stream->value)
+    if (stream->held &&
+        *(const volatile uint32_t *)(uintptr_t)stream->flag == (uint32_t)stream->value)
         fake->released_early++;
     if (fake->timeless)
         return;
     double *free_ns = &fake->free_ns[by];
     stream->now = fake->in_turn || fake->sends_in_turn ? fmax(stream->now, *free_ns) : stream->now;
-    stream->now += (stream->queued == 0 ? FAKE_START_NS : 0) + FAKE_OP_NS + fake->hiccup_ns + (double)bytes / rate;
-    stream->now = fake->step_ns > 0 ? ceil(stream->now / fake->step_ns) * fake->step_ns : stream->now;
+    stream->now += (stream->queued == 0 ? FAKE_START_NS : 0) + FAKE_OP_NS + fake->hiccup_ns +
+                   (double)bytes / rate;
+    stream->now =
+        fake->step_ns > 0 ? ceil(stream->now / fake->step_ns) * fake->step_ns : stream->now;
     *free_ns = stream->now;
     stream->queued++;
     fake->hiccup_ns = 0;
@@ -184,10 +198,12 @@ static inline void fake_pass(struct fake *fake, struct fake_stream *stream, int 
 
 static inline void fake_move(gpu_address to, gpu_address from, size_t bytes)
 {
-    memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes < FAKE_REAL ? bytes : FAKE_REAL);
+    memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from,
+            bytes < FAKE_REAL ? bytes : FAKE_REAL);
 }
 
-static int fake_copy_by(struct fake *fake, int by, gpu_address to, gpu_address from, size_t bytes, gpu_stream stream)
+static int fake_copy_by(struct fake *fake, int by, gpu_address to, gpu_address from, size_t bytes,
+                        gpu_stream stream)
 {
     if (fake->fail_copy != 0)
         return fake->fail_copy;
@@ -197,24 +213,29 @@ static int fake_copy_by(struct fake *fake, int by, gpu_address to, gpu_address f
     return 0;
 }
 
-static int fake_copy(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes, gpu_stream stream)
+static int fake_copy(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes,
+                     gpu_stream stream)
 {
-    return fake_copy_by(fake_of(api), ((struct fake_stream *)stream)->device, to, from, bytes, stream);
+    return fake_copy_by(fake_of(api), ((struct fake_stream *)stream)->device, to, from, bytes,
+                        stream);
 }
 
-static int fake_copy_peer(const struct gpu_api *api, gpu_address to, int to_device, gpu_context to_context, gpu_address from,
-                          int from_device, gpu_context from_context, size_t bytes, gpu_stream stream)
+static int fake_copy_peer(const struct gpu_api *api, gpu_address to, int to_device,
+                          gpu_context to_context, gpu_address from, int from_device,
+                          gpu_context from_context, size_t bytes, gpu_stream stream)
 {
     (void)to_context, (void)from_context;
     struct fake *fake = fake_of(api);
-    int code =
-        fake_copy_by(fake, fake->sends_in_turn ? from_device : ((struct fake_stream *)stream)->device, to, from, bytes, stream);
+    int code = fake_copy_by(
+        fake, fake->sends_in_turn ? from_device : ((struct fake_stream *)stream)->device, to, from,
+        bytes, stream);
     if (code == 0 && fake->wrong_from == from_device && fake->wrong_to == to_device)
         ((uint64_t *)(uintptr_t)to)[7] ^= 1;
     return code;
 }
 
-static int fake_fill(const struct gpu_api *api, gpu_address to, uint8_t byte, size_t bytes, gpu_stream stream)
+static int fake_fill(const struct gpu_api *api, gpu_address to, uint8_t byte, size_t bytes,
+                     gpu_stream stream)
 {
     (void)api, (void)stream;
     memset((void *)(uintptr_t)to, byte, bytes < FAKE_REAL ? bytes : FAKE_REAL);
@@ -233,8 +254,8 @@ static inline void fake_check(const struct gpu_pattern_args *args)
 }
 
 /* A function is its kernel's number plus one. */
-static int fake_launch(const struct gpu_api *api, gpu_function function, unsigned grid, unsigned block, gpu_stream stream,
-                       const void *args, size_t args_size)
+static int fake_launch(const struct gpu_api *api, gpu_function function, unsigned grid,
+                       unsigned block, gpu_stream stream, const void *args, size_t args_size)
 {
     static const unsigned unrolls[] = {1, 2, 4, 8, 12, 16};
     (void)block, (void)args_size;
@@ -245,7 +266,8 @@ static int fake_launch(const struct gpu_api *api, gpu_function function, unsigne
         const struct gpu_gate_args *gate = args;
         at->held = true;
         at->queued = 0;
-        for (int i = 0; fake->in_turn && i < GPU_STREAMS; i++) /* all of a device that are held go at once */
+        /* all of a device that are held go at once */
+        for (int i = 0; fake->in_turn && i < GPU_STREAMS; i++)
             at->now = fmax(at->now, fake->streams[at->device][i].now);
         for (int i = 0; fake->sends_in_turn && i < fake->node.device_count; i++)
             for (int j = 0; j < GPU_STREAMS; j++)

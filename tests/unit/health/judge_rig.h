@@ -1,4 +1,5 @@
-/* What the tests of judging share: a node whose values are judged by the configuration's defaults. */
+/* What the tests of judging share: a node whose values are judged by the configuration's defaults.
+ */
 #pragma once
 #include "unit/plan_nodes.h"
 
@@ -41,12 +42,15 @@ static inline void end(struct fixture *f)
     snapshot_unref(f->snap);
 }
 
-static inline place_id numa(const struct fixture *f, int n) { return nodes_place(f->graph, PLACE_NUMA, n); }
+static inline place_id numa(const struct fixture *f, int n)
+{
+    return nodes_place(f->graph, PLACE_NUMA, n);
+}
 
 static inline void rate(struct fixture *f, int from, int to, double gb_per_s, double half)
 {
-    nodes_value(f->values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(f, from), numa(f, to), "", gb_per_s * GB, (gb_per_s - half) * GB,
-                (gb_per_s + half) * GB);
+    nodes_value(f->values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(f, from), numa(f, to), "",
+                gb_per_s * GB, (gb_per_s - half) * GB, (gb_per_s + half) * GB);
 }
 
 static inline const struct finding *found(const struct fixture *f, const char *code)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "health/baseline.h"
@@ -23,7 +24,8 @@ struct series {
 
 static struct series begin(enum metric metric, uint64_t seed)
 {
-    return (struct series){.metric = metric, .now_s = 1790000000, .random = seed * 2654435761u + 88172645463325252u};
+    return (struct series){
+        .metric = metric, .now_s = 1790000000, .random = seed * 2654435761u + 88172645463325252u};
 }
 
 static double uniform(struct series *series) /* xorshift64 */
@@ -34,20 +36,32 @@ static double uniform(struct series *series) /* xorshift64 */
     return ((double)(series->random >> 11) + 0.5) / 9007199254740992.0;
 }
 
-static double normal(struct series *series) { return sqrt(-2 * log(uniform(series))) * cos(6.283185307179586 * uniform(series)); }
+static double normal(struct series *series)
+{
+    return sqrt(-2 * log(uniform(series))) * cos(6.283185307179586 * uniform(series));
+}
 
 /* One run an hour; the half interval is a share of the value. */
 static bool run(struct series *series, double value, double half)
 {
     series->now_s += 3600;
-    struct value v = {.metric = series->metric, .value = value, .low = value * (1 - half), .high = value * (1 + half), .n = 9, .measured_at_s = series->now_s};
+    struct value v = {.metric = series->metric,
+                      .value = value,
+                      .low = value * (1 - half),
+                      .high = value * (1 + half),
+                      .n = 9,
+                      .measured_at_s = series->now_s};
     baseline_take(&series->baseline, &series->values, &v, series->is_overloaded, &limits);
     return series->baseline.is_worse;
 }
 
 static enum baseline_verdict compared(const struct series *series, double value, double half)
 {
-    struct value v = {.metric = series->metric, .value = value, .low = value * (1 - half), .high = value * (1 + half), .n = 9};
+    struct value v = {.metric = series->metric,
+                      .value = value,
+                      .low = value * (1 - half),
+                      .high = value * (1 + half),
+                      .n = 9};
     return baseline_compare(&series->baseline, &v, &limits);
 }
 
@@ -71,7 +85,8 @@ static void the_median_and_its_deviation(void **state)
     for (int i = 0; i < 5; i++)
         run(&equal, 100e9, 0);
     assert_true(equal.baseline.deviation == 0);
-    limits.drift[JUDGE_BANDWIDTH] = 0.001; /* five equal values are no proof that nothing ever moves */
+    /* five equal values are no proof that nothing ever moves */
+    limits.drift[JUDGE_BANDWIDTH] = 0.001;
     assert_int_equal(compared(&equal, 95e9, 0), BASELINE_IN_LINE);
     assert_int_equal(compared(&equal, 93.9e9, 0), BASELINE_WORSE);
     limits.drift[JUDGE_BANDWIDTH] = 0.10;
@@ -79,11 +94,17 @@ static void the_median_and_its_deviation(void **state)
 
 static void accept(struct series *series, double value)
 {
-    struct value v = {.metric = series->metric, .value = value, .low = value * 0.995, .high = value * 1.005, .n = 9, .measured_at_s = series->now_s};
+    struct value v = {.metric = series->metric,
+                      .value = value,
+                      .low = value * 0.995,
+                      .high = value * 1.005,
+                      .n = 9,
+                      .measured_at_s = series->now_s};
     baseline_accept(&series->baseline, &series->values, &v, &limits, series->now_s);
 }
 
-/* Accepting what is as expected costs nothing; what is not begins anew, with the noise that was known. */
+/* Accepting what is as expected costs nothing; what is not begins anew, with the noise that was
+ * known. */
 static void accepting_keeps_what_is_in_line(void **state)
 {
     (void)state;
@@ -96,7 +117,8 @@ static void accepting_keeps_what_is_in_line(void **state)
     assert_true(s.baseline.deviation > 3e9);
     accept(&s, 30e9);
     assert_true(s.baseline.count == 1 && s.baseline.median == 30e9 && s.baseline.accepted);
-    assert_true(fabs(s.baseline.deviation / 30e9 - before.baseline.deviation / before.baseline.median) < 1e-9);
+    assert_true(fabs(s.baseline.deviation / 30e9 -
+                     before.baseline.deviation / before.baseline.median) < 1e-9);
     for (int i = 0; i < 3; i++)
         assert_false(run(&s, 26e9, 0.005)); /* 13 % less is noise here */
     assert_int_equal(s.baseline.count, 4);
@@ -191,7 +213,8 @@ static void slow_degradation_is_not_got_used_to(void **state)
             hours++;
         double lost = 1 - pow(0.99, hours / 168.0);
         if (lost < 0.06 || lost > 0.12)
-            fail_msg("seed %d: found after %d weeks, when %.1f %% were lost", (int)seed, hours / 168, 100 * lost);
+            fail_msg("seed %d: found after %d weeks, when %.1f %% were lost", (int)seed,
+                     hours / 168, 100 * lost);
     }
 }
 
@@ -207,7 +230,8 @@ static void also_when_measured_rarely(void **state)
     }
 }
 
-/* 19 of 20 values are normal, one in 20 three times as far out: Tukey's contaminated normal distribution. The false alarms of all series. */
+/* 19 of 20 values are normal, one in 20 three times as far out: Tukey's contaminated normal
+ * distribution. The false alarms of all series. */
 static int false_alarms(enum metric metric, double sigma, int series, int runs)
 {
     int alarms = 0;
@@ -225,10 +249,14 @@ static int false_alarms(enum metric metric, double sigma, int series, int runs)
 static void noise_with_outliers_raises_no_alarm(void **state)
 {
     (void)state;
-    int bandwidth = false_alarms(METRIC_MEMORY_BANDWIDTH, 0.01, 100, 1000), latency = false_alarms(METRIC_MEMORY_LATENCY, 0.01, 100, 1000),
+    int bandwidth = false_alarms(METRIC_MEMORY_BANDWIDTH, 0.01, 100, 1000),
+        latency = false_alarms(METRIC_MEMORY_LATENCY, 0.01, 100, 1000),
         pingpong = false_alarms(METRIC_CPU_PINGPONG, 0.03, 100, 1000);
-    print_message("false alarms in 100000 runs: bandwidth %d, latency %d (1 %% noise), ping-pong %d (3 %%); bandwidth with 2 %% %d, with 5 %% %d\n", bandwidth,
-                  latency, pingpong, false_alarms(METRIC_MEMORY_BANDWIDTH, 0.02, 100, 1000), false_alarms(METRIC_MEMORY_BANDWIDTH, 0.05, 100, 1000));
+    print_message("false alarms in 100000 runs: bandwidth %d, latency %d (1 %% noise), ping-pong "
+                  "%d (3 %%); bandwidth with 2 %% %d, with 5 %% %d\n",
+                  bandwidth, latency, pingpong,
+                  false_alarms(METRIC_MEMORY_BANDWIDTH, 0.02, 100, 1000),
+                  false_alarms(METRIC_MEMORY_BANDWIDTH, 0.05, 100, 1000));
     assert_int_equal(bandwidth, 0);
     assert_int_equal(latency, 0);
     assert_int_equal(pingpong, 0);
@@ -239,7 +267,8 @@ struct tally {
     int alarms, drains;
 };
 
-/* Values that differ by a factor (lognormal), one in 20 three times as far; or that somebody held up: down to a twentieth, which their interval tells. */
+/* Values that differ by a factor (lognormal), one in 20 three times as far; or that somebody held
+ * up: down to a twentieth, which their interval tells. */
 static struct tally noisy(enum metric metric, double sigma, double held_up, double half)
 {
     struct tally tally = {0};
@@ -251,7 +280,8 @@ static struct tally noisy(enum metric metric, double sigma, double held_up, doub
             double wide = uniform(&s) < 0.05 ? 3 : 1, usual = 100 * exp(sigma * wide * normal(&s));
             if (uniform(&s) < held_up) {
                 double lost = 0.05 + 0.95 * uniform(&s);
-                struct value v = {.metric = metric, .value = is_higher ? usual * lost : usual / lost, .n = 9};
+                struct value v = {
+                    .metric = metric, .value = is_higher ? usual * lost : usual / lost, .n = 9};
                 v.low = is_higher ? v.value * 0.9 : usual;
                 v.high = is_higher ? usual : v.value * 1.1;
                 baseline_take(&s.baseline, &s.values, &v, false, &limits);
@@ -269,12 +299,16 @@ static void noisy_series_raise_few_alarms_and_drain_nothing(void **state)
 {
     (void)state;
     static const double sigmas[] = {0.1, 0.2, 0.3, 0.5, 1.5};
-    static const enum metric metrics[] = {METRIC_MEMORY_BANDWIDTH, METRIC_MEMORY_LATENCY, METRIC_CPU_QUEUE};
+    static const enum metric metrics[] = {METRIC_MEMORY_BANDWIDTH, METRIC_MEMORY_LATENCY,
+                                          METRIC_CPU_QUEUE};
     for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
         for (size_t i = 0; i < sizeof sigmas / sizeof *sigmas; i++) {
-            struct tally alone = noisy(metrics[m], sigmas[i], 0, 0.01), held_up = noisy(metrics[m], sigmas[i], 0.2, 0.05);
-            print_message("%s, noise %.0f %%: %d false alarms and %d drains in 100000 runs, with one run in five held up %d and %d\n", metric_info(metrics[m])->name,
-                          100 * sigmas[i], alone.alarms, alone.drains, held_up.alarms, held_up.drains);
+            struct tally alone = noisy(metrics[m], sigmas[i], 0, 0.01),
+                         held_up = noisy(metrics[m], sigmas[i], 0.2, 0.05);
+            print_message("%s, noise %.0f %%: %d false alarms and %d drains in 100000 runs, with "
+                          "one run in five held up %d and %d\n",
+                          metric_info(metrics[m])->name, 100 * sigmas[i], alone.alarms,
+                          alone.drains, held_up.alarms, held_up.drains);
             assert_true(alone.alarms <= 400 && held_up.alarms <= 400);
             assert_int_equal(alone.drains + held_up.drains, 0);
         }
@@ -296,8 +330,10 @@ static void vague_values_are_neither_taken_in_nor_counted(void **state)
         run(&s, 3e9, 0.9); /* at best 5.7: bad, but how bad? */
     assert_true(s.baseline.is_worse);
     assert_int_equal(s.baseline.low_runs, 0);
-    struct value v = {.metric = METRIC_CPU_QUEUE, .value = 3e9, .low = 0.07e9, .high = 35e9, .n = 9};
-    assert_int_equal(baseline_compare(&s.baseline, &v, &limits), BASELINE_IN_LINE); /* also after a worse one */
+    struct value v = {
+        .metric = METRIC_CPU_QUEUE, .value = 3e9, .low = 0.07e9, .high = 35e9, .n = 9};
+    /* also after a worse one */
+    assert_int_equal(baseline_compare(&s.baseline, &v, &limits), BASELINE_IN_LINE);
 }
 
 static void an_overloaded_node_is_not_drained(void **state)

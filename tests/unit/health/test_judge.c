@@ -6,8 +6,10 @@ static void nothing_measured_is_unknown(void **state)
 {
     (void)state;
     struct fixture f = begin(nodes_cpu(&four_numas));
-    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(&f, 0), numa(&f, 0), "", 100 * GB, NAN, NAN);
-    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, numa(&f, 1), numa(&f, 1), "", 100 * GB, NAN, NAN);
+    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(&f, 0), numa(&f, 0), "",
+                100 * GB, NAN, NAN);
+    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, numa(&f, 1), numa(&f, 1), "",
+                100 * GB, NAN, NAN);
     judged(&f, NULL);
     assert_int_equal(f.judgement.verdict, VERDICT_UNKNOWN);
     assert_false(f.judgement.drain);
@@ -49,16 +51,19 @@ static void a_slow_one_among_its_likes_is_found(void **state)
     end(&f);
 }
 
-/* What varies by itself says so in its intervals: pageable copies of four gpus of one virtual machine, as they were measured. */
+/* What varies by itself says so in its intervals: pageable copies of four gpus of one virtual
+ * machine, as they were measured. */
 static void likes_that_are_not_known_well_accuse_nobody(void **state)
 {
     (void)state;
-    static const double rates[4][3] = {{4.74, 6.96, 7.99}, {8.04, 10.59, 12.12}, {4.82, 6.16, 9.48}, {9.37, 13.62, 14.81}};
+    static const double rates[4][3] = {
+        {4.74, 6.96, 7.99}, {8.04, 10.59, 12.12}, {4.82, 6.16, 9.48}, {9.37, 13.62, 14.81}};
     for (int known = 0; known < 2; known++) {
         struct fixture f = begin(nodes_cpu(&four_numas));
         for (int n = 0; n < 4; n++)
-            nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, n), numa(&f, n), "", rates[n][1] * GB,
-                        (known ? rates[n][1] - 0.1 : rates[n][0]) * GB, (known ? rates[n][1] + 0.1 : rates[n][2]) * GB);
+            nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, n), numa(&f, n),
+                        "", rates[n][1] * GB, (known ? rates[n][1] - 0.1 : rates[n][0]) * GB,
+                        (known ? rates[n][1] + 0.1 : rates[n][2]) * GB);
         judged(&f, NULL);
         assert_int_equal(f.judgement.verdict, known ? VERDICT_DEGRADED : VERDICT_HEALTHY);
         end(&f);
@@ -71,14 +76,17 @@ static void latency_is_worse_when_it_is_higher(void **state)
     struct fixture f = begin(nodes_cpu(&four_numas));
     const double ns[] = {100, 101, 160, 60};
     for (int n = 0; n < 4; n++)
-        nodes_value(f.values, METRIC_MEMORY_LATENCY, VALUE_MEASURED, nodes_place(f.graph, PLACE_LLC, n), numa(&f, n), "", ns[n], ns[n] - 1, ns[n] + 1);
+        nodes_value(f.values, METRIC_MEMORY_LATENCY, VALUE_MEASURED,
+                    nodes_place(f.graph, PLACE_LLC, n), numa(&f, n), "", ns[n], ns[n] - 1,
+                    ns[n] + 1);
     judged(&f, NULL);
     assert_int_equal(f.judgement.count, 1);
     assert_string_equal(f.judgement.finding[0].place, "numa2");
     end(&f);
 }
 
-/* The two threads of a core are twice as near as two cores that share a cache: neither is out of line for that. */
+/* The two threads of a core are twice as near as two cores that share a cache: neither is out of
+ * line for that. */
 static void threads_are_compared_with_threads(void **state)
 {
     (void)state;
@@ -89,7 +97,8 @@ static void threads_are_compared_with_threads(void **state)
     for (int a = 0; a < 5; a++)
         for (int b = 0; b < 5; b++) {
             double ns = a != b ? 250 : a == 4 ? 400 : 50;
-            nodes_value(f.values, METRIC_CPU_PINGPONG, VALUE_MEASURED, core[a], core[b], "", ns, ns - 1, ns + 1);
+            nodes_value(f.values, METRIC_CPU_PINGPONG, VALUE_MEASURED, core[a], core[b], "", ns,
+                        ns - 1, ns + 1);
         }
     judged(&f, NULL);
     assert_int_equal(f.judgement.count, 1); /* the one that is slow among threads */
@@ -119,8 +128,10 @@ static void half_of_what_is_stated_is_found(void **state)
 {
     (void)state;
     struct fixture f = begin(nodes_cpu(&four_numas));
-    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(&f, 0), numa(&f, 0), "", 200 * GB, NAN, NAN);
-    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(&f, 1), numa(&f, 1), "", 200 * GB, NAN, NAN);
+    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(&f, 0), numa(&f, 0), "",
+                200 * GB, NAN, NAN);
+    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(&f, 1), numa(&f, 1), "",
+                200 * GB, NAN, NAN);
     rate(&f, 0, 0, 90, 1);
     rate(&f, 1, 1, 120, 1);
     judged(&f, NULL);
@@ -136,14 +147,17 @@ static void a_gpu_link_is_compared_with_its_rate(void **state)
 {
     (void)state;
     struct fixture f = begin(nodes_mi250x());
-    place_id a = nodes_place(f.graph, PLACE_GPU, 0), b = nodes_place(f.graph, PLACE_GPU, 1), c = nodes_place(f.graph, PLACE_GPU, 2);
+    place_id a = nodes_place(f.graph, PLACE_GPU, 0), b = nodes_place(f.graph, PLACE_GPU, 1),
+             c = nodes_place(f.graph, PLACE_GPU, 2);
     struct link *quad = graph_add_link(f.graph, a, b, LINK_XGMI);
     quad->nominal_bytes_per_s = 200 * GB;
     quad->state = LINK_UP;
-    nodes_value(f.values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, a, b, "", 50 * GB, NAN, NAN); /* as copy engines are */
+    /* as copy engines are */
+    nodes_value(f.values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, a, b, "", 50 * GB, NAN, NAN);
     nodes_value(f.values, METRIC_GPU_GPU_KERNEL, VALUE_MEASURED, a, b, "", 90 * GB, NAN, NAN);
     nodes_value(f.values, METRIC_GPU_GPU_KERNEL, VALUE_MEASURED, b, a, "", 170 * GB, NAN, NAN);
-    nodes_value(f.values, METRIC_GPU_GPU_KERNEL, VALUE_MEASURED, a, b, "bytes=4096", 1 * GB, NAN, NAN);
+    nodes_value(f.values, METRIC_GPU_GPU_KERNEL, VALUE_MEASURED, a, b, "bytes=4096", 1 * GB, NAN,
+                NAN);
     nodes_value(f.values, METRIC_GPU_GPU_KERNEL, VALUE_MEASURED, a, c, "", 1 * GB, NAN, NAN);
     judged(&f, NULL);
     assert_int_equal(f.judgement.count, 1);
@@ -156,7 +170,8 @@ static void links_that_are_down(void **state)
 {
     (void)state;
     struct fixture f = begin(nodes_mi250x());
-    place_id a = nodes_place(f.graph, PLACE_GPU, 0), b = nodes_place(f.graph, PLACE_GPU, 1), nic = nodes_place(f.graph, PLACE_NIC, 0);
+    place_id a = nodes_place(f.graph, PLACE_GPU, 0), b = nodes_place(f.graph, PLACE_GPU, 1),
+             nic = nodes_place(f.graph, PLACE_NIC, 0);
     graph_add_link(f.graph, a, b, LINK_XGMI)->state = LINK_UP;
     graph_add_link(f.graph, nic, 0, LINK_NETWORK)->state = LINK_DOWN;
     graph_add_link(f.graph, a, numa(&f, 3), LINK_PCIE)->state = LINK_DEGRADED;
@@ -168,7 +183,9 @@ static void links_that_are_down(void **state)
     end(&f);
 
     f = begin(nodes_mi250x());
-    graph_add_link(f.graph, nodes_place(f.graph, PLACE_GPU, 0), nodes_place(f.graph, PLACE_GPU, 1), LINK_XGMI)->state = LINK_DOWN;
+    graph_add_link(f.graph, nodes_place(f.graph, PLACE_GPU, 0), nodes_place(f.graph, PLACE_GPU, 1),
+                   LINK_XGMI)
+        ->state = LINK_DOWN;
     judged(&f, NULL);
     assert_int_equal(f.judgement.verdict, VERDICT_UNHEALTHY);
     assert_true(f.judgement.drain);
@@ -185,7 +202,8 @@ static void links_that_are_down(void **state)
     end(&f);
 }
 
-/* Contradictions of sources are information about the node, which topo shows: nobody can act on them. */
+/* Contradictions of sources are information about the node, which topo shows: nobody can act on
+ * them. */
 static void notes_without_disagreements(void **state)
 {
     (void)state;
@@ -193,8 +211,13 @@ static void notes_without_disagreements(void **state)
     assert_true(graph_add_disagreement(f.graph, "hwloc says 4, the firmware 5: 4 is kept"));
     nodes_finish(f.graph);
     values_finish(f.values);
-    struct note notes[] = {{.code = "probe-crashed", .severity = 1, .place = "machine0", .text = "berth-probe-cpu died of signal 11", .since_s = 1790000000},
-                           {.code = "remark", .severity = 0, .place = "numa1", .text = "nothing serious"}};
+    struct note notes[] = {
+        {.code = "probe-crashed",
+         .severity = 1,
+         .place = "machine0",
+         .text = "berth-probe-cpu died of signal 11",
+         .since_s = 1790000000},
+        {.code = "remark", .severity = 0, .place = "numa1", .text = "nothing serious"}};
     f.snap = snapshot_new(f.graph, f.values, notes, 2, 0, 1);
     graph_unref(f.graph);
     judged(&f, NULL);
@@ -202,7 +225,8 @@ static void notes_without_disagreements(void **state)
     assert_int_equal(f.judgement.count, 2);
     assert_string_equal(f.judgement.finding[0].code, "probe-crashed");
     assert_int_equal(f.judgement.finding[0].since_s, 1790000000);
-    assert_string_equal(f.judgement.reason, "degraded: machine0: berth-probe-cpu died of signal 11");
+    assert_string_equal(f.judgement.reason,
+                        "degraded: machine0: berth-probe-cpu died of signal 11");
     end(&f);
 }
 
@@ -233,12 +257,16 @@ static void a_long_reason_ends_with_a_clause(void **state)
     struct fixture f = begin(nodes_cpu(&four_numas));
     nodes_finish(f.graph);
     values_finish(f.values);
-    struct note note = {.code = "x", .severity = 1, .place = "machine0",
-                        .text = "the store in a folder with quite a long name cannot be written to at all, and everything that was measured since then will be lost"};
+    struct note note = {.code = "x",
+                        .severity = 1,
+                        .place = "machine0",
+                        .text = "the store in a folder with quite a long name cannot be written to "
+                                "at all, and everything that was measured since then will be lost"};
     f.snap = snapshot_new(f.graph, f.values, &note, 1, 0, 1);
     graph_unref(f.graph);
     judged(&f, NULL);
-    assert_string_equal(f.judgement.reason, "degraded: machine0: the store in a folder with quite a long name cannot be written to at all");
+    assert_string_equal(f.judgement.reason, "degraded: machine0: the store in a folder with quite "
+                                            "a long name cannot be written to at all");
     end(&f);
 }
 
@@ -248,12 +276,17 @@ static void a_long_phrase_says_that_it_is_cut(void **state)
     struct fixture f = begin(nodes_cpu(&four_numas));
     nodes_finish(f.graph);
     values_finish(f.values);
-    struct note note = {.code = "x", .severity = 1, .place = "machine0",
-                        .text = "the store in a folder with quite a long name cannot be written to for reasons that nobody has been able to tell until now"};
+    struct note note = {.code = "x",
+                        .severity = 1,
+                        .place = "machine0",
+                        .text = "the store in a folder with quite a long name cannot be written to "
+                                "for reasons that nobody has been able to tell until now"};
     f.snap = snapshot_new(f.graph, f.values, &note, 1, 0, 1);
     graph_unref(f.graph);
     judged(&f, NULL);
-    assert_string_equal(f.judgement.reason, "degraded: machine0: the store in a folder with quite a long name cannot be written to for reasons that nobody has...");
+    assert_string_equal(f.judgement.reason,
+                        "degraded: machine0: the store in a folder with quite a long name cannot "
+                        "be written to for reasons that nobody has...");
     end(&f);
 }
 
@@ -265,10 +298,12 @@ static void findings_are_listed_by_their_causes(void **state)
         for (int b = 0; b < 30; b++)
             if (a != b) {
                 double ns = a < 10 ? 500 : 100;
-                nodes_value(f.values, METRIC_CPU_PINGPONG, VALUE_MEASURED, nodes_place(f.graph, PLACE_CORE, a), nodes_place(f.graph, PLACE_CORE, b), "",
-                            ns, ns, ns);
-                nodes_value(f.values, METRIC_CPU_PINGPONG, VALUE_MEASURED, nodes_place(f.graph, PLACE_CORE, a), nodes_place(f.graph, PLACE_CORE, b),
-                            "how=cas", ns, ns, ns);
+                nodes_value(f.values, METRIC_CPU_PINGPONG, VALUE_MEASURED,
+                            nodes_place(f.graph, PLACE_CORE, a),
+                            nodes_place(f.graph, PLACE_CORE, b), "", ns, ns, ns);
+                nodes_value(f.values, METRIC_CPU_PINGPONG, VALUE_MEASURED,
+                            nodes_place(f.graph, PLACE_CORE, a),
+                            nodes_place(f.graph, PLACE_CORE, b), "how=cas", ns, ns, ns);
             }
     judged(&f, NULL);
     assert_int_equal(f.judgement.verdict, VERDICT_DEGRADED);
@@ -285,7 +320,8 @@ static void many_causes_are_bounded(void **state)
     for (int pair = 0; pair < 200; pair++)
         for (int way = 0; way < 2; way++) {
             double ns = pair < 90 ? 500 : 100;
-            nodes_value(f.values, METRIC_CPU_PINGPONG, VALUE_MEASURED, nodes_place(f.graph, PLACE_CORE, 2 * pair + way),
+            nodes_value(f.values, METRIC_CPU_PINGPONG, VALUE_MEASURED,
+                        nodes_place(f.graph, PLACE_CORE, 2 * pair + way),
                         nodes_place(f.graph, PLACE_CORE, 2 * pair + 1 - way), "", ns, ns, ns);
         }
     judged(&f, NULL);
@@ -297,7 +333,8 @@ static void many_causes_are_bounded(void **state)
     end(&f);
 }
 
-/* What one gpu's links make slow is one finding, about that gpu; what all do is one about the machine. */
+/* What one gpu's links make slow is one finding, about that gpu; what all do is one about the
+ * machine. */
 static void one_cause_is_one_finding(void **state)
 {
     (void)state;
@@ -306,23 +343,28 @@ static void one_cause_is_one_finding(void **state)
         for (int a = 0; a < 8; a++)
             for (int b = 0; b < 8; b++)
                 if (a != b)
-                    nodes_value(f.values, METRIC_CPU_PINGPONG, VALUE_MEASURED, nodes_place(f.graph, PLACE_CORE, a), nodes_place(f.graph, PLACE_CORE, b), "",
+                    nodes_value(f.values, METRIC_CPU_PINGPONG, VALUE_MEASURED,
+                                nodes_place(f.graph, PLACE_CORE, a),
+                                nodes_place(f.graph, PLACE_CORE, b), "",
                                 a == 5 || b == 5 || is_all ? 500 : 100, NAN, NAN);
         if (is_all) {
             f.snap = nodes_snapshot(f.graph, f.values);
             f.snap->baseline = calloc(f.snap->values->count, sizeof *f.snap->baseline);
             for (size_t i = 0; i < f.snap->values->count; i++)
-                f.snap->baseline[i] = (struct baseline){.median = 100, .deviation = 1, .begun_s = 1790000000, .count = 16};
+                f.snap->baseline[i] = (struct baseline){
+                    .median = 100, .deviation = 1, .begun_s = 1790000000, .count = 16};
         }
         judged(&f, NULL);
         assert_int_equal(listed(&f), 1);
         assert_int_equal(f.judgement.finding[0].stands_for, is_all ? 55 : 13);
-        assert_int_equal(f.judgement.finding[0].cause, is_all ? 0 : nodes_place(f.graph, PLACE_CORE, 5));
+        assert_int_equal(f.judgement.finding[0].cause,
+                         is_all ? 0 : nodes_place(f.graph, PLACE_CORE, 5));
         end(&f);
     }
 }
 
-/* On a sound virtual machine with two H100 62 of 992 pairs of cores got 19 to 45 % of the median of their likes, no core in more than a few. */
+/* On a sound virtual machine with two H100 62 of 992 pairs of cores got 19 to 45 % of the median of
+ * their likes, no core in more than a few. */
 static void pairs_of_cores_that_scatter_accuse_no_core(void **state)
 {
     (void)state;
@@ -331,9 +373,12 @@ static void pairs_of_cores_that_scatter_accuse_no_core(void **state)
         for (int a = 0; a < 32; a++)
             for (int b = 0; b < 32; b++)
                 if (a != b) {
-                    bool is_slow = is_core ? a == 7 || (b == 7 && a % 4 != 0) : (7 * a + 3 * b) % 16 == 0;
-                    nodes_value(f.values, METRIC_CPU_QUEUE, VALUE_MEASURED, nodes_place(f.graph, PLACE_CORE, a), nodes_place(f.graph, PLACE_CORE, b), "",
-                                (is_slow ? 2 : 7.5) * GB, (is_slow ? 1.9 : 7.4) * GB, (is_slow ? 2.1 : 7.6) * GB);
+                    bool is_slow =
+                        is_core ? a == 7 || (b == 7 && a % 4 != 0) : (7 * a + 3 * b) % 16 == 0;
+                    nodes_value(f.values, METRIC_CPU_QUEUE, VALUE_MEASURED,
+                                nodes_place(f.graph, PLACE_CORE, a),
+                                nodes_place(f.graph, PLACE_CORE, b), "", (is_slow ? 2 : 7.5) * GB,
+                                (is_slow ? 1.9 : 7.4) * GB, (is_slow ? 2.1 : 7.6) * GB);
                 }
         judged(&f, NULL);
         assert_int_equal(f.judgement.verdict, is_core ? VERDICT_DEGRADED : VERDICT_HEALTHY);
@@ -342,19 +387,26 @@ static void pairs_of_cores_that_scatter_accuse_no_core(void **state)
     }
 }
 
-/* What the host's pages decide, and what single repetitions scatter by, excuses more than a share. */
+/* What the host's pages decide, and what single repetitions scatter by, excuses more than a share.
+ */
 static void the_spread_of_a_metric_allows_the_verdict(void **state)
 {
     (void)state;
-    static const struct { const char *axes; double slow, half; bool is_found; } cases[] = {
-        {"bytes=1024", 44, 0.1, true}, {"kind=pageable", 44, 0.1, false}, {"kind=pageable", 15, 0.1, true}, {"bytes=1024", 70, 5, false},
+    static const struct {
+        const char *axes;
+        double slow, half;
+        bool is_found;
+    } cases[] = {
+        {"bytes=1024", 44, 0.1, true},    {"kind=pageable", 44, 0.1, false},
+        {"kind=pageable", 15, 0.1, true}, {"bytes=1024", 70, 5, false},
         {"bytes=1024", 70, 0.1, true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct fixture f = begin(nodes_cpu(&four_numas));
         for (int n = 0; n < 4; n++) {
             double gb = n == 2 ? cases[i].slow : 100;
-            nodes_value(f.values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, numa(&f, n), numa(&f, n), cases[i].axes, gb * GB, (gb - cases[i].half) * GB,
+            nodes_value(f.values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, numa(&f, n),
+                        numa(&f, n), cases[i].axes, gb * GB, (gb - cases[i].half) * GB,
                         (gb + cases[i].half) * GB);
         }
         judged(&f, NULL);
@@ -385,7 +437,8 @@ static void a_gpu_that_is_slow_in_its_own_memory_is_found(void **state)
     }
 }
 
-/* Reads beside writes, and the latency of two distances of addresses beside each other, are no likes. */
+/* Reads beside writes, and the latency of two distances of addresses beside each other, are no
+ * likes. */
 static void other_axes_are_no_likes(void **state)
 {
     (void)state;
@@ -393,12 +446,16 @@ static void other_axes_are_no_likes(void **state)
     for (int n = 0; n < 4; n++) {
         place_id llc = nodes_place(f.graph, PLACE_LLC, n);
         rate(&f, n, n, 80 + n, 0.5);
-        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, n), numa(&f, n), "how=write", (40 + n) * GB, (39 + n) * GB, (41 + n) * GB);
-        nodes_value(f.values, METRIC_MEMORY_LATENCY, VALUE_MEASURED, llc, numa(&f, n), "", 100 + n, 99 + n, 101 + n);
-        nodes_value(f.values, METRIC_MEMORY_LATENCY, VALUE_MEASURED, llc, numa(&f, n), "bytes=4096", n == 2 ? 9 : 2, n == 2 ? 8.9 : 1.9, n == 2 ? 9.1 : 2.1);
+        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, n), numa(&f, n),
+                    "how=write", (40 + n) * GB, (39 + n) * GB, (41 + n) * GB);
+        nodes_value(f.values, METRIC_MEMORY_LATENCY, VALUE_MEASURED, llc, numa(&f, n), "", 100 + n,
+                    99 + n, 101 + n);
+        nodes_value(f.values, METRIC_MEMORY_LATENCY, VALUE_MEASURED, llc, numa(&f, n), "bytes=4096",
+                    n == 2 ? 9 : 2, n == 2 ? 8.9 : 1.9, n == 2 ? 9.1 : 2.1);
     }
     judged(&f, NULL);
-    assert_int_equal(f.judgement.count, 1); /* slow among those of 4 KiB, however fast beside memory */
+    /* slow among those of 4 KiB, however fast beside memory */
+    assert_int_equal(f.judgement.count, 1);
     assert_string_equal(f.judgement.finding[0].subject, "memory_latency llc2 numa2 bytes=4096");
     end(&f);
 }
@@ -409,7 +466,10 @@ static void a_missing_gpu_is_a_reason_to_drain(void **state)
     struct fixture f = begin(nodes_cpu(&four_numas));
     nodes_finish(f.graph);
     values_finish(f.values);
-    struct note note = {.code = "gpu-missing", .severity = 2, .place = "gpu3", .text = "the gpu that was gpu3 is gone"};
+    struct note note = {.code = "gpu-missing",
+                        .severity = 2,
+                        .place = "gpu3",
+                        .text = "the gpu that was gpu3 is gone"};
     f.snap = snapshot_new(f.graph, f.values, &note, 1, 0, 1);
     graph_unref(f.graph);
     judged(&f, NULL);

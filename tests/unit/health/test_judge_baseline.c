@@ -9,7 +9,8 @@ static void with_baselines(struct fixture *f)
     f->snap->baseline = calloc(f->snap->values->count, sizeof *f->snap->baseline);
     assert_non_null(f->snap->baseline);
     for (size_t i = 0; i < f->snap->values->count; i++)
-        f->snap->baseline[i] = (struct baseline){.median = 100 * GB, .deviation = 1 * GB, .begun_s = 1790000000, .count = 16};
+        f->snap->baseline[i] = (struct baseline){
+            .median = 100 * GB, .deviation = 1 * GB, .begun_s = 1790000000, .count = 16};
 }
 
 /* By their numbers, not by their words. */
@@ -19,7 +20,8 @@ static void the_headline_is_the_first_of_the_list(void **state)
     struct fixture f = begin(nodes_cpu(&four_numas));
     for (int n = 0; n < 2; n++) {
         rate(&f, n, n, n == 0 ? 80 : 60, 0.5);
-        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, n), numa(&f, n), "how=write", (n == 0 ? 70 : 55) * GB, (n == 0 ? 69 : 54) * GB,
+        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, n), numa(&f, n),
+                    "how=write", (n == 0 ? 70 : 55) * GB, (n == 0 ? 69 : 54) * GB,
                     (n == 0 ? 71 : 56) * GB);
     }
     with_baselines(&f);
@@ -27,7 +29,8 @@ static void the_headline_is_the_first_of_the_list(void **state)
     assert_int_equal(f.judgement.count, 4);
     assert_true(f.judgement.finding[0].value == 55 * GB && f.judgement.finding[1].value == 70 * GB);
     assert_true(!f.judgement.finding[1].is_unlisted && f.judgement.finding[2].is_unlisted);
-    assert_non_null(strstr(f.judgement.reason, "2 findings, the worst: numa1: memory_bandwidth from numa1 to numa1 with how=write is 55 GB/s"));
+    assert_non_null(strstr(f.judgement.reason, "2 findings, the worst: numa1: memory_bandwidth "
+                                               "from numa1 to numa1 with how=write is 55 GB/s"));
     end(&f);
 }
 
@@ -43,7 +46,8 @@ static void what_is_worse_than_its_baseline_is_found(void **state)
     assert_int_equal(f.judgement.verdict, VERDICT_DEGRADED);
     assert_false(f.judgement.drain);
     assert_int_equal(f.judgement.count, 2);
-    const struct finding *worse = found(&f, "slower-than-baseline"), *better = found(&f, "better-than-baseline");
+    const struct finding *worse = found(&f, "slower-than-baseline"),
+                         *better = found(&f, "better-than-baseline");
     assert_int_equal(worse->severity, SEVERITY_WARNING);
     assert_string_equal(worse->place, "numa1");
     assert_string_equal(worse->subject, "memory_bandwidth numa1 numa1");
@@ -66,7 +70,8 @@ static void three_low_runs_drain(void **state)
         judged(&f, NULL);
         assert_int_equal(f.judgement.drain, runs >= 3);
         assert_int_equal(f.judgement.verdict, runs >= 3 ? VERDICT_UNHEALTHY : VERDICT_DEGRADED);
-        assert_int_equal(found(&f, "slower-than-baseline")->severity, runs >= 3 ? SEVERITY_CRITICAL : SEVERITY_WARNING);
+        assert_int_equal(found(&f, "slower-than-baseline")->severity,
+                         runs >= 3 ? SEVERITY_CRITICAL : SEVERITY_WARNING);
         end(&f);
     }
 }
@@ -79,8 +84,14 @@ static void a_finding_stands_since_it_appeared(void **state)
         rate(&f, n, n, n == 2 ? 60 : 100, 0.5);
     with_baselines(&f);
     f.snap->opened = calloc(2, sizeof *f.snap->opened);
-    f.snap->opened[0] = (struct opened){.code = "slower-than-baseline", .place = "numa2", .subject = "memory_bandwidth numa2 numa2", .since_s = 1790000000};
-    f.snap->opened[1] = (struct opened){.code = "slower-than-likes", .place = "numa1", .subject = "memory_bandwidth numa2 numa2", .since_s = 5};
+    f.snap->opened[0] = (struct opened){.code = "slower-than-baseline",
+                                        .place = "numa2",
+                                        .subject = "memory_bandwidth numa2 numa2",
+                                        .since_s = 1790000000};
+    f.snap->opened[1] = (struct opened){.code = "slower-than-likes",
+                                        .place = "numa1",
+                                        .subject = "memory_bandwidth numa2 numa2",
+                                        .since_s = 5};
     f.snap->opened_count = 2;
     judged(&f, NULL);
     assert_int_equal(found(&f, "slower-than-baseline")->since_s, 1790000000);
@@ -88,14 +99,16 @@ static void a_finding_stands_since_it_appeared(void **state)
     end(&f);
 }
 
-/* Axes of one pair are findings of their own; together they are shown only while they stand since the same moment. */
+/* Axes of one pair are findings of their own; together they are shown only while they stand since
+ * the same moment. */
 static void axes_of_a_pair_are_told_apart(void **state)
 {
     (void)state;
     struct fixture f = begin(nodes_cpu(&four_numas));
     const char *const ops[] = {"", "how=write", "how=copy"};
     for (int i = 0; i < 3; i++)
-        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, 0), numa(&f, 0), ops[i], (60 + i) * GB, (59 + i) * GB, (61 + i) * GB);
+        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, 0), numa(&f, 0),
+                    ops[i], (60 + i) * GB, (59 + i) * GB, (61 + i) * GB);
     with_baselines(&f);
     judged(&f, NULL);
     assert_int_equal(f.judgement.count, 3);
@@ -103,14 +116,22 @@ static void axes_of_a_pair_are_told_apart(void **state)
     assert_int_equal(f.judgement.finding[0].stands_for, 2);
     assert_true(f.judgement.finding[0].value == 60 * GB);
     f.snap->opened = calloc(2, sizeof *f.snap->opened);
-    f.snap->opened[0] = (struct opened){.code = "slower-than-baseline", .place = "numa0", .subject = "memory_bandwidth numa0 numa0 how=write", .since_s = 1790000000};
-    f.snap->opened[1] = (struct opened){.code = "slower-than-baseline", .place = "numa0", .subject = "memory_bandwidth numa0 numa0", .since_s = 1790007200};
+    f.snap->opened[0] = (struct opened){.code = "slower-than-baseline",
+                                        .place = "numa0",
+                                        .subject = "memory_bandwidth numa0 numa0 how=write",
+                                        .since_s = 1790000000};
+    f.snap->opened[1] = (struct opened){.code = "slower-than-baseline",
+                                        .place = "numa0",
+                                        .subject = "memory_bandwidth numa0 numa0",
+                                        .since_s = 1790007200};
     f.snap->opened_count = 2;
     judged(&f, NULL);
     assert_int_equal(listed(&f), 3);
     for (size_t i = 0; i < 3; i++) {
         const struct finding *finding = &f.judgement.finding[i];
-        assert_int_equal(finding->since_s, strstr(finding->subject, "write") != NULL ? 1790000000 : strstr(finding->subject, "copy") != NULL ? 0 : 1790007200);
+        assert_int_equal(finding->since_s, strstr(finding->subject, "write") != NULL  ? 1790000000
+                                           : strstr(finding->subject, "copy") != NULL ? 0
+                                                                                      : 1790007200);
         assert_int_equal(finding->stands_for, 0);
     }
     end(&f);
@@ -123,7 +144,9 @@ static void improvements_degrade_nothing(void **state)
     for (int a = 0; a < 12; a++)
         for (int b = 0; b < 12; b++)
             if (a != b)
-                nodes_value(f.values, METRIC_CPU_PINGPONG, VALUE_MEASURED, nodes_place(f.graph, PLACE_CORE, a), nodes_place(f.graph, PLACE_CORE, b), "", 50, 50, 50);
+                nodes_value(f.values, METRIC_CPU_PINGPONG, VALUE_MEASURED,
+                            nodes_place(f.graph, PLACE_CORE, a),
+                            nodes_place(f.graph, PLACE_CORE, b), "", 50, 50, 50);
     with_baselines(&f);
     for (size_t i = 0; i < f.snap->values->count; i++)
         f.snap->baseline[i].median = 100, f.snap->baseline[i].deviation = 1;

@@ -28,15 +28,21 @@ static void say(struct fixture *f, const char *line)
 static void say_gpu(struct fixture *f, int number, const char *more)
 {
     char line[1024];
-    snprintf(line, sizeof line, "{\"record\":\"device\",\"gpu\":\"gpu%d\",\"vendor\":\"nvidia\",\"pci\":\"0000:%02x:00.0\",\"model\":\"NVIDIA H200\"%s%s}", number,
-             16 + number, more[0] != '\0' ? "," : "", more);
+    snprintf(line, sizeof line,
+             "{\"record\":\"device\",\"gpu\":\"gpu%d\",\"vendor\":\"nvidia\",\"pci\":\"0000:%02x:"
+             "00.0\",\"model\":\"NVIDIA H200\"%s%s}",
+             number, 16 + number, more[0] != '\0' ? "," : "", more);
     say(f, line);
 }
 
-static void say_link(struct fixture *f, const char *from, const char *to, const char *kind, int width)
+static void say_link(struct fixture *f, const char *from, const char *to, const char *kind,
+                     int width)
 {
     char line[256];
-    snprintf(line, sizeof line, "{\"record\":\"link\",\"from\":\"%s\",\"to\":\"%s\",\"kind\":\"%s\",\"width\":%d,\"state\":\"up\"}", from, to, kind, width);
+    snprintf(line, sizeof line,
+             "{\"record\":\"link\",\"from\":\"%s\",\"to\":\"%s\",\"kind\":\"%s\",\"width\":%d,"
+             "\"state\":\"up\"}",
+             from, to, kind, width);
     say(f, line);
 }
 
@@ -50,7 +56,8 @@ static struct graph *graph_of(const char *facts)
     assert_true(draft_init(&draft));
     draft_add(&draft, PLACE_NUMA, 0, SOURCE_HWLOC);
     assert_int_equal(backend_facts.discover(&input, &draft, &err), BERTH_OK);
-    assert_int_equal(draft_finish(&draft, "test", ORIGIN_RECORDED, &graph, &values, &err), BERTH_OK);
+    assert_int_equal(draft_finish(&draft, "test", ORIGIN_RECORDED, &graph, &values, &err),
+                     BERTH_OK);
     values_free(values);
     return graph;
 }
@@ -75,12 +82,14 @@ static void end(struct fixture *f)
 static const struct finding *found(const struct fixture *f, const char *code, const char *place)
 {
     for (size_t i = 0; i < f->judgement.count; i++)
-        if (strcmp(f->judgement.finding[i].code, code) == 0 && strcmp(f->judgement.finding[i].place, place) == 0)
+        if (strcmp(f->judgement.finding[i].code, code) == 0 &&
+            strcmp(f->judgement.finding[i].place, place) == 0)
             return &f->judgement.finding[i];
     return NULL;
 }
 
-static void assert_finding(const struct fixture *f, const char *code, const char *place, enum severity severity, bool drains, const char *text)
+static void assert_finding(const struct fixture *f, const char *code, const char *place,
+                           enum severity severity, bool drains, const char *text)
 {
     const struct finding *finding = found(f, code, place);
     assert_non_null(finding);
@@ -103,8 +112,10 @@ static void a_gpu_that_is_well_has_no_finding(void **state)
     struct fixture f = {0};
     for (int i = 0; i < 4; i++)
         say_gpu(&f, i,
-                "\"nvlinks\":18,\"nvlinks_up\":18,\"ecc_uncorrected\":0,\"ecc_uncorrected_ever\":2,\"rows_pending\":0,\"rows_failed\":0,"
-                "\"throttle\":\"power-cap,application-clocks\",\"pcie_width\":16,\"pcie_width_max\":16,\"processes\":0,\"pcie_generation\":1,"
+                "\"nvlinks\":18,\"nvlinks_up\":18,\"ecc_uncorrected\":0,\"ecc_uncorrected_ever\":2,"
+                "\"rows_pending\":0,\"rows_failed\":0,"
+                "\"throttle\":\"power-cap,application-clocks\",\"pcie_width\":16,\"pcie_width_"
+                "max\":16,\"processes\":0,\"pcie_generation\":1,"
                 "\"pcie_generation_max\":5");
     judge_it(&f);
     assert_int_equal(f.judgement.count, 0);
@@ -122,8 +133,10 @@ static void fewer_nvlinks_than_a_gpu_like_it(void **state)
     say_link(&f, "gpu1", "switch0", "nvlink", 16);
     judge_it(&f);
     assert_int_equal(f.judgement.count, 2);
-    assert_finding(&f, "link-degraded", "gpu1", SEVERITY_WARNING, false, "16 of its 18 NVLinks are active; a gpu like it has 18");
-    assert_finding(&f, "link-down", "gpu2", SEVERITY_CRITICAL, true, "0 of its 18 NVLinks are active; a gpu like it has 18");
+    assert_finding(&f, "link-degraded", "gpu1", SEVERITY_WARNING, false,
+                   "16 of its 18 NVLinks are active; a gpu like it has 18");
+    assert_finding(&f, "link-down", "gpu2", SEVERITY_CRITICAL, true,
+                   "0 of its 18 NVLinks are active; a gpu like it has 18");
     assert_true(f.judgement.drain);
     end(&f);
 }
@@ -138,7 +151,8 @@ static void a_card_without_a_bridge_is_no_reason_to_drain(void **state)
     say_gpu(&f, 2, "\"nvlinks\":12,\"nvlinks_up\":0");
     say_link(&f, "gpu0", "gpu1", "nvlink", 12);
     judge_it(&f);
-    assert_finding(&f, "link-degraded", "gpu2", SEVERITY_WARNING, false, "0 of its 12 NVLinks are active; a gpu like it has 12");
+    assert_finding(&f, "link-degraded", "gpu2", SEVERITY_WARNING, false,
+                   "0 of its 12 NVLinks are active; a gpu like it has 12");
     end(&f);
 }
 
@@ -147,8 +161,10 @@ static void links_of_other_models_are_no_measure(void **state)
     (void)state;
     struct fixture f = {0};
     say_gpu(&f, 0, "\"nvlinks\":18,\"nvlinks_up\":18");
-    say(&f, "{\"record\":\"device\",\"gpu\":\"gpu1\",\"vendor\":\"nvidia\",\"pci\":\"0000:20:00.0\",\"model\":\"NVIDIA A100\",\"nvlinks\":12,\"nvlinks_up\":12}");
-    say_gpu(&f, 2, "\"uuid\":\"MIG-1\",\"partition\":\"mig\",\"nvlinks\":18,\"nvlinks_up\":0"); /* a slice */
+    say(&f, "{\"record\":\"device\",\"gpu\":\"gpu1\",\"vendor\":\"nvidia\",\"pci\":\"0000:20:00."
+            "0\",\"model\":\"NVIDIA A100\",\"nvlinks\":12,\"nvlinks_up\":12}");
+    /* a slice */
+    say_gpu(&f, 2, "\"uuid\":\"MIG-1\",\"partition\":\"mig\",\"nvlinks\":18,\"nvlinks_up\":0");
     judge_it(&f);
     assert_int_equal(f.judgement.count, 0);
     end(&f);
@@ -158,7 +174,10 @@ static void say_xgmi(struct fixture *f, const int widths[4][4])
 {
     for (int i = 0; i < 4; i++) {
         char line[256];
-        snprintf(line, sizeof line, "{\"record\":\"device\",\"gpu\":\"gpu%d\",\"vendor\":\"amd\",\"pci\":\"0000:%02x:00.0\",\"model\":\"Instinct\"}", i, 16 + i);
+        snprintf(line, sizeof line,
+                 "{\"record\":\"device\",\"gpu\":\"gpu%d\",\"vendor\":\"amd\",\"pci\":\"0000:%02x:"
+                 "00.0\",\"model\":\"Instinct\"}",
+                 i, 16 + i);
         say(f, line);
     }
     for (int i = 0; i < 4; i++)
@@ -183,7 +202,8 @@ static void fewer_xgmi_links_than_most(void **state)
     say_xgmi(&f, (const int[4][4]){{0, 1, 1, 1}, {0, 0, 2, 2}, {0, 0, 0, 2}});
     judge_it(&f);
     assert_int_equal(f.judgement.count, 1);
-    assert_finding(&f, "link-degraded", "gpu0", SEVERITY_WARNING, false, "it has 3 xGMI links to other gpus; 3 of 4 like it have 5");
+    assert_finding(&f, "link-degraded", "gpu0", SEVERITY_WARNING, false,
+                   "it has 3 xGMI links to other gpus; 3 of 4 like it have 5");
     end(&f);
 }
 
@@ -195,17 +215,22 @@ static void broken_memory(void **state)
     say_gpu(&f, 1, "\"rows_failed\":1");
     judge_it(&f);
     assert_int_equal(f.judgement.count, 3);
-    assert_finding(&f, "memory-errors", "gpu0", SEVERITY_WARNING, false, "3 memory errors could not be corrected since the driver was loaded");
-    assert_true(found(&f, "memory-errors", "gpu0")->value == 3 && found(&f, "memory-errors", "gpu0")->expected == 0);
-    assert_finding(&f, "memory-rows-pending", "gpu0", SEVERITY_WARNING, false, "broken rows of its memory are replaced when the gpu is reset next");
-    assert_finding(&f, "memory-rows-failed", "gpu1", SEVERITY_CRITICAL, false, "broken rows of its memory could not be replaced; the gpu is to be exchanged");
+    assert_finding(&f, "memory-errors", "gpu0", SEVERITY_WARNING, false,
+                   "3 memory errors could not be corrected since the driver was loaded");
+    assert_true(found(&f, "memory-errors", "gpu0")->value == 3 &&
+                found(&f, "memory-errors", "gpu0")->expected == 0);
+    assert_finding(&f, "memory-rows-pending", "gpu0", SEVERITY_WARNING, false,
+                   "broken rows of its memory are replaced when the gpu is reset next");
+    assert_finding(&f, "memory-rows-failed", "gpu1", SEVERITY_CRITICAL, false,
+                   "broken rows of its memory could not be replaced; the gpu is to be exchanged");
     end(&f);
 }
 
 static void clocks_that_are_held_down(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"hardware-slowdown", "power-cap,hardware-thermal", "software-thermal", "power-brake"};
+    static const char *const bad[] = {"hardware-slowdown", "power-cap,hardware-thermal",
+                                      "software-thermal", "power-brake"};
     struct fixture f = {0};
     for (int i = 0; i < 4; i++) {
         char more[64];
@@ -214,7 +239,8 @@ static void clocks_that_are_held_down(void **state)
     }
     judge_it(&f);
     assert_int_equal(count(&f, "throttled"), 4);
-    assert_finding(&f, "throttled", "gpu1", SEVERITY_WARNING, false, "its clocks are held down: power-cap,hardware-thermal");
+    assert_finding(&f, "throttled", "gpu1", SEVERITY_WARNING, false,
+                   "its clocks are held down: power-cap,hardware-thermal");
     end(&f);
 }
 
@@ -226,14 +252,16 @@ static void a_narrow_pcie_link(void **state)
     say_gpu(&f, 1, "\"pcie_width\":8,\"pcie_width_max\":16");
     judge_it(&f);
     assert_int_equal(f.judgement.count, 1);
-    assert_finding(&f, "pcie-narrow", "gpu1", SEVERITY_WARNING, false, "its PCIe link is 8 lanes wide, of 16");
+    assert_finding(&f, "pcie-narrow", "gpu1", SEVERITY_WARNING, false,
+                   "its PCIe link is 8 lanes wide, of 16");
     end(&f);
     f = (struct fixture){0};
     say_gpu(&f, 0, "\"pcie_width\":8,\"pcie_width_max\":16");
     say_gpu(&f, 1, "\"pcie_width\":8,\"pcie_width_max\":16");
     judge_it(&f);
     assert_int_equal(f.judgement.count, 2);
-    assert_finding(&f, "pcie-narrow", "gpu1", SEVERITY_INFO, false, "its PCIe link is 8 lanes wide, of 16, as of all gpus like it");
+    assert_finding(&f, "pcie-narrow", "gpu1", SEVERITY_INFO, false,
+                   "its PCIe link is 8 lanes wide, of 16, as of all gpus like it");
     end(&f);
 }
 
@@ -245,7 +273,9 @@ static void a_lost_gpu_is_a_reason_to_drain(void **state)
     say_gpu(&f, 1, "\"nvlinks\":18,\"nvlinks_up\":18");
     judge_it(&f);
     assert_int_equal(f.judgement.count, 1);
-    assert_finding(&f, "gpu-lost", "gpu0", SEVERITY_CRITICAL, true, "the driver has lost it (0000:10:00.0): it must be reset, or the node started again");
+    assert_finding(
+        &f, "gpu-lost", "gpu0", SEVERITY_CRITICAL, true,
+        "the driver has lost it (0000:10:00.0): it must be reset, or the node started again");
     assert_int_equal(f.judgement.verdict, VERDICT_UNHEALTHY);
     assert_true(f.judgement.drain);
     end(&f);
@@ -258,29 +288,36 @@ static void a_gpu_in_use(void **state)
     say_gpu(&f, 0, "\"processes\":2,\"pids\":\"4711,4712\"");
     say_gpu(&f, 1, "\"processes\":1");
     judge_it(&f);
-    assert_finding(&f, "gpu-in-use", "gpu0", SEVERITY_INFO, false, "2 processes are on it (pid 4711,4712)");
+    assert_finding(&f, "gpu-in-use", "gpu0", SEVERITY_INFO, false,
+                   "2 processes are on it (pid 4711,4712)");
     assert_finding(&f, "gpu-in-use", "gpu1", SEVERITY_INFO, false, "1 process is on it");
     assert_int_equal(f.judgement.verdict, VERDICT_UNKNOWN); /* info is no fault */
     end(&f);
 }
 
-#define RUN "{\"record\":\"run\",\"schema\":1,\"probe\":\"gpu\",\"backend\":\"facts\",\"started_at\":1790000000,\"conditions\":{"
+#define RUN                                                                                        \
+    "{\"record\":\"run\",\"schema\":1,\"probe\":\"gpu\",\"backend\":\"facts\",\"started_at\":"     \
+    "1790000000,\"conditions\":{"
 
 static void a_driver_that_does_not_answer(void **state)
 {
     (void)state;
     struct fixture f = {0};
-    say(&f, RUN "\"nvidia_trouble\":\"/dev/nvidiactl is closed to this process\",\"amd_why\":\"the driver amdgpu shows no GPU\"}}");
+    say(&f, RUN "\"nvidia_trouble\":\"/dev/nvidiactl is closed to this process\",\"amd_why\":\"the "
+                "driver amdgpu shows no GPU\"}}");
     say_gpu(&f, 0, "");
     judge_it(&f);
-    assert_int_equal(f.judgement.count, 1); /* there is no gpu of AMD's that would miss its driver */
-    assert_finding(&f, "gpu-driver", "machine0", SEVERITY_WARNING, false, "NVIDIA: /dev/nvidiactl is closed to this process");
+    /* there is no gpu of AMD's that would miss its driver */
+    assert_int_equal(f.judgement.count, 1);
+    assert_finding(&f, "gpu-driver", "machine0", SEVERITY_WARNING, false,
+                   "NVIDIA: /dev/nvidiactl is closed to this process");
     end(&f);
     f = (struct fixture){0};
     say(&f, RUN "\"nvidia_why\":\"there is no libnvidia-ml.so.1\"}}");
     say_gpu(&f, 0, "");
     judge_it(&f);
-    assert_finding(&f, "gpu-driver", "machine0", SEVERITY_INFO, false, "NVIDIA: there is no libnvidia-ml.so.1");
+    assert_finding(&f, "gpu-driver", "machine0", SEVERITY_INFO, false,
+                   "NVIDIA: there is no libnvidia-ml.so.1");
     end(&f);
 }
 
@@ -290,7 +327,8 @@ static void what_a_probe_run_noted_is_said_once(void **state)
     static const struct judge_limits limits;
     struct fixture f = {0};
     struct berth_err err = {0};
-    const struct note notes[] = {{.code = "gpu-in-use", .place = "gpu0", .text = "it was left out"}, {.code = "gpu-lost", .severity = 2, .place = "gpu1"}};
+    const struct note notes[] = {{.code = "gpu-in-use", .place = "gpu0", .text = "it was left out"},
+                                 {.code = "gpu-lost", .severity = 2, .place = "gpu1"}};
     say(&f, RUN "}}");
     say_gpu(&f, 0, "\"processes\":2,\"rows_pending\":1");
     say_gpu(&f, 1, "\"state\":\"lost\"");
@@ -301,7 +339,8 @@ static void what_a_probe_run_noted_is_said_once(void **state)
     assert_int_equal(count(&f, "gpu-in-use"), 1);
     assert_int_equal(count(&f, "gpu-lost"), 1);
     assert_string_equal(found(&f, "gpu-in-use", "gpu0")->text, "it was left out");
-    assert_true(found(&f, "memory-rows-pending", "gpu0")->at_s == 1790000000); /* when the driver was asked */
+    /* when the driver was asked */
+    assert_true(found(&f, "memory-rows-pending", "gpu0")->at_s == 1790000000);
     end(&f);
 }
 
@@ -311,7 +350,9 @@ static void facts_leave_the_fingerprint_alone(void **state)
     (void)state;
     struct fixture early = {0}, late = {0}, other = {0};
     say_gpu(&early, 0, "\"minor\":0");
-    say_gpu(&late, 0, "\"minor\":0,\"uuid\":\"GPU-1\",\"bytes\":150754820096,\"bytes_used\":17,\"processes\":3,\"temperature_c\":50,\"nvlinks\":18,\"nvlinks_up\":18");
+    say_gpu(&late, 0,
+            "\"minor\":0,\"uuid\":\"GPU-1\",\"bytes\":150754820096,\"bytes_used\":17,\"processes\":"
+            "3,\"temperature_c\":50,\"nvlinks\":18,\"nvlinks_up\":18");
     say_link(&late, "gpu0", "switch0", "nvlink", 18);
     say_gpu(&other, 1, "\"minor\":0");
     struct graph *a = graph_of(early.facts), *b = graph_of(late.facts), *c = graph_of(other.facts);
@@ -331,10 +372,13 @@ static void vendors_are_counted_apart(void **state)
     struct berth_err err = {0};
     struct graph *graph = NULL;
     struct values *values = NULL;
-    const struct backend_input input = {.facts = RUN "}}\n"
-                                                     "{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"0000:01:00.0\"}\n"
-                                                     "{\"record\":\"device\",\"gpu\":\"gpu1\",\"vendor\":\"nvidia\",\"pci\":\"0000:01:00.0\",\"uuid\":\"MIG-1\","
-                                                     "\"partition\":\"mig\"}\n"};
+    const struct backend_input input = {
+        .facts = RUN
+        "}}\n"
+        "{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"0000:01:00.0\"}\n"
+        "{\"record\":\"device\",\"gpu\":\"gpu1\",\"vendor\":\"nvidia\",\"pci\":\"0000:01:00.0\","
+        "\"uuid\":\"MIG-1\","
+        "\"partition\":\"mig\"}\n"};
     assert_true(draft_init(&draft));
     for (uint64_t bus = 1; bus <= 3; bus++) {
         place_id gpu = draft_add(&draft, PLACE_GPU, 0, SOURCE_HWLOC);
@@ -342,9 +386,11 @@ static void vendors_are_counted_apart(void **state)
         draft_detail(&draft, gpu, "vendor", "%s", bus < 3 ? "nvidia" : "amd");
     }
     assert_int_equal(backend_facts.discover(&input, &draft, &err), BERTH_OK);
-    assert_int_equal(draft_finish(&draft, "test", ORIGIN_RECORDED, &graph, &values, &err), BERTH_OK);
+    assert_int_equal(draft_finish(&draft, "test", ORIGIN_RECORDED, &graph, &values, &err),
+                     BERTH_OK);
     assert_int_equal(graph->disagreement_count, 1); /* none for the slice, and none for AMD's */
-    assert_string_equal(graph->disagreements[0], "The driver does not show 1 gpus that other sources do; kept are all.");
+    assert_string_equal(graph->disagreements[0],
+                        "The driver does not show 1 gpus that other sources do; kept are all.");
     assert_int_equal(graph_count(graph, PLACE_GPU), 4);
     values_free(values);
     graph_unref(graph);

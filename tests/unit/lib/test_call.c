@@ -1,4 +1,5 @@
-/* The library's core against a peer that is this test: replies are written ahead into a socket pair. */
+/* The library's core against a peer that is this test: replies are written ahead into a socket
+ * pair. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +47,10 @@ static int close_pair(void **state)
     return 0;
 }
 
-static void say(struct pair *pair, const char *text) { assert_int_equal(write(pair->peer, text, strlen(text) + 1), strlen(text) + 1); }
+static void say(struct pair *pair, const char *text)
+{
+    assert_int_equal(write(pair->peer, text, strlen(text) + 1), strlen(text) + 1);
+}
 
 /* What the library sent next, NUL included. */
 static void expect_sent(struct pair *pair, const char *text)
@@ -62,7 +66,8 @@ static void a_call_gives_the_parameters_as_they_were_written(void **state)
 {
     struct pair *pair = *state;
     char *reply;
-    say(pair, "{ \"x\":[\"parameters\",{\"parameters\":3}], \"parameters\" : {\"pi\": 3.10, \"text\":\"a\\\"}b\"} }");
+    say(pair, "{ \"x\":[\"parameters\",{\"parameters\":3}], \"parameters\" : {\"pi\": 3.10, "
+              "\"text\":\"a\\\"}b\"} }");
     assert_int_equal(berth_call(pair->berth, "a.B.C", "{\"n\":1}", &reply), BERTH_DONE);
     assert_string_equal(reply, "{\"pi\": 3.10, \"text\":\"a\\\"}b\"}");
     free(reply);
@@ -91,15 +96,21 @@ static void errors_have_a_code_a_name_and_one_line(void **state)
         int status;
         const char *name, *detail;
     } rows[] = {
-        {"{\"error\":\"io.berth.Placement.NoSuchPlace\",\"parameters\":{\"place\":\"gpu9\",\"detail\":\"no gpu9,\\nthere is gpu0\"}}",
+        {"{\"error\":\"io.berth.Placement.NoSuchPlace\",\"parameters\":{\"place\":\"gpu9\","
+         "\"detail\":\"no gpu9,\\nthere is gpu0\"}}",
          BERTH_ERROR_NO_SUCH_PLACE, "io.berth.Placement.NoSuchPlace", "no gpu9, there is gpu0"},
-        {"{\"error\":\"org.varlink.service.InvalidParameter\",\"parameters\":{\"parameter\":\"tasks\"}}", BERTH_ERROR_INVALID_PARAMETER,
-         "org.varlink.service.InvalidParameter", "a parameter is missing, unknown or of the wrong type (parameter tasks)"},
-        {"{\"error\":\"org.varlink.service.InvalidParameter\",\"parameters\":{\"parameter\":\"tasks\",\"detail\":\"tasks: it is missing\"}}",
-         BERTH_ERROR_INVALID_PARAMETER, "org.varlink.service.InvalidParameter", "tasks: it is missing"},
-        {"{\"error\":\"io.berth.Future.Fancy\",\"parameters\":{\"n\":3}}", BERTH_ERROR_OTHER, "io.berth.Future.Fancy",
-         "the daemon refused: io.berth.Future.Fancy (n 3)"},
-        {"{\"error\":\"io.berth.Health.Busy\",\"parameters\":{\"detail\":\"\\u001b[31m\\u009b\"}}", BERTH_ERROR_BUSY, "io.berth.Health.Busy", " [31m  "},
+        {"{\"error\":\"org.varlink.service.InvalidParameter\",\"parameters\":{\"parameter\":"
+         "\"tasks\"}}",
+         BERTH_ERROR_INVALID_PARAMETER, "org.varlink.service.InvalidParameter",
+         "a parameter is missing, unknown or of the wrong type (parameter tasks)"},
+        {"{\"error\":\"org.varlink.service.InvalidParameter\",\"parameters\":{\"parameter\":"
+         "\"tasks\",\"detail\":\"tasks: it is missing\"}}",
+         BERTH_ERROR_INVALID_PARAMETER, "org.varlink.service.InvalidParameter",
+         "tasks: it is missing"},
+        {"{\"error\":\"io.berth.Future.Fancy\",\"parameters\":{\"n\":3}}", BERTH_ERROR_OTHER,
+         "io.berth.Future.Fancy", "the daemon refused: io.berth.Future.Fancy (n 3)"},
+        {"{\"error\":\"io.berth.Health.Busy\",\"parameters\":{\"detail\":\"\\u001b[31m\\u009b\"}}",
+         BERTH_ERROR_BUSY, "io.berth.Health.Busy", " [31m  "},
     };
     struct pair *pair = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -111,7 +122,9 @@ static void errors_have_a_code_a_name_and_one_line(void **state)
         assert_string_equal(berth_error_detail(pair->berth), rows[i].detail);
         const char *came = strstr(rows[i].reply, "\"parameters\":");
         if (came != NULL && strchr(came, '\\') == NULL)
-            assert_memory_equal(berth_error_parameters(pair->berth), came + strlen("\"parameters\":"), strlen(berth_error_parameters(pair->berth)));
+            assert_memory_equal(berth_error_parameters(pair->berth),
+                                came + strlen("\"parameters\":"),
+                                strlen(berth_error_parameters(pair->berth)));
         if (came != NULL && strchr(came, '\\') != NULL) /* control characters stay escaped */
             for (const char *c = berth_error_parameters(pair->berth); *c != '\0'; c++)
                 assert_true(*c >= ' ' && *c <= '~');
@@ -121,8 +134,16 @@ static void errors_have_a_code_a_name_and_one_line(void **state)
 static void what_is_not_varlink_is_a_protocol_error(void **state)
 {
     static const char *const bad[] = {
-        "", "{", "[]", "{\"error\":1}", "{\"parameters\":[]}", "{\"parameters\":{},\"continues\":1}", "{\"parameters\":{},\"continues\":true}",
-        "{\"parameters\":{},\"parameters\":{}}", "{\"parameters\":{\"a\":\"\xff\"}}", "HTTP/1.1 400 Bad Request",
+        "",
+        "{",
+        "[]",
+        "{\"error\":1}",
+        "{\"parameters\":[]}",
+        "{\"parameters\":{},\"continues\":1}",
+        "{\"parameters\":{},\"continues\":true}",
+        "{\"parameters\":{},\"parameters\":{}}",
+        "{\"parameters\":{\"a\":\"\xff\"}}",
+        "HTTP/1.1 400 Bad Request",
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         open_pair(state);
@@ -144,7 +165,8 @@ static void bad_arguments_are_not_sent(void **state)
     assert_int_equal(berth_call(pair->berth, "NoDot", NULL, &reply), BERTH_ERROR_BAD_ARGUMENT);
     assert_int_equal(berth_call(pair->berth, "a.B", "[1]", &reply), BERTH_ERROR_BAD_ARGUMENT);
     assert_int_equal(berth_call(pair->berth, "a.B", "{", &reply), BERTH_ERROR_BAD_ARGUMENT);
-    assert_int_equal(berth_call_async(pair->berth, "a.B", NULL, 2, NULL, NULL), BERTH_ERROR_BAD_ARGUMENT);
+    assert_int_equal(berth_call_async(pair->berth, "a.B", NULL, 2, NULL, NULL),
+                     BERTH_ERROR_BAD_ARGUMENT);
     say(pair, "{}");
     assert_int_equal(berth_call(pair->berth, "a.Good", NULL, &reply), BERTH_DONE);
     free(reply);
@@ -198,14 +220,16 @@ static void hear(struct berth *berth, int status, const char *parameters, int co
     heard->replies++;
     heard->ended += !continues;
     heard->status = status;
-    strncat(heard->text, parameters == NULL ? "-" : parameters, sizeof heard->text - strlen(heard->text) - 1);
+    strncat(heard->text, parameters == NULL ? "-" : parameters,
+            sizeof heard->text - strlen(heard->text) - 1);
 }
 
 static void streams_and_pipelined_calls_keep_their_order(void **state)
 {
     struct pair *pair = *state;
     struct heard stream = {0}, single = {0};
-    assert_int_equal(berth_call_async(pair->berth, "a.Watch", NULL, BERTH_MORE, hear, &stream), BERTH_DONE);
+    assert_int_equal(berth_call_async(pair->berth, "a.Watch", NULL, BERTH_MORE, hear, &stream),
+                     BERTH_DONE);
     assert_int_equal(berth_call_async(pair->berth, "a.Once", "{}", 0, hear, &single), BERTH_DONE);
     assert_int_equal(berth_events(pair->berth), POLLIN | POLLOUT);
     assert_int_equal(berth_process(pair->berth), BERTH_DONE);
@@ -230,7 +254,8 @@ static void a_blocking_call_behind_an_open_stream_is_refused_at_once(void **stat
     struct heard stream = {0};
     struct berth_health *health = NULL;
     char *reply = NULL;
-    assert_int_equal(berth_call_async(pair->berth, "a.Watch", NULL, BERTH_MORE, hear, &stream), BERTH_DONE);
+    assert_int_equal(berth_call_async(pair->berth, "a.Watch", NULL, BERTH_MORE, hear, &stream),
+                     BERTH_DONE);
     say(pair, "{\"parameters\":{\"n\":1},\"continues\":true}");
     assert_int_equal(berth_wait(pair->berth, 5000), 1);
     assert_int_equal(berth_call(pair->berth, "a.B", NULL, &reply), BERTH_ERROR_BAD_ARGUMENT);
@@ -281,7 +306,8 @@ static void a_reply_over_64_mib_is_refused(void **state)
     berth_set_timeout(pair->berth, -1);
     pthread_create(&thread, NULL, say_too_much, pair);
     assert_int_equal(berth_call(pair->berth, "a.B", NULL, &reply), BERTH_ERROR_PROTOCOL);
-    assert_string_equal(berth_error_detail(pair->berth), "the daemon's reply is longer than 64 MiB");
+    assert_string_equal(berth_error_detail(pair->berth),
+                        "the daemon's reply is longer than 64 MiB");
     pthread_join(thread, NULL);
 }
 
@@ -294,7 +320,8 @@ static void a_large_request_is_sent_in_pieces(void **state)
     sprintf(parameters, "{\"a\":\"");
     memset(parameters + 6, 'x', size);
     strcpy(parameters + 6 + size, "\"}");
-    assert_int_equal(berth_call_async(pair->berth, "a.B", parameters, 0, hear, &single), BERTH_DONE);
+    assert_int_equal(berth_call_async(pair->berth, "a.B", parameters, 0, hear, &single),
+                     BERTH_DONE);
     free(parameters);
     while (berth_events(pair->berth) & POLLOUT) {
         assert_int_equal(berth_process(pair->berth), BERTH_DONE);

@@ -1,4 +1,5 @@
-/* Which task of a step a process is, by the variables of its launcher; and how srun deals ranks out. */
+/* Which task of a step a process is, by the variables of its launcher; and how srun deals ranks
+ * out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +32,8 @@ static struct berth_launcher *look(const char *const *variables)
 
 #define LOOK(...) look((const char *const[]){__VA_ARGS__, NULL})
 
-static void expect(struct berth_launcher *launcher, const char *name, int task, int tasks, int rank, int world, const char *key)
+static void expect(struct berth_launcher *launcher, const char *name, int task, int tasks, int rank,
+                   int world, const char *key)
 {
     if (name == NULL)
         assert_null(launcher->name);
@@ -52,14 +54,22 @@ static void expect(struct berth_launcher *launcher, const char *name, int task, 
 static void every_launcher_is_understood(void **state)
 {
     (void)state;
-    expect(LOOK("OMPI_COMM_WORLD_LOCAL_RANK=1", "OMPI_COMM_WORLD_LOCAL_SIZE=2", "OMPI_COMM_WORLD_RANK=5", "OMPI_COMM_WORLD_SIZE=8", "PMIX_NAMESPACE=prte-n1@1"),
+    expect(LOOK("OMPI_COMM_WORLD_LOCAL_RANK=1", "OMPI_COMM_WORLD_LOCAL_SIZE=2",
+                "OMPI_COMM_WORLD_RANK=5", "OMPI_COMM_WORLD_SIZE=8", "PMIX_NAMESPACE=prte-n1@1"),
            "openmpi", 1, 2, 5, 8, "openmpi/prte-n1@1");
-    expect(LOOK("MPI_LOCALRANKID=3", "MPI_LOCALNRANKS=4", "PMI_RANK=7", "PMI_SIZE=8"), "hydra", 3, 4, 7, 8, NULL);
-    expect(LOOK("PALS_LOCAL_RANKID=0", "PMI_LOCAL_SIZE=4", "PALS_RANKID=4", "PMI_SIZE=8", "PALS_APID=a-b"), "pals", 0, 4, 4, 8, "pals/a-b");
-    expect(LOOK("FLUX_TASK_LOCAL_ID=1", "FLUX_TASK_RANK=3", "FLUX_JOB_SIZE=4", "FLUX_JOB_NNODES=2", "FLUX_JOB_ID=f12"), "flux", 1, 2, 3, 4, "flux/f12");
-    expect(LOOK("SLURM_STEP_ID=2", "SLURM_JOB_ID=77", "SLURM_LOCALID=1", "SLURM_PROCID=5", "SLURM_NODEID=2", "SLURM_STEP_TASKS_PER_NODE=2(x3),1", "SLURM_NTASKS=7"),
+    expect(LOOK("MPI_LOCALRANKID=3", "MPI_LOCALNRANKS=4", "PMI_RANK=7", "PMI_SIZE=8"), "hydra", 3,
+           4, 7, 8, NULL);
+    expect(LOOK("PALS_LOCAL_RANKID=0", "PMI_LOCAL_SIZE=4", "PALS_RANKID=4", "PMI_SIZE=8",
+                "PALS_APID=a-b"),
+           "pals", 0, 4, 4, 8, "pals/a-b");
+    expect(LOOK("FLUX_TASK_LOCAL_ID=1", "FLUX_TASK_RANK=3", "FLUX_JOB_SIZE=4", "FLUX_JOB_NNODES=2",
+                "FLUX_JOB_ID=f12"),
+           "flux", 1, 2, 3, 4, "flux/f12");
+    expect(LOOK("SLURM_STEP_ID=2", "SLURM_JOB_ID=77", "SLURM_LOCALID=1", "SLURM_PROCID=5",
+                "SLURM_NODEID=2", "SLURM_STEP_TASKS_PER_NODE=2(x3),1", "SLURM_NTASKS=7"),
            "slurm", 1, 2, 5, 7, "slurm/77.2");
-    expect(LOOK("PMI_LOCAL_RANK=1", "PMI_LOCAL_SIZE=2", "PMI_RANK=1", "PMI_SIZE=2"), "pmi", 1, 2, 1, 2, NULL);
+    expect(LOOK("PMI_LOCAL_RANK=1", "PMI_LOCAL_SIZE=2", "PMI_RANK=1", "PMI_SIZE=2"), "pmi", 1, 2, 1,
+           2, NULL);
     expect(LOOK("PMIX_RANK=3", "PMIX_NAMESPACE=ns"), "pmix", -1, -1, 3, -1, "pmix/ns");
     expect(LOOK("PATH=/bin"), NULL, -1, -1, -1, -1, NULL);
 }
@@ -67,34 +77,48 @@ static void every_launcher_is_understood(void **state)
 static void the_inner_launcher_counts(void **state)
 {
     (void)state;
-    expect(LOOK("SLURM_STEP_ID=0", "SLURM_JOB_ID=9", "SLURM_LOCALID=0", "SLURM_PROCID=0", "SLURM_NTASKS=1", "SLURM_NODEID=0", "SLURM_STEP_TASKS_PER_NODE=1",
+    expect(LOOK("SLURM_STEP_ID=0", "SLURM_JOB_ID=9", "SLURM_LOCALID=0", "SLURM_PROCID=0",
+                "SLURM_NTASKS=1", "SLURM_NODEID=0", "SLURM_STEP_TASKS_PER_NODE=1",
                 "MPI_LOCALRANKID=2", "MPI_LOCALNRANKS=4", "PMI_RANK=2", "PMI_SIZE=4"),
            "hydra", 2, 4, 2, 4, NULL);
     /* srun --mpi=pmi2 gives PMI's variables too, of the same step. */
-    expect(LOOK("SLURM_STEP_ID=0", "SLURM_JOB_ID=9", "SLURM_LOCALID=1", "SLURM_PROCID=1", "SLURM_NTASKS=2", "SLURM_NODEID=0", "SLURM_STEP_TASKS_PER_NODE=2",
-                "PMI_RANK=1", "PMI_SIZE=2"),
+    expect(LOOK("SLURM_STEP_ID=0", "SLURM_JOB_ID=9", "SLURM_LOCALID=1", "SLURM_PROCID=1",
+                "SLURM_NTASKS=2", "SLURM_NODEID=0", "SLURM_STEP_TASKS_PER_NODE=2", "PMI_RANK=1",
+                "PMI_SIZE=2"),
            "slurm", 1, 2, 1, 2, "slurm/9.0");
     /* A batch script is no task. */
-    expect(LOOK("SLURM_JOB_ID=9", "SLURM_LOCALID=0", "SLURM_PROCID=0", "SLURM_NTASKS=2", "SLURM_NODEID=0", "SLURM_TASKS_PER_NODE=2"), NULL, -1, -1, -1, -1, NULL);
+    expect(LOOK("SLURM_JOB_ID=9", "SLURM_LOCALID=0", "SLURM_PROCID=0", "SLURM_NTASKS=2",
+                "SLURM_NODEID=0", "SLURM_TASKS_PER_NODE=2"),
+           NULL, -1, -1, -1, -1, NULL);
 }
 
 static void what_does_not_fit_is_said(void **state)
 {
     (void)state;
-    struct berth_launcher *launcher = LOOK("OMPI_COMM_WORLD_LOCAL_RANK=2", "OMPI_COMM_WORLD_LOCAL_SIZE=2", "OMPI_COMM_WORLD_RANK=2", "OMPI_COMM_WORLD_SIZE=4");
-    assert_string_equal(launcher->missing, "OMPI_COMM_WORLD_LOCAL_SIZE is not set, or not more than OMPI_COMM_WORLD_LOCAL_RANK");
+    struct berth_launcher *launcher =
+        LOOK("OMPI_COMM_WORLD_LOCAL_RANK=2", "OMPI_COMM_WORLD_LOCAL_SIZE=2",
+             "OMPI_COMM_WORLD_RANK=2", "OMPI_COMM_WORLD_SIZE=4");
+    assert_string_equal(
+        launcher->missing,
+        "OMPI_COMM_WORLD_LOCAL_SIZE is not set, or not more than OMPI_COMM_WORLD_LOCAL_RANK");
     expect(launcher, "openmpi", 2, -1, 2, 4, NULL);
     launcher = LOOK("OMPI_COMM_WORLD_LOCAL_RANK=x1", "OMPI_COMM_WORLD_LOCAL_SIZE=2");
     assert_string_equal(launcher->missing, "OMPI_COMM_WORLD_LOCAL_RANK is no number");
     expect(launcher, "openmpi", -1, 2, -1, -1, NULL);
-    launcher = LOOK("SLURM_STEP_ID=0", "SLURM_JOB_ID=9", "SLURM_LOCALID=0", "SLURM_PROCID=3", "SLURM_NODEID=3", "SLURM_STEP_TASKS_PER_NODE=1(x3)");
-    assert_string_equal(launcher->missing, "SLURM_STEP_TASKS_PER_NODE is not set, or says nothing of node SLURM_NODEID");
+    launcher = LOOK("SLURM_STEP_ID=0", "SLURM_JOB_ID=9", "SLURM_LOCALID=0", "SLURM_PROCID=3",
+                    "SLURM_NODEID=3", "SLURM_STEP_TASKS_PER_NODE=1(x3)");
+    assert_string_equal(
+        launcher->missing,
+        "SLURM_STEP_TASKS_PER_NODE is not set, or says nothing of node SLURM_NODEID");
     berth_launcher_free(launcher);
-    launcher = LOOK("FLUX_TASK_LOCAL_ID=0", "FLUX_TASK_RANK=0", "FLUX_JOB_SIZE=5", "FLUX_JOB_NNODES=2");
-    assert_string_equal(launcher->missing, "FLUX_JOB_SIZE and FLUX_JOB_NNODES do not give each node as many tasks");
+    launcher =
+        LOOK("FLUX_TASK_LOCAL_ID=0", "FLUX_TASK_RANK=0", "FLUX_JOB_SIZE=5", "FLUX_JOB_NNODES=2");
+    assert_string_equal(launcher->missing,
+                        "FLUX_JOB_SIZE and FLUX_JOB_NNODES do not give each node as many tasks");
     berth_launcher_free(launcher);
     launcher = LOOK("PMIX_RANK=3");
-    assert_string_equal(launcher->missing, "PMIX_RANK is set, but pmix does not tell a task's number on its node");
+    assert_string_equal(launcher->missing,
+                        "PMIX_RANK is set, but pmix does not tell a task's number on its node");
     berth_launcher_free(launcher);
     launcher = LOOK("HOME=/");
     assert_string_equal(launcher->missing, "no launcher's variables are set");
@@ -113,8 +137,9 @@ static void expect_ranks(struct berth_launcher *launcher, size_t count, const in
     berth_launcher_free(launcher);
 }
 
-#define SLURM(how, node, task, rank)                                                                                                                     \
-    LOOK("SLURM_STEP_ID=0", "SLURM_JOB_ID=9", "SLURM_NTASKS=7", "SLURM_STEP_TASKS_PER_NODE=3,2(x2)", "SLURM_DISTRIBUTION=" how, "SLURM_NODEID=" #node,   \
+#define SLURM(how, node, task, rank)                                                               \
+    LOOK("SLURM_STEP_ID=0", "SLURM_JOB_ID=9", "SLURM_NTASKS=7",                                    \
+         "SLURM_STEP_TASKS_PER_NODE=3,2(x2)", "SLURM_DISTRIBUTION=" how, "SLURM_NODEID=" #node,    \
          "SLURM_LOCALID=" #task, "SLURM_PROCID=" #rank, "SLURM_DIST_PLANESIZE=2")
 
 static void ranks_are_mapped(void **state)
@@ -129,33 +154,51 @@ static void ranks_are_mapped(void **state)
     /* It says something else than this task's own rank does. */
     expect_ranks(SLURM("block", 1, 0, 1), 0, NULL);
     /* All are here. */
-    expect_ranks(LOOK("MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=2", "PMI_RANK=1", "PMI_SIZE=2"), 2, (const int[]){0, 1});
+    expect_ranks(LOOK("MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=2", "PMI_RANK=1", "PMI_SIZE=2"), 2,
+                 (const int[]){0, 1});
     /* Of more nodes nothing says how. */
-    expect_ranks(LOOK("MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=2", "PMI_RANK=1", "PMI_SIZE=4"), 0, NULL);
+    expect_ranks(LOOK("MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=2", "PMI_RANK=1", "PMI_SIZE=4"), 0,
+                 NULL);
     /* Without the word srun had nothing to distribute, or did it in blocks. */
-    expect_ranks(LOOK("SLURM_STEP_ID=0", "SLURM_JOB_ID=9", "SLURM_NTASKS=4", "SLURM_STEP_TASKS_PER_NODE=2(x2)", "SLURM_NODEID=1", "SLURM_LOCALID=0", "SLURM_PROCID=2"), 2,
-                 (const int[]){2, 3});
+    expect_ranks(LOOK("SLURM_STEP_ID=0", "SLURM_JOB_ID=9", "SLURM_NTASKS=4",
+                      "SLURM_STEP_TASKS_PER_NODE=2(x2)", "SLURM_NODEID=1", "SLURM_LOCALID=0",
+                      "SLURM_PROCID=2"),
+                 2, (const int[]){2, 3});
 }
 
 static void a_broken_list_says_nothing(void **state)
 {
     (void)state;
-    static const char *const broken[] = {"", "x", "2(3", "2(x", "2(x3", "2(x0)", "0", "-1", "2;3", "2(x3)4", "99999999999999999999", "1,,2"};
+    static const char *const broken[] = {"",
+                                         "x",
+                                         "2(3",
+                                         "2(x",
+                                         "2(x3",
+                                         "2(x0)",
+                                         "0",
+                                         "-1",
+                                         "2;3",
+                                         "2(x3)4",
+                                         "99999999999999999999",
+                                         "1,,2"};
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
-        const struct lib_distribution distribution = {.tasks_per_node = broken[i], .how = "block", .plane = -1, .node = 3};
+        const struct lib_distribution distribution = {
+            .tasks_per_node = broken[i], .how = "block", .plane = -1, .node = 3};
         int ranks[4] = {0};
         assert_int_equal(lib_distribution_tasks(&distribution), -1);
         assert_false(lib_distribution_ranks(&distribution, 8, ranks, 2));
     }
-    const struct lib_distribution fine = {.tasks_per_node = "2(x3),1", .how = "block", .plane = -1, .node = 3};
+    const struct lib_distribution fine = {
+        .tasks_per_node = "2(x3),1", .how = "block", .plane = -1, .node = 3};
     assert_int_equal(lib_distribution_tasks(&fine), 1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_launcher_is_understood), cmocka_unit_test(the_inner_launcher_counts), cmocka_unit_test(what_does_not_fit_is_said),
-        cmocka_unit_test(ranks_are_mapped),             cmocka_unit_test(a_broken_list_says_nothing),
+        cmocka_unit_test(every_launcher_is_understood), cmocka_unit_test(the_inner_launcher_counts),
+        cmocka_unit_test(what_does_not_fit_is_said),    cmocka_unit_test(ranks_are_mapped),
+        cmocka_unit_test(a_broken_list_says_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,18 +7,31 @@
 
 #include <cmocka.h>
 
-static const char *const gpu0[] = {"gpu0"}, *const gpu1[] = {"gpu1"}, *const gpu2[] = {"gpu2"}, *const both[] = {"gpu3", "gpu4"};
+static const char *const gpu0[] = {"gpu0"}, *const gpu1[] = {"gpu1"}, *const gpu2[] = {"gpu2"},
+                         *const both[] = {"gpu3", "gpu4"};
 static const char *const numa0[] = {"numa0"}, *const numa1[] = {"numa1"};
 
-#define TEXTS(list) {.item = (const char **)(uintptr_t)(list), .count = sizeof(list) / sizeof *(list)}
+#define TEXTS(list)                                                                                \
+    {                                                                                              \
+        .item = (const char **)(uintptr_t)(list), .count = sizeof(list) / sizeof *(list)           \
+    }
 
 static const struct berth_task tasks[] = {
     {.task = 0, .gpus = TEXTS(gpu0), .cpus = "0-3,8-11", .memory = TEXTS(numa0)},
-    {.task = 1, .gpus = TEXTS(gpu1), .cpus = "4-7", .memory = TEXTS(numa0), .memory_policy = BERTH_POLICY_PREFERRED},
-    {.task = 2, .gpus = TEXTS(gpu2), .cpus = "16", .memory = TEXTS(numa1), .memory_policy = BERTH_POLICY_PREFERRED},
+    {.task = 1,
+     .gpus = TEXTS(gpu1),
+     .cpus = "4-7",
+     .memory = TEXTS(numa0),
+     .memory_policy = BERTH_POLICY_PREFERRED},
+    {.task = 2,
+     .gpus = TEXTS(gpu2),
+     .cpus = "16",
+     .memory = TEXTS(numa1),
+     .memory_policy = BERTH_POLICY_PREFERRED},
     {.task = 3, .gpus = TEXTS(both), .cpus = "20", .memory = TEXTS(numa1)},
 };
-static const struct berth_binding binding = {.tasks = tasks, .task_count = sizeof tasks / sizeof tasks[0]};
+static const struct berth_binding binding = {.tasks = tasks,
+                                             .task_count = sizeof tasks / sizeof tasks[0]};
 
 static void a_task_has_the_berths_of_all_of_its_gpus(void **state)
 {
@@ -52,9 +65,15 @@ static void memory_is_named_once(void **state)
 static void variables_of_nics_are_those_of_all(void **state)
 {
     (void)state;
-    static const struct berth_pair of_one[] = {{"UCX_NET_DEVICES", "mlx5_0:1"}, {"NCCL_IB_HCA", "=mlx5_0,mlx5_1"}, {"HSA_ENABLE_SDMA", "1"}}, of_other[] = {{"NCCL_IB_HCA", "=mlx5_0,mlx5_1"}, {"UCX_NET_DEVICES", "mlx5_1:1"}};
+    static const struct berth_pair of_one[] = {{"UCX_NET_DEVICES", "mlx5_0:1"},
+                                               {"NCCL_IB_HCA", "=mlx5_0,mlx5_1"},
+                                               {"HSA_ENABLE_SDMA", "1"}},
+                                   of_other[] = {{"NCCL_IB_HCA", "=mlx5_0,mlx5_1"},
+                                                 {"UCX_NET_DEVICES", "mlx5_1:1"}};
     static const char *const names[] = {"gpu0", "gpu1"};
-    const struct berth_task pair[] = {{.gpus = TEXTS(gpu0), .cpus = "0", .environment = {of_one, 3}}, {.gpus = TEXTS(gpu1), .cpus = "1", .environment = {of_other, 2}}};
+    const struct berth_task pair[] = {
+        {.gpus = TEXTS(gpu0), .cpus = "0", .environment = {of_one, 3}},
+        {.gpus = TEXTS(gpu1), .cpus = "1", .environment = {of_other, 2}}};
     const struct berth_binding two = {.tasks = pair, .task_count = 2};
     struct berth_texts gpus = TEXTS(names);
     struct lib_merge together;
@@ -85,7 +104,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_task_has_the_berths_of_all_of_its_gpus),
-        cmocka_unit_test(memory_is_named_once), cmocka_unit_test(variables_of_nics_are_those_of_all),
+        cmocka_unit_test(memory_is_named_once),
+        cmocka_unit_test(variables_of_nics_are_those_of_all),
         cmocka_unit_test(a_gpu_without_a_berth_of_its_own_has_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

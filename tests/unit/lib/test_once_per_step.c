@@ -22,7 +22,8 @@ static int set_up(void **state)
     strcpy(place->folder, "/tmp/berth-once-XXXXXX");
     if (mkdtemp(place->folder) == NULL)
         return -1;
-    snprintf(place->file, sizeof place->file, "%s/berth-said.%u", place->folder, (unsigned)geteuid());
+    snprintf(place->file, sizeof place->file, "%s/berth-said.%u", place->folder,
+             (unsigned)geteuid());
     *state = place;
     return 0;
 }

@@ -1,4 +1,5 @@
-/* Which berth of a plan is a task's, and taking it: affinity, memory policy and environment, all or nothing. */
+/* Which berth of a plan is a task's, and taking it: affinity, memory policy and environment, all or
+ * nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,12 +17,14 @@
 #include "lib/berth.h"
 #include "lib/cpus.h"
 
-static const char *const gpu0[] = {"gpu0"}, *const gpu1[] = {"gpu1"}, *const numa0[] = {"numa0"}, *const numa9[] = {"numa999"}, *const nowhere[] = {"gpu0"};
+static const char *const gpu0[] = {"gpu0"}, *const gpu1[] = {"gpu1"}, *const numa0[] = {"numa0"},
+                         *const numa9[] = {"numa999"}, *const nowhere[] = {"gpu0"};
 
 static void the_berth_is_by_number_or_by_gpus(void **state)
 {
     (void)state;
-    const struct berth_task tasks[] = {{.task = 0, .gpus = {gpu1, 1}}, {.task = 1, .gpus = {gpu0, 1}}};
+    const struct berth_task tasks[] = {{.task = 0, .gpus = {gpu1, 1}},
+                                       {.task = 1, .gpus = {gpu0, 1}}};
     const struct berth_binding binding = {.tasks = tasks, .task_count = 2};
     struct berth_step step = {.gpus = {gpu0, 1}};
     unsigned parts = 0;
@@ -61,10 +64,12 @@ static int policy_here(void)
 static bool has_affinity(const char *list)
 {
     struct lib_cpus wanted, cpus;
-    return lib_cpus_parse(list, &wanted) && lib_cpus_of(0, &cpus) && memcmp(&wanted, &cpus, sizeof cpus) == 0;
+    return lib_cpus_parse(list, &wanted) && lib_cpus_of(0, &cpus) &&
+           memcmp(&wanted, &cpus, sizeof cpus) == 0;
 }
 
-/* Each of these changes its process, so it runs in one of its own; the exit status names the line that is not as expected. */
+/* Each of these changes its process, so it runs in one of its own; the exit status names the line
+ * that is not as expected. */
 static void expect(bool condition, int line)
 {
     if (!condition)
@@ -100,7 +105,11 @@ static void take_all(void)
     char cpu[16];
     first_cpu(cpu);
     struct berth *berth = berth_new();
-    struct berth_task task = {.cpus = cpu, .memory = {numa0, 1}, .memory_policy = BERTH_POLICY_BIND, .environment = {pairs, 2}, .unset = {unset, 2}};
+    struct berth_task task = {.cpus = cpu,
+                              .memory = {numa0, 1},
+                              .memory_policy = BERTH_POLICY_BIND,
+                              .environment = {pairs, 2},
+                              .unset = {unset, 2}};
     setenv("ROCR_VISIBLE_DEVICES", "0", 1);
     setenv("BERTH_TEST_OLD", "0", 1);
     EXPECT(berth_apply(berth, &task, BERTH_PART_ALL) == BERTH_DONE);
@@ -115,33 +124,43 @@ static void take_parts(void)
 {
     struct berth *berth = berth_new();
     struct lib_cpus before, after;
-    struct berth_task task = {.cpus = "4095", .memory = {nowhere, 1}, .environment = {pairs, 2}, .unset = {unset, 2}};
+    struct berth_task task = {
+        .cpus = "4095", .memory = {nowhere, 1}, .environment = {pairs, 2}, .unset = {unset, 2}};
     setenv("ROCR_VISIBLE_DEVICES", "0", 1);
     EXPECT(lib_cpus_of(0, &before));
     EXPECT(berth_apply(berth, &task, BERTH_PART_ENVIRONMENT) == BERTH_DONE);
-    EXPECT(getenv("CUDA_VISIBLE_DEVICES") == NULL && is_set("BERTH_TEST", "new") && getenv("ROCR_VISIBLE_DEVICES") != NULL);
+    EXPECT(getenv("CUDA_VISIBLE_DEVICES") == NULL && is_set("BERTH_TEST", "new") &&
+           getenv("ROCR_VISIBLE_DEVICES") != NULL);
     EXPECT(berth_apply(berth, &task, BERTH_PART_GPUS) == BERTH_DONE);
     EXPECT(getenv("CUDA_VISIBLE_DEVICES") != NULL && getenv("ROCR_VISIBLE_DEVICES") == NULL);
     EXPECT(lib_cpus_of(0, &after) && memcmp(&before, &after, sizeof after) == 0);
     berth_free(berth);
 }
 
-/* What chooses a nic is set where nobody else has; what another berth has set, of a task from which this one descends, is this one's. */
+/* What chooses a nic is set where nobody else has; what another berth has set, of a task from which
+ * this one descends, is this one's. */
 static void take_nics(void)
 {
-    static const struct berth_pair first[] = {{"UCX_NET_DEVICES", "mlx5_0:1"}, {"NCCL_IB_HCA", "=mlx5_0"}, {"BERTH_TEST", "new"}}, second[] = {{"UCX_NET_DEVICES", "mlx5_1:1"}, {"NCCL_IB_HCA", "=mlx5_1"}};
+    static const struct berth_pair first[] = {{"UCX_NET_DEVICES", "mlx5_0:1"},
+                                              {"NCCL_IB_HCA", "=mlx5_0"},
+                                              {"BERTH_TEST", "new"}},
+                                   second[] = {{"UCX_NET_DEVICES", "mlx5_1:1"},
+                                               {"NCCL_IB_HCA", "=mlx5_1"}};
     struct berth *berth = berth_new();
     struct berth_task task = {.environment = {first, 3}}, inner = {.environment = {second, 2}};
     setenv("NCCL_IB_HCA", "mlx5_7", 1);
     EXPECT(berth_apply(berth, &task, BERTH_PART_ENVIRONMENT) == BERTH_DONE);
-    EXPECT(is_set("UCX_NET_DEVICES", "mlx5_0:1") && is_set("BERTH_UCX_NET_DEVICES", "mlx5_0:1") && is_set("BERTH_TEST", "new"));
+    EXPECT(is_set("UCX_NET_DEVICES", "mlx5_0:1") && is_set("BERTH_UCX_NET_DEVICES", "mlx5_0:1") &&
+           is_set("BERTH_TEST", "new"));
     EXPECT(is_set("NCCL_IB_HCA", "mlx5_7") && getenv("BERTH_NCCL_IB_HCA") == NULL);
     EXPECT(berth_apply(berth, &inner, BERTH_PART_ENVIRONMENT) == BERTH_DONE);
-    EXPECT(is_set("UCX_NET_DEVICES", "mlx5_1:1") && is_set("BERTH_UCX_NET_DEVICES", "mlx5_1:1") && is_set("NCCL_IB_HCA", "mlx5_7"));
+    EXPECT(is_set("UCX_NET_DEVICES", "mlx5_1:1") && is_set("BERTH_UCX_NET_DEVICES", "mlx5_1:1") &&
+           is_set("NCCL_IB_HCA", "mlx5_7"));
     setenv("UCX_NET_DEVICES", "all", 1); /* by the program that was started so */
     EXPECT(berth_apply(berth, &task, BERTH_PART_ENVIRONMENT) == BERTH_DONE);
     EXPECT(is_set("UCX_NET_DEVICES", "all") && is_set("BERTH_UCX_NET_DEVICES", "mlx5_1:1"));
-    EXPECT(berth_apply(berth, &task, BERTH_PART_GPUS) == BERTH_DONE && is_set("UCX_NET_DEVICES", "all"));
+    EXPECT(berth_apply(berth, &task, BERTH_PART_GPUS) == BERTH_DONE &&
+           is_set("UCX_NET_DEVICES", "all"));
     berth_free(berth);
 }
 
@@ -153,14 +172,40 @@ static void take_nothing(void)
     first_cpu(cpu);
     struct berth *berth = berth_new();
     struct lib_cpus before, after;
-    const struct { struct berth_task task; int status; const char *says; } cases[] = {
-        {{.cpus = "4095", .memory = {numa0, 1}, .memory_policy = BERTH_POLICY_BIND, .environment = {pairs, 2}}, BERTH_ERROR_SYSTEM, "4095"},
-        {{.cpus = "0,4095", .memory = {numa0, 1}, .memory_policy = BERTH_POLICY_BIND, .environment = {pairs, 2}}, BERTH_ERROR_SYSTEM, "4095"},
+    const struct {
+        struct berth_task task;
+        int status;
+        const char *says;
+    } cases[] = {
+        {{.cpus = "4095",
+          .memory = {numa0, 1},
+          .memory_policy = BERTH_POLICY_BIND,
+          .environment = {pairs, 2}},
+         BERTH_ERROR_SYSTEM,
+         "4095"},
+        {{.cpus = "0,4095",
+          .memory = {numa0, 1},
+          .memory_policy = BERTH_POLICY_BIND,
+          .environment = {pairs, 2}},
+         BERTH_ERROR_SYSTEM,
+         "4095"},
         {{.cpus = "", .environment = {pairs, 2}}, BERTH_ERROR_BAD_ARGUMENT, "no list"},
         {{.cpus = "1-", .environment = {pairs, 2}}, BERTH_ERROR_BAD_ARGUMENT, "no list"},
-        {{.cpus = cpu, .memory = {nowhere, 1}, .memory_policy = BERTH_POLICY_BIND, .environment = {pairs, 2}}, BERTH_ERROR_BAD_ARGUMENT, "gpu0 is no NUMA node"},
-        {{.cpus = cpu, .memory = {numa9, 1}, .memory_policy = BERTH_POLICY_BIND, .environment = {pairs, 2}}, BERTH_ERROR_SYSTEM, "memory policy"},
-        {{.cpus = cpu, .memory = {numa0, 1}, .environment = {pairs, 2}}, BERTH_ERROR_BAD_ARGUMENT, "policy"},
+        {{.cpus = cpu,
+          .memory = {nowhere, 1},
+          .memory_policy = BERTH_POLICY_BIND,
+          .environment = {pairs, 2}},
+         BERTH_ERROR_BAD_ARGUMENT,
+         "gpu0 is no NUMA node"},
+        {{.cpus = cpu,
+          .memory = {numa9, 1},
+          .memory_policy = BERTH_POLICY_BIND,
+          .environment = {pairs, 2}},
+         BERTH_ERROR_SYSTEM,
+         "memory policy"},
+        {{.cpus = cpu, .memory = {numa0, 1}, .environment = {pairs, 2}},
+         BERTH_ERROR_BAD_ARGUMENT,
+         "policy"},
         {{.cpus = cpu, .environment = {bad_name, 2}}, BERTH_ERROR_BAD_ARGUMENT, "a=b"},
     };
     EXPECT(lib_cpus_of(0, &before));

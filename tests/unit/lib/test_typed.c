@@ -48,7 +48,8 @@ static void say(struct pair *pair, const char *parameters)
 static void expect_parameters(struct pair *pair, const char *method, const char *expected)
 {
     char got[2048] = {0};
-    for (size_t used = 0; used < sizeof got - 1 && read(pair->peer, got + used, 1) == 1 && got[used] != '\0';)
+    for (size_t used = 0;
+         used < sizeof got - 1 && read(pair->peer, got + used, 1) == 1 && got[used] != '\0';)
         used++;
     json_t *message = json_loads(got, 0, NULL), *want = json_loads(expected, 0, NULL);
     assert_non_null(want);
@@ -60,11 +61,16 @@ static void expect_parameters(struct pair *pair, const char *method, const char 
 }
 
 static const char binding_reply[] =
-    "{\"tasks\":[{\"task\":0,\"gpus\":[\"gpu4\"],\"cpus\":\"0-7\",\"cpu_mask\":\"0xff\",\"memory\":[\"numa0\"],\"memory_policy\":\"preferred\","
-    "\"nics\":[],\"environment\":{\"ROCR_VISIBLE_DEVICES\":\"GPU-1\"},\"unset\":[\"HIP_VISIBLE_DEVICES\"],\"from_the_future\":[1]}],"
-    "\"predicted\":{\"time_ns\":1000,\"low_ns\":900.5,\"high_ns\":1100,\"bottleneck\":null},\"baseline\":null,\"proven_optimal\":true,\"gap\":null,"
-    "\"launcher\":{\"slurm\":\"--cpu-bind=mask_cpu:0xff\"},\"why\":[{\"metric\":\"memory_latency\",\"from\":\"llc0\",\"to\":\"numa0\",\"axes\":{},"
-    "\"flows\":null,\"value\":91.5,\"low\":90,\"high\":93,\"unit\":\"ns\",\"source\":\"guessed\",\"measured_at_s\":1790000000}],\"warnings\":[\"w\"],"
+    "{\"tasks\":[{\"task\":0,\"gpus\":[\"gpu4\"],\"cpus\":\"0-7\",\"cpu_mask\":\"0xff\",\"memory\":"
+    "[\"numa0\"],\"memory_policy\":\"preferred\","
+    "\"nics\":[],\"environment\":{\"ROCR_VISIBLE_DEVICES\":\"GPU-1\"},\"unset\":[\"HIP_VISIBLE_"
+    "DEVICES\"],\"from_the_future\":[1]}],"
+    "\"predicted\":{\"time_ns\":1000,\"low_ns\":900.5,\"high_ns\":1100,\"bottleneck\":null},"
+    "\"baseline\":null,\"proven_optimal\":true,\"gap\":null,"
+    "\"launcher\":{\"slurm\":\"--cpu-bind=mask_cpu:0xff\"},\"why\":[{\"metric\":\"memory_latency\","
+    "\"from\":\"llc0\",\"to\":\"numa0\",\"axes\":{},"
+    "\"flows\":null,\"value\":91.5,\"low\":90,\"high\":93,\"unit\":\"ns\",\"source\":\"guessed\","
+    "\"measured_at_s\":1790000000}],\"warnings\":[\"w\"],"
     "\"basis\":{\"snapshot\":\"s-1\",\"claims\":\"0\",\"origin\":\"recorded\"}}";
 
 static void bind_sends_what_is_set_and_reads_everything(void **state)
@@ -88,7 +94,8 @@ static void bind_sends_what_is_set_and_reads_everything(void **state)
     assert_int_equal(binding->tasks[0].nics.count, 0);
     assert_string_equal(binding->tasks[0].environment.item[0].value, "GPU-1");
     assert_int_equal(binding->tasks[0].memory_policy, BERTH_POLICY_PREFERRED);
-    assert_true(binding->predicted.low_ns == 900.5 && isnan(binding->baseline.time_ns) && isnan(binding->gap));
+    assert_true(binding->predicted.low_ns == 900.5 && isnan(binding->baseline.time_ns) &&
+                isnan(binding->gap));
     assert_null(binding->predicted.bottleneck);
     assert_int_equal(binding->why[0].source, BERTH_SOURCE_UNKNOWN); /* a newer daemon's */
     assert_int_equal(binding->basis.origin, BERTH_ORIGIN_RECORDED);
@@ -109,10 +116,13 @@ static void bind_sends_what_is_set_and_reads_everything(void **state)
     request.allowed = &allowed;
     say(&pair, binding_reply);
     assert_int_equal(berth_bind(pair.berth, &request, &binding), BERTH_DONE);
-    expect_parameters(&pair, "io.berth.Placement.Bind",
-                      "{\"tasks\":2,\"gpus_per_task\":0,\"tasks_per_gpu\":2,\"ranks\":[4,5],\"world\":8,\"pattern\":\"allreduce\",\"flows\":[{\"from\":0,\"to\":1,\"bytes\":100}],"
-                      "\"host_bytes\":9223372036854775807,\"mechanism\":\"copy_engine\",\"order\":\"rank\",\"visible\":\"all\","
-                      "\"allowed\":{\"cpus\":\"0-7\",\"memory\":[],\"gpus\":[\"gpu0\",\"gpu1\"]}}");
+    expect_parameters(
+        &pair, "io.berth.Placement.Bind",
+        "{\"tasks\":2,\"gpus_per_task\":0,\"tasks_per_gpu\":2,\"ranks\":[4,5],\"world\":8,"
+        "\"pattern\":\"allreduce\",\"flows\":[{\"from\":0,\"to\":1,\"bytes\":100}],"
+        "\"host_bytes\":9223372036854775807,\"mechanism\":\"copy_engine\",\"order\":\"rank\","
+        "\"visible\":\"all\","
+        "\"allowed\":{\"cpus\":\"0-7\",\"memory\":[],\"gpus\":[\"gpu0\",\"gpu1\"]}}");
     berth_binding_free(binding);
 
     request.tasks = 0;
@@ -134,9 +144,19 @@ static void set_variable(const char *name, const char *value)
 static void a_job_plans_under_its_own_key(void **state)
 {
     (void)state;
-    static const struct { const char *key, *job, *given, *sent; int whole_node; } cases[] = {
-        {NULL, "12", NULL, "\"slurm/12.bind\"", 0}, {NULL, "12", "mine", "\"mine\"", 0}, {"site/7", "12", NULL, "\"site/7\"", 0}, {"", "12", NULL, NULL, 0},
-        {NULL, "12; x", NULL, NULL, 0}, {NULL, "", NULL, NULL, 0}, {NULL, "123456789012345678901", NULL, NULL, 0}, {NULL, NULL, NULL, NULL, 0}, {NULL, "12", NULL, NULL, 1},
+    static const struct {
+        const char *key, *job, *given, *sent;
+        int whole_node;
+    } cases[] = {
+        {NULL, "12", NULL, "\"slurm/12.bind\"", 0},
+        {NULL, "12", "mine", "\"mine\"", 0},
+        {"site/7", "12", NULL, "\"site/7\"", 0},
+        {"", "12", NULL, NULL, 0},
+        {NULL, "12; x", NULL, NULL, 0},
+        {NULL, "", NULL, NULL, 0},
+        {NULL, "123456789012345678901", NULL, NULL, 0},
+        {NULL, NULL, NULL, NULL, 0},
+        {NULL, "12", NULL, NULL, 1},
     };
     const struct berth_allowed allowed = {.cpus = "0"};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -153,7 +173,9 @@ static void a_job_plans_under_its_own_key(void **state)
         set_variable("SLURM_JOB_ID", cases[i].job);
         say(&pair, binding_reply);
         assert_int_equal(berth_bind(pair.berth, &request, &binding), BERTH_DONE);
-        snprintf(expected, sizeof expected, "{\"tasks\":1%s%s%s}", cases[i].sent != NULL ? ",\"key\":" : "", cases[i].sent != NULL ? cases[i].sent : "",
+        snprintf(expected, sizeof expected, "{\"tasks\":1%s%s%s}",
+                 cases[i].sent != NULL ? ",\"key\":" : "",
+                 cases[i].sent != NULL ? cases[i].sent : "",
                  request.whole_node ? "" : ",\"allowed\":{\"cpus\":\"0\"}");
         expect_parameters(&pair, "io.berth.Placement.Bind", expected);
         berth_binding_free(binding);
@@ -163,7 +185,8 @@ static void a_job_plans_under_its_own_key(void **state)
     set_variable("SLURM_JOB_ID", NULL);
 }
 
-/* Every member of the reply made wrong or taken away in turn: an error or a result, never a crash, and a missing task list is an error. */
+/* Every member of the reply made wrong or taken away in turn: an error or a result, never a crash,
+ * and a missing task list is an error. */
 static void a_reply_with_any_member_broken_is_survived(void **state)
 {
     (void)state;
@@ -183,7 +206,10 @@ static void a_reply_with_any_member_broken_is_survived(void **state)
             if (kind == 0)
                 json_object_del(bad, key);
             else
-                json_object_set_new(bad, key, kind == 1 ? json_integer(7) : kind == 2 ? json_pack("[i]", 1) : json_pack("{s:i}", "a", 1));
+                json_object_set_new(bad, key,
+                                    kind == 1   ? json_integer(7)
+                                    : kind == 2 ? json_pack("[i]", 1)
+                                                : json_pack("{s:i}", "a", 1));
             char *text = json_dumps(bad, 0);
             struct berth_binding *binding = NULL;
             say(&pair, text);
@@ -209,20 +235,26 @@ static void allocate(void **state)
     struct pair pair = open_pair();
     struct berth_allocate_request request;
     struct berth_allocation *allocation;
-    static const struct berth_access accesses[] = {{.by = "gpu0", .reads_bytes = 10, .writes_bytes = 0, .random = 1, .cores = 2}, {.by = "llc1"}};
+    static const struct berth_access accesses[] = {
+        {.by = "gpu0", .reads_bytes = 10, .writes_bytes = 0, .random = 1, .cores = 2},
+        {.by = "llc1"}};
     berth_allocate_request_init(&request);
     request.bytes = 4096;
     request.whole_node = 1;
     request.accesses = accesses;
     request.access_count = 2;
     request.kinds = 1u << BERTH_KIND_PINNED | 1u << BERTH_KIND_DEVICE;
-    say(&pair, "{\"options\":[{\"memory\":\"numa1\",\"kind\":\"system\",\"call\":\"numa_alloc_onnode(n, 1)\",\"predicted\":{\"time_ns\":5,\"low_ns\":4,"
-               "\"high_ns\":6,\"bottleneck\":\"mem1\"},\"free_bytes\":123,\"free_at_s\":null,\"why\":[]}],\"warnings\":[],"
+    say(&pair, "{\"options\":[{\"memory\":\"numa1\",\"kind\":\"system\",\"call\":\"numa_alloc_"
+               "onnode(n, 1)\",\"predicted\":{\"time_ns\":5,\"low_ns\":4,"
+               "\"high_ns\":6,\"bottleneck\":\"mem1\"},\"free_bytes\":123,\"free_at_s\":null,"
+               "\"why\":[]}],\"warnings\":[],"
                "\"basis\":{\"snapshot\":\"s\",\"claims\":\"\",\"origin\":\"live\"}}");
     assert_int_equal(berth_allocate(pair.berth, &request, &allocation), BERTH_DONE);
     expect_parameters(&pair, "io.berth.Placement.Allocate",
-                      "{\"bytes\":4096,\"accesses\":[{\"by\":\"gpu0\",\"reads_bytes\":10,\"writes_bytes\":0,\"how\":\"random\",\"cores\":2},"
-                      "{\"by\":\"llc1\",\"reads_bytes\":0,\"writes_bytes\":0}],\"kinds\":[\"pinned\",\"device\"]}");
+                      "{\"bytes\":4096,\"accesses\":[{\"by\":\"gpu0\",\"reads_bytes\":10,\"writes_"
+                      "bytes\":0,\"how\":\"random\",\"cores\":2},"
+                      "{\"by\":\"llc1\",\"reads_bytes\":0,\"writes_bytes\":0}],\"kinds\":["
+                      "\"pinned\",\"device\"]}");
     assert_int_equal(allocation->option_count, 1);
     assert_string_equal(allocation->options[0].predicted.bottleneck, "mem1");
     assert_int_equal(allocation->options[0].free_bytes, 123);
@@ -255,13 +287,18 @@ static void check_and_matrix(void **state)
     berth_health_free(health);
 
     static const struct berth_pair where[] = {{"how", "read"}};
-    struct berth_matrix_request request = {.metric = "memory_bandwidth", .from = {places, 1}, .where = {where, 1}};
+    struct berth_matrix_request request = {
+        .metric = "memory_bandwidth", .from = {places, 1}, .where = {where, 1}};
     struct berth_matrix *matrix;
-    say(&pair, "{\"metric\":\"memory_bandwidth\",\"unit\":\"bytes_per_s\",\"cells\":[{\"from\":\"llc0\",\"to\":\"numa0\",\"axes\":{\"how\":\"read\"},"
-               "\"value\":null,\"low\":null,\"high\":null,\"source\":\"measured\",\"measured_at_s\":null,\"why_not\":\"no cpus\"}],"
+    say(&pair, "{\"metric\":\"memory_bandwidth\",\"unit\":\"bytes_per_s\",\"cells\":[{\"from\":"
+               "\"llc0\",\"to\":\"numa0\",\"axes\":{\"how\":\"read\"},"
+               "\"value\":null,\"low\":null,\"high\":null,\"source\":\"measured\",\"measured_at_"
+               "s\":null,\"why_not\":\"no cpus\"}],"
                "\"basis\":{\"snapshot\":\"s\",\"claims\":\"\",\"origin\":\"live\"}}");
     assert_int_equal(berth_get_matrix(pair.berth, &request, &matrix), BERTH_DONE);
-    expect_parameters(&pair, "io.berth.Fabric.GetMatrix", "{\"metric\":\"memory_bandwidth\",\"from\":[\"gpu0\"],\"where\":{\"how\":\"read\"}}");
+    expect_parameters(
+        &pair, "io.berth.Fabric.GetMatrix",
+        "{\"metric\":\"memory_bandwidth\",\"from\":[\"gpu0\"],\"where\":{\"how\":\"read\"}}");
     assert_true(isnan(matrix->cells[0].value));
     assert_string_equal(matrix->cells[0].why_not, "no cpus");
     berth_matrix_free(matrix);
@@ -271,8 +308,11 @@ static void check_and_matrix(void **state)
 static void texts_are_utf8(void **state)
 {
     (void)state;
-    static const char *const good[] = {"", "a", "\u00e9", "\u2502", "\U0001F600", "\xf4\x8f\xbf\xbf", "\xed\x9f\xbf"};
-    static const char *const bad[] = {"\x80", "\xc0\x80", "\xc1\xbf", "\xe2\x94", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff"};
+    static const char *const good[] = {
+        "", "a", "\u00e9", "\u2502", "\U0001F600", "\xf4\x8f\xbf\xbf", "\xed\x9f\xbf"};
+    static const char *const bad[] = {
+        "\x80",         "\xc0\x80",         "\xc1\xbf",         "\xe2\x94",         "\xe0\x9f\xbf",
+        "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff"};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
         assert_true(lib_utf8_is_valid(good[i]));
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)

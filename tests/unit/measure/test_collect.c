@@ -12,9 +12,13 @@
 
 #include "measure/collect.h"
 
-#define RUN "{\"record\":\"run\",\"schema\":1,\"probe\":\"cpu\",\"backend\":\"cpu\",\"started_at\":1790000000,\"conditions\":{\"thp\":\"always\"}}"
+#define RUN                                                                                        \
+    "{\"record\":\"run\",\"schema\":1,\"probe\":\"cpu\",\"backend\":\"cpu\",\"started_at\":"       \
+    "1790000000,\"conditions\":{\"thp\":\"always\"}}"
 #define END "{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":5}"
-#define VALUE "{\"record\":\"value\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":\"core1\",\"value\":96.2,\"low\":95.8,\"high\":96.9,\"n\":9}"
+#define VALUE                                                                                      \
+    "{\"record\":\"value\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":\"core1\","       \
+    "\"value\":96.2,\"low\":95.8,\"high\":96.9,\"n\":9}"
 
 static struct graph *two_cores(void)
 {
@@ -32,7 +36,10 @@ static struct graph *two_cores(void)
     return graph;
 }
 
-static bool feed(struct collect *collect, const char *line) { return collect_line(collect, line, strlen(line)); }
+static bool feed(struct collect *collect, const char *line)
+{
+    return collect_line(collect, line, strlen(line));
+}
 
 static struct collect begin(const struct graph *graph)
 {
@@ -69,7 +76,8 @@ static void a_good_run(void **state)
     assert_true(feed(&collect, RUN));
     assert_true(feed(&collect, "{\"record\":\"progress\",\"done\":1,\"total\":2}"));
     assert_true(feed(&collect, VALUE));
-    assert_true(feed(&collect, "{\"record\":\"skip\",\"metric\":\"cpu_pingpong\",\"from\":\"core1\",\"to\":\"core0\",\"why\":\"time budget\"}"));
+    assert_true(feed(&collect, "{\"record\":\"skip\",\"metric\":\"cpu_pingpong\",\"from\":"
+                               "\"core1\",\"to\":\"core0\",\"why\":\"time budget\"}"));
     assert_true(feed(&collect, END));
     collect_finish(&collect, "", "berth-probe-cpu", 7);
     assert_int_equal(collect.bad_lines, 0);
@@ -79,7 +87,8 @@ static void a_good_run(void **state)
     assert_int_equal(collect.run.values->count, 2);
     assert_int_equal(collect.progress.done, 1);
     assert_int_equal(json_array_size(collect.skipped), 1);
-    assert_string_equal(json_string_value(json_array_get(collect.skipped, 0)), "cpu_pingpong core1 core0: time budget");
+    assert_string_equal(json_string_value(json_array_get(collect.skipped, 0)),
+                        "cpu_pingpong core1 core0: time budget");
     collect_done(&collect);
     graph_unref(graph);
 }
@@ -160,14 +169,18 @@ static void conditions_of_the_end(void **state)
     struct graph *graph = two_cores();
     struct collect collect = begin(graph);
     assert_true(feed(&collect, RUN));
-    assert_true(feed(&collect, "{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":7,\"conditions\":{\"thp\":\"never\",\"at_once\":32}}"));
+    assert_true(feed(&collect, "{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":7,"
+                               "\"conditions\":{\"thp\":\"never\",\"at_once\":32}}"));
     assert_string_equal(collect.run.conditions, "{\"thp\":\"never\",\"at_once\":32}");
     assert_string_equal(collect.spent, "");
     collect_done(&collect);
     collect = begin(graph);
     assert_true(feed(&collect, RUN));
-    assert_true(feed(&collect, "{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":7,\"statistics\":{\"driver_ns\":250000000,\"_ns\":9000000,\"list_ns\":4000000,\"paths\":9000000,"
-                               "\"odd_ns\":\"9\",\"rates_ns\":1314999999,\"metric_ns\":{\"a_ns\":5000000000}}}"));
+    assert_true(
+        feed(&collect,
+             "{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":7,\"statistics\":{"
+             "\"driver_ns\":250000000,\"_ns\":9000000,\"list_ns\":4000000,\"paths\":9000000,"
+             "\"odd_ns\":\"9\",\"rates_ns\":1314999999,\"metric_ns\":{\"a_ns\":5000000000}}}"));
     assert_string_equal(collect.spent, " (driver 0.25, rates 1.31)");
     assert_int_equal(collect.bad_lines, 0);
     collect_done(&collect);
@@ -192,7 +205,9 @@ static void an_early_end_is_a_finding(void **state)
     assert_string_equal(collect.run.status, "failed");
     assert_note(&collect, "probe-failed", "without an end record");
     assert_int_equal(collect.run.values->count, 1); /* what was measured is kept */
-    assert_string_equal(json_string_value(json_array_get(collect.skipped, 0)), collect.run.notes[0].text); /* and whoever asked is told */
+    /* and whoever asked is told */
+    assert_string_equal(json_string_value(json_array_get(collect.skipped, 0)),
+                        collect.run.notes[0].text);
     collect_done(&collect);
     graph_unref(graph);
 }
@@ -228,7 +243,8 @@ static void rubbish_is_counted_and_cut(void **state)
     assert_non_null(strstr(collect.first_bad, "before the run record"));
     assert_true(feed(&collect, RUN));
     assert_true(feed(&collect, RUN)); /* twice */
-    assert_true(feed(&collect, "{\"record\":\"value\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":\"core77\",\"value\":1,\"n\":1}"));
+    assert_true(feed(&collect, "{\"record\":\"value\",\"metric\":\"cpu_pingpong\",\"from\":"
+                               "\"core0\",\"to\":\"core77\",\"value\":1,\"n\":1}"));
     assert_true(feed(&collect, "%%% no json"));
     assert_int_equal(collect.bad_lines, 4);
     bool more = true;
@@ -244,7 +260,9 @@ static void rubbish_is_counted_and_cut(void **state)
     graph_unref(graph);
 }
 
-#define TO_ITSELF(metric, core) "{\"record\":\"value\",\"metric\":\"" metric "\",\"from\":\"" core "\",\"to\":\"" core "\",\"value\":50,\"n\":1}"
+#define TO_ITSELF(metric, core)                                                                    \
+    "{\"record\":\"value\",\"metric\":\"" metric "\",\"from\":\"" core "\",\"to\":\"" core         \
+    "\",\"value\":50,\"n\":1}"
 
 /* Of what goes between two places; the two threads of a core are two. core0 has one. */
 static void from_a_place_to_itself_there_is_no_value(void **state)
@@ -256,19 +274,27 @@ static void from_a_place_to_itself_there_is_no_value(void **state)
     assert_true(feed(&collect, RUN));
     assert_true(feed(&collect, TO_ITSELF("cpu_pingpong", "core0")));
     assert_int_equal(collect.bad_lines, 1);
-    assert_string_equal(collect.first_bad, "cpu_pingpong from core0 to itself: the core has one thread");
+    assert_string_equal(collect.first_bad,
+                        "cpu_pingpong from core0 to itself: the core has one thread");
     assert_true(feed(&collect, TO_ITSELF("cpu_copy", "core1")));
-    assert_true(feed(&collect, "{\"record\":\"set\",\"metric\":\"gpu_gpu_kernel_concurrent\",\"flows\":[{\"from\":\"core1\",\"to\":\"core1\",\"bytes_per_s\":4}]}"));
-    assert_true(collect.bad_lines == 3 && collect.run.values->count == 0 && collect.run.sets->count == 0);
-    assert_true(feed(&collect, TO_ITSELF("cpu_pingpong", "core1")) && feed(&collect, TO_ITSELF("memory_latency", "core0")));
-    assert_true(feed(&collect, "{\"record\":\"skip\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":\"core0\",\"why\":\"the core has one thread\"}"));
+    assert_true(feed(&collect,
+                     "{\"record\":\"set\",\"metric\":\"gpu_gpu_kernel_concurrent\",\"flows\":[{"
+                     "\"from\":\"core1\",\"to\":\"core1\",\"bytes_per_s\":4}]}"));
+    assert_true(collect.bad_lines == 3 && collect.run.values->count == 0 &&
+                collect.run.sets->count == 0);
+    assert_true(feed(&collect, TO_ITSELF("cpu_pingpong", "core1")) &&
+                feed(&collect, TO_ITSELF("memory_latency", "core0")));
+    assert_true(feed(&collect, "{\"record\":\"skip\",\"metric\":\"cpu_pingpong\",\"from\":"
+                               "\"core0\",\"to\":\"core0\",\"why\":\"the core has one thread\"}"));
     assert_true(collect.bad_lines == 3 && collect.run.values->count == 3);
     collect_done(&collect);
     graph_unref(graph);
 }
 
 #define CELL(text) "{\"record\":\"progress\",\"done\":1,\"total\":2,\"cell\":\"" text "\"}"
-#define FINDING(from, to) "{\"record\":\"finding\",\"code\":\"wrong-bytes\",\"from\":\"" from "\",\"to\":\"" to "\",\"why\":\"3 of 4\"}"
+#define FINDING(from, to)                                                                          \
+    "{\"record\":\"finding\",\"code\":\"wrong-bytes\",\"from\":\"" from "\",\"to\":\"" to          \
+    "\",\"why\":\"3 of 4\"}"
 
 static void what_hung_is_named_and_skipped(void **state)
 {
@@ -304,13 +330,16 @@ static void what_hung_is_named_and_skipped(void **state)
     /* A set is named by its flows, and is no cell between two places. */
     collect = begin(graph);
     assert_true(feed(&collect, RUN));
-    assert_true(feed(&collect, CELL("memory_bandwidth_concurrent machine0 machine0 numa0>core0+numa0>core1")));
+    assert_true(feed(
+        &collect, CELL("memory_bandwidth_concurrent machine0 machine0 numa0>core0+numa0>core1")));
     collect_finish(&collect, "timeout", "berth-probe-cpu was killed", 7);
-    assert_string_equal(collect.cell.text, "memory_bandwidth_concurrent machine0 machine0 numa0>core0+numa0>core1");
+    assert_string_equal(collect.cell.text,
+                        "memory_bandwidth_concurrent machine0 machine0 numa0>core0+numa0>core1");
     assert_non_null(strstr(collect.run.notes[0].text, "numa0>core0+numa0>core1"));
     assert_int_equal(collect.run.values->count, 0);
     assert_int_equal(json_array_size(collect.skipped), 1);
-    assert_non_null(strstr(json_string_value(json_array_get(collect.skipped, 0)), "numa0>core1: the probe hung"));
+    assert_non_null(strstr(json_string_value(json_array_get(collect.skipped, 0)),
+                           "numa0>core1: the probe hung"));
     collect_done(&collect);
     collect = begin(graph);
     assert_true(feed(&collect, RUN));
@@ -337,7 +366,9 @@ static void a_finding_counts_the_paths_of_its_place(void **state)
     assert_int_equal(collect.bad_lines, 1);
     assert_int_equal(collect.run.note_count, 2);
     assert_int_equal(collect.run.notes[0].severity, NOTE_CRITICAL);
-    assert_string_equal(collect.run.notes[0].text, "what goes from core0 to core1 arrives wrong: 3 of 4; so do 2 more of its paths");
+    assert_string_equal(
+        collect.run.notes[0].text,
+        "what goes from core0 to core1 arrives wrong: 3 of 4; so do 2 more of its paths");
     assert_string_equal(collect.run.notes[1].place, "core1");
     collect_done(&collect);
     graph_unref(graph);
@@ -350,12 +381,18 @@ static void a_skipped_set_says_its_flows(void **state)
     struct graph *graph = two_cores();
     struct collect collect = begin(graph);
     assert_true(feed(&collect, RUN));
-#define SET_SKIP "{\"record\":\"skip\",\"metric\":\"gpu_gpu_copy_engine_concurrent\",\"from\":\"machine0\",\"to\":\"machine0\",\"why\":\"time budget\",\"flows\":"
-    assert_true(feed(&collect, SET_SKIP "[{\"from\":\"core0\",\"to\":\"core1\"},{\"from\":\"core1\",\"to\":\"0000:01:00.0\"}]}"));
-    assert_string_equal(json_string_value(json_array_get(collect.skipped, 0)),
-                        "gpu_gpu_copy_engine_concurrent core0 to core1, core1 to 0000:01:00.0: time budget");
+#define SET_SKIP                                                                                   \
+    "{\"record\":\"skip\",\"metric\":\"gpu_gpu_copy_engine_concurrent\",\"from\":\"machine0\","    \
+    "\"to\":\"machine0\",\"why\":\"time budget\",\"flows\":"
+    assert_true(feed(
+        &collect, SET_SKIP
+        "[{\"from\":\"core0\",\"to\":\"core1\"},{\"from\":\"core1\",\"to\":\"0000:01:00.0\"}]}"));
+    assert_string_equal(
+        json_string_value(json_array_get(collect.skipped, 0)),
+        "gpu_gpu_copy_engine_concurrent core0 to core1, core1 to 0000:01:00.0: time budget");
     assert_true(feed(&collect, SET_SKIP "[]}"));
-    assert_string_equal(json_string_value(json_array_get(collect.skipped, 1)), "gpu_gpu_copy_engine_concurrent machine0 machine0: time budget");
+    assert_string_equal(json_string_value(json_array_get(collect.skipped, 1)),
+                        "gpu_gpu_copy_engine_concurrent machine0 machine0: time budget");
     assert_int_equal(collect.bad_lines, 0);
     assert_true(feed(&collect, SET_SKIP "[{\"from\":\"core0\"}]}"));
     assert_true(feed(&collect, SET_SKIP "[7]}"));
@@ -364,10 +401,12 @@ static void a_skipped_set_says_its_flows(void **state)
     assert_int_equal(json_array_size(collect.skipped), 2);
     char line[20000] = SET_SKIP "[";
     for (int i = 0; i < 128; i++)
-        strcat(line, i > 0 ? ",{\"from\":\"core0\",\"to\":\"core1\"}" : "{\"from\":\"core1\",\"to\":\"core0\"}");
+        strcat(line, i > 0 ? ",{\"from\":\"core0\",\"to\":\"core1\"}"
+                           : "{\"from\":\"core1\",\"to\":\"core0\"}");
     assert_true(feed(&collect, strcat(line, "]}")));
     const char *said = json_string_value(json_array_get(collect.skipped, 2));
-    assert_int_equal(strncmp(said, "gpu_gpu_copy_engine_concurrent core1 to core0, core0 to core1, ", 63), 0);
+    assert_int_equal(
+        strncmp(said, "gpu_gpu_copy_engine_concurrent core1 to core0, core0 to core1, ", 63), 0);
     assert_non_null(strstr(said, ": time budget"));
     collect_done(&collect);
     graph_unref(graph);

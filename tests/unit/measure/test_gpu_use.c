@@ -14,7 +14,8 @@
 /* gpu0 and gpu1 are a module; gpu2 and gpu3 two slices of one device; gpu4 has no address. */
 static struct graph *five_gpus(void)
 {
-    static const char *const pci[] = {"0000:c1:00.0", "0000:c6:00.0", "0000:d1:00.0", "0000:d1:00.0", NULL};
+    static const char *const pci[] = {"0000:c1:00.0", "0000:c6:00.0", "0000:d1:00.0",
+                                      "0000:d1:00.0", NULL};
     struct graph *graph = graph_new();
     struct berth_err err = {0};
     graph_add_place(graph, PLACE_MACHINE, 0);
@@ -34,22 +35,32 @@ static struct graph *five_gpus(void)
     return graph;
 }
 
-static void feed(struct gpu_use *use, const struct graph *graph, const char *line) { gpu_use_line(use, graph, line, strlen(line)); }
+static void feed(struct gpu_use *use, const struct graph *graph, const char *line)
+{
+    gpu_use_line(use, graph, line, strlen(line));
+}
 
 static void processes_make_use(void **state)
 {
     (void)state;
     struct graph *graph = five_gpus();
     struct gpu_use use = {0};
-    feed(&use, graph, "{\"record\":\"run\",\"schema\":1,\"probe\":\"gpu\",\"backend\":\"cuda\",\"started_at\":1}");
-    feed(&use, graph, "{\"record\":\"device\",\"gpu\":\"gpu0\",\"pci\":\"0000:c1:00.0\",\"processes\":0}");
+    feed(&use, graph,
+         "{\"record\":\"run\",\"schema\":1,\"probe\":\"gpu\",\"backend\":\"cuda\",\"started_at\":"
+         "1}");
+    feed(&use, graph,
+         "{\"record\":\"device\",\"gpu\":\"gpu0\",\"pci\":\"0000:c1:00.0\",\"processes\":0}");
     feed(&use, graph, "{\"record\":\"device\",\"gpu\":\"gpu1\",\"pci\":\"0000:c6:00.0\"}");
-    feed(&use, graph, "{\"record\":\"device\",\"gpu\":\"gpu7\",\"pci\":\"0000:77:00.0\",\"processes\":3}");
+    feed(&use, graph,
+         "{\"record\":\"device\",\"gpu\":\"gpu7\",\"pci\":\"0000:77:00.0\",\"processes\":3}");
     feed(&use, graph, "{\"record\":\"device\",\"gpu\":\"gpu7\",\"processes\":3}");
     feed(&use, graph, "rubbish");
     assert_int_equal(use.count, 0);
-    feed(&use, graph, "{\"record\":\"device\",\"gpu\":\"a\",\"pci\":\"0000:c6:00.0\",\"processes\":2}");
-    feed(&use, graph, "{\"record\":\"device\",\"gpu\":\"b\",\"pci\":\"0000:d1:00.0\",\"uuid\":\"GPU-3\",\"processes\":1}");
+    feed(&use, graph,
+         "{\"record\":\"device\",\"gpu\":\"a\",\"pci\":\"0000:c6:00.0\",\"processes\":2}");
+    feed(&use, graph,
+         "{\"record\":\"device\",\"gpu\":\"b\",\"pci\":\"0000:d1:00.0\",\"uuid\":\"GPU-3\","
+         "\"processes\":1}");
     feed(&use, graph, "{\"record\":\"device\",\"gpu\":\"b\",\"uuid\":\"GPU-3\",\"processes\":9}");
     assert_int_equal(use.count, 2);
     assert_string_equal(graph_place(graph, use.item[0].gpu)->name, "gpu1");
@@ -58,13 +69,15 @@ static void processes_make_use(void **state)
     assert_int_equal(use.item[1].processes, 1);
     assert_false(gpu_use_has_all(&use, graph));
     assert_true(gpu_use_has_places(&use, graph, "gpu1"));
-    assert_true(gpu_use_has_places(&use, graph, "gpu3,numa0,gpu1")); /* others than gpus do not count */
+    /* others than gpus do not count */
+    assert_true(gpu_use_has_places(&use, graph, "gpu3,numa0,gpu1"));
     assert_false(gpu_use_has_places(&use, graph, "gpu1,gpu0"));
     assert_false(gpu_use_has_places(&use, graph, "gpu0"));
     char *names = gpu_use_names(&use, graph);
     assert_string_equal(names, "0000:c6:00.0,GPU-3");
     free(names);
-    for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(graph, PLACE_GPU, gpu + 1))
+    for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE;
+         gpu = graph_next(graph, PLACE_GPU, gpu + 1))
         gpu_use_add(&use, gpu, 1);
     assert_int_equal(use.count, 5);
     assert_true(gpu_use_has_all(&use, graph));
@@ -83,6 +96,7 @@ static void places_get_the_probes_names(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(processes_make_use), cmocka_unit_test(places_get_the_probes_names)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(processes_make_use),
+                                       cmocka_unit_test(places_get_the_probes_names)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Children are found in the list of the kernel and, where there is none, among all processes; and they are ended. */
+/* Children are found in the list of the kernel and, where there is none, among all processes; and
+ * they are ended. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -123,8 +124,8 @@ static void without_a_list_all_processes_are_looked_at(void **state)
     snprintf(broken, sizeof broken, "13 (y");
     const struct {
         const char *folder, *path, *text;
-    } processes[] = {{"10", "10/stat", mine}, {"11", "11/stat", named}, {"12", "12/stat", other}, {"13", "13/stat", broken},
-                     {"sys", "sys/stat", mine}, {"15", NULL, NULL}};
+    } processes[] = {{"10", "10/stat", mine},   {"11", "11/stat", named},  {"12", "12/stat", other},
+                     {"13", "13/stat", broken}, {"sys", "sys/stat", mine}, {"15", NULL, NULL}};
     for (size_t i = 0; i < sizeof processes / sizeof *processes; i++) {
         make(folder, processes[i].folder);
         if (processes[i].path != NULL)

@@ -21,7 +21,8 @@ static struct snapshot *snapshot_of(const struct graph *graph, struct store *sto
 }
 
 /* One run of pingpongs around base ns, and the snapshot after it. */
-static struct snapshot *after_run(struct world *world, struct store *store, double base, int64_t now_s)
+static struct snapshot *after_run(struct world *world, struct store *store, double base,
+                                  int64_t now_s)
 {
     struct run run = pingpongs(world->graph, base);
     struct berth_err err = {0};
@@ -44,7 +45,8 @@ static void a_run_is_taken_in_and_remembered(void **state)
     for (int i = 0; i < 6; i++)
         snapshot_unref(after_run(world, store, 100, 1790000000 + i));
     struct snapshot *slow = after_run(world, store, 200, 1790000100);
-    assert_true(slow->baseline[0].median == 101 && slow->baseline[0].count == 6 && slow->baseline[0].is_worse && slow->baseline[0].low_runs == 1);
+    assert_true(slow->baseline[0].median == 101 && slow->baseline[0].count == 6 &&
+                slow->baseline[0].is_worse && slow->baseline[0].low_runs == 1);
     assert_int_equal(slow->opened_count, CORES - 1);
     assert_int_equal(slow->opened[0].since_s, 1780000200); /* when that run was started */
     snapshot_unref(slow);
@@ -59,7 +61,11 @@ static void a_run_is_taken_in_and_remembered(void **state)
     snapshot_unref(again);
     snapshot_unref(after_run(world, store, 100, 1790000300));
     store_close(store);
-    assert_int_equal(query(world, "SELECT count(*) FROM finding WHERE opened_s = 1780000200 AND cleared_s = 1790000300"), CORES - 1);
+    assert_int_equal(
+        query(
+            world,
+            "SELECT count(*) FROM finding WHERE opened_s = 1780000200 AND cleared_s = 1790000300"),
+        CORES - 1);
     assert_int_equal(query(world, "SELECT count(*) FROM finding"), CORES - 1);
 }
 
@@ -90,7 +96,8 @@ static void a_cut_list_clears_nothing(void **state)
     struct world *world = *state;
     struct store *store = opened(world, STORE_OK);
     struct finding finding[3] = {0};
-    struct judgement three = judgement_of(finding, 3, false), cut = judgement_of(finding, 1, true), one = judgement_of(finding, 1, false);
+    struct judgement three = judgement_of(finding, 3, false), cut = judgement_of(finding, 1, true),
+                     one = judgement_of(finding, 1, false);
     assert_int_equal(kept(store, &three, 100), 3);
     assert_int_equal(kept(store, &cut, 200), 3);
     assert_int_equal(kept(store, &one, 300), 1);
@@ -145,7 +152,8 @@ static void old_findings_are_forgotten(void **state)
     struct store *store = opened(world, STORE_OK);
     enum { MANY = 1500 };
     struct finding *finding = calloc(MANY, sizeof *finding);
-    struct judgement all = judgement_of(finding, MANY, false), none = judgement_of(finding, 0, false);
+    struct judgement all = judgement_of(finding, MANY, false),
+                     none = judgement_of(finding, 0, false);
     for (int i = 0; i < 4; i++) {
         assert_int_equal(kept(store, &all, 1000 + i), MANY);
         assert_int_equal(kept(store, &none, 2000 + i), 0);
@@ -170,7 +178,8 @@ static struct graph *machine(int gpus, int without)
         place_id gpu = graph_add_place(graph, PLACE_GPU, number++);
         graph->places[gpu].parent = 0;
         snprintf(pci, sizeof pci, "0000:%02x:00.0", 0xc0 + i);
-        assert_true(place_set_text(&graph->places[gpu].pci, pci) && place_set_text(&graph->places[gpu].model, "Instinct"));
+        assert_true(place_set_text(&graph->places[gpu].pci, pci) &&
+                    place_set_text(&graph->places[gpu].model, "Instinct"));
     }
     snprintf(graph->fingerprint, sizeof graph->fingerprint, "%031d%d", gpus, without >= 0);
     assert_int_equal(graph_finish(graph, &err), BERTH_OK);
@@ -213,10 +222,12 @@ static void a_gpu_that_is_gone_is_missed_until_that_is_accepted(void **state)
     struct accepted accepted;
     struct snapshot *after = NULL;
     bool some[4] = {false};
-    assert_int_equal(accept_baseline(store, snapshot, some, &env, 2, &accepted, &after, &err), BERTH_OK);
+    assert_int_equal(accept_baseline(store, snapshot, some, &env, 2, &accepted, &after, &err),
+                     BERTH_OK);
     assert_int_equal(after->note_count, 1); /* places were named: the hardware was not accepted */
     snapshot_unref(after);
-    assert_int_equal(accept_baseline(store, snapshot, NULL, &env, 3, &accepted, &after, &err), BERTH_OK);
+    assert_int_equal(accept_baseline(store, snapshot, NULL, &env, 3, &accepted, &after, &err),
+                     BERTH_OK);
     assert_int_equal(accepted.count, 0);
     assert_int_equal(after->note_count + after->opened_count, 0);
     snapshot_unref(after);
@@ -236,9 +247,15 @@ static void what_failed_is_noted_until_it_works(void **state)
     struct store *store = opened(world, STORE_OK);
     struct berth_err err = {0};
     struct accepted accepted;
-    const struct note notes[] = {{.code = "past-unknown"}, {.code = "probe-hung"}, {.code = "gpu-missing"}, {.code = "past-unknown"}, {.code = "baseline-unreadable"}};
-    struct snapshot *before = snapshot_new(world->graph, values_new(), notes, 5, 1, 1), *after = NULL;
-    assert_int_equal(accept_baseline(store, before, NULL, &env, 2, &accepted, &after, &err), BERTH_OK);
+    const struct note notes[] = {{.code = "past-unknown"},
+                                 {.code = "probe-hung"},
+                                 {.code = "gpu-missing"},
+                                 {.code = "past-unknown"},
+                                 {.code = "baseline-unreadable"}};
+    struct snapshot *before = snapshot_new(world->graph, values_new(), notes, 5, 1, 1),
+                    *after = NULL;
+    assert_int_equal(accept_baseline(store, before, NULL, &env, 2, &accepted, &after, &err),
+                     BERTH_OK);
     assert_int_equal(after->note_count, 1);
     assert_string_equal(after->notes[0].code, "probe-hung");
     past_recall(store, before, &env);
@@ -256,10 +273,13 @@ static void accepting_keeps_the_sets(void **state)
     struct berth_err err = {0};
     struct accepted accepted;
     struct snapshot *snapshot = after_run(world, store, 100, 1790000000), *after = NULL;
-    struct set_flow flow = {.from = 1, .to = 2, .axes = "", .bytes_per_s = 1e9, .low = NAN, .high = NAN};
+    struct set_flow flow = {
+        .from = 1, .to = 2, .axes = "", .bytes_per_s = 1e9, .low = NAN, .high = NAN};
     snapshot->sets = sets_new();
-    assert_true(sets_add(snapshot->sets, &(struct set){.metric = METRIC_CPU_COPY, .flow = &flow, .flow_count = 1}));
-    assert_int_equal(accept_baseline(store, snapshot, NULL, &env, 2, &accepted, &after, &err), BERTH_OK);
+    assert_true(sets_add(snapshot->sets,
+                         &(struct set){.metric = METRIC_CPU_COPY, .flow = &flow, .flow_count = 1}));
+    assert_int_equal(accept_baseline(store, snapshot, NULL, &env, 2, &accepted, &after, &err),
+                     BERTH_OK);
     snapshot_unref(snapshot);
     assert_int_equal(after->sets->count, 1);
     assert_true(after->sets->item[0].flow[0].bytes_per_s == 1e9);
@@ -280,13 +300,16 @@ static void a_file_brings_back_what_was_written(void **state)
     assert_true(baseline_set_init(&set) && baseline_set_init(&read));
     assert_int_equal(store_baseline_list(store, world->graph, &set, &err), BERTH_OK);
     assert_int_equal(set.values->count, CORES - 1);
-    if (baseline_file_write(world->directory, world->graph, &set, 1790000099, path, sizeof path, &err) != BERTH_OK)
+    if (baseline_file_write(world->directory, world->graph, &set, 1790000099, path, sizeof path,
+                            &err) != BERTH_OK)
         fail_msg("%s", err.detail);
-    assert_int_equal(baseline_file_read(world->directory, world->graph, &read, &same, &err), BERTH_OK);
+    assert_int_equal(baseline_file_read(world->directory, world->graph, &read, &same, &err),
+                     BERTH_OK);
     assert_true(same);
     assert_int_equal(read.values->count, set.values->count);
     for (size_t i = 0; i < set.values->count; i++) {
-        assert_true(read.baseline[i].median == set.baseline[i].median && read.baseline[i].deviation == set.baseline[i].deviation);
+        assert_true(read.baseline[i].median == set.baseline[i].median &&
+                    read.baseline[i].deviation == set.baseline[i].deviation);
         assert_int_equal(read.baseline[i].count, BASELINE_VALUES);
         assert_int_equal(read.baseline[i].begun_s, 1790000000);
         assert_memory_equal(&read.samples[i], &set.samples[i], sizeof read.samples[i]);
@@ -298,7 +321,9 @@ static void a_file_brings_back_what_was_written(void **state)
 }
 
 /* What a line of the file must not be, and what is said about it. */
-static const struct { const char *text, *why; } broken[] = {
+static const struct {
+    const char *text, *why;
+} broken[] = {
     {"", "cut off"},
     {"x\n", ":1: it is no JSON object"},
     {"[]\n", ":1: it is no JSON object"},
@@ -313,18 +338,28 @@ static const struct { const char *text, *why; } broken[] = {
     {"HEADSERIES[1e300]}\nEND", ":2: values has something"},
     {"HEADSERIES[\"7\"]}\nEND", ":2: values has something"},
     {"HEADSERIES[96.2],\"metric\":\"x\"}\nEND", ":2: it is no JSON object"}, /* a name twice */
-    {"HEAD{\"record\":\"place\",\"kind\":\"gpx\",\"place\":\"gpu0\",\"identity\":\"a\",\"model\":\"\",\"seen_s\":1}\nEND", ":2: it is no place"},
-    {"HEAD{\"record\":\"place\",\"kind\":\"gpu\",\"place\":\"gpu0\",\"identity\":\"\",\"model\":\"\",\"seen_s\":1}\nEND", ":2: it is no place"},
-    {"HEAD{\"record\":\"place\",\"kind\":\"gpu\",\"place\":\"gpu0\",\"identity\":\"a\",\"model\":\"\",\"seen_s\":-1}\nEND", ":2: seen_s is no integer"},
+    {"HEAD{\"record\":\"place\",\"kind\":\"gpx\",\"place\":\"gpu0\",\"identity\":\"a\",\"model\":"
+     "\"\",\"seen_s\":1}\nEND",
+     ":2: it is no place"},
+    {"HEAD{\"record\":\"place\",\"kind\":\"gpu\",\"place\":\"gpu0\",\"identity\":\"\",\"model\":"
+     "\"\",\"seen_s\":1}\nEND",
+     ":2: it is no place"},
+    {"HEAD{\"record\":\"place\",\"kind\":\"gpu\",\"place\":\"gpu0\",\"identity\":\"a\",\"model\":"
+     "\"\",\"seen_s\":-1}\nEND",
+     ":2: seen_s is no integer"},
     {"HEADSERIES[96.2]}\n", "the end record is missing"},
 };
 
 static void write_text(const char *path, const char *text)
 {
-    static const struct { const char *word, *stands_for; } words[] = {
-        {"HEAD", "{\"record\":\"baseline\",\"schema\":1,\"machine\":\"n\",\"fingerprint\":\"0123456789abcdef0123456789abcdef\",\"written_at_s\":1}\n"},
+    static const struct {
+        const char *word, *stands_for;
+    } words[] = {
+        {"HEAD", "{\"record\":\"baseline\",\"schema\":1,\"machine\":\"n\",\"fingerprint\":"
+                 "\"0123456789abcdef0123456789abcdef\",\"written_at_s\":1}\n"},
         {"END", "{\"record\":\"end\",\"count\":1}\n"},
-        {"SERIES", "{\"record\":\"expected\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":\"core1\",\"axes\":{},\"begun_s\":1,\"accepted\":true,\"values\":"},
+        {"SERIES", "{\"record\":\"expected\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":"
+                   "\"core1\",\"axes\":{},\"begun_s\":1,\"accepted\":true,\"values\":"},
     };
     FILE *file = fopen(path, "w");
     assert_non_null(file);
@@ -353,7 +388,8 @@ static void a_broken_file_is_refused_whole(void **state)
         struct baseline_set set;
         assert_true(baseline_set_init(&set));
         write_text(path, broken[i].text);
-        assert_int_equal(baseline_file_read(world->directory, world->graph, &set, &same, &err), BERTH_BAD_DATA);
+        assert_int_equal(baseline_file_read(world->directory, world->graph, &set, &same, &err),
+                         BERTH_BAD_DATA);
         if (strstr(err.detail, broken[i].why) == NULL)
             fail_msg("\"%s\" is refused with: %s", broken[i].text, err.detail);
         baseline_set_done(&set);
@@ -362,13 +398,15 @@ static void a_broken_file_is_refused_whole(void **state)
     struct baseline_set set;
     assert_true(baseline_set_init(&set));
     write_text(path, "HEADSERIES[96.2]}\nEND"); /* these words are right */
-    assert_int_equal(baseline_file_read(world->directory, world->graph, &set, &same, &err), BERTH_OK);
+    assert_int_equal(baseline_file_read(world->directory, world->graph, &set, &same, &err),
+                     BERTH_OK);
     assert_int_equal(set.values->count, 1);
     assert_true(same && set.baseline[0].accepted && set.baseline[0].median == 96.2);
     baseline_set_done(&set);
     assert_int_equal(unlink(path), 0);
     assert_true(baseline_set_init(&set));
-    assert_int_equal(baseline_file_read(world->directory, world->graph, &set, &same, &err), BERTH_ABSENT);
+    assert_int_equal(baseline_file_read(world->directory, world->graph, &set, &same, &err),
+                     BERTH_ABSENT);
     baseline_set_done(&set);
 }
 

@@ -1,4 +1,5 @@
-/* Programs that hang, crash, flood, end early or do not exist: each has one ending, and its lines come whole. */
+/* Programs that hang, crash, flood, end early or do not exist: each has one ending, and its lines
+ * come whole. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -46,7 +47,8 @@ static void note_end(void *arg, const struct runner_end *end)
     watch->end = *end;
 }
 
-static struct watch run_script(const char *script, uint64_t limit_ms, uint64_t silence_ms, size_t output_max, int stop_after)
+static struct watch run_script(const char *script, uint64_t limit_ms, uint64_t silence_ms,
+                               size_t output_max, int stop_after)
 {
     struct watch watch = {.stop_after = stop_after};
     const char *args[] = {"sh", "-c", script, NULL};
@@ -77,7 +79,9 @@ static struct watch run_script(const char *script, uint64_t limit_ms, uint64_t s
 static void lines_come_whole(void **state)
 {
     (void)state;
-    struct watch watch = run_script("printf 'one\\ntw'; sleep 0.05; printf 'o\\nlost'; echo why >&2; exit 3", 30000, 30000, 1 << 20, 0);
+    struct watch watch =
+        run_script("printf 'one\\ntw'; sleep 0.05; printf 'o\\nlost'; echo why >&2; exit 3", 30000,
+                   30000, 1 << 20, 0);
     assert_int_equal(watch.end.ending, RUNNER_EXITED);
     assert_int_equal(watch.end.code, 3);
     assert_int_equal(watch.lines, 2);
@@ -90,17 +94,26 @@ static void the_environment_is_built_from_nothing(void **state)
 {
     (void)state;
     setenv("LD_PRELOAD_TEST", "x", 1);
-    struct watch watch = run_script("echo \"$LC_ALL:$LD_PRELOAD_TEST:$HOME\"", 30000, 30000, 1 << 20, 0);
+    struct watch watch =
+        run_script("echo \"$LC_ALL:$LD_PRELOAD_TEST:$HOME\"", 30000, 30000, 1 << 20, 0);
     assert_string_equal(watch.first, "C::");
 }
 
 static void a_variant_adds_to_it(void **state)
 {
     (void)state;
-    const char *args[] = {"sh", "-c", "echo \"$LC_ALL:$HSA_XNACK:$HOME\"", NULL}, *environment[] = {"HSA_XNACK=1", NULL};
+    const char *args[] = {"sh", "-c", "echo \"$LC_ALL:$HSA_XNACK:$HOME\"", NULL},
+               *environment[] = {"HSA_XNACK=1", NULL};
     struct watch watch = {0};
-    struct runner_spec spec = {.program = "/bin/sh", .args = args, .environment = environment, .limit_ms = 30000, .silence_ms = 30000,
-                               .output_max = 1 << 20, .line = count_line, .ended = note_end, .arg = &watch};
+    struct runner_spec spec = {.program = "/bin/sh",
+                               .args = args,
+                               .environment = environment,
+                               .limit_ms = 30000,
+                               .silence_ms = 30000,
+                               .output_max = 1 << 20,
+                               .line = count_line,
+                               .ended = note_end,
+                               .arg = &watch};
     struct berth_err err = {0};
     uv_loop_t loop;
     uv_loop_init(&loop);
@@ -130,7 +143,8 @@ static void silence_is_a_hang(void **state)
 static void time_has_an_end(void **state)
 {
     (void)state;
-    struct watch watch = run_script("while :; do echo x; sleep 0.01; done", 1000, 30000, 1 << 20, 0);
+    struct watch watch =
+        run_script("while :; do echo x; sleep 0.01; done", 1000, 30000, 1 << 20, 0);
     assert_int_equal(watch.end.ending, RUNNER_TOO_LONG);
     assert_true(watch.lines > 1);
 }
@@ -154,7 +168,8 @@ static void an_endless_line_is_cut(void **state)
 static void a_stop_ends_even_the_stubborn(void **state)
 {
     (void)state;
-    struct watch watch = run_script("trap '' TERM; echo one; while :; do sleep 1; done", 60000, 60000, 1 << 20, 1);
+    struct watch watch =
+        run_script("trap '' TERM; echo one; while :; do sleep 1; done", 60000, 60000, 1 << 20, 1);
     assert_int_equal(watch.end.ending, RUNNER_STOPPED);
     assert_int_equal(watch.lines, 1);
 }
@@ -188,8 +203,9 @@ static void children_of_the_child_die_too(void **state)
 }
 
 /* The child ends when its own child has left the session and says so. */
-#define ESCAPE(redirection) \
-    "trap 'exit 0' USR1; setsid sh -c 'kill -USR1 $PPID; exec sleep 5'" redirection " & echo $!; while :; do sleep 0.01; done"
+#define ESCAPE(redirection)                                                                        \
+    "trap 'exit 0' USR1; setsid sh -c 'kill -USR1 $PPID; exec sleep 5'" redirection                \
+    " & echo $!; while :; do sleep 0.01; done"
 
 /* Nothing outlives it, but that something kept the output open is said. */
 static void a_child_that_escaped_is_told_of(void **state)
@@ -212,11 +228,14 @@ static void a_child_that_escaped_is_told_of(void **state)
 static void what_left_it_in_every_way_dies_at_a_stop(void **state)
 {
     (void)state;
-    struct watch watch = run_script(LEAVE("trap : TERM; echo \\$\\$; while :; do sleep 0.01; done") "trap '' TERM; while :; do sleep 0.01; done",
-                                    60000, 60000, 1 << 20, 1);
+    struct watch watch = run_script(
+        LEAVE("trap : TERM; echo \\$\\$; while :; do sleep 0.01; done") "trap '' TERM; while :; do "
+                                                                        "sleep 0.01; done",
+        60000, 60000, 1 << 20, 1);
     assert_int_equal(watch.end.ending, RUNNER_STOPPED);
     assert_gone(watch.first);
-    watch = run_script(LEAVE("echo \\$\\$; exec sleep 60 >/dev/null 2>&1") "sleep 60", 60000, 300, 1 << 20, 0);
+    watch = run_script(LEAVE("echo \\$\\$; exec sleep 60 >/dev/null 2>&1") "sleep 60", 60000, 300,
+                       1 << 20, 0);
     assert_int_equal(watch.end.ending, RUNNER_HUNG);
     assert_gone(watch.first);
 }
@@ -235,7 +254,8 @@ static int inherited_descriptors(void)
 static void it_notices_nothing_of_the_guardian(void **state)
 {
     (void)state;
-    struct watch watch = run_script("exec grep -E '^Sig(Blk|Ign)' /proc/self/status", 30000, 30000, 1 << 20, 0);
+    struct watch watch =
+        run_script("exec grep -E '^Sig(Blk|Ign)' /proc/self/status", 30000, 30000, 1 << 20, 0);
     /* the upper ones are those of the C library, which lets nobody change them */
     assert_int_equal(strtoull(watch.first + strlen("SigBlk:\t"), NULL, 16) & 0x7fffffff, 0);
     assert_int_equal(strtoull(watch.last + strlen("SigIgn:\t"), NULL, 16) & 0x7fffffff, 0);
@@ -261,7 +281,9 @@ static void it_notices_nothing_of_the_guardian(void **state)
 static void a_killed_guardian_takes_it_along(void **state)
 {
     (void)state;
-    struct watch watch = run_script("trap '' TERM; sleep 60 & echo $$; echo $!; kill -KILL $PPID; while :; do sleep 0.01; done", 60000, 60000, 1 << 20, 0);
+    struct watch watch = run_script(
+        "trap '' TERM; sleep 60 & echo $$; echo $!; kill -KILL $PPID; while :; do sleep 0.01; done",
+        60000, 60000, 1 << 20, 0);
     assert_int_equal(watch.end.ending, RUNNER_SIGNALED);
     assert_int_equal(watch.end.code, SIGKILL);
     assert_gone(watch.first);
@@ -271,7 +293,9 @@ static void a_killed_guardian_takes_it_along(void **state)
 static void a_stopped_guardian_is_woken(void **state)
 {
     (void)state;
-    struct watch watch = run_script("trap '' TERM; kill -STOP $PPID; echo $$; while :; do sleep 0.01; done", 60000, 60000, 1 << 20, 1);
+    struct watch watch =
+        run_script("trap '' TERM; kill -STOP $PPID; echo $$; while :; do sleep 0.01; done", 60000,
+                   60000, 1 << 20, 1);
     assert_int_equal(watch.end.ending, RUNNER_STOPPED);
     assert_gone(watch.first);
 }
@@ -281,8 +305,14 @@ static void a_missing_program_ends_like_any_other(void **state)
     (void)state;
     struct watch watch = {0};
     const char *args[] = {"berth-probe-none", NULL};
-    struct runner_spec spec = {.program = "/nonexistent/berth-probe-none", .args = args, .limit_ms = 1000, .silence_ms = 1000,
-                               .output_max = 1000, .line = count_line, .ended = note_end, .arg = &watch};
+    struct runner_spec spec = {.program = "/nonexistent/berth-probe-none",
+                               .args = args,
+                               .limit_ms = 1000,
+                               .silence_ms = 1000,
+                               .output_max = 1000,
+                               .line = count_line,
+                               .ended = note_end,
+                               .arg = &watch};
     struct berth_err err = {0};
     uv_loop_t loop;
     uv_loop_init(&loop);
@@ -302,14 +332,22 @@ int main(int argc, char **argv)
     if (guardian_is_meant(argv))
         guardian_main(argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_come_whole),          cmocka_unit_test(the_environment_is_built_from_nothing),
+        cmocka_unit_test(lines_come_whole),
+        cmocka_unit_test(the_environment_is_built_from_nothing),
         cmocka_unit_test(a_variant_adds_to_it),
-        cmocka_unit_test(a_crash_is_a_signal),       cmocka_unit_test(silence_is_a_hang),
-        cmocka_unit_test(time_has_an_end),           cmocka_unit_test(a_flood_is_cut),
-        cmocka_unit_test(an_endless_line_is_cut),    cmocka_unit_test(a_stop_ends_even_the_stubborn),
-        cmocka_unit_test(children_of_the_child_die_too), cmocka_unit_test(a_child_that_escaped_is_told_of), cmocka_unit_test(a_missing_program_ends_like_any_other),
-        cmocka_unit_test(what_left_it_in_every_way_dies_at_a_stop), cmocka_unit_test(it_notices_nothing_of_the_guardian),
-        cmocka_unit_test(a_killed_guardian_takes_it_along), cmocka_unit_test(a_stopped_guardian_is_woken),
+        cmocka_unit_test(a_crash_is_a_signal),
+        cmocka_unit_test(silence_is_a_hang),
+        cmocka_unit_test(time_has_an_end),
+        cmocka_unit_test(a_flood_is_cut),
+        cmocka_unit_test(an_endless_line_is_cut),
+        cmocka_unit_test(a_stop_ends_even_the_stubborn),
+        cmocka_unit_test(children_of_the_child_die_too),
+        cmocka_unit_test(a_child_that_escaped_is_told_of),
+        cmocka_unit_test(a_missing_program_ends_like_any_other),
+        cmocka_unit_test(what_left_it_in_every_way_dies_at_a_stop),
+        cmocka_unit_test(it_notices_nothing_of_the_guardian),
+        cmocka_unit_test(a_killed_guardian_takes_it_along),
+        cmocka_unit_test(a_stopped_guardian_is_woken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* The scheduler asks the GPU drivers beside everything else: with probes that are scripts, and a gpu that the driver's files below a root show. */
+/* The scheduler asks the GPU drivers beside everything else: with probes that are scripts, and a
+ * gpu that the driver's files below a root show. */
 #include <errno.h>
 #include <ftw.h>
 #include <limits.h>
@@ -19,10 +20,16 @@
 #include "measure/sched.h"
 
 #define ADDRESS "ffff:fe:06.0" /* where no machine has a gpu */
-#define RUN     "{\"record\":\"run\",\"schema\":1,\"probe\":\"gpu\",\"backend\":\"facts\",\"started_at\":1790000000,\"conditions\":{}}\n"
-#define DEVICE  "{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"" ADDRESS "\",\"model\":\"NVIDIA H200\",\"bytes\":150754820096,\"processes\":%d}\n"
-#define LINK    "{\"record\":\"link\",\"from\":\"gpu0\",\"to\":\"switch0\",\"kind\":\"nvlink\",\"width\":18,\"state\":\"up\"}\n"
-#define END     "{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":5}\n"
+#define RUN                                                                                        \
+    "{\"record\":\"run\",\"schema\":1,\"probe\":\"gpu\",\"backend\":\"facts\",\"started_at\":"     \
+    "1790000000,\"conditions\":{}}\n"
+#define DEVICE                                                                                     \
+    "{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"" ADDRESS             \
+    "\",\"model\":\"NVIDIA H200\",\"bytes\":150754820096,\"processes\":%d}\n"
+#define LINK                                                                                       \
+    "{\"record\":\"link\",\"from\":\"gpu0\",\"to\":\"switch0\",\"kind\":\"nvlink\",\"width\":18,"  \
+    "\"state\":\"up\"}\n"
+#define END "{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":5}\n"
 
 struct rig {
     char folder[32];
@@ -70,7 +77,8 @@ static void put(const struct rig *rig, const char *name, const char *text, mode_
     assert_int_equal(chmod(path, mode), 0);
 }
 
-/* What the probe does with --facts: a shell script; each time that it is asked is a line in the file asked. */
+/* What the probe does with --facts: a shell script; each time that it is asked is a line in the
+ * file asked. */
 static void put_probe(const struct rig *rig, const char *script)
 {
     char text[1024];
@@ -124,7 +132,11 @@ static void put_gpu(const struct rig *rig)
 static void begin(struct rig *rig)
 {
     struct berth_err err = {0};
-    struct sched_env env = {.loop = &rig->loop, .clock = &rig->clock, .io = &rig->io, .config = &rig->config, .hub = &rig->hub};
+    struct sched_env env = {.loop = &rig->loop,
+                            .clock = &rig->clock,
+                            .io = &rig->io,
+                            .config = &rig->config,
+                            .hub = &rig->hub};
     if (sched_new(&env, &rig->sched, &err) != BERTH_OK)
         fail_msg("%s", err.detail);
     sched_begin(rig->sched);
@@ -268,7 +280,9 @@ static void facts_that_fail_are_a_note(void **state)
     const struct snapshot *snap = sched_snapshot(rig.sched);
     for (size_t i = 0; i < snap->note_count; i++)
         if (strcmp(snap->notes[i].code, "gpu-facts") == 0)
-            assert_string_equal(snap->notes[i].text, "what the drivers say of the gpus is not known: berth-probe-gpu ended with status 3: no luck");
+            assert_string_equal(snap->notes[i].text,
+                                "what the drivers say of the gpus is not known: berth-probe-gpu "
+                                "ended with status 3: no luck");
     put_probe(&rig, "cat facts");
     sched_reload(rig.sched);
     assert_true(runs_until(&rig, has_one_process));
@@ -299,7 +313,8 @@ static void a_driver_that_hangs_holds_nothing_up(void **state)
     end(&rig);
 }
 
-/* What is said before gpus are measured counts afterwards; and who asks to measure meanwhile is not sent away. */
+/* What is said before gpus are measured counts afterwards; and who asks to measure meanwhile is not
+ * sent away. */
 static void what_a_look_says_counts(void **state)
 {
     (void)state;
@@ -317,7 +332,8 @@ static void what_a_look_says_counts(void **state)
     put_facts(&rig, 2);
     assert_int_equal(sched_probe(rig.sched, &request, &number, &err), BERTH_OK);
     assert_true(runs_until(&rig, has_two_processes));
-    put(&rig, "/probes/berth-probe-gpu", "", 0644); /* nobody to ask: the node is looked at again at once */
+    /* nobody to ask: the node is looked at again at once */
+    put(&rig, "/probes/berth-probe-gpu", "", 0644);
     sched_reload(rig.sched);
     assert_int_equal(sched_state(rig.sched), SCHED_PROBING);
     assert_false(sched_is_measuring(rig.sched));

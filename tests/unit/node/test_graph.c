@@ -12,7 +12,8 @@ static struct graph *small_graph(void)
 {
     struct graph *graph = graph_new();
     assert_non_null(graph);
-    const enum place_kind kinds[] = {PLACE_MACHINE, PLACE_PACKAGE, PLACE_NUMA, PLACE_CORE, PLACE_PU};
+    const enum place_kind kinds[] = {PLACE_MACHINE, PLACE_PACKAGE, PLACE_NUMA, PLACE_CORE,
+                                     PLACE_PU};
     for (size_t i = 0; i < 5; i++) {
         place_id id = graph_add_place(graph, kinds[i], 0);
         assert_int_equal(id, i);
@@ -26,7 +27,8 @@ static struct graph *small_graph(void)
     for (int g = 0; g < 2; g++) {
         place_id id = graph_add_place(graph, PLACE_GPU, g);
         graph->places[id].parent = graph->places[id].numa = 2;
-        assert_true(place_set_text(&graph->places[id].pci, g == 0 ? "0000:c1:00.0" : "0000:c6:00.0"));
+        assert_true(
+            place_set_text(&graph->places[id].pci, g == 0 ? "0000:c1:00.0" : "0000:c6:00.0"));
         assert_true(place_set_text(&graph->places[id].uuid, "GPU-abc"));
     }
     struct link *link = graph_add_link(graph, 5, 6, LINK_XGMI);

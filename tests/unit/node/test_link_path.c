@@ -8,7 +8,8 @@
 #include "node/link_path.h"
 
 /* "gpu1 gpu0 gpu6 gpu7" */
-static void name_way(const struct graph *graph, place_id from, const struct link_path *path, char *buffer, size_t size)
+static void name_way(const struct graph *graph, place_id from, const struct link_path *path,
+                     char *buffer, size_t size)
 {
     place_id at = from;
     snprintf(buffer, size, "%s", graph_place(graph, at)->name);
@@ -21,13 +22,15 @@ static void name_way(const struct graph *graph, place_id from, const struct link
     }
 }
 
-static void assert_way(const struct graph *graph, const struct link_paths *paths, const char *from, const char *to, double gb, bool several, const char *way)
+static void assert_way(const struct graph *graph, const struct link_paths *paths, const char *from,
+                       const char *to, double gb, bool several, const char *way)
 {
     struct link_path path;
     char name[128];
     assert_true(link_path_find(paths, graph_find(graph, from), graph_find(graph, to), &path));
     name_way(graph, graph_find(graph, from), &path, name, sizeof name);
-    if (path.bytes_per_s != gb * 1e9 || path.is_one_of_several != several || (way != NULL && strcmp(name, way) != 0))
+    if (path.bytes_per_s != gb * 1e9 || path.is_one_of_several != several ||
+        (way != NULL && strcmp(name, way) != 0))
         fail_msg("%s to %s: %s, %g GB/s", from, to, name, path.bytes_per_s / 1e9);
 }
 
@@ -52,7 +55,8 @@ static void gpus_are_reached_by_the_widest_way(void **state)
     discovery_done(&found);
 }
 
-static struct link *join(struct graph *graph, place_id a, place_id b, enum link_kind kind, double gb)
+static struct link *join(struct graph *graph, place_id a, place_id b, enum link_kind kind,
+                         double gb)
 {
     struct link *link = graph_add_link(graph, a, b, kind);
     assert_non_null(link);
@@ -115,8 +119,10 @@ static void a_gpus_links_to_switches_that_are_down_are_named(void **state)
     assert_string_equal(down[0], "the link between gpu1 and switch0 is down");
     assert_string_equal(down[1], "all 2 links of gpu2 to switches are down");
     assert_int_equal(plan_ends_down_between(graph, gpu[0], numa, down), 0);
-    assert_true(plan_ends_is_off_switches(graph, gpu[1]) && plan_ends_is_off_switches(graph, gpu[2]));
-    assert_false(plan_ends_is_off_switches(graph, gpu[0]) || plan_ends_is_off_switches(graph, numa));
+    assert_true(plan_ends_is_off_switches(graph, gpu[1]) &&
+                plan_ends_is_off_switches(graph, gpu[2]));
+    assert_false(plan_ends_is_off_switches(graph, gpu[0]) ||
+                 plan_ends_is_off_switches(graph, numa));
     graph_unref(graph);
 }
 
@@ -129,11 +135,15 @@ static void a_way_between_packages_says_if_their_link_does_not(void **state)
     struct link_paths *paths = link_paths_new(found.graph);
     struct link_path path;
     assert_non_null(paths);
-    assert_true(link_path_find(paths, graph_find(found.graph, "numa0"), graph_find(found.graph, "gpu0"), &path));
+    assert_true(link_path_find(paths, graph_find(found.graph, "numa0"),
+                               graph_find(found.graph, "gpu0"), &path));
     assert_true(path.unstated == LINK_PATH_STATED);
-    assert_true(link_path_find(paths, graph_find(found.graph, "gpu2"), graph_find(found.graph, "numa1"), &path));
-    assert_true(path.unstated != LINK_PATH_STATED && found.graph->links[path.unstated].kind == LINK_SMP);
-    assert_true(link_path_find(paths, graph_find(found.graph, "gpu2"), graph_find(found.graph, "gpu1"), &path));
+    assert_true(link_path_find(paths, graph_find(found.graph, "gpu2"),
+                               graph_find(found.graph, "numa1"), &path));
+    assert_true(path.unstated != LINK_PATH_STATED &&
+                found.graph->links[path.unstated].kind == LINK_SMP);
+    assert_true(link_path_find(paths, graph_find(found.graph, "gpu2"),
+                               graph_find(found.graph, "gpu1"), &path));
     assert_true(path.unstated == LINK_PATH_STATED);
     link_paths_free(paths);
     graph_unref(found.graph);
@@ -145,7 +155,9 @@ static void without_widths_nothing_is_known(void **state)
 {
     (void)state;
     struct graph *graph = nodes_cpu(&(struct shape){1, 1, 1, 2, 1, 1});
-    place_id numa = nodes_place(graph, PLACE_NUMA, 0), gpu = nodes_add(graph, PLACE_GPU, 0, numa, numa, NULL), lone = nodes_add(graph, PLACE_GPU, 1, numa, numa, NULL);
+    place_id numa = nodes_place(graph, PLACE_NUMA, 0),
+             gpu = nodes_add(graph, PLACE_GPU, 0, numa, numa, NULL),
+             lone = nodes_add(graph, PLACE_GPU, 1, numa, numa, NULL);
     join(graph, numa, gpu, LINK_PCIE, NAN);
     nodes_finish(graph);
     struct link_paths *paths = link_paths_new(graph);
@@ -182,7 +194,8 @@ static void many_gpus_do_not_take_long(void **state)
                 assert_int_equal(path.step_count, 1);
             }
     clock_gettime(CLOCK_MONOTONIC, &after);
-    double ms = (double)(after.tv_sec - before.tv_sec) * 1e3 + (double)(after.tv_nsec - before.tv_nsec) / 1e6;
+    double ms = (double)(after.tv_sec - before.tv_sec) * 1e3 +
+                (double)(after.tv_nsec - before.tv_nsec) / 1e6;
     print_message("%.1f ms\n", ms);
     assert_true(ms < 2000); /* far above what it takes: under a sanitizer, on a busy machine */
     link_paths_free(paths);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "node/record.h"
@@ -13,9 +14,13 @@
 #include "node/record_values.h"
 #include "node/spread.h"
 
-#define PING "{\"record\":\"value\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":\"core1\","
-#define COPY "{\"record\":\"value\",\"metric\":\"gpu_gpu_copy_engine\",\"from\":\"gpu0\",\"to\":\"gpu1\","
-#define RUN "{\"record\":\"run\",\"schema\":1,\"probe\":\"cpu\",\"backend\":\"cpu\",\"started_at\":1790000000"
+#define PING                                                                                       \
+    "{\"record\":\"value\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":\"core1\","
+#define COPY                                                                                       \
+    "{\"record\":\"value\",\"metric\":\"gpu_gpu_copy_engine\",\"from\":\"gpu0\",\"to\":\"gpu1\","
+#define RUN                                                                                        \
+    "{\"record\":\"run\",\"schema\":1,\"probe\":\"cpu\",\"backend\":\"cpu\",\"started_at\":"       \
+    "1790000000"
 
 static struct record parsed(const char *line)
 {
@@ -29,12 +34,14 @@ static struct record parsed(const char *line)
 static void runs(void **state)
 {
     (void)state;
-    struct record record = parsed(RUN ",\"conditions\":{\"thp\":\"madvise\",\"cpus\":8},\"from_the_future\":[1]}\n");
+    struct record record =
+        parsed(RUN ",\"conditions\":{\"thp\":\"madvise\",\"cpus\":8},\"from_the_future\":[1]}\n");
     assert_int_equal(record.kind, RECORD_RUN);
     assert_string_equal(record.run.probe, "cpu");
     assert_int_equal(record.run.started_at, 1790000000);
     assert_int_equal(record.run.source, VALUE_MEASURED);
-    assert_string_equal(json_string_value(json_object_get(record.run.conditions, "thp")), "madvise");
+    assert_string_equal(json_string_value(json_object_get(record.run.conditions, "thp")),
+                        "madvise");
     record_done(&record);
 
     record = parsed(RUN ",\"source\":\"published\"}");
@@ -46,35 +53,45 @@ static void runs(void **state)
 static void values_of_both_forms(void **state)
 {
     (void)state;
-    struct record record = parsed(PING "\"axes\":{\"how\":\"cas\",\"flag\":\"from\"},\"value\":96.2,\"low\":95.8,\"high\":96.9,\"n\":9}");
+    struct record record = parsed(PING "\"axes\":{\"how\":\"cas\",\"flag\":\"from\"},\"value\":96."
+                                       "2,\"low\":95.8,\"high\":96.9,\"n\":9}");
     assert_int_equal(record.kind, RECORD_VALUE);
     assert_int_equal(record.value.metric, METRIC_CPU_PINGPONG);
     assert_string_equal(record.value.axes, "how=cas");
-    assert_true(record.value.value == 96.2 && record.value.low == 95.8 && record.value.high == 96.9);
+    assert_true(record.value.value == 96.2 && record.value.low == 95.8 &&
+                record.value.high == 96.9);
     assert_int_equal(record.value.n, 9);
     assert_true(isnan(record.value.t0_ns[TRANSFER_CALL]));
     assert_int_equal(record.value.sample_count, 0);
     record_done(&record);
 
-    record = parsed(COPY "\"t0_call_ns\":6100,\"t0_chain_ns\":3400,\"samples\":[{\"bytes\":4096,\"median_ns\":1990,\"low_ns\":1960,\"high_ns\":2030,\"n\":9},"
+    record = parsed(COPY "\"t0_call_ns\":6100,\"t0_chain_ns\":3400,\"samples\":[{\"bytes\":4096,"
+                         "\"median_ns\":1990,\"low_ns\":1960,\"high_ns\":2030,\"n\":9},"
                          "{\"bytes\":16777216,\"median_ns\":46260}]}");
     assert_true(isnan(record.value.value));
-    assert_true(record.value.t0_ns[TRANSFER_CALL] == 6100 && record.value.t0_ns[TRANSFER_CHAIN] == 3400);
-    assert_true(isnan(record.value.t0_ns[TRANSFER_QUEUE]) && isnan(record.value.t0_ns[TRANSFER_LAUNCH]) && isnan(record.value.t0_ns[TRANSFER_END]));
+    assert_true(record.value.t0_ns[TRANSFER_CALL] == 6100 &&
+                record.value.t0_ns[TRANSFER_CHAIN] == 3400);
+    assert_true(isnan(record.value.t0_ns[TRANSFER_QUEUE]) &&
+                isnan(record.value.t0_ns[TRANSFER_LAUNCH]) &&
+                isnan(record.value.t0_ns[TRANSFER_END]));
     assert_int_equal(record.value.sample_count, 2);
     assert_int_equal(record.value.samples[1].bytes, 16777216);
     assert_true(record.value.samples[0].high_ns == 2030 && isnan(record.value.samples[1].low_ns));
     assert_int_equal(record.value.samples[0].n, 9);
-    assert_true(isnan(record.value.t0_call_low_ns) && isnan(record.value.t0_call_high_ns) && record.value.t0_call_n == 0); /* as probes said it that timed one call */
+    /* as probes said it that timed one call */
+    assert_true(isnan(record.value.t0_call_low_ns) && isnan(record.value.t0_call_high_ns) &&
+                record.value.t0_call_n == 0);
     record_done(&record);
 
-    record = parsed(COPY "\"t0_call_ns\":6100,\"t0_call_low_ns\":5800,\"t0_call_high_ns\":7300,\"t0_call_n\":80,\"value\":1e10}");
+    record = parsed(COPY "\"t0_call_ns\":6100,\"t0_call_low_ns\":5800,\"t0_call_high_ns\":7300,"
+                         "\"t0_call_n\":80,\"value\":1e10}");
     assert_true(record.value.t0_call_low_ns == 5800 && record.value.t0_call_high_ns == 7300);
     assert_int_equal(record.value.t0_call_n, 80);
     assert_int_equal(record.value.n, 0);
     record_done(&record);
 
-    record = parsed("{\"record\":\"value\",\"metric\":\"memory_latency\",\"from\":\"numa0\",\"to\":\"numa0\",\"axes\":{\"bytes\":32768},\"value\":1.2}");
+    record = parsed("{\"record\":\"value\",\"metric\":\"memory_latency\",\"from\":\"numa0\",\"to\":"
+                    "\"numa0\",\"axes\":{\"bytes\":32768},\"value\":1.2}");
     assert_string_equal(record.value.axes, "bytes=32768");
     record_done(&record);
 }
@@ -82,35 +99,43 @@ static void values_of_both_forms(void **state)
 static void the_other_kinds(void **state)
 {
     (void)state;
-    struct record record = parsed("{\"record\":\"device\",\"gpu\":\"gpu0\",\"model\":\"NVIDIA H200\",\"bytes\":150754820096}");
+    struct record record = parsed("{\"record\":\"device\",\"gpu\":\"gpu0\",\"model\":\"NVIDIA "
+                                  "H200\",\"bytes\":150754820096}");
     assert_int_equal(record.kind, RECORD_DEVICE);
     assert_string_equal(record.device.gpu, "gpu0");
     assert_int_equal(json_integer_value(json_object_get(record.object, "bytes")), 150754820096);
     record_done(&record);
 
-    record = parsed("{\"record\":\"link\",\"from\":\"gpu0\",\"to\":\"switch0\",\"kind\":\"nvlink\",\"width\":18}");
+    record = parsed("{\"record\":\"link\",\"from\":\"gpu0\",\"to\":\"switch0\",\"kind\":\"nvlink\","
+                    "\"width\":18}");
     assert_string_equal(record.link.to, "switch0");
     record_done(&record);
 
-    record = parsed("{\"record\":\"skip\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":\"core9\",\"axes\":{\"how\":\"cas\"},\"why\":\"core 9 is offline\"}");
+    record = parsed("{\"record\":\"skip\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":"
+                    "\"core9\",\"axes\":{\"how\":\"cas\"},\"why\":\"core 9 is offline\"}");
     assert_int_equal(record.kind, RECORD_SKIP);
     assert_string_equal(record.skip.why, "core 9 is offline");
     assert_string_equal(record.skip.axes, "how=cas");
     record_done(&record);
 
-    record = parsed("{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[{\"from\":\"gpu0\",\"to\":\"numa0\",\"bytes_per_s\":4.11e10}]}");
-    assert_true(record.set.flow_count == 1 && record.set.flows[0].bytes_per_s == 4.11e10 && isnan(record.set.flows[0].low));
+    record = parsed("{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[{\"from\":"
+                    "\"gpu0\",\"to\":\"numa0\",\"bytes_per_s\":4.11e10}]}");
+    assert_true(record.set.flow_count == 1 && record.set.flows[0].bytes_per_s == 4.11e10 &&
+                isnan(record.set.flows[0].low));
     record_done(&record);
 
     record = parsed("{\"record\":\"progress\",\"done\":12,\"total\":96}");
-    assert_true(record.progress.done == 12 && record.progress.total == 96 && record.progress.cell == NULL);
+    assert_true(record.progress.done == 12 && record.progress.total == 96 &&
+                record.progress.cell == NULL);
     record_done(&record);
 
-    record = parsed("{\"record\":\"progress\",\"done\":1,\"total\":2,\"cell\":\"gpu_stream gpu0 gpu0\"}");
+    record = parsed(
+        "{\"record\":\"progress\",\"done\":1,\"total\":2,\"cell\":\"gpu_stream gpu0 gpu0\"}");
     assert_string_equal(record.progress.cell, "gpu_stream gpu0 gpu0");
     record_done(&record);
 
-    record = parsed("{\"record\":\"finding\",\"code\":\"wrong-bytes\",\"from\":\"gpu0\",\"to\":\"gpu1\",\"why\":\"one of two\"}");
+    record = parsed("{\"record\":\"finding\",\"code\":\"wrong-bytes\",\"from\":\"gpu0\",\"to\":"
+                    "\"gpu1\",\"why\":\"one of two\"}");
     assert_int_equal(record.kind, RECORD_FINDING);
     assert_string_equal(record.finding.code, "wrong-bytes");
     assert_string_equal(record.finding.to, "gpu1");
@@ -137,28 +162,45 @@ static const struct {
     {"{\"record\":\"progress\",\"done\":1,\"total\":2} {}", "JSON"},
     {"{\"record\":\"progress\",\"done\":1,\"done\":2,\"total\":2}", "JSON"},
     {"{\"record\":\"progress\",\"done\":1,\"total\":\xff}", "JSON"},
-    {"{\"record\":\"skip\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":\"core1\",\"why\":\"a\\u0000b\"}", "JSON"},
-    {"{\"record\":\"skip\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":\"core1\",\"why\":\"\xc3\x28\"}", "JSON"},
+    {"{\"record\":\"skip\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":\"core1\",\"why\":"
+     "\"a\\u0000b\"}",
+     "JSON"},
+    {"{\"record\":\"skip\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":\"core1\",\"why\":"
+     "\"\xc3\x28\"}",
+     "JSON"},
     {"{}", "record is missing"},
     {"{\"record\":1}", "not a string"},
     {"{\"record\":\"\"}", "0 characters"},
     {"{\"record\":\"bogus\"}", "unknown record bogus"},
     {"{\"record\":\"0123456789abcdef\"}", "16 characters"},
     {"{\"record\":\"run\"}", "schema is missing"},
-    {"{\"record\":\"run\",\"schema\":2,\"probe\":\"cpu\",\"backend\":\"cpu\",\"started_at\":1}", "schema is 2"},
-    {"{\"record\":\"run\",\"schema\":1.0,\"probe\":\"cpu\",\"backend\":\"cpu\",\"started_at\":1}", "schema is not an integer"},
-    {"{\"record\":\"run\",\"schema\":1,\"probe\":\"a probe\",\"backend\":\"cpu\",\"started_at\":1}", "probe has a character"},
-    {"{\"record\":\"run\",\"schema\":1,\"probe\":\"0123456789abcdef\",\"backend\":\"cpu\",\"started_at\":1}", "probe has 16"},
-    {"{\"record\":\"run\",\"schema\":1,\"probe\":\"cpu\",\"backend\":\"cpu\",\"started_at\":-1}", "started_at is -1"},
-    {"{\"record\":\"run\",\"schema\":1,\"probe\":\"cpu\",\"backend\":\"cpu\",\"started_at\":999999999999999}", "started_at"},
-    {"{\"record\":\"run\",\"schema\":1,\"probe\":\"cpu\",\"backend\":\"cpu\",\"started_at\":99999999999999999999}", "JSON"},
+    {"{\"record\":\"run\",\"schema\":2,\"probe\":\"cpu\",\"backend\":\"cpu\",\"started_at\":1}",
+     "schema is 2"},
+    {"{\"record\":\"run\",\"schema\":1.0,\"probe\":\"cpu\",\"backend\":\"cpu\",\"started_at\":1}",
+     "schema is not an integer"},
+    {"{\"record\":\"run\",\"schema\":1,\"probe\":\"a probe\",\"backend\":\"cpu\",\"started_at\":1}",
+     "probe has a character"},
+    {"{\"record\":\"run\",\"schema\":1,\"probe\":\"0123456789abcdef\",\"backend\":\"cpu\","
+     "\"started_at\":1}",
+     "probe has 16"},
+    {"{\"record\":\"run\",\"schema\":1,\"probe\":\"cpu\",\"backend\":\"cpu\",\"started_at\":-1}",
+     "started_at is -1"},
+    {"{\"record\":\"run\",\"schema\":1,\"probe\":\"cpu\",\"backend\":\"cpu\",\"started_at\":"
+     "999999999999999}",
+     "started_at"},
+    {"{\"record\":\"run\",\"schema\":1,\"probe\":\"cpu\",\"backend\":\"cpu\",\"started_at\":"
+     "99999999999999999999}",
+     "JSON"},
     {RUN ",\"source\":\"guessed\"}", "source is guessed"},
     {RUN ",\"conditions\":[]}", "conditions is not an object"},
     {RUN ",\"conditions\":{\"a\":{\"b\":1}}}", "condition a"},
     {"{\"record\":\"value\"}", "metric is missing"},
-    {"{\"record\":\"value\",\"metric\":\"bogus\",\"from\":\"core0\",\"to\":\"core1\",\"value\":1}", "no metric bogus"},
-    {"{\"record\":\"value\",\"metric\":\"cpu_pingpong\",\"from\":5,\"to\":\"core1\",\"value\":1}", "from is not a string"},
-    {"{\"record\":\"value\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"value\":1}", "to is missing"},
+    {"{\"record\":\"value\",\"metric\":\"bogus\",\"from\":\"core0\",\"to\":\"core1\",\"value\":1}",
+     "no metric bogus"},
+    {"{\"record\":\"value\",\"metric\":\"cpu_pingpong\",\"from\":5,\"to\":\"core1\",\"value\":1}",
+     "from is not a string"},
+    {"{\"record\":\"value\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"value\":1}",
+     "to is missing"},
     {PING "\"n\":9}", "value is missing"},
     {PING "\"value\":null}", "value is not a number"},
     {PING "\"value\":\"96\"}", "value is not a number"},
@@ -181,12 +223,17 @@ static const struct {
     {PING "\"value\":10,\"t0_end_ns\":5}", "no transfer"},
     {COPY "\"value\":10,\"t0_launch_ns\":0}", "t0_launch_ns is 0"},
     {COPY "\"value\":10,\"t0_queue_ns\":0}", "t0_queue_ns is 0"},
-    {COPY "\"value\":10,\"t0_call_ns\":5,\"t0_call_low_ns\":4}", "t0_call_low_ns and t0_call_high_ns come together or not at all"},
-    {COPY "\"value\":10,\"t0_call_ns\":5,\"t0_call_high_ns\":6}", "t0_call_low_ns and t0_call_high_ns come together or not at all"},
-    {COPY "\"value\":10,\"t0_call_ns\":5,\"t0_call_low_ns\":6,\"t0_call_high_ns\":7}", "the interval 6 to 7 excludes its value 5"},
+    {COPY "\"value\":10,\"t0_call_ns\":5,\"t0_call_low_ns\":4}",
+     "t0_call_low_ns and t0_call_high_ns come together or not at all"},
+    {COPY "\"value\":10,\"t0_call_ns\":5,\"t0_call_high_ns\":6}",
+     "t0_call_low_ns and t0_call_high_ns come together or not at all"},
+    {COPY "\"value\":10,\"t0_call_ns\":5,\"t0_call_low_ns\":6,\"t0_call_high_ns\":7}",
+     "the interval 6 to 7 excludes its value 5"},
     {COPY "\"value\":10,\"t0_call_ns\":5,\"t0_call_n\":0}", "t0_call_n is 0"},
-    {COPY "\"value\":10,\"t0_call_n\":80}", "t0_call_low_ns, t0_call_high_ns and t0_call_n say nothing without t0_call_ns"},
-    {COPY "\"value\":10,\"t0_queue_ns\":2,\"t0_call_low_ns\":4,\"t0_call_high_ns\":6}", "say nothing without t0_call_ns"},
+    {COPY "\"value\":10,\"t0_call_n\":80}",
+     "t0_call_low_ns, t0_call_high_ns and t0_call_n say nothing without t0_call_ns"},
+    {COPY "\"value\":10,\"t0_queue_ns\":2,\"t0_call_low_ns\":4,\"t0_call_high_ns\":6}",
+     "say nothing without t0_call_ns"},
     {COPY "\"value\":10,\"t0_call_ns\":5,\"t0_call_n\":\"80\"}", "t0_call_n is not an integer"},
     {PING "\"value\":10,\"axes\":[]}", "axes is not an object"},
     {PING "\"value\":10,\"axes\":{\"how\":1.5}}", "axis how"},
@@ -194,7 +241,9 @@ static const struct {
     {PING "\"value\":10,\"axes\":{\"bytes\":64}}", "no axis bytes"},
     {PING "\"value\":10,\"axes\":{\"how\":\"a;flag=b\"}}", "without ; and ="},
     {PING "\"value\":10,\"axes\":{\"how\":\"\"}}", "1 to 40"},
-    {PING "\"value\":10,\"axes\":{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1,\"i\":1}}", "more than 8 axes"},
+    {PING "\"value\":10,\"axes\":{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1,"
+          "\"i\":1}}",
+     "more than 8 axes"},
     {PING "\"samples\":[{\"bytes\":1,\"median_ns\":1}]}", "has no samples"},
     {COPY "\"samples\":{}}", "not an array"},
     {COPY "\"samples\":[]}", "0 samples"},
@@ -202,27 +251,48 @@ static const struct {
     {COPY "\"samples\":[{\"bytes\":4096}]}", "median_ns is missing"},
     {COPY "\"samples\":[{\"bytes\":-4096,\"median_ns\":10}]}", "bytes is -4096"},
     {COPY "\"samples\":[{\"bytes\":0,\"median_ns\":10}]}", "bytes is 0"},
-    {COPY "\"samples\":[{\"bytes\":9223372036854775807,\"median_ns\":10}]}", "bytes is 9223372036854775807"},
-    {COPY "\"samples\":[{\"bytes\":64,\"median_ns\":10},{\"bytes\":64,\"median_ns\":10}]}", "ascend"},
-    {COPY "\"samples\":[{\"bytes\":64,\"median_ns\":10,\"low_ns\":11,\"high_ns\":12}]}", "excludes"},
+    {COPY "\"samples\":[{\"bytes\":9223372036854775807,\"median_ns\":10}]}",
+     "bytes is 9223372036854775807"},
+    {COPY "\"samples\":[{\"bytes\":64,\"median_ns\":10},{\"bytes\":64,\"median_ns\":10}]}",
+     "ascend"},
+    {COPY "\"samples\":[{\"bytes\":64,\"median_ns\":10,\"low_ns\":11,\"high_ns\":12}]}",
+     "excludes"},
     {COPY "\"value\":1,\"samples\":[{\"bytes\":64,\"median_ns\":10}]}", "exclude each other"},
-    {COPY "\"axes\":{\"bytes\":64},\"samples\":[{\"bytes\":64,\"median_ns\":10}]}", "exclude each other"},
+    {COPY "\"axes\":{\"bytes\":64},\"samples\":[{\"bytes\":64,\"median_ns\":10}]}",
+     "exclude each other"},
     {"{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[]}", "0 flows"},
-    {"{\"record\":\"set\",\"metric\":\"cpu_pingpong\",\"flows\":[{\"from\":\"core0\",\"to\":\"core1\",\"bytes_per_s\":1}]}", "no rate"},
-    {"{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[{\"from\":\"gpu0\",\"to\":\"numa0\",\"bytes_per_s\":0}]}", "bytes_per_s is 0"},
-    {"{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[{\"from\":\"gpu0\",\"to\":\"numa0\",\"bytes_per_s\":1e300}]}", "bytes_per_s is 1e+300"},
-    {"{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[{\"from\":\"gpu0\",\"to\":\"numa0\",\"bytes_per_s\":5,\"low\":6,\"high\":7}]}", "excludes"},
-    {"{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[{\"from\":\"gpu0\",\"to\":\"numa0\",\"bytes_per_s\":5,\"axes\":{\"x\":1}}]}", "no axis x"},
-    {"{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[1]}", "flow: not an object"},
-    {"{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[{\"from\":\"gpu0\",\"to\":\"numa0\"}]}", "bytes_per_s is missing"},
-    {"{\"record\":\"skip\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":\"core1\"}", "why is missing"},
+    {"{\"record\":\"set\",\"metric\":\"cpu_pingpong\",\"flows\":[{\"from\":\"core0\",\"to\":"
+     "\"core1\",\"bytes_per_s\":1}]}",
+     "no rate"},
+    {"{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[{\"from\":\"gpu0\",\"to\":"
+     "\"numa0\",\"bytes_per_s\":0}]}",
+     "bytes_per_s is 0"},
+    {"{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[{\"from\":\"gpu0\",\"to\":"
+     "\"numa0\",\"bytes_per_s\":1e300}]}",
+     "bytes_per_s is 1e+300"},
+    {"{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[{\"from\":\"gpu0\",\"to\":"
+     "\"numa0\",\"bytes_per_s\":5,\"low\":6,\"high\":7}]}",
+     "excludes"},
+    {"{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[{\"from\":\"gpu0\",\"to\":"
+     "\"numa0\",\"bytes_per_s\":5,\"axes\":{\"x\":1}}]}",
+     "no axis x"},
+    {"{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[1]}",
+     "flow: not an object"},
+    {"{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[{\"from\":\"gpu0\",\"to\":"
+     "\"numa0\"}]}",
+     "bytes_per_s is missing"},
+    {"{\"record\":\"skip\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":\"core1\"}",
+     "why is missing"},
     {"{\"record\":\"progress\",\"done\":3,\"total\":2}", "done is 3"},
     {"{\"record\":\"progress\",\"done\":-3,\"total\":2}", "done is -3"},
     {"{\"record\":\"end\",\"status\":\"perfect\",\"elapsed_ns\":1}", "unknown status perfect"},
     {"{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":-1}", "elapsed_ns"},
-    {"{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":1,\"conditions\":{\"a\":[]}}", "condition a is not one value"},
-    {"{\"record\":\"finding\",\"code\":\"ugly\",\"from\":\"gpu0\",\"to\":\"gpu1\",\"why\":\"x\"}", "unknown code ugly"},
-    {"{\"record\":\"finding\",\"code\":\"gpu-lost\",\"from\":\"gpu0\",\"to\":\"gpu1\"}", "why is missing"},
+    {"{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":1,\"conditions\":{\"a\":[]}}",
+     "condition a is not one value"},
+    {"{\"record\":\"finding\",\"code\":\"ugly\",\"from\":\"gpu0\",\"to\":\"gpu1\",\"why\":\"x\"}",
+     "unknown code ugly"},
+    {"{\"record\":\"finding\",\"code\":\"gpu-lost\",\"from\":\"gpu0\",\"to\":\"gpu1\"}",
+     "why is missing"},
     {"{\"record\":\"progress\",\"done\":1,\"total\":2,\"cell\":7}", "cell is not a string"},
     {"{\"record\":\"progress\",\"done\":1,\"total\":2,\"cell\":\"\"}", "cell has 0 characters"},
     {"{\"record\":\"device\"}", "gpu is missing"},
@@ -276,14 +346,16 @@ static void size_and_depth_are_limited(void **state)
     free(line);
 }
 
-/* Every prefix and every line with one byte changed either parses or is refused in words, and nothing leaks. */
+/* Every prefix and every line with one byte changed either parses or is refused in words, and
+ * nothing leaks. */
 static void damaged_lines(void **state)
 {
     (void)state;
     const char *const lines[] = {
         RUN ",\"conditions\":{\"thp\":\"madvise\"}}",
         PING "\"axes\":{\"how\":\"cas\"},\"value\":96.2,\"low\":95.8,\"high\":96.9,\"n\":9}",
-        COPY "\"samples\":[{\"bytes\":4096,\"median_ns\":1990,\"low_ns\":1960,\"high_ns\":2030,\"n\":9}]}",
+        COPY "\"samples\":[{\"bytes\":4096,\"median_ns\":1990,\"low_ns\":1960,\"high_ns\":2030,"
+             "\"n\":9}]}",
     };
     size_t refused = 0;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -323,7 +395,8 @@ static struct graph *node(void)
     return graph;
 }
 
-static enum berth_code add(const char *line, const struct graph *graph, struct values *values, struct berth_err *err)
+static enum berth_code add(const char *line, const struct graph *graph, struct values *values,
+                           struct berth_err *err)
 {
     struct record record = parsed(line);
     enum berth_code code = record_add_values(&record, graph, VALUE_MEASURED, 77, values, err);
@@ -337,32 +410,47 @@ static void become_values(void **state)
     struct graph *graph = node();
     struct values *values = values_new();
     struct berth_err err = {0};
-    assert_int_equal(add(PING "\"value\":96.2,\"low\":95.8,\"high\":96.9,\"n\":9}", graph, values, &err), BERTH_OK);
-    assert_int_equal(add(COPY "\"axes\":{\"direction\":\"read\"},\"samples\":[{\"bytes\":4096,\"median_ns\":2048,\"low_ns\":1024,\"high_ns\":4096,\"n\":7},"
-                              "{\"bytes\":16777216,\"median_ns\":65536,\"low_ns\":0,\"high_ns\":70000}]}", graph, values, &err), BERTH_OK);
-    assert_int_equal(add("{\"record\":\"skip\",\"metric\":\"cpu_pingpong\",\"from\":\"core1\",\"to\":\"core0\",\"why\":\"offline\"}", graph, values, &err), BERTH_OK);
+    assert_int_equal(
+        add(PING "\"value\":96.2,\"low\":95.8,\"high\":96.9,\"n\":9}", graph, values, &err),
+        BERTH_OK);
+    assert_int_equal(
+        add(COPY "\"axes\":{\"direction\":\"read\"},\"samples\":[{\"bytes\":4096,\"median_ns\":"
+                 "2048,\"low_ns\":1024,\"high_ns\":4096,\"n\":7},"
+                 "{\"bytes\":16777216,\"median_ns\":65536,\"low_ns\":0,\"high_ns\":70000}]}",
+            graph, values, &err),
+        BERTH_OK);
+    assert_int_equal(add("{\"record\":\"skip\",\"metric\":\"cpu_pingpong\",\"from\":\"core1\","
+                         "\"to\":\"core0\",\"why\":\"offline\"}",
+                         graph, values, &err),
+                     BERTH_OK);
     values_finish(values);
     assert_int_equal(values->count, 4);
 
     place_id gpu0 = graph_find(graph, "gpu0"), gpu1 = graph_find(graph, "gpu1");
-    const struct value *v = values_find(values, METRIC_GPU_GPU_COPY_ENGINE, gpu0, gpu1, "bytes=4096;direction=read");
+    const struct value *v =
+        values_find(values, METRIC_GPU_GPU_COPY_ENGINE, gpu0, gpu1, "bytes=4096;direction=read");
     assert_true(v->value == 2e9 && v->low == 1e9 && v->high == 4e9);
     assert_int_equal(v->n, 7);
     assert_int_equal(v->measured_at_s, 77);
-    v = values_find(values, METRIC_GPU_GPU_COPY_ENGINE, gpu0, gpu1, "bytes=16777216;direction=read");
+    v = values_find(values, METRIC_GPU_GPU_COPY_ENGINE, gpu0, gpu1,
+                    "bytes=16777216;direction=read");
     assert_true(v->value == 256e9 && isnan(v->low) && isnan(v->high));
     const struct value *skipped;
-    assert_int_equal(values_range(values, METRIC_CPU_PINGPONG, graph_find(graph, "core1"), &skipped), 1);
+    assert_int_equal(
+        values_range(values, METRIC_CPU_PINGPONG, graph_find(graph, "core1"), &skipped), 1);
     assert_string_equal(skipped->why_not, "offline");
 
-    assert_int_equal(add("{\"record\":\"value\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":\"core64\",\"value\":9}", graph, values, &err),
+    assert_int_equal(add("{\"record\":\"value\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\","
+                         "\"to\":\"core64\",\"value\":9}",
+                         graph, values, &err),
                      BERTH_NO_SUCH_PLACE);
     assert_string_equal(err.arg[0].text, "core64");
     values_free(values);
     graph_unref(graph);
 }
 
-/* What a record says of single calls becomes the interval of their median, from which it follows again; without it only the value is known. */
+/* What a record says of single calls becomes the interval of their median, from which it follows
+ * again; without it only the value is known. */
 static void calls_become_values(void **state)
 {
     (void)state;
@@ -371,8 +459,12 @@ static void calls_become_values(void **state)
         double low_ns, high_ns;
         uint32_t n;
     } cases[] = {{"\"t0_call_ns\":6100,\"t0_queue_ns\":1810,", NAN, NAN, 0},
-                 {"\"t0_call_ns\":6100,\"t0_queue_ns\":1810,\"t0_call_low_ns\":5600,\"t0_call_high_ns\":7100,\"t0_call_n\":80,", 5600, 7100, 80},
-                 {"\"t0_call_ns\":6100,\"t0_queue_ns\":1810,\"t0_call_low_ns\":5600,\"t0_call_high_ns\":7100,", 5600, 7100, 0}};
+                 {"\"t0_call_ns\":6100,\"t0_queue_ns\":1810,\"t0_call_low_ns\":5600,\"t0_call_high_"
+                  "ns\":7100,\"t0_call_n\":80,",
+                  5600, 7100, 80},
+                 {"\"t0_call_ns\":6100,\"t0_queue_ns\":1810,\"t0_call_low_ns\":5600,\"t0_call_high_"
+                  "ns\":7100,",
+                  5600, 7100, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct graph *graph = node();
         struct values *values = values_new();
@@ -384,15 +476,21 @@ static void calls_become_values(void **state)
         place_id gpu0 = graph_find(graph, "gpu0"), gpu1 = graph_find(graph, "gpu1");
         char axes[2][TRANSFER_AXES_MAX];
         for (int clock = TRANSFER_CALL; clock <= TRANSFER_QUEUE; clock++)
-            transfer_overhead_axes(METRIC_GPU_GPU_COPY_ENGINE, "", (enum transfer_clock)clock, axes[clock], sizeof axes[clock]);
-        const struct value *call = values_find(values, METRIC_TRANSFER_OVERHEAD, gpu0, gpu1, axes[TRANSFER_CALL]);
-        const struct value *queue = values_find(values, METRIC_TRANSFER_OVERHEAD, gpu0, gpu1, axes[TRANSFER_QUEUE]);
+            transfer_overhead_axes(METRIC_GPU_GPU_COPY_ENGINE, "", (enum transfer_clock)clock,
+                                   axes[clock], sizeof axes[clock]);
+        const struct value *call =
+            values_find(values, METRIC_TRANSFER_OVERHEAD, gpu0, gpu1, axes[TRANSFER_CALL]);
+        const struct value *queue =
+            values_find(values, METRIC_TRANSFER_OVERHEAD, gpu0, gpu1, axes[TRANSFER_QUEUE]);
         assert_true(call != NULL && queue != NULL);
-        assert_true(call->value == 6100 && queue->value == 1810 && isnan(queue->low) && isnan(queue->high) && queue->n == 0);
+        assert_true(call->value == 6100 && queue->value == 1810 && isnan(queue->low) &&
+                    isnan(queue->high) && queue->n == 0);
         assert_int_equal(call->n, cases[i].n);
-        assert_true(isnan(call->low) == isnan(cases[i].low_ns) && isnan(call->high) == isnan(cases[i].high_ns));
+        assert_true(isnan(call->low) == isnan(cases[i].low_ns) &&
+                    isnan(call->high) == isnan(cases[i].high_ns));
         if (!isnan(call->low)) {
-            assert_true(call->low > 5600 && call->low < 6100 && call->high > 6100 && call->high < 7100);
+            assert_true(call->low > 5600 && call->low < 6100 && call->high > 6100 &&
+                        call->high < 7100);
             double half = 1.959964 * spread_deviation((call->high - call->low) / 2, call->n);
             assert_true(fabs(half - 750) < 1e-6);
         }
@@ -417,19 +515,23 @@ static void compare_with_plain(const char *line, size_t *plain_count)
     assert_string_equal(record.value.from, plain.from);
     assert_string_equal(record.value.to, plain.to);
     assert_string_equal(record.value.axes, plain.axes);
-    assert_true(record.value.value == plain.value && record.value.low == plain.low && record.value.high == plain.high && record.value.n == plain.n);
+    assert_true(record.value.value == plain.value && record.value.low == plain.low &&
+                record.value.high == plain.high && record.value.n == plain.n);
     assert_true(record.value.sample_count == 0 && isnan(record.value.t0_ns[TRANSFER_CALL]));
     record_done(&record);
 }
 
-/* What is read without a tree says what it says with one: usual lines, and all that one character makes of them. */
+/* What is read without a tree says what it says with one: usual lines, and all that one character
+ * makes of them. */
 static void plain_lines_say_the_same(void **state)
 {
     (void)state;
     static const char *const lines[] = {
-        PING "\"axes\":{\"how\":\"cas\"},\"value\":406.58999999999997,\"low\":396.93000000000001,\"high\":419.14400000000001,\"n\":25}",
+        PING "\"axes\":{\"how\":\"cas\"},\"value\":406.58999999999997,\"low\":396.93000000000001,"
+             "\"high\":419.14400000000001,\"n\":25}",
         COPY "\"axes\":{},\"value\":1e11,\"low\":0,\"high\":123456789012345678,\"n\":1}",
-        COPY "\"axes\":{\"direction\":\"read\",\"bytes\":\"4096\"},\"value\":3.5E+10,\"low\":3.4e10,\"high\":3.6e10,\"n\":1000000}",
+        COPY "\"axes\":{\"direction\":\"read\",\"bytes\":\"4096\"},\"value\":3.5E+10,\"low\":3."
+             "4e10,\"high\":3.6e10,\"n\":1000000}",
     };
     static const char characters[] = "\"\\{}[]:,.-+eE019 x\x01\xc3";
     size_t plain = 0, all = 0;
@@ -441,7 +543,8 @@ static void plain_lines_say_the_same(void **state)
             for (size_t c = 0; c + 1 < sizeof characters; c++)
                 for (int kind = 0; kind < 3; kind++, all++) { /* changed, put in, left out */
                     char line[512];
-                    snprintf(line, sizeof line, "%.*s%.*s%s", (int)at, lines[i], kind < 2, &characters[c], lines[i] + at + (kind != 1));
+                    snprintf(line, sizeof line, "%.*s%.*s%s", (int)at, lines[i], kind < 2,
+                             &characters[c], lines[i] + at + (kind != 1));
                     compare_with_plain(line, &plain);
                 }
     }

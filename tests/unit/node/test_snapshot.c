@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "node/snapshot.h"
@@ -26,7 +27,11 @@ static struct snapshot *small_snapshot(struct graph *graph, uint64_t generation)
     struct value v = {.metric = METRIC_NUMA_DISTANCE, .source = VALUE_NOMINAL, .value = 10};
     assert_true(values_add(values, &v, "", NULL));
     values_finish(values);
-    struct note note = {.code = "probe-crashed", .severity = 1, .place = "machine0", .text = "signal 11", .since_s = 5};
+    struct note note = {.code = "probe-crashed",
+                        .severity = 1,
+                        .place = "machine0",
+                        .text = "signal 11",
+                        .since_s = 5};
     return snapshot_new(graph, values, &note, 1, 1234, generation);
 }
 
@@ -58,7 +63,8 @@ static void without_notes(void **state)
     graph_unref(graph);
 }
 
-/* Two threads take and drop references and read, while the first one drops its own: the sanitizers judge. */
+/* Two threads take and drop references and read, while the first one drops its own: the sanitizers
+ * judge. */
 static void *reader(void *arg)
 {
     struct snapshot *snapshot = arg;

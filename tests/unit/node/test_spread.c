@@ -1,4 +1,5 @@
-/* Whether intervals hold one more repetition as often as they say, by simulation with a fixed seed. */
+/* Whether intervals hold one more repetition as often as they say, by simulation with a fixed seed.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+
 #include <cmocka.h>
 
 #include "common/stats.h"
@@ -19,7 +21,10 @@ static double uniform(uint64_t *seed)
     return ((double)(*seed >> 11) + 0.5) * 0x1p-53;
 }
 
-static double normal(uint64_t *seed) { return sqrt(-2 * log(uniform(seed))) * cos(2 * M_PI * uniform(seed)); }
+static double normal(uint64_t *seed)
+{
+    return sqrt(-2 * log(uniform(seed))) * cos(2 * M_PI * uniform(seed));
+}
 
 static void one_more_is_inside(void **state)
 {
@@ -38,7 +43,8 @@ static void one_more_is_inside(void **state)
             deviation += spread_deviation(half, n);
         }
         double share = (double)inside / TRIALS;
-        print_message("n %2u: %.1f %% inside, deviation %.3f\n", n, 100 * share, deviation / TRIALS);
+        print_message("n %2u: %.1f %% inside, deviation %.3f\n", n, 100 * share,
+                      deviation / TRIALS);
         assert_true(share > 0.94 && share < 0.96);
         assert_true(fabs(deviation / TRIALS - 1) < 0.03);
     }
@@ -77,7 +83,8 @@ static void the_mean_of_several_is_inside(void **state)
                 for (int i = 0; i < count; i++)
                     mean += (100 + normal(&seed)) / count;
                 struct probe_summary summary = probe_stats_quantile(samples, n, 0.5);
-                double half = (summary.high - summary.low) / 2, within = spread_mean(half, n, 0, count);
+                double half = (summary.high - summary.low) / 2,
+                       within = spread_mean(half, n, 0, count);
                 inside += fabs(mean - summary.value) <= within;
                 assert_true(within < spread_cell(half, n) || half == 0);
             }
@@ -85,11 +92,14 @@ static void the_mean_of_several_is_inside(void **state)
             print_message("n %2u, mean of %2d: %.1f %% inside\n", n, count, 100 * share);
             assert_true(share > 0.93 && share < 0.97);
         }
-    assert_true(spread_mean(1, 9, 0, 0.5) == spread_cell(1, 9)); /* a part of one is no better than one */
+    /* a part of one is no better than one */
+    assert_true(spread_mean(1, 9, 0, 0.5) == spread_cell(1, 9));
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_more_is_inside), cmocka_unit_test(the_mean_of_several_is_inside), cmocka_unit_test(many_repetitions_say_the_same)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one_more_is_inside),
+                                       cmocka_unit_test(the_mean_of_several_is_inside),
+                                       cmocka_unit_test(many_repetitions_say_the_same)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,13 +6,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "node/values.h"
 
 static struct value number(enum metric metric, place_id from, place_id to, double value)
 {
-    return (struct value){.metric = metric, .source = VALUE_MEASURED, .from = from, .to = to, .value = value, .low = NAN, .high = NAN, .n = 9};
+    return (struct value){.metric = metric,
+                          .source = VALUE_MEASURED,
+                          .from = from,
+                          .to = to,
+                          .value = value,
+                          .low = NAN,
+                          .high = NAN,
+                          .n = 9};
 }
 
 static void assert_axes(enum metric metric, const char *const *text, size_t n, const char *expected)
@@ -38,10 +46,13 @@ static void axes_are_canonical(void **state)
     assert_axes(METRIC_CPU_PINGPONG, NULL, 0, "");
     assert_axes(METRIC_CPU_PINGPONG, (const char *[]){"how", "store"}, 1, "");
     assert_axes(METRIC_CPU_PINGPONG, (const char *[]){"how", "cas"}, 1, "how=cas");
-    assert_axes(METRIC_CPU_PINGPONG, (const char *[]){"how", "cas", "flag", "to"}, 2, "flag=to;how=cas");
-    assert_axes(METRIC_CPU_PINGPONG, (const char *[]){"flag", "to", "how", "cas"}, 2, "flag=to;how=cas");
+    assert_axes(METRIC_CPU_PINGPONG, (const char *[]){"how", "cas", "flag", "to"}, 2,
+                "flag=to;how=cas");
+    assert_axes(METRIC_CPU_PINGPONG, (const char *[]){"flag", "to", "how", "cas"}, 2,
+                "flag=to;how=cas");
     assert_axes(METRIC_CPU_PINGPONG, (const char *[]){"how", "cas", "flag", "from"}, 2, "how=cas");
-    assert_axes(METRIC_GPU_GPU_KERNEL, (const char *[]){"how", "read", "bytes", "4096"}, 2, "bytes=4096;how=read");
+    assert_axes(METRIC_GPU_GPU_KERNEL, (const char *[]){"how", "read", "bytes", "4096"}, 2,
+                "bytes=4096;how=read");
 }
 
 static void bad_axes_are_refused(void **state)
@@ -61,13 +72,18 @@ static void bad_axes_are_refused(void **state)
     assert_bad_axes(METRIC_CPU_PINGPONG, (const char *[]){"how", "a\nc"}, 1);
     assert_bad_axes(METRIC_CPU_PINGPONG, (const char *[]){"how", too_long}, 1);
     assert_bad_axes(METRIC_CPU_PINGPONG, (const char *[]){"how", "cas", "how", "store"}, 2);
-    assert_axes(METRIC_CPU_PINGPONG, (const char *[]){"how", longest}, 1, "how=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
+    assert_axes(METRIC_CPU_PINGPONG, (const char *[]){"how", longest}, 1,
+                "how=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
 
     char small[8] = "same";
     struct berth_err err = {0};
-    assert_int_equal(axes_canonical(METRIC_CPU_PINGPONG, (const char *[]){"how", "caass"}, 1, small, sizeof small, &err), BERTH_BAD_DATA);
+    assert_int_equal(axes_canonical(METRIC_CPU_PINGPONG, (const char *[]){"how", "caass"}, 1, small,
+                                    sizeof small, &err),
+                     BERTH_BAD_DATA);
     assert_string_equal(small, "same");
-    assert_int_equal(axes_canonical(METRIC_CPU_PINGPONG, (const char *[]){"how", "cas"}, 1, small, sizeof small, NULL), BERTH_OK);
+    assert_int_equal(axes_canonical(METRIC_CPU_PINGPONG, (const char *[]){"how", "cas"}, 1, small,
+                                    sizeof small, NULL),
+                     BERTH_OK);
     assert_string_equal(small, "how=cas");
 }
 
@@ -75,9 +91,12 @@ static void one_axis(void **state)
 {
     (void)state;
     char buffer[41];
-    assert_string_equal(axes_get(METRIC_CPU_PINGPONG, "flag=to;how=cas", "how", buffer, sizeof buffer), "cas");
-    assert_string_equal(axes_get(METRIC_CPU_PINGPONG, "flag=to;how=cas", "flag", buffer, sizeof buffer), "to");
-    assert_string_equal(axes_get(METRIC_CPU_PINGPONG, "how=cas", "flag", buffer, sizeof buffer), "from");
+    assert_string_equal(
+        axes_get(METRIC_CPU_PINGPONG, "flag=to;how=cas", "how", buffer, sizeof buffer), "cas");
+    assert_string_equal(
+        axes_get(METRIC_CPU_PINGPONG, "flag=to;how=cas", "flag", buffer, sizeof buffer), "to");
+    assert_string_equal(axes_get(METRIC_CPU_PINGPONG, "how=cas", "flag", buffer, sizeof buffer),
+                        "from");
     assert_string_equal(axes_get(METRIC_CPU_PINGPONG, "", "how", buffer, sizeof buffer), "store");
     assert_null(axes_get(METRIC_CPU_PINGPONG, "how=cas", "ho", buffer, sizeof buffer));
     assert_null(axes_get(METRIC_CPU_PINGPONG, "", "bytes", buffer, sizeof buffer));
@@ -140,8 +159,10 @@ static void later_replaces_earlier_but_nominal_never_measured(void **state)
 
     assert_int_equal(values->count, 2);
     assert_true(values_find(values, METRIC_MEMORY_BANDWIDTH, 1, 2, "")->value == 2e9);
-    assert_int_equal(values_find(values, METRIC_MEMORY_BANDWIDTH, 1, 2, "")->source, VALUE_MEASURED);
-    assert_int_equal(values_find(values, METRIC_MEMORY_BANDWIDTH, 1, 2, "how=copy")->source, VALUE_PUBLISHED);
+    assert_int_equal(values_find(values, METRIC_MEMORY_BANDWIDTH, 1, 2, "")->source,
+                     VALUE_MEASURED);
+    assert_int_equal(values_find(values, METRIC_MEMORY_BANDWIDTH, 1, 2, "how=copy")->source,
+                     VALUE_PUBLISHED);
     values_free(values);
 }
 
@@ -183,10 +204,12 @@ static unsigned next_random(unsigned *seed)
 
 static bool same_key(const struct model *a, const struct model *b)
 {
-    return a->v.metric == b->v.metric && a->v.from == b->v.from && a->v.to == b->v.to && strcmp(a->axes, b->axes) == 0;
+    return a->v.metric == b->v.metric && a->v.from == b->v.from && a->v.to == b->v.to &&
+           strcmp(a->axes, b->axes) == 0;
 }
 
-/* The rule of daemon/node/values.h, said another way: what would be lost by replacing old with new. */
+/* The rule of daemon/node/values.h, said another way: what would be lost by replacing old with new.
+ */
 static bool loses(const struct value *old, const struct value *new)
 {
     if (isnan(old->value))
@@ -211,7 +234,8 @@ static void check_against_model(unsigned seed)
     struct values *values = values_new();
     size_t count = 0;
     for (int i = 0; i < ADDS; i++) {
-        struct model add = {.v = number((enum metric)(next_random(&seed) % METRIC_COUNT), (place_id)(next_random(&seed) % 9),
+        struct model add = {.v = number((enum metric)(next_random(&seed) % METRIC_COUNT),
+                                        (place_id)(next_random(&seed) % 9),
                                         (place_id)(next_random(&seed) % 9), i)};
         add.v.source = (enum value_source)(next_random(&seed) % 3);
         if (next_random(&seed) % 8 == 0)
@@ -231,7 +255,8 @@ static void check_against_model(unsigned seed)
         for (place_id from = 0; from < 9; from++) {
             size_t k = values_range(values, (enum metric)m, from, &some);
             for (size_t i = 0; i < k; i++)
-                assert_true(some[i].metric == (enum metric)m && some[i].from == from && &some[i] == &all[by_from + i]);
+                assert_true(some[i].metric == (enum metric)m && some[i].from == from &&
+                            &some[i] == &all[by_from + i]);
             by_from += k;
         }
         assert_int_equal(by_from, n);
@@ -239,7 +264,8 @@ static void check_against_model(unsigned seed)
     }
     assert_int_equal(in_ranges, count);
     for (size_t i = 0; i < count; i++) {
-        const struct value *found = values_find(values, model[i].v.metric, model[i].v.from, model[i].v.to, model[i].axes);
+        const struct value *found =
+            values_find(values, model[i].v.metric, model[i].v.from, model[i].v.to, model[i].axes);
         if (isnan(model[i].v.value)) {
             assert_null(found);
             continue;
@@ -261,7 +287,8 @@ static void agrees_with_a_naive_model(void **state)
         check_against_model(seed * 7919);
 }
 
-/* 288 cores measured pairwise: what the largest recorded nodes have. Keys come in the worst order. */
+/* 288 cores measured pairwise: what the largest recorded nodes have. Keys come in the worst order.
+ */
 static void a_big_matrix(void **state)
 {
     (void)state;
@@ -275,7 +302,8 @@ static void a_big_matrix(void **state)
     assert_int_equal(values->count, 288 * 288);
     for (place_id from = 0; from < 288; from += 7)
         for (place_id to = 0; to < 288; to++)
-            assert_true(values_find(values, METRIC_CPU_PINGPONG, from, to, "")->value == from * 1000.0 + to);
+            assert_true(values_find(values, METRIC_CPU_PINGPONG, from, to, "")->value ==
+                        from * 1000.0 + to);
     assert_true(sizeof(struct value) <= 72);
     values_free(values);
 }
@@ -295,7 +323,8 @@ static void a_measured_value_keeps_the_nominal_one(void **state)
 {
     (void)state;
     struct values *values = values_new();
-    struct value nominal = number(METRIC_MEMORY_BANDWIDTH, 1, 2, 100), seen = number(METRIC_MEMORY_BANDWIDTH, 1, 2, 80);
+    struct value nominal = number(METRIC_MEMORY_BANDWIDTH, 1, 2, 100),
+                 seen = number(METRIC_MEMORY_BANDWIDTH, 1, 2, 80);
     nominal.source = VALUE_NOMINAL;
     for (int order = 0; order < 2; order++) {
         struct values *set = values_new();
@@ -303,14 +332,16 @@ static void a_measured_value_keeps_the_nominal_one(void **state)
         assert_true(values_add(set, order == 0 ? &seen : &nominal, "", NULL));
         values_finish(set);
         assert_int_equal(set->count, 1);
-        assert_true(set->item[0].source == VALUE_MEASURED && set->item[0].value == 80 && set->item[0].nominal == 100);
+        assert_true(set->item[0].source == VALUE_MEASURED && set->item[0].value == 80 &&
+                    set->item[0].nominal == 100);
         assert_true(values_add_all(values, set));
         values_free(set);
     }
     seen.value = 81;
     assert_true(values_add(values, &seen, "", NULL));
     values_finish(values);
-    assert_true(values->count == 1 && values->item[0].value == 81 && values->item[0].nominal == 100);
+    assert_true(values->count == 1 && values->item[0].value == 81 &&
+                values->item[0].nominal == 100);
     values_free(values);
 }
 

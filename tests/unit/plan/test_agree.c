@@ -1,4 +1,5 @@
-/* Bind, Allocate and Route price the same transfer alike, also where little is known of it: what stands for it is one rule (plan_pairs_move). */
+/* Bind, Allocate and Route price the same transfer alike, also where little is known of it: what
+ * stands for it is one rule (plan_pairs_move). */
 #include "node/allowed.h"
 #include "node/locality.h"
 #include "unit/plan_routes.h"
@@ -7,14 +8,17 @@
 #include "plan/alloc/alloc.h"
 #include "plan/bind/bind.h"
 
-/* gpu0 and gpu1 have links of 200 GB/s, and each of numa3's gpus has one of 36 to it. Nothing is known yet. */
+/* gpu0 and gpu1 have links of 200 GB/s, and each of numa3's gpus has one of 36 to it. Nothing is
+ * known yet. */
 static struct fixture linked(void)
 {
     struct fixture f = begin();
     const struct {
         place_id a, b;
         double rate;
-    } links[] = {{gpu(&f, 0), gpu(&f, 1), 200}, {numa(&f, 3), gpu(&f, 0), 36}, {numa(&f, 3), gpu(&f, 1), 36}};
+    } links[] = {{gpu(&f, 0), gpu(&f, 1), 200},
+                 {numa(&f, 3), gpu(&f, 0), 36},
+                 {numa(&f, 3), gpu(&f, 1), 36}};
     for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
         struct link *link = graph_add_link(f.graph, links[i].a, links[i].b, LINK_XGMI);
         assert_non_null(link);
@@ -23,19 +27,23 @@ static struct fixture linked(void)
     return f;
 }
 
-static void published(struct fixture *f, enum metric metric, place_id from, place_id to, double gb_per_s)
+static void published(struct fixture *f, enum metric metric, place_id from, place_id to,
+                      double gb_per_s)
 {
     nodes_value(f->values, metric, VALUE_PUBLISHED, from, to, "", gb_per_s * GB, NAN, NAN);
 }
 
 static double route_ns(struct fixture *f, place_id from, place_id to, bool both)
 {
-    assert_int_equal(ask(f, (struct route_request){.from = from, .to = to, .bytes = 64 * MIB, .both = both}), BERTH_OK);
+    assert_int_equal(
+        ask(f, (struct route_request){.from = from, .to = to, .bytes = 64 * MIB, .both = both}),
+        BERTH_OK);
     return f->answer.option[0].predicted.time_ns;
 }
 
 /* One task on gpu0, or two that send to each other, on gpu0 and gpu1; ret_reasons: what decided. */
-static double bind_ns(struct fixture *f, struct traffic_request traffic, enum load_by by, struct warnings *ret_reasons)
+static double bind_ns(struct fixture *f, struct traffic_request traffic, enum load_by by,
+                      struct warnings *ret_reasons)
 {
     struct bind_answer answer = {0};
     struct traffic flows;
@@ -44,7 +52,12 @@ static double bind_ns(struct fixture *f, struct traffic_request traffic, enum lo
     for (int g = 0; g < traffic.tasks; g++)
         f->allowed.gpus[gpu(f, g)] = true;
     locality_cpus(f->graph, &f->allowed.cpus);
-    struct bind_request request = {.tasks = traffic.tasks, .gpus_per_task = 1, .cores_per_task = 1, .traffic = &flows, .by = by, .allowed = &f->allowed};
+    struct bind_request request = {.tasks = traffic.tasks,
+                                   .gpus_per_task = 1,
+                                   .cores_per_task = 1,
+                                   .traffic = &flows,
+                                   .by = by,
+                                   .allowed = &f->allowed};
     assert_int_equal(plan_bind(f->snap, &request, &answer, &f->err), BERTH_OK);
     *ret_reasons = answer.reasons;
     double time_ns = answer.predicted.time_ns;
@@ -60,7 +73,11 @@ static double alloc_ns(struct fixture *f)
 {
     struct alloc_answer answer = {0};
     struct memuse_access access = {.by = gpu(f, 0), .writes_bytes = 64 * MIB};
-    struct alloc_request request = {.bytes = 64 * MIB, .access = &access, .access_count = 1, .kinds = 1u << MEMKIND_PINNED, .allowed = &f->allowed};
+    struct alloc_request request = {.bytes = 64 * MIB,
+                                    .access = &access,
+                                    .access_count = 1,
+                                    .kinds = 1u << MEMKIND_PINNED,
+                                    .allowed = &f->allowed};
     double time_ns = NAN;
     assert_int_equal(plan_alloc(f->snap, &request, &answer, &f->err), BERTH_OK);
     for (size_t i = 0; i < answer.count; i++)
@@ -77,13 +94,20 @@ static void the_other_direction_stands_for_one_that_is_not_known(void **state)
     struct fixture f = linked();
     struct warnings reasons;
     published(&f, METRIC_HOST_GPU_COPY_ENGINE, numa(&f, 3), gpu(&f, 0), 28);
-    const double one_ns = 64 * MIB / 28.0, links_ns = 64 * MIB / 27.0; /* three quarters of what an xGMI link is said to carry */
+    /* three quarters of what an xGMI link is said to carry */
+    const double one_ns = 64 * MIB / 28.0, links_ns = 64 * MIB / 27.0;
     assert_near(route_ns(&f, gpu(&f, 0), numa(&f, 3), false), one_ns, 1e-9);
-    assert_true(says(&f.answer.reasons, "numa3 to gpu0 gets that (published), the other direction"));
+    assert_true(
+        says(&f.answer.reasons, "numa3 to gpu0 gets that (published), the other direction"));
     assert_int_equal(f.answer.option[0].why_count, 1);
-    assert_near(route_ns(&f, gpu(&f, 0), numa(&f, 3), true), one_ns, 1e-9); /* what one direction gets says nothing of both */
-    assert_near(bind_ns(&f, (struct traffic_request){.tasks = 1, .bytes = -1, .host_bytes = 64 * MIB}, LOAD_BEST, &reasons), one_ns, 1e-9);
-    /* Kernels go through the same port: what engines get stands where nothing of kernels is known. */
+    /* what one direction gets says nothing of both */
+    assert_near(route_ns(&f, gpu(&f, 0), numa(&f, 3), true), one_ns, 1e-9);
+    assert_near(bind_ns(&f,
+                        (struct traffic_request){.tasks = 1, .bytes = -1, .host_bytes = 64 * MIB},
+                        LOAD_BEST, &reasons),
+                one_ns, 1e-9);
+    /* Kernels go through the same port: what engines get stands where nothing of kernels is known.
+     */
     assert_near(alloc_ns(&f), one_ns, 1e-9);
     /* At gpu1 nothing is known but at the other end. */
     assert_near(route_ns(&f, gpu(&f, 1), numa(&f, 3), false), one_ns, 1e-9);
@@ -97,11 +121,15 @@ static void the_other_direction_stands_for_one_that_is_not_known(void **state)
     /* Where nothing at all is known, links it is. */
     f = linked();
     assert_near(route_ns(&f, gpu(&f, 0), numa(&f, 3), false), links_ns, 1e-9);
-    assert_near(bind_ns(&f, (struct traffic_request){.tasks = 1, .bytes = -1, .host_bytes = 64 * MIB}, LOAD_BEST, &reasons), links_ns, 1e-9);
+    assert_near(bind_ns(&f,
+                        (struct traffic_request){.tasks = 1, .bytes = -1, .host_bytes = 64 * MIB},
+                        LOAD_BEST, &reasons),
+                links_ns, 1e-9);
     end(&f);
 }
 
-/* Links that are known may not be all that join two gpus, as where nobody told of NVLink: what was measured one way says more of the other than they do. */
+/* Links that are known may not be all that join two gpus, as where nobody told of NVLink: what was
+ * measured one way says more of the other than they do. */
 static void what_was_measured_one_way_stands_for_the_other(void **state)
 {
     (void)state;
@@ -110,18 +138,28 @@ static void what_was_measured_one_way_stands_for_the_other(void **state)
     rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "", 400);
     const double one_ns = 64 * MIB / 400.0;
     assert_near(route_ns(&f, gpu(&f, 1), gpu(&f, 0), false), one_ns, 1e-9);
-    assert_true(says(&f.answer.warnings, "nothing was measured from gpu1 to gpu0: it counts with what the other direction gets (why)"));
-    assert_true(says(&f.answer.reasons, "copy engine: gpu1 to gpu0 counts with 400.0 GB/s: gpu0 to gpu1 gets that (measured), the other direction"));
-    assert_true(isnan(f.answer.option[0].predicted.low_ns) && !plan_route_answer_is_measured(&f.answer.option[0], 64 * MIB));
+    assert_true(says(&f.answer.warnings, "nothing was measured from gpu1 to gpu0: it counts with "
+                                         "what the other direction gets (why)"));
+    assert_true(says(&f.answer.reasons, "copy engine: gpu1 to gpu0 counts with 400.0 GB/s: gpu0 to "
+                                        "gpu1 gets that (measured), the other direction"));
+    assert_true(isnan(f.answer.option[0].predicted.low_ns) &&
+                !plan_route_answer_is_measured(&f.answer.option[0], 64 * MIB));
     assert_near(route_ns(&f, gpu(&f, 0), gpu(&f, 1), false), one_ns, 1e-9);
     assert_true(plan_route_answer_is_measured(&f.answer.option[0], 64 * MIB));
-    assert_near(bind_ns(&f, (struct traffic_request){.tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = 64 * MIB}, LOAD_COPY_ENGINE, &reasons), one_ns, 1e-9);
+    assert_near(
+        bind_ns(&f,
+                (struct traffic_request){.tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = 64 * MIB},
+                LOAD_COPY_ENGINE, &reasons),
+        one_ns, 1e-9);
     end(&f);
-    /* Less than links are said to carry, too; but not under a setting that the program would have to be started with. */
+    /* Less than links are said to carry, too; but not under a setting that the program would have
+     * to be started with. */
     for (int setting = 0; setting < 2; setting++) {
         f = linked();
-        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), setting ? "sdma=off" : "", setting ? 400 : 20);
-        assert_near(route_ns(&f, gpu(&f, 1), gpu(&f, 0), false), 64 * MIB / (setting ? 200.0 : 20.0), 1e-9);
+        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), setting ? "sdma=off" : "",
+             setting ? 400 : 20);
+        assert_near(route_ns(&f, gpu(&f, 1), gpu(&f, 0), false),
+                    64 * MIB / (setting ? 200.0 : 20.0), 1e-9);
         end(&f);
     }
     /* And where links say nothing it is all that there is, published or measured. */
@@ -131,7 +169,8 @@ static void what_was_measured_one_way_stands_for_the_other(void **state)
     end(&f);
 }
 
-static const struct traffic_request exchange = {.tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = 64 * MIB};
+static const struct traffic_request exchange = {
+    .tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = 64 * MIB};
 
 static void kernels_by_links_stand_behind_published_engines(void **state)
 {
@@ -143,21 +182,33 @@ static void kernels_by_links_stand_behind_published_engines(void **state)
     double time_ns = route_ns(&f, gpu(&f, 0), gpu(&f, 1), false);
     assert_near(time_ns, 64 * MIB / 50.0, 1e-9);
     assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_COPY_ENGINE);
-    /* A kernel stands behind it, with three quarters of what its links are said to carry, and the command that measures it. */
+    /* A kernel stands behind it, with three quarters of what its links are said to carry, and the
+     * command that measures it. */
     assert_int_equal(f.answer.count, 2);
     assert_near(f.answer.option[1].predicted.time_ns, 64 * MIB / 150.0, 1e-9);
     assert_true(!f.answer.option[1].may_lead && isnan(f.answer.option[1].predicted.low_ns));
     assert_string_equal(f.answer.option[1].worth_measuring, "berth probe gpu_gpu_kernel");
-    assert_true(says(&f.answer.warnings, "nothing was measured from gpu0 to gpu1 by kernel: it counts with what such links reach of what they are said to carry"));
+    assert_true(says(&f.answer.warnings,
+                     "nothing was measured from gpu0 to gpu1 by kernel: it counts with "
+                     "what such links reach of what they are said to carry"));
     assert_near(bind_ns(&f, exchange, LOAD_BEST, &reasons), time_ns, 1e-9);
     assert_true(says(&reasons, "copies between gpus go by copy engine"));
     /* Not where gpus must stay free. */
-    assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 64 * MIB, .overlap = true}), BERTH_OK);
+    assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0),
+                                                    .to = gpu(&f, 1),
+                                                    .bytes = 64 * MIB,
+                                                    .overlap = true}),
+                     BERTH_OK);
     assert_int_equal(f.answer.count, 1);
     assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_COPY_ENGINE);
     /* What moves meanwhile goes that way, too. */
     struct route_transfer other = {gpu(&f, 1), gpu(&f, 0), 64 * MIB};
-    assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 64 * MIB, .meanwhile = &other, .meanwhile_count = 1}), BERTH_OK);
+    assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0),
+                                                    .to = gpu(&f, 1),
+                                                    .bytes = 64 * MIB,
+                                                    .meanwhile = &other,
+                                                    .meanwhile_count = 1}),
+                     BERTH_OK);
     assert_near(f.answer.option[0].predicted.time_ns, time_ns, 1e-9);
     end(&f);
 }
@@ -174,7 +225,8 @@ static void links_never_lead_before_what_was_measured(void **state)
     assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_COPY_ENGINE);
     assert_int_equal(f.answer.count, 2); /* it is there, behind it */
     assert_int_equal(f.answer.option[1].way[0].hop[0].by, MOVE_KERNEL);
-    assert_true(says(&f.answer.reasons, "kernel would take 0.33 times as long by its links, but nothing was measured or published of it"));
+    assert_true(says(&f.answer.reasons, "kernel would take 0.33 times as long by its links, but "
+                                        "nothing was measured or published of it"));
     assert_int_equal(f.answer.crossover_count, 0);
     assert_near(bind_ns(&f, exchange, LOAD_BEST, &reasons), time_ns, 1e-9);
     assert_true(says(&reasons, "copies between gpus go by copy engine"));
@@ -188,16 +240,21 @@ static void a_gpu_that_is_cut_into_slices_is_no_end(void **state)
     (void)state;
     struct fixture f = linked();
     for (int g = 1; g < 3; g++) { /* gpu1 and gpu2 are slices of gpu0 */
-        assert_true(place_set_text(&f.graph->places[gpu(&f, g)].pci, graph_place(f.graph, gpu(&f, 0))->pci));
+        assert_true(place_set_text(&f.graph->places[gpu(&f, g)].pci,
+                                   graph_place(f.graph, gpu(&f, 0))->pci));
         assert_true(place_set_text(&f.graph->places[gpu(&f, g)].uuid, g == 1 ? "MIG-1" : "MIG-2"));
     }
     for (int a = 0; a < 5; a++)
         for (int b = 0; b < 5; b++)
             if (a != b)
-                rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, a), gpu(&f, b), "", a == 0 || b == 0 ? 200 : 20);
+                rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, a), gpu(&f, b), "",
+                     a == 0 || b == 0 ? 200 : 20);
     for (int back = 0; back < 2; back++) {
-        assert_int_equal(ask(&f, of(gpu(&f, back ? 3 : 0), gpu(&f, back ? 0 : 3), 64 * MIB)), BERTH_UNAVAILABLE);
-        assert_non_null(strstr(f.err.detail, "gpu0 is cut into slices, which are gpus of their own; there are: gpu1, gpu2"));
+        assert_int_equal(ask(&f, of(gpu(&f, back ? 3 : 0), gpu(&f, back ? 0 : 3), 64 * MIB)),
+                         BERTH_UNAVAILABLE);
+        assert_non_null(
+            strstr(f.err.detail,
+                   "gpu0 is cut into slices, which are gpus of their own; there are: gpu1, gpu2"));
     }
     /* Nor do bytes go through it, however fast that was once. */
     assert_near(route_ns(&f, gpu(&f, 3), gpu(&f, 4), false), 64 * MIB / 20.0, 1e-9);

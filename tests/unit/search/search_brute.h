@@ -1,4 +1,5 @@
-/* All choices of a small problem, one after the other, for the tests of the search; and problems made by chance. */
+/* All choices of a small problem, one after the other, for the tests of the search; and problems
+ * made by chance. */
 #pragma once
 #include "search_nodes.h"
 
@@ -9,7 +10,10 @@ struct brute {
     size_t fullest, full, taken[SLOTS], now_full, priced;
 };
 
-static inline bool is_less(double a, double b) { return a < b && (isinf(b) || a < b - 1e-9 * fmax(fabs(a), fabs(b))); }
+static inline bool is_less(double a, double b)
+{
+    return a < b && (isinf(b) || a < b - 1e-9 * fmax(fabs(a), fabs(b)));
+}
 
 static inline void add_far(const struct node *node, const uint16_t *slot, struct search_cost *cost)
 {
@@ -57,10 +61,14 @@ static inline void brute(struct brute *all, size_t berth)
         size_t in_unit = 0;
         for (size_t b = 0; b < berth && problem->most != NULL; b += each)
             in_unit += problem->unit[all->slot[b]] == problem->unit[s];
-        bool is_limited = problem->most != NULL && problem->unit[s] != SEARCH_ANYWHERE && berth % each == 0;
-        if (all->taken[s] >= (all->now_full < all->full ? all->fullest : all->fullest - 1) || (is_limited && in_unit >= problem->most[problem->unit[s]]) || (berth % each > 0 && s <= all->slot[berth - 1]))
+        bool is_limited =
+            problem->most != NULL && problem->unit[s] != SEARCH_ANYWHERE && berth % each == 0;
+        if (all->taken[s] >= (all->now_full < all->full ? all->fullest : all->fullest - 1) ||
+            (is_limited && in_unit >= problem->most[problem->unit[s]]) ||
+            (berth % each > 0 && s <= all->slot[berth - 1]))
             continue;
-        if (problem->in_order && berth > 0 && (s < all->slot[berth - 1] || (s == all->slot[berth - 1] && problem->share == 1)))
+        if (problem->in_order && berth > 0 &&
+            (s < all->slot[berth - 1] || (s == all->slot[berth - 1] && problem->share == 1)))
             continue;
         all->slot[berth] = (uint16_t)s;
         all->now_full += ++all->taken[s] == all->fullest;
@@ -80,16 +88,25 @@ static inline void assert_as_brute(struct node *node, const char *what, uint64_t
 {
     uint16_t slot[16];
     size_t berths = node->problem.tasks * node->problem.each;
-    struct brute all = {.node = node, .cost = {.time_ns = INFINITY, .apart = INFINITY, .sum_ns = INFINITY, .far = INFINITY, .crowd = INFINITY}};
+    struct brute all = {.node = node,
+                        .cost = {.time_ns = INFINITY,
+                                 .apart = INFINITY,
+                                 .sum_ns = INFINITY,
+                                 .far = INFINITY,
+                                 .crowd = INFINITY}};
     all.fullest = (berths + node->problem.slots - 1) / node->problem.slots;
     all.full = berths - (all.fullest - 1) * node->problem.slots;
     brute(&all, 0);
     struct search_result result = search(node, slot);
     assert_true((all.priced == 0) == (result.cost.over > 0)); /* where there is not room for all */
-    assert_true(result.cost.over > 0 || (result.is_proven && result.bound_ns == result.cost.time_ns));
-    if (result.cost.over == 0 && (!isfinite(result.cost.time_ns) || compare(&all.cost, &result.cost) != 0 || memcmp(slot, all.best, berths * sizeof *slot) != 0))
-        fail_msg("%s %d: %g %g %g %g for %g %g %g %g", what, (int)round, result.cost.time_ns, result.cost.apart, result.cost.sum_ns, result.cost.far, all.cost.time_ns, all.cost.apart,
-                 all.cost.sum_ns, all.cost.far);
+    assert_true(result.cost.over > 0 ||
+                (result.is_proven && result.bound_ns == result.cost.time_ns));
+    if (result.cost.over == 0 &&
+        (!isfinite(result.cost.time_ns) || compare(&all.cost, &result.cost) != 0 ||
+         memcmp(slot, all.best, berths * sizeof *slot) != 0))
+        fail_msg("%s %d: %g %g %g %g for %g %g %g %g", what, (int)round, result.cost.time_ns,
+                 result.cost.apart, result.cost.sum_ns, result.cost.far, all.cost.time_ns,
+                 all.cost.apart, all.cost.sum_ns, all.cost.far);
 }
 
 /* Few different numbers, so that much is equal and much is alike. */
@@ -106,7 +123,9 @@ static inline struct node *random_node(uint64_t *seed, size_t slots, size_t task
                 if (kind_of_node == 0)
                     arc->alone_ns = 1 + (double)(random_next(seed) % values);
                 else
-                    arc->alone_ns = i / 2 == j / 2 ? 1 : kind_of_node == 1 ? 2 : 2 + (double)((i + j) % 2);
+                    arc->alone_ns = i / 2 == j / 2      ? 1
+                                    : kind_of_node == 1 ? 2
+                                                        : 2 + (double)((i + j) % 2);
                 if (random_next(seed) % 2 && kind_of_node == 0)
                     use(node, arc, random_next(seed) % 3, 1);
                 else if (kind_of_node > 0 && (k == 2 || i / 2 != j / 2))
@@ -124,7 +143,8 @@ static inline struct node *random_node(uint64_t *seed, size_t slots, size_t task
         node->start[r] = 0.25 * node->sort[r];
     }
     for (size_t i = 0; i < slots; i++)
-        arc_of(node, 2, i, i)->launch_ns = kind_of_node == 0 ? 0.125 * (double)(random_next(seed) % 3) : 0.125;
+        arc_of(node, 2, i, i)->launch_ns =
+            kind_of_node == 0 ? 0.125 * (double)(random_next(seed) % 3) : 0.125;
     uint64_t pattern = random_next(seed) % 4;
     for (size_t t = 0; t < tasks; t++)
         for (size_t e = 0; e < each; e++) {
@@ -143,7 +163,8 @@ static inline struct node *random_node(uint64_t *seed, size_t slots, size_t task
                 flow(node, 2, berth, -1);
         }
     for (size_t f = 0; f < node->problem.flow_count; f++)
-        node->flow[f].turn = node->flow[f].kind == 2; /* by kind, so that tasks that are alike stay so */
+        /* by kind, so that tasks that are alike stay so */
+        node->flow[f].turn = node->flow[f].kind == 2;
     node->problem.in_order = random_next(seed) % 5 == 0;
     node->problem.meet = *seed % 2 ? node->meet : NULL;
     return node;

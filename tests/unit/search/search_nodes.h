@@ -1,4 +1,5 @@
-/* Nodes of numbers for the tests of the search: what each arc takes alone and puts on resources, and what a choice then costs. */
+/* Nodes of numbers for the tests of the search: what each arc takes alone and puts on resources,
+ * and what a choice then costs. */
 #pragma once
 #include <math.h>
 #include <setjmp.h>
@@ -8,17 +9,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "search/search.h"
 
-#define SLOTS 72
-#define KINDS 3
+#define SLOTS     72
+#define KINDS     3
 #define RESOURCES 40
-#define FLOWS 512
-#define USES 4
+#define FLOWS     512
+#define USES      4
 
-/* A node of numbers: what each arc takes alone and puts on resources. A step takes as long as its slowest flow, after those before it, or its fullest resource, which starts late. */
+/* A node of numbers: what each arc takes alone and puts on resources. A step takes as long as its
+ * slowest flow, after those before it, or its fullest resource, which starts late. */
 struct node {
     struct search_problem problem;
     struct search_arc arc[KINDS * SLOTS * SLOTS];
@@ -49,7 +52,8 @@ static struct search_cost price(void *context, const uint16_t *slot)
     for (size_t f = 0; f < problem->flow_count; f++) {
         const struct search_flow *flow = &problem->flow[f];
         size_t from = slot[flow->from], to = flow->to < 0 ? from : slot[flow->to];
-        const struct search_arc *arc = &problem->arc[(flow->kind * problem->slots + from) * problem->slots + to];
+        const struct search_arc *arc =
+            &problem->arc[(flow->kind * problem->slots + from) * problem->slots + to];
         double own = arc->alone_ns + flow->turn * arc->launch_ns;
         cost.sum_ns += own;
         for (uint32_t u = 0; u < arc->use_count; u++) {
@@ -66,8 +70,20 @@ static struct node *begin(size_t slots, size_t tasks, size_t each, size_t kinds)
 {
     struct node *node = calloc(1, sizeof *node);
     assert_non_null(node);
-    node->problem = (struct search_problem){.slots = slots, .tasks = tasks, .each = each, .share = 1, .flow = node->flow, .kinds = kinds, .arc = node->arc, .use = node->use,
-                                            .sort = node->sort, .start_ns = node->start, .far = node->far, .apart = node->apart, .price = price, .context = node};
+    node->problem = (struct search_problem){.slots = slots,
+                                            .tasks = tasks,
+                                            .each = each,
+                                            .share = 1,
+                                            .flow = node->flow,
+                                            .kinds = kinds,
+                                            .arc = node->arc,
+                                            .use = node->use,
+                                            .sort = node->sort,
+                                            .start_ns = node->start,
+                                            .far = node->far,
+                                            .apart = node->apart,
+                                            .price = price,
+                                            .context = node};
     return node;
 }
 
@@ -84,15 +100,18 @@ static void use(struct node *node, struct search_arc *arc, size_t resource, doub
     assert_int_equal(arc->use + arc->use_count, node->uses);
     node->use[node->uses++] = (struct search_use){(uint16_t)resource, ns};
     arc->use_count++;
-    node->problem.resources = resource + 1 > node->problem.resources ? resource + 1 : node->problem.resources;
+    node->problem.resources =
+        resource + 1 > node->problem.resources ? resource + 1 : node->problem.resources;
 }
 
 static void flow(struct node *node, size_t kind, int from, int to)
 {
-    node->flow[node->problem.flow_count++] = (struct search_flow){.kind = (uint16_t)kind, .from = from, .to = to};
+    node->flow[node->problem.flow_count++] =
+        (struct search_flow){.kind = (uint16_t)kind, .from = from, .to = to};
 }
 
-/* Modules of two slots: the arc within one takes 1, else 4; the second kind goes to something outside through the module's port. */
+/* Modules of two slots: the arc within one takes 1, else 4; the second kind goes to something
+ * outside through the module's port. */
 static inline struct node *modules(size_t slots, size_t tasks)
 {
     struct node *node = begin(slots, tasks, 1, 2);

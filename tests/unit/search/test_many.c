@@ -1,13 +1,16 @@
-/* Searches on more slots than are always looked at whole: few choices, ranks in order, and what the bound knows of them. */
+/* Searches on more slots than are always looked at whole: few choices, ranks in order, and what the
+ * bound knows of them. */
 #include "search_brute.h"
 
-/* On more slots all choices are looked at where there are few: two tasks that trade places, tasks with several slots, and all in rank order. */
+/* On more slots all choices are looked at where there are few: two tasks that trade places, tasks
+ * with several slots, and all in rank order. */
 static void few_choices_are_all_looked_at(void **state)
 {
     (void)state;
     uint64_t seed = 17;
     for (uint64_t round = 0; round < 120; round++) {
-        struct node *node = random_node(&seed, 9 + random_next(&seed) % 4, 2, 1 + random_next(&seed) % 2);
+        struct node *node =
+            random_node(&seed, 9 + random_next(&seed) % 4, 2, 1 + random_next(&seed) % 2);
         assert_as_brute(node, "few", round);
         free(node);
         node = random_node(&seed, 9 + random_next(&seed) % 4, 3, 2 + random_next(&seed) % 2);
@@ -54,7 +57,8 @@ static void in_rank_order_a_task_stays_where_its_price_is_known(void **state)
     free(node);
 }
 
-/* Five that each of six sends, and gets, go through its port, wherever they are; over slots of which nothing is known none goes. */
+/* Five that each of six sends, and gets, go through its port, wherever they are; over slots of
+ * which nothing is known none goes. */
 static void the_bound_knows_what_one_sends_to_all(void **state)
 {
     (void)state;

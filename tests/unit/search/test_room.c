@@ -1,7 +1,9 @@
-/* Room for tasks, with more slots than are looked at one by one: unit/search/test_search.c has those of few slots. */
+/* Room for tasks, with more slots than are looked at one by one: unit/search/test_search.c has
+ * those of few slots. */
 #include "search_nodes.h"
 
-/* The fastest slots are all in the unit that has room for two, and tasks go elsewhere though it takes longer. */
+/* The fastest slots are all in the unit that has room for two, and tasks go elsewhere though it
+ * takes longer. */
 static void many_slots_keep_to_the_room(void **state)
 {
     (void)state;
@@ -22,7 +24,8 @@ static void many_slots_keep_to_the_room(void **state)
     assert_true(plan_search(&node->problem, slot, &result));
     for (size_t t = 0; t < 6; t++)
         in_unit[unit[slot[t]]]++;
-    assert_true(result.cost.over == 0 && result.cost.time_ns == 7 && in_unit[0] == 2 && in_unit[1] == 4);
+    assert_true(result.cost.over == 0 && result.cost.time_ns == 7 && in_unit[0] == 2 &&
+                in_unit[1] == 4);
     free(node);
 }
 

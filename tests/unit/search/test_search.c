@@ -28,14 +28,18 @@ static void units_have_room_for_so_many_tasks(void **state)
     for (uint64_t round = 0; round < 1500; round++) {
         uint16_t unit[6], most[3];
         for (size_t s = 0; s < 6; s++)
-            unit[s] = round % 2 ? (uint16_t)(s / 2) : random_next(&seed) % 4 < 3 ? (uint16_t)(random_next(&seed) % 3) : SEARCH_ANYWHERE;
+            unit[s] = round % 2                    ? (uint16_t)(s / 2)
+                      : random_next(&seed) % 4 < 3 ? (uint16_t)(random_next(&seed) % 3)
+                                                   : SEARCH_ANYWHERE;
         for (size_t u = 0; u < 3; u++)
             most[u] = (uint16_t)(random_next(&seed) % 3);
         size_t each = 1 + random_next(&seed) % 2, slots = each + random_next(&seed) % (7 - each);
-        struct node *node = random_node(&seed, slots, 1 + random_next(&seed) % (slots / each), each);
+        struct node *node =
+            random_node(&seed, slots, 1 + random_next(&seed) % (slots / each), each);
         node->problem.unit = unit;
         node->problem.most = most;
-        if (node->problem.tasks * each < slots) /* else there is one choice but for who has what, and room is no question */
+        /* else there is one choice but for who has what, and room is no question */
+        if (node->problem.tasks * each < slots)
             assert_as_brute(node, "room", round);
         free(node);
     }
@@ -49,7 +53,8 @@ static void what_is_alike_is_looked_at_once(void **state)
     for (int t = 0; t < 8; t++)
         flow(node, 0, t, (t + 1) % 8);
     struct search_result result = search(node, slot);
-    assert_true(result.is_proven && result.cost.time_ns == 4 && result.cost.sum_ns == 4 * 1 + 4 * 4);
+    assert_true(result.is_proven && result.cost.time_ns == 4 &&
+                result.cost.sum_ns == 4 * 1 + 4 * 4);
     for (int t = 0; t < 8; t++)
         assert_int_equal(slot[t], t);
     assert_true(result.looked < 2000); /* of 109600 partial choices */
@@ -130,7 +135,8 @@ static void a_search_whose_prices_take_long_ends_early(void **state)
         struct node *node = hidden_ring(sizes[i]);
         node->problem.price = long_price;
         struct search_result result = search(node, slot);
-        assert_true(result.priced <= 10 && isfinite(result.cost.time_ns) && result.bound_ns <= result.cost.time_ns);
+        assert_true(result.priced <= 10 && isfinite(result.cost.time_ns) &&
+                    result.bound_ns <= result.cost.time_ns);
         assert_true(result.is_proven == (result.cost.time_ns <= 1));
         free(node);
     }
@@ -145,18 +151,21 @@ static void many_slots_are_searched_within_bounds(void **state)
         struct node *node = hidden_ring(sizes[i]);
         struct search_result result = search(node, slot);
         assert_true(result.bound_ns >= 1 && result.cost.time_ns >= result.bound_ns);
-        assert_true(result.cost.time_ns <= (sizes[i] <= 24 ? 2 : 8)); /* in order it is about half of them */
+        /* in order it is about half of them */
+        assert_true(result.cost.time_ns <= (sizes[i] <= 24 ? 2 : 8));
         assert_true(price(node, slot).time_ns == result.cost.time_ns);
         unsigned char seen[SLOTS] = {0};
         for (size_t b = 0; b < sizes[i]; b++)
             assert_true(slot[b] < sizes[i] && !seen[slot[b]]++);
         struct search_result second = search(node, again);
-        assert_true(memcmp(slot, again, sizes[i] * sizeof *slot) == 0 && second.looked == result.looked && second.priced == result.priced);
+        assert_true(memcmp(slot, again, sizes[i] * sizeof *slot) == 0 &&
+                    second.looked == result.looked && second.priced == result.priced);
         free(node);
     }
 }
 
-/* 16 tasks that all use what is outside, of 24 slots in modules of two with a port each: 12 ports, so that 4 are used twice at least. */
+/* 16 tasks that all use what is outside, of 24 slots in modules of two with a port each: 12 ports,
+ * so that 4 are used twice at least. */
 static void the_bound_knows_what_must_be_shared(void **state)
 {
     (void)state;
@@ -254,7 +263,8 @@ static void in_order_where_nothing_is_faster(void **state)
     assert_true(plan_search_settle(&node->problem, 0.001, slot, &settled));
     assert_true(slot[1] == 2 && settled.cost.time_ns == 1000 && settled.settled == 0);
     assert_true(plan_search_settle(&node->problem, 0.01, slot, &settled));
-    assert_true(slot[1] == 1 && settled.cost.time_ns == 1005 && settled.bound_ns == 1000 && settled.is_proven && fabs(settled.settled - 0.005) < 1e-9);
+    assert_true(slot[1] == 1 && settled.cost.time_ns == 1005 && settled.bound_ns == 1000 &&
+                settled.is_proven && fabs(settled.settled - 0.005) < 1e-9);
     /* However little is known. */
     arc_of(node, 0, 1, 1)->alone_ns = 1000 * (1 + 2 * SEARCH_SETTLED);
     settled = search(node, slot);
@@ -272,7 +282,8 @@ static void in_order_where_nothing_is_faster(void **state)
     assert_true(plan_search_settle(&node->problem, 0.001, slot, &settled));
     assert_true(slot[2] == 3);
     assert_true(plan_search_settle(&node->problem, 0.01, slot, &settled));
-    assert_true(slot[0] == 0 && slot[1] == 1 && slot[2] == 2 && settled.cost.time_ns == 1005 && settled.bound_ns == 1005 && settled.is_proven);
+    assert_true(slot[0] == 0 && slot[1] == 1 && slot[2] == 2 && settled.cost.time_ns == 1005 &&
+                settled.bound_ns == 1005 && settled.is_proven);
     /* Farther from what a task needs is worse, whatever is equal beside. */
     node->far[2] = 1;
     settled = search(node, slot);
@@ -281,7 +292,8 @@ static void in_order_where_nothing_is_faster(void **state)
     free(node);
 }
 
-/* Of choices that take as long, the one whose flows share least on the way outside; slots in order do not stand for it. */
+/* Of choices that take as long, the one whose flows share least on the way outside; slots in order
+ * do not stand for it. */
 static void outside_is_spread(void **state)
 {
     (void)state;
@@ -306,7 +318,8 @@ static void outside_is_spread(void **state)
     free(node);
 }
 
-/* What settling may do to any choice: it takes no longer than is known, and no task's slots get farther apart. */
+/* What settling may do to any choice: it takes no longer than is known, and no task's slots get
+ * farther apart. */
 static void settling_costs_no_more_than_is_known(void **state)
 {
     (void)state;
@@ -315,7 +328,8 @@ static void settling_costs_no_more_than_is_known(void **state)
     for (int round = 0; round < 1000; round++) {
         uint16_t slot[8], order[8] = {0, 1, 2, 3, 4, 5, 6, 7};
         size_t each = 1 + random_next(&seed) % 2;
-        struct node *node = random_node(&seed, 6, 2 + random_next(&seed) % (each > 1 ? 2 : 5), each);
+        struct node *node =
+            random_node(&seed, 6, 2 + random_next(&seed) % (each > 1 ? 2 : 5), each);
         size_t berths = node->problem.tasks * each;
         for (size_t a = 0; a < KINDS * 36; a++)
             node->arc[a].alone_ns *= 1 + 0.02 * (double)(random_next(&seed) % 100) / 100;
@@ -324,15 +338,18 @@ static void settling_costs_no_more_than_is_known(void **state)
         struct search_cost found = price(node, slot);
         add_far(node, slot, &found);
         assert_true(compare(&found, &settled.cost) == 0 && settled.bound_ns == best.bound_ns);
-        assert_true(found.time_ns <= best.cost.time_ns * (1.02 + 1e-9) && found.apart <= best.cost.apart);
-        assert_true(fabs(found.time_ns - best.cost.time_ns * (1 + settled.settled)) <= 1e-9 * found.time_ns);
+        assert_true(found.time_ns <= best.cost.time_ns * (1.02 + 1e-9) &&
+                    found.apart <= best.cost.apart);
+        assert_true(fabs(found.time_ns - best.cost.time_ns * (1 + settled.settled)) <=
+                    1e-9 * found.time_ns);
         ordered += memcmp(slot, order, berths * sizeof *slot) == 0;
         free(node);
     }
     assert_true(ordered > 50);
 }
 
-/* Tasks that nothing tells apart on all slots: the lowest numbers, proven without looking at others. */
+/* Tasks that nothing tells apart on all slots: the lowest numbers, proven without looking at
+ * others. */
 static void where_there_is_one_choice_it_is_proven(void **state)
 {
     (void)state;
@@ -351,7 +368,8 @@ static void where_there_is_one_choice_it_is_proven(void **state)
     free(node);
 }
 
-/* What is not wanted has the same least time, found with fewer prices; what is wanted is what it was. */
+/* What is not wanted has the same least time, found with fewer prices; what is wanted is what it
+ * was. */
 static void of_equals_that_are_not_wanted_any_will_do(void **state)
 {
     (void)state;
@@ -363,11 +381,14 @@ static void of_equals_that_are_not_wanted_any_will_do(void **state)
         struct search_result all = search(node, slot);
         node->problem.unwanted_ns = all.cost.time_ns * 1.01;
         struct search_result wanted = search(node, other);
-        assert_true(compare(&wanted.cost, &all.cost) == 0 && wanted.priced == all.priced && memcmp(slot, other, node->problem.tasks * sizeof *slot) == 0);
+        assert_true(compare(&wanted.cost, &all.cost) == 0 && wanted.priced == all.priced &&
+                    memcmp(slot, other, node->problem.tasks * sizeof *slot) == 0);
         node->problem.unwanted_ns = all.cost.time_ns;
         struct search_result unwanted = search(node, other);
         assert_true(unwanted.is_proven == all.is_proven && unwanted.priced <= all.priced);
-        assert_true(fabs(unwanted.cost.time_ns - all.cost.time_ns) <= SEARCH_SAME * all.cost.time_ns && fabs(unwanted.bound_ns - all.bound_ns) <= SEARCH_SAME * all.bound_ns);
+        assert_true(fabs(unwanted.cost.time_ns - all.cost.time_ns) <=
+                        SEARCH_SAME * all.cost.time_ns &&
+                    fabs(unwanted.bound_ns - all.bound_ns) <= SEARCH_SAME * all.bound_ns);
         saved += all.priced - unwanted.priced;
         free(node);
     }

@@ -1,4 +1,5 @@
-/* The claims of a whole scheduler over a recorded node, under clocks that jump; and the store that keeps them. */
+/* The claims of a whole scheduler over a recorded node, under clocks that jump; and the store that
+ * keeps them. */
 #include "unit/store/store_world.h"
 
 #include <dirent.h>
@@ -37,10 +38,15 @@ static void begin(struct rig *rig)
     assert_int_equal(uv_loop_init(&rig->loop), 0);
     assert_int_equal(config_init(&rig->config, &err), BERTH_OK);
     assert_int_equal(config_set(&rig->config, "node", "tests/wire/node", &err), BERTH_OK);
-    struct sched_env env = {.loop = &rig->loop, .clock = &rig->clock, .io = &rig->io, .config = &rig->config, .hub = &rig->hub};
+    struct sched_env env = {.loop = &rig->loop,
+                            .clock = &rig->clock,
+                            .io = &rig->io,
+                            .config = &rig->config,
+                            .hub = &rig->hub};
     if (sched_new(&env, &rig->sched, &err) != BERTH_OK)
         fail_msg("%s", err.detail);
-    struct claim_keep_env keep = {&rig->loop, &rig->clock, &rig->io, &rig->config, &rig->hub, rig->sched, NULL};
+    struct claim_keep_env keep = {&rig->loop, &rig->clock, &rig->io, &rig->config,
+                                  &rig->hub,  rig->sched,  NULL};
     assert_int_equal(claim_keep_new(&keep, &rig->keep, &err), BERTH_OK);
 }
 
@@ -88,7 +94,8 @@ static void the_wall_clock_neither_ends_nor_prolongs(void **state)
         rig.times.now_s += jumps[i];
         turn(&rig);
         assert_int_equal(claim_keep_claims(rig.keep)->count, 1);
-        assert_int_equal(claim_keep_expires_at_s(rig.keep, claim_keep_claims(rig.keep)->item[0]), rig.times.now_s + 100);
+        assert_int_equal(claim_keep_expires_at_s(rig.keep, claim_keep_claims(rig.keep)->item[0]),
+                         rig.times.now_s + 100);
     }
     rig.times.mono_ns += UINT64_C(101000000000);
     claimed(&rig, "core1", 50); /* sets the timer anew, which is due at once */
@@ -104,7 +111,8 @@ static void a_ttl_is_cut_and_cannot_overflow(void **state)
     (void)state;
     begin(&rig);
     const struct claim *claim = claimed(&rig, "core0", INT64_MAX);
-    assert_int_equal(claim_keep_expires_at_s(rig.keep, claim), 1790000000 + rig.config.claim_ttl_max_s);
+    assert_int_equal(claim_keep_expires_at_s(rig.keep, claim),
+                     1790000000 + rig.config.claim_ttl_max_s);
     end(&rig);
 }
 
@@ -140,7 +148,10 @@ static void a_claim_that_fails_leaves_nothing(void **state)
     pthread_t thread;
     pthread_mutex_lock(&end_of_thread);
     assert_int_equal(pthread_create(&thread, NULL, wait_for_end, &end_of_thread), 0);
-    struct claim spec = {.uid = 1, .places = (char *)"core0", .key = (char *)"k", .owner = {.pid = other_thread(), .start_ticks = 1}};
+    struct claim spec = {.uid = 1,
+                         .places = (char *)"core0",
+                         .key = (char *)"k",
+                         .owner = {.pid = other_thread(), .start_ticks = 1}};
     const struct claim *claim = NULL;
     struct berth_err err = {0};
     uint64_t before = claim_keep_claims(rig.keep)->generation;
@@ -156,7 +167,8 @@ static void a_claim_that_fails_leaves_nothing(void **state)
     /* Nobody waits for a change that was never made. */
     struct outcome outcome = {0};
     json_t *reply = NULL;
-    assert_int_equal(claim_keep_answer(rig.keep, json_object(), false, NULL, &outcome, &err), BERTH_OK);
+    assert_int_equal(claim_keep_answer(rig.keep, json_object(), false, NULL, &outcome, &err),
+                     BERTH_OK);
     assert_int_equal(outcome.next(outcome.state, &reply, &err), STREAM_LAST);
     json_decref(reply);
     outcome.free_state(outcome.state);
@@ -177,7 +189,8 @@ static void nothing_runs_without_claims(void **state)
     end(&rig);
 }
 
-/* 30 days of a busy node, a claim a minute, some renewed, some released, most left to their time. */
+/* 30 days of a busy node, a claim a minute, some renewed, some released, most left to their time.
+ */
 static void thirty_days_leave_nothing_behind(void **state)
 {
     struct rig rig;
@@ -198,7 +211,8 @@ static void thirty_days_leave_nothing_behind(void **state)
             claim_keep_release(rig.keep, claim);
         uv_run(&rig.loop, UV_RUN_NOWAIT);
         uv_run(&rig.loop, UV_RUN_NOWAIT);
-        most = claim_keep_claims(rig.keep)->count > most ? claim_keep_claims(rig.keep)->count : most;
+        most =
+            claim_keep_claims(rig.keep)->count > most ? claim_keep_claims(rig.keep)->count : most;
     }
     assert_true(most <= 2);
     end(&rig);
@@ -208,7 +222,11 @@ static void thirty_days_leave_nothing_behind(void **state)
 
 static struct claim stored(const char *id, const char *key, uint64_t version)
 {
-    struct claim claim = {.uid = 4294967294u, .key = (char *)key, .places = (char *)"gpu0,numa1", .version = version, .deadline_ns = 77 + version};
+    struct claim claim = {.uid = 4294967294u,
+                          .key = (char *)key,
+                          .places = (char *)"gpu0,numa1",
+                          .version = version,
+                          .deadline_ns = 77 + version};
     snprintf(claim.id, sizeof claim.id, "%s", id);
     return claim;
 }
@@ -272,8 +290,9 @@ static void what_is_saved_is_loaded(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(the_wall_clock_neither_ends_nor_prolongs), TEST(a_ttl_is_cut_and_cannot_overflow),
-                                       TEST(a_claim_that_fails_leaves_nothing),
-                                       TEST(nothing_runs_without_claims), TEST(thirty_days_leave_nothing_behind), TEST(what_is_saved_is_loaded)};
+    const struct CMUnitTest tests[] = {
+        TEST(the_wall_clock_neither_ends_nor_prolongs), TEST(a_ttl_is_cut_and_cannot_overflow),
+        TEST(a_claim_that_fails_leaves_nothing),        TEST(nothing_runs_without_claims),
+        TEST(thirty_days_leave_nothing_behind),         TEST(what_is_saved_is_loaded)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,7 +52,8 @@ static void there_is_room_for_so_many(void **state)
     for (unsigned n = 0; n < 3 * HELD_PER_USER; n++) {
         snprintf(key, sizeof key, "%u", n);
         assert_true(held_keep(&held, 1, key, "q", key, n));
-        assert_string_equal(held_find(&held, 1, "0", "q", n) != NULL ? "0" : "none", "0"); /* what is asked for stays */
+        /* what is asked for stays */
+        assert_string_equal(held_find(&held, 1, "0", "q", n) != NULL ? "0" : "none", "0");
     }
     assert_int_equal(held.count, HELD_PER_USER + 1);
     assert_non_null(held_find(&held, 1, key, "q", 1000)); /* the last one */

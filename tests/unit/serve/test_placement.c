@@ -1,4 +1,5 @@
-/* The handlers of Placement and Health from JSON to JSON; every reply is held against the interface description. */
+/* The handlers of Placement and Health from JSON to JSON; every reply is held against the interface
+ * description. */
 #include "unit/plan_nodes.h"
 
 #include <jansson.h>
@@ -26,7 +27,8 @@ static struct fixture begin(struct graph *graph, struct values *values)
     return (struct fixture){.daemon.clock.mono_ns = no_time, .snap = nodes_snapshot(graph, values)};
 }
 
-static const struct idl_type *reply_type(const char *interface, const char *method, struct idl **ret_idl)
+static const struct idl_type *reply_type(const char *interface, const char *method,
+                                         struct idl **ret_idl)
 {
     struct berth_err err = {0};
     const struct embedded_file *file = embedded_interfaces;
@@ -40,7 +42,8 @@ static const struct idl_type *reply_type(const char *interface, const char *meth
 }
 
 /* The reply to a request written as JSON text, NULL on failure. */
-static json_t *ask(struct fixture *f, const char *interface, const char *method, method_handler handle, const char *text)
+static json_t *ask(struct fixture *f, const char *interface, const char *method,
+                   method_handler handle, const char *text)
 {
     json_error_t why;
     json_t *params = json_loads(text, 0, &why), *reply = NULL;
@@ -83,11 +86,23 @@ static json_t *ask(struct fixture *f, const char *interface, const char *method,
     return reply;
 }
 
-static json_t *allocate(struct fixture *f, const char *text) { return ask(f, "io.berth.Placement", "Allocate", query_allocate, text); }
-static json_t *bind(struct fixture *f, const char *text) { return ask(f, "io.berth.Placement", "Bind", query_bind, text); }
-static json_t *check(struct fixture *f, const char *text) { return ask(f, "io.berth.Health", "Check", query_check, text); }
+static json_t *allocate(struct fixture *f, const char *text)
+{
+    return ask(f, "io.berth.Placement", "Allocate", query_allocate, text);
+}
+static json_t *bind(struct fixture *f, const char *text)
+{
+    return ask(f, "io.berth.Placement", "Bind", query_bind, text);
+}
+static json_t *check(struct fixture *f, const char *text)
+{
+    return ask(f, "io.berth.Health", "Check", query_check, text);
+}
 
-static const char *text_at(const json_t *json, const char *key) { return json_string_value(json_object_get(json, key)); }
+static const char *text_at(const json_t *json, const char *key)
+{
+    return json_string_value(json_object_get(json, key));
+}
 
 static bool warned(const json_t *reply, const char *part)
 {
@@ -109,7 +124,8 @@ static void allocate_answers_with_evidence(void **state)
     struct fixture f = begin(graph, values);
     json_t *reply = allocate(&f, "{\"bytes\":1073741824,\"allowed\":{\"cpus\":\"0-3\"}}");
     assert_non_null(reply);
-    const json_t *options = json_object_get(reply, "options"), *first = json_array_get(options, 0), *second = json_array_get(options, 1);
+    const json_t *options = json_object_get(reply, "options"), *first = json_array_get(options, 0),
+                 *second = json_array_get(options, 1);
     assert_int_equal(json_array_size(options), 2);
     assert_string_equal(text_at(first, "call"), "numa_alloc_onnode(1073741824, 0)");
     assert_string_equal(text_at(first, "kind"), "system");
@@ -117,14 +133,18 @@ static void allocate_answers_with_evidence(void **state)
     const json_t *why = json_array_get(json_object_get(first, "why"), 0);
     assert_string_equal(text_at(why, "source"), "measured");
     assert_string_equal(text_at(json_object_get(why, "axes"), "threads"), "all");
-    assert_true(json_real_value(json_object_get(json_object_get(first, "predicted"), "low_ns")) > 0);
-    const json_t *least = json_object_get(second, "predicted"); /* what firmware states is a peak, so that the time is a lower bound */
-    assert_true(json_equal(json_object_get(least, "low_ns"), json_object_get(least, "time_ns")) && json_is_null(json_object_get(least, "high_ns")));
+    assert_true(json_real_value(json_object_get(json_object_get(first, "predicted"), "low_ns")) >
+                0);
+    /* what firmware states is a peak, so that the time is a lower bound */
+    const json_t *least = json_object_get(second, "predicted");
+    assert_true(json_equal(json_object_get(least, "low_ns"), json_object_get(least, "time_ns")) &&
+                json_is_null(json_object_get(least, "high_ns")));
     assert_true(warned(reply, "nominal"));
     assert_string_equal(text_at(json_object_get(reply, "basis"), "origin"), "reconstructed");
     json_decref(reply);
 
-    reply = allocate(&f, "{\"bytes\":4096,\"accesses\":[{\"by\":\"core1\",\"reads_bytes\":4096,\"writes_bytes\":0,\"how\":null}]}");
+    reply = allocate(&f, "{\"bytes\":4096,\"accesses\":[{\"by\":\"core1\",\"reads_bytes\":4096,"
+                         "\"writes_bytes\":0,\"how\":null}]}");
     assert_true(warned(reply, "allowed"));
     json_decref(reply);
     snapshot_unref(f.snap);
@@ -151,10 +171,12 @@ struct refusal {
     const char *arg;
 };
 
-static void assert_refused(struct fixture *f, json_t *(*method)(struct fixture *, const char *), const struct refusal *refusal)
+static void assert_refused(struct fixture *f, json_t *(*method)(struct fixture *, const char *),
+                           const struct refusal *refusal)
 {
     json_t *reply = method(f, refusal->request);
-    if (reply != NULL || f->err.code != refusal->code || strcmp(f->err.arg[0].text, refusal->arg) != 0)
+    if (reply != NULL || f->err.code != refusal->code ||
+        strcmp(f->err.arg[0].text, refusal->arg) != 0)
         fail_msg("%s: %s, %s", refusal->request, err_info(f->err.code)->id, f->err.arg[0].text);
     assert_true(refusal->code == BERTH_NOTHING_ALLOWED || f->err.detail[0] != '\0');
 }
@@ -168,19 +190,28 @@ static void allocate_refuses(void **state)
         {"{}", BERTH_INVALID_PARAMETER, "bytes"},
         {"{\"bytes\":9223372036854775807}", BERTH_NOT_ENOUGH, "bytes of memory"},
         {"{\"bytes\":1,\"kinds\":[\"magic\"]}", BERTH_INVALID_PARAMETER, "kinds"},
-        {"{\"bytes\":1,\"accesses\":[{\"by\":\"numa9\",\"reads_bytes\":1,\"writes_bytes\":0}]}", BERTH_NO_SUCH_PLACE, "numa9"},
-        {"{\"bytes\":1,\"accesses\":[{\"by\":\"nic0\",\"reads_bytes\":1,\"writes_bytes\":0}]}", BERTH_INVALID_PARAMETER, "accesses[0]"},
-        {"{\"bytes\":1,\"accesses\":[{\"by\":\"numa0\",\"reads_bytes\":-5,\"writes_bytes\":0}]}", BERTH_INVALID_PARAMETER, "accesses[0].reads_bytes"},
-        {"{\"bytes\":1,\"accesses\":[{\"by\":\"numa0\",\"reads_bytes\":1,\"writes_bytes\":0,\"cores\":0}]}", BERTH_INVALID_PARAMETER, "accesses[0].cores"},
-        {"{\"bytes\":1,\"accesses\":[{\"by\":\"numa0\",\"reads_bytes\":1,\"writes_bytes\":0,\"how\":\"fast\"}]}", BERTH_INVALID_PARAMETER, "accesses[0].how"},
+        {"{\"bytes\":1,\"accesses\":[{\"by\":\"numa9\",\"reads_bytes\":1,\"writes_bytes\":0}]}",
+         BERTH_NO_SUCH_PLACE, "numa9"},
+        {"{\"bytes\":1,\"accesses\":[{\"by\":\"nic0\",\"reads_bytes\":1,\"writes_bytes\":0}]}",
+         BERTH_INVALID_PARAMETER, "accesses[0]"},
+        {"{\"bytes\":1,\"accesses\":[{\"by\":\"numa0\",\"reads_bytes\":-5,\"writes_bytes\":0}]}",
+         BERTH_INVALID_PARAMETER, "accesses[0].reads_bytes"},
+        {"{\"bytes\":1,\"accesses\":[{\"by\":\"numa0\",\"reads_bytes\":1,\"writes_bytes\":0,"
+         "\"cores\":0}]}",
+         BERTH_INVALID_PARAMETER, "accesses[0].cores"},
+        {"{\"bytes\":1,\"accesses\":[{\"by\":\"numa0\",\"reads_bytes\":1,\"writes_bytes\":0,"
+         "\"how\":\"fast\"}]}",
+         BERTH_INVALID_PARAMETER, "accesses[0].how"},
         {"{\"bytes\":1,\"accesses\":[7]}", BERTH_INVALID_PARAMETER, "accesses[0]"},
         {"{\"bytes\":1,\"allowed\":{\"cpus\":\"\"}}", BERTH_NOTHING_ALLOWED, ""},
         {"{\"bytes\":1,\"allowed\":{\"cpus\":\"1000-1007\"}}", BERTH_NOTHING_ALLOWED, ""},
         {"{\"bytes\":1,\"allowed\":{\"cpus\":\"3-1\"}}", BERTH_INVALID_PARAMETER, "allowed.cpus"},
-        {"{\"bytes\":1,\"allowed\":{\"cpus\":\"0-99999999999999999999\"}}", BERTH_INVALID_PARAMETER, "allowed.cpus"},
+        {"{\"bytes\":1,\"allowed\":{\"cpus\":\"0-99999999999999999999\"}}", BERTH_INVALID_PARAMETER,
+         "allowed.cpus"},
         {"{\"bytes\":1,\"allowed\":{\"memory\":[]}}", BERTH_NOTHING_ALLOWED, ""},
         {"{\"bytes\":1,\"allowed\":{\"memory\":[\"numa77\"]}}", BERTH_NO_SUCH_PLACE, "numa77"},
-        {"{\"bytes\":1,\"allowed\":{\"memory\":[\"core0\"]}}", BERTH_INVALID_PARAMETER, "allowed.memory"},
+        {"{\"bytes\":1,\"allowed\":{\"memory\":[\"core0\"]}}", BERTH_INVALID_PARAMETER,
+         "allowed.memory"},
         {"{\"bytes\":1,\"allowed\":{\"memory\":[\"gpu0\"]}}", BERTH_NOTHING_ALLOWED, ""},
         {"{\"bytes\":1,\"allowed\":{\"gpus\":[\"numa0\"]}}", BERTH_NO_SUCH_PLACE, "numa0"},
         {"{\"bytes\":1,\"allowed\":7}", BERTH_INVALID_PARAMETER, "allowed"},
@@ -195,27 +226,37 @@ static void bind_as_sites_write_by_hand(void **state)
 {
     (void)state;
     struct fixture f = begin(nodes_mi250x(), NULL);
-    json_t *reply = bind(&f, "{\"tasks\":8,\"cores_per_task\":7,\"order\":\"rank\","
-                             "\"allowed\":{\"cpus\":\"1-7,9-15,17-23,25-31,33-39,41-47,49-55,57-63\"}}");
+    json_t *reply =
+        bind(&f, "{\"tasks\":8,\"cores_per_task\":7,\"order\":\"rank\","
+                 "\"allowed\":{\"cpus\":\"1-7,9-15,17-23,25-31,33-39,41-47,49-55,57-63\"}}");
     assert_non_null(reply);
     assert_string_equal(text_at(json_object_get(reply, "launcher"), "slurm"),
-                        "--cpu-bind=mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,0xfe000000,0xfe,0xfe00,0xfe00000000,0xfe0000000000"
+                        "--cpu-bind=mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,"
+                        "0xfe000000,0xfe,0xfe00,0xfe00000000,0xfe0000000000"
                         " --gpu-bind=map_gpu:0,1,2,3,4,5,6,7");
     const json_t *tasks = json_object_get(reply, "tasks");
     assert_int_equal(json_array_size(tasks), 8);
     for (size_t t = 0; t < 8; t++) {
         char gpu[8];
         snprintf(gpu, sizeof gpu, "gpu%zu", t);
-        assert_string_equal(json_string_value(json_array_get(json_object_get(json_array_get(tasks, t), "gpus"), 0)), gpu);
+        assert_string_equal(
+            json_string_value(json_array_get(json_object_get(json_array_get(tasks, t), "gpus"), 0)),
+            gpu);
     }
-    assert_string_equal(text_at(json_object_get(json_array_get(tasks, 1), "environment"), "ROCR_VISIBLE_DEVICES"), "GPU-000000001a2b3c01");
+    assert_string_equal(
+        text_at(json_object_get(json_array_get(tasks, 1), "environment"), "ROCR_VISIBLE_DEVICES"),
+        "GPU-000000001a2b3c01");
     assert_true(json_is_false(json_object_get(reply, "proven_optimal")));
-    assert_true(json_is_null(json_object_get(reply, "gap")) && json_is_null(json_object_get(reply, "predicted")));
+    assert_true(json_is_null(json_object_get(reply, "gap")) &&
+                json_is_null(json_object_get(reply, "predicted")));
     json_decref(reply);
 
-    reply = bind(&f, "{\"tasks\":1,\"visible\":\"all\",\"allowed\":{\"gpus\":[\"gpu5\",\"0000:C9:00.0\",\"gpu-000000001a2b3c04\"]}}");
-    assert_string_equal(text_at(json_object_get(json_array_get(json_object_get(reply, "tasks"), 0), "environment"), "ROCR_VISIBLE_DEVICES"),
-                        "GPU-000000001a2b3c02,GPU-000000001a2b3c04,GPU-000000001a2b3c05");
+    reply = bind(&f, "{\"tasks\":1,\"visible\":\"all\",\"allowed\":{\"gpus\":[\"gpu5\",\"0000:C9:"
+                     "00.0\",\"gpu-000000001a2b3c04\"]}}");
+    assert_string_equal(
+        text_at(json_object_get(json_array_get(json_object_get(reply, "tasks"), 0), "environment"),
+                "ROCR_VISIBLE_DEVICES"),
+        "GPU-000000001a2b3c02,GPU-000000001a2b3c04,GPU-000000001a2b3c05");
     json_decref(reply);
     snapshot_unref(f.snap);
 }
@@ -224,13 +265,17 @@ static void bind_says_what_it_did_not_weigh(void **state)
 {
     (void)state;
     struct fixture f = begin(nodes_mi250x(), NULL);
-    json_t *reply = bind(&f, "{\"tasks\":2,\"pattern\":\"ring\",\"bytes\":1048576,\"key\":\"step-1\",\"ranks\":[3,9],\"world\":16,"
-                             "\"flows\":[{\"from\":3,\"to\":15,\"bytes\":10}],\"mechanism\":\"kernel\",\"host_bytes\":5}");
+    json_t *reply = bind(&f, "{\"tasks\":2,\"pattern\":\"ring\",\"bytes\":1048576,\"key\":\"step-"
+                             "1\",\"ranks\":[3,9],\"world\":16,"
+                             "\"flows\":[{\"from\":3,\"to\":15,\"bytes\":10}],\"mechanism\":"
+                             "\"kernel\",\"host_bytes\":5}");
     assert_true(warned(reply, "locality alone decided") && warned(reply, "no time is predicted"));
-    assert_true(json_is_null(json_object_get(reply, "predicted")) && json_is_null(json_object_get(reply, "gap")));
+    assert_true(json_is_null(json_object_get(reply, "predicted")) &&
+                json_is_null(json_object_get(reply, "gap")));
     assert_true(warned(reply, "stands under its key until nobody asked for it for 10 minutes"));
     assert_true(warned(reply, "the whole node is meant"));
-    assert_non_null(strstr(text_at(json_object_get(reply, "launcher"), "rankfile"), "rank 9=localhost"));
+    assert_non_null(
+        strstr(text_at(json_object_get(reply, "launcher"), "rankfile"), "rank 9=localhost"));
     json_decref(reply);
     held_done(&f.daemon.held);
     snapshot_unref(f.snap);
@@ -248,18 +293,24 @@ static void bind_refuses(void **state)
         {"{\"tasks\":1,\"cores_per_task\":0}", BERTH_INVALID_PARAMETER, "cores_per_task"},
         {"{\"tasks\":1,\"threads_per_core\":0}", BERTH_INVALID_PARAMETER, "threads_per_core"},
         {"{\"tasks\":1,\"tasks_per_gpu\":0}", BERTH_INVALID_PARAMETER, "tasks_per_gpu"},
-        {"{\"tasks\":4,\"gpus_per_task\":2,\"tasks_per_gpu\":2}", BERTH_INVALID_PARAMETER, "tasks_per_gpu"},
+        {"{\"tasks\":4,\"gpus_per_task\":2,\"tasks_per_gpu\":2}", BERTH_INVALID_PARAMETER,
+         "tasks_per_gpu"},
         {"{\"tasks\":17,\"tasks_per_gpu\":2}", BERTH_NOT_ENOUGH, "gpus"},
-        {"{\"tasks\":4,\"pattern\":\"ring\",\"bytes\":9223372036854775807}", BERTH_INVALID_PARAMETER, "bytes"},
-        {"{\"tasks\":2,\"ranks\":[0,5],\"pattern\":\"ring\",\"bytes\":1}", BERTH_INVALID_PARAMETER, "world"},
+        {"{\"tasks\":4,\"pattern\":\"ring\",\"bytes\":9223372036854775807}",
+         BERTH_INVALID_PARAMETER, "bytes"},
+        {"{\"tasks\":2,\"ranks\":[0,5],\"pattern\":\"ring\",\"bytes\":1}", BERTH_INVALID_PARAMETER,
+         "world"},
         {"{\"tasks\":1,\"bytes\":-1}", BERTH_INVALID_PARAMETER, "bytes"},
         {"{\"tasks\":1,\"host_bytes\":-1}", BERTH_INVALID_PARAMETER, "host_bytes"},
         {"{\"tasks\":1,\"pattern\":\"star\"}", BERTH_INVALID_PARAMETER, "pattern"},
         {"{\"tasks\":1,\"order\":\"down\"}", BERTH_INVALID_PARAMETER, "order"},
         {"{\"tasks\":1,\"key\":\"\"}", BERTH_INVALID_PARAMETER, "key"},
-        {"{\"tasks\":2,\"flows\":[{\"from\":0,\"to\":2,\"bytes\":1}]}", BERTH_INVALID_PARAMETER, "flows[0]"},
-        {"{\"tasks\":2,\"flows\":[{\"from\":-1,\"to\":1,\"bytes\":1}]}", BERTH_INVALID_PARAMETER, "flows[0]"},
-        {"{\"tasks\":2,\"flows\":[{\"from\":0,\"to\":1,\"bytes\":-1}]}", BERTH_INVALID_PARAMETER, "flows[0]"},
+        {"{\"tasks\":2,\"flows\":[{\"from\":0,\"to\":2,\"bytes\":1}]}", BERTH_INVALID_PARAMETER,
+         "flows[0]"},
+        {"{\"tasks\":2,\"flows\":[{\"from\":-1,\"to\":1,\"bytes\":1}]}", BERTH_INVALID_PARAMETER,
+         "flows[0]"},
+        {"{\"tasks\":2,\"flows\":[{\"from\":0,\"to\":1,\"bytes\":-1}]}", BERTH_INVALID_PARAMETER,
+         "flows[0]"},
         {"{\"tasks\":2,\"flows\":[1]}", BERTH_INVALID_PARAMETER, "flows[0]"},
         {"{\"tasks\":2,\"ranks\":[0]}", BERTH_INVALID_PARAMETER, "ranks"},
         {"{\"tasks\":2,\"ranks\":[1,1]}", BERTH_INVALID_PARAMETER, "ranks"},
@@ -281,7 +332,9 @@ static void check_of_the_whole_and_of_places(void **state)
 {
     (void)state;
     struct graph *graph = nodes_mi250x();
-    graph_add_link(graph, nodes_place(graph, PLACE_GPU, 0), nodes_place(graph, PLACE_GPU, 1), LINK_XGMI)->state = LINK_DOWN;
+    graph_add_link(graph, nodes_place(graph, PLACE_GPU, 0), nodes_place(graph, PLACE_GPU, 1),
+                   LINK_XGMI)
+        ->state = LINK_DOWN;
     struct fixture f = begin(graph, NULL);
     json_t *reply = check(&f, "{}");
     assert_string_equal(text_at(reply, "verdict"), "unhealthy");

@@ -15,12 +15,14 @@ static void places_that_there_are_are_listed_with_their_holes(void **state)
     struct graph *graph = nodes_mi250x();
     struct berth_err err = {0};
     assert_int_equal(request_no_such_place(graph, "gpu99", &err), BERTH_NO_SUCH_PLACE);
-    assert_string_equal(err.detail, "this node has no place gpu99; of that kind it has gpu0 to gpu7 (berth topo)");
+    assert_string_equal(
+        err.detail, "this node has no place gpu99; of that kind it has gpu0 to gpu7 (berth topo)");
     rename_gpu(graph, 6, "gpu24");
     rename_gpu(graph, 7, "gpu25");
     err = (struct berth_err){0};
     assert_int_equal(request_no_such_place(graph, "gpu6", &err), BERTH_NO_SUCH_PLACE);
-    assert_string_equal(err.detail, "this node has no place gpu6; of that kind it has gpu0 to gpu5, gpu24 to gpu25 (berth topo)");
+    assert_string_equal(err.detail, "this node has no place gpu6; of that kind it has gpu0 to "
+                                    "gpu5, gpu24 to gpu25 (berth topo)");
     graph_unref(graph);
 }
 
@@ -35,7 +37,9 @@ static void of_more_than_fit_some_are_listed(void **state)
     }
     struct berth_err err = {0};
     assert_int_equal(request_no_such_place(graph, "gpu6", &err), BERTH_NO_SUCH_PLACE);
-    assert_string_equal(err.detail, "this node has no place gpu6; of that kind it has gpu1000000000, gpu1000000002, gpu1000000004, gpu1000000006, gpu1000000008, ... (berth topo)");
+    assert_string_equal(
+        err.detail, "this node has no place gpu6; of that kind it has gpu1000000000, "
+                    "gpu1000000002, gpu1000000004, gpu1000000006, gpu1000000008, ... (berth topo)");
     graph_unref(graph);
 }
 

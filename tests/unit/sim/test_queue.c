@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+
 #include <cmocka.h>
 
 #include "sim/share.h"
@@ -34,14 +35,21 @@ static void make(struct world *w, uint64_t *seed)
 {
     *w = (struct world){.parts = 0};
     for (size_t l = 0; l < LIMITS; l++) {
-        w->step[l][0] = (struct resource_step){1 + (unsigned)(uniform(seed) * 3), 5 + floor(uniform(seed) * 60), NAN, NAN, NAN};
-        w->step[l][1] = (struct resource_step){w->step[l][0].flows + 2, w->step[l][0].bytes_per_s * (0.7 + uniform(seed)), NAN, NAN, NAN};
-        w->limit[l] = (struct load_limit){.step = w->step[l], .step_count = 1 + (uniform(seed) < 0.5)};
+        w->step[l][0] = (struct resource_step){1 + (unsigned)(uniform(seed) * 3),
+                                               5 + floor(uniform(seed) * 60), NAN, NAN, NAN};
+        w->step[l][1] = (struct resource_step){w->step[l][0].flows + 2,
+                                               w->step[l][0].bytes_per_s * (0.7 + uniform(seed)),
+                                               NAN, NAN, NAN};
+        w->limit[l] =
+            (struct load_limit){.step = w->step[l], .step_count = 1 + (uniform(seed) < 0.5)};
     }
     for (size_t i = 0; i < WHOS; i++) {
         struct load_stream *whole = &w->whole[i];
         size_t parts = 1 + (size_t)(uniform(seed) * PARTS);
-        *whole = (struct load_stream){.bytes_per_s = 1 + floor(uniform(seed) * 40), .use = w->use[i], .kind = 1, .who = (uint32_t)(i + 1)};
+        *whole = (struct load_stream){.bytes_per_s = 1 + floor(uniform(seed) * 40),
+                                      .use = w->use[i],
+                                      .kind = 1,
+                                      .who = (uint32_t)(i + 1)};
         whole->start_ns = whole->begin_ns = 1e9 * floor(2 * uniform(seed));
         for (size_t l = 0; l < LIMITS; l++)
             if (uniform(seed) < 0.3)
@@ -78,10 +86,15 @@ static void split_bytes_take_as_long(void **state)
                     continue;
                 last_ns = fmax(last_ns, part->end_ns);
                 first += !part->is_behind;
-                assert_true(part->end_ns >= part->start_ns + part->bytes / part->bytes_per_s * 1e9 * (1 - 1e-9));
-                for (size_t other = 0; other < w.parts; other++) /* who has more ends later, who has as much at the same time */
+                assert_true(part->end_ns >=
+                            part->start_ns + part->bytes / part->bytes_per_s * 1e9 * (1 - 1e-9));
+                /* who has more ends later, who has as much at the same time */
+                for (size_t other = 0; other < w.parts; other++)
                     if (w.part[other].who == part->who)
-                        assert_true(w.part[other].bytes == part->bytes ? fabs(w.part[other].end_ns - part->end_ns) <= 1 : (w.part[other].bytes > part->bytes) == (w.part[other].end_ns > part->end_ns));
+                        assert_true(w.part[other].bytes == part->bytes
+                                        ? fabs(w.part[other].end_ns - part->end_ns) <= 1
+                                        : (w.part[other].bytes > part->bytes) ==
+                                              (w.part[other].end_ns > part->end_ns));
             }
             all_ns = fmax(all_ns, last_ns);
             assert_int_equal(first, 1);
@@ -99,13 +112,16 @@ static void assert_s(const struct load_stream *stream, double s)
         fail_msg("%.9g s is not %.9g", stream->end_ns / 1e9, s);
 }
 
-/* In turns, the same time each: one with a third of the other's bytes ends when as many of each have moved. */
+/* In turns, the same time each: one with a third of the other's bytes ends when as many of each
+ * have moved. */
 static void they_take_turns(void **state)
 {
     (void)state;
     struct load_share *share = load_share_new(1, 3, 1, 2);
     assert_non_null(share);
-    struct load_stream streams[] = {{.bytes_per_s = 10, .bytes = 30, .who = 2}, {.bytes_per_s = 10, .bytes = 10, .who = 2}, {.bytes_per_s = 10, .bytes = 30, .who = 1}};
+    struct load_stream streams[] = {{.bytes_per_s = 10, .bytes = 30, .who = 2},
+                                    {.bytes_per_s = 10, .bytes = 10, .who = 2},
+                                    {.bytes_per_s = 10, .bytes = 30, .who = 1}};
     load_share_run(share, NULL, streams, 3);
     assert_s(&streams[0], 4);
     assert_s(&streams[1], 2);
@@ -128,14 +144,17 @@ static void they_take_turns(void **state)
     load_share_free(share);
 }
 
-/* Of other sizes a queue goes faster, or slower, once the smaller ones have ended: nobody gets more than alone for that, and what it leaves goes to others. */
+/* Of other sizes a queue goes faster, or slower, once the smaller ones have ended: nobody gets more
+ * than alone for that, and what it leaves goes to others. */
 static void a_part_goes_at_its_own_rate(void **state)
 {
     (void)state;
     const struct {
-        double capacity, small_bytes_per_s, large_bytes_per_s, other_bytes_per_s, small_s, large_s, other_s;
+        double capacity, small_bytes_per_s, large_bytes_per_s, other_bytes_per_s, small_s, large_s,
+            other_s;
     } cases[] = {
-        {20, 5, 20, 8.5, 2.5, 4.1375, 4}, /* 8 beside 8.5; then 11.5, and 20 when the other has ended */
+        /* 8 beside 8.5; then 11.5, and 20 when the other has ended */
+        {20, 5, 20, 8.5, 2.5, 4.1375, 4},
         {12, 20, 5, 7, 10.0 / 3, 22.0 / 3, 16.0 / 3}, /* 6 beside 6; then 5 beside 7 */
     };
     const uint16_t use[] = {0};
@@ -144,7 +163,10 @@ static void a_part_goes_at_its_own_rate(void **state)
     for (size_t c = 0; c < 2; c++) {
         const struct resource_step step = {1, cases[c].capacity, NAN, NAN, NAN};
         const struct load_limit limit = {&step, 1, NULL};
-        struct load_stream streams[] = {{.bytes_per_s = cases[c].large_bytes_per_s, .bytes = 30, .who = 1}, {.bytes_per_s = cases[c].other_bytes_per_s, .bytes = 34, .who = 2}, {.bytes_per_s = cases[c].small_bytes_per_s, .bytes = 10, .who = 1}};
+        struct load_stream streams[] = {
+            {.bytes_per_s = cases[c].large_bytes_per_s, .bytes = 30, .who = 1},
+            {.bytes_per_s = cases[c].other_bytes_per_s, .bytes = 34, .who = 2},
+            {.bytes_per_s = cases[c].small_bytes_per_s, .bytes = 10, .who = 1}};
         for (size_t i = 0; i < 3; i++) {
             streams[i].use = use;
             streams[i].use_count = 1;
@@ -158,7 +180,8 @@ static void a_part_goes_at_its_own_rate(void **state)
     load_share_free(share);
 }
 
-/* What two were measured to get together holds for those who split the same bytes, too; others of them are not these two. */
+/* What two were measured to get together holds for those who split the same bytes, too; others of
+ * them are not these two. */
 static void what_was_measured_together_holds_for_parts(void **state)
 {
     (void)state;
@@ -172,7 +195,12 @@ static void what_was_measured_together_holds_for_parts(void **state)
     for (uint32_t who = 2; who <= 3; who++) {
         struct load_stream streams[4];
         for (size_t i = 0; i < 4; i++)
-            streams[i] = (struct load_stream){.bytes_per_s = 10, .bytes = 20, .use = use, .use_count = 1, .kind = 1, .who = i < 2 ? 1 : who};
+            streams[i] = (struct load_stream){.bytes_per_s = 10,
+                                              .bytes = 20,
+                                              .use = use,
+                                              .use_count = 1,
+                                              .kind = 1,
+                                              .who = i < 2 ? 1 : who};
         load_share_run(share, &limit, streams, 4);
         assert_s(&streams[0], who == 2 ? 20 : 8);
         assert_s(&streams[1], who == 2 ? 20 : 8);

@@ -1,4 +1,5 @@
-/* Streams that share limits: against the rates that the search for limits uses (daemon/cost/resource_fit.h), moment by moment, and what must hold of any sharing. */
+/* Streams that share limits: against the rates that the search for limits uses
+ * (daemon/cost/resource_fit.h), moment by moment, and what must hold of any sharing. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+
 #include <cmocka.h>
 
 #include "cost/load_interval.h"
@@ -36,17 +38,25 @@ static void make(struct world *w, uint64_t *seed)
 {
     *w = (struct world){.count = 1 + (size_t)(uniform(seed) * STREAMS)};
     double shared = uniform(seed) < 0.5 ? 0.4 : 0.1; /* all with all, or a few with a few */
-    double later = uniform(seed) < 0.5 ? 0 : 4; /* all at once, or one after the other */
+    double later = uniform(seed) < 0.5 ? 0 : 4;      /* all at once, or one after the other */
     for (size_t i = 0; i < w->count; i++) {
         w->alone[i] = 1 + floor(uniform(seed) * 40);
-        w->stream[i] = (struct load_stream){.bytes_per_s = w->alone[i], .bytes = floor(uniform(seed) * 100), .use = w->use[i], .kind = 1};
+        w->stream[i] = (struct load_stream){.bytes_per_s = w->alone[i],
+                                            .bytes = floor(uniform(seed) * 100),
+                                            .use = w->use[i],
+                                            .kind = 1};
         w->stream[i].start_ns = w->stream[i].begin_ns = floor(later * uniform(seed)) * 1e9;
     }
     for (size_t l = 0; l < LIMITS; l++) {
         struct resource_limit *same = &w->same[l];
-        *same = (struct resource_limit){.candidate = RESOURCE_NO_CANDIDATE, .users = w->users[l], .step_count = 1 + (uniform(seed) < 0.5)};
-        same->step[0] = (struct resource_step){1 + (unsigned)(uniform(seed) * 3), 5 + floor(uniform(seed) * 60), NAN, NAN, NAN};
-        same->step[1] = (struct resource_step){same->step[0].flows + 2, same->step[0].bytes_per_s * (0.7 + uniform(seed)), NAN, NAN, NAN};
+        *same = (struct resource_limit){.candidate = RESOURCE_NO_CANDIDATE,
+                                        .users = w->users[l],
+                                        .step_count = 1 + (uniform(seed) < 0.5)};
+        same->step[0] = (struct resource_step){1 + (unsigned)(uniform(seed) * 3),
+                                               5 + floor(uniform(seed) * 60), NAN, NAN, NAN};
+        same->step[1] = (struct resource_step){same->step[0].flows + 2,
+                                               same->step[0].bytes_per_s * (0.7 + uniform(seed)),
+                                               NAN, NAN, NAN};
         w->limit[l] = (struct load_limit){.step = same->step, .step_count = same->step_count};
         for (size_t i = 0; i < w->count; i++)
             if (uniform(seed) < shared) {
@@ -111,7 +121,8 @@ static void two_ways_to_the_same_times(void **state)
     load_share_free(share);
 }
 
-/* To the last bit: a step that is as long by two ways of copying is not told apart by what goes on elsewhere. */
+/* To the last bit: a step that is as long by two ways of copying is not told apart by what goes on
+ * elsewhere. */
 static void streams_elsewhere_change_nothing(void **state)
 {
     (void)state;
@@ -141,12 +152,14 @@ static void streams_elsewhere_change_nothing(void **state)
         load_share_run(share, limit, w.stream, w.count);
         load_share_run(share, limit, both, other.count + w.count);
         for (size_t i = 0; i < w.count; i++)
-            assert_true(both[other.count + i].end_ns == w.stream[i].end_ns && both[other.count + i].shared == w.stream[i].shared);
+            assert_true(both[other.count + i].end_ns == w.stream[i].end_ns &&
+                        both[other.count + i].shared == w.stream[i].shared);
     }
     load_share_free(share);
 }
 
-/* Streams of a kind that was measured apart are limited together with others, or where there are more than two of it. */
+/* Streams of a kind that was measured apart are limited together with others, or where there are
+ * more than two of it. */
 static void a_kind_apart_is_limited_where_more_are_than_were_measured(void **state)
 {
     (void)state;
@@ -157,7 +170,9 @@ static void a_kind_apart_is_limited_where_more_are_than_were_measured(void **sta
     struct load_share *share = load_share_new(1, 3, 1, 0);
     assert_non_null(share);
     for (unsigned kind = 1; kind <= 2; kind++) {
-        struct load_stream streams[] = {{.bytes_per_s = 10, .bytes = 100, .use = use, .use_count = 1, .kind = 1}, {.bytes_per_s = 10, .bytes = 100, .use = use, .use_count = 1, .kind = kind}};
+        struct load_stream streams[] = {
+            {.bytes_per_s = 10, .bytes = 100, .use = use, .use_count = 1, .kind = 1},
+            {.bytes_per_s = 10, .bytes = 100, .use = use, .use_count = 1, .kind = kind}};
         load_share_run(share, &limit, streams, 2);
         assert_true(fabs(streams[0].end_ns / 1e9 - (kind == 1 ? 10 : 20)) < 1e-6);
         assert_int_equal(streams[1].shared, kind == 1 ? LOAD_NO_LIMIT : 0);
@@ -165,15 +180,18 @@ static void a_kind_apart_is_limited_where_more_are_than_were_measured(void **sta
     /* Three share 10 until one has ended; the two that are left have 10 each. */
     struct load_stream streams[3];
     for (int i = 0; i < 3; i++)
-        streams[i] = (struct load_stream){.bytes_per_s = 10, .bytes = i == 0 ? 10 : 30, .use = use, .use_count = 1, .kind = 1};
+        streams[i] = (struct load_stream){
+            .bytes_per_s = 10, .bytes = i == 0 ? 10 : 30, .use = use, .use_count = 1, .kind = 1};
     assert_true(fabs(load_share_least_ns(share, &limit, streams, 3) / 1e9 - 70.0 / 20) < 1e-6);
     load_share_run(share, &limit, streams, 3);
-    assert_true(fabs(streams[0].end_ns / 1e9 - 3) < 1e-6 && fabs(streams[2].end_ns / 1e9 - 5) < 1e-6);
+    assert_true(fabs(streams[0].end_ns / 1e9 - 3) < 1e-6 &&
+                fabs(streams[2].end_ns / 1e9 - 5) < 1e-6);
     assert_int_equal(streams[0].shared, 0);
     load_share_free(share);
 }
 
-/* Thousands are not looked at one end after the other: the last one ends a little late, never early, and soon is known. */
+/* Thousands are not looked at one end after the other: the last one ends a little late, never
+ * early, and soon is known. */
 static void many_streams_end_about_when_they_should(void **state)
 {
     (void)state;
@@ -187,7 +205,11 @@ static void many_streams_end_about_when_they_should(void **state)
     double bytes = 0, early = 0;
     assert_non_null(share);
     for (size_t i = 0; i < COUNT; i++) {
-        streams[i] = (struct load_stream){.bytes_per_s = 10, .bytes = 1 + floor(uniform(&seed) * 1000), .use = use, .use_count = 1, .kind = 1};
+        streams[i] = (struct load_stream){.bytes_per_s = 10,
+                                          .bytes = 1 + floor(uniform(&seed) * 1000),
+                                          .use = use,
+                                          .use_count = 1,
+                                          .kind = 1};
         bytes += streams[i].bytes;
     }
     size_t looked = load_share_run(share, &limit, streams, COUNT);
@@ -201,7 +223,8 @@ static void many_streams_end_about_when_they_should(void **state)
     load_share_free(share);
 }
 
-/* One stream's interval is its own; the last of many is later than any, by chance; what has none takes all of it away. */
+/* One stream's interval is its own; the last of many is later than any, by chance; what has none
+ * takes all of it away. */
 static void the_last_of_many_is_later(void **state)
 {
     (void)state;
@@ -214,7 +237,8 @@ static void the_last_of_many_is_later(void **state)
     ends[3] = (struct prediction){10, 9, 11};
     assert_true(load_interval_last(ends, 4).high_ns <= load_interval_last(ends, 5).high_ns);
     ends[7] = (struct prediction){50, NAN, NAN};
-    assert_true(isnan(load_interval_last(ends, 8).low_ns) && load_interval_last(ends, 8).time_ns == 100);
+    assert_true(isnan(load_interval_last(ends, 8).low_ns) &&
+                load_interval_last(ends, 8).time_ns == 100);
     ends[7] = (struct prediction){0, 0, 0};
     assert_false(isnan(load_interval_last(ends, 8).high_ns));
     assert_true(load_interval_last(ends, 0).time_ns == 0);

@@ -8,18 +8,21 @@
 
 #include <cmocka.h>
 
-/* Two packages of two cores with two hardware threads each, and the kernel numbers them as it does: first threads first, packages in turn. The places
- * come in no order of the machine's structure. */
-static const char node_text[] = "{\"places\": ["
-                                "{\"name\": \"machine0\", \"kind\": \"machine\", \"cpus\": \"0-7\"},"
-                                "{\"name\": \"package0\", \"kind\": \"package\", \"parent\": \"machine0\", \"cpus\": \"0,2,4,6\"},"
-                                "{\"name\": \"package1\", \"kind\": \"package\", \"parent\": \"machine0\", \"cpus\": \"1,3,5,7\"},"
-                                "{\"name\": \"core0\", \"kind\": \"core\", \"parent\": \"package0\", \"cpus\": \"0,4\"},"
-                                "{\"name\": \"core1\", \"kind\": \"core\", \"parent\": \"package1\", \"cpus\": \"1,5\"},"
-                                "{\"name\": \"core2\", \"kind\": \"core\", \"parent\": \"package0\", \"cpus\": \"2,6\"},"
-                                "{\"name\": \"core3\", \"kind\": \"core\", \"parent\": \"package1\", \"cpus\": \"3,7\"},"
-                                "{\"name\": \"pu3\", \"kind\": \"pu\", \"parent\": \"core3\", \"cpus\": \"3\"},"
-                                "{\"name\": \"pu7\", \"kind\": \"pu\", \"parent\": \"core3\", \"cpus\": \"7\"}]}";
+/* Two packages of two cores with two hardware threads each, and the kernel numbers them as it does:
+ * first threads first, packages in turn. The places come in no order of the machine's structure. */
+static const char node_text[] =
+    "{\"places\": ["
+    "{\"name\": \"machine0\", \"kind\": \"machine\", \"cpus\": \"0-7\"},"
+    "{\"name\": \"package0\", \"kind\": \"package\", \"parent\": \"machine0\", \"cpus\": "
+    "\"0,2,4,6\"},"
+    "{\"name\": \"package1\", \"kind\": \"package\", \"parent\": \"machine0\", \"cpus\": "
+    "\"1,3,5,7\"},"
+    "{\"name\": \"core0\", \"kind\": \"core\", \"parent\": \"package0\", \"cpus\": \"0,4\"},"
+    "{\"name\": \"core1\", \"kind\": \"core\", \"parent\": \"package1\", \"cpus\": \"1,5\"},"
+    "{\"name\": \"core2\", \"kind\": \"core\", \"parent\": \"package0\", \"cpus\": \"2,6\"},"
+    "{\"name\": \"core3\", \"kind\": \"core\", \"parent\": \"package1\", \"cpus\": \"3,7\"},"
+    "{\"name\": \"pu3\", \"kind\": \"pu\", \"parent\": \"core3\", \"cpus\": \"3\"},"
+    "{\"name\": \"pu7\", \"kind\": \"pu\", \"parent\": \"core3\", \"cpus\": \"7\"}]}";
 
 static void assert_cpus(const char *numbers, const char *expected)
 {

@@ -18,9 +18,14 @@ static struct berth_bind_request shared(int tasks, int gpus)
 static void gpus_are_shared_out_and_none_is_lost(void **state)
 {
     (void)state;
-    static const struct { int tasks, gpus, each, sharing; enum berth_visible visible; } cases[] = {
-        {8, 8, 1, -1, BERTH_VISIBLE_DEFAULT}, {2, 8, 4, -1, BERTH_VISIBLE_DEFAULT}, {1, 3, 3, -1, BERTH_VISIBLE_DEFAULT}, {2, 3, 1, -1, BERTH_VISIBLE_ALL},
-        {3, 8, 2, -1, BERTH_VISIBLE_ALL},     {4, 2, 1, 2, BERTH_VISIBLE_DEFAULT},  {5, 2, 1, 3, BERTH_VISIBLE_DEFAULT},  {4, 0, 0, -1, BERTH_VISIBLE_DEFAULT},
+    static const struct {
+        int tasks, gpus, each, sharing;
+        enum berth_visible visible;
+    } cases[] = {
+        {8, 8, 1, -1, BERTH_VISIBLE_DEFAULT}, {2, 8, 4, -1, BERTH_VISIBLE_DEFAULT},
+        {1, 3, 3, -1, BERTH_VISIBLE_DEFAULT}, {2, 3, 1, -1, BERTH_VISIBLE_ALL},
+        {3, 8, 2, -1, BERTH_VISIBLE_ALL},     {4, 2, 1, 2, BERTH_VISIBLE_DEFAULT},
+        {5, 2, 1, 3, BERTH_VISIBLE_DEFAULT},  {4, 0, 0, -1, BERTH_VISIBLE_DEFAULT},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct berth_bind_request request = shared(cases[i].tasks, cases[i].gpus);

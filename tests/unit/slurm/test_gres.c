@@ -9,15 +9,18 @@
 
 #include <cmocka.h>
 
-/* Four gpus: one that has a render node, two whose minor numbers are those of /dev/null and /dev/zero, one that has neither. */
+/* Four gpus: one that has a render node, two whose minor numbers are those of /dev/null and
+ * /dev/zero, one that has neither. */
 static json_t *node(void)
 {
-    json_t *made = json_loads("{\"places\": [{\"name\": \"machine0\", \"kind\": \"machine\"},"
-                              "{\"name\": \"gpu0\", \"kind\": \"gpu\", \"minor\": 128, \"render_node\": \"/dev/dri/renderD128\"},"
-                              "{\"name\": \"gpu1\", \"kind\": \"gpu\", \"minor\": 5, \"render_node\": null},"
-                              "{\"name\": \"gpu2\", \"kind\": \"gpu\", \"minor\": 3, \"render_node\": null},"
-                              "{\"name\": \"gpu3\", \"kind\": \"gpu\", \"minor\": null, \"render_node\": null}]}",
-                              0, NULL);
+    json_t *made = json_loads(
+        "{\"places\": [{\"name\": \"machine0\", \"kind\": \"machine\"},"
+        "{\"name\": \"gpu0\", \"kind\": \"gpu\", \"minor\": 128, \"render_node\": "
+        "\"/dev/dri/renderD128\"},"
+        "{\"name\": \"gpu1\", \"kind\": \"gpu\", \"minor\": 5, \"render_node\": null},"
+        "{\"name\": \"gpu2\", \"kind\": \"gpu\", \"minor\": 3, \"render_node\": null},"
+        "{\"name\": \"gpu3\", \"kind\": \"gpu\", \"minor\": null, \"render_node\": null}]}",
+        0, NULL);
     assert_non_null(made);
     return made;
 }
@@ -51,21 +54,27 @@ static void without_files_the_order_is_that_of_pci_addresses(void **state)
 static void files_are_counted_as_they_are_written(void **state)
 {
     (void)state;
-    static const char conf[] = "# the gpus\nAutoDetect=off\nname=GPU type=\"a b\" FILE=/dev/zero # one\nName=nic File=/dev/full\n"
-                               "Name=gpu \\\n File=/dev/null\nNodeName=n[1-2] Name=gpu File=/dev/dri/renderD128\nNodeName=n2 Name=gpu File=/dev/null";
+    static const char conf[] = "# the gpus\nAutoDetect=off\nname=GPU type=\"a b\" FILE=/dev/zero # "
+                               "one\nName=nic File=/dev/full\n"
+                               "Name=gpu \\\n File=/dev/null\nNodeName=n[1-2] Name=gpu "
+                               "File=/dev/dri/renderD128\nNodeName=n2 Name=gpu File=/dev/null";
     assert_means(conf, "0-2", "gpu1 gpu2 gpu0 ");
     assert_means(conf, "3", "");
     assert_means("Name=gpu File=/dev/full\n", "0", ""); /* its minor number is nobody's */
     assert_means("Name=gpu File=/nowhere\n", "0", "");
     assert_means("Name=gpu File=/dev/null[\nName=gpu File=/dev/zero\n", "0", "gpu1 ");
-    assert_means("Name=gpu MultipleFiles=/dev/zero,/dev/null\nName=gpu File=/dev/null\n", "0-1", "gpu1 gpu2 ");
+    assert_means("Name=gpu MultipleFiles=/dev/zero,/dev/null\nName=gpu File=/dev/null\n", "0-1",
+                 "gpu1 gpu2 ");
 }
 
 static void files_of_gpus_that_slurm_finds_itself_are_in_pci_order(void **state)
 {
     (void)state;
-    assert_means("AutoDetect=rsmi\nName=gpu File=/dev/null\nName=gpu File=/dev/zero\n", "0-1", "gpu1 gpu2 ");
-    assert_means("AutoDetect=rsmi\nNodeName=n1 AutoDetect=off\nName=gpu File=/dev/null\nName=gpu File=/dev/zero\n", "0-1", "gpu2 gpu1 ");
+    assert_means("AutoDetect=rsmi\nName=gpu File=/dev/null\nName=gpu File=/dev/zero\n", "0-1",
+                 "gpu1 gpu2 ");
+    assert_means("AutoDetect=rsmi\nNodeName=n1 AutoDetect=off\nName=gpu File=/dev/null\nName=gpu "
+                 "File=/dev/zero\n",
+                 "0-1", "gpu2 gpu1 ");
     assert_means("AutoDetect=rsmi\nName=gpu File=/dev/null\n", "1", "");
 }
 
@@ -75,7 +84,9 @@ static void a_minor_number_of_several_gpus_says_nothing(void **state)
     struct slurm_gres gres;
     const char *names[SLURM_GPUS_MOST];
     char why[256];
-    json_t *made = json_loads("{\"places\": [{\"name\": \"gpu0\", \"kind\": \"gpu\", \"minor\": 3}, {\"name\": \"gpu1\", \"kind\": \"gpu\", \"minor\": 3}]}", 0, NULL);
+    json_t *made = json_loads("{\"places\": [{\"name\": \"gpu0\", \"kind\": \"gpu\", \"minor\": "
+                              "3}, {\"name\": \"gpu1\", \"kind\": \"gpu\", \"minor\": 3}]}",
+                              0, NULL);
     slurm_gres_read("Name=gpu File=/dev/null\n", NULL, &gres);
     assert_int_equal(slurm_gres_names(&gres, made, "0", names, why, sizeof why), -1);
     assert_non_null(strstr(why, "/dev/null"));
@@ -106,8 +117,10 @@ static void assert_loads(const char *path, int count, const char *words)
     struct slurm_gres gres;
     char why[320] = "";
     bool fine = slurm_gres_load(path, &gres, why, sizeof why);
-    if (fine != (words == NULL) || (fine && gres.count != count) || (!fine && strstr(why, words) == NULL))
-        fail_msg("%s: %d devices, \"%s\"; wanted: %d, %s", path, gres.count, why, count, words != NULL ? words : "no reason");
+    if (fine != (words == NULL) || (fine && gres.count != count) ||
+        (!fine && strstr(why, words) == NULL))
+        fail_msg("%s: %d devices, \"%s\"; wanted: %d, %s", path, gres.count, why, count,
+                 words != NULL ? words : "no reason");
 }
 
 static void what_is_included_counts_where_it_is_included(void **state)
@@ -118,7 +131,8 @@ static void what_is_included_counts_where_it_is_included(void **state)
     char why[320];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/gres.conf", folder);
-    write_file(folder, "gres.conf", "Name=gpu File=/dev/a\ninclude more.conf # it\nName=gpu File=/dev/d\n");
+    write_file(folder, "gres.conf",
+               "Name=gpu File=/dev/a\ninclude more.conf # it\nName=gpu File=/dev/d\n");
     write_file(folder, "more.conf", "Name=gpu File=/dev/b\nName=gpu File=/dev/c\n");
     assert_true(slurm_gres_load(path, &gres, why, sizeof why));
     assert_int_equal(gres.count, 4);

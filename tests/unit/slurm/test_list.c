@@ -19,7 +19,8 @@ static bool add(void *arg, const char *name)
     if (names->count == names->most)
         return false;
     names->count++;
-    snprintf(names->text + strlen(names->text), sizeof names->text - strlen(names->text), "%s ", name);
+    snprintf(names->text + strlen(names->text), sizeof names->text - strlen(names->text), "%s ",
+             name);
     return true;
 }
 
@@ -48,7 +49,9 @@ static void names_are_expanded_in_order(void **state)
 static void broken_names_are_refused(void **state)
 {
     (void)state;
-    static const char *const broken[] = {"", ",", "a,", "a[", "a]", "a[]", "a[1", "a[2-1]", "a[x]", "a[1-]", "a[1;2]", "a]1[", "a[0-99999999]", "a[1-9999999999]"};
+    static const char *const broken[] = {
+        "",       ",",    "a,",    "a[",     "a]",   "a[]",           "a[1",
+        "a[2-1]", "a[x]", "a[1-]", "a[1;2]", "a]1[", "a[0-99999999]", "a[1-9999999999]"};
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++)
         assert_names(broken[i], NULL);
     char longest[400];

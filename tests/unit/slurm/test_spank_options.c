@@ -32,7 +32,8 @@ static void assert_wrong(const char *text, const char *said)
 static void every_word_is_understood(void **state)
 {
     (void)state;
-    struct spank_options options = parsed("pattern=ring,bytes=64M,host=1G,visible=all,order=rank,gpus=2,cores=7,mechanism=copy_engine");
+    struct spank_options options = parsed("pattern=ring,bytes=64M,host=1G,visible=all,order=rank,"
+                                          "gpus=2,cores=7,mechanism=copy_engine");
     assert_int_equal(options.pattern, BERTH_PATTERN_RING);
     assert_int_equal(options.bytes, 64 << 20);
     assert_int_equal(options.host_bytes, 1 << 30);
@@ -42,9 +43,15 @@ static void every_word_is_understood(void **state)
     assert_int_equal(options.cores_per_task, 7);
     assert_int_equal(options.mechanism, BERTH_MECHANISM_COPY_ENGINE);
     assert_false(options.is_off);
-    static const struct { const char *text; enum berth_pattern pattern; } patterns[] = {
-        {"pattern=none", BERTH_PATTERN_NONE}, {"pattern=pairs", BERTH_PATTERN_PAIRS}, {"pattern=grid2d", BERTH_PATTERN_GRID2D}, {"pattern=grid3d", BERTH_PATTERN_GRID3D},
-        {"pattern=alltoall", BERTH_PATTERN_ALLTOALL}, {"pattern=allreduce", BERTH_PATTERN_ALLREDUCE}};
+    static const struct {
+        const char *text;
+        enum berth_pattern pattern;
+    } patterns[] = {{"pattern=none", BERTH_PATTERN_NONE},
+                    {"pattern=pairs", BERTH_PATTERN_PAIRS},
+                    {"pattern=grid2d", BERTH_PATTERN_GRID2D},
+                    {"pattern=grid3d", BERTH_PATTERN_GRID3D},
+                    {"pattern=alltoall", BERTH_PATTERN_ALLTOALL},
+                    {"pattern=allreduce", BERTH_PATTERN_ALLREDUCE}};
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++)
         assert_int_equal(parsed(patterns[i].text).pattern, patterns[i].pattern);
 }
@@ -88,7 +95,10 @@ static void what_is_wrong_is_named_and_changes_nothing(void **state)
     assert_wrong("", "no \"\"");
     assert_wrong("visible=all,", "no \"\"");
     assert_wrong("bytes=1M", "pattern=ring");
-    assert_wrong("pattern=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "too long");
+    assert_wrong("pattern="
+                 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+                 "aaaaaaaaaaaaaaaaaaaaaaa",
+                 "too long");
 }
 
 int main(void)

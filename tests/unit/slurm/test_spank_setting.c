@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 
-#define READ(setting, why, ...) spank_setting_read((int)(sizeof(char *[]){__VA_ARGS__} / sizeof(char *)), (char *[]){__VA_ARGS__}, setting, why, sizeof(why))
+#define READ(setting, why, ...)                                                                    \
+    spank_setting_read((int)(sizeof(char *[]){__VA_ARGS__} / sizeof(char *)),                      \
+                       (char *[]){__VA_ARGS__}, setting, why, sizeof(why))
 
 static void every_key_is_taken(void **state)
 {
@@ -21,7 +23,8 @@ static void every_key_is_taken(void **state)
     assert_int_equal(setting.timeout_ms, 1000);
     assert_false(setting.is_default_wrong || setting.options.is_off);
     assert_int_equal(setting.options.gpus_per_task, -1);
-    READ(&setting, why, "socket=/run/b", "gres_conf=/etc/g", "timeout_ms=60000", "default=visible=all,gpus=2");
+    READ(&setting, why, "socket=/run/b", "gres_conf=/etc/g", "timeout_ms=60000",
+         "default=visible=all,gpus=2");
     assert_string_equal(why, "");
     assert_string_equal(setting.socket, "/run/b");
     assert_string_equal(setting.gres_conf, "/etc/g");
@@ -45,7 +48,8 @@ static void what_is_wrong_is_named_and_the_rest_holds(void **state)
     READ(&setting, why, "timeout_ms=60001");
     assert_non_null(strstr(why, "takes 1 to 60000"));
     READ(&setting, why, "colour=red");
-    assert_string_equal(why, "plugstack.conf: there is no \"colour=red\"; there are socket=, gres_conf=, timeout_ms= and default=");
+    assert_string_equal(why, "plugstack.conf: there is no \"colour=red\"; there are socket=, "
+                             "gres_conf=, timeout_ms= and default=");
     assert_false(setting.is_default_wrong);
 }
 
@@ -56,7 +60,8 @@ static void a_wrong_default_is_the_sites_and_told_before_all(void **state)
     char why[512], narrow[20];
     READ(&setting, why, "colour=red", "default=nonsense", "timeout_ms=0");
     assert_true(setting.is_default_wrong);
-    assert_non_null(strstr(why, "plugstack.conf: default=nonsense: there is no \"nonsense\"; there are pattern,"));
+    assert_non_null(strstr(
+        why, "plugstack.conf: default=nonsense: there is no \"nonsense\"; there are pattern,"));
     READ(&setting, why, "default=nonsense", "default=off");
     assert_false(setting.is_default_wrong);
     READ(&setting, narrow, "default=nonsense");

@@ -1,5 +1,6 @@
-/* Scenes on a virtual node, for the tests of the stand-in drivers. Each has a node of its own and therefore a process of its own, since a process has one; what
- * that process says is compared with what was computed by hand. */
+/* Scenes on a virtual node, for the tests of the stand-in drivers. Each has a node of its own and
+ * therefore a process of its own, since a process has one; what that process says is compared with
+ * what was computed by hand. */
 #pragma once
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -16,28 +17,31 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* Three devices on one link to the host and one between each two; every call is free, so that times are those of the operations alone. */
-static const char node_text[] = "name test\n"
-                                "api %s\n"
-                                "driver 13000\n"
-                                "numa 0 8589934592 1073741824\n"
-                                "numa 5 8589934592 1073741824\n"
-                                "devices model=Test_GPU bytes=1073741824 major=9 minor=0 multiprocessors=10 threads=2048 khz=1000000 l2=1048576 engines=2 managed=1\n"
-                                "device 0 pci=0000:0a:00.0 uuid=GPU-00112233-4455-6677-8899-aabbccddeeff module=0 numa=0\n"
-                                "device 1 pci=0000:0b:00.0 uuid=GPU-0000000000000001 module=0 numa=0\n"
-                                "device 2 pci=0000:0c:00.0 uuid=GPU-0000000000000002 module=1 numa=5\n"
-                                "link 0 1 100e9\nlink 1 2 50e9\nroute 0 1 2\n"
-                                "resource hbm{0-2} 1000e9\nresource port{0-1} 40e9\nresource host 80e9 3:60e9\n"
-                                "path engine * host gpu rate=40e9 ns=1000 uses=port{module},host\n"
-                                "path engine * gpu host rate=40e9 ns=1000 uses=port{module},host\n"
-                                "path engine * gpu own rate=400e9 ns=500 uses=hbm{device}*2\n"
-                                "path engine * gpu peer rate=60e9 share=0.8 ns=2000 uses=links\n"
-                                "path kernel * gpu own rate=1000e9 ns=3000 uses=hbm{device}\n"
-                                "path kernel * gpu host rate=20e9 ns=4000 uses=port{module},host\n"
-                                "path kernel * gpu peer share=0.9 ns=5000 uses=links\n"
-                                "chase gpu own 65536:100 200\nchase gpu peer 900\nchase gpu host 1500\n"
-                                "pingpong gpu peer 2000 1800 1500\npingpong host gpu 3000 3100 2900\n"
-                                "%s";
+/* Three devices on one link to the host and one between each two; every call is free, so that times
+ * are those of the operations alone. */
+static const char node_text[] =
+    "name test\n"
+    "api %s\n"
+    "driver 13000\n"
+    "numa 0 8589934592 1073741824\n"
+    "numa 5 8589934592 1073741824\n"
+    "devices model=Test_GPU bytes=1073741824 major=9 minor=0 multiprocessors=10 threads=2048 "
+    "khz=1000000 l2=1048576 engines=2 managed=1\n"
+    "device 0 pci=0000:0a:00.0 uuid=GPU-00112233-4455-6677-8899-aabbccddeeff module=0 numa=0\n"
+    "device 1 pci=0000:0b:00.0 uuid=GPU-0000000000000001 module=0 numa=0\n"
+    "device 2 pci=0000:0c:00.0 uuid=GPU-0000000000000002 module=1 numa=5\n"
+    "link 0 1 100e9\nlink 1 2 50e9\nroute 0 1 2\n"
+    "resource hbm{0-2} 1000e9\nresource port{0-1} 40e9\nresource host 80e9 3:60e9\n"
+    "path engine * host gpu rate=40e9 ns=1000 uses=port{module},host\n"
+    "path engine * gpu host rate=40e9 ns=1000 uses=port{module},host\n"
+    "path engine * gpu own rate=400e9 ns=500 uses=hbm{device}*2\n"
+    "path engine * gpu peer rate=60e9 share=0.8 ns=2000 uses=links\n"
+    "path kernel * gpu own rate=1000e9 ns=3000 uses=hbm{device}\n"
+    "path kernel * gpu host rate=20e9 ns=4000 uses=port{module},host\n"
+    "path kernel * gpu peer share=0.9 ns=5000 uses=links\n"
+    "chase gpu own 65536:100 200\nchase gpu peer 900\nchase gpu host 1500\n"
+    "pingpong gpu peer 2000 1800 1500\npingpong host gpu 3000 3100 2900\n"
+    "%s";
 
 struct setting {
     struct gpu_api *api;
@@ -59,7 +63,8 @@ static inline void begin(struct setting *setting, const char *name)
 {
     char path[512];
     bool cuda = strcmp(name, "cuda") == 0;
-    snprintf(path, sizeof path, "%s/%s/%s", STANDIN_DIR, name, cuda ? "libcuda.so.1" : "libamdhip64.so.5");
+    snprintf(path, sizeof path, "%s/%s/%s", STANDIN_DIR, name,
+             cuda ? "libcuda.so.1" : "libamdhip64.so.5");
     setting->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     struct probe_why why = {0};
     setting->api = cuda ? gpu_cuda_new(&why) : gpu_hip_new(&why);
@@ -85,12 +90,17 @@ static inline void open_all(struct setting *setting)
     }
 }
 
-static inline void enter(const struct setting *setting, int device) { must(setting->api->enter(setting->api, device, setting->context[device])); }
+static inline void enter(const struct setting *setting, int device)
+{
+    must(setting->api->enter(setting->api, device, setting->context[device]));
+}
 
 typedef void (*scene_run)(struct setting *setting);
 
-/* Runs the scene in a process of its own on the node with these lines more. ret_text is what it printed; the result is its wait status. */
-static inline int play(const char *name, const char *more, scene_run scene, char *ret_text, size_t size)
+/* Runs the scene in a process of its own on the node with these lines more. ret_text is what it
+ * printed; the result is its wait status. */
+static inline int play(const char *name, const char *more, scene_run scene, char *ret_text,
+                       size_t size)
 {
     char path[] = "/tmp/berth-standin-XXXXXX";
     int fd = mkstemp(path), pipes[2] = {-1, -1};
@@ -190,7 +200,8 @@ static inline int64_t now_ns(const struct setting *setting)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static inline int copy(const struct setting *setting, int device, gpu_address to, gpu_address from, size_t bytes)
+static inline int copy(const struct setting *setting, int device, gpu_address to, gpu_address from,
+                       size_t bytes)
 {
     enter(setting, device);
     return setting->api->copy(setting->api, to, from, bytes, setting->stream[device]);

@@ -11,7 +11,8 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static void rates(enum share_discipline discipline, const struct share_resource *resources, size_t resource_count, struct share_flow *flows, size_t count)
+static void rates(enum share_discipline discipline, const struct share_resource *resources,
+                  size_t resource_count, struct share_flow *flows, size_t count)
 {
     struct share_room room[8];
     struct share_flow *list[8];
@@ -40,18 +41,22 @@ static void test_limit(void **state)
 {
     (void)state;
     const struct share_resource link = {.capacity = 80};
-    struct share_flow flows[] = {over(60, 0, 1, (const unsigned[]){0}), over(30, 1, 1, (const unsigned[]){0})};
+    struct share_flow flows[] = {over(60, 0, 1, (const unsigned[]){0}),
+                                 over(30, 1, 1, (const unsigned[]){0})};
     rates(SHARE_MAXMIN, &link, 1, flows, COUNT(flows));
     assert_rate(&flows[0], 50);
     assert_rate(&flows[1], 30);
 }
 
-/* Bertsekas and Gallager's kind of line: a long flow over both links, a short one on each; the narrower link binds first. */
+/* Bertsekas and Gallager's kind of line: a long flow over both links, a short one on each; the
+ * narrower link binds first. */
 static void test_line(void **state)
 {
     (void)state;
     const struct share_resource links[] = {{.capacity = 10}, {.capacity = 40}};
-    struct share_flow flows[] = {over(1000, 0, 2, (const unsigned[]){0, 1}), over(1000, 1, 1, (const unsigned[]){0}), over(1000, 2, 1, (const unsigned[]){1})};
+    struct share_flow flows[] = {over(1000, 0, 2, (const unsigned[]){0, 1}),
+                                 over(1000, 1, 1, (const unsigned[]){0}),
+                                 over(1000, 2, 1, (const unsigned[]){1})};
     rates(SHARE_MAXMIN, links, COUNT(links), flows, COUNT(flows));
     assert_rate(&flows[0], 5);
     assert_rate(&flows[1], 5);
@@ -63,7 +68,8 @@ static void test_weight(void **state)
 {
     (void)state;
     const struct share_resource memory = {.capacity = 90};
-    struct share_flow flows[] = {over(1000, 0, 1, (const unsigned[]){0}), over(1000, 1, 1, (const unsigned[]){0})};
+    struct share_flow flows[] = {over(1000, 0, 1, (const unsigned[]){0}),
+                                 over(1000, 1, 1, (const unsigned[]){0})};
     flows[0].use[0].weight = 2;
     rates(SHARE_MAXMIN, &memory, 1, flows, COUNT(flows));
     assert_rate(&flows[0], 30);
@@ -74,7 +80,8 @@ static void test_proportional(void **state)
 {
     (void)state;
     const struct share_resource link = {.capacity = 80};
-    struct share_flow flows[] = {over(60, 0, 1, (const unsigned[]){0}), over(100, 1, 1, (const unsigned[]){0})};
+    struct share_flow flows[] = {over(60, 0, 1, (const unsigned[]){0}),
+                                 over(100, 1, 1, (const unsigned[]){0})};
     rates(SHARE_PROPORTIONAL, &link, 1, flows, COUNT(flows));
     /* alone they would get 60 and 80, together 140 */
     assert_rate(&flows[0], 60.0 * 80 / 140);
@@ -85,7 +92,8 @@ static void test_unfair(void **state)
 {
     (void)state;
     const struct share_resource link = {.capacity = 90};
-    struct share_flow flows[] = {over(1000, 0, 1, (const unsigned[]){0}), over(1000, 1, 1, (const unsigned[]){0})};
+    struct share_flow flows[] = {over(1000, 0, 1, (const unsigned[]){0}),
+                                 over(1000, 1, 1, (const unsigned[]){0})};
     rates(SHARE_UNFAIR, &link, 1, flows, COUNT(flows));
     assert_rate(&flows[0], 60);
     assert_rate(&flows[1], 30);
@@ -95,7 +103,8 @@ static void test_unfair(void **state)
 static void test_steps(void **state)
 {
     (void)state;
-    const struct share_resource host = {.capacity = 110.9, .step_count = 2, .step = {{3, 157.2}, {4, 164.5}}};
+    const struct share_resource host = {
+        .capacity = 110.9, .step_count = 2, .step = {{3, 157.2}, {4, 164.5}}};
     struct share_flow flows[4];
     static const double wanted[] = {55.43, 55.43, 157.2 / 3, 164.5 / 4};
     for (size_t count = 1; count <= COUNT(flows); count++) {
@@ -108,7 +117,8 @@ static void test_steps(void **state)
     assert_true(share_capacity(&host, 2) == 110.9 && share_capacity(&host, 9) == 164.5);
 }
 
-/* Whatever the flows: none above its limit, no resource overfull, and each is held back by something. */
+/* Whatever the flows: none above its limit, no resource overfull, and each is held back by
+ * something. */
 static void test_feasible(void **state)
 {
     (void)state;
@@ -123,7 +133,8 @@ static void test_feasible(void **state)
         for (size_t i = 0; i < COUNT(flows); i++) {
             random = random * 6364136223846793005ULL + 1442695040888963407ULL;
             unsigned first = (unsigned)(random >> 62), second = (unsigned)(random >> 58) & 3;
-            flows[i] = over(1 + (double)(random >> 40 & 15), (unsigned)i, first == second ? 1 : 2, (const unsigned[]){first, second});
+            flows[i] = over(1 + (double)(random >> 40 & 15), (unsigned)i, first == second ? 1 : 2,
+                            (const unsigned[]){first, second});
         }
         enum share_discipline discipline = round % 2 == 0 ? SHARE_MAXMIN : SHARE_UNFAIR;
         rates(discipline, resources, COUNT(resources), flows, COUNT(flows));
@@ -135,7 +146,8 @@ static void test_feasible(void **state)
             bool held = flows[i].rate > flows[i].limit * (1 - 1e-9);
             assert_true(flows[i].rate > 0 && flows[i].rate <= flows[i].limit * (1 + 1e-9));
             for (size_t k = 0; k < flows[i].use_count; k++)
-                held |= used[flows[i].use[k].resource] > resources[flows[i].use[k].resource].capacity * (1 - 1e-9);
+                held |= used[flows[i].use[k].resource] >
+                        resources[flows[i].use[k].resource].capacity * (1 - 1e-9);
             assert_true(held);
         }
         for (size_t i = 0; i < COUNT(resources); i++)
@@ -146,8 +158,10 @@ static void test_feasible(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_limit),  cmocka_unit_test(test_line),  cmocka_unit_test(test_weight),   cmocka_unit_test(test_proportional),
-        cmocka_unit_test(test_unfair), cmocka_unit_test(test_steps), cmocka_unit_test(test_feasible),
+        cmocka_unit_test(test_limit),    cmocka_unit_test(test_line),
+        cmocka_unit_test(test_weight),   cmocka_unit_test(test_proportional),
+        cmocka_unit_test(test_unfair),   cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_feasible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* What the tests of the store share: a folder and a small node for each test, runs to write, and reading them back. */
+/* What the tests of the store share: a folder and a small node for each test, runs to write, and
+ * reading them back. */
 #pragma once
 #include <setjmp.h>
 #include <sqlite3.h>
@@ -52,7 +53,9 @@ static inline int setup(void **state)
 {
     struct world *world = calloc(1, sizeof *world);
     strcpy(world->directory,
-           access("/dev/shm", W_OK) == 0 ? "/dev/shm/berth-store-XXXXXX" : "/tmp/berth-store-XXXXXX"); /* memory is fastest */
+           /* memory is fastest */
+           access("/dev/shm", W_OK) == 0 ? "/dev/shm/berth-store-XXXXXX"
+                                         : "/tmp/berth-store-XXXXXX");
     assert_non_null(mkdtemp(world->directory));
     snprintf(world->database, sizeof world->database, "%s/berth.db", world->directory);
     world->graph = node("0123456789abcdef0123456789abcdef", CORES);
@@ -142,7 +145,8 @@ static inline struct loaded loaded(struct store *store, const struct graph *grap
 {
     struct loaded all = {.values = values_new()};
     struct berth_err err = {0};
-    if (store_load_latest(store, graph, all.values, &all.notes, &all.note_count, &all.last_probe_at_s, &err) != BERTH_OK)
+    if (store_load_latest(store, graph, all.values, &all.notes, &all.note_count,
+                          &all.last_probe_at_s, &err) != BERTH_OK)
         fail_msg("%s", err.detail);
     values_finish(all.values);
     return all;

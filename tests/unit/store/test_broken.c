@@ -109,7 +109,8 @@ static void a_file_that_is_taken_away_is_begun_anew(void **state)
 {
     struct world *world = *state;
     struct store *store = opened(world, STORE_OK);
-    struct run before = pingpongs(world->graph, 1), after = pingpongs(world->graph, 2), last = pingpongs(world->graph, 3);
+    struct run before = pingpongs(world->graph, 1), after = pingpongs(world->graph, 2),
+               last = pingpongs(world->graph, 3);
     written(store, world->graph, &before);
     assert_string_equal(noted(store).code, "");
     assert_int_equal(unlink(world->database), 0);
@@ -117,7 +118,8 @@ static void a_file_that_is_taken_away_is_begun_anew(void **state)
     assert_string_equal(noted(store).code, "store-taken-away");
     assert_int_equal(query(world, "SELECT count(*) FROM run"), 1);
     assert_int_equal(unlink(world->database), 0);
-    assert_int_equal(mkdir(world->database, 0700), 0); /* not even that loses more than the history */
+    /* not even that loses more than the history */
+    assert_int_equal(mkdir(world->database, 0700), 0);
     written(store, world->graph, &last);
     assert_int_equal(store_state(store), STORE_MEMORY_ONLY);
     assert_int_equal(count_loaded(store, world->graph), CORES - 1);
@@ -132,8 +134,8 @@ static void a_rotten_schema_is_set_aside(void **state)
     expect_set_aside(world);
 }
 
-/* Page by page: each is either found at open, or by the first call that reads it, or holds nothing that is read. Afterwards the
- * store always works, and never answers with made-up numbers. */
+/* Page by page: each is either found at open, or by the first call that reads it, or holds nothing
+ * that is read. Afterwards the store always works, and never answers with made-up numbers. */
 static void any_rotten_page(void **state)
 {
     struct world *world = *state;
@@ -164,8 +166,8 @@ static void any_rotten_page(void **state)
             if (code == BERTH_OK)
                 code = store_write_run(store, world->graph, &run, &id, &err);
             if (code == BERTH_OK)
-                code =
-                    store_load_latest(store, world->graph, all.values, &all.notes, &all.note_count, &all.last_probe_at_s, &err);
+                code = store_load_latest(store, world->graph, all.values, &all.notes,
+                                         &all.note_count, &all.last_probe_at_s, &err);
             if (code != BERTH_OK) {
                 assert_int_equal(code, BERTH_BAD_DATA);
                 assert_true(was_ok && tries == 0);
@@ -273,8 +275,9 @@ static void no_regular_file(void **state)
     store_close(opened(world, STORE_MEMORY_ONLY));
 }
 
-#define CLAIM(id, version, uid, key, pid, deadline) \
-    "INSERT INTO claim VALUES (" id ", '" BOOT "', " version ", " uid ", 'compute', 'core0', NULL, " key ", " pid ", NULL, NULL, " deadline ", NULL, NULL, 0);"
+#define CLAIM(id, version, uid, key, pid, deadline)                                                \
+    "INSERT INTO claim VALUES (" id ", '" BOOT "', " version ", " uid                              \
+    ", 'compute', 'core0', NULL, " key ", " pid ", NULL, NULL, " deadline ", NULL, NULL, 0);"
 
 /* What somebody else wrote there is no claim; those beside it are. */
 static void claims_that_none_of_ours_wrote(void **state)
@@ -286,7 +289,8 @@ static void claims_that_none_of_ours_wrote(void **state)
     store_close(opened(world, STORE_OK));
     execute(world, CLAIM("'good'", "7", "5", "'key'", "NULL", "99"));
     execute(world, CLAIM("'same key, other number'", "8", "5 + (1 << 32)", "'key'", "NULL", "99"));
-    execute(world, CLAIM("'same key to its NUL'", "9", "5", "'key' || char(0) || 'more'", "NULL", "99"));
+    execute(world,
+            CLAIM("'same key to its NUL'", "9", "5", "'key' || char(0) || 'more'", "NULL", "99"));
     execute(world, CLAIM("'id' || char(0)", "10", "5", "'a'", "NULL", "99"));
     execute(world, CLAIM("'no version'", "-1", "5", "'b'", "NULL", "99"));
     execute(world, CLAIM("'the last version'", "9223372036854775807", "5", "'c'", "NULL", "99"));
@@ -303,7 +307,8 @@ static void claims_that_none_of_ours_wrote(void **state)
     assert_non_null(claim_set_find(&claims, "good, too"));
     assert_int_equal(claims.generation, 14);
     claim_set_check(&claims, NULL);
-    assert_int_equal(store_save_claims(store, claims.item, claims.count, claims.generation, &err), BERTH_OK);
+    assert_int_equal(store_save_claims(store, claims.item, claims.count, claims.generation, &err),
+                     BERTH_OK);
     claim_set_done(&claims);
     store_close(store);
     assert_int_equal(query(world, "SELECT count(*) FROM claim"), 2);

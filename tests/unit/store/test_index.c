@@ -1,4 +1,5 @@
-/* The index of the log that is truncated while the store uses it: nothing ends, nothing wrong is read or committed, nothing is lost. */
+/* The index of the log that is truncated while the store uses it: nothing ends, nothing wrong is
+ * read or committed, nothing is lost. */
 #include "store_world.h"
 
 #include <fcntl.h>
@@ -37,7 +38,8 @@ static void assert_whole(struct world *world, struct store *store, int runs)
     assert_int_equal(store_state(store), STORE_OK);
     assert_int_equal(query(world, "SELECT count(*) FROM run"), runs);
     assert_int_equal(query(world, "SELECT count(*) FROM fresh_value"), runs * (CORES - 1));
-    assert_int_equal(query(world, "SELECT integrity_check = 'ok' FROM pragma_integrity_check(1)"), 1);
+    assert_int_equal(query(world, "SELECT integrity_check = 'ok' FROM pragma_integrity_check(1)"),
+                     1);
     assert_int_equal(query(world, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
     store_close(store);
     assert_int_equal(query(world, "SELECT count(*) FROM run"), runs);
@@ -75,8 +77,9 @@ static void test_deleted(void **state)
     assert_whole(world, store, RUNS);
 }
 
-/* Another program that has the database open, and so its index, and counts its runs once for each byte that it is sent. To be started while this
- * process has none open, as SQLite's state must not pass a fork. */
+/* Another program that has the database open, and so its index, and counts its runs once for each
+ * byte that it is sent. To be started while this process has none open, as SQLite's state must not
+ * pass a fork. */
 struct reader {
     pid_t process;
     int to, from;
@@ -94,7 +97,8 @@ static struct reader start_reader(const struct world *world)
         close(to[1]);
         while (read(to[0], &byte, 1) == 1)
             if ((db == NULL && sqlite3_open(world->database, &db) != SQLITE_OK) ||
-                store_db_number(db, "SELECT count(*) FROM run", &runs, NULL) != BERTH_OK || write(from[1], &runs, sizeof runs) != sizeof runs)
+                store_db_number(db, "SELECT count(*) FROM run", &runs, NULL) != BERTH_OK ||
+                write(from[1], &runs, sizeof runs) != sizeof runs)
                 _exit(1);
         _exit(0);
     }
@@ -163,7 +167,8 @@ static enum berth_code write_text(struct store *store, void *arg, struct berth_e
     return code;
 }
 
-static enum berth_code write_once(struct store *store, struct writing *writing, struct berth_err *err)
+static enum berth_code write_once(struct store *store, struct writing *writing,
+                                  struct berth_err *err)
 {
     store_core_lock(store);
     enum berth_code code = store_core_ready(store, err);
@@ -172,7 +177,10 @@ static enum berth_code write_once(struct store *store, struct writing *writing, 
     return store_core_done(store, code);
 }
 
-static int64_t texts(const struct world *world) { return query(world, "SELECT count(*) FROM text WHERE text = 'written'"); }
+static int64_t texts(const struct world *world)
+{
+    return query(world, "SELECT count(*) FROM text WHERE text = 'written'");
+}
 
 /* Without its log the file is whole, too, only older: nothing but the index could tell. */
 static void test_within_a_transaction(void **state)
@@ -183,7 +191,8 @@ static void test_within_a_transaction(void **state)
     assert_int_equal(query(world, "PRAGMA wal_checkpoint"), 0);
     written(store, world->graph, &newest);
     for (int way = 0; way < 4; way++) {
-        struct writing writing = {.world = world, .before = true, .size = way % 2 == 0 ? 0 : 4096, .unaware = way >= 2};
+        struct writing writing = {
+            .world = world, .before = true, .size = way % 2 == 0 ? 0 : 4096, .unaware = way >= 2};
         struct berth_err err = {0};
         assert_int_equal(write_once(store, &writing, &err), BERTH_UNAVAILABLE);
         assert_non_null(strstr(err.detail, "truncated the index"));
@@ -191,18 +200,21 @@ static void test_within_a_transaction(void **state)
         assert_int_equal(store_state(store), STORE_OK);
         assert_string_equal(noted(store).code, "store-index-lost");
     }
-    assert_int_equal(write_once(store, &(struct writing){.world = world}, &(struct berth_err){0}), BERTH_OK);
+    assert_int_equal(write_once(store, &(struct writing){.world = world}, &(struct berth_err){0}),
+                     BERTH_OK);
     assert_int_equal(texts(world), 1);
     assert_whole(world, store, RUNS + 1);
 }
 
-/* The frames are written and the index is not: what is committed is in the log, and so is what was there before. */
+/* The frames are written and the index is not: what is committed is in the log, and so is what was
+ * there before. */
 static void test_before_it_is_committed(void **state)
 {
     struct world *world = *state;
     struct store *store = with_runs(world);
     struct berth_err err = {0};
-    assert_int_equal(write_once(store, &(struct writing){.world = world, .after = true}, &err), BERTH_OK);
+    assert_int_equal(write_once(store, &(struct writing){.world = world, .after = true}, &err),
+                     BERTH_OK);
     assert_string_equal(noted(store).code, "store-index-lost");
     assert_int_equal(texts(world), 1);
     assert_whole(world, store, RUNS);
@@ -232,11 +244,12 @@ static void test_while_it_is_read(void **state)
     assert_whole(world, store, RUNS);
 }
 
-/* How the log is truncated in the middle of a commit: to bytes, once so many were written at some place. */
+/* How the log is truncated in the middle of a commit: to bytes, once so many were written at some
+ * place. */
 static struct {
     sqlite3_syscall_ptr next;
     size_t written;
-    off_t from; /* the first place that counts */
+    off_t from;    /* the first place that counts */
     int64_t bytes; /* behind that place; -1 then: the whole log */
     bool is_armed;
 } cut;
@@ -260,7 +273,10 @@ static void test_log_cut_within_a_commit(void **state)
         off_t from;
         int64_t bytes;
         bool is_new; /* the log begins anew with that commit */
-    } cuts[] = {{HEADER, 0, -1, true}, {PAGE, 0, 100, true}, {PAGE, HEADER, 100, false}, {PAGE, HEADER, -1, false}};
+    } cuts[] = {{HEADER, 0, -1, true},
+                {PAGE, 0, 100, true},
+                {PAGE, HEADER, 100, false},
+                {PAGE, HEADER, -1, false}};
     struct world *world = *state;
     sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
     const char *name = vfs->xGetSystemCall(vfs, "pwrite64") != NULL ? "pwrite64" : "pwrite";
@@ -269,9 +285,12 @@ static void test_log_cut_within_a_commit(void **state)
         if (cuts[i].is_new)
             assert_int_equal(query(world, "PRAGMA wal_checkpoint(TRUNCATE)"), 0);
         cut.next = vfs->xGetSystemCall(vfs, name);
-        cut.written = cuts[i].written, cut.from = cuts[i].from, cut.bytes = cuts[i].bytes, cut.is_armed = true;
-        assert_int_equal(vfs->xSetSystemCall(vfs, name, (sqlite3_syscall_ptr)write_and_cut), SQLITE_OK);
-        enum berth_code code = write_once(store, &(struct writing){.world = world}, &(struct berth_err){0});
+        cut.written = cuts[i].written, cut.from = cuts[i].from, cut.bytes = cuts[i].bytes,
+        cut.is_armed = true;
+        assert_int_equal(vfs->xSetSystemCall(vfs, name, (sqlite3_syscall_ptr)write_and_cut),
+                         SQLITE_OK);
+        enum berth_code code =
+            write_once(store, &(struct writing){.world = world}, &(struct berth_err){0});
         assert_int_equal(vfs->xSetSystemCall(vfs, name, cut.next), SQLITE_OK);
         assert_false(cut.is_armed);
         if (code != BERTH_OK || strcmp(noted(store).code, "store-cut") != 0)
@@ -300,7 +319,8 @@ static int end_of(struct world *world, enum elsewhere where)
         int fd = open(name, O_RDWR | O_CREAT, 0600);
         if (fd < 0 || ftruncate(fd, 8192) < 0)
             _exit(1);
-        char *memory = mmap(NULL, 8192, PROT_READ | PROT_WRITE, where == NOT_SHARED ? MAP_PRIVATE : MAP_SHARED, fd, 0);
+        char *memory = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+                            where == NOT_SHARED ? MAP_PRIVATE : MAP_SHARED, fd, 0);
         store_index_init(&index);
         if (memory == MAP_FAILED || index.maps < 0 || ftruncate(fd, 0) < 0)
             _exit(1);
@@ -332,9 +352,14 @@ static void test_elsewhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_between_calls),        TEST(test_deleted),                TEST(test_that_another_has_open),
-        TEST(test_within_a_transaction), TEST(test_before_it_is_committed), TEST(test_while_it_is_read),
-        TEST(test_elsewhere),            TEST(test_log_cut_within_a_commit),
+        TEST(test_between_calls),
+        TEST(test_deleted),
+        TEST(test_that_another_has_open),
+        TEST(test_within_a_transaction),
+        TEST(test_before_it_is_committed),
+        TEST(test_while_it_is_read),
+        TEST(test_elsewhere),
+        TEST(test_log_cut_within_a_commit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,8 @@
 #include "store/history.h"
 #include "store_world.h"
 
-/* In a child, because rights and limits cannot be had back. What fails there prints its reason and gives a status of its own. */
+/* In a child, because rights and limits cannot be had back. What fails there prints its reason and
+ * gives a status of its own. */
 static void in_child(struct world *world, void (*work)(struct world *))
 {
     pid_t child = fork();
@@ -25,12 +26,12 @@ static void in_child(struct world *world, void (*work)(struct world *))
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-#define EXPECT(condition)                                                                                                        \
-    do {                                                                                                                         \
-        if (!(condition)) {                                                                                                      \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                                      \
-            _exit(1);                                                                                                            \
-        }                                                                                                                        \
+#define EXPECT(condition)                                                                          \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
+            _exit(1);                                                                              \
+        }                                                                                          \
     } while (0)
 
 static void open_read_only(struct world *world)
@@ -83,7 +84,8 @@ static size_t points(struct store *store, const struct graph *graph)
 {
     struct history history;
     struct berth_err err = {0};
-    if (store_history(store, graph, METRIC_CPU_PINGPONG, core(graph, 0), core(graph, 1), "", INT64_MIN, &history, &err) != BERTH_OK)
+    if (store_history(store, graph, METRIC_CPU_PINGPONG, core(graph, 0), core(graph, 1), "",
+                      INT64_MIN, &history, &err) != BERTH_OK)
         return 0;
     size_t count = history.count;
     store_history_done(&history);
@@ -103,7 +105,8 @@ static void write_on_full_disk(struct world *world)
     limit_file_size(4096);
     EXPECT(store_write_run(store, world->graph, &run, &id, &err) == BERTH_OK); /* in memory */
     EXPECT(store_state(store) == STORE_MEMORY_ONLY);
-    EXPECT(strcmp(noted(store).code, "store-memory-only") == 0 && noted(store).since_s == fixed_s(NULL));
+    EXPECT(strcmp(noted(store).code, "store-memory-only") == 0 &&
+           noted(store).since_s == fixed_s(NULL));
     EXPECT(strchr(noted(store).text, '\n') == NULL);
     EXPECT(!store_retry(store));
     EXPECT(store_write_run(store, world->graph, &run, &id, &err) == BERTH_OK);
@@ -126,10 +129,14 @@ static void a_full_disk(void **state)
     in_child(world, write_on_full_disk);
     assert_int_equal(query(world, "SELECT count(*) FROM run"), 3);
     assert_int_equal(query(world, "SELECT count(*) FROM value"), 3 * (CORES - 1));
-    assert_int_equal(query(world, "SELECT count(*) FROM series WHERE run = (SELECT max(id) FROM run)"), CORES - 1);
+    assert_int_equal(
+        query(world, "SELECT count(*) FROM series WHERE run = (SELECT max(id) FROM run)"),
+        CORES - 1);
     assert_int_equal(query(world, "SELECT count(*) FROM run WHERE boot = 1 AND conditions = 1"), 3);
     assert_int_equal(query(world, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
-    assert_int_equal(query(world, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 1);
+    assert_int_equal(
+        query(world, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"),
+        1);
 }
 
 static void somebody_holds_the_lock(void **state)
@@ -164,7 +171,8 @@ static void a_lock_at_open(void **state)
     struct world *world = *state;
     sqlite3 *db;
     assert_int_equal(sqlite3_open(world->database, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "BEGIN EXCLUSIVE; CREATE TABLE x (a)", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "BEGIN EXCLUSIVE; CREATE TABLE x (a)", NULL, NULL, NULL),
+                     SQLITE_OK);
     struct store *store = opened(world, STORE_MEMORY_ONLY);
     assert_non_null(strstr(noted(store).text, "locked"));
     assert_int_equal(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
@@ -197,7 +205,9 @@ static void log_and_index(void **state)
     assert_int_equal(store_state(store), STORE_OK);
     store_close(store);
     assert_int_equal(query(world, "SELECT count(*) FROM run"), 4);
-    assert_int_equal(query(world, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 1);
+    assert_int_equal(
+        query(world, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"),
+        1);
 }
 
 static void a_rollback_journal(void **state)
@@ -208,7 +218,8 @@ static void a_rollback_journal(void **state)
     struct berth_err err = {0};
     written(store, world->graph, &run);
     store_close(store);
-    assert_int_equal(store_open_as(world->directory, STORE_JOURNAL_ROLLBACK, &fixed, &store, &err), BERTH_OK);
+    assert_int_equal(store_open_as(world->directory, STORE_JOURNAL_ROLLBACK, &fixed, &store, &err),
+                     BERTH_OK);
     assert_int_equal(store_state(store), STORE_OK);
     assert_string_equal(noted(store).code, "store-rollback");
     assert_int_equal(noted(store).severity, 0);
@@ -223,10 +234,12 @@ static void a_rollback_journal(void **state)
     snprintf(log, sizeof log, "%s-wal", world->database);
     assert_int_equal(access(log, F_OK), -1);
     store_close(store);
-    assert_int_equal(query(world, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'delete'"), 1);
+    assert_int_equal(
+        query(world, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'delete'"), 1);
     store = opened(world, STORE_OK); /* and back */
     assert_int_equal(points(store, world->graph), 2);
-    assert_int_equal(query(world, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"), 1);
+    assert_int_equal(
+        query(world, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"), 1);
     store_close(store);
 }
 
@@ -287,12 +300,14 @@ static size_t found(struct store *store, const char *const *places, size_t count
         finding[i].value = finding[i].expected = NAN;
     }
     const struct judgement judgement = {.finding = finding, .count = count};
-    assert_int_equal(store_finding_keep(store, &judgement, now_s, false, &opened, &standing, &err), BERTH_OK);
+    assert_int_equal(store_finding_keep(store, &judgement, now_s, false, &opened, &standing, &err),
+                     BERTH_OK);
     free(opened);
     return standing;
 }
 
-/* What was found while the file could not be used is in it when it can, and what stood before knows since when. */
+/* What was found while the file could not be used is in it when it can, and what stood before knows
+ * since when. */
 static void findings_are_carried_home(void **state)
 {
     struct world *world = *state;
@@ -316,9 +331,15 @@ static void findings_are_carried_home(void **state)
     assert_true(store_retry(store));
     store_close(store);
     assert_int_equal(query(world, "SELECT count(*) FROM finding"), 3);
-    assert_int_equal(query(world, "SELECT count(*) FROM finding WHERE place = 'core0' AND opened_s = 1000 AND cleared_s = 2000"), 1);
-    assert_int_equal(query(world, "SELECT count(*) FROM finding WHERE place = 'core1' AND opened_s = 1000 AND cleared_s IS NULL AND critical_s = 1000"), 1);
-    assert_int_equal(query(world, "SELECT count(*) FROM finding WHERE place = 'core2' AND opened_s = 2000 AND cleared_s IS NULL"), 1);
+    assert_int_equal(query(world, "SELECT count(*) FROM finding WHERE place = 'core0' AND opened_s "
+                                  "= 1000 AND cleared_s = 2000"),
+                     1);
+    assert_int_equal(query(world, "SELECT count(*) FROM finding WHERE place = 'core1' AND opened_s "
+                                  "= 1000 AND cleared_s IS NULL AND critical_s = 1000"),
+                     1);
+    assert_int_equal(query(world, "SELECT count(*) FROM finding WHERE place = 'core2' AND opened_s "
+                                  "= 2000 AND cleared_s IS NULL"),
+                     1);
 }
 
 /* A disk that refuses from the start is read, and written to when it works. */
@@ -353,14 +374,10 @@ static void what_is_stored_is_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_read_only_directory),
-        TEST(a_full_disk),
-        TEST(somebody_holds_the_lock),
-        TEST(a_lock_at_open),
-        TEST(log_and_index),
-        TEST(a_rollback_journal),
-        TEST(a_network_file_system),
-        TEST(findings_are_carried_home),
+        TEST(a_read_only_directory),   TEST(a_full_disk),
+        TEST(somebody_holds_the_lock), TEST(a_lock_at_open),
+        TEST(log_and_index),           TEST(a_rollback_journal),
+        TEST(a_network_file_system),   TEST(findings_are_carried_home),
         TEST(what_is_stored_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,10 +27,21 @@ static void a_fresh_file(void **state)
     while (embedded_migrations[migrations].name != NULL)
         migrations++;
     assert_int_equal(query(world, "PRAGMA user_version"), migrations);
-    assert_int_equal(query(world, "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '%STRICT%'"), 0);
-    assert_int_equal(query(world, "SELECT count(*) FROM node WHERE fingerprint = '0123456789abcdef0123456789abcdef'"), 1);
-    assert_int_equal(query(world, "SELECT count(*) FROM boot WHERE kernel = '6.1.0' AND first_seen_s = 1790000000"), 1);
-    assert_true(query(world, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'") == 1);
+    assert_int_equal(
+        query(
+            world,
+            "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '%STRICT%'"),
+        0);
+    assert_int_equal(
+        query(world,
+              "SELECT count(*) FROM node WHERE fingerprint = '0123456789abcdef0123456789abcdef'"),
+        1);
+    assert_int_equal(
+        query(world,
+              "SELECT count(*) FROM boot WHERE kernel = '6.1.0' AND first_seen_s = 1790000000"),
+        1);
+    assert_true(
+        query(world, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'") == 1);
 }
 
 static void what_is_written_comes_back(void **state)
@@ -47,7 +58,11 @@ static void what_is_written_comes_back(void **state)
     assert_true(values_add(run.values, &v, "bytes=32768", NULL));
     v.value = NAN;
     assert_true(values_add(run.values, &v, "", "it's \"busy\"; DROP TABLE run"));
-    struct note notes[2] = {{.code = "probe-crashed", .severity = 2, .place = "core1", .text = "signal 11", .since_s = 77},
+    struct note notes[2] = {{.code = "probe-crashed",
+                             .severity = 2,
+                             .place = "core1",
+                             .text = "signal 11",
+                             .since_s = 77},
                             {.code = "slow", .place = "core2"}};
     run.notes = malloc(sizeof notes);
     memcpy(run.notes, notes, sizeof notes);
@@ -58,11 +73,15 @@ static void what_is_written_comes_back(void **state)
     store = opened(world, STORE_OK);
     struct loaded all = loaded(store, world->graph);
     assert_int_equal(all.values->count, CORES - 1 + 2);
-    const struct value *found = values_find(all.values, METRIC_CPU_PINGPONG, core(world->graph, 0), core(world->graph, 3), "");
+    const struct value *found = values_find(all.values, METRIC_CPU_PINGPONG, core(world->graph, 0),
+                                            core(world->graph, 3), "");
     assert_true(found->value == 53 && found->low == 53 - 0.1 && found->high == 53 + 0.1);
-    assert_true(found->n == 9 && found->run == id && found->source == VALUE_MEASURED && found->measured_at_s == 1780000050);
-    found = values_find(all.values, METRIC_MEMORY_LATENCY, core(world->graph, 1), core(world->graph, 2), "bytes=32768");
-    assert_true(found->value == 0.1 + 0.2 && isnan(found->low) && isnan(found->high) && found->n == 0);
+    assert_true(found->n == 9 && found->run == id && found->source == VALUE_MEASURED &&
+                found->measured_at_s == 1780000050);
+    found = values_find(all.values, METRIC_MEMORY_LATENCY, core(world->graph, 1),
+                        core(world->graph, 2), "bytes=32768");
+    assert_true(found->value == 0.1 + 0.2 && isnan(found->low) && isnan(found->high) &&
+                found->n == 0);
     values_range(all.values, METRIC_MEMORY_LATENCY, PLACE_NONE, &found);
     assert_string_equal(found->why_not, "it's \"busy\"; DROP TABLE run");
     assert_int_equal(all.note_count, 2);
@@ -73,9 +92,9 @@ static void what_is_written_comes_back(void **state)
     assert_int_equal(all.last_probe_at_s, 1780000050);
     loaded_done(&all);
     store_close(store);
-    assert_int_equal(
-        query(world, "SELECT count(*) FROM run JOIN text ON text.id = run.conditions WHERE text.text = '{\"thp\":\"madvise\"}'"),
-        1);
+    assert_int_equal(query(world, "SELECT count(*) FROM run JOIN text ON text.id = run.conditions "
+                                  "WHERE text.text = '{\"thp\":\"madvise\"}'"),
+                     1);
 }
 
 static void the_latest_counts_and_all_is_kept(void **state)
@@ -89,7 +108,8 @@ static void the_latest_counts_and_all_is_kept(void **state)
     run = pingpongs(world->graph, 200);
     written(store, world->graph, &run);
 
-    /* A run that did not get to core 1 leaves what was measured before; another probe ran before all of them. */
+    /* A run that did not get to core 1 leaves what was measured before; another probe ran before
+     * all of them. */
     run = pingpongs(world->graph, 300);
     run.values->count = 0;
     struct value v = {.metric = METRIC_CPU_PINGPONG,
@@ -110,8 +130,12 @@ static void the_latest_counts_and_all_is_kept(void **state)
 
     struct loaded all = loaded(store, world->graph);
     assert_int_equal(all.values->count, CORES - 1);
-    assert_true(values_find(all.values, METRIC_CPU_PINGPONG, core(world->graph, 0), core(world->graph, 1), "")->value == 201);
-    assert_true(values_find(all.values, METRIC_CPU_PINGPONG, core(world->graph, 0), core(world->graph, 2), "")->value == 202);
+    assert_true(values_find(all.values, METRIC_CPU_PINGPONG, core(world->graph, 0),
+                            core(world->graph, 1), "")
+                    ->value == 201);
+    assert_true(values_find(all.values, METRIC_CPU_PINGPONG, core(world->graph, 0),
+                            core(world->graph, 2), "")
+                    ->value == 202);
     assert_int_equal(all.note_count, 1); /* the first run's note went with the second run */
     assert_string_equal(all.notes[0].code, "probe-hung");
     assert_int_equal(all.last_probe_at_s, 1780000300);
@@ -153,7 +177,11 @@ static void only_measured_values(void **state)
     struct berth_err err = {0};
     int64_t id = 42;
     struct run run = pingpongs(world->graph, 1);
-    struct value v = {.metric = METRIC_NUMA_DISTANCE, .source = VALUE_NOMINAL, .value = 10, .low = NAN, .high = NAN};
+    struct value v = {.metric = METRIC_NUMA_DISTANCE,
+                      .source = VALUE_NOMINAL,
+                      .value = 10,
+                      .low = NAN,
+                      .high = NAN};
     assert_true(values_add(run.values, &v, "", NULL));
     assert_int_equal(store_write_run(store, world->graph, &run, &id, &err), BERTH_BAD_DATA);
     assert_non_null(strstr(err.detail, "nominal"));
@@ -204,7 +232,11 @@ static void ten_thousand_values_are_served_fast(void **state)
     struct berth_err err = {0};
     assert_int_equal(store_begin(store, big, BOOT, &err), BERTH_OK);
     for (int times = 0; times < 3; times++) {
-        struct run run = {.probe = "cpu", .backend = "cpu", .profile = "full", .status = "complete", .values = values_new()};
+        struct run run = {.probe = "cpu",
+                          .backend = "cpu",
+                          .profile = "full",
+                          .status = "complete",
+                          .values = values_new()};
         for (int from = 0; from < 100; from++)
             for (int to = 0; to < 100; to++) {
                 struct value v = {.metric = METRIC_CPU_PINGPONG,
@@ -227,8 +259,10 @@ static void ten_thousand_values_are_served_fast(void **state)
         loaded_done(&all);
         best = took < best ? took : best;
     }
-    print_message("10,000 latest values in %.2f ms of processor time\n", (double)best * 1e3 / CLOCKS_PER_SEC);
-    /* The figure itself belongs to the benchmarks; this catches a missing index under any sanitizer. */
+    print_message("10,000 latest values in %.2f ms of processor time\n",
+                  (double)best * 1e3 / CLOCKS_PER_SEC);
+    /* The figure itself belongs to the benchmarks; this catches a missing index under any
+     * sanitizer. */
     assert_true(best < CLOCKS_PER_SEC / 5);
     store_close(store);
     graph_unref(big);
@@ -253,10 +287,13 @@ static void *work(void *arg)
         struct note note;
         int64_t id;
         worker->failed += store_write_run(worker->store, graph, &run, &id, &err) != BERTH_OK;
-        worker->failed += store_load_latest(worker->store, graph, all.values, &all.notes, &all.note_count, &all.last_probe_at_s,
-                                            &err) != BERTH_OK;
-        worker->failed += all.values->count != CORES - 1 || all.values->item[0].run != all.values->item[CORES - 2].run;
-        worker->failed += store_state(worker->store) != STORE_OK || store_note(worker->store, &note);
+        worker->failed +=
+            store_load_latest(worker->store, graph, all.values, &all.notes, &all.note_count,
+                              &all.last_probe_at_s, &err) != BERTH_OK;
+        worker->failed += all.values->count != CORES - 1 ||
+                          all.values->item[0].run != all.values->item[CORES - 2].run;
+        worker->failed +=
+            store_state(worker->store) != STORE_OK || store_note(worker->store, &note);
         loaded_done(&all);
         run_done(&run);
     }
@@ -281,7 +318,8 @@ static void many_threads(void **state)
     assert_int_equal(query(world, "SELECT count(*) FROM value"), 120 * (CORES - 1));
 }
 
-/* Measuring for weeks with no file, or none that can be written to: the oldest runs go, and what is latest stays. */
+/* Measuring for weeks with no file, or none that can be written to: the oldest runs go, and what is
+ * latest stays. */
 static void memory_is_bounded(void **state)
 {
     struct world *world = *state;
@@ -301,14 +339,20 @@ static void memory_is_bounded(void **state)
         conditions[15] = 'x';
         run.conditions = strdup(conditions);
         written(store, world->graph, &run);
-        assert_int_equal(store_db_number(store->db, "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size",
-                                         &bytes, &err), BERTH_OK);
+        assert_int_equal(
+            store_db_number(store->db,
+                            "SELECT (page_count - freelist_count) * page_size FROM "
+                            "pragma_page_count, pragma_freelist_count, pragma_page_size",
+                            &bytes, &err),
+            BERTH_OK);
         most = bytes > most ? bytes : most;
         assert_true(bytes <= allowed);
     }
     assert_true(most > STORE_MEMORY_BYTES / 2); /* or the bound was not reached */
     struct history history;
-    assert_int_equal(store_history(store, world->graph, METRIC_CPU_PINGPONG, core(world->graph, 0), core(world->graph, 1), "", INT64_MIN, &history, &err), BERTH_OK);
+    assert_int_equal(store_history(store, world->graph, METRIC_CPU_PINGPONG, core(world->graph, 0),
+                                   core(world->graph, 1), "", INT64_MIN, &history, &err),
+                     BERTH_OK);
     assert_true(history.count > 50 && history.count < (size_t)runs);
     for (size_t i = 0; i < history.count; i++) /* the latest ones, without a gap */
         assert_true(history.item[i].value == (double)(runs - (int)history.count + (int)i + 1));
@@ -325,9 +369,11 @@ static void memory_is_bounded(void **state)
 static void kinds_of_file_system(void **state)
 {
     (void)state;
-    static const uint32_t network[] = {0x6969, 0xff534d42, 0xfe534d42, 0x0bd00bd0, 0x47504653, 0x19830326, 0x00c36400, 0x65735546, 0x01021997};
-    static const uint32_t local[] = {0xef53, 0x58465342, 0x9123683e, 0x2fc12fc1, 0x01021994, 0x858458f6, 0x794c7630, 0x73717368, 0xf2f52010, 0}; /* ext4, xfs,
-        btrfs, zfs, tmpfs, ramfs, overlay, squashfs, f2fs */
+    static const uint32_t network[] = {0x6969,     0xff534d42, 0xfe534d42, 0x0bd00bd0, 0x47504653,
+                                       0x19830326, 0x00c36400, 0x65735546, 0x01021997};
+    /* ext4, xfs, btrfs, zfs, tmpfs, ramfs, overlay, squashfs, f2fs */
+    static const uint32_t local[] = {0xef53,     0x58465342, 0x9123683e, 0x2fc12fc1, 0x01021994,
+                                     0x858458f6, 0x794c7630, 0x73717368, 0xf2f52010, 0};
     for (size_t i = 0; i < sizeof network / sizeof network[0]; i++)
         assert_true(store_db_is_network(network[i]));
     for (size_t i = 0; i < sizeof local / sizeof local[0]; i++)

@@ -11,15 +11,19 @@
 #include "ui/cells.h"
 #include "ui/matrix.h"
 
-#define CELL(from, to, axes, value, low, high, source, why)                                                                              \
-    "{\"from\":\"" from "\",\"to\":\"" to "\",\"axes\":{" axes "},\"value\":" value ",\"low\":" low ",\"high\":" high                    \
-    ",\"repetitions\":9,\"source\":\"" source "\",\"measured_at_s\":null,\"why_not\":" why "}"
+#define CELL(from, to, axes, value, low, high, source, why)                                        \
+    "{\"from\":\"" from "\",\"to\":\"" to "\",\"axes\":{" axes "},\"value\":" value                \
+    ",\"low\":" low ",\"high\":" high ",\"repetitions\":9,\"source\":\"" source                    \
+    "\",\"measured_at_s\":null,\"why_not\":" why "}"
 
-static struct ui draw(const char *unit, const char *cells, struct ui_matrix_options options, bool colour)
+static struct ui draw(const char *unit, const char *cells, struct ui_matrix_options options,
+                      bool colour)
 {
     static char reply[65536];
     struct ui ui = {.width = 100, .colour = colour};
-    snprintf(reply, sizeof reply, "{\"metric\":\"m\",\"unit\":\"%s\",\"cells\":[%s],\"basis\":{\"origin\":\"live\"}}", unit, cells);
+    snprintf(reply, sizeof reply,
+             "{\"metric\":\"m\",\"unit\":\"%s\",\"cells\":[%s],\"basis\":{\"origin\":\"live\"}}",
+             unit, cells);
     json_error_t where;
     json_t *json = json_loads(reply, 0, &where);
     if (json == NULL)
@@ -33,30 +37,36 @@ static struct ui draw(const char *unit, const char *cells, struct ui_matrix_opti
 static void rows_columns_sources_and_reasons(void **state)
 {
     (void)state;
-    struct ui ui = draw("bytes_per_s",
-                        CELL("gpu10", "gpu2", "", "2.5e10", "2.4e10", "2.6e10", "measured", "null") "," CELL(
-                            "gpu2", "gpu10", "", "5e10", "null", "null", "nominal", "null") "," CELL("gpu2", "gpu2", "", "null", "null", "null", "measured", "\"one gpu\""),
-                        (struct ui_matrix_options){.better = 1}, false);
-    assert_string_equal(ui.text, "m  GB/s, higher is better\n"
-                                 "\n"
-                                 "  from       gpu2  gpu10\n"
-                                 "  gpu2         -a    50n\n"
-                                 "  gpu10        25       \n"
-                                 "  95 % interval: half width 4 % in the median, 4 % at most; 9 repetitions\n"
-                                 "  n: nominal, not measured\n"
-                                 "  -a: one gpu\n");
+    struct ui ui = draw(
+        "bytes_per_s",
+        CELL("gpu10", "gpu2", "", "2.5e10", "2.4e10", "2.6e10", "measured", "null") "," CELL(
+            "gpu2", "gpu10", "", "5e10", "null", "null", "nominal",
+            "null") "," CELL("gpu2", "gpu2", "", "null", "null", "null", "measured", "\"one gpu\""),
+        (struct ui_matrix_options){.better = 1}, false);
+    assert_string_equal(
+        ui.text, "m  GB/s, higher is better\n"
+                 "\n"
+                 "  from       gpu2  gpu10\n"
+                 "  gpu2         -a    50n\n"
+                 "  gpu10        25       \n"
+                 "  95 % interval: half width 4 % in the median, 4 % at most; 9 repetitions\n"
+                 "  n: nominal, not measured\n"
+                 "  -a: one gpu\n");
     ui_done(&ui);
 }
 
 static void intervals_and_units(void **state)
 {
     (void)state;
-    struct ui ui = draw("ns", CELL("core0", "core1", "\"how\":\"cas\"", "250000", "240000", "260000.5", "measured", "null"),
+    struct ui ui = draw("ns",
+                        CELL("core0", "core1", "\"how\":\"cas\"", "250000", "240000", "260000.5",
+                             "measured", "null"),
                         (struct ui_matrix_options){.intervals = true, .better = -1}, false);
     assert_non_null(strstr(ui.text, "m  us, lower is better\n\n  how=cas\n"));
     assert_non_null(strstr(ui.text, "core0     240..260"));
     ui_done(&ui);
-    ui = draw("bytes_per_s", "", (struct ui_matrix_options){.better = 1}, false); /* nothing measured yet */
+    /* nothing measured yet */
+    ui = draw("bytes_per_s", "", (struct ui_matrix_options){.better = 1}, false);
     assert_non_null(strstr(ui.text, "GB/s"));
     ui_done(&ui);
 }
@@ -64,11 +74,14 @@ static void intervals_and_units(void **state)
 static void many_combinations_with_few_cells_are_a_list(void **state)
 {
     (void)state;
-    struct ui ui = draw("ratio",
-                        CELL("a0", "b0", "\"k\":\"4\"", "4", "null", "null", "published", "null") "," CELL(
-                            "a0", "b0", "\"k\":\"10\"", "1", "null", "null", "measured", "null") "," CELL("a0", "b0", "\"k\":\"2\"", "2", "1", "3", "measured", "null") ","
-                        CELL("a0", "b0", "", "null", "null", "null", "measured", "\"why\""),
-                        (struct ui_matrix_options){0}, false);
+    struct ui ui =
+        draw("ratio",
+             CELL("a0", "b0", "\"k\":\"4\"", "4", "null", "null", "published", "null") "," CELL(
+                 "a0", "b0", "\"k\":\"10\"", "1", "null", "null", "measured",
+                 "null") "," CELL("a0", "b0", "\"k\":\"2\"", "2", "1", "3", "measured",
+                                  "null") "," CELL("a0", "b0", "", "null", "null", "null",
+                                                   "measured", "\"why\""),
+             (struct ui_matrix_options){0}, false);
     assert_string_equal(ui.text, "m  ratio\n"
                                  "\n"
                                  "  axes      from  to  value  95 % interval  n  \n"
@@ -79,7 +92,8 @@ static void many_combinations_with_few_cells_are_a_list(void **state)
     ui_done(&ui);
 }
 
-/* Eight sizes of two kinds between four pairs: sizes go down, pairs across, a table for each kind. */
+/* Eight sizes of two kinds between four pairs: sizes go down, pairs across, a table for each kind.
+ */
 static void many_combinations_with_many_cells_are_turned(void **state)
 {
     (void)state;
@@ -90,8 +104,11 @@ static void many_combinations_with_many_cells_are_turned(void **state)
         for (int noise = 0; noise < 2; noise++)
             for (int p = 0; p < 4; p++)
                 used += (size_t)snprintf(cells + used, sizeof cells - used,
-                                         "%s" CELL("llc%d", "numa%d", "\"noise\":\"%s\",\"bytes\":\"%s\"", "%d", "null", "null", "measured", "null"),
-                                         used > 0 ? "," : "", p / 2, p % 2, noise ? "core" : "none", sizes[s], 10 * s + p + 100 * noise);
+                                         "%s" CELL("llc%d", "numa%d",
+                                                   "\"noise\":\"%s\",\"bytes\":\"%s\"", "%d",
+                                                   "null", "null", "measured", "null"),
+                                         used > 0 ? "," : "", p / 2, p % 2, noise ? "core" : "none",
+                                         sizes[s], 10 * s + p + 100 * noise);
     struct ui ui = draw("ns", cells, (struct ui_matrix_options){.better = -1}, false);
     assert_string_equal(ui.text, "m  ns, lower is better\n"
                                  "\n"
@@ -115,13 +132,21 @@ static void many_combinations_with_many_cells_are_turned(void **state)
 static void odd_axes_are_turned(void **state)
 {
     (void)state;
-    static const char *const odd[] = {"", "\"a\":\"1\"", "\"a=b\":\"1\"", "\"a\":\"\"", "\"\":\"x y\"", "\"a\":\"x y\",\"b\":\"1\"", "\"a\":\"9\",\"c d\":\" \""};
+    static const char *const odd[] = {"",
+                                      "\"a\":\"1\"",
+                                      "\"a=b\":\"1\"",
+                                      "\"a\":\"\"",
+                                      "\"\":\"x y\"",
+                                      "\"a\":\"x y\",\"b\":\"1\"",
+                                      "\"a\":\"9\",\"c d\":\" \""};
     static char cells[30000];
     size_t used = 0;
     for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
         for (int p = 0; p < 5; p++)
-            used += (size_t)snprintf(cells + used, sizeof cells - used, "%s" CELL("a%d", "b0", "%s", "1", "null", "null", "measured", "null"),
-                                     used > 0 ? "," : "", p, odd[i]);
+            used += (size_t)snprintf(
+                cells + used, sizeof cells - used,
+                "%s" CELL("a%d", "b0", "%s", "1", "null", "null", "measured", "null"),
+                used > 0 ? "," : "", p, odd[i]);
     struct ui ui = draw("ns", cells, (struct ui_matrix_options){0}, false);
     assert_non_null(strstr(ui.text, "a4>b0"));
     ui_done(&ui);
@@ -130,7 +155,8 @@ static void odd_axes_are_turned(void **state)
 static void best_and_worst_have_their_colours(void **state)
 {
     (void)state;
-    const char *cells = CELL("a0", "b0", "", "100", "null", "null", "measured", "null") "," CELL("a0", "b1", "", "200", "null", "null", "measured", "null");
+    const char *cells = CELL("a0", "b0", "", "100", "null", "null", "measured", "null") "," CELL(
+        "a0", "b1", "", "200", "null", "null", "measured", "null");
     struct ui higher = draw("ns", cells, (struct ui_matrix_options){.better = 1}, true);
     struct ui lower = draw("ns", cells, (struct ui_matrix_options){.better = -1}, true);
     const char *good = "\033[48;5;22;", *bad = "\033[48;5;88;";
@@ -147,7 +173,10 @@ static void wide_matrices_come_in_blocks(void **state)
     static char cells[60000];
     size_t used = 0;
     for (int i = 0; i < 64; i++)
-        used += (size_t)snprintf(cells + used, sizeof cells - used, "%s" CELL("core0", "core%d", "", "%d", "null", "null", "measured", "null"), i > 0 ? "," : "", i, 100 + i);
+        used += (size_t)snprintf(
+            cells + used, sizeof cells - used,
+            "%s" CELL("core0", "core%d", "", "%d", "null", "null", "measured", "null"),
+            i > 0 ? "," : "", i, 100 + i);
     struct ui ui = draw("ns", cells, (struct ui_matrix_options){.better = -1}, false);
     for (const char *line = ui.text; *line != '\0'; line += strcspn(line, "\n") + 1)
         assert_in_range(strcspn(line, "\n"), 0, 100);
@@ -158,14 +187,18 @@ static void wide_matrices_come_in_blocks(void **state)
 static void odd_cells(void **state)
 {
     (void)state;
-    static const char *const odd[] = {"", "1", "null,{}", "{\"axes\":7,\"value\":\"x\"}", "{\"from\":3,\"axes\":{\"a\":1,\"b\":\"\\u0007\"},\"value\":1e300}"};
+    static const char *const odd[] = {
+        "", "1", "null,{}", "{\"axes\":7,\"value\":\"x\"}",
+        "{\"from\":3,\"axes\":{\"a\":1,\"b\":\"\\u0007\"},\"value\":1e300}"};
     for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
-        struct ui ui = draw("", odd[i], (struct ui_matrix_options){.better = 1, .intervals = true}, true);
+        struct ui ui =
+            draw("", odd[i], (struct ui_matrix_options){.better = 1, .intervals = true}, true);
         ui_done(&ui);
     }
 }
 
-/* Nine cells each of eight kinds one way and one the other: those at the defaults are drawn, or at what was named, and the rest is told. */
+/* Nine cells each of eight kinds one way and one the other: those at the defaults are drawn, or at
+ * what was named, and the rest is told. */
 static void what_is_meant_is_drawn(void **state)
 {
     (void)state;
@@ -173,30 +206,39 @@ static void what_is_meant_is_drawn(void **state)
     size_t used = 0;
     for (int kind = 0; kind < 9; kind++)
         for (int i = 0; i < 9; i++)
-            used += (size_t)snprintf(cells + used, sizeof cells - used,
-                                     "%s{\"from\":\"gpu%d\",\"to\":\"gpu%d\",\"axes\":{\"kind\":\"%s\",\"direction\":\"%s\"},\"value\":%d,\"low\":null,\"high\":null,"
-                                     "\"repetitions\":9,\"source\":\"measured\",\"measured_at_s\":null,\"why_not\":null}",
-                                     used > 0 ? "," : "", i / 3, i % 3, kind == 0 || kind == 8 ? "large" : (char[]){(char)('0' + kind), '\0'}, kind == 8 ? "read" : "write",
-                                     100 * kind + i);
-    json_t *defaults = json_pack("{s:s,s:s}", "kind", "large", "direction", "write"), *where = json_pack("{s:s}", "direction", "read");
+            used += (size_t)snprintf(
+                cells + used, sizeof cells - used,
+                "%s{\"from\":\"gpu%d\",\"to\":\"gpu%d\",\"axes\":{\"kind\":\"%s\",\"direction\":\"%"
+                "s\"},\"value\":%d,\"low\":null,\"high\":null,"
+                "\"repetitions\":9,\"source\":\"measured\",\"measured_at_s\":null,\"why_not\":"
+                "null}",
+                used > 0 ? "," : "", i / 3, i % 3,
+                kind == 0 || kind == 8 ? "large" : (char[]){(char)('0' + kind), '\0'},
+                kind == 8 ? "read" : "write", 100 * kind + i);
+    json_t *defaults = json_pack("{s:s,s:s}", "kind", "large", "direction", "write"),
+           *where = json_pack("{s:s}", "direction", "read");
     struct ui ui = draw("ns", cells, (struct ui_matrix_options){.choice = {NULL, defaults}}, false);
-    assert_string_equal(ui.text, "m  ns\n\n"
-                                 "  direction=write kind=large\n"
-                                 "  from      gpu0  gpu1  gpu2\n"
-                                 "  gpu0         0     1     2\n"
-                                 "  gpu1         3     4     5\n"
-                                 "  gpu2         6     7     8\n\n"
-                                 "  more combinations of axes with --where direction=read, --where kind=1|2|3|4|5|6|7\n");
+    assert_string_equal(
+        ui.text,
+        "m  ns\n\n"
+        "  direction=write kind=large\n"
+        "  from      gpu0  gpu1  gpu2\n"
+        "  gpu0         0     1     2\n"
+        "  gpu1         3     4     5\n"
+        "  gpu2         6     7     8\n\n"
+        "  more combinations of axes with --where direction=read, --where kind=1|2|3|4|5|6|7\n");
     ui_done(&ui);
     ui = draw("ns", cells, (struct ui_matrix_options){.choice = {where, defaults}}, false);
     assert_non_null(strstr(ui.text, "  direction=read kind=large\n"));
-    assert_non_null(strstr(ui.text, "  direction=write kind=large\n")); /* what was asked for by name is all shown; the daemon leaves out what was not */
+    /* what was asked for by name is all shown; the daemon leaves out what was not */
+    assert_non_null(strstr(ui.text, "  direction=write kind=large\n"));
     ui_done(&ui);
     json_decref(defaults);
     json_decref(where);
 }
 
-/* Both directions between two places, at large and at three sizes of one how: matrices at large, or of the size that was named, or sizes down the rows. */
+/* Both directions between two places, at large and at three sizes of one how: matrices at large, or
+ * of the size that was named, or sizes down the rows. */
 static void of_many_sizes_the_large_one_is_drawn(void **state)
 {
     (void)state;
@@ -206,27 +248,34 @@ static void of_many_sizes_the_large_one_is_drawn(void **state)
     for (int size = 0; size < 4; size++)
         for (int how = 0; how < 3; how++)
             for (int way = 0; way < 2; way++)
-                used += (size_t)snprintf(cells + used, sizeof cells - used, "%s" CELL("gpu%d", "gpu%d", "\"bytes\":\"%s\",\"how\":\"h%d\"", "%d", "null", "null", "measured", "null"),
-                                         used > 0 ? "," : "", way, 1 - way, sizes[size], how, 100 * size + 10 * how + way);
-    json_t *defaults = json_pack("{s:s,s:s}", "bytes", "large", "how", "h0"), *where = json_pack("{s:s}", "bytes", "large");
-    const char *drawn = "m  ns\n\n"
-                        "  bytes=large how=h0\n"
-                        "  from      gpu0  gpu1\n"
-                        "  gpu0               0\n"
-                        "  gpu1         1      \n\n"
-                        "  bytes=large how=h1\n"
-                        "  from      gpu0  gpu1\n"
-                        "  gpu0              10\n"
-                        "  gpu1        11      \n\n"
-                        "  bytes=large how=h2\n"
-                        "  from      gpu0  gpu1\n"
-                        "  gpu0              20\n"
-                        "  gpu1        21      \n\n"
-                        "  3 sizes besides, 4 KiB to 4 MiB: --size 64K shows one of them, --size all every one\n";
+                used +=
+                    (size_t)snprintf(cells + used, sizeof cells - used,
+                                     "%s" CELL("gpu%d", "gpu%d", "\"bytes\":\"%s\",\"how\":\"h%d\"",
+                                               "%d", "null", "null", "measured", "null"),
+                                     used > 0 ? "," : "", way, 1 - way, sizes[size], how,
+                                     100 * size + 10 * how + way);
+    json_t *defaults = json_pack("{s:s,s:s}", "bytes", "large", "how", "h0"),
+           *where = json_pack("{s:s}", "bytes", "large");
+    const char *drawn =
+        "m  ns\n\n"
+        "  bytes=large how=h0\n"
+        "  from      gpu0  gpu1\n"
+        "  gpu0               0\n"
+        "  gpu1         1      \n\n"
+        "  bytes=large how=h1\n"
+        "  from      gpu0  gpu1\n"
+        "  gpu0              10\n"
+        "  gpu1        11      \n\n"
+        "  bytes=large how=h2\n"
+        "  from      gpu0  gpu1\n"
+        "  gpu0              20\n"
+        "  gpu1        21      \n\n"
+        "  3 sizes besides, 4 KiB to 4 MiB: --size 64K shows one of them, --size all every one\n";
     struct ui ui = draw("ns", cells, (struct ui_matrix_options){.choice = {NULL, defaults}}, false);
     assert_string_equal(ui.text, drawn);
     ui_done(&ui);
-    ui = draw("ns", cells, (struct ui_matrix_options){.all_sizes = true, .choice = {NULL, defaults}}, false);
+    ui = draw("ns", cells,
+              (struct ui_matrix_options){.all_sizes = true, .choice = {NULL, defaults}}, false);
     assert_non_null(strstr(ui.text, "  how=h1\n"
                                     "  bytes     gpu0>gpu1  gpu1>gpu0\n"
                                     "  4 KiB           110        111\n"
@@ -235,7 +284,9 @@ static void of_many_sizes_the_large_one_is_drawn(void **state)
                                     "  large            10         11\n"));
     assert_null(strstr(ui.text, "besides"));
     ui_done(&ui);
-    cells[strstr(cells, ",{\"from\":\"gpu0\",\"to\":\"gpu1\",\"axes\":{\"bytes\":\"4096\"") - cells] = '\0'; /* as a daemon that was asked for large */
+    /* as a daemon that was asked for large */
+    cells[strstr(cells, ",{\"from\":\"gpu0\",\"to\":\"gpu1\",\"axes\":{\"bytes\":\"4096\"") -
+          cells] = '\0';
     ui = draw("ns", cells, (struct ui_matrix_options){.choice = {where, defaults}}, false);
     assert_memory_equal(ui.text, drawn, strlen(ui.text));
     assert_null(strstr(ui.text, "besides"));
@@ -244,7 +295,8 @@ static void of_many_sizes_the_large_one_is_drawn(void **state)
     json_decref(where);
 }
 
-/* What stays in one place is no matrix: an axis goes down the rows, or it is a list; still of the large size alone. */
+/* What stays in one place is no matrix: an axis goes down the rows, or it is a list; still of the
+ * large size alone. */
 static void sizes_in_one_place(void **state)
 {
     (void)state;
@@ -252,12 +304,21 @@ static void sizes_in_one_place(void **state)
     size_t used = 0;
     for (int size = 0; size < 3; size++)
         for (int test = 0; test < 7; test++)
-            used += (size_t)snprintf(cells + used, sizeof cells - used, "%s" CELL("gpu0", "gpu0", "\"bytes\":\"%s\",\"test\":\"bs%d\"", "%d", "null", "null", "measured", "null"),
-                                     used > 0 ? "," : "", size == 0 ? "large" : size == 1 ? "4096" : "4097", test, 10 * size + test);
+            used += (size_t)snprintf(cells + used, sizeof cells - used,
+                                     "%s" CELL("gpu0", "gpu0", "\"bytes\":\"%s\",\"test\":\"bs%d\"",
+                                               "%d", "null", "null", "measured", "null"),
+                                     used > 0 ? "," : "",
+                                     size == 0   ? "large"
+                                     : size == 1 ? "4096"
+                                                 : "4097",
+                                     test, 10 * size + test);
     json_t *defaults = json_pack("{s:s,s:s}", "bytes", "large", "test", "bs1");
     struct ui ui = draw("ns", cells, (struct ui_matrix_options){.choice = {NULL, defaults}}, false);
-    assert_non_null(strstr(ui.text, "  bytes=large\n  test      gpu0>gpu0\n  bs0               0\n  bs1               1\n"));
-    assert_non_null(strstr(ui.text, "  2 sizes besides, 4 KiB to 4097 B: --size 4097 shows one of them"));
+    assert_non_null(strstr(
+        ui.text,
+        "  bytes=large\n  test      gpu0>gpu0\n  bs0               0\n  bs1               1\n"));
+    assert_non_null(
+        strstr(ui.text, "  2 sizes besides, 4 KiB to 4097 B: --size 4097 shows one of them"));
     ui_done(&ui);
     json_decref(defaults);
 }

@@ -15,10 +15,25 @@
 static void what_came_from_elsewhere_cannot_steer_the_terminal(void **state)
 {
     (void)state;
-    static const struct { const char *text, *shown; } rows[] = {
-        {"plain", "plain"}, {"a\tb\nc", "a?b?c"}, {"\033[31mred", "?[31mred"}, {"\x7f", "?"}, {"\xc2\x9b" "31m", "?31m"}, {"\u00e9\u2502\U0001F600", "\u00e9\u2502\U0001F600"},
-        {"cut\xe2\x94", "cut??"}, {"\xff\xfe", "??"}, {"\x80", "?"}, {"", ""},
-        {"a\u202eb\u2028c\u2029d\u2066e\u2069f\u200fg\u061ch\xc2\x85" "i", "a?b?c?d?e?f?g?h?i"}, {"\u2010\u2027\u202f\u2065\u206a", "\u2010\u2027\u202f\u2065\u206a"},
+    static const struct {
+        const char *text, *shown;
+    } rows[] = {
+        {"plain", "plain"},
+        {"a\tb\nc", "a?b?c"},
+        {"\033[31mred", "?[31mred"},
+        {"\x7f", "?"},
+        {"\xc2\x9b"
+         "31m",
+         "?31m"},
+        {"\u00e9\u2502\U0001F600", "\u00e9\u2502\U0001F600"},
+        {"cut\xe2\x94", "cut??"},
+        {"\xff\xfe", "??"},
+        {"\x80", "?"},
+        {"", ""},
+        {"a\u202eb\u2028c\u2029d\u2066e\u2069f\u200fg\u061ch\xc2\x85"
+         "i",
+         "a?b?c?d?e?f?g?h?i"},
+        {"\u2010\u2027\u202f\u2065\u206a", "\u2010\u2027\u202f\u2065\u206a"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char buffer[64];
@@ -42,7 +57,9 @@ static void words_wrap(void **state)
     struct ui ui = {.width = 20};
     ui_put(&ui, "- ");
     ui_paragraph(&ui, 2, "one two three four five\nsix seven-and-a-word-longer-than-the-line end");
-    assert_string_equal(ui.text, "- one two three four\n  five six\n  seven-and-a-word-longer-than-the-line\n  end\n");
+    assert_string_equal(
+        ui.text,
+        "- one two three four\n  five six\n  seven-and-a-word-longer-than-the-line\n  end\n");
     ui_done(&ui);
 }
 
@@ -61,7 +78,8 @@ static void tables_align(void **state)
     ui_cell(&table, "%s", "");
     ui_cell(&table, "some words that are too long for one line");
     ui_table_end(&table, 1, true);
-    assert_string_equal(ui.text, " name    n  about\n \u00e9\u00e9\u00e9\u00e9\u00e9  10  some words that are too long\n            for one line\n");
+    assert_string_equal(ui.text, " name    n  about\n \u00e9\u00e9\u00e9\u00e9\u00e9  10  some "
+                                 "words that are too long\n            for one line\n");
     ui_done(&ui);
 }
 
@@ -101,7 +119,9 @@ static void a_row_goes_on_below_its_own_beginning(void **state)
     ui_cell(&table, "\u251c\u2500 name");
     ui_cell(&table, "some words that are too long for one line");
     ui_table_end(&table, 2, false);
-    assert_string_equal(ui.text, "  \u251c\u2500 name  some words that are too\n  \u2502  |     long for one line\n");
+    assert_string_equal(
+        ui.text,
+        "  \u251c\u2500 name  some words that are too\n  \u2502  |     long for one line\n");
     ui_done(&ui);
 }
 
@@ -148,11 +168,14 @@ static void numbers_fold_into_ranges(void **state)
 static void progress_says_what_is_left_while_something_is(void **state)
 {
     (void)state;
-    static const struct { const char *remaining, *shown; } rows[] = {{"4613", "2 of 3  4.61 us left\n"}, {"0", "2 of 3\n"}, {"null", "2 of 3\n"}};
+    static const struct {
+        const char *remaining, *shown;
+    } rows[] = {{"4613", "2 of 3  4.61 us left\n"}, {"0", "2 of 3\n"}, {"null", "2 of 3\n"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct ui ui = {0};
         char text[80];
-        snprintf(text, sizeof text, "{\"done\":2,\"total\":3,\"remaining_ns\":%s}", rows[i].remaining);
+        snprintf(text, sizeof text, "{\"done\":2,\"total\":3,\"remaining_ns\":%s}",
+                 rows[i].remaining);
         json_t *reply = json_loads(text, 0, NULL);
         ui_progress_line(&ui, reply);
         assert_string_equal(ui.text, rows[i].shown);

@@ -42,11 +42,16 @@ static void expect(const char *reply, bool utf8, const char *drawing)
 static const char small[] =
     "{'name':'vm','places':["
     "{'name':'machine0','kind':'machine','parent':null,'cpus':'0-1','details':{}},"
-    "{'name':'package0','kind':'package','parent':'machine0','cpus':'0-1','model':'Some CPU','details':{}},"
-    "{'name':'numa0','kind':'numa','parent':'package0','cpus':'0-1','capacity_bytes':8589934592,'details':{}},"
-    "{'name':'llc0','kind':'llc','parent':'package0','numa':'numa0','cpus':'0-1','capacity_bytes':33554432,'details':{}},"
-    "{'name':'core0','kind':'core','parent':'llc0','cpus':'0','details':{}},{'name':'core1','kind':'core','parent':'llc0','cpus':'1','details':{}},"
-    "{'name':'pu0','kind':'pu','parent':'core0','cpus':'0','details':{}},{'name':'pu1','kind':'pu','parent':'core1','cpus':'1','details':{}}"
+    "{'name':'package0','kind':'package','parent':'machine0','cpus':'0-1','model':'Some "
+    "CPU','details':{}},"
+    "{'name':'numa0','kind':'numa','parent':'package0','cpus':'0-1','capacity_bytes':8589934592,'"
+    "details':{}},"
+    "{'name':'llc0','kind':'llc','parent':'package0','numa':'numa0','cpus':'0-1','capacity_bytes':"
+    "33554432,'details':{}},"
+    "{'name':'core0','kind':'core','parent':'llc0','cpus':'0','details':{}},{'name':'core1','kind':"
+    "'core','parent':'llc0','cpus':'1','details':{}},"
+    "{'name':'pu0','kind':'pu','parent':'core0','cpus':'0','details':{}},{'name':'pu1','kind':'pu',"
+    "'parent':'core1','cpus':'1','details':{}}"
     "],'links':[],'software':{'kernel':'6.1'},'disagreements':[]," BASIS "}";
 
 static void what_a_driver_says_of_gpus(void **state)
@@ -54,9 +59,12 @@ static void what_a_driver_says_of_gpus(void **state)
     (void)state;
     expect("{'name':'vm','places':["
            "{'name':'machine0','kind':'machine','parent':null,'details':{}},"
-           "{'name':'numa0','kind':'numa','parent':'machine0','capacity_bytes':8589934592,'details':{}},"
-           "{'name':'gpu0','kind':'gpu','parent':'numa0','model':'H200','details':{'nvlinks':'18','nvlinks_up':'18','processes':'0'}},"
-           "{'name':'gpu1','kind':'gpu','parent':'numa0','model':'H200','details':{'nvlinks':'18','nvlinks_up':'16','processes':'2'}},"
+           "{'name':'numa0','kind':'numa','parent':'machine0','capacity_bytes':8589934592,'details'"
+           ":{}},"
+           "{'name':'gpu0','kind':'gpu','parent':'numa0','model':'H200','details':{'nvlinks':'18','"
+           "nvlinks_up':'18','processes':'0'}},"
+           "{'name':'gpu1','kind':'gpu','parent':'numa0','model':'H200','details':{'nvlinks':'18','"
+           "nvlinks_up':'16','processes':'2'}},"
            "{'name':'gpu2','kind':'gpu','parent':'numa0','model':'H200','details':{'state':'lost'}}"
            "],'links':[],'software':{},'disagreements':[]," BASIS "}",
            false,
@@ -84,23 +92,39 @@ static void gpus_folds_links_and_disagreements(void **state)
     (void)state;
     expect("{'name':'big','places':["
            "{'name':'machine0','kind':'machine','details':{}},"
-           "{'name':'numa0','kind':'numa','parent':'machine0','cpus':'0-3','capacity_bytes':0,'details':{}},"
-           "{'name':'llc0','kind':'llc','parent':'machine0','numa':'numa0','cpus':'0-1','capacity_bytes':1048576,'details':{}},"
-           "{'name':'llc1','kind':'llc','parent':'machine0','numa':'numa0','cpus':'2-3','capacity_bytes':1048576,'details':{}},"
-           "{'name':'core0','kind':'core','parent':'llc0','details':{}},{'name':'core1','kind':'core','parent':'llc0','details':{}},"
-           "{'name':'core2','kind':'core','parent':'llc1','details':{}},{'name':'core3','kind':'core','parent':'llc1','details':{}},"
-           "{'name':'gpu0','kind':'gpu','parent':'numa0','model':'M','capacity_bytes':1073741824,'pci':'0000:01:00.0','details':{}},"
-           "{'name':'gpu1','kind':'gpu','parent':'numa0','model':'M','capacity_bytes':1073741824,'pci':'0000:01:00.1','details':{}},"
-           "{'name':'gpu2','kind':'gpu','parent':'numa0','model':'M','capacity_bytes':1073741824,'pci':'0000:02:00.0','details':{}},"
-           "{'name':'nic0','kind':'nic','parent':'numa0','pci':'0000:03:00.0','details':{'interface':'eth\\u001b0'}},"
-           "{'name':'numa1','kind':'numa','parent':'machine0','capacity_bytes':1073741824,'details':{}},"
-           "{'name':'numa2','kind':'numa','parent':'machine0','capacity_bytes':1073741824,'details':{}}"
+           "{'name':'numa0','kind':'numa','parent':'machine0','cpus':'0-3','capacity_bytes':0,'"
+           "details':{}},"
+           "{'name':'llc0','kind':'llc','parent':'machine0','numa':'numa0','cpus':'0-1','capacity_"
+           "bytes':1048576,'details':{}},"
+           "{'name':'llc1','kind':'llc','parent':'machine0','numa':'numa0','cpus':'2-3','capacity_"
+           "bytes':1048576,'details':{}},"
+           "{'name':'core0','kind':'core','parent':'llc0','details':{}},{'name':'core1','kind':'"
+           "core','parent':'llc0','details':{}},"
+           "{'name':'core2','kind':'core','parent':'llc1','details':{}},{'name':'core3','kind':'"
+           "core','parent':'llc1','details':{}},"
+           "{'name':'gpu0','kind':'gpu','parent':'numa0','model':'M','capacity_bytes':1073741824,'"
+           "pci':'0000:01:00.0','details':{}},"
+           "{'name':'gpu1','kind':'gpu','parent':'numa0','model':'M','capacity_bytes':1073741824,'"
+           "pci':'0000:01:00.1','details':{}},"
+           "{'name':'gpu2','kind':'gpu','parent':'numa0','model':'M','capacity_bytes':1073741824,'"
+           "pci':'0000:02:00.0','details':{}},"
+           "{'name':'nic0','kind':'nic','parent':'numa0','pci':'0000:03:00.0','details':{'"
+           "interface':'eth\\u001b0'}},"
+           "{'name':'numa1','kind':'numa','parent':'machine0','capacity_bytes':1073741824,'details'"
+           ":{}},"
+           "{'name':'numa2','kind':'numa','parent':'machine0','capacity_bytes':1073741824,'details'"
+           ":{}}"
            "],'links':["
-           "{'from':'gpu0','to':'gpu2','kind':'xgmi','width':4,'nominal_bytes_per_s':2e11,'measured_bytes_per_s':1.48e11,'state':'up'},"
-           "{'from':'gpu1','to':'gpu2','kind':'xgmi','width':1,'nominal_bytes_per_s':5e10,'measured_bytes_per_s':null,'state':'down'},"
-           "{'from':'gpu0','to':'numa0','kind':'pcie','width':16,'nominal_bytes_per_s':31.5e9,'measured_bytes_per_s':null,'state':'up'},"
-           "{'from':'gpu9','to':'numa0','kind':'pcie','width':16,'nominal_bytes_per_s':31.5e9,'measured_bytes_per_s':null,'state':'up'}"
-           "],'software':{},'disagreements':['one says 4, the other 5'],'basis':{'origin':'recorded'}}",
+           "{'from':'gpu0','to':'gpu2','kind':'xgmi','width':4,'nominal_bytes_per_s':2e11,'"
+           "measured_bytes_per_s':1.48e11,'state':'up'},"
+           "{'from':'gpu1','to':'gpu2','kind':'xgmi','width':1,'nominal_bytes_per_s':5e10,'"
+           "measured_bytes_per_s':null,'state':'down'},"
+           "{'from':'gpu0','to':'numa0','kind':'pcie','width':16,'nominal_bytes_per_s':31.5e9,'"
+           "measured_bytes_per_s':null,'state':'up'},"
+           "{'from':'gpu9','to':'numa0','kind':'pcie','width':16,'nominal_bytes_per_s':31.5e9,'"
+           "measured_bytes_per_s':null,'state':'up'}"
+           "],'software':{},'disagreements':['one says 4, the other "
+           "5'],'basis':{'origin':'recorded'}}",
            false,
            "big (recorded)  4 cores, 3 NUMA nodes, 3 gpus, 1 nic\n"
            "\n"
@@ -132,13 +156,20 @@ static void what_is_known_and_no_more(void **state)
     (void)state;
     expect("{'name':'n','places':["
            "{'name':'machine0','kind':'machine','details':{}},"
-           "{'name':'numa0','kind':'numa','parent':'machine0','cpus':null,'capacity_bytes':null,'details':{'cpu_count':'64'}},"
-           "{'name':'gpu0','kind':'gpu','parent':'numa0','model':'M','pci':'0000:01:00.0','details':{}},"
-           "{'name':'gpu1','kind':'gpu','parent':'numa0','model':'M','pci':'0000:01:00.0','details':{}},"
-           "{'name':'numa1','kind':'numa','parent':'machine0','cpus':null,'capacity_bytes':4294967296,'details':{'memory':'MCDRAM'}},"
-           "{'name':'numa2','kind':'numa','parent':'machine0','cpus':null,'capacity_bytes':4294967296,'details':{'memory':'MCDRAM'}},"
-           "{'name':'numa3','kind':'numa','parent':'machine0','cpus':null,'capacity_bytes':4294967296,'details':{}}"
-           "],'links':[{'from':'machine0','to':'numa0','kind':'membus','width':0,'nominal_bytes_per_s':null,'measured_bytes_per_s':null,'state':'up'}],"
+           "{'name':'numa0','kind':'numa','parent':'machine0','cpus':null,'capacity_bytes':null,'"
+           "details':{'cpu_count':'64'}},"
+           "{'name':'gpu0','kind':'gpu','parent':'numa0','model':'M','pci':'0000:01:00.0','details'"
+           ":{}},"
+           "{'name':'gpu1','kind':'gpu','parent':'numa0','model':'M','pci':'0000:01:00.0','details'"
+           ":{}},"
+           "{'name':'numa1','kind':'numa','parent':'machine0','cpus':null,'capacity_bytes':"
+           "4294967296,'details':{'memory':'MCDRAM'}},"
+           "{'name':'numa2','kind':'numa','parent':'machine0','cpus':null,'capacity_bytes':"
+           "4294967296,'details':{'memory':'MCDRAM'}},"
+           "{'name':'numa3','kind':'numa','parent':'machine0','cpus':null,'capacity_bytes':"
+           "4294967296,'details':{}}"
+           "],'links':[{'from':'machine0','to':'numa0','kind':'membus','width':0,'nominal_bytes_"
+           "per_s':null,'measured_bytes_per_s':null,'state':'up'}],"
            "'software':{},'disagreements':[]," BASIS "}",
            false,
            "n  4 NUMA nodes, 2 gpus\n"
@@ -152,7 +183,8 @@ static void what_is_known_and_no_more(void **state)
 static void a_long_line_keeps_the_bars_of_the_tree(void **state)
 {
     (void)state;
-    static const char model[] = "a model with so many words in its name that no line of a terminal holds all of them at once";
+    static const char model[] = "a model with so many words in its name that no line of a terminal "
+                                "holds all of them at once";
     char reply[2048];
     snprintf(reply, sizeof reply,
              "{'name':'n','places':["
@@ -165,11 +197,14 @@ static void a_long_line_keeps_the_bars_of_the_tree(void **state)
     expect(reply, false,
            "n  1 package, 2 gpus\n"
            "\n"
-           "package0  a model with so many words in its name that no line of a terminal holds all of them at\n"
+           "package0  a model with so many words in its name that no line of a terminal holds all "
+           "of them at\n"
            "|         once\n"
-           "|- gpu0   a model with so many words in its name that no line of a terminal holds all of them at\n"
+           "|- gpu0   a model with so many words in its name that no line of a terminal holds all "
+           "of them at\n"
            "|         once\n"
-           "`- gpu1   a model with so many words in its name that no line of a terminal holds all of them at\n"
+           "`- gpu1   a model with so many words in its name that no line of a terminal holds all "
+           "of them at\n"
            "          once\n");
 }
 
@@ -178,11 +213,17 @@ static void odd_replies(void **state)
 {
     (void)state;
     static const char *const replies[] = {
-        "{}", "{'places':5,'links':{},'software':[],'disagreements':7,'basis':3}", "{'places':[1,null,{},{'name':7}],'links':[1,{}]}",
-        "{'places':[{'name':'a0','kind':'numa','parent':'a0'},{'name':'b0','kind':'llc','parent':'c0'},{'name':'c0','kind':'llc','parent':'b0'}]}",
-        "{'places':[{'name':'machine0','kind':'machine','parent':'x0'},{'name':'x0','kind':'package','parent':'machine0'},{'name':'machine0','kind':'machine'}]}",
-        ("{'places':[{'name':'machine0','kind':'machine'},{'name':'gpu1','kind':'gpu','cpus':'9-1'},{'name':'gpu2','kind':'gpu','cpus':'99999999999999999999'}],"
-        "'links':[{'from':'gpu1','to':'gpu2','kind':'','width':-5,'nominal_bytes_per_s':'x'},{'from':'gpu1','to':'gpu1','kind':'xgmi','width':99999999999}]}"),
+        "{}",
+        "{'places':5,'links':{},'software':[],'disagreements':7,'basis':3}",
+        "{'places':[1,null,{},{'name':7}],'links':[1,{}]}",
+        "{'places':[{'name':'a0','kind':'numa','parent':'a0'},{'name':'b0','kind':'llc','parent':'"
+        "c0'},{'name':'c0','kind':'llc','parent':'b0'}]}",
+        "{'places':[{'name':'machine0','kind':'machine','parent':'x0'},{'name':'x0','kind':'"
+        "package','parent':'machine0'},{'name':'machine0','kind':'machine'}]}",
+        ("{'places':[{'name':'machine0','kind':'machine'},{'name':'gpu1','kind':'gpu','cpus':'9-1'}"
+         ",{'name':'gpu2','kind':'gpu','cpus':'99999999999999999999'}],"
+         "'links':[{'from':'gpu1','to':'gpu2','kind':'','width':-5,'nominal_bytes_per_s':'x'},{'"
+         "from':'gpu1','to':'gpu1','kind':'xgmi','width':99999999999}]}"),
     };
     for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) {
         struct ui ui = {.width = 60};
@@ -209,7 +250,8 @@ static void colour_is_only_on_request(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_small_machine), cmocka_unit_test(what_a_driver_says_of_gpus),
+        cmocka_unit_test(a_small_machine),
+        cmocka_unit_test(what_a_driver_says_of_gpus),
         cmocka_unit_test(gpus_folds_links_and_disagreements),
         cmocka_unit_test(what_is_known_and_no_more),
         cmocka_unit_test(a_long_line_keeps_the_bars_of_the_tree),

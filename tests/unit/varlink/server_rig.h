@@ -1,5 +1,6 @@
-/* A server in the test's process, on a socket of its own, with a small table of methods; the peers are plain descriptors.
- * Nothing here hangs: what does not come within the patience fails, and a test that gets stuck is killed. */
+/* A server in the test's process, on a socket of its own, with a small table of methods; the peers
+ * are plain descriptors. Nothing here hangs: what does not come within the patience fails, and a
+ * test that gets stuck is killed. */
 #pragma once
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,25 +75,30 @@ static inline void task_free(void *state)
     free(task);
 }
 
-static inline enum berth_code get_status(const struct call *call, struct outcome *ret, struct berth_err *err)
+static inline enum berth_code get_status(const struct call *call, struct outcome *ret,
+                                         struct berth_err *err)
 {
     (void)err;
-    *ret = (struct outcome){.kind = OUTCOME_RESULT, .result = json_pack("{s:i}", "calls", (int)++call->daemon->calls)};
+    *ret = (struct outcome){.kind = OUTCOME_RESULT,
+                            .result = json_pack("{s:i}", "calls", (int)++call->daemon->calls)};
     return BERTH_OK;
 }
 
-static inline enum berth_code big_result(const struct call *call, struct outcome *ret, struct berth_err *err)
+static inline enum berth_code big_result(const struct call *call, struct outcome *ret,
+                                         struct berth_err *err)
 {
     (void)err;
     call->daemon->calls++;
     char *text = malloc(BIG);
     memset(text, 'x', BIG);
-    *ret = (struct outcome){.kind = OUTCOME_RESULT, .result = json_pack("{s:o}", "text", json_stringn(text, BIG))};
+    *ret = (struct outcome){.kind = OUTCOME_RESULT,
+                            .result = json_pack("{s:o}", "text", json_stringn(text, BIG))};
     free(text);
     return BERTH_OK;
 }
 
-static inline enum berth_code wait_for_release(void *state, json_t **ret_result, struct berth_err *err)
+static inline enum berth_code wait_for_release(void *state, json_t **ret_result,
+                                               struct berth_err *err)
 {
     struct task *task = state;
     __atomic_add_fetch(&task->daemon->begun, 1, __ATOMIC_RELAXED);
@@ -104,7 +110,8 @@ static inline enum berth_code wait_for_release(void *state, json_t **ret_result,
 }
 
 /* GetMatrix: work, which fails when the metric is "fail". */
-static inline enum berth_code get_matrix(const struct call *call, struct outcome *ret, struct berth_err *err)
+static inline enum berth_code get_matrix(const struct call *call, struct outcome *ret,
+                                         struct berth_err *err)
 {
     call->daemon->calls++;
     const char *metric = json_string_value(json_object_get(call->params, "metric"));
@@ -114,7 +121,8 @@ static inline enum berth_code get_matrix(const struct call *call, struct outcome
     }
     struct task *task = task_new(call, 0);
     task->code = strcmp(metric, "fail") == 0 ? BERTH_BAD_DATA : BERTH_OK;
-    *ret = (struct outcome){.kind = OUTCOME_WORK, .state = task, .work = wait_for_release, .free_state = task_free};
+    *ret = (struct outcome){
+        .kind = OUTCOME_WORK, .state = task, .work = wait_for_release, .free_state = task_free};
     return BERTH_OK;
 }
 
@@ -129,12 +137,16 @@ static inline enum stream_step count_down(void *state, json_t **ret_reply, struc
 }
 
 /* Probe: an administrator's stream of budget_ns replies, an error at once when that is negative. */
-static inline enum berth_code probe(const struct call *call, struct outcome *ret, struct berth_err *err)
+static inline enum berth_code probe(const struct call *call, struct outcome *ret,
+                                    struct berth_err *err)
 {
     (void)err;
     call->daemon->calls++;
     int left = (int)json_integer_value(json_object_get(call->params, "budget_ns"));
-    *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = task_new(call, left), .next = count_down, .free_state = task_free};
+    *ret = (struct outcome){.kind = OUTCOME_STREAM,
+                            .state = task_new(call, left),
+                            .next = count_down,
+                            .free_state = task_free};
     return BERTH_OK;
 }
 
@@ -151,10 +163,14 @@ static inline enum stream_step one_a_wake(void *state, json_t **ret_reply, struc
 }
 
 /* Watch: a reply at once and after every wake at which something was called. */
-static inline enum berth_code watch(const struct call *call, struct outcome *ret, struct berth_err *err)
+static inline enum berth_code watch(const struct call *call, struct outcome *ret,
+                                    struct berth_err *err)
 {
     (void)err;
-    *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = task_new(call, -1), .next = one_a_wake, .free_state = task_free};
+    *ret = (struct outcome){.kind = OUTCOME_STREAM,
+                            .state = task_new(call, -1),
+                            .next = one_a_wake,
+                            .free_state = task_free};
     return BERTH_OK;
 }
 
@@ -170,11 +186,15 @@ static inline enum stream_step endless(void *state, json_t **ret_reply, struct b
 }
 
 /* Record: work first, then a stream without end. */
-static inline enum berth_code record(const struct call *call, struct outcome *ret, struct berth_err *err)
+static inline enum berth_code record(const struct call *call, struct outcome *ret,
+                                     struct berth_err *err)
 {
     (void)err;
-    *ret = (struct outcome){
-        .kind = OUTCOME_STREAM, .state = task_new(call, 0), .work = wait_for_release, .next = endless, .free_state = task_free};
+    *ret = (struct outcome){.kind = OUTCOME_STREAM,
+                            .state = task_new(call, 0),
+                            .work = wait_for_release,
+                            .next = endless,
+                            .free_state = task_free};
     return BERTH_OK;
 }
 
@@ -197,7 +217,10 @@ static inline void turn(struct daemon *d)
 }
 
 /* When the patience that begins now ends, on the clock of uv_hrtime. */
-static inline uint64_t patience_end(void) { return uv_hrtime() + PATIENCE_S * UINT64_C(1000000000); }
+static inline uint64_t patience_end(void)
+{
+    return uv_hrtime() + PATIENCE_S * UINT64_C(1000000000);
+}
 
 static inline void start(struct daemon *d, const struct server_limits *limits)
 {
@@ -259,11 +282,13 @@ static inline int tear_down(void **state)
 {
     struct daemon *d = *state;
     for (unsigned i = 0; i < d->states; i++)
-        sem_post(&d->release); /* a test that failed may leave work waiting, whose threads libuv joins at exit */
+        /* a test that failed may leave work waiting, whose threads libuv joins at exit */
+        sem_post(&d->release);
     stop(d);
     int closed = uv_loop_close(&d->loop);
-    for (uint64_t end = patience_end(); closed == UV_EBUSY && uv_hrtime() < end; closed = uv_loop_close(&d->loop))
-        turn(d); /* a large message may still be freed on the thread pool */
+    for (uint64_t end = patience_end(); closed == UV_EBUSY && uv_hrtime() < end;
+         closed = uv_loop_close(&d->loop))
+        turn(d);                 /* a large message may still be freed on the thread pool */
     assert_int_equal(closed, 0); /* no handle is left */
     char lock[80];
     snprintf(lock, sizeof lock, "%s.lock", d->path);
@@ -290,7 +315,8 @@ static inline int connect_fd(struct daemon *d)
     strcpy(address.sun_path, d->path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     assert_true(fd >= 0);
-    for (uint64_t end = patience_end(); connect(fd, (struct sockaddr *)&address, sizeof address) < 0;) {
+    for (uint64_t end = patience_end();
+         connect(fd, (struct sockaddr *)&address, sizeof address) < 0;) {
         assert_int_equal(errno, EAGAIN);
         assert_true(uv_hrtime() < end);
         turn(d);
@@ -342,7 +368,8 @@ static inline void say(struct client *client, const char *text)
 /* Reads what there is; false at the end. */
 static inline bool receive(struct client *client)
 {
-    ssize_t got = recv(client->fd, client->data + client->length, sizeof client->data - client->length, 0);
+    ssize_t got =
+        recv(client->fd, client->data + client->length, sizeof client->data - client->length, 0);
     if (got > 0)
         client->length += (size_t)got;
     return got > 0 || (got < 0 && errno == EAGAIN);
@@ -383,7 +410,8 @@ static inline void hears_nothing(struct client *client)
 
 static inline void until_begun(struct daemon *d, unsigned count)
 {
-    for (uint64_t end = patience_end(); __atomic_load_n(&d->begun, __ATOMIC_RELAXED) < count && uv_hrtime() < end;)
+    for (uint64_t end = patience_end();
+         __atomic_load_n(&d->begun, __ATOMIC_RELAXED) < count && uv_hrtime() < end;)
         turn(d);
     assert_int_equal(__atomic_load_n(&d->begun, __ATOMIC_RELAXED), count);
 }
@@ -407,5 +435,5 @@ static inline void until_clients(struct daemon *d, unsigned count)
     assert_int_equal(server_clients(d->server), count);
 }
 
-#define STATUS "{'method':'io.berth.Fabric.GetStatus'}"
+#define STATUS     "{'method':'io.berth.Fabric.GetStatus'}"
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

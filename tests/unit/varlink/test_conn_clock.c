@@ -8,7 +8,8 @@
 
 #include "varlink/conn_clock.h"
 
-static const struct server_limits limits = {.idle_ms = 1000, .half_message_ms = 100, .unread_ms = 300};
+static const struct server_limits limits = {
+    .idle_ms = 1000, .half_message_ms = 100, .unread_ms = 300};
 
 static void test_waits(void **state)
 {
@@ -40,7 +41,8 @@ static void test_looks_again_and_again(void **state)
     struct conn_clock clock = {0};
     bool look;
     conn_clock_set(&clock, WAIT_PEER, true, 0, 0, 0);
-    for (uint64_t now = conn_clock_due(&clock, &limits), turns = 0; turns < 3; turns++, now = conn_clock_due(&clock, &limits)) {
+    for (uint64_t now = conn_clock_due(&clock, &limits), turns = 0; turns < 3;
+         turns++, now = conn_clock_due(&clock, &limits)) {
         assert_false(conn_clock_expired(&clock, &limits, 0, now, &look));
         assert_true(look);
         assert_true(conn_clock_due(&clock, &limits) > now);
@@ -67,7 +69,8 @@ static void test_unread(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_waits), cmocka_unit_test(test_looks_again_and_again), cmocka_unit_test(test_unread)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_waits),
+                                       cmocka_unit_test(test_looks_again_and_again),
+                                       cmocka_unit_test(test_unread)};
     return cmocka_run_group_tests_name("conn_clock", tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include "varlink/conn_room.h"
@@ -21,7 +22,9 @@ struct fixture {
 /* Connections of these users, all of which ask, in this order. */
 static void begin(struct fixture *f, const unsigned *user, size_t count)
 {
-    *f = (struct fixture){.limits = {.large_calls_per_user = 2, .unsent_bytes_per_user = 1000, .unsent_bytes_in_all = 3000}};
+    *f = (struct fixture){.limits = {.large_calls_per_user = 2,
+                                     .unsent_bytes_per_user = 1000,
+                                     .unsent_bytes_in_all = 3000}};
     for (size_t i = 0; i < count; i++)
         conn_room_join(&f->room[i], &f->rooms, &f->user[user[i]], &f->outbox);
     for (size_t i = 0; i < count; i++)
@@ -50,7 +53,8 @@ static void a_thread_is_left_whoever_asks(void **state)
     assert_true(f.rooms.working == 0 && f.rooms.first == NULL);
 }
 
-/* However many calls others have asked for before, a user's first one waits for no more than one of each of them. */
+/* However many calls others have asked for before, a user's first one waits for no more than one of
+ * each of them. */
 static void who_was_served_least_recently_is_next(void **state)
 {
     (void)state;
@@ -63,7 +67,8 @@ static void who_was_served_least_recently_is_next(void **state)
     assert_int_equal(next(&f), 1);
     conn_room_let_go(&f.room[7]);
     assert_int_equal(next(&f), 5); /* user 1 has as many as it may */
-    conn_room_worked(&f.room[1]);  /* a stream of what was made counts for its user, not for the pool */
+    /* a stream of what was made counts for its user, not for the pool */
+    conn_room_worked(&f.room[1]);
     assert_int_equal(next(&f), 6);
     conn_room_let_go(&f.room[6]);
     assert_int_equal(next(&f), ROOMS);
@@ -95,7 +100,8 @@ static void a_user_holds_as_much_as_is_left(void **state)
     assert_int_equal(next(&f), 1); /* who holds nothing has room in any case */
 }
 
-/* A user whose calls take long has the slow thread, one call at a time, until its time is worked off; others have the pool. */
+/* A user whose calls take long has the slow thread, one call at a time, until its time is worked
+ * off; others have the pool. */
 static void a_greedy_user_has_the_slow_thread(void **state)
 {
     (void)state;

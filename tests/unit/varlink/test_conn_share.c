@@ -39,7 +39,8 @@ static void end(struct fixture *f, size_t count)
     assert_null(conn_share_next(&f->share));
 }
 
-/* However many connections one has, and whatever they ask, another one's call waits for one turn of that user. */
+/* However many connections one has, and whatever they ask, another one's call waits for one turn of
+ * that user. */
 static void a_newcomer_waits_for_one_turn(void **state)
 {
     (void)state;
@@ -63,7 +64,8 @@ static void a_newcomer_waits_for_one_turn(void **state)
     end(&f, SEATS);
 }
 
-/* Two that always want turns get the same time, whatever one of their calls takes; of one user's connections each is next in its turn. */
+/* Two that always want turns get the same time, whatever one of their calls takes; of one user's
+ * connections each is next in its turn. */
 static void time_is_shared_not_calls(void **state)
 {
     (void)state;
@@ -112,7 +114,8 @@ static void who_leaves_has_no_turn(void **state)
     end(&f, 6);
 }
 
-/* What a user took on the thread pool is remembered over its connections, for as long as it counts. */
+/* What a user took on the thread pool is remembered over its connections, for as long as it counts.
+ */
 static void connecting_anew_helps_nobody(void **state)
 {
     (void)state;
@@ -144,7 +147,17 @@ static void weight_counts_items(void **state)
     static const struct {
         const char *text;
         size_t weight;
-    } of[] = {{"", 0}, {"{}", 4}, {"[1,2,3]", 6}, {"{\"a\":[{},{}]}", 17}, {"\",,[[\"", 0}, {"[\"\\\",[\",1]", 5}, {"[\"\\\\\",1]", 5}, {"\"", 0}, {"\"\\", 0}, {"\"\\\"", 0}, {",[{\"", 9}};
+    } of[] = {{"", 0},
+              {"{}", 4},
+              {"[1,2,3]", 6},
+              {"{\"a\":[{},{}]}", 17},
+              {"\",,[[\"", 0},
+              {"[\"\\\",[\",1]", 5},
+              {"[\"\\\\\",1]", 5},
+              {"\"", 0},
+              {"\"\\", 0},
+              {"\"\\\"", 0},
+              {",[{\"", 9}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         assert_int_equal(message_weight(of[i].text, strlen(of[i].text)), of[i].weight);
     assert_int_equal(message_weight("[,,,,", 3), 6);
@@ -153,8 +166,11 @@ static void weight_counts_items(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_newcomer_waits_for_one_turn), cmocka_unit_test(time_is_shared_not_calls),     cmocka_unit_test(who_leaves_has_no_turn),
-        cmocka_unit_test(connecting_anew_helps_nobody),  cmocka_unit_test(weight_counts_items),
+        cmocka_unit_test(a_newcomer_waits_for_one_turn),
+        cmocka_unit_test(time_is_shared_not_calls),
+        cmocka_unit_test(who_leaves_has_no_turn),
+        cmocka_unit_test(connecting_anew_helps_nobody),
+        cmocka_unit_test(weight_counts_items),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,7 +93,8 @@ static void test_join_and_wake(void **state)
     assert_int_equal(late->woken, 0);
     b->wakes = 1;
     hub_wake(&hub);
-    assert_int_equal(late->woken, 2); /* it joined last and is called first, by the wake and by b's own */
+    /* it joined last and is called first, by the wake and by b's own */
+    assert_int_equal(late->woken, 2);
     assert_int_equal(a->woken, 2);
     assert_int_equal(b->woken, 3);
     hub_leave(&hub, &late->listener);

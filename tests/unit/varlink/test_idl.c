@@ -1,4 +1,5 @@
-/* The parser of interface descriptions: what it reads, where it says an error is, and that no text harms it. */
+/* The parser of interface descriptions: what it reads, where it says an error is, and that no text
+ * harms it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,17 +85,24 @@ static void test_errors(void **state)
         {"interface a.-b", "expected an interface name"},
         {"interface a.b-", "expected a name or one of"},
         {"interface 1.b", "expected an interface name"},
-        {"interface a.b\n\nmethd X() -> ()", "line 3, column 1: expected type, method or error, found methd"},
-        {"interface a.b\nmethod x() -> ()", "line 2, column 8: expected a name that begins with a capital, found x"},
+        {"interface a.b\n\nmethd X() -> ()",
+         "line 3, column 1: expected type, method or error, found methd"},
+        {"interface a.b\nmethod x() -> ()",
+         "line 2, column 8: expected a name that begins with a capital, found x"},
         {"interface a.b\nmethod X()", "line 2, column 11: expected ->, found the end"},
-        {"interface a.b\nmethod X(a) -> ()", "line 2, column 9: expected fields with types, found ("},
+        {"interface a.b\nmethod X(a) -> ()",
+         "line 2, column 9: expected fields with types, found ("},
         {"interface a.b\nmethod X() -> (a: in)", "line 2, column 19: expected a type, found in"},
-        {"interface a.b\nmethod X(a: Y) -> ()", "line 2, column 13: expected a type of this interface, found Y"},
+        {"interface a.b\nmethod X(a: Y) -> ()",
+         "line 2, column 13: expected a type of this interface, found Y"},
         {"interface a.b\nmethod X(a: X) -> ()", "expected a type of this interface, found X"},
         {"interface a.b\ntype X (a: ??int)", "line 2, column 13: expected a type, found ?"},
-        {"interface a.b\ntype X (a: int, a: int)", "line 2, column 17: the same name twice, found a"},
-        {"interface a.b\ntype X (a: int)\nerror X ()", "line 3, column 7: the same name twice, found X"},
-        {"interface a.b\ntype X (a: int,)", "line 2, column 16: expected the name of a field or value, found )"},
+        {"interface a.b\ntype X (a: int, a: int)",
+         "line 2, column 17: the same name twice, found a"},
+        {"interface a.b\ntype X (a: int)\nerror X ()",
+         "line 3, column 7: the same name twice, found X"},
+        {"interface a.b\ntype X (a: int,)",
+         "line 2, column 16: expected the name of a field or value, found )"},
         {"interface a.b\ntype X (a: int, b)", "line 2, column 18: expected :, found )"},
         {"interface a.b\ntype X (a, b: int)", "line 2, column 13: expected ), found :"},
         {"interface a.b\ntype X (a__b: int)", "expected the name of a field"},
@@ -108,7 +116,8 @@ static void test_errors(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct idl *idl = NULL;
         struct berth_err err = {0};
-        assert_int_equal(idl_parse(cases[i].text, strlen(cases[i].text), &idl, &err), BERTH_BAD_DATA);
+        assert_int_equal(idl_parse(cases[i].text, strlen(cases[i].text), &idl, &err),
+                         BERTH_BAD_DATA);
         if (strstr(err.detail, cases[i].detail) == NULL)
             fail_msg("%s\ngave: %s\nnot:  %s", cases[i].text, err.detail, cases[i].detail);
         assert_null(idl);
@@ -153,12 +162,14 @@ static void test_limits(void **state)
     free(text);
 }
 
-/* Every beginning of a good text, and every good text with one byte changed, is read or refused, never worse. The texts are
- * exactly as long as their memory, so that a sanitizer sees any read past the end. */
+/* Every beginning of a good text, and every good text with one byte changed, is read or refused,
+ * never worse. The texts are exactly as long as their memory, so that a sanitizer sees any read
+ * past the end. */
 static void test_mutations(void **state)
 {
     (void)state;
-    const char *good = "interface a.b-c\n# x\ntype T (a: ?[]int, b: [string](x, y))\nmethod M(t: T) -> (o: object)\nerror E ()\n";
+    const char *good = "interface a.b-c\n# x\ntype T (a: ?[]int, b: [string](x, y))\nmethod M(t: "
+                       "T) -> (o: object)\nerror E ()\n";
     size_t length = strlen(good);
     for (size_t i = 0; i <= length; i++)
         for (unsigned byte = 0; byte < 256; byte += i < length ? 7 : 256) {
@@ -180,8 +191,9 @@ static void test_mutations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_embedded), cmocka_unit_test(test_tree),      cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_limits),   cmocka_unit_test(test_mutations),
+        cmocka_unit_test(test_embedded),  cmocka_unit_test(test_tree),
+        cmocka_unit_test(test_errors),    cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_mutations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Values against types: each wrong value is refused with the path of what is wrong, each right one is taken. */
+/* Values against types: each wrong value is refused with the path of what is wrong, each right one
+ * is taken. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,12 +11,12 @@
 
 #include "varlink/idl_check.h"
 
-static const char *const text =
-    "interface a.b\n"
-    "type Access (by: string, how: ?(stream, random), cores: ?int)\n"
-    "type Tree (value: int, left: ?Tree)\n"
-    "method M(bytes: int, share: ?float, on: ?bool, accesses: ?[]Access, where: ?[string]int, any: ?object,\n"
-    "  kinds: ?[](a, b), holes: ?[]?int, tree: ?Tree) -> ()\n";
+static const char *const text = "interface a.b\n"
+                                "type Access (by: string, how: ?(stream, random), cores: ?int)\n"
+                                "type Tree (value: int, left: ?Tree)\n"
+                                "method M(bytes: int, share: ?float, on: ?bool, accesses: "
+                                "?[]Access, where: ?[string]int, any: ?object,\n"
+                                "  kinds: ?[](a, b), holes: ?[]?int, tree: ?Tree) -> ()\n";
 
 static const struct {
     const char *json, *path; /* path NULL: it matches */

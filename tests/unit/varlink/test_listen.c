@@ -184,8 +184,8 @@ static void test_group(void **state)
     assert_int_equal(status.st_gid, nogroup->gr_gid);
 }
 
-/* A child gets count descriptors from 3 on, as a service manager passes them, and its pid (or another) in the environment. It
- * exits with what it was told. */
+/* A child gets count descriptors from 3 on, as a service manager passes them, and its pid (or
+ * another) in the environment. It exits with what it was told. */
 enum { SEES_NONE = 100, SEES_ERROR = 200 };
 
 static int activated(int fd, int count, bool wrong_pid)
@@ -209,7 +209,9 @@ static int activated(int fd, int count, bool wrong_pid)
             _exit(code == BERTH_BAD_CONFIG ? SEES_ERROR : 2);
         if (seen == 0)
             _exit(SEES_NONE);
-        _exit(first == 3 && (fcntl(3, F_GETFD) & FD_CLOEXEC) && (fcntl(3, F_GETFL) & O_NONBLOCK) ? 10 + seen : 3);
+        _exit(first == 3 && (fcntl(3, F_GETFD) & FD_CLOEXEC) && (fcntl(3, F_GETFL) & O_NONBLOCK)
+                  ? 10 + seen
+                  : 3);
     }
     int status = 0;
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -246,7 +248,8 @@ static void test_activated(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(test_listens), TEST(test_stale_and_live), TEST(test_orphaned), TEST(test_refused), TEST(test_group),
-                                       TEST(test_activated)};
+    const struct CMUnitTest tests[] = {TEST(test_listens),  TEST(test_stale_and_live),
+                                       TEST(test_orphaned), TEST(test_refused),
+                                       TEST(test_group),    TEST(test_activated)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

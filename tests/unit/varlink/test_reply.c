@@ -44,15 +44,19 @@ static void test_values(void **state)
     struct print reply;
     assert_true(reply_init(&reply));
     assert_round_trip(&reply, "{}");
-    assert_round_trip(&reply, "{\"a\":{},\"b\":[],\"c\":[[],{},[{}]],\"d\":null,\"e\":true,\"f\":false}");
+    assert_round_trip(&reply,
+                      "{\"a\":{},\"b\":[],\"c\":[[],{},[{}]],\"d\":null,\"e\":true,\"f\":false}");
     assert_round_trip(&reply, "{\"a\":[0,-1,9223372036854775807,-9223372036854775808]}");
     assert_round_trip(&reply, "{\"a\":[0.0,-0.5,96.2,1e300,2.5e-300,123456789012345.0,1e15,1e16]}");
-    assert_round_trip(&reply, "{\"\":\"\",\"a\\\"b\":\"\\\\ \\\" \\/ \\b\\f\\n\\r\\t\\u0001\\u001f\\u007f\"}");
-    assert_round_trip(&reply, "{\"a\":\"na\xc3\xafve \xe2\x82\xac \xf0\x9f\x9a\xa2\",\"\xc3\xa9\":1}");
-    assert_string_equal(
-        reply.data, "{\"parameters\":{\"a\":\"na\xc3\xafve \xe2\x82\xac \xf0\x9f\x9a\xa2\",\"\xc3\xa9\":1},\"continues\":true}");
+    assert_round_trip(
+        &reply, "{\"\":\"\",\"a\\\"b\":\"\\\\ \\\" \\/ \\b\\f\\n\\r\\t\\u0001\\u001f\\u007f\"}");
+    assert_round_trip(&reply,
+                      "{\"a\":\"na\xc3\xafve \xe2\x82\xac \xf0\x9f\x9a\xa2\",\"\xc3\xa9\":1}");
+    assert_string_equal(reply.data, "{\"parameters\":{\"a\":\"na\xc3\xafve \xe2\x82\xac "
+                                    "\xf0\x9f\x9a\xa2\",\"\xc3\xa9\":1},\"continues\":true}");
     assert_round_trip(&reply, "{\"value\":96.2,\"ten\":10.0}");
-    assert_string_equal(reply.data, "{\"parameters\":{\"value\":96.2,\"ten\":10.0},\"continues\":true}");
+    assert_string_equal(reply.data,
+                        "{\"parameters\":{\"value\":96.2,\"ten\":10.0},\"continues\":true}");
     print_done(&reply);
 }
 
@@ -90,19 +94,26 @@ static void test_errors(void **state)
     (void)state;
     struct print reply;
     assert_true(reply_init(&reply));
-    struct berth_err err = {
-        .code = BERTH_NOT_ENOUGH, .detail = "only two", .arg = {{.text = "gpus"}, {.number = 4}, {.number = -2}}};
-    assert_error(
-        &reply, &err,
-        "{\"error\":\"a.b.NotEnough\",\"parameters\":{\"what\":\"gpus\",\"wanted\":4,\"available\":-2,\"detail\":\"only two\"}}");
+    struct berth_err err = {.code = BERTH_NOT_ENOUGH,
+                            .detail = "only two",
+                            .arg = {{.text = "gpus"}, {.number = 4}, {.number = -2}}};
+    assert_error(&reply, &err,
+                 "{\"error\":\"a.b.NotEnough\",\"parameters\":{\"what\":\"gpus\",\"wanted\":4,"
+                 "\"available\":-2,\"detail\":\"only two\"}}");
     err.detail[0] = '\0';
-    assert_error(&reply, &err, "{\"error\":\"a.b.NotEnough\",\"parameters\":{\"what\":\"gpus\",\"wanted\":4,\"available\":-2}}");
+    assert_error(&reply, &err,
+                 "{\"error\":\"a.b.NotEnough\",\"parameters\":{\"what\":\"gpus\",\"wanted\":4,"
+                 "\"available\":-2}}");
     err = (struct berth_err){.code = BERTH_PERMISSION_DENIED, .detail = "not yours"};
-    assert_error(&reply, &err, "{\"error\":\"org.varlink.service.PermissionDenied\",\"parameters\":{\"detail\":\"not yours\"}}");
+    assert_error(&reply, &err,
+                 "{\"error\":\"org.varlink.service.PermissionDenied\",\"parameters\":{\"detail\":"
+                 "\"not yours\"}}");
     err = (struct berth_err){.code = BERTH_EXPECTED_MORE, .detail = "is not sent"};
-    assert_error(&reply, &err, "{\"error\":\"org.varlink.service.ExpectedMore\",\"parameters\":{}}");
+    assert_error(&reply, &err,
+                 "{\"error\":\"org.varlink.service.ExpectedMore\",\"parameters\":{}}");
     err = (struct berth_err){.code = BERTH_IO, .detail = "a disk"};
-    assert_error(&reply, &err, "{\"error\":\"a.b.Unavailable\",\"parameters\":{\"detail\":\"a disk\"}}");
+    assert_error(&reply, &err,
+                 "{\"error\":\"a.b.Unavailable\",\"parameters\":{\"detail\":\"a disk\"}}");
     err.detail[0] = '\0';
     assert_error(&reply, &err, "{\"error\":\"a.b.Unavailable\",\"parameters\":{}}");
     print_done(&reply);
@@ -120,7 +131,8 @@ static void test_any_bytes(void **state)
             struct berth_err err = {.code = (enum berth_code)code};
             unsigned random = seed;
             for (size_t i = 0; i + 1 < sizeof err.detail; i++)
-                err.detail[i] = (char)(seed < 256 ? seed : (random = random * 1103515245u + 12345u) >> 16);
+                err.detail[i] =
+                    (char)(seed < 256 ? seed : (random = random * 1103515245u + 12345u) >> 16);
             for (int a = 0; a < ERR_ARGS; a++) {
                 memcpy(err.arg[a].text, err.detail, sizeof err.arg[a].text - 1);
                 err.arg[a].number = INT64_MIN;

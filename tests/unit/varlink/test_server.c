@@ -8,7 +8,8 @@ static void test_call(void **state)
     struct client *c = client_new(*state);
     say(c, STATUS);
     hears(c, "{'parameters':{'calls':1}}");
-    say(c, "{'method':'io.berth.Fabric.GetStatus','parameters':null,'more':false,'oneway':null,'later':[1]}");
+    say(c, "{'method':'io.berth.Fabric.GetStatus','parameters':null,'more':false,'oneway':null,'"
+           "later':[1]}");
     hears(c, "{'parameters':{'calls':2}}");
     say(c, "{'method':'io.berth.Fabric.GetStatus','parameters':{},'more':true}");
     hears(c, "{'parameters':{'calls':3}}");
@@ -21,13 +22,15 @@ static void test_service(void **state)
 {
     struct client *c = client_new(*state);
     say(c, "{'method':'org.varlink.service.GetInfo'}");
-    hears(
-        c,
-        "{'parameters':{'vendor':'v','product':'p','version':'0','url':'u','interfaces':['org.varlink.service','io.berth.Fabric',"
-        "'io.berth.Health','io.berth.Placement']}}");
-    say(c, "{'method':'org.varlink.service.GetInterfaceDescription','parameters':{'interface':'io.berth.Nothing'}}");
-    hears(c, "{'error':'org.varlink.service.InterfaceNotFound','parameters':{'interface':'io.berth.Nothing'}}");
-    say(c, "{'method':'org.varlink.service.GetInterfaceDescription','parameters':{'interface':'org.varlink.service'}}");
+    hears(c, "{'parameters':{'vendor':'v','product':'p','version':'0','url':'u','interfaces':['org."
+             "varlink.service','io.berth.Fabric',"
+             "'io.berth.Health','io.berth.Placement']}}");
+    say(c, "{'method':'org.varlink.service.GetInterfaceDescription','parameters':{'interface':'io."
+           "berth.Nothing'}}");
+    hears(c, "{'error':'org.varlink.service.InterfaceNotFound','parameters':{'interface':'io.berth."
+             "Nothing'}}");
+    say(c, "{'method':'org.varlink.service.GetInterfaceDescription','parameters':{'interface':'org."
+           "varlink.service'}}");
     hears(c, NULL);
     client_free(c);
 }
@@ -37,35 +40,54 @@ static void test_errors(void **state)
     static const struct {
         const char *call, *error, *parameters;
     } cases[] = {
-        {"'method':'io.berth.Fabric.Nope'", "org.varlink.service.MethodNotFound", "'method':'io.berth.Fabric.Nope'"},
-        {"'method':'io.nobody.Fabric.Nope'", "org.varlink.service.InterfaceNotFound", "'interface':'io.nobody.Fabric'"},
-        {"'method':'io.berth.Fabric.Export','parameters':{'format':'dot'}", "org.varlink.service.MethodNotImplemented",
-         "'method':'io.berth.Fabric.Export'"},
-        {"'method':'GetStatus'", "org.varlink.service.InvalidParameter", "'parameter':'method','detail':'a method's name begins with its interface'"},
-        {"'method':''", "org.varlink.service.InvalidParameter", "'parameter':'method','detail':'a method's name begins with its interface'"},
-        {"'method':7", "org.varlink.service.InvalidParameter", "'parameter':'method','detail':'method: a call names its method'"},
-        {"'a':1e999", "org.varlink.service.InvalidParameter", "'parameter':'method','detail':'method: a call names its method'"},
-        {"'no':'method'", "org.varlink.service.InvalidParameter", "'parameter':'method','detail':'method: a call names its method'"},
-        {"'method':'io.berth.Fabric.GetStatus','parameters':[]", "org.varlink.service.InvalidParameter",
+        {"'method':'io.berth.Fabric.Nope'", "org.varlink.service.MethodNotFound",
+         "'method':'io.berth.Fabric.Nope'"},
+        {"'method':'io.nobody.Fabric.Nope'", "org.varlink.service.InterfaceNotFound",
+         "'interface':'io.nobody.Fabric'"},
+        {"'method':'io.berth.Fabric.Export','parameters':{'format':'dot'}",
+         "org.varlink.service.MethodNotImplemented", "'method':'io.berth.Fabric.Export'"},
+        {"'method':'GetStatus'", "org.varlink.service.InvalidParameter",
+         "'parameter':'method','detail':'a method's name begins with its interface'"},
+        {"'method':''", "org.varlink.service.InvalidParameter",
+         "'parameter':'method','detail':'a method's name begins with its interface'"},
+        {"'method':7", "org.varlink.service.InvalidParameter",
+         "'parameter':'method','detail':'method: a call names its method'"},
+        {"'a':1e999", "org.varlink.service.InvalidParameter",
+         "'parameter':'method','detail':'method: a call names its method'"},
+        {"'no':'method'", "org.varlink.service.InvalidParameter",
+         "'parameter':'method','detail':'method: a call names its method'"},
+        {"'method':'io.berth.Fabric.GetStatus','parameters':[]",
+         "org.varlink.service.InvalidParameter",
          "'parameter':'parameters','detail':'parameters: it must be an object'"},
-        {"'method':'io.berth.Fabric.GetStatus','parameters':{'x':1}", "org.varlink.service.InvalidParameter", "'parameter':'x','detail':'x: there is no such parameter'"},
-        {"'method':'io.berth.Fabric.GetStatus','more':1", "org.varlink.service.InvalidParameter", "'parameter':'more','detail':'more: it must be true or false'"},
-        {"'method':'io.berth.Fabric.GetStatus','oneway':'yes'", "org.varlink.service.InvalidParameter", "'parameter':'oneway','detail':'oneway: it must be true or false'"},
-        {"'method':'io.berth.Fabric.GetStatus','upgrade':true", "org.varlink.service.InvalidParameter", "'parameter':'upgrade','detail':'upgrade: this service has no other protocol'"},
-        {"'method':'io.berth.Fabric.GetMatrix'", "org.varlink.service.InvalidParameter", "'parameter':'metric','detail':'metric: it is missing'"},
+        {"'method':'io.berth.Fabric.GetStatus','parameters':{'x':1}",
+         "org.varlink.service.InvalidParameter",
+         "'parameter':'x','detail':'x: there is no such parameter'"},
+        {"'method':'io.berth.Fabric.GetStatus','more':1", "org.varlink.service.InvalidParameter",
+         "'parameter':'more','detail':'more: it must be true or false'"},
+        {"'method':'io.berth.Fabric.GetStatus','oneway':'yes'",
+         "org.varlink.service.InvalidParameter",
+         "'parameter':'oneway','detail':'oneway: it must be true or false'"},
+        {"'method':'io.berth.Fabric.GetStatus','upgrade':true",
+         "org.varlink.service.InvalidParameter",
+         "'parameter':'upgrade','detail':'upgrade: this service has no other protocol'"},
+        {"'method':'io.berth.Fabric.GetMatrix'", "org.varlink.service.InvalidParameter",
+         "'parameter':'metric','detail':'metric: it is missing'"},
         {"'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'m','where':{'a':1}}",
-         "org.varlink.service.InvalidParameter", "'parameter':'where.a','detail':'where.a: it must be a string'"},
-        {"'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'none'}", "io.berth.Fabric.NoSuchMetric",
-         "'metric':'na\xc3\xafve \\'x\\' ?\\\\','detail':'no'"},
-        {"'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'fail'}", "io.berth.Fabric.Unavailable",
-         "'detail':'as asked'"},
-        {"'method':'io.berth.Health.Probe','parameters':{'budget_ns':-1}", "io.berth.Health.Busy", "'by':'','detail':'as asked'"},
+         "org.varlink.service.InvalidParameter",
+         "'parameter':'where.a','detail':'where.a: it must be a string'"},
+        {"'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'none'}",
+         "io.berth.Fabric.NoSuchMetric", "'metric':'na\xc3\xafve \\'x\\' ?\\\\','detail':'no'"},
+        {"'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'fail'}",
+         "io.berth.Fabric.Unavailable", "'detail':'as asked'"},
+        {"'method':'io.berth.Health.Probe','parameters':{'budget_ns':-1}", "io.berth.Health.Busy",
+         "'by':'','detail':'as asked'"},
     };
     struct client *c = client_new(*state);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char call[300], reply[300];
         snprintf(call, sizeof call, "{%s}", cases[i].call);
-        snprintf(reply, sizeof reply, "{'error':'%s','parameters':{%s}}", cases[i].error, cases[i].parameters);
+        snprintf(reply, sizeof reply, "{'error':'%s','parameters':{%s}}", cases[i].error,
+                 cases[i].parameters);
         sem_post(&c->d->release);
         say(c, call);
         hears(c, reply);
@@ -130,12 +152,15 @@ static bool hears_of_no_memory(struct client *c)
         if (!receive(c))
             fail_msg("closed at allocation %u", fails_at);
     }
-    bool is_refused = strcmp(c->data, "{\"error\":\"org.varlink.service.Unavailable\",\"parameters\":{\"detail\":\"no memory to read the call: ask again in a moment\"}}") == 0;
+    bool is_refused =
+        strcmp(c->data, "{\"error\":\"org.varlink.service.Unavailable\",\"parameters\":{\"detail\":"
+                        "\"no memory to read the call: ask again in a moment\"}}") == 0;
     hears(c, NULL);
     return is_refused;
 }
 
-/* Whichever allocation fails as a call is read, it is answered, and the connection stays; a oneway call is not answered. */
+/* Whichever allocation fails as a call is read, it is answered, and the connection stays; a oneway
+ * call is not answered. */
 static void test_no_memory_to_read(void **state)
 {
     struct client *c = client_new(*state);
@@ -143,7 +168,8 @@ static void test_no_memory_to_read(void **state)
     unsigned refused = 0, at = 0;
     do {
         fails_at = ++at;
-        say(c, "{'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'none','where':{'a':'a longer text'}}}");
+        say(c, "{'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'none','where':{'a':'"
+               "a longer text'}}}");
         refused += hears_of_no_memory(c);
     } while (fails_at == 0);
     fails_at = 0;
@@ -163,13 +189,14 @@ static void test_checked_replies(void **state)
     restart(d, &server_default_limits);
     struct client *c = client_new(d);
     say(c, STATUS);
-    hears(c,
-          "{'error':'io.berth.Fabric.Unavailable','parameters':{'detail':'our reply to io.berth.Fabric.GetStatus is not what its "
-          "interface declares: state: it is missing'}}");
+    hears(c, "{'error':'io.berth.Fabric.Unavailable','parameters':{'detail':'our reply to "
+             "io.berth.Fabric.GetStatus is not what its "
+             "interface declares: state: it is missing'}}");
     say(c, "{'method':'org.varlink.service.GetInfo'}");
     hears(c, NULL);
     say(c, "{'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'none'}}");
-    hears(c, "{'error':'io.berth.Fabric.NoSuchMetric','parameters':{'metric':'na\xc3\xafve \\'x\\' ?\\\\','detail':'no'}}");
+    hears(c, "{'error':'io.berth.Fabric.NoSuchMetric','parameters':{'metric':'na\xc3\xafve \\'x\\' "
+             "?\\\\','detail':'no'}}");
     client_free(c);
 }
 
@@ -199,7 +226,8 @@ static void test_pipelined(void **state)
     hears(c, "{'parameters':{'left':1},'continues':true}");
     hears(c, "{'parameters':{'left':0}}");
     hears(c, "{'parameters':{'left':0}}");
-    hears(c, "{'error':'org.varlink.service.InterfaceNotFound','parameters':{'interface':'no.such'}}");
+    hears(c,
+          "{'error':'org.varlink.service.InterfaceNotFound','parameters':{'interface':'no.such'}}");
     hears(c, "{'parameters':{'calls':7}}");
     client_free(c);
     client_free(other);
@@ -216,7 +244,8 @@ static void test_oneway(void **state)
     say(c, "{'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'m'},'oneway':true}");
     say(c, "{'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'fail'},'oneway':true}");
     say(c, "{'method':'io.berth.Fabric.Watch','oneway':true,'more':true}");
-    say(c, "{'method':'io.berth.Health.Probe','parameters':{'budget_ns':5},'oneway':true,'more':true}");
+    say(c, "{'method':'io.berth.Health.Probe','parameters':{'budget_ns':5},'oneway':true,'more':"
+           "true}");
     say(c, STATUS);
     hears_nothing(c);
     sem_post(&d->release);
@@ -236,7 +265,8 @@ static void test_oneway(void **state)
 static void test_odd_sizes(void **state)
 {
     struct client *c = client_new(*state);
-    const char text[] = "{\"method\":\"io.berth.Fabric.GetStatus\"}\0{\"method\":\"io.berth.Fabric.GetStatus\",\"more\":false}";
+    const char text[] = "{\"method\":\"io.berth.Fabric.GetStatus\"}\0{\"method\":\"io.berth.Fabric."
+                        "GetStatus\",\"more\":false}";
     unsigned calls = 0;
     for (size_t piece = 1; piece <= sizeof text; piece += 1 + piece / 4) {
         for (size_t i = 0; i < sizeof text; i += piece) {
@@ -327,8 +357,9 @@ static void test_gone_during_work(void **state)
 static void test_gone_before_work(void **state)
 {
     struct daemon *d = *state;
-    const char *const calls[] = {"{'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'m'}}",
-                                 "{'method':'io.berth.Fabric.Record','more':true}"};
+    const char *const calls[] = {
+        "{'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'m'}}",
+        "{'method':'io.berth.Fabric.Record','more':true}"};
     for (int i = 0; i < 2; i++) {
         struct client *c = client_new(d);
         say(c, calls[i]);
@@ -357,14 +388,17 @@ static void test_gone_during_stream(void **state)
 static void test_close_during_everything(void **state)
 {
     struct daemon *d = *state;
-    struct client *work = client_new(d), *streaming = client_new(d), *unread = client_new(d), *half = client_new(d);
+    struct client *work = client_new(d), *streaming = client_new(d), *unread = client_new(d),
+                  *half = client_new(d);
     say(work, "{'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'m'}}");
     say(streaming, "{'method':'io.berth.Fabric.Watch','more':true}");
     for (int i = 0; i < 20; i++)
         say(unread, "{'method':'io.berth.Fabric.GetNode'}");
     send_bytes(half, "{", 1);
     hears(streaming, NULL);
-    sem_post(&d->release); /* whether it ends before or after the server begins to close is a race that either side may win */
+    /* whether it ends before or after the server begins to close is a race that either side may
+     * win */
+    sem_post(&d->release);
     restart(d, &server_default_limits);
     hears_the_end(streaming);
     hears_the_end(half);
@@ -377,10 +411,20 @@ static void test_close_during_everything(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_call), TEST(test_service), TEST(test_errors), TEST(test_no_json), TEST(test_checked_replies),
+        TEST(test_call),
+        TEST(test_service),
+        TEST(test_errors),
+        TEST(test_no_json),
+        TEST(test_checked_replies),
         TEST(test_no_memory_to_read),
-        TEST(test_pipelined), TEST(test_oneway), TEST(test_odd_sizes), TEST(test_watch), TEST(test_half_closed),
-        TEST(test_gone_during_work), TEST(test_gone_before_work), TEST(test_gone_during_stream),
+        TEST(test_pipelined),
+        TEST(test_oneway),
+        TEST(test_odd_sizes),
+        TEST(test_watch),
+        TEST(test_half_closed),
+        TEST(test_gone_during_work),
+        TEST(test_gone_before_work),
+        TEST(test_gone_during_stream),
         TEST(test_close_during_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* Large messages: opened on the thread pool, refused before they are parsed where no method takes so much, kept within a budget. */
+/* Large messages: opened on the thread pool, refused before they are parsed where no method takes
+ * so much, kept within a budget. */
 #include "server_rig.h"
 
 #include <linux/sockios.h>
@@ -6,9 +7,12 @@
 
 #include "varlink/message_weight.h"
 
-#define REFUSED "{'error':'org.varlink.service.InvalidParameter','parameters':{'parameter':'message','detail':'a message of more items than any method takes'}}"
+#define REFUSED                                                                                    \
+    "{'error':'org.varlink.service.InvalidParameter','parameters':{'parameter':'message','detail'" \
+    ":'a message of more items than any method takes'}}"
 
-/* GetStatus with an array of so many items that it ignores; size with the NUL. The caller frees it. */
+/* GetStatus with an array of so many items that it ignores; size with the NUL. The caller frees it.
+ */
 static char *with_items(size_t items, const char *item, size_t *ret_size)
 {
     size_t length = strlen(item), at;
@@ -20,7 +24,8 @@ static char *with_items(size_t items, const char *item, size_t *ret_size)
     return text;
 }
 
-/* What is at the limit is answered, in the order of the calls; what is beyond, or far beyond, is refused, and the connection ends. */
+/* What is at the limit is answered, in the order of the calls; what is beyond, or far beyond, is
+ * refused, and the connection ends. */
 static void test_items(void **state)
 {
     struct daemon *d = *state;
@@ -48,13 +53,20 @@ static void test_items(void **state)
     until_clients(d, 0);
 }
 
-/* What is too heavy to be parsed gets no answer when it wants none, and one when it says that it does. */
+/* What is too heavy to be parsed gets no answer when it wants none, and one when it says that it
+ * does. */
 static void test_oneway_items(void **state)
 {
     struct daemon *d = *state;
-    static const struct { const char *flag; bool answered; } cases[] = {
-        {"\"oneway\":true", false}, {"\"oneway\" \n:\t true", false}, {"\"x\":\"oneway\",\"oneway\":true", false},
-        {"\"oneway\":false", true}, {"\"x\":\"oneway\"", true},
+    static const struct {
+        const char *flag;
+        bool answered;
+    } cases[] = {
+        {"\"oneway\":true", false},
+        {"\"oneway\" \n:\t true", false},
+        {"\"x\":\"oneway\",\"oneway\":true", false},
+        {"\"oneway\":false", true},
+        {"\"x\":\"oneway\"", true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t size;
@@ -107,7 +119,8 @@ static void test_wrong(void **state)
     struct daemon *d = *state;
     struct client *c = client_new(d);
     char *wrong = malloc(300000);
-    size_t length = (size_t)sprintf(wrong, "{\"method\":\"io.berth.Fabric.GetMatrix\",\"parameters\":{\"metric\":\"m\",\"from\":[\"a\"");
+    size_t length = (size_t)sprintf(wrong, "{\"method\":\"io.berth.Fabric.GetMatrix\","
+                                           "\"parameters\":{\"metric\":\"m\",\"from\":[\"a\"");
     for (int i = 0; i < 40000; i++)
         length += (size_t)sprintf(wrong + length, ",\"a\"");
     length += (size_t)sprintf(wrong + length, ",7]}}");
@@ -144,7 +157,8 @@ static void test_leaves(void **state)
     free(text);
 }
 
-/* A message that was sent whole is opened and its call made, though its peer left while it waited for a thread. */
+/* A message that was sent whole is opened and its call made, though its peer left while it waited
+ * for a thread. */
 static void test_left_unopened(void **state)
 {
     struct daemon *d = *state;
@@ -161,7 +175,8 @@ static void test_left_unopened(void **state)
     for (int i = 0; i < 20; i++)
         turn(d);
     client_free(c);
-    for (uint64_t end = uv_hrtime() + 1300000000; uv_hrtime() < end;) /* peers are looked at once a second */
+    /* peers are looked at once a second */
+    for (uint64_t end = uv_hrtime() + 1300000000; uv_hrtime() < end;)
         turn(d);
     assert_int_equal(d->calls, 2);
     for (int i = 0; i < 2; i++)
@@ -174,7 +189,8 @@ static void test_left_unopened(void **state)
 }
 
 /* How many of count unfinished messages of 100 KB are read wholly. */
-static unsigned taken(struct daemon *d, struct client **c, unsigned count, const char *text, size_t size)
+static unsigned taken(struct daemon *d, struct client **c, unsigned count, const char *text,
+                      size_t size)
 {
     size_t sent[16] = {0};
     for (int idle = 0; idle < 100; idle++) {
@@ -195,7 +211,8 @@ static unsigned taken(struct daemon *d, struct client **c, unsigned count, const
     return whole;
 }
 
-/* Of many unfinished messages only so many are read as a user's budget holds, and one more; small calls go on, and as soon as one is complete another is read. */
+/* Of many unfinished messages only so many are read as a user's budget holds, and one more; small
+ * calls go on, and as soon as one is complete another is read. */
 static void test_budget(void **state)
 {
     struct daemon *d = *state;

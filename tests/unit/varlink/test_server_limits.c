@@ -58,7 +58,8 @@ static void test_unread_replies(void **state)
     client_free(c);
 }
 
-/* Many connections of one user together get hardly more than what one may leave unread, and who reads is answered all the same. */
+/* Many connections of one user together get hardly more than what one may leave unread, and who
+ * reads is answered all the same. */
 static void test_unread_of_a_user(void **state)
 {
     struct daemon *d = *state;
@@ -74,7 +75,8 @@ static void test_unread_of_a_user(void **state)
     }
     for (int i = 0; i < 100; i++)
         turn(d);
-    assert_in_range(d->calls, COUNT, COUNT * 4 + 10); /* three fit the socket, ten wait, and each may have one that does not fit */
+    /* three fit the socket, ten wait, and each may have one that does not fit */
+    assert_in_range(d->calls, COUNT, COUNT * 4 + 10);
     struct client *good = client_new(d);
     say(good, STATUS);
     hears(good, NULL);
@@ -87,14 +89,17 @@ static void test_unread_of_a_user(void **state)
         client_free(lazy[i]);
 }
 
-/* What the thread pool makes is made for so many calls of a user at a time, in their order, and a stream of it counts to its end. */
+/* What the thread pool makes is made for so many calls of a user at a time, in their order, and a
+ * stream of it counts to its end. */
 static void test_large_calls(void **state)
 {
     struct daemon *d = *state;
     struct server_limits limits = server_default_limits;
     limits.large_calls_per_user = 1;
     restart(d, &limits);
-    static const char *const work = "{'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'m'}}", *const worked = "{'parameters':{'worked':true}}";
+    static const char
+        *const work = "{'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'m'}}",
+               *const worked = "{'parameters':{'worked':true}}";
     struct client *c[5];
     for (int i = 0; i < 5; i++) {
         c[i] = client_new(d);
@@ -136,7 +141,8 @@ static void test_unread_timeout(void **state)
     struct server_limits limits = server_default_limits;
     limits.unread_ms = 2000;
     restart(d, &limits);
-    struct client *lazy = client_new(d), *slow = client_new(d), *content = client_new(d), *leaving = client_new(d);
+    struct client *lazy = client_new(d), *slow = client_new(d), *content = client_new(d),
+                  *leaving = client_new(d);
     say(content, STATUS);
     hears(content, NULL);
     for (int i = 0; i < 20; i++) {
@@ -162,13 +168,15 @@ static void test_unread_timeout(void **state)
     client_free(leaving);
 }
 
-/* A stream keeps nothing of its call, whose text can be as long as a message and a hundred times that when it is parsed. */
+/* A stream keeps nothing of its call, whose text can be as long as a message and a hundred times
+ * that when it is parsed. */
 static void test_stream_keeps_no_message(void **state)
 {
     struct daemon *d = *state;
     size_t room = 100 * 1000;
     char *text = malloc(room);
-    size_t length = (size_t)sprintf(text, "{\"method\":\"io.berth.Fabric.Watch\",\"more\":true,\"ignored\":[{}");
+    size_t length = (size_t)sprintf(
+        text, "{\"method\":\"io.berth.Fabric.Watch\",\"more\":true,\"ignored\":[{}");
     while (length < room - 10)
         length += (size_t)sprintf(text + length, ",{}");
     length += (size_t)sprintf(text + length, "]}") + 1;
@@ -176,16 +184,18 @@ static void test_stream_keeps_no_message(void **state)
     size_t before = mallinfo2().uordblks;
     send_bytes(c, text, length);
     hears(c, NULL);
-    for (uint64_t end = patience_end(); mallinfo2().uordblks >= before + 2 * room && uv_hrtime() < end;)
+    for (uint64_t end = patience_end();
+         mallinfo2().uordblks >= before + 2 * room && uv_hrtime() < end;)
         turn(d); /* it is freed on the thread pool */
-    assert_true(mallinfo2().uordblks < before + 2 * room); /* the sanitizers' malloc counts nothing */
+    /* the sanitizers' malloc counts nothing */
+    assert_true(mallinfo2().uordblks < before + 2 * room);
     client_free(c);
     until_clients(d, 0);
     free(text);
 }
 
-/* How many calls a peer gets rid of while the first one works: those that are read, and what the kernel keeps. All are
- * answered then. */
+/* How many calls a peer gets rid of while the first one works: those that are read, and what the
+ * kernel keeps. All are answered then. */
 static unsigned calls_taken(struct daemon *d, unsigned queued_calls)
 {
     struct server_limits limits = server_default_limits;
@@ -216,8 +226,8 @@ static unsigned calls_taken(struct daemon *d, unsigned queued_calls)
     return said;
 }
 
-/* While a call works nothing is read beyond the limit. What the kernel keeps is the same for both limits, so the difference is
- * that of the limits, give or take one read. */
+/* While a call works nothing is read beyond the limit. What the kernel keeps is the same for both
+ * limits, so the difference is that of the limits, give or take one read. */
 static void test_queue(void **state)
 {
     struct daemon *d = *state;
@@ -245,7 +255,8 @@ static void test_long_message(void **state)
         if (length <= 10000) {
             hears(c, NULL);
         } else {
-            hears(c, "{'error':'org.varlink.service.InvalidParameter','parameters':{'parameter':'message','detail':'a message of more than 10000 bytes'}}");
+            hears(c, "{'error':'org.varlink.service.InvalidParameter','parameters':{'parameter':'"
+                     "message','detail':'a message of more than 10000 bytes'}}");
             hears_the_end(c);
         }
         text[length - 2] = text[length - 1] = ' ';
@@ -259,7 +270,8 @@ static void test_long_message(void **state)
     hears_nothing(c);
     sem_post(&d->release);
     hears(c, "{'parameters':{'worked':true}}");
-    hears(c, "{'error':'org.varlink.service.InvalidParameter','parameters':{'parameter':'message','detail':'a message of more than 10000 bytes'}}");
+    hears(c, "{'error':'org.varlink.service.InvalidParameter','parameters':{'parameter':'message','"
+             "detail':'a message of more than 10000 bytes'}}");
     hears_the_end(c);
     client_free(c);
     free(text);
@@ -343,7 +355,8 @@ static void test_no_descriptors(void **state)
     struct stat wanted, status;
     fstat(waiting[0], &wanted);
     for (int fd = 3; fd <= waiting[2]; fd++) /* the copies, and the three themselves */
-        if (fd != waiting[1] && fd != waiting[2] && fstat(fd, &status) == 0 && status.st_ino == wanted.st_ino)
+        if (fd != waiting[1] && fd != waiting[2] && fstat(fd, &status) == 0 &&
+            status.st_ino == wanted.st_ino)
             close(fd);
     close(waiting[1]);
     close(waiting[2]);
@@ -428,14 +441,17 @@ static void test_access(void **state)
         skip();
     struct daemon *d = *state;
     static const char *const probe_call = "{'method':'io.berth.Health.Probe'}";
-    static const char *const denied = "{'error':'org.varlink.service.PermissionDenied','parameters':{'detail':'io.berth.Health.Probe is for administrators: "
-                                      "root, the user that berthd runs as, and the group in its configuration'}}";
+    static const char *const denied =
+        "{'error':'org.varlink.service.PermissionDenied','parameters':{'detail':'io.berth.Health."
+        "Probe is for administrators: "
+        "root, the user that berthd runs as, and the group in its configuration'}}";
     struct client *root = client_new(d), *nobody = client_as(d, NOBODY, 4711, 0);
     say(root, probe_call);
     hears(root, "{'parameters':{'left':0}}");
     say(nobody, probe_call);
     hears(nobody, denied);
-    say(nobody, "{'method':'io.berth.Health.Probe','parameters':{'no':'such'}}"); /* who may not call learns no more */
+    /* who may not call learns no more */
+    say(nobody, "{'method':'io.berth.Health.Probe','parameters':{'no':'such'}}");
     hears(nobody, denied);
     say(nobody, STATUS);
     hears(nobody, "{'parameters':{'calls':2}}");
@@ -443,7 +459,8 @@ static void test_access(void **state)
     struct client *member = client_as(d, 4711, 4711, NOBODY);
     say(member, probe_call);
     hears(member, denied);
-    server_configure(d->server, &server_default_limits, "nogroup"); /* holds for who is there, too */
+    /* holds for who is there, too */
+    server_configure(d->server, &server_default_limits, "nogroup");
     say(member, probe_call);
     hears(member, "{'parameters':{'left':0}}");
     struct client *primary = client_as(d, 4711, NOBODY, 0);
@@ -490,10 +507,22 @@ static void test_user_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_unread_stream), TEST(test_unread_replies), TEST(test_unread_of_a_user), TEST(test_large_calls), TEST(test_unread_timeout),
-        TEST(test_stream_keeps_no_message), TEST(test_queue), TEST(test_long_message),
-        TEST(test_connection_limit), TEST(test_room_is_kept_for_root), TEST(test_no_descriptors), TEST(test_idle), TEST(test_idle_is_shortened), TEST(test_half_message),
-        TEST(test_access), TEST(test_user_limit),
+        TEST(test_unread_stream),
+        TEST(test_unread_replies),
+        TEST(test_unread_of_a_user),
+        TEST(test_large_calls),
+        TEST(test_unread_timeout),
+        TEST(test_stream_keeps_no_message),
+        TEST(test_queue),
+        TEST(test_long_message),
+        TEST(test_connection_limit),
+        TEST(test_room_is_kept_for_root),
+        TEST(test_no_descriptors),
+        TEST(test_idle),
+        TEST(test_idle_is_shortened),
+        TEST(test_half_message),
+        TEST(test_access),
+        TEST(test_user_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

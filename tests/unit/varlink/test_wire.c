@@ -1,4 +1,5 @@
-/* Messages come out as they went in, whatever the sizes of the pieces, and the buffer keeps to its limit. */
+/* Messages come out as they went in, whatever the sizes of the pieces, and the buffer keeps to its
+ * limit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

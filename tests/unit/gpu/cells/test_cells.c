@@ -20,12 +20,13 @@ static struct gpu_run *run_of(struct fake *fake, enum gpu_profile profile)
     return run;
 }
 
-static size_t count(const struct gpu_cells *cells, enum probe_metric metric, enum gpu_phase phase, int from, int to)
+static size_t count(const struct gpu_cells *cells, enum probe_metric metric, enum gpu_phase phase,
+                    int from, int to)
 {
     size_t found = 0;
     for (size_t i = 0; i < cells->count; i++)
-        found += cells->item[i].metric == metric && cells->item[i].phase == phase && cells->item[i].from == from &&
-                 cells->item[i].to == to;
+        found += cells->item[i].metric == metric && cells->item[i].phase == phase &&
+                 cells->item[i].from == from && cells->item[i].to == to;
     return found;
 }
 
@@ -46,16 +47,19 @@ static void both_ways_of_two_devices(void **state)
     gpu_cells_done(&cells);
     assert_true(gpu_cells_host(run, &cells));
     for (int a = 0; a < 2; a++) {
-        assert_int_equal(count(&cells, PROBE_HOST_GPU_KERNEL, GPU_PHASE_CURVES, a, GPU_PLACE_NUMA(0)), 2);
-        assert_int_equal(count(&cells, PROBE_HOST_GPU_KERNEL, GPU_PHASE_CURVES, GPU_PLACE_NUMA(0), a), 2);
+        assert_int_equal(
+            count(&cells, PROBE_HOST_GPU_KERNEL, GPU_PHASE_CURVES, a, GPU_PLACE_NUMA(0)), 2);
+        assert_int_equal(
+            count(&cells, PROBE_HOST_GPU_KERNEL, GPU_PHASE_CURVES, GPU_PLACE_NUMA(0), a), 2);
     }
     gpu_cells_done(&cells);
     free(run);
     free(fake);
 }
 
-/* Of four every ordered pair has a rate for every way that copies or reads or writes, both ways at once one for the two; one pair
- * stands for the others' curves, one device for those of kernels that only read or only write the host's memory. */
+/* Of four every ordered pair has a rate for every way that copies or reads or writes, both ways at
+ * once one for the two; one pair stands for the others' curves, one device for those of kernels
+ * that only read or only write the host's memory. */
 static void every_pair_of_few_devices(void **state)
 {
     (void)state;
@@ -65,14 +69,21 @@ static void every_pair_of_few_devices(void **state)
     assert_true(gpu_cells_peer(run, &cells));
     for (int a = 0; a < 4; a++)
         for (int b = 0; b < 4; b++) {
-            assert_int_equal(count(&cells, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_RATES, a, b), a == b ? 0 : 2 + (a < b));
-            assert_int_equal(count(&cells, PROBE_GPU_GPU_KERNEL, GPU_PHASE_RATES, a, b), a == b ? 0 : 4 + 2 * (a < b));
-            assert_int_equal(count(&cells, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_CURVES, a, b), a == b             ? 0
-                                                                                               : a == 0 && b == 1 ? 2
-                                                                                                                  : 1);
-            assert_int_equal(count(&cells, PROBE_GPU_GPU_KERNEL, GPU_PHASE_CURVES, a, b), a == b ? 0 : a == 0 && b == 1 ? 3 : 1);
+            assert_int_equal(count(&cells, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_RATES, a, b),
+                             a == b ? 0 : 2 + (a < b));
+            assert_int_equal(count(&cells, PROBE_GPU_GPU_KERNEL, GPU_PHASE_RATES, a, b),
+                             a == b ? 0 : 4 + 2 * (a < b));
+            assert_int_equal(count(&cells, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_CURVES, a, b),
+                             a == b             ? 0
+                             : a == 0 && b == 1 ? 2
+                                                : 1);
+            assert_int_equal(count(&cells, PROBE_GPU_GPU_KERNEL, GPU_PHASE_CURVES, a, b),
+                             a == b             ? 0
+                             : a == 0 && b == 1 ? 3
+                                                : 1);
             assert_int_equal(count(&cells, PROBE_COPY_LATENCY, GPU_PHASE_LATENCY, a, b), a != b);
-            assert_int_equal(count(&cells, PROBE_MEMORY_BANDWIDTH, GPU_PHASE_RATES, a, b), a == b ? 3 : 0);
+            assert_int_equal(count(&cells, PROBE_MEMORY_BANDWIDTH, GPU_PHASE_RATES, a, b),
+                             a == b ? 3 : 0);
         }
     gpu_cells_done(&cells);
     assert_true(gpu_cells_host(run, &cells));
@@ -80,10 +91,12 @@ static void every_pair_of_few_devices(void **state)
         int numa = GPU_PLACE_NUMA(0);
         assert_int_equal(count(&cells, PROBE_HOST_GPU_COPY_ENGINE, GPU_PHASE_RATES, a, numa), 2);
         assert_int_equal(count(&cells, PROBE_HOST_GPU_COPY_ENGINE, GPU_PHASE_RATES, numa, a), 2);
-        assert_int_equal(count(&cells, PROBE_HOST_GPU_COPY_ENGINE, GPU_PHASE_DETAIL, a, numa), 1); /* pageable */
+        /* pageable */
+        assert_int_equal(count(&cells, PROBE_HOST_GPU_COPY_ENGINE, GPU_PHASE_DETAIL, a, numa), 1);
         assert_int_equal(count(&cells, PROBE_HOST_GPU_KERNEL, GPU_PHASE_RATES, a, numa), 2);
         assert_int_equal(count(&cells, PROBE_HOST_GPU_KERNEL, GPU_PHASE_RATES, numa, a), 2);
-        assert_int_equal(count(&cells, PROBE_HOST_GPU_KERNEL, GPU_PHASE_CURVES, numa, a), 1 + (a == 0));
+        assert_int_equal(count(&cells, PROBE_HOST_GPU_KERNEL, GPU_PHASE_CURVES, numa, a),
+                         1 + (a == 0));
     }
     gpu_cells_done(&cells);
     free(run);
@@ -104,9 +117,11 @@ static void many_devices_share_curves(void **state)
         for (int b = 0; b < 8; b++) {
             if (a == b)
                 continue;
-            assert_int_equal(count(&quick, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_RATES, a, b), 2 + (a < b));
+            assert_int_equal(count(&quick, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_RATES, a, b),
+                             2 + (a < b));
             assert_int_equal(count(&full, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_RATES, a, b), 4);
-            assert_int_equal(count(&quick, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_CURVES, a, b), a == 0 && b == 1 ? 2 : 1);
+            assert_int_equal(count(&quick, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_CURVES, a, b),
+                             a == 0 && b == 1 ? 2 : 1);
             assert_int_equal(count(&full, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_CURVES, a, b), 2);
         }
     assert_true(gpu_cells_peer_alike(run->node, 0, 1, 5, 3));
@@ -195,20 +210,23 @@ static void sets_of_peer_copies(void **state)
     size_t count;
     int64_t *numbers = gpu_cells_sets_peer(4, 1000, &random, &count);
     assert_non_null(numbers);
-    assert_int_equal(count, 12 + 3 + (66 - 6)); /* alone, all at once, two pairs that are not each other's opposite */
+    /* alone, all at once, two pairs that are not each other's opposite */
+    assert_int_equal(count, 12 + 3 + (66 - 6));
     size_t disjoint = 0, fan_in = 0, fan_out = 0;
     for (size_t i = 0; i < count; i++) {
         struct gpu_cells_set set = gpu_cells_sets_flows(numbers[i], 4);
         for (size_t j = 0; j < i; j++)
             assert_int_not_equal(numbers[i], numbers[j]);
         for (int j = 0; j < set.count; j++)
-            assert_true(set.from[j] != set.to[j] && set.from[j] >= 0 && set.from[j] < 4 && set.to[j] >= 0 && set.to[j] < 4);
+            assert_true(set.from[j] != set.to[j] && set.from[j] >= 0 && set.from[j] < 4 &&
+                        set.to[j] >= 0 && set.to[j] < 4);
         if (set.count != 2)
             continue;
         assert_false(set.from[0] == set.to[1] && set.from[1] == set.to[0]);
         fan_in += set.to[0] == set.to[1];
         fan_out += set.from[0] == set.from[1];
-        disjoint += set.to[0] != set.to[1] && set.from[0] != set.from[1] && set.from[0] != set.to[1] && set.from[1] != set.to[0];
+        disjoint += set.to[0] != set.to[1] && set.from[0] != set.from[1] &&
+                    set.from[0] != set.to[1] && set.from[1] != set.to[0];
     }
     assert_int_equal(fan_in, 12);
     assert_int_equal(fan_out, 12);
@@ -222,7 +240,8 @@ static void sets_of_peer_copies(void **state)
     free(numbers);
 }
 
-/* Each device is once the one that all others copy to, and once the one that copies to them; of two it is a pair, which is no set of its own but for who drives it. */
+/* Each device is once the one that all others copy to, and once the one that copies to them; of two
+ * it is a pair, which is no set of its own but for who drives it. */
 static void all_and_one(void **state)
 {
     (void)state;
@@ -242,7 +261,8 @@ static void all_and_one(void **state)
                     assert_int_equal(to_one ? set.to[j] : set.from[j], one);
                     others |= UINT64_C(1) << (to_one ? set.from[j] : set.to[j]);
                 }
-                assert_int_equal(others | UINT64_C(1) << one, devices == 64 ? UINT64_MAX : (UINT64_C(1) << devices) - 1);
+                assert_int_equal(others | UINT64_C(1) << one,
+                                 devices == 64 ? UINT64_MAX : (UINT64_C(1) << devices) - 1);
             }
             for (int i = 0; i < devices; i++)
                 assert_true(seen[0][i] == 1 && seen[1][i] == 1);
@@ -262,22 +282,26 @@ static void shapes_as_text(void **state)
     gpu_tune_print(&fake->node, 13000, text, sizeof text);
     assert_string_equal(text, ""); /* nothing was measured */
     static const char good[] =
-        "Fake 1/12000: read 32x1u1 write 32x1u1 copy 32x1u1; Fake 1/13000: read 512x100u12 write 256x200u4 copy 1024x0u1 "
+        "Fake 1/12000: read 32x1u1 write 32x1u1 copy 32x1u1; Fake 1/13000: read 512x100u12 write "
+        "256x200u4 copy 1024x0u1 "
         "host-read 256x100u2 host-write 256x100u2 host-copy 256x100u16 peer-read 256x100u2";
     gpu_tune_take(&fake->node, 13000, good);
     assert_int_equal(fake->node.device[0].read.unroll, 12);
     assert_int_equal(fake->node.device[1].copy.block, 1024);
     assert_int_equal(fake->node.device[1].copy.grid, 0);
     assert_int_equal(fake->node.device[1].host[GPU_HOW_COPY].unroll, 16);
-    assert_int_equal(fake->node.device[0].peer[GPU_HOW_READ].unroll, 4); /* not all three: not tuned */
+    /* not all three: not tuned */
+    assert_int_equal(fake->node.device[0].peer[GPU_HOW_READ].unroll, 4);
     assert_int_equal(fake->node.device[0].tuned, 1U << GPU_TUNE_OWN | 1U << GPU_TUNE_HOST);
     gpu_tune_print(&fake->node, 13000, text, sizeof text);
     assert_true(gpu_tune_is_text(text));
-    assert_string_equal(text,
-                        "Fake 1/13000: read 512x100u12 write 256x200u4 copy 1024x0u1 host-read 256x100u2 host-write 256x100u2 "
-                        "host-copy 256x100u16");
-    /* Of a peer's memory pulling belongs to it: without, as a probe of before printed it, it is not tuned. */
-    static const char peer[] = "Fake 1/13000: peer-read 512x100u12 peer-write 256x0u4 peer-copy 256x0u4";
+    assert_string_equal(text, "Fake 1/13000: read 512x100u12 write 256x200u4 copy 1024x0u1 "
+                              "host-read 256x100u2 host-write 256x100u2 "
+                              "host-copy 256x100u16");
+    /* Of a peer's memory pulling belongs to it: without, as a probe of before printed it, it is not
+     * tuned. */
+    static const char peer[] =
+        "Fake 1/13000: peer-read 512x100u12 peer-write 256x0u4 peer-copy 256x0u4";
     gpu_tune_default(&fake->node);
     assert_false(gpu_tune_is_text(peer));
     gpu_tune_take(&fake->node, 13000, peer);
@@ -292,12 +316,13 @@ static void shapes_as_text(void **state)
     assert_string_equal(again, text);
     assert_true(gpu_tune_is_text(text));
     gpu_tune_default(&fake->node);
-    static const char *const bad[] = {"",
-                                      "Fake 1/13000: ",
-                                      "Fake 1/13000: read 512x100u3 write 256x200u4 copy 1024x100u1",
-                                      "Fake 1/13000: read 2048x100u4 write 256x200u4 copy 1024x100u1",
-                                      "Fake 1/13000: read x write y copy z",
-                                      "Not Fake 1/13000: read 512x100u1 write 256x200u4 copy 1024x100u1"};
+    static const char *const bad[] = {
+        "",
+        "Fake 1/13000: ",
+        "Fake 1/13000: read 512x100u3 write 256x200u4 copy 1024x100u1",
+        "Fake 1/13000: read 2048x100u4 write 256x200u4 copy 1024x100u1",
+        "Fake 1/13000: read x write y copy z",
+        "Not Fake 1/13000: read 512x100u1 write 256x200u4 copy 1024x100u1"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_true(i == 5 || !gpu_tune_is_text(bad[i])); /* another model's is well-formed */
         gpu_tune_take(&fake->node, 13000, bad[i]);
@@ -324,14 +349,18 @@ static void the_best_shape(void **state)
                                   {{256, 132, 8}, 3, {100.3, 100.2, 100.4}, 3},
                                   {{256, 0, 4}, 0, {90, 130, 140}, 3},
                                   {{32, 1, 1}, 1, {0}, 0}};
-    assert_int_equal(gpu_cells_tune_best(few, 4), 1); /* as fast as the first by median, and before it in the list */
+    /* as fast as the first by median, and before it in the list */
+    assert_int_equal(gpu_cells_tune_best(few, 4), 1);
     few[1].count = 0;
     assert_int_equal(gpu_cells_tune_best(few, 4), 0);
 }
 
 static struct gpu_flow kernel_of(int device, unsigned block, unsigned grid, unsigned unroll)
 {
-    return (struct gpu_flow){.op = {.device = device, .mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY, .shape = {block, grid, unroll}}};
+    return (struct gpu_flow){.op = {.device = device,
+                                    .mechanism = GPU_BY_KERNEL,
+                                    .how = GPU_HOW_COPY,
+                                    .shape = {block, grid, unroll}}};
 }
 
 /* Kernels that run at once on one device fill it together, not each. */
@@ -341,9 +370,12 @@ static void kernels_share_their_device(void **state)
     struct fake *fake = fake_new(3);
     for (int i = 0; i < 3; i++)
         fake->node.device[i].attribute[GPU_ATTRIBUTE_MULTIPROCESSORS] = 132;
-    fake->node.device[0].threads[GPU_KERNEL_COPY + 4] = 640; /* of 100 registers each: one block of 512 on a multiprocessor */
-    struct gpu_flow flows[] = {kernel_of(0, 512, 132, 12), kernel_of(0, 512, 1056, 12), kernel_of(1, 512, 1056, 12), kernel_of(2, 256, 0, 4),
-                               kernel_of(2, 256, 1, 4),    kernel_of(2, 1024, 40, 4),   kernel_of(1, 512, 7, 1)};
+    /* of 100 registers each: one block of 512 on a multiprocessor */
+    fake->node.device[0].threads[GPU_KERNEL_COPY + 4] = 640;
+    struct gpu_flow flows[] = {kernel_of(0, 512, 132, 12),  kernel_of(0, 512, 1056, 12),
+                               kernel_of(1, 512, 1056, 12), kernel_of(2, 256, 0, 4),
+                               kernel_of(2, 256, 1, 4),     kernel_of(2, 1024, 40, 4),
+                               kernel_of(1, 512, 7, 1)};
     flows[6].op.mechanism = GPU_BY_ENGINE;
     gpu_path_share(&fake->node, flows, 7);
     static const unsigned grids[] = {66, 66, 1056, 132 * 4 / 3, 1, 13, 7};

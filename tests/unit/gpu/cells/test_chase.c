@@ -12,16 +12,22 @@
 static void the_cycle_visits_each_slot_once(void **state)
 {
     (void)state;
-    static const uint64_t slots[] = {1, 2, 3, 100, 1000, 4097}, groups[] = {1, 2, 64, 1000, 1 << 20};
+    static const uint64_t slots[] = {1, 2, 3, 100, 1000, 4097},
+                          groups[] = {1, 2, 64, 1000, 1 << 20};
     for (size_t s = 0; s < sizeof slots / sizeof *slots; s++)
         for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
-            struct gpu_chase_build_args args = {
-                .address = 1 << 20, .slots = slots[s], .stride = GPU_CHASE_STRIDE, .group = groups[g], .seed = 42 + s};
+            struct gpu_chase_build_args args = {.address = 1 << 20,
+                                                .slots = slots[s],
+                                                .stride = GPU_CHASE_STRIDE,
+                                                .group = groups[g],
+                                                .seed = 42 + s};
             unsigned char *seen = calloc(slots[s], 1);
             for (uint64_t position = 0; position < slots[s]; position++) {
-                uint64_t offset = gpu_chase_address(&args, position) - args.address, slot = offset / GPU_CHASE_STRIDE;
+                uint64_t offset = gpu_chase_address(&args, position) - args.address,
+                         slot = offset / GPU_CHASE_STRIDE;
                 assert_true(slot < slots[s]);
-                assert_int_equal(offset % GPU_CHASE_STRIDE, __builtin_parityll(slot) ? GPU_CHASE_LINE : 0);
+                assert_int_equal(offset % GPU_CHASE_STRIDE,
+                                 __builtin_parityll(slot) ? GPU_CHASE_LINE : 0);
                 assert_int_equal(slot / groups[g], position / groups[g]);
                 assert_int_equal(seen[slot]++, 0);
             }
@@ -29,12 +35,17 @@ static void the_cycle_visits_each_slot_once(void **state)
         }
 }
 
-/* Steps from slot to slot are not what a prefetcher guesses: of 1000 hardly any two are alike, and seeds differ. */
+/* Steps from slot to slot are not what a prefetcher guesses: of 1000 hardly any two are alike, and
+ * seeds differ. */
 static void the_order_is_random(void **state)
 {
     (void)state;
     enum { SLOTS = 1024 };
-    struct gpu_chase_build_args args = {.slots = SLOTS, .stride = GPU_CHASE_STRIDE, .group = SLOTS, .seed = 7}, other = args;
+    struct gpu_chase_build_args args = {.slots = SLOTS,
+                                        .stride = GPU_CHASE_STRIDE,
+                                        .group = SLOTS,
+                                        .seed = 7},
+                                other = args;
     unsigned steps[2 * SLOTS] = {0}, most = 0, same = 0;
     other.seed = 8;
     for (uint64_t i = 0; i + 1 < SLOTS; i++) {

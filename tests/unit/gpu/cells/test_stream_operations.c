@@ -89,7 +89,8 @@ static void the_largest_fills_the_buffers(void **state)
     }
 }
 
-/* Counted while doing it: every vector once for each element that is read, and once for each that is written. */
+/* Counted while doing it: every vector once for each element that is read, and once for each that
+ * is written. */
 static void vectors_count_what_is_read_and_written(void **state)
 {
     (void)state;

@@ -28,11 +28,14 @@ static void begin(struct rig *rig, int devices)
     rig->run->wanted.profile = GPU_QUICK;
     for (int i = 0; i < PROBE_METRIC_COUNT; i++)
         rig->run->wanted.metrics[i] = true;
-    rig->fake->node.numa_count = 0; /* where the pages of this machine may lie is none of this test's */
+    /* where the pages of this machine may lie is none of this test's */
+    rig->fake->node.numa_count = 0;
     enum gpu_fault fault;
     assert_true(gpu_trial_new(&rig->fake->node, &rig->run->trial, &fault, &why));
-    assert_true(gpu_buffers_new(&rig->fake->node, (size_t)64 << 20, (size_t)1 << 30, &rig->run->buffers, &why));
-    rig->run->together = (struct gpu_together){.trial = rig->run->trial, .buffers = rig->run->buffers};
+    assert_true(gpu_buffers_new(&rig->fake->node, (size_t)64 << 20, (size_t)1 << 30,
+                                &rig->run->buffers, &why));
+    rig->run->together =
+        (struct gpu_together){.trial = rig->run->trial, .buffers = rig->run->buffers};
 }
 
 static void end(struct rig *rig)
@@ -76,7 +79,8 @@ static void right_bytes_are_no_news(void **state)
             memset(rig.fake->node.device[i].kernel, 0, sizeof rig.fake->node.device[i].kernel);
         assert_int_equal(measure_all(&rig, gpu_verify), 6 * 4);
         assert_int_equal(rig.report.paths,
-                         kernels ? 6 * 4 : 6 * 2); /* without kernels the copy engine's are looked at all the same */
+                         /* without kernels the copy engine's are looked at all the same */
+                         kernels ? 6 * 4 : 6 * 2);
         assert_int_equal(rig.report.wrong, 0);
         said(&rig, text, sizeof text);
         assert_string_equal(text, "");
@@ -98,13 +102,15 @@ static void wrong_bytes_are_a_finding(void **state)
         measure_all(&rig, gpu_verify);
         assert_int_equal(rig.report.wrong, 2); /* driven by either end */
         said(&rig, text, sizeof text);
-        assert_string_equal(
-            text,
-            "{\"record\":\"finding\",\"code\":\"wrong-bytes\",\"from\":\"0000:03:00.0\",\"to\":\"0000:02:00.0\","
-            "\"why\":\"1 of 32768 words of 8 bytes that the copy engine moved are wrong, the first at byte 56\"}\n"
-            "{\"record\":\"finding\",\"code\":\"wrong-bytes\",\"from\":\"0000:03:00.0\",\"to\":\"0000:02:00.0\","
-            "\"why\":\"1 of 32768 words of 8 bytes that the copy engine, driven by the target, moved are wrong, the first at "
-            "byte 56\"}\n");
+        assert_string_equal(text, "{\"record\":\"finding\",\"code\":\"wrong-bytes\",\"from\":"
+                                  "\"0000:03:00.0\",\"to\":\"0000:02:00.0\","
+                                  "\"why\":\"1 of 32768 words of 8 bytes that the copy engine "
+                                  "moved are wrong, the first at byte 56\"}\n"
+                                  "{\"record\":\"finding\",\"code\":\"wrong-bytes\",\"from\":"
+                                  "\"0000:03:00.0\",\"to\":\"0000:02:00.0\","
+                                  "\"why\":\"1 of 32768 words of 8 bytes that the copy engine, "
+                                  "driven by the target, moved are wrong, the first at "
+                                  "byte 56\"}\n");
         end(&rig);
     }
 }
@@ -151,7 +157,8 @@ static void shapes_are_found(void **state)
     begin(&rig, 2);
     rig.fake->rate_of_unroll[12] = 60;
     rig.fake->rate_of_unroll[1] = 20;
-    assert_int_equal(measure_all(&rig, gpu_cells_tune), 2); /* own memory and the peer's, by the first device alone */
+    /* own memory and the peer's, by the first device alone */
+    assert_int_equal(measure_all(&rig, gpu_cells_tune), 2);
     for (int i = 0; i < 2; i++) {
         const struct gpu_device *device = &rig.fake->node.device[i];
         assert_int_equal(device->read.unroll, 12);
@@ -170,8 +177,9 @@ static void shapes_are_found(void **state)
     end(&rig);
 }
 
-/* How two kernels share a device is found once for a model: here where little under way is as fast as much, an even share is kept; what is alone on its device, or
- * between devices, is left as it is. */
+/* How two kernels share a device is found once for a model: here where little under way is as fast
+ * as much, an even share is kept; what is alone on its device, or between devices, is left as it
+ * is. */
 static void kernels_both_ways_share(void **state)
 {
     (void)state;
@@ -184,13 +192,20 @@ static void kernels_both_ways_share(void **state)
     struct gpu_flow flows[4];
     for (int found = 0; found < 3; found++) {
         if (found == 1) {
-            assert_true(gpu_together_find(&rig.run->together, 0, 1, &fault, &why)); /* the fake's peer for the host */
-            assert_true(rig.run->together.device[1].is_known && rig.run->together.device[1].writes == 0);
+            /* the fake's peer for the host */
+            assert_true(gpu_together_find(&rig.run->together, 0, 1, &fault, &why));
+            assert_true(rig.run->together.device[1].is_known &&
+                        rig.run->together.device[1].writes == 0);
         } else if (found == 2) {
             rig.run->together.device[1].writes = 0.25;
         }
-        for (int i = 0; i < 4; i++) /* both ways at device 1, one way at 0, and a copy from 0 to 1 */
-            flows[i].op = (struct gpu_op){.device = i < 2, .mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY, .from_device = i == 0 ? -1 : i < 2, .to_device = i == 1 || i == 2 ? -1 : 1,
+        /* both ways at device 1, one way at 0, and a copy from 0 to 1 */
+        for (int i = 0; i < 4; i++)
+            flows[i].op = (struct gpu_op){.device = i < 2,
+                                          .mechanism = GPU_BY_KERNEL,
+                                          .how = GPU_HOW_COPY,
+                                          .from_device = i == 0 ? -1 : i < 2,
+                                          .to_device = i == 1 || i == 2 ? -1 : 1,
                                           .shape = {512, 100, 12}};
         gpu_together_share(&rig.run->together, flows, 4);
         assert_int_equal(flows[0].op.shape.grid, found == 2 ? 85 : 50);
@@ -200,7 +215,8 @@ static void kernels_both_ways_share(void **state)
         assert_int_equal(flows[2].op.shape.grid, 50); /* beside the other of its device */
     }
     assert_int_equal(gpu_together_best((const double[]){75, 79, 84, 90, 89.5}, 5), 3);
-    assert_int_equal(gpu_together_best((const double[]){75, 79, 89.5, 90, 60}, 5), 2); /* as fast, and more even */
+    /* as fast, and more even */
+    assert_int_equal(gpu_together_best((const double[]){75, 79, 89.5, 90, 60}, 5), 2);
     assert_int_equal(gpu_together_best((const double[]){90, 10}, 2), 0);
     close(rig.pipe[1]);
     end(&rig);
@@ -211,7 +227,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_bytes_are_no_news), cmocka_unit_test(wrong_bytes_are_a_finding),
         cmocka_unit_test(words_are_compared),      cmocka_unit_test(a_lost_device_ends_it),
-        cmocka_unit_test(shapes_are_found), cmocka_unit_test(kernels_both_ways_share),
+        cmocka_unit_test(shapes_are_found),        cmocka_unit_test(kernels_both_ways_share),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Device files that are closed to the process: what it is told to do about it. Run as a user who may nothing, also when the test
- * is root's. */
+/* Device files that are closed to the process: what it is told to do about it. Run as a user who
+ * may nothing, also when the test is root's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +61,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* What an unprivileged process is told; "" when nothing is closed to it. Through a pipe, because it cannot become root again. */
+/* What an unprivileged process is told; "" when nothing is closed to it. Through a pipe, because it
+ * cannot become root again. */
 static const char *asked(struct world *world, const char *runtime)
 {
     int pipes[2], status;
@@ -69,10 +70,12 @@ static const char *asked(struct world *world, const char *runtime)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        bool dropped = geteuid() != 0 || (setgroups(0, NULL) == 0 && setgid(NOBODY) == 0 && setuid(NOBODY) == 0);
+        bool dropped = geteuid() != 0 ||
+                       (setgroups(0, NULL) == 0 && setgid(NOBODY) == 0 && setuid(NOBODY) == 0);
         struct probe_why why = {0};
         bool denied = dropped && gpu_access_denied(world->root, runtime, &why);
-        bool is_right = dropped && denied == (why.text[0] != '\0') && write(pipes[1], &why, sizeof why) == (ssize_t)sizeof why;
+        bool is_right = dropped && denied == (why.text[0] != '\0') &&
+                        write(pipes[1], &why, sizeof why) == (ssize_t)sizeof why;
         _exit(is_right ? 0 : 1);
     }
     close(pipes[1]);
@@ -98,7 +101,8 @@ static void test_the_group_is_named(void **state)
     char expected[256];
     const struct group *group = getgrgid(getegid());
     assert_non_null(group);
-    snprintf(expected, sizeof expected, "/dev/kfd is closed to this process: it has to be in group %s", group->gr_name);
+    snprintf(expected, sizeof expected,
+             "/dev/kfd is closed to this process: it has to be in group %s", group->gr_name);
     if (geteuid() != 0)
         skip(); /* a file of one's own group would be open */
     put(*state, "/dev/kfd", 0660);
@@ -111,14 +115,16 @@ static void test_only_the_owner_may(void **state)
     put(*state, "/dev/kfd", 0666);
     put(*state, "/dev/dri/renderD128", 0666);
     put(*state, "/dev/dri/renderD129", geteuid() == 0 ? 0600 : 0);
-    snprintf(expected, sizeof expected, "/dev/dri/renderD129 is closed to this process: only user %u may read and write it",
+    snprintf(expected, sizeof expected,
+             "/dev/dri/renderD129 is closed to this process: only user %u may read and write it",
              (unsigned)geteuid());
     assert_string_equal(asked(*state, "hip"), expected);
     put(*state, "/dev/nvidiactl", 0666);
     put(*state, "/dev/nvidia0", 0666);
     assert_string_equal(asked(*state, "cuda"), "");
     put(*state, "/dev/nvidia7", 0);
-    snprintf(expected, sizeof expected, "/dev/nvidia7 is closed to this process: only user %u may read and write it",
+    snprintf(expected, sizeof expected,
+             "/dev/nvidia7 is closed to this process: only user %u may read and write it",
              (unsigned)geteuid());
     assert_string_equal(asked(*state, "cuda"), expected);
 }

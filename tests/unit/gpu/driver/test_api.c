@@ -1,4 +1,5 @@
-/* The tables of calls, filled from libraries with CUDA's and with HIP's names. Where there is an NVIDIA GPU HIP's reach it. */
+/* The tables of calls, filled from libraries with CUDA's and with HIP's names. Where there is an
+ * NVIDIA GPU HIP's reach it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,8 @@
 #include "gpu/driver/hip.h"
 #include "gpu/driver/node.h"
 
-/* A library that is loaded already is found by its name alone; loaded by a process of its own, it is the only one. */
+/* A library that is loaded already is found by its name alone; loaded by a process of its own, it
+ * is the only one. */
 static void load(const char *library)
 {
     char path[PATH_MAX];
@@ -26,7 +28,8 @@ static void load(const char *library)
 
 static bool is_complete(const struct gpu_api *api)
 {
-    for (size_t at = offsetof(struct gpu_api, text); at < sizeof *api; at += sizeof(void (*)(void))) {
+    for (size_t at = offsetof(struct gpu_api, text); at < sizeof *api;
+         at += sizeof(void (*)(void))) {
         const void *call;
         memcpy(&call, (const char *)api + at, sizeof call);
         if (call == NULL)
@@ -79,7 +82,8 @@ static int call_what_is_lacking(void)
         return 1;
     char uuid[64] = "untouched";
     gpu_address address = 7;
-    bool is_missing = api->device_uuid(api, 0, uuid, sizeof uuid) == GPU_MISSING && strcmp(uuid, "untouched") == 0 &&
+    bool is_missing = api->device_uuid(api, 0, uuid, sizeof uuid) == GPU_MISSING &&
+                      strcmp(uuid, "untouched") == 0 &&
                       api->managed_alloc(api, 4096, &address) == GPU_MISSING && address == 7 &&
                       api->managed_advise(api, address, 4096, GPU_ADVISE_HOST, 0) == GPU_MISSING &&
                       api->managed_prefetch(api, address, 4096, -1, NULL) == GPU_MISSING &&
@@ -93,8 +97,9 @@ static int make_cuda(void)
     struct probe_why why = {0};
     load("cuda/libcuda.so.1");
     struct gpu_api *api = gpu_cuda_new(&why);
-    bool is_right = api != NULL && strcmp(api->name, "cuda") == 0 && strcmp(api->library, "libcuda.so.1") == 0 &&
-                    api->is_standin && api->takes_cuda && is_complete(api);
+    bool is_right = api != NULL && strcmp(api->name, "cuda") == 0 &&
+                    strcmp(api->library, "libcuda.so.1") == 0 && api->is_standin &&
+                    api->takes_cuda && is_complete(api);
     gpu_api_free(api);
     return is_right ? 0 : 1;
 }
@@ -133,7 +138,8 @@ static int load_forward(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_call_that_is_lacking), /* before the other library with HIP's names is loaded */
+        /* before the other library with HIP's names is loaded */
+        cmocka_unit_test(test_a_call_that_is_lacking),
         cmocka_unit_test(test_cuda_is_complete),
         cmocka_unit_test_setup(test_hip_is_complete, load_forward),
         cmocka_unit_test(test_without_a_driver_it_says_so),

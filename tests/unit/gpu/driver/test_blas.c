@@ -18,8 +18,11 @@ static int enter(const struct gpu_api *api, int device, gpu_context context)
     return 0;
 }
 
-static const struct gpu_api standin = {
-    .name = "cuda", .library = "libcuda.so.1", .is_standin = true, .takes_cuda = true, .enter = enter};
+static const struct gpu_api standin = {.name = "cuda",
+                                       .library = "libcuda.so.1",
+                                       .is_standin = true,
+                                       .takes_cuda = true,
+                                       .enter = enter};
 
 static struct gpu_node *node_of(const struct gpu_api *api)
 {
@@ -38,7 +41,8 @@ static int load(void **state)
     return dlopen(STANDIN_DIR "/libcublas.so.13", RTLD_NOW | RTLD_GLOBAL) != NULL ? 0 : -1;
 }
 
-/* Each factor has another shape of numbers, so that neither their order nor a transpose goes unseen. */
+/* Each factor has another shape of numbers, so that neither their order nor a transpose goes
+ * unseen. */
 static void products_are_in_row_order(void **state)
 {
     (void)state;
@@ -55,8 +59,9 @@ static void products_are_in_row_order(void **state)
             a[i][j] = (float)(10 * i + j);
             b[i][j] = (float)(i == j ? 2 : i < j ? 1 : 0);
         }
-    assert_int_equal(
-        gpu_blas_product(blas, (gpu_address)(uintptr_t)a, (gpu_address)(uintptr_t)b, (gpu_address)(uintptr_t)c, N, &stream), 0);
+    assert_int_equal(gpu_blas_product(blas, (gpu_address)(uintptr_t)a, (gpu_address)(uintptr_t)b,
+                                      (gpu_address)(uintptr_t)c, N, &stream),
+                     0);
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++) {
             float sum = 0;
@@ -96,7 +101,9 @@ static void real_drivers_and_stand_ins_do_not_mix(void **state)
     struct gpu_blas *blas = NULL;
     struct probe_why why = {0};
     assert_false(gpu_blas_new(node, 0, &blas, &why));
-    assert_string_equal(why.text, "libcublas.so.13 and libcuda.so.1: one is a stand-in for tests, the other is not");
+    assert_string_equal(
+        why.text,
+        "libcublas.so.13 and libcuda.so.1: one is a stand-in for tests, the other is not");
     assert_null(blas);
     free(node);
 }

@@ -1,5 +1,6 @@
-/* gpu_collective: which calls of NCCL it makes, in which order, with what. The library is tests/standin/nccl.c, in the place of libnccl.so.2: loaded
- * first, its name makes it the one that is found. */
+/* gpu_collective: which calls of NCCL it makes, in which order, with what. The library is
+ * tests/standin/nccl.c, in the place of libnccl.so.2: loaded first, its name makes it the one that
+ * is found. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +15,8 @@
 
 #include "gpu/driver/collective.h"
 
-static const struct gpu_api cuda_standin = {.name = "cuda", .library = "libcuda.so.1", .is_standin = true};
+static const struct gpu_api cuda_standin = {
+    .name = "cuda", .library = "libcuda.so.1", .is_standin = true};
 
 struct rig {
     char log[64];
@@ -73,10 +75,12 @@ static void joins_and_leaves(void **state)
     struct probe_why why;
     assert_true(gpu_collective_join(rig->collective, (int[]){4, 0, 7}, 3, &group, &why));
     gpu_collective_leave(group);
-    assert_calls(rig, "ncclCommInitAll 4 0 7\nncclCommDestroy 0\nncclCommDestroy 1\nncclCommDestroy 2\n");
+    assert_calls(
+        rig, "ncclCommInitAll 4 0 7\nncclCommDestroy 0\nncclCommDestroy 1\nncclCommDestroy 2\n");
 }
 
-/* One group for all members, each with its own buffers and stream, and floats counted from bytes. */
+/* One group for all members, each with its own buffers and stream, and floats counted from bytes.
+ */
 static void calls_each_member_in_one_group(void **state)
 {
     static const struct {
@@ -85,8 +89,10 @@ static void calls_each_member_in_one_group(void **state)
         uint64_t bytes;
         int count;
     } cases[] = {
-        {GPU_COLLECTIVE_ALLREDUCE, "ncclAllReduce", 4096, 1024}, {GPU_COLLECTIVE_ALLGATHER, "ncclAllGather", 12, 1},
-        {GPU_COLLECTIVE_REDUCESCATTER, "ncclReduceScatter", 24, 2}, {GPU_COLLECTIVE_BROADCAST, "ncclBroadcast", 8, 2},
+        {GPU_COLLECTIVE_ALLREDUCE, "ncclAllReduce", 4096, 1024},
+        {GPU_COLLECTIVE_ALLGATHER, "ncclAllGather", 12, 1},
+        {GPU_COLLECTIVE_REDUCESCATTER, "ncclReduceScatter", 24, 2},
+        {GPU_COLLECTIVE_BROADCAST, "ncclBroadcast", 8, 2},
         {GPU_COLLECTIVE_REDUCE, "ncclReduce", 16, 4},
     };
     struct rig *rig = *state;
@@ -96,11 +102,14 @@ static void calls_each_member_in_one_group(void **state)
     assert_calls(rig, "ncclCommInitAll 0 1 2\n");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char expected[1024];
-        assert_true(gpu_collective_enqueue(group, cases[i].operation, sources, targets, cases[i].bytes, streams, &why));
+        assert_true(gpu_collective_enqueue(group, cases[i].operation, sources, targets,
+                                           cases[i].bytes, streams, &why));
         snprintf(expected, sizeof expected,
-                 "ncclGroupStart\n%s 0 of 3 from 0x1000 to 0x9000 count %d stream 0x11\n%s 1 of 3 from 0x2000 to 0xa000 count %d stream 0x12\n"
+                 "ncclGroupStart\n%s 0 of 3 from 0x1000 to 0x9000 count %d stream 0x11\n%s 1 of 3 "
+                 "from 0x2000 to 0xa000 count %d stream 0x12\n"
                  "%s 2 of 3 from 0x3000 to 0xb000 count %d stream 0x13\nncclGroupEnd\n",
-                 cases[i].call, cases[i].count, cases[i].call, cases[i].count, cases[i].call, cases[i].count);
+                 cases[i].call, cases[i].count, cases[i].call, cases[i].count, cases[i].call,
+                 cases[i].count);
         assert_calls(rig, expected);
     }
     gpu_collective_leave(group);
@@ -130,9 +139,11 @@ static void failures_are_said(void **state)
 
     /* A member that fails is the last one that is asked, and the group is ended nevertheless. */
     setenv("BERTH_STANDIN_NCCL_FAIL", "ncclBroadcast", 1);
-    assert_false(gpu_collective_enqueue(group, GPU_COLLECTIVE_BROADCAST, sources, targets, 8, streams, &why));
+    assert_false(gpu_collective_enqueue(group, GPU_COLLECTIVE_BROADCAST, sources, targets, 8,
+                                        streams, &why));
     assert_string_equal(why.text, "libnccl.so.2: broadcast: unhandled system error");
-    assert_calls(rig, "ncclGroupStart\nncclBroadcast 0 of 3 from 0x1000 to 0x9000 count 2 stream 0x11\nncclGroupEnd\n");
+    assert_calls(rig, "ncclGroupStart\nncclBroadcast 0 of 3 from 0x1000 to 0x9000 count 2 stream "
+                      "0x11\nncclGroupEnd\n");
     unsetenv("BERTH_STANDIN_NCCL_FAIL");
     gpu_collective_leave(group); /* others may wait for that member for ever */
     assert_calls(rig, "ncclCommAbort 0\nncclCommAbort 1\nncclCommAbort 2\n");
@@ -157,7 +168,8 @@ static void multicast_is_off_or_nothing_runs(void **state)
     gpu_collective_free(collective);
 }
 
-/* A real driver's buffers are never given to a stand-in, nor the other way round; and each runtime has its own library. */
+/* A real driver's buffers are never given to a stand-in, nor the other way round; and each runtime
+ * has its own library. */
 static void libraries_that_do_not_fit(void **state)
 {
     struct gpu_collective *collective = NULL;
@@ -166,7 +178,8 @@ static void libraries_that_do_not_fit(void **state)
     (void)state;
     api.is_standin = false;
     assert_false(gpu_collective_new(&api, &collective, &why));
-    assert_string_equal(why.text, "libnccl.so.2 and libcuda.so.1: one is a stand-in for tests, the other is not");
+    assert_string_equal(
+        why.text, "libnccl.so.2 and libcuda.so.1: one is a stand-in for tests, the other is not");
     api.name = "hip";
     assert_false(gpu_collective_new(&api, &collective, &why));
     assert_string_equal(why.text, "librccl.so.1 is not on this machine");

@@ -31,8 +31,9 @@ static void test_the_first_that_is_there(void **state)
 {
     (void)state;
     static const char *const names[] = {"libberth-none.so.2", "libm.so.6", NULL};
-    static const struct gpu_dl_call wanted[] = {{"cos", offsetof(struct calls, cos), true},
-                                                {"no_such_call", offsetof(struct calls, none), false}};
+    static const struct gpu_dl_call wanted[] = {
+        {"cos", offsetof(struct calls, cos), true},
+        {"no_such_call", offsetof(struct calls, none), false}};
     struct calls calls = {.none = (double (*)(double))1};
     struct gpu_dl_found found;
     struct probe_why why = {0};
@@ -49,8 +50,9 @@ static void test_a_library_that_lacks_a_call(void **state)
 {
     (void)state;
     static const char *const names[] = {"libm.so.6", NULL};
-    static const struct gpu_dl_call wanted[] = {{"cos", offsetof(struct calls, cos), true},
-                                                {"no_such_call", offsetof(struct calls, none), true}};
+    static const struct gpu_dl_call wanted[] = {
+        {"cos", offsetof(struct calls, cos), true},
+        {"no_such_call", offsetof(struct calls, none), true}};
     struct calls calls;
     struct gpu_dl_found found;
     struct probe_why why = {0};
@@ -74,7 +76,8 @@ static void test_pci_addresses(void **state)
                  {"fffffffff:00:00.0", NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char address[16] = "untouched";
-        assert_int_equal(gpu_dl_pci(cases[i].text, address, sizeof address), cases[i].address != NULL);
+        assert_int_equal(gpu_dl_pci(cases[i].text, address, sizeof address),
+                         cases[i].address != NULL);
         assert_string_equal(address, cases[i].address != NULL ? cases[i].address : "untouched");
     }
     char little[12];
@@ -84,7 +87,8 @@ static void test_pci_addresses(void **state)
 static void test_uuids(void **state)
 {
     (void)state;
-    static const unsigned char nvidia[16] = {0x5a, 0x13, 0xff, 0x00, 0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0, 1, 2, 3, 4};
+    static const unsigned char nvidia[16] = {0x5a, 0x13, 0xff, 0x00, 0x12, 0x34, 0x56, 0x78,
+                                             0x9a, 0xbc, 0xde, 0xf0, 1,    2,    3,    4};
     unsigned char amd[16];
     char text[64];
     memcpy(amd, "7d4d17fe91a2c0b3", 16);

@@ -15,7 +15,10 @@
 
 static const struct gpu_api cuda = {.takes_cuda = true}, hip = {.takes_cuda = false};
 
-static bool has(const void *bytes, size_t size, const char *text) { return memmem(bytes, size, text, strlen(text)) != NULL; }
+static bool has(const void *bytes, size_t size, const char *text)
+{
+    return memmem(bytes, size, text, strlen(text)) != NULL;
+}
 
 static void assert_has_kernels(const void *image, size_t size)
 {
@@ -35,7 +38,8 @@ static void test_what_is_included_is_there(void **state)
     const char *of_hip = strstr(included, "; for HIP: ");
     assert_non_null(of_hip);
     assert_null(strchr(included, '\n'));
-    assert_int_equal(gpu_image_built(&cuda, NULL) == NULL, strncmp(included + 27, "none (", 6) == 0);
+    assert_int_equal(gpu_image_built(&cuda, NULL) == NULL,
+                     strncmp(included + 27, "none (", 6) == 0);
     assert_int_equal(gpu_image_built(&hip, NULL) == NULL, strncmp(of_hip + 11, "none (", 6) == 0);
     assert_int_equal(gpu_image_built(&cuda, NULL) != NULL, strstr(included, "CUDA: sm_") != NULL);
     assert_int_equal(gpu_image_built(&hip, NULL) != NULL, strstr(included, "HIP: gfx") != NULL);
@@ -45,7 +49,8 @@ static void test_images_have_all_kernels(void **state)
 {
     (void)state;
     size_t cuda_size, hip_size;
-    const void *cuda_image = gpu_image_built(&cuda, &cuda_size), *hip_image = gpu_image_built(&hip, &hip_size);
+    const void *cuda_image = gpu_image_built(&cuda, &cuda_size),
+               *hip_image = gpu_image_built(&hip, &hip_size);
     if (cuda_size + hip_size == 0)
         skip();
     if (cuda_size > 0) {

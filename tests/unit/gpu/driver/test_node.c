@@ -20,7 +20,8 @@
 #define DEVICES 4
 #define NOBODY  65534
 
-/* What the runtime has, and what is open in it. Threads of the node under test count at the same time. */
+/* What the runtime has, and what is open in it. Threads of the node under test count at the same
+ * time. */
 struct fake {
     const char *pci[DEVICES];
     int count, init_code, open_code[DEVICES], load_code;
@@ -35,7 +36,10 @@ static void add(int *counter, int step) { __atomic_add_fetch(counter, step, __AT
 static const char *fake_text(const struct gpu_api *api, int code)
 {
     (void)api;
-    return code == 2 ? "out of memory" : code == 46 ? "device busy" : code == 209 ? "no image for the device" : "some error";
+    return code == 2     ? "out of memory"
+           : code == 46  ? "device busy"
+           : code == 209 ? "no image for the device"
+                         : "some error";
 }
 static int fake_init(const struct gpu_api *api) { return fake_of(api)->init_code; }
 static int fake_count(const struct gpu_api *api, int *ret_count)
@@ -45,7 +49,8 @@ static int fake_count(const struct gpu_api *api, int *ret_count)
     *ret_count = fake_of(api)->count;
     return 0;
 }
-static int fake_attribute(const struct gpu_api *api, int device, enum gpu_attribute attribute, int *ret_value)
+static int fake_attribute(const struct gpu_api *api, int device, enum gpu_attribute attribute,
+                          int *ret_value)
 {
     (void)api;
     if (attribute == GPU_ATTRIBUTE_MEMORY_NUMA && device == 1) {
@@ -142,7 +147,8 @@ static int fake_module_unload(const struct gpu_api *api, gpu_module module)
     add(&fake_of(api)->modules, -1);
     return 0;
 }
-static int fake_module_function(const struct gpu_api *api, gpu_module module, const char *name, gpu_function *ret_function)
+static int fake_module_function(const struct gpu_api *api, gpu_module module, const char *name,
+                                gpu_function *ret_function)
 {
     (void)api;
     (void)module;
@@ -176,7 +182,8 @@ static int set_up(void **state)
 {
     struct world *world = calloc(1, sizeof *world);
     assert_non_null(world);
-    world->fake = (struct fake){.pci = {"0000:c1:00.0", "0000:41:00.0", "10000:01:00.0", "0000:81:00.0"}, .count = DEVICES};
+    world->fake = (struct fake){
+        .pci = {"0000:c1:00.0", "0000:41:00.0", "10000:01:00.0", "0000:81:00.0"}, .count = DEVICES};
     for (int i = 0; i < DEVICES; i++)
         for (int j = 0; j < DEVICES; j++)
             world->fake.reaches[i][j] = i + j != 1;
@@ -228,14 +235,16 @@ static void test_all_in_order(void **state)
     struct world *world = *state;
     struct gpu_node *node = &world->node;
     assert_true(gpu_node_open(&world->api, "", NULL, NULL, node, &world->why));
-    static const char *const names[] = {"0000:41:00.0", "0000:81:00.0", "0000:c1:00.0", "10000:01:00.0"};
+    static const char *const names[] = {"0000:41:00.0", "0000:81:00.0", "0000:c1:00.0",
+                                        "10000:01:00.0"};
     static const int numbers[] = {1, 3, 0, 2};
     assert_int_equal(node->device_count, DEVICES);
     for (int i = 0; i < DEVICES; i++) {
         assert_true(node->device[i].usable);
         assert_string_equal(node->device[i].name, names[i]);
         assert_int_equal(node->device[i].api_device, numbers[i]);
-        assert_int_equal(node->device[i].attribute[GPU_ATTRIBUTE_MULTIPROCESSORS], 100 + numbers[i]);
+        assert_int_equal(node->device[i].attribute[GPU_ATTRIBUTE_MULTIPROCESSORS],
+                         100 + numbers[i]);
         assert_int_equal(node->device[i].attribute[GPU_ATTRIBUTE_L2_BYTES], 0);
         assert_int_equal(node->device[i].attribute[GPU_ATTRIBUTE_HOST_NUMA], -1);
         for (int j = 0; j < DEVICES; j++) {
@@ -299,7 +308,8 @@ static void test_those_left_out_are_not_touched(void **state)
         assert_string_not_equal(world->node.device[i].name, "0000:41:00.0");
     assert_int_equal(world->fake.contexts, DEVICES - 2);
     assert_nothing_left(world);
-    static const char *const all[] = {"0000:41:00.0", "0000:81:00.0", "0000:c1:00.0", "10000:01:00.0", NULL};
+    static const char *const all[] = {"0000:41:00.0", "0000:81:00.0", "0000:c1:00.0",
+                                      "10000:01:00.0", NULL};
     assert_false(gpu_node_open(&world->api, "", NULL, all, &world->node, &world->why));
     assert_string_equal(world->why.text, "every GPU is to be left out");
 }
@@ -312,7 +322,8 @@ static void test_partitions_with_one_address(void **state)
     assert_true(world->node.device[0].usable);
     assert_int_equal(world->node.device[0].api_device, 1);
     assert_false(world->node.device[1].usable);
-    assert_string_equal(world->node.device[1].why.text, "another device has its PCI address, as partitions of a GPU may");
+    assert_string_equal(world->node.device[1].why.text,
+                        "another device has its PCI address, as partitions of a GPU may");
     assert_nothing_left(world);
 }
 
@@ -326,19 +337,23 @@ static void test_kernels(void **state)
     assert_string_equal(world->node.kernels_why.text, "");
     assert_non_null(device->kernel[GPU_KERNEL_GATE]);
     assert_null(device->kernel[GPU_KERNEL_PRODUCT]); /* its image has none */
-    assert_ptr_equal(gpu_node_stream_kernel(device, GPU_KERNEL_COPY, 12), (gpu_function)(uintptr_t)12);
+    assert_ptr_equal(gpu_node_stream_kernel(device, GPU_KERNEL_COPY, 12),
+                     (gpu_function)(uintptr_t)12);
     assert_null(gpu_node_stream_kernel(device, GPU_KERNEL_COPY, 3));
-    static const struct gpu_shape wide = {1024, 1, 16}, half = {512, 1, 16}, few = {1024, 1, 8}, unknown = {1024, 1, 12}, none = {32, 1, 3};
+    static const struct gpu_shape wide = {1024, 1, 16}, half = {512, 1, 16}, few = {1024, 1, 8},
+                                  unknown = {1024, 1, 12}, none = {32, 1, 3};
     assert_false(gpu_node_stream_fits(device, GPU_KERNEL_COPY, &wide));
     assert_true(gpu_node_stream_fits(device, GPU_KERNEL_COPY, &half));
     assert_true(gpu_node_stream_fits(device, GPU_KERNEL_READ, &wide)); /* the limit is the copy's */
     assert_true(gpu_node_stream_fits(device, GPU_KERNEL_COPY, &few));
-    assert_true(gpu_node_stream_fits(device, GPU_KERNEL_COPY, &unknown)); /* nothing is said of it */
+    /* nothing is said of it */
+    assert_true(gpu_node_stream_fits(device, GPU_KERNEL_COPY, &unknown));
     assert_false(gpu_node_stream_fits(device, GPU_KERNEL_COPY, &none));
     assert_nothing_left(world);
 }
 
-/* No image fits and nothing compiles one, for this architecture is 0.0: devices can be used all the same. */
+/* No image fits and nothing compiles one, for this architecture is 0.0: devices can be used all the
+ * same. */
 static void test_no_kernels(void **state)
 {
     struct world *world = *state;
@@ -376,7 +391,8 @@ static void test_runtimes_that_do_not_start(void **state)
     assert_string_equal(world->why.text, "libfake.so does not count its devices: out of memory");
     world->fake.init_code = 802;
     assert_false(gpu_node_open(&world->api, "/nonexistent", NULL, NULL, &world->node, &world->why));
-    assert_string_equal(world->why.text, "libfake.so: some error: is nvidia-fabricmanager running?");
+    assert_string_equal(world->why.text,
+                        "libfake.so: some error: is nvidia-fabricmanager running?");
 }
 
 static void put(const char *root, const char *path, const char *text)
@@ -407,7 +423,8 @@ static void test_numa_nodes(void **state)
     put(root, "/sys/bus/pci/devices/0000:81:00.0/numa_node", "-1\n");
     assert_int_equal(gpu_numa_list(root, numbers, GPU_NUMAS_MAX), 6);
     assert_int_equal(gpu_numa_list(root, numbers, 3), 3);
-    put(root, "/proc/self/status", "Name:\tx\nMems_allowed:\t00000302\nMems_allowed_list:\t1,8-9\nThreads:\t1\n");
+    put(root, "/proc/self/status",
+        "Name:\tx\nMems_allowed:\t00000302\nMems_allowed_list:\t1,8-9\nThreads:\t1\n");
     assert_int_equal(gpu_numa_list(root, numbers, GPU_NUMAS_MAX), 3);
     assert_int_equal(numbers[0], 1);
     assert_int_equal(numbers[2], 9);
@@ -421,7 +438,8 @@ static void test_numa_nodes(void **state)
     assert_nothing_left(world);
     /* One GPU is closed to us, so the driver does not list it. */
     put(root, "/dev/dri/renderD135", "");
-    snprintf(command, sizeof command, "chmod -R a+rX %s && chmod 0 %s/dev/dri/renderD135", root, root);
+    snprintf(command, sizeof command, "chmod -R a+rX %s && chmod 0 %s/dev/dri/renderD135", root,
+             root);
     /* NOLINTNEXTLINE(cert-env33-c): of a folder that this test made */
     assert_int_equal(system(command), 0);
     bool is_root = geteuid() == 0;
@@ -430,7 +448,8 @@ static void test_numa_nodes(void **state)
     bool is_open = gpu_node_open(&world->api, root, NULL, NULL, &world->node, &world->why);
     assert_int_equal(is_root ? seteuid(0) : 0, 0);
     assert_true(is_open);
-    assert_memory_equal(world->node.closed.text, "/dev/dri/renderD135 is closed to this process", 45);
+    assert_memory_equal(world->node.closed.text, "/dev/dri/renderD135 is closed to this process",
+                        45);
     assert_nothing_left(world);
     snprintf(command, sizeof command, "rm -r %s", root);
     /* NOLINTNEXTLINE(cert-env33-c): of a folder that this test made */
@@ -458,7 +477,8 @@ static void test_numa_cores(void **state)
     assert_int_equal(cpus[0], allowed[0]);
     assert_true(count == 1 || cpus[count - 1] == allowed[1]);
     char name[96];
-    snprintf(name, sizeof name, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", allowed[0]);
+    snprintf(name, sizeof name, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
+             allowed[0]);
     put(root, name, text);
     assert_int_equal(gpu_numa_cores(root, 3, cpus, 8), 1);
     snprintf(command, sizeof command, "rm -r %s", root);

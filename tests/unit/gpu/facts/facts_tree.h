@@ -1,4 +1,5 @@
-/* A folder in place of a machine, and what gpu_facts_print tells of it: for test_gpu_facts and test_gpu_facts_amd. */
+/* A folder in place of a machine, and what gpu_facts_print tells of it: for test_gpu_facts and
+ * test_gpu_facts_amd. */
 #pragma once
 #include <errno.h>
 #include <ftw.h>
@@ -100,7 +101,8 @@ static json_t *nth(const char *text, const char *kind, int number)
 {
     for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1) {
         json_t *record = json_loadb(line, strcspn(line, "\n"), 0, NULL);
-        if (strcmp(json_string_value(json_object_get(record, "record")), kind) == 0 && number-- == 0)
+        if (strcmp(json_string_value(json_object_get(record, "record")), kind) == 0 &&
+            number-- == 0)
             return record;
         json_decref(record);
     }
@@ -115,7 +117,8 @@ static void assert_has(const char *text, const char *kind, int number, const cha
     assert_non_null(want);
     const char *key;
     json_t *value;
-    json_object_foreach(want, key, value) {
+    json_object_foreach(want, key, value)
+    {
         json_t *is = json_object_get(record, key);
         bool absent = json_is_string(value) && strcmp(json_string_value(value), "absent") == 0;
         if (absent ? is != NULL : !json_equal(is, value)) {

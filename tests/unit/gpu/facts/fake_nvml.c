@@ -1,7 +1,8 @@
 /*
- * A libnvidia-ml.so.1 with canned answers, for test_gpu_facts. The environment says which machine it is (FAKE_NVML_NODE: h200, gh200, none) and which calls
- * fail (FAKE_NVML: "nvmlDeviceGetUUID=3 nvmlDeviceGetName@2=15", the call, perhaps a device, the code). Built with FAKE_OLD it lacks what drivers
- * learned last.
+ * A libnvidia-ml.so.1 with canned answers, for test_gpu_facts. The environment says which machine
+ * it is (FAKE_NVML_NODE: h200, gh200, none) and which calls fail (FAKE_NVML: "nvmlDeviceGetUUID=3
+ * nvmlDeviceGetName@2=15", the call, perhaps a device, the code). Built with FAKE_OLD it lacks what
+ * drivers learned last.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,11 +50,11 @@ static int wanted(const char *call, nvml_device device)
     return NVML_OK;
 }
 
-#define BEGIN(device)                           \
-    do {                                        \
-        int fault = wanted(__func__, (device)); \
-        if (fault != NVML_OK)                   \
-            return fault;                       \
+#define BEGIN(device)                                                                              \
+    do {                                                                                           \
+        int fault = wanted(__func__, (device));                                                    \
+        if (fault != NVML_OK)                                                                      \
+            return fault;                                                                          \
     } while (0)
 
 static int give(unsigned *ret, unsigned value)
@@ -64,12 +65,19 @@ static int give(unsigned *ret, unsigned value)
 
 static nvml_device device_of(int gpu, int slice)
 {
-    static const struct nvml_device devices[GPUS][SLICES + 1] = {
-        {{0, -1}, {0, 0}, {0, 1}}, {{1, -1}, {1, 0}, {1, 1}}, {{2, -1}, {2, 0}, {2, 1}}, {{3, -1}, {3, 0}, {3, 1}}};
+    static const struct nvml_device devices[GPUS][SLICES + 1] = {{{0, -1}, {0, 0}, {0, 1}},
+                                                                 {{1, -1}, {1, 0}, {1, 1}},
+                                                                 {{2, -1}, {2, 0}, {2, 1}},
+                                                                 {{3, -1}, {3, 0}, {3, 1}}};
     return (nvml_device)&devices[gpu][slice + 1];
 }
 
-const char *nvmlErrorString(int code) { return code == NVML_LOST ? "GPU is lost" : code == NVML_NO_PERMISSION ? "Insufficient Permissions" : "Unknown Error"; }
+const char *nvmlErrorString(int code)
+{
+    return code == NVML_LOST            ? "GPU is lost"
+           : code == NVML_NO_PERMISSION ? "Insufficient Permissions"
+                                        : "Unknown Error";
+}
 
 int nvmlInitWithFlags(unsigned flags)
 {
@@ -117,14 +125,16 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device *ret_device)
 int nvmlDeviceGetName(nvml_device device, char *text, unsigned size)
 {
     BEGIN(device);
-    snprintf(text, size, "%s%s", is_node("gh200") ? "NVIDIA GH200 120GB" : "NVIDIA H200", device->slice >= 0 ? " MIG 3g.71gb" : "");
+    snprintf(text, size, "%s%s", is_node("gh200") ? "NVIDIA GH200 120GB" : "NVIDIA H200",
+             device->slice >= 0 ? " MIG 3g.71gb" : "");
     return NVML_OK;
 }
 
 int nvmlDeviceGetUUID(nvml_device device, char *text, unsigned size)
 {
     BEGIN(device);
-    snprintf(text, size, "%s-00000000-0000-0000-0000-0000000000%d%d", device->slice >= 0 ? "MIG" : "GPU", device->gpu, device->slice + 1);
+    snprintf(text, size, "%s-00000000-0000-0000-0000-0000000000%d%d",
+             device->slice >= 0 ? "MIG" : "GPU", device->gpu, device->slice + 1);
     return NVML_OK;
 }
 
@@ -159,10 +169,13 @@ int nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *ret_memory)
 int nvmlDeviceGetMemoryInfo_v2(nvml_device device, struct nvml_memory_apart *memory)
 {
     BEGIN(device);
-    if (memory->version != (40u | 2u << 24)) /* as the library's header makes it for its structure */
+    /* as the library's header makes it for its structure */
+    if (memory->version != (40u | 2u << 24))
         return NOT_SUPPORTED;
     unsigned long long total = device->slice >= 0 ? 71000000000ull : 150754820096ull;
-    *memory = (struct nvml_memory_apart){memory->version, total, 600000000, total - 600000000 - 17000000ull * (unsigned)device->gpu, 17000000ull * (unsigned)device->gpu};
+    *memory = (struct nvml_memory_apart){memory->version, total, 600000000,
+                                         total - 600000000 - 17000000ull * (unsigned)device->gpu,
+                                         17000000ull * (unsigned)device->gpu};
     return NVML_OK;
 }
 #endif
@@ -181,7 +194,8 @@ int nvmlDeviceGetPersistenceMode(nvml_device device, unsigned *ret_mode)
     return give(ret_mode, 1);
 }
 
-int nvmlDeviceGetMemoryAffinity(nvml_device device, unsigned words, unsigned long *ret_set, unsigned scope)
+int nvmlDeviceGetMemoryAffinity(nvml_device device, unsigned words, unsigned long *ret_set,
+                                unsigned scope)
 {
     (void)scope;
     BEGIN(device);
@@ -220,7 +234,8 @@ int nvmlDeviceGetEccMode(nvml_device device, unsigned *ret_current, unsigned *re
     return NVML_OK;
 }
 
-int nvmlDeviceGetTotalEccErrors(nvml_device device, unsigned uncorrected, unsigned aggregate, unsigned long long *ret_count)
+int nvmlDeviceGetTotalEccErrors(nvml_device device, unsigned uncorrected, unsigned aggregate,
+                                unsigned long long *ret_count)
 {
     BEGIN(device);
     *ret_count = device->gpu == 2 ? 10 * aggregate + uncorrected : 0;
@@ -294,7 +309,8 @@ int nvmlDeviceGetMaxPcieLinkWidth(nvml_device device, unsigned *ret_width)
     return give(ret_width, 16);
 }
 
-int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigned *count, struct nvml_process *ret_processes)
+int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigned *count,
+                                            struct nvml_process *ret_processes)
 {
     BEGIN(device);
     unsigned there = device->gpu == 1 ? 2 : 0;
@@ -303,7 +319,8 @@ int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigned *count,
     return give(count, there);
 }
 
-int nvmlDeviceGetGraphicsRunningProcesses_v3(nvml_device device, unsigned *count, struct nvml_process *ret_processes)
+int nvmlDeviceGetGraphicsRunningProcesses_v3(nvml_device device, unsigned *count,
+                                             struct nvml_process *ret_processes)
 {
     BEGIN(device);
     if (device->gpu == 1)
@@ -311,7 +328,8 @@ int nvmlDeviceGetGraphicsRunningProcesses_v3(nvml_device device, unsigned *count
     return give(count, device->gpu == 1);
 }
 
-/* The h200 machine: 18 links to switches, two of the third GPU's are out. The gh200 machine: six to each of the others. */
+/* The h200 machine: 18 links to switches, two of the third GPU's are out. The gh200 machine: six to
+ * each of the others. */
 int nvmlDeviceGetNvLinkState(nvml_device device, unsigned link, unsigned *ret_active)
 {
     BEGIN(device);
@@ -350,19 +368,26 @@ static void answer(nvml_device device, struct nvml_field *field)
     field->code = NVML_OK;
     field->type = NVML_UINT;
     switch (field->field) {
-    case NVML_NVLINK_COUNT: field->value.uint32 = 18; break;
+    case NVML_NVLINK_COUNT:
+        field->value.uint32 = 18;
+        break;
     case NVML_NVLINK_SPEED_COMMON:
-    case NVML_NVLINK_SPEED: field->value.uint32 = has_c2c ? 25000 : 26562; break;
+    case NVML_NVLINK_SPEED:
+        field->value.uint32 = has_c2c ? 25000 : 26562;
+        break;
     case NVML_C2C_COUNT:
         field->value.uint32 = 10;
         field->code = has_c2c ? NVML_OK : NOT_SUPPORTED;
         break;
-    case NVML_C2C_STATUS: field->value.uint32 = !(device->gpu == 1 && field->scope == 9); break;
+    case NVML_C2C_STATUS:
+        field->value.uint32 = !(device->gpu == 1 && field->scope == 9);
+        break;
     case NVML_C2C_SPEED:
         field->type = NVML_ULONGLONG;
         field->value.uint64 = 44712;
         break;
-    default: field->code = NOT_SUPPORTED;
+    default:
+        field->code = NOT_SUPPORTED;
     }
 }
 
@@ -381,7 +406,9 @@ int nvmlDeviceGetNumaNodeId(nvml_device device, unsigned *ret_node)
     return is_node("gh200") ? give(ret_node, 4 + 8 * (unsigned)device->gpu) : NOT_SUPPORTED;
 }
 
-int nvmlDeviceGetRemappedRows(nvml_device device, unsigned *ret_corrected, unsigned *ret_uncorrected, unsigned *ret_pending, unsigned *ret_failed)
+int nvmlDeviceGetRemappedRows(nvml_device device, unsigned *ret_corrected,
+                              unsigned *ret_uncorrected, unsigned *ret_pending,
+                              unsigned *ret_failed)
 {
     BEGIN(device);
     *ret_corrected = 0;

@@ -12,17 +12,27 @@ static void put_amd(void)
     for (int i = 0; i < 2; i++) {
         char name[128], text[512];
         snprintf(name, sizeof name, "/sys/class/kfd/kfd/topology/nodes/%d/properties", 2 + i);
-        snprintf(text, sizeof text, "cpu_cores_count 0\nsimd_count 440\nlocation_id %d\ndomain 0\ndrm_render_minor %d\nunique_id %d\nhive_id 48879\n",
+        snprintf(text, sizeof text,
+                 "cpu_cores_count 0\nsimd_count 440\nlocation_id %d\ndomain 0\ndrm_render_minor "
+                 "%d\nunique_id %d\nhive_id 48879\n",
                  0xc100 + 0x100 * i, 128 + i, 255 + i);
         put(name, text);
         snprintf(name, sizeof name, "/sys/class/kfd/kfd/topology/nodes/%d/gpu_id", 2 + i);
         snprintf(text, sizeof text, "%d\n", 1000 + i);
         put(name, text);
-        snprintf(name, sizeof name, "/sys/class/kfd/kfd/topology/nodes/%d/io_links/0/properties", 2 + i);
-        snprintf(text, sizeof text, "type 11\nnode_from %d\nnode_to %d\nweight 15\nmin_bandwidth 50000\nmax_bandwidth 200000\n", 2 + i, 3 - i);
+        snprintf(name, sizeof name, "/sys/class/kfd/kfd/topology/nodes/%d/io_links/0/properties",
+                 2 + i);
+        snprintf(text, sizeof text,
+                 "type 11\nnode_from %d\nnode_to %d\nweight 15\nmin_bandwidth 50000\nmax_bandwidth "
+                 "200000\n",
+                 2 + i, 3 - i);
         put(name, text);
-        snprintf(name, sizeof name, "/sys/class/kfd/kfd/topology/nodes/%d/io_links/1/properties", 2 + i);
-        snprintf(text, sizeof text, "type %d\nnode_from %d\nnode_to %d\nweight 20\nmin_bandwidth 312\nmax_bandwidth 32000\n", 2, 2 + i, i);
+        snprintf(name, sizeof name, "/sys/class/kfd/kfd/topology/nodes/%d/io_links/1/properties",
+                 2 + i);
+        snprintf(text, sizeof text,
+                 "type %d\nnode_from %d\nnode_to %d\nweight 20\nmin_bandwidth 312\nmax_bandwidth "
+                 "32000\n",
+                 2, 2 + i, i);
         put(name, text);
     }
 }
@@ -54,17 +64,30 @@ static void amd_devices_are_told(void **state)
     put("/sys/class/kfd/kfd/proc/4711/vram_1000", "4096\n");
     put("/sys/class/kfd/kfd/proc/4711/vram_1001", "0\n");
     char *text = facts();
-    assert_has(text, "device", 0,
-               "{\"gpu\":\"gpu0\",\"vendor\":\"amd\",\"pci\":\"0000:c1:00.0\",\"uuid\":\"GPU-00000000000000ff\",\"product\":\"AMD INSTINCT MI250X\","
-               "\"render_node\":\"/dev/dri/renderD128\",\"bytes\":\"absent\",\"bytes_used\":10960896,\"numa\":2,\"hive\":\"beef\","
-               "\"compute_partition\":\"SPX\",\"memory_partition\":\"NPS1\",\"ecc_uncorrected\":3,\"ecc_corrected\":5,\"clock_mhz\":800,"
-               "\"clock_max_mhz\":1700,\"memory_clock_mhz\":1600,\"memory_clock_max_mhz\":1600,\"power_w\":91,\"power_cap_w\":500,"
-               "\"temperature_c\":41,\"pcie_generation\":4,\"pcie_generation_max\":5,\"pcie_width\":8,\"pcie_width_max\":16,\"processes\":1,"
-               "\"pids\":\"4711\"}");
-    assert_has(text, "device", 1, "{\"gpu\":\"gpu1\",\"pci\":\"0000:c2:00.0\",\"processes\":0,\"ecc_uncorrected\":\"absent\",\"numa\":\"absent\"}");
-    assert_has(text, "link", 0, "{\"from\":\"gpu0\",\"to\":\"gpu1\",\"kind\":\"xgmi\",\"width\":4,\"nominal_bytes_per_s\":200000000000,\"state\":\"up\"}");
-    assert_has(text, "link", 1, "{\"from\":\"gpu0\",\"to\":\"numa0\",\"kind\":\"pcie\",\"width\":\"absent\",\"nominal_bytes_per_s\":32000000000}");
-    assert_has(text, "link", 2, "{\"from\":\"gpu1\",\"to\":\"numa2\",\"kind\":\"pcie\"}"); /* numa1 has no cpus */
+    assert_has(
+        text, "device", 0,
+        "{\"gpu\":\"gpu0\",\"vendor\":\"amd\",\"pci\":\"0000:c1:00.0\",\"uuid\":\"GPU-"
+        "00000000000000ff\",\"product\":\"AMD INSTINCT MI250X\","
+        "\"render_node\":\"/dev/dri/"
+        "renderD128\",\"bytes\":\"absent\",\"bytes_used\":10960896,\"numa\":2,\"hive\":\"beef\","
+        "\"compute_partition\":\"SPX\",\"memory_partition\":\"NPS1\",\"ecc_uncorrected\":3,\"ecc_"
+        "corrected\":5,\"clock_mhz\":800,"
+        "\"clock_max_mhz\":1700,\"memory_clock_mhz\":1600,\"memory_clock_max_mhz\":1600,\"power_"
+        "w\":91,\"power_cap_w\":500,"
+        "\"temperature_c\":41,\"pcie_generation\":4,\"pcie_generation_max\":5,\"pcie_width\":8,"
+        "\"pcie_width_max\":16,\"processes\":1,"
+        "\"pids\":\"4711\"}");
+    assert_has(text, "device", 1,
+               "{\"gpu\":\"gpu1\",\"pci\":\"0000:c2:00.0\",\"processes\":0,\"ecc_uncorrected\":"
+               "\"absent\",\"numa\":\"absent\"}");
+    assert_has(text, "link", 0,
+               "{\"from\":\"gpu0\",\"to\":\"gpu1\",\"kind\":\"xgmi\",\"width\":4,\"nominal_bytes_"
+               "per_s\":200000000000,\"state\":\"up\"}");
+    assert_has(text, "link", 1,
+               "{\"from\":\"gpu0\",\"to\":\"numa0\",\"kind\":\"pcie\",\"width\":\"absent\","
+               "\"nominal_bytes_per_s\":32000000000}");
+    /* numa1 has no cpus */
+    assert_has(text, "link", 2, "{\"from\":\"gpu1\",\"to\":\"numa2\",\"kind\":\"pcie\"}");
     assert_null(nth(text, "link", 3));
     free(text);
 }
@@ -73,13 +96,15 @@ static void amd_without_kfd_is_found_by_its_render_node(void **state)
 {
     (void)state;
     put("/sys/class/drm/renderD128/device/vendor", "0x1002\n");
-    put("/sys/class/drm/renderD128/device/uevent", "DRIVER=amdgpu\nPCI_SLOT_NAME=0000:03:00.0\nMODALIAS=x\n");
+    put("/sys/class/drm/renderD128/device/uevent",
+        "DRIVER=amdgpu\nPCI_SLOT_NAME=0000:03:00.0\nMODALIAS=x\n");
     put("/sys/class/drm/renderD129/device/vendor", "0x10de\n");
     put("/sys/bus/pci/devices/0000:03:00.0/mem_info_vram_total", "17163091968\n");
     put("/sys/bus/pci/devices/0000:03:00.0/unique_id", "d2c1a5b4e3f60718\n");
     char *text = facts();
     assert_has(text, "device", 0,
-               "{\"gpu\":\"gpu0\",\"pci\":\"0000:03:00.0\",\"bytes\":17163091968,\"uuid\":\"GPU-d2c1a5b4e3f60718\",\"processes\":\"absent\"}");
+               "{\"gpu\":\"gpu0\",\"pci\":\"0000:03:00.0\",\"bytes\":17163091968,\"uuid\":\"GPU-"
+               "d2c1a5b4e3f60718\",\"processes\":\"absent\"}");
     assert_null(nth(text, "device", 1));
     free(text);
 }
@@ -90,17 +115,24 @@ static void partitions_share_their_device(void **state)
     for (int i = 0; i < 2; i++) {
         char name[128], text[256];
         snprintf(name, sizeof name, "/sys/class/kfd/kfd/topology/nodes/%d/properties", i);
-        snprintf(text, sizeof text, "simd_count 304\nlocation_id %d\ndomain 0\ndrm_render_minor %d\n", 0xc100 + i, 128 + i);
+        snprintf(text, sizeof text,
+                 "simd_count 304\nlocation_id %d\ndomain 0\ndrm_render_minor %d\n", 0xc100 + i,
+                 128 + i);
         put(name, text);
-        snprintf(name, sizeof name, "/sys/class/kfd/kfd/topology/nodes/%d/io_links/0/properties", i);
-        snprintf(text, sizeof text, "type 11\nnode_from %d\nnode_to %d\nweight 15\nmin_bandwidth 1\nmax_bandwidth 1\n", i, 1 - i);
+        snprintf(name, sizeof name, "/sys/class/kfd/kfd/topology/nodes/%d/io_links/0/properties",
+                 i);
+        snprintf(text, sizeof text,
+                 "type 11\nnode_from %d\nnode_to %d\nweight 15\nmin_bandwidth 1\nmax_bandwidth 1\n",
+                 i, 1 - i);
         put(name, text);
     }
     put("/sys/bus/pci/devices/0000:c1:00.0/vendor", "0x1002\n");
     put("/sys/bus/pci/devices/0000:c1:00.0/current_compute_partition", "CPX\n");
     put("/sys/bus/pci/devices/0000:c1:00.0/mem_info_vram_used", "5\n");
     char *text = facts();
-    assert_has(text, "device", 0, "{\"pci\":\"0000:c1:00.0\",\"compute_partition\":\"CPX\",\"bytes_used\":\"absent\"}");
+    assert_has(
+        text, "device", 0,
+        "{\"pci\":\"0000:c1:00.0\",\"compute_partition\":\"CPX\",\"bytes_used\":\"absent\"}");
     assert_has(text, "device", 1, "{\"pci\":\"0000:c1:00.1\",\"compute_partition\":\"CPX\"}");
     assert_null(nth(text, "link", 0));
     free(text);
@@ -139,7 +171,8 @@ static void assert_nodes_are_closed(void)
 {
     char why[256];
     char *text = facts();
-    assert_non_null(strstr(condition(text, "amd_trouble", why, sizeof why), "1 nodes of /sys/class/kfd/kfd are closed to this process"));
+    assert_non_null(strstr(condition(text, "amd_trouble", why, sizeof why),
+                           "1 nodes of /sys/class/kfd/kfd are closed to this process"));
     assert_null(nth(text, "device", 1));
     free(text);
 }

@@ -4,8 +4,12 @@
 
 static struct gpu_flow flow_of(int device, uint64_t span)
 {
-    struct gpu_op op = {
-        .device = device, .how = GPU_HOW_COPY, .to = 0x1000, .from = 0x2000, .to_device = device, .from_device = -1};
+    struct gpu_op op = {.device = device,
+                        .how = GPU_HOW_COPY,
+                        .to = 0x1000,
+                        .from = 0x2000,
+                        .to_device = device,
+                        .from_device = -1};
     return (struct gpu_flow){.op = op, .span = span};
 }
 
@@ -33,7 +37,11 @@ static void as_many_blocks_as_bytes_need(void **state)
     static const struct {
         uint64_t bytes;
         unsigned grid, launched;
-    } cases[] = {{16, 0, 1}, {16384, 0, 1}, {16384 + 16, 0, 2}, {UINT64_C(1) << 30, 0, 65536}, {UINT64_C(1) << 30, 132, 132}};
+    } cases[] = {{16, 0, 1},
+                 {16384, 0, 1},
+                 {16384 + 16, 0, 2},
+                 {UINT64_C(1) << 30, 0, 65536},
+                 {UINT64_C(1) << 30, 132, 132}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct gpu_flow flow = flow_of(0, UINT64_C(1) << 30);
         struct probe_why why = {0};
@@ -62,8 +70,10 @@ static void a_rate_has_no_overhead_in_it(void **state)
         struct probe_summary rate, sum;
         struct probe_why why = {0};
         enum gpu_fault fault;
-        flow.op.to = flow.op.from = (gpu_address)(uintptr_t)fake->events; /* small copies move nothing onto itself */
-        assert_true(gpu_rate_together(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000000, &rate, &sum, &fault, &why));
+        /* small copies move nothing onto itself */
+        flow.op.to = flow.op.from = (gpu_address)(uintptr_t)fake->events;
+        assert_true(gpu_rate_together(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000000, &rate, &sum,
+                                      &fault, &why));
         assert_float_equal(rate.value / 50e9, 1, 1e-6);
         assert_float_equal(sum.value / 50e9, 1, 1e-6);
         assert_int_equal(rate.n, PROBE_STATS_MIN);
@@ -82,11 +92,13 @@ static void flows_end_together(void **state)
     fake->rate[0] = 10;
     fake->rate[1] = 400;
     struct gpu_flow flows[] = {flow_of(0, UINT64_C(1) << 30), flow_of(1, UINT64_C(1) << 30)};
-    flows[0].op.to = flows[0].op.from = flows[1].op.to = flows[1].op.from = (gpu_address)(uintptr_t)fake->events;
+    flows[0].op.to = flows[0].op.from = flows[1].op.to = flows[1].op.from =
+        (gpu_address)(uintptr_t)fake->events;
     struct probe_summary rates[2], sum;
     struct probe_why why = {0};
     enum gpu_fault fault;
-    assert_true(gpu_rate_together(trial, flows, 2, 300e3, 0, 1000000000, rates, &sum, &fault, &why));
+    assert_true(
+        gpu_rate_together(trial, flows, 2, 300e3, 0, 1000000000, rates, &sum, &fault, &why));
     assert_float_equal(rates[0].value / 10e9, 1, 1e-6);
     assert_float_equal(rates[1].value / 400e9, 1, 1e-6);
     assert_float_equal(sum.value / 410e9, 1, 1e-6);
@@ -95,7 +107,8 @@ static void flows_end_together(void **state)
     end(fake, trial);
 }
 
-/* Copies of one device that wait for each other: together they get what one gets alone, and neither all of it. */
+/* Copies of one device that wait for each other: together they get what one gets alone, and neither
+ * all of it. */
 static void what_waits_is_not_what_runs_together(void **state)
 {
     (void)state;
@@ -104,13 +117,15 @@ static void what_waits_is_not_what_runs_together(void **state)
     fake->in_turn = true;
     fake->rate[0] = 400;
     fake->rate[1] = 300;
-    struct gpu_flow flows[] = {flow_of(0, UINT64_C(1) << 30), flow_of(0, UINT64_C(1) << 30), flow_of(1, UINT64_C(1) << 30)};
+    struct gpu_flow flows[] = {flow_of(0, UINT64_C(1) << 30), flow_of(0, UINT64_C(1) << 30),
+                               flow_of(1, UINT64_C(1) << 30)};
     for (size_t i = 0; i < 3; i++)
         flows[i].op.to = flows[i].op.from = (gpu_address)(uintptr_t)fake->events;
     struct probe_summary rates[3], sum;
     struct probe_why why = {0};
     enum gpu_fault fault;
-    if (!gpu_rate_together(trial, flows, 3, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum, &fault, &why))
+    if (!gpu_rate_together(trial, flows, 3, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum, &fault,
+                           &why))
         fail_msg("%s", why.text);
     assert_float_equal(rates[0].value / 200e9, 1, 0.001);
     assert_float_equal(rates[1].value / 200e9, 1, 0.001);
@@ -119,9 +134,9 @@ static void what_waits_is_not_what_runs_together(void **state)
     end(fake, trial);
 }
 
-/* Copies that several devices drive wait for each other as well where what they come from does one after the other: so do an
- * H200's to the engines of its peers. Else the first would have all of the rate, the others some, and their sum more than there
- * is. */
+/* Copies that several devices drive wait for each other as well where what they come from does one
+ * after the other: so do an H200's to the engines of its peers. Else the first would have all of
+ * the rate, the others some, and their sum more than there is. */
 static void what_leaves_one_device_in_turn_is_its_rate(void **state)
 {
     (void)state;
@@ -138,7 +153,8 @@ static void what_leaves_one_device_in_turn_is_its_rate(void **state)
     struct probe_summary rates[3], sum;
     struct probe_why why = {0};
     enum gpu_fault fault;
-    if (!gpu_rate_together(trial, flows, 3, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum, &fault, &why))
+    if (!gpu_rate_together(trial, flows, 3, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum, &fault,
+                           &why))
         fail_msg("%s", why.text);
     for (int i = 0; i < 3; i++)
         assert_float_equal(rates[i].value / 133.33e9, 1, 0.02);
@@ -146,14 +162,15 @@ static void what_leaves_one_device_in_turn_is_its_rate(void **state)
     /* What does not wait keeps its own rate, however little that is of the other's. */
     fake->sends_in_turn = false;
     fake->rate[1] = 20;
-    assert_true(gpu_rate_together(trial, flows, 2, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum, &fault, &why));
+    assert_true(gpu_rate_together(trial, flows, 2, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum,
+                                  &fault, &why));
     assert_float_equal(rates[0].value / 400e9, 1, 0.001);
     assert_float_equal(rates[1].value / 20e9, 1, 0.001);
     end(fake, trial);
 }
 
-/* An end that is seen in steps, of 1.5 % of a leg, makes single rates uncertain by half of that and all together neither higher
- * nor lower. */
+/* An end that is seen in steps, of 1.5 % of a leg, makes single rates uncertain by half of that and
+ * all together neither higher nor lower. */
 static void steps_make_no_rate_better(void **state)
 {
     (void)state;
@@ -169,7 +186,8 @@ static void steps_make_no_rate_better(void **state)
         struct probe_summary rate;
         struct probe_why why = {0};
         enum gpu_fault fault;
-        assert_true(gpu_rate_together(trial, &flow, 1, 600e3, 0, 1000000000, &rate, NULL, &fault, &why));
+        assert_true(
+            gpu_rate_together(trial, &flow, 1, 600e3, 0, 1000000000, &rate, NULL, &fault, &why));
         double off = rate.value / (fake->rate[0] * 1e9) - 1;
         if (fabs(off) > 0.01)
             fail_msg("%.0f GB/s come out as %.1f", fake->rate[0], rate.value / 1e9);
@@ -190,7 +208,8 @@ static void no_leg_is_smaller_than_asked_for(void **state)
     struct probe_summary rate;
     struct probe_why why = {0};
     enum gpu_fault fault;
-    assert_true(gpu_rate_together(trial, &flow, 1, GPU_RATE_LEG_NS, UINT64_C(200) << 20, 1000000000, &rate, NULL, &fault, &why));
+    assert_true(gpu_rate_together(trial, &flow, 1, GPU_RATE_LEG_NS, UINT64_C(200) << 20, 1000000000,
+                                  &rate, NULL, &fault, &why));
     assert_true(flow.op.bytes * flow.count >= UINT64_C(200) << 20);
     assert_float_equal(rate.value / 50e9, 1, 1e-6);
     end(fake, trial);
@@ -204,16 +223,20 @@ static void times_are_those_of_a_queue(void **state)
     struct gpu_flow flow = flow_of(0, UINT64_C(1) << 30);
     static char memory[1 << 23];
     flow.op.to = flow.op.from = (gpu_address)(uintptr_t)memory;
-    struct probe_sample samples[] = {{.bytes = 16},      {.bytes = 4096},     {.bytes = 65536},   {.bytes = 1 << 20},
-                                     {.bytes = 4 << 20}, {.bytes = 16 << 20}, {.bytes = 64 << 20}};
+    struct probe_sample samples[] = {{.bytes = 16},      {.bytes = 4096},    {.bytes = 65536},
+                                     {.bytes = 1 << 20}, {.bytes = 4 << 20}, {.bytes = 16 << 20},
+                                     {.bytes = 64 << 20}};
     struct probe_random random = {1};
     struct probe_why why = {0};
     enum gpu_fault fault;
     size_t count = 7;
-    assert_true(gpu_rate_times(trial, &flow.op, UINT64_C(1) << 22, samples, &count, &random, 10000000, &fault, &why));
-    assert_int_equal(count, 6); /* 16 MiB take more than 0.15 ms, and nothing larger is waited for */
+    assert_true(gpu_rate_times(trial, &flow.op, UINT64_C(1) << 22, samples, &count, &random,
+                               10000000, &fault, &why));
+    /* 16 MiB take more than 0.15 ms, and nothing larger is waited for */
+    assert_int_equal(count, 6);
     for (size_t i = 0; i < count; i++) {
-        assert_float_equal(samples[i].ns.value / (FAKE_OP_NS + (double)samples[i].bytes / 50), 1, 1e-6);
+        assert_float_equal(samples[i].ns.value / (FAKE_OP_NS + (double)samples[i].bytes / 50), 1,
+                           1e-6);
         assert_true(samples[i].ns.n >= PROBE_STATS_MIN);
     }
     end(fake, trial);
@@ -235,7 +258,8 @@ static void a_slow_first_look_leaves_no_trace(void **state)
     enum gpu_fault fault;
     size_t count = 1;
     fake->hiccup_ns = 1e6;
-    assert_true(gpu_rate_times(trial, &flow.op, UINT64_C(1) << 22, &sample, &count, &random, 1000000000, &fault, &why));
+    assert_true(gpu_rate_times(trial, &flow.op, UINT64_C(1) << 22, &sample, &count, &random,
+                               1000000000, &fault, &why));
     assert_float_equal(sample.ns.value / (FAKE_OP_NS + 16.0 / 50), 1, 1e-6);
     free(memory);
     end(fake, trial);
@@ -253,14 +277,16 @@ static void failures_are_told(void **state)
     enum gpu_fault fault;
     fake->fail_copy = 719;
     int waits = fake->streams[0][0].waits;
-    assert_false(gpu_rate_together(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000, &rate, NULL, &fault, &why));
+    assert_false(
+        gpu_rate_together(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000, &rate, NULL, &fault, &why));
     assert_int_equal(fault, gpu_api_fault(719));
     assert_string_equal(why.text, "0000:01:00.0: transfer: launch failed");
     assert_int_equal(fake->streams[0][0].waits, waits + 1); /* what was enqueued is waited for */
     assert_int_equal(rate.n, 77);
     fake->fail_copy = 0;
     fake->timeless = true;
-    assert_false(gpu_rate_together(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000, &rate, NULL, &fault, &why));
+    assert_false(
+        gpu_rate_together(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000, &rate, NULL, &fault, &why));
     assert_non_null(strstr(why.text, "more bytes do not take more time"));
     struct gpu_flow many[GPU_STREAMS + 1];
     for (int i = 0; i <= GPU_STREAMS; i++)

@@ -4,10 +4,14 @@
 
 static const struct shape two_numas = {1, 2, 1, 4, 1, INT64_C(16) << 30};
 
-static place_id numa(const struct fixture *f, int n) { return nodes_place(f->graph, PLACE_NUMA, n); }
+static place_id numa(const struct fixture *f, int n)
+{
+    return nodes_place(f->graph, PLACE_NUMA, n);
+}
 static place_id llc(const struct fixture *f, int n) { return nodes_place(f->graph, PLACE_LLC, n); }
 
-static void streamed(struct fixture *f, place_id from, place_id to, const char *axes, double gb_per_s)
+static void streamed(struct fixture *f, place_id from, place_id to, const char *axes,
+                     double gb_per_s)
 {
     measured(f, METRIC_MEMORY_BANDWIDTH, from, to, axes, gb_per_s * GB);
 }
@@ -17,7 +21,8 @@ static void the_faster_memory_is_first(void **state)
     (void)state;
     struct fixture f = begin_cores(&two_numas);
     streamed(&f, numa(&f, 0), numa(&f, 0), "", 10);
-    streamed(&f, numa(&f, 0), numa(&f, 1), "", 40); /* the far one is faster: values decide, not structure */
+    /* the far one is faster: values decide, not structure */
+    streamed(&f, numa(&f, 0), numa(&f, 1), "", 40);
     assert_int_equal(ask_from(&f, "0-3", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
     assert_int_equal(f.answer.count, 2);
     assert_int_equal(f.answer.option[0].place.memory, numa(&f, 1));
@@ -46,7 +51,8 @@ static void a_rate_between_core_counts_is_interpolated(void **state)
         size_t why;
     } cases[] = {{"2", 10, 1}, {"1,3", 18, 1}, {"0-2", 21, 2}, {"0-3", 24, 1}};
     for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(ask_from(&f, cases[i].cpus, (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
+        assert_int_equal(ask_from(&f, cases[i].cpus, (struct alloc_request){.bytes = BUFFER}),
+                         BERTH_OK);
         assert_int_equal(f.answer.count, 1);
         assert_near(f.answer.option[0].predicted.time_ns, BUFFER / cases[i].gb_per_s);
         assert_near(f.answer.option[0].median.low_ns, BUFFER / (1.01 * cases[i].gb_per_s));
@@ -54,7 +60,10 @@ static void a_rate_between_core_counts_is_interpolated(void **state)
         assert_int_equal(f.answer.warnings.count, 1);
     }
     struct memuse_access three = {.by = numa(&f, 0), .reads_bytes = BUFFER, .cores = 3};
-    assert_int_equal(ask_from(&f, "0", (struct alloc_request){.bytes = BUFFER, .access = &three, .access_count = 1}), BERTH_OK);
+    assert_int_equal(
+        ask_from(&f, "0",
+                 (struct alloc_request){.bytes = BUFFER, .access = &three, .access_count = 1}),
+        BERTH_OK);
     assert_near(f.answer.option[0].predicted.time_ns, BUFFER / 21.0);
     end(&f);
 }
@@ -78,33 +87,49 @@ static void a_published_peak_bounds_what_fewer_cores_take(void **state)
     (void)state;
     for (int cores = 1; cores <= 4; cores += 3) {
         struct fixture f = begin_cores(&two_numas);
-        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, numa(&f, 0), numa(&f, 0), "", 200 * GB, NAN, NAN);
-        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, numa(&f, 0), numa(&f, 1), "", 100 * GB, NAN, NAN);
+        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, numa(&f, 0), numa(&f, 0),
+                    "", 200 * GB, NAN, NAN);
+        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, numa(&f, 0), numa(&f, 1),
+                    "", 100 * GB, NAN, NAN);
         struct memuse_access access = {.by = numa(&f, 0), .reads_bytes = BUFFER, .cores = cores};
-        assert_int_equal(ask_from(&f, "0-3", (struct alloc_request){.bytes = BUFFER, .access = &access, .access_count = 1}), BERTH_OK);
+        assert_int_equal(
+            ask_from(&f, "0-3",
+                     (struct alloc_request){.bytes = BUFFER, .access = &access, .access_count = 1}),
+            BERTH_OK);
         const struct alloc_option *first = &f.answer.option[0];
         assert_near(first->predicted.time_ns, BUFFER / 200.0);
-        assert_true(isnan(first->predicted.high_ns) && isnan(first->predicted.low_ns) == (cores == 4));
+        assert_true(isnan(first->predicted.high_ns) &&
+                    isnan(first->predicted.low_ns) == (cores == 4));
         assert_true(cores == 4 || first->predicted.low_ns == first->predicted.time_ns);
         assert_int_equal(warned(&f, "is known of all its 4 cores together only"), cores == 1);
         assert_int_equal(strstr(f.answer.reasons.line[0], "takes at least") != NULL, cores == 1);
-        assert_int_equal(strstr(f.answer.reasons.line[0], "numa0 at most 200 GB/s published against 100 GB/s published") != NULL, cores == 1);
+        assert_int_equal(strstr(f.answer.reasons.line[0],
+                                "numa0 at most 200 GB/s published against 100 GB/s published") !=
+                             NULL,
+                         cores == 1);
         end(&f);
     }
 }
 
-/* Intervals that overlap make two memories equal only where what they say is not far apart: 5 %, or no farther than what either may be. */
+/* Intervals that overlap make two memories equal only where what they say is not far apart: 5 %, or
+ * no farther than what either may be. */
 static void equal_is_what_is_not_far_apart(void **state)
 {
     (void)state;
     static const struct {
         double far, low, high;
         int first;
-    } cases[] = {{104, 95, 110, 0}, {107, 95, 115, 1}, {107, 103, 115, 1}, {120, 80, 140, 0}, {120, 105, 140, 1}};
+    } cases[] = {{104, 95, 110, 0},
+                 {107, 95, 115, 1},
+                 {107, 103, 115, 1},
+                 {120, 80, 140, 0},
+                 {120, 105, 140, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct fixture f = begin_cores(&two_numas);
-        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, 0), numa(&f, 0), "", 100 * GB, 70 * GB, i < 3 ? 104 * GB : 130 * GB);
-        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, 0), numa(&f, 1), "", cases[i].far * GB, cases[i].low * GB, cases[i].high * GB);
+        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, 0), numa(&f, 0), "",
+                    100 * GB, 70 * GB, i < 3 ? 104 * GB : 130 * GB);
+        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, 0), numa(&f, 1), "",
+                    cases[i].far * GB, cases[i].low * GB, cases[i].high * GB);
         assert_int_equal(ask_from(&f, "0-3", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
         assert_int_equal(f.answer.option[0].place.memory, numa(&f, cases[i].first));
         end(&f);
@@ -126,7 +151,8 @@ static void several_initiators_do_not_add_up_without_limit(void **state)
     assert_true(warned(&f, "as long as system on numa1 within the error"));
     assert_non_null(strstr(f.answer.reasons.line[0], "system memory on numa1"));
     assert_non_null(strstr(f.answer.reasons.line[0], "0.976 times as long"));
-    /* half of the bytes at 24 would finish in time, but nobody has seen more than 41 from that memory */
+    /* half of the bytes at 24 would finish in time, but nobody has seen more than 41 from that
+     * memory */
     assert_near(f.answer.option[1].predicted.time_ns, BUFFER / 41.0);
     assert_near(f.answer.option[0].predicted.time_ns, BUFFER / 40.0);
     assert_near(f.answer.option[1].median.low_ns, BUFFER / (2 * 24 * 1.01));
@@ -141,14 +167,20 @@ static void reads_writes_and_random_accesses_add_up(void **state)
     struct fixture f = begin_cores(&two_numas);
     streamed(&f, numa(&f, 0), numa(&f, 0), "", 20);
     streamed(&f, numa(&f, 0), numa(&f, 0), "how=write", 10);
-    nodes_value(f.values, METRIC_MEMORY_LATENCY, VALUE_MEASURED, llc(&f, 0), numa(&f, 0), "", 100, 98, 103);
+    nodes_value(f.values, METRIC_MEMORY_LATENCY, VALUE_MEASURED, llc(&f, 0), numa(&f, 0), "", 100,
+                98, 103);
     f.allowed.memory = calloc(f.graph->place_count, sizeof *f.allowed.memory);
     f.allowed.memory[numa(&f, 0)] = true;
-    struct memuse_access access[] = {{.by = numa(&f, 0), .reads_bytes = BUFFER, .writes_bytes = BUFFER},
-                                    {.by = nodes_place(f.graph, PLACE_CORE, 1), .reads_bytes = 64 * 1000, .random = true}};
-    assert_int_equal(ask_from(&f, "0-3", (struct alloc_request){.bytes = BUFFER, .access = access, .access_count = 2}), BERTH_OK);
+    struct memuse_access access[] = {
+        {.by = numa(&f, 0), .reads_bytes = BUFFER, .writes_bytes = BUFFER},
+        {.by = nodes_place(f.graph, PLACE_CORE, 1), .reads_bytes = 64 * 1000, .random = true}};
+    assert_int_equal(
+        ask_from(&f, "0-3",
+                 (struct alloc_request){.bytes = BUFFER, .access = access, .access_count = 2}),
+        BERTH_OK);
     assert_near(f.answer.option[0].predicted.time_ns, BUFFER / 20.0 + BUFFER / 10.0 + 1000 * 100.0);
-    assert_near(f.answer.option[0].median.high_ns, BUFFER / (20.0 * 0.99) + BUFFER / (10.0 * 0.99) + 1000 * 103.0);
+    assert_near(f.answer.option[0].median.high_ns,
+                BUFFER / (20.0 * 0.99) + BUFFER / (10.0 * 0.99) + 1000 * 103.0);
     assert_int_equal(f.answer.option[0].why_count, 3);
     assert_true(warned(&f, "one after the other"));
     end(&f);
@@ -158,8 +190,10 @@ static void nominal_values_are_second_and_named(void **state)
 {
     (void)state;
     struct fixture f = begin_cores(&two_numas);
-    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(&f, 0), numa(&f, 0), "", 100 * GB, NAN, NAN);
-    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(&f, 0), numa(&f, 1), "", 50 * GB, NAN, NAN);
+    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(&f, 0), numa(&f, 0), "",
+                100 * GB, NAN, NAN);
+    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(&f, 0), numa(&f, 1), "",
+                50 * GB, NAN, NAN);
     streamed(&f, llc(&f, 0), numa(&f, 0), "", 30);
     assert_int_equal(ask_from(&f, "0-3", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
     assert_true(warned(&f, "nominal"));
@@ -167,7 +201,8 @@ static void nominal_values_are_second_and_named(void **state)
     assert_int_equal(f.answer.option[0].place.memory, numa(&f, 0));
     assert_near(f.answer.option[0].predicted.time_ns, BUFFER / 30.0);
     assert_near(f.answer.option[1].predicted.time_ns, BUFFER / 50.0);
-    assert_true(f.answer.option[1].predicted.low_ns == f.answer.option[1].predicted.time_ns && isnan(f.answer.option[1].predicted.high_ns));
+    assert_true(f.answer.option[1].predicted.low_ns == f.answer.option[1].predicted.time_ns &&
+                isnan(f.answer.option[1].predicted.high_ns));
     assert_true(warned(&f, "is its peak, which cores do not reach"));
     end(&f);
 }
@@ -177,7 +212,8 @@ static void what_is_unknown_stands_last_by_distance(void **state)
     (void)state;
     struct fixture f = begin_cores(&(struct shape){2, 2, 1, 2, 1, INT64_C(16) << 30});
     streamed(&f, numa(&f, 1), numa(&f, 3), "", 5);
-    nodes_value(f.values, METRIC_NUMA_DISTANCE, VALUE_NOMINAL, numa(&f, 1), numa(&f, 2), "", 31, NAN, NAN);
+    nodes_value(f.values, METRIC_NUMA_DISTANCE, VALUE_NOMINAL, numa(&f, 1), numa(&f, 2), "", 31,
+                NAN, NAN);
     assert_int_equal(ask_from(&f, "2-3", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
     const int expected[] = {3, 1, 0, 2};
     for (size_t i = 0; i < 4; i++)
@@ -189,17 +225,23 @@ static void what_is_unknown_stands_last_by_distance(void **state)
     end(&f);
 }
 
-/* Half of the cores have a nominal rate, the others none: it takes at least as long as that memory's own cores would. Of the other memory nothing is known. */
+/* Half of the cores have a nominal rate, the others none: it takes at least as long as that
+ * memory's own cores would. Of the other memory nothing is known. */
 static void half_a_prediction_is_a_lower_bound(void **state)
 {
     (void)state;
     struct fixture f = begin_cores(&two_numas);
-    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(&f, 0), numa(&f, 0), "", 100 * GB, NAN, NAN);
+    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(&f, 0), numa(&f, 0), "",
+                100 * GB, NAN, NAN);
     assert_int_equal(ask_from(&f, "0-7", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
     assert_near(f.answer.option[0].predicted.time_ns, BUFFER / 100.0);
-    assert_true(f.answer.option[0].at_least && f.answer.option[0].predicted.low_ns == f.answer.option[0].predicted.time_ns && isnan(f.answer.option[0].predicted.high_ns));
+    assert_true(f.answer.option[0].at_least &&
+                f.answer.option[0].predicted.low_ns == f.answer.option[0].predicted.time_ns &&
+                isnan(f.answer.option[0].predicted.high_ns));
     assert_int_equal(f.answer.option[0].why_count, 1);
-    assert_true(warned(&f, "nominal") && warned(&f, "what these cores get of numa0 was not measured: no more than what those next to it do"));
+    assert_true(warned(&f, "nominal") &&
+                warned(&f, "what these cores get of numa0 was not measured: no more than what "
+                           "those next to it do"));
     assert_true(isnan(f.answer.option[1].predicted.time_ns) && f.answer.option[1].why_count == 0);
     end(&f);
 }
@@ -219,8 +261,10 @@ static void without_even_structure_it_is_not_measured(void **state)
 {
     (void)state;
     struct fixture f = begin_cores(&two_numas);
-    struct memuse_access by_gpu = {.by = nodes_add(f.graph, PLACE_GPU, 0, 0, PLACE_NONE, NULL), .reads_bytes = BUFFER};
-    struct alloc_request request = {.bytes = BUFFER, .access = &by_gpu, .access_count = 1, .kinds = 1u << MEMKIND_SYSTEM};
+    struct memuse_access by_gpu = {.by = nodes_add(f.graph, PLACE_GPU, 0, 0, PLACE_NONE, NULL),
+                                   .reads_bytes = BUFFER};
+    struct alloc_request request = {
+        .bytes = BUFFER, .access = &by_gpu, .access_count = 1, .kinds = 1u << MEMKIND_SYSTEM};
     assert_int_equal(ask_from(&f, "0", request), BERTH_NOT_MEASURED);
     assert_string_equal(f.err.arg[0].text, "host_gpu_kernel");
     assert_string_equal(f.err.arg[1].text, "gpu0");
@@ -234,9 +278,12 @@ static void a_gpu_by_structure_and_by_values(void **state)
 {
     (void)state;
     struct fixture f = begin_cores(&two_numas);
-    struct memuse_access by_gpu = {.by = nodes_add(f.graph, PLACE_GPU, 0, numa(&f, 1), numa(&f, 1), NULL), .reads_bytes = BUFFER};
+    struct memuse_access by_gpu = {
+        .by = nodes_add(f.graph, PLACE_GPU, 0, numa(&f, 1), numa(&f, 1), NULL),
+        .reads_bytes = BUFFER};
     streamed(&f, by_gpu.by, numa(&f, 0), "", 8);
-    struct alloc_request request = {.bytes = BUFFER, .access = &by_gpu, .access_count = 1, .kinds = 1u << MEMKIND_SYSTEM};
+    struct alloc_request request = {
+        .bytes = BUFFER, .access = &by_gpu, .access_count = 1, .kinds = 1u << MEMKIND_SYSTEM};
     assert_int_equal(ask_from(&f, "0", request), BERTH_OK);
     assert_near(f.answer.option[0].predicted.time_ns, BUFFER / 8.0);
     assert_int_equal(f.answer.option[1].place.memory, numa(&f, 1));
@@ -278,7 +325,8 @@ static void memory_without_cores_and_cores_without_memory(void **state)
     assert_int_equal(f.answer.count, 2);
     assert_int_equal(f.answer.option[0].place.memory, far);
     /* too large for one of them */
-    assert_int_equal(ask_from(&f, "4-7", (struct alloc_request){.bytes = INT64_C(17) << 30}), BERTH_OK);
+    assert_int_equal(ask_from(&f, "4-7", (struct alloc_request){.bytes = INT64_C(17) << 30}),
+                     BERTH_OK);
     assert_int_equal(f.answer.count, 1);
     assert_true(warned(&f, "numa0 is left out"));
     end(&f);
@@ -288,20 +336,28 @@ static void errors_name_what_is_wrong(void **state)
 {
     (void)state;
     struct fixture f = begin_cores(&two_numas);
-    assert_int_equal(ask_from(&f, "0", (struct alloc_request){.bytes = INT64_C(1) << 50}), BERTH_NOT_ENOUGH);
+    assert_int_equal(ask_from(&f, "0", (struct alloc_request){.bytes = INT64_C(1) << 50}),
+                     BERTH_NOT_ENOUGH);
     assert_string_equal(f.err.arg[0].text, "bytes of memory");
     assert_int_equal(f.err.arg[1].number, INT64_C(1) << 50);
     assert_int_equal(f.err.arg[2].number, INT64_C(16) << 30);
-    assert_int_equal(ask_from(&f, "0", (struct alloc_request){.bytes = 0}), BERTH_INVALID_PARAMETER);
+    assert_int_equal(ask_from(&f, "0", (struct alloc_request){.bytes = 0}),
+                     BERTH_INVALID_PARAMETER);
     assert_string_equal(f.err.arg[0].text, "bytes");
     assert_int_equal(ask_from(&f, "", (struct alloc_request){.bytes = 1}), BERTH_NOTHING_ALLOWED);
     struct memuse_access access = {.by = numa(&f, 0), .reads_bytes = 1, .cores = 5};
-    assert_int_equal(ask_from(&f, "0", (struct alloc_request){.bytes = 1, .access = &access, .access_count = 1}), BERTH_NOT_ENOUGH);
+    assert_int_equal(
+        ask_from(&f, "0", (struct alloc_request){.bytes = 1, .access = &access, .access_count = 1}),
+        BERTH_NOT_ENOUGH);
     assert_int_equal(f.err.arg[2].number, 4);
     access = (struct memuse_access){.by = numa(&f, 0), .reads_bytes = -1};
-    assert_int_equal(ask_from(&f, "0", (struct alloc_request){.bytes = 1, .access = &access, .access_count = 1}), BERTH_INVALID_PARAMETER);
+    assert_int_equal(
+        ask_from(&f, "0", (struct alloc_request){.bytes = 1, .access = &access, .access_count = 1}),
+        BERTH_INVALID_PARAMETER);
     access.reads_bytes = 0;
-    assert_int_equal(ask_from(&f, "0", (struct alloc_request){.bytes = 1, .access = &access, .access_count = 1}), BERTH_INVALID_PARAMETER);
+    assert_int_equal(
+        ask_from(&f, "0", (struct alloc_request){.bytes = 1, .access = &access, .access_count = 1}),
+        BERTH_INVALID_PARAMETER);
     f.allowed.memory = calloc(f.graph->place_count, sizeof *f.allowed.memory);
     assert_int_equal(ask_from(&f, "0", (struct alloc_request){.bytes = 1}), BERTH_NOTHING_ALLOWED);
     end(&f);

@@ -1,15 +1,21 @@
-/* What is known in part: a lower bound, behind what is predicted, and a sentence that says what is missing. */
+/* What is known in part: a lower bound, behind what is predicted, and a sentence that says what is
+ * missing. */
 #include "unit/alloc_nodes.h"
 
-static size_t rank_of(const struct fixture *f, enum memkind kind, place_id memory) { return (size_t)(option(f, kind, memory) - f->answer.option); }
+static size_t rank_of(const struct fixture *f, enum memkind kind, place_id memory)
+{
+    return (size_t)(option(f, kind, memory) - f->answer.option);
+}
 
-static void assert_floor(const struct fixture *f, enum memkind kind, place_id memory, enum memrate_floor floor, double time_ns)
+static void assert_floor(const struct fixture *f, enum memkind kind, place_id memory,
+                         enum memrate_floor floor, double time_ns)
 {
     const struct alloc_option *found = option(f, kind, memory);
     assert_non_null(found);
     assert_int_equal(found->floor, floor);
     assert_near(found->predicted.time_ns, time_ns);
-    assert_true(found->at_least && found->predicted.low_ns == found->predicted.time_ns && isnan(found->predicted.high_ns));
+    assert_true(found->at_least && found->predicted.low_ns == found->predicted.time_ns &&
+                isnan(found->predicted.high_ns));
 }
 
 /* No random access is faster than a stream. */
@@ -25,15 +31,19 @@ static void a_latency_that_nobody_knows(void **state)
     assert_floor(&f, MEMKIND_DEVICE, f.gpu[0], MEMRATE_FLOOR_RANDOM, GIB / 4000.0);
     assert_floor(&f, MEMKIND_DEVICE, f.gpu[1], MEMRATE_FLOOR_RANDOM, GIB / 300.0);
     assert_int_equal(rank_of(&f, MEMKIND_DEVICE, f.gpu[0]), 0);
-    assert_true(warned(&f, "how long a random access to gpu0, gpu1 takes was not measured: it counts as a stream"));
-    assert_null(strstr(f.answer.reasons.line[0], "times as long")); /* of two lower bounds nobody knows that */
+    assert_true(warned(
+        &f,
+        "how long a random access to gpu0, gpu1 takes was not measured: it counts as a stream"));
+    /* of two lower bounds nobody knows that */
+    assert_null(strstr(f.answer.reasons.line[0], "times as long"));
     access.by = f.numa[0];
     assert_int_equal(ask(&f, 1u << MEMKIND_SYSTEM, 1, &access), BERTH_OK);
     assert_floor(&f, MEMKIND_SYSTEM, f.numa[0], MEMRATE_FLOOR_RANDOM, GIB / 200.0);
     end(&f);
 }
 
-/* No stream takes less than one access does, in whatever kind of allocation; where nothing is known of that, so few bytes take at least what they do at their rate. */
+/* No stream takes less than one access does, in whatever kind of allocation; where nothing is known
+ * of that, so few bytes take at least what they do at their rate. */
 static void a_stream_of_few_bytes(void **state)
 {
     (void)state;
@@ -43,7 +53,8 @@ static void a_stream_of_few_bytes(void **state)
     for (int i = 0; i < 2; i++)
         measured(&f, METRIC_MEMORY_BANDWIDTH, numa[0], numa[i], "", (i == 0 ? 200 : 300) * GB);
     assert_int_equal(ask(&f, 0, 1, &access), BERTH_OK);
-    assert_true(f.answer.option[0].at_least && isnan(f.answer.option[0].predicted.high_ns) && f.answer.option[1].at_least);
+    assert_true(f.answer.option[0].at_least && isnan(f.answer.option[0].predicted.high_ns) &&
+                f.answer.option[1].at_least);
     assert_true(warned(&f, "how long one access to memory takes is not known"));
     end(&f);
     f = begin_cores(&(struct shape){2, 1, 1, 4, 1, 256 * GIB});
@@ -55,11 +66,14 @@ static void a_stream_of_few_bytes(void **state)
     for (int64_t bytes = 1; bytes <= 4 * GIB; bytes *= 4) {
         access.reads_bytes = bytes;
         assert_int_equal(ask(&f, 0, 1, &access), BERTH_OK);
-        const struct prediction *near = &option(&f, MEMKIND_SYSTEM, numa[0])->predicted, *far = &option(&f, MEMKIND_SYSTEM, numa[1])->predicted;
+        const struct prediction *near = &option(&f, MEMKIND_SYSTEM, numa[0])->predicted,
+                                *far = &option(&f, MEMKIND_SYSTEM, numa[1])->predicted;
         assert_near(near->time_ns, fmax(100, bytes / 200.0));
         assert_near(far->time_ns, fmax(180, bytes / 300.0));
-        assert_true(near->time_ns >= before_ns && near->low_ns < near->time_ns && near->high_ns > near->time_ns && near->high_ns >= bytes / 200.0);
-        assert_int_equal(f.answer.option[0].place.memory, near->time_ns < far->time_ns ? numa[0] : numa[1]);
+        assert_true(near->time_ns >= before_ns && near->low_ns < near->time_ns &&
+                    near->high_ns > near->time_ns && near->high_ns >= bytes / 200.0);
+        assert_int_equal(f.answer.option[0].place.memory,
+                         near->time_ns < far->time_ns ? numa[0] : numa[1]);
         before_ns = near->time_ns;
     }
     end(&f);
@@ -81,7 +95,8 @@ static void what_is_predicted_goes_first(void **state)
     end(&f);
 }
 
-/* Managed memory moves at a cost that nobody measured: what it takes as the gpu's own is what it takes at least. */
+/* Managed memory moves at a cost that nobody measured: what it takes as the gpu's own is what it
+ * takes at least. */
 static void moving_that_nobody_measured(void **state)
 {
     (void)state;
@@ -90,7 +105,8 @@ static void moving_that_nobody_measured(void **state)
     assert_int_equal(ask_reads(&f, 0, f.gpu[0], 8 * GIB), BERTH_OK);
     assert_floor(&f, MEMKIND_MANAGED, f.gpu[0], MEMRATE_FLOOR_MOVES, 8 * GIB / 4000.0);
     assert_true(rank_of(&f, MEMKIND_MANAGED, f.gpu[0]) > rank_of(&f, MEMKIND_PINNED, f.numa[1]));
-    assert_true(warned(&f, "what it costs when managed memory moves to and from gpu0 was not measured"));
+    assert_true(
+        warned(&f, "what it costs when managed memory moves to and from gpu0 was not measured"));
     /* there is known, back is not */
     end(&f);
     f = begin(DISCRETE);
@@ -98,9 +114,11 @@ static void moving_that_nobody_measured(void **state)
     measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read;kind=migrating", 10 * GB);
     assert_int_equal(ask_reads(&f, 0, f.gpu[0], 8 * GIB), BERTH_OK);
     assert_int_equal(option(&f, MEMKIND_MANAGED, f.gpu[0])->floor, 0);
-    struct memuse_access with_cores[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB}, {.by = f.numa[0], .reads_bytes = GIB}};
+    struct memuse_access with_cores[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB},
+                                         {.by = f.numa[0], .reads_bytes = GIB}};
     assert_int_equal(ask(&f, 0, 2, with_cores), BERTH_OK);
-    assert_floor(&f, MEMKIND_MANAGED, f.gpu[0], MEMRATE_FLOOR_MOVES, GIB / 10.0 + 7 * GIB / 4000.0 + GIB / 200.0);
+    assert_floor(&f, MEMKIND_MANAGED, f.gpu[0], MEMRATE_FLOOR_MOVES,
+                 GIB / 10.0 + 7 * GIB / 4000.0 + GIB / 200.0);
     end(&f);
 }
 
@@ -109,55 +127,73 @@ static void memory_that_several_gpus_touch(void **state)
     (void)state;
     struct fixture f = begin(DISCRETE);
     all_known(&f, 50, 40);
-    struct memuse_access both[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB}, {.by = f.gpu[1], .writes_bytes = GIB}};
+    struct memuse_access both[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB},
+                                   {.by = f.gpu[1], .writes_bytes = GIB}};
     assert_int_equal(ask(&f, 0, 2, both), BERTH_OK);
     for (int g = 0; g < 2; g++)
-        assert_floor(&f, MEMKIND_MANAGED, f.gpu[g], MEMRATE_FLOOR_SEVERAL, 8 * GIB / 4000.0 + GIB / 3000.0);
+        assert_floor(&f, MEMKIND_MANAGED, f.gpu[g], MEMRATE_FLOOR_SEVERAL,
+                     8 * GIB / 4000.0 + GIB / 3000.0);
     assert_int_equal(f.answer.option[0].floor, 0);
     assert_true(warned(&f, "what several gpus do to managed memory on gpu0, gpu1 is not known"));
     end(&f);
 }
 
-/* What all cores of a package are said to get is as far off for one memory as for another: such bounds keep their order among each other, and go before those that lack a part. */
+/* What all cores of a package are said to get is as far off for one memory as for another: such
+ * bounds keep their order among each other, and go before those that lack a part. */
 static void bounds_that_lack_a_part_go_behind_those_of_few_cores(void **state)
 {
     (void)state;
     struct fixture f = begin(DISCRETE);
     place_id package = graph_place(f.graph, f.numa[0])->parent;
     for (int n = 0; n < 2; n++) {
-        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, package, f.numa[n], "", (n == 0 ? 200 : 100) * GB, 0, 0);
+        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, package, f.numa[n], "",
+                    (n == 0 ? 200 : 100) * GB, 0, 0);
         measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[n], f.gpu[0], "how=read", 10 * GB);
     }
     measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[0], f.gpu[0], "", 4000 * GB);
-    struct memuse_access users[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB}, {.by = f.numa[0], .reads_bytes = GIB, .cores = 1}};
+    struct memuse_access users[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB},
+                                    {.by = f.numa[0], .reads_bytes = GIB, .cores = 1}};
     assert_int_equal(ask(&f, 1u << MEMKIND_PINNED | 1u << MEMKIND_MANAGED, 2, users), BERTH_OK);
-    size_t near = rank_of(&f, MEMKIND_PINNED, f.numa[0]), far = rank_of(&f, MEMKIND_PINNED, f.numa[1]), moves = rank_of(&f, MEMKIND_MANAGED, f.gpu[0]);
+    size_t near = rank_of(&f, MEMKIND_PINNED, f.numa[0]),
+           far = rank_of(&f, MEMKIND_PINNED, f.numa[1]),
+           moves = rank_of(&f, MEMKIND_MANAGED, f.gpu[0]);
     const struct alloc_option *its = f.answer.option;
-    assert_true(its[near].at_least && its[far].at_least && its[near].floor == 0 && its[far].floor == 0);
-    assert_floor(&f, MEMKIND_MANAGED, f.gpu[0], MEMRATE_FLOOR_MOVES, 8 * GIB / 4000.0 + GIB / 200.0);
-    assert_true(its[moves].predicted.time_ns < its[near].predicted.time_ns && its[near].predicted.time_ns < its[far].predicted.time_ns);
+    assert_true(its[near].at_least && its[far].at_least && its[near].floor == 0 &&
+                its[far].floor == 0);
+    assert_floor(&f, MEMKIND_MANAGED, f.gpu[0], MEMRATE_FLOOR_MOVES,
+                 8 * GIB / 4000.0 + GIB / 200.0);
+    assert_true(its[moves].predicted.time_ns < its[near].predicted.time_ns &&
+                its[near].predicted.time_ns < its[far].predicted.time_ns);
     assert_true(near == 0 && near < far && far < moves);
-    assert_string_equal(f.answer.reasons.line[f.answer.reasons.count - 1], "managed memory on gpu0 takes at least 7.52 ms: it stands behind, because what comes on top of that is not known");
+    assert_string_equal(f.answer.reasons.line[f.answer.reasons.count - 1],
+                        "managed memory on gpu0 takes at least 7.52 ms: it stands behind, because "
+                        "what comes on top of that is not known");
     end(&f);
 }
 
-/* What is predicted goes before what is bounded in either way, though it takes longer, unless what is bounded is nearest. */
+/* What is predicted goes before what is bounded in either way, though it takes longer, unless what
+ * is bounded is nearest. */
 static void bounds_of_few_cores_go_behind_what_is_predicted(void **state)
 {
     (void)state;
     struct fixture f = begin(DISCRETE);
     place_id package = graph_place(f.graph, f.numa[0])->parent;
-    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, package, f.numa[1], "", 200 * GB, 0, 0);
+    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, package, f.numa[1], "",
+                200 * GB, 0, 0);
     measured(&f, METRIC_MEMORY_BANDWIDTH, f.numa[0], f.numa[0], "", 50 * GB);
     struct memuse_access access = {.by = f.numa[0], .reads_bytes = GIB, .cores = 1};
     assert_int_equal(ask(&f, 1u << MEMKIND_SYSTEM, 1, &access), BERTH_OK);
-    assert_true(option(&f, MEMKIND_SYSTEM, f.numa[1])->at_least && !option(&f, MEMKIND_SYSTEM, f.numa[0])->at_least);
+    assert_true(option(&f, MEMKIND_SYSTEM, f.numa[1])->at_least &&
+                !option(&f, MEMKIND_SYSTEM, f.numa[0])->at_least);
     assert_int_equal(rank_of(&f, MEMKIND_SYSTEM, f.numa[0]), 0);
-    assert_true(f.answer.reasons.count == 2 && strstr(f.answer.reasons.line[1], "system memory on numa1 takes at least 5.37 ms: it stands behind") != NULL);
+    assert_true(f.answer.reasons.count == 2 &&
+                strstr(f.answer.reasons.line[1],
+                       "system memory on numa1 takes at least 5.37 ms: it stands behind") != NULL);
     end(&f);
 }
 
-/* A rate that is known is not said to be the links', though another user's of the same memory is. */
+/* A rate that is known is not said to be the links', though another user's of the same memory is.
+ */
 static void only_what_links_tell_is_by_links(void **state)
 {
     (void)state;
@@ -167,15 +203,18 @@ static void only_what_links_tell_is_by_links(void **state)
     struct link *link = graph_add_link(f.graph, f.gpu[0], f.gpu[1], LINK_XGMI);
     assert_non_null(link);
     link->nominal_bytes_per_s = 100 * GB;
-    struct memuse_access users[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB}, {.by = f.gpu[1], .reads_bytes = GIB}};
+    struct memuse_access users[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB},
+                                    {.by = f.gpu[1], .reads_bytes = GIB}};
     assert_int_equal(ask(&f, 1u << MEMKIND_DEVICE, 2, users), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.memory, f.numa[0]);
-    assert_true(f.answer.option[0].by_links && f.answer.option[0].linked == 2 && f.answer.option[1].linked == 1);
+    assert_true(f.answer.option[0].by_links && f.answer.option[0].linked == 2 &&
+                f.answer.option[1].linked == 1);
     assert_non_null(strstr(f.answer.reasons.line[0], "(4 TB/s against 75 GB/s by links)"));
     end(&f);
 }
 
-/* Of its own memory nothing is known at all, of another's a lower bound: nothing farther is faster than its own. */
+/* Of its own memory nothing is known at all, of another's a lower bound: nothing farther is faster
+ * than its own. */
 static void a_gpus_own_memory_goes_before_bounds(void **state)
 {
     (void)state;
@@ -184,12 +223,14 @@ static void a_gpus_own_memory_goes_before_bounds(void **state)
     struct memuse_access access = {.by = f.gpu[0], .reads_bytes = GIB, .random = true};
     assert_int_equal(ask(&f, 1u << MEMKIND_DEVICE, 1, &access), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.memory, f.gpu[0]);
-    assert_true(isnan(f.answer.option[0].predicted.time_ns) && isnan(f.answer.option[0].at_most_ns));
+    assert_true(isnan(f.answer.option[0].predicted.time_ns) &&
+                isnan(f.answer.option[0].at_most_ns));
     assert_floor(&f, MEMKIND_DEVICE, f.gpu[1], MEMRATE_FLOOR_RANDOM, GIB / 300.0);
     end(&f);
 }
 
-/* What is known of a way may be from before its link went down: that is said, of that memory alone. */
+/* What is known of a way may be from before its link went down: that is said, of that memory alone.
+ */
 static void a_link_that_is_down_is_told(void **state)
 {
     (void)state;
@@ -208,20 +249,24 @@ static void a_link_that_is_down_is_told(void **state)
     }
 }
 
-/* No time is below the latency of one access: also of cores of several packages, of which only those next to a memory were measured. */
+/* No time is below the latency of one access: also of cores of several packages, of which only
+ * those next to a memory were measured. */
 static void few_bytes_of_many_cores_take_no_less_than_one_access(void **state)
 {
     (void)state;
     struct fixture f = begin(DISCRETE);
     for (int n = 0; n < 2; n++) {
         measured(&f, METRIC_MEMORY_LATENCY, f.numa[n], f.numa[n], "", n == 0 ? 96 : 99);
-        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, f.numa[n], f.numa[n], "", 51.2 * GB, 0, 0);
+        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, f.numa[n], f.numa[n], "",
+                    51.2 * GB, 0, 0);
     }
-    struct memuse_access users[] = {{.by = f.numa[0], .reads_bytes = 64}, {.by = 0, .reads_bytes = 64}};
+    struct memuse_access users[] = {{.by = f.numa[0], .reads_bytes = 64},
+                                    {.by = 0, .reads_bytes = 64}};
     for (int i = 0; i < 2; i++) {
         assert_int_equal(ask(&f, 1u << MEMKIND_SYSTEM, 1, &users[i]), BERTH_OK);
         for (size_t o = 0; o < f.answer.count; o++)
-            assert_true(isnan(f.answer.option[o].predicted.time_ns) || f.answer.option[o].predicted.time_ns >= 96);
+            assert_true(isnan(f.answer.option[o].predicted.time_ns) ||
+                        f.answer.option[o].predicted.time_ns >= 96);
         assert_true(option(&f, MEMKIND_SYSTEM, f.numa[0])->predicted.time_ns >= 96);
     }
     end(&f);
@@ -231,7 +276,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_latency_that_nobody_knows),
-        cmocka_unit_test(a_stream_of_few_bytes), cmocka_unit_test(what_is_predicted_goes_first),
+        cmocka_unit_test(a_stream_of_few_bytes),
+        cmocka_unit_test(what_is_predicted_goes_first),
         cmocka_unit_test(moving_that_nobody_measured),
         cmocka_unit_test(memory_that_several_gpus_touch),
         cmocka_unit_test(bounds_that_lack_a_part_go_behind_those_of_few_cores),

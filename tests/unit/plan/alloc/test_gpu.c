@@ -2,7 +2,8 @@
 #include "node/spread.h"
 #include "unit/alloc_nodes.h"
 
-static void assert_call(const struct fixture *f, enum memkind kind, place_id memory, const char *expected)
+static void assert_call(const struct fixture *f, enum memkind kind, place_id memory,
+                        const char *expected)
 {
     char call[256];
     const struct alloc_option *found = option(f, kind, memory);
@@ -29,7 +30,8 @@ static void a_gpus_own_memory_is_first_and_the_rest_is_priced(void **state)
     assert_true(warned(&f, "whether gpu0 reaches system memory was not measured"));
     assert_true(isnan(time_of(&f, MEMKIND_SYSTEM, f.numa[0])));
     assert_call(&f, MEMKIND_DEVICE, f.gpu[0], "cudaMalloc(&p, 1073741824) on gpu0");
-    assert_call(&f, MEMKIND_PINNED, f.numa[1], "numa_set_preferred(1); cudaHostAlloc(&p, 1073741824, cudaHostAllocDefault)");
+    assert_call(&f, MEMKIND_PINNED, f.numa[1],
+                "numa_set_preferred(1); cudaHostAlloc(&p, 1073741824, cudaHostAllocDefault)");
     end(&f);
 }
 
@@ -38,7 +40,8 @@ static void what_cores_do_not_reach_is_left_out(void **state)
     (void)state;
     struct fixture f = begin(DISCRETE);
     all_known(&f, 50, 40);
-    struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB}, {.by = f.numa[0], .writes_bytes = GIB}};
+    struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB},
+                                     {.by = f.numa[0], .writes_bytes = GIB}};
     assert_int_equal(ask(&f, 0, 2, access), BERTH_OK);
     assert_null(option(&f, MEMKIND_DEVICE, f.gpu[0]));
     assert_true(warned(&f, "device memory is left out: cores do not reach"));
@@ -56,12 +59,19 @@ static void what_the_probe_found_out_of_reach_is_left_out(void **state)
     (void)state;
     struct fixture f = begin(DISCRETE);
     all_known(&f, 50, 40);
-    struct value never = {.metric = METRIC_HOST_GPU_KERNEL, .from = f.numa[0], .to = f.gpu[0], .value = NAN, .low = NAN, .high = NAN};
-    assert_true(values_add(f.values, &never, "how=read;kind=system", "gpu0: does not reach memory of malloc"));
+    struct value never = {.metric = METRIC_HOST_GPU_KERNEL,
+                          .from = f.numa[0],
+                          .to = f.gpu[0],
+                          .value = NAN,
+                          .low = NAN,
+                          .high = NAN};
+    assert_true(values_add(f.values, &never, "how=read;kind=system",
+                           "gpu0: does not reach memory of malloc"));
     assert_true(values_add(f.values, &never, "how=read;kind=managed", "time budget"));
     assert_int_equal(ask_reads(&f, 0, f.gpu[0], GIB), BERTH_OK);
     assert_null(option(&f, MEMKIND_SYSTEM, f.numa[0]));
-    assert_true(warned(&f, "system memory is left out for gpu0: gpu0: does not reach memory of malloc"));
+    assert_true(
+        warned(&f, "system memory is left out for gpu0: gpu0: does not reach memory of malloc"));
     assert_non_null(option(&f, MEMKIND_MANAGED, f.numa[0])); /* there was no time to look */
     end(&f);
 }
@@ -81,18 +91,24 @@ static void first_touch_and_migration_are_paid_once(void **state)
     assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[0]), GIB / 20.0 + 7 * GIB / 50.0);
     /* Farther memory is not touched for nothing, only because nobody measured it there. */
     assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[1]), GIB / 20.0 + 7 * GIB / 40.0);
-    assert_true(isnan(option(&f, MEMKIND_SYSTEM, f.numa[1])->predicted.low_ns) && !isnan(option(&f, MEMKIND_SYSTEM, f.numa[0])->predicted.low_ns));
-    assert_true(warned(&f, "gpu0 touches memory for the first time was not measured of every memory: that of numa0 stands for it"));
+    assert_true(isnan(option(&f, MEMKIND_SYSTEM, f.numa[1])->predicted.low_ns) &&
+                !isnan(option(&f, MEMKIND_SYSTEM, f.numa[0])->predicted.low_ns));
+    assert_true(warned(&f, "gpu0 touches memory for the first time was not measured of every "
+                           "memory: that of numa0 stands for it"));
     assert_near(time_of(&f, MEMKIND_MANAGED, f.numa[0]), 8 * GIB / 45.0);
     assert_near(time_of(&f, MEMKIND_MANAGED, f.gpu[0]), GIB / 10.0 + 7 * GIB / 4000.0);
-    /* A round took a nanosecond a byte, of which a tenth was the way there: the rest is the way back. */
-    struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB}, {.by = f.numa[0], .writes_bytes = GIB}};
+    /* A round took a nanosecond a byte, of which a tenth was the way there: the rest is the way
+     * back. */
+    struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB},
+                                     {.by = f.numa[0], .writes_bytes = GIB}};
     assert_int_equal(ask(&f, 0, 2, access), BERTH_OK);
-    assert_near(time_of(&f, MEMKIND_MANAGED, f.gpu[0]), GIB / 100.0 + GIB / 10.0 + 7 * GIB / 4000.0 + GIB * 0.9);
+    assert_near(time_of(&f, MEMKIND_MANAGED, f.gpu[0]),
+                GIB / 100.0 + GIB / 10.0 + 7 * GIB / 4000.0 + GIB * 0.9);
     end(&f);
 }
 
-/* predicted is asked for one more time, which is farther off than the median; which option is first depends on the medians alone. */
+/* predicted is asked for one more time, which is farther off than the median; which option is first
+ * depends on the medians alone. */
 static void predictions_hold_one_more_time(void **state)
 {
     (void)state;
@@ -100,34 +116,43 @@ static void predictions_hold_one_more_time(void **state)
     all_known(&f, 50, 40);
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_DEVICE, f.gpu[0], GIB), BERTH_OK);
     const struct alloc_option *first = &f.answer.option[0];
-    double half = log(1.01 / 0.99) / 2, spread = spread_cell_among(half, 9, spread_deviation(half, 9)); /* all that was measured of their own memory is alike */
+    /* all that was measured of their own memory is alike */
+    double half = log(1.01 / 0.99) / 2,
+           spread = spread_cell_among(half, 9, spread_deviation(half, 9));
     assert_near(first->median.high_ns, GIB / (4000 * 0.99));
     assert_true(fabs(first->predicted.high_ns / first->predicted.time_ns - exp(spread)) < 1e-9);
     assert_true(fabs(first->predicted.low_ns / first->predicted.time_ns - exp(-spread)) < 1e-9);
     /* Sixteen times around it even each other out. */
     double once = first->predicted.high_ns / first->predicted.time_ns;
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_DEVICE, f.gpu[0], 16 * GIB), BERTH_OK);
-    assert_true(f.answer.option[0].predicted.high_ns / f.answer.option[0].predicted.time_ns - 1 < 0.6 * (once - 1));
+    assert_true(f.answer.option[0].predicted.high_ns / f.answer.option[0].predicted.time_ns - 1 <
+                0.6 * (once - 1));
     end(&f);
 }
 
-/* Two kinds in one memory: the faster one, however uncertain what they have in common is; the one that the gpu's figures are of where they are the same to 1 %, and where cores use it too the plainer one. */
+/* Two kinds in one memory: the faster one, however uncertain what they have in common is; the one
+ * that the gpu's figures are of where they are the same to 1 %, and where cores use it too the
+ * plainer one. */
 static void of_kinds_in_one_memory_the_faster_is_first(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
         struct fixture f = begin(ONE_MEMORY);
         measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[0], f.gpu[0], "", 3600 * GB);
-        nodes_value(f.values, METRIC_HOST_GPU_KERNEL, VALUE_MEASURED, f.numa[0], f.gpu[0], "how=read", (i == 0 ? 3400 : 3580) * GB, 2000 * GB, 4000 * GB);
-        assert_int_equal(ask_reads(&f, 1u << MEMKIND_DEVICE | 1u << MEMKIND_PINNED, f.gpu[0], GIB), BERTH_OK);
+        nodes_value(f.values, METRIC_HOST_GPU_KERNEL, VALUE_MEASURED, f.numa[0], f.gpu[0],
+                    "how=read", (i == 0 ? 3400 : 3580) * GB, 2000 * GB, 4000 * GB);
+        assert_int_equal(ask_reads(&f, 1u << MEMKIND_DEVICE | 1u << MEMKIND_PINNED, f.gpu[0], GIB),
+                         BERTH_OK);
         assert_int_equal(f.answer.option[0].place.kind, MEMKIND_DEVICE);
         assert_int_equal(f.answer.option[1].place.kind, MEMKIND_PINNED);
         end(&f);
         f = begin(ONE_MEMORY);
         measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[0], f.gpu[0], "", 3600 * GB);
         measured(&f, METRIC_MEMORY_BANDWIDTH, f.numa[0], f.numa[0], "", 3600 * GB);
-        nodes_value(f.values, METRIC_HOST_GPU_KERNEL, VALUE_MEASURED, f.numa[0], f.gpu[0], "how=read", (i == 0 ? 3400 : 3580) * GB, 2000 * GB, 4000 * GB);
-        struct memuse_access both[] = {{.by = f.gpu[0], .reads_bytes = 64 * GIB}, {.by = f.numa[0], .reads_bytes = GIB}};
+        nodes_value(f.values, METRIC_HOST_GPU_KERNEL, VALUE_MEASURED, f.numa[0], f.gpu[0],
+                    "how=read", (i == 0 ? 3400 : 3580) * GB, 2000 * GB, 4000 * GB);
+        struct memuse_access both[] = {{.by = f.gpu[0], .reads_bytes = 64 * GIB},
+                                       {.by = f.numa[0], .reads_bytes = GIB}};
         assert_int_equal(ask(&f, 1u << MEMKIND_DEVICE | 1u << MEMKIND_PINNED, 2, both), BERTH_OK);
         assert_int_equal(f.answer.option[0].place.kind, i == 0 ? MEMKIND_DEVICE : MEMKIND_PINNED);
         end(&f);
@@ -141,19 +166,27 @@ static void devices_in_slices_are_left_out(void **state)
     for (int slices = 0; slices < 2; slices++) {
         struct fixture f = begin(DISCRETE);
         place_id device = f.gpu[1], slice = PLACE_NONE;
-        assert_true(place_set_text(&f.graph->places[device].pci, "0000:11:00.0") && place_set_detail(&f.graph->places[device], "mig", "on"));
+        assert_true(place_set_text(&f.graph->places[device].pci, "0000:11:00.0") &&
+                    place_set_detail(&f.graph->places[device], "mig", "on"));
         if (slices) {
             struct cpuset cpus = *graph_place(f.graph, device)->cpus;
             slice = nodes_add(f.graph, PLACE_GPU, 2, f.numa[1], f.numa[1], &cpus);
-            assert_true(place_set_text(&f.graph->places[slice].pci, "0000:11:00.0") && place_set_detail(&f.graph->places[slice], "partition", "mig"));
+            assert_true(place_set_text(&f.graph->places[slice].pci, "0000:11:00.0") &&
+                        place_set_detail(&f.graph->places[slice], "partition", "mig"));
             f.graph->places[slice].capacity_bytes = 40 * GIB;
         }
         assert_int_equal(ask_reads(&f, 0, f.gpu[0], GIB), BERTH_OK);
         assert_null(option(&f, MEMKIND_DEVICE, device));
         assert_non_null(option(&f, MEMKIND_DEVICE, f.gpu[0]));
-        assert_true(warned(&f, slices ? "gpu1 is left out: it is cut into slices, which are gpus of their own" : "gpu1 is left out: it is in MIG mode and has no slices"));
+        assert_true(warned(
+            &f, slices ? "gpu1 is left out: it is cut into slices, which are gpus of their own"
+                       : "gpu1 is left out: it is in MIG mode and has no slices"));
         assert_int_equal(ask_reads(&f, 0, device, GIB), BERTH_UNAVAILABLE);
-        assert_string_equal(f.err.detail, slices ? "gpu1 is cut into slices, which are gpus of their own; these answer: gpu0, gpu2" : "gpu1 is in MIG mode and has no slices; these answer: gpu0");
+        assert_string_equal(
+            f.err.detail,
+            slices
+                ? "gpu1 is cut into slices, which are gpus of their own; these answer: gpu0, gpu2"
+                : "gpu1 is in MIG mode and has no slices; these answer: gpu0");
         if (slices) {
             assert_int_equal(ask_reads(&f, 0, slice, GIB), BERTH_OK);
             assert_int_equal(f.answer.option[0].place.memory, slice);
@@ -170,7 +203,8 @@ static void random_accesses_of_a_gpu(void **state)
     struct memuse_access access = {.by = f.gpu[0], .reads_bytes = GIB, .random = true};
     assert_int_equal(ask(&f, 1u << MEMKIND_DEVICE, 1, &access), BERTH_OK);
     assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[0]), GIB / 4000.0);
-    assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[1]), GIB / 4000.0 * 100); /* a hundred times the latency, as many under way */
+    /* a hundred times the latency, as many under way */
+    assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[1]), GIB / 4000.0 * 100);
     assert_true(isnan(f.answer.option[0].predicted.high_ns));
     assert_true(warned(&f, "random accesses a gpu has under way"));
     end(&f);
@@ -181,9 +215,11 @@ static void what_stands_for_a_kernels_rate_is_said(void **state)
     (void)state;
     struct fixture f = begin(DISCRETE);
     measured(&f, METRIC_HOST_GPU_COPY_ENGINE, f.numa[0], f.gpu[0], "", 55 * GB);
-    nodes_value(f.values, METRIC_HOST_GPU_KERNEL, VALUE_PUBLISHED, f.numa[0], f.gpu[0], "how=read", 60 * GB, NAN, NAN);
+    nodes_value(f.values, METRIC_HOST_GPU_KERNEL, VALUE_PUBLISHED, f.numa[0], f.gpu[0], "how=read",
+                60 * GB, NAN, NAN);
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[0], GIB), BERTH_OK);
-    assert_near(f.answer.option[0].predicted.time_ns, GIB / 55.0); /* what was measured, not what was published */
+    /* what was measured, not what was published */
+    assert_near(f.answer.option[0].predicted.time_ns, GIB / 55.0);
     assert_true(warned(&f, "what copy engines get stands for it"));
     assert_true(isnan(f.answer.option[1].predicted.time_ns));
     end(&f);
@@ -198,7 +234,8 @@ static void links_are_the_last_resort(void **state)
     link->nominal_bytes_per_s = 63 * GB;
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[1], GIB), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.memory, f.numa[1]);
-    assert_near(f.answer.option[0].predicted.time_ns, GIB / (0.88 * 63)); /* what such links reach of what they are said to carry */
+    /* what such links reach of what they are said to carry */
+    assert_near(f.answer.option[0].predicted.time_ns, GIB / (0.88 * 63));
     assert_true(isnan(f.answer.option[0].predicted.low_ns));
     assert_true(warned(&f, "their links are said to have"));
     end(&f);
@@ -220,7 +257,8 @@ static void links_are_not_faster_than_what_is_known(void **state)
         struct fixture f = begin(DISCRETE);
         link_of(&f, f.numa[0], f.gpu[1], 50);
         link_of(&f, f.numa[1], f.gpu[1], 50);
-        nodes_value(f.values, METRIC_HOST_GPU_KERNEL, VALUE_PUBLISHED, f.numa[near], f.gpu[1], "", 25 * GB, NAN, NAN);
+        nodes_value(f.values, METRIC_HOST_GPU_KERNEL, VALUE_PUBLISHED, f.numa[near], f.gpu[1], "",
+                    25 * GB, NAN, NAN);
         assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[1], 8 * GIB), BERTH_OK);
         assert_int_equal(f.answer.option[0].place.memory, f.numa[1]);
         for (size_t i = 0; i < 2; i++) {
@@ -228,13 +266,16 @@ static void links_are_not_faster_than_what_is_known(void **state)
             assert_true(isnan(f.answer.option[i].predicted.low_ns));
             assert_int_equal(f.answer.option[i].why_count, 1);
         }
-        assert_true(warned(&f, near == 1 ? "how fast gpus use numa0 was not measured: taken as no faster than what is known of such" : "how fast gpus use numa1 was not measured: taken"));
+        assert_true(warned(&f, near == 1 ? "how fast gpus use numa0 was not measured: taken as no "
+                                           "faster than what is known of such"
+                                         : "how fast gpus use numa1 was not measured: taken"));
         assert_false(warned(&f, "links are said to have"));
         end(&f);
     }
 }
 
-/* A limit by what is known is none where links carry less, and none by what is measured of just that memory. */
+/* A limit by what is known is none where links carry less, and none by what is measured of just
+ * that memory. */
 static void what_is_known_limits_nothing_slower_or_measured(void **state)
 {
     (void)state;
@@ -243,7 +284,9 @@ static void what_is_known_limits_nothing_slower_or_measured(void **state)
     measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[1], f.gpu[1], "how=read", 25 * GB);
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[1], GIB), BERTH_OK);
     assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), GIB / 8.8);
-    assert_true(warned(&f, "how fast gpus use numa0 was not measured: the rate that their links are said to have"));
+    assert_true(warned(
+        &f,
+        "how fast gpus use numa0 was not measured: the rate that their links are said to have"));
     assert_false(warned(&f, "taken as no faster"));
     end(&f);
     f = begin(DISCRETE);
@@ -285,7 +328,8 @@ static void a_superchip(void **state)
     assert_near(time_of(&f, MEMKIND_SYSTEM, f.hbm[1]), 8 * GIB / 300.0);
     assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[0]), 8 * GIB / 4000.0);
     assert_null(option(&f, MEMKIND_PINNED, f.hbm[0])); /* what a driver pins is the processor's */
-    struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB}, {.by = f.numa[0], .reads_bytes = GIB}};
+    struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB},
+                                     {.by = f.numa[0], .reads_bytes = GIB}};
     assert_int_equal(ask(&f, 0, 2, access), BERTH_OK);
     assert_near(f.answer.option[0].predicted.time_ns, 8 * GIB / 4000.0 + GIB / 150.0);
     assert_int_equal(f.answer.option[0].place.memory, f.hbm[0]);
@@ -299,7 +343,8 @@ static void one_memory(void **state)
     struct fixture f = begin(ONE_MEMORY);
     all_known(&f, 3200, 100);
     measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read;kind=system", 3200 * GB);
-    struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB}, {.by = f.numa[0], .reads_bytes = GIB}};
+    struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB},
+                                     {.by = f.numa[0], .reads_bytes = GIB}};
     assert_int_equal(ask(&f, 0, 2, access), BERTH_OK);
     for (size_t i = 0; i < f.answer.count; i++)
         assert_int_equal(graph_place(f.graph, f.answer.option[i].place.memory)->kind, PLACE_NUMA);
@@ -308,8 +353,10 @@ static void one_memory(void **state)
     assert_near(f.answer.option[0].predicted.time_ns, 8 * GIB / 4000.0 + GIB / 200.0);
     assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), 8 * GIB / 3200.0 + GIB / 200.0);
     assert_call(&f, MEMKIND_DEVICE, f.numa[0], "hipMalloc(&p, 1073741824) on gpu0");
-    assert_call(&f, MEMKIND_PINNED, f.numa[0], "hipHostMalloc(&p, 1073741824, hipHostMallocDefault) on gpu0");
-    assert_call(&f, MEMKIND_PINNED, f.numa[1], "numa_set_preferred(1); hipHostMalloc(&p, 1073741824, hipHostMallocNumaUser)");
+    assert_call(&f, MEMKIND_PINNED, f.numa[0],
+                "hipHostMalloc(&p, 1073741824, hipHostMallocDefault) on gpu0");
+    assert_call(&f, MEMKIND_PINNED, f.numa[1],
+                "numa_set_preferred(1); hipHostMalloc(&p, 1073741824, hipHostMallocNumaUser)");
     end(&f);
 }
 
@@ -318,10 +365,12 @@ static void page_faults_of_amd_gpus(void **state)
     (void)state;
     struct fixture f = begin(DISCRETE);
     all_known(&f, 50, 40);
-    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read;kind=system;xnack=on", 25 * GB);
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read;kind=system;xnack=on",
+             25 * GB);
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_SYSTEM, f.gpu[0], GIB), BERTH_OK);
     assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[0]), GIB / 25.0);
-    assert_call(&f, MEMKIND_SYSTEM, f.numa[0], "numa_alloc_onnode(1073741824, 0) with HSA_XNACK=1 in the environment");
+    assert_call(&f, MEMKIND_SYSTEM, f.numa[0],
+                "numa_alloc_onnode(1073741824, 0) with HSA_XNACK=1 in the environment");
     end(&f);
 }
 
@@ -342,7 +391,8 @@ static void only_what_is_allowed(void **state)
     assert_non_null(strstr(f.err.detail, "no gpu is allowed"));
     struct memuse_access access = {.by = f.gpu[0], .reads_bytes = 1, .cores = 2};
     assert_int_equal(ask(&f, 0, 1, &access), BERTH_INVALID_PARAMETER);
-    struct alloc_request large = {.bytes = INT64_MAX, .allowed = &f.allowed, .kinds = 1u << MEMKIND_SYSTEM};
+    struct alloc_request large = {
+        .bytes = INT64_MAX, .allowed = &f.allowed, .kinds = 1u << MEMKIND_SYSTEM};
     plan_alloc_done(&f.answer);
     f.err = (struct berth_err){0};
     assert_int_equal(plan_alloc(f.snap, &large, &f.answer, &f.err), BERTH_NOT_ENOUGH);
@@ -380,17 +430,20 @@ static void getting_the_memory_is_paid_once(void **state)
     measured(&f, METRIC_ALLOCATION, f.gpu[1], f.numa[1], "", 5 * GB);
     assert_int_equal(ask_reads(&f, 0, f.gpu[0], 8 * GIB), BERTH_OK);
     assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), 8 * GIB / 50.0 + GIB / 2.0);
-    assert_near(option(&f, MEMKIND_PINNED, f.numa[0])->median.high_ns, (8 * GIB / 50.0 + GIB / 2.0) / 0.99);
+    assert_near(option(&f, MEMKIND_PINNED, f.numa[0])->median.high_ns,
+                (8 * GIB / 50.0 + GIB / 2.0) / 0.99);
     assert_near(time_of(&f, MEMKIND_PINNED, f.numa[1]), 8 * GIB / 40.0 + GIB / 5.0);
     assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[0]), 8 * GIB / 4000.0);
-    assert_true(warned(&f, "to allocate pinned memory was not measured: first touch stands for it"));
+    assert_true(
+        warned(&f, "to allocate pinned memory was not measured: first touch stands for it"));
     assert_false(warned(&f, "not measured of every memory: it is counted"));
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_SYSTEM, f.numa[0], GIB), BERTH_OK);
     assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[0]), GIB / 200.0 + GIB / 4.0);
     end(&f);
 }
 
-/* One thread's first touch was measured: that the driver pins faster than one thread touches makes pinned memory no better for a buffer that cores alone use. */
+/* One thread's first touch was measured: that the driver pins faster than one thread touches makes
+ * pinned memory no better for a buffer that cores alone use. */
 static void pinning_gains_nothing_for_cores_alone(void **state)
 {
     (void)state;
@@ -408,14 +461,16 @@ static void pinning_gains_nothing_for_cores_alone(void **state)
     end(&f);
 }
 
-/* What allocating takes is known less exactly than what the use takes, but it is wrong for both alike. */
+/* What allocating takes is known less exactly than what the use takes, but it is wrong for both
+ * alike. */
 static void the_error_of_allocating_hides_no_difference(void **state)
 {
     (void)state;
     struct fixture f = begin(DISCRETE);
     all_known(&f, 40, 50);
     for (int n = 0; n < 2; n++)
-        nodes_value(f.values, METRIC_ALLOCATION, VALUE_MEASURED, f.gpu[n], f.numa[n], "kind=pinned", 2 * GB, GB, 3 * GB);
+        nodes_value(f.values, METRIC_ALLOCATION, VALUE_MEASURED, f.gpu[n], f.numa[n], "kind=pinned",
+                    2 * GB, GB, 3 * GB);
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[0], 8 * GIB), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.memory, f.numa[1]);
     assert_true(f.answer.option[1].median.low_ns < f.answer.option[0].median.high_ns);
@@ -431,7 +486,8 @@ static void equal_within_the_error(void **state)
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[0], GIB), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.memory, f.numa[0]);
     assert_true(f.answer.option[1].predicted.time_ns < f.answer.option[0].predicted.time_ns);
-    assert_true(warned(&f, "pinned memory on numa0 takes as long as pinned on numa1 within the error"));
+    assert_true(
+        warned(&f, "pinned memory on numa0 takes as long as pinned on numa1 within the error"));
     end(&f);
 }
 

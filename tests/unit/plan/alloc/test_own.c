@@ -36,15 +36,21 @@ static void it_is_before_what_is_farther(void **state)
         assert_int_equal(ask_reads(&f, 0, f.gpu[0], 4 * GIB), BERTH_OK);
         assert_first(&f, MEMKIND_DEVICE, f.gpu[0]);
         assert_true(isnan(f.answer.option[0].predicted.time_ns)); /* but nobody guesses a time */
-        assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[1]), 4 * GIB / (by == 0 ? 300.0 : 0.83 * 150));
+        assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[1]),
+                    4 * GIB / (by == 0 ? 300.0 : 0.83 * 150));
         assert_true(warned(&f, "how fast a gpu uses its own memory is not known of gpu0"));
-        assert_true(reasoned(&f, by == 0 ? "device memory on gpu0 is the gpu's own, of which no figure is known, and which nothing farther is faster than: device memory on gpu1 takes 14.3 ms"
-                                         : "device memory on gpu0 is the gpu's own, of which no figure is known, and which nothing farther is faster than: device memory on gpu1 takes 34.5 ms"));
+        assert_true(reasoned(
+            &f, by == 0
+                    ? "device memory on gpu0 is the gpu's own, of which no figure is known, and "
+                      "which nothing farther is faster than: device memory on gpu1 takes 14.3 ms"
+                    : "device memory on gpu0 is the gpu's own, of which no figure is known, and "
+                      "which nothing farther is faster than: device memory on gpu1 takes 34.5 ms"));
         end(&f);
     }
 }
 
-/* Of most gpus the peak is published of reading alone: it stands for writing, as a streaming copy does before it. */
+/* Of most gpus the peak is published of reading alone: it stands for writing, as a streaming copy
+ * does before it. */
 static void reading_stands_for_writing(void **state)
 {
     (void)state;
@@ -57,22 +63,28 @@ static void reading_stands_for_writing(void **state)
         assert_int_equal(ask(&f, 0, 1, &access), BERTH_OK);
         assert_first(&f, MEMKIND_DEVICE, f.gpu[0]);
         assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[0]), 64 * GIB / (copies ? 3000.0 : 4000.0));
-        assert_int_equal(warned(&f, "how fast kernels of gpu0 write was not measured of every memory: what is known of reading such memory stands for it"), !copies);
+        assert_int_equal(warned(&f, "how fast kernels of gpu0 write was not measured of every "
+                                    "memory: what is known of reading such memory stands for it"),
+                         !copies);
         assert_int_equal(isnan(f.answer.option[0].predicted.low_ns), !copies);
         end(&f);
     }
 }
 
-/* What is published of copy engines says nothing of kernels, which go by the links, as for Route; what was measured goes before links. */
+/* What is published of copy engines says nothing of kernels, which go by the links, as for Route;
+ * what was measured goes before links. */
 static void a_published_copy_engine_is_no_kernel(void **state)
 {
     (void)state;
     for (int was_measured = 0; was_measured < 2; was_measured++) {
         struct fixture f = begin(DISCRETE);
         links_between_gpus(&f, 200);
-        nodes_value(f.values, METRIC_GPU_GPU_COPY_ENGINE, was_measured ? VALUE_MEASURED : VALUE_PUBLISHED, f.gpu[1], f.gpu[0], "", 50 * GB, NAN, NAN);
+        nodes_value(f.values, METRIC_GPU_GPU_COPY_ENGINE,
+                    was_measured ? VALUE_MEASURED : VALUE_PUBLISHED, f.gpu[1], f.gpu[0], "",
+                    50 * GB, NAN, NAN);
         assert_int_equal(ask_reads(&f, 0, f.gpu[0], 4 * GIB), BERTH_OK);
-        assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[1]), 4 * GIB / (was_measured ? 50.0 : 0.83 * 200));
+        assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[1]),
+                    4 * GIB / (was_measured ? 50.0 : 0.83 * 200));
         assert_int_equal(warned(&f, "what copy engines get stands for it"), was_measured);
         end(&f);
     }
@@ -87,46 +99,61 @@ static void cores_use_the_links_of_their_gpus(void **state)
         if (linked)
             links_between_gpus(&f, 128);
         for (int n = 0; n < 2; n++)
-            nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, f.numa[n], f.numa[n], "", 1000 * GB, NAN, NAN);
+            nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, f.numa[n], f.numa[n],
+                        "", 1000 * GB, NAN, NAN);
         assert_int_equal(ask_reads(&f, 0, f.numa[1], GIB), BERTH_OK);
         assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[1]), GIB / 1000.0);
-        assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[0]), GIB / (linked ? 0.83 * 128 : 1000.0)); /* no faster than its own cores */
-        assert_int_equal(option(&f, MEMKIND_SYSTEM, f.numa[0])->floor, linked ? 0 : MEMRATE_FLOOR_CORES);
-        assert_int_equal(warned(&f, "how fast cores use another processor's memory was not measured"), linked);
-        struct memuse_access access = {.by = PLACE_NONE, .reads_bytes = GIB}; /* half of it from each */
+        /* no faster than its own cores */
+        assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[0]), GIB / (linked ? 0.83 * 128 : 1000.0));
+        assert_int_equal(option(&f, MEMKIND_SYSTEM, f.numa[0])->floor,
+                         linked ? 0 : MEMRATE_FLOOR_CORES);
+        assert_int_equal(
+            warned(&f, "how fast cores use another processor's memory was not measured"), linked);
+        /* half of it from each */
+        struct memuse_access access = {.by = PLACE_NONE, .reads_bytes = GIB};
         assert_int_equal(ask(&f, 0, 1, &access), BERTH_OK);
-        assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[0]), GIB / (linked ? 2 * 0.83 * 128 : 1000.0));
+        assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[0]),
+                    GIB / (linked ? 2 * 0.83 * 128 : 1000.0));
         assert_int_equal(warned(&f, "(106 GB/s)"), linked);
-        assert_int_equal(cites_nominal(&f, option(&f, MEMKIND_SYSTEM, f.numa[0]), 128 * GB), linked);
+        assert_int_equal(cites_nominal(&f, option(&f, MEMKIND_SYSTEM, f.numa[0]), 128 * GB),
+                         linked);
         end(&f);
     }
 }
 
-/* The gpu's part alone would make its own memory first; what the cores pay there is not known, and half a sum goes before no whole one. */
+/* The gpu's part alone would make its own memory first; what the cores pay there is not known, and
+ * half a sum goes before no whole one. */
 static void half_a_sum_goes_before_no_whole_one(void **state)
 {
     (void)state;
     for (int kind = 0; kind < 2; kind++) {
         struct fixture f = begin(kind == 0 ? ONE_MEMORY : DISCRETE);
         measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[0], f.gpu[0], "", 4000 * GB);
-        measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read;kind=migrating", 40 * GB);
-        measured(&f, METRIC_HOST_GPU_KERNEL, f.gpu[0], f.numa[0], "how=write;kind=migrating", 40 * GB);
+        measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read;kind=migrating",
+                 40 * GB);
+        measured(&f, METRIC_HOST_GPU_KERNEL, f.gpu[0], f.numa[0], "how=write;kind=migrating",
+                 40 * GB);
         measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[1], f.gpu[0], "how=read", 30 * GB);
         measured(&f, METRIC_MEMORY_BANDWIDTH, f.numa[0], f.numa[1], "", 80 * GB);
-        struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 64 * GIB}, {.by = f.numa[0], .reads_bytes = GIB}};
+        struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 64 * GIB},
+                                         {.by = f.numa[0], .reads_bytes = GIB}};
         assert_int_equal(ask(&f, 0, 2, access), BERTH_OK);
         assert_int_equal(f.answer.option[0].place.memory, f.numa[1]);
         assert_near(f.answer.option[0].predicted.time_ns, 64 * GIB / 30.0 + GIB / 80.0);
         place_id own = kind == 0 ? f.numa[0] : f.gpu[0];
         for (size_t i = 0; i < f.answer.count; i++)
-            assert_true(f.answer.option[i].place.memory != own || isnan(f.answer.option[i].predicted.time_ns));
+            assert_true(f.answer.option[i].place.memory != own ||
+                        isnan(f.answer.option[i].predicted.time_ns));
         assert_non_null(option(&f, MEMKIND_MANAGED, own));
-        assert_true(warned(&f, kind == 0 ? "nothing known predicts the time of managed memory on numa0" : "nothing known predicts the time of managed memory on gpu0, numa0"));
+        assert_true(warned(
+            &f, kind == 0 ? "nothing known predicts the time of managed memory on numa0"
+                          : "nothing known predicts the time of managed memory on gpu0, numa0"));
         end(&f);
     }
 }
 
-/* What is known of the others who use it is added, so that a memory that suits one of them only does not go first. */
+/* What is known of the others who use it is added, so that a memory that suits one of them only
+ * does not go first. */
 static void others_who_use_it_count(void **state)
 {
     (void)state;
@@ -135,7 +162,8 @@ static void others_who_use_it_count(void **state)
     assert_true(place_set_text(&f.graph->places[f.gpu[1]].model, "another"));
     measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "how=read", 300 * GB);
     measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[1], f.gpu[0], "how=read", 10 * GB);
-    struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 4 * GIB}, {.by = f.gpu[1], .reads_bytes = 4 * GIB}};
+    struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 4 * GIB},
+                                     {.by = f.gpu[1], .reads_bytes = 4 * GIB}};
     assert_int_equal(ask(&f, 1u << MEMKIND_DEVICE, 2, access), BERTH_OK);
     assert_first(&f, MEMKIND_DEVICE, f.gpu[1]);
     assert_near(f.answer.option[0].predicted.time_ns, 4 * GIB / 300.0 + 4 * GIB / 4000.0);
@@ -154,7 +182,8 @@ static void a_gpu_of_the_same_model_stands_for_it(void **state)
     assert_near(f.answer.option[0].predicted.time_ns, 4 * GIB / 4000.0);
     assert_true(isnan(f.answer.option[0].predicted.low_ns)); /* the interval is another gpu's */
     assert_true(warned(&f, "what a gpu of the same model gets of its own stands for it"));
-    assert_true(reasoned(&f, "device memory on gpu0 takes 1.07 ms, device memory on gpu1 14.3 ms, 13.3 times as long: gpu0 at 4 TB/s against 300 GB/s"));
+    assert_true(reasoned(&f, "device memory on gpu0 takes 1.07 ms, device memory on gpu1 14.3 ms, "
+                             "13.3 times as long: gpu0 at 4 TB/s against 300 GB/s"));
     end(&f);
 }
 
@@ -162,26 +191,30 @@ static void measured_of_its_like_goes_before_published_of_its_own(void **state)
 {
     (void)state;
     struct fixture f = begin(DISCRETE);
-    nodes_value(f.values, METRIC_GPU_STREAM, VALUE_PUBLISHED, f.gpu[0], f.gpu[0], "", 1400 * GB, NAN, NAN);
+    nodes_value(f.values, METRIC_GPU_STREAM, VALUE_PUBLISHED, f.gpu[0], f.gpu[0], "", 1400 * GB,
+                NAN, NAN);
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_DEVICE, f.gpu[0], 4 * GIB), BERTH_OK);
     assert_near(f.answer.option[0].predicted.time_ns, 4 * GIB / 1400.0);
     assert_true(warned(&f, "what streaming copies get stands for it"));
     end(&f);
     f = begin(DISCRETE);
-    nodes_value(f.values, METRIC_GPU_STREAM, VALUE_PUBLISHED, f.gpu[0], f.gpu[0], "", 1400 * GB, NAN, NAN);
+    nodes_value(f.values, METRIC_GPU_STREAM, VALUE_PUBLISHED, f.gpu[0], f.gpu[0], "", 1400 * GB,
+                NAN, NAN);
     measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[1], f.gpu[1], "", 1300 * GB);
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_DEVICE, f.gpu[0], 4 * GIB), BERTH_OK);
     assert_near(f.answer.option[0].predicted.time_ns, 4 * GIB / 1300.0);
     end(&f);
 }
 
-/* What firmware says of a memory that both have is true for the gpu; what it says of cores and a gpu's memory is of the way there. */
+/* What firmware says of a memory that both have is true for the gpu; what it says of cores and a
+ * gpu's memory is of the way there. */
 static void firmware_speaks_of_one_memory(void **state)
 {
     (void)state;
     struct fixture f = begin(ONE_MEMORY);
     links_between_gpus(&f, 128);
-    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, f.numa[0], f.numa[0], "", 5300 * GB, NAN, NAN);
+    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, f.numa[0], f.numa[0], "",
+                5300 * GB, NAN, NAN);
     assert_int_equal(ask_reads(&f, 0, f.gpu[0], 4 * GIB), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.memory, f.numa[0]);
     assert_near(time_of(&f, MEMKIND_DEVICE, f.numa[0]), 4 * GIB / 5300.0);
@@ -192,7 +225,8 @@ static void firmware_speaks_of_one_memory(void **state)
         assert_near(time_of(&f, kind, f.numa[1]), 4 * GIB / (0.83 * 128));
     end(&f);
     f = begin(SUPERCHIP);
-    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, f.hbm[0], f.hbm[0], "", 450 * GB, NAN, NAN);
+    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, f.hbm[0], f.hbm[0], "", 450 * GB,
+                NAN, NAN);
     assert_int_equal(ask_reads(&f, 0, f.gpu[0], 4 * GIB), BERTH_OK);
     assert_first(&f, MEMKIND_SYSTEM, f.hbm[0]);
     assert_true(isnan(f.answer.option[0].predicted.time_ns));
@@ -243,13 +277,15 @@ static void every_kind_of_it_is_before_what_only_links_tell(void **state)
             measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "how=read", 100 * GB);
         assert_int_equal(ask_reads(&f, 0, f.gpu[0], 4 * GIB), BERTH_OK);
         size_t peer = at(&f, MEMKIND_DEVICE, f.gpu[1]);
-        assert_true(at(&f, MEMKIND_DEVICE, f.gpu[0]) < peer && at(&f, MEMKIND_SYSTEM, f.hbm[0]) < peer);
+        assert_true(at(&f, MEMKIND_DEVICE, f.gpu[0]) < peer &&
+                    at(&f, MEMKIND_SYSTEM, f.hbm[0]) < peer);
         assert_int_equal(at(&f, MEMKIND_MANAGED, f.gpu[0]) < peer, by == 0);
         end(&f);
     }
 }
 
-/* Whoever is named first: where nothing has a price who uses it most decides, the first of equals by number, and what one gpu uses is one amount. */
+/* Whoever is named first: where nothing has a price who uses it most decides, the first of equals
+ * by number, and what one gpu uses is one amount. */
 static void the_heaviest_user_decides_in_any_order(void **state)
 {
     (void)state;
@@ -257,26 +293,41 @@ static void the_heaviest_user_decides_in_any_order(void **state)
         int64_t gib[3]; /* of gpu0, of gpu1, and of gpu1 again */
         int first;
         const char *why;
-    } cases[] = {{{2, 8, 0}, 1, "device memory on gpu1 is the own memory of gpu1, which uses the buffer most (8 GiB of 10 GiB); nothing known predicts its time"},
-                 {{8, 2, 0}, 0, "device memory on gpu0 is the own memory of gpu0, which uses the buffer most (8 GiB of 10 GiB); nothing known predicts its time"},
-                 {{5, 5, 0}, 0, "device memory on gpu0 is the own memory of gpu0, which uses the buffer most, first of equals (5 GiB of 10 GiB); nothing known predicts its time"},
-                 {{5, 3, 4}, 1, "device memory on gpu1 is the own memory of gpu1, which uses the buffer most (7 GiB of 12 GiB); nothing known predicts its time"}};
+    } cases[] = {{{2, 8, 0},
+                  1,
+                  "device memory on gpu1 is the own memory of gpu1, which uses the buffer most (8 "
+                  "GiB of 10 GiB); nothing known predicts its time"},
+                 {{8, 2, 0},
+                  0,
+                  "device memory on gpu0 is the own memory of gpu0, which uses the buffer most (8 "
+                  "GiB of 10 GiB); nothing known predicts its time"},
+                 {{5, 5, 0},
+                  0,
+                  "device memory on gpu0 is the own memory of gpu0, which uses the buffer most, "
+                  "first of equals (5 GiB of 10 GiB); nothing known predicts its time"},
+                 {{5, 3, 4},
+                  1,
+                  "device memory on gpu1 is the own memory of gpu1, which uses the buffer most (7 "
+                  "GiB of 12 GiB); nothing known predicts its time"}};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
         for (size_t turn = 0; turn < 3; turn++) {
             struct fixture f = begin(DISCRETE);
             size_t count = cases[c].gib[2] > 0 ? 3 : 2;
             struct memuse_access access[3];
             for (size_t i = 0; i < count; i++)
-                access[(i + turn) % count] = (struct memuse_access){.by = f.gpu[i > 0], .reads_bytes = cases[c].gib[i] * GIB};
+                access[(i + turn) % count] = (struct memuse_access){
+                    .by = f.gpu[i > 0], .reads_bytes = cases[c].gib[i] * GIB};
             assert_int_equal(ask(&f, 0, count, access), BERTH_OK);
             assert_first(&f, MEMKIND_DEVICE, f.gpu[cases[c].first]);
             assert_true(reasoned(&f, cases[c].why));
-            assert_int_equal(option(&f, MEMKIND_PINNED, f.numa[0])->place.gpu, f.gpu[cases[c].first]);
+            assert_int_equal(option(&f, MEMKIND_PINNED, f.numa[0])->place.gpu,
+                             f.gpu[cases[c].first]);
             end(&f);
         }
 }
 
-/* Nor does it where something is known: one gpu's own memory of which nothing is known is no bound where nothing is known of the other's there either. */
+/* Nor does it where something is known: one gpu's own memory of which nothing is known is no bound
+ * where nothing is known of the other's there either. */
 static void a_bound_is_one_in_any_order(void **state)
 {
     (void)state;
@@ -286,11 +337,13 @@ static void a_bound_is_one_in_any_order(void **state)
         measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[1], "how=read", 50 * GB);
         struct memuse_access access[2];
         for (int i = 0; i < 2; i++)
-            access[(i + turn) % 2] = (struct memuse_access){.by = f.gpu[i], .reads_bytes = (i + 1) * GIB};
+            access[(i + turn) % 2] =
+                (struct memuse_access){.by = f.gpu[i], .reads_bytes = (i + 1) * GIB};
         assert_int_equal(ask(&f, 0, 2, access), BERTH_OK);
         assert_int_equal(f.answer.option[0].place.memory, f.numa[0]);
         for (int i = 0; i < 2; i++)
-            assert_true(option(&f, MEMKIND_DEVICE, f.gpu[i])->unmeasured == 0 && isnan(option(&f, MEMKIND_DEVICE, f.gpu[i])->at_most_ns));
+            assert_true(option(&f, MEMKIND_DEVICE, f.gpu[i])->unmeasured == 0 &&
+                        isnan(option(&f, MEMKIND_DEVICE, f.gpu[i])->at_most_ns));
         end(&f);
     }
 }
@@ -301,9 +354,12 @@ static void the_part_that_decides_is_named(void **state)
     (void)state;
     struct fixture f = begin(DISCRETE);
     all_known(&f, 50, 40);
-    struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 16 * GIB}, {.by = f.gpu[1], .reads_bytes = 8 * GIB}};
+    struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 16 * GIB},
+                                     {.by = f.gpu[1], .reads_bytes = 8 * GIB}};
     assert_int_equal(ask(&f, 0, 2, access), BERTH_OK);
-    assert_true(reasoned(&f, "device memory on gpu0 takes 32.9 ms, device memory on gpu1 59.4 ms, 1.8 times as long, of which gpu0 takes 4.29 ms against 57.3 ms (4 TB/s against 300 GB/s)"));
+    assert_true(reasoned(
+        &f, "device memory on gpu0 takes 32.9 ms, device memory on gpu1 59.4 ms, 1.8 times as "
+            "long, of which gpu0 takes 4.29 ms against 57.3 ms (4 TB/s against 300 GB/s)"));
     assert_true(warned(&f, "what first touch and pinning of host memory cost was not measured"));
     end(&f);
 }
@@ -316,18 +372,24 @@ static void what_is_free_is_as_the_driver_said(void **state)
         enum origin origin;
         const char *used;
         int64_t free_bytes;
-    } cases[] = {{ORIGIN_LIVE, "1073741824", 95 * GIB}, {ORIGIN_LIVE, "102542344192", GIB / 2}, {ORIGIN_RECORDED, "1073741824", -1}, {ORIGIN_LIVE, NULL, -1}, {ORIGIN_LIVE, "999999999999", -1}};
+    } cases[] = {{ORIGIN_LIVE, "1073741824", 95 * GIB},
+                 {ORIGIN_LIVE, "102542344192", GIB / 2},
+                 {ORIGIN_RECORDED, "1073741824", -1},
+                 {ORIGIN_LIVE, NULL, -1},
+                 {ORIGIN_LIVE, "999999999999", -1}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct fixture f = begin(DISCRETE);
         all_known(&f, 50, 40);
         f.graph->origin = cases[i].origin;
         assert_true(place_set_detail(&f.graph->places[0], "facts_at_s", "1790000000"));
-        assert_true(cases[i].used == NULL || place_set_detail(&f.graph->places[f.gpu[0]], "bytes_used", cases[i].used));
+        assert_true(cases[i].used == NULL ||
+                    place_set_detail(&f.graph->places[f.gpu[0]], "bytes_used", cases[i].used));
         assert_int_equal(ask_reads(&f, 0, f.gpu[0], GIB), BERTH_OK);
         assert_first(&f, MEMKIND_DEVICE, f.gpu[0]);
         assert_int_equal(f.answer.option[0].free_bytes, cases[i].free_bytes);
         assert_int_equal(f.answer.option[0].free_at_s, cases[i].free_bytes >= 0 ? 1790000000 : -1);
-        assert_true(warned(&f, "gpu0 had at most 512 MiB free when its driver was asked last") == (i == 1));
+        assert_true(warned(&f, "gpu0 had at most 512 MiB free when its driver was asked last") ==
+                    (i == 1));
         end(&f);
     }
 }

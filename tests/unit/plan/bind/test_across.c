@@ -11,7 +11,9 @@ static bool warned(const struct fixture *f, const char *part)
 
 static struct fixture ask(const struct shape *shape, int64_t tasks, int64_t cores)
 {
-    return begin(nodes_cpu(shape), NULL, (struct bind_request){.tasks = tasks, .gpus_per_task = 0, .cores_per_task = cores});
+    return begin(
+        nodes_cpu(shape), NULL,
+        (struct bind_request){.tasks = tasks, .gpus_per_task = 0, .cores_per_task = cores});
 }
 
 static const struct shape two_packages = {2, 2, 2, 4, 1, INT64_C(64) << 30};
@@ -23,12 +25,14 @@ static void cores_of_several_numa_nodes_are_told(void **state)
     for (int asked = 0; asked < 2; asked++) {
         struct fixture f = ask(&two_packages, 3, asked ? 10 : 0);
         assert_int_equal(f.answer.cores_per_task, 10);
-        assert_true(warned(&f, "the cores of task 0 are in several NUMA nodes (numa0, numa1), and of 2 more tasks, of several packages"));
+        assert_true(warned(&f, "the cores of task 0 are in several NUMA nodes (numa0, numa1), and "
+                               "of 2 more tasks, of several packages"));
         assert_int_equal(f.answer.warnings.count, 1);
         end(&f);
     }
     struct fixture f = ask(&two_packages, 1, 0);
-    assert_true(warned(&f, "the cores of task 0 are in several NUMA nodes (numa0, numa1, numa2, ...), of several packages"));
+    assert_true(warned(&f, "the cores of task 0 are in several NUMA nodes (numa0, numa1, numa2, "
+                           "...), of several packages"));
     end(&f);
 }
 
@@ -45,7 +49,8 @@ static void cores_of_several_llcs_are_told_where_they_were_asked_for(void **stat
     end(&f);
 }
 
-/* 3 tasks of 6 cores on two llcs of 10: the last to be given cores gets what is left, and others come behind it. */
+/* 3 tasks of 6 cores on two llcs of 10: the last to be given cores gets what is left, and others
+ * come behind it. */
 static void tasks_are_named_as_they_are_numbered(void **state)
 {
     (void)state;

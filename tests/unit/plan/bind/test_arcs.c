@@ -1,4 +1,5 @@
-/* What a search knows of choices beside their prices: never more than what any choice takes, and of transfers with the host all that they take. */
+/* What a search knows of choices beside their prices: never more than what any choice takes, and of
+ * transfers with the host all that they take. */
 #include "unit/plan_folder.h"
 
 #include "plan/bind/arcs.h"
@@ -24,24 +25,35 @@ static uint64_t random_next(uint64_t *seed)
     return *seed;
 }
 
-static void begin_only(struct priced *priced, struct snapshot *snap, const struct traffic_request *wanted, enum load_by by)
+static void begin_only(struct priced *priced, struct snapshot *snap,
+                       const struct traffic_request *wanted, enum load_by by)
 {
     struct berth_err err = {0};
     *priced = (struct priced){0};
-    for (place_id g = graph_next(snap->graph, PLACE_GPU, 0); g != PLACE_NONE && priced->gpus < GPUS; g = graph_next(snap->graph, PLACE_GPU, g + 1)) {
+    for (place_id g = graph_next(snap->graph, PLACE_GPU, 0); g != PLACE_NONE && priced->gpus < GPUS;
+         g = graph_next(snap->graph, PLACE_GPU, g + 1)) {
         priced->gpu[priced->gpus] = g;
         priced->numa[priced->gpus] = graph_place(snap->graph, g)->numa;
         priced->nic[priced->gpus++] = PLACE_NONE;
     }
     assert_int_equal(plan_traffic(wanted, &priced->traffic, &err), BERTH_OK);
-    struct bind_price_request request = {.traffic = &priced->traffic, .by = by, .tasks = (size_t)wanted->tasks, .each = 1, .gpu = priced->gpu, .memory = priced->numa, .nic = priced->nic, .gpu_count = priced->gpus};
+    struct bind_price_request request = {.traffic = &priced->traffic,
+                                         .by = by,
+                                         .tasks = (size_t)wanted->tasks,
+                                         .each = 1,
+                                         .gpu = priced->gpu,
+                                         .memory = priced->numa,
+                                         .nic = priced->nic,
+                                         .gpu_count = priced->gpus};
     assert_int_equal(plan_bind_price_new(snap, &request, &priced->price, &err), BERTH_OK);
 }
 
-static void begin(struct priced *priced, struct snapshot *snap, const struct traffic_request *wanted, enum load_by by)
+static void begin(struct priced *priced, struct snapshot *snap,
+                  const struct traffic_request *wanted, enum load_by by)
 {
     begin_only(priced, snap, wanted, by);
-    assert_true(plan_bind_arcs(priced->price) && plan_bind_crowds(priced->price, &priced->crowds_ns));
+    assert_true(plan_bind_arcs(priced->price) &&
+                plan_bind_crowds(priced->price, &priced->crowds_ns));
 }
 
 static void done(struct priced *priced)
@@ -64,7 +76,8 @@ static double certain_ns(const struct bind_price *price, const uint16_t *slot)
         const struct search_arc *arc = &price->arc[(flow->kind * n + from) * n + to];
         most_ns = fmax(most_ns, arc->alone_ns + flow->turn * arc->launch_ns);
         for (uint32_t u = 0; u < arc->use_count; u++)
-            most_ns = fmax(most_ns, load_ns[price->use[arc->use + u].resource] += price->use[arc->use + u].ns);
+            most_ns = fmax(most_ns, load_ns[price->use[arc->use + u].resource] +=
+                                    price->use[arc->use + u].ns);
     }
     free(load_ns);
     return most_ns;
@@ -102,7 +115,8 @@ static void deal(uint16_t *slot, size_t tasks, size_t gpus, uint64_t *seed)
     }
 }
 
-static const char *const folders[] = {"tests/nodes/mi250x", "tests/nodes/h200x4", "tests/nodes/mi300a", "tests/nodes/gh200-quad"};
+static const char *const folders[] = {"tests/nodes/mi250x", "tests/nodes/h200x4",
+                                      "tests/nodes/mi300a", "tests/nodes/gh200-quad"};
 
 static void no_choice_takes_less_than_is_certain_of_it(void **state)
 {
@@ -116,10 +130,17 @@ static void no_choice_takes_less_than_is_certain_of_it(void **state)
             struct priced priced;
             size_t tasks = 2 + random_next(&seed) % (gpus - 1), count = 1 + random_next(&seed) % 24;
             for (size_t i = 0; i < count; i++) {
-                int64_t from = (int64_t)(random_next(&seed) % tasks), to = (int64_t)(random_next(&seed) % tasks);
-                exact[i] = (struct traffic_exact){from, from == to ? (to + 1) % (int64_t)tasks : to, (int64_t)1 << (10 + random_next(&seed) % 18)};
+                int64_t from = (int64_t)(random_next(&seed) % tasks),
+                        to = (int64_t)(random_next(&seed) % tasks);
+                exact[i] = (struct traffic_exact){from, from == to ? (to + 1) % (int64_t)tasks : to,
+                                                  (int64_t)1 << (10 + random_next(&seed) % 18)};
             }
-            const struct traffic_request wanted = {.tasks = (int64_t)tasks, .bytes = -1, .host_bytes = round % 2 ? (int64_t)1 << (10 + random_next(&seed) % 18) : 0, .exact = exact, .exact_count = count};
+            const struct traffic_request wanted = {
+                .tasks = (int64_t)tasks,
+                .bytes = -1,
+                .host_bytes = round % 2 ? (int64_t)1 << (10 + random_next(&seed) % 18) : 0,
+                .exact = exact,
+                .exact_count = count};
             begin(&priced, snap, &wanted, (enum load_by)(round % 3));
             for (int choice = 0; choice < 20; choice++) {
                 uint16_t slot[GPUS];
@@ -135,7 +156,8 @@ static void no_choice_takes_less_than_is_certain_of_it(void **state)
 }
 
 /* The best of all choices, one after the other; share: so many tasks on a gpu, or one less. */
-static double least_of(struct priced *priced, uint16_t *slot, size_t task, unsigned *used, unsigned share)
+static double least_of(struct priced *priced, uint16_t *slot, size_t task, unsigned *used,
+                       unsigned share)
 {
     double least = INFINITY;
     unsigned missing = 0;
@@ -155,9 +177,14 @@ static double least_of(struct priced *priced, uint16_t *slot, size_t task, unsig
     return least;
 }
 
-static double least_ns(struct priced *priced, uint16_t *slot) { return least_of(priced, slot, 0, (unsigned[GPUS]){0}, 1); }
+static double least_ns(struct priced *priced, uint16_t *slot)
+{
+    return least_of(priced, slot, 0, (unsigned[GPUS]){0}, 1);
+}
 
-/* Several tasks on a gpu, whose transfers between the same two places go in turns: what is certain of a choice, and what a search begins with, stay below; the best that it finds is the best that there is. */
+/* Several tasks on a gpu, whose transfers between the same two places go in turns: what is certain
+ * of a choice, and what a search begins with, stay below; the best that it finds is the best that
+ * there is. */
 static void nor_where_tasks_share_a_gpu(void **state)
 {
     (void)state;
@@ -171,40 +198,55 @@ static void nor_where_tasks_share_a_gpu(void **state)
             struct berth_err err = {0};
             uint16_t slot[TASKS];
             double far[GPUS] = {0}, apart[GPUS * GPUS] = {0}, bound_ns, best_ns = INFINITY;
-            size_t tasks = gpus + 1 + random_next(&seed) % (TASKS - gpus), count = 1 + random_next(&seed) % 24;
+            size_t tasks = gpus + 1 + random_next(&seed) % (TASKS - gpus),
+                   count = 1 + random_next(&seed) % 24;
             for (size_t i = 0; i < count; i++) {
-                int64_t from = (int64_t)(random_next(&seed) % tasks), to = (int64_t)(random_next(&seed) % tasks);
-                exact[i] = (struct traffic_exact){from, from == to ? (to + 1) % (int64_t)tasks : to, (int64_t)1 << (10 + random_next(&seed) % 18)};
+                int64_t from = (int64_t)(random_next(&seed) % tasks),
+                        to = (int64_t)(random_next(&seed) % tasks);
+                exact[i] = (struct traffic_exact){from, from == to ? (to + 1) % (int64_t)tasks : to,
+                                                  (int64_t)1 << (10 + random_next(&seed) % 18)};
             }
-            const struct traffic_request wanted = {.tasks = (int64_t)tasks, .bytes = -1, .host_bytes = round % 2 ? (int64_t)1 << (10 + random_next(&seed) % 18) : 0, .exact = exact, .exact_count = round % 4 == 3 ? 0 : count};
+            const struct traffic_request wanted = {
+                .tasks = (int64_t)tasks,
+                .bytes = -1,
+                .host_bytes = round % 2 ? (int64_t)1 << (10 + random_next(&seed) % 18) : 0,
+                .exact = exact,
+                .exact_count = round % 4 == 3 ? 0 : count};
             begin(&priced, snap, &wanted, (enum load_by)(round % 3));
             for (int choice = 0; choice < 40; choice++) {
                 deal(slot, tasks, gpus, &seed);
                 double ns = price_ns(priced.price, slot);
                 best_ns = fmin(best_ns, ns);
-                assert_true(certain_ns(priced.price, slot) <= ns * (1 + 1e-9) && priced.crowds_ns <= ns * (1 + 1e-9));
+                assert_true(certain_ns(priced.price, slot) <= ns * (1 + 1e-9) &&
+                            priced.crowds_ns <= ns * (1 + 1e-9));
             }
             if (tasks <= 6)
                 best_ns = least_of(&priced, slot, 0, (unsigned[GPUS]){0}, 2);
             done(&priced);
-            struct bind_price_choice choice = {.share = (tasks + gpus - 1) / gpus, .far = far, .apart = apart};
+            struct bind_price_choice choice = {
+                .share = (tasks + gpus - 1) / gpus, .far = far, .apart = apart};
             struct search_result found;
             begin_only(&priced, snap, &wanted, (enum load_by)(round % 3));
-            assert_int_equal(plan_bind_price_bound(priced.price, &choice, &bound_ns, &err), BERTH_OK);
+            assert_int_equal(plan_bind_price_bound(priced.price, &choice, &bound_ns, &err),
+                             BERTH_OK);
             assert_true(bound_ns <= best_ns * (1 + 1e-9));
             done(&priced);
             begin_only(&priced, snap, &wanted, (enum load_by)(round % 3));
-            assert_int_equal(plan_bind_price_search(priced.price, &choice, slot, &found, &err), BERTH_OK);
+            assert_int_equal(plan_bind_price_search(priced.price, &choice, slot, &found, &err),
+                             BERTH_OK);
             double found_ns = price_ns(priced.price, slot);
-            assert_true(found.bound_ns <= best_ns * (1 + 1e-9) && found.bound_ns <= found_ns * (1 + 1e-9));
-            assert_true(tasks > 6 || gpus > 4 || !found.is_proven || found_ns <= best_ns * (1 + fmax(found.settled, 0) + 1e-9));
+            assert_true(found.bound_ns <= best_ns * (1 + 1e-9) &&
+                        found.bound_ns <= found_ns * (1 + 1e-9));
+            assert_true(tasks > 6 || gpus > 4 || !found.is_proven ||
+                        found_ns <= best_ns * (1 + fmax(found.settled, 0) + 1e-9));
             done(&priced);
         }
         snapshot_unref(snap);
     }
 }
 
-/* Alone in what they share, they are spread as well as they can be, whether tasks are alike or not. */
+/* Alone in what they share, they are spread as well as they can be, whether tasks are alike or not.
+ */
 static void what_goes_to_the_host_is_spread_as_well_as_it_can_be(void **state)
 {
     (void)state;
@@ -214,16 +256,25 @@ static void what_goes_to_the_host_is_spread_as_well_as_it_can_be(void **state)
         for (int64_t tasks = 1; tasks <= most; tasks++) {
             struct priced priced;
             uint16_t slot[GPUS];
-            begin(&priced, snap, &(struct traffic_request){.tasks = tasks, .bytes = -1, .host_bytes = 64 << 20}, LOAD_BEST);
+            begin(&priced, snap,
+                  &(struct traffic_request){.tasks = tasks, .bytes = -1, .host_bytes = 64 << 20},
+                  LOAD_BEST);
             double least = least_ns(&priced, slot);
             assert_true(priced.crowds_ns > 0 && fabs(priced.crowds_ns - least) <= least * 1e-9);
             done(&priced);
         }
-        for (int64_t tasks = 3; tasks <= most; tasks++) { /* the first two begin with something else */
+        /* the first two begin with something else */
+        for (int64_t tasks = 3; tasks <= most; tasks++) {
             const struct traffic_exact exact[] = {{0, 1, 1024}, {1, 0, 1024}, {0, 2, 1024}};
             struct priced priced;
             uint16_t slot[GPUS];
-            begin(&priced, snap, &(struct traffic_request){.tasks = tasks, .bytes = -1, .host_bytes = 64 << 20, .exact = exact, .exact_count = 3}, LOAD_BEST);
+            begin(&priced, snap,
+                  &(struct traffic_request){.tasks = tasks,
+                                            .bytes = -1,
+                                            .host_bytes = 64 << 20,
+                                            .exact = exact,
+                                            .exact_count = 3},
+                  LOAD_BEST);
             double least = least_ns(&priced, slot);
             assert_true(priced.crowds_ns > 0.999 * least && priced.crowds_ns <= least * (1 + 1e-9));
             done(&priced);

@@ -16,14 +16,23 @@ static void cores_away_from_their_gpu_are_told(void **state)
         {NULL, 8, 8, NULL},
         {"1-7,9-15,17-23,25-31,33-39,41-47,49-55,57-63", 8, 7, NULL},
         {"0-47", 8, 4,
-         "none of the cores next to these is allowed: gpu0 at llc6 (numa3) with cores in llc0 (numa0); gpu1 at llc7 (numa3) with cores in llc1 (numa0)"},
-        {"0-47,56-63", 8, 4, "none of the cores next to these is allowed: gpu0 at llc6 (numa3) with cores in llc7 (numa3)"},
-        {"0-51,56-63", 8, 5, "only 4 of the 8 cores next to these are allowed: gpu0 at llc6 (numa3) with cores in llc7 (numa3)"},
+         "none of the cores next to these is allowed: gpu0 at llc6 (numa3) with cores in llc0 "
+         "(numa0); gpu1 at llc7 (numa3) with cores in llc1 (numa0)"},
+        {"0-47,56-63", 8, 4,
+         "none of the cores next to these is allowed: gpu0 at llc6 (numa3) with cores in llc7 "
+         "(numa3)"},
+        {"0-51,56-63", 8, 5,
+         "only 4 of the 8 cores next to these are allowed: gpu0 at llc6 (numa3) with cores in llc7 "
+         "(numa3)"},
         {"0-3", 4, 1,
-         "none of the cores next to these is allowed: gpu0 at llc6 (numa3) with cores in llc0 (numa0); gpu2 at llc2 (numa1) with cores in llc0 (numa0); and 1 more"},
+         "none of the cores next to these is allowed: gpu0 at llc6 (numa3) with cores in llc0 "
+         "(numa0); gpu2 at llc2 (numa1) with cores in llc0 (numa0); and 1 more"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct fixture f = begin(nodes_mi250x(), cases[i].cpus, (struct bind_request){.tasks = cases[i].tasks, .gpus_per_task = 1, .cores_per_task = cases[i].cores});
+        struct fixture f = begin(nodes_mi250x(), cases[i].cpus,
+                                 (struct bind_request){.tasks = cases[i].tasks,
+                                                       .gpus_per_task = 1,
+                                                       .cores_per_task = cases[i].cores});
         assert_int_equal(f.answer.warnings.count > 0, cases[i].expected != NULL);
         if (cases[i].expected != NULL)
             assert_string_equal(f.answer.warnings.line[0], cases[i].expected);
@@ -34,10 +43,15 @@ static void cores_away_from_their_gpu_are_told(void **state)
 static void cores_that_other_tasks_have_are_told(void **state)
 {
     (void)state;
-    struct fixture f = begin(nodes_mi250x(), NULL, (struct bind_request){.tasks = 12, .gpus_per_task = 1, .cores_per_task = 5, .tasks_per_gpu = 2});
+    struct fixture f =
+        begin(nodes_mi250x(), NULL,
+              (struct bind_request){
+                  .tasks = 12, .gpus_per_task = 1, .cores_per_task = 5, .tasks_per_gpu = 2});
     assert_true(f.answer.warnings.count > 0);
-    assert_string_equal(f.answer.warnings.line[0], "other tasks have 5 of the 8 cores next to these: gpu0 at llc6 (numa3) with cores in llc7 (numa3); "
-                                                     "gpu2 at llc2 (numa1) with cores in llc3 (numa1)");
+    assert_string_equal(f.answer.warnings.line[0],
+                        "other tasks have 5 of the 8 cores next to these: gpu0 at llc6 (numa3) "
+                        "with cores in llc7 (numa3); "
+                        "gpu2 at llc2 (numa1) with cores in llc3 (numa1)");
     end(&f);
 }
 
@@ -65,16 +79,21 @@ static struct graph *cut(void)
 static void a_device_that_is_cut_is_no_place_beside_its_slices(void **state)
 {
     (void)state;
-    struct fixture f = begin(cut(), NULL, (struct bind_request){.tasks = 9, .gpus_per_task = 1, .cores_per_task = 4, .threads_per_core = 1});
+    struct fixture f =
+        begin(cut(), NULL,
+              (struct bind_request){
+                  .tasks = 9, .gpus_per_task = 1, .cores_per_task = 4, .threads_per_core = 1});
     static const int expected[] = {0, 2, 3, 4, 5, 6, 7, 8, 9};
     char *slurm = NULL;
     struct berth_err err = {0};
     for (size_t t = 0; t < 9; t++)
         assert_int_equal(graph_place(f.snap->graph, f.answer.task[t].gpus[0])->number, expected[t]);
-    assert_string_equal(f.answer.warnings.line[0], "gpu1 is left out: it is cut into slices, which are gpus of their own");
+    assert_string_equal(f.answer.warnings.line[0],
+                        "gpu1 is left out: it is cut into slices, which are gpus of their own");
     assert_int_equal(f.answer.warnings.count, 1);
     /* nor does srun count it */
-    assert_int_equal(launcher_slurm(f.snap, &f.allowed, &f.answer, &f.answer.warnings, &slurm, &err), BERTH_OK);
+    assert_int_equal(
+        launcher_slurm(f.snap, &f.allowed, &f.answer, &f.answer.warnings, &slurm, &err), BERTH_OK);
     assert_non_null(slurm);
     assert_non_null(strstr(slurm, "map_gpu:0,1,2,3,4,5,6,7,8"));
     free(slurm);
@@ -93,13 +112,16 @@ static bool says(const struct warnings *warnings, const char *what)
     return false;
 }
 
-/* What goes from one of four superchips to another is published of their cores: where it is not, their own links say nothing of a way that leads over that. */
+/* What goes from one of four superchips to another is published of their cores: where it is not,
+ * their own links say nothing of a way that leads over that. */
 static void what_crosses_packages_by_a_width_that_nobody_states_has_no_price(void **state)
 {
     (void)state;
     struct traffic traffic = {0};
     struct berth_err err = {0};
-    assert_int_equal(plan_traffic(&(struct traffic_request){.tasks = 2, .host_bytes = 1 << 30}, &traffic, &err), BERTH_OK);
+    assert_int_equal(
+        plan_traffic(&(struct traffic_request){.tasks = 2, .host_bytes = 1 << 30}, &traffic, &err),
+        BERTH_OK);
     for (int turn = 0; turn < 4; turn++) {
         bool own = turn % 2 == 1, is_published = turn >= 2;
         struct discovery found = {0};
@@ -110,14 +132,23 @@ static void what_crosses_packages_by_a_width_that_nobody_states_has_no_price(voi
             assert_non_null(found.values);
             values_finish(found.values);
         }
-        struct fixture f = {.snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1), .allowed.given = true};
+        struct fixture f = {.snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1),
+                            .allowed.given = true};
         assert_int_equal(cpuset_parse(own ? "0-143" : "0-71", &f.allowed.cpus, &err), BERTH_OK);
-        struct bind_request request = {.tasks = 2, .gpus_per_task = 1, .cores_per_task = 1, .allowed = &f.allowed, .traffic = &traffic};
+        struct bind_request request = {.tasks = 2,
+                                       .gpus_per_task = 1,
+                                       .cores_per_task = 1,
+                                       .allowed = &f.allowed,
+                                       .traffic = &traffic};
         assert_int_equal(plan_bind(f.snap, &request, &f.answer, &err), BERTH_OK);
         assert_int_equal(isnan(f.answer.predicted.time_ns), !own && !is_published);
-        assert_int_equal(says(&f.answer.warnings, "what 2 of the 4 transfers take (numa0 to gpu1: nothing says what goes between package0 and package1)"), !own && !is_published);
+        assert_int_equal(says(&f.answer.warnings,
+                              "what 2 of the 4 transfers take (numa0 to gpu1: nothing says "
+                              "what goes between package0 and package1)"),
+                         !own && !is_published);
         if (!own && is_published)
-            assert_true(f.answer.predicted.time_ns > (1 << 30) / 100.1 && says(&f.answer.warnings, "it counts with the most that is known"));
+            assert_true(f.answer.predicted.time_ns > (1 << 30) / 100.1 &&
+                        says(&f.answer.warnings, "it counts with the most that is known"));
         end(&f);
         graph_unref(found.graph);
         sets_free(found.sets);
@@ -132,14 +163,23 @@ static void several_kernels_of_a_gpu_are_told_to_share_it(void **state)
         struct traffic traffic = {0};
         struct berth_err err = {0};
         struct discovery found = {0};
-        const struct traffic_request asked = {.tasks = 3, .pattern = several ? TRAFFIC_ALLTOALL : TRAFFIC_RING, .bytes = 1 << 26};
+        const struct traffic_request asked = {
+            .tasks = 3, .pattern = several ? TRAFFIC_ALLTOALL : TRAFFIC_RING, .bytes = 1 << 26};
         assert_int_equal(plan_traffic(&asked, &traffic, &err), BERTH_OK);
         assert_int_equal(discover_folder("tests/nodes/mi250x", &found, &err), BERTH_OK);
-        struct fixture f = {.snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1), .allowed.given = true};
+        struct fixture f = {.snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1),
+                            .allowed.given = true};
         locality_cpus(found.graph, &f.allowed.cpus);
-        struct bind_request request = {.tasks = 3, .gpus_per_task = 1, .cores_per_task = 1, .allowed = &f.allowed, .traffic = &traffic, .by = LOAD_KERNEL};
+        struct bind_request request = {.tasks = 3,
+                                       .gpus_per_task = 1,
+                                       .cores_per_task = 1,
+                                       .allowed = &f.allowed,
+                                       .traffic = &traffic,
+                                       .by = LOAD_KERNEL};
         assert_int_equal(plan_bind(f.snap, &request, &f.answer, &err), BERTH_OK);
-        assert_int_equal(says(&f.answer.reasons, "2 kernels of gpu0 (3 gpus have several) copy at the same time"), several);
+        assert_int_equal(says(&f.answer.reasons,
+                              "2 kernels of gpu0 (3 gpus have several) copy at the same time"),
+                         several);
         assert_int_equal(says(&f.answer.reasons, "copy at the same time"), several);
         assert_int_equal(says(&f.answer.reasons, "task t begins with that to t+1, then to t+2"), 0);
         end(&f);
@@ -149,7 +189,8 @@ static void several_kernels_of_a_gpu_are_told_to_share_it(void **state)
     }
 }
 
-/* The first gpu of two tasks that exchange, where all get 20 GB/s but gpu2 and gpu3 a little more. */
+/* The first gpu of two tasks that exchange, where all get 20 GB/s but gpu2 and gpu3 a little more.
+ */
 static int better_gpu(double more, double half)
 {
     struct graph *graph = nodes_mi250x();
@@ -161,12 +202,22 @@ static int better_gpu(double more, double half)
         for (int b = 0; b < 8; b++) {
             double rate = 20e9 * (a / 2 == 1 && b / 2 == 1 ? 1 + more : 1);
             if (a != b)
-                nodes_value(values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, nodes_place(graph, PLACE_GPU, a), nodes_place(graph, PLACE_GPU, b), "", rate, rate * (1 - half), rate * (1 + half));
+                nodes_value(values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED,
+                            nodes_place(graph, PLACE_GPU, a), nodes_place(graph, PLACE_GPU, b), "",
+                            rate, rate * (1 - half), rate * (1 + half));
         }
     struct fixture f = {.snap = nodes_snapshot(graph, values), .allowed.given = true};
     locality_cpus(f.snap->graph, &f.allowed.cpus);
-    assert_int_equal(plan_traffic(&(struct traffic_request){.tasks = 2, .pattern = TRAFFIC_RING, .bytes = 1 << 30}, &traffic, &err), BERTH_OK);
-    struct bind_request request = {.tasks = 2, .gpus_per_task = 1, .cores_per_task = 1, .allowed = &f.allowed, .traffic = &traffic};
+    assert_int_equal(
+        plan_traffic(
+            &(struct traffic_request){.tasks = 2, .pattern = TRAFFIC_RING, .bytes = 1 << 30},
+            &traffic, &err),
+        BERTH_OK);
+    struct bind_request request = {.tasks = 2,
+                                   .gpus_per_task = 1,
+                                   .cores_per_task = 1,
+                                   .allowed = &f.allowed,
+                                   .traffic = &traffic};
     assert_int_equal(plan_bind(f.snap, &request, &f.answer, &err), BERTH_OK);
     int number = graph_place(f.snap->graph, f.answer.task[0].gpus[0])->number;
     end(&f);

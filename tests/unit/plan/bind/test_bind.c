@@ -64,8 +64,14 @@ static void assert_cpus(const struct fixture *f, size_t task, const char *list)
     free(text);
 }
 
-static int gpu_of(const struct fixture *f, size_t task, size_t i) { return graph_place(f->snap->graph, f->answer.task[task].gpus[i])->number; }
-static int memory_of(const struct fixture *f, size_t task) { return graph_place(f->snap->graph, f->answer.task[task].memory)->number; }
+static int gpu_of(const struct fixture *f, size_t task, size_t i)
+{
+    return graph_place(f->snap->graph, f->answer.task[task].gpus[i])->number;
+}
+static int memory_of(const struct fixture *f, size_t task)
+{
+    return graph_place(f->snap->graph, f->answer.task[task].memory)->number;
+}
 
 #define RESERVED "1-7,9-15,17-23,25-31,33-39,41-47,49-55,57-63"
 
@@ -75,11 +81,18 @@ static void frontier_with_reserved_cores(void **state)
     struct fixture f = begin(nodes_mi250x(), NULL);
     char *slurm = NULL;
     allow_cpus(&f, RESERVED);
-    assert_int_equal(ask(&f, (struct bind_request){.tasks = 8, .gpus_per_task = -1, .cores_per_task = 7, .in_rank_order = true}), BERTH_OK);
+    assert_int_equal(ask(&f, (struct bind_request){.tasks = 8,
+                                                   .gpus_per_task = -1,
+                                                   .cores_per_task = 7,
+                                                   .in_rank_order = true}),
+                     BERTH_OK);
     for (int t = 0; t < 8; t++)
         assert_int_equal(gpu_of(&f, (size_t)t, 0), t);
-    assert_int_equal(launcher_slurm(f.snap, &f.allowed, &f.answer, &f.answer.warnings, &slurm, &f.err), BERTH_OK);
-    assert_string_equal(slurm, "--cpu-bind=mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,0xfe000000,0xfe,0xfe00,0xfe00000000,0xfe0000000000"
+    assert_int_equal(
+        launcher_slurm(f.snap, &f.allowed, &f.answer, &f.answer.warnings, &slurm, &f.err),
+        BERTH_OK);
+    assert_string_equal(slurm, "--cpu-bind=mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,"
+                               "0xfe000000,0xfe,0xfe00,0xfe00000000,0xfe0000000000"
                                " --gpu-bind=map_gpu:0,1,2,3,4,5,6,7");
     free(slurm);
     assert_int_equal(f.answer.warnings.count, 0);
@@ -89,8 +102,9 @@ static void frontier_with_reserved_cores(void **state)
 static void each_gcd_gets_its_own_ccx(void **state)
 {
     (void)state;
-    static const char *const cpus[] = {"48-55,112-119", "56-63,120-127", "16-23,80-87",  "24-31,88-95",
-                                       "0-7,64-71",     "8-15,72-79",    "32-39,96-103", "40-47,104-111"};
+    static const char *const cpus[] = {"48-55,112-119", "56-63,120-127", "16-23,80-87",
+                                       "24-31,88-95",   "0-7,64-71",     "8-15,72-79",
+                                       "32-39,96-103",  "40-47,104-111"};
     static const int numas[] = {3, 3, 1, 1, 0, 0, 2, 2};
     struct fixture f = begin(nodes_mi250x(), NULL);
     assert_int_equal(ask(&f, (struct bind_request){.tasks = 8, .gpus_per_task = -1}), BERTH_OK);
@@ -101,9 +115,14 @@ static void each_gcd_gets_its_own_ccx(void **state)
         assert_cpus(&f, t, cpus[t]);
         assert_int_equal(memory_of(&f, t), numas[t]);
         assert_int_equal(f.answer.task[t].nic_count, 1);
-        assert_int_equal(graph_place(f.snap->graph, f.answer.nic[f.answer.task[t].nics])->numa, f.answer.task[t].memory);
+        assert_int_equal(graph_place(f.snap->graph, f.answer.nic[f.answer.task[t].nics])->numa,
+                         f.answer.task[t].memory);
     }
-    assert_int_equal(ask(&f, (struct bind_request){.tasks = 8, .gpus_per_task = 1, .cores_per_task = 7, .threads_per_core = 1}), BERTH_OK);
+    assert_int_equal(ask(&f, (struct bind_request){.tasks = 8,
+                                                   .gpus_per_task = 1,
+                                                   .cores_per_task = 7,
+                                                   .threads_per_core = 1}),
+                     BERTH_OK);
     assert_cpus(&f, 0, "48-54");
     assert_false(f.answer.is_proven);
     end(&f);
@@ -129,7 +148,9 @@ static void the_gpus_of_a_task_stand_on_one_module(void **state)
 {
     (void)state;
     struct fixture f = begin(nodes_mi250x(), NULL);
-    assert_int_equal(ask(&f, (struct bind_request){.tasks = 4, .gpus_per_task = 2, .cores_per_task = 16}), BERTH_OK);
+    assert_int_equal(
+        ask(&f, (struct bind_request){.tasks = 4, .gpus_per_task = 2, .cores_per_task = 16}),
+        BERTH_OK);
     for (size_t t = 0; t < 4; t++) {
         assert_int_equal(gpu_of(&f, t, 0), 2 * (int)t);
         assert_int_equal(gpu_of(&f, t, 1), 2 * (int)t + 1);
@@ -148,12 +169,17 @@ static void a_task_straddles_llcs_only_when_it_must(void **state)
     allow_only(&f, &f.allowed.gpus, PLACE_GPU, 4);
     /* llc0, next to gpu4, has 3 cores; llc1 in the same NUMA node has room */
     allow_cpus(&f, "0-2,8-15,16-63");
-    assert_int_equal(ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = 1, .cores_per_task = 4}), BERTH_OK);
+    assert_int_equal(
+        ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = 1, .cores_per_task = 4}),
+        BERTH_OK);
     assert_cpus(&f, 0, "8-11");
-    assert_true(warned(&f, "only 3 of the 8 cores next to these are allowed: gpu4 at llc0 (numa0) with cores in llc1 (numa0)"));
+    assert_true(warned(&f, "only 3 of the 8 cores next to these are allowed: gpu4 at llc0 (numa0) "
+                           "with cores in llc1 (numa0)"));
     /* nowhere in that NUMA node: the nearest, then the next nearest */
     allow_cpus(&f, "0-2,8-9,16-63");
-    assert_int_equal(ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = 1, .cores_per_task = 4}), BERTH_OK);
+    assert_int_equal(
+        ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = 1, .cores_per_task = 4}),
+        BERTH_OK);
     assert_cpus(&f, 0, "0-2,8");
     assert_true(warned(&f, "only 3 of the 8 cores next to these are allowed: gpu4 at llc0"));
     assert_int_equal(memory_of(&f, 0), 0);
@@ -167,18 +193,28 @@ static void measured_rates_go_before_structure(void **state)
     struct values *values = values_new();
     place_id gpu = nodes_place(graph, PLACE_GPU, 0);
     for (int n = 0; n < 4; n++) /* structure says numa3; numa1 measures better by more than noise */
-        nodes_value(values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, nodes_place(graph, PLACE_NUMA, n), gpu, "", n == 1 ? 36e9 : 28e9, NAN, NAN);
+        nodes_value(values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED,
+                    nodes_place(graph, PLACE_NUMA, n), gpu, "", n == 1 ? 36e9 : 28e9, NAN, NAN);
     for (int n = 0; n < 4; n++) /* within noise: structure */
-        nodes_value(values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, nodes_place(graph, PLACE_NUMA, n), nodes_place(graph, PLACE_GPU, 2), "",
+        nodes_value(values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED,
+                    nodes_place(graph, PLACE_NUMA, n), nodes_place(graph, PLACE_GPU, 2), "",
                     n == 0 ? 28.5e9 : 28e9, NAN, NAN);
     struct fixture f = begin(graph, values);
     allow_only(&f, &f.allowed.gpus, PLACE_GPU, 0);
-    assert_int_equal(ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = 1, .cores_per_task = 8, .threads_per_core = 1}), BERTH_OK);
+    assert_int_equal(ask(&f, (struct bind_request){.tasks = 1,
+                                                   .gpus_per_task = 1,
+                                                   .cores_per_task = 8,
+                                                   .threads_per_core = 1}),
+                     BERTH_OK);
     assert_cpus(&f, 0, "16-23");
     assert_int_equal(f.answer.evidence.count, 1);
     f.allowed.gpus[nodes_place(f.snap->graph, PLACE_GPU, 0)] = false;
     allow_only(&f, &f.allowed.gpus, PLACE_GPU, 2);
-    assert_int_equal(ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = 1, .cores_per_task = 8, .threads_per_core = 1}), BERTH_OK);
+    assert_int_equal(ask(&f, (struct bind_request){.tasks = 1,
+                                                   .gpus_per_task = 1,
+                                                   .cores_per_task = 8,
+                                                   .threads_per_core = 1}),
+                     BERTH_OK);
     assert_cpus(&f, 0, "16-23");
     end(&f);
 }
@@ -187,14 +223,18 @@ static void without_gpus_tasks_spread_over_llcs(void **state)
 {
     (void)state;
     struct fixture f = begin(nodes_cpu(&(struct shape){2, 2, 2, 4, 1, INT64_C(64) << 30}), NULL);
-    assert_int_equal(ask(&f, (struct bind_request){.tasks = 4, .gpus_per_task = -1, .cores_per_task = 4}), BERTH_OK);
+    assert_int_equal(
+        ask(&f, (struct bind_request){.tasks = 4, .gpus_per_task = -1, .cores_per_task = 4}),
+        BERTH_OK);
     assert_int_equal(f.answer.gpus_per_task, 0);
     for (size_t t = 0; t < 4; t++)
         assert_int_equal(memory_of(&f, t), (int)t);
     assert_cpus(&f, 1, "8-11");
     assert_int_equal(f.answer.warnings.count, 0);
 
-    assert_int_equal(ask(&f, (struct bind_request){.tasks = 8, .gpus_per_task = 0, .cores_per_task = 3}), BERTH_OK);
+    assert_int_equal(
+        ask(&f, (struct bind_request){.tasks = 8, .gpus_per_task = 0, .cores_per_task = 3}),
+        BERTH_OK);
     assert_cpus(&f, 0, "0-2");
     assert_cpus(&f, 1, "4-6");
     assert_cpus(&f, 7, "28-30");
@@ -205,25 +245,37 @@ static void what_does_not_fit_is_counted(void **state)
 {
     (void)state;
     struct fixture f = begin(nodes_mi250x(), NULL);
-    assert_int_equal(ask(&f, (struct bind_request){.tasks = 9, .gpus_per_task = 1}), BERTH_NOT_ENOUGH);
+    assert_int_equal(ask(&f, (struct bind_request){.tasks = 9, .gpus_per_task = 1}),
+                     BERTH_NOT_ENOUGH);
     assert_string_equal(f.err.arg[0].text, "gpus");
     assert_int_equal(f.err.arg[1].number, 9);
     assert_int_equal(f.err.arg[2].number, 8);
-    assert_int_equal(ask(&f, (struct bind_request){.tasks = 8, .gpus_per_task = 0, .cores_per_task = 9}), BERTH_NOT_ENOUGH);
+    assert_int_equal(
+        ask(&f, (struct bind_request){.tasks = 8, .gpus_per_task = 0, .cores_per_task = 9}),
+        BERTH_NOT_ENOUGH);
     assert_string_equal(f.err.arg[0].text, "cores");
     assert_int_equal(f.err.arg[1].number, 72);
     assert_int_equal(f.err.arg[2].number, 64);
-    assert_int_equal(ask(&f, (struct bind_request){.tasks = 65, .gpus_per_task = 0}), BERTH_NOT_ENOUGH);
-    assert_int_equal(ask(&f, (struct bind_request){.tasks = BIND_TASKS_MAX, .gpus_per_task = 0, .cores_per_task = INT64_MAX}), BERTH_NOT_ENOUGH);
-    assert_int_equal(ask(&f, (struct bind_request){.tasks = 2, .gpus_per_task = INT64_MAX}), BERTH_NOT_ENOUGH);
-    assert_int_equal(ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = 0, .threads_per_core = 3}), BERTH_NOT_ENOUGH);
+    assert_int_equal(ask(&f, (struct bind_request){.tasks = 65, .gpus_per_task = 0}),
+                     BERTH_NOT_ENOUGH);
+    assert_int_equal(ask(&f, (struct bind_request){.tasks = BIND_TASKS_MAX,
+                                                   .gpus_per_task = 0,
+                                                   .cores_per_task = INT64_MAX}),
+                     BERTH_NOT_ENOUGH);
+    assert_int_equal(ask(&f, (struct bind_request){.tasks = 2, .gpus_per_task = INT64_MAX}),
+                     BERTH_NOT_ENOUGH);
+    assert_int_equal(
+        ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = 0, .threads_per_core = 3}),
+        BERTH_NOT_ENOUGH);
     assert_string_equal(f.err.arg[0].text, "threads of a core");
     assert_int_equal(f.err.arg[2].number, 2);
     assert_int_equal(ask(&f, (struct bind_request){.tasks = 0}), BERTH_INVALID_PARAMETER);
     assert_string_equal(f.err.arg[0].text, "tasks");
-    assert_int_equal(ask(&f, (struct bind_request){.tasks = BIND_TASKS_MAX + 1}), BERTH_INVALID_PARAMETER);
+    assert_int_equal(ask(&f, (struct bind_request){.tasks = BIND_TASKS_MAX + 1}),
+                     BERTH_INVALID_PARAMETER);
     allow_cpus(&f, "");
-    assert_int_equal(ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = -1}), BERTH_NOTHING_ALLOWED);
+    assert_int_equal(ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = -1}),
+                     BERTH_NOTHING_ALLOWED);
     end(&f);
 }
 
@@ -234,7 +286,8 @@ static void a_node_whose_cores_nobody_knows(void **state)
     nodes_add(graph, PLACE_MACHINE, 0, PLACE_NONE, PLACE_NONE, NULL);
     nodes_add(graph, PLACE_GPU, 0, 0, PLACE_NONE, NULL);
     struct fixture f = begin(graph, NULL);
-    assert_int_equal(ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = -1}), BERTH_UNAVAILABLE);
+    assert_int_equal(ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = -1}),
+                     BERTH_UNAVAILABLE);
     end(&f);
 }
 
@@ -246,7 +299,9 @@ static void only_the_single_choice_is_proven(void **state)
     allow_cpus(&f, "24-31,88-95");
     assert_int_equal(ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = -1}), BERTH_OK);
     assert_true(f.answer.is_proven);
-    assert_int_equal(ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = -1, .cores_per_task = 7}), BERTH_OK);
+    assert_int_equal(
+        ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = -1, .cores_per_task = 7}),
+        BERTH_OK);
     assert_false(f.answer.is_proven);
     end(&f);
 }
@@ -276,14 +331,16 @@ static struct graph *random_node(uint64_t *seed)
 {
     if (random_next(seed) % 4 == 0)
         return nodes_mi250x();
-    struct shape shape = {1 + (int)(random_next(seed) % 2), 1 + (int)(random_next(seed) % 3), 1 + (int)(random_next(seed) % 3),
-                          1 + (int)(random_next(seed) % 5), 1 + (int)(random_next(seed) % 2), INT64_C(1) << 34};
+    struct shape shape = {1 + (int)(random_next(seed) % 2), 1 + (int)(random_next(seed) % 3),
+                          1 + (int)(random_next(seed) % 3), 1 + (int)(random_next(seed) % 5),
+                          1 + (int)(random_next(seed) % 2), INT64_C(1) << 34};
     struct graph *graph = nodes_cpu(&shape);
     int gpus = (int)(random_next(seed) % 5);
     for (int g = 0; g < gpus; g++) {
         size_t numas = graph_count(graph, PLACE_NUMA);
         place_id numa = nodes_place(graph, PLACE_NUMA, (int)(random_next(seed) % numas));
-        nodes_add(graph, PLACE_GPU, g, random_next(seed) % 2 == 0 ? numa : 0, random_next(seed) % 4 == 0 ? PLACE_NONE : numa, NULL);
+        nodes_add(graph, PLACE_GPU, g, random_next(seed) % 2 == 0 ? numa : 0,
+                  random_next(seed) % 4 == 0 ? PLACE_NONE : numa, NULL);
     }
     return graph;
 }
@@ -307,11 +364,13 @@ static void assert_valid(const struct fixture *f, const struct bind_request *req
         assert_true(cpuset_contains(&f->allowed.cpus, &task->cpus));
         assert_false(cpuset_intersects(&seen, &task->cpus));
         cpuset_or(&seen, &task->cpus);
-        for (place_id c = graph_next(graph, PLACE_CORE, 0); c != PLACE_NONE; c = graph_next(graph, PLACE_CORE, c + 1)) {
+        for (place_id c = graph_next(graph, PLACE_CORE, 0); c != PLACE_NONE;
+             c = graph_next(graph, PLACE_CORE, c + 1)) {
             struct cpuset use = *graph_place(graph, c)->cpus;
             cpuset_and(&use, &task->cpus);
             cores += !cpuset_is_empty(&use);
-            assert_true(cpuset_is_empty(&use) || request->threads_per_core == 0 || cpuset_count(&use) == (size_t)request->threads_per_core);
+            assert_true(cpuset_is_empty(&use) || request->threads_per_core == 0 ||
+                        cpuset_count(&use) == (size_t)request->threads_per_core);
             assert_false(is_split(graph, &f->answer, c));
         }
         assert_int_equal(cores, f->answer.cores_per_task);
@@ -320,7 +379,8 @@ static void assert_valid(const struct fixture *f, const struct bind_request *req
             for (int64_t other = (int64_t)t * f->answer.gpus_per_task + g - 1; other >= 0; other--)
                 assert_int_not_equal(f->answer.gpu[other], task->gpus[g]);
             if (request->in_rank_order && (t > 0 || g > 0))
-                assert_true(graph_place(graph, task->gpus[g])->number > graph_place(graph, *(task->gpus + g - 1))->number);
+                assert_true(graph_place(graph, task->gpus[g])->number >
+                            graph_place(graph, *(task->gpus + g - 1))->number);
         }
         assert_true(task->memory == PLACE_NONE || allowed_has_memory(&f->allowed, task->memory));
     }
@@ -333,7 +393,8 @@ static void any_allowed_part_gives_valid_berths(void **state)
     unsigned answered = 0;
     for (int round = 0; round < 400; round++) {
         struct fixture f = begin(random_node(&seed), NULL);
-        for (int c = cpuset_next(&f.allowed.cpus, 0); c >= 0; c = cpuset_next(&f.allowed.cpus, (unsigned)c + 1))
+        for (int c = cpuset_next(&f.allowed.cpus, 0); c >= 0;
+             c = cpuset_next(&f.allowed.cpus, (unsigned)c + 1))
             if (random_next(&seed) % 3 == 0)
                 cpuset_remove(&f.allowed.cpus, (unsigned)c);
         f.allowed.gpus = calloc(f.snap->graph->place_count, sizeof *f.allowed.gpus);
@@ -342,8 +403,10 @@ static void any_allowed_part_gives_valid_berths(void **state)
             f.allowed.gpus[p] = random_next(&seed) % 3 != 0;
             f.allowed.memory[p] = random_next(&seed) % 3 != 0;
         }
-        struct bind_request request = {.tasks = 1 + random_next(&seed) % 6, .gpus_per_task = (int64_t)(random_next(&seed) % 4) - 1,
-                                       .cores_per_task = random_next(&seed) % 5, .threads_per_core = random_next(&seed) % 3,
+        struct bind_request request = {.tasks = 1 + random_next(&seed) % 6,
+                                       .gpus_per_task = (int64_t)(random_next(&seed) % 4) - 1,
+                                       .cores_per_task = random_next(&seed) % 5,
+                                       .threads_per_core = random_next(&seed) % 3,
                                        .in_rank_order = random_next(&seed) % 2};
         enum berth_code code = ask(&f, request);
         if (code == BERTH_OK) {
@@ -371,7 +434,8 @@ static void any_allowed_part_gives_valid_berths(void **state)
     assert_true(answered > 100);
 }
 
-/* The same node with its gpus numbered the other way round: every task still gets the CCX of its gpu. */
+/* The same node with its gpus numbered the other way round: every task still gets the CCX of its
+ * gpu. */
 static void other_names_change_nothing(void **state)
 {
     (void)state;
@@ -379,18 +443,22 @@ static void other_names_change_nothing(void **state)
     for (size_t p = 0; p < graph->place_count; p++)
         if (graph->places[p].kind == PLACE_GPU) {
             graph->places[p].number = 7 - graph->places[p].number;
-            snprintf(graph->places[p].name, sizeof graph->places[p].name, "gpu%d", graph->places[p].number);
+            snprintf(graph->places[p].name, sizeof graph->places[p].name, "gpu%d",
+                     graph->places[p].number);
         }
     struct fixture f = begin(graph, NULL);
     for (int64_t tasks = 1; tasks <= 8; tasks++) {
-        assert_int_equal(ask(&f, (struct bind_request){.tasks = tasks, .gpus_per_task = 1, .cores_per_task = 8}), BERTH_OK);
+        assert_int_equal(
+            ask(&f, (struct bind_request){.tasks = tasks, .gpus_per_task = 1, .cores_per_task = 8}),
+            BERTH_OK);
         unsigned modules = 0;
         for (size_t t = 0; t < f.answer.task_count; t++) {
             const struct place *gpu = graph_place(f.snap->graph, f.answer.task[t].gpus[0]);
             assert_true(cpuset_equal(&f.answer.task[t].cpus, gpu->cpus));
             bool is_new = true;
             for (size_t u = 0; u < t; u++)
-                is_new = is_new && graph_place(f.snap->graph, f.answer.task[u].gpus[0])->parent != gpu->parent;
+                is_new = is_new && graph_place(f.snap->graph, f.answer.task[u].gpus[0])->parent !=
+                                       gpu->parent;
             modules += is_new;
         }
         assert_int_equal(modules, tasks < 4 ? tasks : 4);
@@ -398,14 +466,21 @@ static void other_names_change_nothing(void **state)
     end(&f);
 }
 
-/* Latency from llc0 to the other NUMA node, its own being 140 ns; where a task on llc0 gets its memory then. */
+/* Latency from llc0 to the other NUMA node, its own being 140 ns; where a task on llc0 gets its
+ * memory then. */
 static int memory_by_latency(double low, double value, double high)
 {
-    const struct shape shape = {.packages = 1, .numas = 2, .llcs = 1, .cores = 4, .threads = 1, .numa_bytes = INT64_C(64) << 30};
+    const struct shape shape = {.packages = 1,
+                                .numas = 2,
+                                .llcs = 1,
+                                .cores = 4,
+                                .threads = 1,
+                                .numa_bytes = INT64_C(64) << 30};
     struct graph *graph = nodes_cpu(&shape);
     struct values *values = values_new();
     assert_non_null(values);
-    place_id llc = nodes_place(graph, PLACE_LLC, 0), near = nodes_place(graph, PLACE_NUMA, 0), far = nodes_place(graph, PLACE_NUMA, 1);
+    place_id llc = nodes_place(graph, PLACE_LLC, 0), near = nodes_place(graph, PLACE_NUMA, 0),
+             far = nodes_place(graph, PLACE_NUMA, 1);
     nodes_value(values, METRIC_MEMORY_LATENCY, VALUE_MEASURED, llc, near, "", 140, 138, 142);
     nodes_value(values, METRIC_MEMORY_LATENCY, VALUE_MEASURED, llc, far, "", value, low, high);
     struct fixture f = begin(graph, values);
@@ -423,11 +498,13 @@ static void memory_is_chosen_and_justified_by_measured_latency(void **state)
 {
     (void)state;
     assert_int_equal(memory_by_latency(210, 220, 230), 0);
-    assert_int_equal(memory_by_latency(130, 137, 139), 0); /* the intervals meet: structure decides */
+    /* the intervals meet: structure decides */
+    assert_int_equal(memory_by_latency(130, 137, 139), 0);
     assert_int_equal(memory_by_latency(88, 90, 92), 1);
 }
 
-/* Sub-NUMA clustering: one llc around four NUMA nodes of four cores; gpu0 on numa3, gpu1 on numa1. */
+/* Sub-NUMA clustering: one llc around four NUMA nodes of four cores; gpu0 on numa3, gpu1 on numa1.
+ */
 static struct graph *clustered(void)
 {
     struct graph *graph = graph_new();
@@ -459,7 +536,9 @@ static void an_llc_around_numa_nodes_does_not_hide_them(void **state)
     (void)state;
     struct fixture f = begin(clustered(), NULL);
     for (int64_t cores = 0; cores <= 4; cores += 4) {
-        assert_int_equal(ask(&f, (struct bind_request){.tasks = 2, .gpus_per_task = 1, .cores_per_task = cores}), BERTH_OK);
+        assert_int_equal(
+            ask(&f, (struct bind_request){.tasks = 2, .gpus_per_task = 1, .cores_per_task = cores}),
+            BERTH_OK);
         assert_int_equal(f.answer.cores_per_task, 4);
         assert_cpus(&f, 0, "12-15");
         assert_cpus(&f, 1, "4-7");
@@ -467,8 +546,11 @@ static void an_llc_around_numa_nodes_does_not_hide_them(void **state)
         assert_int_equal(memory_of(&f, 1), 1);
         assert_false(warned(&f, "next to these"));
     }
-    assert_int_equal(ask(&f, (struct bind_request){.tasks = 2, .gpus_per_task = 1, .cores_per_task = 6}), BERTH_OK);
-    assert_true(warned(&f, "there are only 4 cores next to these: gpu0 at numa3 with cores in numa"));
+    assert_int_equal(
+        ask(&f, (struct bind_request){.tasks = 2, .gpus_per_task = 1, .cores_per_task = 6}),
+        BERTH_OK);
+    assert_true(
+        warned(&f, "there are only 4 cores next to these: gpu0 at numa3 with cores in numa"));
     assert_int_equal(ask(&f, (struct bind_request){.tasks = 2, .cores_per_task = 8}), BERTH_OK);
     assert_true(warned(&f, "are in several NUMA nodes"));
     end(&f);

@@ -1,4 +1,5 @@
-/* On a whole node of four gpus at an NVSwitch, measured while all was well: what Bind says and does when a gpu's link to the switch is down, and what slows what. */
+/* On a whole node of four gpus at an NVSwitch, measured while all was well: what Bind says and does
+ * when a gpu's link to the switch is down, and what slows what. */
 #include "node/allowed.h"
 #include "node/locality.h"
 #include "unit/plan_nodes.h"
@@ -21,7 +22,9 @@ static struct fixture begin(const char *folder, const char *down)
     assert_int_equal(discover_folder(folder, &found, &f.err), BERTH_OK);
     for (size_t i = 0; i < found.graph->link_count; i++) {
         struct link *link = &found.graph->links[i];
-        bool is_its = (strcmp("all", down) == 0 || strcmp(graph_place(found.graph, link->from)->name, down) == 0) && graph_place(found.graph, link->to)->kind == PLACE_SWITCH;
+        bool is_its = (strcmp("all", down) == 0 ||
+                       strcmp(graph_place(found.graph, link->from)->name, down) == 0) &&
+                      graph_place(found.graph, link->to)->kind == PLACE_SWITCH;
         link->state = is_its ? LINK_DOWN : link->state;
     }
     f.snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
@@ -43,13 +46,18 @@ static void ask(struct fixture *f, struct traffic_request asked)
 {
     struct traffic flows;
     assert_int_equal(plan_traffic(&asked, &flows, &f->err), BERTH_OK);
-    struct bind_request request = {.tasks = asked.tasks, .gpus_per_task = 1, .traffic = &flows, .allowed = &f->allowed};
+    struct bind_request request = {
+        .tasks = asked.tasks, .gpus_per_task = 1, .traffic = &flows, .allowed = &f->allowed};
     plan_bind_done(&f->answer);
     assert_int_equal(plan_bind(f->snap, &request, &f->answer, &f->err), BERTH_OK);
     plan_traffic_done(&flows);
 }
 
-static void ask_pairs(struct fixture *f, int64_t tasks) { ask(f, (struct traffic_request){.tasks = tasks, .pattern = TRAFFIC_PAIRS, .bytes = INT64_C(256) << 20}); }
+static void ask_pairs(struct fixture *f, int64_t tasks)
+{
+    ask(f, (struct traffic_request){
+               .tasks = tasks, .pattern = TRAFFIC_PAIRS, .bytes = INT64_C(256) << 20});
+}
 
 static size_t told(const struct warnings *lines, const char *part)
 {
@@ -80,7 +88,8 @@ static void a_gpu_off_the_switch_comes_last_and_its_link_is_named_once(void **st
     assert_int_equal(told(&f.answer.warnings, "the link between gpu0 and switch0 is down: "), 1);
     struct bind_request request = {.tasks = 3, .gpus_per_task = 1, .allowed = &f.allowed};
     plan_bind_done(&f.answer);
-    assert_int_equal(plan_bind(f.snap, &request, &f.answer, &f.err), BERTH_OK); /* by locality alone */
+    /* by locality alone */
+    assert_int_equal(plan_bind(f.snap, &request, &f.answer, &f.err), BERTH_OK);
     assert_false(has_gpu(&f, 0));
     end(&f);
 }
@@ -90,11 +99,13 @@ static void every_link_that_is_down_is_named(void **state)
     (void)state;
     struct fixture f = begin("tests/nodes/h200x4", "all");
     ask_pairs(&f, 4);
-    assert_int_equal(told(&f.answer.warnings, "and switch0 is down: what is known of it may be from before"), 4);
+    assert_int_equal(
+        told(&f.answer.warnings, "and switch0 is down: what is known of it may be from before"), 4);
     end(&f);
 }
 
-/* What limits the step is both directions of the pair, by less than is worth a warning, and by the number of another pair like it. */
+/* What limits the step is both directions of the pair, by less than is worth a warning, and by the
+ * number of another pair like it. */
 static void a_number_that_stands_for_others_says_so(void **state)
 {
     (void)state;
@@ -111,17 +122,25 @@ static void a_number_that_stands_for_others_says_so(void **state)
     end(&f);
 }
 
-/* Few bytes of which some start later: they are slowed while all move, though together, each with what starts it, they get no more than fits. */
+/* Few bytes of which some start later: they are slowed while all move, though together, each with
+ * what starts it, they get no more than fits. */
 static void few_bytes_that_others_slow_say_so(void **state)
 {
     (void)state;
     struct fixture f = begin("tests/nodes/h200x4", "none");
     ask(&f, (struct traffic_request){.tasks = 1, .host_bytes = 1 << 20});
-    assert_int_equal(told(&f.answer.reasons, "longer than alone, beside others that use both directions of gpu0-numa0"), 1);
-    assert_int_equal(told(&f.answer.reasons, "slow each other") + told(&f.answer.reasons, "no transfer slows"), 0);
+    assert_int_equal(
+        told(&f.answer.reasons,
+             "longer than alone, beside others that use both directions of gpu0-numa0"),
+        1);
+    assert_int_equal(told(&f.answer.reasons, "slow each other") +
+                         told(&f.answer.reasons, "no transfer slows"),
+                     0);
     ask(&f, (struct traffic_request){.tasks = 2, .host_bytes = 300 << 10}); /* measured together */
     assert_int_equal(told(&f.answer.reasons, "that is what it gets among 4 such transfers"), 1);
-    assert_int_equal(told(&f.answer.reasons, "slow each other") + told(&f.answer.reasons, "no transfer slows"), 0);
+    assert_int_equal(told(&f.answer.reasons, "slow each other") +
+                         told(&f.answer.reasons, "no transfer slows"),
+                     0);
     end(&f);
 }
 

@@ -11,7 +11,9 @@ static void assert_slurm(struct fixture *f, const char *expected)
     char *text = NULL;
     struct berth_err err = {0};
     size_t before = f->answer.warnings.count;
-    assert_int_equal(launcher_slurm(f->snap, &f->allowed, &f->answer, &f->answer.warnings, &text, &err), BERTH_OK);
+    assert_int_equal(
+        launcher_slurm(f->snap, &f->allowed, &f->answer, &f->answer.warnings, &text, &err),
+        BERTH_OK);
     if (expected != NULL)
         assert_string_equal(text, expected);
     else
@@ -23,14 +25,17 @@ static void assert_slurm(struct fixture *f, const char *expected)
 static void slurm_is_for_the_whole_node_only(void **state)
 {
     (void)state;
-    const struct bind_request one = {.tasks = 1, .gpus_per_task = 1, .cores_per_task = 2, .threads_per_core = 1};
+    const struct bind_request one = {
+        .tasks = 1, .gpus_per_task = 1, .cores_per_task = 2, .threads_per_core = 1};
     const struct {
         const char *cpus, *expected;
     } cases[] = {
         {NULL, "--cpu-bind=mask_cpu:0x3000000000000 --gpu-bind=map_gpu:0"},
-        {"1-63", "--cpu-bind=mask_cpu:0x3000000000000 --gpu-bind=map_gpu:0"}, /* one core of the node is the system's */
-        {"2-7,10-15,18-23,26-31,34-39,42-47,50-55,58-63", "--cpu-bind=mask_cpu:0xc000000000000 --gpu-bind=map_gpu:0"},
-        {"0-31", NULL},       /* half of the node */
+        /* one core of the node is the system's */
+        {"1-63", "--cpu-bind=mask_cpu:0x3000000000000 --gpu-bind=map_gpu:0"},
+        {"2-7,10-15,18-23,26-31,34-39,42-47,50-55,58-63",
+         "--cpu-bind=mask_cpu:0xc000000000000 --gpu-bind=map_gpu:0"},
+        {"0-31", NULL}, /* half of the node */
         {"48-63", NULL},
         {"1-15,18-63", NULL}, /* one core of an llc, two of another: nobody's rule */
     };
@@ -52,22 +57,30 @@ static void gpus_count_by_minor(void **state)
     struct graph *graph = nodes_mi250x();
     for (int g = 0; g < 8; g++)
         graph->places[nodes_place(graph, PLACE_GPU, g)].minor = 10 - g;
-    struct fixture f = begin(graph, NULL, (struct bind_request){.tasks = 4, .gpus_per_task = 2, .cores_per_task = 1, .threads_per_core = 1});
-    assert_slurm(&f, "--cpu-bind=mask_cpu:0x1000000000000,0x10000,0x1,0x100000000 --gpu-bind=mask_gpu:0xc0,0x30,0xc,0x3");
+    struct fixture f =
+        begin(graph, NULL,
+              (struct bind_request){
+                  .tasks = 4, .gpus_per_task = 2, .cores_per_task = 1, .threads_per_core = 1});
+    assert_slurm(&f, "--cpu-bind=mask_cpu:0x1000000000000,0x10000,0x1,0x100000000 "
+                     "--gpu-bind=mask_gpu:0xc0,0x30,0xc,0x3");
     end(&f);
 
     graph = nodes_mi250x();
     graph->places[nodes_place(graph, PLACE_GPU, 3)].minor = -1;
-    f = begin(graph, NULL, (struct bind_request){.tasks = 4, .gpus_per_task = 2, .cores_per_task = 1, .threads_per_core = 1});
-    assert_slurm(&f, "--cpu-bind=mask_cpu:0x1000000000000,0x10000,0x1,0x100000000 --gpu-bind=mask_gpu:0x3,0xc,0x30,0xc0");
+    f = begin(graph, NULL,
+              (struct bind_request){
+                  .tasks = 4, .gpus_per_task = 2, .cores_per_task = 1, .threads_per_core = 1});
+    assert_slurm(&f, "--cpu-bind=mask_cpu:0x1000000000000,0x10000,0x1,0x100000000 "
+                     "--gpu-bind=mask_gpu:0x3,0xc,0x30,0xc0");
     end(&f);
 }
 
 static void lines_for_other_launchers(void **state)
 {
     (void)state;
-    struct fixture f = begin(nodes_cpu(&(struct shape){2, 1, 1, 4, 2, INT64_C(1) << 34}), NULL,
-                             (struct bind_request){.tasks = 2, .gpus_per_task = 0, .cores_per_task = 2});
+    struct fixture f =
+        begin(nodes_cpu(&(struct shape){2, 1, 1, 4, 2, INT64_C(1) << 34}), NULL,
+              (struct bind_request){.tasks = 2, .gpus_per_task = 0, .cores_per_task = 2});
     const int64_t ranks[] = {6, 7};
     char *text = NULL;
     struct berth_err err = {0};
@@ -78,12 +91,14 @@ static void lines_for_other_launchers(void **state)
     assert_string_equal(text, "{0,8},{1,9}\n{4,12},{5,13}\n");
     free(text);
     assert_int_equal(launcher_numactl(f.snap, &f.answer, &text, &err), BERTH_OK);
-    assert_string_equal(text, "numactl --physcpubind=0-1,8-9 --preferred=0\nnumactl --physcpubind=4-5,12-13 --preferred=1\n");
+    assert_string_equal(text, "numactl --physcpubind=0-1,8-9 --preferred=0\nnumactl "
+                              "--physcpubind=4-5,12-13 --preferred=1\n");
     free(text);
     end(&f);
 }
 
-/* Cores are dealt out to the packages in turn, as some firmware numbers them: hwloc counts package by package. */
+/* Cores are dealt out to the packages in turn, as some firmware numbers them: hwloc counts package
+ * by package. */
 static void a_rank_file_counts_as_hwloc_does(void **state)
 {
     (void)state;
@@ -101,7 +116,8 @@ static void a_rank_file_counts_as_hwloc_does(void **state)
             nodes_add(graph, PLACE_CORE, 2 * c + p, numa, numa, &one);
         }
     }
-    struct fixture f = begin(graph, NULL, (struct bind_request){.tasks = 2, .gpus_per_task = 0, .cores_per_task = 3});
+    struct fixture f = begin(
+        graph, NULL, (struct bind_request){.tasks = 2, .gpus_per_task = 0, .cores_per_task = 3});
     char *text = NULL;
     struct berth_err err = {0};
     assert_int_equal(launcher_rankfile(f.snap, &f.answer, NULL, &text, &err), BERTH_OK);
@@ -110,12 +126,14 @@ static void a_rank_file_counts_as_hwloc_does(void **state)
     end(&f);
 }
 
-static struct visible visible_of(const struct graph *graph, const place_id *gpus, size_t count, struct warnings *warnings)
+static struct visible visible_of(const struct graph *graph, const place_id *gpus, size_t count,
+                                 struct warnings *warnings)
 {
     struct visible visible = {0};
     struct allowed allowed = {.given = true};
     struct berth_err err = {0};
-    assert_int_equal(visible_make(graph, &allowed, gpus, count, warnings, &visible, &err), BERTH_OK);
+    assert_int_equal(visible_make(graph, &allowed, gpus, count, warnings, &visible, &err),
+                     BERTH_OK);
     return visible;
 }
 
@@ -166,7 +184,9 @@ static void nvidia_gpus_and_others(void **state)
     place_set_text(&graph->places[gpus[1]].uuid, "MIG-d3977428-7a30-086b-2e20-5c1eeed647c7");
     place_set_detail(&graph->places[gpus[2]], "vendor", "intel");
     struct visible visible = visible_of(graph, gpus, 2, &warnings);
-    assert_string_equal(visible.cuda, "GPU-d3977428-7a30-086b-2e20-5c1eeed647c6,MIG-d3977428-7a30-086b-2e20-5c1eeed647c7");
+    assert_string_equal(
+        visible.cuda,
+        "GPU-d3977428-7a30-086b-2e20-5c1eeed647c6,MIG-d3977428-7a30-086b-2e20-5c1eeed647c7");
     assert_null(visible.rocr);
     assert_null(visible.unset[0]);
     visible_done(&visible);
@@ -201,7 +221,8 @@ static void gpus_without_uuids_by_pci_address_where_that_is_sure(void **state)
     assert_non_null(allowed.gpus);
     allowed.gpus[gpus[0]] = allowed.gpus[gpus[2]] = true;
     assert_int_equal(visible_make(graph, &allowed, gpus, 1, &warnings, &visible, &err), BERTH_OK);
-    assert_true(visible.cuda == NULL && visible.cuda_order == NULL && warnings.count == 1 && strncmp(warnings.line[0], "gpu0 ", 5) == 0);
+    assert_true(visible.cuda == NULL && visible.cuda_order == NULL && warnings.count == 1 &&
+                strncmp(warnings.line[0], "gpu0 ", 5) == 0);
     allowed.gpus[gpus[1]] = true;
     allowed.gpus[gpus[2]] = false; /* one behind does not matter */
     assert_int_equal(visible_make(graph, &allowed, gpus, 1, &warnings, &visible, &err), BERTH_OK);
@@ -232,7 +253,11 @@ static void vendors(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct detail detail = {"vendor", cases[i].detail};
-        struct place gpu = {.kind = PLACE_GPU, .uuid = cases[i].uuid, .model = cases[i].model, .details = &detail, .detail_count = cases[i].detail != NULL};
+        struct place gpu = {.kind = PLACE_GPU,
+                            .uuid = cases[i].uuid,
+                            .model = cases[i].model,
+                            .details = &detail,
+                            .detail_count = cases[i].detail != NULL};
         assert_int_equal(gpu_vendor(&gpu), cases[i].vendor);
     }
 }
@@ -240,9 +265,12 @@ static void vendors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slurm_is_for_the_whole_node_only), cmocka_unit_test(gpus_count_by_minor),
-        cmocka_unit_test(lines_for_other_launchers),        cmocka_unit_test(a_rank_file_counts_as_hwloc_does),
-        cmocka_unit_test(amd_gpus_by_uuid_or_by_index),     cmocka_unit_test(nvidia_gpus_and_others),
+        cmocka_unit_test(slurm_is_for_the_whole_node_only),
+        cmocka_unit_test(gpus_count_by_minor),
+        cmocka_unit_test(lines_for_other_launchers),
+        cmocka_unit_test(a_rank_file_counts_as_hwloc_does),
+        cmocka_unit_test(amd_gpus_by_uuid_or_by_index),
+        cmocka_unit_test(nvidia_gpus_and_others),
         cmocka_unit_test(gpus_without_uuids_by_pci_address_where_that_is_sure),
         cmocka_unit_test(vendors),
     };

@@ -1,4 +1,5 @@
-/* Variables that choose a task's nics: of which devices they are, and where none would surely be right. */
+/* Variables that choose a task's nics: of which devices they are, and where none would surely be
+ * right. */
 #include "unit/bind_answer.h"
 
 #include <string.h>
@@ -36,7 +37,8 @@ static struct graph *node_of(const struct nic nics[NICS], int gpus)
 static void assert_text(char *text, const char *expected, const char *of)
 {
     if ((text == NULL) != (expected == NULL) || (text != NULL && strcmp(text, expected) != 0))
-        fail_msg("%s: %s is not %s", of, text != NULL ? text : "none", expected != NULL ? expected : "none");
+        fail_msg("%s: %s is not %s", of, text != NULL ? text : "none",
+                 expected != NULL ? expected : "none");
     free(text);
 }
 
@@ -48,26 +50,78 @@ static void devices_are_named_that_are_surely_right(void **state)
         const char *ucx[2], *nccl, *cray; /* of a task on each NUMA node */
         const char *why;                  /* of the second */
     } cases[] = {
-        {{{"infiniband", "mlx5_0", "active", NULL}, {"infiniband", "mlx5_1", "active", NULL}, {"infiniband", "ibp1s0", "active", NULL}, {"infiniband", "mlx5_3", "1", NULL}},
-         {"mlx5_0:1,mlx5_1:1", "ibp1s0:1"}, "=mlx5_0,mlx5_1,ibp1s0", NULL, NULL},
-        {{{"infiniband", "mlx5_0", "active", NULL}, {"infiniband", "mlx5_1", "1", NULL}, {"infiniband", "mlx5_2", "1", NULL}, {"infiniband", "mlx5_3", NULL, NULL}},
-         {"mlx5_0:1", NULL}, "=mlx5_0", NULL, "nic2 (mlx5_2) has no port that is known to be active"},
-        {{{"infiniband", "mlx4_0", "active", NULL}, {"ethernet", NULL, NULL, NULL}, {"infiniband", "mlx4_1", "active", "2"}, {"ethernet", NULL, NULL, NULL}},
-         {"mlx4_0:1", NULL}, "=mlx4_0,mlx4_1", NULL, "which of the 2 ports of nic2 (mlx4_1) are to be used is not known"},
+        {{{"infiniband", "mlx5_0", "active", NULL},
+          {"infiniband", "mlx5_1", "active", NULL},
+          {"infiniband", "ibp1s0", "active", NULL},
+          {"infiniband", "mlx5_3", "1", NULL}},
+         {"mlx5_0:1,mlx5_1:1", "ibp1s0:1"},
+         "=mlx5_0,mlx5_1,ibp1s0",
+         NULL,
+         NULL},
+        {{{"infiniband", "mlx5_0", "active", NULL},
+          {"infiniband", "mlx5_1", "1", NULL},
+          {"infiniband", "mlx5_2", "1", NULL},
+          {"infiniband", "mlx5_3", NULL, NULL}},
+         {"mlx5_0:1", NULL},
+         "=mlx5_0",
+         NULL,
+         "nic2 (mlx5_2) has no port that is known to be active"},
+        {{{"infiniband", "mlx4_0", "active", NULL},
+          {"ethernet", NULL, NULL, NULL},
+          {"infiniband", "mlx4_1", "active", "2"},
+          {"ethernet", NULL, NULL, NULL}},
+         {"mlx4_0:1", NULL},
+         "=mlx4_0,mlx4_1",
+         NULL,
+         "which of the 2 ports of nic2 (mlx4_1) are to be used is not known"},
         /* RoCE by its name; a node with a fabric leaves Ethernet aside */
-        {{{"ethernet", "mlx5_0", "active", NULL}, {"ethernet", NULL, NULL, NULL}, {"ethernet", "rocep1s0", "active", NULL}, {"ethernet", NULL, NULL, NULL}},
-         {"mlx5_0:1", "rocep1s0:1"}, "=mlx5_0,rocep1s0", NULL, NULL},
+        {{{"ethernet", "mlx5_0", "active", NULL},
+          {"ethernet", NULL, NULL, NULL},
+          {"ethernet", "rocep1s0", "active", NULL},
+          {"ethernet", NULL, NULL, NULL}},
+         {"mlx5_0:1", "rocep1s0:1"},
+         "=mlx5_0,rocep1s0",
+         NULL,
+         NULL},
         /* neither: EFA, iWARP, Omni-Path; names that no device has */
-        {{{"ethernet", "rdmap197s0", "active", NULL}, {"ethernet", "iwp1s0", "active", NULL}, {"omnipath", "hfi1_0", "active", NULL}, {"infiniband", "a,b:2", "active", NULL}},
-         {NULL, NULL}, NULL, NULL, NULL},
+        {{{"ethernet", "rdmap197s0", "active", NULL},
+          {"ethernet", "iwp1s0", "active", NULL},
+          {"omnipath", "hfi1_0", "active", NULL},
+          {"infiniband", "a,b:2", "active", NULL}},
+         {NULL, NULL},
+         NULL,
+         NULL,
+         NULL},
         /* one gpu has none next to it: the others' would be farther than what it might use */
-        {{{"infiniband", "mlx5_0", "active", NULL}, {"infiniband", "mlx5_1", "active", NULL}, {"infiniband", NULL, NULL, NULL}, {"infiniband", NULL, NULL, NULL}},
-         {"mlx5_0:1,mlx5_1:1", NULL}, NULL, NULL, NULL},
-        {{{"slingshot", NULL, NULL, NULL}, {"ethernet", NULL, NULL, NULL}, {"slingshot", NULL, NULL, NULL}, {"slingshot", NULL, NULL, NULL}}, {NULL, NULL}, NULL, "MPICH_OFI_NIC_POLICY=NUMA", NULL},
-        {{{"slingshot", NULL, NULL, NULL}, {"ethernet", NULL, NULL, NULL}, {"ethernet", NULL, NULL, NULL}, {"ethernet", NULL, NULL, NULL}}, {NULL, NULL}, NULL, NULL, NULL},
+        {{{"infiniband", "mlx5_0", "active", NULL},
+          {"infiniband", "mlx5_1", "active", NULL},
+          {"infiniband", NULL, NULL, NULL},
+          {"infiniband", NULL, NULL, NULL}},
+         {"mlx5_0:1,mlx5_1:1", NULL},
+         NULL,
+         NULL,
+         NULL},
+        {{{"slingshot", NULL, NULL, NULL},
+          {"ethernet", NULL, NULL, NULL},
+          {"slingshot", NULL, NULL, NULL},
+          {"slingshot", NULL, NULL, NULL}},
+         {NULL, NULL},
+         NULL,
+         "MPICH_OFI_NIC_POLICY=NUMA",
+         NULL},
+        {{{"slingshot", NULL, NULL, NULL},
+          {"ethernet", NULL, NULL, NULL},
+          {"ethernet", NULL, NULL, NULL},
+          {"ethernet", NULL, NULL, NULL}},
+         {NULL, NULL},
+         NULL,
+         NULL,
+         NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct fixture f = begin(node_of(cases[i].nic, 2), NULL, (struct bind_request){.tasks = 2, .gpus_per_task = 1, .in_rank_order = true});
+        struct fixture f =
+            begin(node_of(cases[i].nic, 2), NULL,
+                  (struct bind_request){.tasks = 2, .gpus_per_task = 1, .in_rank_order = true});
         const struct graph *graph = f.snap->graph;
         struct berth_err err = {0};
         char *text = NULL, why[160], of[32];
@@ -75,7 +129,9 @@ static void devices_are_named_that_are_surely_right(void **state)
         snprintf(of, sizeof of, "case %zu", i);
         for (size_t t = 0; t < 2; t++) {
             const struct bind_task *task = &f.answer.task[t];
-            assert_int_equal(nic_variables_ucx(graph, f.answer.nic + task->nics, task->nic_count, &text, &unnamed, &err), BERTH_OK);
+            assert_int_equal(nic_variables_ucx(graph, f.answer.nic + task->nics, task->nic_count,
+                                               &text, &unnamed, &err),
+                             BERTH_OK);
             assert_text(text, cases[i].ucx[t], of);
             if (t == 0)
                 assert_int_equal(unnamed, PLACE_NONE);
@@ -95,15 +151,19 @@ static void devices_are_named_that_are_surely_right(void **state)
 static void tasks_without_gpus(void **state)
 {
     (void)state;
-    const struct nic infiniband = {"infiniband", "mlx5_0", "active", NULL}, slingshot = {"slingshot", NULL, NULL, NULL};
+    const struct nic infiniband = {"infiniband", "mlx5_0", "active", NULL},
+                     slingshot = {"slingshot", NULL, NULL, NULL};
     struct berth_err err = {0};
     char *text = NULL;
-    struct fixture f = begin(node_of((struct nic[NICS]){infiniband, infiniband, infiniband, infiniband}, 0), NULL, (struct bind_request){.tasks = 2});
+    struct fixture f =
+        begin(node_of((struct nic[NICS]){infiniband, infiniband, infiniband, infiniband}, 0), NULL,
+              (struct bind_request){.tasks = 2});
     assert_int_equal(nic_variables_nccl(f.snap, &text, &err), BERTH_OK);
     assert_text(text, NULL, "without gpus");
     end(&f);
     for (int tasks = 1; tasks <= 2; tasks++) {
-        f = begin(node_of((struct nic[NICS]){slingshot, slingshot, slingshot, slingshot}, 0), NULL, (struct bind_request){.tasks = tasks});
+        f = begin(node_of((struct nic[NICS]){slingshot, slingshot, slingshot, slingshot}, 0), NULL,
+                  (struct bind_request){.tasks = tasks});
         assert_int_equal(nic_variables_cray(f.snap->graph, &f.answer, &text, &err), BERTH_OK);
         assert_text(text, tasks == 2 ? "MPICH_OFI_NIC_POLICY=NUMA" : NULL, "of all cores");
         end(&f);
@@ -112,6 +172,7 @@ static void tasks_without_gpus(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(devices_are_named_that_are_surely_right), cmocka_unit_test(tasks_without_gpus)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(devices_are_named_that_are_surely_right),
+                                       cmocka_unit_test(tasks_without_gpus)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,9 @@
-/* Tasks without GPUs that send each other bytes: their time, their cores; and cores of one NUMA node each. Most are on a node
- * like a Zen 2 desktop: one NUMA node, two L3s of four cores. */
+/* Tasks without GPUs that send each other bytes: their time, their cores; and cores of one NUMA
+ * node each. Most are on a node like a Zen 2 desktop: one NUMA node, two L3s of four cores. */
 #include "unit/bind_cores.h"
 
-static void number(struct fixture *f, enum metric metric, const char *axes, int from, int to, double value)
+static void number(struct fixture *f, enum metric metric, const char *axes, int from, int to,
+                   double value)
 {
     place_id a = nodes_place(f->graph, PLACE_CORE, from), b = nodes_place(f->graph, PLACE_CORE, to);
     nodes_value(f->values, metric, VALUE_MEASURED, a, b, axes, value, value * 0.99, value * 1.01);
@@ -23,15 +24,25 @@ static void all_pairs(struct fixture *f, int cores)
         }
 }
 
-static void ask(struct fixture *f, int64_t tasks, int64_t cores, int64_t host_bytes, const struct traffic_exact *exact, size_t count)
+static void ask(struct fixture *f, int64_t tasks, int64_t cores, int64_t host_bytes,
+                const struct traffic_exact *exact, size_t count)
 {
-    const struct traffic_request moved = {
-        .tasks = tasks, .bytes = -1, .host_bytes = host_bytes, .exact = exact, .exact_count = count};
+    const struct traffic_request moved = {.tasks = tasks,
+                                          .bytes = -1,
+                                          .host_bytes = host_bytes,
+                                          .exact = exact,
+                                          .exact_count = count};
     ask_moved(f, cores, &moved);
 }
 
-static int core_of(const struct fixture *f, size_t task) { return cpuset_next(&f->answer.task[task].cpus, 0); }
-static bool share_l3(const struct fixture *f, size_t a, size_t b) { return core_of(f, a) / 4 == core_of(f, b) / 4; }
+static int core_of(const struct fixture *f, size_t task)
+{
+    return cpuset_next(&f->answer.task[task].cpus, 0);
+}
+static bool share_l3(const struct fixture *f, size_t a, size_t b)
+{
+    return core_of(f, a) / 4 == core_of(f, b) / 4;
+}
 
 static void two_that_talk_share_an_l3(void **state)
 {
@@ -42,7 +53,8 @@ static void two_that_talk_share_an_l3(void **state)
     assert_true(share_l3(&f, 0, 1));
     assert_near(f.answer.predicted.time_ns, 24 + MIB / 14.0);
     assert_true(f.answer.predicted_is_measured);
-    assert_true(says(&f.answer.reasons, "task 0 to 1: 48 ns a round trip (core0 to core1), 14 GB/s"));
+    assert_true(
+        says(&f.answer.reasons, "task 0 to 1: 48 ns a round trip (core0 to core1), 14 GB/s"));
     assert_true(says(&f.answer.reasons, "tasks that send each other bytes are in one llc"));
     assert_int_equal(f.answer.evidence.count, 2);
     end(&f);
@@ -53,13 +65,15 @@ static void partners_far_apart_in_rank_share_an_l3(void **state)
     (void)state;
     struct fixture f = begin(1, 1, 2, 4);
     all_pairs(&f, 8);
-    ask(&f, 8, 1, 0, (struct traffic_exact[]){{0, 7, MIB}, {1, 6, MIB}, {2, 5, MIB}, {3, 4, MIB}}, 4);
+    ask(&f, 8, 1, 0, (struct traffic_exact[]){{0, 7, MIB}, {1, 6, MIB}, {2, 5, MIB}, {3, 4, MIB}},
+        4);
     for (size_t t = 0; t < 4; t++)
         assert_true(share_l3(&f, t, 7 - t));
     assert_near(f.answer.predicted.time_ns, 24 + MIB / 14.0);
     assert_near(f.answer.baseline.time_ns, 98.5 + MIB / 10.0);
     assert_true(isnan(f.answer.predicted.low_ns) && !f.answer.predicted_is_measured);
-    assert_true(says(&f.answer.reasons, "in the launcher's own order: the busiest task's longest transfer is"));
+    assert_true(says(&f.answer.reasons,
+                     "in the launcher's own order: the busiest task's longest transfer is"));
     end(&f);
 }
 
@@ -71,11 +85,15 @@ static void how_many_cores_let_them_share_an_l3_is_said(void **state)
     all_pairs(&f, 8);
     ask(&f, 2, 0, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
     assert_int_equal(f.answer.cores_per_task, 4);
-    assert_true(says(&f.answer.warnings, "task 0 and the 1 that exchange bytes with it would share an L3 with 2 cores each"));
+    assert_true(
+        says(&f.answer.warnings,
+             "task 0 and the 1 that exchange bytes with it would share an L3 with 2 cores each"));
     ask(&f, 2, 2, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
     assert_true(share_l3(&f, 0, 1) && !says(&f.answer.warnings, "would share"));
     ask(&f, 4, 0, 0, (struct traffic_exact[]){{0, 1, MIB}, {1, 2, MIB}}, 2);
-    assert_true(says(&f.answer.warnings, "task 0 and the 2 that exchange bytes with it would share an L3 with 1 core each"));
+    assert_true(
+        says(&f.answer.warnings,
+             "task 0 and the 2 that exchange bytes with it would share an L3 with 1 core each"));
     end(&f);
 }
 
@@ -86,7 +104,8 @@ static void structure_decides_where_nothing_is_measured(void **state)
     struct fixture f = begin(1, 1, 2, 4);
     ask(&f, 2, 1, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
     assert_true(share_l3(&f, 0, 1) && isnan(f.answer.predicted.time_ns));
-    assert_true(says(&f.answer.warnings, "nothing says what tasks without gpus take for what they send each other"));
+    assert_true(says(&f.answer.warnings,
+                     "nothing says what tasks without gpus take for what they send each other"));
     end(&f);
 }
 
@@ -104,7 +123,8 @@ static void one_pair_stands_for_two_l3s(void **state)
         cpuset_add(&f.allowed.cpus, cpu);
     ask(&f, 2, 1, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
     assert_true(share_l3(&f, 0, 1));
-    assert_true(f.answer.predicted.time_ns == 24 && isnan(f.answer.predicted.high_ns)); /* at least: no rate is known */
+    /* at least: no rate is known */
+    assert_true(f.answer.predicted.time_ns == 24 && isnan(f.answer.predicted.high_ns));
     assert_false(f.answer.predicted_is_measured);
     end(&f);
 }
@@ -123,7 +143,8 @@ static void what_is_unknown_of_one_order_does_not_make_it_the_best(void **state)
     end(&f);
 }
 
-/* Two pairs on two NUMA nodes: each pair in one L3, both memories used. One pair that streams much more than it sends has two memories. */
+/* Two pairs on two NUMA nodes: each pair in one L3, both memories used. One pair that streams much
+ * more than it sends has two memories. */
 static void memory_bandwidth_goes_before_a_shared_l3(void **state)
 {
     (void)state;
@@ -132,9 +153,11 @@ static void memory_bandwidth_goes_before_a_shared_l3(void **state)
     for (int n = 0; n < 2; n++)
         for (int how = 0; how < 4; how++) {
             char axes[32];
-            snprintf(axes, sizeof axes, "%s%s%s", how & 1 ? "how=write" : "", how == 3 ? ";" : "", how & 2 ? "threads=1" : "");
+            snprintf(axes, sizeof axes, "%s%s%s", how & 1 ? "how=write" : "", how == 3 ? ";" : "",
+                     how & 2 ? "threads=1" : "");
             place_id numa = nodes_place(f.graph, PLACE_NUMA, n);
-            nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa, numa, axes, 20 * GB, 19.9 * GB, 20.1 * GB);
+            nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa, numa, axes,
+                        20 * GB, 19.9 * GB, 20.1 * GB);
         }
     ask(&f, 4, 1, 64 * MIB, (struct traffic_exact[]){{0, 2, MIB}, {1, 3, MIB}}, 2);
     assert_true(share_l3(&f, 0, 2) && share_l3(&f, 1, 3) && !share_l3(&f, 0, 1));
@@ -145,7 +168,8 @@ static void memory_bandwidth_goes_before_a_shared_l3(void **state)
     end(&f);
 }
 
-/* NUMA nodes of 18, 18, 16 and 16 cores, as of a KNL in SNC4: 16 whole ones each instead of 17 across. */
+/* NUMA nodes of 18, 18, 16 and 16 cores, as of a KNL in SNC4: 16 whole ones each instead of 17
+ * across. */
 static void tasks_keep_to_one_numa_node_where_a_few_cores_less_allow_it(void **state)
 {
     (void)state;
@@ -156,9 +180,11 @@ static void tasks_keep_to_one_numa_node_where_a_few_cores_less_allow_it(void **s
     ask(&f, 4, 0, 0, NULL, 0);
     assert_int_equal(f.answer.cores_per_task, 16);
     for (size_t t = 0; t < 4; t++)
-        for (int cpu = cpuset_next(&f.answer.task[t].cpus, 0); cpu >= 0; cpu = cpuset_next(&f.answer.task[t].cpus, (unsigned)cpu + 1))
+        for (int cpu = cpuset_next(&f.answer.task[t].cpus, 0); cpu >= 0;
+             cpu = cpuset_next(&f.answer.task[t].cpus, (unsigned)cpu + 1))
             assert_int_equal(cpu / 18, core_of(&f, t) / 18);
-    assert_true(says(&f.answer.warnings, "16 cores a task, not 17: so each task's cores are in one NUMA node"));
+    assert_true(says(&f.answer.warnings,
+                     "16 cores a task, not 17: so each task's cores are in one NUMA node"));
     ask(&f, 4, 17, 0, NULL, 0);
     assert_int_equal(f.answer.cores_per_task, 17);
     ask(&f, 3, 0, 0, NULL, 0); /* 22 each: 18 are too few */

@@ -1,8 +1,10 @@
-/* How many cores each task gets by default: no brute force finds more, one more each is too many, and who is short is said. */
+/* How many cores each task gets by default: no brute force finds more, one more each is too many,
+ * and who is short is said. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include "plan/bind/share.h"
@@ -44,9 +46,11 @@ static void as_many_as_all_find(void **state)
     unsigned unequal = 0;
     for (int round = 0; round < 20000; round++) {
         struct bind_group group[GROUPS_MAX] = {{0}};
-        struct bind_cores cores = {.group = group, .group_count = 1 + random_next(&seed) % GROUPS_MAX};
+        struct bind_cores cores = {.group = group,
+                                   .group_count = 1 + random_next(&seed) % GROUPS_MAX};
         bool near[TASKS_MAX * GROUPS_MAX] = {false};
-        struct bind_share_request request = {.cores = &cores, .tasks = 1 + random_next(&seed) % TASKS_MAX, .near = near};
+        struct bind_share_request request = {
+            .cores = &cores, .tasks = 1 + random_next(&seed) % TASKS_MAX, .near = near};
         for (size_t g = 0; g < cores.group_count; g++)
             cores.count += group[g].cores = 1 + (unsigned)(random_next(&seed) % 8);
         if (cores.count < request.tasks)
@@ -60,9 +64,11 @@ static void as_many_as_all_find(void **state)
         assert_int_equal(plan_bind_share(&request, &share, &err), BERTH_OK);
         assert_true(share.each == 1 || fits(&request, cores.group_count, share.each));
         assert_false(fits(&request, cores.group_count, share.each + 1));
-        assert_true(share.short_count >= 1 && share.short_count <= request.tasks && share.short_task < request.tasks);
+        assert_true(share.short_count >= 1 && share.short_count <= request.tasks &&
+                    share.short_task < request.tasks);
         assert_true(share.short_cores < (share.each + 1) * (int64_t)share.short_count);
-        assert_true(share.others >= share.each && (share.others == share.each || share.short_count < request.tasks));
+        assert_true(share.others >= share.each &&
+                    (share.others == share.each || share.short_count < request.tasks));
         unequal += share.others > share.each;
     }
     assert_true(unequal > 500);
@@ -77,8 +83,10 @@ static void who_is_short_is_named(void **state)
     const bool near[] = {false, true, false, true, false, false, false, false, true};
     struct bind_share share;
     struct berth_err err = {0};
-    assert_int_equal(plan_bind_share(&(struct bind_share_request){&cores, 3, near}, &share, &err), BERTH_OK);
-    assert_true(share.each == 2 && share.short_task == 1 && share.short_count == 1 && share.short_cores == 2 && share.others == 8);
+    assert_int_equal(plan_bind_share(&(struct bind_share_request){&cores, 3, near}, &share, &err),
+                     BERTH_OK);
+    assert_true(share.each == 2 && share.short_task == 1 && share.short_count == 1 &&
+                share.short_cores == 2 && share.others == 8);
 }
 
 int main(void)

@@ -1,4 +1,5 @@
-/* In which order choices stand where what starting a transfer costs is known of some gpus and not of others: a time that lacks it is no merit. */
+/* In which order choices stand where what starting a transfer costs is known of some gpus and not
+ * of others: a time that lacks it is no merit. */
 #include "node/allowed.h"
 #include "node/locality.h"
 #include "unit/plan_nodes.h"
@@ -10,7 +11,10 @@
 
 #define GPUS 4
 
-static void assert_near(double value, double expected) { assert_true(fabs(value - expected) <= 1e-9 * expected); }
+static void assert_near(double value, double expected)
+{
+    assert_true(fabs(value - expected) <= 1e-9 * expected);
+}
 
 struct fixture {
     struct graph *graph;
@@ -25,7 +29,9 @@ static place_id gpu(const struct fixture *f, int n) { return nodes_place(f->grap
 /* Gpus that copy to each other at 10 GB/s; nothing says what starting that costs. */
 static struct fixture begin(void)
 {
-    struct fixture f = {.graph = nodes_cpu(&(struct shape){1, 1, 2, 4, 1, INT64_C(128) << 30}), .values = values_new(), .allowed = {.given = true}};
+    struct fixture f = {.graph = nodes_cpu(&(struct shape){1, 1, 2, 4, 1, INT64_C(128) << 30}),
+                        .values = values_new(),
+                        .allowed = {.given = true}};
     place_id at = nodes_place(f.graph, PLACE_NUMA, 0);
     struct cpuset cpus = *graph_place(f.graph, at)->cpus;
     assert_non_null(f.values);
@@ -36,7 +42,8 @@ static struct fixture begin(void)
 
 static void rate(struct fixture *f, int a, int b, double gb_per_s)
 {
-    nodes_value(f->values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, gpu(f, a), gpu(f, b), "", gb_per_s * 1e9, gb_per_s * 0.999e9, gb_per_s * 1.001e9);
+    nodes_value(f->values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, gpu(f, a), gpu(f, b), "",
+                gb_per_s * 1e9, gb_per_s * 0.999e9, gb_per_s * 1.001e9);
 }
 
 static void rates(struct fixture *f)
@@ -51,9 +58,11 @@ static void starts(struct fixture *f, int a, int b, double ns)
 {
     char axes[TRANSFER_AXES_MAX];
     transfer_overhead_axes(METRIC_GPU_GPU_COPY_ENGINE, "", TRANSFER_QUEUE, axes, sizeof axes);
-    nodes_value(f->values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, gpu(f, a), gpu(f, b), axes, ns, ns, ns);
+    nodes_value(f->values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, gpu(f, a), gpu(f, b), axes, ns,
+                ns, ns);
     transfer_overhead_axes(METRIC_GPU_GPU_COPY_ENGINE, "", TRANSFER_CALL, axes, sizeof axes);
-    nodes_value(f->values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, gpu(f, a), gpu(f, b), axes, ns, ns, ns);
+    nodes_value(f->values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, gpu(f, a), gpu(f, b), axes, ns,
+                ns, ns);
 }
 
 static void end(struct fixture *f)
@@ -74,10 +83,15 @@ static int bind(struct fixture *f, int64_t bytes)
         locality_cpus(f->graph, &f->allowed.cpus);
     }
     plan_bind_done(&f->answer);
-    struct bind_request request = {.tasks = 2, .gpus_per_task = 1, .allowed = &f->allowed, .traffic = &traffic, .by = LOAD_COPY_ENGINE};
+    struct bind_request request = {.tasks = 2,
+                                   .gpus_per_task = 1,
+                                   .allowed = &f->allowed,
+                                   .traffic = &traffic,
+                                   .by = LOAD_COPY_ENGINE};
     if (plan_bind(f->snap, &request, &f->answer, &err) != BERTH_OK)
         fail_msg("%s", err.detail);
-    return 10 * graph_place(f->graph, f->answer.gpu[0])->number + graph_place(f->graph, f->answer.gpu[1])->number;
+    return 10 * graph_place(f->graph, f->answer.gpu[0])->number +
+           graph_place(f->graph, f->answer.gpu[1])->number;
 }
 
 static bool said(const struct fixture *f, const char *part)
@@ -95,11 +109,13 @@ static void nothing_is_known_of_any(void **state)
     rates(&f);
     assert_int_equal(bind(&f, 100000), 1);
     assert_near(f.answer.predicted.time_ns, 10000);
-    assert_true(isnan(f.answer.predicted.high_ns) && f.answer.is_proven && f.answer.gap == 0 && !said(&f, "not proven"));
+    assert_true(isnan(f.answer.predicted.high_ns) && f.answer.is_proven && f.answer.gap == 0 &&
+                !said(&f, "not proven"));
     end(&f);
 }
 
-/* 2 and 3 start in 4 us, of the others nothing says it: those with the lowest numbers are no worse by what is known, and are not proven to be better. */
+/* 2 and 3 start in 4 us, of the others nothing says it: those with the lowest numbers are no worse
+ * by what is known, and are not proven to be better. */
 static void of_equal_rates_none_is_faster_for_what_is_not_known(void **state)
 {
     (void)state;
@@ -107,7 +123,10 @@ static void of_equal_rates_none_is_faster_for_what_is_not_known(void **state)
     rates(&f);
     starts(&f, 3, 2, 4000);
     assert_int_equal(bind(&f, 100000), 1);
-    assert_true(isnan(f.answer.predicted.high_ns) && !f.answer.is_proven && isnan(f.answer.gap) && said(&f, "not proven to be the best: its time is a lower bound, as what starting a transfer costs is known of some gpus only; the others count as starting like the fastest known"));
+    assert_true(isnan(f.answer.predicted.high_ns) && !f.answer.is_proven && isnan(f.answer.gap) &&
+                said(&f, "not proven to be the best: its time is a lower bound, as what starting a "
+                         "transfer costs is known of some gpus only; the others count as starting "
+                         "like the fastest known"));
     end(&f);
 }
 
@@ -120,7 +139,8 @@ static void a_faster_one_is_faster_however_little_is_known_of_its_start(void **s
     rate(&f, 2, 3, 20);
     starts(&f, 0, 1, 4000);
     assert_int_equal(bind(&f, 1000000), 23); /* at least 50 us against 104 */
-    assert_true(isnan(f.answer.predicted.high_ns) && isnan(f.answer.gap) && f.answer.baseline.time_ns > 2 * f.answer.predicted.time_ns);
+    assert_true(isnan(f.answer.predicted.high_ns) && isnan(f.answer.gap) &&
+                f.answer.baseline.time_ns > 2 * f.answer.predicted.time_ns);
     end(&f);
     f = begin();
     rate(&f, 0, 1, 20);
@@ -130,7 +150,8 @@ static void a_faster_one_is_faster_however_little_is_known_of_its_start(void **s
     end(&f);
 }
 
-/* A whole price that is a little more than a lower bound: from gpu 0 to 1, and the way back, of which nothing says what starting costs. */
+/* A whole price that is a little more than a lower bound: from gpu 0 to 1, and the way back, of
+ * which nothing says what starting costs. */
 static void a_whole_price_stands_before_a_lower_bound(void **state)
 {
     (void)state;
@@ -141,7 +162,10 @@ static void a_whole_price_stands_before_a_lower_bound(void **state)
     for (int64_t bytes = 1000; bytes <= 100000000; bytes *= 10) {
         assert_int_equal(bind(&f, bytes), 1);
         assert_near(f.answer.predicted.time_ns, 4000 + (double)bytes / 10);
-        assert_true((isnan(f.answer.gap) || (f.answer.gap > 0.0004 && f.answer.gap <= 0.03)) && f.answer.is_proven == !isnan(f.answer.gap) && said(&f, "not proven to be the best: other choices' times are lower bounds") != f.answer.is_proven);
+        assert_true((isnan(f.answer.gap) || (f.answer.gap > 0.0004 && f.answer.gap <= 0.03)) &&
+                    f.answer.is_proven == !isnan(f.answer.gap) &&
+                    said(&f, "not proven to be the best: other choices' times are lower bounds") !=
+                        f.answer.is_proven);
     }
     assert_true(f.answer.is_proven);
     end(&f);

@@ -4,7 +4,10 @@
 /* Two packages, each one NUMA node with two llcs of four cores. */
 static struct fixture two_packages(void) { return begin(2, 1, 2, 4); }
 
-static place_id numa_of(const struct fixture *f, int number) { return nodes_place(f->graph, PLACE_NUMA, number); }
+static place_id numa_of(const struct fixture *f, int number)
+{
+    return nodes_place(f->graph, PLACE_NUMA, number);
+}
 
 /* Of all eight cores, and of one: what a task's two get is between. */
 static void rate(struct fixture *f, int from, int to, const char *how, double all, double one)
@@ -12,10 +15,10 @@ static void rate(struct fixture *f, int from, int to, const char *how, double al
     char axes[32], single[48];
     snprintf(axes, sizeof axes, "%s%s", *how != '\0' ? "how=" : "", how);
     snprintf(single, sizeof single, "%s%sthreads=1", axes, *how != '\0' ? ";" : "");
-    nodes_value(f->values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa_of(f, from), numa_of(f, to), axes, all * GB,
-                all * 0.99 * GB, all * 1.01 * GB);
-    nodes_value(f->values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa_of(f, from), numa_of(f, to), single, one * GB,
-                one * 0.99 * GB, one * 1.01 * GB);
+    nodes_value(f->values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa_of(f, from),
+                numa_of(f, to), axes, all * GB, all * 0.99 * GB, all * 1.01 * GB);
+    nodes_value(f->values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa_of(f, from),
+                numa_of(f, to), single, one * GB, one * 0.99 * GB, one * 1.01 * GB);
 }
 
 static void all_rates(struct fixture *f)
@@ -27,13 +30,17 @@ static void all_rates(struct fixture *f)
         }
 }
 
-static void ask(struct fixture *f, int64_t tasks, int64_t cores, int64_t host_bytes, enum traffic_pattern pattern)
+static void ask(struct fixture *f, int64_t tasks, int64_t cores, int64_t host_bytes,
+                enum traffic_pattern pattern)
 {
     int64_t bytes = pattern != TRAFFIC_NONE ? GIB : -1;
-    ask_moved(f, cores, &(struct traffic_request){.tasks = tasks, .pattern = pattern, .bytes = bytes, .host_bytes = host_bytes});
+    ask_moved(f, cores,
+              &(struct traffic_request){
+                  .tasks = tasks, .pattern = pattern, .bytes = bytes, .host_bytes = host_bytes});
 }
 
-/* Two tasks of four cores: one NUMA node each, 20 to 80 GB/s from one core to eight. In order both are in numa0. */
+/* Two tasks of four cores: one NUMA node each, 20 to 80 GB/s from one core to eight. In order both
+ * are in numa0. */
 static void tasks_that_are_spread_take_less_than_in_order(void **state)
 {
     (void)state;
@@ -43,12 +50,16 @@ static void tasks_that_are_spread_take_less_than_in_order(void **state)
     double four = 20 + 60 * 3.0 / 7, write = 10 + 30 * 3.0 / 7;
     assert_near(f.answer.predicted.time_ns, GIB / four + GIB / write);
     assert_near(f.answer.baseline.time_ns, 2 * GIB / 80.0 + 2 * GIB / 40.0);
-    assert_true(isnan(f.answer.predicted.low_ns) && says(&f.answer.warnings, "each memory counts as alone"));
+    assert_true(isnan(f.answer.predicted.low_ns) &&
+                says(&f.answer.warnings, "each memory counts as alone"));
     assert_true(!isnan(f.answer.baseline.low_ns));
     assert_string_equal(f.answer.bottleneck, "");
     assert_string_equal(f.answer.baseline_bottleneck, "numa0:memory");
-    assert_true(says(&f.answer.reasons, "the last to end is a task that streams memory of numa0, as nobody else does: at 30.5 GB/s"));
-    assert_true(says(&f.answer.reasons, "in the launcher's own order: the last to end are 2 tasks that stream memory of numa0: 53.3 GB/s together, 30.5 GB/s one alone"));
+    assert_true(says(&f.answer.reasons, "the last to end is a task that streams memory of numa0, "
+                                        "as nobody else does: at 30.5 GB/s"));
+    assert_true(says(&f.answer.reasons,
+                     "in the launcher's own order: the last to end are 2 tasks that "
+                     "stream memory of numa0: 53.3 GB/s together, 30.5 GB/s one alone"));
     assert_true(says(&f.answer.reasons, "tasks go where the fewest others are"));
     assert_true(f.answer.evidence.count > 0);
     ask(&f, 2, 4, 2 * GIB, TRAFFIC_NONE);
@@ -56,7 +67,8 @@ static void tasks_that_are_spread_take_less_than_in_order(void **state)
     end(&f);
 }
 
-/* All memory is that of one NUMA node: cores next to it take less than cores spread out, and are the ones in order. */
+/* All memory is that of one NUMA node: cores next to it take less than cores spread out, and are
+ * the ones in order. */
 static void cores_in_order_are_taken_where_that_takes_less(void **state)
 {
     (void)state;
@@ -69,7 +81,8 @@ static void cores_in_order_are_taken_where_that_takes_less(void **state)
     char *cpus = cpuset_list_new(&f.answer.task[1].cpus);
     assert_string_equal(cpus, "2-3");
     free(cpus);
-    assert_true(f.answer.predicted.time_ns > 0 && f.answer.predicted.time_ns == f.answer.baseline.time_ns);
+    assert_true(f.answer.predicted.time_ns > 0 &&
+                f.answer.predicted.time_ns == f.answer.baseline.time_ns);
     assert_true(says(&f.answer.reasons, "tasks have the cores in order"));
     assert_false(says(&f.answer.reasons, "tasks go where"));
     /* Nothing is moved: as ever. */
@@ -84,11 +97,15 @@ static void what_tasks_send_each_other_is_not_in_it(void **state)
     struct fixture f = two_packages();
     all_rates(&f);
     ask(&f, 2, 4, GIB, TRAFFIC_RING);
-    assert_true(f.answer.predicted.low_ns == f.answer.predicted.time_ns && isnan(f.answer.predicted.high_ns));
-    assert_true(says(&f.answer.warnings, "what 2 transfers between tasks without gpus take is not known: it is not in the time"));
+    assert_true(f.answer.predicted.low_ns == f.answer.predicted.time_ns &&
+                isnan(f.answer.predicted.high_ns));
+    assert_true(says(
+        &f.answer.warnings,
+        "what 2 transfers between tasks without gpus take is not known: it is not in the time"));
     ask(&f, 2, 4, 0, TRAFFIC_RING);
     assert_true(isnan(f.answer.predicted.time_ns) && isnan(f.answer.baseline.time_ns));
-    assert_true(says(&f.answer.warnings, "nothing says what tasks without gpus take for what they send each other"));
+    assert_true(says(&f.answer.warnings,
+                     "nothing says what tasks without gpus take for what they send each other"));
     end(&f);
 }
 
@@ -98,7 +115,8 @@ static void where_nothing_is_known_nothing_is_predicted(void **state)
     struct fixture f = two_packages();
     ask(&f, 2, 4, GIB, TRAFFIC_NONE);
     assert_true(isnan(f.answer.predicted.time_ns) && isnan(f.answer.baseline.time_ns));
-    assert_true(says(&f.answer.warnings, "nothing known says what these cores get of their memory"));
+    assert_true(
+        says(&f.answer.warnings, "nothing known says what these cores get of their memory"));
     assert_int_equal(f.answer.evidence.count, 0);
     end(&f);
     /* Of one NUMA node's memory nothing is: what its tasks take nobody knows. */
@@ -115,12 +133,14 @@ static void fewer_cores_than_a_rate_is_of_take_at_least_as_long(void **state)
 {
     (void)state;
     struct fixture f = two_packages();
-    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, numa_of(&f, 0), numa_of(&f, 0), "", 80 * GB, NAN, NAN);
-    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, numa_of(&f, 0), numa_of(&f, 0), "how=write", 40 * GB, NAN,
-                NAN);
+    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, numa_of(&f, 0), numa_of(&f, 0),
+                "", 80 * GB, NAN, NAN);
+    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, numa_of(&f, 0), numa_of(&f, 0),
+                "how=write", 40 * GB, NAN, NAN);
     ask(&f, 1, 4, GIB, TRAFFIC_NONE);
     assert_near(f.answer.predicted.time_ns, GIB / 80.0 + GIB / 40.0);
-    assert_true(f.answer.predicted.low_ns == f.answer.predicted.time_ns && isnan(f.answer.predicted.high_ns));
+    assert_true(f.answer.predicted.low_ns == f.answer.predicted.time_ns &&
+                isnan(f.answer.predicted.high_ns));
     assert_true(says(&f.answer.reasons, "as nobody else does: at most 53.3 GB/s"));
     end(&f);
 }

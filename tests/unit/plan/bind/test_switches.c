@@ -1,4 +1,6 @@
-/* Bind on a node like a DGX-2 of which nothing was measured: two processors with eight gpus each, and six switches on either side, to each of which a gpu has a link. What goes between the two sides nobody says. */
+/* Bind on a node like a DGX-2 of which nothing was measured: two processors with eight gpus each,
+ * and six switches on either side, to each of which a gpu has a link. What goes between the two
+ * sides nobody says. */
 #include "node/allowed.h"
 #include "node/locality.h"
 #include "unit/plan_nodes.h"
@@ -19,7 +21,8 @@ struct fixture {
     struct bind_answer answer;
 };
 
-static void join(struct graph *graph, place_id a, place_id b, enum link_kind kind, double bytes_per_s)
+static void join(struct graph *graph, place_id a, place_id b, enum link_kind kind,
+                 double bytes_per_s)
 {
     struct link *link = graph_add_link(graph, a, b, kind);
     assert_non_null(link);
@@ -64,12 +67,19 @@ struct wanted {
 
 static void bind(struct fixture *f, struct wanted wanted)
 {
-    struct traffic_request request = {.tasks = wanted.tasks, .pattern = wanted.pattern, .bytes = wanted.bytes, .host_bytes = wanted.host_bytes};
+    struct traffic_request request = {.tasks = wanted.tasks,
+                                      .pattern = wanted.pattern,
+                                      .bytes = wanted.bytes,
+                                      .host_bytes = wanted.host_bytes};
     struct traffic traffic = {0};
     struct berth_err err = {0};
     plan_bind_done(&f->answer);
     assert_int_equal(plan_traffic(&request, &traffic, &err), BERTH_OK);
-    struct bind_request bind = {.tasks = wanted.tasks, .gpus_per_task = wanted.each, .allowed = &f->allowed, .traffic = &traffic, .in_rank_order = wanted.in_rank_order};
+    struct bind_request bind = {.tasks = wanted.tasks,
+                                .gpus_per_task = wanted.each,
+                                .allowed = &f->allowed,
+                                .traffic = &traffic,
+                                .in_rank_order = wanted.in_rank_order};
     if (plan_bind(f->snap, &bind, &f->answer, &err) != BERTH_OK)
         fail_msg("%s", err.detail);
     plan_traffic_done(&traffic);
@@ -84,7 +94,8 @@ static bool said(const struct warnings *lines, const char *part)
 }
 
 /* However many gpus there are to choose from. */
-static void assert_proven(struct fixture *f, struct wanted wanted, double time_ns, const char *bottleneck)
+static void assert_proven(struct fixture *f, struct wanted wanted, double time_ns,
+                          const char *bottleneck)
 {
     bind(f, wanted);
     assert_float_equal(f->answer.predicted.time_ns, time_ns, 1e-3 * time_ns);
@@ -97,34 +108,60 @@ static void all_links_to_switches_count(void **state)
 {
     (void)state;
     struct fixture f = begin();
-    assert_proven(&f, (struct wanted){.tasks = 4, .each = 1, .pattern = TRAFFIC_RING, .bytes = 64 * MB}, 64e6 / (0.83 * SWITCHES * NVLINK) * 1e9, "");
-    assert_proven(&f, (struct wanted){.tasks = 8, .each = 1, .pattern = TRAFFIC_ALLTOALL, .bytes = 64 * MB}, 7 * 64e6 / (SWITCHES * NVLINK) * 1e9, "gpu0:switch-port:out");
-    assert_true(said(&f.answer.warnings, "share the links from gpu0 to switches: 150.0 GB/s together, 124.5 alone"));
+    assert_proven(&f,
+                  (struct wanted){.tasks = 4, .each = 1, .pattern = TRAFFIC_RING, .bytes = 64 * MB},
+                  64e6 / (0.83 * SWITCHES * NVLINK) * 1e9, "");
+    assert_proven(
+        &f, (struct wanted){.tasks = 8, .each = 1, .pattern = TRAFFIC_ALLTOALL, .bytes = 64 * MB},
+        7 * 64e6 / (SWITCHES * NVLINK) * 1e9, "gpu0:switch-port:out");
+    assert_true(said(&f.answer.warnings,
+                     "share the links from gpu0 to switches: 150.0 GB/s together, 124.5 alone"));
     assert_false(said(&f.answer.warnings, "several ways"));
-    assert_proven(&f, (struct wanted){.tasks = 4, .each = 2, .pattern = TRAFFIC_ALLTOALL, .bytes = 64 * MB}, 6 * 16e6 / (SWITCHES * NVLINK) * 1e9, "gpu0:switch-port:out");
+    assert_proven(
+        &f, (struct wanted){.tasks = 4, .each = 2, .pattern = TRAFFIC_ALLTOALL, .bytes = 64 * MB},
+        6 * 16e6 / (SWITCHES * NVLINK) * 1e9, "gpu0:switch-port:out");
     end(&f);
 }
 
-/* What goes to the host is in the bound, by whichever mechanism gpus copy, and also where a task has several gpus. */
+/* What goes to the host is in the bound, by whichever mechanism gpus copy, and also where a task
+ * has several gpus. */
 static void the_bound_has_what_goes_to_the_host(void **state)
 {
     (void)state;
     struct fixture f = begin();
-    assert_proven(&f, (struct wanted){.tasks = 2, .each = 1, .pattern = TRAFFIC_RING, .bytes = 64000, .host_bytes = 64 * MB}, 64e6 / (0.88 * PCIE) * 1e9, "");
-    assert_proven(&f, (struct wanted){.tasks = 8, .each = 1, .pattern = TRAFFIC_ALLTOALL, .bytes = 64000, .host_bytes = 64 * MB}, 64e6 / (0.88 * PCIE) * 1e9, "");
-    assert_proven(&f, (struct wanted){.tasks = 2, .each = 4, .pattern = TRAFFIC_RING, .bytes = 64000, .host_bytes = 64 * MB}, 16e6 / (0.88 * PCIE) * 1e9, "");
+    assert_proven(
+        &f,
+        (struct wanted){
+            .tasks = 2, .each = 1, .pattern = TRAFFIC_RING, .bytes = 64000, .host_bytes = 64 * MB},
+        64e6 / (0.88 * PCIE) * 1e9, "");
+    assert_proven(&f,
+                  (struct wanted){.tasks = 8,
+                                  .each = 1,
+                                  .pattern = TRAFFIC_ALLTOALL,
+                                  .bytes = 64000,
+                                  .host_bytes = 64 * MB},
+                  64e6 / (0.88 * PCIE) * 1e9, "");
+    assert_proven(
+        &f,
+        (struct wanted){
+            .tasks = 2, .each = 4, .pattern = TRAFFIC_RING, .bytes = 64000, .host_bytes = 64 * MB},
+        16e6 / (0.88 * PCIE) * 1e9, "");
     end(&f);
 }
 
-/* The first nine gpus in order leave one task on both sides, of which nothing is known; the next ones do not. */
+/* The first nine gpus in order leave one task on both sides, of which nothing is known; the next
+ * ones do not. */
 static void in_rank_order_no_task_is_torn(void **state)
 {
     (void)state;
     struct fixture f = begin();
-    assert_proven(&f, (struct wanted){.tasks = 3, .each = 3, .host_bytes = 900 * MB, .in_rank_order = true}, 300e6 / (0.88 * PCIE) * 1e9, "");
+    assert_proven(
+        &f, (struct wanted){.tasks = 3, .each = 3, .host_bytes = 900 * MB, .in_rank_order = true},
+        300e6 / (0.88 * PCIE) * 1e9, "");
     assert_true(isnan(f.answer.baseline.time_ns));
     for (size_t t = 0; t < 3; t++)
-        assert_int_equal(graph_place(f.snap->graph, f.answer.task[t].gpus[0])->numa, graph_place(f.snap->graph, f.answer.task[t].gpus[2])->numa);
+        assert_int_equal(graph_place(f.snap->graph, f.answer.task[t].gpus[0])->numa,
+                         graph_place(f.snap->graph, f.answer.task[t].gpus[2])->numa);
     end(&f);
 }
 

@@ -1,4 +1,5 @@
-/* Bind by what tasks move, on a node as Frontier's and LUMI's are, as if it had been measured, and on others. */
+/* Bind by what tasks move, on a node as Frontier's and LUMI's are, as if it had been measured, and
+ * on others. */
 #include "node/allowed.h"
 #include "node/locality.h"
 #include "unit/plan_nodes.h"
@@ -17,17 +18,27 @@ struct fixture {
     struct berth_err err;
 };
 
-static void rate(struct values *values, enum metric metric, place_id from, place_id to, double gb_per_s)
+static void rate(struct values *values, enum metric metric, place_id from, place_id to,
+                 double gb_per_s)
 {
-    nodes_value(values, metric, VALUE_MEASURED, from, to, "", gb_per_s * GB, gb_per_s * 0.99 * GB, gb_per_s * 1.01 * GB);
+    nodes_value(values, metric, VALUE_MEASURED, from, to, "", gb_per_s * GB, gb_per_s * 0.99 * GB,
+                gb_per_s * 1.01 * GB);
 }
 
-static void together(struct sets *sets, const place_id *from, const place_id *to, size_t count, double each)
+static void together(struct sets *sets, const place_id *from, const place_id *to, size_t count,
+                     double each)
 {
     struct set_flow flow[2];
     for (size_t i = 0; i < count; i++)
-        flow[i] = (struct set_flow){.from = from[i], .to = to[i], .axes = (char *)"", .bytes_per_s = each * GB, .low = each * 0.99 * GB, .high = each * 1.01 * GB};
-    assert_true(sets_add(sets, &(struct set){.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, .flow = flow, .flow_count = count}));
+        flow[i] = (struct set_flow){.from = from[i],
+                                    .to = to[i],
+                                    .axes = (char *)"",
+                                    .bytes_per_s = each * GB,
+                                    .low = each * 0.99 * GB,
+                                    .high = each * 1.01 * GB};
+    assert_true(sets_add(sets, &(struct set){.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT,
+                                             .flow = flow,
+                                             .flow_count = count}));
 }
 
 static place_id gpu(const struct fixture *f, int n) { return nodes_place(f->graph, PLACE_GPU, n); }
@@ -48,8 +59,9 @@ static void end(struct fixture *f)
     snapshot_unref(f->snap);
 }
 
-/* Kernels get 200 GB/s within a module, 100 within {0, 1, 6, 7} and {2, 3, 4, 5}, 50 else, copy engines at most 50; every gpu 28.3 to and from any NUMA node, two of a
- * module 28.1 together. renamed: what number each gpu has, NULL its own. */
+/* Kernels get 200 GB/s within a module, 100 within {0, 1, 6, 7} and {2, 3, 4, 5}, 50 else, copy
+ * engines at most 50; every gpu 28.3 to and from any NUMA node, two of a module 28.1 together.
+ * renamed: what number each gpu has, NULL its own. */
 static struct fixture mi250x(const int *renamed)
 {
     struct graph *graph = nodes_mi250x();
@@ -76,7 +88,8 @@ static struct fixture mi250x(const int *renamed)
         }
         together(sets, &place[a], &numa[0], 1, 28.3);
         together(sets, &numa[0], &place[a], 1, 28.3);
-        together(sets, (place_id[]){place[a], numa[0]}, (place_id[]){numa[0], place[a]}, 2, 28.3); /* both ways at once: nothing is lost */
+        /* both ways at once: nothing is lost */
+        together(sets, (place_id[]){place[a], numa[0]}, (place_id[]){numa[0], place[a]}, 2, 28.3);
     }
     for (int m = 0; m < 4; m++) {
         together(sets, &place[2 * m], (place_id[]){numa[0], numa[0]}, 2, 14.05);
@@ -86,7 +99,8 @@ static struct fixture mi250x(const int *renamed)
     together(sets, (place_id[]){numa[0], numa[0]}, (place_id[]){place[2], place[4]}, 2, 28.3);
     for (int g = 0; g < 8 && renamed != NULL; g++) {
         graph->places[place[g]].number = renamed[g];
-        snprintf(graph->places[place[g]].name, sizeof graph->places[place[g]].name, "gpu%d", renamed[g]);
+        snprintf(graph->places[place[g]].name, sizeof graph->places[place[g]].name, "gpu%d",
+                 renamed[g]);
     }
     return begin(graph, values, sets);
 }
@@ -101,13 +115,22 @@ struct wanted {
 
 static enum berth_code ask(struct fixture *f, struct wanted wanted)
 {
-    struct traffic_request request = {.tasks = wanted.tasks, .pattern = wanted.pattern, .bytes = wanted.bytes, .host_bytes = wanted.host_bytes};
+    struct traffic_request request = {.tasks = wanted.tasks,
+                                      .pattern = wanted.pattern,
+                                      .bytes = wanted.bytes,
+                                      .host_bytes = wanted.host_bytes};
     struct traffic traffic = {0};
     plan_bind_done(&f->answer);
     f->err = (struct berth_err){0};
     assert_int_equal(plan_traffic(&request, &traffic, &f->err), BERTH_OK);
-    struct bind_request bind = {.tasks = wanted.tasks, .gpus_per_task = wanted.each > 0 ? wanted.each : -1, .tasks_per_gpu = wanted.per_gpu, .cores_per_task = 1,
-                                .in_rank_order = wanted.in_order, .allowed = &f->allowed, .traffic = &traffic, .by = wanted.by};
+    struct bind_request bind = {.tasks = wanted.tasks,
+                                .gpus_per_task = wanted.each > 0 ? wanted.each : -1,
+                                .tasks_per_gpu = wanted.per_gpu,
+                                .cores_per_task = 1,
+                                .in_rank_order = wanted.in_order,
+                                .allowed = &f->allowed,
+                                .traffic = &traffic,
+                                .by = wanted.by};
     enum berth_code code = plan_bind(f->snap, &bind, &f->answer, &f->err);
     plan_traffic_done(&traffic);
     return code;
@@ -117,11 +140,15 @@ static double step_of(struct fixture *f, struct wanted wanted)
 {
     if (ask(f, wanted) != BERTH_OK)
         fail_msg("%s", f->err.detail);
-    assert_true(f->answer.predicted.time_ns > 0 && f->answer.predicted.time_ns <= f->answer.baseline.time_ns * (1 + 1e-9));
+    assert_true(f->answer.predicted.time_ns > 0 &&
+                f->answer.predicted.time_ns <= f->answer.baseline.time_ns * (1 + 1e-9));
     return f->answer.predicted.time_ns;
 }
 
-static int number_of(const struct fixture *f, size_t task, size_t i) { return graph_place(f->graph, f->answer.task[task].gpus[i])->number; }
+static int number_of(const struct fixture *f, size_t task, size_t i)
+{
+    return graph_place(f->graph, f->answer.task[task].gpus[i])->number;
+}
 
 /* The gpus of all tasks, a bit each. */
 static unsigned used(const struct fixture *f)
@@ -169,14 +196,16 @@ static void two_that_copy_to_the_host_part_and_two_that_exchange_meet(void **sta
     assert_int_not_equal(number_of(&f, 0, 0) / 2, number_of(&f, 1, 0) / 2);
     assert_near(f.answer.baseline.time_ns, 283e6 / 14.05);
     assert_true(f.answer.is_proven && f.answer.gap == 0);
-    assert_true(said(&f.answer.reasons, "in order, gpu0 and gpu1 share the host port of module0") && said(&f.answer.reasons, " GB/s together, 28.3 alone"));
+    assert_true(said(&f.answer.reasons, "in order, gpu0 and gpu1 share the host port of module0") &&
+                said(&f.answer.reasons, " GB/s together, 28.3 alone"));
     assert_false(said(&f.answer.warnings, "share"));
     for (size_t t = 0; t < 2; t++) {
         const struct place *own = graph_place(f.graph, f.answer.task[t].gpus[0]);
         assert_true(cpuset_contains(own->cpus, &f.answer.task[t].cpus));
         assert_int_equal(f.answer.task[t].memory, own->numa);
     }
-    assert_near(step_of(&f, (struct wanted){.tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = 200 * MB}), 1e6);
+    assert_near(
+        step_of(&f, (struct wanted){.tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = 200 * MB}), 1e6);
     assert_int_equal(used(&f), 3);
     assert_near(f.answer.baseline.time_ns, 1e6);
     /* Also with others allowed only: gpu1, gpu4, gpu5 */
@@ -192,7 +221,8 @@ static void a_ring_of_four_belongs_on_one_half(void **state)
 {
     (void)state;
     struct fixture f = mi250x(NULL);
-    struct wanted ring = {.tasks = 4, .pattern = TRAFFIC_RING, .bytes = 100 * MB, .by = LOAD_KERNEL};
+    struct wanted ring = {
+        .tasks = 4, .pattern = TRAFFIC_RING, .bytes = 100 * MB, .by = LOAD_KERNEL};
     assert_near(step_of(&f, ring), 1e6);
     assert_true(used(&f) == HALF_A || used(&f) == HALF_B);
     assert_near(f.answer.baseline.time_ns, 2e6);
@@ -225,11 +255,13 @@ static void four_that_copy_to_the_host_take_four_modules(void **state)
     assert_near(step_of(&f, four), 10e6);
     allow_gpus(&f, 0x2B); /* three modules */
     assert_near(step_of(&f, four), 283e6 / 14.05);
-    assert_true(said(&f.answer.warnings, "gpu0 and gpu1 share the host port of module0") && strstr(f.answer.bottleneck, "module0:host-port") != NULL);
+    assert_true(said(&f.answer.warnings, "gpu0 and gpu1 share the host port of module0") &&
+                strstr(f.answer.bottleneck, "module0:host-port") != NULL);
     end(&f);
 }
 
-/* Four superchips: cores, memory and a gpu each, with own GB/s between those and 60 to the others' memory; model: of the gpus. */
+/* Four superchips: cores, memory and a gpu each, with own GB/s between those and 60 to the others'
+ * memory; model: of the gpus. */
 static struct fixture superchips(const char *model, double own)
 {
     struct graph *graph = nodes_cpu(&(struct shape){4, 1, 1, 8, 1, INT64_C(120) << 30});
@@ -258,14 +290,19 @@ static void a_task_stays_inside_one_superchip(void **state)
     (void)state;
     struct fixture f = superchips("NVIDIA GH200 480GB", 350);
     for (int64_t tasks = 1; tasks <= 4; tasks++) {
-        assert_near(step_of(&f, (struct wanted){.tasks = tasks, .host_bytes = 350 * MB, .pattern = TRAFFIC_RING, .bytes = MB}), 1e6);
+        assert_near(step_of(&f, (struct wanted){.tasks = tasks,
+                                                .host_bytes = 350 * MB,
+                                                .pattern = TRAFFIC_RING,
+                                                .bytes = MB}),
+                    1e6);
         for (size_t t = 0; t < (size_t)tasks; t++) {
             place_id numa = graph_place(f.graph, f.answer.task[t].gpus[0])->numa;
             assert_int_equal(f.answer.task[t].memory, numa);
             assert_true(cpuset_contains(graph_place(f.graph, numa)->cpus, &f.answer.task[t].cpus));
         }
     }
-    /* The first superchip's cores are somebody else's: a task that copies to the host goes where it has cores. */
+    /* The first superchip's cores are somebody else's: a task that copies to the host goes where it
+     * has cores. */
     for (unsigned c = 0; c < 8; c++)
         cpuset_remove(&f.allowed.cpus, c);
     assert_near(step_of(&f, (struct wanted){.tasks = 1, .host_bytes = 350 * MB}), 1e6);
@@ -275,7 +312,8 @@ static void a_task_stays_inside_one_superchip(void **state)
     end(&f);
 }
 
-/* A copy within one memory is slower than one between two: that is no reason to send a task away from it. */
+/* A copy within one memory is slower than one between two: that is no reason to send a task away
+ * from it. */
 static void where_processor_and_gpu_have_one_memory_a_task_stays_with_it(void **state)
 {
     (void)state;
@@ -283,19 +321,23 @@ static void where_processor_and_gpu_have_one_memory_a_task_stays_with_it(void **
     for (int64_t tasks = 1; tasks <= 4; tasks++) {
         step_of(&f, (struct wanted){.tasks = tasks, .host_bytes = 30 * MB});
         for (size_t t = 0; t < (size_t)tasks; t++)
-            assert_int_equal(f.answer.task[t].memory, graph_place(f.graph, f.answer.task[t].gpus[0])->numa);
+            assert_int_equal(f.answer.task[t].memory,
+                             graph_place(f.graph, f.answer.task[t].gpus[0])->numa);
     }
     end(&f);
 }
 
-/* One package with two NUMA nodes, and four gpus that hang on the package: each gets 55 GB/s to either memory, which takes no more in all. */
+/* One package with two NUMA nodes, and four gpus that hang on the package: each gets 55 GB/s to
+ * either memory, which takes no more in all. */
 static void gpus_of_a_whole_package_use_all_of_its_memories(void **state)
 {
     (void)state;
     struct graph *graph = nodes_cpu(&(struct shape){1, 2, 1, 4, 1, INT64_C(64) << 30});
     struct values *values = values_new();
     struct sets *sets = sets_new();
-    place_id place[4], package = nodes_place(graph, PLACE_PACKAGE, 0), numa[] = {nodes_place(graph, PLACE_NUMA, 0), nodes_place(graph, PLACE_NUMA, 1)};
+    place_id place[4],
+        package = nodes_place(graph, PLACE_PACKAGE, 0),
+        numa[] = {nodes_place(graph, PLACE_NUMA, 0), nodes_place(graph, PLACE_NUMA, 1)};
     struct cpuset cpus = *graph_place(graph, package)->cpus;
     for (int g = 0; g < 4; g++)
         place[g] = nodes_add(graph, PLACE_GPU, g, package, PLACE_NONE, &cpus);
@@ -319,7 +361,8 @@ static void gpus_of_a_whole_package_use_all_of_its_memories(void **state)
     assert_true(f.answer.is_proven);
     assert_near(step_of(&f, (struct wanted){.tasks = 4, .host_bytes = 55 * MB}), 2e6);
     for (size_t t = 0; t < 4; t++)
-        assert_true(cpuset_contains(graph_place(graph, f.answer.task[t].memory)->cpus, &f.answer.task[t].cpus));
+        assert_true(cpuset_contains(graph_place(graph, f.answer.task[t].memory)->cpus,
+                                    &f.answer.task[t].cpus));
     end(&f);
 }
 
@@ -340,7 +383,10 @@ static const struct wanted cases[] = {
 static void other_names_leave_the_time(void **state)
 {
     (void)state;
-    static const int names[][8] = {{7, 6, 5, 4, 3, 2, 1, 0}, {2, 3, 0, 1, 6, 7, 4, 5}, {0, 4, 1, 5, 2, 6, 3, 7}, {5, 2, 7, 0, 3, 6, 1, 4}};
+    static const int names[][8] = {{7, 6, 5, 4, 3, 2, 1, 0},
+                                   {2, 3, 0, 1, 6, 7, 4, 5},
+                                   {0, 4, 1, 5, 2, 6, 3, 7},
+                                   {5, 2, 7, 0, 3, 6, 1, 4}};
     struct fixture own = mi250x(NULL);
     for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
         struct fixture f = mi250x(names[n]);
@@ -387,7 +433,8 @@ static void one_more_gpu_never_makes_it_worse(void **state)
             double fewer = step_of(&f, cases[c]);
             for (int g = 0; g < 8; g++) {
                 allow_gpus(&f, mask | 1U << g);
-                assert_true(step_of(&f, cases[c]) <= fewer * 1.01); /* what differs by less counts as equal */
+                /* what differs by less counts as equal */
+                assert_true(step_of(&f, cases[c]) <= fewer * 1.01);
                 compared++;
             }
         }
@@ -408,7 +455,8 @@ static void fewer_tasks_have_a_plan_as_well(void **state)
                 assert_false(cpuset_intersects(&all, &f.answer.task[t].cpus));
                 cpuset_or(&all, &f.answer.task[t].cpus);
                 for (size_t i = 0; i < (size_t)f.answer.gpus_per_task; i++)
-                    assert_true(++on[number_of(&f, t, i)] <= (wanted.per_gpu > 0 ? wanted.per_gpu : 1));
+                    assert_true(++on[number_of(&f, t, i)] <=
+                                (wanted.per_gpu > 0 ? wanted.per_gpu : 1));
             }
         }
     end(&f);
@@ -420,12 +468,20 @@ static void tasks_share_gpus_evenly_and_the_answer_says_so(void **state)
 {
     (void)state;
     struct fixture f = mi250x(NULL);
-    assert_int_equal(ask(&f, (struct wanted){.tasks = 12, .pattern = TRAFFIC_PAIRS, .bytes = MB}), BERTH_NOT_ENOUGH);
-    assert_int_equal(ask(&f, (struct wanted){.tasks = 17, .per_gpu = 2, .pattern = TRAFFIC_PAIRS, .bytes = MB}), BERTH_NOT_ENOUGH);
-    assert_non_null(strstr(f.err.detail, "17 tasks with 1 gpu each, up to 2 on one, need 9; allowed and there: gpu0-gpu7"));
-    assert_int_equal(ask(&f, (struct wanted){.tasks = 2, .each = 2, .per_gpu = 2, .host_bytes = MB}), BERTH_INVALID_PARAMETER);
+    assert_int_equal(ask(&f, (struct wanted){.tasks = 12, .pattern = TRAFFIC_PAIRS, .bytes = MB}),
+                     BERTH_NOT_ENOUGH);
+    assert_int_equal(
+        ask(&f, (struct wanted){.tasks = 17, .per_gpu = 2, .pattern = TRAFFIC_PAIRS, .bytes = MB}),
+        BERTH_NOT_ENOUGH);
+    assert_non_null(
+        strstr(f.err.detail,
+               "17 tasks with 1 gpu each, up to 2 on one, need 9; allowed and there: gpu0-gpu7"));
+    assert_int_equal(
+        ask(&f, (struct wanted){.tasks = 2, .each = 2, .per_gpu = 2, .host_bytes = MB}),
+        BERTH_INVALID_PARAMETER);
     allow_gpus(&f, 3);
-    step_of(&f, (struct wanted){.tasks = 3, .per_gpu = 4, .pattern = TRAFFIC_ALLTOALL, .bytes = 100 * MB});
+    step_of(&f, (struct wanted){
+                    .tasks = 3, .per_gpu = 4, .pattern = TRAFFIC_ALLTOALL, .bytes = 100 * MB});
     unsigned on[2] = {0};
     for (size_t t = 0; t < 3; t++)
         on[number_of(&f, t, 0)]++;
@@ -444,8 +500,12 @@ static void flows_of_several_gpus_are_split_evenly(void **state)
     struct fixture f = mi250x(NULL);
     step_of(&f, (struct wanted){.tasks = 4, .each = 2, .pattern = TRAFFIC_RING, .bytes = 100 * MB});
     assert_int_equal(used(&f), 0xFF);
-    /* A quarter of the bytes from each gpu of a task to each of the other's: on one half at 100 GB/s or more. */
-    double two = step_of(&f, (struct wanted){.tasks = 2, .each = 2, .pattern = TRAFFIC_PAIRS, .bytes = 200 * MB, .by = LOAD_KERNEL});
+    /* A quarter of the bytes from each gpu of a task to each of the other's: on one half at 100
+     * GB/s or more. */
+    double two = step_of(
+        &f,
+        (struct wanted){
+            .tasks = 2, .each = 2, .pattern = TRAFFIC_PAIRS, .bytes = 200 * MB, .by = LOAD_KERNEL});
     assert_near(two, 0.5e6);
     assert_true(used(&f) == HALF_A || used(&f) == HALF_B);
     end(&f);
@@ -455,18 +515,26 @@ static void what_nothing_predicts_is_null_and_structure_decides(void **state)
 {
     (void)state;
     struct fixture f = begin(nodes_mi250x(), values_new(), sets_new());
-    assert_int_equal(ask(&f, (struct wanted){.tasks = 4, .pattern = TRAFFIC_RING, .bytes = MB, .by = LOAD_KERNEL}), BERTH_OK);
-    assert_true(isnan(f.answer.predicted.time_ns) && isnan(f.answer.baseline.time_ns) && isnan(f.answer.gap) && !f.answer.is_proven);
-    assert_true(said(&f.answer.warnings, "no time is predicted") && said(&f.answer.warnings, "structure alone decided"));
+    assert_int_equal(
+        ask(&f,
+            (struct wanted){.tasks = 4, .pattern = TRAFFIC_RING, .bytes = MB, .by = LOAD_KERNEL}),
+        BERTH_OK);
+    assert_true(isnan(f.answer.predicted.time_ns) && isnan(f.answer.baseline.time_ns) &&
+                isnan(f.answer.gap) && !f.answer.is_proven);
+    assert_true(said(&f.answer.warnings, "no time is predicted") &&
+                said(&f.answer.warnings, "structure alone decided"));
     assert_int_equal(used(&f), 0x0F); /* two on a module each */
     end(&f);
     /* One that is known goes before those that are not. */
     struct graph *graph = nodes_mi250x();
     struct values *values = values_new();
-    rate(values, METRIC_GPU_GPU_COPY_ENGINE, nodes_place(graph, PLACE_GPU, 3), nodes_place(graph, PLACE_GPU, 6), 10);
-    rate(values, METRIC_GPU_GPU_COPY_ENGINE, nodes_place(graph, PLACE_GPU, 6), nodes_place(graph, PLACE_GPU, 3), 10);
+    rate(values, METRIC_GPU_GPU_COPY_ENGINE, nodes_place(graph, PLACE_GPU, 3),
+         nodes_place(graph, PLACE_GPU, 6), 10);
+    rate(values, METRIC_GPU_GPU_COPY_ENGINE, nodes_place(graph, PLACE_GPU, 6),
+         nodes_place(graph, PLACE_GPU, 3), 10);
     f = begin(graph, values, sets_new());
-    assert_int_equal(ask(&f, (struct wanted){.tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = 10 * MB}), BERTH_OK);
+    assert_int_equal(
+        ask(&f, (struct wanted){.tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = 10 * MB}), BERTH_OK);
     assert_near(f.answer.predicted.time_ns, 1e6);
     assert_true(isnan(f.answer.baseline.time_ns));
     assert_int_equal(used(&f), 0x48);

@@ -10,19 +10,28 @@ struct priced {
     struct bind_price *price;
 };
 
-static struct priced price_of(struct snapshot *snap, const struct traffic_request *wanted, enum load_by by)
+static struct priced price_of(struct snapshot *snap, const struct traffic_request *wanted,
+                              enum load_by by)
 {
     struct priced priced = {.snap = snap};
     struct berth_err err = {0};
     place_id gpu[8], numa[8], nic[8];
     size_t count = 0;
-    for (place_id g = graph_next(snap->graph, PLACE_GPU, 0); g != PLACE_NONE && count < 8; g = graph_next(snap->graph, PLACE_GPU, g + 1), count++) {
+    for (place_id g = graph_next(snap->graph, PLACE_GPU, 0); g != PLACE_NONE && count < 8;
+         g = graph_next(snap->graph, PLACE_GPU, g + 1), count++) {
         gpu[count] = g;
         numa[count] = graph_place(snap->graph, g)->numa;
         nic[count] = PLACE_NONE;
     }
     assert_int_equal(plan_traffic(wanted, &priced.traffic, &err), BERTH_OK);
-    struct bind_price_request request = {.traffic = &priced.traffic, .by = by, .tasks = (size_t)wanted->tasks, .each = 1, .gpu = gpu, .memory = numa, .nic = nic, .gpu_count = count};
+    struct bind_price_request request = {.traffic = &priced.traffic,
+                                         .by = by,
+                                         .tasks = (size_t)wanted->tasks,
+                                         .each = 1,
+                                         .gpu = gpu,
+                                         .memory = numa,
+                                         .nic = nic,
+                                         .gpu_count = count};
     assert_int_equal(plan_bind_price_new(snap, &request, &priced.price, &err), BERTH_OK);
     priced.price->request.gpu = NULL; /* of this call only */
     return priced;
@@ -53,7 +62,11 @@ static void what_stays_on_one_gpu_is_not_launched(void **state)
     struct values *values = values_new();
     assert_non_null(values);
     struct snapshot *snap = nodes_snapshot(graph, values);
-    struct priced priced = price_of(snap, &(struct traffic_request){.tasks = 3, .pattern = TRAFFIC_ALLTOALL, .bytes = 1 << 20, .host_bytes = 1 << 20}, LOAD_BEST);
+    struct priced priced = price_of(
+        snap,
+        &(struct traffic_request){
+            .tasks = 3, .pattern = TRAFFIC_ALLTOALL, .bytes = 1 << 20, .host_bytes = 1 << 20},
+        LOAD_BEST);
     const uint16_t apart[] = {0, 1, 2}, shared[] = {0, 0, 2};
     assert_int_equal(turn_of(&priced, apart, 0, 1), 0);
     assert_int_equal(turn_of(&priced, apart, 0, 2), 1);
@@ -66,12 +79,14 @@ static void what_stays_on_one_gpu_is_not_launched(void **state)
     snapshot_unref(snap);
 }
 
-/* Gpus with links of their own to each other begin with the lowest task's, as nothing is said of an order. */
+/* Gpus with links of their own to each other begin with the lowest task's, as nothing is said of an
+ * order. */
 static void in_turn_only_where_copies_leave_by_one_port(void **state)
 {
     (void)state;
     static const char *const folders[] = {"tests/nodes/h200x4", "tests/nodes/gh200-quad"};
-    const struct traffic_request all = {.tasks = 4, .pattern = TRAFFIC_ALLTOALL, .bytes = 1 << 24}, grid = {.tasks = 4, .pattern = TRAFFIC_GRID2D, .bytes = 1 << 24};
+    const struct traffic_request all = {.tasks = 4, .pattern = TRAFFIC_ALLTOALL, .bytes = 1 << 24},
+                                 grid = {.tasks = 4, .pattern = TRAFFIC_GRID2D, .bytes = 1 << 24};
     const uint16_t slot[] = {0, 1, 2, 3};
     for (int own = 0; own < 2; own++) {
         struct discovery found = {0};
@@ -82,12 +97,16 @@ static void in_turn_only_where_copies_leave_by_one_port(void **state)
             const struct traffic_request *traffic;
             enum load_by by;
             bool round;
-        } cases[] = {{&all, LOAD_COPY_ENGINE, own == 0}, {&all, LOAD_KERNEL, false}, {&grid, LOAD_COPY_ENGINE, false}};
+        } cases[] = {{&all, LOAD_COPY_ENGINE, own == 0},
+                     {&all, LOAD_KERNEL, false},
+                     {&grid, LOAD_COPY_ENGINE, false}};
         for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
             struct priced priced = price_of(snap, cases[c].traffic, cases[c].by);
             assert_int_equal(plan_bind_price_is_round(priced.price), cases[c].round);
             assert_int_equal(turn_of(&priced, slot, 1, 0), cases[c].round ? 2 : 0);
-            assert_int_equal(turn_of(&priced, slot, 1, 3), cases[c].round ? 1 : cases[c].traffic == &all ? 2 : 1);
+            assert_int_equal(turn_of(&priced, slot, 1, 3), cases[c].round             ? 1
+                                                           : cases[c].traffic == &all ? 2
+                                                                                      : 1);
             done(&priced);
         }
         snapshot_unref(snap);

@@ -1,4 +1,5 @@
-/* What Bind says: gpus that were lost, those that there are, few numbers, tasks that the same is said of, times and sizes. */
+/* What Bind says: gpus that were lost, those that there are, few numbers, tasks that the same is
+ * said of, times and sizes. */
 #include "cost/evidence.h"
 #include "node/allowed.h"
 #include "node/locality.h"
@@ -18,7 +19,8 @@ struct fixture {
 
 static struct fixture begin(struct graph *graph, const struct note *notes, size_t note_count)
 {
-    struct fixture f = {.snap = snapshot_new(graph, values_new(), notes, note_count, 0, 1), .allowed = {.given = true}};
+    struct fixture f = {.snap = snapshot_new(graph, values_new(), notes, note_count, 0, 1),
+                        .allowed = {.given = true}};
     assert_non_null(f.snap);
     locality_cpus(graph, &f.allowed.cpus);
     graph_unref(graph);
@@ -57,7 +59,9 @@ static void gpus_that_were_lost_are_not_given_and_are_named(void **state)
     assert_int_equal(f.answer.warnings.count, 2);
     assert_non_null(strstr(f.answer.warnings.line[0], "gpu2 is left out: it is lost"));
     assert_int_equal(ask(&f, 7, -1), BERTH_NOT_ENOUGH);
-    assert_string_equal(f.err.detail, "7 tasks with 1 gpu each need 7; allowed and there: gpu0-gpu1, gpu3-gpu4, gpu6-gpu7; gpu5 is lost; --tasks-per-gpu 2 lets them share");
+    assert_string_equal(f.err.detail,
+                        "7 tasks with 1 gpu each need 7; allowed and there: gpu0-gpu1, gpu3-gpu4, "
+                        "gpu6-gpu7; gpu5 is lost; --tasks-per-gpu 2 lets them share");
     /* A task that may use lost gpus only does not run without any. */
     f.allowed.gpus = calloc(f.snap->graph->place_count, sizeof(bool));
     assert_non_null(f.allowed.gpus);
@@ -90,7 +94,8 @@ static void a_list_that_does_not_fit_is_cut(void **state)
     graph_unref(graph);
 }
 
-static void cite(struct values *values, enum metric metric, place_id from, place_id to, double value)
+static void cite(struct values *values, enum metric metric, place_id from, place_id to,
+                 double value)
 {
     nodes_value(values, metric, VALUE_MEASURED, from, to, "", value, NAN, NAN);
 }
@@ -112,15 +117,20 @@ static void numbers_that_decided_come_first_and_those_alike_once(void **state)
     cite(values, METRIC_HOST_GPU_COPY_ENGINE, gpu, numa[1], 28e9);
     struct snapshot *snap = nodes_snapshot(graph, values);
     for (int n = 0; n < 3; n++)
-        assert_true(evidence_add(&evidence, 0, values_find(values, METRIC_MEMORY_LATENCY, numa[n], numa[n], "")));
+        assert_true(evidence_add(&evidence, 0,
+                                 values_find(values, METRIC_MEMORY_LATENCY, numa[n], numa[n], "")));
     for (int n = 0; n < 2; n++)
-        assert_true(evidence_add(&evidence, 0, values_find(values, METRIC_HOST_GPU_COPY_ENGINE, gpu, numa[n], "")));
+        assert_true(evidence_add(
+            &evidence, 0, values_find(values, METRIC_HOST_GPU_COPY_ENGINE, gpu, numa[n], "")));
     evidence_few(&evidence, 3, 9);
     assert_int_equal(evidence.count, 4);
-    assert_true(evidence.item[0]->to == numa[0] && evidence.item[0]->metric == METRIC_HOST_GPU_COPY_ENGINE && evidence.item[1]->to == numa[1]);
+    assert_true(evidence.item[0]->to == numa[0] &&
+                evidence.item[0]->metric == METRIC_HOST_GPU_COPY_ENGINE &&
+                evidence.item[1]->to == numa[1]);
     assert_true(evidence.item[2]->from == numa[0] && evidence.item[3]->from == numa[2]);
     evidence_few(&evidence, 2, 3);
-    assert_true(evidence.count == 3 && evidence.item[0]->metric == METRIC_MEMORY_LATENCY && evidence.item[2]->metric == METRIC_HOST_GPU_COPY_ENGINE);
+    assert_true(evidence.count == 3 && evidence.item[0]->metric == METRIC_MEMORY_LATENCY &&
+                evidence.item[2]->metric == METRIC_HOST_GPU_COPY_ENGINE);
     evidence_done(&evidence);
     snapshot_unref(snap);
 }
@@ -144,11 +154,21 @@ static void times_and_sizes_have_three_digits(void **state)
     static const struct {
         double ns;
         const char *text;
-    } times[] = {{0, "0 ns"}, {874.4, "874 ns"}, {999.6, "1 \u00b5s"}, {1750, "1.75 \u00b5s"}, {13421.8, "13.4 \u00b5s"}, {134217, "134 \u00b5s"}, {1.342e6, "1.34 ms"}, {2e9, "2 s"}, {3.6e12, "3600 s"}};
+    } times[] = {{0, "0 ns"},
+                 {874.4, "874 ns"},
+                 {999.6, "1 \u00b5s"},
+                 {1750, "1.75 \u00b5s"},
+                 {13421.8, "13.4 \u00b5s"},
+                 {134217, "134 \u00b5s"},
+                 {1.342e6, "1.34 ms"},
+                 {2e9, "2 s"},
+                 {3.6e12, "3600 s"}};
     static const struct {
         double bytes;
         const char *text;
-    } sizes[] = {{0, "0 bytes"}, {1023, "1023 bytes"}, {1024, "1 KiB"}, {87381, "85.3 KiB"}, {64 << 20, "64 MiB"}, {1.5 * (1 << 30), "1.50 GiB"}, {0x1p62, "4 EiB"}};
+    } sizes[] = {{0, "0 bytes"},      {1023, "1023 bytes"}, {1024, "1 KiB"},
+                 {87381, "85.3 KiB"}, {64 << 20, "64 MiB"}, {1.5 * (1 << 30), "1.50 GiB"},
+                 {0x1p62, "4 EiB"}};
     char text[PLAN_TEXT_SIZE];
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
         assert_string_equal(plan_text_time(times[i].ns, text), times[i].text);

@@ -1,4 +1,5 @@
-/* Ways by what links are said to carry, beside a direct one of which nothing was measured: priced, said to be what they are, and never first. */
+/* Ways by what links are said to carry, beside a direct one of which nothing was measured: priced,
+ * said to be what they are, and never first. */
 #include "unit/plan_routes.h"
 
 #include "discover/discover.h"
@@ -18,21 +19,29 @@ static struct fixture on(const char *folder)
     return f;
 }
 
-static void asked(struct fixture *f, struct route_request request) { assert_int_equal(ask(f, request), BERTH_OK); }
+static void asked(struct fixture *f, struct route_request request)
+{
+    assert_int_equal(ask(f, request), BERTH_OK);
+}
 
 /* The option of so many ways, of which the last leads through that place; PLACE_NONE: directly. */
-static const struct route_option *option(const struct fixture *f, size_t ways, enum move_by by, place_id via)
+static const struct route_option *option(const struct fixture *f, size_t ways, enum move_by by,
+                                         place_id via)
 {
     for (size_t i = 0; i < f->answer.count; i++) {
         const struct way *last = &f->answer.option[i].way[ways - 1];
-        if (f->answer.option[i].way_count == ways && last->hop[0].by == by && (via == PLACE_NONE ? last->hop_count == 1 : last->hop_count == 2 && last->hop[1].from == via))
+        if (f->answer.option[i].way_count == ways && last->hop[0].by == by &&
+            (via == PLACE_NONE ? last->hop_count == 1
+                               : last->hop_count == 2 && last->hop[1].from == via))
             return &f->answer.option[i];
     }
     fail_msg("no such option");
     return NULL;
 }
 
-/* Each two of the four have links of 150 GB/s of their own, of which such reach 83 %, and the processors 100 GB/s between them, by what cores get: 473.5 GB/s in all, once the first pieces are there. */
+/* Each two of the four have links of 150 GB/s of their own, of which such reach 83 %, and the
+ * processors 100 GB/s between them, by what cores get: 473.5 GB/s in all, once the first pieces are
+ * there. */
 static void four_gh200_have_three_ways_beside_the_direct_one(void **state)
 {
     (void)state;
@@ -40,29 +49,38 @@ static void four_gh200_have_three_ways_beside_the_direct_one(void **state)
     double bytes = 1024.0 * MIB, piece = 16.0 * MIB;
     asked(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB));
     const struct route_option *first = &f.answer.option[0];
-    assert_true(plan_route_answer_is_direct(first) && first->way[0].hop[0].by == MOVE_COPY_ENGINE && !first->is_at_least && isnan(first->predicted.low_ns));
+    assert_true(plan_route_answer_is_direct(first) && first->way[0].hop[0].by == MOVE_COPY_ENGINE &&
+                !first->is_at_least && isnan(first->predicted.low_ns));
     assert_near(first->predicted.time_ns, bytes / (0.83 * 150), 1e-6);
-    assert_near(option(&f, 1, MOVE_COPY_ENGINE, gpu(&f, 2))->predicted.time_ns, (bytes + piece) / (0.83 * 150), 1e-6);
-    assert_near(option(&f, 1, MOVE_KERNEL, gpu(&f, 2))->predicted.time_ns, (bytes + piece) / (0.83 * 150), 1e-6);
+    assert_near(option(&f, 1, MOVE_COPY_ENGINE, gpu(&f, 2))->predicted.time_ns,
+                (bytes + piece) / (0.83 * 150), 1e-6);
+    assert_near(option(&f, 1, MOVE_KERNEL, gpu(&f, 2))->predicted.time_ns,
+                (bytes + piece) / (0.83 * 150), 1e-6);
     assert_near(option(&f, 1, MOVE_COPY_ENGINE, numa(&f, 1))->predicted.time_ns, bytes / 100, 0.05);
     const struct route_option *split = NULL;
     for (size_t i = 0; i < f.answer.count; i++)
         split = f.answer.option[i].way_count > 1 ? &f.answer.option[i] : split;
-    assert_true(split != NULL && split->way_count == 4 && split->is_by_links && split->is_guess && !split->is_clear);
-    assert_true(split->predicted.time_ns > bytes / 473.5 && split->predicted.time_ns < 1.06 * bytes / 473.5 && split->why_count >= 6);
+    assert_true(split != NULL && split->way_count == 4 && split->is_by_links && split->is_guess &&
+                !split->is_clear);
+    assert_true(split->predicted.time_ns > bytes / 473.5 &&
+                split->predicted.time_ns < 1.06 * bytes / 473.5 && split->why_count >= 6);
     double sum = 0;
     for (size_t w = 0; w < split->way_count; w++) {
         sum += split->share[w];
         assert_true(split->chunk_bytes[w] == (split->way[w].hop_count > 1 ? piece : 0));
     }
     assert_near(sum, 1, 1e-9);
-    assert_true(says(&f.answer.reasons, "by what links are said to carry, but what several transfers cost was not measured"));
-    assert_true(says(&f.answer.warnings, "other ways than the direct one count with what links are said to carry"));
+    assert_true(
+        says(&f.answer.reasons,
+             "by what links are said to carry, but what several transfers cost was not measured"));
+    assert_true(says(&f.answer.warnings,
+                     "other ways than the direct one count with what links are said to carry"));
     assert_true(!says(&f.answer.reasons, "no other way"));
     end(&f);
 }
 
-/* Whatever is asked for, what links are said to carry elsewhere does not go before the direct way, and what leaves starting out says so. */
+/* Whatever is asked for, what links are said to carry elsewhere does not go before the direct way,
+ * and what leaves starting out says so. */
 static void they_never_lead_and_small_ones_are_lower_bounds(void **state)
 {
     (void)state;
@@ -73,12 +91,19 @@ static void they_never_lead_and_small_ones_are_lower_bounds(void **state)
         for (int both = 0; both < 2; both++)
             for (int64_t bytes = 4096; bytes <= INT64_C(1) << 33; bytes *= 8)
                 for (int target = 1; target < 4; target++) {
-                    asked(&f, (struct route_request){.from = gpu(&f, 0), .to = gpu(&f, target), .bytes = bytes, .both = both == 1});
+                    asked(&f, (struct route_request){.from = gpu(&f, 0),
+                                                     .to = gpu(&f, target),
+                                                     .bytes = bytes,
+                                                     .both = both == 1});
                     for (size_t i = 0; i < f.answer.count; i++) {
                         const struct route_option *its = &f.answer.option[i];
                         assert_true(i == 0 ? plan_route_answer_is_direct(its) : true);
-                        assert_true(plan_route_answer_is_direct(its) ? !its->is_by_links : its->is_by_links);
-                        assert_true(its->is_at_least ? its->predicted.low_ns == its->predicted.time_ns && isnan(its->predicted.high_ns) : isnan(its->predicted.low_ns));
+                        assert_true(plan_route_answer_is_direct(its) ? !its->is_by_links
+                                                                     : its->is_by_links);
+                        assert_true(its->is_at_least
+                                        ? its->predicted.low_ns == its->predicted.time_ns &&
+                                              isnan(its->predicted.high_ns)
+                                        : isnan(its->predicted.low_ns));
                         assert_true(its->is_at_least || bytes >= 16 * MIB);
                         others += its->is_by_links;
                         bounds += its->is_at_least;
@@ -93,7 +118,8 @@ static void without_kernels_and_without_what_is_not_allowed(void **state)
 {
     (void)state;
     struct fixture f = on("tests/nodes/gh200-quad");
-    asked(&f, (struct route_request){.from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 1024 * MIB, .overlap = true});
+    asked(&f, (struct route_request){
+                  .from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 1024 * MIB, .overlap = true});
     for (size_t i = 0; i < f.answer.count; i++)
         for (size_t w = 0; w < f.answer.option[i].way_count; w++)
             assert_true(f.answer.option[i].way[w].hop[0].by == MOVE_COPY_ENGINE);
@@ -105,16 +131,19 @@ static void without_kernels_and_without_what_is_not_allowed(void **state)
     asked(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB));
     for (size_t i = 0; i < f.answer.count; i++)
         for (size_t w = 0; w < f.answer.option[i].way_count; w++)
-            assert_true(f.answer.option[i].way[w].hop_count == 1 || f.answer.option[i].way[w].hop[1].from == gpu(&f, 3));
+            assert_true(f.answer.option[i].way[w].hop_count == 1 ||
+                        f.answer.option[i].way[w].hop[1].from == gpu(&f, 3));
     assert_int_equal(option(&f, 2, MOVE_COPY_ENGINE, gpu(&f, 3))->way_count, 2);
     f.allowed.gpus[gpu(&f, 3)] = false;
     asked(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB));
     assert_int_equal(f.answer.count, 2);
-    assert_true(says(&f.answer.reasons, "no other way has a price: no other memory that is allowed is between"));
+    assert_true(says(&f.answer.reasons,
+                     "no other way has a price: no other memory that is allowed is between"));
     end(&f);
 }
 
-/* Four MI300A: two links of 64 GB/s between each two, of which such reach three quarters, and one memory for a gpu and its cores, of which a copy gets half. */
+/* Four MI300A: two links of 64 GB/s between each two, of which such reach three quarters, and one
+ * memory for a gpu and its cores, of which a copy gets half. */
 static void mi300a_has_ways_through_the_others_and_none_within_one_memory(void **state)
 {
     (void)state;
@@ -122,7 +151,8 @@ static void mi300a_has_ways_through_the_others_and_none_within_one_memory(void *
     double bytes = 1024.0 * MIB;
     asked(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB));
     const struct route_option *split = option(&f, 3, MOVE_COPY_ENGINE, gpu(&f, 3));
-    assert_true(split->predicted.time_ns > bytes / 288 && split->predicted.time_ns < 1.06 * bytes / 288);
+    assert_true(split->predicted.time_ns > bytes / 288 &&
+                split->predicted.time_ns < 1.06 * bytes / 288);
     assert_near(f.answer.option[0].predicted.time_ns, bytes / 96, 1e-6);
     for (int back = 0; back < 2; back++) {
         place_id from = back ? gpu(&f, 0) : numa(&f, 0), to = back ? numa(&f, 0) : gpu(&f, 0);
@@ -131,18 +161,24 @@ static void mi300a_has_ways_through_the_others_and_none_within_one_memory(void *
         assert_ptr_equal(kernel, &f.answer.option[0]);
         assert_near(kernel->predicted.time_ns, bytes / (5300.0 / 2), 1e-6);
         assert_true(plan_move_is_own(&kernel->way[0].hop[0]) && kernel->why_count == 1);
-        assert_true(says(&f.answer.reasons, "half of what gpu0 streams in its memory (nominal)") && says(&f.answer.reasons, "no other way has a price: both ends are one memory"));
-        asked(&f, (struct route_request){.from = from, .to = to, .bytes = 1024 * MIB, .both = true});
-        assert_near(option(&f, 1, MOVE_KERNEL, PLACE_NONE)->predicted.time_ns, 2 * bytes / (5300.0 / 2), 1e-6);
+        assert_true(says(&f.answer.reasons, "half of what gpu0 streams in its memory (nominal)") &&
+                    says(&f.answer.reasons, "no other way has a price: both ends are one memory"));
+        asked(&f,
+              (struct route_request){.from = from, .to = to, .bytes = 1024 * MIB, .both = true});
+        assert_near(option(&f, 1, MOVE_KERNEL, PLACE_NONE)->predicted.time_ns,
+                    2 * bytes / (5300.0 / 2), 1e-6);
     }
     end(&f);
 }
 
-/* Nothing is known of the gpus, or of one of them alone, but firmware states what their memories carry: copies within one get half of that, and not what a link to the cores is said to carry; what cores get of it says nothing. */
+/* Nothing is known of the gpus, or of one of them alone, but firmware states what their memories
+ * carry: copies within one get half of that, and not what a link to the cores is said to carry;
+ * what cores get of it says nothing. */
 static void what_tells_of_one_memory_has_a_copy_get_half_of_that(void **state)
 {
     (void)state;
-    for (int measured = 0; measured < 3; measured++) { /* nothing; what cores get; what another gpu of the model streams */
+    /* nothing; what cores get; what another gpu of the model streams */
+    for (int measured = 0; measured < 3; measured++) {
         struct discovery found = {0};
         struct fixture f = {.allowed.given = true};
         assert_int_equal(discover_folder("tests/nodes/mi300a", &found, &f.err), BERTH_OK);
@@ -150,11 +186,14 @@ static void what_tells_of_one_memory_has_a_copy_get_half_of_that(void **state)
         assert_non_null(values);
         for (int n = 0; n < 4; n++) {
             place_id numa = nodes_place(found.graph, PLACE_NUMA, n);
-            nodes_value(values, METRIC_MEMORY_BANDWIDTH, measured == 1 ? VALUE_MEASURED : VALUE_NOMINAL, numa, numa, "", 4000 * GB, NAN, NAN);
+            nodes_value(values, METRIC_MEMORY_BANDWIDTH,
+                        measured == 1 ? VALUE_MEASURED : VALUE_NOMINAL, numa, numa, "", 4000 * GB,
+                        NAN, NAN);
         }
         place_id gpu2 = nodes_place(found.graph, PLACE_GPU, 2);
         if (measured == 2)
-            nodes_value(values, METRIC_GPU_STREAM, VALUE_MEASURED, gpu2, gpu2, "", 3600 * GB, NAN, NAN);
+            nodes_value(values, METRIC_GPU_STREAM, VALUE_MEASURED, gpu2, gpu2, "", 3600 * GB, NAN,
+                        NAN);
         values_finish(values);
         values_free(found.values);
         f.snap = snapshot_new(found.graph, values, NULL, 0, 0, 1);
@@ -163,52 +202,72 @@ static void what_tells_of_one_memory_has_a_copy_get_half_of_that(void **state)
         f.graph = (struct graph *)f.snap->graph;
         graph_unref(found.graph);
         asked(&f, of(numa(&f, 0), gpu(&f, 0), 1024 * MIB));
-        const struct route_option *best = &f.answer.option[0], *kernel = option(&f, 1, MOVE_KERNEL, PLACE_NONE);
+        const struct route_option *best = &f.answer.option[0],
+                                  *kernel = option(&f, 1, MOVE_KERNEL, PLACE_NONE);
         if (measured == 2) {
             assert_ptr_equal(best, kernel);
             assert_near(best->predicted.time_ns, 1024 * MIB / 1800.0, 1e-6);
-            assert_true(f.answer.evidence.item[best->why]->from == gpu2 && f.answer.evidence.item[best->why]->metric == METRIC_GPU_STREAM);
-            assert_true(says(&f.answer.reasons, "half of what gpu2, of the same model, streams in its memory (measured), which such a copy reads and writes"));
-            assert_true(says(&f.answer.warnings, "it counts with half of what a gpu of the same model streams in its memory (why)"));
+            assert_true(f.answer.evidence.item[best->why]->from == gpu2 &&
+                        f.answer.evidence.item[best->why]->metric == METRIC_GPU_STREAM);
+            assert_true(says(&f.answer.reasons,
+                             "half of what gpu2, of the same model, streams in its "
+                             "memory (measured), which such a copy reads and writes"));
+            assert_true(says(
+                &f.answer.warnings,
+                "it counts with half of what a gpu of the same model streams in its memory (why)"));
         } else if (measured == 1) {
-            assert_true(!plan_move_is_own(&kernel->way[0].hop[0]) && kernel->predicted.time_ns > 1024 * MIB / 1000.0);
+            assert_true(!plan_move_is_own(&kernel->way[0].hop[0]) &&
+                        kernel->predicted.time_ns > 1024 * MIB / 1000.0);
         } else {
             assert_ptr_equal(best, kernel);
             assert_near(best->predicted.time_ns, 1024 * MIB / 2000.0, 1e-6);
             assert_int_equal(best->why_count, 1);
-            assert_true(f.answer.evidence.item[best->why]->from == numa(&f, 0) && f.answer.evidence.item[best->why]->to == numa(&f, 0));
-            assert_true(says(&f.answer.reasons, "counts with 2000.0 GB/s: half of what firmware says of numa0 (nominal), which such a copy reads and writes"));
-            assert_true(says(&f.answer.warnings, "it counts with half of what firmware says of that memory (why)"));
-            asked(&f, (struct route_request){.from = numa(&f, 0), .to = gpu(&f, 0), .bytes = 1024 * MIB, .both = true});
-            assert_near(option(&f, 1, MOVE_KERNEL, PLACE_NONE)->predicted.time_ns, 2 * 1024 * MIB / 2000.0, 1e-6);
+            assert_true(f.answer.evidence.item[best->why]->from == numa(&f, 0) &&
+                        f.answer.evidence.item[best->why]->to == numa(&f, 0));
+            assert_true(says(&f.answer.reasons,
+                             "counts with 2000.0 GB/s: half of what firmware says of "
+                             "numa0 (nominal), which such a copy reads and writes"));
+            assert_true(says(&f.answer.warnings,
+                             "it counts with half of what firmware says of that memory (why)"));
+            asked(&f,
+                  (struct route_request){
+                      .from = numa(&f, 0), .to = gpu(&f, 0), .bytes = 1024 * MIB, .both = true});
+            assert_near(option(&f, 1, MOVE_KERNEL, PLACE_NONE)->predicted.time_ns,
+                        2 * 1024 * MIB / 2000.0, 1e-6);
         }
         end(&f);
     }
 }
 
-/* As many bytes back over the same: no split gets more than memory that all go through carries of both directions. */
+/* As many bytes back over the same: no split gets more than memory that all go through carries of
+ * both directions. */
 static void both_directions_of_a_split_share_memory(void **state)
 {
     (void)state;
     struct fixture f = on("tests/nodes/mi250x");
     size_t splits = 0;
     for (int both = 0; both < 2; both++) {
-        asked(&f, (struct route_request){.from = numa(&f, 0), .to = gpu(&f, 1), .bytes = 1024 * MIB, .both = both == 1});
+        asked(&f,
+              (struct route_request){
+                  .from = numa(&f, 0), .to = gpu(&f, 1), .bytes = 1024 * MIB, .both = both == 1});
         for (size_t i = 0; i < f.answer.count; i++) {
             const struct route_option *its = &f.answer.option[i];
             splits += its->way_count > 1;
-            assert_true(its->predicted.time_ns >= 1024 * MIB * (1.0 + both) / 51.2 * 0.999); /* a quarter of what the processor's memory carries */
+            /* a quarter of what the processor's memory carries */
+            assert_true(its->predicted.time_ns >= 1024 * MIB * (1.0 + both) / 51.2 * 0.999);
         }
     }
     assert_true(splits >= 1);
     end(&f);
 }
 
-/* Shares end together, and nothing is lost; a way that would not have one large piece goes in one. */
+/* Shares end together, and nothing is lost; a way that would not have one large piece goes in one.
+ */
 static void shares_end_together(void **state)
 {
     (void)state;
-    struct move hop = {.bytes_per_s = 100 * GB, .slowdown = 1}, slow = {.bytes_per_s = 50 * GB, .slowdown = 1};
+    struct move hop = {.bytes_per_s = 100 * GB, .slowdown = 1},
+                slow = {.bytes_per_s = 50 * GB, .slowdown = 1};
     struct way way[2] = {{.hop = {hop}, .hop_count = 1}, {.hop = {hop, slow}, .hop_count = 2}};
     double share[2], chunk[2], bytes = 3e9, first = 16.0 * MIB / 100e9;
     double time_s = plan_links_time(way, 2, bytes, share, chunk).time_ns * 1e-9;
@@ -238,7 +297,8 @@ static void no_way_of_a_split_gets_less_than_64_kib(void **state)
                 small += its->way_count > 1 && bytes < 128 * 1024;
                 large += its->way_count > 1;
                 for (size_t w = 0; w < its->way_count; w++)
-                    assert_true(its->way_count == 1 || its->share[w] * (double)bytes >= SPLIT_LEAST);
+                    assert_true(its->way_count == 1 ||
+                                its->share[w] * (double)bytes >= SPLIT_LEAST);
             }
         }
         end(&f);

@@ -15,7 +15,10 @@ static void the_winner_changes_where_the_times_cross(void **state)
     assert_int_equal(f.answer.count, 2);
     assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_COPY_ENGINE);
     assert_near(f.answer.option[0].predicted.time_ns, 8000 + 64.0 * MIB / 100, 1e-9);
-    double queued_ns = 1000 + 64.0 * MIB / 100, spread = spread_cell_among(0.02, 9, spread_deviation(0.02, 9) * exp(0.5 / spread_freedom(9))); /* the median of 9 was 98 to 102, and is all that is known of its kind */
+    /* the median of 9 was 98 to 102, and is all that is known of its kind */
+    double queued_ns = 1000 + 64.0 * MIB / 100,
+           spread =
+               spread_cell_among(0.02, 9, spread_deviation(0.02, 9) * exp(0.5 / spread_freedom(9)));
     assert_near(f.answer.option[0].predicted.low_ns, 7000 + queued_ns * (1 - spread), 1e-9);
     assert_near(f.answer.option[0].predicted.high_ns, 7000 + queued_ns * (1 + spread), 1e-9);
     assert_int_equal(f.answer.crossover_count, 1);
@@ -28,7 +31,11 @@ static void the_winner_changes_where_the_times_cross(void **state)
 
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 100000)), BERTH_OK);
     assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_KERNEL);
-    assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 100000, .overlap = true}), BERTH_OK);
+    assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0),
+                                                    .to = gpu(&f, 1),
+                                                    .bytes = 100000,
+                                                    .overlap = true}),
+                     BERTH_OK);
     assert_int_equal(f.answer.count, 1);
     assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_COPY_ENGINE);
     end(&f);
@@ -41,9 +48,13 @@ static void sizes_that_were_measured_make_the_time(void **state)
     const struct {
         const char *axes;
         double bytes, ns;
-    } sizes[] = {{"bytes=4096", 4096, 2000}, {"bytes=65536", 65536, 3000}, {"bytes=1048576", 1048576, 20000}, {"bytes=16777216", 16777216, 300000}};
+    } sizes[] = {{"bytes=4096", 4096, 2000},
+                 {"bytes=65536", 65536, 3000},
+                 {"bytes=1048576", 1048576, 20000},
+                 {"bytes=16777216", 16777216, 300000}};
     for (size_t i = 0; i < 4; i++)
-        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), sizes[i].axes, sizes[i].bytes / sizes[i].ns);
+        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), sizes[i].axes,
+             sizes[i].bytes / sizes[i].ns);
     values_finish(f.values);
     assert_true(curve_fill_large(f.values, f.graph));
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), MIB)), BERTH_OK);
@@ -51,13 +62,16 @@ static void sizes_that_were_measured_make_the_time(void **state)
     assert_non_null(curve);
     assert_near(f.answer.option[0].predicted.time_ns, curve_time_ns(curve, 1048576), 1e-9);
     assert_near(f.answer.option[0].predicted.time_ns, 20000, 0.05);
-    assert_true(f.answer.option[0].predicted.low_ns < 20000 && f.answer.option[0].predicted.high_ns > 20000);
+    assert_true(f.answer.option[0].predicted.low_ns < 20000 &&
+                f.answer.option[0].predicted.high_ns > 20000);
     assert_true(says(&f.answer.warnings, "queued already") && isnan(f.answer.b80_bytes));
     end(&f);
 }
 
-/* 20 GB/s directly; 100 GB/s to gpu2 and 50 GB/s from there on, each piece 10 us behind: pieces of c take c / 50 + 10 us each, one after the
- * other, but no faster than one thread starts them (two launches and an event of 10 us); the first one is c / 100 + 20 us ahead, and each hop is started by a call (10 us more). */
+/* 20 GB/s directly; 100 GB/s to gpu2 and 50 GB/s from there on, each piece 10 us behind: pieces of
+ * c take c / 50 + 10 us each, one after the other, but no faster than one thread starts them (two
+ * launches and an event of 10 us); the first one is c / 100 + 20 us ahead, and each hop is started
+ * by a call (10 us more). */
 static void pieces_follow_each_other_through_another_gpu(void **state)
 {
     (void)state;
@@ -77,7 +91,8 @@ static void pieces_follow_each_other_through_another_gpu(void **state)
     double least = INFINITY, chunk = 0;
     for (int64_t piece = 65536; piece < 1024 * MIB; piece *= 2) {
         double c = (double)piece;
-        double time = c / 100 + 20000 + c / 50 + 20000 + (1024.0 * MIB / c - 1) * fmax(c / 50 + 10000, 30000);
+        double time =
+            c / 100 + 20000 + c / 50 + 20000 + (1024.0 * MIB / c - 1) * fmax(c / 50 + 10000, 30000);
         chunk = time < least ? c : chunk;
         least = fmin(time, least);
     }
@@ -97,7 +112,9 @@ static void pieces_follow_each_other_through_another_gpu(void **state)
     end(&f);
 }
 
-/* Where that was measured each piece takes 4 us more than in a queue, but a hop's first one, for which it really waits, a call; each is started in 2.5 us, so that starting them holds nothing up. */
+/* Where that was measured each piece takes 4 us more than in a queue, but a hop's first one, for
+ * which it really waits, a call; each is started in 2.5 us, so that starting them holds nothing up.
+ */
 static void pieces_cost_what_waiting_for_events_was_measured_to(void **state)
 {
     (void)state;
@@ -107,15 +124,18 @@ static void pieces_cost_what_waiting_for_events_was_measured_to(void **state)
     rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 2), gpu(&f, 1), "", 50);
     const int hops[][2] = {{0, 1}, {0, 2}, {2, 1}};
     for (int i = 0; i < 3; i++) {
-        overheads(&f, gpu(&f, hops[i][0]), gpu(&f, hops[i][1]), METRIC_GPU_GPU_COPY_ENGINE, 9000, 2000);
-        chains(&f, gpu(&f, hops[i][0]), gpu(&f, hops[i][1]), METRIC_GPU_GPU_COPY_ENGINE, 6000, 2500, 1000);
+        overheads(&f, gpu(&f, hops[i][0]), gpu(&f, hops[i][1]), METRIC_GPU_GPU_COPY_ENGINE, 9000,
+                  2000);
+        chains(&f, gpu(&f, hops[i][0]), gpu(&f, hops[i][1]), METRIC_GPU_GPU_COPY_ENGINE, 6000, 2500,
+               1000);
     }
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 64 * MIB)), BERTH_OK);
     const struct route_option *best = &f.answer.option[0];
     assert_int_equal(best->way[0].hop_count, 2);
     double least = INFINITY, chunk = 0;
     for (int64_t piece = 65536; piece < 64 * MIB; piece *= 2) {
-        double c = (double)piece, time = 7000 + c / 100 + 2000 + 7000 + c / 50 + 2000 + (64.0 * MIB / c - 1) * fmax(c / 50 + 6000, 5000);
+        double c = (double)piece, time = 7000 + c / 100 + 2000 + 7000 + c / 50 + 2000 +
+                                         (64.0 * MIB / c - 1) * fmax(c / 50 + 6000, 5000);
         chunk = time < least ? c : chunk;
         least = fmin(time, least);
     }
@@ -124,7 +144,8 @@ static void pieces_cost_what_waiting_for_events_was_measured_to(void **state)
     end(&f);
 }
 
-/* The same by kernel, whose first piece, too, really waits 3 us more than in a queue, as was measured: no call's time. */
+/* The same by kernel, whose first piece, too, really waits 3 us more than in a queue, as was
+ * measured: no call's time. */
 static void a_kernels_first_piece_costs_what_waiting_was_measured_to(void **state)
 {
     (void)state;
@@ -136,7 +157,8 @@ static void a_kernels_first_piece_costs_what_waiting_was_measured_to(void **stat
     for (int i = 0; i < 3; i++) {
         char axes[TRANSFER_AXES_MAX];
         overheads(&f, gpu(&f, hops[i][0]), gpu(&f, hops[i][1]), METRIC_GPU_GPU_KERNEL, 12000, 4000);
-        chains(&f, gpu(&f, hops[i][0]), gpu(&f, hops[i][1]), METRIC_GPU_GPU_KERNEL, 5000, 2500, 1000);
+        chains(&f, gpu(&f, hops[i][0]), gpu(&f, hops[i][1]), METRIC_GPU_GPU_KERNEL, 5000, 2500,
+               1000);
         transfer_overhead_axes(METRIC_GPU_GPU_KERNEL, "", TRANSFER_BEHIND, axes, sizeof axes);
         starting(&f, gpu(&f, hops[i][0]), gpu(&f, hops[i][1]), axes, 7000);
     }
@@ -146,14 +168,17 @@ static void a_kernels_first_piece_costs_what_waiting_was_measured_to(void **stat
     double least = 12000 + MIB / 100.0 + 7000 + MIB / 100.0;
     for (int64_t piece = 65536; piece < MIB; piece *= 2) {
         double c = (double)piece;
-        least = fmin(least, 12000 + c / 100 + 7000 + c / 100 + ((double)MIB / c - 1) * fmax(c / 100 + 5000, 5000));
+        least = fmin(least, 12000 + c / 100 + 7000 + c / 100 +
+                                ((double)MIB / c - 1) * fmax(c / 100 + 5000, 5000));
     }
     assert_near(best->predicted.time_ns, least, 1e-9);
-    assert_true(best->predicted.low_ns > 0.9 * least && best->predicted.high_ns < 1.1 * least); /* nothing is in doubt but what was measured */
+    /* nothing is in doubt but what was measured */
+    assert_true(best->predicted.low_ns > 0.9 * least && best->predicted.high_ns < 1.1 * least);
     end(&f);
 }
 
-/* By kernel somewhat faster, as far as is known of both directions at once, which nobody measured: copy engines, which leave the gpus free, go first until it is clear. */
+/* By kernel somewhat faster, as far as is known of both directions at once, which nobody measured:
+ * copy engines, which leave the gpus free, go first until it is clear. */
 static void a_kernel_goes_first_where_it_is_measured_or_clearly_faster(void **state)
 {
     (void)state;
@@ -161,20 +186,31 @@ static void a_kernel_goes_first_where_it_is_measured_or_clearly_faster(void **st
         double kernel;
         bool is_measured;
         enum move_by first;
-    } cases[] = {{102, false, MOVE_COPY_ENGINE}, {110, false, MOVE_KERNEL}, {102, true, MOVE_KERNEL}, {98, true, MOVE_COPY_ENGINE}};
+    } cases[] = {{102, false, MOVE_COPY_ENGINE},
+                 {110, false, MOVE_KERNEL},
+                 {102, true, MOVE_KERNEL},
+                 {98, true, MOVE_COPY_ENGINE}};
     for (size_t i = 0; i < 4; i++) {
         struct fixture f = begin();
         rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "", 100);
         rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "direction=both", 200);
         rate(&f, METRIC_GPU_GPU_KERNEL, gpu(&f, 0), gpu(&f, 1), "", cases[i].kernel);
         if (cases[i].is_measured)
-            rate(&f, METRIC_GPU_GPU_KERNEL, gpu(&f, 0), gpu(&f, 1), "direction=both", 2 * cases[i].kernel);
+            rate(&f, METRIC_GPU_GPU_KERNEL, gpu(&f, 0), gpu(&f, 1), "direction=both",
+                 2 * cases[i].kernel);
         overheads(&f, gpu(&f, 0), gpu(&f, 1), METRIC_GPU_GPU_COPY_ENGINE, 8000, 1000);
         overheads(&f, gpu(&f, 0), gpu(&f, 1), METRIC_GPU_GPU_KERNEL, 8000, 1000);
-        assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 1024 * MIB, .both = true}), BERTH_OK);
+        assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0),
+                                                        .to = gpu(&f, 1),
+                                                        .bytes = 1024 * MIB,
+                                                        .both = true}),
+                         BERTH_OK);
         assert_int_equal(f.answer.option[0].way[0].hop[0].by, cases[i].first);
-        assert_int_equal(f.answer.crossover_count, i == 1); /* of fewer bytes a tenth of the rate is nothing */
-        assert_true(says(&f.answer.reasons, "no more than these numbers are known to: the copy engine, which leaves the gpus free, goes first") == (i == 0));
+        /* of fewer bytes a tenth of the rate is nothing */
+        assert_int_equal(f.answer.crossover_count, i == 1);
+        assert_true(says(&f.answer.reasons,
+                         "no more than these numbers are known to: the copy "
+                         "engine, which leaves the gpus free, goes first") == (i == 0));
         assert_true(f.answer.option[1].may_lead == (i != 0));
         end(&f);
     }
@@ -187,7 +223,8 @@ static void few_bytes_are_known_where_a_call_is(void **state)
     for (int is_called = 0; is_called < 2; is_called++) {
         struct fixture f = begin();
         rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "bytes=65536", 65536 / 3000.0);
-        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "bytes=4194304", 4194304 / 44000.0);
+        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "bytes=4194304",
+             4194304 / 44000.0);
         rate(&f, METRIC_GPU_GPU_KERNEL, gpu(&f, 0), gpu(&f, 1), "", 100);
         overheads(&f, gpu(&f, 0), gpu(&f, 1), METRIC_GPU_GPU_KERNEL, 12000, 4000);
         if (is_called)
@@ -195,8 +232,11 @@ static void few_bytes_are_known_where_a_call_is(void **state)
         values_finish(f.values);
         assert_true(curve_fill_large(f.values, f.graph));
         assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 8192)), BERTH_OK);
-        assert_int_equal(f.answer.option[0].way[0].hop[0].by, is_called ? MOVE_COPY_ENGINE : MOVE_KERNEL);
-        assert_true(says(&f.answer.warnings, "what so few bytes from gpu0 to gpu1 take was not measured") == !is_called);
+        assert_int_equal(f.answer.option[0].way[0].hop[0].by,
+                         is_called ? MOVE_COPY_ENGINE : MOVE_KERNEL);
+        assert_true(
+            says(&f.answer.warnings, "what so few bytes from gpu0 to gpu1 take was not measured") ==
+            !is_called);
         end(&f);
     }
 }
@@ -220,7 +260,9 @@ static void both_directions_take_what_they_were_measured_to(void **state)
     request.to = gpu(&f, 4);
     assert_int_equal(ask(&f, request), BERTH_OK);
     assert_near(f.answer.option[0].predicted.time_ns, 64.0 * MIB / 40, 1e-9);
-    assert_true(isnan(f.answer.option[0].predicted.low_ns) && says(&f.answer.warnings, "both directions get at once was not measured for every way here: those count as slowed as others are, at most"));
+    assert_true(isnan(f.answer.option[0].predicted.low_ns) &&
+                says(&f.answer.warnings, "both directions get at once was not measured for every "
+                                         "way here: those count as slowed as others are, at most"));
     end(&f);
 }
 
@@ -243,7 +285,8 @@ static void what_is_not_known_of_both_directions_is_as_structure_has_it(void **s
     assert_near(f.answer.option[0].predicted.time_ns, 256.0 * MIB / 40, 1e-9);
     assert_true(says(&f.answer.warnings, "both directions"));
     assert_int_equal(f.answer.crossover_count, 0);
-    assert_near(f.answer.option[1].predicted.time_ns, 256.0 * MIB * 1.02 / 40, 1e-9); /* they meet in the module's port: as much as the engine gets, less what a guess is off */
+    /* they meet in the module's port: as much as the engine gets, less what a guess is off */
+    assert_near(f.answer.option[1].predicted.time_ns, 256.0 * MIB * 1.02 / 40, 1e-9);
     assert_true(isnan(f.answer.option[1].predicted.high_ns));
     end(&f);
     /* One direction after the other it is still faster than the engine in both at once. */
@@ -267,20 +310,25 @@ static void the_senders_engine_is_taken_unless_the_receivers_is_better(void **st
         struct fixture f = begin();
         char axes[TRANSFER_AXES_MAX];
         rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "", 400);
-        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "direction=read", much ? 440 : 402);
+        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "direction=read",
+             much ? 440 : 402);
         overheads(&f, gpu(&f, 0), gpu(&f, 1), METRIC_GPU_GPU_COPY_ENGINE, 8000, 2000);
-        transfer_overhead_axes(METRIC_GPU_GPU_COPY_ENGINE, "direction=read", TRANSFER_CALL, axes, sizeof axes);
+        transfer_overhead_axes(METRIC_GPU_GPU_COPY_ENGINE, "direction=read", TRANSFER_CALL, axes,
+                               sizeof axes);
         starting(&f, gpu(&f, 0), gpu(&f, 1), axes, 11000);
-        transfer_overhead_axes(METRIC_GPU_GPU_COPY_ENGINE, "direction=read", TRANSFER_QUEUE, axes, sizeof axes);
+        transfer_overhead_axes(METRIC_GPU_GPU_COPY_ENGINE, "direction=read", TRANSFER_QUEUE, axes,
+                               sizeof axes);
         starting(&f, gpu(&f, 0), gpu(&f, 1), axes, 2000);
         assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 4096)), BERTH_OK);
         assert_int_equal(f.answer.option[0].way[0].hop[0].driver, gpu(&f, much ? 1 : 0));
-        assert_near(f.answer.option[0].predicted.time_ns, (much ? 11000 : 8000) + 4096.0 / (much ? 440 : 400), 1e-9);
+        assert_near(f.answer.option[0].predicted.time_ns,
+                    (much ? 11000 : 8000) + 4096.0 / (much ? 440 : 400), 1e-9);
         end(&f);
     }
 }
 
-/* Through gpu2 at 62 GB/s instead of 60: less than what two transfers must be better by. At 80 it is. */
+/* Through gpu2 at 62 GB/s instead of 60: less than what two transfers must be better by. At 80 it
+ * is. */
 static void ways_around_are_advised_only_where_they_are_clearly_better(void **state)
 {
     (void)state;
@@ -296,7 +344,8 @@ static void ways_around_are_advised_only_where_they_are_clearly_better(void **st
         assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 4096 * MIB)), BERTH_OK);
         assert_int_equal(f.answer.count, 2);
         assert_int_equal(f.answer.option[0].way[0].hop_count, clear ? 2 : 1);
-        assert_true(clear || f.answer.option[1].predicted.time_ns < f.answer.option[0].predicted.time_ns);
+        assert_true(clear ||
+                    f.answer.option[1].predicted.time_ns < f.answer.option[0].predicted.time_ns);
         /* In one piece: a call for each hop. */
         assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 4096)), BERTH_OK);
         assert_int_equal(f.answer.option[1].way[0].hop_count, 2);
@@ -314,34 +363,46 @@ static void without_measurements_the_widest_path_of_links_counts(void **state)
         int a, b;
         double gb_per_s;
         enum link_state state;
-    } links[] = {{0, 1, 50, LINK_UP}, {0, 2, 100, LINK_UP}, {2, 1, 200, LINK_UP}, {0, 3, 400, LINK_UP}, {3, 1, 400, LINK_DOWN}};
+    } links[] = {{0, 1, 50, LINK_UP},
+                 {0, 2, 100, LINK_UP},
+                 {2, 1, 200, LINK_UP},
+                 {0, 3, 400, LINK_UP},
+                 {3, 1, 400, LINK_DOWN}};
     f.graph->link_count = 0; /* instead of the node's own */
     for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
-        struct link *link = graph_add_link(f.graph, gpu(&f, links[i].a), gpu(&f, links[i].b), LINK_XGMI);
+        struct link *link =
+            graph_add_link(f.graph, gpu(&f, links[i].a), gpu(&f, links[i].b), LINK_XGMI);
         link->nominal_bytes_per_s = links[i].gb_per_s * GB;
         link->state = links[i].state;
     }
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 64 * MIB)), BERTH_OK);
     assert_int_equal(f.answer.count, 2); /* by either mechanism */
-    assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_KERNEL); /* AMD's engines may not fill links, which is all that tells of either */
-    assert_near(f.answer.option[0].predicted.time_ns, 64.0 * MIB / 75, 1e-9); /* three quarters of what they are said to carry */
+    /* AMD's engines may not fill links, which is all that tells of either */
+    assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_KERNEL);
+    /* three quarters of what they are said to carry */
+    assert_near(f.answer.option[0].predicted.time_ns, 64.0 * MIB / 75, 1e-9);
     assert_near(f.answer.option[1].predicted.time_ns, 64.0 * MIB / 75, 1e-9);
     assert_true(isnan(f.answer.option[0].predicted.low_ns));
     assert_int_equal(f.answer.option[0].why_count, 1);
     const struct value *stated = f.answer.evidence.item[f.answer.option[0].why];
-    assert_true(stated->metric == METRIC_GPU_GPU_KERNEL && stated->source == VALUE_NOMINAL && stated->from == gpu(&f, 0) && stated->to == gpu(&f, 1));
+    assert_true(stated->metric == METRIC_GPU_GPU_KERNEL && stated->source == VALUE_NOMINAL &&
+                stated->from == gpu(&f, 0) && stated->to == gpu(&f, 1));
     assert_near(stated->value, 100 * GB, 1e-9);
     assert_false(says(&f.answer.warnings, "what starting a transfer"));
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 4096)), BERTH_OK);
-    assert_true(says(&f.answer.warnings, "what starting a transfer from gpu0 to gpu1 costs was not measured: the time of so few bytes is at least this"));
+    assert_true(says(&f.answer.warnings, "what starting a transfer from gpu0 to gpu1 costs was not "
+                                         "measured: the time of so few bytes is at least this"));
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 64 * MIB)), BERTH_OK);
-    assert_true(says(&f.answer.warnings, "it counts with what such links reach of what they are said to carry"));
+    assert_true(says(&f.answer.warnings,
+                     "it counts with what such links reach of what they are said to carry"));
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 7), MIB)), BERTH_NOT_MEASURED);
     assert_string_equal(f.err.arg[2].text, "gpu7");
     end(&f);
 }
 
-/* An engine of gfx90a stops at 50 GB/s, whatever links carry, which is published and goes before what links say of a kernel; between gpus of NVIDIA both are as links say, and the engine goes first. */
+/* An engine of gfx90a stops at 50 GB/s, whatever links carry, which is published and goes before
+ * what links say of a kernel; between gpus of NVIDIA both are as links say, and the engine goes
+ * first. */
 static void what_is_published_of_engines_bounds_what_links_are_said_to_carry(void **state)
 {
     (void)state;
@@ -349,7 +410,8 @@ static void what_is_published_of_engines_bounds_what_links_are_said_to_carry(voi
         struct fixture f = begin();
         for (int g = 0; g < 2; g++) {
             struct place *place = &f.graph->places[gpu(&f, g)];
-            assert_true(place_set_detail(place, "vendor", amd ? "amd" : "nvidia") && place_set_detail(place, "gfx", "gfx90a"));
+            assert_true(place_set_detail(place, "vendor", amd ? "amd" : "nvidia") &&
+                        place_set_detail(place, "gfx", "gfx90a"));
         }
         f.graph->link_count = 0;
         graph_add_link(f.graph, gpu(&f, 0), gpu(&f, 1), LINK_XGMI)->nominal_bytes_per_s = 200 * GB;
@@ -383,7 +445,8 @@ static void what_makes_no_sense_is_refused_by_name(void **state)
     end(&f);
 }
 
-/* Of starting in 10 us each and 60 GB/s, or 100 through gpu2: where the two cross, what takes two transfers goes first only from where it is clearly better. */
+/* Of starting in 10 us each and 60 GB/s, or 100 through gpu2: where the two cross, what takes two
+ * transfers goes first only from where it is clearly better. */
 static void one_transfer_leads_where_others_are_not_clearly_better(void **state)
 {
     (void)state;
@@ -391,8 +454,10 @@ static void one_transfer_leads_where_others_are_not_clearly_better(void **state)
     rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "", 60);
     overheads(&f, gpu(&f, 0), gpu(&f, 1), METRIC_GPU_GPU_COPY_ENGINE, 10000, 2000);
     for (int hop = 0; hop < 2; hop++) {
-        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, hop == 0 ? 0 : 2), gpu(&f, hop == 0 ? 2 : 1), "", 100);
-        overheads(&f, gpu(&f, hop == 0 ? 0 : 2), gpu(&f, hop == 0 ? 2 : 1), METRIC_GPU_GPU_COPY_ENGINE, 10000, 2000);
+        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, hop == 0 ? 0 : 2), gpu(&f, hop == 0 ? 2 : 1),
+             "", 100);
+        overheads(&f, gpu(&f, hop == 0 ? 0 : 2), gpu(&f, hop == 0 ? 2 : 1),
+                  METRIC_GPU_GPU_COPY_ENGINE, 10000, 2000);
     }
     size_t passed = 0, led = 0;
     for (int64_t bytes = MIB / 4; bytes <= 64 * MIB; bytes += bytes / 16) {
@@ -401,11 +466,14 @@ static void one_transfer_leads_where_others_are_not_clearly_better(void **state)
         bool is_direct = plan_route_answer_is_direct(first);
         double gain = next->predicted.time_ns / first->predicted.time_ns - 1;
         assert_true(is_direct ? gain >= 1 / (1 + ROUTE_DOUBT) - 1 - 1e-9 : gain > ROUTE_DOUBT);
-        assert_true(says(&f.answer.reasons, "which is no more than these numbers are known to") == (is_direct && gain < 0));
+        assert_true(says(&f.answer.reasons, "which is no more than these numbers are known to") ==
+                    (is_direct && gain < 0));
         assert_true(led == 0 || !is_direct); /* once it leads, it does for more bytes */
         assert_int_equal(f.answer.crossover_count, 1);
-        double at = (double)f.answer.crossover[0].bytes, asked = (double)bytes; /* it is given away there, too: as much as at the size asked for */
-        assert_true(f.answer.crossover[0].below == (is_direct ? 0 : 1) && (is_direct ? asked < at * 1.02 : asked > at * 0.98));
+        /* it is given away there, too: as much as at the size asked for */
+        double at = (double)f.answer.crossover[0].bytes, asked = (double)bytes;
+        assert_true(f.answer.crossover[0].below == (is_direct ? 0 : 1) &&
+                    (is_direct ? asked < at * 1.02 : asked > at * 0.98));
         passed += is_direct && gain < 0;
         led += !is_direct;
     }
@@ -436,7 +504,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_winner_changes_where_the_times_cross),
         cmocka_unit_test(sizes_that_were_measured_make_the_time),
-        cmocka_unit_test(pieces_follow_each_other_through_another_gpu), cmocka_unit_test(pieces_cost_what_waiting_for_events_was_measured_to),
+        cmocka_unit_test(pieces_follow_each_other_through_another_gpu),
+        cmocka_unit_test(pieces_cost_what_waiting_for_events_was_measured_to),
         cmocka_unit_test(a_kernels_first_piece_costs_what_waiting_was_measured_to),
         cmocka_unit_test(a_kernel_goes_first_where_it_is_measured_or_clearly_faster),
         cmocka_unit_test(few_bytes_are_known_where_a_call_is),

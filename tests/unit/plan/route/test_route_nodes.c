@@ -1,4 +1,5 @@
-/* Routes on whole nodes: what four H200 were seen to gain, and what holds of every node, size and direction. */
+/* Routes on whole nodes: what four H200 were seen to gain, and what holds of every node, size and
+ * direction. */
 #include "unit/plan_routes.h"
 
 #include <dirent.h>
@@ -30,13 +31,17 @@ static struct fixture on(const char *folder)
     return f;
 }
 
-static const struct route_option *best_of(struct fixture *f, place_id from, place_id to, int64_t bytes, bool both)
+static const struct route_option *best_of(struct fixture *f, place_id from, place_id to,
+                                          int64_t bytes, bool both)
 {
-    assert_int_equal(ask(f, (struct route_request){.from = from, .to = to, .bytes = bytes, .both = both}), BERTH_OK);
+    assert_int_equal(
+        ask(f, (struct route_request){.from = from, .to = to, .bytes = bytes, .both = both}),
+        BERTH_OK);
     return &f->answer.option[0];
 }
 
-/* As carried out on that machine, over three ports: 256 MiB in 1766 us, 16 MiB in 147; directly 4840 and 312, and 1 MiB in 26.4, which two ways took 29 for. */
+/* As carried out on that machine, over three ports: 256 MiB in 1766 us, 16 MiB in 147; directly
+ * 4840 and 312, and 1 MiB in 26.4, which two ways took 29 for. */
 static void four_h200_take_host_copies_over_all_their_ports(void **state)
 {
     (void)state;
@@ -44,8 +49,10 @@ static void four_h200_take_host_copies_over_all_their_ports(void **state)
     for (int back = 0; back < 2; back++) {
         place_id from = back ? gpu(&f, 0) : numa(&f, 0), to = back ? numa(&f, 0) : gpu(&f, 0);
         const struct route_option *best = best_of(&f, from, to, 256 * MIB, false);
-        double fastest_ns = 256 * MIB / (back ? 136.2 : 160.6), /* of all four ports together */ direct_ns = 4.85e6;
-        assert_true(best->way_count >= 3 && best->predicted.time_ns > fastest_ns && best->predicted.time_ns < fmin(1.15 * fastest_ns, direct_ns / 2));
+        double fastest_ns = 256 * MIB / (back ? 136.2 : 160.6),
+               /* of all four ports together */ direct_ns = 4.85e6;
+        assert_true(best->way_count >= 3 && best->predicted.time_ns > fastest_ns &&
+                    best->predicted.time_ns < fmin(1.15 * fastest_ns, direct_ns / 2));
         assert_non_null(best->shared); /* the host's memory */
         assert_non_null(strstr(best->shared, "numa0:memory"));
         for (size_t w = 0; w < best->way_count; w++)
@@ -54,13 +61,16 @@ static void four_h200_take_host_copies_over_all_their_ports(void **state)
                     for (size_t j = 0; j < best->way[v].hop_count; j++)
                         assert_ptr_not_equal(best->way[w].pair[i], best->way[v].pair[j]);
         best = best_of(&f, from, to, 16 * MIB, false);
-        assert_true(best->way_count >= 3 && best->predicted.time_ns > fastest_ns / 16 && best->predicted.time_ns < 0.6 * direct_ns / 16);
+        assert_true(best->way_count >= 3 && best->predicted.time_ns > fastest_ns / 16 &&
+                    best->predicted.time_ns < 0.6 * direct_ns / 16);
         best = best_of(&f, from, to, MIB, false);
         assert_true(plan_route_answer_is_direct(best));
-        /* The run with both directions of just these copies says what they get: far less than twice. */
+        /* The run with both directions of just these copies says what they get: far less than
+         * twice. */
         double alone_ns = best_of(&f, from, to, 256 * MIB, false)->predicted.time_ns;
         best = best_of(&f, from, to, 256 * MIB, true);
-        assert_true(best->way_count >= 2 && best->predicted.time_ns > 1.15 * alone_ns && best->predicted.time_ns < 2 * alone_ns);
+        assert_true(best->way_count >= 2 && best->predicted.time_ns > 1.15 * alone_ns &&
+                    best->predicted.time_ns < 2 * alone_ns);
     }
     /* Between gpus the same NVLinks are full. */
     assert_true(plan_route_answer_is_direct(best_of(&f, gpu(&f, 0), gpu(&f, 3), 256 * MIB, false)));
@@ -68,7 +78,8 @@ static void four_h200_take_host_copies_over_all_their_ports(void **state)
 }
 
 /* 397 GB/s go over an H200's NVLinks, whatever they are said to carry, and whoever copies. */
-/* As carried out on two H200 (docs/MEASURING.md, medians of two runs), a piece each way. Without waiting for the second way's end it would be off by 24 % and more, and be advised. */
+/* As carried out on two H200 (docs/MEASURING.md, medians of two runs), a piece each way. Without
+ * waiting for the second way's end it would be off by 24 % and more, and be advised. */
 static void a_second_way_costs_its_caller_what_it_did_on_two_h200(void **state)
 {
     (void)state;
@@ -81,9 +92,11 @@ static void a_second_way_costs_its_caller_what_it_did_on_two_h200(void **state)
         assert_int_equal(best->way[1].hop_count, 2);
         double chunk[2];
         struct prediction split = plan_split_time(best->way, 2, MIB, NULL, chunk);
-        assert_true(chunk[1] == 0 && fabs(split.time_ns / took_ns[in] - 1) < 0.12 && split.low_ns < took_ns[in] && split.high_ns > took_ns[in]);
+        assert_true(chunk[1] == 0 && fabs(split.time_ns / took_ns[in] - 1) < 0.12 &&
+                    split.low_ns < took_ns[in] && split.high_ns > took_ns[in]);
         best = best_of(&f, from, to, MIB, false);
-        assert_true(plan_route_answer_is_direct(best) && fabs(best->predicted.time_ns / direct_ns - 1) < 0.05);
+        assert_true(plan_route_answer_is_direct(best) &&
+                    fabs(best->predicted.time_ns / direct_ns - 1) < 0.05);
     }
     end(&f);
 }
@@ -156,7 +169,12 @@ static void what_moves_meanwhile_over_the_same_links_takes_half(void **state)
     struct fixture f = on("tests/nodes/h200x4");
     struct route_transfer other = {gpu(&f, 0), gpu(&f, 1), 256 * MIB};
     double alone_ns = best_of(&f, gpu(&f, 0), gpu(&f, 1), 256 * MIB, false)->predicted.time_ns;
-    assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 256 * MIB, .meanwhile = &other, .meanwhile_count = 1}), BERTH_OK);
+    assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0),
+                                                    .to = gpu(&f, 1),
+                                                    .bytes = 256 * MIB,
+                                                    .meanwhile = &other,
+                                                    .meanwhile_count = 1}),
+                     BERTH_OK);
     for (size_t i = 0; i < f.answer.count; i++) {
         const struct route_option *option = &f.answer.option[i];
         if (!plan_route_answer_is_direct(option))
@@ -166,7 +184,12 @@ static void what_moves_meanwhile_over_the_same_links_takes_half(void **state)
     }
     other.to = gpu(&f, 2); /* those that come from elsewhere and go elsewhere do not matter */
     other.from = gpu(&f, 3);
-    assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 256 * MIB, .meanwhile = &other, .meanwhile_count = 1}), BERTH_OK);
+    assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0),
+                                                    .to = gpu(&f, 1),
+                                                    .bytes = 256 * MIB,
+                                                    .meanwhile = &other,
+                                                    .meanwhile_count = 1}),
+                     BERTH_OK);
     assert_near(f.answer.option[0].predicted.time_ns, alone_ns, 0.02);
     end(&f);
 }
@@ -183,26 +206,33 @@ static void nominal_links_are_never_better_than_what_is_known_at_their_ends(void
             if (best->way[0].hop[0].rate != NULL)
                 known_ns = fmin(known_ns, best->predicted.time_ns);
             else
-                assert_true(best->way[0].hop[0].most != NULL && best->why_count == 1 && says(&f.answer.reasons, "the most that is known at either end"));
+                assert_true(best->way[0].hop[0].most != NULL && best->why_count == 1 &&
+                            says(&f.answer.reasons, "the most that is known at either end"));
         }
         assert_near(least_ns, known_ns, 1e-9);
     }
     end(&f);
 }
 
-/* From one processor to the other's gpu the bytes go over a link that does not say how wide it is: as wide as what cores are known to get over it, and nothing where nobody knows that. */
+/* From one processor to the other's gpu the bytes go over a link that does not say how wide it is:
+ * as wide as what cores are known to get over it, and nothing where nobody knows that. */
 static void what_cores_get_between_packages_stands_for_that_link(void **state)
 {
     (void)state;
     struct fixture f = on("tests/nodes/gh200-quad");
     for (int back = 0; back < 2; back++) {
-        const struct route_option *best = best_of(&f, back ? gpu(&f, 1) : numa(&f, 0), back ? numa(&f, 0) : gpu(&f, 1), 64 * MIB, false);
+        const struct route_option *best = best_of(&f, back ? gpu(&f, 1) : numa(&f, 0),
+                                                  back ? numa(&f, 0) : gpu(&f, 1), 64 * MIB, false);
         assert_near(best->predicted.time_ns, 64 * MIB / 100.0, 1e-9);
         const struct value *most = best->way[0].hop[0].most;
-        assert_true(most != NULL && most->metric == METRIC_MEMORY_BANDWIDTH && best->why_count == 1 && isnan(best->predicted.low_ns));
-        assert_true(graph_place(f.graph, most->from)->kind == PLACE_NUMA && graph_place(f.graph, most->to)->kind == PLACE_NUMA);
+        assert_true(most != NULL && most->metric == METRIC_MEMORY_BANDWIDTH &&
+                    best->why_count == 1 && isnan(best->predicted.low_ns));
+        assert_true(graph_place(f.graph, most->from)->kind == PLACE_NUMA &&
+                    graph_place(f.graph, most->to)->kind == PLACE_NUMA);
     }
-    assert_near(best_of(&f, numa(&f, 0), gpu(&f, 0), 64 * MIB, false)->predicted.time_ns, 64 * MIB / (0.83 * 450), 0.2); /* no such link on the way */
+    /* no such link on the way */
+    assert_near(best_of(&f, numa(&f, 0), gpu(&f, 0), 64 * MIB, false)->predicted.time_ns,
+                64 * MIB / (0.83 * 450), 0.2);
     end(&f);
     struct discovery found = {0};
     struct berth_err err = {0};
@@ -210,9 +240,13 @@ static void what_cores_get_between_packages_stands_for_that_link(void **state)
     struct values *none = values_new();
     assert_non_null(none);
     values_finish(none);
-    f = (struct fixture){.snap = snapshot_new(found.graph, none, NULL, 0, 0, 1), .graph = found.graph, .allowed.given = true};
+    f = (struct fixture){.snap = snapshot_new(found.graph, none, NULL, 0, 0, 1),
+                         .graph = found.graph,
+                         .allowed.given = true};
     assert_non_null(f.snap);
-    assert_int_equal(ask(&f, (struct route_request){.from = numa(&f, 0), .to = gpu(&f, 1), .bytes = 64 * MIB}), BERTH_NOT_MEASURED);
+    assert_int_equal(
+        ask(&f, (struct route_request){.from = numa(&f, 0), .to = gpu(&f, 1), .bytes = 64 * MIB}),
+        BERTH_NOT_MEASURED);
     assert_non_null(strstr(f.err.detail, ": nothing says what goes between package0 and package1"));
     end(&f);
     graph_unref(found.graph);
@@ -230,15 +264,20 @@ static double directly_ns(const struct fixture *f)
     return least_ns;
 }
 
-/* Where no value has both directions of a copy by kernel, the set of just these two says what each gets: 51.3 and 52.6 GB/s alone, 39.8 both at once. */
+/* Where no value has both directions of a copy by kernel, the set of just these two says what each
+ * gets: 51.3 and 52.6 GB/s alone, 39.8 both at once. */
 static void a_set_of_both_directions_says_what_they_get(void **state)
 {
     (void)state;
     struct fixture f = on("tests/nodes/h200x1");
     for (int back = 0; back < 2; back++) {
-        (void)best_of(&f, back ? gpu(&f, 0) : numa(&f, 0), back ? numa(&f, 0) : gpu(&f, 0), 256 * MIB, true);
-        const struct route_option *kernel = &f.answer.option[f.answer.option[0].way[0].hop[0].by == MOVE_KERNEL ? 0 : 1];
-        assert_true(plan_route_answer_is_direct(kernel) && kernel->way[0].hop[0].by == MOVE_KERNEL && kernel->way[0].hop[0].both_set != NULL && kernel->predicted.low_ns > 0);
+        (void)best_of(&f, back ? gpu(&f, 0) : numa(&f, 0), back ? numa(&f, 0) : gpu(&f, 0),
+                      256 * MIB, true);
+        const struct route_option *kernel =
+            &f.answer.option[f.answer.option[0].way[0].hop[0].by == MOVE_KERNEL ? 0 : 1];
+        assert_true(plan_route_answer_is_direct(kernel) &&
+                    kernel->way[0].hop[0].by == MOVE_KERNEL &&
+                    kernel->way[0].hop[0].both_set != NULL && kernel->predicted.low_ns > 0);
         assert_near(kernel->predicted.time_ns, 256 * MIB / 39.8, 0.01);
         assert_true(!says(&f.answer.warnings, "both directions"));
         size_t sets = 0;
@@ -253,19 +292,32 @@ static void a_set_of_both_directions_says_what_they_get(void **state)
 static void both_directions_that_nobody_measured_are_as_two_transfers(void **state)
 {
     (void)state;
-    static const char *const folder[] = {"tests/nodes/mi250x", "tests/nodes/gh200-quad", "tests/nodes/mi300a"};
+    static const char *const folder[] = {"tests/nodes/mi250x", "tests/nodes/gh200-quad",
+                                         "tests/nodes/mi300a"};
     for (size_t n = 0; n < 3; n++) {
         struct fixture f = on(folder[n]);
-        const place_id end_of[][2] = {{gpu(&f, 0), gpu(&f, 1)}, {numa(&f, 0), gpu(&f, 0)}, {gpu(&f, 0), numa(&f, 0)}};
+        const place_id end_of[][2] = {
+            {gpu(&f, 0), gpu(&f, 1)}, {numa(&f, 0), gpu(&f, 0)}, {gpu(&f, 0), numa(&f, 0)}};
         for (size_t i = 0; i < 3; i++) {
             struct route_transfer back = {end_of[i][1], end_of[i][0], 256 * MIB};
             best_of(&f, back.to, back.from, 256 * MIB, false);
             double once_ns = directly_ns(&f), both_ns, beside_ns;
             assert_true(isnan(best_of(&f, back.to, back.from, 256 * MIB, true)->predicted.low_ns));
             both_ns = directly_ns(&f);
-            assert_true(says(&f.answer.warnings, both_ns > 1.001 * once_ns ? "get at once was not measured: bytes count as " : "where structure shows nothing that both share, each counts as alone"));
-            assert_true(!says(&f.answer.warnings, "bytes count as ") || says(&f.answer.warnings, " by copy engine get at once") || says(&f.answer.warnings, " by kernel get at once"));
-            assert_int_equal(ask(&f, (struct route_request){.from = back.to, .to = back.from, .bytes = 256 * MIB, .meanwhile = &back, .meanwhile_count = 1}), BERTH_OK);
+            assert_true(
+                says(&f.answer.warnings,
+                     both_ns > 1.001 * once_ns
+                         ? "get at once was not measured: bytes count as "
+                         : "where structure shows nothing that both share, each counts as alone"));
+            assert_true(!says(&f.answer.warnings, "bytes count as ") ||
+                        says(&f.answer.warnings, " by copy engine get at once") ||
+                        says(&f.answer.warnings, " by kernel get at once"));
+            assert_int_equal(ask(&f, (struct route_request){.from = back.to,
+                                                            .to = back.from,
+                                                            .bytes = 256 * MIB,
+                                                            .meanwhile = &back,
+                                                            .meanwhile_count = 1}),
+                             BERTH_OK);
             beside_ns = directly_ns(&f);
             assert_near(both_ns, beside_ns, 0.01);
         }
@@ -273,7 +325,8 @@ static void both_directions_that_nobody_measured_are_as_two_transfers(void **sta
     }
 }
 
-/* Asked for a size on either side of where several ways begin to win, the answer is what was said, whatever size was asked for. */
+/* Asked for a size on either side of where several ways begin to win, the answer is what was said,
+ * whatever size was asked for. */
 static void several_ways_win_from_the_size_that_is_said(void **state)
 {
     (void)state;
@@ -284,7 +337,8 @@ static void several_ways_win_from_the_size_that_is_said(void **state)
         best_of(&f, from, to, asked[i % 3], false);
         assert_int_equal(f.answer.crossover_count, 1);
         struct route_crossover at = f.answer.crossover[0];
-        assert_true(f.answer.option[at.below].way_count == 1 && f.answer.option[at.above].way_count > 1);
+        assert_true(f.answer.option[at.below].way_count == 1 &&
+                    f.answer.option[at.above].way_count > 1);
         assert_int_equal(best_of(&f, from, to, at.bytes * 9 / 10, false)->way_count, 1);
         assert_true(best_of(&f, from, to, at.bytes * 11 / 10, false)->way_count > 1);
     }
@@ -309,7 +363,8 @@ static void what_is_shared_is_cited(void **state)
         sum += set->flow[i].bytes_per_s;
     }
     char said[96];
-    snprintf(said, sizeof said, "over which %zu transfers got %.0f GB/s together (why)", set->flow_count, sum / 1e9);
+    snprintf(said, sizeof said, "over which %zu transfers got %.0f GB/s together (why)",
+             set->flow_count, sum / 1e9);
     assert_true(says(&f.answer.reasons, said));
     end(&f);
 }
@@ -328,18 +383,24 @@ static void a_gpus_own_memory_is_the_gpu(void **state)
     assert_int_equal(ask(&f, of(own, gpu(&f, 1), MIB)), BERTH_NOTHING_ALLOWED);
     end(&f);
 
-    /* One memory for cores and gpu: for other gpus it is that gpu's, for its own nothing need move. */
+    /* One memory for cores and gpu: for other gpus it is that gpu's, for its own nothing need move.
+     */
     f = on("tests/nodes/mi300a");
     time_ns = best_of(&f, gpu(&f, 0), gpu(&f, 1), 64 * MIB, false)->predicted.time_ns;
-    assert_near(best_of(&f, numa(&f, 0), gpu(&f, 1), 64 * MIB, false)->predicted.time_ns, time_ns, 1e-9);
-    assert_near(best_of(&f, gpu(&f, 1), numa(&f, 0), 64 * MIB, false)->predicted.time_ns, time_ns, 1e-9);
-    assert_true(says(&f.answer.reasons, "numa0 is the memory of gpu0") && !says(&f.answer.warnings, "need not move"));
+    assert_near(best_of(&f, numa(&f, 0), gpu(&f, 1), 64 * MIB, false)->predicted.time_ns, time_ns,
+                1e-9);
+    assert_near(best_of(&f, gpu(&f, 1), numa(&f, 0), 64 * MIB, false)->predicted.time_ns, time_ns,
+                1e-9);
+    assert_true(says(&f.answer.reasons, "numa0 is the memory of gpu0") &&
+                !says(&f.answer.warnings, "need not move"));
     best_of(&f, numa(&f, 0), gpu(&f, 0), 64 * MIB, false);
-    assert_true(says(&f.answer.warnings, "numa0 is the memory of gpu0, too, whose kernels reach all of it: the bytes need not move"));
+    assert_true(says(&f.answer.warnings, "numa0 is the memory of gpu0, too, whose kernels reach "
+                                         "all of it: the bytes need not move"));
     end(&f);
 }
 
-/* Of kernels on MI250X only links tell, which carry four times what its copy engines were seen to get. */
+/* Of kernels on MI250X only links tell, which carry four times what its copy engines were seen to
+ * get. */
 static void overlap_says_what_a_kernel_would_get_by_its_links(void **state)
 {
     (void)state;
@@ -351,15 +412,26 @@ static void overlap_says_what_a_kernel_would_get_by_its_links(void **state)
             assert_non_null(f.allowed.gpus);
             f.allowed.gpus[gpu(&f, 0)] = f.allowed.gpus[gpu(&f, 1)] = true;
         }
-        assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 1024 * MIB, .overlap = true}), BERTH_OK);
-        assert_true(says(&f.answer.warnings, "copy engines leave the gpus free and stop at 50.0 GB/s from gpu0 to any one gpu; a kernel gets 150.0 GB/s to gpu1 by its links, and computes nothing else"));
+        assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0),
+                                                        .to = gpu(&f, 1),
+                                                        .bytes = 1024 * MIB,
+                                                        .overlap = true}),
+                         BERTH_OK);
+        assert_true(
+            says(&f.answer.warnings,
+                 "copy engines leave the gpus free and stop at 50.0 GB/s from gpu0 to any one gpu; "
+                 "a kernel gets 150.0 GB/s to gpu1 by its links, and computes nothing else"));
         const struct route_option *best = &f.answer.option[0];
         for (size_t i = best->why; i < best->why + best->why_count; i++) {
             const struct value *item = f.answer.evidence.item[i];
-            cites_kernel = cites_kernel || (item->metric == METRIC_GPU_GPU_KERNEL && item->source == VALUE_NOMINAL && item->value == 200 * GB);
-            cites_engine = cites_engine || (item->metric == METRIC_GPU_GPU_COPY_ENGINE && item->value == 50 * GB);
+            cites_kernel =
+                cites_kernel || (item->metric == METRIC_GPU_GPU_KERNEL &&
+                                 item->source == VALUE_NOMINAL && item->value == 200 * GB);
+            cites_engine = cites_engine ||
+                           (item->metric == METRIC_GPU_GPU_COPY_ENGINE && item->value == 50 * GB);
         }
-        assert_true(cites_kernel && cites_engine && best->why + best->why_count == f.answer.evidence.count);
+        assert_true(cites_kernel && cites_engine &&
+                    best->why + best->why_count == f.answer.evidence.count);
         for (size_t i = 0; i < f.answer.count; i++)
             for (size_t w = 0; w < f.answer.option[i].way_count; w++)
                 assert_int_equal(f.answer.option[i].way[w].hop[0].by, MOVE_COPY_ENGINE);
@@ -375,7 +447,8 @@ static bool read_rates(const char *text, double *ret_its, double *ret_instead)
     static const char *const unit[] = {"bytes/s", "kB/s", "MB/s", "GB/s", "TB/s"};
     static const double gb[] = {1e-9, 1e-6, 1e-3, 1, 1e3};
     char its[8], instead[8];
-    int count = sscanf(text, "(%lf %7[a-zA-Z/] instead of %lf %7[a-zA-Z/]", ret_its, its, ret_instead, instead);
+    int count = sscanf(text, "(%lf %7[a-zA-Z/] instead of %lf %7[a-zA-Z/]", ret_its, its,
+                       ret_instead, instead);
     for (size_t i = 0; i < 5 && count >= 3; i++) {
         *ret_its *= strcmp(its, unit[i]) == 0 ? gb[i] : 1;
         *ret_instead *= count == 4 && strcmp(instead, unit[i]) == 0 ? gb[i] : 1;
@@ -384,9 +457,14 @@ static bool read_rates(const char *text, double *ret_its, double *ret_instead)
 }
 
 /* To three digits, or one behind the point. */
-static bool is_rate(double said, double rate) { return rate > 0 && said > 0 && (fabs(said / rate - 1) <= 0.0051 || (rate >= 1 && fabs(said - rate) <= 0.051)); }
+static bool is_rate(double said, double rate)
+{
+    return rate > 0 && said > 0 &&
+           (fabs(said / rate - 1) <= 0.0051 || (rate >= 1 && fabs(said - rate) <= 0.051));
+}
 
-/* "... 1.58 times as long (50.8 GB/s instead of 80.3)" of an option, and what the first one's ways get. */
+/* "... 1.58 times as long (50.8 GB/s instead of 80.3)" of an option, and what the first one's ways
+ * get. */
 static void check_reasons(const struct fixture *f, double bytes)
 {
     const struct route_option *best = &f->answer.option[0];
@@ -396,22 +474,28 @@ static void check_reasons(const struct fixture *f, double bytes)
         double times, its, instead, percent;
         bool found = false;
         if (at != NULL) {
-            assert_true(sscanf(at, " would take %lf times", &times) == 1 || sscanf(at, " would take at least %lf times", &times) == 1);
-            bool has_rates = strstr(at, "instead of") != NULL && strchr(at, '(') != NULL && read_rates(strchr(at, '('), &its, &instead);
+            assert_true(sscanf(at, " would take %lf times", &times) == 1 ||
+                        sscanf(at, " would take at least %lf times", &times) == 1);
+            bool has_rates = strstr(at, "instead of") != NULL && strchr(at, '(') != NULL &&
+                             read_rates(strchr(at, '('), &its, &instead);
             assert_true(has_rates || strstr(at, " (") == NULL);
             for (size_t o = 1; o < f->answer.count; o++) {
                 double time_ns = f->answer.option[o].predicted.time_ns;
-                found = found || (fabs(time_ns / best->predicted.time_ns - times) <= 0.0051 &&
-                                  (!has_rates || (is_rate(its, bytes / time_ns) && is_rate(instead, bytes / best->predicted.time_ns))));
+                found =
+                    found || (fabs(time_ns / best->predicted.time_ns - times) <= 0.0051 &&
+                              (!has_rates || (is_rate(its, bytes / time_ns) &&
+                                              is_rate(instead, bytes / best->predicted.time_ns))));
             }
             if (!found)
                 fail_msg("no option is: %s", line);
         } else if (strstr(line, " % of the bytes") != NULL && sscanf(line, "%lf", &percent) == 1) {
             assert_true(fabs(100 * best->share[share++] - percent) <= 0.051);
-        } else if ((at = strstr(line, " counts with ")) != NULL || (at = strstr(line, " gets ")) != NULL) {
+        } else if ((at = strstr(line, " counts with ")) != NULL ||
+                   (at = strstr(line, " gets ")) != NULL) {
             assert_int_equal(sscanf(strpbrk(at, "0123456789"), "%lf", &its), 1);
             /* One way in one piece, alone and undisturbed, is no faster than that. */
-            assert_true(!plan_route_answer_is_direct(best) || bytes / best->predicted.time_ns <= (its + 0.051) * 1.05);
+            assert_true(!plan_route_answer_is_direct(best) ||
+                        bytes / best->predicted.time_ns <= (its + 0.051) * 1.05);
         }
     }
 }
@@ -421,12 +505,15 @@ static void check_pair(struct fixture *f, place_id from, place_id to, const char
     for (int both = 0; both < 2; both++) {
         double before_ns = 0;
         for (int64_t bytes = 1; bytes <= INT64_C(1) << 32; bytes *= bytes < 4096 ? 4096 : 2) {
-            if (ask(f, (struct route_request){.from = from, .to = to, .bytes = bytes, .both = both == 1}) != BERTH_OK)
+            if (ask(f, (struct route_request){
+                           .from = from, .to = to, .bytes = bytes, .both = both == 1}) != BERTH_OK)
                 break;
             const struct route_option *best = &f->answer.option[0];
             if (best->predicted.time_ns < before_ns * (1 - 1e-3))
-                fail_msg("%s: %s to %s%s: %lld bytes take %.0f ns, half as many %.0f", folder, graph_place(f->graph, from)->name, graph_place(f->graph, to)->name, both ? ", both ways" : "",
-                         (long long)bytes, best->predicted.time_ns, before_ns);
+                fail_msg("%s: %s to %s%s: %lld bytes take %.0f ns, half as many %.0f", folder,
+                         graph_place(f->graph, from)->name, graph_place(f->graph, to)->name,
+                         both ? ", both ways" : "", (long long)bytes, best->predicted.time_ns,
+                         before_ns);
             before_ns = best->predicted.time_ns;
             check_reasons(f, (double)bytes);
         }
@@ -439,11 +526,14 @@ static size_t check_node(const char *folder)
     size_t asked = 0;
     if (snap == NULL)
         return 0;
-    struct fixture f = {.snap = snap, .graph = (struct graph *)snap->graph, .allowed = {.given = true}};
+    struct fixture f = {
+        .snap = snap, .graph = (struct graph *)snap->graph, .allowed = {.given = true}};
     for (place_id from = 0; from < (place_id)f.graph->place_count; from++)
         for (place_id to = 0; to < (place_id)f.graph->place_count; to++) {
             const struct place *a = graph_place(f.graph, from), *b = graph_place(f.graph, to);
-            bool is_pair = (a->kind == PLACE_GPU && (b->kind == PLACE_GPU || b->kind == PLACE_NUMA)) || (a->kind == PLACE_NUMA && b->kind == PLACE_GPU);
+            bool is_pair =
+                (a->kind == PLACE_GPU && (b->kind == PLACE_GPU || b->kind == PLACE_NUMA)) ||
+                (a->kind == PLACE_NUMA && b->kind == PLACE_GPU);
             if (!is_pair || from == to)
                 continue;
             check_pair(&f, from, to, folder);
@@ -460,7 +550,8 @@ static void more_bytes_never_take_less_and_reasons_follow_from_prices(void **sta
     size_t asked = 0;
     for (int i = 0; i < 2; i++) {
         DIR *folder = opendir(parents[i]);
-        for (struct dirent *item = folder != NULL ? readdir(folder) : NULL; item != NULL; item = readdir(folder)) {
+        for (struct dirent *item = folder != NULL ? readdir(folder) : NULL; item != NULL;
+             item = readdir(folder)) {
             char path[512];
             struct stat about;
             snprintf(path, sizeof path, "%s/%s", parents[i], item->d_name);

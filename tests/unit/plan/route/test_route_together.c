@@ -1,4 +1,5 @@
-/* What goes on at the same time: ways of a split, both directions, and what moves meanwhile; and how wide the interval of one call is. */
+/* What goes on at the same time: ways of a split, both directions, and what moves meanwhile; and
+ * how wide the interval of one call is. */
 #include "unit/plan_routes.h"
 
 #include "plan/route/call.h"
@@ -49,10 +50,15 @@ static bool passes(const struct route_option *option, place_id via)
 /* Two that gpu0 sends, to gpu1 and gpu4. */
 static void sent_together(struct fixture *f, enum metric metric, double gb_per_s)
 {
-    together(f, metric, (struct together[]){{gpu(f, 0), gpu(f, 1), gb_per_s}, {gpu(f, 0), gpu(f, 4), gb_per_s}}, 2);
+    together(
+        f, metric,
+        (struct together[]){{gpu(f, 0), gpu(f, 1), gb_per_s}, {gpu(f, 0), gpu(f, 4), gb_per_s}}, 2);
 }
 
-static void kernels_together(struct fixture *f) { sent_together(f, METRIC_GPU_GPU_KERNEL_CONCURRENT, 90); }
+static void kernels_together(struct fixture *f)
+{
+    sent_together(f, METRIC_GPU_GPU_KERNEL_CONCURRENT, 90);
+}
 
 /* Kernels are twice as fast, and one program's share the gpu; each may get as little as half. */
 static void kernels_of_a_split_share_a_gpu(void **state)
@@ -71,15 +77,19 @@ static void kernels_of_a_split_share_a_gpu(void **state)
     assert_int_equal(plan_way_kernels(best->way, 2, gpu(&f, 4)), 1);
     assert_near(best->predicted.time_ns, 1024 * MIB / 180.0, 0.06); /* pieces on their way */
     assert_true(best->predicted.high_ns > 1024 * MIB / 90.0 * 0.98);
-    assert_true(says(&f.answer.reasons, "2 kernels of gpu0 copy at the same time: that many share the blocks that it holds"));
+    assert_true(
+        says(&f.answer.reasons,
+             "2 kernels of gpu0 copy at the same time: that many share the blocks that it holds"));
     struct plan_call call;
     plan_call_make(f.graph, f.values, NULL, best, &call);
     assert_int_equal(call.variables.count, 0);
-    assert_non_null(strstr(call.text, "a copy kernel with 1/2 of the blocks that fill the gpu on gpu0"));
+    assert_non_null(
+        strstr(call.text, "a copy kernel with 1/2 of the blocks that fill the gpu on gpu0"));
     end(&f);
 }
 
-/* A kernel is faster, but only of engines it is known what both directions get at once: these have their ways, and kernels theirs. */
+/* A kernel is faster, but only of engines it is known what both directions get at once: these have
+ * their ways, and kernels theirs. */
 static void kernels_have_ways_of_their_own_in_both_directions(void **state)
 {
     (void)state;
@@ -91,19 +101,26 @@ static void kernels_have_ways_of_their_own_in_both_directions(void **state)
     }
     kernels_together(&f);
     sent_together(&f, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, 60);
-    const struct route_option *best = first(&f, (struct route_request){.from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 1024 * MIB, .both = true});
+    const struct route_option *best =
+        first(&f, (struct route_request){
+                      .from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 1024 * MIB, .both = true});
     assert_int_equal(best->way_count, 2);
     assert_int_equal(best->way[0].hop[0].by, MOVE_KERNEL);
     assert_int_equal(best->way[1].hop[0].by, MOVE_KERNEL);
     assert_near(best->predicted.time_ns, 1024 * MIB / 180.0, 0.06);
     assert_true(!best->knows_both && isnan(best->predicted.high_ns));
-    const struct route_option *engines = first(&f, (struct route_request){.from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 1024 * MIB, .both = true, .overlap = true});
+    const struct route_option *engines = first(&f, (struct route_request){.from = gpu(&f, 0),
+                                                                          .to = gpu(&f, 1),
+                                                                          .bytes = 1024 * MIB,
+                                                                          .both = true,
+                                                                          .overlap = true});
     assert_int_equal(engines->way_count, 2);
     assert_near(engines->predicted.time_ns, 1024 * MIB / 120.0, 0.06);
     end(&f);
 }
 
-/* What moves meanwhile has a kernel there, too: three share the gpu, and each may get as little as a third as long as that lasts. */
+/* What moves meanwhile has a kernel there, too: three share the gpu, and each may get as little as
+ * a third as long as that lasts. */
 static void a_kernel_that_moves_meanwhile_counts_with_those_of_a_split(void **state)
 {
     (void)state;
@@ -113,19 +130,26 @@ static void a_kernel_that_moves_meanwhile_counts_with_those_of_a_split(void **st
     pair(&f, 4, 1, 50, 90);
     pair(&f, 0, 5, 50, 90);
     kernels_together(&f);
-    struct route_transfer others[] = {{gpu(&f, 0), gpu(&f, 5), 1024 * MIB}, {gpu(&f, 0), gpu(&f, 5), 1024 * MIB}, {gpu(&f, 0), gpu(&f, 5), 1024 * MIB}};
+    struct route_transfer others[] = {{gpu(&f, 0), gpu(&f, 5), 1024 * MIB},
+                                      {gpu(&f, 0), gpu(&f, 5), 1024 * MIB},
+                                      {gpu(&f, 0), gpu(&f, 5), 1024 * MIB}};
     struct route_request request = of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB);
-    double alone_ns = first(&f, request)->predicted.time_ns, alone_high_ns = f.answer.option[0].predicted.high_ns;
+    double alone_ns = first(&f, request)->predicted.time_ns,
+           alone_high_ns = f.answer.option[0].predicted.high_ns;
     request.meanwhile = others;
     request.meanwhile_count = 1;
     const struct route_option *best = first(&f, request);
-    assert_true(best->way_count == 2 && best->way[0].hop[0].by == MOVE_KERNEL && best->way[1].hop[0].by == MOVE_KERNEL);
+    assert_true(best->way_count == 2 && best->way[0].hop[0].by == MOVE_KERNEL &&
+                best->way[1].hop[0].by == MOVE_KERNEL);
     assert_near(best->predicted.time_ns, alone_ns, 1e-9);
     assert_true(best->predicted.high_ns > 1.2 * alone_high_ns);
-    assert_true(says(&f.answer.reasons, "3 kernels of gpu0 copy at the same time, 1 of them what moves meanwhile: that many share the blocks that it holds"));
+    assert_true(says(&f.answer.reasons,
+                     "3 kernels of gpu0 copy at the same time, 1 of them what moves "
+                     "meanwhile: that many share the blocks that it holds"));
     struct plan_call call;
     plan_call_make(f.graph, f.values, NULL, best, &call);
-    assert_non_null(strstr(call.text, "a copy kernel with 1/3 of the blocks that fill the gpu on gpu0"));
+    assert_non_null(
+        strstr(call.text, "a copy kernel with 1/3 of the blocks that fill the gpu on gpu0"));
     /* Four at most. */
     request.meanwhile_count = 3;
     best = first(&f, request);
@@ -134,11 +158,14 @@ static void a_kernel_that_moves_meanwhile_counts_with_those_of_a_split(void **st
     end(&f);
 }
 
-/* Two packages with a gpu each, and a third gpu beside the first. Across goes less, once; but over the gpu of the memory's own package more. */
+/* Two packages with a gpu each, and a third gpu beside the first. Across goes less, once; but over
+ * the gpu of the memory's own package more. */
 static void ways_of_two_packages_are_taken_together_but_for_what_crosses(void **state)
 {
     (void)state;
-    struct fixture f = {.graph = nodes_cpu(&(struct shape){2, 1, 1, 2, 1, INT64_C(64) << 30}), .values = values_new(), .allowed = {.given = true}};
+    struct fixture f = {.graph = nodes_cpu(&(struct shape){2, 1, 1, 2, 1, INT64_C(64) << 30}),
+                        .values = values_new(),
+                        .allowed = {.given = true}};
     assert_non_null(f.values);
     for (int g = 0; g < 4; g++)
         nodes_add(f.graph, PLACE_GPU, g, 0, nodes_place(f.graph, PLACE_NUMA, g / 2), NULL);
@@ -149,7 +176,11 @@ static void ways_of_two_packages_are_taken_together_but_for_what_crosses(void **
         for (int h = 0; h < g; h++)
             pair(&f, h, g, 90, 0);
     }
-    together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, (struct together[]){{numa(&f, 0), gpu(&f, 0), 50}, {numa(&f, 0), gpu(&f, 1), 50}, {numa(&f, 0), gpu(&f, 2), 20}}, 3);
+    together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT,
+             (struct together[]){{numa(&f, 0), gpu(&f, 0), 50},
+                                 {numa(&f, 0), gpu(&f, 1), 50},
+                                 {numa(&f, 0), gpu(&f, 2), 20}},
+             3);
     const struct route_option *best = first(&f, of(numa(&f, 0), gpu(&f, 2), 1024 * MIB));
     assert_int_equal(best->way_count, 3);
     assert_true(passes(best, gpu(&f, 0)) && passes(best, gpu(&f, 1)) && !passes(best, gpu(&f, 3)));
@@ -167,7 +198,11 @@ static void both_directions_take_as_many_ways_as_were_measured(void **state)
         pair(&f, pairs[i][0], pairs[i][1], 50, 0);
         both(&f, METRIC_GPU_GPU_COPY_ENGINE, pairs[i][0], pairs[i][1], 100);
     }
-    together(&f, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, (struct together[]){{gpu(&f, 0), gpu(&f, 1), 50}, {gpu(&f, 0), gpu(&f, 4), 50}, {gpu(&f, 0), gpu(&f, 6), 50}}, 3);
+    together(&f, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT,
+             (struct together[]){{gpu(&f, 0), gpu(&f, 1), 50},
+                                 {gpu(&f, 0), gpu(&f, 4), 50},
+                                 {gpu(&f, 0), gpu(&f, 6), 50}},
+             3);
     struct route_request request = of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB);
     request.both = true;
     const struct route_option *best = first(&f, request);
@@ -176,7 +211,8 @@ static void both_directions_take_as_many_ways_as_were_measured(void **state)
     end(&f);
 }
 
-/* From host memory over three modules' ports, but over two of them while as many bytes come back: what three get then nobody measured. */
+/* From host memory over three modules' ports, but over two of them while as many bytes come back:
+ * what three get then nobody measured. */
 static void ways_that_are_left_out_in_both_directions_are_told(void **state)
 {
     (void)state;
@@ -190,13 +226,19 @@ static void ways_that_are_left_out_in_both_directions_are_told(void **state)
             both(&f, METRIC_GPU_GPU_COPY_ENGINE, g, 0, 180);
         }
     }
-    together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, (struct together[]){{numa(&f, 3), gpu(&f, 0), 25}, {numa(&f, 3), gpu(&f, 2), 25}, {numa(&f, 3), gpu(&f, 4), 25}}, 3);
+    together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT,
+             (struct together[]){{numa(&f, 3), gpu(&f, 0), 25},
+                                 {numa(&f, 3), gpu(&f, 2), 25},
+                                 {numa(&f, 3), gpu(&f, 4), 25}},
+             3);
     struct route_request request = of(numa(&f, 3), gpu(&f, 0), 1024 * MIB);
     assert_int_equal(first(&f, request)->way_count, 3);
     assert_false(says(&f.answer.reasons, "left out"));
     request.both = true;
     assert_int_equal(first(&f, request)->way_count, 2);
-    assert_true(says(&f.answer.reasons, "one way only, 3 ways at once would get 75.0 GB/s; what more than 2 get while as many bytes come back was not measured"));
+    assert_true(says(&f.answer.reasons,
+                     "one way only, 3 ways at once would get 75.0 GB/s; what more than "
+                     "2 get while as many bytes come back was not measured"));
     end(&f);
 }
 
@@ -213,7 +255,8 @@ static void what_starts_a_transfer_takes_no_longer_for_the_other_direction(void 
     end(&f);
 }
 
-/* gpu0's links to the switch carry what one copy gets: its engine's copies to three gpus go one after the other, and ways that begin later get less. */
+/* gpu0's links to the switch carry what one copy gets: its engine's copies to three gpus go one
+ * after the other, and ways that begin later get less. */
 static void copies_of_one_engine_over_one_lane_follow_each_other(void **state)
 {
     (void)state;
@@ -238,14 +281,17 @@ static void copies_of_one_engine_over_one_lane_follow_each_other(void **state)
     const struct route_option *best = first(&f, of(gpu(&f, 0), numa(&f, 3), 256 * MIB));
     assert_int_equal(best->way_count, 4);
     for (size_t w = 2; w < 4; w++) {
-        double bytes = 256.0 * MIB, ahead = fmin(best->share[w - 1] * bytes, SPLIT_AHEAD * best->chunk_bytes[w - 1]);
-        assert_near((best->share[w - 1] - best->share[w]) * bytes / 50, ahead / 200, 0.15); /* what the one before has copied when it begins, it has in hand */
+        double bytes = 256.0 * MIB,
+               ahead = fmin(best->share[w - 1] * bytes, SPLIT_AHEAD * best->chunk_bytes[w - 1]);
+        /* what the one before has copied when it begins, it has in hand */
+        assert_near((best->share[w - 1] - best->share[w]) * bytes / 50, ahead / 200, 0.15);
     }
     assert_true(best->predicted.time_ns > 1.1 * 256 * MIB / 200.0);
     end(&f);
 }
 
-/* What else goes over gpu0's link to gpu4 leaves half of it: that is worth having of 60 GB/s, and of 10, too, because the best of all is taken that may lead. */
+/* What else goes over gpu0's link to gpu4 leaves half of it: that is worth having of 60 GB/s, and
+ * of 10, too, because the best of all is taken that may lead. */
 static void a_split_shares_with_what_moves_meanwhile(void **state)
 {
     (void)state;
@@ -254,7 +300,11 @@ static void a_split_shares_with_what_moves_meanwhile(void **state)
         static const int pairs[][2] = {{0, 1}, {0, 4}, {4, 1}, {0, 6}, {6, 1}};
         for (size_t i = 0; i < 5; i++)
             pair(&f, pairs[i][0], pairs[i][1], i == 1 ? (wide ? 60 : 10) : 50, 0);
-        together(&f, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, (struct together[]){{gpu(&f, 0), gpu(&f, 1), 50}, {gpu(&f, 0), gpu(&f, 4), wide ? 60 : 10}, {gpu(&f, 0), gpu(&f, 6), 50}}, 3);
+        together(&f, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT,
+                 (struct together[]){{gpu(&f, 0), gpu(&f, 1), 50},
+                                     {gpu(&f, 0), gpu(&f, 4), wide ? 60 : 10},
+                                     {gpu(&f, 0), gpu(&f, 6), 50}},
+                 3);
         struct route_request request = of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB);
         struct route_transfer other = {gpu(&f, 0), gpu(&f, 4), 1024 * MIB};
         assert_true(passes(first(&f, request), gpu(&f, 4)));
@@ -271,7 +321,8 @@ static void a_split_shares_with_what_moves_meanwhile(void **state)
     }
 }
 
-/* Over gpu4 it is faster alone, and over gpu6 while something else goes to gpu4; the one through one gpu is the better of them. */
+/* Over gpu4 it is faster alone, and over gpu6 while something else goes to gpu4; the one through
+ * one gpu is the better of them. */
 static void the_way_through_a_gpu_is_the_best_beside_what_moves_meanwhile(void **state)
 {
     (void)state;
@@ -300,15 +351,19 @@ static void the_way_through_a_gpu_is_the_best_beside_what_moves_meanwhile(void *
     end(&f);
 }
 
-/* numa3 takes 90 GB/s, and each port 50: a third way is worth nothing alone. The other gpu of its module leaves gpu0 half of their port, and then two ways through other modules carry all of it. */
+/* numa3 takes 90 GB/s, and each port 50: a third way is worth nothing alone. The other gpu of its
+ * module leaves gpu0 half of their port, and then two ways through other modules carry all of it.
+ */
 static void two_ways_do_without_the_direct_one_that_is_slowed(void **state)
 {
     (void)state;
     struct fixture f = begin();
     static const int with_host[] = {0, 1, 4, 6};
     for (size_t i = 0; i < 4; i++) {
-        rate(&f, METRIC_HOST_GPU_COPY_ENGINE, gpu(&f, with_host[i]), numa(&f, i == 1 ? 2 : 3), "", 50);
-        overheads(&f, gpu(&f, with_host[i]), numa(&f, i == 1 ? 2 : 3), METRIC_HOST_GPU_COPY_ENGINE, 8000, 2000);
+        rate(&f, METRIC_HOST_GPU_COPY_ENGINE, gpu(&f, with_host[i]), numa(&f, i == 1 ? 2 : 3), "",
+             50);
+        overheads(&f, gpu(&f, with_host[i]), numa(&f, i == 1 ? 2 : 3), METRIC_HOST_GPU_COPY_ENGINE,
+                  8000, 2000);
     }
     pair(&f, 0, 4, 100, 0);
     pair(&f, 0, 6, 100, 0);
@@ -328,13 +383,15 @@ static void two_ways_do_without_the_direct_one_that_is_slowed(void **state)
     request.meanwhile_count = 1;
     best = first(&f, request);
     assert_int_equal(best->way_count, 2);
-    assert_true(best->way[0].hop_count == 2 && best->way[1].hop_count == 2 && passes(best, gpu(&f, 4)) && passes(best, gpu(&f, 6)));
+    assert_true(best->way[0].hop_count == 2 && best->way[1].hop_count == 2 &&
+                passes(best, gpu(&f, 4)) && passes(best, gpu(&f, 6)));
     assert_near(best->predicted.time_ns, 1024 * MIB / 90.0, 0.05);
     assert_near(best->share[0], 0.5, 0.01);
     end(&f);
 }
 
-/* Each with its part of the blocks gets what it gets alone, as far as links carry it; at most it takes as long as at half of the gpu while the other lasts. */
+/* Each with its part of the blocks gets what it gets alone, as far as links carry it; at most it
+ * takes as long as at half of the gpu while the other lasts. */
 static void kernels_on_one_gpu_share_it(void **state)
 {
     (void)state;
@@ -342,8 +399,10 @@ static void kernels_on_one_gpu_share_it(void **state)
     pair(&f, 0, 1, 50, 90);
     pair(&f, 0, 4, 20, 90);
     struct route_request request = of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB);
-    struct route_transfer others[] = {{gpu(&f, 0), gpu(&f, 4), 4096 * MIB}, {gpu(&f, 0), gpu(&f, 4), 256 * MIB}};
-    double alone_ns = first(&f, request)->predicted.time_ns, alone_high_ns = f.answer.option[0].predicted.high_ns;
+    struct route_transfer others[] = {{gpu(&f, 0), gpu(&f, 4), 4096 * MIB},
+                                      {gpu(&f, 0), gpu(&f, 4), 256 * MIB}};
+    double alone_ns = first(&f, request)->predicted.time_ns,
+           alone_high_ns = f.answer.option[0].predicted.high_ns;
     assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_KERNEL);
     request.meanwhile = others;
     request.meanwhile_count = 1;
@@ -352,7 +411,8 @@ static void kernels_on_one_gpu_share_it(void **state)
     assert_near(best->predicted.time_ns, alone_ns, 1e-9);
     assert_near(best->predicted.high_ns, 2 * alone_high_ns, 0.01);
     assert_null(best->shared);
-    assert_true(says(&f.answer.reasons, "2 kernels of gpu0 copy at the same time, 1 of them what moves meanwhile"));
+    assert_true(says(&f.answer.reasons,
+                     "2 kernels of gpu0 copy at the same time, 1 of them what moves meanwhile"));
     struct plan_call call;
     plan_call_make(f.graph, f.values, NULL, best, &call);
     assert_non_null(strstr(call.text, "with 1/2 of the blocks that fill the gpu on gpu0"));
@@ -376,7 +436,8 @@ static void the_interval_of_a_call_has_what_calls_differ_by(void **state)
         transfer_overhead_axes(METRIC_GPU_GPU_COPY_ENGINE, "", TRANSFER_QUEUE, axes, sizeof axes);
         starting(&f, gpu(&f, 0), gpu(&f, 1), axes, 4000);
         transfer_overhead_axes(METRIC_GPU_GPU_COPY_ENGINE, "", TRANSFER_CALL, axes, sizeof axes);
-        nodes_value(f.values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, gpu(&f, 0), gpu(&f, 1), axes, 10000, i == 0 ? NAN : 9000, i == 0 ? NAN : 11000);
+        nodes_value(f.values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, gpu(&f, 0), gpu(&f, 1),
+                    axes, 10000, i == 0 ? NAN : 9000, i == 0 ? NAN : 11000);
         const struct prediction *time = &first(&f, of(gpu(&f, 0), gpu(&f, 1), 4096))->predicted;
         half_ns[i] = time->high_ns - time->time_ns;
         assert_near(time->time_ns - time->low_ns, half_ns[i], 1e-9);

@@ -1,4 +1,5 @@
-/* Ways that are not the direct one, splits, what a program calls, and properties that hold whatever was measured. */
+/* Ways that are not the direct one, splits, what a program calls, and properties that hold whatever
+ * was measured. */
 #include "node/allowed.h"
 #include "unit/plan_routes.h"
 
@@ -43,13 +44,16 @@ static void two_gpus_between_are_found_where_they_are_faster(void **state)
     assert_int_equal(best->way[0].hop[2].from, gpu(&f, 3));
     double least = INFINITY, chunk = 0;
     for (int64_t piece = 65536; piece < 1024 * MIB; piece *= 2) {
-        double c = (double)piece, each = c / 100 + 8000, time = 3 * (8000 + each) + (1024.0 * MIB / c - 1) * fmax(each, 5 * 8000); /* three launches, two events */
+        /* three launches, two events */
+        double c = (double)piece, each = c / 100 + 8000,
+               time = 3 * (8000 + each) + (1024.0 * MIB / c - 1) * fmax(each, 5 * 8000);
         chunk = time < least ? c : chunk;
         least = fmin(least, time);
     }
     assert_near(best->predicted.time_ns, least, 1e-9);
     assert_near(best->chunk_bytes[0], chunk, 0);
-    assert_true(says(&f.answer.reasons, "kernel") == false && says(&f.answer.reasons, "copy engine via gpu2, gpu3"));
+    assert_true(says(&f.answer.reasons, "kernel") == false &&
+                says(&f.answer.reasons, "copy engine via gpu2, gpu3"));
 
     f.allowed.gpus = calloc(f.graph->place_count, sizeof *f.allowed.gpus);
     f.allowed.gpus[gpu(&f, 0)] = f.allowed.gpus[gpu(&f, 1)] = f.allowed.gpus[gpu(&f, 2)] = true;
@@ -59,7 +63,8 @@ static void two_gpus_between_are_found_where_they_are_faster(void **state)
     end(&f);
 }
 
-/* Links 0-1, 0-2 and 2-1, 50 GB/s through each: half of the bytes each way, less what the longer way takes more to begin. */
+/* Links 0-1, 0-2 and 2-1, 50 GB/s through each: half of the bytes each way, less what the longer
+ * way takes more to begin. */
 static void ways_without_a_common_lane_are_taken_at_once(void **state)
 {
     (void)state;
@@ -70,7 +75,8 @@ static void ways_without_a_common_lane_are_taken_at_once(void **state)
     join(&f, 0, 1, 100);
     join(&f, 0, 2, 100);
     join(&f, 2, 1, 100);
-    together(&f, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, (struct together[]){{gpu(&f, 0), gpu(&f, 1), 50}, {gpu(&f, 0), gpu(&f, 2), 50}}, 2);
+    together(&f, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT,
+             (struct together[]){{gpu(&f, 0), gpu(&f, 1), 50}, {gpu(&f, 0), gpu(&f, 2), 50}}, 2);
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 4096 * MIB)), BERTH_OK);
     const struct route_option *best = &f.answer.option[0];
     assert_int_equal(best->way_count, 2);
@@ -78,7 +84,9 @@ static void ways_without_a_common_lane_are_taken_at_once(void **state)
     assert_true(best->share[0] > 0.5 && best->share[0] < 0.52);
     assert_near(best->predicted.time_ns, 2048.0 * MIB / 50, 0.03);
     for (int w = 0; w < 2; w++)
-        assert_near(plan_way_time(&best->way[w], best->share[w] * 4096.0 * MIB, 0, NULL).time_ns, best->predicted.time_ns, 0.02); /* they end together, to within a piece */
+        /* they end together, to within a piece */
+        assert_near(plan_way_time(&best->way[w], best->share[w] * 4096.0 * MIB, 0, NULL).time_ns,
+                    best->predicted.time_ns, 0.02);
     assert_true(says(&f.answer.warnings, "not measured together"));
     assert_true(says(&f.answer.reasons, "of the bytes go by copy engine via gpu2"));
     /* A few bytes are not worth it. */
@@ -95,7 +103,8 @@ static bool is_any_split(const struct fixture *f)
     return false;
 }
 
-/* Without links nothing says what ways share. And where both go over the same link they do: 0-2 is linked only through 1. */
+/* Without links nothing says what ways share. And where both go over the same link they do: 0-2 is
+ * linked only through 1. */
 static void ways_that_share_a_lane_or_may_are_not(void **state)
 {
     (void)state;
@@ -129,17 +138,20 @@ static void lanes_follow_the_drivers_way(void **state)
     join(&f, 1, 3, 50);
     join(&f, 3, 7, 50);
     f.snap = nodes_snapshot(f.graph, f.values);
-    const place_id memory[] = {gpu(&f, 0), gpu(&f, 1), gpu(&f, 3), gpu(&f, 6), gpu(&f, 7), numa(&f, 0), numa(&f, 3)};
+    const place_id memory[] = {gpu(&f, 0), gpu(&f, 1),  gpu(&f, 3), gpu(&f, 6),
+                               gpu(&f, 7), numa(&f, 0), numa(&f, 3)};
     enum { G0, G1, G3, G6, G7, N0, N3, COUNT };
     struct lanes lanes[COUNT * COUNT];
     assert_true(plan_lanes_make(f.graph, memory, COUNT, lanes));
     assert_true(plan_lanes_meet(&lanes[G1 * COUNT + G7], &lanes[G0 * COUNT + G6])); /* 1-0-6-7 */
     assert_false(plan_lanes_meet(&lanes[G1 * COUNT + G7], &lanes[G6 * COUNT + G0]));
     assert_false(plan_lanes_meet(&lanes[G1 * COUNT + G7], &lanes[G1 * COUNT + G3]));
-    assert_true(plan_lanes_meet(&lanes[G0 * COUNT + N0], &lanes[G1 * COUNT + N3])); /* one port for the module */
+    /* one port for the module */
+    assert_true(plan_lanes_meet(&lanes[G0 * COUNT + N0], &lanes[G1 * COUNT + N3]));
     assert_false(plan_lanes_meet(&lanes[G0 * COUNT + N0], &lanes[N3 * COUNT + G1]));
     assert_false(plan_lanes_meet(&lanes[G0 * COUNT + N0], &lanes[G6 * COUNT + N3]));
-    assert_false(plan_lanes_meet(&lanes[G0 * COUNT + N0], &lanes[G6 * COUNT + N0])); /* one memory is no lane */
+    /* one memory is no lane */
+    assert_false(plan_lanes_meet(&lanes[G0 * COUNT + N0], &lanes[G6 * COUNT + N0]));
     end(&f);
 }
 
@@ -154,23 +166,37 @@ static void from_a_gpu_to_numa(struct fixture *f, double each, double stated)
     engine(f, 0, 4, 400);
     join(f, 0, 4, 400);
     if (stated > 0)
-        nodes_value(f->values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(f, 3), numa(f, 3), "how=write", stated * GB, NAN, NAN);
+        nodes_value(f->values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(f, 3), numa(f, 3),
+                    "how=write", stated * GB, NAN, NAN);
     f->snap = nodes_snapshot(f->graph, f->values);
     struct sets *sets = sets_new();
     assert_non_null(sets);
     const double rates[] = {50, 50, each};
     for (int i = 0; i < (each > 0 ? 3 : 0); i++) { /* each alone, then both */
         double got = rates[i] * GB;
-        struct set_flow flow[] = {{.from = gpu(f, 0), .to = numa(f, 3), .axes = (char *)"", .bytes_per_s = got, .low = got * 0.99, .high = got * 1.01},
-                                  {.from = gpu(f, 4), .to = numa(f, 3), .axes = (char *)"", .bytes_per_s = got, .low = got * 0.99, .high = got * 1.01}};
-        struct set set = {.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, .flow = i == 1 ? &flow[1] : flow, .flow_count = i == 2 ? 2 : 1};
+        struct set_flow flow[] = {{.from = gpu(f, 0),
+                                   .to = numa(f, 3),
+                                   .axes = (char *)"",
+                                   .bytes_per_s = got,
+                                   .low = got * 0.99,
+                                   .high = got * 1.01},
+                                  {.from = gpu(f, 4),
+                                   .to = numa(f, 3),
+                                   .axes = (char *)"",
+                                   .bytes_per_s = got,
+                                   .low = got * 0.99,
+                                   .high = got * 1.01}};
+        struct set set = {.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT,
+                          .flow = i == 1 ? &flow[1] : flow,
+                          .flow_count = i == 2 ? 2 : 1};
         assert_true(sets_add(sets, &set));
     }
     f->snap->sets = sets;
 }
 
-/* Half directly, half over another gpu's port, where it was seen that the memory takes both. Where nobody saw that, however much the memory is said to take, that stands behind one transfer and is worth
- * measuring, unless it is said to take hardly more than one. */
+/* Half directly, half over another gpu's port, where it was seen that the memory takes both. Where
+ * nobody saw that, however much the memory is said to take, that stands behind one transfer and is
+ * worth measuring, unless it is said to take hardly more than one. */
 static void a_memory_that_takes_more_than_a_port_gets_it_over_several(void **state)
 {
     (void)state;
@@ -184,15 +210,20 @@ static void a_memory_that_takes_more_than_a_port_gets_it_over_several(void **sta
         for (size_t o = 1; o < f.answer.count && split == NULL; o++)
             split = f.answer.option[o].way_count == 2 ? &f.answer.option[o] : NULL;
         assert_int_equal(best->way_count, i == 0 ? 2 : 1);
-        assert_true(best->worth_measuring[0] == '\0' && (best == split || best->way[0].hop_count == 1));
+        assert_true(best->worth_measuring[0] == '\0' &&
+                    (best == split || best->way[0].hop_count == 1));
         if (i == 0 || i == 2 || i == 4) {
             assert_non_null(split);
             assert_near(split->share[0], 0.5, 0.05);
             assert_near(split->predicted.time_ns, 256.0 * MIB / (i == 4 ? 75 : 100), 0.05);
             assert_true((split->shared != NULL) == (i == 4));
-            assert_true(isnan(split->predicted.low_ns) == (i == 4)); /* what is said of the memory is no measurement */
-            assert_string_equal(split->worth_measuring, i == 0 ? "" : "berth probe --full host_gpu_copy_engine_concurrent");
-            assert_true(i == 0 || says(&f.answer.reasons, "but nobody measured what its transfers get at the same time"));
+            /* what is said of the memory is no measurement */
+            assert_true(isnan(split->predicted.low_ns) == (i == 4));
+            assert_string_equal(split->worth_measuring,
+                                i == 0 ? "" : "berth probe --full host_gpu_copy_engine_concurrent");
+            assert_true(i == 0 ||
+                        says(&f.answer.reasons,
+                             "but nobody measured what its transfers get at the same time"));
             assert_true(plan_route_answer_is_measured(split, 256.0 * MIB) == (i == 0));
         }
         end(&f);
@@ -252,12 +283,14 @@ static void amds_runtime_is_told_at_its_start(void **state)
     rate(&f, METRIC_HOST_GPU_KERNEL, numa(&f, 2), gpu(&f, 0), "", 20);
     rate(&f, METRIC_HOST_GPU_KERNEL, numa(&f, 2), gpu(&f, 0), "xnack=on", 24);
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB)), BERTH_OK);
-    const char *shapes = "NVIDIA H200/13000: peer-copy 512x132u12; AMD Instinct MI250X/507: copy 256x880u4 peer-copy 128x440u2 host-copy 64x220u1";
+    const char *shapes = "NVIDIA H200/13000: peer-copy 512x132u12; AMD Instinct MI250X/507: copy "
+                         "256x880u4 peer-copy 128x440u2 host-copy 64x220u1";
     struct plan_call by_kernel = call_of(&f, 0, shapes), by_engine = call_of(&f, 1, shapes);
     assert_string_equal(variable(&by_kernel, "HSA_ENABLE_PEER_SDMA"), "0");
     assert_true(by_kernel.variables.needs_restart);
     assert_non_null(strstr(by_kernel.text, "hipMemcpyPeerAsync on a stream of gpu0"));
-    assert_non_null(strstr(by_kernel.text, "of 440 blocks of 128 threads, 2 accesses of 16 bytes each"));
+    assert_non_null(
+        strstr(by_kernel.text, "of 440 blocks of 128 threads, 2 accesses of 16 bytes each"));
     assert_string_equal(variable(&by_engine, "HSA_ENABLE_PEER_SDMA"), "1");
     assert_false(by_engine.variables.needs_restart); /* it is what the runtime does without */
     by_kernel = call_of(&f, 0, NULL);
@@ -266,7 +299,8 @@ static void amds_runtime_is_told_at_its_start(void **state)
     assert_int_equal(ask(&f, of(numa(&f, 3), gpu(&f, 0), 1024 * MIB)), BERTH_OK);
     assert_int_equal(f.answer.option[1].way[0].hop[0].by, MOVE_KERNEL);
     by_kernel = call_of(&f, 1, shapes);
-    assert_string_equal(variable(&by_kernel, "HSA_ENABLE_SDMA"), "0"); /* what was measured under it is more than 5 % faster than the program's own */
+    /* what was measured under it is more than 5 % faster than the program's own */
+    assert_string_equal(variable(&by_kernel, "HSA_ENABLE_SDMA"), "0");
     assert_true(by_kernel.variables.needs_restart);
     by_engine = call_of(&f, 0, shapes);
     assert_string_equal(variable(&by_engine, "HSA_ENABLE_SDMA"), "1");
@@ -292,12 +326,14 @@ static void with_cuda_the_call_decides(void **state)
         struct plan_call call = call_of(&f, i, "NVIDIA H200/13000: peer-copy 512x132u12");
         assert_int_equal(call.variables.count, 0);
         assert_false(call.variables.needs_restart);
-        assert_non_null(strstr(call.text, i == 0 ? "a copy kernel of 132 blocks of 512 threads" : "cudaMemcpyPeerAsync on a stream of gpu0"));
+        assert_non_null(strstr(call.text, i == 0 ? "a copy kernel of 132 blocks of 512 threads"
+                                                 : "cudaMemcpyPeerAsync on a stream of gpu0"));
     }
     end(&f);
 }
 
-/* gpu4's vendor is another: through host memory, one copy after the other, whatever somebody says was measured. */
+/* gpu4's vendor is another: through host memory, one copy after the other, whatever somebody says
+ * was measured. */
 static void gpus_of_two_vendors_meet_in_host_memory(void **state)
 {
     (void)state;
@@ -318,8 +354,10 @@ static void gpus_of_two_vendors_meet_in_host_memory(void **state)
         }
         if (known)
             for (int n = 0; n < 4; n++) {
-                rate(&f, METRIC_HOST_GPU_COPY_ENGINE, gpu(&f, 0), numa(&f, n), "", n == 2 ? 25 : 20);
-                rate(&f, METRIC_HOST_GPU_COPY_ENGINE, numa(&f, n), gpu(&f, 4), "", n == 2 ? 50 : 25);
+                rate(&f, METRIC_HOST_GPU_COPY_ENGINE, gpu(&f, 0), numa(&f, n), "",
+                     n == 2 ? 25 : 20);
+                rate(&f, METRIC_HOST_GPU_COPY_ENGINE, numa(&f, n), gpu(&f, 4), "",
+                     n == 2 ? 50 : 25);
             }
         assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 4), 64 * MIB)), BERTH_OK);
         assert_int_equal(f.answer.count, 1);
@@ -334,7 +372,9 @@ static void gpus_of_two_vendors_meet_in_host_memory(void **state)
             assert_true(says(&f.answer.warnings, "of what they are said to carry"));
         }
         struct plan_call call = call_of(&f, 0, NULL);
-        assert_non_null(strstr(call.text, "hipMemcpyAsync on a stream of gpu0, then cudaMemcpyAsync on a stream of gpu4"));
+        assert_non_null(
+            strstr(call.text,
+                   "hipMemcpyAsync on a stream of gpu0, then cudaMemcpyAsync on a stream of gpu4"));
         assert_non_null(strstr(call.text, "pinned by both (cudaHostRegister, hipHostRegister)"));
         end(&f);
     }
@@ -352,10 +392,13 @@ static void overlap_says_where_copy_engines_end(void **state)
     assert_false(says(&f.answer.warnings, "stop at"));
     request.overlap = true;
     assert_int_equal(ask(&f, request), BERTH_OK);
-    assert_true(says(&f.answer.warnings, "stop at 50.0 GB/s from gpu0 to any one gpu; a kernel gets 174.0 GB/s to gpu1"));
+    assert_true(
+        says(&f.answer.warnings,
+             "stop at 50.0 GB/s from gpu0 to any one gpu; a kernel gets 174.0 GB/s to gpu1"));
     bool cites = false;
     for (size_t i = 0; i < f.answer.option[0].why_count; i++)
-        cites = cites || f.answer.evidence.item[f.answer.option[0].why + i]->metric == METRIC_GPU_GPU_KERNEL;
+        cites = cites ||
+                f.answer.evidence.item[f.answer.option[0].why + i]->metric == METRIC_GPU_GPU_KERNEL;
     assert_true(cites);
     for (size_t i = 0; i < f.answer.count; i++)
         assert_int_equal(f.answer.option[i].way[0].hop[0].by, MOVE_COPY_ENGINE);
@@ -374,7 +417,8 @@ static void ends_that_cannot_be_are_refused_by_name(void **state)
     assert_int_equal(ask(&f, of(gpu(&f, 2), gpu(&f, 3), MIB)), BERTH_UNAVAILABLE);
     assert_non_null(strstr(f.err.detail, "gpu2 is lost"));
     assert_non_null(strstr(f.err.detail, "gpu0, gpu1, gpu3"));
-    assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB)), BERTH_OK); /* nor does a way lead through it */
+    /* nor does a way lead through it */
+    assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB)), BERTH_OK);
     assert_int_equal(f.answer.count, 1);
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), INT64_MAX)), BERTH_NOT_ENOUGH);
     assert_int_equal(f.err.arg[2].number, INT64_C(64) << 30);
@@ -403,7 +447,8 @@ static struct fixture random_node(uint32_t seed, const int *name)
     struct fixture f = begin();
     for (int a = 0; a < 8; a++)
         for (int b = 0; b < 8; b++) {
-            double by_engine = 10 + next_random(&seed) % 90, by_kernel = 10 + next_random(&seed) % 190;
+            double by_engine = 10 + next_random(&seed) % 90,
+                   by_kernel = 10 + next_random(&seed) % 190;
             bool linked = a < b && next_random(&seed) % 2 == 0;
             if (a == b)
                 continue;
@@ -427,15 +472,24 @@ static void properties_hold_on_random_nodes(void **state)
             assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), bytes)), BERTH_OK);
             assert_int_equal(ask(&g, of(gpu(&g, other[0]), gpu(&g, other[1]), bytes)), BERTH_OK);
             double best_ns = f.answer.option[0].predicted.time_ns;
-            assert_near(g.answer.option[0].predicted.time_ns, best_ns, 1e-9); /* names change nothing */
-            assert_true(best_ns >= before_ns);                                 /* more bytes take no less */
+            /* names change nothing */
+            assert_near(g.answer.option[0].predicted.time_ns, best_ns, 1e-9);
+            /* more bytes take no less */
+            assert_true(best_ns >= before_ns);
             before_ns = best_ns;
-            for (size_t i = 0; i < f.answer.count; i++) { /* never slower than a direct way, nor than others that may lead by more than is known */
+            /* never slower than a direct way, nor than others that may lead by more than is known
+             */
+            for (size_t i = 0; i < f.answer.count; i++) {
                 const struct route_option *option = &f.answer.option[i];
                 assert_true(option->is_clear || !plan_route_answer_is_direct(option));
-                bool is_direct = plan_route_answer_is_direct(option), is_first_direct = plan_route_answer_is_direct(&f.answer.option[0]);
-                assert_true(option->predicted.time_ns * (1 + (is_first_direct && !is_direct ? ROUTE_DOUBT : 0)) >= best_ns * (1 - 1e-12) || !option->is_clear);
-                assert_true(i < 2 || option->predicted.time_ns >= f.answer.option[i - 1].predicted.time_ns);
+                bool is_direct = plan_route_answer_is_direct(option),
+                     is_first_direct = plan_route_answer_is_direct(&f.answer.option[0]);
+                assert_true(option->predicted.time_ns *
+                                    (1 + (is_first_direct && !is_direct ? ROUTE_DOUBT : 0)) >=
+                                best_ns * (1 - 1e-12) ||
+                            !option->is_clear);
+                assert_true(i < 2 ||
+                            option->predicted.time_ns >= f.answer.option[i - 1].predicted.time_ns);
                 splits += option->way_count > 1;
                 twos += option->way[0].hop_count == 3;
                 double sum = 0;
@@ -446,7 +500,9 @@ static void properties_hold_on_random_nodes(void **state)
             f.allowed.gpus = calloc(f.graph->place_count, sizeof *f.allowed.gpus);
             for (int n = 0; n < 8; n++)
                 f.allowed.gpus[gpu(&f, n)] = true;
-            for (int n = 7; n > 1; n--) { /* one gpu more is no loss, to what the rough times that splits are compared by are off */
+            /* one gpu more is no loss, to what the rough times that splits are compared by are
+             * off */
+            for (int n = 7; n > 1; n--) {
                 f.allowed.gpus[gpu(&f, n)] = false;
                 assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), bytes)), BERTH_OK);
                 double fewer_ns = f.answer.option[0].predicted.time_ns;
