@@ -79,7 +79,7 @@ AGAIN = @$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),
 all: $(PROGRAMS) $(LIBS) $(or $(SPANK),no_spank) ## build the programs into build/bin and the library into build/lib
 
 # One clear line instead of two hundred compiler errors; the goals that install the libraries first are let through.
-WITHOUT_LIBRARIES := deps deb demo check check-numa check-cluster check-package ci bench bench-gpu bench-advice lint help clean dist uninstall
+WITHOUT_LIBRARIES := deps deb demo check check-numa check-cluster check-package ci bench bench-gpu bench-advice lint help clean dist uninstall format
 ifneq ($(filter-out $(WITHOUT_LIBRARIES),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(strip $(foreach p,$(ALL_PKGS),$(if $(shell $(PKGCONFIG) --exists $(p) 2>/dev/null && echo yes),,$(p))))
 ifneq ($(MISSING),)
@@ -378,8 +378,12 @@ fuzz: ## fuzz each target, and whole daemons by messages made from the interface
 coverage: ## what of the daemon's code the corpora and COVERAGE_SECONDS=60 of messages reach, and what none reaches (clang)
 	@tests/fuzz/coverage.sh
 
+.PHONY: format
+format: ## break every C file as clang-format does, at 100 columns
+	@tests/lib/deps.sh lint
+	$(Q)find daemon client probes tests docs -name '*.[ch]' -o -name '*.cu' -o -name '*.cpp' | xargs clang-format-14 -i
 .PHONY: lint
-lint: ## clang-tidy, cppcheck, shellcheck, systemd-analyze verify: no finding is the only way to pass
+lint: ## clang-format, clang-tidy, cppcheck, shellcheck, systemd-analyze verify: no finding is the only way to pass
 	@tests/lib/deps.sh build lint
 	$(AGAIN) all
 	@BUILD=$(BUILD) tests/lib/lint.sh -std=c17 $(DEFINES) -DSTANDIN_DIR='"build/standin"' -Ischema -iquote daemon -iquote client -iquote probes -iquote tests -Iclient \

@@ -221,7 +221,7 @@ check_top() {
     local entry
     for entry in $(ours | cut -d/ -f1 | sort -u); do
         case $entry in
-        .ci | .clang-format | .clang-tidy | .gitignore | CHANGELOG.md | CONTRIBUTING.md | LICENSE | Makefile | README.md) ;;
+        .ci | .clang-format | .clang-tidy | .git-blame-ignore-revs | .gitignore | CHANGELOG.md | CONTRIBUTING.md | LICENSE | Makefile | README.md) ;;
         client | daemon | docs | etc | probes | schema | systemd | tests) ;;
         *) echo "$entry" ;;
         esac

@@ -11,7 +11,7 @@ packages() {
     cluster) echo munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins libslurm-dev util-linux mpich libmpich-dev gfortran ;;
     deb) echo build-essential dpkg-dev debhelper lintian libslurm-dev ;;
     package) echo mmdebstrap qemu-system-x86 seabios busybox-static cpio e2fsprogs ;;
-    lint) echo clang clang-tidy cppcheck shellcheck systemd libslurm-dev ;;
+    lint) echo clang clang-format-14 clang-tidy cppcheck shellcheck systemd libslurm-dev ;;
     *) echo "deps.sh: no group called $1; there are build, test, numa, cluster, deb, package and lint" >&2 && exit 64 ;;
     esac
 }
