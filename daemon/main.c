@@ -17,12 +17,12 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "base/free_memory.h"
 #include "base/log.h"
 #include "base/log_limit.h"
-#include "base/memfree.h"
-#include "base/notify.h"
 #include "base/peer.h"
-#include "base/room.h"
+#include "base/process_limits.h"
+#include "base/service_manager.h"
 #include "measure/guardian.h"
 #include "measure/offspring.h"
 #include "measure/sched.h"
@@ -234,7 +234,7 @@ static void stop(uv_signal_t *handle, int number)
         return;
     process->stopping = true;
     log_line(LOG_LEVEL_INFO, "stopping (%s)", strsignal(number));
-    notify_send(process->daemon.notify, "STOPPING=1");
+    service_manager_send(process->daemon.notify, "STOPPING=1");
     sched_cancel(process->daemon.sched);
     server_close(process->daemon.server, server_closed, process);
 }
@@ -247,8 +247,8 @@ static void reload(uv_signal_t *handle, int number)
     struct daemon *daemon = &process->daemon;
     if (process->stopping)
         return;
-    notify_send(daemon->notify, "RELOADING=1\nMONOTONIC_USEC=%llu",
-                (unsigned long long)(clock_mono_ns(&daemon->clock) / 1000));
+    service_manager_send(daemon->notify, "RELOADING=1\nMONOTONIC_USEC=%llu",
+                         (unsigned long long)(clock_mono_ns(&daemon->clock) / 1000));
     struct config config;
     struct berth_err err = {0};
     if (load_config(&process->options, &config, &err) != BERTH_OK) {
@@ -270,13 +270,13 @@ static void reload(uv_signal_t *handle, int number)
         log_line(LOG_LEVEL_INFO, "configuration read again");
     }
     sched_reload(daemon->sched);
-    notify_send(daemon->notify, "READY=1");
+    service_manager_send(daemon->notify, "READY=1");
 }
 
 static void pet_watchdog(uv_timer_t *timer)
 {
     struct process *process = timer->data;
-    notify_send(process->daemon.notify, "WATCHDOG=1");
+    service_manager_send(process->daemon.notify, "WATCHDOG=1");
 }
 
 /* Free memory that discovery left scattered goes back once the loop has turned: the daemon then
@@ -310,10 +310,10 @@ static enum berth_code open_socket(struct process *process, int *ret_fd, const c
 }
 
 /* Free memory that cannot be read is unknown, not a reason to stop. */
-static enum berth_code open_memfree(struct daemon *daemon, struct berth_err *err)
+static enum berth_code open_free_memory(struct daemon *daemon, struct berth_err *err)
 {
     struct berth_err why = {0};
-    enum berth_code code = memfree_new(&daemon->io, &daemon->clock, &daemon->memfree, &why);
+    enum berth_code code = free_memory_new(&daemon->io, &daemon->clock, &daemon->free_memory, &why);
     if (code == BERTH_NO_MEMORY)
         return err_set(err, code, "%s", why.detail);
     if (code != BERTH_OK)
@@ -332,20 +332,21 @@ static enum berth_code start(struct process *process, struct berth_err *err)
     if (code != BERTH_OK)
         return code;
     struct sched_env env = {&process->loop, &daemon->clock, &daemon->io, &daemon->config,
-                            &daemon->hub};
+                            &daemon->notifier};
     code = sched_new(&env, &daemon->sched, err);
-    struct claim_keep_env claims = {&process->loop, &daemon->clock, &daemon->io,  &daemon->config,
-                                    &daemon->hub,   daemon->sched,  &process->log};
+    struct claim_keep_env claims = {&process->loop,  &daemon->clock,    &daemon->io,
+                                    &daemon->config, &daemon->notifier, daemon->sched,
+                                    &process->log};
     if (code == BERTH_OK)
         code = claim_keep_new(&claims, &daemon->claims, err);
     if (code == BERTH_OK && daemon->config.node == NULL)
-        code = open_memfree(daemon, err);
+        code = open_free_memory(daemon, err);
     struct server_config server = {
         .methods = methods,
         .daemon = daemon,
         .snapshot = current_snapshot,
         .worked = work_ended,
-        .hub = &daemon->hub,
+        .notifier = &daemon->notifier,
         .log = &process->log,
         .limits = limits_of(&daemon->config),
         .admin_group = daemon->config.admin_group,
@@ -403,7 +404,7 @@ static enum berth_code reserve_table(struct process *process, struct berth_err *
 static void no_work(uv_work_t *request) { (void)request; }
 
 /* libuv begins its threads with the first work, and calls abort where it cannot: now, while
- * room_memory counts. */
+ * process_limits_memory counts. */
 static void start_pool(struct process *process)
 {
     uv_work_t request;
@@ -448,7 +449,7 @@ static void run(struct process *process)
     uv_unref((uv_handle_t *)&process->child);
     uv_timer_init(&process->loop, &process->watchdog);
     process->watchdog.data = process;
-    uint64_t period_ms = notify_watchdog_ms(daemon->notify);
+    uint64_t period_ms = service_manager_watchdog_ms(daemon->notify);
     if (period_ms > 0)
         uv_timer_start(&process->watchdog, pet_watchdog, period_ms, period_ms);
     uv_idle_init(&process->loop, &process->first_turn);
@@ -460,8 +461,8 @@ static void run(struct process *process)
              graph->name, origin_name(graph->origin), graph_count(graph, PLACE_PACKAGE),
              graph_count(graph, PLACE_NUMA), graph_count(graph, PLACE_CORE),
              graph_count(graph, PLACE_GPU));
-    notify_send(daemon->notify, "READY=1\nSTATUS=serving %s (%s)", graph->name,
-                origin_name(graph->origin));
+    service_manager_send(daemon->notify, "READY=1\nSTATUS=serving %s (%s)", graph->name,
+                         origin_name(graph->origin));
     uv_run(&process->loop, UV_RUN_DEFAULT);
 }
 
@@ -483,20 +484,20 @@ static void give_up(struct process *process)
 static enum berth_code serve(struct process *process, struct berth_err *err)
 {
     struct daemon *daemon = &process->daemon;
-    enum berth_code code = room_descriptors(err);
+    enum berth_code code = process_limits_descriptors(err);
     if (code == BERTH_OK)
-        code = room_memory(err);
+        code = process_limits_memory(err);
     if (code != BERTH_OK)
         return code;
     daemon->clock = clock_system();
-    daemon->io = (struct sysio){.root = ""};
+    daemon->io = (struct files){.root = ""};
     daemon->started_at_s = clock_now_s(&daemon->clock);
     int failed = uv_loop_init(&process->loop);
     if (failed != 0)
         return err_set(err, failed == UV_ENOMEM ? BERTH_NO_MEMORY : BERTH_IO, "cannot begin: %s",
                        uv_strerror(failed));
     log_limit_init(&process->log, &process->loop);
-    daemon->notify = notify_new();
+    daemon->notify = service_manager_new();
     start_pool(process);
     code = reserve_table(process, err);
     if (code == BERTH_OK)
@@ -510,10 +511,10 @@ static enum berth_code serve(struct process *process, struct berth_err *err)
     log_limit_close(&process->log);
     uv_run(&process->loop, UV_RUN_NOWAIT);
     claim_keep_free(daemon->claims);
-    held_done(&daemon->held);
+    plan_cache_done(&daemon->held);
     sched_free(daemon->sched);
-    memfree_free(daemon->memfree);
-    notify_free(daemon->notify);
+    free_memory_free(daemon->free_memory);
+    service_manager_free(daemon->notify);
     uv_loop_close(&process->loop);
     return code;
 }

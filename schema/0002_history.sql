@@ -1,4 +1,4 @@
--- Years of history in little room, and what taking the oldest of it away needs; see daemon/store/keep.h.
+-- Years of history in little room, and what taking the oldest of it away needs; see daemon/store/retention.h.
 --
 -- low and high are most often close to value. An INTEGER there says by how many thousand-millionths of value low lies below it and
 -- high above it, in half the room and certain to eight digits; a REAL is the bound itself. The view history shows all of them as bounds.

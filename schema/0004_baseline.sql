@@ -1,4 +1,4 @@
--- What is expected of a node, and what was found wrong with it; see daemon/health/baseline.h, daemon/measure/past.h and daemon/health/judge.h.
+-- What is expected of a node, and what was found wrong with it; see daemon/health/baseline.h, daemon/measure/history.h and daemon/health/judge.h.
 
 -- One row for a series that was ever measured, or whose baseline was imported before that: hence by name and not by series.
 -- samples are the values behind median and deviation, in the order in which they came, as doubles in the machine's byte order.

@@ -24,7 +24,7 @@ static bool is_for_all(const struct claim *claim, const struct claim_caller *cal
            claim->owner.cgroup == NULL;
 }
 
-static bool is_own(const struct sysio *io, const struct claim *claim,
+static bool is_own(const struct files *io, const struct claim *claim,
                    const struct claim_caller *caller)
 {
     return is_for_all(claim, caller) || claim_is_under(claim, caller) ||
@@ -157,7 +157,7 @@ static bool allows_any_gpu(const struct graph *graph, const struct allowed *allo
     return false;
 }
 
-enum berth_code claim_around(const struct claim_set *claims, const struct sysio *io,
+enum berth_code claim_around(const struct claim_set *claims, const struct files *io,
                              const struct graph *graph, const struct claim_caller *caller,
                              struct allowed *allowed, struct warnings *warnings, bool *ret_left_out,
                              struct berth_err *err)

@@ -5,7 +5,7 @@
  */
 #pragma once
 #include "base/err.h"
-#include "base/sysio.h"
+#include "base/files.h"
 #include "claim/owner.h"
 #include "claim/set.h"
 #include "node/allowed.h"
@@ -30,7 +30,7 @@ bool claim_is_under(const struct claim *claim, const struct claim_caller *caller
 /* Takes cpus, gpus and NUMA nodes out of allowed, and says in warnings which and whose, and which
  * of its own without key and owner stay; nics are shared and stay. Sets gpus_claimed. ret_left_out:
  * whether anything was. NOTHING_ALLOWED when no cpu is left; NO_MEMORY. */
-enum berth_code claim_around(const struct claim_set *claims, const struct sysio *io,
+enum berth_code claim_around(const struct claim_set *claims, const struct files *io,
                              const struct graph *graph, const struct claim_caller *caller,
                              struct allowed *allowed, struct warnings *warnings, bool *ret_left_out,
                              struct berth_err *err);

@@ -28,7 +28,7 @@ static bool find_place(const struct graph *graph, const struct claim *claim,
 
 /* Whether the process may be bound to claimed cpus: one system call, a hundredth of what reading
  * its status takes. */
-static bool may_be_bound(const struct sysio *io, const struct graph *graph,
+static bool may_be_bound(const struct files *io, const struct graph *graph,
                          const struct claim *claim, const struct cpuset *all, pid_t pid)
 {
     struct cpuset cpus = {0};
@@ -40,17 +40,17 @@ static bool may_be_bound(const struct sysio *io, const struct graph *graph,
     return !cpuset_contains(&cpus, all) && find_place(graph, claim, &cpus, name);
 }
 
-static bool is_users(const struct sysio *io, const char *name, uid_t except)
+static bool is_users(const struct files *io, const char *name, uid_t except)
 {
     char path[64];
     struct stat status;
     snprintf(path, sizeof path, "/proc/%.20s", name);
     return strspn(name, "0123456789") == strlen(name) &&
-           sysio_stat(io, path, &status, NULL) == BERTH_OK && status.st_uid >= FIRST_USER &&
+           files_stat(io, path, &status, NULL) == BERTH_OK && status.st_uid >= FIRST_USER &&
            status.st_uid != except;
 }
 
-static enum berth_code check_process(const struct sysio *io, const struct graph *graph,
+static enum berth_code check_process(const struct files *io, const struct graph *graph,
                                      const struct claim *claim, const struct cpuset *all, pid_t pid,
                                      struct berth_err *err)
 {
@@ -71,14 +71,14 @@ static enum berth_code check_process(const struct sysio *io, const struct graph 
                    "%s has cpus of somebody's job: %s is bound to some of them", name, by);
 }
 
-enum berth_code claim_jobs_check(const struct sysio *io, const struct graph *graph,
+enum berth_code claim_jobs_check(const struct files *io, const struct graph *graph,
                                  const struct claim *claim, struct berth_err *err)
 {
     char **names = NULL;
     struct claim_proc first;
     enum berth_code code = claim_proc_read(io, 1, &first, NULL);
     if (code == BERTH_OK)
-        code = sysio_list(io, "/proc", &names, NULL);
+        code = files_list(io, "/proc", &names, NULL);
     if (code == BERTH_NO_MEMORY)
         return err_set(err, code, "no memory for a claim");
     if (code != BERTH_OK)
@@ -89,6 +89,6 @@ enum berth_code claim_jobs_check(const struct sysio *io, const struct graph *gra
             is_users(io, *name, claim->uid))
             code = check_process(io, graph, claim, &first.cpus, pid, err);
     }
-    sysio_names_free(names);
+    files_names_free(names);
     return code;
 }

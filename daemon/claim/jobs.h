@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/sysio.h"
+#include "base/files.h"
 #include "claim/claim.h"
 
 /* Whether processes may refuse the claim: an ordinary user's, for computing, on this machine, of
@@ -25,5 +25,5 @@ static inline bool claim_jobs_matter(const struct graph *graph, const struct cla
  * place is the claimed one, by the process. Looks at the affinity of each process' first thread.
  * What the system hides (hidepid) counts for nothing. NO_MEMORY. Takes 4 us to 10 us for each
  * process of the machine, most of it to list them: not for the loop. */
-enum berth_code claim_jobs_check(const struct sysio *io, const struct graph *graph,
+enum berth_code claim_jobs_check(const struct files *io, const struct graph *graph,
                                  const struct claim *claim, struct berth_err *err);

@@ -24,7 +24,7 @@ gone(struct berth_err *err, const char *parameter, const char *format, ...)
     return err_set(err, BERTH_NO_SUCH_OWNER, "%s: %s", parameter, why);
 }
 
-enum berth_code claim_owner_process(const struct sysio *io, const struct peer *peer, int64_t pid,
+enum berth_code claim_owner_process(const struct files *io, const struct peer *peer, int64_t pid,
                                     struct claim_owner *ret, struct berth_err *err)
 {
     struct claim_proc process;
@@ -55,12 +55,12 @@ enum berth_code claim_owner_process(const struct sysio *io, const struct peer *p
 }
 
 /* ABSENT when there is no such cgroup. */
-static enum berth_code is_populated(const struct sysio *io, const char *cgroup, bool *ret_populated,
+static enum berth_code is_populated(const struct files *io, const char *cgroup, bool *ret_populated,
                                     struct berth_err *err)
 {
     char path[CLAIM_CGROUP_MAX + 32], *text = NULL;
     snprintf(path, sizeof path, "%s/cgroup.events", cgroup);
-    enum berth_code code = sysio_read(io, path, 4096, &text, err);
+    enum berth_code code = files_read(io, path, 4096, &text, err);
     if (code != BERTH_OK)
         return code;
     const char *line = strncmp(text, "populated ", 10) == 0 ? text : strstr(text, "\npopulated ");
@@ -72,13 +72,13 @@ static enum berth_code is_populated(const struct sysio *io, const char *cgroup, 
 
 /* Whether one of that user is among the first processes in the cgroup itself; not in one below,
  * which may be anybody's. */
-static bool has_process_of(const struct sysio *io, const char *cgroup, uid_t uid)
+static bool has_process_of(const struct files *io, const char *cgroup, uid_t uid)
 {
     char path[CLAIM_CGROUP_MAX + 32], *text = NULL, *rest = NULL;
     bool has = false;
     int count = 0;
     snprintf(path, sizeof path, "%s/cgroup.procs", cgroup);
-    if (sysio_read(io, path, PROCS_MAX, &text, NULL) != BERTH_OK)
+    if (files_read(io, path, PROCS_MAX, &text, NULL) != BERTH_OK)
         return false;
     for (char *line = strtok_r(text, "\n", &rest); line != NULL && !has && count++ < PROCS_READ;
          line = strtok_r(NULL, "\n", &rest)) {
@@ -90,7 +90,7 @@ static bool has_process_of(const struct sysio *io, const char *cgroup, uid_t uid
     return has;
 }
 
-static bool is_in_cgroup(const struct sysio *io, struct claim_lineage *process, const char *cgroup)
+static bool is_in_cgroup(const struct files *io, struct claim_lineage *process, const char *cgroup)
 {
     if (!process->has_cgroup &&
         !claim_proc_cgroup(io, process->pid, process->cgroup, sizeof process->cgroup))
@@ -99,7 +99,7 @@ static bool is_in_cgroup(const struct sysio *io, struct claim_lineage *process, 
     return claim_proc_is_in(process->cgroup, cgroup);
 }
 
-enum berth_code claim_owner_cgroup(const struct sysio *io, const struct peer *peer,
+enum berth_code claim_owner_cgroup(const struct files *io, const struct peer *peer,
                                    const char *path, struct claim_owner *ret, struct berth_err *err)
 {
     bool populated = false;
@@ -126,7 +126,7 @@ enum berth_code claim_owner_cgroup(const struct sysio *io, const struct peer *pe
     return BERTH_OK;
 }
 
-bool claim_owner_lives(const struct sysio *io, const struct claim_owner *owner)
+bool claim_owner_lives(const struct files *io, const struct claim_owner *owner)
 {
     uint64_t ticks;
     bool populated;
@@ -142,7 +142,7 @@ bool claim_owner_lives(const struct sysio *io, const struct claim_owner *owner)
     return true;
 }
 
-static void read_ancestors(const struct sysio *io, struct claim_lineage *process)
+static void read_ancestors(const struct files *io, struct claim_lineage *process)
 {
     struct claim_proc found;
     process->has_ancestors = true;
@@ -154,7 +154,7 @@ static void read_ancestors(const struct sysio *io, struct claim_lineage *process
     }
 }
 
-bool claim_owner_holds(const struct sysio *io, const struct claim_owner *owner,
+bool claim_owner_holds(const struct files *io, const struct claim_owner *owner,
                        struct claim_lineage *process)
 {
     if (owner->cgroup != NULL)
@@ -167,7 +167,7 @@ bool claim_owner_holds(const struct sysio *io, const struct claim_owner *owner,
     return false;
 }
 
-bool claim_owner_is_for(const struct sysio *io, const struct claim *claim, uid_t uid,
+bool claim_owner_is_for(const struct files *io, const struct claim *claim, uid_t uid,
                         struct claim_lineage *process)
 {
     return process != NULL && process->pid > 0 && (claim->uid == uid || claim->uid == 0) &&

@@ -7,13 +7,13 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/files.h"
 #include "base/peer.h"
-#include "base/sysio.h"
 #include "claim/claim.h"
 
 /* Process pid, which must be the peer's (root may name any). NO_SUCH_OWNER when there is none, or
  * it is a thread; INVALID_PARAMETER owner_pid for what is no process number; PERMISSION_DENIED. */
-enum berth_code claim_owner_process(const struct sysio *io, const struct peer *peer, int64_t pid,
+enum berth_code claim_owner_process(const struct files *io, const struct peer *peer, int64_t pid,
                                     struct claim_owner *ret, struct berth_err *err);
 
 /* The cgroup of version 2 at path, which must begin with /sys/fs/cgroup/ and have a process in it
@@ -21,12 +21,12 @@ enum berth_code claim_owner_process(const struct sysio *io, const struct peer *p
  * peer is in, or that itself has a process of the peer's user among its first 64. path is borrowed.
  * NO_SUCH_OWNER when there is none, or none with a process; INVALID_PARAMETER owner_cgroup for what
  * is no such path; PERMISSION_DENIED. */
-enum berth_code claim_owner_cgroup(const struct sysio *io, const struct peer *peer,
+enum berth_code claim_owner_cgroup(const struct files *io, const struct peer *peer,
                                    const char *path, struct claim_owner *ret,
                                    struct berth_err *err);
 
 /* Whether the claim still has what it ends with; true when it ends with nothing but its time. */
-bool claim_owner_lives(const struct sysio *io, const struct claim_owner *owner);
+bool claim_owner_lives(const struct files *io, const struct claim_owner *owner);
 
 #define CLAIM_LINEAGE_MAX 64   /* deeper down a process is no child: pids may change meanwhile */
 #define CLAIM_CGROUP_MAX  1024 /* bytes of an owner's path */
@@ -43,11 +43,11 @@ struct claim_lineage {
 
 /* Whether the process stands within the owner: it is that process or descends from it, it is in
  * that cgroup. */
-bool claim_owner_holds(const struct sysio *io, const struct claim_owner *owner,
+bool claim_owner_holds(const struct files *io, const struct claim_owner *owner,
                        struct claim_lineage *process);
 
 /* Whether the claim was made for this process of this user: it stands within what owns the claim,
  * which is its own user's or root's. What others claim in the name of a cgroup that is not theirs
  * alone says nothing of who else is in it. */
-bool claim_owner_is_for(const struct sysio *io, const struct claim *claim, uid_t uid,
+bool claim_owner_is_for(const struct files *io, const struct claim *claim, uid_t uid,
                         struct claim_lineage *process);

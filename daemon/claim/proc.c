@@ -7,13 +7,13 @@
 
 #define FILE_MAX (1 << 20)
 
-static enum berth_code read_file(const struct sysio *io, pid_t pid, const char *name,
+static enum berth_code read_file(const struct files *io, pid_t pid, const char *name,
                                  char **ret_text, struct berth_err *err)
 {
     char path[64];
     struct berth_err why = {0};
     snprintf(path, sizeof path, "/proc/%jd/%s", (intmax_t)pid, name);
-    enum berth_code code = sysio_read(io, path, FILE_MAX, ret_text, &why);
+    enum berth_code code = files_read(io, path, FILE_MAX, ret_text, &why);
     if (code == BERTH_ABSENT)
         return err_set(err, code, "there is no process %jd", (intmax_t)pid);
     return code == BERTH_OK ? code : err_set(err, code, "%s", why.detail);
@@ -42,7 +42,7 @@ static bool read_list(const char *line, struct cpuset *ret)
     return cpuset_parse(list, ret, NULL) == BERTH_OK;
 }
 
-enum berth_code claim_proc_read(const struct sysio *io, pid_t pid, struct claim_proc *ret,
+enum berth_code claim_proc_read(const struct files *io, pid_t pid, struct claim_proc *ret,
                                 struct berth_err *err)
 {
     struct claim_proc process = {0};
@@ -84,7 +84,7 @@ enum berth_code claim_proc_read(const struct sysio *io, pid_t pid, struct claim_
     return BERTH_OK;
 }
 
-enum berth_code claim_proc_start(const struct sysio *io, pid_t pid, uint64_t *ret_ticks,
+enum berth_code claim_proc_start(const struct files *io, pid_t pid, uint64_t *ret_ticks,
                                  struct berth_err *err)
 {
     char *text = NULL, state;
@@ -122,7 +122,7 @@ static bool is_below(const char *cgroup, const char *mount, const char *path)
            (path[length] == '\0' || path[length] == '/');
 }
 
-bool claim_proc_cgroup(const struct sysio *io, pid_t pid, char *path, size_t size)
+bool claim_proc_cgroup(const struct files *io, pid_t pid, char *path, size_t size)
 {
     char *text = NULL;
     if (read_file(io, pid, "cgroup", &text, NULL) != BERTH_OK)

@@ -9,7 +9,7 @@
 
 #include "base/cpuset.h"
 #include "base/err.h"
-#include "base/sysio.h"
+#include "base/files.h"
 
 #define CLAIM_PROC_GROUPS_MAX 64
 
@@ -27,16 +27,16 @@ struct claim_proc {
 };
 
 /* /proc/PID/status. ABSENT when there is no such process, IO, BAD_DATA, NO_MEMORY. */
-enum berth_code claim_proc_read(const struct sysio *io, pid_t pid, struct claim_proc *ret,
+enum berth_code claim_proc_read(const struct files *io, pid_t pid, struct claim_proc *ret,
                                 struct berth_err *err);
 
 /* When it started, in ticks since the boot: with the pid, this names a process once and for all. A
  * process that has ended and was not reaped is ABSENT, too. */
-enum berth_code claim_proc_start(const struct sysio *io, pid_t pid, uint64_t *ret_ticks,
+enum berth_code claim_proc_start(const struct files *io, pid_t pid, uint64_t *ret_ticks,
                                  struct berth_err *err);
 
 /* Its cgroup (v2), cut to size bytes; false when that cannot be read. */
-bool claim_proc_cgroup(const struct sysio *io, pid_t pid, char *path, size_t size);
+bool claim_proc_cgroup(const struct files *io, pid_t pid, char *path, size_t size);
 
 /* Whether such a path is this cgroup, a path below /sys/fs/cgroup, or is below it. */
 bool claim_proc_is_in(const char *path, const char *cgroup);

@@ -12,13 +12,13 @@ struct covered {
     bool any_gpu, any_memory;
 };
 
-static bool holds_caller(const struct sysio *io, const struct claim *claim,
+static bool holds_caller(const struct files *io, const struct claim *claim,
                          const struct claim_caller *caller)
 {
     return claim_owner_is_for(io, claim, caller->uid, caller->process);
 }
 
-static bool is_named(const struct sysio *io, const struct claim *claim,
+static bool is_named(const struct files *io, const struct claim *claim,
                      const struct claim_caller *caller)
 {
     bool same_key =
@@ -77,7 +77,7 @@ static enum berth_code nothing(const struct claim *claim, const char *what, stru
                    what);
 }
 
-enum berth_code claim_within(const struct claim_set *claims, const struct sysio *io,
+enum berth_code claim_within(const struct claim_set *claims, const struct files *io,
                              const struct graph *graph, const struct claim_caller *caller,
                              struct allowed *allowed, const struct claim **ret_claim,
                              struct berth_err *err)

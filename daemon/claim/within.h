@@ -13,7 +13,7 @@
  * inside packages and the like, not that of gpus. *ret_claim gets the first of those claims,
  * borrowed, NULL when there is none; also on failure with NOTHING_ALLOWED: no cpu or no memory is
  * left. NO_MEMORY. */
-enum berth_code claim_within(const struct claim_set *claims, const struct sysio *io,
+enum berth_code claim_within(const struct claim_set *claims, const struct files *io,
                              const struct graph *graph, const struct claim_caller *caller,
                              struct allowed *allowed, const struct claim **ret_claim,
                              struct berth_err *err);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
-#include "base/sysio.h"
+#include "base/files.h"
 #include "discover/draft.h"
 
 /* Where the sources are; NULL or "" means that there is none of that kind. */
@@ -14,7 +14,7 @@ struct backend_input {
     bool live;            /* hwloc looks at the running machine */
     const char *xml;      /* else at this text of an hwloc XML file */
     const char *xml_name; /* the file's name, for errors */
-    const struct sysio *io;
+    const struct files *io;
     const char *kfd;   /* the path below io of the directory that holds topology/nodes */
     const char *facts; /* what a gpu probe printed */
 };
@@ -34,4 +34,4 @@ extern const struct backend backend_facts; /* device and link records of a gpu p
 
 /* hwloc's view of the running machine as XML of format 2, with what /proc/meminfo below io adds;
  * new text that the caller frees. */
-enum berth_code backend_hwloc_export(const struct sysio *io, char **ret_xml, struct berth_err *err);
+enum berth_code backend_hwloc_export(const struct files *io, char **ret_xml, struct berth_err *err);

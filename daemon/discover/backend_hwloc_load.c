@@ -106,11 +106,11 @@ static bool survives(const char *xml)
 
 /* hwloc knows only what each NUMA node says of itself. Where /proc/meminfo cannot be read, nothing
  * is added. */
-static bool add_memory_info(hwloc_topology_t topology, const struct sysio *io)
+static bool add_memory_info(hwloc_topology_t topology, const struct files *io)
 {
     char *text = NULL, bytes[32];
     long long kibibytes = 0;
-    enum berth_code code = sysio_read(io, "/proc/meminfo", MEMINFO_MAX, &text, NULL);
+    enum berth_code code = files_read(io, "/proc/meminfo", MEMINFO_MAX, &text, NULL);
     const char *line = code == BERTH_OK ? strstr(text, "MemTotal:") : NULL;
     bool is_known =
         line != NULL && sscanf(line, "MemTotal: %15lld kB", &kibibytes) == 1 && kibibytes > 0;
@@ -121,7 +121,7 @@ static bool add_memory_info(hwloc_topology_t topology, const struct sysio *io)
                                             bytes) == 0);
 }
 
-static enum berth_code load_live(const struct sysio *io, hwloc_topology_t *ret_topology,
+static enum berth_code load_live(const struct files *io, hwloc_topology_t *ret_topology,
                                  struct berth_err *err)
 {
     hwloc_topology_t topology = load(NULL);
@@ -152,7 +152,7 @@ static enum berth_code check_size(const char *xml, const char *name, struct bert
                          count, OBJECTS_MAX);
 }
 
-enum berth_code backend_hwloc_load(const char *xml, const char *name, const struct sysio *io,
+enum berth_code backend_hwloc_load(const char *xml, const char *name, const struct files *io,
                                    hwloc_topology_t *ret_topology, struct berth_err *err)
 {
     if (xml == NULL)
@@ -168,7 +168,7 @@ enum berth_code backend_hwloc_load(const char *xml, const char *name, const stru
     return BERTH_OK;
 }
 
-enum berth_code backend_hwloc_export(const struct sysio *io, char **ret_xml, struct berth_err *err)
+enum berth_code backend_hwloc_export(const struct files *io, char **ret_xml, struct berth_err *err)
 {
     hwloc_topology_t topology = NULL;
     enum berth_code code = load_live(io, &topology, err);

@@ -7,7 +7,7 @@
 #include <hwloc.h>
 
 #include "base/err.h"
-#include "base/sysio.h"
+#include "base/files.h"
 
 /* What the root object of the running machine has beside hwloc's own infos, and an exported XML
  * then too: MemTotal of /proc/meminfo in bytes. */
@@ -16,5 +16,5 @@
 /* Of this XML text (name is the file's, for errors), or of the running machine when xml is NULL;
  * only then is io looked at. BAD_DATA says what is wrong with the text. The caller ends the
  * topology with hwloc_topology_destroy. Any thread. */
-enum berth_code backend_hwloc_load(const char *xml, const char *name, const struct sysio *io,
+enum berth_code backend_hwloc_load(const char *xml, const char *name, const struct files *io,
                                    hwloc_topology_t *ret_topology, struct berth_err *err);

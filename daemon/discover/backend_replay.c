@@ -10,7 +10,7 @@
 #define XML_MAX       (64u << 20)
 
 static void free_text(char **text) { free(*text); }
-static void free_names(char ***names) { sysio_names_free(*names); }
+static void free_names(char ***names) { files_names_free(*names); }
 static void drop_json(json_t **json) { json_decref(*json); }
 
 void backend_replay_done(struct replay *replay)
@@ -69,7 +69,7 @@ static enum berth_code get_path(const json_t *node, const char *key, char **ret_
 }
 
 /* What node.json promises must be there. */
-static enum berth_code read_named(const struct sysio *io, const json_t *node, const char *key,
+static enum berth_code read_named(const struct files *io, const json_t *node, const char *key,
                                   size_t max, char **ret_name, char **ret_text,
                                   struct berth_err *err)
 {
@@ -78,7 +78,7 @@ static enum berth_code read_named(const struct sysio *io, const json_t *node, co
     if (code != BERTH_OK || path == NULL)
         return code;
     struct berth_err own = {0};
-    code = sysio_read(io, path, max, ret_text, &own);
+    code = files_read(io, path, max, ret_text, &own);
     if (code == BERTH_ABSENT)
         code = err_set(err, BERTH_BAD_DATA, "node.json names %s, which is not there", path + 1);
     else if (code != BERTH_OK)
@@ -119,7 +119,7 @@ static enum berth_code read_origin(const json_t *node, enum origin *ret_origin,
     return code;
 }
 
-static enum berth_code read_node(const struct sysio *io, const json_t *node, struct replay *replay,
+static enum berth_code read_node(const struct files *io, const json_t *node, struct replay *replay,
                                  struct berth_err *err)
 {
     const char *name = NULL;
@@ -137,7 +137,7 @@ static enum berth_code read_node(const struct sysio *io, const json_t *node, str
         code = read_named(io, node, "facts", RECORD_FILE_MAX, NULL, &replay->facts, err);
     if (code == BERTH_OK)
         code = get_path(node, "measurements", &replay->measurements, err);
-    if (code == BERTH_OK && replay->measurements != NULL && !sysio_exists(io, replay->measurements))
+    if (code == BERTH_OK && replay->measurements != NULL && !files_exists(io, replay->measurements))
         code = err_set(err, BERTH_BAD_DATA, "node.json names %s, which is not there",
                        replay->measurements + 1);
     if (code == BERTH_OK)
@@ -154,7 +154,7 @@ static enum berth_code read_node(const struct sysio *io, const json_t *node, str
         char **names __attribute__((cleanup(free_names))) = NULL;
         snprintf(path, sizeof path, "%s/topology/nodes", replay->kfd);
         struct berth_err own = {0};
-        code = sysio_list(io, path, &names, &own);
+        code = files_list(io, path, &names, &own);
         if (code == BERTH_ABSENT)
             code = err_set(err, BERTH_BAD_DATA, "node.json names %s, which has no topology/nodes",
                            replay->kfd + 1);
@@ -165,11 +165,11 @@ static enum berth_code read_node(const struct sysio *io, const json_t *node, str
 }
 
 /* A folder without node.json: one hwloc XML, and nothing else is looked at. */
-static enum berth_code find_xml(const struct sysio *io, struct replay *replay,
+static enum berth_code find_xml(const struct files *io, struct replay *replay,
                                 struct berth_err *err)
 {
     char **names __attribute__((cleanup(free_names))) = NULL;
-    enum berth_code code = sysio_list(io, "/", &names, err);
+    enum berth_code code = files_list(io, "/", &names, err);
     for (size_t i = 0; code == BERTH_OK && names[i] != NULL; i++) {
         char path[NAME_MAX + 2];
         char *text = NULL;
@@ -177,7 +177,7 @@ static enum berth_code find_xml(const struct sysio *io, struct replay *replay,
         if (length < 5 || strcmp(names[i] + length - 4, ".xml") != 0)
             continue;
         snprintf(path, sizeof path, "/%s", names[i]);
-        if (sysio_read(io, path, XML_MAX, &text, NULL) != BERTH_OK ||
+        if (files_read(io, path, XML_MAX, &text, NULL) != BERTH_OK ||
             strstr(text, "<topology") == NULL) {
             free(text); /* XML of something else */
         } else if (replay->xml != NULL) {
@@ -205,13 +205,13 @@ enum berth_code backend_replay_open(const char *folder, struct replay *ret_repla
     if (replay.root == NULL)
         return err_set_errno(err, errno == ENOENT || errno == ENOTDIR ? BERTH_ABSENT : BERTH_IO,
                              errno, "cannot open the node folder %.150s", folder);
-    const struct sysio io = {replay.root};
+    const struct files io = {replay.root};
     char *text __attribute__((cleanup(free_text))) = NULL;
     json_t *node __attribute__((cleanup(drop_json))) = NULL;
     enum berth_code code = copy(&replay.name, strrchr(replay.root, '/') + 1, err);
     struct berth_err own = {0};
     if (code == BERTH_OK)
-        code = sysio_read(&io, "/node.json", NODE_JSON_MAX, &text, &own);
+        code = files_read(&io, "/node.json", NODE_JSON_MAX, &text, &own);
     if (code == BERTH_ABSENT) {
         code = find_xml(&io, &replay, err);
     } else if (code == BERTH_OK) {

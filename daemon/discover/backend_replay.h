@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "base/err.h"
-#include "base/sysio.h"
+#include "base/files.h"
 #include "node/graph.h"
 
 #define RECORD_FILE_MAX (256u << 20) /* bytes of measurements, and of facts */

@@ -30,18 +30,18 @@ static enum berth_code run_backends(const struct backend_input *input, struct dr
     return BERTH_OK;
 }
 
-static void read_version(const struct sysio *io, const char *path, const char *key,
+static void read_version(const struct files *io, const char *path, const char *key,
                          struct draft *draft)
 {
     char *text = NULL;
-    if (sysio_read(io, path, 256, &text, NULL) != BERTH_OK)
+    if (files_read(io, path, 256, &text, NULL) != BERTH_OK)
         return;
     text[strcspn(text, "\n")] = '\0';
     draft_software(draft, key, text);
     free(text);
 }
 
-enum berth_code discover_live(const struct sysio *io, const char *facts, struct discovery *ret,
+enum berth_code discover_live(const struct files *io, const char *facts, struct discovery *ret,
                               struct berth_err *err)
 {
     struct draft draft;
@@ -117,11 +117,11 @@ static enum berth_code read_line(void *arg, const char *line, size_t length, str
     return BERTH_OK;
 }
 
-static enum berth_code read_measurements(const struct sysio *io, const char *path,
+static enum berth_code read_measurements(const struct files *io, const char *path,
                                          struct discovery *found, struct berth_err *err)
 {
     struct reading reading = {.found = found, .source = VALUE_MEASURED};
-    enum berth_code code = sysio_read_lines(io, path, RECORD_FILE_MAX, read_line, &reading, err);
+    enum berth_code code = files_read_lines(io, path, RECORD_FILE_MAX, read_line, &reading, err);
     if (code == BERTH_OK && reading.broken > 0 &&
         !graph_add_disagreement(
             found->graph, "%zu lines of the measurements are left out; the first, line %zu: %s.",
@@ -141,7 +141,7 @@ enum berth_code discover_folder(const char *folder, struct discovery *ret, struc
         backend_replay_done(&replay);
         return err_set(err, BERTH_NO_MEMORY, "no memory for discovery");
     }
-    const struct sysio io = {replay.root};
+    const struct files io = {replay.root};
     const struct backend_input input = {.xml = replay.xml,
                                         .xml_name = replay.xml_name,
                                         .io = &io,

@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
-#include "base/sysio.h"
+#include "base/files.h"
 #include "node/graph.h"
 #include "node/sets.h"
 #include "node/values.h"
@@ -28,7 +28,7 @@ struct discovery {
 
 /* This machine: hwloc, then kfd, then facts (the text a gpu probe printed; NULL none). Fails only
  * when not even the CPUs can be seen. A backend whose hardware is not there adds nothing. */
-enum berth_code discover_live(const struct sysio *io, const char *facts, struct discovery *ret,
+enum berth_code discover_live(const struct files *io, const char *facts, struct discovery *ret,
                               struct berth_err *err);
 
 /* A node folder (node.json, or one hwloc XML alone). BAD_DATA says which file and why: truncated
@@ -41,7 +41,7 @@ void discovery_done(struct discovery *discovery);
 /* The node's hwloc XML in a new string that the caller frees: of this machine when folder is NULL,
  * else the folder's; ret_name, new too, is what errors call it. ABSENT when the folder has none.
  * Slow: call it on a worker thread. */
-enum berth_code discover_xml(const struct sysio *io, const char *folder, char **ret_xml,
+enum berth_code discover_xml(const struct files *io, const char *folder, char **ret_xml,
                              char **ret_name, struct berth_err *err);
 
 /* A node folder as files, for Record: node.json, topology.xml, kfd/..., facts.jsonl,
@@ -49,7 +49,7 @@ enum berth_code discover_xml(const struct sysio *io, const char *folder, char **
  * NULL for the live machine. origin is that of the snapshot. Slow (tens of ms): call it on a worker
  * thread. */
 typedef bool (*record_visit)(void *arg, const char *file, const char *text, size_t length);
-enum berth_code discover_record(const struct sysio *io, const char *folder,
+enum berth_code discover_record(const struct files *io, const char *folder,
                                 const struct graph *graph, enum origin origin,
                                 const struct values *values, const struct sets *sets,
                                 record_visit visit, void *arg, struct berth_err *err);

@@ -14,7 +14,7 @@ const char *const kfd_lists[3] = {"io_links", "p2p_links", "mem_banks"};
 enum { LIST_IO_LINKS, LIST_P2P_LINKS, LIST_MEM_BANKS };
 
 static void free_text(char **text) { free(*text); }
-static void free_names(char ***names) { sysio_names_free(*names); }
+static void free_names(char ***names) { files_names_free(*names); }
 
 struct property {
     const char *key;
@@ -46,16 +46,16 @@ static enum berth_code parse_properties(const char *text, const char *path,
     return BERTH_OK;
 }
 
-static enum berth_code read_properties(const struct sysio *io, const char *path,
+static enum berth_code read_properties(const struct files *io, const char *path,
                                        const struct property *properties, size_t count,
                                        struct berth_err *err)
 {
     char *text __attribute__((cleanup(free_text))) = NULL;
-    enum berth_code code = sysio_read(io, path, FILE_MAX, &text, err);
+    enum berth_code code = files_read(io, path, FILE_MAX, &text, err);
     return code == BERTH_OK ? parse_properties(text, path, properties, count, err) : code;
 }
 
-static enum berth_code read_link(const struct sysio *io, const char *path, struct kfd_link *link,
+static enum berth_code read_link(const struct files *io, const char *path, struct kfd_link *link,
                                  struct berth_err *err)
 {
     const struct property properties[] = {
@@ -70,7 +70,7 @@ static enum berth_code read_link(const struct sysio *io, const char *path, struc
     return read_properties(io, path, properties, sizeof properties / sizeof properties[0], err);
 }
 
-static enum berth_code add_bank(const struct sysio *io, const char *path, struct kfd_node *node,
+static enum berth_code add_bank(const struct files *io, const char *path, struct kfd_node *node,
                                 struct berth_err *err)
 {
     uint64_t heap = UINT64_MAX, bytes = 0;
@@ -83,15 +83,15 @@ static enum berth_code add_bank(const struct sysio *io, const char *path, struct
     return code;
 }
 
-static enum berth_code read_list(const struct sysio *io, const char *directory, int list,
+static enum berth_code read_list(const struct files *io, const char *directory, int list,
                                  struct kfd_node *node, struct berth_err *err)
 {
     char path[PATH_MAX];
     char **names __attribute__((cleanup(free_names))) = NULL;
     snprintf(path, sizeof path, "%s/%s", directory, kfd_lists[list]);
-    if (!sysio_exists(io, path))
+    if (!files_exists(io, path))
         return BERTH_OK;
-    enum berth_code code = sysio_list(io, path, &names, err);
+    enum berth_code code = files_list(io, path, &names, err);
     for (size_t i = 0; code == BERTH_OK && names[i] != NULL; i++) {
         struct kfd_link link;
         if (++node->present[list] > LINKS_MAX)
@@ -119,27 +119,27 @@ static enum berth_code read_list(const struct sysio *io, const char *directory, 
 }
 
 /* Small files that not every kernel has. */
-static enum berth_code read_optional(const struct sysio *io, const char *directory,
+static enum berth_code read_optional(const struct files *io, const char *directory,
                                      struct kfd_node *node, struct berth_err *err)
 {
     char path[PATH_MAX];
     char *text __attribute__((cleanup(free_text))) = NULL;
     snprintf(path, sizeof path, "%s/gpu_id", directory);
     enum berth_code code =
-        sysio_exists(io, path) ? sysio_read(io, path, FILE_MAX, &text, err) : BERTH_OK;
+        files_exists(io, path) ? files_read(io, path, FILE_MAX, &text, err) : BERTH_OK;
     if (code != BERTH_OK)
         return code;
     node->gpu_id = text == NULL ? 0 : strtoull(text, NULL, 10);
     free(text);
     text = NULL;
     snprintf(path, sizeof path, "%s/name", directory);
-    code = sysio_exists(io, path) ? sysio_read(io, path, FILE_MAX, &text, err) : BERTH_OK;
+    code = files_exists(io, path) ? files_read(io, path, FILE_MAX, &text, err) : BERTH_OK;
     if (code == BERTH_OK && text != NULL)
         snprintf(node->name, sizeof node->name, "%.*s", (int)strcspn(text, "\n"), text);
     return code;
 }
 
-static enum berth_code read_node(const struct sysio *io, const char *directory,
+static enum berth_code read_node(const struct files *io, const char *directory,
                                  struct kfd_node *node, struct berth_err *err)
 {
     uint64_t local = 0;
@@ -171,7 +171,7 @@ static enum berth_code read_node(const struct sysio *io, const char *directory,
     return code == BERTH_OK ? read_optional(io, directory, node, err) : code;
 }
 
-enum berth_code kfd_read(const struct sysio *io, const char *path, struct kfd_tree *ret_tree,
+enum berth_code kfd_read(const struct files *io, const char *path, struct kfd_tree *ret_tree,
                          struct berth_err *err)
 {
     char directory[PATH_MAX];
@@ -180,9 +180,9 @@ enum berth_code kfd_read(const struct sysio *io, const char *path, struct kfd_tr
     if (snprintf(directory, sizeof directory, "%s/topology/nodes", path) >=
         (int)sizeof directory - 300)
         return err_set(err, BERTH_BAD_DATA, "the path of the kfd tree is too long");
-    if (!sysio_exists(io, directory))
+    if (!files_exists(io, directory))
         return err_set(err, BERTH_ABSENT, "there is no %s", directory);
-    enum berth_code code = sysio_list(io, directory, &names, err);
+    enum berth_code code = files_list(io, directory, &names, err);
     size_t base = strlen(directory), gpus = 0;
     for (size_t i = 0; code == BERTH_OK && names[i] != NULL; i++) {
         char *end;

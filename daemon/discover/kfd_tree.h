@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "base/sysio.h"
+#include "base/files.h"
 
 enum kfd_link_type {
     KFD_LINK_HYPERTRANSPORT = 1,
@@ -54,7 +54,7 @@ struct kfd_tree {
 /* Reads path/topology/nodes below io. ABSENT when there is none, or no node with a gpu; BAD_DATA
  * with the file's name when a file cannot be what the kernel writes. Nodes whose properties may not
  * be read (cgroup) are left out. */
-enum berth_code kfd_read(const struct sysio *io, const char *path, struct kfd_tree *ret_tree,
+enum berth_code kfd_read(const struct files *io, const char *path, struct kfd_tree *ret_tree,
                          struct berth_err *err);
 void kfd_done(struct kfd_tree *tree);
 

@@ -16,7 +16,7 @@
 #define MINOR_MAX 65535
 
 static void free_text(char **text) { free(*text); }
-static void free_names(char ***names) { sysio_names_free(*names); }
+static void free_names(char ***names) { files_names_free(*names); }
 static void drop_json(json_t **json) { json_decref(*json); }
 
 /* What stands behind "key:", without the blanks around it; false when there is no such line or it
@@ -101,11 +101,11 @@ static bool append_line(char **text, json_t *record)
     return true;
 }
 
-enum berth_code nvproc_facts(const struct sysio *io, char **ret_facts, struct berth_err *err)
+enum berth_code nvproc_facts(const struct files *io, char **ret_facts, struct berth_err *err)
 {
     char **names __attribute__((cleanup(free_names))) = NULL;
     char *facts __attribute__((cleanup(free_text))) = NULL;
-    enum berth_code code = sysio_list(io, GPUS, &names, NULL);
+    enum berth_code code = files_list(io, GPUS, &names, NULL);
     size_t count = 0;
     for (size_t i = 0; code == BERTH_OK && names[i] != NULL && count < GPUS_MAX; i++) {
         char path[sizeof GPUS + 300];
@@ -115,7 +115,7 @@ enum berth_code nvproc_facts(const struct sysio *io, char **ret_facts, struct be
         if (pci == PCI_NONE)
             continue;
         snprintf(path, sizeof path, GPUS "/%.255s/information", names[i]);
-        code = sysio_read(io, path, FILE_MAX, &information, NULL);
+        code = files_read(io, path, FILE_MAX, &information, NULL);
         /* that it is there is a fact, even when no more can be read */
         if (code != BERTH_NO_MEMORY) {
             record = make_record(information == NULL ? "" : information, pci, count++);

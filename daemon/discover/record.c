@@ -21,7 +21,7 @@ struct recording {
 };
 
 static void free_text(char **text) { free(*text); }
-static void free_names(char ***names) { sysio_names_free(*names); }
+static void free_names(char ***names) { files_names_free(*names); }
 
 static void hand_out(struct recording *recording, const char *file, const char *text)
 {
@@ -200,7 +200,7 @@ static enum berth_code record_values(struct recording *recording, const struct g
 
 /* Copies the file from/rest as to/rest. Not every kernel has every file, and not everybody may read
  * it. */
-static enum berth_code record_file(struct recording *recording, const struct sysio *io,
+static enum berth_code record_file(struct recording *recording, const struct files *io,
                                    const char *from, const char *to, const char *rest,
                                    struct berth_err *err)
 {
@@ -213,14 +213,14 @@ static enum berth_code record_file(struct recording *recording, const struct sys
         file = NULL;
     if (path == NULL || file == NULL)
         return no_memory(err);
-    enum berth_code code = sysio_read(io, path, KFD_FILE_MAX, &text, NULL);
+    enum berth_code code = files_read(io, path, KFD_FILE_MAX, &text, NULL);
     if (code == BERTH_OK)
         hand_out(recording, file, text);
     return code == BERTH_NO_MEMORY ? no_memory(err) : BERTH_OK;
 }
 
 /* What berth reads of one node of the tree. */
-static enum berth_code record_kfd_node(struct recording *recording, const struct sysio *io,
+static enum berth_code record_kfd_node(struct recording *recording, const struct files *io,
                                        const char *from, const char *to, struct berth_err *err)
 {
     static const char *const files[] = {"properties", "gpu_id", "name"};
@@ -235,7 +235,7 @@ static enum berth_code record_kfd_node(struct recording *recording, const struct
             directory = NULL;
             return no_memory(err);
         }
-        if (sysio_list(io, directory, &names, NULL) != BERTH_OK)
+        if (files_list(io, directory, &names, NULL) != BERTH_OK)
             continue;
         for (size_t k = 0; names[k] != NULL && code == BERTH_OK; k++) {
             char rest[512];
@@ -246,7 +246,7 @@ static enum berth_code record_kfd_node(struct recording *recording, const struct
     return code;
 }
 
-static enum berth_code record_kfd(struct recording *recording, const struct sysio *io,
+static enum berth_code record_kfd(struct recording *recording, const struct files *io,
                                   const char *kfd, struct berth_err *err)
 {
     char *directory __attribute__((cleanup(free_text))) = NULL;
@@ -255,7 +255,7 @@ static enum berth_code record_kfd(struct recording *recording, const struct sysi
         directory = NULL;
         return no_memory(err);
     }
-    enum berth_code code = sysio_list(io, directory, &names, err);
+    enum berth_code code = files_list(io, directory, &names, err);
     for (size_t i = 0; code == BERTH_OK && names[i] != NULL; i++) {
         char *from __attribute__((cleanup(free_text))) = NULL;
         char to[300];
@@ -294,7 +294,7 @@ static enum berth_code record_node_json(struct recording *recording, const struc
     return ok ? BERTH_OK : no_memory(err);
 }
 
-static enum berth_code record_sources(struct recording *recording, const struct sysio *io,
+static enum berth_code record_sources(struct recording *recording, const struct files *io,
                                       const char *xml, const char *kfd, const char *facts,
                                       const struct graph *graph, enum origin origin,
                                       const struct values *values, const struct sets *sets,
@@ -314,7 +314,7 @@ static enum berth_code record_sources(struct recording *recording, const struct 
                             : code;
 }
 
-enum berth_code discover_record(const struct sysio *io, const char *folder,
+enum berth_code discover_record(const struct files *io, const char *folder,
                                 const struct graph *graph, enum origin origin,
                                 const struct values *values, const struct sets *sets,
                                 record_visit visit, void *arg, struct berth_err *err)
@@ -326,7 +326,7 @@ enum berth_code discover_record(const struct sysio *io, const char *folder,
         code = backend_replay_open(folder, &replay, err);
         if (code != BERTH_OK)
             return code;
-        const struct sysio inside = {replay.root};
+        const struct files inside = {replay.root};
         code = record_sources(&recording, &inside, replay.xml, replay.kfd, replay.facts, graph,
                               origin, values, sets, true, err);
         backend_replay_done(&replay);
@@ -336,12 +336,12 @@ enum berth_code discover_record(const struct sysio *io, const char *folder,
     code = backend_hwloc_export(io, &xml, err);
     if (code != BERTH_OK)
         return code;
-    bool has_kfd = sysio_exists(io, LIVE_KFD "/topology/nodes");
+    bool has_kfd = files_exists(io, LIVE_KFD "/topology/nodes");
     return record_sources(&recording, io, xml, has_kfd ? LIVE_KFD : NULL, graph->facts, graph,
                           origin, values, sets, false, err);
 }
 
-enum berth_code discover_xml(const struct sysio *io, const char *folder, char **ret_xml,
+enum berth_code discover_xml(const struct files *io, const char *folder, char **ret_xml,
                              char **ret_name, struct berth_err *err)
 {
     char *xml = NULL, *name = NULL;

@@ -1,9 +1,9 @@
 /**
- * Folder daemon/measure: measuring: the schedule, the probes that it starts, the guardian that
- *   ends them, the parser of their records, the builder of snapshots, and history.
+ * Folder daemon/measure: measuring: the schedule, the probes that it starts, the guardian
+ *   that ends them, the parser of their records, the builder of snapshots, and history.
  *
- * Main types: struct sched (the schedule), struct runner (one probe at work), struct collect (the
- *   records of a run).
+ * Main types: struct sched (the schedule), struct runner (one probe at work), struct
+ *   run_parser (the records of a run).
  * Uses: base node varlink discover health cost claim store
  * Public headers: guardian.h measure.h offspring.h sched.h sched_warm.h
  * Shown by: tests/unit/measure, tests/survival

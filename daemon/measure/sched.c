@@ -8,11 +8,11 @@
 
 #include "base/log.h"
 #include "measure/programs.h"
-#include "measure/refresh.h"
 #include "measure/sched_again.h"
 #include "measure/sched_facts.h"
 #include "measure/sched_upkeep.h"
 #include "measure/sched_watch.h"
+#include "measure/snapshot_builder.h"
 
 /*
  * Invariants:
@@ -54,10 +54,10 @@ enum refresh_kind { REFRESH_RUN, REFRESH_NOTES, REFRESH_DISCOVER, REFRESH_ACCEPT
 struct refresh {
     struct sched_job job; /* first */
     struct sched *sched;
-    const struct sysio *io;
+    const struct files *io;
     enum refresh_kind kind;
-    struct past_env past;
-    struct refresh_facts facts; /* DISCOVER */
+    struct history_env past;
+    struct snapshot_builder_facts facts; /* DISCOVER */
     struct run run;
     bool *selected; /* ACCEPT, and so are the next three */
     struct accepted accepted;
@@ -86,13 +86,13 @@ static void publish(struct sched *sched, struct snapshot *take_snapshot)
     sched->snapshot = take_snapshot;
     if (sched->stopped == NULL)
         sched_again_follow(&sched->again, take_snapshot, sched->probe.claims.set);
-    hub_wake(sched->env.hub);
+    notifier_wake(sched->env.notifier);
 }
 
-static struct past_env past_env_now(const struct sched *sched)
+static struct history_env past_env_now(const struct sched *sched)
 {
-    struct past_env past = {.limits = judge_limits_of(sched->env.config),
-                            .now_s = clock_now_s(sched->env.clock)};
+    struct history_env past = {.limits = judge_limits_of(sched->env.config),
+                               .now_s = clock_now_s(sched->env.clock)};
     if (sched->env.config->baseline != NULL)
         snprintf(past.folder, sizeof past.folder, "%s", sched->env.config->baseline);
     return past;
@@ -106,14 +106,14 @@ enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched,
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     sched->env = *env;
     const char *folder = env->config->node;
-    struct past_env past = past_env_now(sched);
+    struct history_env past = past_env_now(sched);
     enum berth_code code = store_open_as(folder != NULL ? NULL : env->config->state_dir,
                                          (enum store_journal)env->config->store_journal, env->clock,
                                          &sched->store, err);
     if (code == BERTH_OK) {
         sched->store_changes = store_changes(sched->store);
-        code = refresh_discover(sched->store, env->io, folder, NULL, &past, ++sched->generation,
-                                &sched->snapshot, err);
+        code = snapshot_builder_discover(sched->store, env->io, folder, NULL, &past,
+                                         ++sched->generation, &sched->snapshot, err);
     }
     if (code != BERTH_OK) {
         store_close(sched->store);
@@ -182,7 +182,7 @@ void sched_begin(struct sched *sched)
     if (!can_measure(sched) || !config->probe_at_start)
         return;
     if (programs_tried_all(config, sched->snapshot->graph, sched->snapshot->values,
-                           sysio_boot_time_s(sched->env.io))) {
+                           files_boot_time_s(sched->env.io))) {
         log_line(LOG_LEVEL_INFO, "measured since this boot already: serving what is stored");
         sched_again_follow(&sched->again, sched->snapshot, sched->probe.claims.set);
         return;
@@ -218,21 +218,21 @@ static void refresh_work(struct sched_job *job, struct store *store)
     struct refresh *refresh = (struct refresh *)job;
     switch (refresh->kind) {
     case REFRESH_RUN:
-        refresh_with_run(store, refresh->base, &refresh->run, &refresh->past, refresh->generation,
-                         &refresh->result, &refresh->err);
+        snapshot_builder_with_run(store, refresh->base, &refresh->run, &refresh->past,
+                                  refresh->generation, &refresh->result, &refresh->err);
         break;
     case REFRESH_NOTES:
         store_note(store, &refresh->store_says);
-        refresh_with_run(store, refresh->base, NULL, &refresh->past, refresh->generation,
-                         &refresh->result, &refresh->err);
+        snapshot_builder_with_run(store, refresh->base, NULL, &refresh->past, refresh->generation,
+                                  &refresh->result, &refresh->err);
         break;
     case REFRESH_DISCOVER:
-        refresh_discover(store, refresh->io, NULL, &refresh->facts, &refresh->past,
-                         refresh->generation, &refresh->result, &refresh->err);
+        snapshot_builder_discover(store, refresh->io, NULL, &refresh->facts, &refresh->past,
+                                  refresh->generation, &refresh->result, &refresh->err);
         malloc_trim(0); /* discovery leaves much free memory scattered */
         break;
     case REFRESH_ACCEPT:
-        accept_baseline(store, refresh->base, refresh->selected, &refresh->past,
+        baseline_update(store, refresh->base, refresh->selected, &refresh->past,
                         refresh->generation, &refresh->accepted, &refresh->result, &refresh->err);
         break;
     }
@@ -313,7 +313,7 @@ static void jobs_moved(struct sched_jobs *jobs)
 {
     struct sched *sched = (struct sched *)((char *)jobs - offsetof(struct sched, jobs));
     sched_store_used(sched);
-    hub_wake(sched->env.hub);
+    notifier_wake(sched->env.notifier);
     next_step(sched);
 }
 
@@ -334,7 +334,7 @@ void sched_store_used(struct sched *sched)
     if (sched->store_is_out && !sched_upkeep_waits(&sched->upkeep))
         sched_upkeep_due(&sched->upkeep);
     add_refresh(sched, refresh);
-    hub_wake(sched->env.hub);
+    notifier_wake(sched->env.notifier);
 }
 
 void sched_look_at_store(struct sched *sched)
@@ -348,14 +348,14 @@ void sched_add_job(struct sched *sched, struct sched_job *job)
     sched_jobs_add(&sched->jobs, job);
 }
 
-static void probe_moved(void *arg) { hub_wake(((struct sched *)arg)->env.hub); }
+static void probe_moved(void *arg) { notifier_wake(((struct sched *)arg)->env.notifier); }
 
 static void probe_ran(void *arg, struct run *take_run)
 {
     struct sched *sched = arg;
     if (take_run != NULL)
         start_refresh(sched, take_run);
-    hub_wake(sched->env.hub);
+    notifier_wake(sched->env.notifier);
     next_step(sched);
 }
 
@@ -376,7 +376,7 @@ static void next_step(struct sched *sched)
             return;
         if (sched->own && !sched->owed)
             sched->cut = 0;
-        hub_wake(sched->env.hub);
+        notifier_wake(sched->env.notifier);
     }
     if (sched->stopped != NULL) {
         if (!sched_jobs_busy(&sched->jobs) && !sched_facts_is_asking(&sched->facts))
@@ -388,7 +388,7 @@ static void next_step(struct sched *sched)
     if (!sched_facts_is_asking(&sched->facts) && (sched->reload_due || has_facts)) {
         sched->reload_due = false;
         start_refresh(sched, NULL);
-        hub_wake(sched->env.hub);
+        notifier_wake(sched->env.notifier);
     } else if (sched->waits && !sched_facts_is_asking(&sched->facts)) {
         sched->waits = false;
         if (sched->owed)
@@ -429,7 +429,7 @@ enum berth_code sched_accept(struct sched *sched, bool *take_selected, sched_acc
     refresh->accepted_done = done;
     refresh->accepted_arg = arg;
     add_refresh(sched, refresh);
-    hub_wake(sched->env.hub);
+    notifier_wake(sched->env.notifier);
     return BERTH_OK;
 }
 
@@ -449,7 +449,7 @@ enum berth_code sched_probe(struct sched *sched, struct probe_request *take_requ
         return code;
     *ret_number = sched->probe.number;
     next_step(sched);
-    hub_wake(sched->env.hub);
+    notifier_wake(sched->env.notifier);
     return BERTH_OK;
 }
 

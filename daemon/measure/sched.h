@@ -11,14 +11,14 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/err.h"
-#include "base/sysio.h"
+#include "base/files.h"
 #include "claim/set.h"
-#include "measure/accept.h"
+#include "measure/baseline_update.h"
 #include "measure/sched_jobs.h"
 #include "measure/sched_probe.h"
 #include "node/snapshot.h"
 #include "store/store.h"
-#include "varlink/hub.h"
+#include "varlink/notifier.h"
 
 struct sched;
 
@@ -27,9 +27,9 @@ enum sched_state { SCHED_PROBING, SCHED_READY };
 struct sched_env {
     uv_loop_t *loop;
     const struct clock *clock;
-    const struct sysio *io;
+    const struct files *io;
     const struct config *config; /* may change between calls; never freed before the scheduler */
-    struct hub *hub;             /* woken after every change */
+    struct notifier *notifier;   /* woken after every change */
 };
 
 /* Discovers, opens the store and publishes the first snapshot; blocks, for some milliseconds,
@@ -72,10 +72,11 @@ void sched_probe_view(const struct sched *sched, struct probe_view *ret_view);
 enum berth_code sched_probe(struct sched *sched, struct probe_request *take_request,
                             uint64_t *ret_number, struct berth_err *err);
 
-/* Makes what is measured now what is expected (measure/accept.h) and publishes. take_selected, by
- * place id, is taken in every case; NULL: the whole node. done is called on the loop, with code OK
- * or what went wrong. BUSY when a probe runs: what it measures would be a part of what is accepted;
- * UNAVAILABLE for a recorded node. done is called exactly when this gives OK. */
+/* Makes what is measured now what is expected (measure/baseline_update.h) and publishes.
+ * take_selected, by place id, is taken in every case; NULL: the whole node. done is called on the
+ * loop, with code OK or what went wrong. BUSY when a probe runs: what it measures would be a part
+ * of what is accepted; UNAVAILABLE for a recorded node. done is called exactly when this gives OK.
+ */
 typedef void (*sched_accepted)(void *arg, enum berth_code code, const struct accepted *accepted,
                                const struct berth_err *err);
 enum berth_code sched_accept(struct sched *sched, bool *take_selected, sched_accepted done,

@@ -128,9 +128,9 @@ void sched_facts_stop(struct sched_facts *facts)
         runner_stop(facts->runner);
 }
 
-struct refresh_facts sched_facts_copy(struct sched_facts *facts)
+struct snapshot_builder_facts sched_facts_copy(struct sched_facts *facts)
 {
     facts->is_new = false;
-    return (struct refresh_facts){.text = facts->latest != NULL ? strdup(facts->latest) : NULL,
-                                  .note = facts->note};
+    return (struct snapshot_builder_facts){
+        .text = facts->latest != NULL ? strdup(facts->latest) : NULL, .note = facts->note};
 }

@@ -8,8 +8,8 @@
 
 #include "base/config.h"
 #include "measure/facts_text.h"
-#include "measure/refresh.h"
 #include "measure/runner.h"
+#include "measure/snapshot_builder.h"
 #include "node/graph.h"
 
 struct sched_facts_env {
@@ -57,5 +57,5 @@ void sched_facts_take(struct sched_facts *facts, char *take_text);
 /* Whether there is something that sched_facts_copy has not given yet. */
 static inline bool sched_facts_is_new(const struct sched_facts *facts) { return facts->is_new; }
 
-/* For refresh_discover; the text is the caller's to free. Without memory there is none. */
-struct refresh_facts sched_facts_copy(struct sched_facts *facts);
+/* For snapshot_builder_discover; the text is the caller's to free. Without memory there is none. */
+struct snapshot_builder_facts sched_facts_copy(struct sched_facts *facts);

@@ -106,16 +106,16 @@ enum berth_code sched_left_out_check(const struct claim_set *claims, bool is_for
                    of_admin != NULL ? "" : "; --force measures beside those of ordinary users");
 }
 
-static void report(const char *code, const char *place, const char *text, struct collect *collect,
-                   json_t *skipped)
+static void report(const char *code, const char *place, const char *text,
+                   struct run_parser *collect, json_t *skipped)
 {
-    collect_note(collect, NOTE_INFO, code, place, text);
+    run_parser_note(collect, NOTE_INFO, code, place, text);
     if (skipped != NULL)
         json_array_append_new(skipped, json_sprintf("%s: %s", place, text));
 }
 
 void sched_left_out_report(const struct gpu_use *use, const struct graph *graph,
-                           const struct sched_left_out *what, struct collect *collect,
+                           const struct sched_left_out *what, struct run_parser *collect,
                            json_t *skipped)
 {
     for (size_t i = 0; i < use->count; i++) {

@@ -7,8 +7,8 @@
 #include <jansson.h>
 
 #include "claim/set.h"
-#include "measure/collect.h"
 #include "measure/gpu_use.h"
+#include "measure/run_parser.h"
 
 #define SCHED_LEFT_OUT_IN_USE   "gpu-in-use" /* codes of the findings */
 #define SCHED_LEFT_OUT_PROFILED "gpu-profiled"
@@ -47,5 +47,5 @@ char *sched_left_out_memory(const struct gpu_use *use, const struct graph *graph
 /* Reports each place that is left out as a finding of the run, and in skipped, the reply to the
  * caller; NULL: it has been told. */
 void sched_left_out_report(const struct gpu_use *use, const struct graph *graph,
-                           const struct sched_left_out *what, struct collect *collect,
+                           const struct sched_left_out *what, struct run_parser *collect,
                            json_t *skipped);

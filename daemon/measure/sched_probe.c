@@ -159,7 +159,7 @@ enum berth_code sched_probe_begin(struct sched_probe *probe, struct probe_reques
 static void probe_line(void *arg, const char *line, size_t length)
 {
     struct sched_probe *probe = arg;
-    if (!collect_line(&probe->collect, line, length))
+    if (!run_parser_line(&probe->collect, line, length))
         runner_stop(probe->runner);
     probe->env.moved(probe->env.arg);
 }
@@ -238,7 +238,7 @@ static void note_leftovers(struct sched_probe *probe, const struct runner_end *e
         snprintf(text, sizeof text,
                  "%s ended, but something that it started kept its output open and was killed",
                  file);
-        collect_note(&probe->collect, NOTE_WARNING, "probe-left", "machine0", text);
+        run_parser_note(&probe->collect, NOTE_WARNING, "probe-left", "machine0", text);
     }
     if (end->stuck != 0) {
         probe->stuck = end->stuck;
@@ -246,7 +246,7 @@ static void note_leftovers(struct sched_probe *probe, const struct runner_end *e
                  "%s (below process %d) cannot be killed: it is stuck in a driver; nothing is "
                  "measured until it is gone",
                  file, end->stuck);
-        collect_note(&probe->collect, NOTE_CRITICAL, "probe-stuck", "machine0", text);
+        run_parser_note(&probe->collect, NOTE_CRITICAL, "probe-stuck", "machine0", text);
     }
 }
 
@@ -257,7 +257,7 @@ static void give_run(struct sched_probe *probe)
     struct run run = probe->collect.run;
     probe->collect.run = (struct run){0};
     struct collect_progress progress = probe->collect.progress;
-    collect_done(&probe->collect);
+    run_parser_done(&probe->collect);
     probe->collect.progress = progress;
     graph_unref(probe->graph);
     probe->graph = NULL;
@@ -275,7 +275,7 @@ static void probe_ended(void *arg, const struct runner_end *end)
     if (strcmp(status, "garbage") == 0 && end->ending == RUNNER_STOPPED)
         snprintf(text, sizeof text, "%s printed rubbish: %s", file, probe->collect.first_bad);
     uint64_t elapsed_ns = clock_mono_ns(probe->env.clock) - probe->started_ns;
-    collect_finish(&probe->collect, status, status[0] ? text : file, (int64_t)elapsed_ns);
+    run_parser_finish(&probe->collect, status, status[0] ? text : file, (int64_t)elapsed_ns);
     note_leftovers(probe, end);
     const struct run *run = &probe->collect.run;
     bool again = wants_another(probe, end);
@@ -370,15 +370,15 @@ static void begin_spec(struct sched_probe *probe, uint64_t limit_ms,
 static enum berth_code begin_collecting(struct sched_probe *probe, struct berth_err *err)
 {
     enum berth_code code =
-        collect_init(&probe->collect, probe->graph, program_now(probe)->name,
-                     probe->request.full ? "full" : "quick", clock_now_s(probe->env.clock), err);
+        run_parser_init(&probe->collect, probe->graph, program_now(probe)->name,
+                        probe->request.full ? "full" : "quick", clock_now_s(probe->env.clock), err);
     if (code != BERTH_OK)
         return code;
     probe->collect.run.is_partial =
         probe->request.metrics != NULL || probe->request.places != NULL || probe->out.count > 0;
     for (size_t i = 0; i < probe->kept_count; i++)
-        collect_note(&probe->collect, (enum note_severity)probe->kept[i].severity,
-                     probe->kept[i].code, probe->kept[i].place, probe->kept[i].text);
+        run_parser_note(&probe->collect, (enum note_severity)probe->kept[i].severity,
+                        probe->kept[i].code, probe->kept[i].place, probe->kept[i].text);
     sched_left_out_report(&probe->out, probe->graph, &probe->claims, &probe->collect,
                           probe->attempts == 0 ? probe->skipped : NULL);
     return BERTH_OK;
@@ -417,7 +417,7 @@ static enum berth_code start_measuring(struct sched_probe *probe, struct berth_e
                probe_ended);
     code = runner_start(probe->env.loop, &probe->spec, &probe->runner, err);
     if (code != BERTH_OK)
-        collect_done(&probe->collect);
+        run_parser_done(&probe->collect);
     return code;
 }
 
@@ -434,7 +434,7 @@ static void put_off(struct sched_probe *probe)
         probe->env.ran(probe->env.arg, NULL);
         return;
     }
-    collect_finish(&probe->collect, "put-off", "", 0);
+    run_parser_finish(&probe->collect, "put-off", "", 0);
     give_run(probe);
 }
 

@@ -17,10 +17,10 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/err.h"
-#include "measure/collect.h"
 #include "measure/facts_text.h"
 #include "measure/gpu_use.h"
 #include "measure/programs.h"
+#include "measure/run_parser.h"
 #include "measure/runner.h"
 #include "measure/sched_left_out.h"
 #include "node/values.h"
@@ -96,7 +96,7 @@ struct sched_probe {
     const char *args[24];
     uint64_t started_ns;
     const struct graph *graph; /* a reference, while runner runs */
-    struct collect collect;
+    struct run_parser collect;
     json_t *skipped;
 };
 

@@ -14,7 +14,7 @@ static void work(struct sched_job *job, struct store *store)
     upkeep->is_well = store_retry(store);
     upkeep->has_more = upkeep->is_well;
     for (int i = 0; i < STEPS_AT_ONCE && upkeep->has_more; i++)
-        if (store_keep(store, &upkeep->keep, &upkeep->has_more, &err) != BERTH_OK)
+        if (store_retention(store, &upkeep->keep, &upkeep->has_more, &err) != BERTH_OK)
             upkeep->has_more = false; /* after the next run */
 }
 

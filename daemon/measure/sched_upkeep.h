@@ -9,7 +9,7 @@
 
 #include "base/config.h"
 #include "measure/sched_jobs.h"
-#include "store/keep.h"
+#include "store/retention.h"
 
 struct sched_upkeep {
     struct sched_job job; /* first; private, so is all of it */

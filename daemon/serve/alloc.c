@@ -153,7 +153,7 @@ static enum berth_code plan(const struct call *call, struct reply *reply, struct
     struct memuse_access access[ALLOC_ACCESSES_MAX];
     struct allowed allowed = {0};
     struct alloc_request request = {.allowed = &allowed,
-                                    .free = memfree_read(call->daemon->memfree)};
+                                    .free = free_memory_read(call->daemon->free_memory)};
     enum berth_code code = request_allowed(graph, call->params, &allowed, err);
     if (code == BERTH_OK)
         code = request_int(call->params, "bytes", 1, INT64_MAX, 0, &request.bytes, err);

@@ -17,10 +17,10 @@
 #include "plan/bind/nic_variables.h"
 #include "plan/bind/visible.h"
 #include "serve/answer.h"
-#include "serve/bind_key.h"
 #include "serve/bind_request.h"
 #include "serve/claim_keep.h"
 #include "serve/daemon.h"
+#include "serve/plan_key.h"
 #include "serve/serve.h"
 
 struct reply {
@@ -43,7 +43,7 @@ struct binding {
     bool any_left_out;
     char within[96];       /* the claim that it stays within; "" none */
     bool is_within_key;    /* which its key names */
-    struct bind_key stand; /* where it stands under its key */
+    struct plan_key stand; /* where it stands under its key */
     json_t *json;          /* the answer, before it is sent */
     bool stands;           /* it stands already */
 };
@@ -314,7 +314,7 @@ static enum berth_code put_answer(struct reply *reply, json_t *json, struct bert
         warnings_add(&answer->warnings,
                      "the plan stands under its key until nobody asked for it for %d minutes: you "
                      "have no claim under that key (berth claim --key)",
-                     HELD_S / 60);
+                     PLAN_CACHE_S / 60);
     enum berth_code code = put_tasks(reply, json, err);
     if (code == BERTH_OK)
         code = put_launcher(reply, json, err);
@@ -340,7 +340,7 @@ static enum berth_code put_answer(struct reply *reply, json_t *json, struct bert
 static void binding_free(void *state)
 {
     struct binding *binding = state;
-    bind_key_done(&binding->stand);
+    plan_key_done(&binding->stand);
     json_decref(binding->json);
     query_bind_request_done(&binding->asked);
     snapshot_unref(binding->snap);
@@ -413,10 +413,10 @@ static enum berth_code make_json_to_keep(void *state, json_t **ret, struct berth
 static enum stream_step next(void *state, json_t **ret_reply, struct berth_err *err)
 {
     struct binding *binding = state;
-    if (!binding->stands && bind_key_stand(&binding->stand, &binding->json, err) != BERTH_OK)
+    if (!binding->stands && plan_key_stand(&binding->stand, &binding->json, err) != BERTH_OK)
         return STREAM_ERROR;
     binding->stands = true;
-    return bind_key_answer(&binding->stand, &binding->json, ret_reply, err);
+    return plan_key_answer(&binding->stand, &binding->json, ret_reply, err);
 }
 
 /* ---- the request ---- */
@@ -455,7 +455,7 @@ static enum berth_code understand(const struct call *call, struct binding *bindi
         code = binding->key != NULL ? BERTH_OK : no_memory(err);
     }
     if (code == BERTH_OK && asked->key != NULL)
-        code = bind_key_find(call, asked->key, &binding->stand, &binding->json, err);
+        code = plan_key_find(call, asked->key, &binding->stand, &binding->json, err);
     binding->stands = binding->json != NULL;
     return code;
 }

@@ -5,7 +5,7 @@
 
 #include "claim/jobs.h"
 #include "claim/owner.h"
-#include "claim/right.h"
+#include "claim/permission.h"
 #include "node/jsonify.h"
 #include "serve/answer.h"
 #include "serve/claim_keep.h"
@@ -176,7 +176,7 @@ static enum berth_code make(struct claim_keep *keep, const struct claim *spec, i
 struct claiming {
     struct claim_keep *keep;
     struct snapshot *snap;
-    struct sysio io;
+    struct files io;
     struct claim *spec;
     int64_t ttl_s;
     struct outcome made; /* its next is NULL before the claim is made */
@@ -239,7 +239,7 @@ enum berth_code query_claim(const struct call *call, struct outcome *ret, struct
     bool jobs_matter = false;
     enum berth_code code = read_claim(call, &spec, &ttl_s, err);
     if (code == BERTH_OK)
-        code = claim_right(&call->daemon->io, call->snap->graph, call->peer, &spec, err);
+        code = claim_permission(&call->daemon->io, call->snap->graph, call->peer, &spec, err);
     if (code == BERTH_OK)
         code = claim_keep_check(keep, &spec, ttl_s, &jobs_matter, err);
     if (code == BERTH_OK)

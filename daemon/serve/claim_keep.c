@@ -31,7 +31,7 @@ struct claim_keep {
     struct claim_watch *watch;
     uv_timer_t timer;
     bool stopping;
-    struct hub_listener listener;
+    struct notifier_listener listener;
 
     bool saving, failed;
     uint64_t tried; /* generation that was stored last, or that storing failed for */
@@ -109,7 +109,7 @@ static void save_done(struct sched_job *job)
     if (keep->tried != keep->claims.generation || (!keep->failed && has_moved(keep)))
         store_claims(keep);
     set_timer(keep);
-    hub_wake(keep->env.hub);
+    notifier_wake(keep->env.notifier);
 }
 
 static struct save *save_new(struct claim_keep *keep)
@@ -182,7 +182,7 @@ static void changed(struct claim_keep *keep)
     store_claims(keep);
     sched_follow_claims(keep->env.sched, &keep->claims);
     set_timer(keep);
-    hub_wake(keep->env.hub);
+    notifier_wake(keep->env.notifier);
 }
 
 static void timer_due(uv_timer_t *timer)
@@ -217,7 +217,7 @@ static void owner_ended(void *arg, const char *id)
     claim_keep_release(keep, claim);
 }
 
-static void woken(struct hub_listener *listener)
+static void woken(struct notifier_listener *listener)
 {
     struct claim_keep *keep =
         (struct claim_keep *)((char *)listener - offsetof(struct claim_keep, listener));
@@ -296,7 +296,7 @@ enum berth_code claim_keep_new(const struct claim_keep_env *env, struct claim_ke
     uv_timer_init(env->loop, &keep->timer);
     keep->timer.data = keep;
     keep->listener.woken = woken;
-    hub_listen(env->hub, &keep->listener);
+    notifier_listen(env->notifier, &keep->listener);
     if (keep->tried != keep->claims.generation || keep->claims.count > 0)
         changed(keep);
     else
@@ -315,7 +315,7 @@ void claim_keep_stop(struct claim_keep *keep)
         /* what is stored already costs nothing, and nobody may have noticed yet that the file is
          * gone */
         store_claims(keep);
-    hub_leave(keep->env.hub, &keep->listener);
+    notifier_leave(keep->env.notifier, &keep->listener);
     claim_watch_close(keep->watch);
     keep->watch = NULL;
     uv_close((uv_handle_t *)&keep->timer, NULL);

@@ -10,11 +10,11 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/err.h"
+#include "base/files.h"
 #include "base/log_limit.h"
-#include "base/sysio.h"
 #include "claim/set.h"
-#include "varlink/hub.h"
 #include "varlink/method.h"
+#include "varlink/notifier.h"
 
 struct claim_keep;
 struct sched;
@@ -22,9 +22,9 @@ struct sched;
 struct claim_keep_env {
     uv_loop_t *loop;
     const struct clock *clock;
-    const struct sysio *io;
+    const struct files *io;
     const struct config *config; /* may change between calls */
-    struct hub *hub;
+    struct notifier *notifier;
     struct sched *sched;
     struct log_limit *log; /* NULL: no limit */
 };

@@ -27,13 +27,13 @@ struct entry {
 
 struct claim_watch {
     uv_loop_t *loop;
-    const struct sysio *io;
+    const struct files *io;
     void (*ended)(void *arg, const char *id);
     void *arg;
     struct entry *first;
 };
 
-enum berth_code claim_watch_new(uv_loop_t *loop, const struct sysio *io,
+enum berth_code claim_watch_new(uv_loop_t *loop, const struct files *io,
                                 void (*ended)(void *arg, const char *id), void *arg,
                                 struct claim_watch **ret_watch, struct berth_err *err)
 {

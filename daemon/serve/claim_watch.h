@@ -6,14 +6,14 @@
 #include <uv.h>
 
 #include "base/err.h"
-#include "base/sysio.h"
+#include "base/files.h"
 #include "claim/claim.h"
 
 struct claim_watch;
 
 /* ended is called when the owner of the claim of that id is gone, from the loop; the id is
  * borrowed. The claim stays watched until claim_watch_remove. NO_MEMORY. */
-enum berth_code claim_watch_new(uv_loop_t *loop, const struct sysio *io,
+enum berth_code claim_watch_new(uv_loop_t *loop, const struct files *io,
                                 void (*ended)(void *arg, const char *id), void *arg,
                                 struct claim_watch **ret_watch, struct berth_err *err);
 

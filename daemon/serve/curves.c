@@ -2,7 +2,7 @@
 
 #include "node/curve.h"
 #include "node/jsonify.h"
-#include "serve/pick.h"
+#include "serve/cell_filter.h"
 #include "serve/serve.h"
 
 /* Above this many curves to look at, or when they have yet to be made, the reply is made on the
@@ -12,14 +12,14 @@
 /* A GetCurves under way. */
 struct drawing {
     struct snapshot *snap;
-    struct pick pick;
+    struct cell_filter pick;
 };
 
 static void drawing_free(void *state)
 {
     struct drawing *drawing = state;
     snapshot_unref(drawing->snap);
-    pick_done(&drawing->pick);
+    cell_filter_done(&drawing->pick);
     free(drawing);
 }
 
@@ -100,7 +100,7 @@ static enum berth_code print_curves(void *state, struct print *reply, struct ber
     print_key(reply, "curves");
     print_open(reply, '[');
     for (size_t i = 0; i < count; i++)
-        if (pick_matches(&drawing->pick, first[i].from, first[i].to, first[i].axes))
+        if (cell_filter_matches(&drawing->pick, first[i].from, first[i].to, first[i].axes))
             print_curve(reply, drawing->snap->graph, &first[i]);
     print_close(reply, ']');
     print_key(reply, "basis");
@@ -112,19 +112,19 @@ static enum berth_code print_curves(void *state, struct print *reply, struct ber
 enum berth_code query_get_curves(const struct call *call, struct outcome *ret,
                                  struct berth_err *err)
 {
-    struct pick pick;
-    enum berth_code code = pick_init(&pick, call->params, call->snap->graph, err);
+    struct cell_filter pick;
+    enum berth_code code = cell_filter_init(&pick, call->params, call->snap->graph, err);
     if (code != BERTH_OK)
         return code;
     if (json_object_get(pick.where, "bytes") != NULL) {
-        pick_done(&pick);
+        cell_filter_done(&pick);
         err_set(err, BERTH_INVALID_PARAMETER, "a curve goes over all sizes: it has no axis bytes");
         err_text(err, 0, "where.bytes");
         return err->code;
     }
     struct drawing *drawing = calloc(1, sizeof *drawing);
     if (drawing == NULL) {
-        pick_done(&pick);
+        cell_filter_done(&pick);
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     }
     *drawing = (struct drawing){.snap = snapshot_ref(call->snap), .pick = pick};

@@ -6,26 +6,27 @@
 
 #include "base/clock.h"
 #include "base/config.h"
-#include "base/sysio.h"
-#include "serve/held.h"
-#include "varlink/hub.h"
+#include "base/files.h"
+#include "serve/plan_cache.h"
+#include "varlink/notifier.h"
 
 struct claim_keep;
-struct memfree;
-struct notify;
+struct free_memory;
+struct service_manager;
 struct sched;
 struct server;
 
 struct daemon {
     struct clock clock;
     struct config config;
-    struct sysio io;
-    struct hub hub;
+    struct files io;
+    struct notifier notifier;
     struct sched *sched;
     struct claim_keep *claims;
-    struct held held; /* plans under keys without a claim */
+    struct plan_cache held; /* plans under keys without a claim */
     struct server *server;
-    struct memfree *memfree; /* NULL for a recorded node: its memory is not ours to look at */
-    struct notify *notify;
+    struct free_memory
+        *free_memory; /* NULL for a recorded node: its memory is not ours to look at */
+    struct service_manager *notify;
     int64_t started_at_s;
 };

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memfree.h"
+#include "base/free_memory.h"
 #include "discover/discover.h"
 #include "export/export.h"
 #include "serve/claim_keep.h"
@@ -13,7 +13,7 @@
 struct exporting {
     enum export_format format;
     struct snapshot *snap;
-    struct sysio io;
+    struct files io;
     char *folder; /* NULL: this machine */
     struct judge_limits limits;
     int64_t *free_bytes; /* by place */
@@ -99,10 +99,10 @@ static bool look_around(const struct call *call, struct exporting *exporting)
     exporting->free_bytes = malloc(graph->place_count * sizeof *exporting->free_bytes);
     if (exporting->is_claimed == NULL || exporting->free_bytes == NULL)
         return false;
-    struct memfree_view view = memfree_read(call->daemon->memfree);
+    struct free_memory_view view = free_memory_read(call->daemon->free_memory);
     for (place_id place = 0; (size_t)place < graph->place_count; place++)
         exporting->free_bytes[place] = graph->places[place].kind == PLACE_NUMA
-                                           ? memfree_of(&view, graph->places[place].number)
+                                           ? free_memory_of(&view, graph->places[place].number)
                                            : -1;
     for (size_t i = 0; i < claims->count; i++) {
         char name[CLAIM_PLACE_SIZE];

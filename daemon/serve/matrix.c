@@ -4,8 +4,8 @@
 
 #include "measure/sched.h"
 #include "node/jsonify.h"
+#include "serve/cell_filter.h"
 #include "serve/daemon.h"
-#include "serve/pick.h"
 #include "serve/serve.h"
 #include "store/history.h"
 
@@ -51,7 +51,7 @@ enum berth_code query_list_metrics(const struct call *call, struct outcome *ret,
 /* A GetMatrix under way. */
 struct matrix {
     struct snapshot *snap;
-    struct pick pick;
+    struct cell_filter pick;
     const struct values *values; /* the snapshot's, or then */
     struct values *then;         /* owned; NULL: the latest are asked for */
     struct store *store;         /* NULL: likewise */
@@ -62,7 +62,7 @@ static void matrix_free(void *state)
 {
     struct matrix *matrix = state;
     snapshot_unref(matrix->snap);
-    pick_done(&matrix->pick);
+    cell_filter_done(&matrix->pick);
     values_free(matrix->then);
     free(matrix);
 }
@@ -120,7 +120,7 @@ static void print_cell(struct print *reply, const struct matrix *matrix, const s
     print_close(reply, '}');
 }
 
-static inline bool is_to(const struct pick *pick, place_id to)
+static inline bool is_to(const struct cell_filter *pick, place_id to)
 {
     return pick->to == NULL || pick->to[to];
 }
@@ -139,8 +139,8 @@ static void print_cells(struct print *reply, const struct matrix *matrix)
                          matrix->pick.from != NULL ? (place_id)from : PLACE_NONE, &first);
         for (size_t i = 0; i < count; i++)
             if (is_to(&matrix->pick, first[i].to) &&
-                pick_matches(&matrix->pick, first[i].from, first[i].to,
-                             values_axes(matrix->values, &first[i])))
+                cell_filter_matches(&matrix->pick, first[i].from, first[i].to,
+                                    values_axes(matrix->values, &first[i])))
                 print_cell(reply, matrix, &first[i], kept);
     }
 }
@@ -203,7 +203,7 @@ static enum berth_code print_matrix(void *state, struct print *reply, struct ber
  */
 static bool is_large(const struct matrix *matrix)
 {
-    const struct pick *pick = &matrix->pick;
+    const struct cell_filter *pick = &matrix->pick;
     const struct value *first;
     size_t looked = 0, printed = 0, end = pick->from != NULL ? matrix->snap->graph->place_count : 1;
     for (size_t from = 0; from < end && looked <= LOOKS_AT_ONCE && printed <= CELLS_AT_ONCE;
@@ -222,13 +222,13 @@ static bool is_large(const struct matrix *matrix)
 enum berth_code query_get_matrix(const struct call *call, struct outcome *ret,
                                  struct berth_err *err)
 {
-    struct pick pick;
-    enum berth_code code = pick_init(&pick, call->params, call->snap->graph, err);
+    struct cell_filter pick;
+    enum berth_code code = cell_filter_init(&pick, call->params, call->snap->graph, err);
     if (code != BERTH_OK)
         return code;
     struct matrix *matrix = calloc(1, sizeof *matrix);
     if (matrix == NULL) {
-        pick_done(&pick);
+        cell_filter_done(&pick);
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     }
     *matrix = (struct matrix){

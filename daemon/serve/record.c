@@ -9,7 +9,7 @@
 /* The node folder is made on the thread pool, all files at once, and then streamed one a reply. */
 struct recording {
     struct snapshot *snap;
-    struct sysio io;
+    struct files io;
     char *folder;  /* NULL: this machine */
     json_t *files; /* array of replies */
     size_t next;

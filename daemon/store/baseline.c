@@ -51,7 +51,7 @@ static bool read_key(sqlite3_stmt *row, const struct graph *graph, enum metric *
            *ret_to != PLACE_NONE;
 }
 
-static void bind_key(struct store *store, sqlite3_stmt *statement, const struct graph *graph,
+static void bind_row(struct store *store, sqlite3_stmt *statement, const struct graph *graph,
                      const struct value *v, const char *axes)
 {
     sqlite3_bind_int64(statement, 1, store->node);
@@ -67,7 +67,7 @@ static enum berth_code write_row(struct store *store, sqlite3_stmt *statement,
                                  const struct baseline *baseline,
                                  const struct baseline_values *values, struct berth_err *err)
 {
-    bind_key(store, statement, graph, v, axes);
+    bind_row(store, statement, graph, v, axes);
     sqlite3_bind_double(statement, 6, baseline->median);
     sqlite3_bind_double(statement, 7, baseline->deviation);
     sqlite3_bind_int64(statement, 8, baseline->begun_s);
@@ -197,7 +197,7 @@ static enum berth_code read_one(struct store *store, const struct writing *writi
                                 const struct value *v, struct baseline *baseline,
                                 struct baseline_values *values, struct berth_err *err)
 {
-    bind_key(store, writing->select, writing->graph, v, values_axes(writing->values, v));
+    bind_row(store, writing->select, writing->graph, v, values_axes(writing->values, v));
     int rc = store_core_next(writing->select);
     if (rc == SQLITE_ROW)
         read_row(writing->select, baseline, values);

@@ -26,7 +26,7 @@ static const struct pump machines[] = {
      ", ?2, ?3, ?4) ON CONFLICT DO NOTHING"},
 };
 
-/* In memory nothing is ever settled; see store/keep.h. */
+/* In memory nothing is ever settled; see store/retention.h. */
 static const struct pump measured[] = {
     {"SELECT text FROM text", "INSERT INTO text (text) VALUES (?1) ON CONFLICT DO NOTHING"},
     {"SELECT r.id + ?1, n.fingerprint, b.boot_id, r.probe, r.backend, r.profile, r.started_s, "

@@ -13,7 +13,7 @@ struct point {
     /* 95 % interval, NAN unknown; of a daily median: the day's lowest and highest value */
     double low, high;
     uint32_t n;             /* repetitions behind it; of a daily median: how many values */
-    int64_t run;            /* 0: a daily median, see store/keep.h */
+    int64_t run;            /* 0: a daily median, see store/retention.h */
     const char *conditions; /* JSON object text; NULL none */
 };
 

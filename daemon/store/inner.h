@@ -14,7 +14,7 @@
 #include "store/db.h"
 #include "store/index.h"
 
-/* How far store_keep has come. Beginning anew, as after a restart, does no harm. */
+/* How far store_retention has come. Beginning anew, as after a restart, does no harm. */
 struct keeping_state {
     /* the day that is being thinned, and the last series that is done, 0 none */
     int64_t day, series;

@@ -4,7 +4,7 @@
  *
  * Main types: struct store, struct run.
  * Uses: base node claim health
- * Public headers: baseline.h claim.h finding.h history.h keep.h place.h set.h store.h
+ * Public headers: baseline.h claim.h finding.h history.h retention.h place.h set.h store.h
  * Shown by: tests/unit/store, tests/fault
  *
  * The store: every measurement, in one SQLite file. The only door to SQLite.

@@ -31,8 +31,8 @@
 #include "varlink/conn_room.h"
 #include "varlink/conn_share.h"
 #include "varlink/dispatch.h"
-#include "varlink/hub.h"
 #include "varlink/method.h"
+#include "varlink/notifier.h"
 #include "varlink/reply.h"
 #include "varlink/server_limits.h"
 
@@ -41,7 +41,7 @@ struct conn;
 /* What the connections of a server share; all borrowed. */
 struct conn_host {
     uv_loop_t *loop;
-    struct hub *hub;
+    struct notifier *notifier;
     struct dispatch_context context;
     struct server_limits limits;
     struct log_limit *log; /* NULL: no limit */

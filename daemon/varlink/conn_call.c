@@ -63,7 +63,7 @@ static void work_done(struct conn_work *work)
     conn_wake_queued(conn->host);
     if (work->code == BERTH_OK && conn->outcome.kind == OUTCOME_STREAM && !conn->is_closing) {
         conn->state = STREAMING;
-        hub_listen(conn->host->hub, &conn->listener);
+        notifier_listen(conn->host->notifier, &conn->listener);
     } else {
         if (work->code != BERTH_OK)
             answer_error(conn, &work->err);
@@ -128,7 +128,7 @@ bool conn_call_pull(struct conn *conn)
     return true;
 }
 
-void conn_call_woken(struct hub_listener *listener)
+void conn_call_woken(struct notifier_listener *listener)
 {
     struct conn *conn = (struct conn *)((char *)listener - offsetof(struct conn, listener));
     conn_want_turn(conn);
@@ -189,7 +189,7 @@ static void run_call(struct conn *conn, bool is_large)
         ask_for_room(conn, QUEUED);
     } else {
         conn->state = STREAMING;
-        hub_listen(conn->host->hub, &conn->listener);
+        notifier_listen(conn->host->notifier, &conn->listener);
     }
 }
 

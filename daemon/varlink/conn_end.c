@@ -18,7 +18,7 @@ void conn_wake_queued(struct conn_host *host)
 
 void conn_end_call(struct conn *conn)
 {
-    hub_leave(conn->host->hub, &conn->listener);
+    notifier_leave(conn->host->notifier, &conn->listener);
     if (conn->outcome.free_state != NULL)
         conn->outcome.free_state(conn->outcome.state);
     conn->outcome = (struct outcome){.kind = OUTCOME_RESULT};

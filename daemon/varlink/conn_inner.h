@@ -16,7 +16,7 @@
  *
  * Invariants:
  *  1. There is a call exactly while OPENED, QUEUED, WORKING or STREAMING.
- *  2. It listens to the hub exactly while STREAMING.
+ *  2. It listens to the notifier exactly while STREAMING.
  *  3. While OPENING, what came in, and while WORKING, the call and the outcome's state belong to
  * the pool: they are not freed before it is done.
  *  4. It asks for room exactly while QUEUED or UNOPENED.
@@ -45,7 +45,7 @@ struct conn {
     enum conn_state state;
     struct dispatch call;
     struct outcome outcome;
-    struct hub_listener listener;
+    struct notifier_listener listener;
 
     struct conn_work work;
 
@@ -91,8 +91,8 @@ void conn_call_work(struct conn *conn);
 /* While STREAMING: the next reply. Returns whether to go on at once. */
 bool conn_call_pull(struct conn *conn);
 
-/* The hub says that a stream may have more. */
-void conn_call_woken(struct hub_listener *listener);
+/* The notifier says that a stream may have more. */
+void conn_call_woken(struct notifier_listener *listener);
 
 /* While BETWEEN: what came in is longer than a message may be. */
 void conn_call_refuse_long(struct conn *conn);

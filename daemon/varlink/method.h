@@ -47,8 +47,8 @@ struct outcome {
      * it wrote before it failed is dropped. */
     enum berth_code (*write)(void *state, struct print *reply, struct berth_err *err);
 
-    /* STREAM: called on the loop whenever the hub was woken and the peer has room; gives at most
-     * one reply a call. A caller without more gets the one reply of STREAM_LAST only. */
+    /* STREAM: called on the loop whenever the notifier was woken and the peer has room; gives at
+     * most one reply a call. A caller without more gets the one reply of STREAM_LAST only. */
     enum stream_step (*next)(void *state, json_t **ret_reply, struct berth_err *err);
     bool acts; /* next has the call's effect: it is called for a oneway call, too */
 

@@ -310,7 +310,7 @@ enum berth_code server_new(uv_loop_t *loop, const struct server_config *config,
     }
     struct conn_host *host = &server->host;
     host->loop = loop;
-    host->hub = config->hub;
+    host->notifier = config->notifier;
     host->log = config->log;
     host->worked = config->worked;
     host->context = (struct dispatch_context){

@@ -10,8 +10,8 @@
 #include <uv.h>
 
 #include "base/err.h"
-#include "varlink/hub.h"
 #include "varlink/method.h"
+#include "varlink/notifier.h"
 #include "varlink/server_limits.h"
 
 struct server;
@@ -24,7 +24,7 @@ struct server_config {
     struct snapshot *(*snapshot)(struct daemon *daemon); /* the current one, borrowed */
     /* called on the loop when a call's work on the thread pool has ended; NULL fine */
     void (*worked)(struct daemon *daemon);
-    struct hub *hub;
+    struct notifier *notifier;
     struct log_limit *log; /* NULL: no limit */
     struct server_limits limits;
     const char *admin_group;                      /* NULL none */
@@ -36,7 +36,8 @@ struct server_config {
 
 /* Parses the embedded interfaces (a method row that no interface declares is a bug and aborts).
  * Ignores SIGPIPE from now on, in the whole process: libuv writes to sockets without MSG_NOSIGNAL.
- * methods, daemon, hub, log and the loop must outlive the server; the rest of config is copied. */
+ * methods, daemon, notifier, log and the loop must outlive the server; the rest of config is
+ * copied. */
 enum berth_code server_new(uv_loop_t *loop, const struct server_config *config,
                            struct server **ret_server, struct berth_err *err);
 

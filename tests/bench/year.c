@@ -18,7 +18,7 @@
 #include "discover/nvproc.h"
 #include "store/baseline.h"
 #include "store/history.h"
-#include "store/keep.h"
+#include "store/retention.h"
 
 #define DAY_S         INT64_C(86400)
 #define DAYS          365
@@ -133,7 +133,7 @@ static void write_hour(struct year *year, int hour, const struct judge_limits *l
     run_done(&run);
     for (bool more = true; more;) {
         before = seconds();
-        must(store_keep(year->store, &keep, &more, &err) == BERTH_OK, "keep", &err);
+        must(store_retention(year->store, &keep, &more, &err) == BERTH_OK, "keep", &err);
         double took = seconds() - before;
         year->tending += took;
         year->longest = fmax(year->longest, took);
@@ -239,8 +239,8 @@ int main(int argc, char **argv)
     struct config config;
     must(argc > 1, "year FOLDER [SHARE [END_S]]", NULL);
     must(config_init(&config, &err) == BERTH_OK, "configuration", &err);
-    must(nvproc_facts(&(struct sysio){""}, &facts, &err) == BERTH_OK, "node", &err);
-    must(discover_live(&(struct sysio){""}, facts, &found, &err) == BERTH_OK, "node", &err);
+    must(nvproc_facts(&(struct files){""}, &facts, &err) == BERTH_OK, "node", &err);
+    must(discover_live(&(struct files){""}, facts, &found, &err) == BERTH_OK, "node", &err);
     const struct judge_limits limits = judge_limits_of(&config);
     struct year year = {.folder = argv[1],
                         .graph = found.graph,

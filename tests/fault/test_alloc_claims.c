@@ -15,7 +15,7 @@ static const struct claim_limits limits = {100, 100, false};
 /* One user's life with claims. */
 static enum berth_code use(const struct graph *graph, struct claim_set *set, struct berth_err *err)
 {
-    static const struct sysio io = {.root = "/nonexistent"};
+    static const struct files io = {.root = "/nonexistent"};
     struct claim spec = {.id = "c1",
                          .uid = 1,
                          .key = (char *)"k",

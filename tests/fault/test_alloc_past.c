@@ -7,11 +7,11 @@
 #include "fault.h"
 #include "unit/store/store_world.h"
 
-#include "measure/accept.h"
 #include "measure/baseline_file.h"
+#include "measure/baseline_update.h"
 #include "store/baseline.h"
 
-static struct past_env env;
+static struct history_env env;
 
 static struct snapshot *snapshot_of(const struct graph *graph, struct store *store)
 {
@@ -53,9 +53,9 @@ static void taking_and_accepting(void **state)
             struct accepted accepted = {0};
             assert_non_null(snapshot);
             fault_arm(at, for_ever);
-            past_advance(store, snapshot, &run, &env);
+            history_advance(store, snapshot, &run, &env);
             enum berth_code code =
-                accept_baseline(store, snapshot, NULL, &env, 2, &accepted, &after, &err);
+                baseline_update(store, snapshot, NULL, &env, 2, &accepted, &after, &err);
             failed = fault_disarm();
             assert_true(code == BERTH_OK || (failed && code == BERTH_NO_MEMORY));
             if (code == BERTH_OK) {
@@ -90,7 +90,7 @@ static void import_with_faults(void **state)
     snprintf(env.folder, sizeof env.folder, "%s", world->directory);
     assert_int_equal(store_write_run(store, world->graph, &run, &id, &err), BERTH_OK);
     struct snapshot *snapshot = snapshot_of(world->graph, store), *after = NULL;
-    assert_int_equal(accept_baseline(store, snapshot, NULL, &env, 2, &accepted, &after, &err),
+    assert_int_equal(baseline_update(store, snapshot, NULL, &env, 2, &accepted, &after, &err),
                      BERTH_OK);
     snapshot_unref(after);
     store_close(store);
@@ -102,14 +102,14 @@ static void import_with_faults(void **state)
         assert_int_equal(store_begin(store, world->graph, BOOT, &err), BERTH_OK);
         struct snapshot *first = snapshot_new(world->graph, values_new(), NULL, 0, 0, 1);
         fault_arm(at, false);
-        past_begin(store, first, &env);
+        history_begin(store, first, &env);
         failed = fault_disarm();
         if (!failed)
             assert_int_equal(first->note_count, 0);
         snapshot_unref(first);
         /* once more without a fault: all of it is there, or comes now */
         first = snapshot_of(world->graph, store);
-        past_begin(store, first, &env);
+        history_begin(store, first, &env);
         assert_int_equal(first->note_count, 0);
         snapshot_unref(first);
         struct baseline_set set;

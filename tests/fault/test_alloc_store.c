@@ -8,7 +8,7 @@
 #include "fault.h"
 #include "old_file.h"
 #include "store/history.h"
-#include "store/keep.h"
+#include "store/retention.h"
 #include "unit/store/store_world.h"
 
 /* A daemon's life with the store: open, begin, load, write, load. What it reports written is
@@ -215,7 +215,7 @@ static enum berth_code read_and_keep(const struct world *world, struct store *st
         assert_int_equal(values->count, CORES - 1);
     }
     for (bool more = true; more && code == BERTH_OK;)
-        code = store_keep(store, &keep, &more, err);
+        code = store_retention(store, &keep, &more, err);
     values_free(values);
     return code;
 }

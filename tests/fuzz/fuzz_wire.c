@@ -188,7 +188,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct service *once;
     uv_loop_t loop;
-    struct hub hub = {0};
+    struct notifier notifier = {0};
     int pair[2];
     if (once == NULL)
         once = service();
@@ -198,7 +198,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uv_loop_init(&loop);
     struct conn_host host = {
         .loop = &loop,
-        .hub = &hub,
+        .notifier = &notifier,
         .context = {.service = once, .snapshot = no_snapshot},
         .limits = {.message_bytes = 4096,
                    .unsent_bytes = 65536,
@@ -225,7 +225,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (host.first != NULL)
         conn_close(host.first);
     uv_run(&loop, UV_RUN_DEFAULT); /* hangs when a handle is left */
-    if (host.count != 0 || hub.first != NULL || host.rooms.first != NULL ||
+    if (host.count != 0 || notifier.first != NULL || host.rooms.first != NULL ||
         host.rooms.working != 0 || uv_loop_close(&loop) != 0)
         abort();
     conn_share_done(&host.share);

@@ -146,9 +146,9 @@ static void find_free(const struct alloc_work *work, struct alloc_option *option
     const struct graph *graph = work->snap->graph;
     const struct place *memory = graph_place(graph, option->place.memory);
     place_id numa = memkind_numa(&work->answer.node, option->place.memory);
-    option->free_bytes = numa != PLACE_NONE
-                             ? memfree_of(&work->request->free, graph_place(graph, numa)->number)
-                             : -1;
+    option->free_bytes =
+        numa != PLACE_NONE ? free_memory_of(&work->request->free, graph_place(graph, numa)->number)
+                           : -1;
     option->free_at_s = option->free_bytes >= 0 ? work->request->free.at_s : -1;
     int64_t used = detail_of(memory, "bytes_used"),
             at_s = detail_of(graph_place(graph, 0), "facts_at_s");

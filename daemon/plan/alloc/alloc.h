@@ -14,7 +14,7 @@
  * Pure; any thread.
  */
 #pragma once
-#include "base/memfree.h"
+#include "base/free_memory.h"
 #include "cost/evidence.h"
 #include "cost/memuse.h"
 #include "node/allowed.h"
@@ -26,7 +26,7 @@ struct alloc_request {
     size_t access_count; /* 0: the allowed cpus read all of it once */
     unsigned kinds;      /* bits 1 << enum memkind; 0: all that there are */
     const struct allowed *allowed;
-    struct memfree_view free;
+    struct free_memory_view free;
 };
 
 /* of what an option says of accesses by bits; of further ones it says nothing */

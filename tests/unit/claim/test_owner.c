@@ -9,12 +9,12 @@
 
 #include "claim/around.h"
 #include "claim/owner.h"
+#include "claim/permission.h"
 #include "claim/proc.h"
-#include "claim/right.h"
 #include "node/warnings.h"
 
 static char root[64];
-static struct sysio io;
+static struct files io;
 
 static void put(const char *path, const char *text)
 {
@@ -253,7 +253,7 @@ static enum berth_code right(const struct graph *graph, const struct peer *peer,
 {
     struct claim claim = {.places = (char *)places, .purpose = purpose};
     struct berth_err err = {0};
-    return claim_right(&io, graph, peer, &claim, &err);
+    return claim_permission(&io, graph, peer, &claim, &err);
 }
 
 static void users_have_a_right_to_what_they_may_use(void **state)

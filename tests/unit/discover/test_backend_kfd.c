@@ -67,7 +67,7 @@ static void put_link(int from, int index, int to, int type, int weight, int min,
 
 static struct graph *graph_of(struct berth_err *err)
 {
-    const struct sysio io = {root};
+    const struct files io = {root};
     const struct backend_input input = {.io = &io, .kfd = "/kfd"};
     struct draft draft;
     struct graph *graph = NULL;

@@ -90,7 +90,7 @@ static void assert_same(const struct discovery *a, const struct discovery *b)
 static void this_machine_is_seen_and_recorded(void **state)
 {
     (void)state;
-    const struct sysio io = {""};
+    const struct files io = {""};
     struct discovery live = {0}, again = {0};
     struct berth_err err = {0};
     assert_int_equal(discover_live(&io, NULL, &live, &err), BERTH_OK);
@@ -115,7 +115,7 @@ static void a_folder_records_as_itself(void **state)
     char path[128];
     struct discovery first = {0}, again = {0};
     struct berth_err err = {0};
-    const struct sysio io = {""};
+    const struct files io = {""};
     snprintf(path, sizeof path, "tests/nodes/%s", name);
     assert_int_equal(discover_folder(path, &first, &err), BERTH_OK);
     make_folder(state);
@@ -143,7 +143,7 @@ static void a_visitor_may_stop(void **state)
 {
     (void)state;
     struct discovery found = {0};
-    const struct sysio io = {""};
+    const struct files io = {""};
     int calls = 0;
     assert_int_equal(discover_folder("tests/nodes/mi250x", &found, NULL), BERTH_OK);
     assert_int_equal(discover_record(&io, "tests/nodes/mi250x", found.graph, ORIGIN_RECORDED,

@@ -71,7 +71,7 @@ static bool put_file(void *arg, const char *file, const char *text, size_t lengt
 
 static char *facts(void)
 {
-    const struct sysio io = {root};
+    const struct files io = {root};
     struct berth_err err = {0};
     char *text = NULL;
     assert_int_equal(nvproc_facts(&io, &text, &err), BERTH_OK);
@@ -274,7 +274,7 @@ static void records_merge_with_the_gpus_of_hwloc_by_address(void **state)
 static void a_live_machine_with_them_replays_to_the_same_graph(void **state)
 {
     (void)state;
-    const struct sysio io = {root}, here = {""};
+    const struct files io = {root}, here = {""};
     struct discovery plain = {0}, live = {0}, again = {0};
     struct berth_err err = {0};
     put(GPUS "ffff:fe:06.0/information", INFORMATION("NVIDIA H200", UUID_A, "ffff:fe:06.0", "1"));

@@ -34,10 +34,10 @@
 struct rig {
     char folder[32];
     uv_loop_t loop;
-    struct sysio io;
+    struct files io;
     struct clock clock;
     struct config config;
-    struct hub hub;
+    struct notifier notifier;
     struct sched *sched;
     bool stopped;
     unsigned looks;
@@ -136,7 +136,7 @@ static void begin(struct rig *rig)
                             .clock = &rig->clock,
                             .io = &rig->io,
                             .config = &rig->config,
-                            .hub = &rig->hub};
+                            .notifier = &rig->notifier};
     if (sched_new(&env, &rig->sched, &err) != BERTH_OK)
         fail_msg("%s", err.detail);
     sched_begin(rig->sched);

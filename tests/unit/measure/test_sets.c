@@ -4,9 +4,9 @@
 
 #include "unit/store/store_world.h"
 
-#include "measure/collect.h"
+#include "measure/run_parser.h"
 #include "node/sets.h"
-#include "store/keep.h"
+#include "store/retention.h"
 #include "store/set.h"
 
 static void add(struct sets *sets, int64_t at_s, enum value_source source, size_t count,
@@ -155,9 +155,10 @@ static void old_sets_are_thinned(void **state)
     struct berth_err err = {0};
     assert_int_equal(store_begin(store, world->graph, BOOT, &err), BERTH_OK);
     for (bool more = true; more;)
-        assert_int_equal(
-            store_keep(store, &(struct keep){.history_days = 90, .daily_days = 730}, &more, &err),
-            BERTH_OK);
+        assert_int_equal(store_retention(store,
+                                         &(struct keep){.history_days = 90, .daily_days = 730},
+                                         &more, &err),
+                         BERTH_OK);
     store_close(store);
     assert_int_equal(query(world, "SELECT count(*) FROM flow_rate"), 1 + 2 * 3);
     assert_int_equal(
@@ -195,7 +196,7 @@ static void only_measured_sets_are_stored(void **state)
 static void a_probe_prints_sets(void **state)
 {
     struct world *world = *state;
-    struct collect collect;
+    struct run_parser collect;
     struct berth_err err = {0};
     static const char *const lines[] = {
         "{\"record\":\"run\",\"schema\":1,\"probe\":\"cpu\",\"backend\":\"cpu\",\"started_at\":1}",
@@ -207,10 +208,10 @@ static void a_probe_prints_sets(void **state)
         "\"core77\",\"to\":\"core0\",\"bytes_per_s\":5}]}",
         "{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":5}",
     };
-    assert_int_equal(collect_init(&collect, world->graph, "cpu", "quick", 1790000000, &err),
+    assert_int_equal(run_parser_init(&collect, world->graph, "cpu", "quick", 1790000000, &err),
                      BERTH_OK);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        assert_true(collect_line(&collect, lines[i], strlen(lines[i])));
+        assert_true(run_parser_line(&collect, lines[i], strlen(lines[i])));
     assert_int_equal(collect.bad_lines, 1);
     assert_non_null(strstr(collect.first_bad, "core77"));
     assert_int_equal(collect.run.sets->count, 1);
@@ -219,31 +220,31 @@ static void a_probe_prints_sets(void **state)
                 set->flow_count == 2);
     assert_true(set->flow[0].bytes_per_s == 4 && set->flow[0].low == 3 &&
                 set->flow[1].bytes_per_s == 5);
-    collect_done(&collect);
+    run_parser_done(&collect);
 }
 
 static void sets_of_a_probe_are_counted(void **state)
 {
     struct world *world = *state;
-    struct collect collect;
+    struct run_parser collect;
     struct berth_err err = {0};
     char line[256];
-    assert_int_equal(collect_init(&collect, world->graph, "cpu", "quick", 1790000000, &err),
+    assert_int_equal(run_parser_init(&collect, world->graph, "cpu", "quick", 1790000000, &err),
                      BERTH_OK);
     snprintf(
         line, sizeof line,
         "{\"record\":\"run\",\"schema\":1,\"probe\":\"cpu\",\"backend\":\"cpu\",\"started_at\":1}");
-    assert_true(collect_line(&collect, line, strlen(line)));
-    for (int i = 0; i < COLLECT_SETS_MAX + 2; i++) {
+    assert_true(run_parser_line(&collect, line, strlen(line)));
+    for (int i = 0; i < RUN_PARSER_SETS_MAX + 2; i++) {
         snprintf(line, sizeof line,
                  "{\"record\":\"set\",\"metric\":\"memory_bandwidth_concurrent\",\"flows\":[{"
                  "\"from\":\"core1\",\"to\":\"core0\","
                  "\"axes\":{\"threads\":%d},\"bytes_per_s\":5}]}",
                  i);
-        assert_true(collect_line(&collect, line, strlen(line)));
+        assert_true(run_parser_line(&collect, line, strlen(line)));
     }
-    assert_true(collect.bad_lines == 2 && collect.run.sets->count == COLLECT_SETS_MAX);
-    collect_done(&collect);
+    assert_true(collect.bad_lines == 2 && collect.run.sets->count == RUN_PARSER_SETS_MAX);
+    run_parser_done(&collect);
 }
 
 int main(void)

@@ -23,9 +23,9 @@ struct rig {
     uv_loop_t loop;
     struct times times;
     struct clock clock;
-    struct sysio io;
+    struct files io;
     struct config config;
-    struct hub hub;
+    struct notifier notifier;
     struct sched *sched;
     struct claim_keep *keep;
 };
@@ -42,11 +42,11 @@ static void begin(struct rig *rig)
                             .clock = &rig->clock,
                             .io = &rig->io,
                             .config = &rig->config,
-                            .hub = &rig->hub};
+                            .notifier = &rig->notifier};
     if (sched_new(&env, &rig->sched, &err) != BERTH_OK)
         fail_msg("%s", err.detail);
-    struct claim_keep_env keep = {&rig->loop, &rig->clock, &rig->io, &rig->config,
-                                  &rig->hub,  rig->sched,  NULL};
+    struct claim_keep_env keep = {&rig->loop,     &rig->clock, &rig->io, &rig->config,
+                                  &rig->notifier, rig->sched,  NULL};
     assert_int_equal(claim_keep_new(&keep, &rig->keep, &err), BERTH_OK);
 }
 

@@ -4,7 +4,7 @@
 
 #include "base/embedded.h"
 #include "store/history.h"
-#include "store/keep.h"
+#include "store/retention.h"
 #include "store_world.h"
 
 #define DAY_S   86400
@@ -62,7 +62,7 @@ static int keep_all(struct store *store, int64_t history_days, int64_t daily_day
     bool more = true;
     int steps = 0;
     for (; more; steps++)
-        if (store_keep(store, &keep, &more, &err) != BERTH_OK)
+        if (store_retention(store, &keep, &more, &err) != BERTH_OK)
             fail_msg("%s", err.detail);
     return steps - 1;
 }
@@ -213,7 +213,7 @@ static void a_wrong_clock_throws_nothing_away(void **state)
         wrote(store, world->graph, now_s, 50, "{}");
         wrote(store, world->graph, now_s + 60, 50, "{}"); /* twice on a day is one day */
         for (bool more = true; more;)
-            assert_int_equal(store_keep(store, &keep, &more, &err), BERTH_OK);
+            assert_int_equal(store_retention(store, &keep, &more, &err), BERTH_OK);
         assert_int_equal(query(world, "SELECT count(*) FROM value"),
                          day < 2 ? 10 + 2 * (day + 1) : 6);
     }
@@ -278,7 +278,7 @@ static void a_day_in_steps(void **state)
         const struct keep keep = {.history_days = 1, .daily_days = 1000};
         bool more;
         for (int i = 0; i < stop_after; i++)
-            assert_int_equal(store_keep(store, &keep, &more, &err), BERTH_OK);
+            assert_int_equal(store_retention(store, &keep, &more, &err), BERTH_OK);
         store_close(store);
         store = begun(world, &now_s);
         assert_true(keep_all(store, 1, 1000) >= 4);
@@ -333,7 +333,7 @@ static void settling_changes_no_answer(void **state)
             }
             now_s += DAY_S; /* so that today has ended, too */
         }
-        assert_int_equal(store_keep(store, &keep, &more, &err), BERTH_OK);
+        assert_int_equal(store_retention(store, &keep, &more, &err), BERTH_OK);
         for (int series = 0; series < STEP_CORES * STEP_CORES; series += 57)
             has_points(store, graph, series, runs);
         assert_int_equal(query(world, "SELECT count(*) FROM value"),

@@ -30,7 +30,7 @@ enum {
 
 struct daemon {
     uv_loop_t loop;
-    struct hub hub;
+    struct notifier notifier;
     struct server *server;
     struct server_config config;
     char directory[32], path[64];
@@ -244,7 +244,7 @@ static inline void stop(struct daemon *d)
         turn(d);
     assert_true(d->closed);
     assert_int_equal(d->states, 0);
-    assert_null(d->hub.first);
+    assert_null(d->notifier.first);
     assert_int_not_equal(access(d->path, F_OK), 0);
     close(d->lock_fd);
 }
@@ -268,7 +268,7 @@ static inline int set_up(void **state)
     d->config = (struct server_config){.methods = rows,
                                        .daemon = d,
                                        .snapshot = no_snapshot,
-                                       .hub = &d->hub,
+                                       .notifier = &d->notifier,
                                        .vendor = "v",
                                        .product = "p",
                                        .version = "0",

@@ -290,12 +290,12 @@ static void test_watch(void **state)
     hears(w, "{'parameters':{'calls':0},'continues':true}");
     say(once, "{'method':'io.berth.Fabric.Watch'}");
     hears(once, "{'parameters':{'calls':0}}");
-    hub_wake(&d->hub);
+    notifier_wake(&d->notifier);
     hears_nothing(w);
     say(once, STATUS);
     hears(once, NULL);
-    hub_wake(&d->hub);
-    hub_wake(&d->hub);
+    notifier_wake(&d->notifier);
+    notifier_wake(&d->notifier);
     hears(w, "{'parameters':{'calls':1},'continues':true}");
     hears_nothing(w);
     say(w, STATUS); /* waits behind the stream */

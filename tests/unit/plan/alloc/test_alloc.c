@@ -297,7 +297,7 @@ static void memory_without_room_is_last(void **state)
     struct fixture f = begin_cores(&two_numas);
     streamed(&f, numa(&f, 0), numa(&f, 0), "", 40);
     streamed(&f, numa(&f, 0), numa(&f, 1), "", 10);
-    const struct memfree_node nodes[] = {{0, BUFFER - 1}, {1, BUFFER}};
+    const struct free_memory_node nodes[] = {{0, BUFFER - 1}, {1, BUFFER}};
     struct alloc_request request = {.bytes = BUFFER, .free = {1790000000, nodes, 2}};
     assert_int_equal(ask_from(&f, "0-3", request), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.memory, numa(&f, 1));

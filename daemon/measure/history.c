@@ -1,0 +1,189 @@
+#include "measure/history.h"
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "health/judge.h"
+#include "measure/baseline_file.h"
+#include "store/baseline.h"
+#include "store/finding.h"
+#include "store/place.h"
+
+static enum berth_code recall_baselines(struct store *store, struct snapshot *snapshot,
+                                        struct berth_err *err)
+{
+    struct baseline *baseline = calloc(snapshot->values->count + 1, sizeof *baseline);
+    if (baseline == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for baselines");
+    enum berth_code code =
+        store_baseline_load(store, snapshot->graph, snapshot->values, baseline, err);
+    if (code != BERTH_OK) {
+        free(baseline);
+        return code;
+    }
+    free(snapshot->baseline);
+    snapshot->baseline = baseline;
+    return BERTH_OK;
+}
+
+/* What is found says which findings stand; those tell every later judgement of the snapshot since
+ * when. */
+static enum berth_code keep_findings(struct store *store, struct snapshot *snapshot,
+                                     const struct history_env *env, struct berth_err *err)
+{
+    struct judgement judgement = {0};
+    enum berth_code code = judge(snapshot, NULL, &env->limits, &judgement, err);
+    if (code != BERTH_OK)
+        return code;
+    struct opened *opened = NULL;
+    size_t count = 0;
+    code =
+        store_finding_keep(store, &judgement, env->now_s, env->is_acceptance, &opened, &count, err);
+    judge_done(&judgement);
+    if (code != BERTH_OK)
+        return code;
+    free(snapshot->opened);
+    snapshot->opened = opened;
+    snapshot->opened_count = count;
+    return BERTH_OK;
+}
+
+/* Without memory for a note there is none. */
+__attribute__((format(printf, 6, 7))) static void add_note(struct snapshot *snapshot,
+                                                           const char *code, int severity,
+                                                           const char *place, int64_t since_s,
+                                                           const char *format, ...)
+{
+    struct note *notes = realloc(snapshot->notes, (snapshot->note_count + 1) * sizeof *notes);
+    if (notes == NULL)
+        return;
+    snapshot->notes = notes;
+    struct note *note = &notes[snapshot->note_count++];
+    *note = (struct note){.severity = severity, .since_s = since_s};
+    snprintf(note->code, sizeof note->code, "%s", code);
+    snprintf(note->place, sizeof note->place, "%s", place);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(note->text, sizeof note->text, format, args);
+    text_clean(note->text);
+    va_end(args);
+}
+
+/* What this module said of an earlier snapshot: recalling says what is still so. */
+static void forget_notes(struct snapshot *snapshot)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < snapshot->note_count; i++)
+        if (strcmp(snapshot->notes[i].code, "past-unknown") != 0 &&
+            strstr(snapshot->notes[i].code, "-missing") == NULL)
+            snapshot->notes[kept++] = snapshot->notes[i];
+    snapshot->note_count = kept;
+}
+
+static void note_failure(struct snapshot *snapshot, const struct history_env *env,
+                         const struct berth_err *why)
+{
+    add_note(snapshot, "past-unknown", SEVERITY_WARNING, "machine0", env->now_s,
+             "what was measured earlier could not be compared with: %.190s", why->detail);
+}
+
+/* A drain reason for a gpu: jobs that count on it would fail. */
+static void note_gone(struct snapshot *snapshot, const struct expected_place *gone)
+{
+    bool is_gpu = strcmp(gone->kind, place_kind_name(PLACE_GPU)) == 0;
+    char code[32];
+    snprintf(code, sizeof code, "%s-missing", gone->kind);
+    add_note(snapshot, code, is_gpu ? SEVERITY_CRITICAL : SEVERITY_WARNING, gone->place, 0,
+             "the %s that was %s (%s%s%s) is gone; berth accept expects it no longer", gone->kind,
+             gone->place, gone->identity, gone->model[0] != '\0' ? ", " : "", gone->model);
+}
+
+static enum berth_code compare_places(struct store *store, struct snapshot *snapshot,
+                                      const struct history_env *env, struct berth_err *err)
+{
+    struct baseline_set gone = {0};
+    enum berth_code code =
+        store_place_compare(store, snapshot->graph, env->now_s, false, &gone, err);
+    for (size_t i = 0; i < gone.place_count; i++)
+        note_gone(snapshot, &gone.place[i]);
+    baseline_set_done(&gone);
+    return code;
+}
+
+static enum berth_code recall(struct store *store, struct snapshot *snapshot,
+                              const struct history_env *env, struct berth_err *err)
+{
+    forget_notes(snapshot);
+    enum berth_code code = compare_places(store, snapshot, env, err);
+    if (code == BERTH_OK)
+        code = recall_baselines(store, snapshot, err);
+    return code == BERTH_OK ? keep_findings(store, snapshot, env, err) : code;
+}
+
+void history_recall(struct store *store, struct snapshot *snapshot, const struct history_env *env)
+{
+    struct berth_err why = {0};
+    if (recall(store, snapshot, env, &why) != BERTH_OK)
+        note_failure(snapshot, env, &why);
+}
+
+/* What the probe says of the load, docs/MEASURING.md. */
+static bool was_overloaded(const struct run *run)
+{
+    json_t *conditions = run->conditions != NULL ? json_loads(run->conditions, 0, NULL) : NULL;
+    const char *load = json_string_value(json_object_get(conditions, "load"));
+    bool is_overloaded = load != NULL && strcmp(load, "overloaded") == 0;
+    json_decref(conditions);
+    return is_overloaded;
+}
+
+void history_advance(struct store *store, struct snapshot *snapshot, const struct run *run,
+                     const struct history_env *env)
+{
+    struct berth_err why = {0};
+    enum berth_code code = BERTH_OK;
+    if (run != NULL && run->values != NULL)
+        code = store_baseline_take(store, snapshot->graph, run->values, was_overloaded(run),
+                                   &env->limits, &why);
+    if (recall(store, snapshot, env, &why) != BERTH_OK || code != BERTH_OK)
+        note_failure(snapshot, env, &why);
+}
+
+/* Once: what this node has measured itself since goes before what the folder has. */
+static enum berth_code import(struct store *store, struct snapshot *snapshot,
+                              const struct history_env *env, struct berth_err *err)
+{
+    struct baseline_set set;
+    bool same = false;
+    size_t count = 0;
+    enum berth_code code = store_baseline_count(store, &count, err);
+    if (code != BERTH_OK || count > 0)
+        return code;
+    code = baseline_set_init(&set)
+               ? baseline_file_read(env->folder, snapshot->graph, &set, &same, err)
+               : err_set(err, BERTH_NO_MEMORY, "no memory for baselines");
+    if (code == BERTH_OK)
+        code = store_place_put(store, snapshot->graph, &set, err);
+    if (code == BERTH_OK)
+        code = store_baseline_put(store, snapshot->graph, &set, err);
+    if (code == BERTH_OK && !same)
+        add_note(snapshot, "baseline-other-hardware", SEVERITY_INFO, "machine0", env->now_s,
+                 "the baseline in %.100s was written for other hardware; berth accept replaces it",
+                 env->folder);
+    baseline_set_done(&set);
+    return code;
+}
+
+void history_begin(struct store *store, struct snapshot *snapshot, const struct history_env *env)
+{
+    struct berth_err why = {0};
+    enum berth_code code = env->folder[0] != '\0' ? import(store, snapshot, env, &why) : BERTH_OK;
+    if (code != BERTH_OK && code != BERTH_ABSENT)
+        add_note(snapshot, "baseline-unreadable", SEVERITY_WARNING, "machine0", env->now_s,
+                 "the baseline was not imported: %.200s", why.detail);
+    history_recall(store, snapshot, env);
+}

@@ -1,0 +1,300 @@
+#include "measure/snapshot_builder.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cost/pairs.h"
+#include "discover/discover.h"
+#include "discover/nvproc.h"
+#include "store/set.h"
+
+static bool append_notes(struct note **notes, size_t *count, const struct note *more,
+                         size_t more_count)
+{
+    if (more_count == 0)
+        return true;
+    struct note *grown = realloc(*notes, (*count + more_count) * sizeof *grown);
+    if (grown == NULL)
+        return false;
+    memcpy(grown + *count, more, more_count * sizeof *more);
+    *notes = grown;
+    *count += more_count;
+    return true;
+}
+
+/* What stays true of the node after another run: what the runs of other probes say, too. */
+static bool append_lasting(struct note **notes, size_t *count, const struct snapshot *base,
+                           const struct run *run)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < base->note_count; i++) {
+        const struct note *note = &base->notes[i];
+        if (strncmp(note->code, "baseline-", 9) == 0 || strcmp(note->code, "gpu-facts") == 0 ||
+            (note->probe[0] != '\0' && strcmp(note->probe, run->probe) != 0))
+            ok = append_notes(notes, count, note, 1);
+    }
+    return ok;
+}
+
+static bool says(const struct run *run, const struct note *note)
+{
+    for (size_t i = 0; i < run->note_count; i++)
+        if (strcmp(run->notes[i].code, note->code) == 0 &&
+            strcmp(run->notes[i].place, note->place) == 0)
+            return true;
+    return false;
+}
+
+/* What the run before found is no better for a run that did not look there: it becomes the later
+ * one's, so that it is stored with it. */
+static bool inherit_notes(struct run *run, const struct snapshot *base)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && run->is_partial && i < base->note_count; i++)
+        if (base->notes[i].severity > 1 && strcmp(base->notes[i].probe, run->probe) == 0 &&
+            !says(run, &base->notes[i]))
+            ok = append_notes(&run->notes, &run->note_count, &base->notes[i], 1);
+    return ok;
+}
+
+/* The folder's values, which are taken out of found, then over them what the store has of this
+ * node. */
+static enum berth_code first_snapshot(struct store *store, struct discovery *found,
+                                      const struct note *note_or_null, const char *boot_id,
+                                      uint64_t generation, struct snapshot **ret_snapshot,
+                                      struct berth_err *err)
+{
+    struct note *notes = NULL, *stored = NULL;
+    size_t count = 0, stored_count = 0;
+    int64_t last_probe_at_s = found->measured_at_s;
+    enum berth_code code = BERTH_NO_MEMORY;
+    struct values *values = found->values; /* up to millions: not copied */
+    struct sets *sets = sets_new();
+    found->values = NULL;
+    if (values == NULL || sets == NULL || !sets_add_all(sets, found->sets))
+        goto out;
+    int64_t stored_at_s = 0;
+    struct berth_err why = {0};
+    /* A store that fails is said, and the node is served all the same. */
+    if (store_begin(store, found->graph, boot_id, &why) != BERTH_OK ||
+        store_load_latest(store, found->graph, values, &stored, &stored_count, &stored_at_s,
+                          &why) != BERTH_OK ||
+        store_set_load(store, found->graph, sets, &why) != BERTH_OK) {
+        struct note note = {.severity = 1, .code = "store-unreadable", .place = "machine0"};
+        snprintf(note.text, sizeof note.text, "what is stored could not be read: %.200s",
+                 why.detail);
+        text_clean(note.text);
+        if (!append_notes(&notes, &count, &note, 1))
+            goto out;
+    }
+    values_finish(values);
+    if (stored_at_s > last_probe_at_s)
+        last_probe_at_s = stored_at_s;
+    struct note store_says;
+    if (note_or_null != NULL && !append_notes(&notes, &count, note_or_null, 1))
+        goto out;
+    if ((store_note(store, &store_says) && !append_notes(&notes, &count, &store_says, 1)) ||
+        !append_notes(&notes, &count, stored, stored_count))
+        goto out;
+    struct snapshot *snapshot =
+        snapshot_new(found->graph, values, notes, count, last_probe_at_s, generation);
+    values = NULL;
+    if (snapshot != NULL) {
+        snapshot->sets = sets;
+        sets = NULL;
+        store_load_shapes(store, &snapshot->shapes, NULL); /* without them the probe tunes again */
+        *ret_snapshot = snapshot;
+        code = BERTH_OK;
+    }
+out:
+    values_free(values);
+    sets_free(sets);
+    free(notes);
+    free(stored);
+    return code == BERTH_OK ? code : err_set(err, code, "out of memory");
+}
+
+/* NVIDIA's procfs files say less than its library, but as soon as the driver is there: they count
+ * until the library has said something. */
+static enum berth_code discover_here(const struct files *io, const char *said,
+                                     struct discovery *ret, struct berth_err *err)
+{
+    char *files = NULL, *both = NULL;
+    if (said != NULL && strstr(said, "\"vendor\":\"nvidia\"") != NULL)
+        return discover_live(io, said, ret, err);
+    enum berth_code code = nvproc_facts(io, &files, err);
+    if (code == BERTH_OK && said != NULL && files != NULL &&
+        asprintf(&both, "%s%s", said, files) < 0) {
+        both = NULL;
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for discovery");
+    }
+    if (code == BERTH_OK)
+        code = discover_live(io, both != NULL ? both : said != NULL ? said : files, ret, err);
+    free(files);
+    free(both);
+    return code;
+}
+
+static void read_boot_id(const struct files *io, char *buffer, size_t size)
+{
+    char *text = NULL;
+    snprintf(buffer, size, "unknown");
+    if (files_read(io, "/proc/sys/kernel/random/boot_id", 256, &text, NULL) == BERTH_OK)
+        snprintf(buffer, size, "%.36s", text);
+    free(text);
+}
+
+enum berth_code snapshot_builder_discover(struct store *store, const struct files *io,
+                                          const char *folder,
+                                          const struct snapshot_builder_facts *facts,
+                                          const struct history_env *past, uint64_t generation,
+                                          struct snapshot **ret_snapshot, struct berth_err *err)
+{
+    struct discovery found = {0};
+    const char *said = facts != NULL ? facts->text : NULL;
+    enum berth_code code = folder != NULL ? discover_folder(folder, &found, err)
+                                          : discover_here(io, said, &found, err);
+    if (code != BERTH_OK)
+        return code;
+    char boot_id[40];
+    read_boot_id(io, boot_id, sizeof boot_id);
+    code = first_snapshot(store, &found,
+                          facts != NULL && facts->note.code[0] != '\0' ? &facts->note : NULL,
+                          boot_id, generation, ret_snapshot, err);
+    discovery_done(&found);
+    if (code == BERTH_OK && folder == NULL)
+        history_begin(store, *ret_snapshot, past);
+    /* not the first one, which a start waits for (measure/sched_warm.h) */
+    if (code == BERTH_OK && facts != NULL)
+        plan_pairs_of(*ret_snapshot);
+    return code;
+}
+
+/* How the probe found that kernels are launched best: what the run says, else what is known;
+ * without memory it will find out again. */
+static char *shapes_after(const struct snapshot *base, const struct run *run)
+{
+    json_t *conditions =
+        run != NULL && run->conditions != NULL ? json_loads(run->conditions, 0, NULL) : NULL;
+    const char *shapes = json_string_value(json_object_get(conditions, "shapes"));
+    if (shapes == NULL)
+        shapes = base->shapes;
+    char *copy = shapes != NULL ? strdup(shapes) : NULL;
+    json_decref(conditions);
+    return copy;
+}
+
+/* Nothing that a stand-in gives is a measurement of this machine. */
+static bool is_standin(const struct run *run) { return strcmp(run->backend, "standin") == 0; }
+
+static enum berth_code make_next(struct store *store, const struct snapshot *base,
+                                 const struct run *run, int64_t run_id, bool noted,
+                                 const struct note *notes, size_t count,
+                                 const struct history_env *past, uint64_t generation,
+                                 struct snapshot **ret_snapshot, struct berth_err *err)
+{
+    struct snapshot *snapshot = NULL;
+    struct values *values = values_new();
+    struct sets *sets = sets_new();
+    noted = noted && sets != NULL && sets_add_all(sets, base->sets) &&
+            (run == NULL || sets_add_all(sets, run->sets));
+    if (noted && values != NULL && values_add_all(values, base->values) &&
+        (run == NULL || values_add_all(values, run->values))) {
+        values_finish(values);
+        snapshot =
+            snapshot_new(base->graph, values, notes, count,
+                         run != NULL ? run->started_at_s : base->last_probe_at_s, generation);
+    } else {
+        values_free(values);
+    }
+    if (snapshot == NULL) {
+        sets_free(sets);
+        return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    }
+    snapshot->sets = sets;
+    snapshot->shapes = shapes_after(base, run);
+    snapshot->has_standin = base->has_standin || (run != NULL && is_standin(run));
+    /* and what that is made of; without memory, whoever asks tries again */
+    plan_pairs_of(snapshot);
+    /* the past is the machine's, and this is not */
+    if (!snapshot->has_standin || base->graph->origin != ORIGIN_LIVE)
+        history_advance(store, snapshot, run_id != 0 ? run : NULL, past);
+    *ret_snapshot = snapshot;
+    return BERTH_OK;
+}
+
+/* base, but for what the store says of itself now. */
+static enum berth_code renoted(struct store *store, const struct snapshot *base,
+                               const struct history_env *past, uint64_t generation,
+                               struct snapshot **ret_snapshot, struct berth_err *err)
+{
+    struct note *notes = NULL, store_says;
+    size_t count = 0;
+    bool noted = !store_note(store, &store_says) || append_notes(&notes, &count, &store_says, 1);
+    for (size_t i = 0; noted && i < base->note_count; i++)
+        if (strncmp(base->notes[i].code, "store-", 6) != 0)
+            noted = append_notes(&notes, &count, &base->notes[i], 1);
+    enum berth_code code =
+        make_next(store, base, NULL, 0, noted, notes, count, past, generation, ret_snapshot, err);
+    free(notes);
+    return code;
+}
+
+enum berth_code snapshot_builder_with_run(struct store *store, const struct snapshot *base,
+                                          struct run *run, const struct history_env *past,
+                                          uint64_t generation, struct snapshot **ret_snapshot,
+                                          struct berth_err *err)
+{
+    struct note *notes = NULL, store_says;
+    size_t count = 0;
+    struct berth_err why = {0};
+    int64_t run_id = 0;
+    bool noted = true;
+    if (run == NULL)
+        return renoted(store, base, past, generation, ret_snapshot, err);
+    bool filled = inherit_notes(run, base);
+    /* what was measured is stored in any case */
+    filled = (run->values == NULL || curve_fill_large(run->values, base->graph)) && filled;
+    bool is_kept = !is_standin(run) || base->graph->origin != ORIGIN_LIVE;
+    enum berth_code code =
+        is_kept ? store_write_run(store, base->graph, run, &run_id, &why) : BERTH_OK;
+    if (code == BERTH_BAD_DATA) { /* the broken file has been set aside and a fresh one begun */
+        why = (struct berth_err){0};
+        code = store_write_run(store, base->graph, run, &run_id, &why);
+    }
+    if (code != BERTH_OK) {
+        struct note note = {.severity = 1,
+                            .code = "store-write-failed",
+                            .place = "machine0",
+                            .since_s = run->started_at_s};
+        snprintf(note.text, sizeof note.text,
+                 "the last measurements are served but not stored: %.190s", why.detail);
+        text_clean(note.text);
+        noted = append_notes(&notes, &count, &note, 1);
+    } else {
+        for (size_t i = 0; run->values != NULL && i < run->values->count; i++)
+            run->values->item[i].run = run_id;
+    }
+    if (code == BERTH_OK && store_note(store, &store_says)) {
+        noted = append_notes(&notes, &count, &store_says, 1);
+    }
+    if (!is_kept) {
+        struct note note = {
+            .code = "standin",
+            .place = "machine0",
+            .text =
+                "what was measured last comes from a stand-in for a GPU's driver; it is not stored",
+            .since_s = run->started_at_s};
+        snprintf(note.probe, sizeof note.probe, "%s", run->probe);
+        noted = noted && append_notes(&notes, &count, &note, 1);
+    }
+    noted = filled && noted && append_notes(&notes, &count, run->notes, run->note_count) &&
+            append_lasting(&notes, &count, base, run);
+    code = make_next(store, base, run, run_id, noted, notes, count, past, generation, ret_snapshot,
+                     err);
+    free(notes);
+    return code;
+}

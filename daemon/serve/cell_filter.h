@@ -1,0 +1,27 @@
+/**
+ * What of a metric somebody asks for: metric, from, to and where of GetMatrix and GetCurves.
+ */
+#pragma once
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "node/graph.h"
+#include "node/metric.h"
+
+struct cell_filter {
+    enum metric metric;
+    bool *from, *to; /* one flag a place of the graph; NULL any */
+    json_t *where;   /* NULL any */
+};
+
+/* From a call's checked parameters. NO_SUCH_METRIC, NO_SUCH_PLACE, INVALID_PARAMETER for an axis
+ * that the metric does not have, and for one place to itself where the metric is between two.
+ * Nothing to end on failure. */
+enum berth_code cell_filter_init(struct cell_filter *ret_pick, const json_t *params,
+                                 const struct graph *graph, struct berth_err *err);
+void cell_filter_done(struct cell_filter *pick);
+
+/* axes: canonical text; see node/values.h. */
+bool cell_filter_matches(const struct cell_filter *pick, place_id from, place_id to,
+                         const char *axes);

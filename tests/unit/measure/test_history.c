@@ -1,0 +1,434 @@
+/* Baselines, findings and expected hardware in the store, and what a snapshot gets of them. */
+#include <math.h>
+
+#include "unit/store/store_world.h"
+
+#include "measure/baseline_file.h"
+#include "measure/baseline_update.h"
+#include "store/baseline.h"
+#include "store/finding.h"
+#include "store/place.h"
+
+static struct history_env env; /* the default limits, set by main */
+
+static struct snapshot *snapshot_of(const struct graph *graph, struct store *store)
+{
+    struct loaded all = loaded(store, graph);
+    struct snapshot *snapshot = snapshot_new(graph, all.values, NULL, 0, 1, 1);
+    assert_non_null(snapshot);
+    free(all.notes);
+    return snapshot;
+}
+
+/* One run of pingpongs around base ns, and the snapshot after it. */
+static struct snapshot *after_run(struct world *world, struct store *store, double base,
+                                  int64_t now_s)
+{
+    struct run run = pingpongs(world->graph, base);
+    struct berth_err err = {0};
+    int64_t id;
+    for (size_t i = 0; i < run.values->count; i++)
+        run.values->item[i].measured_at_s = now_s;
+    assert_int_equal(store_write_run(store, world->graph, &run, &id, &err), BERTH_OK);
+    struct snapshot *snapshot = snapshot_of(world->graph, store);
+    env.now_s = now_s;
+    history_advance(store, snapshot, &run, &env);
+    assert_int_equal(snapshot->note_count, 0);
+    run_done(&run);
+    return snapshot;
+}
+
+static void a_run_is_taken_in_and_remembered(void **state)
+{
+    struct world *world = *state;
+    struct store *store = opened(world, STORE_OK);
+    for (int i = 0; i < 6; i++)
+        snapshot_unref(after_run(world, store, 100, 1790000000 + i));
+    struct snapshot *slow = after_run(world, store, 200, 1790000100);
+    assert_true(slow->baseline[0].median == 101 && slow->baseline[0].count == 6 &&
+                slow->baseline[0].is_worse && slow->baseline[0].low_runs == 1);
+    assert_int_equal(slow->opened_count, CORES - 1);
+    assert_int_equal(slow->opened[0].since_s, 1780000200); /* when that run was started */
+    snapshot_unref(slow);
+    store_close(store);
+    store = opened(world, STORE_OK); /* another daemon */
+    struct snapshot *again = snapshot_of(world->graph, store);
+    env.now_s = 1790000200;
+    history_recall(store, again, &env);
+    assert_true(again->baseline[0].is_worse && again->baseline[0].low_runs == 1);
+    assert_int_equal(again->opened_count, CORES - 1);
+    assert_int_equal(again->opened[0].since_s, 1780000200);
+    snapshot_unref(again);
+    snapshot_unref(after_run(world, store, 100, 1790000300));
+    store_close(store);
+    assert_int_equal(
+        query(
+            world,
+            "SELECT count(*) FROM finding WHERE opened_s = 1780000200 AND cleared_s = 1790000300"),
+        CORES - 1);
+    assert_int_equal(query(world, "SELECT count(*) FROM finding"), CORES - 1);
+}
+
+static struct judgement judgement_of(struct finding *finding, size_t count, bool is_cut)
+{
+    for (size_t i = 0; i < count; i++) {
+        snprintf(finding[i].code, sizeof finding[i].code, "code");
+        snprintf(finding[i].place, sizeof finding[i].place, "core%zu", i);
+        finding[i].severity = SEVERITY_WARNING;
+        finding[i].value = finding[i].expected = NAN;
+    }
+    return (struct judgement){.finding = finding, .count = count, .is_cut = is_cut};
+}
+
+static size_t kept(struct store *store, const struct judgement *judgement, int64_t now_s)
+{
+    struct opened *opened = NULL;
+    size_t count = 0;
+    struct berth_err err = {0};
+    if (store_finding_keep(store, judgement, now_s, false, &opened, &count, &err) != BERTH_OK)
+        fail_msg("%s", err.detail);
+    free(opened);
+    return count;
+}
+
+static void a_cut_list_clears_nothing(void **state)
+{
+    struct world *world = *state;
+    struct store *store = opened(world, STORE_OK);
+    struct finding finding[3] = {0};
+    struct judgement three = judgement_of(finding, 3, false), cut = judgement_of(finding, 1, true),
+                     one = judgement_of(finding, 1, false);
+    assert_int_equal(kept(store, &three, 100), 3);
+    assert_int_equal(kept(store, &cut, 200), 3);
+    assert_int_equal(kept(store, &one, 300), 1);
+    assert_int_equal(kept(store, &three, 400), 3);
+    struct finding_kept *list = NULL;
+    size_t count = 0;
+    struct berth_err err = {0};
+    assert_int_equal(store_finding_list(store, 0, 100, &list, &count, &err), BERTH_OK);
+    assert_int_equal(count, 5);
+    assert_true(list[0].finding.since_s == 400 && list[0].cleared_s == 0);
+    assert_true(list[2].finding.since_s == 100 && list[2].cleared_s == 300);
+    assert_true(list[4].finding.since_s == 100 && list[4].cleared_s == 0);
+    assert_string_equal(list[4].finding.place, "core0");
+    free(list);
+    assert_int_equal(store_finding_list(store, 350, 100, &list, &count, &err), BERTH_OK);
+    assert_int_equal(count, 2);
+    free(list);
+    store_close(store);
+}
+
+/* It is kept, so that it knows since when it stands on the day that its cause is mended and it is
+ * not. */
+static void what_another_finding_explains_is_not_listed(void **state)
+{
+    struct world *world = *state;
+    struct store *store = opened(world, STORE_OK);
+    struct finding finding[2] = {0};
+    struct judgement both = judgement_of(finding, 2, false);
+    struct finding_kept *list = NULL;
+    size_t count = 0;
+    struct berth_err err = {0};
+    for (int step = 0; step < 4; step++) {
+        finding[1].explained_by = step == 1 || step == 3 ? 1 : 0;
+        assert_int_equal(kept(store, &both, 100 + step), 2);
+        assert_int_equal(store_finding_list(store, 0, 100, &list, &count, &err), BERTH_OK);
+        assert_int_equal(count, step % 2 == 0 ? 2 : 1);
+        assert_true(list[0].finding.since_s == 100 && list[0].cleared_s == 0);
+        free(list);
+    }
+    both.count = 0;
+    assert_int_equal(kept(store, &both, 200), 0);
+    assert_int_equal(store_finding_list(store, 0, 100, &list, &count, &err), BERTH_OK);
+    assert_int_equal(count, 1);
+    assert_string_equal(list[0].finding.place, "core0");
+    free(list);
+    store_close(store);
+}
+
+static void old_findings_are_forgotten(void **state)
+{
+    struct world *world = *state;
+    struct store *store = opened(world, STORE_OK);
+    enum { MANY = 1500 };
+    struct finding *finding = calloc(MANY, sizeof *finding);
+    struct judgement all = judgement_of(finding, MANY, false),
+                     none = judgement_of(finding, 0, false);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(kept(store, &all, 1000 + i), MANY);
+        assert_int_equal(kept(store, &none, 2000 + i), 0);
+    }
+    store_close(store);
+    free(finding);
+    assert_int_equal(query(world, "SELECT count(*) FROM finding"), STORE_FINDINGS_MAX);
+    assert_int_equal(query(world, "SELECT count(*) FROM finding WHERE opened_s >= 1002"), 2 * MANY);
+}
+
+/* The same machine by its name, with so many gpus, and the fingerprint that comes of it. */
+static struct graph *machine(int gpus, int without)
+{
+    struct graph *graph = graph_new();
+    struct berth_err err = {0};
+    graph->name = strdup("n1");
+    graph_add_place(graph, PLACE_MACHINE, 0);
+    for (int i = 0, number = 0; i < gpus; i++) {
+        char pci[32];
+        if (i == without)
+            continue;
+        place_id gpu = graph_add_place(graph, PLACE_GPU, number++);
+        graph->places[gpu].parent = 0;
+        snprintf(pci, sizeof pci, "0000:%02x:00.0", 0xc0 + i);
+        assert_true(place_set_text(&graph->places[gpu].pci, pci) &&
+                    place_set_text(&graph->places[gpu].model, "Instinct"));
+    }
+    snprintf(graph->fingerprint, sizeof graph->fingerprint, "%031d%d", gpus, without >= 0);
+    assert_int_equal(graph_finish(graph, &err), BERTH_OK);
+    return graph;
+}
+
+static struct snapshot *begun(struct store *store, const struct graph *graph)
+{
+    struct berth_err err = {0};
+    assert_int_equal(store_begin(store, graph, BOOT, &err), BERTH_OK);
+    struct snapshot *snapshot = snapshot_of(graph, store);
+    history_begin(store, snapshot, &env);
+    return snapshot;
+}
+
+static void a_gpu_that_is_gone_is_missed_until_that_is_accepted(void **state)
+{
+    struct world *world = *state;
+    struct store *store = opened(world, STORE_OK);
+    struct graph *whole = machine(4, -1), *less = machine(4, 1), *more = machine(5, -1);
+    struct berth_err err = {0};
+    struct snapshot *snapshot = begun(store, whole);
+    assert_int_equal(snapshot->note_count, 0);
+    snapshot_unref(snapshot);
+    for (int boot = 0; boot < 2; boot++) {
+        env.now_s = 1790001000 + boot;
+        snapshot = begun(store, less); /* gpu2 and gpu3 are gpu1 and gpu2 now */
+        assert_int_equal(snapshot->note_count, 1);
+        assert_string_equal(snapshot->notes[0].code, "gpu-missing");
+        assert_string_equal(snapshot->notes[0].place, "gpu1");
+        assert_int_equal(snapshot->notes[0].severity, SEVERITY_CRITICAL);
+        assert_non_null(strstr(snapshot->notes[0].text, "0000:c1:00.0"));
+        assert_int_equal(snapshot->opened_count, 1);
+        assert_int_equal(snapshot->opened[0].since_s, 1790001000);
+        if (boot == 0)
+            snapshot_unref(snapshot);
+    }
+    history_recall(store, snapshot, &env);
+    assert_int_equal(snapshot->note_count, 1);
+    struct accepted accepted;
+    struct snapshot *after = NULL;
+    bool some[4] = {false};
+    assert_int_equal(baseline_update(store, snapshot, some, &env, 2, &accepted, &after, &err),
+                     BERTH_OK);
+    assert_int_equal(after->note_count, 1); /* places were named: the hardware was not accepted */
+    snapshot_unref(after);
+    assert_int_equal(baseline_update(store, snapshot, NULL, &env, 3, &accepted, &after, &err),
+                     BERTH_OK);
+    assert_int_equal(accepted.count, 0);
+    assert_int_equal(after->note_count + after->opened_count, 0);
+    snapshot_unref(after);
+    snapshot_unref(snapshot);
+    snapshot = begun(store, more); /* it is back, with another one */
+    assert_int_equal(snapshot->note_count, 0);
+    snapshot_unref(snapshot);
+    store_close(store);
+    graph_unref(whole);
+    graph_unref(less);
+    graph_unref(more);
+}
+
+static void what_failed_is_noted_until_it_works(void **state)
+{
+    struct world *world = *state;
+    struct store *store = opened(world, STORE_OK);
+    struct berth_err err = {0};
+    struct accepted accepted;
+    const struct note notes[] = {{.code = "past-unknown"},
+                                 {.code = "probe-hung"},
+                                 {.code = "gpu-missing"},
+                                 {.code = "past-unknown"},
+                                 {.code = "baseline-unreadable"}};
+    struct snapshot *before = snapshot_new(world->graph, values_new(), notes, 5, 1, 1),
+                    *after = NULL;
+    assert_int_equal(baseline_update(store, before, NULL, &env, 2, &accepted, &after, &err),
+                     BERTH_OK);
+    assert_int_equal(after->note_count, 1);
+    assert_string_equal(after->notes[0].code, "probe-hung");
+    history_recall(store, before, &env);
+    assert_int_equal(before->note_count, 2);
+    assert_string_equal(before->notes[1].code, "baseline-unreadable");
+    snapshot_unref(before);
+    snapshot_unref(after);
+    store_close(store);
+}
+
+static void accepting_keeps_the_sets(void **state)
+{
+    struct world *world = *state;
+    struct store *store = opened(world, STORE_OK);
+    struct berth_err err = {0};
+    struct accepted accepted;
+    struct snapshot *snapshot = after_run(world, store, 100, 1790000000), *after = NULL;
+    struct set_flow flow = {
+        .from = 1, .to = 2, .axes = "", .bytes_per_s = 1e9, .low = NAN, .high = NAN};
+    snapshot->sets = sets_new();
+    assert_true(sets_add(snapshot->sets,
+                         &(struct set){.metric = METRIC_CPU_COPY, .flow = &flow, .flow_count = 1}));
+    assert_int_equal(baseline_update(store, snapshot, NULL, &env, 2, &accepted, &after, &err),
+                     BERTH_OK);
+    snapshot_unref(snapshot);
+    assert_int_equal(after->sets->count, 1);
+    assert_true(after->sets->item[0].flow[0].bytes_per_s == 1e9);
+    snapshot_unref(after);
+    store_close(store);
+}
+
+static void a_file_brings_back_what_was_written(void **state)
+{
+    struct world *world = *state;
+    struct store *store = opened(world, STORE_OK);
+    struct berth_err err = {0};
+    struct baseline_set set, read;
+    char path[256];
+    bool same = false;
+    for (int i = 0; i < 20; i++)
+        snapshot_unref(after_run(world, store, 100 + 0.01 * i, 1790000000 + i));
+    assert_true(baseline_set_init(&set) && baseline_set_init(&read));
+    assert_int_equal(store_baseline_list(store, world->graph, &set, &err), BERTH_OK);
+    assert_int_equal(set.values->count, CORES - 1);
+    if (baseline_file_write(world->directory, world->graph, &set, 1790000099, path, sizeof path,
+                            &err) != BERTH_OK)
+        fail_msg("%s", err.detail);
+    assert_int_equal(baseline_file_read(world->directory, world->graph, &read, &same, &err),
+                     BERTH_OK);
+    assert_true(same);
+    assert_int_equal(read.values->count, set.values->count);
+    for (size_t i = 0; i < set.values->count; i++) {
+        assert_true(read.baseline[i].median == set.baseline[i].median &&
+                    read.baseline[i].deviation == set.baseline[i].deviation);
+        assert_int_equal(read.baseline[i].count, BASELINE_VALUES);
+        assert_int_equal(read.baseline[i].begun_s, 1790000000);
+        assert_memory_equal(&read.samples[i], &set.samples[i], sizeof read.samples[i]);
+        assert_int_equal(read.values->item[i].to, set.values->item[i].to);
+    }
+    baseline_set_done(&set);
+    baseline_set_done(&read);
+    store_close(store);
+}
+
+/* What a line of the file must not be, and what is said about it. */
+static const struct {
+    const char *text, *why;
+} broken[] = {
+    {"", "cut off"},
+    {"x\n", ":1: it is no JSON object"},
+    {"[]\n", ":1: it is no JSON object"},
+    {"{\"record\":\"end\",\"count\":0}\n", ":1: a record before the baseline record"},
+    {"HEAD{\"record\":\"end\",\"count\":1}\n", ":2: it counts other records"},
+    {"HEADHEAD", ":2: a second baseline record"},
+    {"HEADSERIES[96.2]}\nEND{\"record\":\"end\",\"count\":1}\n", ":4: something follows"},
+    {"HEAD{\"record\":\"mystery\"}\nEND", ":2: it is no record"},
+    {"HEADSERIES[]}\nEND", ":2: values is no array"},
+    {"HEADSERIES[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]}\nEND", ":2: values is no array"},
+    {"HEADSERIES[-1]}\nEND", ":2: values has something"},
+    {"HEADSERIES[1e300]}\nEND", ":2: values has something"},
+    {"HEADSERIES[\"7\"]}\nEND", ":2: values has something"},
+    {"HEADSERIES[96.2],\"metric\":\"x\"}\nEND", ":2: it is no JSON object"}, /* a name twice */
+    {"HEAD{\"record\":\"place\",\"kind\":\"gpx\",\"place\":\"gpu0\",\"identity\":\"a\",\"model\":"
+     "\"\",\"seen_s\":1}\nEND",
+     ":2: it is no place"},
+    {"HEAD{\"record\":\"place\",\"kind\":\"gpu\",\"place\":\"gpu0\",\"identity\":\"\",\"model\":"
+     "\"\",\"seen_s\":1}\nEND",
+     ":2: it is no place"},
+    {"HEAD{\"record\":\"place\",\"kind\":\"gpu\",\"place\":\"gpu0\",\"identity\":\"a\",\"model\":"
+     "\"\",\"seen_s\":-1}\nEND",
+     ":2: seen_s is no integer"},
+    {"HEADSERIES[96.2]}\n", "the end record is missing"},
+};
+
+static void write_text(const char *path, const char *text)
+{
+    static const struct {
+        const char *word, *stands_for;
+    } words[] = {
+        {"HEAD", "{\"record\":\"baseline\",\"schema\":1,\"machine\":\"n\",\"fingerprint\":"
+                 "\"0123456789abcdef0123456789abcdef\",\"written_at_s\":1}\n"},
+        {"END", "{\"record\":\"end\",\"count\":1}\n"},
+        {"SERIES", "{\"record\":\"expected\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":"
+                   "\"core1\",\"axes\":{},\"begun_s\":1,\"accepted\":true,\"values\":"},
+    };
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    while (*text != '\0') {
+        size_t w = 0;
+        while (w < 3 && strncmp(text, words[w].word, strlen(words[w].word)) != 0)
+            w++;
+        if (w < 3) {
+            fputs(words[w].stands_for, file);
+            text += strlen(words[w].word);
+        } else {
+            fputc(*text++, file);
+        }
+    }
+    assert_int_equal(fclose(file), 0);
+}
+
+static void a_broken_file_is_refused_whole(void **state)
+{
+    struct world *world = *state;
+    char path[96];
+    bool same = false;
+    snprintf(path, sizeof path, "%s/unnamed.baseline", world->directory);
+    for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
+        struct berth_err err = {0};
+        struct baseline_set set;
+        assert_true(baseline_set_init(&set));
+        write_text(path, broken[i].text);
+        assert_int_equal(baseline_file_read(world->directory, world->graph, &set, &same, &err),
+                         BERTH_BAD_DATA);
+        if (strstr(err.detail, broken[i].why) == NULL)
+            fail_msg("\"%s\" is refused with: %s", broken[i].text, err.detail);
+        baseline_set_done(&set);
+    }
+    struct berth_err err = {0};
+    struct baseline_set set;
+    assert_true(baseline_set_init(&set));
+    write_text(path, "HEADSERIES[96.2]}\nEND"); /* these words are right */
+    assert_int_equal(baseline_file_read(world->directory, world->graph, &set, &same, &err),
+                     BERTH_OK);
+    assert_int_equal(set.values->count, 1);
+    assert_true(same && set.baseline[0].accepted && set.baseline[0].median == 96.2);
+    baseline_set_done(&set);
+    assert_int_equal(unlink(path), 0);
+    assert_true(baseline_set_init(&set));
+    assert_int_equal(baseline_file_read(world->directory, world->graph, &set, &same, &err),
+                     BERTH_ABSENT);
+    baseline_set_done(&set);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_run_is_taken_in_and_remembered),
+        TEST(a_cut_list_clears_nothing),
+        TEST(what_another_finding_explains_is_not_listed),
+        TEST(old_findings_are_forgotten),
+        TEST(a_gpu_that_is_gone_is_missed_until_that_is_accepted),
+        TEST(what_failed_is_noted_until_it_works),
+        TEST(accepting_keeps_the_sets),
+        TEST(a_file_brings_back_what_was_written),
+        TEST(a_broken_file_is_refused_whole),
+    };
+    struct config config;
+    struct berth_err err = {0};
+    if (config_init(&config, &err) != BERTH_OK)
+        return 1;
+    env.limits = judge_limits_of(&config);
+    env.now_s = 1790000000;
+    config_done(&config);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
