@@ -132,8 +132,10 @@ bool record_plain_cell(const char *line, size_t length, struct record_plain *ret
 {
     struct reader reader = {line, line + length, false};
     take_cell(&reader, ret);
-    expect(&reader, ",");
-    return !reader.failed;
+    expect(&reader, ",\"value\":");
+    /* Axes may stand behind the value; the cell is then not the one without axes. */
+    return !reader.failed &&
+           memmem(reader.at, (size_t)(reader.end - reader.at), "\"axes\"", 6) == NULL;
 }
 
 bool record_plain(const char *line, size_t length, struct record_plain *ret)

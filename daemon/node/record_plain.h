@@ -23,5 +23,5 @@ struct record_plain {
 bool record_plain(const char *line, size_t length, struct record_plain *ret);
 
 /* Metric, places and axes of such a line, whatever follows them: a number that is none, or out of
- * bounds. False where they cannot be read. */
+ * bounds. False where they cannot be read, or axes stand behind the value. */
 bool record_plain_cell(const char *line, size_t length, struct record_plain *ret);

@@ -111,6 +111,7 @@ static void broken_values_are_skips(void **state)
         {BROKEN "0\",\"to\":\"core9\",\"value\":NaN}", NULL},
         {BROKEN "0\",\"to\":\"core1\",\"axes\":{\"odd\":\"1\"},\"value\":NaN}", NULL},
         {BROKEN "0\",\"to\":\"core1", NULL},
+        {BROKEN "0\",\"to\":\"core1\",\"value\":NaN,\"axes\":{\"op\":\"faa\"}}", NULL},
         {"{\"value\":NaN}", NULL},
     };
     (void)state;
