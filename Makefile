@@ -386,7 +386,7 @@ format: ## break every C file as clang-format does, at 100 columns
 lint: ## clang-format, clang-tidy, cppcheck, shellcheck, systemd-analyze verify: no finding is the only way to pass
 	@tests/lib/deps.sh build lint
 	$(AGAIN) all
-	@BUILD=$(BUILD) tests/lib/lint.sh -std=c17 $(DEFINES) -DSTANDIN_DIR='"build/standin"' -Ischema -iquote daemon -iquote client -iquote probes -iquote tests -Iclient \
+	@BUILD=$(BUILD) tests/lib/lint.sh -std=c17 $(DEFINES) -DSTANDIN_DIR='"build/standin"' -Ischema -iquote daemon -iquote client -iquote probes -iquote tests -Iclient/lib \
 	 $(call pkg_cflags,$(DAEMON_PKGS) cmocka)
 
 # Files that are made from a template, with the folders of this PREFIX in them.

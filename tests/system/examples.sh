@@ -21,7 +21,7 @@ grep -qx "bind: no daemon at $work/none" "$work/err"
 echo "ok 2 - bind says that there is no daemon"
 if command -v c++ >/dev/null; then
     printf '#include <berth.h>\nint main() { berth_bind_request request; berth_bind_request_init(&request); return berth_fd(nullptr) != 0; }\n' |
-        c++ -x c++ -Wall -Wextra -Wpedantic -Werror -Iclient -fsyntax-only -
+        c++ -x c++ -Wall -Wextra -Wpedantic -Werror -Iclient/lib -fsyntax-only -
     echo "ok 3 - the header is C++ too"
 else
     echo "ok 3 # SKIP there is no C++ compiler"
