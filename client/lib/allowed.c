@@ -1,5 +1,5 @@
-/* What the calling thread may use. A daemon cannot see this: affinity, device cgroup and
- * environment are the caller's. */
+/* Resources of the calling thread. Affinity, device cgroup and environment belong to the caller,
+ * and a daemon cannot see them. */
 #include "lib/allowed.h"
 #include "lib/cpus.h"
 #include "lib/read.h"
@@ -28,7 +28,7 @@ static bool read_cpus(struct lib_read *read, const char **ret_cpus)
     return true;
 }
 
-/* A small file of the kernel's as text; false when it cannot be read. */
+/* Reads a small kernel file as text; false when it is not readable. */
 static bool read_file(const char *path, char *text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -40,7 +40,7 @@ static bool read_file(const char *path, char *text, size_t size)
     return n > 0;
 }
 
-/* As far as they exist: Mems_allowed may name nodes that a machine could have and has not. */
+/* Only existing nodes: Mems_allowed may name nodes that the machine could have but lacks. */
 struct berth_texts lib_allowed_memory(struct lib_read *read)
 {
     const struct berth_texts all = {.item = NULL};
@@ -77,8 +77,8 @@ bool lib_allowed_has_devices(void)
            access("/dev/dri", F_OK) == 0;
 }
 
-/* Asks the kernel for read and write permission. inode_permission() asks the device cgroup too, so
- * this is what open would say; but opening a gpu can wake it up for seconds. */
+/* Asks the kernel for read and write permission. inode_permission() also asks the device cgroup, so
+ * the result equals that of open. Opening a gpu can wake it up for seconds. */
 static bool may_open(const char *path)
 {
     return faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0;
@@ -110,7 +110,7 @@ static struct lib_gpu describe_gpu(struct lib_read *read, const json_t *place)
     else if (render_node != NULL)
         gpu.usable = may_open(render_node) && (order == NULL || may_open("/dev/kfd"));
     else
-        gpu.usable = true; /* nothing says which device it is, so nothing says no */
+        gpu.usable = true; /* the device of this gpu is unknown, so nothing forbids it */
     return gpu;
 }
 

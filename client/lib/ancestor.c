@@ -7,11 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEPTH_MAX     32                /* wrappers between a task and what started it */
+/* most wrappers between a task and the process that started it */
+#define DEPTH_MAX     32
 #define VARIABLES_MAX ((size_t)4 << 20) /* bytes */
 
-/* All of a file with two NULs behind it; NULL when it cannot be read, is larger, or memory is
- * short. The caller frees. */
+/* Whole file with two NULs at its end. NULL when it is not readable, is larger than VARIABLES_MAX,
+ * or memory is short. The caller frees it. */
 static char *read_whole(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -42,7 +43,7 @@ static char *read_whole(const char *path)
     return text;
 }
 
-/* Its parent and the time of its start. The command between parentheses may have any bytes. */
+/* Parent and start time of a process. The command between parentheses may hold any bytes. */
 static bool read_stat(pid_t pid, pid_t *ret_parent, uint64_t *ret_start_ticks)
 {
     char path[40];

@@ -1,4 +1,4 @@
-/* The types that several answers share. */
+/* Types that several answers share. */
 #include "lib/read.h"
 
 const char *const lib_origin_names[] = {"", "live", "recorded", "reconstructed", "standin", NULL};

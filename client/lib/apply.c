@@ -1,4 +1,4 @@
-/* Taking a berth. */
+/* Application of a berth to this process. */
 #include "lib/apply.h"
 #include "lib/cpus.h"
 #include "lib/lib.h"
@@ -19,7 +19,7 @@ struct policy {
     unsigned long nodes[NODES_MAX / NODE_BITS];
 };
 
-/* maxnode counts one more than there are bits: the kernel takes one off. */
+/* maxnode is one more than the number of bits: the kernel subtracts one. */
 static int set_policy(const struct policy *policy)
 {
     return (int)set_mempolicy(policy->mode, (unsigned long *)policy->nodes, NODES_MAX + 1);
@@ -74,8 +74,7 @@ static int apply_memory(struct berth *berth, const struct berth_task *task,
     return BERTH_DONE;
 }
 
-/* Whether the variable is one of those by which runtimes say which gpus are visible, and in which
- * order they are counted. */
+/* True for the variables that choose the visible gpus or the order in which runtimes count them. */
 static bool is_of_gpus(const char *name)
 {
     static const char *const names[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
@@ -128,26 +127,26 @@ bool lib_apply_is_free(const char *value, const char *marked)
     return value == NULL || (marked != NULL && strcmp(value, marked) == 0);
 }
 
-/* One variable as it is to be, and as it was. */
+/* One variable: its new value and the one before. */
 struct change {
     char mark[LIB_APPLY_MARK_SIZE];
-    const char *name, *value; /* name: the task's, or mark */
-    char *before;             /* owned; NULL it was not set */
+    const char *name, *value; /* name: the task's variable, or mark */
+    char *before;             /* owned; NULL when it was not set */
 };
 
-/* Backwards, what has been set so far. */
+/* Restores the variables set so far, in reverse order. */
 static void undo_environment(struct change *change, size_t count)
 {
     for (size_t i = count; i > 0; i--) {
         if (change[i - 1].before != NULL)
-            /* if memory is still short for that, nothing can be done */
+            /* a failure here, with memory still short, has no remedy */
             setenv(change[i - 1].name, change[i - 1].before, 1);
         else
             unsetenv(change[i - 1].name);
     }
 }
 
-/* What is to be set: change has room for two of each. */
+/* Lists the variables to set; change has room for two per variable of the task. */
 static size_t list_changes(const struct berth_task *task, unsigned parts, struct change *change)
 {
     size_t count = 0;
@@ -177,7 +176,7 @@ static bool make_change(struct change *change)
     return (value == NULL || change->before != NULL) && setenv(change->name, change->value, 1) == 0;
 }
 
-/* What is to be unset comes last: that needs no memory and cannot fail. */
+/* Unsets variables last: that needs no memory and cannot fail. */
 static int apply_environment(struct berth *berth, const struct berth_task *task, unsigned parts)
 {
     struct change *change = calloc(2 * task->environment.count + 1, sizeof *change);
@@ -198,7 +197,7 @@ static int apply_environment(struct berth *berth, const struct berth_task *task,
     return fine ? BERTH_DONE : lib_fail_memory(berth);
 }
 
-/* The kernel cuts an affinity to the cpuset without a word; a berth that was cut is none. */
+/* The kernel silently cuts an affinity to the cpuset; a berth with fewer cpus is an error. */
 static int apply_cpus(struct berth *berth, const struct berth_task *task,
                       const struct lib_cpus *before)
 {

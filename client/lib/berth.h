@@ -1,24 +1,25 @@
 /**
- * libberth: ask the node's berthd where to run, where to allocate and whether the node is well.
+ * libberth: asks the node's berthd where to run, where to allocate memory and whether the node is
+ * healthy.
  *
- * Units: sizes are bytes, times are nanoseconds unless a name ends in _s (seconds since the epoch)
- * or _ms, rates are bytes per second, 1 GB/s being 10^9 bytes per second. An unknown double is NAN,
- * an unknown integer -1, an unknown text NULL. Places are named as `berth topo` shows them: gpu0,
+ * Units: sizes are bytes. Times are nanoseconds unless a name ends in _s (seconds since the epoch)
+ * or _ms. Rates are bytes per second; 1 GB/s is 10^9 bytes per second. An unknown double is NAN, an
+ * unknown integer -1, an unknown text NULL. Places have the names that `berth topo` shows: gpu0,
  * numa3, llc2, core7, pu12, nic1.
  *
- * Errors: functions return BERTH_DONE or a negative enum berth_status; the handle then knows the
- * error's name and one line about it. Outputs are untouched on failure.
+ * Errors: functions return BERTH_DONE or a negative enum berth_status. The handle then holds the
+ * name of the error and one line of detail. Outputs are untouched on failure.
  *
- * Ownership: a result is one block with everything that hangs on it; the function named beside the
- * type frees it. The library keeps no pointer to a request after the call. NULL is fine for every
- * free function.
+ * Ownership: a result is one block that includes all of its texts and arrays. The function named
+ * beside the type frees it. The library keeps no pointer to a request after the call. Every free
+ * function accepts NULL.
  *
- * Threads: a handle serves one thread at a time; different handles are independent. The library has
- * no global state, prints nothing, raises no signal, ends no process, and its descriptors are
+ * Threads: one thread at a time uses a handle; different handles are independent. The library has
+ * no global state, prints nothing, raises no signal and ends no process. Its descriptors are
  * close-on-exec.
  *
- * Newer daemons: fields that this header does not know are left out, names in an enumeration that
- * it does not know become its value 0, UNKNOWN.
+ * Newer daemons: fields unknown to this header are left out. Enumeration names unknown to it become
+ * value 0, UNKNOWN.
  */
 #ifndef BERTH_H
 #define BERTH_H
@@ -36,27 +37,27 @@ extern "C" {
 #define BERTH_PUBLIC
 #endif
 
-struct berth; /* a connection to a daemon, or the wish for one */
+struct berth; /* a handle: a connection to a daemon, or not connected yet */
 
 enum berth_status {
     BERTH_DONE = 0,
 
-    /* Found on this side. */
+    /* Found by the library. */
     BERTH_ERROR_NO_DAEMON = -1, /* nobody listens at the path, or berth_connect was not called */
-    BERTH_ERROR_TIMED_OUT = -2, /* no answer within berth_set_timeout */
+    BERTH_ERROR_TIMED_OUT = -2, /* no answer within the timeout of berth_set_timeout */
     BERTH_ERROR_CLOSED = -3,    /* the daemon closed the connection before it answered */
-    /* what came is not Varlink, not the promised reply, or over 64 MiB */
+    /* the bytes are not Varlink, not the promised reply, or over 64 MiB */
     BERTH_ERROR_PROTOCOL = -4,
     BERTH_ERROR_OUT_OF_MEMORY = -5,
     BERTH_ERROR_BAD_ARGUMENT = -6, /* a request that cannot be sent */
     BERTH_ERROR_SYSTEM = -7,       /* the operating system refused an operation */
 
-    /* Said by the daemon. */
+    /* Sent by the daemon. */
     BERTH_ERROR_INVALID_PARAMETER = -20,
     BERTH_ERROR_METHOD_NOT_FOUND = -21,
     BERTH_ERROR_METHOD_NOT_IMPLEMENTED = -22,
     BERTH_ERROR_INTERFACE_NOT_FOUND = -23,
-    BERTH_ERROR_PERMISSION_DENIED = -24, /* also when the socket may not be opened */
+    BERTH_ERROR_PERMISSION_DENIED = -24, /* also when opening the socket is not permitted */
     BERTH_ERROR_EXPECTED_MORE = -25,
     BERTH_ERROR_NO_SUCH_PLACE = -26,
     BERTH_ERROR_NO_SUCH_METRIC = -27,
@@ -69,13 +70,13 @@ enum berth_status {
     BERTH_ERROR_KEY_MISMATCH = -34,
     BERTH_ERROR_NO_SUCH_OWNER = -35,
     BERTH_ERROR_NO_SUCH_CLAIM = -36,
-    BERTH_ERROR_OTHER = -99 /* an error of a newer daemon: berth_error_name says which */
+    BERTH_ERROR_OTHER = -99 /* an error of a newer daemon; berth_error_name gives its name */
 };
 
 /* ---- the connection ---- */
 
-/* A handle that is not connected yet. NULL only when out of memory. berth_free ends it, the
- * connection and every call. */
+/* Makes a handle without a connection; NULL only when out of memory. berth_free ends the handle,
+ * its connection and every call. */
 BERTH_PUBLIC struct berth *berth_new(void);
 BERTH_PUBLIC void berth_free(struct berth *berth);
 
@@ -85,65 +86,68 @@ BERTH_PUBLIC void berth_free(struct berth *berth);
  * bytes), SYSTEM. */
 BERTH_PUBLIC int berth_connect(struct berth *berth, const char *path);
 
-/* Takes a connected stream socket instead; it belongs to the handle at once, also on failure. */
+/* Uses a connected stream socket as the connection. The handle owns the socket at once, also on
+ * failure. */
 BERTH_PUBLIC int berth_connect_fd(struct berth *berth, int take_fd);
 
-/* The longest a connect or a blocking call takes: 30 s unless set. Negative: for ever. A call that
- * timed out is forgotten, and the connection stays good: its reply is dropped when it comes. */
+/* Sets the longest time of a connect or a blocking call: 30 s unless set, no limit when negative. A
+ * call that timed out is forgotten and the connection stays usable: its late reply is dropped. */
 BERTH_PUBLIC void berth_set_timeout(struct berth *berth, int timeout_ms);
 
-/* The last error of this handle: its wire name ("io.berth.Placement.NoSuchPlace") or, for one found
- * on this side, a name such as "NoDaemon"; and one line for a person, without control characters.
- * "" when nothing failed yet. Valid until the next call on the handle. */
+/* Return the name and the detail of this handle's last error. The name is the wire name
+ * ("io.berth.Placement.NoSuchPlace") or, for an error found by the library, a name such as
+ * "NoDaemon". The detail is one line for a person, without control characters. Both are "" when
+ * nothing has failed yet. Both are valid until the next call on the handle. */
 BERTH_PUBLIC const char *berth_error_name(const struct berth *berth);
 BERTH_PUBLIC const char *berth_error_detail(const struct berth *berth);
 
-/* Parameters of that error as the daemon sent them: a JSON object as text. NULL for an error found
- * on this side. Valid as long as the others. */
+/* Returns the parameters of that error as the daemon sent them: a JSON object as text. NULL for an
+ * error found by the library. Valid as long as the name and the detail. */
 BERTH_PUBLIC const char *berth_error_parameters(const struct berth *berth);
 
 /* ---- any method ---- */
 
-/* Calls a method and waits. parameters: a JSON object as text, NULL for none. ret_reply receives
- * the reply's parameters as the daemon wrote them, "{}" when it sent none; free(3) it. */
+/* Calls a method and waits for the reply. parameters: a JSON object as text, NULL for none.
+ * ret_reply receives the reply's parameters as the daemon wrote them, "{}" when it sent none; the
+ * caller ends it with free(3). */
 BERTH_PUBLIC int berth_call(struct berth *berth, const char *method, const char *parameters,
                             char **ret_reply);
 
-/* One reply to berth_call_async. status: BERTH_DONE, or why there is none (the handle has the
- * details meanwhile). parameters: JSON text, valid during the callback; NULL on failure of this
- * side, the error's parameters on an error of the daemon. continues: 1 when more replies follow, 0
- * on the last one. The callback may start calls; it must neither free, connect nor process the
- * handle, nor make a blocking call. */
+/* Receives one reply to berth_call_async. status: BERTH_DONE, or the error; the handle has its
+ * details during the callback. parameters: JSON text, valid during the callback. On an error of the
+ * daemon they are the error's parameters; on one found by the library, NULL. continues: 1 when more
+ * replies follow, 0 on the last one. The callback may start calls. It must not free, connect or
+ * process the handle, nor make a blocking call. */
 typedef void berth_reply_fn(struct berth *berth, int status, const char *parameters, int continues,
                             void *arg);
 
 /* Flags of berth_call_async. */
-/* stream: reply may be called many times; berth_connect or berth_free ends a stream early. Replies
- * come in the order of the calls: what is called after a stream waits for its end, and a blocking
- * call meanwhile fails at once with BAD_ARGUMENT. Give an endless one (Watch) a handle of its own.
- */
+/* Requests a stream: reply may be called many times. berth_connect or berth_free ends a stream
+ * early. Replies come in the order of the calls: a call made after a stream waits for its end. A
+ * blocking call during a stream fails at once with BAD_ARGUMENT. An endless stream (Watch) needs a
+ * handle of its own. */
 #define BERTH_MORE 1u
 
-/* Starts a call without blocking. reply is called from berth_process, berth_wait or a blocking
- * call, exactly once with continues 0 unless the handle is freed or connected anew before. Nothing
- * times out here. Fails, without calling reply, with NO_DAEMON, BAD_ARGUMENT or OUT_OF_MEMORY. */
+/* Starts a call without blocking. berth_process, berth_wait or a blocking call calls reply. reply
+ * is called exactly once with continues 0, unless the handle is freed or connected anew before. No
+ * timeout applies. Fails, without calling reply, with NO_DAEMON, BAD_ARGUMENT or OUT_OF_MEMORY. */
 BERTH_PUBLIC int berth_call_async(struct berth *berth, const char *method, const char *parameters,
                                   unsigned flags, berth_reply_fn *reply, void *arg);
 
 /* ---- event loops ---- */
 
-/* The descriptor to poll, -1 when there is no connection; and what to poll it for: POLLIN, with
- * POLLOUT while something is unsent. Ask again after every call on the handle. */
+/* Return the descriptor to poll, -1 without a connection, and the events to poll for: POLLIN, with
+ * POLLOUT while bytes are unsent. Both may change with every call on the handle. */
 BERTH_PUBLIC int berth_fd(const struct berth *berth);
 BERTH_PUBLIC short berth_events(const struct berth *berth);
 
-/* Sends and receives what it can without blocking and calls the callbacks. On a lost connection
- * (CLOSED, PROTOCOL, SYSTEM, OUT_OF_MEMORY) every open call ends with that status and berth_fd
- * becomes -1. */
+/* Sends and receives without blocking and calls the callbacks. On a lost connection (CLOSED,
+ * PROTOCOL, SYSTEM, OUT_OF_MEMORY) every open call ends with that status and berth_fd becomes -1.
+ */
 BERTH_PUBLIC int berth_process(struct berth *berth);
 
-/* Polls for at most timeout_ms (negative: for ever), then processes. 1: something happened, 0:
- * nothing did, or as berth_process. */
+/* Polls for at most timeout_ms (negative: no limit), then processes. Returns 1 when something
+ * happened, 0 when nothing did, or the error of berth_process. */
 BERTH_PUBLIC int berth_wait(struct berth *berth, int timeout_ms);
 
 /* ---- what requests and answers share ---- */
@@ -174,21 +178,21 @@ enum berth_source {
     BERTH_SOURCE_PUBLISHED
 };
 
-/* What an answer was computed from: the same basis and request give the same answer. */
+/* State that an answer was computed from: equal bases and requests give equal answers. */
 struct berth_basis {
     const char *snapshot, *claims;
     enum berth_origin origin;
 };
 
-/* Expected time with its 95 % interval; NAN when it was not predicted. bottleneck: the resource
+/* Expected time with its 95 % interval; NAN when there is no prediction. bottleneck: the resource
  * that limits it, or NULL. */
 struct berth_prediction {
     double time_ns, low_ns, high_ns;
     const char *bottleneck;
 };
 
-/* One number that an answer rests on. low, high: 95 % interval or NAN. measured_at_s: -1 unknown.
- * flows: what ran at the same time. */
+/* One number that supports an answer. low, high: 95 % interval or NAN. measured_at_s: -1 unknown.
+ * flows: the flows that ran at the same time. */
 struct berth_evidence {
     const char *metric, *from, *to, *unit;
     struct berth_pairs axes;
@@ -198,20 +202,24 @@ struct berth_evidence {
     int64_t measured_at_s;
 };
 
-/* The part of the node that may be used. cpus: a list "0-7,64-71", NULL for all. memory, gpus:
- * names, PCI addresses or UUIDs; item NULL for all, count 0 with item set for none. */
+/* Part of the node that may be used. cpus: a list "0-7,64-71", NULL for all. memory, gpus: names,
+ * PCI addresses or UUIDs; item NULL for all, count 0 with item set for none. */
 struct berth_allowed {
     const char *cpus;
     struct berth_texts memory, gpus;
 };
 
-/* What the calling thread may use, as berth_bind and berth_allocate send it by default: its
- * affinity; the memory nodes of its cpuset; with_gpus (as both do) the gpus whose device nodes it
- * may open, narrowed by CUDA_, ROCR_ and HIP_VISIBLE_DEVICES, else all. Opens no device. Asks the
- * daemon for the node only for gpus, and where there are gpu device nodes. A numeric device list
- * counts in PCI order for CUDA (as CUDA does with CUDA_DEVICE_ORDER=PCI_BUS_ID or gpus all alike;
- * otherwise it is ignored) and in driver order for ROCm. Blocks. Free with berth_allowed_free,
- * whatever was put into its fields. */
+/* Finds the resources that the calling thread may use, as berth_bind and berth_allocate send them
+ * by default. cpus: its affinity. memory: the memory nodes of its cpuset. gpus, when with_gpus is
+ * set (as both calls do): those whose device nodes it may open, else all. CUDA_VISIBLE_DEVICES,
+ * ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES narrow them.
+ *
+ * A numeric device list counts in PCI order for CUDA, in driver order for ROCm. CUDA itself counts
+ * so with CUDA_DEVICE_ORDER=PCI_BUS_ID or when all gpus are alike; otherwise the list is ignored.
+ *
+ * Opens no device. Asks the daemon for the node only for gpus, and only where there are gpu device
+ * nodes. Blocks. The caller ends the result with berth_allowed_free, even after changing its
+ * fields. */
 BERTH_PUBLIC int berth_allowed_here(struct berth *berth, int with_gpus,
                                     struct berth_allowed **ret_allowed);
 BERTH_PUBLIC void berth_allowed_free(struct berth_allowed *allowed);
@@ -242,26 +250,26 @@ struct berth_flow {
     int64_t bytes;
 };
 
-/* Initialise with berth_bind_request_init; only tasks must be set. -1, 0 for enumerations and NULL
+/* Initialise with berth_bind_request_init; only tasks must be set. -1, NULL, and 0 for enumerations
  * leave a field to the daemon. */
 struct berth_bind_request {
     int tasks;
     int gpus_per_task, cores_per_task, threads_per_core;
-    int tasks_per_gpu; /* where there are fewer gpus than tasks, up to so many share one */
-    const int *ranks;  /* tasks of them: the ranks of these tasks in a job of world ranks */
+    int tasks_per_gpu; /* most tasks that share a gpu when there are fewer gpus than tasks */
+    const int *ranks;  /* ranks of these tasks in a job of world ranks; one per task */
     int world;
-    enum berth_pattern pattern; /* traffic between tasks, bytes per flow; or flows exactly */
+    enum berth_pattern pattern; /* traffic between tasks, bytes per flow; flows gives it exactly */
     int64_t bytes, host_bytes;
     const struct berth_flow *flows;
     size_t flow_count;
     enum berth_mechanism mechanism;
     enum berth_order order;
     enum berth_visible visible;
-    /* under the key of a claim of yours the first plan stands until it is released; NULL: as
-     * BERTH_KEY says (empty: none), else in a job of Slurm's within the job's claim, unless
-     * whole_node is set */
+    /* Key of a claim of the caller: the first plan under it holds until its release. NULL:
+     * BERTH_KEY (empty: none), else, in a Slurm job and unless whole_node is set, a key within the
+     * job's claim. */
     const char *key;
-    /* NULL: berth_allowed_here, or the whole node with whole_node 1 */
+    /* NULL: the result of berth_allowed_here, or the whole node when whole_node is 1 */
     const struct berth_allowed *allowed;
     int whole_node;
 };
@@ -276,23 +284,24 @@ enum berth_memory_policy {
 struct berth_task {
     int task;
     struct berth_texts gpus, memory, nics;
-    const char *cpus, *cpu_mask; /* "0-7", "0xff" */
+    const char *cpus, *cpu_mask; /* "0-7" and "0xff" */
     enum berth_memory_policy memory_policy;
-    struct berth_pairs environment; /* to set, and the variables to unset, before the task starts */
+    /* variables to set, and variables to unset, before the task starts */
+    struct berth_pairs environment;
     struct berth_texts unset;
 };
 
 struct berth_binding {
     const struct berth_task *tasks;
     size_t task_count;
-    /* of one step; baseline is the launcher's default order */
+    /* time of one iteration; baseline: in the launcher's default order */
     struct berth_prediction predicted, baseline;
     int proven_optimal;
-    double gap;                  /* to a lower bound, when not proven */
-    struct berth_pairs launcher; /* options for launchers, by name */
+    double gap;                  /* gap to a lower bound, when not proven */
+    struct berth_pairs launcher; /* launcher options, by launcher name */
     const struct berth_evidence *why;
     size_t why_count;
-    struct berth_texts reasons; /* what decided, a sentence each */
+    struct berth_texts reasons; /* grounds of the decision, a sentence each */
     struct berth_texts warnings;
     struct berth_basis basis;
 };
@@ -304,64 +313,71 @@ BERTH_PUBLIC void berth_binding_free(struct berth_binding *binding);
 
 /* ---- in a job: which task this is, and taking its berth ---- */
 
-/* Gives a variable's value, NULL when it is not set. Where one is asked for, NULL instead of a
- * function stands for getenv(3). */
+/* Gives the value of a variable, NULL when it is not set. A NULL function stands for getenv(3). */
 typedef const char *berth_variable_fn(const char *name, void *arg);
 
-/* What a launcher's variables say of this task and its step. name: openmpi, hydra (MPICH, Intel
- * MPI), pals, flux, slurm, pmi or pmix; NULL when there are no such variables. An inner launcher
- * goes before the one that it was itself started by. */
+/* Position of this task in its step, from the launcher's variables. name: openmpi, hydra (MPICH,
+ * Intel MPI), pals, flux, slurm, pmi or pmix; NULL without such variables. An inner launcher takes
+ * precedence over the launcher that started it. */
 struct berth_launcher {
     const char *name;
-    /* the task's number on this node, from 0, and how many the step has here; -1 unknown */
+    /* number of the task on this node, from 0, and tasks of the step here; -1 unknown */
     int task, tasks;
-    int rank, world; /* the same in the whole step; -1 unknown */
-    /* the ranks of this node's tasks, tasks of them; NULL unless it says how they are
-     * distributed, or all are here */
+    int rank, world; /* the same numbers in the whole step; -1 unknown */
+    /* Ranks of this node's tasks, one per task. NULL unless the launcher states the distribution or
+     * all tasks are here. */
     const int *ranks;
-    /* "slurm/1234.0": the same in all tasks of the step, no other's meanwhile; NULL where it
-     * gives the step no name */
+    /* "slurm/1234.0": equal in all tasks of the step and in no other running step; NULL where the
+     * launcher does not name the step */
     const char *key;
-    /* task or tasks is unknown: one line that says which variable would tell; else NULL */
+    /* one line that names the missing variable, when task or tasks is unknown; else NULL */
     const char *missing;
 };
 
-/* Reads them. Calls no daemon and blocks nowhere. OUT_OF_MEMORY alone is a failure: what is not
- * said is unknown. */
+/* Reads the launcher's variables. Calls no daemon and never blocks. Fails only with OUT_OF_MEMORY:
+ * a missing variable leaves its field unknown. */
 BERTH_PUBLIC int berth_launcher_here(struct berth *berth, berth_variable_fn *variable, void *arg,
                                      struct berth_launcher **ret_launcher);
 BERTH_PUBLIC void berth_launcher_free(struct berth_launcher *launcher);
 
-/* What the step's tasks on this node may use together, and what the launcher has already given to
- * this one of them. */
+/* Resources that the step's tasks on this node may use together, and the part that the launcher has
+ * already bound to this task. */
 struct berth_step {
-    /* of all its tasks, and so the same in each: what a Bind for all of them is to be asked with */
+    /* resources of all tasks together, equal in each: the allowed field of a Bind for all of them
+     */
     struct berth_allowed allowed;
-    const char *cpus;        /* the calling thread's affinity */
-    struct berth_texts gpus; /* those that the variables leave visible; item NULL for all */
-    /* 1: the launcher has given this task cpus, or gpus, of its own */
+    const char *cpus;        /* affinity of the calling thread */
+    struct berth_texts gpus; /* gpus that the variables leave visible; item NULL for all */
+    /* 1: the launcher has bound cpus, or gpus, to this task alone */
     int cpus_bound, gpus_bound;
-    /* the launcher's, else one by the process that started the tasks, the same in all of them */
+    /* key of the launcher, else one from the process that started the tasks; equal in all of them
+     */
     const char *key;
 };
 
-/* Looks at what the calling thread may use beside what the process has that started the step's
- * tasks: the nearest ancestor without this task's rank among its variables. A task whose affinity,
- * or whose visible-device variables, are narrower than that one's was bound by the launcher. With
- * Slurm it is bound to gpus when SLURM_STEP_GPUS names fewer than SLURM_GPUS_ON_NODE; allowed then
- * has all of the node's, of which the job's claim leaves its own. Of another process that does not
- * show its variables, the gpus count as shared unless they are fewer than tasks. launcher: with
- * task, tasks and rank as they are known, also when not from a launcher. given: cpus and gpus that
- * may be used instead of all (NULL, or fields NULL: all); with cpus none are bound. Asks the daemon
- * for the node where there are gpus to be told apart. The affinity is widened meanwhile, to see
- * what the cpuset allows, and set back. Fails as berth_allowed_here. */
+/* Finds the resources of a step and of this task. Compares the calling thread with the process that
+ * started the step's tasks: the nearest ancestor without this task's rank among its variables. The
+ * launcher has bound a task whose affinity or visible-device variables are narrower than that
+ * process's.
+ *
+ * With Slurm a task is bound to gpus when SLURM_STEP_GPUS names fewer than SLURM_GPUS_ON_NODE.
+ * allowed then has all gpus of the node; the job's claim narrows them to the job's own. When
+ * another process does not show its variables, the gpus count as shared unless they are fewer than
+ * tasks.
+ *
+ * launcher: task, tasks and rank must hold all that is known, also from a source other than a
+ * launcher. given: cpus and gpus that may be used instead of all; NULL, or fields NULL, for all.
+ * With given cpus, none count as bound.
+ *
+ * Asks the daemon for the node where gpus must be told apart. Widens the affinity for a moment to
+ * read the limit of the cpuset, and sets it back. Fails like berth_allowed_here. */
 BERTH_PUBLIC int berth_step_here(struct berth *berth, const struct berth_launcher *launcher,
                                  const struct berth_allowed *given, berth_variable_fn *variable,
                                  void *arg, struct berth_step **ret_step);
 BERTH_PUBLIC void berth_step_free(struct berth_step *step);
 
-/* What is taken of a berth. GPUS are the variables that say which gpus are visible, ENVIRONMENT are
- * the others. */
+/* Parts of a berth to take. GPUS: the variables that choose the visible gpus; ENVIRONMENT: the
+ * other variables. */
 enum berth_part {
     BERTH_PART_CPUS = 1,
     BERTH_PART_MEMORY = 2,
@@ -370,19 +386,22 @@ enum berth_part {
     BERTH_PART_ALL = 15
 };
 
-/* The berth of this task in a binding for all tasks of its step, borrowed from it, and which parts
- * of it are to be taken so that what the launcher has bound stays: the one of its number, or, where
- * the launcher has given it gpus, the one that has just these. NULL when there is none. Pure. */
+/* Returns the berth of this task in a binding for all tasks of its step, borrowed from the binding;
+ * NULL when there is none. The berth is the one with this task's number or, when the launcher has
+ * bound gpus to the task, the one with exactly these gpus. ret_parts receives the parts to take so
+ * that the launcher's bindings stay. Pure. */
 BERTH_PUBLIC const struct berth_task *berth_step_berth(const struct berth_step *step, int task,
                                                        const struct berth_binding *binding,
                                                        unsigned *ret_parts);
 
-/* Takes these parts of a berth: the calling thread's affinity and memory policy, which its children
- * and what it executes inherit, and the process's environment; variables that choose nics
- * (UCX_NET_DEVICES, NCCL_IB_HCA) only where nobody else has set them. Nothing has changed on
- * failure: SYSTEM (the kernel refuses the cpus or the policy), BAD_ARGUMENT (cpus that are no list,
- * or none; a memory that is no NUMA node; a name that no variable has), OUT_OF_MEMORY. Calls no
- * daemon. setenv(3) makes it unsafe beside threads that read the environment. */
+/* Takes parts of a berth. Sets the calling thread's affinity and memory policy, which its children
+ * and the programs that it executes inherit, and the process's environment. Sets variables that
+ * choose nics (UCX_NET_DEVICES, NCCL_IB_HCA) only where nobody else has set them.
+ *
+ * Changes nothing on failure. Fails with SYSTEM when the kernel refuses the cpus or the policy, and
+ * with OUT_OF_MEMORY. Fails with BAD_ARGUMENT for cpus that are no list or empty, a memory that is
+ * no NUMA node, or an invalid variable name. Calls no daemon. Unsafe beside threads that read the
+ * environment, because of setenv(3). */
 BERTH_PUBLIC int berth_apply(struct berth *berth, const struct berth_task *task, unsigned parts);
 
 /* ---- Allocate: which memory ---- */
@@ -395,8 +414,8 @@ enum berth_memory_kind {
     BERTH_KIND_DEVICE
 };
 
-/* Who touches the buffer and how much: by is a place; random accesses come in cache lines. cores: 0
- * leaves it to the daemon. */
+/* Accesses to the buffer by one place, and their bytes. Random accesses come in cache lines. cores:
+ * 0 leaves the number to the daemon. */
 struct berth_access {
     const char *by;
     int64_t reads_bytes, writes_bytes;
@@ -404,7 +423,7 @@ struct berth_access {
 };
 
 /* Initialise with berth_allocate_request_init; only bytes must be set. Without accesses the
- * caller's cores stream over it once. */
+ * caller's cores stream over the buffer once. */
 struct berth_allocate_request {
     int64_t bytes;
     const struct berth_access *accesses;
@@ -417,7 +436,7 @@ struct berth_allocate_request {
 struct berth_memory_option {
     const char *memory;
     enum berth_memory_kind kind;
-    const char *call; /* what to call, in the words of its programming interface */
+    const char *call; /* the function to call, in the terms of its programming interface */
     struct berth_prediction predicted;
     int64_t free_bytes, free_at_s;
     const struct berth_evidence *why;
@@ -429,7 +448,7 @@ struct berth_allocation {
     size_t option_count;
     struct berth_texts warnings;
     struct berth_basis basis;
-    struct berth_texts reasons; /* what decided, a sentence each */
+    struct berth_texts reasons; /* grounds of the decision, a sentence each */
 };
 
 BERTH_PUBLIC void berth_allocate_request_init(struct berth_allocate_request *request);
@@ -453,7 +472,7 @@ enum berth_severity {
 };
 
 struct berth_slow_value {
-    const char *series; /* metric, from, to and the axes that are not at their defaults */
+    const char *series; /* metric, from, to and the axes with values other than their defaults */
     const char *unit;
     double value, expected;
 };
@@ -463,9 +482,8 @@ struct berth_finding {
     const char *place, *code, *text, *unit;
     double value, expected;
     int64_t since_s;
-    size_t
-        explains; /* slow values that have no finding of their own, because this is their cause */
-    const struct berth_slow_value *slow; /* the worst of them, at most 16 */
+    size_t explains; /* slow values without a finding of their own, caused by this one */
+    const struct berth_slow_value *slow; /* the worst slow values, at most 16 */
     size_t slow_count;
 };
 
@@ -480,16 +498,16 @@ struct berth_health {
     enum berth_origin origin;
 };
 
-/* places NULL: the whole node. */
+/* Checks the health of the node or of these places; places NULL: the whole node. */
 BERTH_PUBLIC int berth_check(struct berth *berth, const char *const *places, size_t place_count,
                              struct berth_health **ret_health);
 BERTH_PUBLIC void berth_health_free(struct berth_health *health);
 
 /* ---- GetMatrix: what was measured ---- */
 
-/* Initialise with {0} and set metric. from, to: item NULL for all places; where: axes that must
- * have a value. at_s: 0 for now, else as it was then, which this version refuses with UNAVAILABLE.
- */
+/* Initialise with {0} and set metric. from, to: item NULL for all places. where: axes and the
+ * values that they must have. at_s: 0 for now, else the time of the requested state; this version
+ * refuses other times with UNAVAILABLE. */
 struct berth_matrix_request {
     const char *metric;
     struct berth_texts from, to;
@@ -497,12 +515,12 @@ struct berth_matrix_request {
     int64_t at_s;
 };
 
-/* value is NAN when there is none, and why_not then says why. */
+/* One cell. value is NAN when there is none; why_not then gives the reason. */
 struct berth_cell {
     const char *from, *to;
     struct berth_pairs axes;
     double value, low, high;
-    int64_t repetitions; /* behind the value; -1 unknown */
+    int64_t repetitions; /* repetitions of the measurement; -1 unknown */
     enum berth_source source;
     int64_t measured_at_s;
     const char *why_not;

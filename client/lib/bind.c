@@ -109,7 +109,7 @@ int lib_bind_read(struct berth *berth, json_t *take_reply, struct berth_binding 
     binding->gap = lib_read_maybe_number(&read, take_reply, "gap");
     binding->launcher = lib_read_pairs(&read, take_reply, "launcher");
     binding->why = lib_read_evidence(&read, take_reply, "why", &binding->why_count);
-    if (json_is_array(json_object_get(take_reply, "reasons"))) /* it is nullable */
+    if (json_is_array(json_object_get(take_reply, "reasons"))) /* nullable */
         binding->reasons = lib_read_texts(&read, take_reply, "reasons");
     binding->warnings = lib_read_texts(&read, take_reply, "warnings");
     binding->basis = lib_read_basis(&read, take_reply);

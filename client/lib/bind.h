@@ -1,8 +1,9 @@
 /**
- * Bind's reply, for who has made the request by itself.
+ * Bind's reply, for callers that write the request themselves.
  */
 #pragma once
 #include "lib/lib.h"
 
-/* Takes the parameters of the reply, also on failure. PROTOCOL, OUT_OF_MEMORY. */
+/* Reads the parameters of the reply, and takes them also on failure. Fails with PROTOCOL,
+ * OUT_OF_MEMORY. */
 int lib_bind_read(struct berth *berth, json_t *take_reply, struct berth_binding **ret_binding);

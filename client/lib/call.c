@@ -1,11 +1,11 @@
-/* Calls: without waiting, waiting, as text and for the typed calls. */
+/* Calls: asynchronous, blocking, as text and typed. */
 #include "lib/lib.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Appends {"method":...,"parameters":...,"more":true} and its NUL to what is to be sent. */
+/* Appends {"method":...,"parameters":...,"more":true} and its NUL to the output buffer. */
 static int append_message(struct berth *berth, const char *method, const json_t *parameters,
                           bool more)
 {
@@ -57,7 +57,8 @@ static int parse_parameters(struct berth *berth, const char *text, json_t **ret_
         return BERTH_DONE;
     json_error_t where;
     json_t *parameters = json_loads(text, JSON_REJECT_DUPLICATES, &where);
-    if (parameters == NULL && where.text[0] == '\0') /* jansson has words for everything but this */
+    /* jansson has a message for every other error */
+    if (parameters == NULL && where.text[0] == '\0')
         return lib_fail_memory(berth);
     if (parameters == NULL)
         return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "the parameters are not JSON: %s",
@@ -70,7 +71,7 @@ static int parse_parameters(struct berth *berth, const char *text, json_t **ret_
     return BERTH_DONE;
 }
 
-/* A reply's parameters as text of their own; NULL when out of memory. */
+/* Copies a reply's parameters as text; NULL when out of memory. */
 static char *reply_text(const struct lib_reply *reply)
 {
     const char *text;
@@ -134,7 +135,7 @@ static void wake(struct berth *berth, const struct lib_reply *reply, void *arg)
         waiter->reply(berth, reply, waiter->arg);
 }
 
-/* Replies come in the order of the calls: behind a stream there may be none for ever. */
+/* Replies come in the order of the calls: behind a stream a reply may never come. */
 static bool has_open_stream(const struct berth *berth)
 {
     for (const struct lib_pending *pending = berth->first; pending != NULL; pending = pending->next)
@@ -168,7 +169,7 @@ int lib_wait_reply(struct berth *berth, const char *method, const json_t *parame
     if (waiter.done)
         return waiter.status;
     if (berth->fd >= 0)
-        pending->reply = NULL; /* its reply, should it come, is dropped */
+        pending->reply = NULL; /* a late reply is dropped */
     return status;
 }
 

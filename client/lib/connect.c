@@ -1,4 +1,4 @@
-/* The handle's life and its connection. */
+/* Life of a handle and of its connection. */
 #include "lib/lib.h"
 
 #include <errno.h>
@@ -74,7 +74,7 @@ static bool fill_address(const char *path, struct sockaddr_un *ret_address, sock
         return false;
     *ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
     memcpy(ret_address->sun_path, path, length);
-    if (path[0] == '@') /* an abstract name is as long as it says and does not end in NUL */
+    if (path[0] == '@') /* an abstract name has an explicit length and no NUL at its end */
         ret_address->sun_path[0] = '\0';
     *ret_length =
         (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (path[0] == '@' ? 0 : 1));
@@ -121,8 +121,8 @@ int berth_connect(struct berth *berth, const char *path)
     if (fd < 0)
         return lib_fail(berth, BERTH_ERROR_SYSTEM, "cannot make a socket: %s", strerror(errno));
 
-    /* A Unix socket connects at once or not at all; EAGAIN means that the daemon's queue is full,
-     * and nothing can be polled for. */
+    /* A Unix socket connects at once or fails. EAGAIN means that the daemon's queue is full; no
+     * poll event reports free room. */
     int64_t start = lib_now_ms();
     while (connect(fd, (const struct sockaddr *)&address, length) != 0) {
         int number = errno;

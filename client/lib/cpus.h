@@ -1,5 +1,5 @@
 /**
- * Sets of cpus or NUMA nodes as the kernel writes them: lists such as 0-7,64. Pure, but for
+ * Sets of cpus or NUMA nodes in the kernel's notation: lists such as 0-7,64. Pure, except
  * lib_cpus_of.
  */
 #pragma once
@@ -16,14 +16,13 @@ struct lib_cpus {
 
 bool lib_cpus_has(const struct lib_cpus *cpus, unsigned n);
 
-/* False on anything but such a list, which a line may end, and on numbers of LIB_CPUS_MAX or more:
- * ret_cpus is then untouched. */
+/* Parses such a list; a newline may end it. False for any other text and for numbers of
+ * LIB_CPUS_MAX or more; ret_cpus is then untouched. */
 bool lib_cpus_parse(const char *list, struct lib_cpus *ret_cpus);
 
-/* Writes the list into size bytes, cut to them; returns the bytes that all of it takes with its
- * NUL. */
+/* Writes the list, cut to size bytes. Returns the bytes of the whole list with its NUL. */
 size_t lib_cpus_format(const struct lib_cpus *cpus, char *text, size_t size);
 
-/* The affinity of a thread, 0 for the calling one; false with errno when the kernel does not say.
+/* Affinity of a thread, 0 for the calling one. False with errno when the kernel does not report it.
  */
 bool lib_cpus_of(pid_t thread, struct lib_cpus *ret_cpus);

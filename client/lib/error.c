@@ -1,5 +1,5 @@
-/* The last error of a handle. Wire names come from schema/errors.def, so that a new one cannot be
- * forgotten in berth.h. */
+/* The last error of a handle. Wire names come from schema/errors.def, so berth.h cannot miss a new
+ * one. */
 #include "lib/lib.h"
 
 #include <stdarg.h>
@@ -41,8 +41,8 @@ static const char *local_name(int status)
     }
 }
 
-/* Whatever a peer sent, a detail is one line and cannot steer a terminal: bytes of C0 and, in
- * UTF-8, of C1 become spaces. */
+/* Makes any detail one line that cannot control a terminal: bytes of C0 and, in UTF-8, of C1 become
+ * spaces. */
 static void flatten(char *text)
 {
     for (unsigned char *c = (unsigned char *)text; *c != '\0'; c++) {
@@ -79,7 +79,7 @@ int lib_fail_late(struct berth *berth, int timeout_ms)
 
 void lib_fail_late_of_all(struct berth *berth, int timeout_ms)
 {
-    /* without a connection it was the connecting that took too long */
+    /* without a connection, the connect itself was late */
     if (strcmp(berth->error_name, local_name(BERTH_ERROR_TIMED_OUT)) == 0 && berth->fd >= 0)
         lib_fail_late(berth, timeout_ms);
 }
@@ -89,7 +89,7 @@ int lib_fail_memory(struct berth *berth)
     return lib_fail(berth, BERTH_ERROR_OUT_OF_MEMORY, "out of memory");
 }
 
-/* " (place gpu9, wanted 3)" from the parameters of an error that brought no detail. */
+/* Builds " (place gpu9, wanted 3)" from the parameters of an error without a detail. */
 static void describe(const json_t *parameters, char *text, size_t size)
 {
     const char *key, *separator = " (";

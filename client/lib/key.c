@@ -10,8 +10,8 @@ bool lib_key_is_job(const char *text)
            strspn(text, "0123456789") == strlen(text);
 }
 
-/* With a dot and more behind the job's number it names the job's claim without being the claim's
- * own key, under which no other plan than the first may be asked for. */
+/* A dot and a suffix behind the job's number place the key within the job's claim. The claim's own
+ * key cannot serve: under it only its first plan is available. */
 const char *lib_key_default(char buffer[LIB_KEY_SIZE])
 {
     const char *key = getenv("BERTH_KEY"), *job = getenv("SLURM_JOB_ID");

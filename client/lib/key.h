@@ -1,15 +1,15 @@
 /**
- * Under which key something is planned that was asked for without one.
+ * The key of a plan whose request names none.
  */
 #pragma once
 #include <stdbool.h>
 
 #define LIB_KEY_SIZE 40
 
-/* BERTH_KEY, where it is set: empty means none. Else, in a job of Slurm's, "slurm/1234.bind", which
- * is in the claim of the job that Slurm's prolog makes, if it does. NULL: none. Borrowed from the
- * environment, or buffer. */
+/* Returns BERTH_KEY where it is set; an empty value means no key. Else, in a Slurm job, returns
+ * "slurm/1234.bind", which is within the job's claim if Slurm's prolog makes one. NULL: no key.
+ * Borrowed from the environment or from buffer. */
 const char *lib_key_default(char buffer[LIB_KEY_SIZE]);
 
-/* Whether that is the number of a job of Slurm's; NULL is none. */
+/* True for the number of a Slurm job; false for NULL. */
 bool lib_key_is_job(const char *text);

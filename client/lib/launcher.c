@@ -1,4 +1,4 @@
-/* Who this process is in a parallel step, as the variables of its launcher have it. */
+/* Position of this process in a parallel step, from the variables of its launcher. */
 #include "lib/launcher.h"
 #include "lib/allowed.h"
 #include "lib/rank_distribution.h"
@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a launcher says what; the first variable that is a number counts. The order is that in
- * which one is started inside another: mpirun and mpiexec in a batch job leave the variables of the
- * job's own launcher as they were, which are about themselves then. */
+/* Variables of each launcher; the first variable that is a number counts. The order is inner
+ * launcher first. mpirun and mpiexec in a batch job leave the variables of the job's launcher
+ * unchanged; those then describe mpirun itself. */
 static const struct names {
-    /* needed: without it the others are another launcher's; NULL any of them */
+    /* needed: without this variable the others belong to another launcher; NULL none */
     const char *launcher, *needed;
     const char *task, *tasks[3], *rank, *world[3], *key[2];
 } launchers[] = {
@@ -43,7 +43,7 @@ static const struct names {
      "FLUX_TASK_RANK",
      {"FLUX_JOB_SIZE"},
      {"FLUX_JOB_ID"}},
-    /* A batch script is no task, though it is told a rank. */
+    /* A batch script is no task, although it has a rank. */
     {"slurm",
      "SLURM_STEP_ID",
      "SLURM_LOCALID",
@@ -57,7 +57,7 @@ static const struct names {
 
 #define LAUNCHERS (sizeof launchers / sizeof launchers[0])
 
-/* A number that is not negative, or -1. */
+/* Non-negative number in a variable, or -1. */
 static int number(const struct lib_variables *variables, const char *name)
 {
     const char *text = name == NULL ? NULL : lib_variable(variables, name);
@@ -94,7 +94,7 @@ static int slurm_tasks(const struct lib_variables *variables,
         list = lib_variable(variables, "SLURM_TASKS_PER_NODE");
     const char *how = lib_variable(variables, "SLURM_DISTRIBUTION");
     ret_distribution->tasks_per_node = list;
-    ret_distribution->how = how != NULL ? how : "block"; /* srun names any other */
+    ret_distribution->how = how != NULL ? how : "block"; /* srun states every other distribution */
     ret_distribution->plane = number(variables, "SLURM_DIST_PLANESIZE");
     ret_distribution->node = number(variables, "SLURM_NODEID");
     int tasks = lib_distribution_tasks(ret_distribution);
@@ -156,8 +156,8 @@ static void say_missing(struct lib_read *read, const struct lib_variables *varia
     launcher->missing = keep_text(read, line);
 }
 
-/* Those of all tasks when all are here, else as the launcher says it deals them out, if that gives
- * this task its rank. */
+/* Reads the ranks that the launcher's distribution gives, if they include this task's rank. Else
+ * reads all ranks, when all tasks are here. */
 static void read_ranks(struct lib_read *read, const struct lib_distribution *distribution,
                        struct berth_launcher *launcher)
 {

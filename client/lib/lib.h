@@ -8,7 +8,7 @@
  *   merged_berth.h once_per_step.h size.h slurm_gpus.h utf8.h write.h
  * Shown by: tests/unit/lib, docs/examples
  *
- * What the parts of libberth share. Nothing of this is exported.
+ * Declarations that the parts of libberth share. None is exported.
  */
 #pragma once
 #include <jansson.h>
@@ -21,8 +21,8 @@
 #define LIB_MESSAGE_MAX    ((size_t)64 << 20) /* bytes of one message, NUL included */
 #define LIB_DEFAULT_SOCKET "/run/berth/berth.sock"
 
-/* A reply as the core sees it. parameters: borrowed object, NULL when this side failed. message:
- * the frame's text. */
+/* A reply inside the library. parameters: borrowed object, NULL for an error found by the library.
+ * message: the frame's text. */
 struct lib_reply {
     int status;
     const json_t *parameters;
@@ -31,16 +31,16 @@ struct lib_reply {
 };
 typedef void lib_reply_fn(struct berth *berth, const struct lib_reply *reply, void *arg);
 
-/* A call whose last reply has not come. Replies come in the order of the calls. */
+/* A call that still waits for its last reply. Replies come in the order of the calls. */
 struct lib_pending {
     struct lib_pending *next;
-    lib_reply_fn *reply; /* NULL: nobody waits any more */
+    lib_reply_fn *reply; /* NULL: the caller no longer waits */
     void *arg;
     bool more;
     struct lib_async {
         berth_reply_fn *reply;
         void *arg;
-    } async; /* of berth_call_async */
+    } async; /* callback of berth_call_async */
 };
 
 struct lib_buffer {
@@ -51,13 +51,13 @@ struct lib_buffer {
 struct berth {
     int fd;
     int timeout_ms;
-    bool processing; /* a callback may be running */
+    bool processing; /* true while a callback may run */
     struct lib_buffer in, out;
-    size_t scanned; /* bytes of in known to hold no NUL */
+    size_t scanned; /* bytes of in checked to hold no NUL */
     struct lib_pending *first, **last;
     char error_name[128];
     char error_detail[512];
-    char *error_parameters; /* JSON text of what came with an error of the daemon; NULL none */
+    char *error_parameters; /* parameters of a daemon's error, as JSON text; NULL none */
 };
 
 /* lib/error.c: remember an error and return its status. */
@@ -67,36 +67,36 @@ int lib_fail_memory(struct berth *berth);
 int lib_fail_reply(struct berth *berth, const char *wire_name, const json_t *parameters);
 int lib_fail_late(struct berth *berth, int timeout_ms);
 
-/* Where the last error is that a call's answer was late: says the time that all of its caller's
- * calls together had, instead of what was left for that one. */
+/* Replaces the time in a "timed out" error by timeout_ms, the limit of all calls together. Leaves
+ * any other error as it is, also that of a late connection. */
 void lib_fail_late_of_all(struct berth *berth, int timeout_ms);
 
-/* lib/buffer.c: room for extra bytes at the end; false when out of memory. */
+/* lib/buffer.c: reserves room for extra bytes at the end; false when out of memory. */
 bool lib_buffer_reserve(struct lib_buffer *buffer, size_t extra);
 void lib_buffer_done(struct lib_buffer *buffer);
 
 /* lib/connect.c */
-/* drops the connection and forgets every call without calling back */
+/* drops the connection and every call without calling back */
 void lib_disconnect(struct berth *berth);
 
-/* Milliseconds of CLOCK_MONOTONIC; and what is left of a timeout that began at start_ms, -1 for
- * ever. */
+/* Milliseconds of CLOCK_MONOTONIC; and the rest of a timeout that began at start_ms, -1 without
+ * limit. */
 int64_t lib_now_ms(void);
 int lib_left_ms(int64_t start_ms, int timeout_ms);
 
 /* lib/call.c: starts a call; parameters are borrowed. */
 int lib_start(struct berth *berth, const char *method, const json_t *parameters, bool more,
               lib_reply_fn *reply, void *arg, struct lib_pending **ret_pending);
-/* Starts a call and waits for its only reply, handed to reply before this returns. */
+/* Starts a call and waits for its only reply; reply receives it before this returns. */
 int lib_wait_reply(struct berth *berth, const char *method, const json_t *parameters,
                    lib_reply_fn *reply, void *arg);
-/* The same for typed calls: takes the parameters (NULL means out of memory), gives the reply's as a
- * new reference. */
+/* Makes a typed call. Takes the parameters (NULL means out of memory); ret_reply receives the
+ * reply's parameters as a new reference. */
 int lib_call(struct berth *berth, const char *method, json_t *take_parameters, json_t **ret_reply);
 
 /* lib/receive.c: ends every open call with an error and drops the connection; returns status. */
 int lib_lose(struct berth *berth, int status);
 
-/* lib/reply_text.c: the text of the top-level member parameters of a message that parsed as JSON;
- * false when there is none under that spelling. */
+/* lib/reply_text.c: finds the text of the top-level member parameters in a message that is valid
+ * JSON. False when no member has exactly that spelling. */
 bool lib_parameters_span(const char *message, const char **ret_text, size_t *ret_length);

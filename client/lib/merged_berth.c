@@ -6,7 +6,7 @@
 #include "lib/apply.h"
 #include "lib/cpus.h"
 
-/* The berth that has this gpu and no other. */
+/* Berth with this gpu and no other. */
 static const struct berth_task *find(const struct berth_binding *binding, const char *gpu)
 {
     for (size_t i = 0; i < binding->task_count; i++) {
@@ -47,7 +47,7 @@ static bool has_pair(const struct berth_pairs *environment, const struct berth_p
     return false;
 }
 
-/* Variables as they are in all of these berths: what chooses a nic for one gpu is not right for
+/* Keeps the variables that hold for all of these berths: a nic chosen for one gpu does not suit
  * all. */
 static void keep_common(const struct berth_binding *binding, const struct berth_texts *gpus,
                         struct berth_pairs *environment, struct berth_pair *item)

@@ -15,14 +15,13 @@
 
 #define SLOTS 512
 #define SIZE  (SLOTS * sizeof(uint64_t))
-/* a step's tasks start, and give up on a daemon, within less; what starts later is worth a line
- * again */
+/* longer than a step takes to start its tasks and give up on a daemon; later tasks print again */
 #define SECONDS   60
 #define TIME_BITS 24
 
-/* A slot has the hash of what was said last, and the second of it. Two lines that share a slot put
- * each other out, and are said more often. Where there is no memory left, that is an error here and
- * no signal later. */
+/* Maps the slots. A slot holds the hash of its last line, and the second of it. Two lines in one
+ * slot replace each other and are printed more often. Lack of memory is an error here, never a
+ * later signal. */
 static _Atomic uint64_t *map_slots(const char *folder)
 {
     char path[256];
@@ -45,7 +44,8 @@ static uint64_t hash_of(uint64_t hash, const char *text)
 {
     for (; *text != '\0'; text++)
         hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return (hash ^ 0xff) * UINT64_C(0x100000001b3); /* the end: "ab" and "c" are not "a" and "bc" */
+    /* ends the text: "ab" and "c" differ from "a" and "bc" */
+    return (hash ^ 0xff) * UINT64_C(0x100000001b3);
 }
 
 enum lib_once lib_once(const char *folder, const char *name, const char *value, const char *step,

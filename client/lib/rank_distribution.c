@@ -7,8 +7,8 @@
 #define NODES_MAX (1 << 20)
 #define WORLD_MAX (1 << 22)
 
-/* The next "2" or "2(x3)" of a list, and a step beyond the comma; false at its end or where it is
- * broken. */
+/* Reads the next "2" or "2(x3)" of a list and moves past the comma; false at the end or at an
+ * invalid group. */
 static bool next_group(const char **at, long *ret_tasks, long *ret_nodes)
 {
     char *end;
@@ -41,13 +41,13 @@ int lib_distribution_tasks(const struct lib_distribution *distribution)
     return -1;
 }
 
-/* The tasks of each node, count of them, which add up to world; NULL when they do not, or memory is
- * short. The caller frees. */
+/* Numbers of tasks per node, count of them. NULL when their sum is not world, or memory is short.
+ * The caller frees it. */
 static int *expand(const char *list, int world, int *ret_count)
 {
     long tasks, nodes, sum = 0;
     int count = 0;
-    int *each = calloc((size_t)world, sizeof *each); /* no node is without a task */
+    int *each = calloc((size_t)world, sizeof *each); /* every node has a task */
     while (each != NULL && next_group(&list, &tasks, &nodes))
         for (long n = 0; n < nodes && sum <= world; n++, count++) {
             sum += tasks;
@@ -62,7 +62,7 @@ static int *expand(const char *list, int world, int *ret_count)
     return each;
 }
 
-/* Deals ranks out in turns of at most so many to a node, to those that still have room. */
+/* Gives ranks to the nodes in rounds of at most turn ranks each, as long as a node has room. */
 static void deal(const int *each, int count, int turn, int node, int *ret_ranks)
 {
     int *given = calloc((size_t)count, sizeof *given);
@@ -101,7 +101,7 @@ bool lib_distribution_ranks(const struct lib_distribution *distribution, int wor
         for (int i = 0; i < tasks; i++)
             ret_ranks[i] = -1;
         deal(each, count, turn, distribution->node, ret_ranks);
-        fits = ret_ranks[0] >= 0; /* memory was not short */
+        fits = ret_ranks[0] >= 0; /* memory sufficed */
     }
     free(each);
     return fits;

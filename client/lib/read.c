@@ -77,7 +77,7 @@ static void wrong(struct lib_read *read, const char *key, const char *what)
         snprintf(read->wrong, sizeof read->wrong, "%s is %s", key, what);
 }
 
-/* The member, or NULL when it is absent or null. */
+/* Member of an object; NULL when it is absent or null. */
 static const json_t *member(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);

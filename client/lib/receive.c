@@ -1,4 +1,4 @@
-/* Bytes in, bytes out, and which call a reply belongs to. */
+/* Bytes in and out, and the call of each reply. */
 #include "lib/lib.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ static int flush(struct berth *berth)
         else if (errno == EAGAIN)
             return BERTH_DONE;
         else if (errno == EPIPE || errno == ECONNRESET)
-            /* what the daemon said before it closed is still to be read, and then the end */
+            /* the daemon's last messages are still to be read, then the end */
             return BERTH_DONE;
         else if (errno != EINTR)
             return lose_errno(berth, errno);
@@ -55,7 +55,7 @@ static int flush(struct berth *berth)
     return BERTH_DONE;
 }
 
-/* What a frame says, checked; parameters is never NULL. Fails without touching anything. */
+/* Checks a frame and reads its members; parameters is never NULL. Changes nothing on failure. */
 static bool read_frame(const json_t *root, const char **ret_error, const json_t **ret_parameters,
                        bool *ret_continues)
 {
@@ -85,14 +85,14 @@ static int take_frame(struct berth *berth, const char *message, size_t length)
     if (pending == NULL)
         return lib_lose(
             berth, lib_fail(berth, BERTH_ERROR_PROTOCOL, "the daemon sent a reply to no call"));
-    if (pending->reply == NULL) { /* timed out: nobody wants to know, not even whether it is JSON */
+    if (pending->reply == NULL) { /* the call timed out: the reply is dropped unparsed */
         unlink_first(berth);
         free(pending);
         return BERTH_DONE;
     }
     json_error_t where;
     json_t *root = json_loadb(message, length, JSON_REJECT_DUPLICATES, &where);
-    if (root == NULL && where.text[0] == '\0') /* jansson has words for everything but this */
+    if (root == NULL && where.text[0] == '\0') /* jansson has a message for every other error */
         return lib_lose(berth, lib_fail_memory(berth));
     const char *error;
     const json_t *parameters;
@@ -141,7 +141,7 @@ static int take_frames(struct berth *berth)
     }
 }
 
-/* Reads until nothing is left, but hands on complete messages as they come: a stream must not fill
+/* Reads until nothing is left, and passes complete messages on in between: a stream must not fill
  * the memory. */
 static int receive(struct berth *berth)
 {
@@ -179,7 +179,7 @@ int berth_process(struct berth *berth)
     if (status == BERTH_DONE)
         status = receive(berth);
     if (status == BERTH_DONE && berth->fd >= 0)
-        status = flush(berth); /* what the callbacks called */
+        status = flush(berth); /* sends the calls that the callbacks made */
     berth->processing = false;
     return status;
 }

@@ -1,12 +1,12 @@
-/* Finds the parameters in a message's own text, so that a reply can be passed on digit by digit as
- * the daemon wrote it. */
+/* Finds the parameters in a message's own text, so that every digit of a reply stays as the daemon
+ * wrote it. */
 #include "lib/lib.h"
 
 #include <string.h>
 
 static const char *skip_space(const char *c) { return c + strspn(c, " \t\r\n"); }
 
-/* The byte after a string that begins at c. */
+/* First byte after a string that begins at c. */
 static const char *skip_string(const char *c)
 {
     for (c++; *c != '"'; c++)
@@ -15,7 +15,7 @@ static const char *skip_string(const char *c)
     return c + 1;
 }
 
-/* The byte after a value that begins at c. */
+/* First byte after a value that begins at c. */
 static const char *skip_value(const char *c)
 {
     size_t depth = 0;
@@ -30,7 +30,7 @@ static const char *skip_value(const char *c)
             depth--;
         c++;
     } while (depth > 0);
-    /* A number or a word ends before what follows it. */
+    /* A number or a word ends before the next character. */
     if (c[-1] != '"' && c[-1] != '}' && c[-1] != ']')
         c += strcspn(c, ",}] \t\r\n");
     return c;

@@ -1,4 +1,4 @@
-/* What the tasks of a step may use together, and what the launcher has bound of it to this one. */
+/* Resources that the tasks of a step share, and the part bound to this task by the launcher. */
 #include "lib/allowed.h"
 #include "lib/ancestor.h"
 #include "lib/cpus.h"
@@ -29,7 +29,8 @@ static void set_affinity(const struct lib_cpus *cpus)
     sched_setaffinity(0, sizeof cpus->word, (const cpu_set_t *)(const void *)cpus->word);
 }
 
-/* What the cpuset allows: the kernel cuts what it is asked for to that. own where it refuses. */
+/* Cpus of the cpuset: the kernel cuts a requested affinity to it. Returns own when the kernel
+ * refuses. */
 static struct lib_cpus widest(const struct lib_cpus *own)
 {
     struct lib_cpus all, got;
@@ -40,8 +41,7 @@ static struct lib_cpus widest(const struct lib_cpus *own)
     return fine ? got : *own;
 }
 
-/* Those of the ancestor that the cpuset allows, if they are this task's and more; else this task's
- * own. */
+/* Cpus of the ancestor within the cpuset, when they include this task's; else this task's own. */
 static struct lib_cpus step_cpus(const struct lib_cpus *own, const struct lib_ancestor *ancestor)
 {
     const size_t words = sizeof own->word / sizeof own->word[0];
@@ -63,7 +63,7 @@ static int read_cpus(struct berth *berth, struct lib_read *read,
         return lib_fail(berth, BERTH_ERROR_SYSTEM, "cannot read this thread's affinity: %s",
                         strerror(errno));
     all = own;
-    if (launcher->tasks > 1) /* the cpus of an only task are the step's */
+    if (launcher->tasks > 1) /* a single task has all cpus of the step */
         all = step_cpus(&own, ancestor);
     step->cpus = format_cpus(read, &own);
     if (given == NULL) {
@@ -84,8 +84,8 @@ static size_t count_usable(const struct lib_gpu *gpus, size_t count)
     return usable;
 }
 
-/* The process that starts the tasks is root's: it shows its variables to root alone, and they are
- * not the step's. */
+/* Reads the task's own variables. The process that starts the tasks belongs to root: only root can
+ * read its variables, and they are not the step's. */
 static enum lib_dealt slurm_deals(const struct lib_variables *variables,
                                   const struct berth_launcher *launcher)
 {
@@ -95,8 +95,8 @@ static enum lib_dealt slurm_deals(const struct lib_variables *variables,
                      : LIB_DEALT_UNKNOWN;
 }
 
-/* What the tasks have together of which Slurm shows each its own. All that the node has, as a
- * cgroup may hide the others' from each: the job's claim keeps a plan within the job. */
+/* Counts all gpus of the node when Slurm shows each task only its own. A cgroup may hide the gpus
+ * of other tasks. The job's claim keeps a plan within the job. */
 static void widen(struct lib_gpu *gpus, size_t count, const struct berth_texts *given)
 {
     for (size_t i = 0; given == NULL && i < count; i++)
@@ -138,8 +138,8 @@ static void read_gpus(struct lib_read *read, const json_t *node, const struct be
     step->allowed.gpus = lib_allowed_names(read, shared, count);
 }
 
-/* In a job of Slurm's that another launcher works in, the key is a part of the job's: what the
- * prolog has claimed for the job is this step's too. */
+/* Makes the key. For another launcher inside a Slurm job the key is part of the job's key: the
+ * prolog's claim for the job then includes this step. */
 static void make_key(struct lib_read *read, const struct lib_variables *variables,
                      const struct berth_launcher *launcher, const struct lib_ancestor *ancestor,
                      struct berth_step *step)
@@ -162,7 +162,7 @@ static void make_key(struct lib_read *read, const struct lib_variables *variable
     step->key = copy != NULL ? strcpy(copy, key) : NULL;
 }
 
-/* The node is asked for only where something depends on it. */
+/* Asks for the node only where a field depends on it. */
 static int ask_node(struct berth *berth, const struct berth_texts *given,
                     const struct lib_variables *variables, json_t **ret_node)
 {
@@ -249,7 +249,7 @@ const struct berth_task *berth_step_berth(const struct berth_step *step, int tas
             berth = its;
     }
     unsigned parts = BERTH_PART_ALL;
-    if (step->cpus_bound) /* its memory is where its cpus are, as the kernel has it by itself */
+    if (step->cpus_bound) /* the kernel places its memory near its cpus by default */
         parts &= ~(unsigned)(BERTH_PART_CPUS | BERTH_PART_MEMORY);
     if (step->gpus_bound)
         parts &= ~(unsigned)BERTH_PART_GPUS;

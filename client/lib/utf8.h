@@ -1,6 +1,6 @@
 /**
- * Whether a text is UTF-8, and so something that JSON can hold. Not exported; the command, which
- * has the library inside it, checks its arguments with this too.
+ * Check that a text is UTF-8 and so may stand in JSON. Not exported. The command, which includes
+ * the library, checks its arguments with it.
  */
 #pragma once
 #include <stdbool.h>

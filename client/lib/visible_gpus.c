@@ -5,11 +5,11 @@
 #include <string.h>
 #include <strings.h>
 
-/* Gpus in the order in which a runtime counts them. */
+/* Gpus in a runtime's order of counting. */
 struct sequence {
     size_t index[LIB_GPUS_MAX];
     size_t count;
-    bool is_counted; /* numbers may be resolved in it */
+    bool is_counted; /* true when a number in a list has a known meaning */
 };
 
 enum found { FOUND, BAD, UNCLEAR };
@@ -48,7 +48,7 @@ static enum found find(const struct lib_gpu *gpus, const struct sequence *from, 
     return FOUND;
 }
 
-/* Keeps what the list names, in its order. */
+/* Keeps the gpus of the list, in its order. */
 static void narrow(const struct lib_gpu *gpus, const char *list, struct sequence *sequence)
 {
     if (list == NULL)
@@ -57,7 +57,7 @@ static void narrow(const struct lib_gpu *gpus, const char *list, struct sequence
     for (const char *c = list;; c++) {
         c += strspn(c, " \t");
         size_t length = strcspn(c, ", \t");
-        if (kept.count + sequence->count > LIB_GPUS_MAX) /* the same gpus over and over */
+        if (kept.count + sequence->count > LIB_GPUS_MAX) /* the list repeats the same gpus */
             break;
         enum found found = find(gpus, sequence, c, length, &kept);
         if (found == UNCLEAR)
@@ -111,9 +111,9 @@ void lib_visible_apply(const struct lib_visible *visible, struct lib_gpu *gpus, 
     narrow(gpus, visible->cuda, &nvidia);
     amd.is_counted = sort_by_driver(gpus, &amd);
     narrow(gpus, visible->rocr, &amd);
-    /* HIP reads CUDA_VISIBLE_DEVICES where its own is not set, and counts among what
-     * ROCR_VISIBLE_DEVICES leaves. Slurm sets both to one list unless gres.conf says amd_gpu_env:
-     * it means these gpus, whatever HIP makes of it. */
+    /* HIP reads CUDA_VISIBLE_DEVICES when its own is not set. It counts among the gpus that
+     * ROCR_VISIBLE_DEVICES leaves. Slurm sets both to one list unless gres.conf says amd_gpu_env.
+     * That list means these gpus, whatever HIP makes of it. */
     bool is_one_list = visible->hip == NULL && visible->cuda != NULL && visible->rocr != NULL &&
                        strcmp(visible->cuda, visible->rocr) == 0;
     if (!is_one_list)
