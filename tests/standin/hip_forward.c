@@ -72,7 +72,7 @@ typedef void *handle;
                        unsigned shared_bytes, handle stream, void **arguments, void **extra))
 
 static struct {
-/* NOLINT(bugprone-macro-parentheses): a declaration */
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration */
 #define MEMBER(name, arguments) int(*name) arguments;
     CALLS(MEMBER)
     int is_there;

@@ -34,7 +34,7 @@ enum { FLOAT32 = 7, SUM = 0, ROOT = 0, FLOAT_BYTES = 4 };
 
 struct gpu_collective {
     const char *library;
-/* NOLINT(bugprone-macro-parentheses): a declaration */
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration */
 #define MEMBER(name, result, arguments) result(*name) arguments;
     CALLS(MEMBER)
 };

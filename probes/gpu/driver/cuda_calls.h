@@ -61,7 +61,7 @@
             gpu_stream stream, void **arguments, void **extra))
 
 struct gpu_cuda_calls {
-/* NOLINT(bugprone-macro-parentheses): a declaration */
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration */
 #define MEMBER(name, arguments) int(*name) arguments;
     GPU_CUDA_CALLS(MEMBER, MEMBER)
 #undef MEMBER

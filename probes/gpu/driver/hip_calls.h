@@ -60,7 +60,7 @@
 /* What words a code is the only one that gives no code. */
 struct gpu_hip_calls {
     const char *(*hipGetErrorString)(int code);
-/* NOLINT(bugprone-macro-parentheses): a declaration */
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration */
 #define MEMBER(name, arguments) int(*name) arguments;
     GPU_HIP_CALLS(MEMBER, MEMBER)
 #undef MEMBER

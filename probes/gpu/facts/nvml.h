@@ -161,7 +161,7 @@ enum nvml_remote { NVML_REMOTE_GPU, NVML_REMOTE_CPU, NVML_REMOTE_SWITCH };
 struct gpu_nvml {
     void *library;
     const char *(*text)(int code); /* never NULL */
-/* NOLINT(bugprone-macro-parentheses) */
+/* NOLINTNEXTLINE(bugprone-macro-parentheses) */
 #define X(member, name, parameters) int(*member) parameters;
     NVML_CALLS(X)
 #undef X
