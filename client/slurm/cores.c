@@ -8,10 +8,10 @@
 
 #define CPUS_MOST    4096
 #define DEPTH_MOST   8
-#define THREADS_MOST 64 /* of a core */
+#define THREADS_MOST 64 /* threads of a core */
 
-/* A core, and where it stands: the places around it from the outermost in, by their position among
- * all places. */
+/* A core and its location: the places around it, outermost first, by their index among all places.
+ */
 struct core {
     size_t path[DEPTH_MOST];
     int depth;
@@ -58,7 +58,7 @@ static int compare(const void *a, const void *b)
     return one->depth - other->depth;
 }
 
-/* In Slurm's order; how many. The caller frees them. */
+/* Lists the cores in Slurm's order and returns their number. The caller frees the list. */
 static int list_cores(const json_t *places, struct core **ret_cores)
 {
     size_t i;
@@ -93,7 +93,7 @@ bool slurm_cores_cpus(const json_t *node, const char *numbers, char *ret, size_t
     return fine && used < size;
 }
 
-/* How many of the cpus of a place are among the given ones; *ret_all: all of them. */
+/* Number of a place's cpus among the given ones; *ret_all: true when all are. */
 static int count_given(const json_t *place, const bool *given, bool *ret_all)
 {
     int cpu[THREADS_MOST], its = slurm_list_numbers(text_of(place, "cpus"), THREADS_MOST, cpu),

@@ -1,11 +1,11 @@
 /**
- * How the gpus of a step are dealt out to its tasks where nobody says it. Pure; any thread.
+ * Default distribution of a step's gpus over its tasks. Pure; any thread.
  */
 #pragma once
 #include "lib/berth.h"
 
-/* Fills in gpus_per_task, tasks_per_gpu and visible for a step of gpus: none is lost to a job that
- * may use all of them. They are shared out evenly; those left over stay visible to all tasks; of
- * too few, several tasks share one. request has its number of tasks; what it says about gpus
- * already stays. */
+/* Sets gpus_per_task, tasks_per_gpu and visible so that no gpu of the step is lost. Each task gets
+ * an equal number. Gpus left over are visible to all tasks. With too few gpus, several tasks share
+ * one. request must have its number of tasks; one that sets gpus_per_task
+ * is left unchanged. */
 void slurm_share_gpus(int gpus, struct berth_bind_request *request);

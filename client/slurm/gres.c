@@ -12,15 +12,16 @@
 #include "slurm/list.h"
 
 #define FILE_MOST  (1 << 20)
-#define DEPTH_MOST 8 /* of files that include others */
+#define DEPTH_MOST 8 /* depth of nested includes */
 
 /* One line of gres.conf. */
 struct line {
-    char *name, *node, *file, *automatic; /* NULL: not there */
-    bool is_one_device;                   /* MultipleFiles: the files are one device's */
+    char *name, *node, *file, *automatic; /* NULL: absent */
+    bool is_one_device;                   /* MultipleFiles: all files belong to one device */
 };
 
-/* The next word of the form key=value, quotes taken off; false at the end. Cuts the text. */
+/* Reads the next word of the form key=value, without its quotes; false at the end. Cuts the text.
+ */
 static bool next_setting(char **text, char **ret_key, char **ret_value)
 {
     char *key = *text + strspn(*text, " \t\r");
@@ -98,10 +99,10 @@ static void take_line(struct slurm_gres *gres, char *text, const char *node)
         gres->count = adding.begun;
 }
 
-/* Files that are read one inside the other. */
+/* Files read one inside the other. */
 struct reading {
     struct slurm_gres *gres;
-    const char *node, *folder; /* folder: of files that others include; NULL: none are */
+    const char *node, *folder; /* folder of included files; NULL: nothing is included */
     int depth;
     char *why;
     size_t size;
@@ -115,8 +116,8 @@ static bool fail(const struct reading *reading, const char *path, const char *re
 
 static bool take_file(struct reading *reading, const char *path);
 
-/* "Include FILE", the file beside the one that includes it unless its path is whole. NULL: another
- * line. Cuts the text. */
+/* File of an "Include FILE" line, relative to the including file unless its path is absolute. NULL
+ * for another line. Cuts the text. */
 static const char *included(char *line)
 {
     line += strspn(line, " \t\r");
@@ -151,7 +152,7 @@ static bool take_text(struct reading *reading, char *text)
         char *line = next, *end = line;
         for (end += strcspn(end, "\n"); *end == '\n' && end > line && end[-1] == '\\';
              end += strcspn(end, "\n"))
-            end[-1] = end[0] = ' '; /* the line goes on */
+            end[-1] = end[0] = ' '; /* the line continues */
         next = *end != '\0' ? end + 1 : NULL;
         *end = '\0';
         line[strcspn(line, "#")] = '\0';
@@ -164,7 +165,7 @@ static bool take_text(struct reading *reading, char *text)
     return fine;
 }
 
-/* The text of a file, which the caller frees; NULL with errno. */
+/* Text of a file, which the caller frees; NULL with errno. */
 static char *read_whole(const char *path)
 {
     FILE *file = fopen(path, "re");
@@ -204,8 +205,7 @@ bool slurm_gres_read(const char *text, const char *node, struct slurm_gres *ret)
     return fine;
 }
 
-/* Where Slurm looks, and then nowhere else: a file that is there and cannot be read is no reason to
- * take another. */
+/* Looks where Slurm looks. An unreadable file ends the search: another one would not be Slurm's. */
 static bool find_file(char *path, size_t size)
 {
     const char *conf = getenv("SLURM_CONF");
@@ -242,8 +242,8 @@ static bool is_gpu(const json_t *place)
     return kind != NULL && strcmp(kind, "gpu") == 0;
 }
 
-/* The gpu whose device node that is: by its path, else by the device's minor number (/dev/nvidia3,
- * and files that a site has made itself). */
+/* Finds the gpu of a device node: by its path, else by the device's minor number (/dev/nvidia3, and
+ * files that a site has made itself). */
 static const char *find_by_file(const json_t *node, const char *file)
 {
     struct stat status;
@@ -264,7 +264,7 @@ static const char *find_by_file(const json_t *node, const char *file)
         if (!is_gpu(place) || !json_is_integer(number) ||
             json_integer_value(number) != (json_int_t)minor(status.st_rdev))
             continue;
-        if (name != NULL) /* the slices of one gpu have its minor number */
+        if (name != NULL) /* slices of one gpu share its minor number */
             return NULL;
         name = json_string_value(json_object_get(place, "name"));
     }
@@ -281,8 +281,8 @@ static bool is_device(const struct slurm_gres *gres, const json_t *node, const c
     return gres->count == 0;
 }
 
-/* berth numbers gpus by PCI address, and GetNode lists them so. Of gpus that Slurm finds itself,
- * gres.conf may leave some out. */
+/* berth numbers gpus by PCI address, and GetNode lists them in that order. gres.conf may leave out
+ * some of the gpus that Slurm finds itself. */
 static const char *find_by_index(const struct slurm_gres *gres, const json_t *node, int index)
 {
     size_t i;

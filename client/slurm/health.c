@@ -9,11 +9,11 @@
 
 #include "slurm/scontrol.h"
 
-#define PREFIX      "berth: " /* of every reason that this gives, and that it may resume */
+#define PREFIX      "berth: " /* prefix of every reason that this check sets and may resume */
 #define REASON_SIZE 200
 
 struct node_state {
-    bool is_drained; /* or draining */
+    bool is_drained; /* true also while draining */
     char reason[REASON_SIZE];
 };
 
@@ -51,8 +51,8 @@ static void update_node(const char *node, const char *state, const char *reason)
         slurm_call_log(LOG_WARNING, "node %.60s: scontrol could not update it to %s", node, state);
 }
 
-/* How many clean checks there have been since berth drained the node; NOT_OURS when it has not,
- * UNKNOWN when nothing is kept, as after a boot. */
+/* Number of clean checks since berth drained the node. NOT_OURS: berth has not drained it. UNKNOWN:
+ * no count is stored, as after a boot. */
 enum { NOT_OURS = -1, UNKNOWN = -2 };
 
 static long read_count(const char *path)
@@ -94,8 +94,8 @@ static void drain(const struct slurm_health *health, const char *reason)
         write_count(health->state, state.is_drained && !is_ours(&state) ? NOT_OURS : 0);
 }
 
-/* Slurm's controller is asked only while the node is known or may be to be drained by berth:
- * thousands of nodes make this check. */
+/* Asks Slurm's controller only when berth has drained the node, or may have: thousands of nodes run
+ * this check. */
 static void count_clean(const struct slurm_health *health)
 {
     struct node_state state;
@@ -109,7 +109,7 @@ static void count_clean(const struct slurm_health *health)
     clean = clean < 0 ? 1 : clean + 1;
     if (clean >= health->resume_after) {
         update_node(health->node, "RESUME", NULL);
-        clean = UNKNOWN; /* whether it was updated is looked at next time */
+        clean = UNKNOWN; /* the next check reads the result of the update */
     }
     write_count(health->state, clean);
 }

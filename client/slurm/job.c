@@ -12,7 +12,7 @@
 #define PLACEMENT "io.berth.Placement."
 #define LONGEST_S (INT64_C(366) * 86400) /* the daemon cuts it to its limit */
 #define ENDED_S   15
-/* a job's processes and its epilog may take so long after its end */
+/* longest time of a job's processes and its epilog after the job's end */
 #define CLEANUP_S 3600
 
 bool slurm_job_key(char ret[SLURM_JOB_KEY_SIZE])
@@ -50,7 +50,7 @@ static bool covers_any(const json_t *claimed, const json_t *places)
     return false;
 }
 
-/* The job's number in the key of a claim of root's; NULL for other claims. */
+/* Job number in the key of a claim of root; NULL for other claims. */
 static const char *job_of(const json_t *claimed)
 {
     const char *key = json_string_value(json_object_get(claimed, "key"));
@@ -102,8 +102,8 @@ static void claim_gpus(struct slurm_call *call, const char *key, const char *con
     for (int i = 0; i < count; i++)
         json_array_append_new(places, json_string(names[i]));
     int status = claim(call, key, places);
-    /* Of the same number, with other gpus: the job was requeued and its epilog found no daemon, or
-     * Slurm counts from the beginning again. */
+    /* The claim has the same number and other gpus: the job was requeued and its epilog found no
+     * daemon, or Slurm's numbers have restarted. */
     if (status == BERTH_ERROR_KEY_MISMATCH &&
         slurm_call(call, PLACEMENT "Release", json_pack("{s:s}", "key", key), NULL) == BERTH_DONE)
         status = claim(call, key, places);
@@ -124,7 +124,7 @@ void slurm_job_begin(struct slurm_call *call, const char *gres_conf)
         slurm_call_log(LOG_WARNING, "no job is known: SLURM_JOB_ID is not set to its number");
         return;
     }
-    /* it has none, and Slurm does not tell a prolog which cores a job has */
+    /* the job has no gpus, and Slurm does not report a job's cores to a prolog */
     if (numbers == NULL || *numbers == '\0')
         return;
     struct slurm_gres *gres = malloc(sizeof *gres);

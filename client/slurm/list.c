@@ -8,7 +8,7 @@
 
 typedef bool add_fn(void *arg, const char *name);
 
-/* A number of at most nine digits; NULL when there is none. */
+/* Reads a number of at most nine digits; NULL when there is none. */
 static const char *read_number(const char *text, long *ret)
 {
     size_t digits = strspn(text, "0123456789");
@@ -18,7 +18,7 @@ static const char *read_number(const char *text, long *ret)
     return text + digits;
 }
 
-/* "3" or "0-3"; NULL when it is neither. */
+/* Reads "3" or "0-3"; NULL for any other text. */
 static const char *read_range(const char *text, long *ret_first, long *ret_last)
 {
     const char *end = read_number(text, ret_first);
@@ -32,7 +32,7 @@ static const char *read_range(const char *text, long *ret_first, long *ret_last)
 static bool add_names(const char *before, size_t before_length, const char *text, size_t length,
                       add_fn *add, void *arg);
 
-/* Each number between the brackets, followed by what comes behind them. */
+/* Adds each number between the brackets, followed by the text behind them. */
 static bool add_bracket(const char *before, size_t before_length, const char *inside,
                         const char *close, const char *after, size_t after_length, add_fn *add,
                         void *arg)
@@ -57,7 +57,7 @@ static bool add_bracket(const char *before, size_t before_length, const char *in
     }
 }
 
-/* before is finished, text may have brackets. */
+/* before is final; text may have brackets. */
 static bool add_names(const char *before, size_t before_length, const char *text, size_t length,
                       add_fn *add, void *arg)
 {

@@ -15,7 +15,7 @@
 #include "lib/lib.h"
 #include "slurm/list.h"
 
-#define SCONTROL_MS 20000 /* of one in all; Slurm kills a health check after 60 s */
+#define SCONTROL_MS 20000 /* limit of one run; Slurm kills a health check after 60 s */
 
 bool slurm_scontrol(const char *const words[], char *ret, size_t size)
 {

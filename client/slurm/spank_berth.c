@@ -1,11 +1,9 @@
-/*
- * The SPANK plugin: each task of a step takes its berth before it is executed, by what `berth exec`
- * does. Nothing that goes wrong here fails a job: the task runs as Slurm has placed it, and the
- * first of the node to which that happens says so, once.
+/* The SPANK plugin: each task of a step takes its berth before its program runs, like `berth exec`.
+ * No failure here fails a job: the task runs as Slurm has placed it, and the node's first such task
+ * reports it once.
  *
  * plugstack.conf: optional spank_berth.so [socket=PATH] [gres_conf=FILE] [timeout_ms=N]
- * [default=WORDS], WORDS as of --berth.
- */
+ * [default=WORDS], WORDS as of --berth. */
 #include <slurm/slurm.h>
 #include <slurm/spank.h>
 #include <stdio.h>
@@ -31,13 +29,13 @@
 
 #define CLAIM_MS  100
 #define LINE_SIZE 512
-/* SLURM_STEP_GPUS of the whole step, from before there are tasks to when they are executed */
+/* SLURM_STEP_GPUS of the whole step, from before its tasks exist until they execute */
 #define STEP_GPUS "BERTH_STEP_GPUS"
 
 /* cppcheck-suppress unknownMacro */
 SPANK_PLUGIN(berth, 1)
 
-/* A word that is wrong is told before there is a job. */
+/* Reports an invalid word before the job exists. */
 static int check_words(int value, const char *words, int is_remote)
 {
     struct spank_options options;
@@ -59,7 +57,7 @@ static const struct spank_option berth_option = {
     .cb = check_words,
 };
 
-/* What the site says, then what the job says. False with one line in why. */
+/* Reads the site's options, then the job's. False with one line in why. */
 static bool read_options(spank_t spank, const struct spank_setting *setting,
                          struct spank_options *ret, char *why, size_t size)
 {
@@ -71,7 +69,7 @@ static bool read_options(spank_t spank, const struct spank_setting *setting,
             ESPANK_SUCCESS ||
         given == NULL)
         return true;
-    ret->is_off = false; /* who says what it wants wants it */
+    ret->is_off = false; /* a job with the option takes part, even where the default is off */
     return spank_options_parse(given, ret, why, size);
 }
 
@@ -97,7 +95,7 @@ int slurm_spank_user_init(spank_t spank, int count, char **words)
     return ESPANK_SUCCESS;
 }
 
-/* One task that is about to be executed. */
+/* One task before its program executes. */
 struct task {
     spank_t spank;
     struct spank_setting setting;
@@ -106,18 +104,18 @@ struct task {
     struct berth_launcher *launcher;
     struct berth_step *step;
     struct berth_binding *binding;
-    enum berth_visible visible; /* as was asked */
+    enum berth_visible visible; /* as requested */
     struct slurm_visible shown;
     struct lib_merge together; /* cpus NULL: the berth is one of the binding's */
     json_t *node;
-    /* of the step, and of these what Slurm has bound the task to */
+    /* gpus of the step, and those that Slurm has bound to the task */
     const char *gpus[SLURM_GPUS_MOST], *own_gpus[SLURM_GPUS_MOST];
     bool is_gpu_bound;
     int own_count;
     char cpus[16384], why[LINE_SIZE];
 };
 
-/* Of the environment that the task will have: slurmstepd's own is another. */
+/* Value of a variable in the task's environment, not in that of slurmstepd. */
 static const char *variable(const char *name, void *arg)
 {
     char **environment = NULL;
@@ -137,11 +135,11 @@ static bool fail(struct task *task, const char *why)
     return false;
 }
 
-/* What Slurm has given to the step: device files may be open to all, and tasks free to run
- * anywhere. Numbers of VISIBLE_DEVICES count within the job where devices are constrained and
- * within the node where they are not; SLURM_STEP_GPUS always counts within the node, and is the
- * task's alone once --gpu-bind has bound it. With --gpu-bind=none a task has none of these, and may
- * use all that the step has. */
+/* Reads the gpus that Slurm has given to the step: device files may be open to all, and tasks free
+ * to run anywhere. Numbers of VISIBLE_DEVICES count within the job where devices are constrained,
+ * else within the node. SLURM_STEP_GPUS always counts within the node, and lists only the task's
+ * gpus once --gpu-bind has bound it. With --gpu-bind=none a task has no such variable and may use
+ * all gpus of the step. */
 static bool read_gpus(struct task *task, struct berth_allowed *ret)
 {
     const char *own = variable("SLURM_STEP_GPUS", task->spank),
@@ -184,8 +182,8 @@ static bool read_given(struct task *task, struct berth_allowed *ret)
     return true;
 }
 
-/* Whether the cpus of a list are some of another's, not all. The kernel writes lists in one way,
- * Slurm's cores become another. */
+/* True when the cpus of a list are some of another's, not all. The kernel's notation and the one
+ * from Slurm's cores differ. */
 static bool is_part_of(const char *list, const char *other)
 {
     bool in_one[4096] = {false}, in_other[4096] = {false};
@@ -209,10 +207,10 @@ static bool is_part_of(const char *list, const char *other)
     return is_less;
 }
 
-/* A berth for each gpu, for tasks that Slurm has bound to gpus of its choice: each takes those of
- * its own. All tasks of the step ask the same, and where there is no such plan, as with fewer cores
- * than gpus, all stay as they are: of another plan a task would not know whether its berth is
- * another's. */
+/* Requests a berth for each gpu, for tasks that Slurm has bound to gpus; each takes the berths of
+ * its own gpus. All tasks of the step send the same request. Without such a plan, as with fewer
+ * cores than gpus, all tasks stay as they are: under another plan two tasks could take one berth.
+ */
 static bool ask_by_gpu(struct task *task)
 {
     struct berth_bind_request request;
@@ -280,8 +278,7 @@ static bool find_out(struct task *task)
     if (berth_step_here(slurm_call_left(&task->call), task->launcher, &given, variable, task->spank,
                         &task->step) != BERTH_DONE)
         return fail(task, slurm_call_why(&task->call));
-    /* Slurm confines tasks to what it has given to the step; that binds none of them to anything of
-     * its own. */
+    /* Slurm confines tasks to the cpus of the step; that binds no task to cpus of its own. */
     if (given.cpus != NULL)
         task->step->cpus_bound = is_part_of(task->step->cpus, given.cpus);
     task->step->allowed.gpus = given.gpus;
@@ -291,8 +288,7 @@ static bool find_out(struct task *task)
     return true;
 }
 
-/* The berth with the variables of its gpus as they are counted in the job, where the plan has none.
- */
+/* Adds the variables of the berth's gpus, counted within the job, when the plan has none. */
 static const struct berth_task *show_gpus(struct task *task, const struct berth_task *berth,
                                           unsigned parts)
 {
@@ -308,7 +304,7 @@ static const struct berth_task *show_gpus(struct task *task, const struct berth_
     return &task->shown.task;
 }
 
-/* What chooses a nic stays where somebody else has set it. */
+/* Leaves a variable that chooses a nic where somebody else has set it. */
 static void set_variable(const struct task *task, const struct berth_pair *pair)
 {
     char buffer[LIB_APPLY_MARK_SIZE];
@@ -347,15 +343,14 @@ static bool take(struct task *task)
     return true;
 }
 
-/* Whether this task of the step here is the first to say something of this kind: all are children
- * of one slurmstepd. */
+/* True for the first task of this step here that reports this kind: all tasks are children of one
+ * slurmstepd. */
 static bool is_first(const char *kind)
 {
     return lib_once("/dev/shm", NULL, NULL, NULL, kind) != LIB_ONCE_SAID;
 }
 
-/* Any task may be the one that has no berth; the job hears of it once, the administrator of each.
- */
+/* Any task may lack a berth. The job gets one message; the administrator gets one per task. */
 static void say(const struct task *task, int number, bool is_placed)
 {
     const struct berth_step *step = task->step;
@@ -381,7 +376,7 @@ static bool place(struct task *task)
     return find_out(task) && ask(task) && take(task);
 }
 
-/* Batch and extern steps have no tasks of an application, nor has an interactive one. */
+/* False for batch, extern and interactive steps, which have no tasks of an application. */
 static bool has_application(spank_t spank)
 {
     uint32_t step = 0;
@@ -399,7 +394,7 @@ int slurm_spank_task_init(spank_t spank, int count, char **words)
         return ESPANK_SUCCESS;
     }
     task->spank = spank;
-    /* the task prolog comes behind this; the program will have its own name */
+    /* the task prolog runs after this; the program will have its own name */
     prctl(PR_SET_NAME, SLURM_TASK_PLACED);
     spank_setting_read(count, words, &task->setting, task->why, sizeof task->why);
     if (task->why[0] != '\0' && !task->setting.is_default_wrong && is_first("plugstack.conf"))
@@ -423,12 +418,13 @@ int slurm_spank_task_init(spank_t spank, int count, char **words)
     return ESPANK_SUCCESS;
 }
 
-/* As root in the step's slurmstepd, when its tasks are in their cgroups and wait to be executed. */
+/* Runs as root in the step's slurmstepd. Its tasks are then in their cgroups and wait to execute.
+ */
 int slurm_spank_task_post_fork(spank_t spank, int count, char **words)
 {
     struct spank_setting setting;
     struct slurm_call call;
-    char why[LINE_SIZE]; /* its tasks tell it */
+    char why[LINE_SIZE]; /* reported by the tasks */
     uint32_t job = 0;
     int number = -1;
     pid_t task = 0;

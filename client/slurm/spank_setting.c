@@ -8,14 +8,14 @@
 #define TIMEOUT_MS      1000
 #define TIMEOUT_MS_MOST 60000
 
-/* What stands behind the key, NULL where the word has another. */
+/* Value behind the key; NULL when the word has another key. */
 static const char *value_of(const char *word, const char *key)
 {
     size_t length = strlen(key);
     return strncmp(word, key, length) == 0 ? word + length : NULL;
 }
 
-/* Whether it is about the default, of which what is wrong is told before all else. */
+/* True when the word is default=, whose error takes precedence. */
 static bool take(const char *word, struct spank_setting *setting, char *why, size_t size)
 {
     char wrong[256];

@@ -1,5 +1,5 @@
 /**
- * What the plugin's own line in plugstack.conf says.
+ * The plugin's own line in plugstack.conf.
  */
 #pragma once
 #include <stdbool.h>
@@ -8,13 +8,14 @@
 #include "slurm/spank_options.h"
 
 struct spank_setting {
-    const char *socket, *gres_conf; /* NULL: not said */
-    long timeout_ms;                /* of a task in all; 1000 */
-    struct spank_options options;   /* default=, else nothing said */
-    bool is_default_wrong;          /* what jobs that say nothing are to have is not known */
+    const char *socket, *gres_conf; /* NULL: not given */
+    long timeout_ms;                /* time of one task in all; default 1000 */
+    struct spank_options options;   /* from default=, else without values */
+    bool is_default_wrong;          /* true: the default of jobs without --berth= is unknown */
 };
 
-/* Takes "socket=PATH", "gres_conf=FILE", "timeout_ms=N" and "default=WORDS"; ret's texts are those
- * of words. Of what is wrong one is a line in why, default= if that is, for then tasks are left as
- * they are; else the first, and the rest holds. Empty when nothing is. */
+/* Parses "socket=PATH", "gres_conf=FILE", "timeout_ms=N" and "default=WORDS"; ret borrows its texts
+ * from words. why receives a line about one invalid word, "" when there is none. An invalid
+ * default= takes precedence, because tasks then stay as they are. Otherwise the first one counts,
+ * and the other words hold. */
 void spank_setting_read(int count, char **words, struct spank_setting *ret, char *why, size_t size);

@@ -12,7 +12,7 @@
 
 #define PLACEMENT "io.berth.Placement."
 
-/* The job's cgroup of version 2, from that of a process of its: ".../job_12" of
+/* Finds the job's cgroup of version 2 from the cgroup of one of its processes: ".../job_12" of
  * ".../job_12/step_0/user/task_0". */
 static bool find_cgroup(pid_t task, uint32_t job, char *ret, size_t size)
 {
@@ -33,7 +33,8 @@ static bool find_cgroup(pid_t task, uint32_t job, char *ret, size_t size)
     return is_found;
 }
 
-/* What the prolog has claimed; NULL nothing. has_cores: a step has been here. */
+/* Finds the claim of the prolog; NULL when there is none. has_cores: an earlier step has added
+ * cores. */
 static const json_t *find_claim(const json_t *reply, const char *key, bool *ret_has_cores)
 {
     size_t i, j;
@@ -84,7 +85,7 @@ static void add(struct slurm_call *call, const char *key, const json_t *places, 
                         slurm_call_why(call));
 }
 
-/* Those of the cores, and what is claimed already. NULL when they cannot be told. */
+/* Places of the cores and of the claim. NULL when the cores cannot be identified. */
 static json_t *list_places(const json_t *node, const char *cores, const json_t *claimed)
 {
     char cpus[16384];

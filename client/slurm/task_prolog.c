@@ -14,7 +14,7 @@
 #include "slurm/list.h"
 #include "slurm/visible_gpus.h"
 
-#define ANCESTORS_MOST 8 /* shells and scripts of a site between a task and its prolog */
+#define ANCESTORS_MOST 8 /* most shells and scripts of a site between a task and its prolog */
 
 struct task {
     struct slurm_call call;
@@ -24,7 +24,7 @@ struct task {
     json_t *node;
     const char *gpus[SLURM_GPUS_MOST];
     int gpu_count;
-    enum berth_visible visible; /* as was asked */
+    enum berth_visible visible; /* as requested */
     struct slurm_visible shown;
     char why[320];
 };
@@ -49,11 +49,11 @@ static bool read_gpus(struct task *task, const char *gres_conf, const char *numb
     return task->gpu_count >= 0;
 }
 
-/* Whether each task of the step sees all of its gpus: --gpu-bind leaves to each its own in
+/* True when each task of the step sees all of its gpus; --gpu-bind leaves only a task's own in
  * SLURM_STEP_GPUS. */
 static bool is_for_all(const char *numbers)
 {
-    /* what is no list is told later */
+    /* a later check reports a value that is no list */
     return lib_dealt_of(getenv("SLURM_GPUS_ON_NODE"), numbers) != LIB_DEALT_TO_EACH;
 }
 
@@ -68,16 +68,16 @@ static bool find_out(struct task *task, const char *gres_conf, const char *numbe
         return fail(task, slurm_call_why(&task->call));
     if (!read_gpus(task, gres_conf, numbers))
         return false;
-    /* VISIBLE_DEVICES are renumbered inside a job: they say nothing. With no gpus of its own the
-     * library does not ask for the node again because of them. */
+    /* VISIBLE_DEVICES are renumbered inside a job and carry no information here. With an empty list
+     * of gpus the library does not ask for the node again to resolve them. */
     const struct berth_allowed none = {.gpus = {.item = task->gpus, .count = 0}};
     if (berth_step_here(slurm_call_left(&task->call), task->launcher, &none, NULL, NULL,
                         &task->step) != BERTH_DONE)
         return fail(task, slurm_call_why(&task->call));
     task->step->allowed.gpus =
         (struct berth_texts){.item = task->gpus, .count = (size_t)task->gpu_count};
-    /* Nothing here has the cpus of the whole step: this process, and the one that becomes the task,
-     * may have been bound to those of this one. */
+    /* No process here has the cpus of the whole step. This process, and the one that becomes the
+     * task, may be bound to the cpus of this task. */
     task->step->allowed.cpus = NULL;
     task->step->gpus_bound = 0;
     return true;
@@ -96,7 +96,7 @@ static bool ask(struct task *task)
            fail(task, slurm_call_why(&task->call));
 }
 
-/* What is no name could be a command of Slurm's own. */
+/* An invalid name could be a command of Slurm's own. */
 static bool has_names(const struct berth_task *berth)
 {
     for (size_t i = 0; i < berth->environment.count; i++)
@@ -108,8 +108,8 @@ static bool has_names(const struct berth_task *berth)
     return true;
 }
 
-/* A value of several lines would be commands of its own. What chooses a nic stays where somebody
- * else has set it. */
+/* A value of several lines would hold further commands. A variable that chooses a nic stays where
+ * somebody else has set it. */
 static void put_value(FILE *text, const struct berth_pair *pair)
 {
     char buffer[LIB_APPLY_MARK_SIZE];
@@ -133,8 +133,7 @@ static void put(FILE *text, const struct berth_task *berth)
             fprintf(text, "unset %s\n", berth->unset.item[i]);
 }
 
-/* The berth with the variables of its gpus as they are counted in the job, where the plan has none.
- */
+/* Adds the variables of the berth's gpus, counted within the job, when the plan has none. */
 static const struct berth_task *show_gpus(struct task *task, const struct berth_task *berth)
 {
     const struct slurm_visible_job job = {.visible = getenv("ROCR_VISIBLE_DEVICES"),
@@ -172,7 +171,7 @@ static bool print(struct task *task, FILE *output)
     return fine || fail(task, "out of memory");
 }
 
-/* Once for all tasks of the step here. */
+/* Reports once for all tasks of the step here. */
 static void say(const struct task *task)
 {
     const char *local = getenv("SLURM_LOCALID"), *job = getenv("SLURM_JOB_ID"),
@@ -191,8 +190,8 @@ static bool run(struct task *task, const char *socket, int budget_ms, const char
     return find_out(task, gres_conf, numbers) && ask(task) && print(task, output);
 }
 
-/* Whether the plugin has been here: it names the process that is to become the task, from which
- * this one descends. */
+/* True when the plugin has placed the task: it names the process that becomes the task, an ancestor
+ * of this one. */
 static bool is_placed(void)
 {
     char name[sizeof SLURM_TASK_PLACED + 1];

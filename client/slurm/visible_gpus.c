@@ -12,7 +12,7 @@
 #define NUMBERED "ROCR_VISIBLE_DEVICES"
 
 static const char *const narrowing[] = {"HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL",
-                                        /* count among what NUMBERED leaves */
+                                        /* both count among the gpus that NUMBERED leaves */
                                         "CUDA_VISIBLE_DEVICES"};
 
 #define NARROWING (sizeof narrowing / sizeof narrowing[0])
@@ -26,7 +26,7 @@ bool slurm_visible_is_inside(const char *visible, const char *numbers)
            memcmp(one, other, (size_t)count * sizeof one[0]) != 0;
 }
 
-/* The driver's number of a gpu, by which the runtime's order goes; -1 none. */
+/* The driver's number of a gpu, which gives the runtime's order; -1 none. */
 static long order_of(const json_t *place)
 {
     const char *order =
@@ -47,8 +47,8 @@ static const json_t *find_place(const json_t *places, const char *name)
     return NULL;
 }
 
-/* The gpus of the driver whose device nodes may be opened, which the device cgroup decides too; or
- * all. How many. */
+/* Lists the driver's gpus: all, or only those with openable device nodes, which the device cgroup
+ * also decides. Returns their number. */
 static int list_gpus(const json_t *places, bool is_openable, const char *ret_gpus[SLURM_GPUS_MOST])
 {
     size_t i;
@@ -75,7 +75,7 @@ static bool is_same_list(const char *visible, const char *numbers)
            memcmp(one, other, (size_t)count * sizeof one[0]) == 0;
 }
 
-/* Those among which the runtime counts; 0: nothing tells. */
+/* Lists the gpus among which the runtime counts; 0: unknown. */
 static int list_counted(const json_t *places, const struct slurm_visible_job *job,
                         const char *ret_gpus[SLURM_GPUS_MOST])
 {
@@ -90,7 +90,7 @@ static int list_counted(const json_t *places, const struct slurm_visible_job *jo
                : list_gpus(places, false, ret_gpus);
 }
 
-/* How many of them the driver has before this one; -1 when it is none of them. */
+/* Number of these gpus that the driver lists before this one; -1 when it is not among them. */
 static int rank_of(const json_t *places, const char *gpu, const char *const *gpus, int count)
 {
     const long order = order_of(find_place(places, gpu));
