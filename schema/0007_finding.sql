@@ -1,2 +1,2 @@
--- Whether another finding stands for it, which is listed in its place.
-ALTER TABLE finding ADD COLUMN is_explained INTEGER NOT NULL DEFAULT 0;
+-- Since when another finding stands for it, which is listed in its place (NULL: none does; 0: since it appeared).
+ALTER TABLE finding ADD COLUMN explained_s INTEGER;

@@ -12,12 +12,13 @@ enum statement { OPEN_OR_UPDATE, MARK, CLEAR, CLEAR_ELSEWHERE, FORGET, STANDING,
  * what has cleared. */
 static const char *const sql[STATEMENTS] = {
     [OPEN_OR_UPDATE] = "INSERT INTO finding (node, code, place, subject, severity, text, value, "
-                       "expected, unit, opened_s, critical_s, is_explained)"
+                       "expected, unit, opened_s, critical_s, explained_s)"
                        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT "
                        "(node, code, place, subject) WHERE cleared_s IS NULL DO UPDATE SET"
                        " severity = excluded.severity, text = excluded.text, value = "
                        "excluded.value, expected = excluded.expected,"
-                       " is_explained = excluded.is_explained,"
+                       " explained_s = CASE WHEN excluded.explained_s IS NOT NULL THEN "
+                       "coalesce(explained_s, ?13) END,"
                        " critical_s = CASE WHEN excluded.critical_s IS NULL OR severity <> "
                        "excluded.severity THEN excluded.critical_s ELSE critical_s END"
                        " RETURNING id",
@@ -65,7 +66,11 @@ static enum berth_code write_finding(struct store *store, struct keeping *keepin
         sqlite3_bind_int64(insert, 11, at_s);
     else
         sqlite3_bind_null(insert, 11);
-    sqlite3_bind_int(insert, 12, finding->explained_by != 0);
+    if (finding->explained_by != 0)
+        sqlite3_bind_int(insert, 12, 0);
+    else
+        sqlite3_bind_null(insert, 12);
+    sqlite3_bind_int64(insert, 13, keeping->now_s);
     return store_core_step(store, insert, "writing a finding", &keeping->id[i], err);
 }
 
@@ -188,11 +193,12 @@ enum berth_code store_finding_list(struct store *store, int64_t since_s, size_t 
                                    struct berth_err *err)
 {
     static const char list[] =
-        "SELECT code, place, subject, severity, text, value, expected, unit, opened_s, cleared_s, "
-        "critical_s, was_accepted FROM finding"
+        "SELECT code, place, subject, severity, text, value, expected, unit, opened_s,"
+        " coalesce(explained_s, cleared_s), critical_s, was_accepted AND explained_s IS NULL FROM "
+        "finding"
         " WHERE node IN (SELECT o.id FROM node o JOIN node n ON n.name = o.name WHERE n.id = ?1)"
-        " AND is_explained = 0 AND coalesce(cleared_s, opened_s) >= ?2 ORDER BY "
-        "coalesce(cleared_s, opened_s) DESC, id DESC LIMIT ?3";
+        " AND explained_s IS NOT 0 AND coalesce(explained_s, cleared_s, opened_s) >= ?2"
+        " ORDER BY coalesce(explained_s, cleared_s, opened_s) DESC, id DESC LIMIT ?3";
     struct finding_kept *finding = calloc(max, sizeof *finding);
     if (finding == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for findings");

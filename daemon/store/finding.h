@@ -24,13 +24,14 @@ enum berth_code store_finding_keep(struct store *store, const struct judgement *
 struct finding_kept {
     struct finding finding; /* since_s is when it appeared */
     char unit[16];          /* finding.unit points here, or is NULL */
-    int64_t cleared_s;      /* 0: it stands */
+    int64_t cleared_s;      /* or explained by another since then; 0: it stands */
     int64_t critical_s;     /* since when it is critical; 0: it is not, or unknown */
     bool was_accepted;      /* it cleared because what it was about was accepted */
 };
 
-/* What is no other finding's to tell and appeared or cleared at or after since_s on a machine of
- * this node's name, the latest change first, at most max, in a new array (free). */
+/* What appeared or cleared at or after since_s on a machine of this node's name, the latest change
+ * first, at most max, in a new array (free). A finding clears as well when another explains it;
+ * those that another has explained since they appeared are not listed. */
 enum berth_code store_finding_list(struct store *store, int64_t since_s, size_t max,
                                    struct finding_kept **ret_finding, size_t *ret_count,
                                    struct berth_err *err);

@@ -118,30 +118,37 @@ static void a_cut_list_clears_nothing(void **state)
     store_close(store);
 }
 
-/* It is kept, so that it knows since when it stands on the day that its cause is mended and it is
+/* A row stays, so that it knows since when it stands on the day that its cause is mended and it is
  * not. */
-static void what_another_finding_explains_is_not_listed(void **state)
+static void what_another_finding_explains_has_cleared(void **state)
 {
     struct world *world = *state;
     struct store *store = opened(world, STORE_OK);
-    struct finding finding[2] = {0};
-    struct judgement both = judgement_of(finding, 2, false);
+    struct finding finding[3] = {{0}, {0}, {.explained_by = 1}};
+    struct judgement all = judgement_of(finding, 3, false);
     struct finding_kept *list = NULL;
     size_t count = 0;
     struct berth_err err = {0};
     for (int step = 0; step < 4; step++) {
-        finding[1].explained_by = step == 1 || step == 3 ? 1 : 0;
-        assert_int_equal(kept(store, &both, 100 + step), 2);
+        bool is_explained = step % 2 == 1;
+        finding[1].explained_by = is_explained ? 1 : 0;
+        assert_int_equal(kept(store, &all, 100 + step), 3);
         assert_int_equal(store_finding_list(store, 0, 100, &list, &count, &err), BERTH_OK);
-        assert_int_equal(count, step % 2 == 0 ? 2 : 1);
-        assert_true(list[0].finding.since_s == 100 && list[0].cleared_s == 0);
+        assert_int_equal(count, 2);
+        assert_string_equal(list[0].finding.place, "core1");
+        assert_int_equal(list[0].finding.since_s, 100);
+        assert_int_equal(list[0].cleared_s, is_explained ? 100 + step : 0);
+        assert_int_equal(list[1].cleared_s, 0);
         free(list);
     }
-    both.count = 0;
-    assert_int_equal(kept(store, &both, 200), 0);
+    all.count = 0;
+    assert_int_equal(kept(store, &all, 200), 0);
     assert_int_equal(store_finding_list(store, 0, 100, &list, &count, &err), BERTH_OK);
-    assert_int_equal(count, 1);
+    assert_int_equal(count, 2);
     assert_string_equal(list[0].finding.place, "core0");
+    assert_int_equal(list[0].cleared_s, 200);
+    assert_string_equal(list[1].finding.place, "core1");
+    assert_int_equal(list[1].cleared_s, 103);
     free(list);
     store_close(store);
 }
@@ -415,7 +422,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_run_is_taken_in_and_remembered),
         TEST(a_cut_list_clears_nothing),
-        TEST(what_another_finding_explains_is_not_listed),
+        TEST(what_another_finding_explains_has_cleared),
         TEST(old_findings_are_forgotten),
         TEST(a_gpu_that_is_gone_is_missed_until_that_is_accepted),
         TEST(what_failed_is_noted_until_it_works),
