@@ -1,6 +1,6 @@
 /**
- * What a measurement depends on besides the places: kernel, CPU, clocks, page sizes. Never who or
- * where: no host name. What cannot be read is null, and a last text says why, key by key.
+ * The conditions of a measurement besides its places: kernel, CPU, clocks, page sizes. No host name
+ * and no user. An unreadable value is null; a last text gives the reason for each key.
  */
 #pragma once
 #include <stddef.h>
@@ -23,11 +23,11 @@ struct probe_conditions {
 void probe_conditions_begin(struct probe_conditions *conditions, const char *root,
                             struct probe_line *line);
 
-/* Those of the machine. */
+/* Prints the machine's conditions. */
 void probe_conditions_print(struct probe_conditions *conditions);
 
-/* How busy the machine's CPUs were in the last minute: in words, because numbers would make each
- * run's conditions a text of their own. */
+/* Prints the load of the machine's CPUs in the last minute. In words: numbers would give each run a
+ * conditions text of its own. */
 void probe_conditions_load(struct probe_conditions *conditions);
 
 /* One that is not known: null, and why. The key is borrowed until the end. */
@@ -37,6 +37,6 @@ void probe_conditions_unknown(struct probe_conditions *conditions, const char *k
 /* Why a file of the kernel could not be read, by errno. */
 const char *probe_conditions_no_file(int error);
 
-/* What was not known, under this key: "governor, boost: the kernel does not show it; ...". Nothing
- * when all was. */
+/* Prints the unknown keys and their reasons under this key: "governor, boost: the kernel does not
+ * show it; ...". Prints nothing when all are known. */
 void probe_conditions_end(struct probe_conditions *conditions, const char *key);

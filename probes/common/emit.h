@@ -13,13 +13,13 @@
 
 struct probe_out {
     int fd;
-    pthread_mutex_t gate; /* held while a line is written; whoever prints the last line keeps it */
+    pthread_mutex_t gate; /* held while a line is written; the writer of the last line keeps it */
 };
 
 struct probe_line {
     size_t used;
     bool comma, overflow;
-    char text[32768]; /* half of what a reader of the record accepts */
+    char text[32768]; /* half of a record reader's limit */
 };
 
 void probe_line_begin(struct probe_line *line, const char *record);

@@ -8,8 +8,8 @@
 
 static int64_t least(int64_t a, int64_t b) { return b >= 0 && b < a ? b : a; }
 
-/* What the cgroups above this process leave: version 2 keeps memory.max in each, version 1
- * memory.limit_in_bytes. */
+/* Remaining bytes under the cgroups above this process. Version 2 keeps memory.max in each, version
+ * 1 memory.limit_in_bytes. */
 static int64_t cgroup_room(const char *root, int64_t room)
 {
     char text[8192], *save = NULL;
@@ -42,8 +42,8 @@ static int64_t cgroup_room(const char *root, int64_t room)
     return room;
 }
 
-/* What is free on a node, and what the kernel gets back at once by dropping caches: pages of files
- * and of its own tables, but not those that have to be written first. */
+/* Free memory of a node, plus the caches that the kernel drops at once: pages of files and of its
+ * own tables. Excludes pages that must be written first. */
 static int64_t node_room(const char *text)
 {
     static const char *const given_back[] = {"Active(file)", "Inactive(file)", "SReclaimable"};

@@ -1,8 +1,9 @@
-/* How much memory a probe may take. */
+/* The amount of memory that a probe may take. */
 #pragma once
 #include <stdint.h>
 
-/* Without danger: half of what the kernel can give on the NUMA node of that number (free, or held
- * by caches that it drops), of what is available, and of what the cgroup allows, whichever is
- * least, and the latter two divided by @buffers. */
+/* Bytes that a probe can take without danger: the least of three limits. They are half of the
+ * memory that the kernel can give on NUMA node @numa (free, or held by caches that it drops), half
+ * of the available memory, and half of the cgroup's remaining allowance. The latter two are also
+ * divided by @buffers. */
 int64_t probe_room_bytes(const char *root, int numa, int buffers);

@@ -93,7 +93,7 @@ bool probe_options_integer(const char *text, int64_t min, int64_t *ret_number)
     return true;
 }
 
-/* What the probe measures, behind what is wrong. */
+/* Appends the probe's metrics to the error message. */
 static int refuse_metric(const struct probe_options *options, const char *what, const char *name)
 {
     fprintf(stderr, "%s: %s: %s; there are", options->program, what, name);

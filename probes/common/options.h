@@ -24,7 +24,7 @@ struct probe_options {
     const char *about;   /* one line for the help */
     const struct probe_option *list;
     size_t count;
-    const enum probe_metric *metrics; /* what it measures */
+    const enum probe_metric *metrics; /* metrics that the probe measures */
     size_t metric_count;
     const char *(*built)(void); /* gives a second line for --version; NULL: there is none */
 };
@@ -37,13 +37,13 @@ typedef int (*probe_options_take)(int key, char *text, void *arg);
 int probe_options_parse(const struct probe_options *options, int argc, char **argv,
                         probe_options_take take, void *arg);
 
-/* Says what is wrong; text may be NULL. Returns PROBE_OPTIONS_USAGE. */
+/* Prints the error; text may be NULL. Returns PROBE_OPTIONS_USAGE. */
 int probe_options_usage(const struct probe_options *options, const char *what, const char *text);
 
 bool probe_options_integer(const char *text, int64_t min, int64_t *ret_number);
 
-/* "a,b": sets these of PROBE_METRIC_COUNT metrics, of whatever probe. Cuts the list up. -1 to go
- * on, else the exit status: a name is no metric at all. */
+/* Reads "a,b" and sets these of PROBE_METRIC_COUNT metrics, of any probe. Cuts the list up. Returns
+ * -1 to go on, else the exit status: a name is no metric at all. */
 int probe_options_metrics(const struct probe_options *options, char *list, bool *ret_metrics);
 
 /* Once all options are taken: of a person's list every metric must be one that this probe measures.

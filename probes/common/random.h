@@ -15,9 +15,8 @@ static inline uint64_t probe_random_next(struct probe_random *random)
     return z ^ (z >> 31);
 }
 
-/* A number from 0 to limit - 1; limit is at least 1 and at most 2^32, far below where the bias of
- * taking the high part matters.
- */
+/* A number from 0 to limit - 1. limit is at least 1 and at most 2^32. The bias of taking the high
+ * part matters only far above that. */
 static inline uint64_t probe_random_below(struct probe_random *random, uint64_t limit)
 {
     return ((probe_random_next(random) >> 32) * limit) >> 32;

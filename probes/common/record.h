@@ -26,5 +26,5 @@ void probe_record_sample(struct probe_line *line, const struct probe_sample *sam
 
 void probe_record_progress(struct probe_line *line, size_t done, size_t total);
 
-/* What a time becomes in a metric of bytes per second. */
+/* Converts a sample's time to a metric of bytes per second. */
 struct probe_summary probe_record_rate(const struct probe_sample *sample);

@@ -1,11 +1,11 @@
 /**
- * Statistics of repetitions: a quantile with an interval from order statistics, and when to stop
- * repeating.
+ * Statistics of repetitions: a quantile with an interval from order statistics, and a stopping
+ * rule.
  *
- * The interval of the p-quantile of n samples runs from the l-th to the u-th smallest; the binomial
- * distribution says how often such an interval holds the true quantile, whatever the samples'
- * distribution is (Hoefler and Belli, SC'15; David and Nagaraja, Order Statistics, 7.1). All
- * functions are pure but for sorting their samples.
+ * The interval of the p-quantile of n samples runs from the l-th to the u-th smallest. The binomial
+ * distribution gives the probability that it holds the true quantile, for any distribution of the
+ * samples. Source: Hoefler and Belli, SC'15; David and Nagaraja, Order Statistics, 7.1. All
+ * functions are pure, except that they sort their samples.
  */
 #pragma once
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 #define PROBE_STATS_MIN        6
 #define PROBE_STATS_MAX        25 /* more are not worth their time */
 #define PROBE_STATS_HALF_WIDTH 0.01
-/* times a cell's budget: then it is given up, whatever it has */
+/* a cell is given up after this many times its budget, with any number of samples */
 #define PROBE_STATS_PATIENCE 10
 
 struct probe_summary {
@@ -26,11 +26,11 @@ struct probe_summary {
  * False when n samples do not give one. */
 bool probe_stats_ranks(unsigned n, double p, unsigned *ret_low, unsigned *ret_high);
 
-/* How often, from 0 to 1, the l-th to the u-th smallest of n samples hold the p-quantile between
- * them. */
+/* Probability, from 0 to 1, that the l-th to the u-th smallest of n samples hold the p-quantile
+ * between them. */
 double probe_stats_coverage(unsigned n, double p, unsigned low, unsigned high);
 
-/* Sorts the samples. The median is the middle one or the mean of the two middle ones; another
+/* Sorts the samples. The median is the middle one or the mean of the two middle ones. Another
  * quantile is the sample of rank ceil(p n). n is at least 1. */
 struct probe_summary probe_stats_quantile(double *samples, unsigned n, double p);
 

@@ -1,7 +1,7 @@
 /**
- * How a probe ends early: SIGTERM and SIGINT print the end record and end the process at once,
- * whatever its threads are doing; a closed standard output ends it by SIGPIPE; a parent that dies
- * takes it along.
+ * The early end of a probe. SIGTERM and SIGINT print the end record and end the process at once, in
+ * any state of its threads. A closed standard output ends it by SIGPIPE. The death of the parent
+ * ends it too.
  */
 #pragma once
 #include <stdbool.h>

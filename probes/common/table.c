@@ -61,8 +61,8 @@ static void print_title(const struct probe_row *row, FILE *file)
             rate ? "GB/s" : probe_metric_unit(metric));
 }
 
-/* What a cell shows: "101.50 ± 1.0%" with the distance of the farther end, or "561.02
- * 489.11..4510.00". Returns how many letters it has. */
+/* Formats a cell: "101.50 ± 1.0%" with the distance of the farther end, or "561.02
+ * 489.11..4510.00". Returns its number of letters. */
 static int write_number(const struct probe_row *row, char *text, size_t size)
 {
     if (row->why != NULL)
@@ -122,7 +122,7 @@ static bool print_matrix(const struct probe_row *rows, size_t count, FILE *file)
         fprintf(file, " %*s", letters, columns[c]);
     for (size_t i = 0, c = width; i < count; i++) {
         const struct probe_row *row = &rows[i];
-        /* What is there twice has a line of its own. */
+        /* A duplicate pair gets a line of its own. */
         if (i == 0 || strcmp(row->from, rows[i - 1].from) != 0 ||
             strcmp(row->to, rows[i - 1].to) == 0) {
             fprintf(file, "\n  %-*s", margin, row->from);
