@@ -10,7 +10,7 @@
 #include "cpu/cell.h"
 #include "cpu/workers.h"
 
-/* What they need of the run, all borrowed, and what the last one's noise read. */
+/* Inputs from the run, all borrowed, and the last reading of the noise. */
 struct cpu_access {
     const struct cpu_topology *topology;
     struct cpu_buffers *buffers;
@@ -22,8 +22,8 @@ struct cpu_access {
     struct probe_why no_noise; /* why there is none */
 };
 
-/* @cell is of memory_bandwidth or memory_latency, or of memory_noise: then it is what the noise of
- * the cell before it read. *ret_overrun: a thread is stuck, end the process. */
+/* Measures and reports @cell, of memory_bandwidth or memory_latency. A cell of memory_noise reports
+ * the noise's rate beside the cell before it. *ret_overrun: a thread is stuck, end the process. */
 bool cpu_access_measure(struct cpu_access *access, const struct cpu_cell *cell, int64_t budget_ns,
                         struct probe_summary *ret_summary, bool *ret_overrun,
                         struct probe_why *why);

@@ -1,11 +1,11 @@
 /**
  * Bytes per second that a set of cores, one thread each, streams from or to a buffer.
  *
- * Each repetition goes over the next slice of the buffer, so that no byte is seen again before the
- * whole buffer has passed, and every thread has its own part of the slice. A repetition takes from
- * the first thread's start to the last one's end. Copies go from the first half of the buffer to
- * the second and count each byte twice, as read and as written. What the cache reads on its own
- * before a write is not counted. The value is the median over the repetitions.
+ * Each repetition covers the next slice of the buffer, so no byte returns before the whole buffer
+ * has passed. Every thread has its own part of the slice. A repetition lasts from the first
+ * thread's start to the last one's end. Copies go from the first half of the buffer to the second
+ * and count each byte twice, as read and as written. Reads that the cache makes on its own before a
+ * write are not counted. The value is the median over the repetitions.
  */
 #pragma once
 #include <stdbool.h>
@@ -18,9 +18,9 @@
 
 enum cpu_direction { CPU_READ, CPU_WRITE, CPU_COPY };
 
-/* @repetition_bytes are at least streamed by a repetition, and 2 MiB by each thread. @warm_bytes
- * are streamed untimed first: the size of the last-level caches of the cores, so that they hold
- * what the steady state has in them. */
+/* @repetition_bytes is the least that a repetition streams; each thread streams at least 2 MiB.
+ * @warm_bytes are streamed untimed first: the size of the cores' last-level caches, which then hold
+ * their steady state. */
 struct cpu_bandwidth_request {
     enum cpu_direction direction;
     unsigned threads;

@@ -1,11 +1,10 @@
 /**
- * The buffers of one run, one on each NUMA node that a cell reaches, and what they must be large
- * enough for.
+ * The buffers of one run, one on each NUMA node that a cell reaches, and their sizes.
  *
  * Bandwidth streams TIMES the last-level caches of the initiator. A cycle of pointers visits TIMES
  * the largest last-level cache, one line of each CPU_CHASE_SPAN bytes. With less than half of
- * either nothing is measured. Noise goes round twice the caches of its own cores, at the buffer's
- * end.
+ * either, nothing is measured. Noise cycles through twice the caches of its own cores, at the
+ * buffer's end.
  */
 #pragma once
 #include <stdbool.h>
@@ -46,7 +45,7 @@ int64_t cpu_buffers_cache(const struct cpu_topology *topology, int llc);
 int64_t cpu_buffers_initiator_cache(const struct cpu_topology *topology,
                                     const struct cpu_cell *cell);
 
-/* How much of the buffer a cell's noise takes; a multiple of a small page. */
+/* Bytes at the buffer's end that a cell's noise takes; a multiple of a small page. */
 int64_t cpu_buffers_noise_bytes(const struct cpu_topology *topology, const struct cpu_cell *cell);
 
 /* Why a buffer may be small, to put behind its size; often empty. */

@@ -6,7 +6,7 @@
 struct cpu_builder {
     const struct cpu_topology *topology;
     const struct cpu_wanted *wanted;
-    struct cpu_cells cells; /* owned by whoever builds */
+    struct cpu_cells cells; /* owned by the caller */
     struct probe_random random;
     bool failed; /* out of memory */
 };

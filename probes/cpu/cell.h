@@ -1,4 +1,4 @@
-/* One thing that a run of the probe measures, and what a caller asked for. */
+/* A cell: one measurement of a run. Also the caller's selection of cells. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,8 +21,8 @@ enum cpu_phase {
     CPU_PHASE_COUNT
 };
 
-/* Between two llcs quick measures one pair and checks it by another, drawn at random. Where they
- * differ, all are. */
+/* Between two llcs, quick measures one pair and checks it by another, drawn at random. When they
+ * differ, it measures all pairs. */
 enum cpu_role {
     CPU_ROLE_PLAIN,
     CPU_ROLE_FIRSTS, /* between the lowest cores of two llcs */
@@ -30,8 +30,8 @@ enum cpu_role {
     CPU_ROLE_SPARE   /* the others, measured only when the first two differ */
 };
 
-/* What else reads the target memory meanwhile: one other core of the initiator's NUMA node; all
- * cores of another node, the memory's own or else the next one that has cores. */
+/* Concurrent readers of the target memory: one other core of the initiator's NUMA node, or all
+ * cores of another node. That node is the memory's own, or else the next one that has cores. */
 enum cpu_noise_kind { CPU_NOISE_NONE, CPU_NOISE_CORE, CPU_NOISE_NUMA };
 
 struct cpu_cell {
@@ -54,7 +54,7 @@ struct cpu_cell {
      * sizes reach beyond */
     int64_t bytes;
     enum cpu_noise_kind noise; /* memory */
-    /* of memory_noise: what the noise was beside, which is the cell before this one */
+    /* metric of the cell before this one, beside which memory_noise was read */
     enum probe_metric beside;
 };
 
@@ -63,7 +63,7 @@ struct cpu_cells {
     size_t count, capacity;
 };
 
-/* What the caller asked for; no places means all. */
+/* The caller's selection; no places means all. */
 struct cpu_wanted {
     enum cpu_profile profile;
     uint64_t seed;

@@ -1,11 +1,11 @@
 /**
- * What one run of the probe measures: a list of cells, most needed first. Pure: topology, profile
- * and seed say it all.
+ * The list of cells of one run, most needed first. Pure: depends on topology, profile and seed
+ * alone.
  *
- * quick: bandwidth of all cores, own memory first, and latency, one llc of each node first;
+ * quick: bandwidth of all cores, own memory first, and latency, one llc of each node first. Then
  * ping-pong, copies and queues between some cores (cpu/cells_pairs.h); then bandwidth over core
- * counts and of llcs. full: everything over every ordered pair and core count, both ways of
- * ping-pong, latency over buffer sizes, memory under noise (cpu/cells_memory.h).
+ * counts and of llcs. full: everything over every ordered pair and core count, and both methods of
+ * ping-pong. Also latency over buffer sizes, and memory under noise (cpu/cells_memory.h).
  */
 #pragma once
 #include <stdbool.h>

@@ -1,15 +1,14 @@
 /**
- * The latency of dependent loads: a cycle of pointers through a buffer, each load's address the
- * value of the load before.
+ * The latency of dependent loads: a cycle of pointers through a buffer. The address of each load is
+ * the value of the load before.
  *
- * The buffer is taken in groups of 64 small pages, so that address translation stays out of the
- * figure; the cycle visits the groups in random order and within a group one cache line of each
- * span of 256 bytes, when at random, and which so that the sets of a cache get equally many. A walk
- * goes on where the last one stopped and the cycle is built in the order in which it is walked, so
- * a line is not seen again before all others have been. The value is the lowest decile over pieces
- * of the walk, under noise their median; each piece is the mean over 1000 loads. Pieces end when
- * half the interval is at most 1 % of the value, at 200, or when the time is spent; 40 are taken in
- * any case.
+ * The buffer is divided into groups of 64 small pages, which keeps address translation out of the
+ * value. The cycle visits the groups in random order. Within a group it visits one cache line of
+ * each span of 256 bytes, in random order. The choice of the line gives all sets of a cache equally
+ * many. A walk continues at the end of the last one, and the cycle is built in walking order. So a
+ * line returns only after all others. Each piece of the walk gives the mean over 1000 loads. The
+ * value is the lowest decile over the pieces, under noise their median. Pieces end when half the
+ * interval is at most 1 % of the value, at 200, or when the time is spent. At least 40 are taken.
  */
 #pragma once
 #include <stdbool.h>
@@ -30,9 +29,9 @@ struct cpu_chase {
     size_t lines; /* of the cycle */
 };
 
-/* Builds the cycle over base, which stays the caller's and must be aligned to CPU_CHASE_SPAN. bytes
- * is rounded down to whole groups, to spans where it is less than one group. Fails when bytes hold
- * less than two lines or when out of memory. */
+/* Builds the cycle over base, which stays the caller's and must be aligned to CPU_CHASE_SPAN.
+ * Rounds bytes down to whole groups, or to spans below one group. Fails when bytes hold less than
+ * two lines or when out of memory. */
 bool cpu_chase_build(char *base, size_t bytes, struct probe_random *random,
                      struct cpu_chase *ret_chase, struct probe_why *why);
 

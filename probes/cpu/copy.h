@@ -2,11 +2,11 @@
  * Bulk copy between two cores: one has just written a buffer, the other copies it into a buffer of
  * its own.
  *
- * Before each copy, outside the time, the first core writes the whole source, so that its lines are
- * modified in that core's caches as far as they fit there, and the second writes the whole of its
- * destination, so that it is warm in its own. The time is from the first load to the last store
- * being visible, by the second core's clock, less what reading the clock costs. Sizes take turns in
- * random order. The value of a size is the median over its copies, in nanoseconds.
+ * Before each copy, untimed, the first core writes the whole source, so that its caches hold the
+ * lines modified, as far as they fit. The second core writes the whole of its destination, so that
+ * it is warm in its own. The time is from the first load until the last store is visible. It is
+ * read from the second core's clock, less the cost of reading that clock. Sizes alternate in random
+ * order. The value of a size is the median over its copies, in nanoseconds.
  */
 #pragma once
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 #include "common/why.h"
 
 #define CPU_COPY_SIZES_MAX   12
-#define CPU_COPY_SIZES_LEAST 6    /* what a curve needs */
+#define CPU_COPY_SIZES_LEAST 6    /* fewest sizes for a curve */
 #define CPU_COPY_ROOM        8192 /* bytes that a destination needs beyond its size */
 
 /* The sizes of a cell, ascending by factors of four from 4 KiB to twice beyond (bytes of a cache),
@@ -30,8 +30,8 @@ struct cpu_copy;
 struct cpu_copy *cpu_copy_new(void); /* NULL when out of memory */
 void cpu_copy_free(struct cpu_copy *copy);
 
-/* Where a copy goes from and to: source holds the largest size, target CPU_COPY_ROOM more; both are
- * aligned to pages and stay the caller's. */
+/* Buffers of a copy: source holds the largest size, target CPU_COPY_ROOM more. Both are aligned to
+ * pages and stay the caller's. */
 struct cpu_copy_plan {
     char *source, *target;
     const int64_t *bytes; /* ascending multiples of 4096 */
@@ -48,7 +48,7 @@ void cpu_copy_play(void *table, unsigned side);
 /* When a match that was begun is given up, at the latest. */
 int64_t cpu_copy_patience_ns(const struct cpu_copy *copy);
 
-/* The times of the sizes, in nanoseconds. Fails with why when it was given up, because the two CPUs
- * do not run at the same time, or when what arrived is not what was written. */
+/* The times of the sizes, in nanoseconds. Fails with why when the match was given up, because the
+ * two CPUs do not run at the same time. Fails also when the copied bytes differ from the source. */
 bool cpu_copy_end(struct cpu_copy *copy, struct probe_summary ret_times[CPU_COPY_SIZES_MAX],
                   struct probe_why *why);

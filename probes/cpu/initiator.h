@@ -1,5 +1,5 @@
-/* Who does what a cell measures: the cores of an llc or a NUMA node, and those that make noise
- * beside them. Pure. */
+/* The cores that a cell uses: those of its llc or NUMA node, and those that make noise beside them.
+ * Pure. */
 #pragma once
 #include "cpu/cell.h"
 #include "cpu/topology.h"

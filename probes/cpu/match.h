@@ -7,11 +7,11 @@
 struct cpu_match {
     int pus[2];                               /* from, to */
     void (*play)(void *table, unsigned side); /* side 0 runs on pus[0], side 1 on pus[1] */
-    void *table;                              /* what the two share */
+    void *table;                              /* state shared by the two sides */
 };
 
-/* Plays all matches side by side; no CPU is in two of them. Fails as cpu_workers_run does. When
- * *ret_overrun says that a thread is stuck, it still uses the matches and their tables: these must
- * be on the heap and are never freed nor used again then. */
+/* Plays all matches side by side; no CPU is in two of them. Fails as cpu_workers_run does.
+ * *ret_overrun: a thread is stuck and still uses the matches and their tables. They must be on the
+ * heap, and are never freed nor used again in that case. */
 bool cpu_match_run(struct cpu_workers *workers, const struct cpu_match *matches, unsigned count,
                    int64_t limit_ns, bool *ret_overrun, struct probe_why *why);

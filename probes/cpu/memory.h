@@ -1,7 +1,6 @@
 /**
- * A large buffer on one NUMA node: on huge pages where there are any and on few small ones else,
- * bound by mbind, filled by threads, and proven to lie there by asking move_pages where a sample of
- * its pages is.
+ * A large buffer on one NUMA node, bound by mbind and filled by threads. It uses huge pages where
+ * there are any, else few small ones. move_pages proves the place of a sample of its pages.
  */
 #pragma once
 #include <stdbool.h>
@@ -13,7 +12,7 @@
 
 enum cpu_pages { CPU_PAGES_SMALL, CPU_PAGES_TRANSPARENT, CPU_PAGES_HUGETLB };
 
-/* What is known of where the pages are. */
+/* Evidence for the place of the pages. */
 enum cpu_placement {
     CPU_PLACEMENT_PROVEN, /* move_pages found every sampled page on the node */
     CPU_PLACEMENT_BOUND,  /* mbind worked, move_pages is not permitted */
@@ -31,22 +30,23 @@ struct cpu_memory {
     enum cpu_placement placement;
 };
 
-/* How many bytes of small pages the kernel gets back within limit_ns, by a trial of a few
- * milliseconds. A process that is ended is gone only when its pages are: 50 to 150 ms a GiB on
- * small pages, 2 to 4 on huge ones. */
+/* Bytes of small pages that the kernel takes back within limit_ns, by a trial of a few
+ * milliseconds. A process that ends is gone only when its pages are: 50 to 150 ms a GiB on small
+ * pages, 2 to 4 on huge ones. */
 int64_t cpu_memory_small_limit(int64_t limit_ns);
 
-/* How much, and how long filling it may take: after soft_ns of the clock it stops when it has least
- * bytes, after hard_ns anyway, and where more than small_limit bytes would lie on small pages. */
+/* Size of the buffer and limits of its filling. After soft_ns of the clock, filling stops once it
+ * has least bytes. It stops in any case after hard_ns, and before more than small_limit bytes lie
+ * on small pages. */
 struct cpu_memory_request {
     size_t wanted, least;
     int64_t soft_ns, hard_ns;
     int64_t small_limit;
 };
 
-/* The buffer may have fewer bytes than wanted when time or what is allowed of small pages ran out.
- * Fails when the node may not be allocated on, pages are not where they should be, or there is no
- * memory. *ret_overrun as in cpu_workers_run. */
+/* The buffer may have fewer bytes than wanted, when time or the allowance of small pages ran out.
+ * Fails when the node may not be allocated on, pages are in the wrong place, or there is no memory.
+ * *ret_overrun as in cpu_workers_run. */
 bool cpu_memory_new(const struct cpu_topology *topology, int numa,
                     const struct cpu_memory_request *request, struct cpu_workers *workers,
                     struct cpu_memory *ret_memory, bool *ret_overrun, struct probe_why *why);

@@ -1,10 +1,10 @@
 /**
  * Noise: cores that read a part of a memory without a pause while others are measured.
  *
- * The readers run in the same piece of work as what is measured (cpu_workers_run) and end with it.
- * That they ran all the while is not assumed: the measured side looks at their counters before and
- * after each of its repetitions, and one in which a reader did not get on is not used. What they
- * read in the used ones is the noise's own rate.
+ * The readers run in the same piece of work as the measured threads (cpu_workers_run) and end with
+ * it. The measured side reads their counters before and after each of its repetitions. A repetition
+ * in which a reader made no progress is not used. The rate of the noise is that of its reads during
+ * the used repetitions.
  */
 #pragma once
 #include <stdatomic.h>

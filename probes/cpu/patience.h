@@ -1,6 +1,6 @@
 /**
- * How long the two sides of a match (cpu/match.h) wait for each other, so that neither waits for
- * ever where their CPUs do not run at the same time. Either side that has waited too long ends it
+ * Limits of waiting between the two sides of a match (cpu/match.h). Without them a side would wait
+ * forever when the CPUs do not run at the same time. A side that has waited too long ends the match
  * for both: each leaves as soon as it next waits.
  */
 #pragma once

@@ -2,14 +2,13 @@
  * The round trip between two cores, or between the two threads of one.
  *
  * store: two flags, two cache lines apart. One core writes a number to the first and waits until
- * the second has it; the other copies each new number from the first to the second. cas: one line,
- * which one core changes from 0 to 1 and the other from 1 to 0 by compare-and-swap. No pause in
- * either loop. The flags lie on pages that the first core touched first.
+ * the second has it. The other core copies each new number from the first to the second. cas: one
+ * line, which one core changes from 0 to 1 and the other from 1 to 0 by compare-and-swap. Neither
+ * loop has a pause. The flags lie on pages that the first core touched first.
  *
- * The first 200 rounds are discarded; then the time of batches of 500 rounds is taken, each on
- * other lines, because the way to a line depends on which part of the last-level cache it belongs
- * to. The value is the median over the batches of the time of a batch divided by its rounds, in
- * nanoseconds.
+ * The first 200 rounds are discarded; then batches of 500 rounds are timed. Each batch uses other
+ * lines, because the path to a line depends on its part of the last-level cache. The value is the
+ * median over the batches of a batch's time divided by its rounds, in nanoseconds.
  */
 #pragma once
 #include <stdbool.h>
@@ -29,7 +28,7 @@ void cpu_pingpong_begin(struct cpu_pingpong *pingpong, bool cas, int64_t budget_
                         int64_t patience_ns);
 void cpu_pingpong_play(void *table, unsigned side);
 
-/* What came of the match. Fails with why when it was given up, because the two CPUs do not run at
- * the same time. */
+/* Returns the result of the match. Fails with why when it was given up, because the two CPUs do not
+ * run at the same time. */
 bool cpu_pingpong_end(struct cpu_pingpong *pingpong, struct probe_summary *ret_summary,
                       struct probe_why *why);

@@ -1,6 +1,5 @@
 /**
- * Where results go: as records on standard output, or kept for tables when a person asked for
- * those.
+ * Output of results: records on standard output, or values kept for a person's tables.
  */
 #pragma once
 #include <stdbool.h>
@@ -19,7 +18,7 @@ struct cpu_result {
     char *why; /* NULL: measured */
 };
 
-/* How pairs of cores were measured, for the end record. */
+/* The method used for pairs of cores, for the end record. */
 struct cpu_report_way {
     /* pairs side by side in the end, 0: nothing was measured this way */
     unsigned at_once;

@@ -13,7 +13,7 @@ struct cpu_run_options {
     int64_t started_ns; /* of the clock */
 };
 
-/* How the run ended, as the end record says it. */
+/* Status of the run's end, as in the end record. */
 enum cpu_run_status {
     CPU_RUN_COMPLETE,
     CPU_RUN_BUDGET, /* cells were skipped for want of time */
@@ -21,9 +21,8 @@ enum cpu_run_status {
     CPU_RUN_GONE,   /* the reader of the record is gone */
 };
 
-/* Until when the buffers are filled and when each phase ends, as shares of the budget: phases
- * without cells leave theirs to the filling, so that one metric alone is not left out while most of
- * the budget lies idle. */
+/* Ends of the filling and of each phase, as shares of the budget. Phases without cells leave their
+ * share to the filling. So one metric alone is not left out while most of the budget lies idle. */
 struct cpu_run_shares {
     double fill_end, phase_end[CPU_PHASE_COUNT];
 };

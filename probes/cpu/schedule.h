@@ -20,8 +20,8 @@ struct cpu_schedule_pair {
     bool taken;
 };
 
-/* Takes the first pairs of the list that share no player with each other, at most most of them,
- * looking at the next few thousand only. Returns how many, and their places in the list. busy has
- * room for all players and is false throughout, also afterwards. */
+/* Takes the first pairs of the list that share no player with each other, at most @most, from the
+ * next few thousand only. Returns their number, and their indices in the list. busy has room for
+ * all players and is all false, before and after. */
 size_t cpu_schedule_pick(struct cpu_schedule_pair *pairs, size_t count, size_t most, bool *busy,
                          size_t *ret_picked);

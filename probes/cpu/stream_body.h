@@ -1,9 +1,9 @@
 /*
- * The streaming loops for one vector width; included by cpu/stream.c once for each width with
+ * The streaming loops for one vector width. cpu/stream.c includes it once for each width with
  * STREAM_NAME(x), STREAM_BYTES and STREAM_TARGET defined, which it undefines.
  *
- * Accesses are volatile so that compilers keep each of them and do not replace the loops by memset
- * and memcpy, which choose non-temporal stores by size. Lengths are multiples of 8 vectors;
+ * Accesses are volatile so that compilers keep each of them. Else they would replace the loops by
+ * memset and memcpy, which choose non-temporal stores by size. Lengths are multiples of 8 vectors;
  * pointers are aligned to one.
  */
 typedef uint64_t STREAM_NAME(vector) __attribute__((vector_size(STREAM_BYTES)));

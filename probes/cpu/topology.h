@@ -1,11 +1,11 @@
 /**
- * What the CPU probe needs to know of the node, read from sysfs: usable cores, their last-level
- * caches, NUMA nodes.
+ * The node's topology for the CPU probe, read from sysfs: usable cores, their last-level caches,
+ * NUMA nodes.
  *
- * Places have the names they have everywhere (daemon/node/graph.h): a core has the number of its
- * lowest pu, llcs are numbered from 0 by their lowest pu, NUMA nodes and pus have the operating
- * system's numbers. Numbers count every online CPU; the lists hold what may be used. An llc is the
- * data or unified cache of the highest level.
+ * Places have the same names as everywhere (daemon/node/graph.h). A core has the number of its
+ * lowest pu. llcs are numbered from 0 by their lowest pu. NUMA nodes and pus have the operating
+ * system's numbers. Numbers count every online CPU; the lists hold usable places only. An llc is
+ * the data or unified cache of the highest level.
  */
 #pragma once
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 /* llc and numa are indices into the lists below, -1 when unknown. */
 struct cpu_core {
     int number;
-    int pu;      /* the lowest pu of it that may be used; what runs on the core is pinned there */
+    int pu;      /* its lowest usable pu; work for the core is pinned there */
     int sibling; /* the next pu of it that may be used, -1 none */
     int threads; /* online pus */
     int llc, numa;
@@ -51,21 +51,21 @@ struct cpu_topology {
     bool has_numa;    /* false: the kernel shows no NUMA nodes and all is taken as node 0 */
 };
 
-/* @cpus: the CPUs this process may run on. @memory: the NUMA nodes that it may allocate on, NULL
- * when unknown: all. Fails when no CPU is usable, files are not what they should be, or memory runs
- * out. */
+/* Reads the topology. @cpus: the CPUs this process may run on. @memory: the NUMA nodes that it may
+ * allocate on; NULL is unknown, all are taken. Fails when no CPU is usable, files have unexpected
+ * contents, or memory runs out. */
 bool cpu_topology_read(const char *root, const struct cpu_list *cpus, const struct cpu_list *memory,
                        struct cpu_topology *ret_topology, struct probe_why *why);
 void cpu_topology_done(struct cpu_topology *topology);
 
-/* Whether a usable core, an llc with one, or a NUMA node of the list has this name, as in core12.
- */
+/* True when a usable core, an llc with one, or a NUMA node of the list has this name, as in
+ * core12. */
 bool cpu_topology_has(const struct cpu_topology *topology, const char *name);
 
 /* All those names, consecutive numbers as a range: "core0-3, core6, llc0, numa0-1". Cut to fit. */
 void cpu_topology_names(const struct cpu_topology *topology, char *ret_text, size_t size);
 
-/* What this process may use, from the scheduler and /proc/self/status; memory is known when the
- * latter names it. */
+/* CPUs and memory that this process may use, from the scheduler and /proc/self/status.
+ * *ret_memory_known: the latter names the memory. */
 bool cpu_topology_allowed(struct cpu_list *ret_cpus, struct cpu_list *ret_memory,
                           bool *ret_memory_known, struct probe_why *why);

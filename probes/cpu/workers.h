@@ -1,5 +1,5 @@
 /**
- * A pool of threads that are pinned anew for each piece of work and kept between pieces, because a
+ * A pool of threads, pinned anew for each piece of work. They are kept between pieces, because a
  * freshly started thread measures its own start. Used from one thread.
  */
 #pragma once
@@ -16,9 +16,9 @@ struct cpu_workers *cpu_workers_new(void); /* NULL when out of memory */
 void cpu_workers_free(struct cpu_workers *workers);
 
 /* Runs work(arg, i) for i from 0 to count - 1 side by side, the i-th pinned to CPU pus[i], and
- * waits for all. Fails when a thread cannot be started or pinned (nothing ran then), or when the
- * work is not done after limit_ns: *ret_overrun says so. Then its threads are left behind and may
- * use arg until the process ends; the next work gets new ones. */
+ * waits for all. Fails when a thread cannot be started or pinned; nothing ran in that case. Fails
+ * also when the work is not done after limit_ns, and sets *ret_overrun. Then its threads are left
+ * behind and may use arg until the process ends; the next work gets new ones. */
 bool cpu_workers_run(struct cpu_workers *workers, const int *pus, unsigned count,
                      void (*work)(void *arg, unsigned index), void *arg, int64_t limit_ns,
                      bool *ret_overrun, struct probe_why *why);
