@@ -1,19 +1,19 @@
 /**
- * The calls of a GPU runtime that the probe makes: one table, filled by gpu/driver/cuda.c (CUDA's
- * driver API) and by gpu/driver/hip.c (HIP), both looked up at run time, so that the probe links to
- * neither. No call whose structures changed between versions of a runtime is in it.
+ * The calls of a GPU runtime that the probe makes, as one table. gpu/driver/cuda.c fills it for
+ * CUDA's driver API, gpu/driver/hip.c for HIP. Both look the calls up at run time, so the probe
+ * links to neither. No call has structures that changed between versions of a runtime.
  *
- * Every call takes the table first, as in api->copy(api, ...), and returns the runtime's own code,
- * 0 for success; gpu_api_fault says what kind of failure a code is and text words it. A call that
- * the runtime lacks returns GPU_MISSING, never crashes. Outputs are untouched on failure. Calls may
- * be made by any thread; what belongs to a device is made current for the calling thread by enter.
+ * Every call takes the table first, as in api->copy(api, ...). It returns the runtime's own code, 0
+ * for success: gpu_api_fault classifies a code, text words it. A call that the runtime lacks
+ * returns GPU_MISSING, never crashes. Outputs are untouched on failure. Any thread may make calls;
+ * enter makes a device's state current for the calling thread.
  */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* memory as kernels and copies see it, on whatever device or host it is */
+/* memory address for kernels and copies, on any device or host */
 typedef uint64_t gpu_address;
 typedef void *gpu_context;
 typedef void *gpu_stream;
@@ -32,7 +32,7 @@ enum gpu_fault {
     GPU_FAULT_OTHER
 };
 
-/* What kind of failure a code of CUDA or HIP (which has CUDA's numbers) is. */
+/* Kind of failure of a code of CUDA or HIP (which has CUDA's numbers). */
 enum gpu_fault gpu_api_fault(int code);
 
 enum gpu_attribute {
@@ -69,7 +69,7 @@ struct gpu_api {
     bool is_standin;
     /* its modules are nvcc's: CUDA, and a stand-in with HIP's names that forwards to it */
     bool takes_cuda;
-    /* the functions found; only gpu/driver/cuda.c and gpu/driver/hip.c know what they are */
+    /* the functions found; private to gpu/driver/cuda.c and gpu/driver/hip.c */
     void *calls;
 
     const char *(*text)(const struct gpu_api *api, int code);
@@ -128,13 +128,13 @@ struct gpu_api {
     int (*stream_done)(const struct gpu_api *api, gpu_stream stream, bool *ret_done);
     /* with a time */
     int (*event_new)(const struct gpu_api *api, gpu_event *ret_event);
-    /* without: it holds up less what is behind it */
+    /* without a time: it delays the work behind it less */
     int (*event_plain_new)(const struct gpu_api *api, gpu_event *ret_event);
     int (*event_free)(const struct gpu_api *api, gpu_event event);
     int (*event_record)(const struct gpu_api *api, gpu_event event, gpu_stream stream);
     int (*event_elapsed)(const struct gpu_api *api, gpu_event from, gpu_event to, double *ret_ns);
 
-    /* The runtime sees from the addresses what they are. */
+    /* The runtime finds the kinds of memory from the addresses. */
     int (*copy)(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes,
                 gpu_stream stream);
     /* the call that blocks */

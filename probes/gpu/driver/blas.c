@@ -5,12 +5,12 @@
 #include "gpu/driver/call.h"
 #include "gpu/driver/dl.h"
 
-/* What cuBLAS and rocBLAS have in common but for the names. Matrices are in column order. */
+/* The common interface of cuBLAS and rocBLAS; only names differ. Matrices are in column order. */
 struct gpu_blas {
     const struct gpu_node *node;
     int device;
     const char *library;
-    int plain; /* what says that a matrix is not transposed */
+    int plain; /* constant for a matrix that is not transposed */
     void *handle;
     int (*create)(void **handle);
     int (*destroy)(void *handle);

@@ -19,7 +19,7 @@ bool gpu_blas_new(const struct gpu_node *node, int device, struct gpu_blas **ret
                   struct probe_why *why);
 void gpu_blas_free(struct gpu_blas *blas); /* NULL is fine */
 
-/* As it was looked for, "libcublas.so.13". */
+/* Name under which the library was opened, "libcublas.so.13". */
 const char *gpu_blas_library(const struct gpu_blas *blas);
 
 /* Enqueues c = a b, n x n each. 0, or the library's code. */

@@ -12,8 +12,7 @@
 #define LEAST_BYTES ((size_t)4 << 20) /* less is not worth measuring with */
 #define ALIGN_BYTES ((size_t)2 << 20)
 #define OTHER_BYTES ((size_t)64 << 20) /* of kinds that one device at a time works on */
-/* bytes that make numbers near one, of whatever width, so that nothing is read that was not written
- */
+/* byte that makes numbers near one, of any width, so that kernels read only written memory */
 #define ORDINARY  0x3c
 #define WORD_BITS (8 * (int)sizeof(unsigned long))
 
@@ -229,7 +228,7 @@ static bool make_host(struct gpu_buffers *buffers, int device, int index, enum g
     return false;
 }
 
-/* What this device cannot do however the memory is made. */
+/* Limits of this device that hold for memory of any kind. */
 static bool can_use(const struct gpu_device *device, enum gpu_memory_kind kind,
                     struct probe_why *why)
 {

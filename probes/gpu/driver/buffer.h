@@ -1,11 +1,11 @@
 /**
- * The memory that cells work on, made at its first use and kept for the rest of the run: two
- * buffers ("a" and "b") of each kind in each place. What could not be made is not tried again: each
- * asking gets the same why.
+ * The memory that cells work on: two buffers ("a" and "b") of each kind in each place. A buffer is
+ * made at its first use and kept for the rest of the run. A failed one is not tried again: each
+ * request gets the same why.
  *
- * Host memory is mapped, bound to its NUMA node, touched, proven to be there (gpu/driver/pages.h),
- * and then made known to the runtime as its kind says. Managed memory is the runtime's and is
- * touched by a thread that prefers the node.
+ * Host memory is mapped, bound to its NUMA node, touched, and proven to be there
+ * (gpu/driver/pages.h). Then it is made known to the runtime as its kind requires. Managed memory
+ * is the runtime's and is touched by a thread that prefers the node.
  */
 #pragma once
 #include <stdbool.h>
@@ -20,7 +20,7 @@ enum gpu_memory_kind {
     GPU_MEMORY_NONCOHERENT, /* AMD */
     GPU_MEMORY_PAGEABLE,    /* known to nobody but the kernel: the runtime stages copies */
     GPU_MEMORY_MANAGED,     /* preferred on the host, read from there (zero copy) */
-    GPU_MEMORY_MIGRATE,     /* managed, goes to whoever touches it */
+    GPU_MEMORY_MIGRATE,     /* managed, migrates to the processor that touches it */
     GPU_MEMORY_SYSTEM,      /* pageable, touched by kernels (ATS, HMM) */
     GPU_MEMORY_KIND_COUNT
 };
@@ -34,8 +34,9 @@ struct gpu_memory {
 
 struct gpu_buffers;
 
-/* In bytes of each host buffer (of pinned memory; of other kinds at most 64 MiB) and of each device
- * buffer; less where that would be more than a quarter of what is free. */
+/* Sizes in bytes of each host buffer and of each device buffer. host_bytes holds for pinned memory;
+ * other kinds get at most 64 MiB. A buffer is smaller when it would take more than a quarter of the
+ * free memory. */
 bool gpu_buffers_new(struct gpu_node *node, size_t host_bytes, size_t device_bytes,
                      struct gpu_buffers **ret_buffers, struct probe_why *why);
 void gpu_buffers_free(struct gpu_buffers *buffers); /* NULL is fine */

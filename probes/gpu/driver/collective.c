@@ -6,8 +6,7 @@
 
 #include "gpu/driver/dl.h"
 
-/* Of the libraries' enumerations, which are the same in both and have not changed since
- * version 2.0. */
+/* Constants from the libraries' enumerations, the same in both and unchanged since version 2.0. */
 enum { FLOAT32 = 7, SUM = 0, ROOT = 0, FLOAT_BYTES = 4 };
 
 #define CALLS(X)                                                                                   \
@@ -42,7 +41,7 @@ struct gpu_collective {
 struct gpu_collective_group {
     const struct gpu_collective *collective;
     int members;
-    bool is_broken; /* a call failed: what the members wait for may never come */
+    bool is_broken; /* a call failed: the members' operations may never end */
     void *comms[];
 };
 
@@ -53,8 +52,8 @@ const char *gpu_collective_name(enum gpu_collective_operation operation)
     return operation < GPU_COLLECTIVE_OPERATION_COUNT ? names[operation] : "none";
 }
 
-/* A level that is none of theirs says nothing, and what is set here goes over what their files say.
- * Its members are all here, so they meet on the loopback interface, where a service manager may
+/* A level that the libraries do not know prints nothing, and the environment overrides their files.
+ * All members are on this node, so they meet on the loopback interface. A service manager may
  * forbid every other address. */
 void gpu_collective_environment(void)
 {

@@ -22,8 +22,8 @@ enum gpu_collective_operation {
 /* as the axis operation says it */
 const char *gpu_collective_name(enum gpu_collective_operation operation);
 
-/* Sets what the libraries read from the environment: no multicast, the loopback interface alone,
- * and not a word on standard output. First in main, before threads. */
+/* Sets the libraries' environment variables: no multicast, the loopback interface alone, and no
+ * output on standard output. Call first in main, before threads. */
 void gpu_collective_environment(void);
 
 struct gpu_collective;       /* the library */
@@ -39,13 +39,13 @@ void gpu_collective_free(struct gpu_collective *collective); /* NULL is fine */
 bool gpu_collective_join(const struct gpu_collective *collective, const int *api_devices,
                          int members, struct gpu_collective_group **ret_group,
                          struct probe_why *why);
-/* When nothing of it is under way, unless a call failed: then what is gets aborted. NULL is fine.
- */
+/* Call it when no operation of the group is under way, unless a call failed. After a failure it
+ * aborts the pending operations. NULL is fine. */
 void gpu_collective_leave(struct gpu_collective_group *group);
 
-/* What a collective of so many bytes really moves: sizes that do not divide go up to where they do.
- * A buffer of this size is whole: the result of an all-gather, the source of a reduce-scatter, both
- * buffers of the others. */
+/* Bytes that a collective of this nominal size really moves: sizes that do not divide are rounded
+ * up. A buffer of this size is whole: the result of an all-gather, the source of a reduce-scatter,
+ * both buffers of the others. */
 uint64_t gpu_collective_bytes(enum gpu_collective_operation operation, uint64_t bytes, int members);
 
 /* Enqueues one on the streams, one a member. bytes is by gpu_collective_bytes. Root is the first

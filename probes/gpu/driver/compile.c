@@ -10,8 +10,8 @@
 
 typedef void *rtc_program;
 
-/* nvrtc and hiprtc have the same calls, but for their names' first letters and what the result is
- * called. */
+/* nvrtc and hiprtc have the same calls. Only the first letters of the names and the name of the
+ * result differ. */
 struct compiler {
     int (*create)(rtc_program *program, const char *source, const char *name, int headers,
                   const char *const *texts, const char *const *names);

@@ -6,8 +6,8 @@
 #include "common/why.h"
 #include "gpu/driver/api.h"
 
-/* For the device, which is the entered one. *ret_image is what module_load takes, freed by the
- * caller; *ret_library is the compiler's, "libnvrtc.so.13". False sets why: no compiler on this
- * machine, or the first line of what it said. */
+/* Compiles for the entered device. *ret_image is the input of module_load, freed by the caller;
+ * *ret_library is the compiler's, "libnvrtc.so.13". False sets why: no compiler on this machine, or
+ * the first line of its message. */
 bool gpu_compile(const struct gpu_api *api, int device, void **ret_image, const char **ret_library,
                  struct probe_why *why);

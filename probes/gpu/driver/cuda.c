@@ -104,9 +104,8 @@ static int device_bytes(const struct gpu_api *api, int device, uint64_t *ret_byt
     return code;
 }
 
-/* The device's primary context is the one that NCCL and cuBLAS work in, so memory and streams are
- * theirs as well. The thread that waits for a device spins: a wake-up costs more than what is
- * measured. */
+/* NCCL and cuBLAS work in the device's primary context, so memory and streams are theirs as well.
+ * The thread that waits for a device spins: a wake-up costs more than the measured operation. */
 static int open_context(const struct gpu_api *api, int device, gpu_context *ret_context)
 {
     const struct gpu_cuda_calls *calls = calls_of(api);
@@ -386,9 +385,9 @@ static int module_unload(const struct gpu_api *api, gpu_module module)
     return calls_of(api)->cuModuleUnload(module);
 }
 
-/* Drivers that load kernels when they are first launched would wait for what runs, and a kernel may
- * run until one is launched: so it is loaded now. Those without cuFuncLoad have done it with the
- * first call. */
+/* Loads the kernel now. Drivers that load a kernel at its first launch would wait for running
+ * kernels. A running kernel may itself wait for that launch. Drivers without cuFuncLoad have loaded
+ * it with the first call. */
 static int module_function(const struct gpu_api *api, gpu_module module, const char *name,
                            gpu_function *ret_function)
 {

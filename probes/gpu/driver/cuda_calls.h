@@ -1,13 +1,13 @@
-/* What is called of CUDA's driver, and the numbers it takes: its binary interface, which is
- * declared here so that no header of CUDA's is needed. */
+/* The functions of CUDA's driver that the probe calls, and their constants. The binary interface is
+ * declared here, so no header of CUDA's is needed. */
 #pragma once
 #include <stddef.h>
 
 #include "gpu/driver/api.h"
 
-/* The driver's functions with the names of its binary interface: _v2 are those whose sizes became
- * 64 bits wide. Those without an ending of cuMemAdvise and cuMemPrefetchAsync name a device by its
- * number, which all drivers since CUDA 8 have. */
+/* The driver's functions with the names of its binary interface. _v2 marks those whose sizes became
+ * 64 bits wide. cuMemAdvise and cuMemPrefetchAsync without an ending name a device by its number,
+ * which all drivers since CUDA 8 have. */
 #define GPU_CUDA_CALLS(NEEDED, WANTED)                                                             \
     NEEDED(cuInit, (unsigned flags))                                                               \
     NEEDED(cuDriverGetVersion, (int *version))                                                     \
@@ -67,7 +67,7 @@ struct gpu_cuda_calls {
 #undef MEMBER
 };
 
-/* Of the driver's enumerations. */
+/* Constants from the driver's enumerations. */
 enum {
     CUDA_CONTEXT_SPIN = 0x01,
     CUDA_HOST_PORTABLE = 0x01,

@@ -27,7 +27,8 @@ bool gpu_dl_open(const char *const *names, const struct gpu_dl_call *calls, size
     for (; *names != NULL; names++) {
         void *handle = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
         if (handle == NULL) {
-            /* Absent is what most are; a library that is there but does not load says why. */
+            /* Most libraries are absent, which needs no text. A library that is there but does not
+             * load gives its reason. */
             const char *error = dlerror();
             if (error != NULL && strstr(error, "No such file") == NULL)
                 probe_why_write(why, "%s does not load: %s", *names, error);

@@ -1,10 +1,10 @@
 /**
- * The kernels' names and arguments, read by the host program in C, by the one kernel source
- * (gpu_kernels.cu, for nvcc, hipcc, nvrtc and hiprtc), and by the stand-in driver of the tests.
- * Each kernel takes one of these structures by value. Addresses are device addresses, sizes are
- * multiples of 16 and addresses aligned to 16 unless said otherwise. A kernel without a word on its
- * launch takes any grid and any block up to 512 threads. No includes, so that run-time compilers
- * can read it.
+ * The kernels' names and arguments. Its readers are the host program in C, the one kernel source
+ * (gpu_kernels.cu, for nvcc, hipcc, nvrtc and hiprtc), and the tests' stand-in driver. Each kernel
+ * takes one of these structures by value. Addresses are device addresses. Sizes are multiples of 16
+ * and addresses aligned to 16 unless stated otherwise. A kernel without a note on its launch takes
+ * any grid and any block up to 512 threads. Includes nothing, so that run-time compilers can read
+ * it.
  */
 #ifndef GPU_KERNELS_H
 #define GPU_KERNELS_H
@@ -17,24 +17,25 @@ typedef unsigned long long gpu_u64;
 #define GPU_INLINE static inline
 #endif
 
-/* berth_gate, one thread: holds its stream until the 32-bit word at flag, in host memory, is at
- * least value (as signed difference), at most limit_ns of the device's clock. */
+/* berth_gate, one thread: holds its stream until the 32-bit word at flag is at least value (as
+ * signed difference). flag is in host memory. Waits at most limit_ns of the device's clock. */
 struct gpu_gate_args {
     gpu_u64 flag, value, limit_ns;
 };
 
-/* berth_read_uN, berth_write_uN, berth_copy_uN with N = 1, 2, 4, 8, 12, 16: N accesses of 16 bytes
- * per thread before the next step, grid stride over the whole buffer. read adds up what it reads
- * and stores 8 bytes at sink (0: nowhere) only when the sum is value, which a random value never
- * is; write stores value in each 8 bytes; copy reads N before it writes N. Writes are visible to
- * the whole system when the kernel ends. */
+/* berth_read_uN, berth_write_uN, berth_copy_uN with N = 1, 2, 4, 8, 12, 16: a grid-stride loop over
+ * the whole buffer. Each thread makes N accesses of 16 bytes per iteration. read adds up the words
+ * that it reads. It stores 8 bytes at sink (0: nowhere) only when the sum is value, which a random
+ * value never is. write stores value in each 8 bytes. copy reads N before it writes N. Writes are
+ * visible to the whole system when the kernel ends. */
 struct gpu_stream_args {
     gpu_u64 to, from, bytes, sink, value;
 };
 
 /* berth_fill: 64-bit word i of the buffer becomes gpu_pattern(seed, i). berth_check: adds the
- * number of words that differ to the 64-bit word at result, and the lowest index of one to the
- * minimum at result + 8; result is in the device's own memory. bytes is a multiple of 8. */
+ * number of words that differ to the 64-bit word at result. It also takes the minimum of the word
+ * at result + 8 and the lowest index of a differing word. result is in the device's own memory.
+ * bytes is a multiple of 8. */
 struct gpu_pattern_args {
     gpu_u64 address, bytes, seed, result;
 };
@@ -47,13 +48,14 @@ GPU_INLINE gpu_u64 gpu_pattern(gpu_u64 seed, gpu_u64 i)
 }
 
 /* berth_chase, one thread: follows `loads` pointers from start (each 8 bytes is the address of the
- * next), then writes to the 64-bit words at result: the last pointer, nanoseconds of the device's
- * clock where it has one, else 0, and clock cycles. Best a multiple of GPU_CHASE_UNROLL.
+ * next). Then it writes 64-bit words at result: the last pointer, nanoseconds of the device's clock
+ * (0 where it has none), and clock cycles. `loads` is best a multiple of GPU_CHASE_UNROLL.
+ *
  * berth_chase_build: writes a cycle through one place in each of `slots` slots of stride bytes (a
- * multiple of 16) from address: a random cycle within groups of `group` slots, one group after the
- * other, closed at the end. The place is in the slot's first or second half, by the parity of its
- * number's bits, so that all sets of a cache get equally many. The address itself is on the cycle.
- * group is at most 2^31. */
+ * multiple of 16) from address. The cycle is random within groups of `group` slots, takes one group
+ * after the other, and closes at the end. The place is in the slot's first or second half, by the
+ * parity of its number's bits. So all sets of a cache get equally many. The address itself is on
+ * the cycle. group is at most 2^31. */
 #define GPU_CHASE_UNROLL 200
 /* how the probe calls it: a slot is two lines, of which one is visited */
 #define GPU_CHASE_STRIDE 256
@@ -65,10 +67,10 @@ struct gpu_chase_build_args {
     gpu_u64 address, slots, stride, group, seed;
 };
 
-/* Where i goes in a permutation of 0 ... size - 1, size at most 2^31; each seed is another one. A
- * Feistel network over the next even power of two, walked until it is back in range (Black and
- * Rogaway, Ciphers with Arbitrary Finite Domains): each i is computed alone, so that any number of
- * threads can build a cycle. */
+/* Image of i in a permutation of 0 ... size - 1, size at most 2^31; each seed gives another one. A
+ * Feistel network over the next even power of two, walked until it is back in range. Source: Black
+ * and Rogaway, Ciphers with Arbitrary Finite Domains. Each i is computed alone, so that any number
+ * of threads can build a cycle. */
 GPU_INLINE gpu_u64 gpu_permute(gpu_u64 seed, gpu_u64 size, gpu_u64 i)
 {
     unsigned half = 1;
@@ -99,10 +101,10 @@ GPU_INLINE gpu_u64 gpu_chase_address(const struct gpu_chase_build_args *args, gp
 }
 
 /* berth_pingpong, one thread: `rounds` times writes a growing number, from 1, to theirs and waits
- * for it in mine (first = 1), or the other way round; 32-bit words, both 0 before and visible to
- * all devices. Gives up after limit_ns. Writes to the 64-bit words at result: rounds done, then
- * nanoseconds of the device's clock (0 where it has none) and clock cycles from the end of round
- * `skip` to the end. */
+ * for it in mine (first = 1), or in the reverse order. Both are 32-bit words, 0 before and visible
+ * to all devices. Gives up after limit_ns. Writes 64-bit words at result. The first is the number
+ * of rounds done. The next are nanoseconds of the device's clock (0 where it has none) and clock
+ * cycles, both from the end of round `skip` to the end. */
 struct gpu_pingpong_args {
     gpu_u64 mine, theirs, rounds, skip, first, result, limit_ns;
 };
@@ -124,10 +126,10 @@ struct gpu_bs_args {
     double alpha, beta;
 };
 
-/* berth_mesh: start and index of bs6 and bs7 for a box of side[0] x side[1] x side[2] hexahedra of
- * degree 7: 8 x 8 x 8 nodes each, numbered element after element, first direction fastest; what
- * elements share is one row, and rows are numbered in the order in which their first node comes.
- * Fewer than 2^31 nodes. */
+/* berth_mesh: makes start and index of bs6 and bs7 for a box of side[0] x side[1] x side[2]
+ * hexahedra of degree 7. An element has 8 x 8 x 8 nodes. Nodes are numbered element after element,
+ * first direction fastest. Nodes that elements share are one row. Rows are numbered in the order in
+ * which their first node comes. There are fewer than 2^31 nodes. */
 #define GPU_MESH_DEGREE 7
 #define GPU_MESH_NODES  512 /* of an element */
 struct gpu_mesh_args {
@@ -146,10 +148,10 @@ struct gpu_mesh_row {
     int count; /* of nodes; 0: this node is not the first of its row */
 };
 
-/* In each direction an element is the first to have its planes of nodes, but for one that it shares
- * with the element before, and it shares the last with the next. So what comes before a node, rows
- * as well as entries, is a sum over directions: elements before this one, and in it planes before
- * the node's. */
+/* In each direction, an element shares one plane of nodes with the element before and the last with
+ * the next. It is the first to have all its other planes. So the count before a node, of rows and
+ * of entries, is a sum over directions. The terms are the elements before this one, and the planes
+ * before the node's in it. */
 GPU_INLINE struct gpu_mesh_row gpu_mesh_at(const struct gpu_mesh_args *mesh, gpu_u64 node)
 {
     struct gpu_mesh_row found = {0, 0, {0}, 0};

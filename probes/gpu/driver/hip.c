@@ -102,8 +102,8 @@ static int device_bytes(const struct gpu_api *api, int device, uint64_t *ret_byt
     return code;
 }
 
-/* A device has one context, which is made by the first call that needs it. The thread that waits
- * for it spins where HIP can be told to: a wake-up costs more than what is measured. */
+/* A device has one context, which is made by the first call that needs it. The waiting thread spins
+ * where HIP allows it: a wake-up costs more than the measured operation. */
 static int open_context(const struct gpu_api *api, int device, gpu_context *ret_context)
 {
     int code = calls_of(api)->hipSetDevice(device);

@@ -1,12 +1,12 @@
-/* What is called of HIP, and the numbers it takes, declared here so that no header of ROCm's is
- * needed. */
+/* The HIP functions that the probe calls, and their constants, declared here so that no header of
+ * ROCm's is needed. */
 #pragma once
 #include <stddef.h>
 
 #include "gpu/driver/api.h"
 
-/* Those of HIP's functions that are the same from version 5 to 7: none with a structure but the 16
- * bytes of a UUID. */
+/* HIP functions that are the same from version 5 to 7: none with a structure but the 16 bytes of a
+ * UUID. */
 #define GPU_HIP_CALLS(NEEDED, WANTED)                                                              \
     NEEDED(hipInit, (unsigned flags))                                                              \
     NEEDED(hipDriverGetVersion, (int *version))                                                    \
@@ -57,7 +57,7 @@
             unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,           \
             gpu_stream stream, void **arguments, void **extra))
 
-/* What words a code is the only one that gives no code. */
+/* The function that words a code is the only one that returns no code. */
 struct gpu_hip_calls {
     const char *(*hipGetErrorString)(int code);
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration */
@@ -66,7 +66,7 @@ struct gpu_hip_calls {
 #undef MEMBER
 };
 
-/* Of HIP's enumerations, the same numbers from version 5 to 7. */
+/* Constants from HIP's enumerations, the same numbers from version 5 to 7. */
 enum {
     HIP_SCHEDULE_SPIN = 0x1,
     HIP_HOST_PORTABLE = 0x1,

@@ -2,8 +2,8 @@
 
 #include <stdint.h>
 
-/* As in the daemon's embedded files, the assembler makes the rows of a table: address and size.
- * HIP's loader wants its images at whole pages. */
+/* The assembler makes the rows of a table, address and size, as in the daemon's embedded files.
+ * HIP's loader needs its images at whole pages. */
 #define ROW(file)                                                                                  \
     ".pushsection .rodata\n"                                                                       \
     ".balign 4096\n"                                                                               \

@@ -1,16 +1,16 @@
-/* The kernels as this program carries them: compiled for some devices, when the compilers were
- * there as it was built, and as source text for all others. */
+/* The kernels inside this program: compiled for some devices when the compilers were there at build
+ * time, and source text for all others. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "gpu/driver/api.h"
 
-/* In one line: which devices there are compiled kernels for, "kernels built in for CUDA: sm_80
- * sm_90 and later; for HIP: none (there was no hipcc)". */
+/* Describes the devices with compiled kernels in one line: "kernels built in for CUDA: sm_80 sm_90
+ * and later; for HIP: none (there was no hipcc)". */
 const char *gpu_image_included(void);
 
-/* What module_load takes, and its size, which may be NULL; NULL and 0 when none was built. It may
+/* Input of module_load and its size, which may be NULL. NULL and 0 when none was built. It may
  * still not fit the device. */
 const void *gpu_image_built(const struct gpu_api *api, size_t *ret_size);
 

@@ -14,7 +14,7 @@
 #include "gpu/driver/node_load.h"
 #include "gpu/driver/numa.h"
 
-/* What CUDA and HIP say on a machine without devices, and CUDA when NVSwitch is not set up. */
+/* Codes of CUDA and HIP on a machine without devices, and of CUDA when NVSwitch is not set up. */
 enum { NO_DEVICE = 100, INVALID_DEVICE = 101, NOT_READY = 802 };
 
 static bool fail_device(struct gpu_device *device, const struct gpu_api *api, const char *doing,
@@ -24,7 +24,7 @@ static bool fail_device(struct gpu_device *device, const struct gpu_api *api, co
     return probe_why_set(&device->why, "%s: %s", doing, api->text(api, code));
 }
 
-/* What is known of a device without opening it. */
+/* Describes a device without opening it. */
 static void describe(const struct gpu_api *api, const char *root, struct gpu_device *device)
 {
     int code = api->device_name(api, device->api_device, device->model, sizeof device->model);

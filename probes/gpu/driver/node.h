@@ -37,7 +37,7 @@ enum gpu_kernel {
     GPU_KERNEL_COUNT
 };
 
-/* How a streaming kernel is launched: found by tuning, once per model and driver. */
+/* Launch shape of a streaming kernel: found by tuning, once per model and driver. */
 struct gpu_shape {
     unsigned block, grid; /* grid 0: as many blocks as give each thread one step */
     unsigned unroll;      /* 1, 2, 4, 8, 12, 16 */
@@ -48,7 +48,7 @@ struct gpu_device {
     gpu_context context;
     char name[16]; /* the PCI address: how a record names it */
     char model[64], uuid[64];
-    /* what the runtime does not say is 0, and -1 for NUMA nodes */
+    /* values that the runtime does not report are 0, and -1 for NUMA nodes */
     int attribute[GPU_ATTRIBUTE_COUNT];
     uint64_t bytes;
     gpu_module module;
@@ -57,7 +57,7 @@ struct gpu_device {
     gpu_stream stream[GPU_STREAMS];
     bool access[GPU_DEVICES_MAX]; /* this device reaches that one's memory */
     bool usable;
-    /* when not usable: what failed; then only name is sure to be there */
+    /* reason when not usable; then only name is sure to be set */
     struct probe_why why;
     struct gpu_shape read, write, copy; /* for its own memory; see gpu/timing/launch_shapes.h */
     /* the same in a peer's memory, with copying from there into its own, and in the host's */
@@ -82,15 +82,15 @@ struct gpu_node {
     struct probe_why closed;
     /* the library that compiled kernels because no built-in ones fit a device; NULL: none had to */
     const char *compiler;
-    int64_t driver_ns, open_ns; /* what starting the driver, and opening all devices, took */
+    int64_t driver_ns, open_ns; /* times to start the driver and to open all devices */
 };
 
-/* Starts the runtime and opens the devices (all when wanted is NULL: by PCI address or UUID,
- * NULL-terminated), each by a thread of its own; those of without, a list alike or NULL, are not
- * touched. One that cannot be opened, or is wanted by PCI address and not there, is kept with
- * usable false. Files of the system are read below root, "" but in tests. False when the runtime
- * does not start, there is no device left, or a wanted one has no name that a device can have; why
- * then says also which permission is missing, if one is. */
+/* Starts the runtime and opens the devices, each by a thread of its own. wanted names them by PCI
+ * address or UUID, NULL-terminated; NULL is all. without is a list of the same form: its devices
+ * are not touched. A device that cannot be opened, or is wanted by PCI address and not there, is
+ * kept with usable false. Files of the system are read below root, "" but in tests. False when the
+ * runtime does not start, no device is left, or a wanted name is no possible device name. why then
+ * also names a missing permission, if there is one. */
 bool gpu_node_open(const struct gpu_api *api, const char *root, const char *const *wanted,
                    const char *const *without, struct gpu_node *ret_node, struct probe_why *why);
 
@@ -102,17 +102,17 @@ void gpu_node_close(struct gpu_node *node);
 gpu_function gpu_node_stream_kernel(const struct gpu_device *device, enum gpu_kernel first,
                                     unsigned unroll);
 
-/* How many threads a block of that kernel may have, which its registers say; 0: the driver does not
- * say, -1: there is no such kernel. */
+/* Most threads that a block of that kernel may have, by its registers. 0: the driver does not
+ * report it, -1: there is no such kernel. */
 int gpu_node_stream_threads(const struct gpu_device *device, enum gpu_kernel first,
                             unsigned unroll);
 
-/* Whether the driver launches that kernel, of those that begin at first the one of the shape's
- * unroll, with blocks of that many threads; so where it does not say. */
+/* True when the driver can launch the kernel of the shape's unroll, counted from first, with blocks
+ * of that many threads. True also where the driver does not report it. */
 bool gpu_node_stream_fits(const struct gpu_device *device, enum gpu_kernel first,
                           const struct gpu_shape *shape);
 
-/* Whether text names the device: its PCI address as any runtime writes it, or its UUID. */
+/* True when text names the device: its PCI address in any runtime's form, or its UUID. */
 bool gpu_node_is(const char *pci, const char *uuid, const char *text);
 
 /* The index in numa of the NUMA node next to the device; 0 where nothing is known. */

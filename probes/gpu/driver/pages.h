@@ -1,7 +1,6 @@
 /**
- * Host memory on one NUMA node: mapped, bound by mbind, touched by several threads, and proven to
- * lie there by asking move_pages where a sample of its pages is. On huge pages where the kernel
- * gives any.
+ * Host memory on one NUMA node: mapped, bound by mbind, touched by several threads. move_pages
+ * proves the place of a sample of its pages. Uses huge pages where the kernel gives any.
  */
 #pragma once
 #include <stdbool.h>
