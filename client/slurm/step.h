@@ -1,6 +1,6 @@
 /**
- * Additions of a job's first step on a node to the job's claim: its cores and its cgroup.
- * Slurm reports neither to a prolog.
+ * Additions of a job's first step on a node to the job's claim: its cores and its cgroup. Slurm
+ * reports neither to a prolog.
  */
 #pragma once
 #include <stdint.h>

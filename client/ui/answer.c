@@ -18,7 +18,7 @@ static double number_of(const json_t *object, const char *key)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* One that rounds to a single figure says nothing. */
+/* Omits an interval whose bounds round to one figure. */
 static void put_interval(struct ui *ui, const char *low, const char *high)
 {
     if (strcmp(low, high) != 0)
@@ -49,7 +49,7 @@ static void put_axes(struct ui *line, const json_t *axes)
     json_object_foreach((json_t *)(uintptr_t)axes, key, value)
     {
         if (json_is_string(value) && strcmp(json_string_value(value), "-") == 0)
-            continue; /* it does not apply */
+            continue; /* the axis does not apply */
         ui_put(line, "%s", separator);
         ui_text(line, key);
         ui_put(line, "=");

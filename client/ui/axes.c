@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CHOSEN_MOST 6  /* tables */
-#define CELLS_LEAST 9  /* fewer are better seen side by side */
-#define VALUES_MOST 12 /* of one axis */
+#define CHOSEN_MOST 6  /* most tables */
+#define CELLS_LEAST 9  /* fewer cells are easier to read side by side */
+#define VALUES_MOST 12 /* values of one axis */
 #define WORD_SIZE   48
 
-/* The next "key=value" of the text; its end, NULL when there is none. */
+/* Splits off the next "key=value" of the text; returns its end, NULL when there is none. */
 static const char *next_axis(const char *text, char *key, char *value)
 {
     size_t word = strcspn(text, " "), equals = strcspn(text, "=");
@@ -51,7 +51,7 @@ bool ui_chosen_helps(const struct ui_cells *cells, const struct ui_choice *choic
     return has_matrix && count <= CHOSEN_MOST && count < cells->count;
 }
 
-/* The values of an axis that are not chosen, each once. */
+/* Lists the values of an axis that are not chosen, each once. */
 static void list_values(const struct ui_cells *cells, const struct ui_choice *choice,
                         const char *axis, char *line, size_t size)
 {
@@ -81,7 +81,7 @@ void ui_chosen_rest(struct ui *ui, const struct ui_cells *cells, const struct ui
     size_t used = strlen(line), axes = 0;
     if (cells->count == 0)
         return;
-    /* All groups have the same axes, since the daemon fills in the defaults. */
+    /* All groups have the same axes, because the daemon fills in the defaults. */
     for (const char *at = cells->group[0].axes; (at = next_axis(at, key, unused)) != NULL;) {
         list_values(cells, choice, key, values, sizeof values);
         if (json_object_get(choice->where, key) != NULL || values[0] == '\0' || used >= sizeof line)

@@ -1,6 +1,6 @@
 /**
- * Which combinations of axes a person means who did not name them all: of an axis that was not
- * named, the default.
+ * Choice of axis combinations when the caller did not name every axis: an axis without a name takes
+ * its default.
  */
 #pragma once
 #include <jansson.h>
@@ -10,15 +10,16 @@
 #include "ui/ui.h"
 
 struct ui_choice {
-    const json_t *where;    /* axes that were named; NULL none */
-    const json_t *defaults; /* of the metric, axis to value; NULL not known: nothing is chosen */
+    const json_t *where; /* axes with given values; NULL none */
+    /* defaults of the metric, axis to value; NULL unknown: nothing is chosen */
+    const json_t *defaults;
 };
 
 bool ui_chosen(const struct ui_group *group, const struct ui_choice *choice);
 
-/* Whether the chosen ones are the better picture: there are any, and a matrix of several rows and
- * columns among them. */
+/* True when the chosen groups make the better picture: they include a matrix of several rows and
+ * columns, and are few. */
 bool ui_chosen_helps(const struct ui_cells *cells, const struct ui_choice *choice);
 
-/* What there is besides, a value or more for each axis, and how to ask for it. */
+/* Prints the other values, some for each axis, and the options that select them. */
 void ui_chosen_rest(struct ui *ui, const struct ui_cells *cells, const struct ui_choice *choice);

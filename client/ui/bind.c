@@ -6,7 +6,7 @@
 #include "ui/answer.h"
 
 #define JOINED_BYTES 512
-#define SAME         0.005 /* nobody reads a smaller difference out of two decimals */
+#define SAME         0.005 /* a smaller difference is not visible in two decimals */
 
 /* "numa0,numa1"; - for none. */
 static const char *join(const json_t *array, char *text)
@@ -69,7 +69,7 @@ static void put_tasks(struct ui *ui, const json_t *tasks)
     ui_table_end(&table, 0, true);
 }
 
-/* Some gpu is of several tasks. */
+/* True when several tasks share a gpu. */
 static bool shares_gpus(const json_t *reply)
 {
     json_t *all = json_object();
@@ -88,7 +88,7 @@ static bool shares_gpus(const json_t *reply)
     return result;
 }
 
-/* It takes at least that time. */
+/* True for a lower bound: an interval without an upper end. */
 static bool is_bound(const json_t *prediction)
 {
     return json_is_number(json_object_get(prediction, "low_ns")) &&
@@ -113,7 +113,7 @@ static void write_predictions(struct ui *ui, const json_t *reply)
     } else if (ours > 0 || theirs > 0) {
         ui_put(ui, "; in the launcher's own order: ");
         ui_prediction(ui, baseline);
-        /* how many times a lower bound another time is says nothing */
+        /* a ratio of two lower bounds has no meaning */
         if (ours > 0 && theirs > 0 && !is_bound(predicted) &&
             (theirs > ours || !is_bound(baseline)))
             ui_put(ui, ", %s%.2f times as long", is_bound(baseline) ? "at least " : "",
@@ -140,7 +140,7 @@ static void write_predictions(struct ui *ui, const json_t *reply)
         ui_put(ui, "Not proven to be the best; no bound is known.\n");
 }
 
-/* Each line within the ui's width. */
+/* Wraps each line at the ui's width. */
 static void put_predictions(struct ui *ui, const json_t *reply)
 {
     struct ui lines = {.utf8 = ui->utf8, .width = ui->width};
@@ -172,7 +172,7 @@ static bool is_variable(const char *name)
                length;
 }
 
-/* In single quotes nothing means anything but the quote itself. */
+/* Within single quotes only the quote itself is special. */
 static void put_quoted(struct ui *ui, const char *text)
 {
     ui_put(ui, "'");

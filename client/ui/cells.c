@@ -14,7 +14,7 @@ static int compare_text(const void *a, const void *b)
     return ui_compare_names(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The axes as one text, keys in ascending order. */
+/* Axes as one text, keys in ascending order. */
 static char *axes_text(const json_t *axes)
 {
     const char *keys[16] = {NULL};
@@ -36,7 +36,7 @@ static char *axes_text(const json_t *axes)
     return text;
 }
 
-/* A cell together with its group's text, for sorting. */
+/* A cell with its group's text, for sorting. */
 struct keyed {
     char *axes;
     const json_t *json;
@@ -79,7 +79,7 @@ static struct ui_one_cell read_cell(const json_t *json)
     return cell;
 }
 
-/* The distinct names of one side of some cells, in order. */
+/* Distinct names of one side of some cells, in order. */
 static const char **distinct(const struct keyed *keyed, size_t count, const char *side,
                              size_t *ret_count)
 {

@@ -1,6 +1,6 @@
 /**
- * GetMatrix's cells sorted into groups of equal axes, with the names of each group's rows and
- * columns in their order. Everything is borrowed from the reply.
+ * GetMatrix's cells in groups of equal axes, each with the sorted names of its rows and columns.
+ * Everything is borrowed from the reply.
  */
 #pragma once
 #include <jansson.h>
@@ -15,23 +15,24 @@ struct ui_one_cell {
 };
 
 struct ui_group {
-    char *axes;               /* "how=read threads=all", "" the defaults */
-    struct ui_one_cell *cell; /* rows * columns of them; from NULL: the daemon has none */
+    char *axes;               /* "how=read threads=all"; "" for the defaults */
+    struct ui_one_cell *cell; /* rows * columns cells; from NULL: the daemon has no such cell */
     const char **row, **column;
-    const char *corner; /* what the rows are, NULL where a cell starts */
+    const char *corner; /* meaning of the rows; NULL: the place where a cell starts */
     size_t rows, columns, cells;
 };
 
 struct ui_cells {
     struct ui_group *group;
     size_t count, cells;
-    char **name; /* owned: names that are not the reply's */
+    char **name; /* owned names, not in the reply */
     size_t names;
 };
 
-/* NULL when out of memory, also for a matrix too large to draw (over 2^22 cells a group). */
+/* Sorts the cells. NULL when out of memory, and for a matrix too large to draw (over 2^22 cells a
+ * group). */
 struct ui_cells *ui_cells_new(const json_t *cells);
 void ui_cells_free(struct ui_cells *cells);
 
-/* gpu2 before gpu10, and kinds by their name. */
+/* Compares names: gpu2 before gpu10, and kinds by their name. */
 int ui_compare_names(const char *a, const char *b);

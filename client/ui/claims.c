@@ -8,7 +8,7 @@
 
 #include "ui/answer.h"
 
-/* "gpu0, gpu1, numa3" in a new string; NULL when out of memory. */
+/* Joins names as "gpu0, gpu1, numa3" in a new string; NULL when out of memory. */
 static char *join(const json_t *places)
 {
     const json_t *place;
@@ -23,7 +23,7 @@ static char *join(const json_t *places)
     return text;
 }
 
-/* The name of the user as this machine knows it, else the number. */
+/* Name of the user on this machine, else the number. */
 static const char *user(char *buffer, size_t size, int64_t uid)
 {
     const struct passwd *entry = getpwuid((uid_t)uid);

@@ -1,5 +1,5 @@
 /**
- * The answers of Claim, Release and ListClaims drawn for a person.
+ * Replies of Claim, Release and ListClaims as text for a person.
  */
 #pragma once
 #include <jansson.h>

@@ -20,7 +20,7 @@ static enum ui_style style_of(const char *word)
 
 #define SLOW_SHOWN 4
 
-/* The worst of the slow values that a fact stands for. */
+/* Prints the worst slow values that a finding explains. */
 static void put_slow(struct ui *ui, const json_t *finding)
 {
     const json_t *slow = json_object_get(finding, "slow");

@@ -9,10 +9,9 @@
 #include "ui/answer.h"
 
 #define BAR  24 /* columns */
-#define LINE 64 /* columns of the line over all points */
+#define LINE 64 /* most columns of the line over all points */
 
-/* What is expected, from the reply of GetBaseline; numbers are NAN where there is nothing to
- * compare with. */
+/* Baseline from the reply of GetBaseline; numbers are NAN without one. */
 struct expected {
     const char *unit;
     bool is_higher_better;
@@ -65,9 +64,9 @@ static void put_expected(struct ui *ui, const json_t *reply, const struct expect
                ui_value(ui, limit, expected->worse_beyond, expected->unit));
 }
 
-/* As the daemon compares: the value and the end of its interval that speaks for it (for better:
- * against it). What was measured before the baseline was begun is not compared. A daily median has
- * no interval: its low and high are the day's. */
+/* Compares like the daemon: the value, with the favourable end of its interval for worse and the
+ * unfavourable one for better. Points before the baseline are not compared. A daily median has no
+ * interval: its low and high are the extremes of the day. */
 static int out_of_line(const struct expected *expected, const json_t *point)
 {
     double value = number_of(point, "value"), sign = expected->is_higher_better ? 1 : -1;
@@ -76,13 +75,13 @@ static int out_of_line(const struct expected *expected, const json_t *point)
     double worst = is_day ? value : number_of(point, expected->is_higher_better ? "low" : "high");
     if (integer_of(point, "measured_at_s") < expected->begun_s)
         return 0;
-    /* NAN is beyond nothing, and passed over by fmax and fmin */
+    /* comparisons with NAN are false, and fmax and fmin skip it */
     if (fmax(sign * value, sign * best) < sign * expected->worse_beyond)
         return -1;
     return fmin(sign * value, sign * worst) > sign * expected->better_beyond ? 1 : 0;
 }
 
-/* The length of a bar: how good a value is, from nothing to the best. */
+/* Length of a bar: the value as a part of the best. */
 static double goodness(const struct expected *expected, double value, double best)
 {
     double share = expected->is_higher_better ? value / best : best / value;
@@ -118,8 +117,8 @@ static void put_bar(struct ui *ui, double share)
     ui_pad(ui, BAR - columns);
 }
 
-/* All points in one line, several of them a column where they are many: the worst counts. From the
- * worst of all to the best. */
+/* Prints all points in one line; a column of several points shows the worst. The scale reaches from
+ * the worst point to the best. */
 static void put_line(struct ui *ui, const struct expected *expected, const json_t *points)
 {
     static const char *const heights[] = {"\u2581", "\u2582", "\u2583", "\u2584",
@@ -146,7 +145,7 @@ static void put_line(struct ui *ui, const struct expected *expected, const json_
     ui_put(ui, "\n");
 }
 
-/* These are new with every run, and say nothing about why a number changed. */
+/* False for conditions that change with every run and explain no change of a value. */
 static bool is_told(const char *condition)
 {
     return strcmp(condition, "loadavg") != 0 && strcmp(condition, "seed") != 0;
@@ -170,7 +169,7 @@ static void put_change(struct ui *ui, const char *key, const json_t *before, con
     ui_put(ui, "\n");
 }
 
-/* A day's median has no conditions of its own, so it is not compared. */
+/* A daily median has no conditions of its own, so it is not compared. */
 static void put_changes(struct ui *ui, const json_t *before, const json_t *now)
 {
     const char *key;

@@ -1,5 +1,5 @@
 /**
- * What changed, drawn for a person: the points of one series, and the findings that appeared and
+ * Changes as text for a person: the points of one series, and the findings that appeared and
  * cleared.
  */
 #pragma once
@@ -8,11 +8,11 @@
 
 #include "ui/ui.h"
 
-/* history: the reply of History; baseline: that of GetBaseline. Of the points the latest most are
- * shown, in a line each. */
+/* Prints a series. history: reply of History; baseline: reply of GetBaseline. Shows the latest
+ * points, at most `most`, in a line each. */
 void ui_history(struct ui *ui, const json_t *history, const json_t *baseline, size_t most);
 
-/* The reply of ListFindings as events, the latest first. */
+/* Prints the reply of ListFindings as events, the latest first. */
 void ui_changes(struct ui *ui, const json_t *reply);
-/* the same of a private daemon over a node folder */
+/* the same from a private daemon over a node folder */
 void ui_changes_of_folder(struct ui *ui, const json_t *reply);

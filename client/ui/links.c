@@ -1,8 +1,6 @@
-/*
- * Links. The gpus' own go into a square table, a letter for the kind and a number for the width, as
- * X4 for four xGMI links; then every group of equal links (kind, width, nominal rate, state) has a
- * line with what it is and what was measured on it.
- */
+/* Links. Links between gpus go into a square table: a letter for the kind and a number for the
+ * width. X4 means four xGMI links. Each group of equal links (kind, width, nominal rate, state)
+ * then has a line with its properties and measurements. */
 #include "ui/topo.h"
 
 #include <ctype.h>
@@ -11,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GPUS_MOST   32 /* in the table */
-#define PAIRS_SHOWN 6  /* by name in a group's line */
-#define GROUPS_MOST 40 /* lines */
+#define GPUS_MOST   32 /* gpus in the table */
+#define PAIRS_SHOWN 6  /* pairs by name in a group's line */
+#define GROUPS_MOST 40 /* most lines */
 
 struct group {
     const struct ui_link *first;
@@ -32,8 +30,8 @@ static bool is_up(const struct ui_link *link)
     return strcmp(link->state, "up") == 0 || strcmp(link->state, "unknown") == 0;
 }
 
-/* Of a device's links to the cpu side the fastest one; what hangs on its memory bus is its own
- * memory. */
+/* Fastest link of a device to the cpu side, without its memory bus, which leads to its own memory.
+ */
 static const struct ui_link *host_link(const struct ui_node *node, int place)
 {
     const struct ui_link *best = NULL;
@@ -48,7 +46,7 @@ static const struct ui_link *host_link(const struct ui_node *node, int place)
     return best;
 }
 
-/* The NUMA node whose cores and this gpu have one memory (an APU); NULL none. */
+/* NUMA node whose cores share one memory with this gpu (an APU); NULL none. */
 static const char *memory_shared_with(const struct ui_node *node, int gpu)
 {
     for (size_t i = 0; i < node->link_count; i++) {
@@ -103,7 +101,7 @@ static const struct ui_link *direct(const struct ui_node *node, int a, int b)
     return NULL;
 }
 
-/* The width of a gpu's links to each switch, by place; 0 to all else. */
+/* Widths of a gpu's links to each switch, by place; 0 for all others. */
 static void widths_to_switches(const struct ui_node *node, int gpu, int64_t *width)
 {
     memset(width, 0, node->place_count * sizeof *width);
@@ -115,7 +113,7 @@ static void widths_to_switches(const struct ui_node *node, int gpu, int64_t *wid
     }
 }
 
-/* How many links wide two gpus are joined through switches. */
+/* Width, in links, of the paths between two gpus through switches. */
 static int64_t through_switches(const struct ui_node *node, const int64_t *width_of_a, int b)
 {
     int64_t width = 0;
@@ -131,7 +129,7 @@ static int64_t through_switches(const struct ui_node *node, const int64_t *width
 
 enum { SEEN_NONE = 1, SEEN_SWITCH = 2, SEEN_BROKEN = 4 };
 
-/* One cell; returns which of the special signs it used. */
+/* Writes one cell; returns the special sign that it used. */
 static unsigned put_cell(const struct ui_node *node, int a, const int64_t *width_of_a, int b,
                          bool utf8, char *symbol, size_t size)
 {
@@ -197,8 +195,8 @@ static bool same_group(const struct ui_node *node, const struct ui_link *a, cons
 
 enum { FROM = 1, TO = 2 };
 
-/* "gpu0-7": all places at one end, or at both ends, of a group's links. Both ends are of one kind
- * then. */
+/* Writes "gpu0-7": all places at one end, or at both ends, of a group's links. Both ends then have
+ * one kind. */
 static void name_ends(const struct ui_node *node, const struct group *group, int ends, char *text,
                       size_t size)
 {
@@ -284,8 +282,8 @@ static void put_group(struct ui_table *table, const struct ui_node *node, const 
     ui_done(&pairs);
 }
 
-/* The tree shows already to which package a memory belongs, and which gpu has one memory with
- * cores. */
+/* False for facts that the tree already shows: the package of a memory, and the memory that a gpu
+ * shares with cores. */
 static bool says_something(const struct ui_node *node, const struct group *group)
 {
     const struct ui_link *link = group->first;
@@ -304,7 +302,7 @@ static size_t collect(const struct ui_node *node, bool has_table, struct group *
         while (g < count && !same_group(node, groups[g].first, link))
             g++;
         if (g == GROUPS_MOST)
-            continue; /* so many kinds of links are no machine's */
+            continue; /* more kinds of links than any machine has */
         if (g == count)
             groups[count++] = (struct group){.first = link,
                                              .least = NAN,

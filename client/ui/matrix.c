@@ -11,19 +11,19 @@
 
 #define GROUPS_MOST  6
 #define TURNED_MOST  12
-#define SIZES_MOST   12 /* matrices of one size */
+#define SIZES_MOST   12 /* most matrices of one size */
 #define REASONS_MOST 20
 #define CELL_BYTES   48
 
-/* What all tables of one reply share. */
+/* Fields common to all tables of one reply. */
 struct view {
     struct ui *ui;
     const struct ui_matrix_options *options;
     double scale;
     const char *unit;
-    const char *reason[REASONS_MOST]; /* why a value is missing, lettered a, b, c, ... */
+    const char *reason[REASONS_MOST]; /* reasons of missing values, lettered a, b, c, ... */
     size_t reasons;
-    const char *all_from; /* the source of every value when it is one and not measured, else NULL */
+    const char *all_from; /* source of every value, when it is one and not "measured"; else NULL */
     bool has_nominal, has_published;
 };
 
@@ -62,8 +62,8 @@ static const char *common_source(const struct ui_cells *cells)
     return common;
 }
 
-/* The letter of a reason, a new one when it was not met before; z stands for all that find no
- * letter. */
+/* Letter of a reason; a new reason gets the next letter. z stands for all reasons beyond the
+ * letters. */
 static char letter(struct view *view, const char *reason)
 {
     for (size_t i = 0; i < view->reasons; i++)
@@ -103,7 +103,7 @@ static void cell_text(struct view *view, const struct ui_one_cell *cell, char *t
         snprintf(text, CELL_BYTES, "%s%s", ui_digits(one, cell->value / view->scale), mark);
 }
 
-/* 0 best .. UI_SHADES - 1 worst, -1 none. Spreads below a twentieth are not worth a colour. */
+/* Shade: 0 best .. UI_SHADES - 1 worst, -1 none. A spread below a twentieth gets no colour. */
 static int shade(const struct view *view, double value, double least, double most)
 {
     if (view->options->better == 0 || isnan(value) || most - least <= 0.05 * fabs(most))
@@ -164,7 +164,7 @@ static void put_precision(struct ui *ui, const struct ui_group *group)
     free(half);
 }
 
-/* Numbers alone as headers where the names are all of one kind and many. */
+/* Shortens headers to numbers when the names are many and of one kind. */
 static const char *short_name(const struct ui_group *group, size_t column)
 {
     const char *name = group->column[column];
@@ -246,7 +246,7 @@ static void put_group(struct view *view, const struct ui_group *group)
     put_precision(view->ui, group);
 }
 
-/* Ranges of a paper or a vendor are two stated figures, no confidence interval. */
+/* A range in a paper or a vendor's page is two stated figures, no confidence interval. */
 static bool has_stated(const struct ui_cells *cells)
 {
     for (size_t g = 0; g < cells->count; g++)
@@ -289,7 +289,7 @@ static void put_list(struct view *view, const struct ui_cells *cells)
                     isnan(cell->low) ? "" : ui_digits(low, cell->low / view->scale),
                     isnan(cell->low) ? "" : "..",
                     isnan(cell->low) ? "" : ui_digits(high, cell->high / view->scale));
-            ui_cell(&table, "%.0ld", cell->repetitions); /* 0, unknown, prints nothing */
+            ui_cell(&table, "%.0ld", cell->repetitions); /* an unknown count, 0, prints nothing */
             ui_cell(&table, "%s",
                     cell->why_not != NULL                   ? cell->why_not
                     : strcmp(cell->source, "measured") == 0 ? ""
@@ -312,7 +312,7 @@ static void put_notes(struct view *view)
     }
 }
 
-/* One table after the other, as many as a person looks at. */
+/* Prints tables one after the other, up to a readable number. */
 static void put_groups(struct view *view, const struct ui_cells *cells, size_t most)
 {
     for (size_t g = 0; g < cells->count && g < most; g++)
@@ -346,7 +346,7 @@ static void put_turned(struct view *view, const struct ui_cells *cells)
     ui_cells_free(turned);
 }
 
-/* Every combination, sizes down the rows where the pairs of places fit beside each other. */
+/* Prints every combination, with sizes down the rows where the pairs of places fit into columns. */
 static void put_all(struct view *view, const struct ui_cells *cells)
 {
     if (!ui_pivot_helps(cells)) {
@@ -360,8 +360,8 @@ static void put_all(struct view *view, const struct ui_cells *cells)
     ui_cells_free(turned);
 }
 
-/* The reply's cells. Of many sizes, when none was named, those of the metric's own, which ret_own
- * holds then; NULL when out of memory. */
+/* Cells of the reply. With many sizes and none named, only those of the metric's own size, which
+ * ret_own then holds. NULL when out of memory. */
 static struct ui_cells *take_cells(const json_t *reply, const struct ui_matrix_options *options,
                                    json_t **ret_own, struct ui_sizes *ret_others)
 {

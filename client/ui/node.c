@@ -61,7 +61,7 @@ static int number_behind(const char *name)
     return *digits == '\0' || strlen(digits) > 8 ? -1 : atoi(digits);
 }
 
-/* Names are looked up by an index sorted by name. */
+/* An index sorted by name serves the search for names. */
 static int compare_names(const void *a, const void *b, void *arg)
 {
     const struct ui_place *place = arg;
@@ -106,7 +106,7 @@ static bool read_place(const json_t *json, struct ui_place *ret_place)
         place.kind_name = "?";
     place.kind = kind_of(place.kind_name);
     place.number = number_behind(place.name);
-    /* The many cores and pus only count; their sets are not needed. */
+    /* The many cores and pus are only counted; their sets are not needed. */
     if (place.cpu_list != NULL && place.kind != UI_CORE && place.kind != UI_PU) {
         place.cpus = malloc(sizeof *place.cpus);
         if (place.cpus == NULL)
@@ -127,9 +127,9 @@ static int compare_places(const void *a, const void *b, void *arg)
                               : (x->number > y->number) - (x->number < y->number);
 }
 
-/* Hangs every place below the one it is drawn under, children in order of kind and number. An llc,
- * module or nic that says which NUMA node it is next to hangs below that one when its parent is
- * only the package or the machine around it. */
+/* Attaches every place below its parent in the drawing, children in order of kind and number. An
+ * llc, module or nic may state a NUMA node next to it. It goes below that node when its own parent
+ * is only the package or the machine around it. */
 static void hang(struct ui_node *node, const int *by_name, int *order)
 {
     for (size_t i = 0; i < node->place_count; i++) {
@@ -159,8 +159,7 @@ static void hang(struct ui_node *node, const int *by_name, int *order)
     }
 }
 
-/* A core has the number of its lowest cpu, so the cores of a set of cpus can be counted by their
- * numbers. */
+/* A core has the number of its lowest cpu, so the cores of a cpu set can be counted by number. */
 static void count_cores(struct ui_node *node)
 {
     struct ui_cpus cores = {0};

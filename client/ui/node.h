@@ -1,7 +1,7 @@
 /**
  * GetNode's reply as a tree and a list of links, for drawing. Everything is borrowed from the
- * reply, which must stay. Replies are not trusted: unknown parents and ends are dropped, what hangs
- * in a circle is not reached from the root.
+ * reply, which must outlive it. Replies are not trusted: unknown parents and link ends are dropped.
+ * Places in a circle are unreachable from the root.
  */
 #pragma once
 #include <jansson.h>
@@ -15,7 +15,8 @@ struct ui_cpus {
     uint64_t word[UI_CPUS_MAX / 64];
 };
 
-bool ui_cpus_parse(const char *list, struct ui_cpus *ret_cpus); /* the kernel's list format */
+/* parses the kernel's list format */
+bool ui_cpus_parse(const char *list, struct ui_cpus *ret_cpus);
 size_t ui_cpus_count(const struct ui_cpus *cpus);
 
 enum ui_kind {
@@ -34,13 +35,15 @@ enum ui_kind {
 
 struct ui_place {
     const json_t *json;
-    const char *name, *kind_name, *model, *pci, *cpu_list; /* NULL unknown, but for the first two */
+    /* NULL unknown, except name and kind_name */
+    const char *name, *kind_name, *model, *pci, *cpu_list;
     enum ui_kind kind;
-    int number;                                /* behind the name; -1 none */
-    int64_t capacity_bytes;                    /* -1 unknown */
-    struct ui_cpus *cpus;                      /* NULL unknown */
-    size_t cores;                              /* of its cpus */
-    int parent, first_child, last_child, next; /* as drawn: an llc hangs below its numa; -1 none */
+    int number;             /* number behind the name; -1 none */
+    int64_t capacity_bytes; /* -1 unknown */
+    struct ui_cpus *cpus;   /* NULL unknown */
+    size_t cores;           /* cores of its cpus */
+    /* positions in the drawing, with an L3 below its NUMA node; -1 none */
+    int parent, first_child, last_child, next;
 };
 
 struct ui_link {
@@ -55,16 +58,15 @@ struct ui_node {
     size_t place_count;
     struct ui_link *link;
     size_t link_count;
-    int root; /* -1: there is none */
+    int root; /* -1: no root */
 };
 
-/* NULL when out of memory. */
+/* Builds the tree; NULL when out of memory. */
 struct ui_node *ui_node_new(const json_t *reply);
 void ui_node_free(struct ui_node *node);
 
-/* The text of a place's detail, or NULL. */
+/* Text of a place's detail, or NULL. */
 const char *ui_place_detail(const struct ui_place *place, const char *key);
 
-/* How many places of a kind there are, and their indices in ascending order of number. index has
- * room for most. */
+/* Number of places of a kind; index receives their indices by ascending number, at most `most`. */
 size_t ui_node_kind(const struct ui_node *node, enum ui_kind kind, int *index, size_t most);

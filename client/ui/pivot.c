@@ -16,8 +16,8 @@ struct word {
     size_t length;
 };
 
-/* The n-th axis of a group's text and its value. A value may have spaces, but = stands behind a key
- * only. */
+/* The n-th axis of a group's text and its value. A value may have spaces, but = only follows a key.
+ */
 static bool axis_at(const char *axes, size_t n, struct word *ret_key, struct word *ret_value)
 {
     const char *key = axes;
@@ -47,7 +47,7 @@ static bool same_word(struct word a, struct word b)
     return a.length == b.length && memcmp(a.text, b.text, a.length) == 0;
 }
 
-/* How many values an axis has over all groups. */
+/* Number of values of an axis over all groups. */
 static size_t count_values(const struct ui_cells *cells, size_t axis)
 {
     size_t count = 0;
@@ -62,7 +62,7 @@ static size_t count_values(const struct ui_cells *cells, size_t axis)
     return count;
 }
 
-/* All groups have the same axes, since the daemon fills in the defaults. */
+/* All groups have the same axes, because the daemon fills in the defaults. */
 static size_t longest_axis(const struct ui_cells *cells, size_t *ret_values)
 {
     size_t best = 0, most = 0;
@@ -77,10 +77,10 @@ static size_t longest_axis(const struct ui_cells *cells, size_t *ret_values)
     return best;
 }
 
-/* A group's place among the turned ones. */
+/* A group's position among the turned groups. */
 struct turned {
     const struct ui_group *group;
-    char *rest; /* the other axes; goes to the new group, or is freed */
+    char *rest; /* the other axes; the new group takes it, or it is freed */
     char value[NAME_BYTES];
 };
 
@@ -102,7 +102,7 @@ static int compare_pairs(const void *a, const void *b)
     return order != 0 ? order : ui_compare_names(x->to, y->to);
 }
 
-/* The distinct pairs of some groups, in order. */
+/* Distinct pairs of some groups, in order. */
 static struct pair *pairs_of(const struct turned *turned, size_t count, size_t *ret_pairs)
 {
     size_t room = 0, n = 0, kept = 0;
@@ -135,7 +135,7 @@ bool ui_pivot_helps(const struct ui_cells *cells)
     return values > 2 && pairs <= PAIRS_MOST;
 }
 
-/* A name of the result's own; the text is copied. */
+/* Copies a name into the result, which owns it. */
 static const char *own(struct ui_cells *cells, const char *text)
 {
     char **names = realloc(cells->name, (cells->names + 1) * sizeof *names);
@@ -148,7 +148,7 @@ static const char *own(struct ui_cells *cells, const char *text)
     return copy;
 }
 
-/* "4 KiB" for 4096 of bytes, else the value itself. */
+/* "4 KiB" for 4096 on the axis bytes, else the value itself. */
 static void name_value(struct word key, struct word value, char *ret_name)
 {
     char digits[NAME_BYTES], *end;
@@ -160,7 +160,7 @@ static void name_value(struct word key, struct word value, char *ret_name)
     snprintf(ret_name, NAME_BYTES, "%s", digits);
 }
 
-/* One table of the groups that agree in the other axes: they are its rows. */
+/* Makes one table from the groups that agree in the other axes; each group is a row. */
 static bool turn(struct ui_cells *cells, struct turned *turned, size_t count, struct word key,
                  size_t axis)
 {
@@ -199,7 +199,7 @@ static bool turn(struct ui_cells *cells, struct turned *turned, size_t count, st
     return ok;
 }
 
-/* Fills in a group's value on the axis and its other axes. */
+/* Splits a group's axes into its value on the axis and the others. */
 static bool split(const struct ui_group *group, size_t axis, struct turned *ret_turned)
 {
     struct word key, value;

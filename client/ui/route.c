@@ -3,7 +3,7 @@
 
 #include "ui/answer.h"
 
-/* "copy engine", "kernel via gpu2 in pieces of 4 MiB"; of a split with its share. */
+/* Prints "copy engine", "kernel via gpu2 in pieces of 4 MiB"; in a split also the part's share. */
 static void put_way(struct ui *ui, const json_t *segment)
 {
     const json_t *via = json_object_get(segment, "via"), *place,
@@ -37,8 +37,8 @@ static void put_ways(struct ui *ui, const json_t *option)
     }
 }
 
-/* One that wins over a range of sizes: how many ways are worth it, and what share each gets,
- * depends on the size. */
+/* Prints the winner over a range of sizes. The number of useful paths and their shares depend on
+ * the size. */
 static void put_winner(struct ui *ui, const json_t *options, const json_t *index)
 {
     const json_t *option = json_array_get(options, (size_t)json_integer_value(index));
@@ -73,8 +73,8 @@ static void put_option(struct ui_table *table, const json_t *option, double best
     ui_done(&time);
 }
 
-/* What to call, and what must be set, for the best of the options and for the best that needs no
- * start anew. */
+/* Prints the call and its settings, for the best option and for the best one that needs no restart.
+ */
 static void put_call(struct ui *ui, const char *title, const json_t *option)
 {
     struct ui line = {.utf8 = ui->utf8, .width = ui->width};
@@ -107,8 +107,8 @@ static bool is_direct(const json_t *option)
            json_array_size(json_object_get(json_array_get(segments, 0), "via")) == 0;
 }
 
-/* The best that needs no start anew: of what may go first, else of direct ways, else of any. NULL:
- * none is. */
+/* Finds the best option without a restart: one that may lead, else a direct path, else any. NULL
+ * when there is none. */
 static const json_t *find_running(const json_t *options)
 {
     const json_t *option, *direct = NULL, *other = NULL;
@@ -157,8 +157,7 @@ static void put_sizes(struct ui *ui, const json_t *reply)
                ui_bytes(number, (int64_t)json_number_value(b80)));
 }
 
-/* Options that may be faster, once their numbers are measured; with the command that measures them.
- */
+/* Prints options that may be faster once measured, with the command that measures them. */
 static void put_worth(struct ui *ui, const json_t *options)
 {
     const json_t *option;
@@ -187,7 +186,7 @@ void ui_route(struct ui *ui, const json_t *reply)
     double best_ns = time_of(json_array_get(options, 0));
     struct ui_table table;
     size_t i;
-    ui_table_begin(&table, ui, "rll"); /* a split has a long name, which the last column can fold */
+    ui_table_begin(&table, ui, "rll"); /* a split has a long name, which the last column can wrap */
     for (i = 0; i < sizeof header / sizeof header[0]; i++)
         ui_cell(&table, "%s", header[i]);
     json_array_foreach(options, i, option) { put_option(&table, option, best_ns); }

@@ -1,4 +1,5 @@
-/* GetSets drawn for a person: a line for each set, and what they show to be shared. */
+/* GetSets as text for a person: a line for each set, and the shared resources that the sets show.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,8 +8,8 @@
 #include "ui/transfer.h"
 
 #define LINE_SIZE     512
-#define EACH_MOST     8  /* rates listed one by one */
-#define NAMES_COLUMNS 40 /* of transfers */
+#define EACH_MOST     8  /* most rates in a list */
+#define NAMES_COLUMNS 40 /* columns of the transfers' names */
 
 static double number_of(const json_t *object, const char *key)
 {
@@ -16,14 +17,14 @@ static double number_of(const json_t *object, const char *key)
     return json_is_number(number) ? json_number_value(number) : NAN;
 }
 
-/* Appends; what does not fit is cut. */
+/* Appends text; cut where it does not fit. */
 static void add(char *line, size_t size, const char *text, const char *separator)
 {
     size_t used = strlen(line);
     snprintf(line + used, size - used, "%s%s", used > 0 ? separator : "", text);
 }
 
-/* The end of all flows at key; NULL when they differ. */
+/* Common end of all flows at key; NULL when they differ. */
 static const char *common_end(const json_t *flows, const char *key)
 {
     const json_t *flow;
@@ -66,7 +67,7 @@ static void name_flows(const json_t *flows, char *line, size_t size)
     }
 }
 
-/* "kind=pinned how=read"; each flow's own when they differ. */
+/* "kind=pinned how=read"; the axes of each flow when they differ. */
 static void name_axes(const json_t *flows, char *line, size_t size)
 {
     const json_t *flow, *first = json_object_get(json_array_get(flows, 0), "axes");
@@ -95,7 +96,7 @@ static void name_axes(const json_t *flows, char *line, size_t size)
     }
 }
 
-/* In GB/s: one by one, or from the least to the most. */
+/* Rates in GB/s: each one, or from the least to the most. */
 static void list_rates(const json_t *flows, char *line, size_t size)
 {
     char number[UI_NUMBER], most[UI_NUMBER];
@@ -124,7 +125,7 @@ static double sum_of(const json_t *flows, const char *key)
     return sum;
 }
 
-/* A line of many cut to what a table has room for. */
+/* Cuts a line with many items to the room of a table. */
 static void shorten(char *line, size_t size, size_t count)
 {
     size_t length = strlen(line), cut = NAMES_COLUMNS;

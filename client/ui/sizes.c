@@ -54,7 +54,7 @@ bool ui_sizes_matrix(const struct ui_cells *cells)
     return false;
 }
 
-/* As --size takes it. */
+/* Writes a size in the notation of --size. */
 static void put_option(char *text, size_t size, int64_t bytes)
 {
     static const char units[] = "KMG";

@@ -1,6 +1,6 @@
 /**
- * Cells of one metric at many sizes (the axis bytes): those at the metric's own size, "large" for
- * most, and what is said of the others.
+ * Cells of one metric at many sizes (the axis bytes): the cells at the metric's own size, "large"
+ * for most. A line names the other sizes.
  */
 #pragma once
 #include <jansson.h>
@@ -14,17 +14,17 @@
 #define UI_SIZES_MOST 64
 
 struct ui_sizes {
-    int64_t bytes[UI_SIZES_MOST]; /* of the others, each once, ascending */
+    int64_t bytes[UI_SIZES_MOST]; /* the other sizes, each once, ascending */
     size_t count;
 };
 
-/* Those of the reply's cells whose axis bytes is own, each a reference; ret_others gets the other
- * sizes. NULL when out of memory. */
+/* Cells of the reply at size own, each a new reference; ret_others receives the other sizes. NULL
+ * when out of memory. */
 json_t *ui_sizes_own(const json_t *cells, const char *own, struct ui_sizes *ret_others);
 
-/* Whether some group is a matrix: several rows and columns, and not only what stays in one place.
- */
+/* True when a group is a matrix: several rows and columns, and a transfer between two places. */
 bool ui_sizes_matrix(const struct ui_cells *cells);
 
-/* One line: which other sizes there are and how to see them; nothing when there are none. */
+/* Prints one line about the other sizes and the option that shows them; nothing when there are
+ * none. */
 void ui_sizes_rest(struct ui *ui, const struct ui_sizes *others);

@@ -6,7 +6,7 @@
 #include "ui/answer.h"
 
 #define BAR_COLUMNS 30
-#define MANY        4 /* left out for one reason: they are one line */
+#define MANY        4 /* left-out items with one reason that make one line */
 
 void ui_status(struct ui *ui, const json_t *reply)
 {
@@ -84,7 +84,7 @@ static void put_what(struct ui *ui, const json_t *reply)
         ui_put(ui, " ");
         ui_text(ui, ui_member(reply, "to"));
     }
-    if (json_integer_value(remaining) > 0) /* the last reply says 0 */
+    if (json_integer_value(remaining) > 0) /* the last reply has 0 */
         ui_put(ui, "  %s left", ui_time(ui, time, (double)json_integer_value(remaining)));
 }
 
@@ -106,7 +106,7 @@ void ui_progress_line(struct ui *ui, const json_t *reply)
     ui_put(ui, "\n");
 }
 
-/* "METRIC FROM TO: WHY" both, and at most the places, or axes, differ. */
+/* True when both are "METRIC FROM TO: WHY" and differ at most in the places or axes. */
 static bool has_same_reason(const char *a, const char *b)
 {
     size_t metric = strcspn(a, " ");
@@ -121,7 +121,7 @@ static const char *text_at(const json_t *array, size_t at)
     return text != NULL ? text : "?";
 }
 
-/* What is left out for one reason many times is one line, where the first of them stands. */
+/* Prints items left out for one common reason as one line, at the position of the first. */
 static void put_left_out(struct ui *ui, const json_t *skipped, size_t at)
 {
     const char *text = text_at(skipped, at);

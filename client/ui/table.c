@@ -1,4 +1,4 @@
-/* Tables: cells are kept as text until the last one is there and the widths are known. */
+/* Tables: cells stay text until the last one is there and the widths are known. */
 #include "ui/ui.h"
 
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define COLUMNS_MAX 80
-#define NARROW      24 /* columns of a line that words are not pressed into */
+#define NARROW      24 /* least columns for wrapped words */
 
 void ui_table_begin(struct ui_table *table, struct ui *ui, const char *align)
 {
@@ -37,7 +37,7 @@ void ui_cell(struct ui_table *table, const char *format, ...)
         table->ui->failed = true;
         return;
     }
-    ui_clean(text, (size_t)length + 1, text); /* never longer than what it reads */
+    ui_clean(text, (size_t)length + 1, text); /* the result is never longer than the source */
     table->cell[table->count++] = text;
 }
 
@@ -53,7 +53,7 @@ static int longest_word(const char *text)
 static void print_row(struct ui_table *table, size_t row, const int *width, int indent)
 {
     struct ui *ui = table->ui;
-    const char *begin = ""; /* of the row's later lines */
+    const char *begin = ""; /* start of the row's later lines */
     int used = indent;
     ui_pad(ui, indent);
     for (int c = 0; c < table->columns; c++) {
@@ -62,7 +62,7 @@ static void print_row(struct ui_table *table, size_t row, const int *width, int 
         if (table->align[c] == 'c')
             begin = text;
         if (table->align[c] == 'c' || width[c] == 0)
-            continue; /* not shown, or nobody used this column */
+            continue; /* not shown, or an empty column */
         if (table->align[c] == 'r')
             ui_pad(ui, missing);
         if (c == table->columns - 1 && table->align[c] == 'l') {
@@ -76,7 +76,7 @@ static void print_row(struct ui_table *table, size_t row, const int *width, int 
             }
             struct ui rest = {.utf8 = ui->utf8, .width = left > NARROW ? left : NARROW};
             ui_paragraph(&rest, 0, text);
-            /* The paragraph's later lines start below its first. */
+            /* Later lines of the paragraph start below its first line. */
             for (char *line = rest.text; line != NULL && *line != '\0';) {
                 size_t length = strcspn(line, "\n");
                 if (line != rest.text) {

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #define DEPTH_MOST   10
-#define FOLD_MOST    1024 /* places in one line */
-#define CPUS_COLUMNS 48   /* of lists of cpus in one line */
+#define FOLD_MOST    1024 /* most places in one line */
+#define CPUS_COLUMNS 48   /* columns for lists of cpus in one line */
 #define PREFIX_BYTES 96
 #define TEXT_BYTES   1024
 
@@ -17,7 +17,7 @@ struct drawing {
     const struct ui_node *node;
 };
 
-/* Appends words with a comma before, unless they are the first. */
+/* Appends words, with a comma before all but the first. */
 static void add(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void add(char *text, const char *format, ...)
 {
@@ -37,7 +37,7 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* Partitions of one device differ in the function alone. */
+/* True for partitions of one device, which differ only in the function number. */
 static bool same_device(const struct ui_place *a, const struct ui_place *b)
 {
     if (a->pci == NULL || b->pci == NULL)
@@ -46,7 +46,7 @@ static bool same_device(const struct ui_place *a, const struct ui_place *b)
     return length == strcspn(b->pci, ".") && strncmp(a->pci, b->pci, length) == 0;
 }
 
-/* Memory of a gpu that the kernel shows as a NUMA node is linked to it by its memory bus. */
+/* Gpu whose memory the kernel shows as this NUMA node; its memory bus links the two. */
 static const char *memory_of(const struct ui_node *node, int numa)
 {
     for (size_t i = 0; i < node->link_count; i++) {
@@ -59,14 +59,14 @@ static const char *memory_of(const struct ui_node *node, int numa)
     return NULL;
 }
 
-/* "MCDRAM", "DRAM", ... where discovery told it; else "". */
+/* "MCDRAM", "DRAM", ... where discovery reported it; else "". */
 static const char *kind_of_memory(const struct ui_place *place)
 {
     const char *memory = ui_place_detail(place, "memory");
     return memory == NULL ? "" : memory;
 }
 
-/* Whether b can stand in one line with a. */
+/* True when b may share a line with a. */
 static bool alike(const struct ui_node *node, const struct ui_place *a, const struct ui_place *b)
 {
     if (a->kind != b->kind || a->capacity_bytes != b->capacity_bytes || a->cores != b->cores ||
@@ -99,7 +99,7 @@ static const char *cpus_of(const struct drawing *drawing, int place)
     return list == NULL ? "?" : list;
 }
 
-/* "0-3 | 4-7 ... 28-31": as many as fit, the last one too when it can. */
+/* "0-3 | 4-7 ... 28-31": as many lists as fit, with the last one where possible. */
 static void list_cpus(const struct drawing *drawing, const int *group, size_t count, char *text,
                       size_t size)
 {
@@ -131,7 +131,7 @@ static void describe_cpus(char *text, const struct drawing *drawing, const int *
     add(text, "cpu%s %s", cpus == 1 && count == 1 ? "" : "s", lists);
 }
 
-/* A NUMA node of which no cpu is known by number: it has none, or its source only counts them. */
+/* Describes a NUMA node without numbered cpus: it has none, or its source only counts them. */
 static void describe_bare(char *text, const struct drawing *drawing, const struct ui_place *numa,
                           size_t count)
 {
@@ -145,8 +145,8 @@ static void describe_bare(char *text, const struct drawing *drawing, const struc
         add(text, "%s cpus%s", cpus, count > 1 ? " each" : "");
 }
 
-/* A NUMA node or package whose only cache has its cpus says so itself: one line less for most
- * machines. */
+/* The only cache of a NUMA node or package, when both have the same cpus; the parent's line then
+ * includes it. */
 static int only_cache(const struct ui_node *node, int place)
 {
     int cache = -1;
@@ -170,7 +170,7 @@ static void describe_module(const struct drawing *drawing, int module, char *tex
         add(text, "%zu gpu%s", gpus, gpus == 1 ? "" : "s");
 }
 
-/* The last address of a group, only its function when the device is the same. */
+/* Last address of a group; only its function when the device is the same. */
 static const char *last_pci(const struct ui_node *node, const struct ui_place *first, int last)
 {
     const struct ui_place *place = &node->place[last];
@@ -179,7 +179,7 @@ static const char *last_pci(const struct ui_node *node, const struct ui_place *f
                                        : place->pci;
 }
 
-/* What its driver says that a person looks for first. */
+/* Writes the properties from the driver that matter most to a person. */
 static void describe_gpu(const struct ui_place *gpu, char *text)
 {
     const char *links = ui_place_detail(gpu, "nvlinks"), *up = ui_place_detail(gpu, "nvlinks_up"),
@@ -254,7 +254,7 @@ static void describe(const struct drawing *drawing, const int *group, size_t cou
     }
 }
 
-/* "gpu0-5" for a group, the name for one place. */
+/* "gpu0-5" for a group, the name for a single place. */
 static void name_group(const struct drawing *drawing, const int *group, size_t count, char *name,
                        size_t size)
 {

@@ -1,6 +1,6 @@
 /**
- * A node drawn for a person, from GetNode's reply: who it is, a tree of its places, its links, and
- * what its sources disagree about.
+ * A node as text for a person, from GetNode's reply: its identity, a tree of its places, its links,
+ * and contradictions between its sources.
  */
 #pragma once
 #include <jansson.h>
@@ -10,9 +10,10 @@
 
 void ui_topo(struct ui *ui, const json_t *reply);
 
-/* ui/links.c: the gpus against each other as a table, then every kind of link. */
+/* ui/links.c: prints a table of gpus against gpus, then every kind of link. */
 void ui_links(struct ui *ui, const struct ui_node *node);
 
-/* "xgmi x2" and its rate; "" when there is no link from the place to the cpu side. size bytes. */
+/* Writes "xgmi x2" and its rate; "" when the place has no link to the cpu side. size: bytes of
+ * text. */
 void ui_host_link(const struct ui *ui, const struct ui_node *node, int place, char *text,
                   size_t size);

@@ -42,8 +42,8 @@ static void put_heading(struct ui_table *table, const char *const *heading, size
         ui_cell(table, "%s", heading[i]);
 }
 
-/* "1.77 us, 2.15 us at 6.9 KiB, then 383 GB/s": where pieces meet, and the last one's rate. What is
- * between two sizes of a small transfer is no rate of anything. */
+/* "1.77 us, 2.15 us at 6.9 KiB, then 383 GB/s": times at the joints of the pieces, and the rate of
+ * the last piece. Between two small sizes no rate has a meaning. */
 static void put_pieces(const struct ui *ui, struct ui_table *table, const json_t *pieces)
 {
     char line[LINE_SIZE] = "", number[UI_NUMBER], at[UI_NUMBER];

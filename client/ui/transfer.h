@@ -1,7 +1,7 @@
 /**
- * Transfers drawn for a person: GetCurves' reply, and GetSets' (ui/sets.c): who ran with whom, what
- * each got, what by what is shared it should have got, "(not)" where that is more than 5 % off, and
- * what is shared.
+ * Transfers as text for a person: replies of GetCurves and of GetSets (ui/sets.c). A set shows its
+ * flows, the rate of each, its fair share of the shared resources, and those resources. "(not)"
+ * marks a rate more than 5 % off its fair share.
  */
 #pragma once
 #include <jansson.h>

@@ -10,8 +10,8 @@
 #define DEFAULT_WIDTH 100
 #define LEAST_WIDTH   60
 
-/* The locale's name is looked at instead of set: setlocale reads files, and would change how
- * numbers are written. */
+/* Reads the locale's name without setting it: setlocale reads files and would change the format of
+ * numbers. */
 static bool is_utf8(void)
 {
     static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -77,7 +77,7 @@ void ui_put(struct ui *ui, const char *format, ...)
     ui->length += (size_t)length;
 }
 
-/* Control characters, those that change the direction of text, and those that end a line or
+/* True for control characters and those that change the direction of text or end a line or
  * paragraph. */
 static bool is_control(unsigned long point)
 {
@@ -86,7 +86,7 @@ static bool is_control(unsigned long point)
            (point >= 0x2066 && point <= 0x2069);
 }
 
-/* Bytes of the character at c, 1 where it is none. */
+/* Bytes of the character at c, 1 for an invalid byte. */
 static size_t character(const unsigned char *c, bool *ret_is_shown)
 {
     size_t length = *c < 0xc0 ? 1 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : 4;
@@ -118,7 +118,7 @@ void ui_clean(char *buffer, size_t size, const char *text)
     buffer[used] = '\0';
 }
 
-/* The daemon's sentences have U+00B5 for millionths. */
+/* Replaces U+00B5 for millionths in the daemon's sentences. */
 static void spell_micro(char *text)
 {
     for (char *at = strstr(text, "\u00b5"); at != NULL; at = strstr(at, "\u00b5")) {
@@ -148,8 +148,8 @@ void ui_style(struct ui *ui, enum ui_style style)
         ui_put(ui, "\033[%sm", codes[style]);
 }
 
-/* A run through the 256-colour cube from green over yellow to red, dark enough for white text at
- * its ends. */
+/* Colours from green over yellow to red in the 256-colour cube, with ends dark enough for white
+ * text. */
 void ui_background(struct ui *ui, int shade)
 {
     static const unsigned char colours[UI_SHADES] = {22,  28,  34,  70,  106, 142,

@@ -7,8 +7,8 @@
  *   ui.h
  * Shown by: tests/unit/ui
  *
- * Text for a person: a growing buffer, what the terminal can show, and tables. A failed allocation
- * is noted once and makes everything after it do nothing.
+ * Text for a person: a growing buffer, the abilities of the terminal, and tables. A failed
+ * allocation is noted once; every later call then does nothing.
  */
 #pragma once
 #include <stdbool.h>
@@ -20,33 +20,33 @@ struct ui {
     size_t length, size;
     bool failed; /* out of memory */
     bool utf8, colour;
-    int width; /* columns to fit where possible */
+    int width; /* columns to use where possible */
 };
 
 enum ui_style { UI_PLAIN, UI_BOLD, UI_DIM, UI_GOOD, UI_WARN, UI_BAD };
 
-/* What the terminal behind fd and the environment can show: UTF-8 by LC_ALL, LC_CTYPE, LANG; colour
- * on a terminal unless NO_COLOR is set or TERM is dumb; the terminal's width, at least 60, 100
- * without one. */
+/* Reads the abilities of the terminal behind fd. UTF-8 comes from LC_ALL, LC_CTYPE, LANG. Colour
+ * needs a terminal, without NO_COLOR and with TERM other than dumb. Width: the terminal's, at least
+ * 60; 100 without a terminal. */
 void ui_init(struct ui *ui, int fd);
 void ui_done(struct ui *ui);
 
 void ui_put(struct ui *ui, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Text that came from elsewhere: each control character, each that changes the direction of text or
- * ends a line (U+202E, U+2028), and each byte of no character becomes ?. NULL prints nothing. */
+/* Appends untrusted text. Each control character, each that changes the direction of text or ends a
+ * line (U+202E, U+2028), and each invalid byte becomes ?. NULL prints nothing. */
 void ui_text(struct ui *ui, const char *text);
 /* Writes such text into a buffer of size bytes, cut at a character where it does not fit. */
 void ui_clean(char *buffer, size_t size, const char *text);
-void ui_style(struct ui *ui, enum ui_style style); /* nothing without colour */
+void ui_style(struct ui *ui, enum ui_style style); /* does nothing without colour */
 /* 0 best .. UI_SHADES - 1 worst; UI_PLAIN style ends it */
 void ui_background(struct ui *ui, int shade);
 #define UI_SHADES 12
-void ui_pad(struct ui *ui, int columns); /* that many spaces; none when negative */
-int ui_columns(const char *text);        /* columns of UTF-8 text, one a character */
+void ui_pad(struct ui *ui, int columns); /* appends spaces; none when negative */
+int ui_columns(const char *text);        /* columns of UTF-8 text, one per character */
 
-/* A table: cells row by row, then everything aligned at once. Columns whose letter is r are
- * right-aligned, l left. A cell of a column whose letter is c is not shown, but begins the lines on
- * which its row goes on. */
+/* A table: takes cells row by row, and aligns them at the end. A column is right-aligned with the
+ * letter r, left-aligned with l. The cell of a column with the letter c is not shown: it begins the
+ * continuation lines of its row. */
 struct ui_table {
     struct ui *ui;
     const char *align;
@@ -55,30 +55,30 @@ struct ui_table {
     size_t count, room;
 };
 void ui_table_begin(struct ui_table *table, struct ui *ui, const char *align);
-/* cleaned like ui_text */
+/* cleans like ui_text */
 void ui_cell(struct ui_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* prints and frees; the last column is wrapped at the ui's width */
 void ui_table_end(struct ui_table *table, int indent, bool has_header);
 
-/* Words in a line of at most the ui's width, later lines indented. */
+/* Wraps words at the ui's width; later lines are indented. */
 void ui_paragraph(struct ui *ui, int indent, const char *text);
 void ui_line(struct ui *ui, int indent, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* ui/units.c: numbers for people, three digits. Buffers of UI_NUMBER bytes; return the buffer. "-"
- * for an unknown one. */
+/* ui/units.c: numbers with three digits for a person. The functions write to a buffer of UI_NUMBER
+ * bytes and return it; "-" for an unknown number. */
 #define UI_NUMBER 32
-const char *ui_bytes(char *buffer, int64_t bytes); /* 64 GiB; unknown: negative */
-/* exact where it can be: 4 KiB, 4097 B */
+const char *ui_bytes(char *buffer, int64_t bytes); /* 64 GiB; unknown when negative */
+/* exact where possible: 4 KiB, 4097 B */
 const char *ui_count_bytes(char *buffer, int64_t bytes);
 const char *ui_rate(char *buffer, double bytes_per_s);             /* 151 GB/s */
 const char *ui_time(const struct ui *ui, char *buffer, double ns); /* 91.5 ns, 4.61 us */
-/* 151, 25.3, 0.312; whole numbers whole */
+/* 151, 25.3, 0.312; whole numbers without a fraction */
 const char *ui_digits(char *buffer, double value);
 const char *ui_value(const struct ui *ui, char *buffer, double value, const char *unit);
 const char *ui_when(char *buffer, int64_t at_s); /* 2026-11-20 11:12:13 UTC */
 
-/* Numbers as ranges: "0-7,64-71" from numbers in ascending order; cut where it does not fit. */
+/* Writes numbers in ascending order as ranges: "0-7,64-71"; cut where it does not fit. */
 void ui_ranges(char *buffer, size_t size, const int *number, size_t count);
-/* How many numbers a list such as "0-3,8" has; 0 when it is not one. */
+/* Count of the numbers in a list such as "0-3,8"; 0 for any other text. */
 size_t ui_list_count(const char *list);
