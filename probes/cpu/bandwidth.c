@@ -8,8 +8,8 @@
 #include "common/clock.h"
 #include "cpu/stream.h"
 
-/* The least part of a thread in a repetition: 50 microseconds on a fast core alone, far above the
- * barrier's one, and longer the more threads share the memory. */
+/* Fewest bytes of a thread in a repetition. They take 50 microseconds on a fast core alone, longer
+ * when threads share the memory. The barrier takes about one. */
 #define PART_BYTES ((size_t)2 << 20)
 
 /* A load waits for an earlier store whose low 12 address bits are the same (4K aliasing). With this

@@ -14,8 +14,8 @@
 #define BUFFER_MIN    (64 * MIB)
 /* together, because ending the process gives them back first: 4 ms a GiB on huge pages */
 #define ALL_BUFFERS (4096 * MIB)
-/* for all small pages by the trial, whose pages are still in the caches; at the end of a run it is
- * up to four times that */
+/* Time for all small pages by the trial, whose pages are still in the caches. At the end of a run
+ * it is up to four times as long. */
 #define GIVE_BACK_NS INT64_C(8000000)
 
 int64_t cpu_buffers_cache(const struct cpu_topology *topology, int llc)
@@ -69,8 +69,8 @@ static int64_t cell_bytes(const struct cpu_topology *topology, const struct cpu_
     return CPU_BUFFERS_TIMES * SPAN_PER_LINE * (largest > 0 ? largest : UNKNOWN_CACHE);
 }
 
-/* What the cells want of a memory's buffer: within the limit, but for the least that the most
- * demanding can do with. 0: none needs it. */
+/* Size of a memory's buffer for its cells: within the limit, but at least the minimum of the most
+ * demanding cell. 0: none needs it. */
 static int64_t wanted_bytes(const struct cpu_topology *topology, const struct cpu_cells *cells,
                             int memory, int64_t *ret_least)
 {
@@ -94,8 +94,8 @@ static int64_t wanted_bytes(const struct cpu_topology *topology, const struct cp
     return wanted < BUFFER_MIN ? BUFFER_MIN : wanted > limit ? limit : wanted;
 }
 
-/* The three leading binary digits of it: what is free differs from run to run, and the size of a
- * buffer need not. */
+/* Rounds down to the three leading binary digits. Free memory differs from run to run; the size of
+ * a buffer need not. */
 static int64_t steady(int64_t bytes)
 {
     int64_t step = 1;
@@ -109,7 +109,7 @@ static int64_t part(int64_t from_ns, int64_t to_ns, int made, int count)
     return from_ns + (to_ns - from_ns) * made / count;
 }
 
-/* Rounded, unless that would cost what can be measured. */
+/* Rounds, except when rounding would lose a cell. */
 static int64_t steady_above(int64_t bytes, int64_t least)
 {
     return steady(bytes) >= least || bytes < least ? steady(bytes) : bytes;
@@ -175,8 +175,8 @@ void cpu_buffers_done(struct cpu_buffers *buffers)
     *buffers = (struct cpu_buffers){0};
 }
 
-/* What is free moves a little from run to run, and with it the sizes: the conditions tell them only
- * so well. */
+/* Rounds the size for the conditions text. Free memory, and with it the size, changes a little from
+ * run to run. */
 static size_t power_of_two(size_t bytes)
 {
     size_t power = 1;

@@ -13,7 +13,7 @@ static bool has_place(const struct cpu_cell *cell, const char *const *places, si
 
 static bool is_wanted(const struct cpu_wanted *wanted, const struct cpu_cell *cell)
 {
-    /* What disturbs and what is disturbed are measured together. */
+    /* Noise and the metric that it disturbs are measured together. */
     bool asked = wanted->metrics[cell->metric] ||
                  (cell->noise != CPU_NOISE_NONE && wanted->metrics[PROBE_MEMORY_NOISE]) ||
                  (cell->metric == PROBE_MEMORY_NOISE && wanted->metrics[cell->beside]);

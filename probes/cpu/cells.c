@@ -8,8 +8,8 @@
 #include "cpu/cells_memory.h"
 #include "cpu/cells_pairs.h"
 
-/* A cell's place in the order: phase, rank, and what is equal in these at random or as it was
- * added. */
+/* A cell's place in the order: phase, then rank. Ties are in random order or in the order of
+ * adding. */
 struct place {
     const struct cpu_cell *cell;
     uint64_t tie;
@@ -28,7 +28,7 @@ static int compare_places(const void *a, const void *b)
 }
 
 /* Orders the cells. Where the time may not reach all, chance decides which are left out, so that
- * another seed reaches others; the first phases keep their order, because it saves building cycles
+ * another seed reaches others. The first phases keep their order, because it avoids building cycles
  * of pointers again. */
 static bool order_cells(struct cpu_builder *builder)
 {

@@ -82,8 +82,8 @@ static void add_latency(struct cpu_builder *builder, int llc, int numa, int memo
     cpu_builder_add(builder, &cell);
 }
 
-/* Whether latency is measured from this llc, or from this numa. An llc that reaches over several
- * nodes has no latency of its own: its nodes' cores are not equally far. */
+/* True when latency is measured from this llc, or from this numa. An llc that reaches over several
+ * nodes has no latency of its own: its nodes' cores are at different distances. */
 static bool has_latency(const struct cpu_topology *topology, int llc, int numa)
 {
     if (llc >= 0)
@@ -112,8 +112,8 @@ static void add_size(struct cpu_builder *builder, int llc, int numa, int memory,
     cpu_builder_add(builder, &cell);
 }
 
-/* Latency over sizes, two in each octave, so that some lie well inside every cache and beyond it;
- * size by size, because each needs a cycle of its own. */
+/* Adds latency over sizes, two in each octave, so that some lie well inside every cache and beyond
+ * it. Goes size by size, because each needs a cycle of its own. */
 static void add_sizes(struct cpu_builder *builder, int memory)
 {
     const struct cpu_topology *topology = builder->topology;
@@ -125,7 +125,7 @@ static void add_sizes(struct cpu_builder *builder, int memory)
                          i < topology->numa_count ? i : -1, memory, bytes);
 }
 
-/* A measurement under noise, and behind it what the noise read meanwhile. */
+/* Adds a measurement under noise, and behind it the noise's own rate. */
 static void add_noisy(struct cpu_builder *builder, struct cpu_cell cell, enum cpu_noise_kind noise)
 {
     cell.rank = 3;

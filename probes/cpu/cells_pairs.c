@@ -10,8 +10,8 @@
 /* copies, and queues, of quick inside llcs, and as many between them */
 #define QUICK_HANDOFFS 12
 
-/* What ping-pong measures in this order. Within a kind, cells of equal rank share no core if they
- * can. */
+/* The kinds of ping-pong cells, in order of measuring. Within a kind, cells of equal rank share no
+ * core if possible. */
 enum kind { KIND_SIBLINGS, KIND_FIRSTS, KIND_INSIDE, KIND_CHECK, KIND_SPARE };
 
 static int rank_of(enum kind kind, int within) { return (int)kind * 2 * CPU_LIST_MAX + within; }

@@ -8,11 +8,11 @@
 
 #define GROUP_SPANS 1024 /* 64 pages of 4 KiB */
 #define SPAN_LINES  (CPU_CHASE_SPAN / CPU_CHASE_LINE)
-#define PAGE_BYTES  4096 /* what the sets of a first-level cache repeat after at the latest */
+#define PAGE_BYTES  4096 /* largest period of the sets of a first-level cache */
 #define PIECE_LOADS 1000
 #define PIECES_MAX  200
 #define PIECES_MIN  40 /* from 36 on, the lowest decile has a 95 % interval */
-/* a piece lasts at least this, 1000 times what reading the clock costs */
+/* least duration of a piece, 1000 times the cost of reading the clock */
 #define PIECE_NS   50000
 #define UNROLL     20 /* divides PIECE_LOADS */
 #define DECILE     0.1
@@ -28,9 +28,9 @@ static void shuffle(uint32_t *order, size_t n, struct probe_random *random)
     }
 }
 
-/* Which of its lines a page gives in each span. The sums of a number's digits go through all
- * remainders evenly whichever low digits are the same (SPAN_LINES is the base): so all sets of a
- * cache get equally many lines, and it is full when it should be. */
+/* Number of the line that a page gives in each span. All sets of a cache must get equally many
+ * lines, so that it is full at its size. The sum of a number's digits (base SPAN_LINES) takes all
+ * remainders equally often, for any fixed low digits. */
 static size_t line_of_page(size_t page)
 {
     size_t sum = 0;
@@ -122,8 +122,8 @@ static size_t piece_loads(struct cpu_chase *chase, bool warm)
                             : PIECE_LOADS * (size_t)(PIECE_NS / (took < 1 ? 1 : took) + 1);
 }
 
-/* The lowest decile leaves out what disturbs single pieces; under noise the disturbance is what is
- * asked for. */
+/* The lowest decile excludes disturbances of single pieces. Under noise the disturbance is the
+ * result, so it takes the median. */
 static double quantile(const struct chase_run *run) { return run->noise == NULL ? DECILE : 0.5; }
 
 static bool is_enough(const struct chase_run *run, int64_t spent_ns)

@@ -14,7 +14,7 @@
 /* bytes per second of a core that runs all the time, at least */
 #define SLOWEST 1e9
 
-/* As in cpu/bandwidth.c: loads would wait for stores with the same low address bits. */
+/* Loads would wait for stores with the same low address bits, as in cpu/bandwidth.c. */
 #define TARGET_SHIFT ((size_t)7 * 512)
 
 struct cpu_copy {
@@ -23,8 +23,8 @@ struct cpu_copy {
     int64_t bytes[CPU_COPY_SIZES_MAX];
     int64_t patience_ns;
     struct cpu_patience patience;
-    /* The copying side says what comes next, and the number of the copy that it is done with; the
-     * writing side answers. */
+    /* The copying side writes its next request and the number of its finished copy; the writing
+     * side answers. */
     _Alignas(256) _Atomic uint32_t done;
     size_t next_bytes; /* 0: no more */
     _Alignas(256) _Atomic uint32_t written;
@@ -110,7 +110,8 @@ static int64_t clock_cost_ns(void)
     return least;
 }
 
-/* One copy, from asking for a source to checking what came. False when the source does not come. */
+/* Makes one copy, from the request for a source to the check of the copied bytes. False when the
+ * source does not come. */
 static bool copy_once(struct cpu_copy *copy, uint32_t number, size_t bytes, int64_t cost_ns,
                       double *ret_ns)
 {

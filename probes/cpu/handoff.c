@@ -181,8 +181,8 @@ static bool run(struct cpu_handoff *handoff, const struct cpu_cell *cell, int64_
     return ok;
 }
 
-/* Whether what was played came to something. Where nothing does several times, the CPUs of this
- * machine do not run at the same time. */
+/* Counts failed matches in a row. After several failures the CPUs of this machine do not run at the
+ * same time. */
 static bool note_played(struct cpu_handoff *handoff, bool ok, const struct probe_why *why)
 {
     handoff->in_row = ok ? 0 : handoff->in_row + 1;

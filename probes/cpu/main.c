@@ -147,8 +147,8 @@ static bool read_topology(const struct options *options, struct cpu_topology *re
                              why);
 }
 
-/* Of a person's list every name must be here. A program that started this one may name places of
- * other probes as well. */
+/* Checks the names of a person's list: each must be here. A program that started this one may name
+ * places of other probes as well. */
 static bool check_names(const struct options *options, const struct cpu_topology *topology,
                         const char *const *asked, size_t count, struct probe_why *why)
 {

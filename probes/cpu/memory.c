@@ -12,7 +12,7 @@
 #include "common/clock.h"
 #include "common/file.h"
 
-/* the alignment, and what is filled at a time; larger huge pages come as several such */
+/* alignment, and unit of filling; larger huge pages are several units */
 #define HUGE_BYTES  ((size_t)2 << 20)
 #define SAMPLES     512               /* pages whose place is asked for */
 #define TRIAL_BYTES ((size_t)4 << 20) /* given back to see how long that takes */
@@ -86,9 +86,8 @@ static long faults_of_thread(void)
     return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_minflt : 0;
 }
 
-/* Touches a block at its two ends: where that takes two faults it lies on small pages, unless the
- * kernel makes a huge one of them now, which it does even where it does not by itself
- * (transparent_hugepage/enabled is never). */
+/* Touches a block at its two ends. Two faults mean small pages, unless the kernel makes a huge page
+ * now. It does so even when transparent_hugepage/enabled is never. */
 static bool is_small(struct fill *fill, char *block, size_t length)
 {
     *(volatile char *)block = 0;

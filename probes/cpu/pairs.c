@@ -39,7 +39,7 @@ struct pairs {
     size_t *window, window_count;   /* cells of the batches that are not reported yet */
     struct cpu_pingpong **boards;   /* plan->most_at_once */
     struct cpu_match *matches;
-    struct cpu_report_way *way; /* what is told of the way that is played */
+    struct cpu_report_way *way; /* report of the current method */
     unsigned at_once;
     size_t left;     /* cells that are to be done and neither measured nor skipped */
     unsigned in_row; /* cells played alone that could not be measured, up to the last one */
@@ -205,8 +205,8 @@ static bool verify_window(struct pairs *pairs)
     return !is_given_up(pairs) && cpu_pairs_stand(sampled, differing, count, unmeasured);
 }
 
-/* One cell that was played alone. Where none of several can be measured, the CPUs of this machine
- * do not run at the same time. */
+/* Counts failed cells that were played alone, in a row. After several failures the CPUs of this
+ * machine do not run at the same time. */
 static void note_alone(struct pairs *pairs, const struct outcome *outcome)
 {
     pairs->in_row = outcome->measured ? 0 : pairs->in_row + 1;
@@ -284,7 +284,7 @@ static const char *why_single(const struct cpu_core *core)
                              : "the core has one thread";
 }
 
-/* Has the cells of one way to be done, but for spare ones. Those that cannot be are skipped. */
+/* Queues the cells of one method, but for spare ones. Skips those that cannot be measured. */
 static void begin_way(struct pairs *pairs, bool cas)
 {
     pairs->way = &pairs->report->pairs.ways[cas];
@@ -310,8 +310,7 @@ static bool same_llcs(const struct cpu_topology *topology, const struct cpu_cell
            cores[a->to_core].llc == cores[b->to_core].llc;
 }
 
-/* Compares what stands for two llcs with its check; the spare cells of those that differ are to be
- * done. */
+/* Compares each pair of llcs with its check, and queues the spare cells of those that differ. */
 static void check_llcs(struct pairs *pairs)
 {
     const struct cpu_pairs_plan *plan = pairs->plan;

@@ -61,7 +61,7 @@ void cpu_pingpong_free(struct cpu_pingpong *pingpong)
     free(pingpong);
 }
 
-/* How many rounds are played at a place before both move on. */
+/* Number of rounds at a place before both move on. */
 static uint32_t rounds_at(unsigned place) { return place == 0 ? WARM_ROUNDS : BATCH_ROUNDS; }
 
 /* Release and acquire order the two flags on weakly ordered machines and cost nothing on x86.
@@ -93,7 +93,7 @@ static void answer_store(struct flags *flags, struct cpu_patience *patience)
         }
 }
 
-/* Changes the line from 0 to what it is told. */
+/* Changes the line from 0 to the given number. */
 static bool change_cas(struct flags *flags, uint32_t to, struct cpu_patience *patience)
 {
     uint32_t expected = 0;
@@ -208,7 +208,7 @@ bool cpu_pingpong_end(struct cpu_pingpong *pingpong, struct probe_summary *ret_s
         return probe_why_set(
             why, "only %u batches within %.0f ms: the two CPUs do not run at the same time",
             pingpong->batches, (double)pingpong->patience_ns / 1e6);
-    /* What the way of playing leaves: cas touches the first line alone. */
+    /* Final state of the flags: cas touches the first line alone. */
     const struct flags *last = &pingpong->flags[pingpong->stop_place];
     assert(atomic_load(&pingpong->patience.over) ||
            (atomic_load(&last->ping) == STOP &&

@@ -57,7 +57,7 @@ void cpu_queue_begin(struct cpu_queue *queue, char *ring, int64_t budget_ns)
 
 int64_t cpu_queue_patience_ns(const struct cpu_queue *queue) { return queue->patience_ns; }
 
-/* An earlier match, or whatever used the memory before, left flags. */
+/* Clears flags of an earlier match, or of the memory's earlier user. */
 static void clear(struct cpu_queue *queue)
 {
     for (size_t i = 0; i < CHUNKS; i++)
@@ -87,8 +87,9 @@ static void write_side(struct cpu_queue *queue)
     }
 }
 
-/* Reads one pass and says how long after its beginning all of it had come: a reader that comes late
- * would otherwise time how fast it reads what is all there. False when it does not come. */
+/* Reads one pass. Returns the time from the pass's beginning until its last chunk was read. A time
+ * from the reader's own start would be too short when the reader comes late. False when a chunk
+ * does not come. */
 static bool read_pass(struct cpu_queue *queue, uint64_t pass, int64_t *ret_ns)
 {
     char payload[PAYLOAD_BYTES];

@@ -15,7 +15,7 @@ static const char *direction_name(enum cpu_direction direction)
     return names[direction];
 }
 
-/* Those of bandwidth, and of noise beside bandwidth or latency. */
+/* Adds the axes of bandwidth, and of noise beside bandwidth or latency. */
 static void add_memory_axes(struct probe_axes *axes, const struct cpu_cell *cell)
 {
     bool is_noise = cell->metric == PROBE_MEMORY_NOISE,
@@ -167,8 +167,8 @@ static void print_way(const char *name, const struct cpu_report_way *way, struct
     probe_line_number(line, key, way->worst_ratio);
 }
 
-/* What came of measuring side by side: no conditions, which the daemon keeps once for all runs that
- * share them. */
+/* Prints the outcome of measuring side by side. It is no condition: the daemon keeps conditions
+ * once for all runs that share them. */
 static void print_pairs(const struct cpu_report_pairs *pairs, struct probe_line *line)
 {
     if (pairs->ways[0].at_once + pairs->ways[1].at_once == 0)

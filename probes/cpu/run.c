@@ -12,8 +12,8 @@
 #include "cpu/pairs.h"
 #include "cpu/stream.h"
 
-/* Each phase's share of the budget. The buffers are filled before, fully by the soft end, and as
- * far as needed until the phases that have cells need what is left. */
+/* Each phase's share of the budget. The buffers are filled before: fully by the soft end. After it
+ * they are filled as far as needed, until the phases with cells need the rest. */
 static const double phase_share[CPU_PHASE_COUNT] = {0.07, 0.13, 0.16, 0.10, 0.11};
 #define LAST_END      0.97
 #define FILL_SOFT_END 0.2
@@ -114,7 +114,7 @@ static int64_t most_ns(const struct run *run)
     return run->options->wanted.profile == CPU_FULL ? 100000000 : 30000000;
 }
 
-/* The time that one cell gets: an even share of what its phase has left, within bounds. */
+/* The time of one cell: an even share of the rest of its phase, within bounds. */
 static int64_t cell_budget_ns(const struct run *run, const struct cpu_cell *cell, int64_t now_ns)
 {
     int64_t most = most_ns(run);
@@ -204,7 +204,7 @@ static bool skip_empty_metrics(struct run *run)
         {PROBE_MEMORY_NOISE, "none: the full profile makes noise"},
     };
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++) {
-        /* That quick leaves noise out is worth a word to a person, not a record. */
+        /* quick leaves noise out: a person gets a line about it, a record does not. */
         bool found = !run->options->wanted.metrics[metrics[i].metric] ||
                      (metrics[i].metric == PROBE_MEMORY_NOISE && run->report->out != NULL);
         for (size_t j = 0; j < run->cells->count && !found; j++) {
@@ -251,7 +251,7 @@ enum cpu_run_status cpu_run(const struct cpu_topology *topology, const struct cp
             status = measure_all(&run, why);
     }
     if (run.overrun)
-        /* the stuck thread still uses what is on the heap: it is left to the end of the process */
+        /* the stuck thread still uses the heap, which stays until the process ends */
         return CPU_RUN_FAILED;
     cpu_workers_free(run.workers);
     cpu_handoff_free(run.handoff);

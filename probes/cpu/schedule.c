@@ -6,8 +6,8 @@
 
 int cpu_schedule_rounds(int n) { return n < 2 ? 0 : n % 2 == 0 ? n - 1 : n; }
 
-/* All but the last of an even number of players stand on a circle of odd size m; who meets whom in
- * round r has a + b = r modulo m, and the one left over, 2 a = r, meets the last. An odd number
+/* All but the last of an even number of players stand on a circle of odd size m. In round r, a
+ * meets b when a + b = r modulo m. The remaining player, 2 a = r, meets the last. An odd number
  * plays with an empty chair as the last. */
 int cpu_schedule_round(int n, int a, int b)
 {

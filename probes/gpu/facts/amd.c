@@ -27,7 +27,7 @@ static bool print_device(const struct gpu_amd_device *device, int number, struct
     gpu_facts_text(&line, "uuid", device->uuid);
     gpu_facts_text(&line, device->kfd_node < 0 ? "model" : "product", device->model);
     gpu_facts_text(&line, "render_node", device->render_node);
-    /* KFD says it better: it knows what a partition has, and memory that a processor shares */
+    /* KFD is better: it knows the memory of a partition, and memory shared with a processor */
     if (device->kfd_node < 0)
         gpu_facts_number(&line, "bytes", device->bytes);
     gpu_facts_number(&line, "bytes_used", device->used_bytes);

@@ -138,7 +138,7 @@ static void read_amd(const struct gpu_conditions *conditions, const struct gpu_a
     int pageable = 0;
     gpu_sysfs_device_forget(&said);
     snprintf(said.pci, sizeof said.pci, "%s", device->name);
-    said.is_part = true; /* one that the PCI bus does not show has what its device has */
+    said.is_part = true; /* a GPU that the PCI bus does not show has its device's facts */
     gpu_sysfs_device_read(conditions->root, &said);
     why_all(reading, "sysfs does not show it");
     set(reading, PARTITION, "%s", said.partition);

@@ -1,8 +1,8 @@
 /**
- * What a run of the GPU probe is made under, besides the machine's conditions: of each GPU its ECC
- * mode, partition, power cap, IOMMU, XNACK; and its clocks and what holds them down, which are
- * known once it works. NVIDIA's are asked of its management library, AMD's read from sysfs. Of
- * several GPUs that have the same, one value; else each one's behind its address.
+ * The conditions of a run of the GPU probe, besides the machine's. Each GPU has its ECC mode,
+ * partition, power cap, IOMMU and XNACK. Its clocks, and the reasons that hold them down, are known
+ * once it works. Sources: NVIDIA's management library, sysfs for AMD. Several GPUs with the same
+ * value give one value; else each one's stands behind its address.
  */
 #pragma once
 #include <pthread.h>
@@ -22,12 +22,11 @@ struct gpu_conditions {
     struct probe_why why; /* why there is no library */
 };
 
-/* Loads NVIDIA's library, which takes as long as many cells do, in a thread beside what the caller
- * does next. */
+/* Loads NVIDIA's library in a thread beside the caller. Loading takes as long as many cells do. */
 void gpu_conditions_begin(struct gpu_conditions *conditions, const char *root);
 
-/* Adds those that a run begins with to an open object, the machine's before them; and those that
- * are known at its end, while the GPUs still work. */
+/* Adds the conditions at the run's begin to an open object, the machine's first. The second
+ * function adds the conditions at its end, while the GPUs still work. */
 void gpu_conditions_print(struct gpu_conditions *conditions, const struct gpu_node *node,
                           struct probe_line *line);
 void gpu_conditions_print_end(struct gpu_conditions *conditions, const struct gpu_node *node,

@@ -14,9 +14,9 @@
 #include "common/emit.h"
 #include "common/why.h"
 
-/* Prints a run record, the records, and an end record: NVIDIA's GPUs as the management library
- * shows them, then AMD's as sysfs does. What is closed to this process, and which permission it
- * lacks, is in the run's conditions. A node without a GPU has no device record; why says so then
- * ("" otherwise). root: "" this machine, else a folder with /sys, /proc, /dev and
- * /usr/lib/libnvidia-ml.so.1 in it. Gives an exit status: 0, or 70 when nobody reads. */
+/* Prints a run record, the records, and an end record: NVIDIA's GPUs from the management library,
+ * then AMD's from sysfs. The run's conditions name the files closed to this process and the missing
+ * permission. A node without a GPU has no device record; why then gives the reason ("" otherwise).
+ * root: "" this machine, else a folder with /sys, /proc, /dev and /usr/lib/libnvidia-ml.so.1 in it.
+ * Returns an exit status: 0, or 70 when nobody reads. */
 int gpu_facts_print(const char *root, struct probe_out *out, struct probe_why *why);

@@ -1,4 +1,4 @@
-/* How facts are written into a record: what is not known (-1, "") is left out. */
+/* Writers of facts into a record: unknown values (-1, "") are left out. */
 #pragma once
 #include "common/emit.h"
 

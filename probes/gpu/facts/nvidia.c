@@ -87,7 +87,7 @@ void gpu_facts_nvidia_read(const char *root, struct gpu_facts_nvidia *ret)
         probe_why_write(&ret->why, "the driver does not say how many GPUs there are: %s",
                         nvml.text(code));
     } else if (count == 0) {
-        /* the library counts what its process may open */
+        /* the library counts only devices that its process may open */
         ret->is_wrong = gpu_access_denied(root, "cuda", &ret->why);
         if (!ret->is_wrong)
             probe_why_write(&ret->why, "the driver shows no GPU");
@@ -169,7 +169,7 @@ static void put_conditions(struct probe_line *line, const struct gpu_nvml_device
 
 static void put_link_counts(struct probe_line *line, const struct gpu_nvml_device *device)
 {
-    /* As the library numbers them; one that is newer is left out. */
+    /* Versions by the library's numbers; a newer one is left out. */
     static const char *const versions[] = {"",    "1.0", "2.0", "2.2", "3.0",
                                            "3.1", "4.0", "5.0", "6.0"};
     int links = 0, active = 0;
@@ -258,7 +258,7 @@ static void add_link(struct bundle *bundle, const struct gpu_nvml_link *link)
                               : bundle->bytes_per_s + link->bytes_per_s;
 }
 
-/* Where all links of a device to the same end are one. A link that is not active has no end: the
+/* Prints all links of a device to the same end as one. A link that is not active has no end: the
  * counts in the device record show it. */
 static bool print_nvlinks(const struct gpu_facts_nvidia *nvidia, int first, int at,
                           struct probe_out *out)

@@ -17,8 +17,8 @@ struct gpu_facts_nvidia {
     bool is_wrong;
 };
 
-/* Asks the library, all devices at once, each by a thread of its own. root: "" this machine; else a
- * folder with /sys, /proc, /dev and /usr/lib/libnvidia-ml.so.1 in it. */
+/* Reads all devices from the library at once, each by a thread of its own. root: "" this machine;
+ * else a folder with /sys, /proc, /dev and /usr/lib/libnvidia-ml.so.1 in it. */
 void gpu_facts_nvidia_read(const char *root, struct gpu_facts_nvidia *ret);
 void gpu_facts_nvidia_done(struct gpu_facts_nvidia *nvidia);
 

@@ -1,7 +1,7 @@
 /**
- * NVIDIA's management library, looked up at run time: a table of the calls that berth makes of it,
- * each NULL where the library has none. It makes no context on a GPU. What a call takes and gives
- * is declared here, and only calls whose structures never changed under one name are used.
+ * NVIDIA's management library, looked up at run time: a table of the calls that berth makes. A call
+ * that the library lacks is NULL. It makes no context on a GPU. Structures and constants are
+ * declared here. Only calls whose structures never changed under one name are used.
  *
  * Source: NVIDIA's NVML API reference (nvml.h, versions 10 to 13).
  */
@@ -36,7 +36,7 @@ struct nvml_memory {
     unsigned long long total, free, used;
 };
 
-/* nvmlMemory_v2_t, in bytes: what the driver keeps for itself is not used by anybody. */
+/* nvmlMemory_v2_t, in bytes: the driver's own memory counts apart from the used memory. */
 struct nvml_memory_apart {
     unsigned version; /* NVML_MEMORY_APART */
     unsigned long long total, reserved, free, used;
@@ -167,9 +167,9 @@ struct gpu_nvml {
 #undef X
 };
 
-/* Loads the library, path or the one that the system finds (NULL), and starts it. False: it is not
- * there, lacks what nothing can be said without, or does not start; code is then what it said,
- * NVML_OK when it said nothing. */
+/* Loads the library and starts it. path NULL: the one that the system finds. False: it is not
+ * there, lacks a required call, or does not start. code is then its answer, NVML_OK when it gave
+ * none. */
 bool gpu_nvml_open(const char *path, struct gpu_nvml *ret_nvml, int *ret_code,
                    struct probe_why *why);
 void gpu_nvml_close(struct gpu_nvml *nvml);

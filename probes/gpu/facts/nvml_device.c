@@ -72,8 +72,7 @@ static void read_text(const struct reader *reader,
     ret_text[size - 1] = '\0';
 }
 
-/* The older call counts as used what the driver keeps for itself: half a gigabyte of a GPU that
- * nobody uses. */
+/* The older call counts the driver's own memory as used: half a gigabyte on an idle GPU. */
 static void read_memory(const struct reader *reader)
 {
     const struct gpu_nvml *nvml = reader->nvml;
@@ -305,7 +304,7 @@ static void read_nvlinks(const struct reader *reader, int64_t count, int64_t com
         if (may_ask(reader, nvml->nvlink_remote_pci != NULL) &&
             works(reader, nvml->nvlink_remote_pci(reader->handle, i, &pci)))
             format_pci(&pci, link->remote_pci);
-        /* A library that cannot say what is there still names the address of a GPU. */
+        /* A library that cannot report the kind of the end still names the address of a GPU. */
         link->remote = remote >= NVML_REMOTE_GPU && remote <= NVML_REMOTE_SWITCH
                            ? (enum nvml_remote)remote
                        : link->remote_pci[0] != '\0' ? NVML_REMOTE_GPU
@@ -339,7 +338,7 @@ static void read_c2c(const struct reader *reader, int64_t count)
     int64_t active = 0, speed = 0;
     for (int64_t i = 0; i < count; i++) {
         if (gpu_nvml_field(&fields[2 * i]) < 0)
-            return; /* what is not known of one is not known of all */
+            return; /* one unknown makes all unknown */
         if (gpu_nvml_field(&fields[2 * i]) == 0)
             continue;
         active++;

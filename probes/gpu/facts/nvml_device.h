@@ -1,7 +1,7 @@
 /**
- * What NVIDIA's management library says of one device, in plain numbers: -1 is not known, because
- * the library, the driver or the device does not say it. Nothing here makes a context. Any thread,
- * one for each device: the library allows it.
+ * Facts about one device from NVIDIA's management library, in plain numbers. -1 is unknown: the
+ * library, the driver or the device does not report it. Nothing here makes a context. Threads: any,
+ * one for each device; the library allows it.
  */
 #pragma once
 #include <stdbool.h>
@@ -27,8 +27,8 @@ struct gpu_nvml_slice {
 };
 
 struct gpu_nvml_device {
-    /* it fell off the bus, or must be reset before it answers; what is not known may be so for
-     * that */
+    /* it fell off the bus, or needs a reset before it answers; this may be the reason of unknown
+     * values */
     bool is_lost;
     char pci[16]; /* "0000:c1:00.0" */
     char uuid[96], model[96];
@@ -54,14 +54,15 @@ struct gpu_nvml_device {
     int64_t c2c_links, c2c_links_active, c2c_bytes_per_s; /* of all active together */
 };
 
-/* Only what measurements depend on, of the device at that PCI address: its ECC and MIG modes,
- * clocks, power. Some milliseconds less than all. False: the library does not list it. */
+/* Reads only the conditions of measurements, of the device at that PCI address: its ECC and MIG
+ * modes, clocks, power. Takes some milliseconds less than the full reading. False: the library does
+ * not list it. */
 bool gpu_nvml_device_conditions(const struct gpu_nvml *nvml, const char *pci,
                                 struct gpu_nvml_device *ret_device);
 
 /* Bits of clock_events in words, comma separated; "none": no reason but idleness. */
 void gpu_nvml_device_events(int64_t events, char *ret_text, size_t size);
 
-/* root: where /sys and /proc are. It always gives what is known. */
+/* Reads all facts of a device; unknown ones keep -1. root: where /sys and /proc are. */
 void gpu_nvml_device_read(const struct gpu_nvml *nvml, nvml_device handle, const char *root,
                           struct gpu_nvml_device *ret_device);

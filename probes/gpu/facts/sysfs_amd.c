@@ -116,8 +116,8 @@ static void add_link(const char *root, const struct nodes *nodes, int from, cons
          is_own = type == LINK_XGMI && weight == WEIGHT_SAME_DEVICE;
     int target = nodes->device[to], host = nodes->host[to];
     if (device->is_part || to == (uint64_t)from || (target >= 0 ? !is_hop : host < 0 || is_own))
-        /* PCIe between GPUs is a way over the host, an APU's memory is no link, and what several
-         * parts share belongs to none of them */
+        /* PCIe between GPUs is a path over the host, an APU's memory is no link, and links shared
+         * by several parts belong to none of them */
         return;
     device->link[device->link_count++] = (struct gpu_amd_link){
         .to = target,
@@ -141,7 +141,7 @@ static void read_links(const char *root, const struct nodes *nodes, struct gpu_a
     }
 }
 
-/* Where there is no KFD: what has a render node. */
+/* Reads the devices with a render node. Used where there is no KFD. */
 static void read_render_nodes(const char *root, struct gpu_amd *amd)
 {
     for (int minor = 128; minor < 192; minor++) {
@@ -196,7 +196,7 @@ static void read_processes(const char *root, struct gpu_amd *amd)
     closedir(directory);
 }
 
-/* Which permission is missing for using what the driver shows. */
+/* Finds the permission that is missing for the GPUs that the driver shows. */
 static void check_access(const char *root, const struct nodes *nodes, struct gpu_amd *amd)
 {
     amd->is_wrong =

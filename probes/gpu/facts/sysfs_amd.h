@@ -1,6 +1,6 @@
 /**
- * What the AMD driver says of its GPUs in sysfs: the nodes of the KFD topology, each with what the
- * PCI device behind it adds. No library is needed, and no device file is opened.
+ * AMD GPUs in sysfs: the nodes of the KFD topology, each with the facts of its PCI device. Needs no
+ * library and opens no device file.
  *
  * Sources: Linux, drivers/gpu/drm/amd/amdkfd/kfd_topology.c, kfd_crat.h, kfd_process.c;
  * Documentation/gpu/amdgpu.
@@ -15,11 +15,12 @@
 struct gpu_amd {
     struct gpu_amd_device *device; /* owned */
     int count;
-    /* why there are none, or what of them is closed to this process; "" nothing */
+    /* reason for an empty list, or the devices closed to this process; "" none */
     struct probe_why why;
     bool is_wrong; /* the latter */
 };
 
-/* root: "" this machine, else a folder with /sys and /dev in it. It always gives what is known. */
+/* Reads the GPUs; unknown facts stay unknown. root: "" this machine, else a folder with /sys and
+ * /dev in it. */
 void gpu_sysfs_amd_read(const char *root, struct gpu_amd *ret);
 void gpu_sysfs_amd_done(struct gpu_amd *amd);

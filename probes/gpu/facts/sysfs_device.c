@@ -42,7 +42,7 @@ static void read_levels(const char *root, const char *pci, const char *file, int
     }
 }
 
-/* PCI's names for the generations: what a lane transfers. */
+/* PCI's names for the generations: transfers of a lane per second. */
 static int64_t generation_of(const char *root, const char *pci, const char *file)
 {
     static const struct {

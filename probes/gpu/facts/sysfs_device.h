@@ -1,5 +1,5 @@
-/* What the directory of an AMD GPU's PCI device says of it. Numbers are -1 where they are not
- * known, texts "". */
+/* The facts in the directory of an AMD GPU's PCI device. Unknown numbers are -1, unknown texts
+ * "". */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +36,5 @@ struct gpu_amd_device {
 /* Nothing is known. */
 void gpu_sysfs_device_forget(struct gpu_amd_device *device);
 
-/* Adds to what is known already of the device at device->pci; of a part, what its device has. */
+/* Adds the facts of the device at device->pci to the known ones; a part gets its device's. */
 void gpu_sysfs_device_read(const char *root, struct gpu_amd_device *device);

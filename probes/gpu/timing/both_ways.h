@@ -1,25 +1,26 @@
 /**
- * How kernels are launched that copy from and to the host's memory at the same time on one device:
- * what reads waits behind what the other writes, so that both move most when the one that writes
- * has little under way. Found by measuring, once for each model in a run.
+ * Launch of the two kernels that copy from and to the host's memory at the same time on one device.
+ * Reads wait behind the other kernel's writes. So both move most when the writing kernel has few
+ * accesses under way. Found by measuring, once for each model in a run.
  */
 #pragma once
 #include "gpu/driver/buffer.h"
 #include "gpu/timing/trial.h"
 
-/* What a run has found; zeros but for the first two at its start. */
+/* Results of a run; all but the first two are zero at its start. */
 struct gpu_together {
     struct gpu_trial *trial; /* borrowed, as buffers are */
     struct gpu_buffers *buffers;
     struct {
         bool is_known;
-        double writes; /* blocks of what writes for each multiprocessor, 0: an even share */
+        double writes; /* blocks of the writing kernel for each multiprocessor, 0: an even share */
     } device[GPU_DEVICES_MAX];
 };
 
-/* Tries how to share the device between the two, with the memory of that NUMA node (a place), and
- * keeps for all devices of its model what moves most together, of what is as fast the most even
- * one; at once where it is kept already. False: that failed, and nothing is kept. */
+/* Finds the best division of the device between the two, with the memory of that NUMA node (a
+ * place). Keeps the one that moves most together, for all devices of its model. Among equally fast
+ * ones it keeps the most even. Returns at once when one is kept already. False: a trial failed, and
+ * nothing is kept. */
 bool gpu_together_find(struct gpu_together *together, int device, int numa,
                        enum gpu_fault *ret_fault, struct probe_why *why);
 

@@ -1,7 +1,7 @@
 /**
- * CPUs from which the caller's clock is read: a few cores of a NUMA node, evenly spaced. Where a
- * call is made from changes what it takes by a tenth and more, on far sockets and in virtual
- * machines; so each measurement is made from the same ones.
+ * CPUs from which the caller's clock is read: a few cores of a NUMA node, evenly spaced. The place
+ * of a call changes its time by a tenth and more, on far sockets and in virtual machines. So each
+ * measurement uses the same ones.
  */
 #pragma once
 #include <sched.h>

@@ -1,11 +1,10 @@
 /**
- * What a call of a small transfer takes more than one does in a queue, and how far such calls are
- * apart: one half of them is made before its curve is measured and the other one behind it, so that
- * what drifts meanwhile is between them.
+ * The additional time of a call of a small transfer over the same transfer in a queue, and the
+ * spread of such calls. One half of the calls comes before the curve's measurement and the other
+ * behind it, so drift lies between them.
  *
- * Of the curve's smallest size and of 64 KiB, 40 of each. Not of 16 bytes: drivers write a few
- * bytes into the queue itself, which is a microsecond quicker, and not what larger ones cost. One
- * thread.
+ * Takes 40 calls of the curve's smallest size and 40 of 64 KiB. Excludes 16 bytes: drivers write a
+ * few bytes into the queue itself, which is a microsecond quicker than larger ones. One thread.
  */
 #pragma once
 #include <stdbool.h>
@@ -34,8 +33,8 @@ bool gpu_calls_make(struct gpu_calls *calls, int half, struct gpu_trial *trial,
                     const struct gpu_seats *seats, int64_t budget_ns, enum gpu_fault *ret_fault,
                     struct probe_why *why);
 
-/* The mean of the sizes' medians of what calls take more than the sample in a queue; low to high:
- * where 95 % of single calls are, of both sizes together. samples have their times; sizes that are
- * no longer among them do not count, and the first one always is. */
+/* The mean over the sizes of the median of the additional time of calls over the sample in a queue.
+ * low to high holds 95 % of single calls, of both sizes together. samples have their times. Sizes
+ * that are no longer among them do not count; the first one always is. */
 struct probe_summary gpu_calls_more(const struct gpu_calls *calls,
                                     const struct probe_sample *samples, size_t count);

@@ -9,9 +9,8 @@
 
 #include "gpu/timing/rate.h"
 
-/* The cost of starting one operation, by each clock (docs/RECORD.md); 0: not known, and a record
- * leaves out what is not above 0.
- */
+/* The cost of starting one operation, by each clock (docs/RECORD.md). 0: unknown; a record omits
+ * values that are not above 0. */
 struct gpu_starts {
     /* low to high: where 95 % of single ones are, of so many; 0 is no such */
     struct probe_summary call;

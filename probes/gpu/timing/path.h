@@ -1,4 +1,4 @@
-/* Transfers between two places as flows: which device runs what on which memory. */
+/* Transfers between two places as flows: device, operation and memory. */
 #pragma once
 #include <stdbool.h>
 
@@ -16,15 +16,15 @@ struct gpu_path {
     bool shared;
 };
 
-/* From place to place, at least one of them a device. By kernel between devices, and in a device's
- * own memory, from is the device whose kernel accesses to's memory; else data go from from to to.
- * The flow has its op without bytes, and its span. False sets why: memory that is not to be had, no
- * access between the devices, no kernels. */
+/* Makes the flow from place to place, at least one of them a device. By kernel between devices, and
+ * in a device's own memory, from is the device whose kernel accesses to's memory. Else data go from
+ * from to to. The flow has its op without bytes, and its span. False sets why: memory cannot be
+ * had, no access between the devices, no kernels. */
 bool gpu_path_flow(struct gpu_buffers *buffers, const struct gpu_path *path, int from, int to,
                    struct gpu_flow *ret_flow, struct probe_why *why);
 
-/* For flows that run together: kernels of one device share it, or the first would fill it and the
- * others wait until it has ended. Each gets its part of the blocks that the device surely holds at
- * once, and never more than its part of its own grid, at least one. Flows by engine, and the only
- * kernel of a device, stay as they are. */
+/* Divides a device among kernels that run together. Else the first would fill it and the others
+ * wait until it has ended. Each gets its part of the blocks that the device surely holds at once.
+ * That is at most its part of its own grid, and at least one. Flows by engine, and the only kernel
+ * of a device, stay unchanged. */
 void gpu_path_share(const struct gpu_node *node, struct gpu_flow *flows, size_t count);

@@ -1,14 +1,14 @@
 /**
- * Rates of flows alone or together, and times of single operations by size; both by differences, so
- * that neither what starting and timing cost nor the resolution of events is in them.
+ * Rates of flows alone or together, and times of single operations by size. Both are differences,
+ * which cancels the costs of starting and timing and the resolution of events.
  *
  * A rate is the slope between a short and a long leg of the same transfer: (B2 - B1) / (T2 - T1).
- * The longer the legs, the nearer is a rate to that of a transfer that never ends, and the less is
- * what jitter and coarse completion make of it. Flows that run together are given bytes so that all
- * end at the same time: else the last ones would be measured alone. Where those that leave one
- * device, or come into one, take turns (an H200's copies to two peers, two peers' copies from an
- * H200), each gets as many bytes, and the time of all counts. The time of an operation is what each
- * takes in a queue behind the first.
+ * Longer legs bring a rate nearer to that of an endless transfer, and reduce the effect of jitter
+ * and coarse completion. Flows that run together get bytes so that all end at the same time: else
+ * the last ones would be measured alone. Flows that leave one device, or come into one, may
+ * alternate (an H200's copies to two peers, two peers' copies from an H200). Then each gets as many
+ * bytes, and the time of all counts. The time of an operation is that of each one in a queue behind
+ * the first.
  */
 #pragma once
 #include <stdbool.h>
@@ -25,9 +25,9 @@
 /* the shortest long leg that is worth it: an event is known to about 0.5 us */
 #define GPU_RATE_LEG_NS 250e3
 
-#define GPU_RATE_LATENCY_BYTES 16 /* of what is as small as can be */
+#define GPU_RATE_LATENCY_BYTES 16 /* size of the smallest operation */
 
-/* What a transfer is timed with, besides itself; all of it borrowed. */
+/* Resources for timing a transfer, besides itself; all borrowed. */
 struct gpu_timing {
     struct gpu_trial *trial;
     /* of the device that runs it; NULL: from where the thread runs */
@@ -36,41 +36,41 @@ struct gpu_timing {
     int64_t budget_ns;
 };
 
-/* Of each flow (op without bytes, and span are given) and of all, in bytes per second, medians with
- * their intervals; ret_sum may be NULL. leg_ns: what the long leg takes, about. No leg moves fewer
- * than least bytes: a multiple of a cache that must not hold them. */
+/* Rates of each flow (op without bytes, and span are given) and of all, in bytes per second.
+ * Medians with their intervals; ret_sum may be NULL. leg_ns: approximate time of the long leg. No
+ * leg moves fewer than least bytes: a multiple of a cache that must not hold them. */
 bool gpu_rate_together(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, double leg_ns,
                        uint64_t least, int64_t budget_ns, struct probe_summary *ret_rates,
                        struct probe_summary *ret_sum, enum gpu_fault *ret_fault,
                        struct probe_why *why);
 
-/* samples come with their bytes, ascending and at most span each, and get their ns; *ret_count
- * becomes how many did: none is larger than the first that takes 0.15 ms, or 1/200 of the budget if
- * that is more (up to 0.5 ms). Each repetition takes all sizes in random order. Operations step
- * through the span, so that a cache as large as that does not hold what they move. */
+/* Times samples, which come with their bytes, ascending and at most span each, and get their ns.
+ * *ret_count becomes the number timed. The last is the first that takes 0.15 ms, or 1/200 of the
+ * budget if that is more (up to 0.5 ms). Each repetition takes all sizes in random order.
+ * Operations step through the span, so that a cache of that size does not hold their bytes. */
 bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span,
                     struct probe_sample *samples, size_t *ret_count, struct probe_random *random,
                     int64_t budget_ns, enum gpu_fault *ret_fault, struct probe_why *why);
 
 #define GPU_RATE_CALLS 40 /* the lowest decile needs 36 for an interval */
 
-/* What the caller's clock sees of each of count single operations (GPU_RATE_CALLS at most) that are
- * called one after the other, launch to synchronised, of each of the ops in turn, and as many from
- * each of the seats (NULL: from where the thread runs): ret_ns[i] is of ops[i % op_count].
- * *ret_count are fewer where the budget is spent, and 8 at least. */
+/* Times single calls by the caller's clock, launch to synchronised. count calls (GPU_RATE_CALLS at
+ * most) follow each other, of each of the ops in turn. Each of the seats makes as many (NULL: the
+ * thread's own place). ret_ns[i] is of ops[i % op_count]. *ret_count is smaller when the budget is
+ * spent, and at least 8. */
 bool gpu_rate_calls(struct gpu_trial *trial, const struct gpu_op *ops, size_t op_count,
                     unsigned count, const struct gpu_seats *seats, int64_t budget_ns,
                     double *ret_ns, unsigned *ret_count, enum gpu_fault *ret_fault,
                     struct probe_why *why);
 
-/* What the caller's clock sees of one operation, launch to synchronised, called from each of the
- * seats in turn (NULL: from where the thread runs): median, and the lowest decile. */
+/* Time of one operation by the caller's clock, launch to synchronised. Called from each of the
+ * seats in turn (NULL: from the thread's own place). Gives the median and the lowest decile. */
 bool gpu_rate_call(struct gpu_trial *trial, const struct gpu_op *op, const struct gpu_seats *seats,
                    int64_t budget_ns, struct probe_summary *ret_median,
                    struct probe_summary *ret_low, enum gpu_fault *ret_fault, struct probe_why *why);
 
-/* The rate of copies that the host takes part in, as the caller's clock sees them: bytes per second
- * by the difference of two copies of the flow's op, from one seat after the other. False also where
+/* Rate of copies in which the host takes part, by the caller's clock, in bytes per second. It is
+ * the difference of two copies of the flow's op, from one seat after the other. False also when
  * more bytes do not take more time. */
 bool gpu_rate_called(const struct gpu_timing *timing, const struct gpu_flow *flow,
                      struct probe_summary *ret_rate, enum gpu_fault *ret_fault,

@@ -10,9 +10,9 @@
 typedef bool (*gpu_measurement)(void *arg, double *ret_value, enum gpu_fault *ret_fault,
                                 struct probe_why *why);
 
-/* The first is thrown away: it makes pages and whatever else a runtime does once. Then by the
- * stopping rule of common/stats.h, or until budget_ns of the clock is spent: the median and its
- * interval. False: one failed. */
+/* Discards the first: it makes pages and the runtime's other one-time work. Then repeats by the
+ * stopping rule of common/stats.h, or until budget_ns of the clock is spent. Gives the median and
+ * its interval. False: one failed. */
 bool gpu_repeat(gpu_measurement once, void *arg, int64_t budget_ns,
                 struct probe_summary *ret_summary, enum gpu_fault *ret_fault,
                 struct probe_why *why);

@@ -2,14 +2,14 @@
  * Timing of transfers, alone or together.
  *
  * A flow is a number of equal operations, one after the other, on one stream of one device. A trial
- * holds all its flows' streams by a kernel that waits for a word in host memory, enqueues start
- * event, operations and stop event on each, and then lets all go at once: what the host's launches
- * take is in none of the times. Without kernels the streams are not held, and times of small
- * operations are the host's pace; node->kernels_why says so in the run's conditions.
+ * holds all its flows' streams by a kernel that waits for a word in host memory. It enqueues start
+ * event, operations and stop event on each, and then releases all at once. So no time contains the
+ * host's launches. Without kernels the streams are not held, and times of small operations follow
+ * the host's pace. node->kernels_why reports it in the run's conditions.
  *
- * A flow's time has in it what its first operation waits for and what an event costs (microseconds,
- * as much as a small operation). gpu/timing/rate.h and gpu/timing/work.h measure by differences of
- * two queues, in which these are not.
+ * A flow's time contains the wait of its first operation and the cost of an event (microseconds, as
+ * much as a small operation). gpu/timing/rate.h and gpu/timing/work.h take differences of two
+ * queues, which cancels both.
  *
  * One thread at a time.
  */
@@ -49,9 +49,9 @@ struct gpu_flow {
 
 struct gpu_trial; /* streams' gates, events, the word */
 
-/* A device on which something that a trial needs cannot be made is usable no longer, and its why
- * says what: the others are. False: none is left, or one is lost (ret_fault GPU_FAULT_LOST); why
- * says what failed last. */
+/* Prepares each device. One that cannot provide a needed object becomes unusable with its why; the
+ * others stay usable. False: none is left, or one is lost (ret_fault GPU_FAULT_LOST); why gives the
+ * last failure. */
 bool gpu_trial_new(struct gpu_node *node, struct gpu_trial **ret_trial, enum gpu_fault *ret_fault,
                    struct probe_why *why);
 void gpu_trial_free(struct gpu_trial *trial); /* NULL is fine */
@@ -65,7 +65,7 @@ const struct gpu_node *gpu_trial_node(const struct gpu_trial *trial);
 bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count,
                    enum gpu_fault *ret_fault, struct probe_why *why);
 
-/* What the caller's clock sees of one operation: launch to synchronised, nothing else in the
+/* Time of one operation by the caller's clock: launch to synchronised, nothing else in the
  * stream. */
 bool gpu_trial_call(struct gpu_trial *trial, const struct gpu_op *op, double *ret_ns,
                     enum gpu_fault *ret_fault, struct probe_why *why);

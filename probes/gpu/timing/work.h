@@ -1,6 +1,6 @@
 /**
- * Times of anything that can be enqueued on a device: among its like in a queue, and as the
- * caller's clock sees it. As gpu/timing/rate.h does for transfers.
+ * Times of any work that can be enqueued on a device: in a queue of its kind, and by the caller's
+ * clock. gpu/timing/rate.h does the same for transfers.
  */
 #pragma once
 #include <stdbool.h>
@@ -21,9 +21,9 @@ struct gpu_work {
     void *arg;           /* of both */
 };
 
-/* What one more of them takes in a queue, (T(n) - T(1)) / (n - 1), in ns: medians with their
- * intervals. At most GPU_WORKS_MAX, ascending; *ret_count becomes how many were timed: none behind
- * the first that takes longest_ns. Each repetition takes all in random order. */
+/* Time of one additional item in a queue, (T(n) - T(1)) / (n - 1), in ns: medians with their
+ * intervals. At most GPU_WORKS_MAX, ascending. *ret_count becomes the number timed: none behind the
+ * first that takes longest_ns. Each repetition takes all in random order. */
 bool gpu_work_times(struct gpu_trial *trial, const struct gpu_work *works, size_t *ret_count,
                     double longest_ns, struct probe_random *random, int64_t budget_ns,
                     struct probe_summary *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why);
