@@ -222,7 +222,7 @@ static int parse_options(int argc, char **argv, struct options *options)
     return -1;
 }
 
-/* The first driver that is there and has devices, of those wanted; else why gets what is wrong with
+/* Opens the first driver that is there and has devices, of those wanted; else why gets the fault of
  * each. */
 static struct gpu_api *open_node(const struct options *options, struct gpu_node *ret_node,
                                  struct probe_why *why)
@@ -255,8 +255,8 @@ static bool any_usable(const struct gpu_node *node, struct probe_why *why)
     return probe_why_set(why, "%s: %.150s", node->device[0].name, node->device[0].why.text);
 }
 
-/* The devices are open. A device that was lost may hold up whoever closes it, so the process ends
- * then. */
+/* Measures with open devices. Closing a lost device may hang, so the process ends without closing
+ * it. */
 static int measure_opened(const struct options *options, struct gpu_node *node,
                           struct gpu_conditions *conditions, struct probe_out *out)
 {

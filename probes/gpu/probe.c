@@ -69,9 +69,8 @@ const char *gpu_probe_status_name(enum gpu_probe_status status)
     return names[status];
 }
 
-/* A cell's place in the order: phase, rank, and what is equal in these at random, so that drift
- * falls on no cell in particular.
- */
+/* A cell's place in the order: phase, then rank. Ties are in random order, so that drift falls on
+ * no cell in particular. */
 struct place {
     struct gpu_cell cell;
     uint64_t tie;
@@ -147,9 +146,9 @@ static bool drop_failing(struct gpu_run *run, struct gpu_flow *flows, size_t *co
     return true;
 }
 
-/* So that clocks are up and pages are mapped before anything counts: each device copies in its own
- * memory. One that fails is left alone: its cells say why. False: a device is lost, which has been
- * reported. */
+/* Copies in each device's own memory, so that clocks are up and pages are mapped before the first
+ * measurement. A failed device is left alone: its cells give the reason. False: a device is lost,
+ * which has been reported. */
 static bool warm_up(struct gpu_run *run)
 {
     struct gpu_flow flows[GPU_DEVICES_MAX];
@@ -177,7 +176,7 @@ static bool warm_up(struct gpu_run *run)
     return true;
 }
 
-/* How many parts of the time for legs a cell takes. */
+/* Number of shares of the legs' time that a cell takes. */
 static size_t leg_parts(const struct gpu_cell *cell)
 {
     if (cell->phase != GPU_PHASE_RATES)
@@ -190,7 +189,7 @@ static double within_legs(double leg_ns)
     return fmax(fmin(leg_ns, LEG_QUICK_NS), GPU_RATE_LEG_NS);
 }
 
-/* As long as the time for rates and sets lets all of them be. */
+/* Sets the legs as long as the time for rates and sets allows for all of them. */
 static void find_legs(struct gpu_run *run, const struct gpu_cells *cells)
 {
     size_t parts = 1;
@@ -202,8 +201,8 @@ static void find_legs(struct gpu_run *run, const struct gpu_cells *cells)
     run->stepped_leg_ns = LEG_FULL_NS;
 }
 
-/* What opening the devices took and closing them will take is the run's time, too; no more than a
- * part of it. */
+/* Time left for cells. Opening the devices and closing them count as the run's time, too, but at
+ * most a part of it. */
 static int64_t time_left_ns(const struct gpu_node *node, int64_t budget_ns)
 {
     int64_t ends = node->open_ns + (node->api->takes_cuda ? CLOSE_NS * node->device_count : 0) +
@@ -255,13 +254,13 @@ static int64_t time_at(const struct gpu_run *run, double share)
     return run->started_ns + (int64_t)(share * (double)run->budget_ns);
 }
 
-/* The time that one cell gets: an even share of what its phase has left, within bounds. */
+/* The time of one cell: an even share of the rest of its phase, within bounds. */
 static int64_t cell_budget_ns(const struct gpu_run *run, const struct gpu_cell *cell, size_t left,
                               int64_t now_ns)
 {
     int64_t most = run->wanted.profile == GPU_FULL ? CELL_FULL_NS : CELL_QUICK_NS;
     int64_t even = run->budget_ns / (int64_t)(run->report->total + 1);
-    /* or what comes last would not be reached */
+    /* else the last cells would not be reached */
     if (run->wanted.profile == GPU_QUICK && most > CELL_EVEN * even)
         most = CELL_EVEN * even;
     if (cell->phase == GPU_PHASE_TUNE)
@@ -324,7 +323,7 @@ static enum gpu_probe_status measure_all(struct gpu_run *run, const struct gpu_c
     return run->report->late ? GPU_PROBE_BUDGET : GPU_PROBE_COMPLETE;
 }
 
-/* Of a metric that was asked for and has no cell the record says why. */
+/* Reports the reason for each requested metric that has no cell. */
 static bool skip_empty(struct gpu_run *run, const struct gpu_cells *cells)
 {
     static const struct {
@@ -443,7 +442,7 @@ bool gpu_probe_end(const struct gpu_report *report, const struct gpu_node *node,
     probe_line_open(&line, "conditions");
     if (shapes[0] != '\0')
         probe_line_text(&line, "shapes", shapes);
-    if (status != GPU_PROBE_FAILED) /* a lost device may hold up whoever asks of it */
+    if (status != GPU_PROBE_FAILED) /* a call on a lost device may hang */
         gpu_conditions_print_end(options->conditions, node, &line);
     probe_line_close(&line);
     gpu_times_add(times, GPU_TIME_CONDITIONS, probe_clock_ns());

@@ -18,7 +18,7 @@ struct gpu_probe_options {
     const char *shapes;
 };
 
-/* How the run ended, as the end record says it. */
+/* Status of the run's end, as in the end record. */
 enum gpu_probe_status {
     GPU_PROBE_COMPLETE,
     GPU_PROBE_BUDGET, /* cells were skipped for want of time */

@@ -1,6 +1,6 @@
 /**
- * Where the time of a run goes: it is cut into spans, each of one kind, so that together they are
- * the whole. One thread.
+ * Time of a run by kind: it is cut into spans, each of one kind, so that together they are the
+ * whole. One thread.
  */
 #pragma once
 #include <stdbool.h>
@@ -15,8 +15,8 @@ enum gpu_time {
     GPU_TIME_LOAD,       /* finding and loading the driver's library, listing devices */
     GPU_TIME_DRIVER,     /* starting it */
     GPU_TIME_OPEN,       /* contexts, kernels and peer access of all devices */
-    GPU_TIME_CONDITIONS, /* what the run is made under, read from the system and the driver */
-    GPU_TIME_BUFFERS,    /* memory and what repetitions need */
+    GPU_TIME_CONDITIONS, /* reading the run's conditions from the system and the driver */
+    GPU_TIME_BUFFERS,    /* memory and the objects of repetitions */
     GPU_TIME_LIST,       /* making the list of cells */
     GPU_TIME_WARM,       /* copying until clocks are up */
     GPU_TIME_PHASE,      /* and the phases of gpu/cells/cell.h, in their order */
@@ -43,9 +43,9 @@ void gpu_times_opened(struct gpu_times *times, int64_t driver_ns, int64_t open_n
 void gpu_times_cell(struct gpu_times *times, enum gpu_phase phase, enum probe_metric metric,
                     int64_t now_ns);
 
-/* Members "driver_ns", "rates_ns", "rates_cells", ..., of what there was, and "metric_ns", an
- * object by name. */
+/* Prints the members "driver_ns", "rates_ns", "rates_cells", ..., for the kinds that occurred, and
+ * "metric_ns", an object by name. */
 void gpu_times_print(const struct gpu_times *times, struct probe_line *line);
 
-/* One line for a person: "5.10 s: driver 0.25, open 0.48, ...", what is below 5 ms left out. */
+/* Prints one line for a person: "5.10 s: driver 0.25, open 0.48, ...", without kinds below 5 ms. */
 bool gpu_times_say(const struct gpu_times *times, int64_t elapsed_ns, FILE *file);

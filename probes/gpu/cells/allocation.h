@@ -1,7 +1,7 @@
 /**
- * How long memory of the host takes until a program can use it, on the NUMA node next to each
- * device: ordinary memory, each page of which is touched by one thread, and memory that the driver
- * pins. In the full profile.
+ * Time until a program can use memory of the host, on the NUMA node next to each device. Kinds are
+ * ordinary memory, each page of which one thread touches, and memory that the driver pins. In the
+ * full profile.
  */
 #pragma once
 #include "gpu/cells/run.h"

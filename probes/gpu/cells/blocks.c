@@ -4,7 +4,7 @@
 #include "gpu/timing/rate.h"
 
 #define CACHES 4 /* times the last-level cache that a leg moves at least */
-/* with so many threads and accesses under way one block gets what a multiprocessor can */
+/* with this many threads and accesses under way one block reaches a multiprocessor's full rate */
 #define BLOCK  512
 #define UNROLL 8
 

@@ -1,7 +1,6 @@
 /**
- * One thing that a run of the GPU probe measures. Groups of cells are listed by the files of this
- * folder, each with the function that measures it, so that the run needs to know nothing of what
- * they are.
+ * A cell: one measurement of a run of the GPU probe. The files of this folder list groups of cells,
+ * each with the function that measures it. So the run does not depend on the kinds of cells.
  */
 #pragma once
 #include <stdbool.h>
@@ -17,7 +16,7 @@ enum gpu_profile { GPU_QUICK, GPU_FULL };
 enum gpu_phase {
     GPU_PHASE_VERIFY, /* the bytes of every path, once */
     GPU_PHASE_TUNE,   /* launch shapes, when none are known for this model and driver */
-    GPU_PHASE_RATES,  /* host and peer copies, HBM: what every answer needs */
+    GPU_PHASE_RATES,  /* host and peer copies, HBM: needed by every answer */
     GPU_PHASE_SETS,   /* concurrent flows */
     GPU_PHASE_LATENCY,
     GPU_PHASE_CURVES, /* more sizes */
@@ -29,14 +28,14 @@ struct gpu_run; /* gpu/cells/run.h: node, trial, buffers, report, wanted, budget
 struct gpu_cell;
 
 /* Measures the cell and reports its values, or why there are none, by gpu/cells/report.h or
- * gpu/cells/run.h, with the axes that the cell's axes gives. False ends the run: the reader is gone
- * or the device lost. */
+ * gpu/cells/run.h. Values have the axes that the cell's axes gives. False ends the run: the reader
+ * is gone or the device lost. */
 typedef bool (*gpu_measure)(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns);
-/* So that a cell that is left out says so as well. */
+/* Axes of the cell, also for one that is left out. */
 typedef struct probe_axes (*gpu_axes)(const struct gpu_cell *cell);
 
-/* Which flows a cell is a set of, so that one that is left out says it: gives their ends, at most
- * GPU_CELL_FLOWS_MAX, and how many. */
+/* Flows of a set, also for one that is left out: gives their ends, at most GPU_CELL_FLOWS_MAX, and
+ * returns their number. */
 #define GPU_CELL_FLOWS_MAX 128
 typedef size_t (*gpu_flows_of)(const struct gpu_run *run, const struct gpu_cell *cell,
                                int (*ret_ends)[2]);
@@ -50,13 +49,13 @@ struct gpu_cell {
     gpu_measure measure;
     gpu_axes axes;      /* NULL: none */
     gpu_flows_of flows; /* NULL: it is no set */
-    /* of what another cell has the value of, as a curve is: left out without a word */
+    /* adds to the value of another cell, as a curve does: left out without a record */
     bool is_more;
-    /* its end is looked for in steps, so that its legs are long whatever others have */
+    /* its end is searched in steps, so its legs are long at any rate of the others */
     bool is_stepped;
     /* another cell stands for it: left out for time, the run is complete all the same */
     bool is_spare;
-    int variant; /* what measure makes of it: a mechanism, an operation, a kind */
+    int variant; /* private to measure: a mechanism, an operation, a kind */
     int64_t bytes;
     const void *more; /* borrowed by the cell from its list; NULL */
 };

@@ -9,10 +9,10 @@
 
 #define CACHES      4 /* times the last-level cache: memory */
 #define CACHES_MIN  2
-#define LEAST       (UINT64_C(64) << 20) /* that memory is, whatever the cache */
+#define LEAST       (UINT64_C(64) << 20) /* least size that is memory, for any cache */
 #define PAGE_SLOTS  ((UINT64_C(2) << 20) / GPU_CHASE_STRIDE)
 #define GROUP_PAGES 64
-/* of the host's memory: what a device might hold of it */
+/* largest part of the host's memory that a device might cache */
 #define WARM_BYTES (UINT64_C(1) << 20)
 
 #define SPARE_RANK  3 /* behind all else of its phase */
@@ -100,9 +100,8 @@ static bool walk(struct chase *chase, uint64_t loads, double *ret_ns, enum gpu_f
     return true;
 }
 
-/* What does not count: the first loads and, because a kernel begins with an empty first level, a
- * round of what that might hold.
- */
+/* Loads that do not count: the first ones, and a round of the first-level cache's size, because a
+ * kernel begins with it empty. */
 static uint64_t base_of(const struct chase *chase)
 {
     uint64_t round =
@@ -110,7 +109,7 @@ static uint64_t base_of(const struct chase *chase)
     return chase->build.slots > ROUND_SLOTS || round < BASE_LOADS ? BASE_LOADS : round;
 }
 
-/* Time of a load, without what starting the kernel takes. */
+/* Time of a load, without the cost of starting the kernel. */
 static bool walk_piece(struct chase *chase, uint64_t loads, double *ret_ns,
                        enum gpu_fault *ret_fault, struct probe_why *why)
 {
@@ -141,7 +140,8 @@ static bool build(const struct chase *chase, const struct gpu_memory *spare,
     return gpu_call_check(node, chase->owner, code, "build the cycle", ret_fault, why);
 }
 
-/* Those that an interval needs are worth twice the time; spent is a share of it. */
+/* True when the pieces are enough. Those that an interval needs are worth twice the time; spent is
+ * a share of it. */
 static bool is_enough(const struct probe_summary *summary, unsigned n, double spent)
 {
     return n == PIECES_MAX || (n >= PIECES_MIN && (spent >= 1 || probe_stats_settled(summary))) ||
@@ -161,7 +161,7 @@ static bool take_pieces(struct chase *chase, int64_t budget_ns, struct probe_sum
     uint64_t loads =
         (uint64_t)(PIECE_NS / fmax(look, LEAST_NS)) / GPU_CHASE_UNROLL * GPU_CHASE_UNROLL;
     loads = loads < PIECE_LOADS ? PIECE_LOADS : loads;
-    /* What the round before takes varies by more than a few loads from a cache do. */
+    /* The time of the round before varies by more than a few loads from a cache. */
     if (base > BASE_LOADS && look < CACHED_NS && loads < ROUNDS * base)
         loads = ROUNDS * base;
     struct probe_summary summary;
@@ -221,7 +221,7 @@ static bool lay(struct gpu_run *run, const struct gpu_cell *cell, const struct g
     return true;
 }
 
-/* What the owner's cache is filled with: nothing when the cycle is larger than that anyway. */
+/* Finds memory to fill the owner's cache with: none when the cycle is larger than that cache. */
 static bool find_spare(struct gpu_run *run, const struct gpu_cell *cell, bool warm,
                        struct gpu_memory *ret_spare, struct probe_why *why)
 {
@@ -267,8 +267,8 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
               : gpu_run_failed(run, cell, &axes, fault, &why);
 }
 
-/* Of those that look alike the first stands for the others, which come when there is time left.
- * Where there are few devices, their own memory and the host's are no such. */
+/* True for the first of peer pairs, which represents the others; those come when there is time
+ * left. With few devices, their own memory and the host's have no representative. */
 static bool stands_for_others(const struct gpu_run *run, int from, int to)
 {
     const struct gpu_device *device = run->node->device;

@@ -30,7 +30,7 @@ struct session {
     int event_count;
     gpu_address sources[GPU_DEVICES_MAX], targets[GPU_DEVICES_MAX];
     uint64_t room;  /* of each buffer */
-    bool is_broken; /* a call failed, and why: what is left of the library's state is not trusted */
+    bool is_broken; /* a call failed, and why: the library's remaining state is not trusted */
     enum gpu_fault fault;
     struct probe_why why;
 };
@@ -97,7 +97,7 @@ struct work {
     uint64_t bytes;
     unsigned count;       /* back to back now */
     unsigned most;        /* in the longer of two queues */
-    struct probe_why why; /* what the library said, when it failed */
+    struct probe_why why; /* the library's message, when it failed */
 };
 
 static bool enqueue_all(struct work *work)
@@ -150,9 +150,9 @@ static bool wait_for_all(struct session *session)
     return true;
 }
 
-/* The library makes its connections and loads its kernels at the first call of a kind and size:
- * that must not happen in a stream that is held. The second call says how many to put back to back.
- */
+/* Warms up. The library makes its connections and loads its kernels at the first call of a kind and
+ * size, which must not happen in a held stream. The second call gives the number to put back to
+ * back. */
 static bool warm(struct work *work)
 {
     double ns = 0;
@@ -198,7 +198,7 @@ static bool once(void *arg, double *ret_ns, enum gpu_fault *ret_fault, struct pr
     return true;
 }
 
-/* What one operation takes, back to back. False: the session is broken. */
+/* Time of one operation, back to back. False: the session is broken. */
 static bool repeat(struct session *session, enum gpu_collective_operation operation, uint64_t bytes,
                    int64_t budget_ns, struct probe_summary *ret_time)
 {
@@ -245,7 +245,7 @@ static bool measure_latency(struct session *session, const struct gpu_cell *cell
                : report_broken(session, cell, axes);
 }
 
-/* From the least size in steps to what there is room for. */
+/* Lists sizes from the least in steps to the largest that fits. */
 static size_t list_sizes(const struct session *session, enum gpu_collective_operation operation,
                          struct probe_sample *ret_samples)
 {

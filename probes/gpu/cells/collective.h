@@ -1,7 +1,7 @@
 /**
- * Cells of the group collective: latency and bandwidth of what NCCL or RCCL does over the first 2,
- * 3, ... usable devices, with the members' buffers in their own memory, in the next member's, and
- * in host memory.
+ * Cells of the group collective: latency and bandwidth of the operations of NCCL or RCCL over the
+ * first 2, 3, ... usable devices. The members' buffers are in their own memory, in the next
+ * member's, and in host memory.
  */
 #pragma once
 #include <stdbool.h>

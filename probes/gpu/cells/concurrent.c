@@ -71,8 +71,8 @@ size_t gpu_cells_sets_host(int devices, size_t triples, struct probe_random *ran
     return count;
 }
 
-/* Numbers: one or two pairs of devices and how many, 6 bits each; 0 pairs: each device to the one
- * so many further, or what a says. */
+/* Numbers of sets: one or two pairs of devices and their count, 6 bits each. 0 pairs: each device
+ * to the one this many further, or the pattern in a. */
 enum { TO_THE_NEXT, ALL_TO_ONE, ONE_TO_ALL };
 
 static int64_t number_of(int pairs, int a, int b, int c, int d)
@@ -221,7 +221,7 @@ static size_t peer_flows(const struct gpu_run *run, const struct gpu_cell *cell,
     return (size_t)set.count;
 }
 
-/* A peer set's variant: by what, or by copy engines that the targets drive. */
+/* A peer set's variant: the mechanism, or copy engines that the targets drive. */
 #define PULLED 2
 
 static struct probe_axes peer_axes(const struct gpu_cell *cell)
@@ -269,9 +269,8 @@ static bool list_host(const struct gpu_run *run, struct gpu_cells *cells,
     return ok;
 }
 
-/* In full: all devices with the memory of one node, as when a job's data are all on one; each node
- * that is far from one of them.
- */
+/* Adds, in full, all devices with the memory of one node, the case of a job with all its data on
+ * one. It does so for each node that is far from one of them. */
 static bool list_far(const struct gpu_run *run, struct gpu_cells *cells)
 {
     int devices = run->node->device_count;
@@ -316,7 +315,7 @@ static bool add_peer(const struct gpu_run *run, struct gpu_cells *cells, int64_t
     return gpu_cells_add(run, cells, &cell);
 }
 
-/* Those that were asked for, before all others; of devices that were left out there are none. */
+/* Adds the requested sets before all others; devices that were left out have none. */
 static bool list_asked(const struct gpu_run *run, struct gpu_cells *cells, size_t *ret_count)
 {
     bool ok = true;

@@ -9,7 +9,7 @@
 #define FEW_PAIRS  16
 #define FEW_CURVES 2 /* devices: every curve, too */
 
-/* What a cell's variant says: the kind of host memory, and one of these. */
+/* Parts of a cell's variant: the kind of host memory, and one of these. */
 enum { ONE, BOTH, READ, WRITE, COPY };
 #define VARIANT(what, kind) ((what)*16 + (int)(kind))
 
@@ -108,9 +108,10 @@ static bool has_kind(const struct gpu_run *run, enum gpu_memory_kind kind, bool 
     }
 }
 
-/* What quick looks at: all of pinned memory on the node next to the device; of other kinds there
- * copies one way; of pinned memory on other nodes, where there are more than 16 pairs, copies one
- * way; and then of pageable memory, which the host's cores copy, one device of each model. */
+/* True when quick measures it. Pinned memory on the node next to the device: everything. Other
+ * kinds there: copies in one direction. With at most 16 pairs, pinned memory on other nodes has
+ * everything. With more, it has copies in one direction, and pageable memory, which the host's
+ * cores copy, has one device of each model. */
 static bool is_quick(const struct gpu_run *run, int device, int kind, int what, bool near)
 {
     if (kind != GPU_MEMORY_PINNED)
@@ -119,14 +120,14 @@ static bool is_quick(const struct gpu_run *run, int device, int kind, int what, 
     return near || what == ONE || what == COPY || wants_all(run);
 }
 
-/* Of kernels that only read or only write, one device's curve is enough where there are several. */
+/* For kernels that only read or only write, one device's curve represents several. */
 static bool wants_curve(const struct gpu_run *run, int device, int what)
 {
     return what == ONE || what == COPY || wants_all_curves(run) || stands_for_others(run, device);
 }
 
-/* Between one NUMA node (as a place) and one device. near: the node that the device hangs on, where
- * quick looks more closely. */
+/* Adds the cells between one NUMA node (as a place) and one device. near: the node that the device
+ * is attached to, which quick measures in more detail. */
 static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int numa, int device,
                       bool near)
 {
@@ -153,7 +154,7 @@ static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int nu
                                         .axes = axes_of,
                                         .measure = measure_rate};
                 ok = ok && gpu_cells_add(run, cells, &cell);
-                /* What starting a copy costs differs between near and far memory. */
+                /* The cost of starting a copy differs between near and far memory. */
                 bool is_far = !full && !near;
                 if (!main || what == BOTH || (is_far && !(what == ONE && wants_all(run))) ||
                     !wants_curve(run, device, what))

@@ -67,8 +67,8 @@ static bool find_memory(struct gpu_run *run, const struct gpu_cell *cell, int pl
                             cell->from, ret_memory, why);
 }
 
-/* a and b lie in the first buffer of a place, c in its second. The side is what the smallest of
- * them all holds, whatever lies where, so that the cells of one target can be compared. */
+/* Lays out a and b in the first buffer of a place, c in its second. The side fits the smallest of
+ * them all, for any layout, so that the cells of one target can be compared. */
 static bool lay(struct gpu_run *run, const struct gpu_cell *cell, struct gpu_product_args *ret_args,
                 struct probe_why *why)
 {

@@ -1,7 +1,7 @@
 /**
- * matrix_product: c = a b in single precision by a device, with its operands in its own memory, and
- * in that of each other device and NUMA node: one of them there, or all three. By a kernel of the
- * probe, and by the vendor's library where it is found.
+ * matrix_product: c = a b in single precision by a device. Its operands are in its own memory, and
+ * in that of each other device and NUMA node: one of them there, or all three. Computed by a kernel
+ * of the probe, and by the vendor's library where it is found.
  */
 #pragma once
 #include "gpu/cells/run.h"

@@ -24,7 +24,7 @@ static bool is_numa(const struct gpu_node *node, const char *name)
     return found;
 }
 
-/* As records name places: a GPU by its address in the kernel's form. */
+/* True for a name in the form of records: a GPU by its address in the kernel's form. */
 static bool is_recorded(const struct gpu_node *node, const char *name)
 {
     bool found = strcmp(name, "machine0") == 0 || is_numa(node, name);
@@ -90,7 +90,7 @@ static bool is_set(const struct gpu_node *node, const char *text)
     return ok;
 }
 
-/* What there is, behind what is wrong. */
+/* Appends the valid names to the error message. */
 static bool refuse(const struct gpu_node *node, const char *what, const char *name, bool with_numas,
                    char *ret_text, size_t size)
 {

@@ -11,8 +11,8 @@
  * are none of the node's -1. False: it is no such text, or one is from a GPU to itself. */
 bool gpu_names_set(const struct gpu_node *node, const char *text, int ret_device[4]);
 
-/* Every name of the places, of without (NULL-terminated) and of sets is one of the node's, and
- * every skipped cell is "metric from to" with names that a record has. False: one sentence says
- * which is not, and what there is. GPUs that were left out are known, too. */
+/* True when every name of the places, of without (NULL-terminated) and of sets is one of the
+ * node's. Every skipped cell must be "metric from to" with names that a record has. GPUs that were
+ * left out are valid names, too. False: one sentence gives the wrong name and the valid ones. */
 bool gpu_names_check(const struct gpu_node *node, const struct gpu_wanted *wanted,
                      const char *const *without, char *ret_text, size_t size);

@@ -34,7 +34,7 @@ static struct probe_axes axes_of(const struct gpu_cell *cell)
 struct noisy {
     int cores[CORES_MAX];
     int core_count;
-    struct gpu_pages pages; /* what the noise reads */
+    struct gpu_pages pages; /* memory that the noise reads */
     struct gpu_run *run;
     struct gpu_flow flow;
     struct cpu_noise noise;
@@ -146,7 +146,7 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     bool overrun = false, go_on;
     if (prepare(noisy, cell, &why) && run_noisy(noisy, &overrun, &why))
         go_on = report(run, cell, noisy);
-    else /* what a stuck thread waits for does not come any more */
+    else /* a stuck thread waits for an event that can no longer come */
         go_on = gpu_run_failed(run, cell, &axes, overrun ? GPU_FAULT_LOST : noisy->fault, &why);
     if (overrun)
         return go_on; /* NOLINT(clang-analyzer-unix.Malloc): stuck threads still use it */

@@ -1,7 +1,7 @@
 /**
- * A device that reads or writes the host's memory while the host's cores read it: what the device
- * still gets (memory_bandwidth with noise=numa), and what the cores do (memory_noise). In the full
- * profile, on the NUMA node next to the device.
+ * A device that reads or writes the host's memory while the host's cores read it. The device's rate
+ * is memory_bandwidth with noise=numa, the cores' rate is memory_noise. In the full profile, on the
+ * NUMA node next to the device.
  */
 #pragma once
 #include "gpu/cells/run.h"

@@ -10,10 +10,10 @@
 #define ALL_PAIRS  12
 #define ALL_CURVES 2    /* up to so many every curve, too */
 #define ALIKE      0.05 /* rates that differ by less */
-/* times the last cache: what a leg in own memory moves at least */
+/* times the last cache: least bytes of a leg in own memory */
 #define CACHES 4
 
-/* What a cell's variant says. */
+/* The cell's variant. */
 enum {
     ENGINE_WRITE,
     ENGINE_READ,
@@ -97,7 +97,7 @@ static struct probe_axes own_axes_of(const struct gpu_cell *cell)
     return axes;
 }
 
-/* A device's own memory; a copy counts what it reads and what it writes. */
+/* Measures a device's own memory; a copy counts the bytes read and the bytes written. */
 static bool measure_own(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
     struct probe_axes axes = own_axes_of(cell);
@@ -143,13 +143,13 @@ static bool has_pairs_to(const struct gpu_run *run, int pairs)
            run->node->device_count * (run->node->device_count - 1) <= pairs;
 }
 
-/* Of every pair as of any other: in the full profile, and where there are few. */
+/* True when every pair has all rates: in the full profile, and with few pairs. */
 static bool wants_all_rates(const struct gpu_run *run) { return has_pairs_to(run, ALL_PAIRS); }
 static bool wants_all_curves(const struct gpu_run *run) { return has_pairs_to(run, ALL_CURVES); }
 
-/* Quick measures both ways at once, which is the same from either end, once, and not of kernels
- * that only read or only write, which are near the sum of one way; of more pairs only what copies
- * there. */
+/* True when the rate is wanted. Quick measures both directions at once only from one end, because
+ * either end gives the same. It omits that rate for kernels that only read or only write, which is
+ * near the sum of the single directions. With many pairs it measures only copies. */
 static bool wants_rate(const struct gpu_run *run, int from, int to, int way)
 {
     if (run->wanted.profile == GPU_FULL || wants_all_curves(run))
@@ -191,7 +191,7 @@ static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int fr
             .to = to,
             .variant = way,
             .axes = axes_of,
-            /* An H200 looks for the end of what its engine reads from a peer every 9 us. */
+            /* An H200 polls for the end of its engine's reads from a peer every 9 us. */
             .is_stepped = !by_kernel && ways[way].path.pulled && wants_all_rates(run),
             .measure = measure_rate};
         ok = ok && gpu_cells_add(run, cells, &cell);

@@ -8,7 +8,7 @@
 
 #define ROUNDS   2200
 #define SKIPPED  200
-#define LIMIT_NS INT64_C(500000000) /* 200 times what a round trip by PCIe takes */
+#define LIMIT_NS INT64_C(500000000) /* 200 times a round trip by PCIe */
 #define APART    256                /* bytes between flags: two lines */
 #define RESULT   4096               /* in each device's second buffer */
 
@@ -29,7 +29,7 @@ static int enqueue(void *arg, gpu_stream stream)
                        stream, &side->args, sizeof side->args);
 }
 
-/* What a kernel left: rounds done, nanoseconds, cycles. */
+/* Reads a kernel's result: rounds done, nanoseconds, cycles. */
 static bool read_result(const struct side *side, uint64_t ret_words[3], enum gpu_fault *ret_fault,
                         struct probe_why *why)
 {
@@ -189,8 +189,8 @@ static bool play_host(const struct side *side, struct gpu_player *player, double
     return true;
 }
 
-/* A piece of a device's own memory that the host has mapped: where that memory is a NUMA node and
- * the device uses the host's page tables, so that both know it by one address. */
+/* Maps a piece of a device's own memory on the host. Possible where that memory is a NUMA node and
+ * the device uses the host's page tables, so that both use the same address. */
 static bool map_own(const struct gpu_run *run, int device, struct gpu_pages *ret_pages,
                     struct probe_why *why)
 {
@@ -210,7 +210,8 @@ static bool map_own(const struct gpu_run *run, int device, struct gpu_pages *ret
     return gpu_pages_new(numa, false, 2 * APART, ret_pages, why);
 }
 
-/* The two flags: what the host writes and the kernel polls, and the other way round. */
+/* Places the two flags: the host writes one and the kernel polls it, and the reverse for the
+ * other. */
 static bool place_flags(struct gpu_run *run, const struct gpu_cell *cell, struct side *side,
                         struct gpu_player *player, struct gpu_pages *ret_own, struct probe_why *why)
 {

@@ -1,6 +1,6 @@
 /**
  * gpu_pingpong: round trips of a flag between kernels of two devices, and between a thread on a
- * NUMA node and a kernel, with the flags in each memory that both sides reach. 200 rounds are
+ * NUMA node and a kernel. The flags are in each memory that both sides reach. 200 rounds are
  * discarded, then 2000 are timed by the device's clock (from's), or by the thread's.
  */
 #pragma once

@@ -1,5 +1,5 @@
-/* Where the results of GPU cells go: records on standard output, or rows of tables for a person.
- * Every cell is reported once, as a value, samples, a set or a skip; one that has a value and
+/* Output of the results of GPU cells: records on standard output, or rows of tables for a person.
+ * Every cell is reported once, as a value, samples, a set or a skip. A cell with a value and
  * samples reports both. All functions are false when the reader is gone or memory runs out. */
 #pragma once
 #include <stdbool.h>
@@ -30,8 +30,8 @@ struct gpu_report {
  * system, "machine0" for GPU_PLACE_NONE. Places are numbered as in gpu/driver/node.h. */
 void gpu_report_place(const struct gpu_node *node, int place, char *ret_name, size_t size);
 
-/* Before a cell: what is being measured, so that a watchdog can name what hung. A progress record
- * with the key "cell": as gpu_run_cell names it. */
+/* Announces a cell before it starts, so that a watchdog can name a hung one. Prints a progress
+ * record with the key "cell", in the form of gpu_run_cell. */
 bool gpu_report_begin(struct gpu_report *report, const char *cell);
 
 /* In the metric's unit. */
@@ -54,12 +54,12 @@ bool gpu_report_set(struct gpu_report *report, const struct gpu_node *node,
 bool gpu_report_skip(struct gpu_report *report, const struct gpu_node *node,
                      enum probe_metric metric, int from, int to, const struct probe_axes *axes,
                      const char *why);
-/* Of a set: why it was not measured. */
+/* Reports why a set was not measured. */
 bool gpu_report_skip_set(struct gpu_report *report, const struct gpu_node *node,
                          enum probe_metric metric, const struct probe_axes *axes,
                          const int (*ends)[2], size_t count, const char *why);
 
-/* What is wrong with the machine: code is wrong-bytes or gpu-lost. */
+/* Reports a fault of the machine: code is wrong-bytes or gpu-lost. */
 bool gpu_report_finding(struct gpu_report *report, const struct gpu_node *node, const char *code,
                         int from, int to, const char *why);
 

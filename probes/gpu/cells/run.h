@@ -1,5 +1,5 @@
-/** What a run of the GPU probe has, for the cells that are measured in it: devices, buffers, what
- * was asked for, and how cells report. */
+/** State of a run of the GPU probe for its cells: devices, buffers, the caller's selection, and
+ * functions to report. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "gpu/timing/caller_cpus.h"
 #include "gpu/timing/trial.h"
 
-/* What the caller asked for; no places means all. */
+/* The caller's selection; no places means all. */
 struct gpu_wanted {
     enum gpu_profile profile;
     uint64_t seed;
@@ -25,7 +25,7 @@ struct gpu_wanted {
     /* cells that hung before, as gpu_run_cell names them: never tried again in this run */
     const char *const *skipped;
     size_t skipped_count;
-    /* two copies each, "FROM>TO+FROM>TO", that are measured together whatever is drawn */
+    /* two copies each, "FROM>TO+FROM>TO", measured together in addition to the drawn sets */
     const char *const *sets;
     size_t set_count;
 };
@@ -51,7 +51,7 @@ struct gpu_run {
     struct probe_why lost;
 };
 
-/* Groups of cells: each adds what the wanted profile, metrics and places ask for. False when out of
+/* Groups of cells: each adds those of the wanted profile, metrics and places. False when out of
  * memory. */
 struct gpu_cells {
     struct gpu_cell *item;
@@ -63,7 +63,7 @@ typedef bool (*gpu_list)(const struct gpu_run *run, struct gpu_cells *cells);
 bool gpu_cells_add(const struct gpu_run *run, struct gpu_cells *cells, const struct gpu_cell *cell);
 void gpu_cells_done(struct gpu_cells *cells);
 
-/* Whether the caller asked for the metric between these places: one of them is among the wanted
+/* True when the caller asked for the metric between these places. One of them is among the wanted
  * ones, by its name or, a device, its UUID. */
 bool gpu_run_wants(const struct gpu_run *run, enum probe_metric metric, int from, int to);
 
@@ -71,9 +71,9 @@ bool gpu_run_wants(const struct gpu_run *run, enum probe_metric metric, int from
  * each node. */
 const struct gpu_seats *gpu_run_seats(struct gpu_run *run, int device);
 
-/* "metric from to", and of a set its flows, "metric machine0 machine0
- * FROM>TO+FROM>TO:direction=read", or their number and a digest where they are too long for it.
- * Without a comma, and the same in another run. */
+/* Name of a cell: "metric from to". A set adds its flows, "metric machine0 machine0
+ * FROM>TO+FROM>TO:direction=read", or their number and a digest when they are too long. Contains no
+ * comma, and is the same in another run. */
 #define GPU_RUN_CELL_SIZE 200 /* as much as the daemon reads */
 void gpu_run_cell(const struct gpu_run *run, const struct gpu_cell *cell, char *ret_text,
                   size_t size);

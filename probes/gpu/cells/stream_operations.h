@@ -1,11 +1,11 @@
 /**
- * The streaming operations BS1 to BS7 over two buffers of a device: where operands lie, what is
- * moved, how it is launched. The first half is pure.
+ * The streaming operations BS1 to BS7 over two buffers of a device: places of operands, bytes
+ * moved, launch. The first half is pure.
  *
- * Bytes are counted as N. Chalmers and T. Warburton do, "Portable high-order finite element kernels
- * I: Streaming Operations", and their streamParanumal: each vector once for being read and once for
- * being written; of BS6 and BS7 the values on both sides, a 4-byte index for each node of an
- * element, and the rows' starts. Partial sums are not counted.
+ * Source of the count of bytes: N. Chalmers and T. Warburton, "Portable high-order finite element
+ * kernels I: Streaming Operations", and their streamParanumal. Each vector counts once for being
+ * read and once for being written. BS6 and BS7 count the values on both sides, a 4-byte index for
+ * each node of an element, and the rows' starts. Partial sums are not counted.
  */
 #pragma once
 #include <stdbool.h>
@@ -30,7 +30,7 @@ struct gpu_bs {
 bool gpu_bs_lay(int test, uint64_t bytes, const struct gpu_memory *a, const struct gpu_memory *b,
                 struct gpu_bs *ret_bs);
 
-/* Whether the device has the kernels. */
+/* True when the device has the kernels. */
 bool gpu_bs_can(const struct gpu_device *device, int test);
 
 /* Builds the index of BS6 and BS7; nothing for the others. The runtime's code. */

@@ -13,7 +13,7 @@
 /* 8192 pages, which come one fault, or a few, at a time */
 #define TOUCH_BYTES ((size_t)32 << 20)
 
-/* What such a cell's variant says, and the kind. */
+/* Parts of such a cell's variant, besides the kind. */
 enum { ENGINE, READ, WRITE, COPY, WHAT_COUNT };
 #define VARIANT(what, kind) ((what)*16 + (int)(kind))
 
@@ -56,7 +56,7 @@ static void touch(char *memory, size_t bytes)
         *(volatile char *)(memory + i) = 1;
 }
 
-/* Memory that host and device touch in turns, and what the device does with it. */
+/* Memory that host and device touch in turns, and the device's operation on it. */
 struct turns {
     struct gpu_run *run;
     struct gpu_flow flow;
@@ -64,7 +64,7 @@ struct turns {
     bool is_managed;
 };
 
-/* Managed memory goes back at once, and page by page where that fails; then the host touches all
+/* Moves managed memory back at once, or page by page where that fails. Then the host touches all
  * pages, so that they are its own again. */
 static bool take_back(struct turns *at, enum gpu_fault *ret_fault, struct probe_why *why)
 {
@@ -124,8 +124,8 @@ static bool list_paths(const struct gpu_run *run, struct gpu_cells *cells, int d
         for (int what = ENGINE; what < WHAT_COUNT; what++)
             for (int back = 0; back < 2; back++) {
                 bool in_place = kinds[i] == GPU_MEMORY_MANAGED;
-                /* Reading the host's memory is a way from it, writing it one to it; and what moves
-                 * as it is touched is touched in one way. */
+                /* Reading is a path from the host's memory, writing one to it; migrating memory is
+                 * touched in one direction only. */
                 if (what == (back ? READ : WRITE) ||
                     (!in_place && (what == ENGINE || what == COPY)))
                     continue;

@@ -1,7 +1,7 @@
 /**
- * Managed memory that stays with the host and is read and written there; memory that comes to the
- * device when it is touched (managed, and of malloc where the device reaches that); and a buffer
- * that host and device write in turns. In the full profile, on the NUMA node next to the device.
+ * Managed memory in three uses. It stays with the host and is read and written there. It comes to
+ * the device when touched (managed, and of malloc where the device reaches that). Host and device
+ * write a buffer in turns. In the full profile, on the NUMA node next to the device.
  */
 #pragma once
 #include "gpu/cells/run.h"

@@ -2,7 +2,7 @@
 
 #include "gpu/timing/curve.h"
 
-/* What the device's transfers are timed with. */
+/* Resources for timing the device's transfers. */
 static struct gpu_timing timing_of(struct gpu_run *run, int device, int64_t budget_ns)
 {
     return (struct gpu_timing){run->trial, gpu_run_seats(run, device), &run->random, budget_ns};

@@ -15,11 +15,11 @@
 #define WANTED   150e3 /* ns that one operation takes */
 #define FIRST    (UINT64_C(8) << 20)
 #define GRAIN    UINT64_C(4096)
-#define CACHES   4 /* times the last cache: what is moved in own memory at least */
+#define CACHES   4 /* times the last cache: least bytes moved in own memory */
 
-/* Own memory is fastest with blocks that come in order, each for one step, as writing to a peer is;
- * what reads over a link with blocks that stay, and what stores as much beside, with several times
- * as many as there is room for. */
+/* Own memory is fastest with blocks that come in order, each for one step; so is writing to a peer.
+ * Kernels that read over a link are fastest with resident blocks. Those that store as much besides
+ * need several times as many as fit at once. */
 size_t gpu_cells_tune_shapes(int multiprocessors, enum gpu_cells_grid first,
                              struct gpu_cells_try *ret_tries)
 {
@@ -64,7 +64,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Infinite for what was not measured. */
+/* Median time; infinite for a shape that was not measured. */
 static double median(const struct gpu_cells_try *one)
 {
     double ns[GPU_CELLS_TUNE_TIMES];
@@ -98,8 +98,8 @@ static bool run_count(struct gpu_run *run, struct gpu_flow *flow, unsigned count
     return true;
 }
 
-/* Once, or what one more takes: neither its start nor what caches still hold at the end is in that.
- * A shape that the device refuses all the same is none; only a lost device ends it. */
+/* Times it once, or one more in a queue, which excludes its start and the bytes left in caches at
+ * the end. A shape that the device refuses is left out; only a lost device ends the tuning. */
 static bool try_shape(struct gpu_run *run, struct gpu_flow *flow, bool again,
                       struct gpu_cells_try *one, enum gpu_fault *ret_fault, struct probe_why *why)
 {
@@ -199,7 +199,7 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
                                 .how = pulled ? GPU_HOW_COPY : (enum gpu_how)way,
                                 .pulled = pulled};
         struct gpu_flow flow;
-        /* What reads the host's memory goes from it, what writes it to it. */
+        /* Reads of the host's memory go from it, writes to it. */
         bool back = target == GPU_TUNE_HOST && way == GPU_HOW_WRITE;
         int64_t end_ns = probe_clock_ns() + budget_ns / ways;
         if (!gpu_path_flow(run->buffers, &path, back ? cell->to : cell->from,

@@ -9,14 +9,13 @@ bool gpu_cells_tune(const struct gpu_run *run, struct gpu_cells *cells);
 #define GPU_CELLS_TUNE_TIMES 5
 struct gpu_cells_try {
     struct gpu_shape shape;
-    unsigned order; /* of the list: what comes first is taken when others are as fast */
+    unsigned order; /* position in the list: among equally fast ones the first is taken */
     double ns[GPU_CELLS_TUNE_TIMES];
     unsigned count;
 };
 
-/* Which shapes are tried on a device with so many multiprocessors, those first that are taken where
- * all are as fast: as many blocks as bytes need, blocks that go round, or many of those. Returns
- * how many. */
+/* Shapes to try on a device with this many multiprocessors, in order of preference. They have as
+ * many blocks as the bytes need, blocks that loop, or many of those. Returns their number. */
 #define GPU_CELLS_TRIES_MAX 96
 enum gpu_cells_grid {
     GPU_CELLS_GRID_NEEDED,
@@ -27,7 +26,7 @@ enum gpu_cells_grid {
 size_t gpu_cells_tune_shapes(int multiprocessors, enum gpu_cells_grid first,
                              struct gpu_cells_try *ret_tries);
 
-/* The index of the best by median: of those that are as fast within 1.2 percent, more than two
- * medians of one shape are apart, the first of the list, so that another run finds the same. count
- * is at least 1. */
+/* Index of the best by median. Shapes within 1.2 percent count as equally fast, more than two
+ * medians of one shape differ. Among these it takes the first of the list, so that another run
+ * finds the same. count is at least 1. */
 size_t gpu_cells_tune_best(const struct gpu_cells_try *tries, size_t count);

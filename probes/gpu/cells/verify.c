@@ -11,7 +11,7 @@
 #define WORDS  (BYTES / 8)
 #define POISON 0xA5
 
-/* What a cell's variant says. */
+/* The cell's variant. */
 enum { ENGINE, ENGINE_PULLED, KERNEL_PUSHED, KERNEL_PULLED };
 
 uint64_t gpu_verify_compare(const uint64_t *words, uint64_t count, uint64_t seed,
@@ -154,8 +154,8 @@ static bool count_wrong(struct gpu_run *run, const struct end *end, uint64_t see
     return true;
 }
 
-/* One transfer from the source to the target, by whoever drives it. False when this path is not
- * there. */
+/* Makes the flow of one transfer from the source to the target, driven by any device. False when
+ * this path is not there. */
 static bool flow_of(struct gpu_run *run, int variant, const struct end *source,
                     const struct end *target, struct gpu_flow *ret_flow, struct probe_why *why)
 {

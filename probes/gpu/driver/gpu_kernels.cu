@@ -1,7 +1,7 @@
 /*
- * All kernels of the probe, for nvcc, hipcc, nvrtc and hiprtc; gpu_kernels.h says what each does.
- * Addresses come as integers and are made pointers to global memory, since accesses through
- * pointers that could be anything are slower.
+ * All kernels of the probe, for nvcc, hipcc, nvrtc and hiprtc; gpu_kernels.h describes each.
+ * Addresses come as integers and become pointers to global memory, because accesses through generic
+ * pointers are slower.
  */
 #if defined(__HIPCC__) && !defined(__HIPCC_RTC__)
 #include <hip/hip_runtime.h>
@@ -19,7 +19,7 @@ template <class T> __device__ inline T *global(gpu_u64 address)
 {
     return (T *)(__attribute__((address_space(1))) T *)address;
 }
-/* Past the caches: a stream that is larger than they are only pushes out what others keep there. */
+/* Stores past the caches: a stream larger than the caches only pushes out the lines of others. */
 template <class T> __device__ inline void stream_out(T *to, T value)
 {
     __builtin_nontemporal_store(value, to);

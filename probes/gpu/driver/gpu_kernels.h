@@ -23,8 +23,8 @@ struct gpu_gate_args {
     gpu_u64 flag, value, limit_ns;
 };
 
-/* berth_read_uN, berth_write_uN, berth_copy_uN with N = 1, 2, 4, 8, 12, 16: a grid-stride loop over
- * the whole buffer. Each thread makes N accesses of 16 bytes per iteration. read adds up the words
+/* berth_read_uN, berth_write_uN and berth_copy_uN with N = 1, 2, 4, 8, 12, 16. A grid-stride loop
+ * over the whole buffer, N accesses of 16 bytes per thread and iteration. read adds up the words
  * that it reads. It stores 8 bytes at sink (0: nowhere) only when the sum is value, which a random
  * value never is. write stores value in each 8 bytes. copy reads N before it writes N. Writes are
  * visible to the whole system when the kernel ends. */
@@ -100,24 +100,31 @@ GPU_INLINE gpu_u64 gpu_chase_address(const struct gpu_chase_build_args *args, gp
     return args->address + slot * args->stride + odd * (args->stride / 2);
 }
 
-/* berth_pingpong, one thread: `rounds` times writes a growing number, from 1, to theirs and waits
- * for it in mine (first = 1), or in the reverse order. Both are 32-bit words, 0 before and visible
- * to all devices. Gives up after limit_ns. Writes 64-bit words at result. The first is the number
- * of rounds done. The next are nanoseconds of the device's clock (0 where it has none) and clock
- * cycles, both from the end of round `skip` to the end. */
+/* berth_pingpong, one thread, `rounds` times: writes a growing number, from 1, to theirs and waits
+ * for it in mine. This is the order of first = 1; otherwise it waits first. Both are 32-bit words,
+ * 0 before and visible to all devices. Gives up after limit_ns.
+ *
+ * Writes 64-bit words at result. The first is the number of rounds done. The others are times from
+ * the end of round `skip` to the end: nanoseconds of the device's clock (0 where it has none), then
+ * clock cycles. */
 struct gpu_pingpong_args {
     gpu_u64 mine, theirs, rounds, skip, first, result, limit_ns;
 };
 
 /* berth_bs1 ... berth_bs7, the streaming operations of Chalmers and Warburton, on n doubles; n may
- * be odd. bs1  y = x                                      bs5  x += alpha z, y -= alpha w, partial
- * sums of y . y bs2  y = alpha x + beta y                       bs6  gather:  y[i] = sum of
- * x[index[k]], k = start[i] ... start[i + 1] - 1 bs3  partial sums of x . x bs7  scatter:
- * y[index[k]] = x[i], for the same k bs4  partial sums of x . y index and start are int32; there
- * are n + 1 starts, and `entries`, which is the last of them, in index. bs3, bs4 and bs5 take
- * blocks of GPU_BS_BLOCK threads and leave one sum for each block at partial; berth_sum, one block
- * of GPU_BS_BLOCK threads, adds up `blocks` of those into the double at result. bs6 and bs7 take n
- * rows, and blocks of GPU_BS_BLOCK threads too. */
+ * be odd.
+ * - bs1: y = x
+ * - bs2: y = alpha x + beta y
+ * - bs3: partial sums of x . x
+ * - bs4: partial sums of x . y
+ * - bs5: x += alpha z, y -= alpha w, partial sums of y . y
+ * - bs6: gather, y[i] = sum of x[index[k]], k = start[i] ... start[i + 1] - 1
+ * - bs7: scatter, y[index[k]] = x[i], for the same k
+ *
+ * index and start are int32. There are n + 1 starts; the last of them is `entries`, the length of
+ * index. bs3, bs4 and bs5 take blocks of GPU_BS_BLOCK threads and leave one sum for each block at
+ * partial. berth_sum, one block of GPU_BS_BLOCK threads, adds up `blocks` of those into the double
+ * at result. bs6 and bs7 take n rows, and blocks of GPU_BS_BLOCK threads too. */
 #define GPU_BS_BLOCK 256
 /* pairs of elements in a thread's step; half of that in bs5's, which has more vectors */
 #define GPU_BS_UNROLL 4

@@ -7,12 +7,13 @@
 
 #define LEG_NS  4e5
 #define AS_FAST 1.01 /* times the best */
-#define READS   0.85 /* of its blocks when alone: what is left lets the others begin */
+#define READS   0.85 /* part of its blocks when alone: the rest lets the others begin */
 /* threads of a block, one access each: an H200 writes to its host at full rate with 70 KB under
  * way, and reads with 6 MB */
 #define WRITES 128
 
-/* Blocks of what writes for each multiprocessor; 0: both get half of what each has alone. */
+/* Blocks of the writing kernel for each multiprocessor; 0: both get half of their blocks when
+ * alone. */
 static const double tries[] = {0, 1, 0.5, 0.25, 0.18, 0.125, 0.09, 0.06};
 #define TRIES (sizeof tries / sizeof *tries)
 

@@ -28,7 +28,7 @@ bool gpu_calls_make(struct gpu_calls *calls, int half, struct gpu_trial *trial,
                           calls->ns[half], &calls->n[half], ret_fault, why);
 }
 
-/* Of one size, of both halves. */
+/* Collects the calls of one size, of both halves. */
 static unsigned collect(const struct gpu_calls *calls, size_t op, double queued_ns,
                         double *ret_more)
 {

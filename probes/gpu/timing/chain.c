@@ -7,8 +7,8 @@
 
 #define LONG  8 /* operations in the longer of two queues */
 #define TIMES 3 /* in a profile of seconds each curve costs about a millisecond more by this */
-/* nanoseconds: longer than a stream that is let go takes to come to its wait; a device that looks
- * at its clock now and then takes longer */
+/* nanoseconds: longer than a released stream takes to come to its wait; a device that polls its
+ * clock slowly takes longer */
 #define DELAY 4000
 
 /* One queue, beside the stream whose events it waits for. */
@@ -112,7 +112,7 @@ static bool run(struct chain *chain, unsigned count, double *ret_ns, enum gpu_fa
     return true;
 }
 
-/* One operation behind the late event: what it takes from then on. */
+/* Time of one operation behind the late event, from that event on. */
 static bool run_behind(struct chain *chain, double *ret_ns, enum gpu_fault *ret_fault,
                        struct probe_why *why)
 {

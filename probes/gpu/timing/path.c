@@ -3,7 +3,7 @@
 #include "gpu/timing/launch_shapes.h"
 
 #define GRAIN (UINT64_C(2) << 20) /* parts of buffers begin at huge pages */
-/* of a block, at most, where the driver does not say what a kernel's registers let it have */
+/* most threads of a block, where the driver does not report the limit by registers */
 #define THREADS 1024
 
 static const enum gpu_kernel firsts[] = {GPU_KERNEL_READ, GPU_KERNEL_WRITE, GPU_KERNEL_COPY};
@@ -41,7 +41,7 @@ static bool end_of(struct gpu_buffers *buffers, const struct gpu_path *path, int
                                              gpu_buffers_node(buffers)->device_count, why));
 }
 
-/* Where data come from and go to, and who moves them. */
+/* Source and target of the data, and the device that moves them. */
 struct way {
     int device, from, to;
     bool reads, writes;

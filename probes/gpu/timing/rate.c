@@ -11,7 +11,7 @@
 #define GRAIN     UINT64_C(4096)
 #define FIRST     (UINT64_C(1) << 20) /* bytes of the first look at a flow */
 #define COUNT_MAX 64                  /* operations in a queue */
-/* a flow this far from what it was expected to be gets other bytes */
+/* a flow whose time is this far from the expected one gets other bytes */
 #define DIFFER 0.03
 /* fewer are enough unless flows share something unequally */
 #define LOOKS 6
@@ -42,7 +42,7 @@ static unsigned operations(const struct gpu_flow *flow, double bytes)
     return count < 1 ? 1 : count > COUNT_MAX ? COUNT_MAX : (unsigned)count;
 }
 
-/* So many bytes in so many operations. */
+/* Sets the flow's bytes, in this many operations. */
 static void set_bytes(struct gpu_flow *flow, double bytes, unsigned count)
 {
     uint64_t most = flow->span / GRAIN * GRAIN, each = round_up((uint64_t)(bytes / count));
@@ -60,7 +60,7 @@ static bool meet(const struct gpu_flow *a, const struct gpu_flow *b)
            (a->op.to_device >= 0 && a->op.to_device == b->op.to_device);
 }
 
-/* What a flow takes; of one that waits for others, until the last of those is done. */
+/* Time of a flow. A flow that waits for others ends with the last of those. */
 static double taken_ns(const struct gpu_flow *flows, size_t count, size_t index, const bool *waits)
 {
     double ns = flows[index].ns;
@@ -70,9 +70,9 @@ static double taken_ns(const struct gpu_flow *flows, size_t count, size_t index,
     return ns;
 }
 
-/* Both legs; the rates, in bytes per ns, by their differences. Every flow takes about as long as
- * the others at its expected rate, and as many operations in one leg as in the other, so that what
- * each operation costs is in no difference. */
+/* Runs both legs and takes the rates, in bytes per ns, from their differences. At its expected
+ * rate, every flow takes about as long as the others. It has as many operations in one leg as in
+ * the other, so the cost of each operation cancels. */
 static bool run_legs(struct gpu_trial *trial, struct gpu_flow *flows, size_t count,
                      const double *expected, double leg_ns, uint64_t least, const bool *waits,
                      double *ret_rates, enum gpu_fault *ret_fault, struct probe_why *why)
@@ -106,10 +106,10 @@ static bool run_legs(struct gpu_trial *trial, struct gpu_flow *flows, size_t cou
     return true;
 }
 
-/* What does copy after copy gives the first one all of its rate: the less the others move in the
- * same time, the less they get, down to nothing, and who is first may change. Given as many bytes
- * each, one of them is done when it would be alone, the last one with all of them. Those of whom
- * that is so wait for each other, and are expected to get as much as any. */
+/* Finds the flows that alternate. An engine that makes copy after copy gives the first one all of
+ * its rate. The others get the less, the less they move in the same time, down to nothing, and the
+ * first one may change. With as many bytes each, one of them is done at its time alone, the last
+ * one with all of them. Such flows wait for each other, and are expected to get equal rates. */
 static bool find_turns(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, double leg_ns,
                        uint64_t least, double *expected, bool *ret_waits, enum gpu_fault *ret_fault,
                        struct probe_why *why)
@@ -139,8 +139,8 @@ static bool find_turns(struct gpu_trial *trial, struct gpu_flow *flows, size_t c
     return true;
 }
 
-/* What the flows get together, roughly: looks until a look finds what the last one led to expect.
- * One alone need not be known so well, because no other one has to end with it. */
+/* Estimates the rates of the flows together: repeats until a trial confirms the expectation from
+ * the last one. One flow alone needs less accuracy, because no other one has to end with it. */
 static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, double leg_ns,
                  uint64_t least, double *ret_expected, bool *ret_waits, enum gpu_fault *ret_fault,
                  struct probe_why *why)
@@ -220,8 +220,8 @@ struct size {
     bool enough;
 };
 
-/* What one more takes in a queue. Events of their own, which cost as much as a small operation, are
- * in both queues. */
+/* Time of one more operation in a queue. Both queues have their own events, which cost as much as a
+ * small operation. */
 static bool time_once(struct gpu_trial *trial, struct size *size, double *ret_ns,
                       enum gpu_fault *ret_fault, struct probe_why *why)
 {
@@ -236,8 +236,8 @@ static bool time_once(struct gpu_trial *trial, struct size *size, double *ret_ns
     return true;
 }
 
-/* Finds how many operations to time at once; *ret_ns: about what one takes. The first look may have
- * waited for anything. */
+/* Finds the number of operations to time at once; *ret_ns: approximate time of one. The first trial
+ * may have waited for anything. */
 static bool begin_size(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span,
                        uint64_t bytes, double queue_ns, struct size *ret_size, double *ret_ns,
                        enum gpu_fault *ret_fault, struct probe_why *why)

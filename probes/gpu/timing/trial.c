@@ -15,7 +15,7 @@ struct lane {
     gpu_event start, stop;
 };
 
-/* What a trial has on one device. */
+/* The objects of a trial on one device. */
 struct post {
     gpu_address word; /* as this device sees it */
     gpu_address sink;
@@ -71,7 +71,7 @@ static bool prepare(struct gpu_trial *trial, int device, enum gpu_fault *ret_fau
     return true;
 }
 
-/* What the device has of the trial; not when it cannot even be entered. */
+/* Frees the trial's objects on the device, unless it cannot be entered. */
 static void leave(struct gpu_trial *trial, int index)
 {
     const struct gpu_api *api = trial->node->api;
@@ -107,7 +107,7 @@ bool gpu_trial_new(struct gpu_node *node, struct gpu_trial **ret_trial, enum gpu
         if (prepare(trial, i, ret_fault, why)) {
             usable++;
         } else if (*ret_fault ==
-                   GPU_FAULT_LOST) { /* whoever frees something on it may be held up */
+                   GPU_FAULT_LOST) { /* a thread that frees something on it may be held up */
             free(trial);
             return false;
         } else {
@@ -172,7 +172,7 @@ int gpu_trial_enqueue(const struct gpu_trial *trial, const struct gpu_op *op, ui
                        sizeof args);
 }
 
-/* What a flow and a task have in common: one stream of one device with something in it. */
+/* The common part of a flow and a task: one stream of one device with work in it. */
 struct strand {
     int device, stream;
     gpu_enqueue enqueue;
@@ -269,8 +269,7 @@ static bool run(struct gpu_trial *trial, struct strand *strands, size_t count,
              fill(trial, &strands[i], ret_fault, why);
     bool late = probe_clock_ns() - held_ns >= (int64_t)HOLD_NS;
     atomic_store_explicit(trial->word, trial->turn, memory_order_release);
-    /* What was enqueued is waited for after a failure, too: memory that it uses may be freed next.
-     */
+    /* Waits for the enqueued work after a failure, too: the caller may free its memory next. */
     for (size_t i = 0; i < held; i++) {
         enum gpu_fault fault;
         int code = node->api->enter(node->api, node->device[strands[i].device].api_device,

@@ -68,7 +68,7 @@ static bool time_once(struct gpu_trial *trial, const struct course *course, doub
     return true;
 }
 
-/* *ret_ns: about what one takes. The first look may have waited for anything. */
+/* ret_ns: approximate time of one. The first trial may have waited for anything. */
 static bool begin(struct gpu_trial *trial, const struct gpu_work *work, struct course *ret_course,
                   double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
 {
