@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "base/text.h"
 #include "discover/backend.h"
 #include "discover/backend_replay.h"
 #include "discover/draft.h"
@@ -66,7 +67,7 @@ enum berth_code discover_live(const struct files *io, const char *facts, struct 
 }
 
 /* A folder's record, line by line. What is broken or about places this node has not is left out and
- * counted. */
+ * counted; a broken value's cell says why it has none. */
 struct reading {
     struct discovery *found;
     enum value_source source;
@@ -97,6 +98,17 @@ static void take_record(struct reading *reading, const char *line, size_t length
     record_done(&record);
 }
 
+static void take_broken(struct reading *reading, const char *line, size_t length,
+                        const char *detail)
+{
+    char why[200];
+    snprintf(why, sizeof why, "line %zu of the measurements is no value: %.150s", reading->number,
+             detail);
+    text_clean(why);
+    record_add_broken(line, length, reading->found->graph, reading->source, reading->started_at,
+                      why, reading->found->values);
+}
+
 static enum berth_code read_line(void *arg, const char *line, size_t length, struct berth_err *err)
 {
     struct reading *reading = arg;
@@ -110,6 +122,8 @@ static enum berth_code read_line(void *arg, const char *line, size_t length, str
         take_record(reading, line, length, &own);
     if (own.code == BERTH_NO_MEMORY)
         return err_set(err, own.code, "%s", own.detail);
+    if (own.code != BERTH_OK)
+        take_broken(reading, line, length, own.detail);
     if (own.code != BERTH_OK && reading->broken++ == 0) {
         reading->first = own;
         reading->first_line = reading->number;
@@ -122,10 +136,13 @@ static enum berth_code read_measurements(const struct files *io, const char *pat
 {
     struct reading reading = {.found = found, .source = VALUE_MEASURED};
     enum berth_code code = files_read_lines(io, path, RECORD_FILE_MAX, read_line, &reading, err);
-    if (code == BERTH_OK && reading.broken > 0 &&
-        !graph_add_disagreement(
-            found->graph, "%zu lines of the measurements are left out; the first, line %zu: %s.",
-            reading.broken, reading.first_line, reading.first.detail))
+    if (code != BERTH_OK || reading.broken == 0)
+        return code;
+    snprintf(found->left_out, sizeof found->left_out,
+             "%zu line%s left out of the measurements; the first, line %zu: %.150s", reading.broken,
+             reading.broken == 1 ? " is" : "s are", reading.first_line, reading.first.detail);
+    text_clean(found->left_out);
+    if (!graph_add_disagreement(found->graph, "%s.", found->left_out))
         return err_set(err, BERTH_NO_MEMORY, "no memory for discovery");
     return code;
 }

@@ -24,6 +24,7 @@ struct discovery {
     struct values *values;
     struct sets *sets;     /* a folder's; NULL none */
     int64_t measured_at_s; /* of a folder's measurements; 0 none */
+    char left_out[256];    /* how many lines of a folder's measurements, and why; "" none */
 };
 
 /* This machine: hwloc, then kfd, then facts (the text a gpu probe printed; NULL none). Fails only

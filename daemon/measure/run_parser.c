@@ -8,7 +8,6 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "node/record.h"
-#include "node/record_plain.h"
 #include "node/record_values.h"
 
 #define SKIPPED_MAX 1000
@@ -274,9 +273,22 @@ static void take(struct run_parser *collect, const struct record *record, struct
     }
 }
 
+/* The value added last, which is none. */
+static void tell_skipped(struct run_parser *collect)
+{
+    const struct values *values = collect->run.values;
+    const struct value *none = &values->item[values->count - 1];
+    const char *axes = values_axes(values, none);
+    if (json_array_size(collect->skipped) < SKIPPED_MAX)
+        json_array_append_new(collect->skipped,
+                              json_sprintf("%s %s %s%s%s: %s", metric_info(none->metric)->name,
+                                           collect->graph->places[none->from].name,
+                                           collect->graph->places[none->to].name,
+                                           axes[0] != '\0' ? " " : "", axes, none->why_not));
+}
+
 /* There is no value, and this is why; a number that the run has for it stays. */
-static void skip(struct run_parser *collect, const struct collect_cell *cell, const char *axes,
-                 const char *why)
+static void skip(struct run_parser *collect, const struct collect_cell *cell, const char *why)
 {
     const struct value none = {.metric = cell->metric,
                                .source = VALUE_MEASURED,
@@ -286,33 +298,23 @@ static void skip(struct run_parser *collect, const struct collect_cell *cell, co
                                .low = (double)NAN,
                                .high = (double)NAN,
                                .measured_at_s = collect->now_s};
-    if (collect->run.values->count < RUN_PARSER_VALUES_MAX)
-        values_add(collect->run.values, &none, axes, why);
-    if (json_array_size(collect->skipped) < SKIPPED_MAX)
-        json_array_append_new(collect->skipped,
-                              json_sprintf("%s %s %s%s%s: %s", metric_info(cell->metric)->name,
-                                           collect->graph->places[cell->from].name,
-                                           collect->graph->places[cell->to].name,
-                                           axes[0] != '\0' ? " " : "", axes, why));
+    if (collect->run.values->count < RUN_PARSER_VALUES_MAX &&
+        values_add(collect->run.values, &none, "", why))
+        tell_skipped(collect);
 }
 
 /* A value that is no record: its cell has none, and this is why. */
 static void take_broken(struct run_parser *collect, const char *line, size_t length,
                         const char *detail)
 {
-    struct record_plain plain;
     char why[200];
-    if (!collect->begun || collect->ended || !record_plain_cell(line, length, &plain))
-        return;
-    struct collect_cell cell = {.metric = plain.metric,
-                                .from = graph_find(collect->graph, plain.from),
-                                .to = graph_find(collect->graph, plain.to)};
-    if (cell.from == PLACE_NONE || cell.to == PLACE_NONE ||
-        values_why_no_self(collect->graph, cell.metric, cell.from, cell.to) != NULL)
+    if (!collect->begun || collect->ended || collect->run.values->count >= RUN_PARSER_VALUES_MAX)
         return;
     snprintf(why, sizeof why, "the probe printed no value of it: %.160s", detail);
     text_clean(why);
-    skip(collect, &cell, plain.axes, why);
+    if (record_add_broken(line, length, collect->graph, VALUE_MEASURED, collect->now_s, why,
+                          collect->run.values))
+        tell_skipped(collect);
 }
 
 bool run_parser_line(struct run_parser *collect, const char *line, size_t length)
@@ -389,7 +391,7 @@ static void note_ending(struct run_parser *collect, const char *ending, const ch
                               ? "the probe crashed while it measured this"
                               : "the probe hung while it measured this";
     if (cell->known)
-        skip(collect, cell, "", skipped);
+        skip(collect, cell, skipped);
     else if (json_array_size(collect->skipped) < SKIPPED_MAX)
         json_array_append_new(collect->skipped, json_sprintf("%s: %s", cell->text, skipped));
 }

@@ -33,6 +33,7 @@ static bool append_lasting(struct note **notes, size_t *count, const struct snap
     for (size_t i = 0; ok && i < base->note_count; i++) {
         const struct note *note = &base->notes[i];
         if (strncmp(note->code, "baseline-", 9) == 0 || strcmp(note->code, "gpu-facts") == 0 ||
+            strcmp(note->code, "folder-garbage") == 0 ||
             (note->probe[0] != '\0' && strcmp(note->probe, run->probe) != 0))
             ok = append_notes(notes, count, note, 1);
     }
@@ -93,7 +94,11 @@ static enum berth_code first_snapshot(struct store *store, struct discovery *fou
     values_finish(values);
     if (stored_at_s > last_probe_at_s)
         last_probe_at_s = stored_at_s;
-    struct note store_says;
+    struct note store_says,
+        garbage = {.severity = 1, .code = "folder-garbage", .place = "machine0"};
+    memcpy(garbage.text, found->left_out, sizeof garbage.text);
+    if (garbage.text[0] != '\0' && !append_notes(&notes, &count, &garbage, 1))
+        goto out;
     if (note_or_null != NULL && !append_notes(&notes, &count, note_or_null, 1))
         goto out;
     if ((store_note(store, &store_says) && !append_notes(&notes, &count, &store_says, 1)) ||

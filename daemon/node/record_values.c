@@ -133,6 +133,26 @@ enum berth_code record_add_plain(const struct record_plain *plain, const struct 
     return code == BERTH_OK ? add(values, &v, plain->axes, NULL, err) : code;
 }
 
+bool record_add_broken(const char *line, size_t length, const struct graph *graph,
+                       enum value_source source, int64_t measured_at_s, const char *why,
+                       struct values *values)
+{
+    struct record_plain plain;
+    if (!record_plain_cell(line, length, &plain))
+        return false;
+    const struct value none = {.metric = plain.metric,
+                               .source = source,
+                               .measured_at_s = measured_at_s,
+                               .value = (double)NAN,
+                               .low = (double)NAN,
+                               .high = (double)NAN,
+                               .from = graph_find(graph, plain.from),
+                               .to = graph_find(graph, plain.to)};
+    return none.from != PLACE_NONE && none.to != PLACE_NONE &&
+           values_why_no_self(graph, none.metric, none.from, none.to) == NULL &&
+           values_add(values, &none, plain.axes, why);
+}
+
 enum berth_code record_add_set(const struct record *record, const struct graph *graph,
                                enum value_source source, int64_t measured_at_s, struct sets *sets,
                                struct berth_err *err)

@@ -24,6 +24,12 @@ enum berth_code record_add_plain(const struct record_plain *plain, const struct 
                                  enum value_source source, int64_t measured_at_s,
                                  struct values *values, struct berth_err *err);
 
+/* Of a value's line that is no record (record_parse failed): adds to its cell that there is no
+ * value, and why. False: its cell cannot be read or is none of this graph, or memory is short. */
+bool record_add_broken(const char *line, size_t length, const struct graph *graph,
+                       enum value_source source, int64_t measured_at_s, const char *why,
+                       struct values *values);
+
 /* Turns a value or skip record into values on this graph: each sample of a bandwidth metric becomes
  * the rate at its bytes axis, a t0 of a transfer a value of transfer_overhead. Fails with
  * NO_SUCH_PLACE, BAD_DATA or NO_MEMORY. */

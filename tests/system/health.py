@@ -122,7 +122,30 @@ def what_sources_disagree_about_is_told_by_topo():
     assert "The sources disagree" in topo and "numa0, alone, has 6.8 GiB of memory" in topo, topo
 
 
-TESTS = [recorded_nodes_are_healthy, where_nothing_was_measured_is_unknown, virtual_nodes_are_healthy, a_slow_gpu_is_one_finding,
+def broken_lines_of_a_folder_are_told():
+    """Their cells say why they have no value, and a finding counts them; the number that another line has stays."""
+    with tempfile.TemporaryDirectory(prefix="berth-health-") as folder:
+        node = pathlib.Path(folder) / "node"
+        shutil.copytree(NODES / "h200x1", node)
+        lines = (node / "measurements.jsonl").read_text().splitlines()
+        for to, value in ((1, "NaN"), (2, "1e400")):
+            at = next(i for i, line in enumerate(lines) if f'"from":"core0","to":"core{to}","axes":{{}},"value"' in line)
+            begin = lines[at].index('"value":') + len('"value":')
+            lines[at] = lines[at][:begin] + value + lines[at][lines[at].index(",", begin):]
+        lines += ["garbage", next(line for line in lines if '"from":"core0","to":"core3"' in line).split('"value":')[0] + '"value":null}']
+        (node / "measurements.jsonl").write_text("\n".join(lines) + "\n")
+        status, said, findings = verdict("--node", node)
+        assert (status, said, [finding["code"] for finding in findings]) == (1, "degraded", ["folder-garbage"]), findings
+        assert findings[0]["text"].startswith("4 lines are left out of the measurements; the first, line 3: "), findings
+        done = berth("--json", "--node", node, "matrix", "cpu_pingpong")
+        cells = {cell["to"]: cell for cell in json.loads(done.stdout)["cells"] if cell["from"] == "core0"}
+        for to, number in (("core1", 3), ("core2", 4)):
+            assert cells[to].get("value") is None, cells[to]
+            assert cells[to]["why_not"].startswith(f"line {number} of the measurements is no value: "), cells[to]
+        assert cells["core3"]["value"] > 0, cells["core3"]
+
+
+TESTS = [recorded_nodes_are_healthy, broken_lines_of_a_folder_are_told, where_nothing_was_measured_is_unknown, virtual_nodes_are_healthy, a_slow_gpu_is_one_finding,
          a_narrow_link_is_the_one_finding_of_what_it_makes_slow,
          what_sources_disagree_about_is_told_by_topo]
 
