@@ -21,7 +21,7 @@ static double x_of(const struct scale *scale, double at_s)
                       (WIDTH - 2 * LEFT);
 }
 
-/* The middle half of the height is from least to most, so that a flat line is one in the middle. */
+/* The middle half of the height spans least to most; a flat line is in the middle. */
 static double y_of(const struct scale *scale, double value)
 {
     double span = scale->most > scale->least ? scale->most - scale->least : 1;

@@ -7,17 +7,17 @@
 #include "ui/answer.h"
 #include "ui/cells.h"
 
-#define MOST_DRAWN 64 /* rows or columns */
-#define MOST_OPEN  24 /* more are folded away until somebody asks for them */
+#define MOST_DRAWN 64 /* most rows or columns */
+#define MOST_OPEN  24 /* more combinations start folded */
 
 static bool is_better_higher(const json_t *metric)
 {
     return strcmp(ui_member(metric, "better"), "higher") == 0;
 }
 
-/* From the best, green, over yellow to red; by the logarithm, since values of a matrix differ by
- * factors. What is half as good as the best is red, and what is worse than that where nothing is
- * farther from the best. */
+/* Colours from green for the best over yellow to red, by the logarithm, because values of a matrix
+ * differ by factors. Red is half as good as the best, or the worst value when that is even worse.
+ */
 static void put_colour(struct ui *page, double value, double least, double most, bool higher)
 {
     double away = higher ? log(most / value) : log(value / least);
@@ -26,7 +26,7 @@ static void put_colour(struct ui *page, double value, double least, double most,
            (int)lround(8 + 127 * share));
 }
 
-/* What a cell's tooltip says. */
+/* Writes the tooltip of a cell. */
 static void put_title(struct ui *page, const struct ui_one_cell *cell, const char *unit)
 {
     char low[UI_NUMBER], high[UI_NUMBER];

@@ -7,7 +7,7 @@
 #include "ui/answer.h"
 #include "ui/node.h"
 
-/* In units of the picture: a device, a memory, the space between. */
+/* Units of the picture: a device, a memory, the gap between them. */
 #define BOX      118.0
 #define GAP      14.0
 #define NUMA_Y   56.0
@@ -24,7 +24,7 @@ struct spot {
 struct drawing {
     struct ui *page;
     const struct ui_node *node;
-    struct spot *spot; /* by place */
+    struct spot *spot; /* spots by place */
     double right;
 };
 
@@ -40,7 +40,7 @@ static const char *colour_of(const char *kind)
     return "#9e9e9e";
 }
 
-/* The package around a place, -1 none. */
+/* Package of a place, -1 none. */
 static int package_of(const struct ui_node *node, int place)
 {
     for (int up = place, steps = 0; up >= 0 && steps < 64; up = node->place[up].parent, steps++)
@@ -58,7 +58,7 @@ static int numa_of(const struct ui_node *node, int place)
     return -1;
 }
 
-/* The devices next to a NUMA node (-1: next to none) side by side under it. */
+/* Places the devices next to a NUMA node (-1: next to none) side by side under it. */
 static void place_column(struct drawing *drawing, int numa)
 {
     double begin = drawing->right;
@@ -172,7 +172,7 @@ static void put_way(struct drawing *drawing, const struct ui_link *link)
     }
     if (a->y < b->y || a->y > b->y) {
         double middle = (ay + by) / 2;
-        /* a memory is as wide as what is below it: the line begins above the device */
+        /* a memory spans the devices below it: the line begins above the device */
         double begin =
             ay < GPU_Y ? fmin(fmax(bx, fmin(a->x, b->x)), fmax(a->x + a->width, b->x + b->width))
                        : ax;
@@ -188,7 +188,7 @@ static void put_way(struct drawing *drawing, const struct ui_link *link)
     }
 }
 
-/* Links between packages, and from them to their memories, are what the picture shows anyway. */
+/* False for links between packages and from packages to their memories, which the layout shows. */
 static bool is_drawn(const struct drawing *drawing, const struct ui_link *link)
 {
     return drawing->spot[link->from].width > 0 && drawing->spot[link->to].width > 0 &&
@@ -235,7 +235,7 @@ static double height_of(const struct drawing *drawing)
                           *b = &drawing->spot[drawing->node->link[i].to];
         if (is_drawn(drawing, &drawing->node->link[i]) && a->y >= GPU_Y && a->y <= b->y &&
             a->y >= b->y)
-            bottom = fmax(bottom, WAY_Y); /* an arc below them */
+            bottom = fmax(bottom, WAY_Y); /* an arc below the devices */
     }
     return bottom + 40;
 }

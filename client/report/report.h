@@ -6,8 +6,8 @@
  * Public headers: report.h
  * Shown by: tests/system/report.sh
  *
- * Parts of the page that berth report writes: one HTML file with pictures, without scripts and
- * without anything from elsewhere. What comes from the daemon is escaped wherever it stands.
+ * Parts of the page of berth report: one HTML file with pictures, without scripts and external
+ * files. All text from the daemon is escaped.
  */
 #pragma once
 #include <jansson.h>
@@ -17,29 +17,31 @@
 #include "ui/ui.h"
 
 /* report/report.c */
-/* escaped; NULL nothing */
+/* appends escaped text; NULL nothing */
 void report_text(struct ui *page, const char *text);
-void report_begin(struct ui *page, const char *node, const json_t *check);  /* up to the verdict */
+/* writes the page up to the verdict */
+void report_begin(struct ui *page, const char *node, const json_t *check);
 void report_section(struct ui *page, const char *title, const char *about); /* about NULL: none */
-/* What a person sees in the terminal, as it is. */
+/* Adds text as the terminal shows it. */
 void report_plain(struct ui *page, void (*draw)(struct ui *ui, const json_t *reply),
                   const json_t *reply);
-/* an object of texts; nothing when it is empty */
+/* draws an object of texts; nothing when it is empty */
 void report_table(struct ui *page, const char *title, const json_t *texts);
 void report_end(struct ui *page, const char *command);
 
-/* report/node.c: GetNode's places and links as SVG. */
+/* report/node.c: draws GetNode's places and links as SVG. */
 void report_node(struct ui *page, const json_t *node);
 
-/* report/matrix.c: GetMatrix's cells of one combination of axes as a table of colours; metric: its
- * entry of ListMetrics. False when there is nothing to draw. */
+/* report/matrix.c: draws GetMatrix's cells of one combination of axes as a table of colours.
+ * metric: its entry of ListMetrics. False when there is nothing to draw. */
 bool report_matrix(struct ui *page, const json_t *metric, const json_t *matrix);
 
-/* The cell with the worst number: from and to borrowed from the reply. False: there is none. */
+/* Finds the cell with the worst number; from and to are borrowed from the reply. False when there
+ * is none. */
 bool report_worst(const json_t *metric, const json_t *matrix, const char **ret_from,
                   const char **ret_to);
 
-/* report/history.c: a cell's points over time as SVG, with what is expected (GetBaseline's reply,
- * NULL none). False when there are fewer than two. */
+/* report/history.c: draws a cell's points over time as SVG, with the baseline (GetBaseline's reply,
+ * NULL none). False for fewer than two points. */
 bool report_history(struct ui *page, const char *title, const json_t *history,
                     const json_t *baseline);
