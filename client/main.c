@@ -1,4 +1,4 @@
-/* The berth command: understand the command line, run one command. */
+/* The berth command: parses the command line and runs one command. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,8 +86,8 @@ static int run(struct cmd *cmd, int argc, char **argv)
     return cmd->command->run(cmd);
 }
 
-/* The place of a closed one would be taken by the connection, and the answer would be written into
- * that. Writing to these fails instead. */
+/* Opens closed standard descriptors. Otherwise the connection would take the place of one, and the
+ * answer would be written into it. Writing to these fails instead. */
 static void fill_standard_descriptors(void)
 {
     int fd;

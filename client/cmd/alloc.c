@@ -26,7 +26,7 @@ static const struct cmd_option options[] = {
               .help = "for a caller with these gpus; default those this command may open"},
 };
 
-/* One word of an access behind its place: reads=1G, writes=0, random, cores=4. */
+/* Parses one word of an access behind its place: reads=1G, writes=0, random, cores=4. */
 static bool parse_word(json_t *access, const char *word)
 {
     int64_t bytes;
@@ -42,7 +42,7 @@ static bool parse_word(json_t *access, const char *word)
     return false;
 }
 
-/* What stands behind reads= or writes=; "" of other words. */
+/* Text behind reads= or writes=; "" for other words. */
 static const char *amount_of(const char *word)
 {
     return strncmp(word, "reads=", 6) == 0    ? word + 6
@@ -50,7 +50,7 @@ static const char *amount_of(const char *word)
                                               : "";
 }
 
-/* The colon that ends the place is the last one, because a PCI address has colons too. */
+/* The last colon ends the place, because a PCI address has colons too. */
 static int add_access(struct cmd *cmd, json_t *accesses, const char *text)
 {
     const char *colon = strrchr(text, ':');
@@ -71,7 +71,7 @@ static int add_access(struct cmd *cmd, json_t *accesses, const char *text)
         if (status != CMD_DONE || parse_word(access, said))
             continue;
         char doubt[LIB_DOUBT_SIZE];
-        if (isdigit((unsigned char)*amount_of(said)) != 0) /* too large, or of no unit */
+        if (isdigit((unsigned char)*amount_of(said)) != 0) /* too large, or with an unknown unit */
             status = cmd_usage(
                 cmd,
                 "--by takes sizes such as 4096, 64K, 1.5G or 100MB, less than 4 EiB, not %.40s%s",

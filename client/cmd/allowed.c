@@ -1,4 +1,4 @@
-/* The part of the node that a request may use. */
+/* Part of the node that a request may use. */
 #include "cmd/cmd.h"
 #include "lib/cpus.h"
 
@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CPUS_MOST 4096 /* as many as the daemon numbers */
+#define CPUS_MOST 4096 /* most cpus that the daemon numbers */
 #define GPUS_MOST 4096
 
-/* Names as a list, unless there are none to tell (item NULL). False when out of memory. */
+/* Writes the names as a list, none when item is NULL. False when out of memory. */
 static bool set_texts(json_t *object, const char *key, const struct berth_texts *texts)
 {
     if (texts->item == NULL)
@@ -21,7 +21,7 @@ static bool set_texts(json_t *object, const char *key, const struct berth_texts 
     return fine;
 }
 
-/* "5" or "0-3", numbers under most. */
+/* Parses "5" or "0-3", numbers under most. */
 static bool parse_range(const char *text, size_t length, long most, long *ret_first, long *ret_last)
 {
     char first[16];
@@ -49,7 +49,7 @@ static bool is_cpu_list(const char *text)
     }
 }
 
-/* "this node has gpu0 to gpu7", where the daemon can be asked. */
+/* Writes "this node has gpu0 to gpu7", where the daemon can be asked. */
 static void name_gpus(struct cmd *cmd, char *text, size_t size)
 {
     char *reply = NULL;
@@ -76,7 +76,7 @@ static void name_gpus(struct cmd *cmd, char *text, size_t size)
     free(reply);
 }
 
-/* A name that is there more than once, or NULL. */
+/* First repeated name, or NULL. */
 static const char *first_twice(const json_t *names)
 {
     for (size_t i = 1; i < json_array_size(names); i++)
@@ -86,7 +86,7 @@ static const char *first_twice(const json_t *names)
     return NULL;
 }
 
-/* Everything else than numbers is a name, a PCI address or a UUID. */
+/* Any word other than a number is a name, a PCI address or a UUID. */
 int cmd_parse_gpus(struct cmd *cmd, const char *text, json_t **ret_gpus)
 {
     json_t *gpus = json_array(), *words = cmd_list(text);
@@ -138,14 +138,14 @@ int cmd_check_cpus(const struct cmd *cmd, const char *cpus)
 {
     if (cpus == NULL || is_cpu_list(cpus))
         return CMD_DONE;
-    /* the daemon would speak of its parameter */
+    /* the daemon's message would name its parameter */
     return cmd_usage(cmd,
                      "--cpus takes a list such as 0-3,8 with numbers under %d, not \"%.60s\": "
                      "berth topo shows which there are",
                      CPUS_MOST, cpus);
 }
 
-/* The first cpu of a list that the other list does not have; -1 none, or one of them is no list. */
+/* First cpu of a list that the other list lacks; -1 none, or one of them is no list. */
 static long first_beyond(const char *list, const char *of)
 {
     struct lib_cpus *sets = calloc(2, sizeof *sets);
@@ -163,9 +163,9 @@ int cmd_check_cpus_there(struct cmd *cmd, const char *cpus)
     if (cpus == NULL)
         return CMD_DONE;
     if (berth_call(cmd->berth, "io.berth.Fabric.GetNode", "{}", &reply) < 0)
-        return CMD_DONE; /* the next call says why */
+        return CMD_DONE; /* the next call reports the error */
     json_t *node = json_loads(reply, 0, NULL);
-    /* the machine's */
+    /* cpus of the machine */
     const char *there = json_string_value(
         json_object_get(json_array_get(json_object_get(node, "places"), 0), "cpus"));
     long beyond = there != NULL ? first_beyond(cpus, there) : -1;
@@ -187,8 +187,8 @@ int cmd_set_allowed(struct cmd *cmd, json_t *object, bool with_gpus, const char 
         status = cmd_check_cpus_there(cmd, cpus);
     if (status != CMD_DONE)
         return status;
-    /* A recorded machine is another one: all of it may be used, and saying so with an empty object
-     * spares the daemon's warning. */
+    /* A recorded node is another machine: all of it may be used. An empty object states that and
+     * prevents the daemon's warning. */
     json_t *array = NULL;
     if (gpus != NULL && (status = cmd_parse_gpus(cmd, gpus, &array)) != CMD_DONE)
         return status;

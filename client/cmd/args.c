@@ -1,5 +1,5 @@
-/* The command line: one table of global options, one of each command, understood anywhere on the
- * line. */
+/* The command line: one table of global options and one per command, accepted anywhere on the line.
+ */
 #include "cmd/cmd.h"
 #include "lib/utf8.h"
 
@@ -96,8 +96,8 @@ static int check_choice(const struct cmd *cmd, const struct cmd_option *option, 
     }
 }
 
-/* From here on only memory can be short when a word becomes JSON. A path does not, and may be any
- * bytes. */
+/* Rejects a word that is not UTF-8. After this check only a lack of memory prevents a word from
+ * becoming JSON. A path never becomes JSON and may hold any bytes. */
 static int not_utf8(const struct cmd *cmd, int word)
 {
     return cmd_usage(cmd, "word %d of the command line is not UTF-8", word);
@@ -109,7 +109,7 @@ static bool is_path(const struct cmd_option *option)
            strcmp(option->value, "FILE") == 0;
 }
 
-/* One word that begins with a dash; *i moves on when the next word is its value. */
+/* Takes a word that begins with a dash; *i moves on when the next word is its value. */
 static int take_option(struct cmd *cmd, int argc, char **argv, int *i)
 {
     const char *word = argv[*i], *value = NULL;
@@ -135,7 +135,7 @@ static int take_option(struct cmd *cmd, int argc, char **argv, int *i)
         if (!is_path(option) && !lib_utf8_is_valid(value))
             return not_utf8(cmd, *i);
     }
-    /* mostly a variable of a script's that is not set */
+    /* usually an unset variable of a script */
     if (value != NULL && *value == '\0' && is_path(option))
         return cmd_usage(cmd, "--%s takes a %s, not \"\"", option->name,
                          strcmp(option->value, "PATH") == 0   ? "path"
@@ -168,7 +168,7 @@ static int take_command(struct cmd *cmd, const char *word)
     return cmd_usage(cmd, "no command %s", name);
 }
 
-/* Goes on behind what is wrong when the line is only looked at. */
+/* Continues after an invalid word during the first pass (is_ahead). */
 static int parse(struct cmd *cmd, int argc, char **argv)
 {
     bool only_operands = false;

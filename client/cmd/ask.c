@@ -1,4 +1,4 @@
-/* Asking the daemon and showing its answer. */
+/* Requests to the daemon and their output. */
 #include "cmd/cmd.h"
 
 #include <stdlib.h>
@@ -45,7 +45,8 @@ int cmd_ask(struct cmd *cmd, const char *method, json_t *take_parameters, json_t
     free(parameters);
     if (status != CMD_DONE)
         return status;
-    json_t *reply = json_loads(cmd->reply, 0, NULL); /* the library has found it to be an object */
+    /* the library has checked that it is an object */
+    json_t *reply = json_loads(cmd->reply, 0, NULL);
     if (reply == NULL)
         return cmd_fail_memory();
     *ret_reply = reply;

@@ -30,7 +30,7 @@ int cmd_set_where(struct cmd *cmd, json_t *object, const struct cmd_option *opti
     text = has_size ? cmd_value(cmd, size_option) : NULL;
     if (text == NULL)
         return CMD_DONE;
-    /* what metrics call a size that no longer matters */
+    /* names that metrics use for a size without further effect */
     if (strcmp(text, "large") == 0 || strcmp(text, "memory") == 0)
         return json_object_set_new(where, "bytes", json_string(text)) == 0 ? CMD_DONE
                                                                            : cmd_fail_memory();

@@ -10,7 +10,7 @@
 
 #define OPTION(name) (&cmd_bind_options[CMD_BIND_##name])
 
-/* A job plans within its claim without saying so; a recorded node has none. */
+/* Sets the key: within a job its claim by default; a recorded node has none. */
 static int set_key(struct cmd *cmd, json_t *request)
 {
     char buffer[LIB_KEY_SIZE];
@@ -36,7 +36,7 @@ static int make_request(struct cmd *cmd, json_t *request)
     return status;
 }
 
-/* A comment for whoever wonders why no variable says which gpus the task sees. */
+/* Prints a comment that explains the lack of a variable for the visible gpus. */
 static void put_unset(struct ui *ui, const json_t *reply, const json_t *task)
 {
     const json_t *environment = json_object_get(task, "environment"), *warning;
@@ -61,8 +61,8 @@ static void put_unset(struct ui *ui, const json_t *reply, const json_t *task)
     }
 }
 
-/* A comment for whoever wonders why UCX_NET_DEVICES does not choose the task's nics; for the ranks
- * of a whole job Cray MPICH has one. */
+/* Prints a comment that explains why UCX_NET_DEVICES does not choose the task's nics. Cray MPICH
+ * has a variable for all ranks of a job. */
 static void put_nics(struct ui *ui, const json_t *reply, const json_t *task)
 {
     static const char unchosen[] = "UCX_NET_DEVICES chooses no nic ";
@@ -116,7 +116,7 @@ static int print_environment(struct cmd *cmd, const json_t *reply)
     return cmd_print(&ui);
 }
 
-/* Why there are no words for this launcher; "" where nothing says it. */
+/* Reason of missing options for this launcher; "" where none is given. */
 static const char *why_not(const json_t *reply, const char *format)
 {
     static const char srun[] = "no options for srun: ";
@@ -132,7 +132,7 @@ static const char *why_not(const json_t *reply, const char *format)
     return "";
 }
 
-/* The launcher's own words, line by line. */
+/* Prints the launcher's options, line by line. */
 static int print_launcher(const json_t *reply, const char *format)
 {
     const json_t *launcher = json_object_get(reply, "launcher");

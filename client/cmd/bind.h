@@ -1,14 +1,14 @@
 /**
- * What berth bind and berth exec are told of the berths that they ask for. CMD_DONE or the exit
- * status, as cmd/cmd.h has it.
+ * Options that berth bind and berth exec share. Functions return CMD_DONE or the exit status, as in
+ * cmd/cmd.h.
  */
 #pragma once
 #include "cmd/cmd.h"
 
-#define CMD_TASKS_MOST 1000000L /* as the daemon places */
+#define CMD_TASKS_MOST 1000000L /* most tasks that the daemon places */
 
-/* berth bind has the options from the first to CMD_BIND_OPTIONS, berth exec those from
- * CMD_BIND_TASKS to the end. */
+/* Indices of the options. berth bind has the first ones up to CMD_BIND_OPTIONS, berth exec those
+ * from CMD_BIND_TASKS to the end. */
 enum {
     CMD_BIND_FORMAT,
     CMD_BIND_TASK,
@@ -39,14 +39,14 @@ enum {
 };
 extern const struct cmd_option cmd_bind_options[CMD_EXEC_OPTIONS];
 
-/* cmd/bind_request.c: all that the options say of the berths, but for how many tasks there are, the
- * key, and what is allowed. */
+/* cmd/bind_request.c: writes the options into the request, except the number of tasks, the key and
+ * the allowed part. */
 int cmd_bind_request(struct cmd *cmd, json_t *request);
 
-/* The member "flows": of all --flow FROM:TO:SIZE, then of the lines of each --flows FILE; none when
- * there is neither. */
+/* Writes the member "flows": every --flow FROM:TO:SIZE, then the lines of each --flows FILE. Writes
+ * none without these options. */
 int cmd_bind_set_flows(struct cmd *cmd, json_t *request, const struct cmd_option *flow,
                        const struct cmd_option *file);
 
-/* The member "ranks", from a list such as 0-3,8. */
+/* Writes the member "ranks" from a list such as 0-3,8. */
 int cmd_bind_set_ranks(struct cmd *cmd, json_t *request, const struct cmd_option *ranks);

@@ -9,10 +9,10 @@
 
 #define RANK_MOST  INT32_MAX
 #define RANKS_MOST CMD_TASKS_MOST
-#define FLOWS_MOST 65536 /* as the daemon weighs */
+#define FLOWS_MOST 65536 /* most flows that the daemon weighs */
 #define LINE_BYTES 256
 
-/* "0:1:64M"; false when it is not such. Cuts the text. */
+/* Parses "0:1:64M"; false for any other text. Cuts the text. */
 static bool parse_flow(char *text, json_t **ret_flow)
 {
     char *to = strchr(text, ':'), *size = to != NULL ? strchr(to + 1, ':') : NULL;
@@ -38,7 +38,7 @@ static int add_given(struct cmd *cmd, json_t *flows, const char *text)
     return json_array_append_new(flows, flow) == 0 ? CMD_DONE : cmd_fail_memory();
 }
 
-/* Without the white space around it and what follows a #. */
+/* Line without surrounding white space and without its comment after #. */
 static char *strip(char *line)
 {
     line[strcspn(line, "#\n")] = '\0';
@@ -101,7 +101,7 @@ int cmd_bind_set_flows(struct cmd *cmd, json_t *request, const struct cmd_option
     return status;
 }
 
-/* "5" or "0-3" up to the next comma. */
+/* Adds "5" or "0-3" up to the next comma. */
 static bool add_range(json_t *ranks, const char *text, size_t length, bool *ret_failed)
 {
     char range[32];

@@ -1,4 +1,4 @@
-/* What berth bind and berth exec have in common: what is asked of Bind. */
+/* Parameters of Bind that berth bind and berth exec share. */
 #include "cmd/bind.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ static const char *const mechanisms[] = {"best", "copy_engine", "kernel", NULL};
 static const char *const formats[] = {"table",   "env",        "slurm",      "rankfile",
                                       "numactl", "omp_places", "cray_mpich", NULL};
 
-/* One table for both: its own options stand at the end where the other's begin. */
+/* One table for both: each has its own options at one end. */
 const struct cmd_option cmd_bind_options[] = {
     [CMD_BIND_FORMAT] = {.name = "format",
                          .value = "FORMAT",

@@ -1,4 +1,4 @@
-/* What a failed call means: the line for a person, and the exit status that goes with it. */
+/* Failed calls: the line for a person, and the exit status. */
 #include "cmd/closed_gpus.h"
 #include "cmd/cmd.h"
 
@@ -39,7 +39,7 @@ int cmd_daemon_exit(const struct cmd *cmd, int status)
     }
     if ((status == BERTH_ERROR_NOT_MEASURED || status == BERTH_ERROR_UNAVAILABLE) &&
         cmd->node != NULL)
-        return CMD_DATA; /* what a recording does not have it will not have later */
+        return CMD_DATA; /* a recording will not gain it later */
     const char *name = berth_error_name(cmd->berth), *last = strrchr(name, '.');
     for (size_t i = 0; i < sizeof exits / sizeof exits[0]; i++)
         if (strcmp(last == NULL ? name : last + 1, exits[i].wire) == 0)
@@ -47,7 +47,7 @@ int cmd_daemon_exit(const struct cmd *cmd, int status)
     return CMD_BUG; /* an error of a newer daemon */
 }
 
-/* The last error for a program: its name, and what the daemon sent with it or the line for a
+/* Prints the last error for a program: its name, and the daemon's parameters or the line for a
  * person. */
 static void print_error(const struct cmd *cmd)
 {
@@ -57,7 +57,7 @@ static void print_error(const struct cmd *cmd)
                                  : json_pack("{s:s}", "detail", berth_error_detail(cmd->berth)));
 }
 
-/* The name of a place of this node that is nearest to word; "" none. */
+/* Finds the place of this node with the name nearest to word; "" none. */
 static void find_place(struct cmd *cmd, const char *word, char meant[64])
 {
     char *text = NULL;
@@ -81,9 +81,9 @@ static void find_place(struct cmd *cmd, const char *word, char meant[64])
     free(text);
 }
 
-/* The nearest name to an unknown metric or place; "" where nothing is near. A place is asked for
- * unless its kind is right: the daemon has said then which of that kind there are, or that there is
- * none. */
+/* Finds the nearest name to an unknown metric or place; "" where none is near. Looks for no place
+ * when its kind is known: the daemon's detail has then named the places of that kind, or their
+ * absence. */
 static void find_meant(struct cmd *cmd, int status, char meant[64])
 {
     static const char *const metrics[] = {
@@ -107,7 +107,7 @@ static void find_meant(struct cmd *cmd, int status, char meant[64])
     json_decref(parameters);
 }
 
-/* Whether an option's name is that of a parameter, or its beginning: --ttl of ttl_s, --owner of
+/* True when an option's name is that of a parameter, or its beginning: --ttl for ttl_s, --owner for
  * owner_pid. */
 static bool is_name_of(const char *option, const char *name, bool is_whole)
 {
@@ -115,14 +115,14 @@ static bool is_name_of(const char *option, const char *name, bool is_whole)
     return strncmp(option, name, length) == 0 && name[length] == (is_whole ? '\0' : '-');
 }
 
-/* What the daemon says of a parameter begins with its name. The option that it came from, or that
- * is missing; NULL: it came from elsewhere. */
+/* Finds the option of a parameter; the daemon's detail begins with its name. Gives an option that
+ * was given or is missing. NULL: the parameter came from elsewhere. */
 static const struct cmd_option *option_of(const struct cmd *cmd, const char *detail,
                                           const char **ret_rest)
 {
     static const char missing[] = ": it is missing";
     char name[40];
-    /* which of several */
+    /* index within a list */
     const size_t length = strspn(detail, "abcdefghijklmnopqrstuvwxyz_"),
                  item = detail[length] == '[' ? strcspn(detail + length, "]") + 1 : 0;
     if (length >= sizeof name || length + item > strlen(detail) || detail[length + item] != ':')

@@ -29,7 +29,7 @@ static const struct cmd_option options[] = {
                        .help = "how they are profiled: gpus of AMD are shared under the same one"},
 };
 
-/* Seconds, or a number and one of s m h d. */
+/* Parses seconds, or a number and one of s m h d. */
 static bool parse_time(const char *text, int64_t *ret_s)
 {
     static const struct {

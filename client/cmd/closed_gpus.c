@@ -21,7 +21,7 @@ static bool is_closed(const char *name, const char *path, char *why, size_t size
     return true;
 }
 
-/* By the files that lib_allowed asks about. */
+/* Checks the device files that lib_allowed checks. */
 static bool find_closed(const json_t *place, char *why, size_t size)
 {
     const char *kind = json_string_value(json_object_get(place, "kind")),
@@ -81,7 +81,7 @@ void cmd_closed_explain_all(struct cmd *cmd, json_t *reply)
         if (text == NULL || strstr(text, words) == NULL)
             continue;
         cmd_closed_explain(cmd, text, explained, sizeof explained);
-        /* without memory it stays as it is */
+        /* without memory the warning stays as it is */
         json_array_set_new(warnings, i, json_string(explained));
     }
 }

@@ -1,11 +1,11 @@
-/* What shells complete, as functions of a shell, from the tables that the command line is
- * understood by. etc/completion has what asks them. */
+/* Completion as functions of a shell, from the tables of the command line. The scripts in
+ * etc/completion call them. */
 #include "cmd/cmd.h"
 
 #include <ctype.h>
 #include <string.h>
 
-/* What the placeholders of the help stand for, as etc/completion/what.sh knows it. */
+/* Kinds of words for the placeholders of the help, as named in etc/completion/what.sh. */
 static const struct {
     const char *placeholder, *kind;
 } kinds[] = {
@@ -53,8 +53,8 @@ static void put_value(struct ui *ui, const char *command, const struct cmd_optio
     ui_put(ui, " ;;\n");
 }
 
-/* One word of the operands as the help shows them, such as [PLACE...] or bash|zsh. False when no
- * more can be said of what follows. */
+/* Prints one word of the operands as in the help, such as [PLACE...] or bash|zsh. False when
+ * nothing certain follows. */
 static bool put_operand(struct ui *ui, const struct cmd_command *command, size_t number,
                         const char *word, size_t length)
 {
@@ -100,7 +100,7 @@ static void put_operands(struct ui *ui, const struct cmd_command *command)
     }
 }
 
-/* NAME<tab>what it is, a line each: inside single quotes of a shell. */
+/* Prints NAME<tab>description, a line each, within single quotes of a shell. */
 static void put_described(struct ui *ui, const char *dashes, const char *name, const char *about)
 {
     ui_put(ui, "%s%s\t", dashes, name);

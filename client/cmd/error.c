@@ -1,4 +1,4 @@
-/* Errors for a person: one line on standard error, what and what to do. */
+/* Errors for a person: one line on standard error, with the error and a remedy. */
 #include "cmd/cmd.h"
 #include "lib/utf8.h"
 
@@ -64,7 +64,7 @@ int cmd_usage(const struct cmd *cmd, const char *format, ...)
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    ui_clean(clean, sizeof clean, line); /* a path may be any bytes */
+    ui_clean(clean, sizeof clean, line); /* a path may hold any bytes */
     if (cmd->command == NULL || cmd->command->misused == NULL)
         cmd_print_error(cmd, "Usage",
                         json_pack("{s:s}", "detail", lib_utf8_is_valid(line) ? line : clean));

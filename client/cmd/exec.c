@@ -1,4 +1,4 @@
-/* berth exec: take a berth and run a command in it. */
+/* berth exec: takes a berth and runs a command in it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #define TIMEOUT_S      2
 #define TIMEOUT_S_MOST 3600
 
-#define CANNOT_RUN 126 /* as shells have it */
+#define CANNOT_RUN 126 /* exit status in shells */
 #define NO_COMMAND 127
 
 static bool has(const struct cmd *cmd, int option)
@@ -23,7 +23,7 @@ static bool has(const struct cmd *cmd, int option)
     return cmd_has(cmd, &cmd_bind_options[option]);
 }
 
-/* A count that an option gives; stays as it is where none is given. */
+/* Reads a count from an option; *number stays when the option is absent. */
 static int read_count(const struct cmd *cmd, int option, long least, int *number)
 {
     const char *text = cmd_value(cmd, &cmd_bind_options[option]);
@@ -37,8 +37,8 @@ static int read_count(const struct cmd *cmd, int option, long least, int *number
     return CMD_DONE;
 }
 
-/* Which task this is, by the options and the launcher's variables. CMD_DONE also where a launcher
- * does not say enough. */
+/* Finds the task's number from the options and the launcher's variables. CMD_DONE also when a
+ * number is missing. */
 static int find_who(struct cmd *cmd, struct exec_plan *plan)
 {
     int tasks = -1, task = -1, status = read_count(cmd, CMD_BIND_TASKS, 1, &tasks);
@@ -59,7 +59,7 @@ static int find_who(struct cmd *cmd, struct exec_plan *plan)
     return CMD_DONE;
 }
 
-/* The names of --gpus as texts, that stay the array's. NULL when out of memory. */
+/* Names of --gpus as texts borrowed from the array. NULL when out of memory. */
 static const char **list_texts(const json_t *array)
 {
     const char **item = calloc(json_array_size(array) + 1, sizeof *item);
@@ -68,7 +68,7 @@ static const char **list_texts(const json_t *array)
     return item;
 }
 
-/* --gpus as an array; NULL where it is not given. */
+/* Reads --gpus as an array; NULL when it is absent. */
 static int read_gpus(struct cmd *cmd, json_t **ret_array)
 {
     const char *gpus = cmd_value(cmd, &cmd_bind_options[CMD_BIND_GPUS]);
@@ -76,7 +76,7 @@ static int read_gpus(struct cmd *cmd, json_t **ret_array)
     return gpus != NULL ? cmd_parse_gpus(cmd, gpus, ret_array) : CMD_DONE;
 }
 
-/* Connected: what the step may use. *ret_usage: the exit status where the options are wrong, else
+/* Finds the step's resources; needs a connection. *ret_usage: exit status of invalid options, else
  * CMD_DONE. */
 static int find_step(struct cmd *cmd, struct exec_plan *plan, int *ret_usage)
 {
@@ -111,7 +111,7 @@ static int ask(struct cmd *cmd, struct exec_plan *plan, int *ret_usage)
     return status;
 }
 
-/* Fills in the plan. *ret_usage as of find_step. */
+/* Fills the plan. *ret_usage as in find_step. */
 static int plan_all(struct cmd *cmd, struct exec_plan *plan, int timeout_ms, int *ret_usage)
 {
     int status = exec_plan_connect(plan, cmd_value(cmd, &cmd_globals[CMD_SOCKET]), timeout_ms);
@@ -131,8 +131,8 @@ static int read_timeout(const struct cmd *cmd, int *ret_ms)
     return CMD_DONE;
 }
 
-/* Whether this task has others beside it that a launcher has started: who is started by hand says
- * everything, as often as it is started. */
+/* True when a launcher may have started other tasks beside this one. A task started by hand prints
+ * every message at every start. */
 static bool has_others(const struct exec_plan *plan)
 {
     return plan->said->name != NULL && plan->who.tasks != 1;
@@ -144,14 +144,14 @@ static enum lib_once once(const struct exec_plan *plan, const char *line)
     return lib_once("/dev/shm", name, name != NULL ? getenv(name) : NULL, plan->said->key, line);
 }
 
-/* Whether this task is to say what others may say too. */
+/* True when this task prints a message that other tasks may print too. */
 static bool is_sayer(const struct exec_plan *plan, const char *line)
 {
     return !has_others(plan) || once(plan, line) != LIB_ONCE_SAID;
 }
 
-/* The command has no berth: with --strict it is not run, else it is, and this says so, once for all
- * tasks here; by each with --verbose. */
+/* Handles a command without a berth. With --strict it does not run. Otherwise it runs, and one task
+ * prints a warning for all tasks here; with --verbose each does. */
 static int without(const struct cmd *cmd, const struct exec_plan *plan, int exit_status,
                    const char *why)
 {
@@ -168,7 +168,7 @@ static int without(const struct cmd *cmd, const struct exec_plan *plan, int exit
     return CMD_DONE;
 }
 
-/* A daemon that is not there, hangs, or goes away is all the same to whoever starts a job. */
+/* A daemon that is missing, hangs or goes away gives one exit status. */
 static int without_answer(struct cmd *cmd, const struct exec_plan *plan, int status)
 {
     bool is_gone = status == BERTH_ERROR_NO_DAEMON || status == BERTH_ERROR_TIMED_OUT ||
@@ -192,7 +192,7 @@ static void join(char *text, size_t size, const struct berth_texts *texts)
             (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? "," : "", texts->item[i]);
 }
 
-/* Once for all tasks: by the first one; by each with --verbose. */
+/* Prints the bindings once for all tasks, from the first one; from each with --verbose. */
 static void say_bound(const struct cmd *cmd, const struct exec_plan *plan)
 {
     const struct berth_step *step = plan->step;
@@ -210,7 +210,7 @@ static void say_bound(const struct cmd *cmd, const struct exec_plan *plan)
 
 static void say_berth(struct cmd *cmd, const struct exec_plan *plan)
 {
-    /* for berth bind --format slurm; nobody has asked for them here */
+    /* for berth bind --format slurm; irrelevant here */
     static const char srun[] = "no options for srun: ";
     char gpus[128], memory[128], warning[1024];
     if (!has(cmd, CMD_EXEC_VERBOSE))
@@ -219,7 +219,7 @@ static void say_berth(struct cmd *cmd, const struct exec_plan *plan)
         if (strncmp(plan->binding->warnings.item[i], srun, sizeof srun - 1) == 0)
             continue;
         cmd_closed_explain(cmd, plan->binding->warnings.item[i], warning, sizeof warning);
-        if (is_sayer(plan, warning)) /* they are the plan's, and that is all tasks' */
+        if (is_sayer(plan, warning)) /* warnings belong to the plan of all tasks */
             cmd_warn("%s", warning);
     }
     join(gpus, sizeof gpus, &plan->task->gpus);
@@ -230,7 +230,7 @@ static void say_berth(struct cmd *cmd, const struct exec_plan *plan)
              plan->parts & BERTH_PART_GPUS ? gpus : "as they were");
 }
 
-/* CMD_DONE: the command may run, in its berth or as it is. */
+/* Takes the berth. CMD_DONE: the command may run, in its berth or without one. */
 static int take(struct cmd *cmd, struct exec_plan *plan, int timeout_ms)
 {
     if (plan->who.task < 0 || plan->who.tasks < 0)
@@ -257,7 +257,7 @@ static int run_command(const struct cmd *cmd)
 {
     execvp(cmd->operand[0], (char *const *)(const void *)cmd->operand);
     int number = errno;
-    /* then it is its interpreter that is not */
+    /* then its interpreter is missing */
     bool is_there = strchr(cmd->operand[0], '/') != NULL && access(cmd->operand[0], F_OK) == 0;
     return cmd_fail(number == ENOENT && !is_there ? NO_COMMAND : CANNOT_RUN,
                     "cannot run %.200s: %s", cmd->operand[0], strerror(number));

@@ -16,13 +16,13 @@ int exec_plan_who(struct exec_plan *plan, int tasks, int task)
         return status;
     struct berth_launcher *who = &plan->who;
     *who = *plan->said;
-    if (who->name == NULL && tasks < 0 && task < 0) /* it was started by hand, and alone */
+    if (who->name == NULL && tasks < 0 && task < 0) /* started by hand, as the only task */
         tasks = 1, task = 0;
     if (tasks >= 0)
         who->tasks = tasks;
     if (task >= 0)
         who->task = task;
-    if (who->tasks != plan->said->tasks) /* the launcher speaks of other tasks */
+    if (who->tasks != plan->said->tasks) /* the launcher's ranks are for another number of tasks */
         who->ranks = NULL;
     return BERTH_DONE;
 }
@@ -33,7 +33,7 @@ static void leave_time(const struct exec_plan *plan)
     berth_set_timeout(plan->berth, left > 1 ? (int)left : 1);
 }
 
-/* The error of a call that was late names the time of all calls. */
+/* Puts the time of all calls into the error of a late call. */
 static int with_whole_time(const struct exec_plan *plan, int status)
 {
     if (status == BERTH_ERROR_TIMED_OUT)
@@ -73,7 +73,7 @@ static bool has(const json_t *request, const char *key)
     return json_object_get(request, key) != NULL;
 }
 
-/* Traffic is between the ranks of the whole job, where the launcher says which of them are here. */
+/* Traffic connects the ranks of the whole job, where the launcher states which of them are here. */
 static bool set_ranks(json_t *request, const struct berth_launcher *who)
 {
     bool has_traffic = has(request, "pattern") || has(request, "flows");
@@ -87,8 +87,8 @@ static bool set_ranks(json_t *request, const struct berth_launcher *who)
     return fine;
 }
 
-/* How many gpus a job of Slurm's has for these tasks, of those that they may use; 0 where no job
- * has said so: then Bind's own default stands. */
+/* Number of gpus that a Slurm job has for these tasks, at most those that they may use. 0 where no
+ * job states it: Bind's own default then holds. */
 static int job_gpus(const struct exec_plan *plan)
 {
     const long count = lib_dealt_count(getenv("SLURM_GPUS_ON_NODE")),
@@ -96,7 +96,7 @@ static int job_gpus(const struct exec_plan *plan)
     return (int)(count < usable ? count : usable);
 }
 
-/* As the plugin deals them out, where nobody says how. */
+/* Distributes the gpus like the plugin, where no option does. */
 static bool share_gpus(struct exec_plan *plan, json_t *request)
 {
     struct berth_bind_request share;
@@ -105,7 +105,7 @@ static bool share_gpus(struct exec_plan *plan, json_t *request)
     slurm_share_gpus(job_gpus(plan), &share);
     const bool has_left_over = share.visible == BERTH_VISIBLE_ALL && !has(request, "visible");
     const bool are_few = share.tasks_per_gpu > 0 && !has(request, "tasks_per_gpu");
-    /* else others' are among those allowed */
+    /* else the allowed gpus include those of others */
     plan->sees_all =
         plan->sees_all || (has_left_over && job_gpus(plan) == (int)plan->step->allowed.gpus.count);
     return set(request, "gpus_per_task", share.gpus_per_task) &&
@@ -141,8 +141,8 @@ static int make_request(struct exec_plan *plan, const json_t *options, const cha
     return status;
 }
 
-/* For the gpus that the launcher has chosen there is nothing to choose, nor is traffic what a
- * choice would go by. */
+/* Requests one berth per gpu. The launcher has chosen the gpus, so options about the choice and the
+ * traffic behind it are removed. */
 static bool ask_by_gpu(json_t *request, const struct exec_plan *plan, size_t berths)
 {
     static const char *const of_choice[] = {"pattern", "flows", "bytes",     "ranks",
@@ -155,7 +155,7 @@ static bool ask_by_gpu(json_t *request, const struct exec_plan *plan, size_t ber
            (cores == 0 || set(request, "cores_per_task", (cores + gpus - 1) / gpus));
 }
 
-/* by_gpu: so many berths of one gpu each; 0 a berth for each task. */
+/* Sends the request. by_gpu: number of berths with one gpu each; 0: one berth per task. */
 static int ask(struct exec_plan *plan, const json_t *options, const char *key, size_t by_gpu)
 {
     json_t *request = NULL, *reply;
@@ -170,16 +170,16 @@ static int ask(struct exec_plan *plan, const json_t *options, const char *key, s
     return status == BERTH_DONE ? lib_bind_read(plan->berth, reply, &plan->binding) : status;
 }
 
-/* Whether the daemon itself has said that there is no such plan. */
+/* True when the daemon itself has refused such a plan. */
 static bool is_refusal(int status)
 {
     return status == BERTH_ERROR_NOT_ENOUGH || status == BERTH_ERROR_NOTHING_ALLOWED ||
            status == BERTH_ERROR_KEY_MISMATCH;
 }
 
-/* All tasks of a step ask the same, so that their cpus are of one plan: berths for all gpus of the
- * node, or, where the job has fewer, for as many as that has. task stays NULL when the step has
- * fewer cores than gpus, or, beside a plan, when that has other gpus. */
+/* Requests the same berths in all tasks of a step, so that one plan gives their cpus. The berths
+ * are for all gpus of the node or, when the job has fewer, for the job's number. task stays NULL
+ * when the step has fewer cores than gpus, or when the plan has other gpus. */
 static int ask_for_bound(struct exec_plan *plan, const json_t *options, const char *key)
 {
     const size_t all = plan->step->allowed.gpus.count, of_job = (size_t)job_gpus(plan);
@@ -194,7 +194,7 @@ static int ask_for_bound(struct exec_plan *plan, const json_t *options, const ch
     return is_refusal(status) ? BERTH_DONE : status;
 }
 
-/* Where nothing tells how gpus are counted here, their variables stay as the launcher has them. */
+/* Leaves the launcher's variables where the local count of gpus is unknown. */
 static int show_gpus(struct exec_plan *plan)
 {
     const struct berth_texts *allowed = &plan->step->allowed.gpus;

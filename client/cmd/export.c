@@ -41,7 +41,8 @@ static int fill_format(struct cmd *cmd, json_t *parameters)
                : cmd_fail_memory();
 }
 
-/* The text of the format; a new reference that the caller drops, whose text ret_text borrows. */
+/* Requests the text of a format. ret_reply receives a new reference, and ret_text borrows from it.
+ */
 static int ask_format(struct cmd *cmd, json_t **ret_reply, const char **ret_text)
 {
     int status = cmd_ask_filled(cmd, "io.berth.Fabric.Export", fill_format, ret_reply);
@@ -50,8 +51,7 @@ static int ask_format(struct cmd *cmd, json_t **ret_reply, const char **ret_text
     return status;
 }
 
-/* One for each gpu that the command may use is what the planner takes -n for; how many there are is
- * GetNode's to say. */
+/* Default of --tasks: the gpus of the node, from GetNode, else its NUMA nodes with cpus, else 1. */
 static int count_tasks(struct cmd *cmd, json_int_t *ret_tasks)
 {
     json_t *node;

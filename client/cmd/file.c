@@ -25,7 +25,7 @@ bool cmd_file_write_all(int fd, const char *text, size_t length)
     return true;
 }
 
-/* A device or a pipe cannot be replaced; it is written to. */
+/* Writes into a device or a pipe, which cannot be replaced. */
 static int write_into(const char *path, const char *text, size_t length)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);

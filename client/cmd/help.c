@@ -1,4 +1,4 @@
-/* Help, printed from the tables that the command line is understood by. */
+/* Help, printed from the tables of the command line. */
 #include "cmd/cmd.h"
 
 #include <stdio.h>

@@ -53,7 +53,7 @@ static int run_changes(struct cmd *cmd)
                       cmd_has(cmd, &cmd_globals[CMD_NODE]) ? ui_changes_of_folder : ui_changes);
 }
 
-/* The answer to History is on its way to be drawn; the baseline is asked for behind it. */
+/* Draws the answer to History after asking for its baseline. */
 static int draw(struct cmd *cmd, const json_t *history, json_t *take_where)
 {
     json_t *baseline;

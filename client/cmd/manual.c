@@ -1,11 +1,11 @@
-/* What the manual page says of the commands, in mdoc(7), from the tables that the command line is
- * understood by. */
+/* Sections of the manual page about the commands, in mdoc(7), from the tables of the command line.
+ */
 #include "cmd/cmd.h"
 
 #include <string.h>
 
-/* Text that roff takes as it is: a sentence begins a line, and a dash is one that can be copied
- * into a shell. */
+/* Prints text safe for roff: each sentence begins a line, and each dash can be copied into a shell.
+ */
 static void put_text(struct ui *ui, const char *text)
 {
     if (*text == '.' || *text == '\'')

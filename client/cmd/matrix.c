@@ -22,8 +22,8 @@ static const struct cmd_option options[] = {
          .help = "both ends of each cell's 95 % interval, or stated range, instead of its value"},
 };
 
-/* Which direction is better, and the axes' defaults, into a new reference, are ListMetrics' to say;
- * without an answer there are no colours, and nothing is chosen. */
+/* Finds the better direction and the axes' defaults (a new reference) in ListMetrics. Without an
+ * answer there are no colours, and no combination is chosen. */
 static int find_better(struct cmd *cmd, const char *metric, json_t **ret_defaults)
 {
     char *text;

@@ -1,4 +1,4 @@
-/* Slips of the finger. */
+/* Corrections of mistyped names. */
 #include "cmd/cmd.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #define LONGEST_NAME 32
 
 /* Insertions, deletions, changes, and exchanges of neighbours: the optimal string alignment
- * distance. LONGEST_NAME where either is longer. */
+ * distance. LONGEST_NAME when either text is longer. */
 static size_t distance(const char *a, const char *b)
 {
     size_t d[LONGEST_NAME + 1][LONGEST_NAME + 1], m = strlen(a), n = strlen(b);
@@ -31,7 +31,7 @@ static size_t distance(const char *a, const char *b)
 const char *cmd_nearest(const char *word, const char *const *names, size_t count)
 {
     const char *nearest = NULL;
-    size_t least = strlen(word) <= 3 ? 2 : 3; /* as many slips are not a slip any more */
+    size_t least = strlen(word) <= 3 ? 2 : 3; /* this many errors make another word */
     for (size_t i = 0; i < count; i++) {
         size_t slips = strlen(word) >= 2 && strncmp(names[i], word, strlen(word)) == 0
                            ? 0

@@ -1,4 +1,4 @@
-/* Writes to standard output. */
+/* Output to standard output. */
 #include "cmd/cmd.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include "cmd/stream.h"
 #include "ui/status.h"
 
-#define INTERRUPTED 130 /* as a shell reports ctrl-C */
+#define INTERRUPTED 130 /* exit status of ctrl-C in shells */
 
 enum { FULL, FORCE, OPTIONS };
 
@@ -21,7 +21,7 @@ static const struct cmd_option options[] = {
 
 struct probe {
     bool json, bar;
-    struct ui ui; /* of standard error */
+    struct ui ui; /* ui of standard error */
     time_t said_at;
     json_t *last;
 };
@@ -32,7 +32,7 @@ static void show_progress(struct probe *probe, const json_t *reply)
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (!probe->bar &&
         (now.tv_sec == probe->said_at || json_integer_value(json_object_get(reply, "total")) == 0))
-        return; /* lines go into logs: one a second is enough */
+        return; /* logs get at most one line a second */
     probe->said_at = now.tv_sec;
     if (probe->bar)
         ui_progress_bar(&probe->ui, reply);
@@ -57,8 +57,7 @@ static bool on_reply(struct cmd_stream *stream, const json_t *reply, const char 
     return false;
 }
 
-/* A run without a single value is no success, whoever asked for it: a script that goes on would
- * rest on what was known before. */
+/* Fails a run without a single value: a script that continued would use earlier values. */
 static int nothing_measured(const struct probe *probe)
 {
     const json_t *measured = json_object_get(probe->last, "measured");

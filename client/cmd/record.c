@@ -1,5 +1,5 @@
-/* A node folder, written file by file. Names come from the daemon and are not trusted: nothing is
- * written outside the folder, over a file, or through a link. */
+/* A node folder, written file by file. Names from the daemon are not trusted: no write goes outside
+ * the folder, over a file, or through a link. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ struct recording {
     bool json;
 };
 
-/* A relative path of plain components. */
+/* True for a relative path of plain components. */
 static bool is_safe(const char *path)
 {
     size_t length = strlen(path);
@@ -40,8 +40,7 @@ static bool is_safe(const char *path)
     return true;
 }
 
-/* Opens the directory that a path's last component goes into, making those on the way. -1 with
- * errno. */
+/* Opens the directory of a path's last component and makes missing ones. -1 with errno. */
 static int open_parent(int folder, char *path, const char **ret_last)
 {
     int at = dup(folder);

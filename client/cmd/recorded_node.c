@@ -1,9 +1,7 @@
-/*
- * A private daemon over a node folder. It gets a listening socket by the service manager's protocol
- * (sd_listen_fds(3)), which the kernel names, so that no file is made and the connection can be
- * opened before the daemon runs: nothing to wait for, nothing to clean up. It dies with this
- * process, whatever ends it.
- */
+/* A private daemon over a node folder. It receives a listening socket by the service manager's
+ * protocol (sd_listen_fds(3)). The kernel names the socket, so no file is made, and the connection
+ * opens before the daemon runs. Nothing has to be awaited or removed. The daemon dies with this
+ * process in every case. */
 #include "cmd/cmd.h"
 
 #include <errno.h>
@@ -22,16 +20,16 @@
 #include <unistd.h>
 
 #define FIRST_PASSED_FD 3
-#define CANNOT_RUN      127 /* as a shell says it */
+#define CANNOT_RUN      127 /* exit status in shells */
 #define ENDING_MS       2000
 
 struct cmd_node {
     pid_t pid;
-    int log; /* what the daemon writes to standard error: kept, shown only when it fails */
+    int log; /* the daemon's standard error; shown only when it fails */
     char folder[200];
 };
 
-/* A listening socket with a name of the kernel's choosing, and a connection to it. */
+/* Makes a listening socket with a name from the kernel, and a connection to it. */
 static bool make_sockets(int *ret_listener, int *ret_connection)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -56,7 +54,7 @@ static bool make_sockets(int *ret_listener, int *ret_connection)
     return false;
 }
 
-/* The daemon beside this program, else the one in PATH. */
+/* Runs the daemon beside this program, else the one in PATH. */
 static void run_daemon(const char *folder)
 {
     char path[PATH_MAX];
@@ -76,7 +74,7 @@ static void become_daemon(const char *folder, pid_t parent, int listener, int lo
 {
     char pid[24];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) /* it died before the line above */
+    if (getppid() != parent) /* the parent died before prctl */
         _exit(CMD_BUG);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     dup2(null, STDIN_FILENO);
@@ -128,7 +126,7 @@ int cmd_node_start(const char *folder, struct cmd_node **ret_node, int *ret_fd)
     return CMD_DONE;
 }
 
-/* The last line of the log without its priority ("<3>") and program name. */
+/* Last line of the log without its priority ("<3>") and program name. */
 static const char *last_line(char *log)
 {
     size_t length = strlen(log);
@@ -143,7 +141,7 @@ static const char *last_line(char *log)
     return line;
 }
 
-/* How the daemon ended. One that only closed the connection and lives on is killed after a while.
+/* Waits for the daemon's end. One that closed the connection and lives on is killed after a while.
  */
 static int wait_for_end(struct cmd_node *node)
 {
@@ -162,7 +160,7 @@ static int wait_for_end(struct cmd_node *node)
 static int fail(const struct cmd *cmd, int exit_status, const char *line)
 {
     char clean[1024];
-    ui_clean(clean, sizeof clean, line); /* a folder's name may be any bytes */
+    ui_clean(clean, sizeof clean, line); /* a folder's name may hold any bytes */
     cmd_print_error(cmd, "NoDaemon", json_pack("{s:s}", "detail", clean));
     return cmd_fail(exit_status, "%s", line);
 }
@@ -183,8 +181,7 @@ int cmd_node_failed(struct cmd *cmd)
                  WTERMSIG(status), strsignal(WTERMSIG(status)));
         return fail(cmd, CMD_BUG, said);
     }
-    /* What the daemon calls absent is a folder that is not there; 69 is kept for no daemon at all.
-     */
+    /* The daemon reports a missing folder as absent. Status 69 is reserved for a missing daemon. */
     int exit_status = WEXITSTATUS(status) == CANNOT_RUN      ? CMD_NO_DAEMON
                       : WEXITSTATUS(status) == CMD_NO_DAEMON ? CMD_DATA
                       : WEXITSTATUS(status) >= CMD_USAGE     ? WEXITSTATUS(status)
@@ -201,7 +198,7 @@ void cmd_node_stop(struct cmd_node *node)
     if (node == NULL)
         return;
     if (node->pid > 0) {
-        kill(node->pid, SIGKILL); /* it keeps nothing */
+        kill(node->pid, SIGKILL); /* it has no state to save */
         waitpid(node->pid, NULL, 0);
     }
     close(node->log);

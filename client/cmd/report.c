@@ -10,7 +10,7 @@
 #include "ui/history.h"
 #include "ui/topo.h"
 
-#define MOST_SERIES 24 /* histories that are drawn */
+#define MOST_SERIES 24 /* most histories drawn */
 
 enum { OUTPUT, OPTIONS };
 
@@ -21,10 +21,10 @@ static const struct cmd_option options[] = {
                 .help = "the page; - is standard output"},
 };
 
-/* A page under way: replies that more than one part needs. */
+/* A page in progress: replies that several parts need. */
 struct report {
     struct cmd *cmd;
-    struct ui page, history; /* what comes last is written beside */
+    struct ui page, history; /* history: the last part, written separately */
     json_t *node, *check, *metrics;
     size_t series;
     bool is_any_matrix;
@@ -36,7 +36,7 @@ static int ask(struct report *report, const char *method, json_t *take_parameter
     return cmd_ask(report->cmd, method, take_parameters, ret_reply);
 }
 
-/* How the worst cell of a matrix came to be what it is. */
+/* Adds the history of the worst cell of a matrix. */
 static int add_history(struct report *report, const json_t *metric, const json_t *matrix)
 {
     const char *from, *to, *name = ui_member(metric, "name");
@@ -113,7 +113,7 @@ static void add_disagreements(struct report *report)
     ui_put(&report->page, "</ul>\n");
 }
 
-/* One reply, drawn as in the terminal. */
+/* Adds one reply, drawn as in the terminal. */
 static int add_plain(struct report *report, const char *title, const char *about,
                      const char *method, void (*draw)(struct ui *ui, const json_t *reply))
 {

@@ -21,7 +21,7 @@ static const struct cmd_option options[] = {
               .help = "for a caller with these gpus; default those this command may open"},
 };
 
-#define LINE_BYTES 256 /* what is longer is no such thing */
+#define LINE_BYTES 256 /* a longer text is no transfer */
 
 static int add_meanwhile(struct cmd *cmd, json_t *transfers, const char *text)
 {
@@ -29,7 +29,7 @@ static int add_meanwhile(struct cmd *cmd, json_t *transfers, const char *text)
     char spaced[LINE_BYTES];
     snprintf(spaced, sizeof spaced, "%s", text);
     for (char *c = spaced; *c != '\0'; c++)
-        *c = *c == ':' ? ',' : *c; /* either may stand between */
+        *c = *c == ':' ? ',' : *c; /* either separator is accepted */
     json_t *parts = cmd_list(spaced);
     if (parts == NULL)
         return cmd_fail_memory();

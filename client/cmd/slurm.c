@@ -1,4 +1,4 @@
-/* berth slurm: what Slurm's hooks in etc/slurm run. */
+/* berth slurm: the commands of Slurm's hooks in etc/slurm. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "slurm/job.h"
 #include "slurm/task_prolog.h"
 
-/* of a prolog, epilog or task prolog: with the start of the command less than the 100 that a job
- * may notice */
+/* limit of a prolog, epilog or task prolog; a job may notice 100 ms, including the start of the
+ * command */
 #define JOB_MS    50
 #define HEALTH_MS 5000
 
@@ -31,8 +31,8 @@ static const struct cmd_option options[] = {
                .help = "health: where clean checks are counted (/run/berth-slurm-health)"},
 };
 
-/* Slurm drains a node whose prolog or epilog fails, and the scripts leave standard error to nobody.
- */
+/* Logs an invalid command line. Slurm drains a node whose prolog or epilog fails, and the scripts'
+ * standard error has no reader. */
 static void log_misuse(const char *line)
 {
     char clean[512];

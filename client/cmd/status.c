@@ -18,7 +18,7 @@ static const struct cmd_option options[] = {
                  .help = "the longest to wait; exit status 75 then"},
 };
 
-/* Keeps the last reply; has enough when the daemon is ready. */
+/* Keeps the last reply; stops when the daemon is ready. */
 static bool on_reply(struct cmd_stream *stream, const json_t *reply, const char *text)
 {
     struct cmd *cmd = stream->arg;
@@ -37,7 +37,7 @@ static int left_ms(int64_t deadline_ms)
     return left < 0 ? 0 : (int)left;
 }
 
-/* Until the daemon is ready: a daemon that is not there yet, or goes away, may still come. */
+/* Waits until the daemon is ready: a missing daemon, or one that goes away, may still come. */
 static int wait_ready(struct cmd *cmd, long timeout_s)
 {
     int64_t deadline = timeout_s < 0 ? -1 : lib_now_ms() + (int64_t)timeout_s * 1000;

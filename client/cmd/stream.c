@@ -96,8 +96,8 @@ enum cmd_end cmd_stream_run(struct cmd *cmd, struct cmd_stream *stream)
     }
     follow(&progress, signal_fd);
     if (stream->catch_interrupt) {
-        /* A taken interrupt stays pending and blocked: the command ends now anyway, with its own
-         * words. */
+        /* A taken interrupt stays pending and blocked: the command ends now with its own message.
+         */
         close(signal_fd);
         if (progress.end != CMD_END_INTERRUPTED)
             sigprocmask(SIG_SETMASK, &before, NULL);
