@@ -1,6 +1,6 @@
 /**
- * Prints the measurement record: one JSON object a line, each line by one write, so that a reader
- * sees whole lines at once.
+ * Prints the measurement record: one JSON object a line, each line in one write, so that a reader
+ * sees whole lines only.
  *
  * struct probe_out is the output, shared by threads; struct probe_line is one line being built, on
  * the stack of one thread.

@@ -1,5 +1,5 @@
-/* Small kernel files, below one root directory so that tests and recorded trees stand in for /sys
- * and /proc. */
+/* Readers of small kernel files below one root directory, so that tests and recorded trees can
+ * replace /sys and /proc. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

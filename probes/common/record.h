@@ -8,7 +8,7 @@
 #include "common/metric.h"
 #include "common/stats.h"
 
-/* Times of one operation on so many bytes. */
+/* Times of one operation of this size. */
 struct probe_sample {
     int64_t bytes;
     struct probe_summary ns;
@@ -21,7 +21,7 @@ void probe_record_begin(struct probe_line *line, const char *record, enum probe_
 /* "value", and with it "low", "high" and "n" where they are known. */
 void probe_record_value(struct probe_line *line, const struct probe_summary *summary);
 
-/* One of the list "samples". */
+/* Prints one element of the list "samples". */
 void probe_record_sample(struct probe_line *line, const struct probe_sample *sample);
 
 void probe_record_progress(struct probe_line *line, size_t done, size_t total);

@@ -37,6 +37,6 @@ struct probe_summary probe_stats_quantile(double *samples, unsigned n, double p)
 /* True when half the interval's width is at most PROBE_STATS_HALF_WIDTH of the value. */
 bool probe_stats_settled(const struct probe_summary *summary);
 
-/* The stopping rule: true when samples (sorted by this) are enough. late says that the cell's time
- * is spent. */
+/* The stopping rule: true when samples (sorted by this) are enough. late: the cell's time is
+ * spent. */
 bool probe_stats_enough(double *samples, unsigned n, bool late);

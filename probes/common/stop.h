@@ -17,9 +17,9 @@ struct probe_stop {
     int64_t started_ns;    /* for elapsed_ns of the end record */
 };
 
-/* Call first in main, before any thread starts, so that all inherit the signal mask. @child: the
- * parent measures us; be killed when the thread that started us ends, and fail when it has already.
- */
+/* Blocks the signals; call first in main, before any thread starts, so that all inherit the signal
+ * mask. @child: the parent measures this process. It is then killed when the thread that started it
+ * ends. Fails when that thread has already ended. */
 bool probe_stop_prepare(bool child, struct probe_why *why);
 
 /* Starts the thread that waits for the signals. @stop must live until the process ends. */

@@ -1,4 +1,4 @@
-/* One line that says why something could not be done. */
+/* One line with the reason of a failure. */
 #pragma once
 #include <stdbool.h>
 

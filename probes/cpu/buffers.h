@@ -26,14 +26,14 @@ struct cpu_buffer {
     struct probe_why why; /* when it is not ready */
 };
 
-/* One for each NUMA node of the topology. */
+/* Buffers by index of the topology's NUMA nodes. */
 struct cpu_buffers {
     const struct cpu_topology *topology; /* borrowed */
     struct cpu_buffer *item;
 };
 
-/* When filling them ends: with all that is wanted at the soft end, with the least at the hard one.
- */
+/* Limits of the filling: until the soft end the wanted bytes, until the hard end the least
+ * bytes. */
 struct cpu_buffers_time {
     int64_t started_ns, soft_ns, hard_ns; /* of the clock */
 };

@@ -37,9 +37,9 @@ enum cpu_noise_kind { CPU_NOISE_NONE, CPU_NOISE_CORE, CPU_NOISE_NUMA };
 struct cpu_cell {
     enum probe_metric metric;
     enum cpu_phase phase;
-    int rank;               /* within the phase, lower comes first */
+    int rank;               /* order within the phase, lower first */
     char from[16], to[16];  /* place names */
-    int from_core, to_core; /* pairs: indices of cores; the same twice: its two threads */
+    int from_core, to_core; /* pairs: indices of cores; equal indices: the core's two threads */
     enum cpu_role role;     /* ping-pong */
     int llc, numa;          /* memory: the initiator, one of them -1 */
     int memory;             /* memory: index of the target */

@@ -21,8 +21,8 @@
 #define CPU_COPY_SIZES_LEAST 6    /* fewest sizes for a curve */
 #define CPU_COPY_ROOM        8192 /* bytes that a destination needs beyond its size */
 
-/* The sizes of a cell, ascending by factors of four from 4 KiB to twice beyond (bytes of a cache),
- * at least 4 MiB. Returns how many. */
+/* Sizes of a cell, ascending by factors of four from 4 KiB to twice beyond (bytes of a cache), at
+ * least 4 MiB. Returns their number. */
 unsigned cpu_copy_sizes(int64_t beyond, int64_t ret_bytes[CPU_COPY_SIZES_MAX]);
 
 struct cpu_copy;
@@ -45,7 +45,7 @@ struct cpu_copy_plan {
 void cpu_copy_begin(struct cpu_copy *copy, const struct cpu_copy_plan *plan);
 void cpu_copy_play(void *table, unsigned side);
 
-/* When a match that was begun is given up, at the latest. */
+/* Latest time at which a started match is given up. */
 int64_t cpu_copy_patience_ns(const struct cpu_copy *copy);
 
 /* The times of the sizes, in nanoseconds. Fails with why when the match was given up, because the

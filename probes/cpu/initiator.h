@@ -11,7 +11,7 @@ int cpu_initiator_cores(const struct cpu_topology *topology, int llc, int numa);
 unsigned cpu_initiator_noise_pus(const struct cpu_topology *topology, const struct cpu_cell *cell,
                                  int *ret_pus, struct probe_why *why);
 
-/* The NUMA node that a cell's noise comes from, -1 when there is none. */
+/* NUMA node of a cell's noise, -1 for none. */
 int cpu_initiator_noise_numa(const struct cpu_topology *topology, const struct cpu_cell *cell);
 
 /* The cores of a cell's initiator, in an order in which any first n lie spread over its llcs.

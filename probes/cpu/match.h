@@ -1,5 +1,5 @@
 /**
- * Two threads that measure something between them, and many such pairs at once.
+ * Measurements between two threads, and many such pairs side by side.
  */
 #pragma once
 #include "cpu/workers.h"

@@ -26,7 +26,7 @@ struct cpu_noise_reader {
 struct cpu_noise {
     const int *pus; /* borrowed: the CPUs of the readers */
     unsigned count;
-    const char *base; /* each reader goes round its own part of this */
+    const char *base; /* memory of the readers; each cycles through its own part */
     size_t part;
     struct cpu_noise_reader *reader; /* owned */
     atomic_bool ended;
@@ -35,7 +35,7 @@ struct cpu_noise {
     unsigned windows;
 };
 
-/* Fails when the bytes are too few for so many readers, or out of memory. */
+/* Fails when the bytes are too few for this many readers, or out of memory. */
 bool cpu_noise_init(struct cpu_noise *noise, const int *pus, unsigned count, const char *base,
                     size_t bytes, struct probe_why *why);
 void cpu_noise_done(struct cpu_noise *noise);
@@ -43,7 +43,8 @@ void cpu_noise_done(struct cpu_noise *noise);
 /* A reader: does not return before cpu_noise_end. */
 void cpu_noise_read(struct cpu_noise *noise, unsigned index);
 
-/* For the measured side, one thread. await: false when after limit_ns not all readers read. */
+/* Functions of the measured side, one thread. await: false when not all readers read within
+ * limit_ns. */
 bool cpu_noise_await(const struct cpu_noise *noise, int64_t limit_ns);
 void cpu_noise_begin_window(struct cpu_noise *noise);
 /* True when every reader got on since the window began; only then it counts for the rate. */

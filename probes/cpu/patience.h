@@ -10,7 +10,7 @@
 
 #include "common/clock.h"
 
-/* between two looks at the clock, which a wait that is measured never gets to */
+/* spins between two reads of the clock; a measured wait never reaches it */
 #define CPU_PATIENCE_SPINS 4096u
 /* matches that ended by it one after the other: then none is tried any more */
 #define CPU_PATIENCE_IN_ROW 8
@@ -38,7 +38,8 @@ static inline bool cpu_patience_is_over(struct cpu_patience *patience)
     return true;
 }
 
-/* In a loop that waits, with the number of times that it went round, from 1: whether to leave. */
+/* True when a waiting loop must leave. Call it in each iteration with the number of iterations,
+ * from 1. */
 static inline bool cpu_patience_ends(struct cpu_patience *patience, unsigned spins)
 {
     return spins % CPU_PATIENCE_SPINS == 0 && cpu_patience_is_over(patience);

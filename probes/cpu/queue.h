@@ -30,7 +30,7 @@ void cpu_queue_free(struct cpu_queue *queue);
 void cpu_queue_begin(struct cpu_queue *queue, char *ring, int64_t budget_ns);
 void cpu_queue_play(void *table, unsigned side);
 
-/* When a match that was begun is given up, at the latest. */
+/* Latest time at which a started match is given up. */
 int64_t cpu_queue_patience_ns(const struct cpu_queue *queue);
 
 /* Fails with why when the match was given up, because the two CPUs do not run at the same time.

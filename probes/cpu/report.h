@@ -20,7 +20,7 @@ struct cpu_result {
 
 /* The method used for pairs of cores, for the end record. */
 struct cpu_report_way {
-    /* pairs side by side in the end, 0: nothing was measured this way */
+    /* pairs side by side at the end, 0: nothing was measured by this method */
     unsigned at_once;
     size_t verified, differing; /* measured side by side, then alone; of these, differing */
     double worst_ratio;         /* side by side over alone, farthest from 1 */
@@ -40,15 +40,16 @@ struct cpu_report {
     size_t kept_count;
     size_t done, total;
     int64_t progress_ns; /* when it was last printed */
-    bool late;           /* cells were left out for want of time */
+    bool late;           /* cells were left out for lack of time */
     struct cpu_report_pairs pairs;
 };
 
-/* The axes of a cell, or of its sample of so many bytes (0: of the cell), that are not at their
- * default. */
+/* Axes that are not at their default, of a cell or of its sample of these bytes (0: of the
+ * cell). */
 struct probe_axes cpu_report_axes(const struct cpu_cell *cell, int64_t sample_bytes);
 
-/* One more cell is done, measured or skipped. False when the reader is gone or memory runs out. */
+/* Reports a finished cell, measured or skipped. False when the reader is gone or memory runs
+ * out. */
 bool cpu_report_value(struct cpu_report *report, const struct cpu_cell *cell,
                       const struct probe_summary *summary);
 /* Times for sizes, in nanoseconds. */
@@ -57,7 +58,7 @@ bool cpu_report_samples(struct cpu_report *report, const struct cpu_cell *cell,
 bool cpu_report_skip(struct cpu_report *report, const struct cpu_cell *cell, const char *why);
 /* Skipped with the why "time budget". */
 bool cpu_report_late(struct cpu_report *report, const struct cpu_cell *cell);
-/* A metric that has no cell at all: from and to are the whole machine. */
+/* Reports a metric without any cell: from and to are the whole machine. */
 bool cpu_report_skip_metric(struct cpu_report *report, enum probe_metric metric, const char *why);
 
 bool cpu_report_end(struct cpu_report *report, const char *status, int64_t elapsed_ns);

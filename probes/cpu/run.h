@@ -1,4 +1,4 @@
-/* One run of the probe: buffers on every memory, then cell after cell within the budget. */
+/* One run of the probe: buffers on every memory, then the cells in order within the budget. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,8 +16,8 @@ struct cpu_run_options {
 /* Status of the run's end, as in the end record. */
 enum cpu_run_status {
     CPU_RUN_COMPLETE,
-    CPU_RUN_BUDGET, /* cells were skipped for want of time */
-    CPU_RUN_FAILED, /* a thread is stuck or memory ran out: end the process at once */
+    CPU_RUN_BUDGET, /* cells were skipped for lack of time */
+    CPU_RUN_FAILED, /* a thread is stuck or memory ran out: end the process immediately */
     CPU_RUN_GONE,   /* the reader of the record is gone */
 };
 

@@ -12,7 +12,7 @@ struct cpu_workers;
 
 struct cpu_workers *cpu_workers_new(void); /* NULL when out of memory */
 
-/* Ends the threads, but for those of work that overran its limit: they may never end. */
+/* Ends the threads, except those whose work overran its limit: they may never end. */
 void cpu_workers_free(struct cpu_workers *workers);
 
 /* Runs work(arg, i) for i from 0 to count - 1 side by side, the i-th pinned to CPU pus[i], and

@@ -1,4 +1,4 @@
-/** One whole run of the GPU probe on opened devices: buffers, then group after group of cells
+/** One whole run of the GPU probe on opened devices: buffers, then the groups of cells in order
  * within the budget. */
 #pragma once
 #include <stdbool.h>
@@ -21,8 +21,8 @@ struct gpu_probe_options {
 /* Status of the run's end, as in the end record. */
 enum gpu_probe_status {
     GPU_PROBE_COMPLETE,
-    GPU_PROBE_BUDGET, /* cells were skipped for want of time */
-    GPU_PROBE_FAILED, /* a device was lost or memory ran out: end the process at once */
+    GPU_PROBE_BUDGET, /* cells were skipped for lack of time */
+    GPU_PROBE_FAILED, /* a device was lost or memory ran out: end the process immediately */
     GPU_PROBE_GONE,   /* the reader of the record is gone */
 };
 

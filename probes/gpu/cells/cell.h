@@ -43,7 +43,7 @@ typedef size_t (*gpu_flows_of)(const struct gpu_run *run, const struct gpu_cell 
 struct gpu_cell {
     enum probe_metric metric;
     enum gpu_phase phase;
-    int rank; /* within the phase, lower comes first */
+    int rank; /* order within the phase, lower first */
     /* devices of the node, or GPU_PLACE_NUMA(index of a NUMA node), or GPU_PLACE_NONE */
     int from, to;
     gpu_measure measure;
@@ -53,7 +53,7 @@ struct gpu_cell {
     bool is_more;
     /* its end is searched in steps, so its legs are long at any rate of the others */
     bool is_stepped;
-    /* another cell stands for it: left out for time, the run is complete all the same */
+    /* another cell represents it: without it the run is still complete */
     bool is_spare;
     int variant; /* private to measure: a mechanism, an operation, a kind */
     int64_t bytes;

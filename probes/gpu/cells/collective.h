@@ -8,5 +8,5 @@
 
 #include "gpu/cells/run.h"
 
-/* One cell for each metric and number of members, in the full profile. */
+/* Adds one cell for each metric and number of members, in the full profile. */
 bool gpu_cells_collective(const struct gpu_run *run, struct gpu_cells *cells);

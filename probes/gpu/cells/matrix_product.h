@@ -8,6 +8,6 @@
 
 bool gpu_cells_product(const struct gpu_run *run, struct gpu_cells *cells);
 
-/* The side of matrices of which two fit so many bytes: 4096, halved until they do. 0: not even with
- * GPU_PRODUCT_TILE. */
+/* Side of matrices of which two fit these bytes: 4096, halved until they do. 0: even
+ * GPU_PRODUCT_TILE does not fit. */
 uint64_t gpu_cells_product_side(uint64_t bytes);

@@ -7,8 +7,9 @@
 
 #define GPU_NAMES_TEXT 4096 /* room for the sentence: 64 GPUs and 64 NUMA nodes */
 
-/* Two copies between GPUs, "FROM>TO+FROM>TO", as numbers of devices: of those that were left out or
- * are none of the node's -1. False: it is no such text, or one is from a GPU to itself. */
+/* Reads two copies between GPUs, "FROM>TO+FROM>TO", as numbers of devices. A device that was left
+ * out or is not the node's is -1. False: the text has another form, or a copy is from a GPU to
+ * itself. */
 bool gpu_names_set(const struct gpu_node *node, const char *text, int ret_device[4]);
 
 /* True when every name of the places, of without (NULL-terminated) and of sets is one of the

@@ -149,7 +149,8 @@ static bool wants_all_curves(const struct gpu_run *run) { return has_pairs_to(ru
 
 /* True when the rate is wanted. Quick measures both directions at once only from one end, because
  * either end gives the same. It omits that rate for kernels that only read or only write, which is
- * near the sum of the single directions. With many pairs it measures only copies. */
+ * near the sum of the single directions. With many pairs, only one of peer pairs has the rate of a
+ * pulling kernel. */
 static bool wants_rate(const struct gpu_run *run, int from, int to, int way)
 {
     if (run->wanted.profile == GPU_FULL || wants_all_curves(run))

@@ -23,18 +23,18 @@ struct gpu_report {
     const char *variant[2];
     size_t done, total;  /* cells */
     size_t paths, wrong; /* whose bytes were looked at; of these, not as they were sent */
-    bool late;           /* cells were left out for want of time */
+    bool late;           /* cells were left out for lack of time */
 };
 
-/* The name of a place as the record says it: a device's PCI address, "numaN" of the operating
- * system, "machine0" for GPU_PLACE_NONE. Places are numbered as in gpu/driver/node.h. */
+/* Name of a place in records: a device's PCI address, "numaN" of the operating system, "machine0"
+ * for GPU_PLACE_NONE. Places are numbered as in gpu/driver/node.h. */
 void gpu_report_place(const struct gpu_node *node, int place, char *ret_name, size_t size);
 
 /* Announces a cell before it starts, so that a watchdog can name a hung one. Prints a progress
  * record with the key "cell", in the form of gpu_run_cell. */
 bool gpu_report_begin(struct gpu_report *report, const char *cell);
 
-/* In the metric's unit. */
+/* Reports a value in the metric's unit. */
 bool gpu_report_value(struct gpu_report *report, const struct gpu_node *node,
                       enum probe_metric metric, int from, int to, const struct probe_axes *axes,
                       const struct probe_summary *value);

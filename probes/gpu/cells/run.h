@@ -38,14 +38,13 @@ struct gpu_run {
     struct gpu_wanted wanted;
     struct probe_random random;
     int64_t started_ns, budget_ns;
-    /* of rates (gpu/timing/rate.h), of those between peers, and of those that cells say are
-     * stepped */
+    /* legs of rates (gpu/timing/rate.h), of those between peers, and of stepped cells */
     double leg_ns, peer_leg_ns, stepped_leg_ns;
     struct gpu_seats seats[GPU_NUMAS_MAX];
     bool seated[GPU_NUMAS_MAX]; /* which of them were looked for */
-    /* by copy engine, 0: not measured; for which pairs look alike */
+    /* rates by copy engine, 0: not measured; used to find peer pairs */
     float peer_bytes_per_s[GPU_DEVICES_MAX][GPU_DEVICES_MAX];
-    /* of kernels both ways with the host */
+    /* for kernels in both directions with the host */
     struct gpu_together together;
     /* a device was lost: why the run ends */
     struct probe_why lost;
@@ -78,8 +77,9 @@ const struct gpu_seats *gpu_run_seats(struct gpu_run *run, int device);
 void gpu_run_cell(const struct gpu_run *run, const struct gpu_cell *cell, char *ret_text,
                   size_t size);
 
-/* The cell could not be measured: reports why, but of a cell that is_more. axes NULL: those of the
- * cell. False ends the run: the device is lost (run->lost says so) or the reader gone. */
+/* Reports the reason of a cell that could not be measured, except for a cell that is_more. axes
+ * NULL: those of the cell. False ends the run: the device is lost (run->lost is set) or the reader
+ * gone. */
 bool gpu_run_failed(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
                     enum gpu_fault fault, const struct probe_why *why);
 

@@ -25,8 +25,8 @@ struct gpu_bs {
     struct gpu_mesh_args mesh; /* of BS6 and BS7: how its index is built */
 };
 
-/* The largest operation that moves at most so many bytes and fits the buffers. False: not even the
- * smallest fits. */
+/* Finds the largest operation that moves at most these bytes and fits the buffers. False: the
+ * smallest does not fit. */
 bool gpu_bs_lay(int test, uint64_t bytes, const struct gpu_memory *a, const struct gpu_memory *b,
                 struct gpu_bs *ret_bs);
 

@@ -21,7 +21,7 @@ typedef void *gpu_event;
 typedef void *gpu_module;
 typedef void *gpu_function;
 
-#define GPU_MISSING (-1) /* the runtime has no such call */
+#define GPU_MISSING (-1) /* the runtime lacks the call */
 
 enum gpu_fault {
     GPU_FAULT_NONE,
@@ -64,8 +64,7 @@ enum gpu_advice { GPU_ADVISE_HOST, GPU_ADVISE_DEVICE, GPU_ADVISE_ACCESSED_BY, GP
 struct gpu_api {
     const char *name;    /* "cuda", "hip" */
     const char *library; /* as it was looked for, "libcuda.so.1" */
-    /* the library says that it is a stand-in for tests; nothing it gives is a measurement of a
-     * machine */
+    /* the library is a stand-in for tests; none of its values measures a machine */
     bool is_standin;
     /* its modules are nvcc's: CUDA, and a stand-in with HIP's names that forwards to it */
     bool takes_cuda;

@@ -13,8 +13,8 @@
 
 struct gpu_blas;
 
-/* For the node's device, which is made current. False: there is no such library, or it does not
- * start; why says which. */
+/* Makes the library's handle for the node's device, and makes the device current. False: the
+ * library is absent or does not start; why gives the reason. */
 bool gpu_blas_new(const struct gpu_node *node, int device, struct gpu_blas **ret_blas,
                   struct probe_why *why);
 void gpu_blas_free(struct gpu_blas *blas); /* NULL is fine */

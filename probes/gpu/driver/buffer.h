@@ -18,16 +18,17 @@ enum gpu_memory_kind {
     GPU_MEMORY_PINNED,
     GPU_MEMORY_COHERENT,    /* AMD */
     GPU_MEMORY_NONCOHERENT, /* AMD */
-    GPU_MEMORY_PAGEABLE,    /* known to nobody but the kernel: the runtime stages copies */
+    GPU_MEMORY_PAGEABLE,    /* unknown to the runtime, which stages copies */
     GPU_MEMORY_MANAGED,     /* preferred on the host, read from there (zero copy) */
     GPU_MEMORY_MIGRATE,     /* managed, migrates to the processor that touches it */
     GPU_MEMORY_SYSTEM,      /* pageable, touched by kernels (ATS, HMM) */
     GPU_MEMORY_KIND_COUNT
 };
-const char *gpu_memory_kind_name(enum gpu_memory_kind kind); /* as the axis kind says it */
+/* Name of the kind as in the axis kind. */
+const char *gpu_memory_kind_name(enum gpu_memory_kind kind);
 
 struct gpu_memory {
-    gpu_address address; /* for kernels and copies of the device asked for */
+    gpu_address address; /* address for kernels and copies of the requested device */
     void *host;          /* NULL: not reachable by the host */
     size_t bytes;
 };
@@ -44,8 +45,8 @@ void gpu_buffers_free(struct gpu_buffers *buffers); /* NULL is fine */
 /* The node they were made for, borrowed. */
 const struct gpu_node *gpu_buffers_node(const struct gpu_buffers *buffers);
 
-/* Own memory of a device, which = 0 or 1. The buffer may be smaller than asked for in
- * gpu_buffers_new: look at bytes. False sets why. The device is current for the calling thread
+/* Own memory of a device, which = 0 or 1. The buffer may be smaller than requested in
+ * gpu_buffers_new: see bytes. False sets why. The device is current for the calling thread
  * afterwards, here and below. */
 bool gpu_buffers_device(struct gpu_buffers *buffers, int device, int which,
                         struct gpu_memory *ret_memory, struct probe_why *why);

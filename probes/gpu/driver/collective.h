@@ -19,7 +19,7 @@ enum gpu_collective_operation {
     GPU_COLLECTIVE_REDUCE,
     GPU_COLLECTIVE_OPERATION_COUNT
 };
-/* as the axis operation says it */
+/* Name of the operation as in the axis operation. */
 const char *gpu_collective_name(enum gpu_collective_operation operation);
 
 /* Sets the libraries' environment variables: no multicast, the loopback interface alone, and no

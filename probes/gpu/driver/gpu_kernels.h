@@ -179,7 +179,7 @@ GPU_INLINE struct gpu_mesh_row gpu_mesh_at(const struct gpu_mesh_args *mesh, gpu
             ((GPU_MESH_DEGREE + 1) * e + begun) * all_entries + (planes + goes_on) * found.start;
         rows += (i - begun) * own_rows;
         entries = (i - begun) * own_entries + (1 + shared) * entries;
-        /* The same node in the next element of this direction is there in the first plane. */
+        /* Distance to the same node in the first plane of the next element in this direction. */
         gpu_u64 to_next = element_step * GPU_MESH_NODES - GPU_MESH_DEGREE * node_step;
         for (int k = 0; shared && k < count; k++)
             found.node[count + k] = found.node[k] + to_next;

@@ -5,7 +5,7 @@
 
 #include "gpu/driver/node.h"
 
-/* Loads an image into the entered device and looks its kernels up; one that the image lacks stays
+/* Loads an image into the entered device and finds its kernels; one that the image lacks stays
  * NULL. False sets why, and nothing is loaded. */
 bool gpu_node_load(const struct gpu_api *api, const void *image, struct gpu_device *device,
                    struct probe_why *why);

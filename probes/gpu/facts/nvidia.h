@@ -13,7 +13,7 @@ struct gpu_facts_nvidia {
     int count;
     char driver[80], cuda[16]; /* versions; "" not known */
     struct probe_why why;      /* why there are none, or not all; "" nothing is wrong */
-    /* ... which somebody has to put right: a file that is closed, a GPU that does not answer */
+    /* ... and a person must repair it: a file that is closed, a GPU that does not answer */
     bool is_wrong;
 };
 

@@ -76,7 +76,7 @@ enum nvml_type {
 };
 
 enum nvml_field_id {
-    NVML_NVLINK_SPEED_COMMON = 90, /* MB/s of an active link, each way */
+    NVML_NVLINK_SPEED_COMMON = 90, /* MB/s of an active link, per direction */
     NVML_NVLINK_COUNT = 91,
     NVML_NVLINK_SPEED = 164, /* of the link in scope */
     NVML_C2C_COUNT = 170,

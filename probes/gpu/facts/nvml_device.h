@@ -16,8 +16,8 @@
 struct gpu_nvml_link {
     bool is_there, is_active;
     enum nvml_remote remote; /* of an active one */
-    char remote_pci[16];     /* "" not known: a switch seldom says */
-    int64_t bytes_per_s;     /* each way */
+    char remote_pci[16];     /* "" unknown: a switch seldom reports it */
+    int64_t bytes_per_s;     /* per direction */
 };
 
 /* A slice (MIG) of the device. */

@@ -13,7 +13,7 @@ struct gpu_amd_link {
     int numa;            /* of the host */
     bool is_xgmi;        /* else PCIe */
     int width;           /* links; 0 not known */
-    int64_t bytes_per_s; /* of all of them, each way */
+    int64_t bytes_per_s; /* of all links, per direction */
 };
 
 struct gpu_amd_device {
@@ -33,7 +33,7 @@ struct gpu_amd_device {
     int link_count;
 };
 
-/* Nothing is known. */
+/* Sets all facts to unknown. */
 void gpu_sysfs_device_forget(struct gpu_amd_device *device);
 
 /* Adds the facts of the device at device->pci to the known ones; a part gets its device's. */

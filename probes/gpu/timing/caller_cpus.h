@@ -10,12 +10,12 @@
 
 struct gpu_seats {
     int cpu[GPU_SEATS_MAX];
-    int count; /* 0: the kernel does not say which there are; the thread then stays where it is */
+    int count; /* number of CPUs; 0: the kernel does not show them, and the thread stays in place */
     cpu_set_t before;
 };
 
-/* root as in gpu/driver/numa.h, numa the kernel's number. The thread's CPUs of now are those that
- * it comes back to. */
+/* Finds the CPUs. root as in gpu/driver/numa.h, numa the kernel's number. The thread later returns
+ * to the CPUs that it has now. */
 void gpu_seats_find(const char *root, int numa, struct gpu_seats *ret_seats);
 
 /* Moves the calling thread to one of them, turn modulo count; it stays where it is when the kernel

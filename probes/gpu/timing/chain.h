@@ -17,7 +17,7 @@ struct gpu_chain {
     /* of the thread that starts it: an event to be waited for, the operation, and an event; of
      * those that have no time */
     double launch_ns;
-    /* of a thread that sees the end of one more stream, which has ended already */
+    /* time to see the end of one more stream, which has ended already */
     double end_ns;
 };
 

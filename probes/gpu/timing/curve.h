@@ -12,7 +12,7 @@
 /* The cost of starting one operation, by each clock (docs/RECORD.md). 0: unknown; a record omits
  * values that are not above 0. */
 struct gpu_starts {
-    /* low to high: where 95 % of single ones are, of so many; 0 is no such */
+    /* low to high: range of 95 % of single calls; n: their number, 0: not measured */
     struct probe_summary call;
     double queue_ns, chain_ns, behind_ns, launch_ns, end_ns;
 };
@@ -23,12 +23,11 @@ struct gpu_curve {
     struct gpu_starts starts;
 };
 
-/* Gives the sizes, without times: from 4 KiB up to most bytes, a factor of four apart; few: 64 KiB
+/* Lists the sizes, without times: from 4 KiB up to most bytes, a factor of four apart; few: 64 KiB
  * and 4 MiB. */
 struct gpu_curve gpu_curve_of(uint64_t most, bool few);
 
-/* Fills in the times of the sizes, each at most the flow's span, and the cost of starting. Sizes
- * that take long are dropped, as gpu_rate_times says. False sets ret_fault and why: a call failed.
- */
+/* Fills in the times of the sizes, each at most the flow's span, and the cost of starting. Drops
+ * sizes that take long, as gpu_rate_times does. False sets ret_fault and why: a call failed. */
 bool gpu_curve_measure(const struct gpu_timing *timing, const struct gpu_flow *flow,
                        struct gpu_curve *curve, enum gpu_fault *ret_fault, struct probe_why *why);

@@ -15,7 +15,7 @@
 #include "gpu/driver/node.h"
 #include "gpu/timing/trial.h"
 
-/* Beside the ways of enum gpu_how, in a peer's memory: copying from there into its own. */
+/* A use besides those of enum gpu_how, in a peer's memory: copying from there into its own. */
 #define GPU_TUNE_PULL 3
 
 enum gpu_tune_target { GPU_TUNE_OWN, GPU_TUNE_PEER, GPU_TUNE_HOST, GPU_TUNE_TARGET_COUNT };
@@ -37,5 +37,5 @@ void gpu_tune_print(const struct gpu_node *node, int driver, char *ret_text, siz
 /* Number of uses of that memory that have a shape: those of enum gpu_how, and GPU_TUNE_PULL. */
 int gpu_tune_ways(enum gpu_tune_target target);
 
-/* The device's shape for that way, below gpu_tune_ways, in that memory. */
+/* The device's shape for that use (below gpu_tune_ways) of that memory. */
 struct gpu_shape *gpu_tune_shape(struct gpu_device *device, enum gpu_tune_target target, int way);

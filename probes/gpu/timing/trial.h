@@ -39,8 +39,8 @@ struct gpu_op {
 struct gpu_flow {
     struct gpu_op op;
     unsigned count; /* operations, back to back */
-    /* each operation starts so many bytes further than the last one, within span; 0: all on the
-     * same bytes */
+    /* distance in bytes between the starts of two operations, within span; 0: all on the same
+     * bytes */
     uint64_t advance;
     uint64_t span;   /* of to and of from; at least op.bytes */
     double ns;       /* result: from the start of the first to the end of the last */
@@ -60,8 +60,8 @@ void gpu_trial_free(struct gpu_trial *trial); /* NULL is fine */
 const struct gpu_node *gpu_trial_node(const struct gpu_trial *trial);
 
 /* Runs the flows together once. At most GPU_TRIAL_FLOWS_MAX flows, GPU_STREAMS on one device.
- * False: a call failed; ret_fault says how, and after GPU_FAULT_LOST nothing more works. A copy
- * that the host takes part in (pageable memory) must not be here: it would wait for itself. */
+ * False: a call failed, of kind ret_fault; after GPU_FAULT_LOST nothing more works. Excludes copies
+ * in which the host takes part (pageable memory): such a copy would wait for itself. */
 bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count,
                    enum gpu_fault *ret_fault, struct probe_why *why);
 
@@ -70,22 +70,22 @@ bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count
 bool gpu_trial_call(struct gpu_trial *trial, const struct gpu_op *op, double *ret_ns,
                     enum gpu_fault *ret_fault, struct probe_why *why);
 
-/* Puts one operation into a stream of the entered device, so many bytes further than op says. The
- * runtime's code. */
+/* Puts one operation into a stream of the entered device, at this offset in bytes from op's
+ * addresses. Returns the runtime's code. */
 int gpu_trial_enqueue(const struct gpu_trial *trial, const struct gpu_op *op, uint64_t offset,
                       gpu_stream stream);
 
 /* Keeps a stream of the entered device busy for at least so long. The runtime's code. */
 int gpu_trial_delay(const struct gpu_trial *trial, int device, uint64_t ns, gpu_stream stream);
 
-/* Anything else on a device, timed the same way: enqueue is called with its stream held. */
+/* Any other work on a device, timed in the same manner: enqueue is called with its stream held. */
 typedef int (*gpu_enqueue)(void *arg, gpu_stream stream);
 bool gpu_trial_time(struct gpu_trial *trial, int device, gpu_enqueue enqueue, void *arg,
                     double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why);
 
-/* Several such at once, at most GPU_STREAMS on one device: as kernels of two devices that wait for
- * each other. All are let go when all are enqueued; one thread enqueues them, so none may wait for
- * the host. */
+/* Several tasks together, at most GPU_STREAMS on one device, such as kernels of two devices that
+ * wait for each other. All are released when all are enqueued. One thread enqueues them, so none
+ * may wait for the host. */
 struct gpu_task {
     int device;
     gpu_enqueue enqueue;
