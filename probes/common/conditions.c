@@ -46,7 +46,7 @@ const char *probe_conditions_no_file(int error)
                                                : "it cannot be read";
 }
 
-/* The file's first line; false says in the conditions why it is not known. */
+/* Reads the file's first line; false puts the reason into the conditions. */
 static bool read_line(struct probe_conditions *conditions, const char *key, const char *path,
                       char *ret_text, size_t size)
 {
@@ -173,7 +173,7 @@ void probe_conditions_load(struct probe_conditions *conditions)
         probe_line_text(conditions->line, "load", word);
 }
 
-/* Keys of one reason stand together, where the first of them is. */
+/* Groups keys with the same reason, at the place of the first. */
 void probe_conditions_end(struct probe_conditions *conditions, const char *key)
 {
     char text[PROBE_CONDITIONS_UNKNOWN * 128] = "";

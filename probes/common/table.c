@@ -78,7 +78,7 @@ static int write_number(const struct probe_row *row, char *text, size_t size)
     return snprintf(text, size, "%.2f ±%4.1f%%", value / unit, 100 * reach) - 1;
 }
 
-/* Each reason once, with how often it stands. */
+/* Prints each reason once, with its count. */
 static void print_reasons(const struct probe_row *rows, size_t count, FILE *file)
 {
     for (size_t i = 0; i < count; i++) {
@@ -94,7 +94,7 @@ static void print_reasons(const struct probe_row *rows, size_t count, FILE *file
     }
 }
 
-/* One matrix: rows have the same metric and axes and ascend by from, then to. */
+/* Prints one matrix: rows have the same metric and axes and ascend by from, then to. */
 static bool print_matrix(const struct probe_row *rows, size_t count, FILE *file)
 {
     const char **columns = malloc(count * sizeof *columns);

@@ -53,7 +53,7 @@ static bool measure_bandwidth(const struct cpu_access *access, struct scene *sce
                                  ret_summary, ret_overrun, why);
 }
 
-/* Builds the cycle that a cell needs unless it is the one that is there. */
+/* Builds the cycle of a cell, unless it exists already. */
 static bool prepare_chase(const struct cpu_access *access, const struct scene *scene,
                           const struct cpu_cell *cell, struct probe_why *why)
 {

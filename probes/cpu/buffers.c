@@ -29,7 +29,7 @@ int64_t cpu_buffers_initiator_cache(const struct cpu_topology *topology,
 {
     if (cell->llc >= 0)
         return cpu_buffers_cache(topology, cell->llc);
-    /* By the cores, because an llc may reach over several nodes. */
+    /* Sums over cores, because an llc may reach over several nodes. */
     int64_t sum = 0;
     for (int llc = 0; llc < topology->llc_count; llc++) {
         bool inside = false;

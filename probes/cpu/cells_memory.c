@@ -5,7 +5,7 @@
 #include "cpu/initiator.h"
 
 #define SMALLEST ((int64_t)4 << 10) /* bytes of a latency cell */
-/* at least; else the first size from twice the largest last-level cache on */
+/* least value; else the first size that is at least twice the largest last-level cache */
 #define LARGEST ((int64_t)64 << 20)
 
 /* A memory cell from an llc or a numa (the other is -1) to a memory. */
@@ -47,8 +47,8 @@ static void add_bandwidth(struct cpu_builder *builder, enum cpu_phase phase, int
     }
 }
 
-/* All cores: as such, which is skipped where some may not be used, and then as the number of those
- * that may. */
+/* Adds the cell of all cores, which is skipped when some may not be used. Then adds the number of
+ * usable cores. */
 static void add_all_cores(struct cpu_builder *builder, enum cpu_phase phase, int llc, int numa,
                           int memory)
 {

@@ -72,8 +72,8 @@ static void add_siblings(struct cpu_builder *builder)
 
 /* ---- quick ---- */
 
-/* From one core to random others of its llc; none twice, and none that is measured as a neighbour.
- */
+/* Adds pairs from one core to random others of its llc, without duplicates and without
+ * neighbours. */
 static void add_sample(struct cpu_builder *builder, const int *cores, int count, int from)
 {
     int chosen[SAMPLE_PAIRS] = {0}, n = 0;

@@ -9,7 +9,7 @@
 #include "cpu/stream.h"
 
 #define SMALLEST ((int64_t)4096)
-#define BEYOND   ((int64_t)4 << 20) /* twice the largest level-2 cache of a core that we know */
+#define BEYOND   ((int64_t)4 << 20) /* twice the largest known level-2 cache of a core */
 #define STAMPS   4096               /* bytes between two words that are checked */
 /* bytes per second of a core that runs all the time, at least */
 #define SLOWEST 1e9

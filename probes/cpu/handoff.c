@@ -32,7 +32,8 @@ struct cpu_handoff {
     struct probe_why given_up; /* when not empty: why nothing is tried any more */
 };
 
-/* A node's memory: the ring, then a source and a target of copies of up to so many bytes. */
+/* Room of a copy's source. A node's memory holds the ring, then a source and a target of copies up
+ * to this size. */
 static size_t source_room(int64_t bytes)
 {
     return ((size_t)bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;

@@ -14,7 +14,7 @@
 
 /* alignment, and unit of filling; larger huge pages are several units */
 #define HUGE_BYTES  ((size_t)2 << 20)
-#define SAMPLES     512               /* pages whose place is asked for */
+#define SAMPLES     512               /* pages whose place is checked */
 #define TRIAL_BYTES ((size_t)4 << 20) /* given back to see how long that takes */
 #define TRIALS      3
 
@@ -25,8 +25,7 @@
 #define MADV_COLLAPSE 25 /* Linux 6.1 */
 #endif
 
-/* Nanoseconds that the kernel takes to get small pages of so many bytes back, -1 when it gives
- * none. */
+/* Nanoseconds in which the kernel takes back small pages of this size, -1 when it gives none. */
 static int64_t give_back_ns(size_t bytes)
 {
     char *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -151,7 +150,7 @@ static void fill_blocks(void *arg, unsigned index)
     }
 }
 
-/* Threads on the node's own cores, on all where it has none. */
+/* Chooses threads on the node's own cores, or on all when it has none. */
 static unsigned filling_cpus(const struct cpu_topology *topology, int numa, int *ret_pus)
 {
     unsigned count = 0;
@@ -230,7 +229,7 @@ static bool bind_pages(const struct cpu_topology *topology, int numa, struct cpu
            probe_why_set(why, "mbind is not permitted, and %d nodes have memory", with_memory);
 }
 
-/* Asks where pages spread over the buffer are. */
+/* Checks the places of pages spread over the buffer with move_pages. */
 static bool prove_pages(int node, struct cpu_memory *memory, struct probe_why *why)
 {
     if (memory->placement != CPU_PLACEMENT_PROVEN)

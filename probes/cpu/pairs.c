@@ -14,9 +14,9 @@
 /* after their patience, for players to get their CPUs once more and leave */
 #define GRACE_NS INT64_C(2000000000)
 #define SAMPLE   12 /* cells measured again after a window */
-/* a window falls when one in so many of the sample differs */
+/* a window falls when one in SHARE of the sample differs */
 #define SHARE          4
-#define FIRST_BATCHES  4 /* of a window; twice as many after each that stood */
+#define FIRST_BATCHES  4 /* batches of a window; twice as many after each that stood */
 #define LARGEST_WINDOW 64
 
 struct outcome {
@@ -234,7 +234,7 @@ static void put_back(struct pairs *pairs)
     pairs->left += pairs->window_count;
 }
 
-/* Cells that nothing came of in time. */
+/* Skips the cells that are left, when the time is spent or the method is given up. */
 static void skip_rest(struct pairs *pairs)
 {
     for (size_t i = 0; i < pairs->plan->count && pairs->left > 0 && !pairs->gone; i++) {
@@ -277,7 +277,7 @@ static bool play_all(struct pairs *pairs)
     return !pairs->gone;
 }
 
-/* A core whose second thread cannot be had. */
+/* Reason that a core's second thread cannot be used. */
 static const char *why_single(const struct cpu_core *core)
 {
     return core->threads > 1 ? "only one of the core's threads may be used"

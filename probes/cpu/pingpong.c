@@ -17,7 +17,7 @@
 /* the last number, after which the answering thread leaves */
 #define STOP UINT32_MAX
 
-/* Two cache lines apart on every machine we know: lines are 64 or 128 bytes, and 64-byte ones are
+/* Two cache lines apart on every known machine: lines are 64 or 128 bytes, and 64-byte ones are
  * fetched in pairs. */
 struct flags {
     _Alignas(256) _Atomic uint32_t ping;

@@ -27,7 +27,8 @@ struct cpu_queue {
     /* passes that the writer may begin; UINT64_MAX: none any more */
     _Alignas(256) _Atomic uint64_t begun;
     _Alignas(256) _Atomic int64_t writer_ns; /* of the pass, 0 not known yet */
-    int64_t started_ns; /* when the writer began the pass; seen by who has seen its first flag */
+    /* time of the pass's begin by the writer; visible to a thread that has seen its first flag */
+    int64_t started_ns;
     double writer_rate[PROBE_STATS_MAX], reader_rate[PROBE_STATS_MAX];
     unsigned n;
     bool wrong;
@@ -100,7 +101,7 @@ static bool read_pass(struct cpu_queue *queue, uint64_t pass, int64_t *ret_ns)
             if (cpu_patience_ends(&queue->patience, spins))
                 return false;
         memcpy(payload, chunk->payload, sizeof payload);
-        /* The copy is made though nobody looks at most of it. */
+        /* The copy is made although most of it is never read. */
         __asm__ volatile("" : : "r"(payload) : "memory");
     }
     *ret_ns = probe_clock_ns() - queue->started_ns;

@@ -33,7 +33,7 @@ struct run {
     struct cpu_buffers buffers;
     struct probe_random random;
     struct cpu_access access;
-    int *pus;                     /* room for all cores, twice */
+    int *pus;                     /* room for twice the number of cores */
     size_t left[CPU_PHASE_COUNT]; /* cells of each phase that are not done */
     struct cpu_run_shares shares;
     bool overrun; /* a worker is stuck */
@@ -189,7 +189,7 @@ static enum cpu_run_status measure_all(struct run *run, struct probe_why *why)
     return run->report->late ? CPU_RUN_BUDGET : CPU_RUN_COMPLETE;
 }
 
-/* A metric without cells says why. */
+/* Reports the reason of each metric without cells. */
 static bool skip_empty_metrics(struct run *run)
 {
     static const struct {

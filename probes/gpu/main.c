@@ -30,7 +30,7 @@ struct options {
     struct gpu_probe_options run;
     const char **places, **skipped, **without, **sets;
     size_t without_count;
-    const char *backend;    /* NULL: the first that has devices */
+    const char *backend;    /* NULL: the first with devices */
     const char *variant[2]; /* axis and value */
     bool table, child, facts;
     const char *root; /* of facts and conditions; NULL this machine */

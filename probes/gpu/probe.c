@@ -27,7 +27,7 @@
 #include "gpu/timing/launch_shapes.h"
 #include "gpu/timing/rate.h"
 
-/* for each device, of each host buffer, and no less than twice that */
+/* bytes of each host buffer for each device; at least twice that */
 #define HOST_BYTES   ((size_t)32 << 20)
 #define DEVICE_BYTES ((size_t)1 << 30)
 #define SHAPES_SIZE  2048
@@ -60,7 +60,7 @@ static const gpu_list groups[] = {
     gpu_cells_pingpong,   gpu_cells_product, gpu_cells_allocation,
 };
 
-/* When each phase ends, as a share of the budget. */
+/* Ends of the phases, as shares of the budget. */
 static const double phase_ends[GPU_PHASE_COUNT] = {0.06, 0.18, 0.48, 0.68, 0.76, 0.97, 1};
 
 const char *gpu_probe_status_name(enum gpu_probe_status status)

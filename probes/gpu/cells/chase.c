@@ -21,7 +21,7 @@
 #define BASE_LOADS  GPU_CHASE_UNROLL
 #define ROUND_SLOTS 2048 /* as many lines as first-level caches have, or more */
 #define ROUNDS      16
-#define CACHED_NS   100 /* a load that is faster comes from there */
+#define CACHED_NS   100 /* a faster load comes from a cache */
 #define LEAST_NS    5
 /* at least: a load of a peer's or the host's memory takes a microsecond */
 #define PIECE_LOADS GPU_CHASE_UNROLL
@@ -62,7 +62,7 @@ size_t gpu_cells_chase_sizes(uint64_t most, bool few, uint64_t *ret_bytes)
     return count;
 }
 
-/* A walk under way. */
+/* State of a walk. */
 struct chase {
     struct gpu_run *run;
     int device; /* that walks */

@@ -13,7 +13,7 @@
 #define SIZE_STEP     8
 #define SIZES_MAX     8
 #define TRIAL_NS      2e6 /* operations back to back fill about so much time, */
-#define COUNT_MAX     24  /* but a stream takes only so many launches while it is held */
+#define COUNT_MAX     24  /* limit: a held stream takes only this many launches */
 
 enum memory { OWN, PEER, HOST, MEMORY_COUNT };
 static const char *const memory_names[MEMORY_COUNT] = {"own", "peer", "host"};
@@ -110,8 +110,8 @@ static bool enqueue_all(struct work *work)
     return true;
 }
 
-/* In the first member's stream, which is held: the others begin when it is let go, and it ends when
- * they all have. */
+/* Enqueues in the first member's stream, which is held. The others begin when it is released, and
+ * it ends when they all have. */
 static int enqueue(void *arg, gpu_stream stream)
 {
     struct work *work = arg;
@@ -185,8 +185,8 @@ static bool time_queue(struct work *work, unsigned count, double *ret_ns, enum g
     return false;
 }
 
-/* By the difference of two queues, so that the members' events and the first one's start are not in
- * it. */
+/* Takes the difference of two queues, which cancels the members' events and the first one's
+ * start. */
 static bool once(void *arg, double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     struct work *work = arg;

@@ -11,7 +11,7 @@
 #define QUICK_TRIPLES 8
 #define FULL_TRIPLES  600
 #define QUICK_PAIRS   40 /* of pairs, of more than four devices; */
-#define FEW_PAIRS     60 /* of four there are so many */
+#define FEW_PAIRS     60 /* number of sets among four devices */
 #define FULL_PAIRS    1600
 
 _Static_assert(GPU_CELL_FLOWS_MAX == GPU_TRIAL_FLOWS_MAX, "a set is run as a whole");
@@ -56,7 +56,7 @@ size_t gpu_cells_sets_host(int devices, size_t triples, struct probe_random *ran
     for (int a = 0; a < devices; a++)
         for (int b = a + 1; b < devices; b++)
             count = put_mask(UINT64_C(1) << a | UINT64_C(1) << b, count, max, ret_masks);
-    /* Each triple comes into the sample with equal chance (reservoir). */
+    /* Each triple enters the sample with equal probability (reservoir). */
     size_t first = count, room = max - count < triples ? max - count : triples;
     for (int a = 0; a < devices; a++)
         for (int b = a + 1; b < devices; b++)
@@ -331,7 +331,7 @@ static bool list_asked(const struct gpu_run *run, struct gpu_cells *cells, size_
     return ok;
 }
 
-/* Quick draws as many fewer as were asked for. */
+/* Adds the peer sets. Quick draws fewer, by the number of requested sets. */
 static bool list_peer(const struct gpu_run *run, struct gpu_cells *cells,
                       struct probe_random *random)
 {
@@ -356,7 +356,7 @@ static bool list_peer(const struct gpu_run *run, struct gpu_cells *cells,
     return ok;
 }
 
-/* In full: all devices to one and one to all, by all that may drive it. */
+/* Adds, in full, all devices to one and one to all, by every possible driver of the copies. */
 static bool list_fans(const struct gpu_run *run, struct gpu_cells *cells)
 {
     int64_t numbers[2 * GPU_DEVICES_MAX];

@@ -62,7 +62,7 @@ static bool wants_all_curves(const struct gpu_run *run)
     return run->wanted.profile == GPU_FULL || run->node->device_count <= FEW_CURVES;
 }
 
-/* The first device of a model stands for the others, as far as kernels are concerned. */
+/* True for the first device of a model, which represents the others for kernels. */
 static bool stands_for_others(const struct gpu_run *run, int device)
 {
     for (int i = 0; i < device; i++)
@@ -136,7 +136,7 @@ static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int nu
         for (int what = ONE; what <= COPY; what++)
             for (int back = 0; back < 2; back++) {
                 bool by_kernel = what >= READ, main = kind == GPU_MEMORY_PINNED;
-                /* To read the host's memory is a way from it, to write it one to it. */
+                /* Reading is a path from the host's memory, writing one to it. */
                 if (!has_kind(run, (enum gpu_memory_kind)kind, by_kernel) ||
                     what == (back ? READ : WRITE) ||
                     (kind == GPU_MEMORY_PAGEABLE && what == BOTH) ||

@@ -97,7 +97,7 @@ static bool prepare(struct noisy *noisy, const struct gpu_cell *cell, struct pro
     struct gpu_path path = {
         .mechanism = GPU_BY_KERNEL, .how = (enum gpu_how)cell->variant, .kind = GPU_MEMORY_PINNED};
     bool reads = path.how == GPU_HOW_READ;
-    /* To read is a way from that memory, to write one to it. */
+    /* Reading is a path from that memory, writing one to it. */
     if (!gpu_path_flow(noisy->run->buffers, &path, reads ? place : cell->from,
                        reads ? cell->from : place, &noisy->flow, why))
         return false;

@@ -6,9 +6,9 @@
 #include "gpu/cells/transfer.h"
 
 #define CURVE_BYTES (UINT64_C(256) << 20) /* at most: 0.7 ms by NVLink 4 */
-/* up to so many quick measures every rate of every pair */
+/* most pairs with which quick measures every rate of every pair */
 #define ALL_PAIRS  12
-#define ALL_CURVES 2    /* up to so many every curve, too */
+#define ALL_CURVES 2    /* most pairs with which it measures every curve, too */
 #define ALIKE      0.05 /* rates that differ by less */
 /* times the last cache: least bytes of a leg in own memory */
 #define CACHES 4
@@ -120,8 +120,8 @@ bool gpu_cells_peer_alike(const struct gpu_node *node, int from, int to, int oth
                 device[other_to].attribute[GPU_ATTRIBUTE_HOST_NUMA]);
 }
 
-/* The first of the pairs that look alike, and whose rates are alike as far as they are measured,
- * stands for them. */
+/* True for the first of peer pairs, which represents them. Their rates must agree as well, as far
+ * as they are measured. */
 static bool stands_for_others(const struct gpu_run *run, int from, int to)
 {
     double own = (double)run->peer_bytes_per_s[from][to];

@@ -86,7 +86,7 @@ static bool check_access(const struct gpu_node *node, int device, int peer, stru
                          node->device[peer].name);
 }
 
-/* Both sides, with their flags where the cell says. */
+/* Finds both sides, with their flags in the cell's memories. */
 static bool find_sides(struct gpu_run *run, const struct gpu_cell *cell, struct side ret_sides[2],
                        struct probe_why *why)
 {
@@ -175,7 +175,7 @@ static bool play_host(const struct side *side, struct gpu_player *player, double
         return false;
     *ret_fault = GPU_FAULT_OTHER;
     bool played = gpu_player_run(player, &ns, why);
-    /* It ends by itself, also without the host. */
+    /* The kernel ends by itself, also without the host. */
     enum gpu_fault fault;
     if (!gpu_call_check(side->node, side->device,
                         side->node->api->stream_wait(side->node->api, stream), "ping-pong", &fault,

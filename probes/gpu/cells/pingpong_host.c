@@ -7,7 +7,7 @@
 #include "common/file.h"
 #include "gpu/timing/caller_cpus.h"
 
-#define POLLS 4096 /* between two looks at the clock */
+#define POLLS 4096 /* polls between two reads of the clock */
 
 struct play {
     const struct gpu_player *player;
@@ -25,7 +25,7 @@ static bool await(const struct gpu_player *player, uint32_t number, int64_t end_
     return true;
 }
 
-/* A kernel without NUMA says nothing of nodes: all of its CPUs are then on node 0. */
+/* A kernel without NUMA shows no nodes: all of its CPUs are then on node 0. */
 static bool has_nodes(void)
 {
     char text[256];

@@ -36,7 +36,7 @@ static void begin(const struct gpu_report *report, struct probe_line *line, cons
     probe_record_begin(line, record, metric, names[0], names[1], &all);
 }
 
-/* A row with one more axis when bytes is above 0. */
+/* Keeps a row, with one more axis when bytes is above 0. */
 static bool keep(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric,
                  int from, int to, const struct probe_axes *axes, int64_t bytes,
                  const struct probe_summary *summary, const char *why)

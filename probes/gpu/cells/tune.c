@@ -183,7 +183,7 @@ static enum gpu_cells_grid grid_of(enum gpu_tune_target target, int way)
                                                                          : GPU_CELLS_GRID_NEEDED;
 }
 
-/* A whole target of a model at once, so that it is tuned or not. */
+/* Tunes a whole target of a model, so that it is complete or absent. */
 static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
     enum gpu_tune_target target = (enum gpu_tune_target)cell->variant;

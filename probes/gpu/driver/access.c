@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The kernel asks a container's device cgroup here as well: it says no to whom the mode says yes,
- * with EPERM. */
+/* The kernel also consults a container's device cgroup here. The cgroup refuses with EPERM when the
+ * mode allows. */
 static bool is_closed(const char *path, int *ret_error)
 {
     bool may = faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0;

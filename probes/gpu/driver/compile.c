@@ -64,7 +64,8 @@ static const char *const hiprtc_names[] = {"libhiprtc.so.7",
 
 #define ARCHS_MAX 128
 
-/* The latest that the compiler knows and the device runs, as 10 * major + minor; 0: none. */
+/* The latest architecture that the compiler knows and the device runs, as 10 * major + minor; 0:
+ * none. */
 static int choose_arch(const struct compiler *compiler, int wanted)
 {
     int archs[ARCHS_MAX];
@@ -76,7 +77,7 @@ static int choose_arch(const struct compiler *compiler, int wanted)
     return best;
 }
 
-/* The first line that says error, or the first at all. */
+/* Copies the log's first line with the word error, or else its first line. */
 static void say_log(const struct compiler *compiler, rtc_program program, const char *library,
                     struct probe_why *why)
 {

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Functions come as pointers to void, which C does not convert; POSIX says that their bytes are the
- * same. */
+/* Functions come as pointers to void, which C does not convert. POSIX guarantees that their bytes
+ * are the same. */
 static bool find_calls(void *handle, const char *library, const struct gpu_dl_call *calls,
                        size_t count, void *ret_calls, struct probe_why *why)
 {

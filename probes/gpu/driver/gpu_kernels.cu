@@ -9,7 +9,7 @@
 #include "gpu_kernels.h"
 
 #define KERNEL  extern "C" __global__ void
-#define SPIN    64 /* polls between two looks at the clock */
+#define SPIN    64 /* polls between two reads of the clock */
 #define TICK_NS 10 /* AMD's constant clock: 100 MHz */
 
 #if defined(__HIPCC__) || defined(__HIPCC_RTC__)
@@ -75,8 +75,8 @@ KERNEL berth_gate(gpu_gate_args args)
         flag_wait(global<unsigned>(args.flag), (unsigned)args.value, now_ns() + args.limit_ns);
 }
 
-/* Steps over n elements: whole ones have all their N accesses, the last may lack some. Accesses of
- * one step lie a grid apart, so that small buffers are spread over all multiprocessors. */
+/* Iterates over n elements: whole steps have all their N accesses, the last may lack some. Accesses
+ * of one step are a grid apart, so that small buffers are spread over all multiprocessors. */
 template <int N, class Step> __device__ inline void grid_steps(gpu_u64 n, Step step)
 {
     gpu_u64 threads = thread_count(), i = thread_number();
@@ -178,8 +178,8 @@ KERNEL berth_check(gpu_pattern_args args)
     }
 }
 
-/* The loop's end asks for the pointer, which is never 0, so that the clock is read when the last
- * load is back. */
+/* The test at the loop's end needs the pointer, which is never 0. So the clock is read after the
+ * last load has returned. */
 KERNEL berth_chase(gpu_chase_args args)
 {
     if (thread_number() != 0)
@@ -304,7 +304,7 @@ KERNEL __launch_bounds__(512) berth_bs2(gpu_bs_args args)
     }
 }
 
-/* x . y by each thread: bs3 gives the same vector twice and reads it once. */
+/* x . y by each thread: bs3 passes the same vector as both and reads it once. */
 template <bool SAME>
 __device__ inline double dot(gpu_u64 x_address, gpu_u64 y_address, gpu_u64 count)
 {
@@ -376,9 +376,9 @@ KERNEL __launch_bounds__(GPU_BS_BLOCK) berth_bs5(gpu_bs_args args)
     leave_partial(args, sum);
 }
 
-/* The entries of GPU_BS_BLOCK rows, which lie one after the other in index. They pass through
- * shared memory, so that neighbouring threads take neighbouring entries; rows that are too long for
- * that are done one by one. */
+/* The entries of GPU_BS_BLOCK rows, which are consecutive in index. They pass through shared
+ * memory, so that neighbouring threads take neighbouring entries. Rows that are too long for it are
+ * processed singly. */
 #define ROWS_SLOTS (8 * GPU_BS_BLOCK)
 struct rows {
     gpu_u64 mine;     /* this thread's row; not below n: none */

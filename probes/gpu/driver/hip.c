@@ -189,7 +189,7 @@ static int host_free(const struct gpu_api *api, void *memory)
     return calls_of(api)->hipHostFree(memory);
 }
 
-/* Registered memory is coherent unless it is asked for otherwise. */
+/* Registered memory is coherent unless the caller requests otherwise. */
 static int host_register(const struct gpu_api *api, void *memory, size_t bytes,
                          enum gpu_host_kind kind)
 {

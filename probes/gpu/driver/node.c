@@ -43,8 +43,8 @@ static void describe(const struct gpu_api *api, const char *root, struct gpu_dev
         *numa = (int)probe_file_number(root, "/sys/bus/pci/devices/%s/numa_node", device->name);
 }
 
-/* Domains may have more than four digits, so that longer comes later; those of one address stay in
- * the driver's order. */
+/* Orders by address. Domains may have more than four digits, so a longer address comes later. Equal
+ * addresses keep the driver's order. */
 static int by_address(const void *a, const void *b)
 {
     const struct gpu_device *left = a, *right = b;
@@ -70,7 +70,7 @@ static bool list_devices(const char *root, struct gpu_node *node, struct probe_w
         struct gpu_device *device = &node->device[node->device_count];
         device->api_device = i;
         code = api->device_pci(api, i, device->name, sizeof device->name);
-        if (code != 0) /* nothing that is measured could be said to be its */
+        if (code != 0) /* no measurement could be attributed to it */
             return probe_why_set(why, "%s does not say where device %d is: %s", api->library, i,
                                  api->text(api, code));
         describe(api, root, device);
@@ -149,8 +149,8 @@ static bool leave_out(struct gpu_node *node, const char *const *without, struct 
     return kept > 0 || probe_why_set(why, "every GPU is to be left out");
 }
 
-/* One device's work in one of the two steps; a thread each, since most of it is waiting for the
- * driver. */
+/* One device's work in one of the two steps. Each has a thread of its own, since most of it is
+ * waiting for the driver. */
 struct opening {
     struct gpu_node *node;
     struct gpu_device *device;
@@ -223,8 +223,8 @@ static bool is_same_model(const struct gpu_device *a, const struct gpu_device *b
            a->attribute[GPU_ATTRIBUTE_ARCH_MINOR] == b->attribute[GPU_ATTRIBUTE_ARCH_MINOR];
 }
 
-/* For a device that no built-in image fits; *image is compiled when it is the first of its model.
- */
+/* Loads the kernels of a device that no built-in image fits. *image is compiled for the first
+ * device of its model. */
 static bool load_compiled(struct gpu_node *node, struct gpu_device *device, void **image,
                           const char **library, struct probe_why *why)
 {

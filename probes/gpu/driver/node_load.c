@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Families of kernels stand in enum gpu_kernel one after the other: by unroll, or by number. */
+/* Families of kernels are consecutive in enum gpu_kernel: by unroll, or by number. */
 #define UNROLLS 6
 #define BS      7
 static const unsigned unroll[UNROLLS] = {1, 2, 4, 8, 12, 16};

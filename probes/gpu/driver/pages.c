@@ -13,7 +13,7 @@
 #define HUGE_BYTES  ((size_t)2 << 20) /* the alignment */
 #define BLOCK_BYTES ((size_t)8 << 20) /* that one thread touches at a time */
 #define THREADS_MAX 8                 /* more wait for the kernel's locks */
-#define SAMPLES     512               /* pages whose place is asked for */
+#define SAMPLES     512               /* pages whose place is checked */
 #define NODES_MAX   4096
 
 #ifndef MADV_POPULATE_WRITE

@@ -35,7 +35,7 @@ static const enum key of_nvidia[] = {ECC, MIG, POWER_CAP, IOMMU},
                       of_amd[] = {ECC, PARTITION, MEMORY_PARTITION, POWER_CAP, IOMMU, XNACK},
                       at_end[] = {CLOCK, MEMORY_CLOCK, THROTTLE};
 
-/* One GPU's; a text is "" when it is not known. */
+/* Values of one GPU; a text is "" when unknown. */
 struct reading {
     char value[KEY_COUNT][VALUE_SIZE];
     char why[KEY_COUNT][VALUE_SIZE];

@@ -281,7 +281,7 @@ static bool print_nvlinks(const struct gpu_facts_nvidia *nvidia, int first, int 
                     add_link(&to_gpu[k], link);
     }
     bool ok = true;
-    /* both ends say it; the lower one is listened to, unless it is lost */
+    /* both ends report the link; the lower one is used, unless it is lost */
     for (int k = 0; ok && k < nvidia->count; k++) {
         snprintf(name, sizeof name, "gpu%d", first + k);
         if (to_gpu[k].width > 0 && (at < k || nvidia->device[k].is_lost))

@@ -21,8 +21,7 @@ struct reader {
     struct gpu_nvml_device *device;
 };
 
-/* A device that is lost fails every later call, some of them after a long wait: so nothing more is
- * asked then. */
+/* A lost device fails every later call, some after a long wait: so no further call is made. */
 static bool works(const struct reader *reader, int code)
 {
     if (code == NVML_LOST || code == NVML_RESET_REQUIRED)
@@ -54,7 +53,7 @@ static int64_t ask_of(const struct reader *reader,
 
 static void format_pci(const struct nvml_pci *pci, char ret_text[16])
 {
-    /* all ones, or nothing, is the library's way to say that it does not know */
+    /* all ones, or zero, is the library's value for unknown */
     ret_text[0] = '\0';
     if (pci->domain <= 0xfffff && pci->bus <= 0xff && pci->device <= 0x1f &&
         (pci->domain | pci->bus | pci->device) != 0)
@@ -268,7 +267,7 @@ static void read_processes(const struct reader *reader)
         if (code != NVML_TOO_SMALL && (code == -1 || !works(reader, code)))
             continue;
         device->process_count = device->process_count < 0 ? 0 : device->process_count;
-        /* count says how many there are; who they are does not matter then */
+        /* count has their number; their identity does not matter */
         if (code == NVML_TOO_SMALL)
             device->process_count += count;
         for (unsigned i = 0; code == NVML_OK && i < count && i < PROCESSES_MAX; i++)

@@ -16,7 +16,7 @@
 
 enum { LINK_PCIE = 2, LINK_XGMI = 11, WEIGHT_SAME_DEVICE = 13, WEIGHT_XGMI_HOP = 15 };
 
-/* A KFD node that is a GPU knows its device, one with cpus its place among those. */
+/* Devices of KFD nodes: a GPU's node has its device, a node with CPUs its place among those. */
 struct nodes {
     int device[NODES_MAX]; /* -1 */
     int host[NODES_MAX];   /* -1 */
@@ -72,7 +72,7 @@ static void read_nodes(const char *root, struct gpu_amd *amd, struct nodes *node
         nodes->device[i] = nodes->host[i] = -1;
         if (!probe_file_text(root, text, sizeof text, KFD "/topology/nodes/%d/properties", i)) {
             snprintf(path, sizeof path, "%s" KFD "/topology/nodes/%d/properties", root, i);
-            /* it is there and does not let itself be read */
+            /* the file exists and cannot be read */
             nodes->closed += access(path, F_OK) == 0;
             continue;
         }
@@ -161,7 +161,7 @@ static void read_render_nodes(const char *root, struct gpu_amd *amd)
     }
 }
 
-/* A process that opened the driver is on those devices where it has memory. */
+/* Adds a process that opened the driver to the devices where it has memory. */
 static void add_process(const char *root, int64_t pid, struct gpu_amd *amd)
 {
     for (int i = 0; i < amd->count; i++) {

@@ -59,7 +59,7 @@ static int64_t generation_of(const char *root, const char *pci, const char *file
     return -1;
 }
 
-/* width 0 and 255 are the kernel's way to say that it does not know. */
+/* Widths 0 and 255 are the kernel's values for unknown. */
 static int64_t width_of(const char *root, const char *pci, const char *file)
 {
     int64_t width = probe_file_number(root, FOLDER "/%s", pci, file);
@@ -148,7 +148,7 @@ void gpu_sysfs_device_read(const char *root, struct gpu_amd_device *device)
     char text[64], own[sizeof device->pci];
     snprintf(own, sizeof own, "%s", device->pci);
     if (device->is_part && !probe_file_text(root, text, sizeof text, FOLDER "/vendor", device->pci))
-        /* the device itself is the first function; KFD alone knows the others */
+        /* the device itself is the first function; KFD alone lists the others */
         device->pci[strlen(device->pci) - 1] = '0';
     read_identity(root, device);
     if (!device->is_part) {

@@ -11,7 +11,7 @@
  * clock slowly takes longer */
 #define DELAY 4000
 
-/* One queue, beside the stream whose events it waits for. */
+/* One queue, and the stream whose events it waits for. */
 struct chain {
     struct gpu_trial *trial;
     const struct gpu_op *op;
@@ -126,7 +126,7 @@ static bool run_behind(struct chain *chain, double *ret_ns, enum gpu_fault *ret_
     return true;
 }
 
-/* Two streams, of which the one that was begun first has ended when the other's end is seen. */
+/* Uses two streams: the first has ended when the other's end is seen. */
 static bool see_end(const struct chain *chain, double *ret_ns, enum gpu_fault *ret_fault,
                     struct probe_why *why)
 {

@@ -29,8 +29,8 @@ static bool take_part(struct gpu_memory *memory, int index, int count, struct pr
     return true;
 }
 
-/* The memory at one end. other is the device at the other end, which tells the parts of a shared
- * target apart. */
+/* Finds the memory at one end. other is the device at the other end, which separates the parts of a
+ * shared target. */
 static bool end_of(struct gpu_buffers *buffers, const struct gpu_path *path, int place, int which,
                    int device, int other, struct gpu_memory *ret_memory, struct probe_why *why)
 {

@@ -9,7 +9,7 @@
  * 9 us */
 #define DITHER    0.1
 #define GRAIN     UINT64_C(4096)
-#define FIRST     (UINT64_C(1) << 20) /* bytes of the first look at a flow */
+#define FIRST     (UINT64_C(1) << 20) /* bytes of the first trial of a flow */
 #define COUNT_MAX 64                  /* operations in a queue */
 /* a flow whose time is this far from the expected one gets other bytes */
 #define DIFFER 0.03
@@ -34,7 +34,7 @@
 
 static uint64_t round_up(uint64_t bytes) { return (bytes + GRAIN - 1) / GRAIN * GRAIN; }
 
-/* The operations that so many bytes need at least. */
+/* Fewest operations for these bytes. */
 static unsigned operations(const struct gpu_flow *flow, double bytes)
 {
     uint64_t most = flow->span / GRAIN * GRAIN;
@@ -211,7 +211,7 @@ bool gpu_rate_together(struct gpu_trial *trial, struct gpu_flow *flows, size_t c
     return true;
 }
 
-/* One size on its way to a time. */
+/* State of one size while it is timed. */
 struct size {
     struct gpu_flow flow;
     unsigned most; /* operations in a queue */
@@ -273,7 +273,7 @@ bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t s
     size_t order[GPU_RATE_SIZES_MAX], count = 0, left;
     int64_t end_ns = probe_clock_ns() + budget_ns;
     double queue_ns = fmin(fmax(QUEUE_SHARE * (double)budget_ns, QUEUE_NS), QUEUE_NS_TO);
-    /* One that takes as long as the shortest queue, or half of a longer one, is the last. */
+    /* A size that takes as long as the shortest queue, or half of a longer one, is the last. */
     double longest_ns = fmax(queue_ns / 2, QUEUE_NS);
     for (double ns = 0; count < *ret_count && ns < longest_ns; count++) {
         order[count] = count;

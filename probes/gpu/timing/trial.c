@@ -180,7 +180,7 @@ struct strand {
     double ns, began_ns;
 };
 
-/* Until the word has that value, or for so long. */
+/* Holds the stream until the word has that value, or for that time. */
 static int gate(const struct gpu_trial *trial, int device, uint32_t value, uint64_t limit_ns,
                 gpu_stream stream)
 {

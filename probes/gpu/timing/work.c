@@ -7,13 +7,13 @@
 
 #define SPREAD_NS  200e3 /* of the operations that a time is taken from */
 #define SPREAD_MAX 16
-#define FIRST      3 /* operations of the first look */
+#define FIRST      3 /* operations of the first trial */
 #define CALLS      24
 #define CALLS_MIN  8
 #define CALLS_SEAT 6 /* from one seat, one after the other */
 #define CALLS_COLD 2 /* before these, not counted */
 
-/* One work on its way to a time. */
+/* State of one work while it is timed. */
 struct course {
     const struct gpu_work *work;
     unsigned most; /* operations in the longer of two queues */
