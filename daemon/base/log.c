@@ -71,18 +71,25 @@ size_t log_escape(const char *text, char *ret, size_t size)
 }
 
 /* One write a line, so that lines of several writers do not mix. False when the line is lost: a
- * pipe that nobody reads is full, or stderr is closed. A pipe that is writable takes PIPE_BUF bytes
- * at once. */
+ * pipe that nobody reads is full, stderr is closed, or a disk is full, which may take a part of it:
+ * the next one then begins a line. A pipe that is writable takes PIPE_BUF bytes at once. */
 static bool put_line(enum log_level level, const char *text)
 {
+    static atomic_bool lost_end;
     char line[1100];
-    int used = getenv("JOURNAL_STREAM") != NULL ? snprintf(line, sizeof line, "<%d>", (int)level)
-                                                : snprintf(line, sizeof line, "berthd: ");
+    const char *begin = atomic_load(&lost_end) ? "\n" : "";
+    int used = getenv("JOURNAL_STREAM") != NULL
+                   ? snprintf(line, sizeof line, "%s<%d>", begin, (int)level)
+                   : snprintf(line, sizeof line, "%sberthd: ", begin);
     size_t total = (size_t)used + log_escape(text, line + used, sizeof line - (size_t)used - 1);
-    line[total] = '\n';
+    line[total++] = '\n';
     struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
-    return poll(&out, 1, 0) == 1 && (out.revents & POLLOUT) != 0 &&
-           write(STDERR_FILENO, line, total + 1) == (ssize_t)total + 1;
+    if (poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0)
+        return false;
+    ssize_t taken = write(STDERR_FILENO, line, total);
+    if (taken > 0)
+        atomic_store(&lost_end, taken < (ssize_t)total);
+    return taken == (ssize_t)total;
 }
 
 void log_line(enum log_level level, const char *format, ...)
@@ -96,7 +103,8 @@ void log_line(enum log_level level, const char *format, ...)
     if (length < 0)
         return;
     unsigned before = atomic_exchange(&lost, 0);
-    snprintf(note, sizeof note, "%u lines before this one were lost: nobody read them", before);
+    snprintf(note, sizeof note, "%u line%s before this one %s lost", before, before == 1 ? "" : "s",
+             before == 1 ? "was" : "were");
     if (before > 0 && !put_line(LOG_LEVEL_WARNING, note))
         atomic_fetch_add(&lost, before + 1);
     else if (!put_line(level, text))

@@ -1,11 +1,13 @@
 /* What foreign text looks like in the log. */
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -98,9 +100,38 @@ static void nobody_reads(void **state)
     assert_non_null(strstr(read_back, "and again\n"));
 }
 
+/* A full disk, which a limit of the file's size stands for, takes a part of a line; what comes when
+ * it has room again begins a line. */
+static void a_full_disk(void **state)
+{
+    (void)state;
+    char read_back[200];
+    struct rlimit old, small;
+    FILE *file = tmpfile();
+    int kept = dup(STDERR_FILENO);
+    assert_non_null(file);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    dup2(fileno(file), STDERR_FILENO);
+    small = (struct rlimit){30, old.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+    log_line(LOG_LEVEL_INFO, "fits");
+    log_line(LOG_LEVEL_INFO, "has no room for its end");
+    setrlimit(RLIMIT_FSIZE, &old);
+    log_line(LOG_LEVEL_INFO, "room again");
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    lseek(fileno(file), 0, SEEK_SET);
+    read_all(fileno(file), read_back, sizeof read_back);
+    fclose(file);
+    assert_string_equal(read_back, "berthd: fits\nberthd: has no ro\n"
+                                   "berthd: 1 line before this one was lost\nberthd: room again\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(text_is_shown_as_it_is),
-                                       cmocka_unit_test(it_fits), cmocka_unit_test(nobody_reads)};
+                                       cmocka_unit_test(it_fits), cmocka_unit_test(nobody_reads),
+                                       cmocka_unit_test(a_full_disk)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
