@@ -88,7 +88,8 @@ static bool may_share(const struct place *gpu, const struct claim *a, const stru
            strcmp(a->configuration, b->configuration) == 0;
 }
 
-/* Gpus of both. Claims for different purposes share none. */
+/* Refuses a claim on a gpu of the other claim, unless both have one purpose and may share that gpu.
+ */
 static enum berth_code check_gpus(const struct graph *graph, const struct cover *cover,
                                   const struct claim *claim, const struct claim *other,
                                   struct berth_err *err)

@@ -4,12 +4,11 @@
  *
  * Memory attributes of each NUMA node, by initiator: ReadBandwidth, WriteBandwidth and Bandwidth,
  * the mean of both or the one that is known, in MiB/s; ReadLatency and Latency in ns. Initiators
- * are the cpus of a NUMA node, those of an llc where it was measured to every memory that its NUMA
- * node was, those of a package where each llc and NUMA node in it that is one was measured to every
- * memory that it was (of bandwidth alone), and gpus, by their PCI device. A NUMA node's latency is
- * the mean of its llcs'. Distances: matrices between NUMA nodes and between gpus, named and in
- * units as in BACKEND_HWLOC_MATRICES; 0 on the diagonal is not measured, and places of which a
- * value is missing are left out.
+ * are the cpus of NUMA nodes, llcs and packages, and gpus by their PCI device. An llc needs values
+ * to every memory its NUMA node has; a package likewise for its parts, bandwidth alone. A NUMA
+ * node's latency is the mean of its llcs'. Distances: matrices between NUMA nodes and between gpus,
+ * named and in units as in BACKEND_HWLOC_MATRICES; 0 on the diagonal is not measured, and places of
+ * which a value is missing are left out.
  *
  * What was stated only (nominal) is left to the XML that comes in. Infos of objects say where
  * values are from; the backend reads them back.

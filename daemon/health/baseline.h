@@ -56,8 +56,8 @@ enum baseline_verdict { BASELINE_NONE, BASELINE_IN_LINE, BASELINE_WORSE, BASELIN
 enum baseline_verdict baseline_compare(const struct baseline *baseline, const struct value *v,
                                        const struct judge_limits *limits);
 
-/* From where on a value is WORSE (or BETTER) when the latest one before was not; NAN when nothing
- * is compared. */
+/* Returns the value beyond which the verdict is WORSE (or BETTER), provided that the previous
+ * value's was not. NAN when the metric is not compared. */
 double baseline_worse_beyond(const struct baseline *baseline, enum metric metric,
                              const struct judge_limits *limits);
 double baseline_better_beyond(const struct baseline *baseline, enum metric metric,

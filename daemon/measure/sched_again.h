@@ -38,8 +38,8 @@ void sched_again_not_now(struct sched_again *again);
 void sched_again_follow(struct sched_again *again, const struct snapshot *snapshot,
                         const struct claim_set *claims);
 
-/* The request to measure those gpus, and memory, when one of them is free. False: there are none,
- * or no memory. */
+/* Builds the request for gpus left out as busy or profiled, and their memory. Returns false when
+ * nothing is due or memory runs out. */
 bool sched_again_request(const struct snapshot *snapshot, const struct claim_set *claims,
                          struct probe_request *ret_request);
 

@@ -515,8 +515,8 @@ static bool keep_shapes(struct sched_probe *probe, const char *shapes)
     return shapes == NULL || probe->shapes != NULL;
 }
 
-/* Goes on to the program that is to be started next, from the one at hand unless that has begun;
- * false when there is none. */
+/* Advances to the first requested program, starting with the current one. Returns false when none
+ * is left. */
 static bool find_next(struct sched_probe *probe, const struct graph *graph)
 {
     const struct program *program;

@@ -25,8 +25,8 @@ double spread_interval(double half, uint32_t n);
  * freedom does; n 0: not known. */
 double spread_freedom(uint32_t n);
 
-/* Half the 95 % interval of one more: from a deviation that is the mean of so many intervals', each
- * of n repetitions, around what is itself uncertain by error (a deviation). */
+/* Returns half the 95 % prediction interval of one further repetition. The deviation is the mean of
+ * so many intervals of n repetitions each; error is the deviation of the centre. */
 double spread_one(double deviation, double error, uint32_t n, size_t intervals);
 
 /* The same of one cell alone, around its median. */

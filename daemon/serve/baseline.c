@@ -40,8 +40,8 @@ static json_t *baseline_json(const struct baseline *baseline, enum metric metric
     return done(json, ok);
 }
 
-/* What GetBaseline answers when nothing was measured yet: a baseline that came from a folder is in
- * the store alone. */
+/* Query of GetBaseline for the thread pool. The store is asked because a baseline loaded from a
+ * folder has no measured value. */
 struct wanted {
     struct store *store; /* lives longer: the scheduler waits for the thread pool */
     struct snapshot *snap;

@@ -68,9 +68,8 @@ static int64_t newest_version(void)
     return newest;
 }
 
-/* What SQLite calls a mistake in a statement of ours ("table node already exists", "no such table:
- * day") is one in the file: it is not what its version says, and no later try would find it
- * otherwise. */
+/* Reports BAD_DATA when a migration fails with SQLITE_ERROR ("table node already exists"). The file
+ * then does not match its schema version, so a retry cannot help. */
 static enum berth_code exec_fitting(sqlite3 *db, int64_t version, const char *sql,
                                     struct berth_err *err)
 {

@@ -95,8 +95,8 @@ bool store_is_as_left(const struct store *store);
 
 enum store_state store_state(const struct store *store); /* as the last call left it */
 
-/* Grows whenever a call, of whatever kind, has left another state or note than was there: then
- * whoever shows them asks for them again. */
+/* Counts the calls that changed the store's state or note. A caller that displays them reads them
+ * again when this number grows. */
 uint64_t store_changes(const struct store *store);
 
 /* Grows whenever the store has begun to write to another database: one made anew, what lies at its

@@ -70,7 +70,8 @@ static inline struct conn *conn_of_input(const struct conn_input *input)
 /* It is to be looked at in its user's turn. */
 void conn_want_turn(struct conn *conn);
 
-/* After something that may have made room: in the next turn those that ask for it are looked at. */
+/* Schedules another turn after room on the pool or input budget was freed, if a connection waits
+ * for either. */
 void conn_wake_queued(struct conn_host *host);
 
 /* After its work is over: a connection that waited for that with being freed is. */
