@@ -306,7 +306,11 @@ struct berth_binding {
     struct berth_basis basis;
 };
 
+/* Sets every field to its default, which leaves it to the daemon. */
 BERTH_PUBLIC void berth_bind_request_init(struct berth_bind_request *request);
+
+/* Plans a berth for each task of the request. Blocks. Errors of the daemon include NOT_ENOUGH,
+ * NOTHING_ALLOWED, NO_SUCH_PLACE and KEY_MISMATCH (the key has the plan of another request). */
 BERTH_PUBLIC int berth_bind(struct berth *berth, const struct berth_bind_request *request,
                             struct berth_binding **ret_binding);
 BERTH_PUBLIC void berth_binding_free(struct berth_binding *binding);
@@ -451,7 +455,11 @@ struct berth_allocation {
     struct berth_texts reasons; /* grounds of the decision, a sentence each */
 };
 
+/* Sets every field to its default, which leaves it to the daemon. */
 BERTH_PUBLIC void berth_allocate_request_init(struct berth_allocate_request *request);
+
+/* Lists the memories for a buffer, best first. Blocks. Errors of the daemon include NOTHING_ALLOWED
+ * and NO_SUCH_PLACE. */
 BERTH_PUBLIC int berth_allocate(struct berth *berth, const struct berth_allocate_request *request,
                                 struct berth_allocation **ret_allocation);
 BERTH_PUBLIC void berth_allocation_free(struct berth_allocation *allocation);
@@ -506,8 +514,8 @@ BERTH_PUBLIC void berth_health_free(struct berth_health *health);
 /* ---- GetMatrix: what was measured ---- */
 
 /* Initialise with {0} and set metric. from, to: item NULL for all places. where: axes and the
- * values that they must have. at_s: 0 for now, else the time of the requested state; this version
- * refuses other times with UNAVAILABLE. */
+ * values that they must have. at_s: 0 for the present, else a time. Each cell then has its latest
+ * value measured at that time or before. */
 struct berth_matrix_request {
     const char *metric;
     struct berth_texts from, to;
@@ -533,6 +541,8 @@ struct berth_matrix {
     struct berth_basis basis;
 };
 
+/* Reads the cells of a metric. Blocks. Errors of the daemon include NO_SUCH_METRIC and
+ * NO_SUCH_PLACE. */
 BERTH_PUBLIC int berth_get_matrix(struct berth *berth, const struct berth_matrix_request *request,
                                   struct berth_matrix **ret_matrix);
 BERTH_PUBLIC void berth_matrix_free(struct berth_matrix *matrix);

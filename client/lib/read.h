@@ -27,8 +27,9 @@ void *lib_result_block(struct lib_read *read, size_t count, size_t size);
 int lib_result_end(struct berth *berth, struct lib_read *read, const char *method,
                    void *take_result);
 
-/* Read members of an object. Plain readers need the member. A maybe reader accepts an absent or
- * null one and gives the value above it. */
+/* Read members of an object. A plain reader needs the member; lib_read_texts and lib_read_pairs
+ * accept an absent one. A maybe reader accepts an absent or null one. The comment above a reader
+ * gives its value then. */
 const char *lib_read_text(struct lib_read *read, const json_t *object, const char *key);
 /* NULL when absent */
 const char *lib_read_maybe_text(struct lib_read *read, const json_t *object, const char *key);
