@@ -9,8 +9,7 @@
 #include "claim/proc.h"
 
 #define CGROUP_ROOT "/sys/fs/cgroup/"
-#define PROCS_MAX   65536 /* bytes of a list of processes */
-#define PROCS_READ  64    /* of them, as each takes 20 us of everybody's time */
+#define PROCS_MAX   (1 << 20) /* bytes of a list of processes */
 
 __attribute__((format(printf, 3, 4))) static enum berth_code
 gone(struct berth_err *err, const char *parameter, const char *format, ...)
@@ -70,17 +69,15 @@ static enum berth_code is_populated(const struct files *io, const char *cgroup, 
     return BERTH_OK;
 }
 
-/* Whether one of that user is among the first processes in the cgroup itself; not in one below,
- * which may be anybody's. */
+/* Whether one of that user is in the cgroup itself; not in one below, which may be anybody's. */
 static bool has_process_of(const struct files *io, const char *cgroup, uid_t uid)
 {
     char path[CLAIM_CGROUP_MAX + 32], *text = NULL, *rest = NULL;
     bool has = false;
-    int count = 0;
     snprintf(path, sizeof path, "%s/cgroup.procs", cgroup);
     if (files_read(io, path, PROCS_MAX, &text, NULL) != BERTH_OK)
         return false;
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL && !has && count++ < PROCS_READ;
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL && !has;
          line = strtok_r(NULL, "\n", &rest)) {
         struct claim_proc process;
         has = claim_proc_read(io, (pid_t)strtol(line, NULL, 10), &process, NULL) == BERTH_OK &&

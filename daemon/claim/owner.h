@@ -18,9 +18,9 @@ enum berth_code claim_owner_process(const struct files *io, const struct peer *p
 
 /* The cgroup of version 2 at path, which must begin with /sys/fs/cgroup/ and have a process in it
  * now: its claim ends when it has none any more. An administrator may name any; others one that the
- * peer is in, or that itself has a process of the peer's user among its first 64. path is borrowed.
- * NO_SUCH_OWNER when there is none, or none with a process; INVALID_PARAMETER owner_cgroup for what
- * is no such path; PERMISSION_DENIED. */
+ * peer is in, or that itself has a process of the peer's user: 20 us each, on a worker thread. path
+ * is borrowed. NO_SUCH_OWNER when there is none, or none with a process; INVALID_PARAMETER
+ * owner_cgroup for what is no such path; PERMISSION_DENIED. */
 enum berth_code claim_owner_cgroup(const struct files *io, const struct peer *peer,
                                    const char *path, struct claim_owner *ret,
                                    struct berth_err *err);

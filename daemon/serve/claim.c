@@ -111,6 +111,7 @@ static enum berth_code read_text(const json_t *params, const char *name, char **
     return code;
 }
 
+/* A cgroup is only named: its processes may be many, and the thread pool looks at them. */
 static enum berth_code read_owner(const struct call *call, struct claim_owner *ret,
                                   struct berth_err *err)
 {
@@ -123,8 +124,7 @@ static enum berth_code read_owner(const struct call *call, struct claim_owner *r
         return claim_owner_process(&call->daemon->io, call->peer, json_integer_value(pid), ret,
                                    err);
     if (json_is_string(cgroup))
-        return claim_owner_cgroup(&call->daemon->io, call->peer, json_string_value(cgroup), ret,
-                                  err);
+        *ret = (struct claim_owner){.cgroup = (char *)(uintptr_t)json_string_value(cgroup)};
     return BERTH_OK;
 }
 
@@ -170,23 +170,33 @@ static enum berth_code make(struct claim_keep *keep, const struct claim *spec, i
     return code;
 }
 
-/* ---- a claim that others' processes may refuse ---- */
+/* ---- a claim for which processes are looked at ---- */
 
 /* The thread pool looks at them. The loop then checks all else again: it may have changed. */
 struct claiming {
     struct claim_keep *keep;
     struct snapshot *snap;
     struct files io;
+    struct peer peer;
     struct claim *spec;
+    bool jobs_matter;
     int64_t ttl_s;
     struct outcome made; /* its next is NULL before the claim is made */
 };
 
-static enum berth_code look_at_jobs(void *state, json_t **ret, struct berth_err *err)
+static enum berth_code look_at_processes(void *state, json_t **ret, struct berth_err *err)
 {
     const struct claiming *claiming = state;
+    const struct claim *spec = claiming->spec;
+    struct claim_owner owner;
     (void)ret;
-    return claim_jobs_check(&claiming->io, claiming->snap->graph, claiming->spec, err);
+    enum berth_code code =
+        spec->owner.cgroup != NULL
+            ? claim_owner_cgroup(&claiming->io, &claiming->peer, spec->owner.cgroup, &owner, err)
+            : BERTH_OK;
+    return code == BERTH_OK && claiming->jobs_matter
+               ? claim_jobs_check(&claiming->io, claiming->snap->graph, spec, err)
+               : code;
 }
 
 static enum stream_step next(void *state, json_t **ret_reply, struct berth_err *err)
@@ -209,7 +219,7 @@ static void claiming_free(void *state)
 }
 
 static enum berth_code make_later(const struct call *call, const struct claim *spec, int64_t ttl_s,
-                                  struct outcome *ret, struct berth_err *err)
+                                  bool jobs_matter, struct outcome *ret, struct berth_err *err)
 {
     struct claiming *claiming = malloc(sizeof *claiming);
     struct claim *copy = claiming != NULL ? claim_new(spec) : NULL;
@@ -220,11 +230,13 @@ static enum berth_code make_later(const struct call *call, const struct claim *s
     *claiming = (struct claiming){.keep = call->daemon->claims,
                                   .snap = snapshot_ref(call->snap),
                                   .io = call->daemon->io,
+                                  .peer = *call->peer,
                                   .spec = copy,
+                                  .jobs_matter = jobs_matter,
                                   .ttl_s = ttl_s};
     *ret = (struct outcome){.kind = OUTCOME_STREAM,
                             .state = claiming,
-                            .work = look_at_jobs,
+                            .work = look_at_processes,
                             .next = next,
                             .acts = true,
                             .free_state = claiming_free};
@@ -243,8 +255,9 @@ enum berth_code query_claim(const struct call *call, struct outcome *ret, struct
     if (code == BERTH_OK)
         code = claim_keep_check(keep, &spec, ttl_s, &jobs_matter, err);
     if (code == BERTH_OK)
-        code = jobs_matter ? make_later(call, &spec, ttl_s, ret, err)
-                           : make(keep, &spec, ttl_s, ret, err);
+        code = jobs_matter || spec.owner.cgroup != NULL
+                   ? make_later(call, &spec, ttl_s, jobs_matter, ret, err)
+                   : make(keep, &spec, ttl_s, ret, err);
     free(spec.places);
     return code;
 }
