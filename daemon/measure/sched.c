@@ -331,8 +331,8 @@ void sched_store_used(struct sched *sched)
     sched->store_changes = changes;
     sched->store_is_out = store_state(sched->store) == STORE_MEMORY_ONLY;
     /* it may have worked again in between, unseen */
-    if (sched->store_is_out && !sched_upkeep_waits(&sched->upkeep))
-        sched_upkeep_due(&sched->upkeep);
+    if (sched->store_is_out)
+        sched_upkeep_out(&sched->upkeep);
     add_refresh(sched, refresh);
     notifier_wake(sched->env.notifier);
 }

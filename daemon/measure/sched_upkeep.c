@@ -11,6 +11,7 @@ static void work(struct sched_job *job, struct store *store)
 {
     struct sched_upkeep *upkeep = (struct sched_upkeep *)job;
     struct berth_err err = {0};
+    upkeep->was_out = store_state(store) == STORE_MEMORY_ONLY;
     upkeep->is_well = store_retry(store);
     upkeep->has_more = upkeep->is_well;
     for (int i = 0; i < STEPS_AT_ONCE && upkeep->has_more; i++)
@@ -20,6 +21,12 @@ static void work(struct sched_job *job, struct store *store)
 
 static void timer_passed(uv_timer_t *timer) { sched_upkeep_due(timer->data); }
 
+static void wait(struct sched_upkeep *upkeep)
+{
+    uv_timer_start(&upkeep->timer, timer_passed, upkeep->wait_s * UINT64_C(1000), 0);
+    upkeep->wait_s = upkeep->wait_s * 2 > WAIT_MAX_S ? WAIT_MAX_S : upkeep->wait_s * 2;
+}
+
 static void done(struct sched_job *job)
 {
     struct sched_upkeep *upkeep = (struct sched_upkeep *)job;
@@ -28,12 +35,10 @@ static void done(struct sched_job *job)
         return;
     if (upkeep->has_more)
         sched_upkeep_due(upkeep);
-    if (upkeep->is_well) {
-        upkeep->wait_s = 1;
-        return;
-    }
-    uv_timer_start(&upkeep->timer, timer_passed, upkeep->wait_s * UINT64_C(1000), 0);
-    upkeep->wait_s = upkeep->wait_s * 2 > WAIT_MAX_S ? WAIT_MAX_S : upkeep->wait_s * 2;
+    if (!upkeep->is_well)
+        wait(upkeep);
+    else if (upkeep->was_out)
+        upkeep->returned_ms = uv_now(upkeep->timer.loop);
 }
 
 void sched_upkeep_init(struct sched_upkeep *upkeep, uv_loop_t *loop, struct sched_jobs *jobs,
@@ -56,9 +61,17 @@ void sched_upkeep_due(struct sched_upkeep *upkeep)
     sched_jobs_add(upkeep->jobs, &upkeep->job);
 }
 
-bool sched_upkeep_waits(const struct sched_upkeep *upkeep)
+void sched_upkeep_out(struct sched_upkeep *upkeep)
 {
-    return upkeep->queued || uv_is_active((const uv_handle_t *)&upkeep->timer);
+    uint64_t since_ms = uv_now(upkeep->timer.loop) - upkeep->returned_ms;
+    if (upkeep->queued || upkeep->stopped || uv_is_active((const uv_handle_t *)&upkeep->timer))
+        return;
+    if (upkeep->returned_ms != 0 && since_ms < upkeep->wait_s * UINT64_C(1000)) {
+        wait(upkeep);
+        return;
+    }
+    upkeep->wait_s = 1;
+    sched_upkeep_due(upkeep);
 }
 
 void sched_upkeep_stop(struct sched_upkeep *upkeep)

@@ -162,11 +162,47 @@ static const char edges[] =
     "expected_place LIMIT 1),"
     " (SELECT 1 FROM claim LIMIT 1), (SELECT 1 FROM claim_generation LIMIT 1)";
 
+/* The statements that name every column of our schema, a table each. EXPLAIN reads no page. */
+static const char columns[] =
+    "SELECT 'EXPLAIN SELECT ' || group_concat(format('\"%w\".\"%w\"', m.name, p.name)) || "
+    "format(' FROM \"%w\" LIMIT 0', m.name)"
+    " FROM sqlite_schema m JOIN pragma_table_info(m.name) p WHERE m.type = 'table' GROUP BY m.name";
+
+/* Fails with BAD_DATA when the file lacks a column that the migrations make. */
+static enum berth_code check_columns(sqlite3 *db, struct berth_err *err)
+{
+    sqlite3 *ours = NULL;
+    sqlite3_stmt *statement = NULL;
+    int rc = SQLITE_DONE;
+    enum berth_code code = store_db_open(":memory:", STORE_JOURNAL_WAL, &ours, err);
+    if (code != BERTH_OK)
+        return code;
+    if (sqlite3_prepare_v2(ours, columns, -1, &statement, NULL) != SQLITE_OK)
+        code = store_db_error(ours, "schema", err);
+    while (code == BERTH_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        const char *sql = (const char *)sqlite3_column_text(statement, 0);
+        code = sql != NULL ? exec_fitting(db, newest_version(), sql, err)
+                           : err_set(err, BERTH_NO_MEMORY, "out of memory for a statement");
+    }
+    if (code == BERTH_OK && rc != SQLITE_DONE)
+        code = store_db_error(ours, "schema", err);
+    sqlite3_finalize(statement);
+    store_db_close(ours);
+    return code;
+}
+
 /* Makes the file ours to create, with its mode, before SQLite opens it. An existing file is not
  * opened here: closing it would drop the locks of every connection that this process has to it. */
 static enum berth_code create_file(const char *path, struct berth_err *err)
 {
+    static const char *const beside[] = {"-wal", "-shm", "-journal"};
     struct stat status;
+    char name[4096];
+    for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++) {
+        snprintf(name, sizeof name, "%s%s", path, beside[i]);
+        if (lstat(name, &status) == 0 && !S_ISREG(status.st_mode)) /* opening it might not end */
+            return err_set(err, BERTH_IO, "berth.db%s is not a regular file", beside[i]);
+    }
     if (lstat(path, &status) == 0)
         return S_ISREG(status.st_mode) ? BERTH_OK
                                        : err_set(err, BERTH_IO, "it is not a regular file");
@@ -287,6 +323,8 @@ enum berth_code store_db_open(const char *path, enum store_journal journal, sqli
                                  (journal == STORE_JOURNAL_AUTO && is_on_network(path)));
     code = rc == SQLITE_OK ? prepare_connection(db, exclusive, err)
                            : store_db_error(db, "opening", err);
+    if (code == BERTH_OK && is_file)
+        code = check_columns(db, err);
     if (code != BERTH_OK) {
         store_db_close(db);
         return code;
@@ -329,7 +367,8 @@ bool store_db_open_reader(const char *path, sqlite3 **ret_db)
                                        SQLITE_OPEN_PRIVATECACHE,
                                    NULL) == SQLITE_OK &&
                    identify(db, &version, NULL) == BERTH_OK && version == newest_version() &&
-                   store_db_number(db, edges, &unused, NULL) == BERTH_OK;
+                   store_db_number(db, edges, &unused, NULL) == BERTH_OK &&
+                   check_columns(db, NULL) == BERTH_OK;
     if (!is_good) {
         store_db_close(db);
         return false;

@@ -72,6 +72,22 @@ def what_is_found_broken_or_gone_gets_them_again():
                 assert {c["key"] for c in listed(again).values()} == {"a", "b"}, again.said()
 
 
+def a_file_that_refuses_claims_is_tried_less_and_less():
+    """What is written down on the return fits, and the next save does not."""
+    refuses = ("CREATE TRIGGER no BEFORE INSERT ON claim_generation WHEN EXISTS (SELECT 1 FROM claim_generation)"
+               " BEGIN SELECT raise(ABORT, 'no claims here'); END")
+    with Daemon("--no-probe") as daemon:
+        assert is_stored(daemon, "core0", "a")
+        daemon.stop()
+        with contextlib.closing(sqlite3.connect(daemon.state / "berth.db")) as database:
+            database.execute(refuses)
+            database.commit()
+        with Daemon("--no-probe", directory=daemon.directory) as again:
+            assert not is_stored(again, "core1", "b")
+            time.sleep(4)
+            assert again.said().count("works again") < 5, again.said()[-2000:]
+
+
 def is_stored(daemon, place, key):
     error, reply = claim(daemon, place, key=key)
     assert error is None, (error, reply)
@@ -222,6 +238,7 @@ TESTS = [
     what_could_not_be_stored_is_stored_with_the_next,
     a_database_that_was_taken_away_gets_them_again,
     what_is_found_broken_or_gone_gets_them_again,
+    a_file_that_refuses_claims_is_tried_less_and_less,
     what_is_truncated_gets_them_again,
     truncated_while_claims_are_made,
     an_orderly_end_leaves_them_in_a_file,

@@ -387,6 +387,32 @@ def a_version_that_does_not_fit_the_tables():
         says(daemon, "store-set-aside", "does not fit its tables")
 
 
+def a_table_that_lacks_a_column():
+    for table, column in (("claim", "is_admins"), ("baseline", "is_overloaded")):
+        with measuring() as daemon:
+            daemon.stop()
+            with contextlib.closing(sqlite3.connect(database(daemon), isolation_level=None)) as file:
+                file.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+            with measuring(directory=daemon.directory) as again:
+                store_is(again, "set_aside")
+                says(again, "store-set-aside", f"no such column: {table}.{column}")
+
+
+def a_pipe_beside_it():
+    """The daemon answers, and goes back to the file when the pipe has gone."""
+    for suffix in ("-wal", "-shm", "-journal"):
+        with measuring() as daemon:
+            daemon.stop()
+            pipe = daemon.state / f"berth.db{suffix}"
+            pipe.unlink(missing_ok=True)
+            os.mkfifo(pipe)
+            with measuring(directory=daemon.directory) as again:
+                store_is(again, "memory_only")
+                says(again, "store-memory-only", f"berth.db{suffix} is not a regular file")
+                pipe.unlink()
+                is_back(again, 0)
+
+
 def files_beside_it():
     with measuring() as daemon:
         for run in range(1, 4):
@@ -492,7 +518,8 @@ def at_rest_nothing_runs():
 
 TESTS = [a_full_disk, a_read_only_disk, the_directory_goes, somebody_holds_the_lock, a_newer_schema_is_not_touched, a_broken_file_is_set_aside,
          broken_while_it_runs, whoever_notices_it_says_so, what_was_set_aside_is_remembered, taken_away_while_nobody_uses_it,
-         another_version_takes_over_while_it_runs, a_version_that_does_not_fit_the_tables, files_beside_it, somebody_truncates_the_index,
+         another_version_takes_over_while_it_runs, a_version_that_does_not_fit_the_tables,
+         a_table_that_lacks_a_column, a_pipe_beside_it, files_beside_it, somebody_truncates_the_index,
          no_room_for_the_index, a_rollback_journal, at_rest_nothing_runs]
 
 
