@@ -1,5 +1,5 @@
-/* The axes of a measurement that are not at their default: pairs of key and value, as the record
- * has them. */
+/* The axes of a measurement that are not at their default: pairs of key and value, in the record's
+ * form. */
 #pragma once
 #include <stddef.h>
 
@@ -12,9 +12,9 @@ struct probe_axes {
     size_t count;                      /* pairs */
 };
 
-/* Room for PROBE_AXES_MAX; more are a mistake of the program. */
+/* Adds an axis. There is room for PROBE_AXES_MAX; more are a mistake of the program. */
 void probe_axes_add(struct probe_axes *axes, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The object "axes" of a record. */
+/* Prints the object "axes" of a record. */
 void probe_axes_print(const struct probe_axes *axes, struct probe_line *line);

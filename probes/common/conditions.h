@@ -19,7 +19,7 @@ struct probe_conditions {
     size_t not_known_count;
 };
 
-/* Both are borrowed until the end. */
+/* Begins the conditions. Both arguments are borrowed until the end. */
 void probe_conditions_begin(struct probe_conditions *conditions, const char *root,
                             struct probe_line *line);
 
@@ -30,11 +30,12 @@ void probe_conditions_print(struct probe_conditions *conditions);
  * conditions text of its own. */
 void probe_conditions_load(struct probe_conditions *conditions);
 
-/* One that is not known: null, and why. The key is borrowed until the end. */
+/* Prints an unknown condition: null, with the reason for the end. The key is borrowed until the
+ * end. */
 void probe_conditions_unknown(struct probe_conditions *conditions, const char *key,
                               const char *why);
 
-/* Why a file of the kernel could not be read, by errno. */
+/* Reason that a file of the kernel could not be read, by errno. */
 const char *probe_conditions_no_file(int error);
 
 /* Prints the unknown keys and their reasons under this key: "governor, boost: the kernel does not

@@ -9,7 +9,8 @@ struct cpu_list {
     uint64_t word[CPU_LIST_MAX / 64];
 };
 
-/* False on anything but a list of numbers under CPU_LIST_MAX; an empty text is the empty set. */
+/* Reads the kernel's text. False on anything but a list of numbers under CPU_LIST_MAX; an empty
+ * text is the empty set. */
 bool cpu_list_parse(const char *text, struct cpu_list *ret_list);
 
 static inline void cpu_list_add(struct cpu_list *list, int number)

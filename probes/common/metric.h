@@ -1,4 +1,4 @@
-/* The metric table, schema/metrics.def, as probes need it: names, units, axes. */
+/* The metric table, schema/metrics.def, for the probes: names, units, axes. */
 #pragma once
 #include <stdbool.h>
 

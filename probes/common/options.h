@@ -7,14 +7,14 @@
 
 #include "common/metric.h"
 
-#define PROBE_OPTIONS_USAGE 64 /* exit status of a wrong command line */
+#define PROBE_OPTIONS_USAGE 64 /* exit status after a wrong command line */
 
 /* Keys are from PROBE_OPTIONS_KEY on. */
 #define PROBE_OPTIONS_KEY 256
 
 struct probe_option {
     const char *name;     /* without dashes */
-    const char *argument; /* as the help shows it; NULL: takes none */
+    const char *argument; /* name of the argument in the help; NULL: takes none */
     const char *about;
     int key;
 };
@@ -46,12 +46,12 @@ bool probe_options_integer(const char *text, int64_t min, int64_t *ret_number);
  * -1 to go on, else the exit status: a name is no metric at all. */
 int probe_options_metrics(const struct probe_options *options, char *list, bool *ret_metrics);
 
-/* Once all options are taken: of a person's list every metric must be one that this probe measures.
- * A program that started this one may name those of other probes as well. When there is none in it,
- * all that the probe measures are set. -1 to go on, else the exit status. */
+/* Completes the metrics once all options are taken. Every metric of a person's list must be one of
+ * this probe. A program that started this one may name those of other probes as well. An empty list
+ * sets all metrics of this probe. Returns -1 to go on, else the exit status. */
 int probe_options_settle_metrics(const struct probe_options *options, bool by_program,
                                  bool *metrics);
 
-/* "a,b": appends 1 to room names, which stay in the list that this cuts up. False when there are
- * more, or none. */
+/* Reads "a,b": appends 1 to room names, which stay in the list that this cuts up. False when there
+ * are more, or none. */
 bool probe_options_names(char *list, size_t room, const char **names, size_t *count);

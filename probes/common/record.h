@@ -1,4 +1,4 @@
-/* The records that every probe prints, in parts: docs/RECORD.md has the whole. */
+/* The common parts of the records of all probes: docs/RECORD.md has the whole. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -14,11 +14,11 @@ struct probe_sample {
     struct probe_summary ns;
 };
 
-/* A record of something measured, or not, between two places, up to its axes. */
+/* Begins a record of a measurement, done or not, between two places, up to its axes. */
 void probe_record_begin(struct probe_line *line, const char *record, enum probe_metric metric,
                         const char *from, const char *to, const struct probe_axes *axes);
 
-/* "value", and with it "low", "high" and "n" where they are known. */
+/* Prints "value", and "low", "high" and "n" where they are known. */
 void probe_record_value(struct probe_line *line, const struct probe_summary *summary);
 
 /* Prints one element of the list "samples". */

@@ -22,8 +22,8 @@ struct probe_summary {
     unsigned n;
 };
 
-/* The ranks, from 1, of the narrowest interval of at least 95 % with at most 2.5 % on either side.
- * False when n samples do not give one. */
+/* Finds the ranks, from 1, of the narrowest interval of at least 95 % with at most 2.5 % on either
+ * side. False when n samples do not give one. */
 bool probe_stats_ranks(unsigned n, double p, unsigned *ret_low, unsigned *ret_high);
 
 /* Probability, from 0 to 1, that the l-th to the u-th smallest of n samples hold the p-quantile

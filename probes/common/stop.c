@@ -16,7 +16,7 @@ static void stop_signals(sigset_t *ret_set)
     sigaddset(ret_set, SIGINT);
 }
 
-/* A parent that ended before this looked for it is known by the other end of the output. */
+/* A parent that ended before this check is detected by the other end of the output. */
 static bool is_read(int fd)
 {
     struct pollfd output = {.fd = fd};

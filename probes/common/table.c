@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_WIDTH 16 /* of a column, in letters */
-#define MARGIN      8  /* of the names on the left, at least */
-/* of the value: an interval that reaches further is shown by its ends, because a percentage hides
- * its side */
+#define LEAST_WIDTH 16 /* least width of a column, in letters */
+#define MARGIN      8  /* least width of the names on the left */
+/* fraction of the value: a wider interval is printed by its ends, because a percentage hides its
+ * side */
 #define FAR 0.05
 
 static int compare_axes(const struct probe_axes *a, const struct probe_axes *b)
@@ -25,7 +25,7 @@ static int compare_axes(const struct probe_axes *a, const struct probe_axes *b)
     return 0;
 }
 
-/* Names ascend by kind, then number; PCI addresses, which have no kind, as they are written. */
+/* Names ascend by kind, then number. PCI addresses, which have no kind, ascend as text. */
 static int compare_names(const char *a, const char *b)
 {
     size_t x = strcspn(a, "0123456789"), y = strcspn(b, "0123456789");

@@ -10,6 +10,6 @@ struct probe_why {
 void probe_why_write(struct probe_why *why, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Writes it and is false, so that a failing function can return it; a macro, so that analyzers of
- * its callers see the false. */
+/* Writes the line and is false, so that a failing function can return it. A macro, so that
+ * analyzers of its callers see the false. */
 #define probe_why_set(why, ...) (probe_why_write((why), __VA_ARGS__), false)

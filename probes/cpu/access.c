@@ -4,13 +4,13 @@
 #include "cpu/noise.h"
 
 #define SPAN_PER_LINE ((int64_t)(CPU_CHASE_SPAN / CPU_CHASE_LINE))
-/* at least; streaming them takes about a tenth to half a millisecond */
+/* least bytes of a repetition; streaming them takes about a tenth to half a millisecond */
 #define REPETITION_BYTES ((int64_t)16 << 20)
 
 /* A cell's part in the run: its cores, the bytes it may use, and its noise. */
 struct scene {
     struct cpu_buffer *buffer;
-    int64_t bytes; /* of the buffer, without those of the noise */
+    int64_t bytes; /* bytes of the buffer, without those of the noise */
     unsigned cores;
     struct cpu_noise noise;
     bool noisy;

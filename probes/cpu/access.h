@@ -15,11 +15,11 @@ struct cpu_access {
     const struct cpu_topology *topology;
     struct cpu_buffers *buffers;
     struct cpu_workers *workers;
-    struct probe_random *random; /* of the cycles of pointers */
+    struct probe_random *random; /* generator for the cycles of pointers */
     int *pus, *noise_pus;        /* room for all cores each */
     bool has_noise;
     struct probe_summary noise;
-    struct probe_why no_noise; /* why there is none */
+    struct probe_why no_noise; /* reason that there is no noise */
 };
 
 /* Measures and reports @cell, of memory_bandwidth or memory_latency. A cell of memory_noise reports

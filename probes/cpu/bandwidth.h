@@ -27,8 +27,8 @@ struct cpu_bandwidth_request {
     int64_t repetition_bytes, warm_bytes, budget_ns;
 };
 
-/* Streams the bytes at base. The first CPUs of pus are the threads'; @noise, NULL none: the next
- * ones are its readers'. *ret_overrun: a thread is stuck, end the process. */
+/* Streams the bytes at base. The first CPUs of pus belong to the threads; with @noise (NULL: none),
+ * the next ones to its readers. *ret_overrun: a thread is stuck, end the process. */
 bool cpu_bandwidth_measure(char *base, size_t bytes, struct cpu_workers *workers, const int *pus,
                            const struct cpu_bandwidth_request *request, struct cpu_noise *noise,
                            struct probe_summary *ret_summary, bool *ret_overrun,

@@ -16,14 +16,14 @@
 #include "cpu/memory.h"
 
 #define CPU_BUFFERS_TIMES       4
-#define CPU_BUFFERS_LEAST_TIMES 2 /* with less than this, nothing is measured */
+#define CPU_BUFFERS_LEAST_TIMES 2 /* least multiple; with less, nothing is measured */
 
 struct cpu_buffer {
     bool ready;
     struct cpu_memory memory;
     struct cpu_chase chase;
-    int64_t chase_bytes;  /* of the lines of the cycle that is built, 0 none */
-    struct probe_why why; /* when it is not ready */
+    int64_t chase_bytes;  /* bytes of the lines of the built cycle, 0 none */
+    struct probe_why why; /* reason when it is not ready */
 };
 
 /* Buffers by index of the topology's NUMA nodes. */
@@ -38,20 +38,20 @@ struct cpu_buffers_time {
     int64_t started_ns, soft_ns, hard_ns; /* of the clock */
 };
 
-/* The last-level cache, as the kernel shows it or else a guess. llc may be -1. */
+/* Bytes of the last-level cache, from the kernel or else a guess. llc may be -1. */
 int64_t cpu_buffers_cache(const struct cpu_topology *topology, int llc);
 
-/* The last-level caches of a cell's initiator, together. */
+/* Bytes of the last-level caches of a cell's initiator, together. */
 int64_t cpu_buffers_initiator_cache(const struct cpu_topology *topology,
                                     const struct cpu_cell *cell);
 
 /* Bytes at the buffer's end that a cell's noise takes; a multiple of a small page. */
 int64_t cpu_buffers_noise_bytes(const struct cpu_topology *topology, const struct cpu_cell *cell);
 
-/* Why a buffer may be small, to put behind its size; often empty. */
+/* Reason that a buffer may be small, as a suffix of its size; often empty. */
 const char *cpu_buffers_remark(const struct cpu_buffer *buffer);
 
-/* Makes those that the cells need. A memory that gives none has a why, with which its cells are
+/* Makes the buffers of the cells. A memory that gives none has a why, with which its cells are
  * skipped. False when out of memory or, with *ret_overrun, when filling does not end. */
 bool cpu_buffers_new(const char *root, const struct cpu_topology *topology,
                      const struct cpu_cells *cells, const struct cpu_buffers_time *time,
@@ -59,6 +59,6 @@ bool cpu_buffers_new(const char *root, const struct cpu_topology *topology,
                      bool *ret_overrun, struct probe_why *why);
 void cpu_buffers_done(struct cpu_buffers *buffers);
 
-/* Their state as conditions of the run: page kind, proof of placement, sizes. The least good of all
- * describes the run. */
+/* Prints the buffers' state as conditions of the run: page kind, proof of placement, sizes. The
+ * worst of all describes the run. */
 void cpu_buffers_print(const struct cpu_buffers *buffers, struct probe_line *line);

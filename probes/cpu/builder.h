@@ -1,4 +1,4 @@
-/* Collects the cells of a run: those that are wanted. */
+/* Collects the wanted cells of a run. */
 #pragma once
 #include "common/random.h"
 #include "cpu/cell.h"

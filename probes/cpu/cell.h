@@ -48,10 +48,10 @@ struct cpu_cell {
     bool reader;
     enum cpu_direction direction; /* bandwidth */
     int threads;                  /* bandwidth: a number of cores; 0 all of the initiator's */
-    /* bandwidth of all: those that may not be used, for which it is skipped */
+    /* bandwidth of all: number of unusable cores, for which it is skipped */
     int other_cores;
-    /* latency: of the lines that are visited; 0 far above the caches. copy: of the cache that
-     * sizes reach beyond */
+    /* latency: bytes of the visited lines; 0 far above the caches. copy: bytes of the cache that
+     * sizes exceed */
     int64_t bytes;
     enum cpu_noise_kind noise; /* memory */
     /* metric of the cell before this one, beside which memory_noise was read */
@@ -68,7 +68,7 @@ struct cpu_wanted {
     enum cpu_profile profile;
     uint64_t seed;
     bool metrics[PROBE_METRIC_COUNT];
-    /* cells from or to one of these; a name that is none here matches nothing */
+    /* cells from or to one of these; a name of no place here matches nothing */
     const char *const *places;
     size_t place_count;
     const char *const *without; /* no cell from or to one of these */

@@ -20,12 +20,12 @@
 #include "cpu/noise.h"
 #include "cpu/workers.h"
 
-/* bytes of the buffer per line that is visited: of 128, prefetchers guess many */
+/* bytes of the buffer per visited line: with 128, prefetchers guess many */
 #define CPU_CHASE_SPAN ((size_t)256)
 #define CPU_CHASE_LINE ((size_t)64)
 
 struct cpu_chase {
-    void **at;    /* where the next walk starts */
+    void **at;    /* start of the next walk */
     size_t lines; /* of the cycle */
 };
 
@@ -36,8 +36,8 @@ bool cpu_chase_build(char *base, size_t bytes, struct probe_random *random,
                      struct cpu_chase *ret_chase, struct probe_why *why);
 
 /* Measures from pus[0] for at most about budget_ns. @warm walks the whole cycle once before, so
- * that one that fits a cache is found there. @noise, NULL none: pus[1] and on are its readers'
- * CPUs. *ret_overrun: a thread is stuck, end the process. */
+ * that a cache holds a cycle that fits. @noise, NULL none: pus[1] and on are its readers' CPUs.
+ * *ret_overrun: a thread is stuck, end the process. */
 bool cpu_chase_measure(struct cpu_chase *chase, struct cpu_workers *workers, const int *pus,
                        bool warm, struct cpu_noise *noise, int64_t budget_ns,
                        struct probe_summary *ret_summary, bool *ret_overrun, struct probe_why *why);

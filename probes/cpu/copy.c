@@ -11,7 +11,7 @@
 #define SMALLEST ((int64_t)4096)
 #define BEYOND   ((int64_t)4 << 20) /* twice the largest known level-2 cache of a core */
 #define STAMPS   4096               /* bytes between two words that are checked */
-/* bytes per second of a core that runs all the time, at least */
+/* least bytes per second of a core that runs all the time */
 #define SLOWEST 1e9
 
 /* Loads would wait for stores with the same low address bits, as in cpu/bandwidth.c. */
@@ -64,8 +64,8 @@ void cpu_copy_begin(struct cpu_copy *copy, const struct cpu_copy_plan *plan)
     atomic_store(&copy->done, 0);
     atomic_store(&copy->written, 0);
     copy->next_bytes = 0;
-    /* The least there is to do: a round to discard and six more, in each the source written, the
-     * target written and the copy. */
+    /* Bytes of the minimum work: a round to discard and six more. Each writes the source, writes
+     * the target, and copies. */
     double bytes = 0;
     for (unsigned i = 0; i < plan->sizes; i++)
         bytes += (double)plan->bytes[i] * 3 * (PROBE_STATS_MIN + 1);
@@ -97,7 +97,7 @@ static void write_side(struct cpu_copy *copy)
  * threads share relies on it. */
 static inline void settle_stores(void) { __sync_synchronize(); }
 
-/* Reading the clock as a copy does, with nothing between: the least of many. */
+/* Cost of reading the clock as a copy does, with nothing between: the least of many. */
 static int64_t clock_cost_ns(void)
 {
     int64_t least = INT64_MAX;

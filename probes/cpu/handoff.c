@@ -29,7 +29,7 @@ struct cpu_handoff {
     struct node *nodes;        /* one for each NUMA node */
     unsigned in_row;           /* matches that could not be measured, up to the last one */
     bool stuck;                /* a thread that did not come back uses all of this */
-    struct probe_why given_up; /* when not empty: why nothing is tried any more */
+    struct probe_why given_up; /* reason, if not empty, that nothing is tried any more */
 };
 
 /* Room of a copy's source. A node's memory holds the ring, then a source and a target of copies up
@@ -210,7 +210,7 @@ static bool measure_copy(struct cpu_handoff *handoff, const struct cpu_cell *cel
     struct copied copied = {.sizes = cpu_copy_sizes(cell->bytes, copied.bytes)};
     size_t have = from->bytes < to->bytes ? from->bytes : to->bytes;
     while (copied.sizes > 0 && room(copied.bytes[copied.sizes - 1]) > have)
-        copied.sizes--; /* the largest that there is no memory for are left out */
+        copied.sizes--; /* the largest sizes without memory are left out */
     if (copied.sizes < CPU_COPY_SIZES_LEAST)
         return probe_why_set(why, "the memory of %zu bytes has room for %u sizes only", have,
                              copied.sizes);

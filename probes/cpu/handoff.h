@@ -25,7 +25,7 @@ struct cpu_handoff *cpu_handoff_new(const char *root, const struct cpu_topology 
 /* Memory that a stuck thread still uses stays until the process ends. */
 void cpu_handoff_free(struct cpu_handoff *handoff);
 
-/* On which pages the rings are, as a condition of the run: the worst of all nodes. */
+/* Kind of pages of the rings, as a condition of the run: the worst of all nodes. */
 void cpu_handoff_print(const struct cpu_handoff *handoff, struct probe_line *line);
 
 /* Measures and reports the cell for about budget_ns. The cell is a copy, or the writer's rate of a

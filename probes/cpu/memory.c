@@ -15,7 +15,7 @@
 /* alignment, and unit of filling; larger huge pages are several units */
 #define HUGE_BYTES  ((size_t)2 << 20)
 #define SAMPLES     512               /* pages whose place is checked */
-#define TRIAL_BYTES ((size_t)4 << 20) /* given back to see how long that takes */
+#define TRIAL_BYTES ((size_t)4 << 20) /* bytes of the trial of giving back */
 #define TRIALS      3
 
 #ifndef MADV_POPULATE_WRITE

@@ -21,12 +21,12 @@ enum cpu_placement {
 
 struct cpu_memory {
     char *base;
-    size_t bytes; /* that may be used: filled with pages */
+    size_t bytes; /* usable bytes: filled with pages */
     char *start;  /* this and mapped are private to cpu/memory.c */
     size_t mapped;
     enum cpu_pages pages;
-    size_t small_bytes; /* of them on small pages */
-    double huge_share;  /* of the bytes that lie on huge pages, 0 to 1 */
+    size_t small_bytes; /* bytes on small pages */
+    double huge_share;  /* fraction of the bytes on huge pages, 0 to 1 */
     enum cpu_placement placement;
 };
 

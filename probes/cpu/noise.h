@@ -20,7 +20,7 @@
 
 struct cpu_noise_reader {
     _Alignas(128) _Atomic uint64_t bytes;
-    uint64_t before; /* of the measured side: when the window began */
+    uint64_t before; /* bytes at the begin of the window; for the measured side */
 };
 
 struct cpu_noise {
@@ -30,7 +30,7 @@ struct cpu_noise {
     size_t part;
     struct cpu_noise_reader *reader; /* owned */
     atomic_bool ended;
-    int64_t window_ns; /* when it began */
+    int64_t window_ns; /* begin of the window */
     double rate[CPU_NOISE_WINDOWS];
     unsigned windows;
 };
@@ -40,14 +40,15 @@ bool cpu_noise_init(struct cpu_noise *noise, const int *pus, unsigned count, con
                     size_t bytes, struct probe_why *why);
 void cpu_noise_done(struct cpu_noise *noise);
 
-/* A reader: does not return before cpu_noise_end. */
+/* Runs a reader: does not return before cpu_noise_end. */
 void cpu_noise_read(struct cpu_noise *noise, unsigned index);
 
 /* Functions of the measured side, one thread. await: false when not all readers read within
  * limit_ns. */
 bool cpu_noise_await(const struct cpu_noise *noise, int64_t limit_ns);
 void cpu_noise_begin_window(struct cpu_noise *noise);
-/* True when every reader got on since the window began; only then it counts for the rate. */
+/* Ends a window. True when every reader made progress since it began; only then it counts for the
+ * rate. */
 bool cpu_noise_end_window(struct cpu_noise *noise);
 void cpu_noise_end(struct cpu_noise *noise);
 

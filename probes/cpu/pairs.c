@@ -44,7 +44,7 @@ struct pairs {
     size_t left;     /* cells that are to be done and neither measured nor skipped */
     unsigned in_row; /* cells played alone that could not be measured, up to the last one */
     bool overrun, gone;
-    struct probe_why given_up; /* when not empty: why no cell is tried any more */
+    struct probe_why given_up; /* reason, if not empty, that no cell is tried any more */
 };
 
 bool cpu_pairs_differ(const struct probe_summary *a, const struct probe_summary *b, double limit)
@@ -150,8 +150,8 @@ static size_t count_unmeasured(const struct pairs *pairs, const size_t *cells, s
     return unmeasured;
 }
 
-/* Batches until the window is full, one is too slow, the time is over, or nothing is left. Returns
- * whether none was too slow. */
+/* Plays batches until the window is full, one is too slow, the time is over, or nothing is left.
+ * Returns true when none was too slow. */
 static bool play_window(struct pairs *pairs, unsigned batches)
 {
     bool stands = true;
@@ -178,7 +178,7 @@ static void note_ratio(double ratio, double *worst)
         *worst = ratio;
 }
 
-/* Measures a sample of the window alone. Returns whether side by side makes no difference. */
+/* Measures a sample of the window alone. Returns true when side by side makes no difference. */
 static bool verify_window(struct pairs *pairs)
 {
     struct cpu_report_way *told = pairs->way;

@@ -12,7 +12,7 @@
 
 /* spins between two reads of the clock; a measured wait never reaches it */
 #define CPU_PATIENCE_SPINS 4096u
-/* matches that ended by it one after the other: then none is tried any more */
+/* consecutive matches that ended by it, after which none is tried */
 #define CPU_PATIENCE_IN_ROW 8
 
 struct cpu_patience {

@@ -148,7 +148,7 @@ static void stop_answering(struct cpu_pingpong *pingpong, unsigned place)
     pingpong->stop_place = place;
 }
 
-/* Returns whether the batches are enough; when not, it was given up. */
+/* Returns true when the batches are enough; false when it was given up. */
 static bool measure(struct cpu_pingpong *pingpong)
 {
     int64_t start = probe_clock_ns();

@@ -10,7 +10,7 @@
 #define PAYLOAD_BYTES (512 - sizeof(uint64_t))
 #define CHUNKS        (CPU_QUEUE_BYTES / sizeof(struct chunk))
 #define WARM_PASSES   2
-/* in which the least number of passes ends on any core that runs all the time */
+/* time in which the least number of passes ends on any core that runs all the time */
 #define LEAST_NS 100000000
 
 struct chunk {

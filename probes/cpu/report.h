@@ -13,7 +13,7 @@
 
 struct cpu_result {
     const struct cpu_cell *cell; /* borrowed */
-    int64_t bytes;               /* of this sample; 0: the cell is one value */
+    int64_t bytes;               /* bytes of this sample; 0: the cell is one value */
     struct probe_summary summary;
     char *why; /* NULL: measured */
 };
@@ -24,12 +24,12 @@ struct cpu_report_way {
     unsigned at_once;
     size_t verified, differing; /* measured side by side, then alone; of these, differing */
     double worst_ratio;         /* side by side over alone, farthest from 1 */
-    int64_t elapsed_ns;         /* of all this, verification included */
+    int64_t elapsed_ns;         /* total time, verification included */
 };
 
 struct cpu_report_pairs {
     struct cpu_report_way ways[2]; /* store, cas */
-    /* of which one pair of cores was checked by another; of these, differing */
+    /* pairs of llcs of which one pair of cores was checked by another; number that differed */
     size_t llc_pairs, llc_differing;
     double llc_worst_ratio; /* the check over the first */
 };
@@ -39,7 +39,7 @@ struct cpu_report {
     struct cpu_result *kept;
     size_t kept_count;
     size_t done, total;
-    int64_t progress_ns; /* when it was last printed */
+    int64_t progress_ns; /* time of the last progress record */
     bool late;           /* cells were left out for lack of time */
     struct cpu_report_pairs pairs;
 };
@@ -52,11 +52,11 @@ struct probe_axes cpu_report_axes(const struct cpu_cell *cell, int64_t sample_by
  * out. */
 bool cpu_report_value(struct cpu_report *report, const struct cpu_cell *cell,
                       const struct probe_summary *summary);
-/* Times for sizes, in nanoseconds. */
+/* Reports times for sizes, in nanoseconds. */
 bool cpu_report_samples(struct cpu_report *report, const struct cpu_cell *cell,
                         const int64_t *bytes, const struct probe_summary *times, unsigned count);
 bool cpu_report_skip(struct cpu_report *report, const struct cpu_cell *cell, const char *why);
-/* Skipped with the why "time budget". */
+/* Skips the cell with the why "time budget". */
 bool cpu_report_late(struct cpu_report *report, const struct cpu_cell *cell);
 /* Reports a metric without any cell: from and to are the whole machine. */
 bool cpu_report_skip_metric(struct cpu_report *report, enum probe_metric metric, const char *why);

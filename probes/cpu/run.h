@@ -9,7 +9,7 @@
 struct cpu_run_options {
     const char *root;
     struct cpu_wanted wanted;
-    int64_t budget_ns;  /* of the whole run, from started_ns on */
+    int64_t budget_ns;  /* budget of the whole run, from started_ns on */
     int64_t started_ns; /* of the clock */
 };
 

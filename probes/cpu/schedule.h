@@ -1,17 +1,17 @@
 /**
- * Which pairs of cores can be measured at the same time: those that share no core. Pure.
+ * Pairs of cores that can be measured at the same time: those that share no core. Pure.
  */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The rounds in which n players all meet each other, each at most once a round: n - 1, or n when n
- * is odd. */
+/* Number of rounds in which n players all meet each other, each at most once a round: n - 1, or n
+ * when n is odd. */
 int cpu_schedule_rounds(int n);
 
 /* The round, from 0, in which players a and b meet, a != b: the circle method (Lucas, Récréations
- * mathématiques, 1883). With an even n everybody plays in every round, with an odd n one rests. The
- * order of a and b does not matter. */
+ * mathématiques, 1883). With an even n all play in every round, with an odd n one rests. The order
+ * of a and b does not matter. */
 int cpu_schedule_round(int n, int a, int b);
 
 /* Two players, for cpu_schedule_pick; taken ones are left out. Both may be the same player. */

@@ -12,9 +12,9 @@ struct cpu_stream {
     void (*copy)(char *to, const char *from, size_t bytes);
 };
 
-/* The best for this CPU; never NULL. */
+/* The fastest loops for this CPU; never NULL. */
 const struct cpu_stream *cpu_stream_best(void);
 
-/* The index-th that this CPU can run, for tests and comparison; NULL past the last. The last is the
- * plainest. */
+/* The index-th loops that this CPU can run, for tests and comparison; NULL past the last. The last
+ * uses the narrowest vectors. */
 const struct cpu_stream *cpu_stream_at(unsigned index);

@@ -19,7 +19,7 @@
 struct cpu_core {
     int number;
     int pu;      /* its lowest usable pu; work for the core is pinned there */
-    int sibling; /* the next pu of it that may be used, -1 none */
+    int sibling; /* its next usable pu, -1 none */
     int threads; /* online pus */
     int llc, numa;
 };
@@ -29,8 +29,8 @@ struct cpu_llc {
     int64_t bytes; /* -1 unknown */
     int numa;
     int cores;       /* usable ones */
-    int other_cores; /* online ones of which no pu may be used */
-    bool spans;      /* several NUMA nodes: cores of others than numa lie under it */
+    int other_cores; /* online cores without a usable pu */
+    bool spans;      /* several NUMA nodes: cores of others than numa are attached to it */
 };
 
 struct cpu_numa {
@@ -39,7 +39,7 @@ struct cpu_numa {
     bool allowed;         /* memory may be allocated on it */
     int cores;            /* usable ones */
     int other_cores;      /* as above */
-    int llcs;             /* with usable cores, that lie in this node as a whole */
+    int llcs;             /* number with usable cores that lie entirely in this node */
 };
 
 struct cpu_topology {
@@ -47,7 +47,7 @@ struct cpu_topology {
     struct cpu_llc *llcs;
     struct cpu_numa *numas; /* those with memory or usable cores */
     int core_count, llc_count, numa_count;
-    int64_t l2_bytes; /* of the largest level-2 cache, -1 unknown */
+    int64_t l2_bytes; /* size of the largest level-2 cache, -1 unknown */
     bool has_numa;    /* false: the kernel shows no NUMA nodes and all is taken as node 0 */
 };
 
@@ -62,7 +62,8 @@ void cpu_topology_done(struct cpu_topology *topology);
  * core12. */
 bool cpu_topology_has(const struct cpu_topology *topology, const char *name);
 
-/* All those names, consecutive numbers as a range: "core0-3, core6, llc0, numa0-1". Cut to fit. */
+/* Prints all those names, consecutive numbers as a range: "core0-3, core6, llc0, numa0-1". Cut to
+ * fit. */
 void cpu_topology_names(const struct cpu_topology *topology, char *ret_text, size_t size);
 
 /* CPUs and memory that this process may use, from the scheduler and /proc/self/status.

@@ -15,7 +15,7 @@ struct worker {
     pthread_t thread;
     sem_t go;
     unsigned index;
-    int pu; /* where it is pinned, -1 nowhere yet */
+    int pu; /* CPU where it is pinned, -1 none yet */
 };
 
 /* The threads that work together; after an overrun they keep all of this to themselves. */
@@ -60,7 +60,7 @@ static struct crew *crew_new(void)
     struct crew *crew = calloc(1, sizeof *crew);
     if (crew == NULL)
         return NULL;
-    /* The wall clock is often set while a node boots: limits are on the other one. */
+    /* The wall clock is often set while a node boots: limits use the monotonic one. */
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);

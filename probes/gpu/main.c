@@ -33,7 +33,7 @@ struct options {
     const char *backend;    /* NULL: the first with devices */
     const char *variant[2]; /* axis and value */
     bool table, child, facts;
-    const char *root; /* of facts and conditions; NULL this machine */
+    const char *root; /* root of facts and conditions; NULL this machine */
 };
 
 enum option_key {

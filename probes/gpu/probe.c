@@ -103,8 +103,8 @@ static bool list_cells(struct gpu_run *run, struct gpu_cells *cells)
     return true;
 }
 
-/* A finding for each device that answers no longer; where all still do, for the one that the cell
- * was about. */
+/* Reports a finding for each device that no longer answers. When all still do, it reports the
+ * cell's device. */
 static bool report_lost(struct gpu_run *run, const struct gpu_cell *cell)
 {
     const struct gpu_api *api = run->node->api;
@@ -279,7 +279,7 @@ static bool hung_before(const struct gpu_run *run, const struct gpu_cell *cell)
     return false;
 }
 
-/* Why the cell is not measured, NULL: it is. */
+/* Reason that the cell is not measured, NULL: it is. */
 static const char *left_out(const struct gpu_run *run, const struct gpu_cell *cell, int64_t now_ns)
 {
     if (hung_before(run, cell))

@@ -10,7 +10,7 @@
 
 struct gpu_probe_options {
     struct gpu_wanted wanted;
-    /* from when the driver has started: opening the devices, measuring, and closing them */
+    /* budget from the driver's start: opening the devices, measuring, and closing them */
     int64_t budget_ns;
     int64_t started_ns; /* of the clock, when the process started */
     struct gpu_conditions *conditions;
@@ -28,13 +28,13 @@ enum gpu_probe_status {
 
 const char *gpu_probe_status_name(enum gpu_probe_status status);
 
-/* Prints the run record, measures, and reports each cell; times go on from opening the devices. why
- * is set when it failed. */
+/* Prints the run record, measures, and reports each cell. times continues from opening the devices.
+ * why is set when it failed. */
 enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_probe_options *options,
                                     struct gpu_report *report, struct gpu_times *times,
                                     struct probe_why *why);
 
-/* The end record, with how long it was since started_ns. */
+/* Prints the end record, with the time since started_ns. */
 bool gpu_probe_end(const struct gpu_report *report, const struct gpu_node *node,
                    const struct gpu_probe_options *options, enum gpu_probe_status status,
                    struct gpu_times *times);

@@ -24,7 +24,7 @@ enum gpu_time {
 };
 
 struct gpu_times {
-    int64_t last_ns; /* of the clock: where the next span begins */
+    int64_t last_ns; /* begin of the next span, by the clock */
     int64_t ns[GPU_TIME_COUNT];
     size_t cells[GPU_PHASE_COUNT]; /* tried in each */
     int64_t metric_ns[PROBE_METRIC_COUNT];
@@ -32,14 +32,14 @@ struct gpu_times {
 
 struct gpu_times gpu_times_from(int64_t now_ns);
 
-/* All since the last span is of this kind. Gives the length. */
+/* Ends a span of this kind, from the last one until now. Gives the length. */
 int64_t gpu_times_add(struct gpu_times *times, enum gpu_time kind, int64_t now_ns);
 
-/* All since the last span was loading, starting the driver, which took driver_ns of it, and opening
- * the devices, open_ns. */
+/* Ends a span of loading, starting the driver (driver_ns of it), and opening the devices
+ * (open_ns). */
 void gpu_times_opened(struct gpu_times *times, int64_t driver_ns, int64_t open_ns, int64_t now_ns);
 
-/* All since the last span was a cell of this metric in this phase. */
+/* Ends a span of a cell of this metric in this phase. */
 void gpu_times_cell(struct gpu_times *times, enum gpu_phase phase, enum probe_metric metric,
                     int64_t now_ns);
 

@@ -33,8 +33,7 @@ static void touch(char *memory, size_t bytes)
         *(volatile char *)(memory + i) = 1;
 }
 
-/* From here on this thread's fresh pages come from that node; -1: from wherever they are touched.
- */
+/* Sets the node of this thread's fresh pages; -1: the node of the touching CPU. */
 static bool prefer(int numa, struct probe_why *why)
 {
     unsigned long mask[MASK_BITS / WORD_BITS] = {0};

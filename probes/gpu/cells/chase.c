@@ -65,10 +65,10 @@ size_t gpu_cells_chase_sizes(uint64_t most, bool few, uint64_t *ret_bytes)
 /* State of a walk. */
 struct chase {
     struct gpu_run *run;
-    int device; /* that walks */
-    int owner;  /* that builds */
+    int device; /* the kernel that walks */
+    int owner;  /* the kernel that builds */
     struct gpu_chase_build_args build;
-    uint64_t position; /* where the next piece starts */
+    uint64_t position; /* start of the next piece */
     gpu_address result;
 };
 
@@ -121,8 +121,8 @@ static bool walk_piece(struct chase *chase, uint64_t loads, double *ret_ns,
     return true;
 }
 
-/* The owner writes the cycle and, where spare is not empty, then enough else to push it out of its
- * cache. */
+/* The owner writes the cycle. Where spare is not empty, it then writes enough other memory to push
+ * the cycle out of its cache. */
 static bool build(const struct chase *chase, const struct gpu_memory *spare,
                   enum gpu_fault *ret_fault, struct probe_why *why)
 {
@@ -180,7 +180,7 @@ static bool take_pieces(struct chase *chase, int64_t budget_ns, struct probe_sum
     return true;
 }
 
-/* The memory that is walked through, and who owns it. */
+/* The walked memory and its owner. */
 static bool find_memory(struct gpu_run *run, const struct gpu_cell *cell,
                         struct gpu_memory *ret_memory, struct probe_why *why)
 {
@@ -253,7 +253,8 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     enum gpu_fault fault = GPU_FAULT_OTHER;
     double ignored;
     uint64_t cache = larger_cache(run, cell->from, cell->to);
-    /* A device's cache holds its own memory; of the host's no more than the first level might. */
+    /* A device's cache holds its own memory, and of the host's at most the size of the first
+     * level. */
     bool warm = cell->bytes > 0 && (uint64_t)cell->bytes <= (cell->to >= 0 ? cache : WARM_BYTES);
     bool ok = find_memory(run, cell, &memory, &why) && find_spare(run, cell, warm, &spare, &why) &&
               lay(run, cell, &memory,
@@ -286,7 +287,7 @@ static bool stands_for_others(const struct gpu_run *run, int from, int to)
     return true;
 }
 
-/* The memory itself, and, full, over sizes. */
+/* Adds memory itself, and, in full, sizes. */
 static bool list_target(const struct gpu_run *run, struct gpu_cells *cells, int device, int to)
 {
     uint64_t sizes[GPU_CELLS_CHASE_SIZES], cache = larger_cache(run, device, to);

@@ -12,7 +12,7 @@
 #define MOST_BYTES    (UINT64_C(128) << 20)
 #define SIZE_STEP     8
 #define SIZES_MAX     8
-#define TRIAL_NS      2e6 /* operations back to back fill about so much time, */
+#define TRIAL_NS      2e6 /* approximate time of operations back to back */
 #define COUNT_MAX     24  /* limit: a held stream takes only this many launches */
 
 enum memory { OWN, PEER, HOST, MEMORY_COUNT };
@@ -57,8 +57,8 @@ static bool place_own(struct session *session, int i, int device, struct probe_w
     return true;
 }
 
-/* A NUMA node's two buffers are shared out among all members, wherever each one's nearest node is.
- */
+/* A NUMA node's two buffers are divided among all members, independent of each one's nearest
+ * node. */
 static bool place_host(struct session *session, int i, struct probe_why *why)
 {
     struct gpu_memory memory[2];

@@ -10,7 +10,7 @@
 #define HOST_SETS_MAX 4096 /* as many as the daemon takes of a run */
 #define QUICK_TRIPLES 8
 #define FULL_TRIPLES  600
-#define QUICK_PAIRS   40 /* of pairs, of more than four devices; */
+#define QUICK_PAIRS   40 /* sets of pairs with more than four devices */
 #define FEW_PAIRS     60 /* number of sets among four devices */
 #define FULL_PAIRS    1600
 

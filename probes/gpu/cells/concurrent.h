@@ -1,5 +1,5 @@
-/* Transfers that run at the same time: copies between the host and sets of devices, and copies
- * between devices that may share a link. */
+/* Transfers at the same time: copies between the host and sets of devices, and copies between
+ * devices that may share a link. */
 #pragma once
 #include "gpu/cells/run.h"
 

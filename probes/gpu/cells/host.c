@@ -50,7 +50,7 @@ static bool measure_rate(struct gpu_run *run, const struct gpu_cell *cell, int64
                              0, budget_ns, NULL);
 }
 
-/* Every pair is looked at as closely as any other: in the full profile, and where there are few. */
+/* True when every pair is measured in full detail: in the full profile, and with few pairs. */
 static bool wants_all(const struct gpu_run *run)
 {
     return run->wanted.profile == GPU_FULL ||
@@ -91,7 +91,7 @@ static bool measure_latency(struct gpu_run *run, const struct gpu_cell *cell, in
     return gpu_transfer_latency(run, cell, &axes, &path, budget_ns);
 }
 
-/* Kinds of one family of driver that copies and kernels are measured with. */
+/* Kinds of memory for copies and kernels, by family of driver. */
 static bool has_kind(const struct gpu_run *run, enum gpu_memory_kind kind, bool by_kernel)
 {
     bool is_hip = strcmp(run->node->api->name, "hip") == 0;

@@ -44,8 +44,8 @@ static bool memory_of(struct gpu_run *run, enum kind kind, int which, int device
                                              kinds[kind], which, device, ret_memory, why);
 }
 
-/* From the call until the copy is done. The call that blocks is in the default stream, and may come
- * back before: between two places on a device it does. */
+/* Time from the call until the copy is done. The blocking call is in the default stream and may
+ * return before: between two places on a device it does. */
 static bool copy_once(void *arg, double *ret_value, enum gpu_fault *ret_fault,
                       struct probe_why *why)
 {

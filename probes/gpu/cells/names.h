@@ -1,4 +1,4 @@
-/** Names of a person's command line: whether the machine has them. Pure. */
+/** Checks the names of a person's command line against the machine. Pure. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

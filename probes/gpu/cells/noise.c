@@ -46,7 +46,7 @@ struct noisy {
     struct probe_why why;
 };
 
-/* A repetition in which a reader did not get on is not used. */
+/* A repetition in which a reader made no progress is not used. */
 static void measure_beside(struct noisy *noisy)
 {
     int64_t begin_ns = probe_clock_ns();

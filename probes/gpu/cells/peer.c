@@ -9,7 +9,7 @@
 /* most pairs with which quick measures every rate of every pair */
 #define ALL_PAIRS  12
 #define ALL_CURVES 2    /* most pairs with which it measures every curve, too */
-#define ALIKE      0.05 /* rates that differ by less */
+#define ALIKE      0.05 /* largest difference of equal rates */
 /* times the last cache: least bytes of a leg in own memory */
 #define CACHES 4
 

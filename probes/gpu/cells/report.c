@@ -141,7 +141,7 @@ static void print_flow(struct probe_line *line, const struct gpu_node *node,
     probe_line_close(line);
 }
 
-/* No matrix holds sets: each is a line. */
+/* A matrix holds no sets: each is a line. */
 static bool say_set(const struct gpu_node *node, enum probe_metric metric,
                     const struct gpu_report_flow *flows, size_t count)
 {

@@ -19,10 +19,10 @@ struct gpu_report {
     struct probe_out *out; /* NULL: keep rows */
     struct probe_row *rows;
     size_t row_count;
-    /* an axis and its value of all that is measured in this process's environment; NULL: none */
+    /* an axis and its value for all measurements in this process's environment; NULL: none */
     const char *variant[2];
     size_t done, total;  /* cells */
-    size_t paths, wrong; /* whose bytes were looked at; of these, not as they were sent */
+    size_t paths, wrong; /* paths whose bytes were compared; number with wrong bytes */
     bool late;           /* cells were left out for lack of time */
 };
 

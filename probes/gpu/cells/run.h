@@ -19,10 +19,10 @@ struct gpu_wanted {
     enum gpu_profile profile;
     uint64_t seed;
     bool metrics[PROBE_METRIC_COUNT];
-    /* cells from or to one of these; a name that is none here matches nothing */
+    /* cells from or to one of these; a name of no place here matches nothing */
     const char *const *places;
     size_t place_count;
-    /* cells that hung before, as gpu_run_cell names them: never tried again in this run */
+    /* cells that hung before, in the form of gpu_run_cell: never tried again in this run */
     const char *const *skipped;
     size_t skipped_count;
     /* two copies each, "FROM>TO+FROM>TO", measured together in addition to the drawn sets */
@@ -46,7 +46,7 @@ struct gpu_run {
     float peer_bytes_per_s[GPU_DEVICES_MAX][GPU_DEVICES_MAX];
     /* for kernels in both directions with the host */
     struct gpu_together together;
-    /* a device was lost: why the run ends */
+    /* a lost device: reason of the run's end */
     struct probe_why lost;
 };
 
@@ -66,14 +66,14 @@ void gpu_cells_done(struct gpu_cells *cells);
  * ones, by its name or, a device, its UUID. */
 bool gpu_run_wants(const struct gpu_run *run, enum probe_metric metric, int from, int to);
 
-/* CPUs of the NUMA node next to the device: where the device is called from. Looked for once for
- * each node. */
+/* CPUs of the NUMA node next to the device, from which the device is called. Found once for each
+ * node. */
 const struct gpu_seats *gpu_run_seats(struct gpu_run *run, int device);
 
 /* Name of a cell: "metric from to". A set adds its flows, "metric machine0 machine0
  * FROM>TO+FROM>TO:direction=read", or their number and a digest when they are too long. Contains no
  * comma, and is the same in another run. */
-#define GPU_RUN_CELL_SIZE 200 /* as much as the daemon reads */
+#define GPU_RUN_CELL_SIZE 200 /* the daemon's limit */
 void gpu_run_cell(const struct gpu_run *run, const struct gpu_cell *cell, char *ret_text,
                   size_t size);
 
@@ -83,6 +83,6 @@ void gpu_run_cell(const struct gpu_run *run, const struct gpu_cell *cell, char *
 bool gpu_run_failed(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
                     enum gpu_fault fault, const struct probe_why *why);
 
-/* A value of the cell's own metric between its own places. */
+/* Reports a value of the cell's own metric between its own places. */
 bool gpu_run_value(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
                    const struct probe_summary *value);

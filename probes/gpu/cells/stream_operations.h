@@ -33,10 +33,11 @@ bool gpu_bs_lay(int test, uint64_t bytes, const struct gpu_memory *a, const stru
 /* True when the device has the kernels. */
 bool gpu_bs_can(const struct gpu_device *device, int test);
 
-/* Builds the index of BS6 and BS7; nothing for the others. The runtime's code. */
+/* Builds the index of BS6 and BS7; nothing for the others. Returns the runtime's code. */
 int gpu_bs_prepare(const struct gpu_node *node, int device, const struct gpu_bs *bs,
                    gpu_stream stream);
 
-/* Once: its kernel, and that which adds up its partial sums. The runtime's code. */
+/* Launches it once: its kernel, and the one that adds up its partial sums. Returns the runtime's
+ * code. */
 int gpu_bs_launch(const struct gpu_node *node, int device, const struct gpu_bs *bs,
                   gpu_stream stream);

@@ -13,18 +13,18 @@ bool gpu_transfer_rate(struct gpu_run *run, const struct gpu_cell *cell,
                        const struct gpu_path *back, unsigned factor, uint64_t least,
                        int64_t budget_ns, struct probe_summary *ret_rate);
 
-/* Times of one operation by size: the sizes are those of gpu_curve_of. */
+/* Measures and reports times of one operation by size: the sizes are those of gpu_curve_of. */
 bool gpu_transfer_curve(struct gpu_run *run, const struct gpu_cell *cell,
                         const struct probe_axes *axes, const struct gpu_path *path, uint64_t most,
                         bool few, int64_t budget_ns);
 
-/* copy_latency on the device and by the caller's clock; axes are without the clock. */
+/* Reports copy_latency on the device and by the caller's clock; axes are without the clock. */
 bool gpu_transfer_latency(struct gpu_run *run, const struct gpu_cell *cell,
                           const struct probe_axes *axes, const struct gpu_path *path,
                           int64_t budget_ns);
 
-/* The rate of copies that the host takes part in, as the caller's clock sees them: pageable memory.
- */
+/* Reports the rate of copies in which the host takes part (pageable memory), by the caller's
+ * clock. */
 bool gpu_transfer_called_rate(struct gpu_run *run, const struct gpu_cell *cell,
                               const struct probe_axes *axes, const struct gpu_path *path,
                               int64_t budget_ns);

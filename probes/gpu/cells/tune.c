@@ -46,7 +46,7 @@ size_t gpu_cells_tune_shapes(int multiprocessors, enum gpu_cells_grid first,
     return count;
 }
 
-/* Drops the shapes that the driver does not launch; how many are left. */
+/* Drops the shapes that the driver does not launch; returns the number left. */
 static size_t drop_refused(const struct gpu_device *device, enum gpu_how how,
                            struct gpu_cells_try *tries, size_t count)
 {
@@ -112,7 +112,7 @@ static bool try_shape(struct gpu_run *run, struct gpu_flow *flow, bool again,
     return true;
 }
 
-/* Bytes that take about as long as wanted with the shape at hand. */
+/* Bytes that take about the wanted time with the current shape. */
 static bool find_bytes(struct gpu_run *run, struct gpu_flow *flow, uint64_t least,
                        enum gpu_fault *ret_fault, struct probe_why *why)
 {
@@ -221,7 +221,7 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     return true;
 }
 
-/* The first usable device of each model does it for all. */
+/* The first usable device of each model tunes for all of its model. */
 static bool is_first(const struct gpu_node *node, int index)
 {
     for (int i = 0; i < index; i++)

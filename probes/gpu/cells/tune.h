@@ -1,11 +1,11 @@
-/* Finds how streaming kernels are launched best (gpu/timing/launch_shapes.h), for the models that
- * are not tuned: every shape once, the best of them again. */
+/* Finds the fastest launch of streaming kernels (gpu/timing/launch_shapes.h) for untuned models.
+ * Tries every shape once, and the best of them again. */
 #pragma once
 #include "gpu/cells/run.h"
 
 bool gpu_cells_tune(const struct gpu_run *run, struct gpu_cells *cells);
 
-/* A shape and the times it took. */
+/* A shape and its times. */
 #define GPU_CELLS_TUNE_TIMES 5
 struct gpu_cells_try {
     struct gpu_shape shape;

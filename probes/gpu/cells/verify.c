@@ -26,7 +26,7 @@ uint64_t gpu_verify_compare(const uint64_t *words, uint64_t count, uint64_t seed
 
 /* One end of a path. */
 struct end {
-    int place, device; /* device: the one that reaches it */
+    int place, device; /* device that reaches it */
     struct gpu_memory memory;
 };
 
@@ -54,8 +54,8 @@ static bool wait_for(struct gpu_run *run, int device, enum gpu_fault *ret_fault,
                  ret_fault, why);
 }
 
-/* The pattern at the source: by the device's own kernel, so that no other path is needed, else by a
- * copy from the host. */
+/* Writes the pattern at the source by the device's own kernel, which needs no other path, or else
+ * by a copy from the host. */
 static bool put_pattern(struct gpu_run *run, const struct end *end, uint64_t seed,
                         uint64_t *scratch, enum gpu_fault *ret_fault, struct probe_why *why)
 {

@@ -48,7 +48,7 @@ enum gpu_attribute {
     GPU_ATTRIBUTE_PAGEABLE,         /* reaches memory of malloc */
     GPU_ATTRIBUTE_PAGEABLE_BY_HOST, /* ... through the host's page tables (ATS) */
     GPU_ATTRIBUTE_HOST_NUMA,        /* nearest NUMA node of the host; -1 unknown */
-    /* the NUMA node that the device's own memory is; -1 none or unknown */
+    /* the NUMA node formed by the device's own memory; -1 none or unknown */
     GPU_ATTRIBUTE_MEMORY_NUMA,
     GPU_ATTRIBUTE_COUNT
 };
@@ -63,7 +63,7 @@ enum gpu_advice { GPU_ADVISE_HOST, GPU_ADVISE_DEVICE, GPU_ADVISE_ACCESSED_BY, GP
 
 struct gpu_api {
     const char *name;    /* "cuda", "hip" */
-    const char *library; /* as it was looked for, "libcuda.so.1" */
+    const char *library; /* name under which it was opened, "libcuda.so.1" */
     /* the library is a stand-in for tests; none of its values measures a machine */
     bool is_standin;
     /* its modules are nvcc's: CUDA, and a stand-in with HIP's names that forwards to it */
@@ -74,34 +74,35 @@ struct gpu_api {
     const char *(*text)(const struct gpu_api *api, int code);
 
     int (*init)(const struct gpu_api *api);
-    /* of the driver, as the runtime counts */
+    /* the driver's version, in the runtime's form */
     int (*version)(const struct gpu_api *api, int *ret_version);
     int (*count)(const struct gpu_api *api, int *ret_count);
     int (*attribute)(const struct gpu_api *api, int device, enum gpu_attribute attribute,
                      int *ret_value);
     int (*device_name)(const struct gpu_api *api, int device, char *buffer, size_t size);
     int (*device_uuid)(const struct gpu_api *api, int device, char *buffer,
-                       size_t size); /* "GPU-...", as nvidia-smi and rocm-smi print it */
+                       size_t size); /* "GPU-...", in the form of nvidia-smi and rocm-smi */
     /* "0000:c1:00.0", lower case */
     int (*device_pci)(const struct gpu_api *api, int device, char *buffer, size_t size);
     int (*device_bytes)(const struct gpu_api *api, int device, uint64_t *ret_bytes);
 
-    /* The device's context that the vendor's libraries use as well, current for the calling thread
-     * afterwards. */
+    /* Opens the device's context, which the vendor's libraries use as well; it is current for the
+     * calling thread afterwards. */
     int (*open)(const struct gpu_api *api, int device, gpu_context *ret_context);
     int (*close)(const struct gpu_api *api, int device, gpu_context context);
     int (*enter)(const struct gpu_api *api, int device, gpu_context context);
     int (*can_access)(const struct gpu_api *api, int device, int peer, bool *ret_can);
     int (*access_peer)(const struct gpu_api *api, int peer,
-                       /* by the entered device; done already is success */
+                       /* peer access of the entered device; access that exists already is
+                        * success */
                        gpu_context peer_context);
 
-    /* Memory of the entered device; free space in it. */
+    /* Memory of the entered device, and its free space. */
     int (*alloc)(const struct gpu_api *api, size_t bytes, gpu_address *ret_address);
     int (*free)(const struct gpu_api *api, gpu_address address);
     int (*space)(const struct gpu_api *api, size_t *ret_free, size_t *ret_total);
-    /* Host memory. registered memory is the caller's own (mmap, mbind). address is how the entered
-     * device sees it. */
+    /* Host memory. registered memory is the caller's own (mmap, mbind). address is valid for the
+     * entered device. */
     int (*host_alloc)(const struct gpu_api *api, size_t bytes, enum gpu_host_kind kind,
                       void **ret_memory);
     int (*host_free)(const struct gpu_api *api, void *memory);
@@ -117,7 +118,7 @@ struct gpu_api {
                             int device, gpu_stream stream); /* device -1: to the host */
 
     int (*stream_new)(const struct gpu_api *api,
-                      /* of the entered device; does not wait for the default stream */
+                      /* stream of the entered device; does not wait for the default stream */
                       gpu_stream *ret_stream);
     int (*stream_free)(const struct gpu_api *api, gpu_stream stream);
     /* the host waits until all in it is done */
@@ -149,12 +150,12 @@ struct gpu_api {
     int (*module_unload)(const struct gpu_api *api, gpu_module module);
     int (*module_function)(const struct gpu_api *api, gpu_module module, const char *name,
                            gpu_function *ret_function);
-    /* that a block of it may have */
+    /* most threads of a block of it */
     int (*function_threads)(const struct gpu_api *api, gpu_function function, int *ret_most);
     /* All kernels take one structure by value (gpu_kernels.h). */
     int (*launch)(const struct gpu_api *api, gpu_function function, unsigned grid, unsigned block,
                   gpu_stream stream, const void *args, size_t args_size);
 };
 
-/* Ends a table of gpu_cuda_new or gpu_hip_new; NULL is let pass. The library stays loaded. */
+/* Ends a table of gpu_cuda_new or gpu_hip_new; NULL is fine. The library stays loaded. */
 void gpu_api_free(struct gpu_api *api);

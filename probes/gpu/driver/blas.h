@@ -22,6 +22,6 @@ void gpu_blas_free(struct gpu_blas *blas); /* NULL is fine */
 /* Name under which the library was opened, "libcublas.so.13". */
 const char *gpu_blas_library(const struct gpu_blas *blas);
 
-/* Enqueues c = a b, n x n each. 0, or the library's code. */
+/* Enqueues c = a b, n x n each. Returns 0, or the library's code. */
 int gpu_blas_product(struct gpu_blas *blas, gpu_address a, gpu_address b, gpu_address c, uint64_t n,
                      gpu_stream stream);

@@ -9,7 +9,7 @@
 #include "gpu/driver/call.h"
 #include "gpu/driver/pages.h"
 
-#define LEAST_BYTES ((size_t)4 << 20) /* less is not worth measuring with */
+#define LEAST_BYTES ((size_t)4 << 20) /* least useful size for a measurement */
 #define ALIGN_BYTES ((size_t)2 << 20)
 #define OTHER_BYTES ((size_t)64 << 20) /* of kinds that one device at a time works on */
 /* byte that makes numbers near one, of any width, so that kernels read only written memory */
@@ -18,7 +18,7 @@
 
 struct buffer {
     bool tried, made;
-    struct probe_why why; /* when it was tried and not made */
+    struct probe_why why; /* reason of a failed attempt */
     gpu_address address;  /* of a device's own or managed memory */
     struct gpu_pages pages;
     bool registered;
@@ -57,7 +57,7 @@ static bool is_managed(enum gpu_memory_kind kind)
     return kind == GPU_MEMORY_MANAGED || kind == GPU_MEMORY_MIGRATE;
 }
 
-/* Any device that works: host and managed memory are known to all of them once they are made. */
+/* Any working device: host and managed memory are known to all of them once made. */
 static int first_usable(const struct gpu_node *node)
 {
     for (int i = 0; i < node->device_count; i++)
@@ -145,7 +145,7 @@ bool gpu_buffers_device(struct gpu_buffers *buffers, int device, int which,
     return true;
 }
 
-/* Touches with a preference for the node; the kernel of a runtime may have another opinion. */
+/* Touches with a preference for the node; a runtime's kernel driver may choose another. */
 static void touch_managed(char *memory, size_t bytes, int numa)
 {
     unsigned long old[4096 / WORD_BITS] = {0}, mask[4096 / WORD_BITS] = {0};

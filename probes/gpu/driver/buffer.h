@@ -42,7 +42,7 @@ bool gpu_buffers_new(struct gpu_node *node, size_t host_bytes, size_t device_byt
                      struct gpu_buffers **ret_buffers, struct probe_why *why);
 void gpu_buffers_free(struct gpu_buffers *buffers); /* NULL is fine */
 
-/* The node they were made for, borrowed. */
+/* The node of the buffers, borrowed. */
 const struct gpu_node *gpu_buffers_node(const struct gpu_buffers *buffers);
 
 /* Own memory of a device, which = 0 or 1. The buffer may be smaller than requested in
@@ -51,6 +51,6 @@ const struct gpu_node *gpu_buffers_node(const struct gpu_buffers *buffers);
 bool gpu_buffers_device(struct gpu_buffers *buffers, int device, int which,
                         struct gpu_memory *ret_memory, struct probe_why *why);
 
-/* Host memory on the node's numa[index], as device sees it. */
+/* Gives host memory on the node's numa[index], with its address for device. */
 bool gpu_buffers_host(struct gpu_buffers *buffers, int numa_index, enum gpu_memory_kind kind,
                       int which, int device, struct gpu_memory *ret_memory, struct probe_why *why);

@@ -1,5 +1,5 @@
 /**
- * Collectives of the vendor's library, NCCL or RCCL, which have the same calls; looked up at run
+ * Collectives of the vendor's library, NCCL or RCCL, which have the same calls. Looked up at run
  * time, with declarations of our own.
  *
  * NVLink multicast is kept off: using it can put a whole node's GPUs out of service.
@@ -49,7 +49,7 @@ void gpu_collective_leave(struct gpu_collective_group *group);
 uint64_t gpu_collective_bytes(enum gpu_collective_operation operation, uint64_t bytes, int members);
 
 /* Enqueues one on the streams, one a member. bytes is by gpu_collective_bytes. Root is the first
- * member; sums are of floats. After a failure the group is good for nothing but leaving. */
+ * member; sums are of floats. After a failure the group can only be left. */
 bool gpu_collective_enqueue(struct gpu_collective_group *group,
                             enum gpu_collective_operation operation, const gpu_address *sources,
                             const gpu_address *targets, uint64_t bytes, const gpu_stream *streams,

@@ -50,8 +50,8 @@ static const struct gpu_dl_call hiprtc_calls[] = {
     CALL("hiprtcGetProgramLog", log, true),      CALL("hiprtcGetCodeSize", code_size, true),
     CALL("hiprtcGetCode", code, true),
 };
-/* hiprtc was a part of HIP's library before it had one of its own, which the program's HIP may come
- * without. */
+/* hiprtc was a part of HIP's library before it had one of its own, which may be missing beside the
+ * program's HIP. */
 static const char *const nvrtc_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2",
                                           NULL};
 static const char *const hiprtc_names[] = {"libhiprtc.so.7",

@@ -1,5 +1,5 @@
-/* The kernels compiled as the probe runs, by nvrtc or hiprtc, for a device that no built-in image
- * fits. Takes a second or two. */
+/* Compiles the kernels at run time, by nvrtc or hiprtc, for a device that no built-in image fits.
+ * Takes a second or two. */
 #pragma once
 #include <stdbool.h>
 

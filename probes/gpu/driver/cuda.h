@@ -3,6 +3,6 @@
 #include "common/why.h"
 #include "gpu/driver/api.h"
 
-/* NULL, and one sentence in why, when the library is not there, lacks calls without which nothing
- * can be measured, or memory ran out. Nothing of it is called yet. Freed by gpu_api_free. */
+/* Opens the library without calling it. NULL, with one sentence in why, when it is absent, lacks
+ * calls that every measurement needs, or memory ran out. Freed by gpu_api_free. */
 struct gpu_api *gpu_cuda_new(struct probe_why *why);

@@ -9,11 +9,11 @@
 struct gpu_dl_call {
     const char *name;
     size_t offset;
-    bool needed; /* a library without it is no use */
+    bool needed; /* the library is useless without it */
 };
 
 struct gpu_dl_found {
-    const char *library; /* the one of the names that was there */
+    const char *library; /* the name that was found */
     void *handle;        /* stays open until the process ends: drivers have threads of their own */
 };
 
@@ -26,7 +26,7 @@ bool gpu_dl_open(const char *const *names, const struct gpu_dl_call *calls, size
 /* True when the library has a symbol of that name. */
 bool gpu_dl_has(const struct gpu_dl_found *found, const char *symbol);
 
-/* A PCI address as any runtime writes it ("00000000:C1:00.0") to the kernel's form, "0000:c1:00.0".
+/* Converts a PCI address of any runtime ("00000000:C1:00.0") to the kernel's form, "0000:c1:00.0".
  * False when it is none or does not fit. */
 bool gpu_dl_pci(const char *text, char *ret_address, size_t size);
 

@@ -57,7 +57,7 @@ GPU_INLINE gpu_u64 gpu_pattern(gpu_u64 seed, gpu_u64 i)
  * parity of its number's bits. So all sets of a cache get equally many. The address itself is on
  * the cycle. group is at most 2^31. */
 #define GPU_CHASE_UNROLL 200
-/* how the probe calls it: a slot is two lines, of which one is visited */
+/* the probe's values: a slot is two lines, of which one is visited */
 #define GPU_CHASE_STRIDE 256
 #define GPU_CHASE_LINE   128
 struct gpu_chase_args {
@@ -89,7 +89,7 @@ GPU_INLINE gpu_u64 gpu_permute(gpu_u64 seed, gpu_u64 size, gpu_u64 i)
     return i;
 }
 
-/* The address that is visited as number `position`, 0 ... slots - 1, of the cycle. */
+/* Address at number `position`, 0 ... slots - 1, of the cycle. */
 GPU_INLINE gpu_u64 gpu_chase_address(const struct gpu_chase_build_args *args, gpu_u64 position)
 {
     gpu_u64 first = position / args->group * args->group, left = args->slots - first, odd = 0;

@@ -3,7 +3,7 @@
 #include "common/why.h"
 #include "gpu/driver/api.h"
 
-/* NULL, and one sentence in why, when the library is not there, lacks calls without which nothing
- * can be measured, or memory ran out. Nothing of it is called yet, but its environment is set:
- * before other threads. Freed by gpu_api_free. */
+/* Opens the library and sets its environment, so call it before other threads start. Calls nothing
+ * of it. NULL, with one sentence in why, when it is absent, lacks calls that every measurement
+ * needs, or memory ran out. Freed by gpu_api_free. */
 struct gpu_api *gpu_hip_new(struct probe_why *why);

@@ -97,7 +97,7 @@ static bool is_wanted(const struct gpu_device *device, const char *wanted)
     return gpu_node_is(device->name, device->uuid, wanted);
 }
 
-/* Keeps the devices that are wanted, in their order, and adds those that are not there. */
+/* Keeps the wanted devices, in their order, and adds wanted ones that are not there. */
 static bool choose(struct gpu_node *node, const char *root, const char *const *wanted,
                    struct probe_why *why)
 {
@@ -200,7 +200,7 @@ static void *reach_peers(void *arg)
     return NULL;
 }
 
-/* Does the step for every usable device at the same time; without threads one after the other. */
+/* Runs the step for every usable device at the same time; without threads one after the other. */
 static void for_each(struct gpu_node *node, struct opening *openings, void *(*step)(void *))
 {
     for (int i = 0; i < node->device_count; i++) {
@@ -266,7 +266,7 @@ static void compile_missing(struct gpu_node *node, const struct opening *opening
     }
 }
 
-/* The host's nodes: those that are a device's memory are not. */
+/* Lists the host's nodes, without those that are a device's memory. */
 static void list_numas(struct gpu_node *node, const char *root)
 {
     int all[GPU_NUMAS_MAX];

@@ -1,5 +1,5 @@
 /**
- * The devices of this node, opened: a context, kernels and peer access for each; and the host's
+ * The devices of this node, opened: a context, kernels and peer access for each. Also the host's
  * NUMA nodes that have memory. Devices are in the order of their PCI addresses, as berth numbers
  * gpus; api_device is the runtime's own number.
  */
@@ -15,8 +15,8 @@
 #define GPU_NUMAS_MAX   64
 #define GPU_STREAMS     8 /* kept open on each device: one to all the others of eight */
 
-/* Places of a node as numbers: devices have their index, and NUMA nodes the number of their index
- * in numa, and back. */
+/* Conversions between places and indices of a node. Devices have their index as place, NUMA nodes a
+ * number from their index in numa. */
 #define GPU_PLACE_NONE        (-1)
 #define GPU_PLACE_NUMA(index) (-2 - (index))
 
@@ -46,14 +46,14 @@ struct gpu_shape {
 struct gpu_device {
     int api_device;
     gpu_context context;
-    char name[16]; /* the PCI address: how a record names it */
+    char name[16]; /* the PCI address: its name in records */
     char model[64], uuid[64];
     /* values that the runtime does not report are 0, and -1 for NUMA nodes */
     int attribute[GPU_ATTRIBUTE_COUNT];
     uint64_t bytes;
     gpu_module module;
     gpu_function kernel[GPU_KERNEL_COUNT]; /* NULL: not there */
-    int threads[GPU_KERNEL_COUNT];         /* that a block of each may have; 0: not known */
+    int threads[GPU_KERNEL_COUNT];         /* most threads of a block of each; 0: unknown */
     gpu_stream stream[GPU_STREAMS];
     bool access[GPU_DEVICES_MAX]; /* this device reaches that one's memory */
     bool usable;
@@ -77,10 +77,10 @@ struct gpu_node {
     /* the operating system's numbers, ascending; with host memory, and allowed */
     int numa[GPU_NUMAS_MAX];
     int numa_count;
-    struct probe_why kernels_why; /* why there are no kernels; "" there are */
-    /* which device file is closed to us, so that there may be more GPUs than these; "" none */
+    struct probe_why kernels_why; /* reason that there are no kernels; "" there are */
+    /* device file closed to this process, so that there may be more GPUs than these; "" none */
     struct probe_why closed;
-    /* the library that compiled kernels because no built-in ones fit a device; NULL: none had to */
+    /* the library that compiled kernels because no built-in ones fit a device; NULL: not needed */
     const char *compiler;
     int64_t driver_ns, open_ns; /* times to start the driver and to open all devices */
 };
@@ -94,8 +94,8 @@ struct gpu_node {
 bool gpu_node_open(const struct gpu_api *api, const char *root, const char *const *wanted,
                    const char *const *without, struct gpu_node *ret_node, struct probe_why *why);
 
-/* Frees all that is on the devices and closes the contexts. Not after a device was lost: end the
- * process then. */
+/* Frees all memory on the devices and closes the contexts. Never call it after a device was lost:
+ * end the process then. */
 void gpu_node_close(struct gpu_node *node);
 
 /* The kernel of GPU_KERNEL_READ, _WRITE or _COPY with that unroll; NULL when there is none. */
@@ -115,8 +115,8 @@ bool gpu_node_stream_fits(const struct gpu_device *device, enum gpu_kernel first
 /* True when text names the device: its PCI address in any runtime's form, or its UUID. */
 bool gpu_node_is(const char *pci, const char *uuid, const char *text);
 
-/* The index in numa of the NUMA node next to the device; 0 where nothing is known. */
+/* Index in numa of the NUMA node next to the device; 0 when unknown. */
 int gpu_node_near(const struct gpu_node *node, int device);
 
-/* Makes it current for the calling thread; false sets why. */
+/* Makes the device current for the calling thread; false sets why. */
 bool gpu_node_enter(const struct gpu_node *node, int device, struct probe_why *why);

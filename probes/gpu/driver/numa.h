@@ -1,4 +1,4 @@
-/* The NUMA nodes of the host that cells take memory from. */
+/* The NUMA nodes of the host whose memory cells use. */
 #pragma once
 
 /* Numbers of the nodes that have memory and that this process may use. Ascending, at most max,

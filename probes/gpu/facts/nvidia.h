@@ -12,7 +12,7 @@ struct gpu_facts_nvidia {
     struct gpu_nvml_device *device; /* owned; in the order of the library, by PCI address */
     int count;
     char driver[80], cuda[16]; /* versions; "" not known */
-    struct probe_why why;      /* why there are none, or not all; "" nothing is wrong */
+    struct probe_why why;      /* reason that there are none, or not all; "" no fault */
     /* ... and a person must repair it: a file that is closed, a GPU that does not answer */
     bool is_wrong;
 };

@@ -14,7 +14,7 @@ enum { CLOCK_SM = 1, CLOCK_MEMORY = 2 };
 enum { CORRECTED, UNCORRECTED };
 enum { SINCE_LOADED, EVER };
 
-/* The device, its handle and where its facts go. */
+/* The device, its handle, and the destination of its facts. */
 struct reader {
     const struct gpu_nvml *nvml;
     nvml_device handle;
@@ -106,7 +106,7 @@ static void read_identity(const struct reader *reader)
     device->persistence = ask(reader, nvml->persistence);
 }
 
-/* The node that is nearest, when the library names one and no more. */
+/* Finds the nearest node, when the library names exactly one. */
 static int64_t nearest_node(const struct reader *reader)
 {
     unsigned long set[16] = {0}; /* 1024 nodes */

@@ -24,9 +24,9 @@ struct gpu_together {
 bool gpu_together_find(struct gpu_together *together, int device, int numa,
                        enum gpu_fault *ret_fault, struct probe_why *why);
 
-/* The first of the sums that no other is more than 1 % above. */
+/* Index of the first sum that no other exceeds by more than 1 %. */
 size_t gpu_together_best(const double *sums, size_t count);
 
-/* Launches the flows as was found, those whose device runs several kernels with the host; the
- * others, and where nothing was found, as gpu_path_share does. */
+/* Launches flows by the found shapes on devices that run several kernels with the host. Treats the
+ * others, and flows without a result, as gpu_path_share does. */
 void gpu_together_share(const struct gpu_together *together, struct gpu_flow *flows, size_t count);

@@ -18,9 +18,9 @@ struct gpu_seats {
  * to the CPUs that it has now. */
 void gpu_seats_find(const char *root, int numa, struct gpu_seats *ret_seats);
 
-/* Moves the calling thread to one of them, turn modulo count; it stays where it is when the kernel
- * refuses. NULL is let pass. */
+/* Moves the calling thread to CPU number turn modulo count; it stays in place when the kernel
+ * refuses. NULL is fine. */
 void gpu_seats_take(const struct gpu_seats *seats, unsigned turn);
 
-/* Lets it run where it might before. NULL is let pass. */
+/* Returns the thread to its earlier CPUs. NULL is fine. */
 void gpu_seats_leave(const struct gpu_seats *seats);

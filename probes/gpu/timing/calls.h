@@ -18,9 +18,9 @@
 
 struct gpu_calls {
     struct gpu_op op[GPU_CALLS_SIZES];
-    size_t sample[GPU_CALLS_SIZES]; /* the index of its size in the curve */
+    size_t sample[GPU_CALLS_SIZES]; /* index of its size in the curve */
     size_t op_count;
-    double ns[2][GPU_RATE_CALLS]; /* of a half, each of op[i % op_count] */
+    double ns[2][GPU_RATE_CALLS]; /* times of a half, each of op[i % op_count] */
     unsigned n[2];
 };
 

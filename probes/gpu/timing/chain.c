@@ -16,8 +16,8 @@ struct chain {
     struct gpu_trial *trial;
     const struct gpu_op *op;
     uint64_t span;
-    /* the device whose stream those events are in: another one where there is one, as hops mostly
-     * are of two */
+    /* device of the stream of those events: another one where there is one, as most hops are
+     * between two */
     int other;
     gpu_event before[LONG], after[LONG];
     unsigned count;
@@ -50,7 +50,7 @@ static bool make_events(struct chain *chain, enum gpu_fault *ret_fault, struct p
     return gpu_call_check(node, chain->op->device, code, "event", ret_fault, why);
 }
 
-/* The other end, or any; the same where there is no other. */
+/* The other end, or any device; the same where there is no other. */
 static int other_of(const struct gpu_node *node, const struct gpu_op *op)
 {
     int other = op->to_device >= 0 && op->to_device != op->device ? op->to_device : op->from_device;

@@ -4,9 +4,9 @@
 
 #include "common/clock.h"
 
-#define SHORTER 0.2 /* of the long leg: the short one */
-/* of a leg, which some device's completion is looked for in steps of: an H200's engine that reads,
- * 9 us */
+#define SHORTER 0.2 /* length of the short leg, as a fraction of the long one */
+/* fraction of a leg; some devices poll for completion in steps: an H200's reading engine every 9 us
+ */
 #define DITHER    0.1
 #define GRAIN     UINT64_C(4096)
 #define FIRST     (UINT64_C(1) << 20) /* bytes of the first trial of a flow */
@@ -15,18 +15,19 @@
 #define DIFFER 0.03
 /* fewer are enough unless flows share something unequally */
 #define LOOKS 6
-/* of the time that one of n takes alone: as soon is the first done when they take turns */
+/* multiple of the time that one of n takes alone: the first is done this early when flows
+ * alternate */
 #define IN_TURN 1.15
 
-/* that the operations take together which a time is taken from, at least; */
+/* least total time of the operations behind one reported time */
 #define QUEUE_NS    150e3
-#define QUEUE_SHARE 0.01 /* more when this of the budget is more, */
-#define QUEUE_NS_TO 1e6  /* at most */
-/* of them: the start of a queue varies by a microsecond or two, however long it is */
+#define QUEUE_SHARE 0.01 /* fraction of the budget, when that is more */
+#define QUEUE_NS_TO 1e6  /* upper limit of both */
+/* most operations: the start of a queue varies by a microsecond or two, at any length */
 #define QUEUE_MAX 48
 
 #define CALLS_MIN  8
-#define CALLS_COLD 2 /* before these, not counted */
+#define CALLS_COLD 2 /* discarded calls before these */
 
 #define CALLED_SHORT (UINT64_C(4) << 20)
 #define CALLED_LONG  (UINT64_C(32) << 20)
@@ -53,7 +54,7 @@ static void set_bytes(struct gpu_flow *flow, double bytes, unsigned count)
 
 static double moved(const struct gpu_flow *flow) { return (double)flow->op.bytes * flow->count; }
 
-/* They leave one device, or come into one: so there is something that both need. */
+/* True when flows leave one device, or come into one, so that both need a common resource. */
 static bool meet(const struct gpu_flow *a, const struct gpu_flow *b)
 {
     return (a->op.from_device >= 0 && a->op.from_device == b->op.from_device) ||
@@ -171,7 +172,7 @@ static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, 
            find_turns(trial, flows, count, leg_ns, least, ret_expected, ret_waits, ret_fault, why);
 }
 
-/* From 1 - DITHER / 2 to 1 + DITHER / 2 of a leg, and never the same. */
+/* Factor from 1 - DITHER / 2 to 1 + DITHER / 2 of a leg, never repeated. */
 static double dithered(double leg_ns, unsigned n)
 {
     return leg_ns * (1 + DITHER * (fmod(n * 0.618034, 1) - 0.5));

@@ -22,7 +22,7 @@
 #include "gpu/timing/trial.h"
 
 #define GPU_RATE_SIZES_MAX 32
-/* the shortest long leg that is worth it: an event is known to about 0.5 us */
+/* shortest useful long leg: an event is known to about 0.5 us */
 #define GPU_RATE_LEG_NS 250e3
 
 #define GPU_RATE_LATENCY_BYTES 16 /* size of the smallest operation */
@@ -30,7 +30,7 @@
 /* Resources for timing a transfer, besides itself; all borrowed. */
 struct gpu_timing {
     struct gpu_trial *trial;
-    /* of the device that runs it; NULL: from where the thread runs */
+    /* CPUs for the device that runs it; NULL: the thread's own place */
     const struct gpu_seats *seats;
     struct probe_random *random;
     int64_t budget_ns;

@@ -1,4 +1,4 @@
-/* Measures the same thing again and again until it is known well enough. */
+/* Repeats a measurement until its accuracy is sufficient. */
 #pragma once
 #include <stdint.h>
 

@@ -17,7 +17,7 @@ struct lane {
 
 /* The objects of a trial on one device. */
 struct post {
-    gpu_address word; /* as this device sees it */
+    gpu_address word; /* its address for this device */
     gpu_address sink;
     struct lane lanes[GPU_STREAMS];
 };
@@ -243,7 +243,7 @@ static bool read_times(struct gpu_trial *trial, struct strand *strands, size_t c
     return true;
 }
 
-/* Holds all, fills all, lets all go, waits for all. */
+/* Holds all streams, fills them, releases them, and waits for all. */
 static bool run(struct gpu_trial *trial, struct strand *strands, size_t count,
                 enum gpu_fault *ret_fault, struct probe_why *why)
 {

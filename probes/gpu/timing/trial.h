@@ -27,7 +27,7 @@ enum gpu_how { GPU_HOW_READ, GPU_HOW_WRITE, GPU_HOW_COPY };
 
 /* One operation. A read has no target, a write no source; both only by kernel. */
 struct gpu_op {
-    int device; /* that runs it */
+    int device; /* the device that runs it */
     enum gpu_mechanism mechanism;
     enum gpu_how how;
     gpu_address to, from;
@@ -56,7 +56,7 @@ bool gpu_trial_new(struct gpu_node *node, struct gpu_trial **ret_trial, enum gpu
                    struct probe_why *why);
 void gpu_trial_free(struct gpu_trial *trial); /* NULL is fine */
 
-/* The node it was made for, borrowed. */
+/* The node of the trial, borrowed. */
 const struct gpu_node *gpu_trial_node(const struct gpu_trial *trial);
 
 /* Runs the flows together once. At most GPU_TRIAL_FLOWS_MAX flows, GPU_STREAMS on one device.
@@ -75,7 +75,7 @@ bool gpu_trial_call(struct gpu_trial *trial, const struct gpu_op *op, double *re
 int gpu_trial_enqueue(const struct gpu_trial *trial, const struct gpu_op *op, uint64_t offset,
                       gpu_stream stream);
 
-/* Keeps a stream of the entered device busy for at least so long. The runtime's code. */
+/* Keeps a stream of the entered device busy for at least this time. Returns the runtime's code. */
 int gpu_trial_delay(const struct gpu_trial *trial, int device, uint64_t ns, gpu_stream stream);
 
 /* Any other work on a device, timed in the same manner: enqueue is called with its stream held. */

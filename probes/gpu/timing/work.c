@@ -11,7 +11,7 @@
 #define CALLS      24
 #define CALLS_MIN  8
 #define CALLS_SEAT 6 /* from one seat, one after the other */
-#define CALLS_COLD 2 /* before these, not counted */
+#define CALLS_COLD 2 /* discarded calls before these */
 
 /* State of one work while it is timed. */
 struct course {

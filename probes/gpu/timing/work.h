@@ -28,8 +28,8 @@ bool gpu_work_times(struct gpu_trial *trial, const struct gpu_work *works, size_
                     double longest_ns, struct probe_random *random, int64_t budget_ns,
                     struct probe_summary *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why);
 
-/* Launch to synchronised, nothing else in the stream, from each of the seats in turn (NULL: from
- * where the thread runs): the median. */
+/* Time of one by the caller's clock: launch to synchronised, nothing else in the stream. Called
+ * from each of the seats in turn (NULL: from the thread's own place). Gives the median. */
 bool gpu_work_call(struct gpu_trial *trial, const struct gpu_work *work,
                    const struct gpu_seats *seats, int64_t budget_ns, struct probe_summary *ret_ns,
                    enum gpu_fault *ret_fault, struct probe_why *why);
