@@ -2,8 +2,6 @@
 #include "health/baseline.h"
 #include "judge_rig.h"
 
-#include "health/baseline.h"
-
 static place_id gpu(const struct fixture *f, int n) { return nodes_place(f->graph, PLACE_GPU, n); }
 
 static void detail(struct graph *graph, place_id id, const char *key, const char *value)
