@@ -10,7 +10,7 @@
 #define PROBE_CONDITIONS_UNKNOWN 32
 
 struct probe_conditions {
-    const char *root;        /* where /sys and /proc are */
+    const char *root;        /* folder of /sys and /proc */
     struct probe_line *line; /* an object is open in it */
     struct {
         const char *key;

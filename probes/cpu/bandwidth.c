@@ -32,11 +32,11 @@ struct stream_run {
      * copy */
     size_t part;
     size_t slice;  /* part x threads */
-    size_t slices; /* of the buffer */
+    size_t slices; /* number of slices in the buffer */
     unsigned threads, warm_repetitions;
     int64_t budget_ns;
     struct thread_time *times;
-    struct cpu_noise *noise; /* NULL none */
+    struct cpu_noise *noise; /* NULL: none */
     bool silent;             /* the noise did not start */
     _Alignas(128) _Atomic unsigned arrived;
     _Alignas(128) _Atomic unsigned phase;

@@ -35,7 +35,7 @@ struct cpu_buffers {
 /* Limits of the filling: until the soft end the wanted bytes, until the hard end the least
  * bytes. */
 struct cpu_buffers_time {
-    int64_t started_ns, soft_ns, hard_ns; /* of the clock */
+    int64_t started_ns, soft_ns, hard_ns; /* times of the clock */
 };
 
 /* Bytes of the last-level cache, from the kernel or else a guess. llc may be -1. */

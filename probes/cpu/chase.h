@@ -26,7 +26,7 @@
 
 struct cpu_chase {
     void **at;    /* start of the next walk */
-    size_t lines; /* of the cycle */
+    size_t lines; /* number of lines in the cycle */
 };
 
 /* Builds the cycle over base, which stays the caller's and must be aligned to CPU_CHASE_SPAN.

@@ -11,13 +11,13 @@
 #define HUGE_BYTES ((size_t)2 << 20)
 /* after their patience, for both sides to get their CPUs once more and leave */
 #define GRACE_NS INT64_C(2000000000)
-/* of small pages on all nodes: giving them back when the run is stopped takes some 20 ms */
+/* limit of small pages on all nodes: giving them back when the run is stopped takes some 20 ms */
 #define SMALL_BYTES ((int64_t)128 << 20)
 
 struct node {
     bool wanted, ready;
     struct cpu_memory memory;
-    struct probe_why why; /* when it is not ready */
+    struct probe_why why; /* reason when it is not ready */
 };
 
 struct cpu_handoff {

@@ -76,7 +76,7 @@ struct fill {
     atomic_int failure;       /* errno */
     atomic_bool no_collapse;  /* the kernel cannot make huge pages of small ones */
     atomic_llong small_bytes; /* on small pages */
-    atomic_size_t end;        /* where the first block lies that small pages were not allowed for */
+    atomic_size_t end;        /* offset of the first block that exceeded the limit of small pages */
 };
 
 static long faults_of_thread(void)

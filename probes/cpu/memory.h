@@ -31,8 +31,8 @@ struct cpu_memory {
 };
 
 /* Bytes of small pages that the kernel takes back within limit_ns, by a trial of a few
- * milliseconds. A process that ends is gone only when its pages are: 50 to 150 ms a GiB on small
- * pages, 2 to 4 on huge ones. */
+ * milliseconds. A process that ends is gone only when its pages are. That takes 50 to 150 ms a GiB
+ * on small pages, 2 to 4 on huge ones. */
 int64_t cpu_memory_small_limit(int64_t limit_ns);
 
 /* Size of the buffer and limits of its filling. After soft_ns of the clock, filling stops once it

@@ -10,7 +10,7 @@
 #include "cpu/pingpong.h"
 #include "cpu/schedule.h"
 
-#define LEAST_NS INT64_C(2000000) /* that a cell gets */
+#define LEAST_NS INT64_C(2000000) /* least time of a cell */
 /* after their patience, for players to get their CPUs once more and leave */
 #define GRACE_NS INT64_C(2000000000)
 #define SAMPLE   12 /* cells measured again after a window */
@@ -359,7 +359,7 @@ bool cpu_pairs_measure(const struct cpu_pairs_plan *plan, struct cpu_workers *wo
         begin_way(pairs, cas);
         ok = !pairs->gone && play_all(pairs);
         if (ok && !cas) {
-            check_llcs(pairs); /* of which only store has spare cells */
+            check_llcs(pairs); /* only store has spare cells */
             ok = play_all(pairs);
         }
         pairs->way->elapsed_ns = probe_clock_ns() - start_ns;

@@ -35,7 +35,7 @@ struct cpu_pairs_plan {
     const struct cpu_topology *topology;
     const struct cpu_cell *cells; /* ping-pong cells, most wanted first */
     size_t count;
-    int64_t end_ns;        /* of the clock: later cells are skipped */
+    int64_t end_ns;        /* time of the clock; later cells are skipped */
     int64_t most_ns;       /* time limit of a cell */
     unsigned most_at_once; /* pairs side by side; 1: each alone */
     uint64_t seed;

@@ -16,7 +16,7 @@
 #define CPU_PATIENCE_IN_ROW 8
 
 struct cpu_patience {
-    int64_t until_ns; /* of the clock */
+    int64_t until_ns; /* time of the clock */
     _Atomic unsigned here;
     _Atomic bool over;
 };

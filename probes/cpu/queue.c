@@ -26,7 +26,7 @@ struct cpu_queue {
     struct cpu_patience patience;
     /* passes that the writer may begin; UINT64_MAX: none any more */
     _Alignas(256) _Atomic uint64_t begun;
-    _Alignas(256) _Atomic int64_t writer_ns; /* of the pass, 0 not known yet */
+    _Alignas(256) _Atomic int64_t writer_ns; /* the writer's time of the pass, 0 not known yet */
     /* time of the pass's begin by the writer; visible to a thread that has seen its first flag */
     int64_t started_ns;
     double writer_rate[PROBE_STATS_MAX], reader_rate[PROBE_STATS_MAX];

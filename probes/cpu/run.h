@@ -10,7 +10,7 @@ struct cpu_run_options {
     const char *root;
     struct cpu_wanted wanted;
     int64_t budget_ns;  /* budget of the whole run, from started_ns on */
-    int64_t started_ns; /* of the clock */
+    int64_t started_ns; /* time of the clock */
 };
 
 /* Status of the run's end, as in the end record. */

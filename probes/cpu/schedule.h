@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Number of rounds in which n players all meet each other, each at most once a round: n - 1, or n
- * when n is odd. */
+/* Number of rounds in which n players all meet each other: n - 1, or n when n is odd. A player
+ * plays at most once a round. */
 int cpu_schedule_rounds(int n);
 
 /* The round, from 0, in which players a and b meet, a != b: the circle method (Lucas, Récréations

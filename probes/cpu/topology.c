@@ -313,7 +313,7 @@ struct names {
     char *text;
     size_t size, used;
     const char *kind;
-    int first, last; /* of the range at hand; first -1: none */
+    int first, last; /* bounds of the current range; first -1: none */
 };
 
 static void end_range(struct names *names)

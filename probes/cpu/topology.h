@@ -38,14 +38,14 @@ struct cpu_numa {
     int64_t memory_bytes; /* 0: none */
     bool allowed;         /* memory may be allocated on it */
     int cores;            /* usable ones */
-    int other_cores;      /* as above */
+    int other_cores;      /* online cores without a usable pu */
     int llcs;             /* number with usable cores that lie entirely in this node */
 };
 
 struct cpu_topology {
     struct cpu_core *cores; /* ascending by number */
     struct cpu_llc *llcs;
-    struct cpu_numa *numas; /* those with memory or usable cores */
+    struct cpu_numa *numas; /* nodes with memory or usable cores */
     int core_count, llc_count, numa_count;
     int64_t l2_bytes; /* size of the largest level-2 cache, -1 unknown */
     bool has_numa;    /* false: the kernel shows no NUMA nodes and all is taken as node 0 */

@@ -32,16 +32,16 @@
 #define DEVICE_BYTES ((size_t)1 << 30)
 #define SHAPES_SIZE  2048
 #define WARM_NS      50000000
-/* that CUDA takes for a device, at most: about 100 ms for an H200 */
+/* longest time that CUDA takes to close a device: about 100 ms for an H200 */
 #define CLOSE_NS INT64_C(150000000)
-#define LAST_NS  INT64_C(20000000) /* that the last cell takes longer than there is time */
-/* of the time, for opening and closing devices, at most */
+#define LAST_NS  INT64_C(20000000) /* longest time of the last cell beyond the budget */
+/* largest share of the time for opening and closing devices */
 #define ENDS_SHARE 0.22
 
 #define LEG_FULL_NS  2.2e6
 #define LEG_QUICK_NS 1.1e6 /* at most */
-#define LEG_SHARE    0.36  /* of the time, for the legs of rates and sets */
-#define LEGS         13    /* that one of them takes, about */
+#define LEG_SHARE    0.36  /* share of the time for the legs of rates and sets */
+#define LEGS         13    /* approximate number of legs of one cell */
 /* the others' legs in one between peers, which moves bytes fastest */
 #define PEER_LEGS 2
 

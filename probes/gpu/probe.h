@@ -12,7 +12,7 @@ struct gpu_probe_options {
     struct gpu_wanted wanted;
     /* budget from the driver's start: opening the devices, measuring, and closing them */
     int64_t budget_ns;
-    int64_t started_ns; /* of the clock, when the process started */
+    int64_t started_ns; /* time of the clock at the process's start */
     struct gpu_conditions *conditions;
     /* launch shapes known from an earlier run (gpu/timing/launch_shapes.h); NULL */
     const char *shapes;

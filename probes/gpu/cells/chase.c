@@ -15,15 +15,15 @@
 /* largest part of the host's memory that a device might cache */
 #define WARM_BYTES (UINT64_C(1) << 20)
 
-#define SPARE_RANK  3 /* behind all else of its phase */
+#define SPARE_RANK  3 /* rank behind all others of its phase */
 #define FEW_DEVICES 4
 
 #define BASE_LOADS  GPU_CHASE_UNROLL
-#define ROUND_SLOTS 2048 /* as many lines as first-level caches have, or more */
+#define ROUND_SLOTS 2048 /* number of lines of a first-level cache, or more */
 #define ROUNDS      16
 #define CACHED_NS   100 /* a faster load comes from a cache */
 #define LEAST_NS    5
-/* at least: a load of a peer's or the host's memory takes a microsecond */
+/* least loads of a piece: a load of a peer's or the host's memory takes a microsecond */
 #define PIECE_LOADS GPU_CHASE_UNROLL
 #define PIECE_NS    150e3
 #define PIECES_MAX  100

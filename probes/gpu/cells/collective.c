@@ -25,11 +25,11 @@ struct session {
     int members;
     int devices[GPU_DEVICES_MAX];
     gpu_stream streams[GPU_DEVICES_MAX];
-    /* of the first: its stream was let go; of the others: theirs is done */
+    /* the first member's: its stream was released; the others': their operation is done */
     gpu_event events[GPU_DEVICES_MAX];
     int event_count;
     gpu_address sources[GPU_DEVICES_MAX], targets[GPU_DEVICES_MAX];
-    uint64_t room;  /* of each buffer */
+    uint64_t room;  /* bytes of each buffer */
     bool is_broken; /* a call failed, and why: the library's remaining state is not trusted */
     enum gpu_fault fault;
     struct probe_why why;
@@ -150,8 +150,8 @@ static bool wait_for_all(struct session *session)
     return true;
 }
 
-/* Warms up. The library makes its connections and loads its kernels at the first call of a kind and
- * size, which must not happen in a held stream. The second call gives the number to put back to
+/* Warms up. The first call of a kind and size makes the library's connections and loads its
+ * kernels. This must not happen in a held stream. The second call gives the number to put back to
  * back. */
 static bool warm(struct work *work)
 {

@@ -7,7 +7,7 @@
 #include "gpu/timing/path.h"
 #include "gpu/timing/rate.h"
 
-#define HOST_SETS_MAX 4096 /* as many as the daemon takes of a run */
+#define HOST_SETS_MAX 4096 /* the daemon's limit for a run */
 #define QUICK_TRIPLES 8
 #define FULL_TRIPLES  600
 #define QUICK_PAIRS   40 /* sets of pairs with more than four devices */

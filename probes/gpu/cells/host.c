@@ -4,8 +4,8 @@
 
 #include "gpu/cells/transfer.h"
 
-#define CURVE_BYTES (UINT64_C(64) << 20) /* at most: 1.2 ms by PCIe 5 */
-/* of NUMA nodes and devices: quick measures every rate of each */
+#define CURVE_BYTES (UINT64_C(64) << 20) /* largest size of a curve: 1.2 ms by PCIe 5 */
+/* most pairs of NUMA nodes and devices for which quick measures every rate of each */
 #define FEW_PAIRS  16
 #define FEW_CURVES 2 /* devices: every curve, too */
 

@@ -5,7 +5,7 @@
 
 #include "gpu/cells/transfer.h"
 
-#define CURVE_BYTES (UINT64_C(256) << 20) /* at most: 0.7 ms by NVLink 4 */
+#define CURVE_BYTES (UINT64_C(256) << 20) /* largest size of a curve: 0.7 ms by NVLink 4 */
 /* most pairs with which quick measures every rate of every pair */
 #define ALL_PAIRS  12
 #define ALL_CURVES 2    /* most pairs with which it measures every curve, too */

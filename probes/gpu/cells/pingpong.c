@@ -254,7 +254,8 @@ static bool measure_host(struct gpu_run *run, const struct gpu_cell *cell, int64
         ok = play_host(&side, &player, &samples[n], &fault, &why);
         enough = ok && probe_stats_enough(samples, ++n, probe_clock_ns() >= end_ns);
     }
-    if (ok || fault != GPU_FAULT_LOST) /* after which the device may still write there */
+    /* not after a loss: the device may still write there */
+    if (ok || fault != GPU_FAULT_LOST)
         gpu_pages_done(&own);
     if (!ok)
         return gpu_run_failed(run, cell, &axes, fault, &why);

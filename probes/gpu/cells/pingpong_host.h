@@ -11,7 +11,7 @@ struct gpu_player {
     int numa;                        /* the operating system's number */
     _Atomic uint32_t *theirs, *mine; /* written, polled; both 0 before */
     uint32_t rounds, skip;
-    int64_t limit_ns; /* for all rounds */
+    int64_t limit_ns; /* limit for all rounds */
 };
 
 /* Plays all rounds and makes the first move. *ret_ns: time of the rounds after skip. False when the

@@ -41,7 +41,7 @@ struct gpu_run {
     /* legs of rates (gpu/timing/rate.h), of those between peers, and of stepped cells */
     double leg_ns, peer_leg_ns, stepped_leg_ns;
     struct gpu_seats seats[GPU_NUMAS_MAX];
-    bool seated[GPU_NUMAS_MAX]; /* which of them were looked for */
+    bool seated[GPU_NUMAS_MAX]; /* nodes whose CPUs were already searched */
     /* rates by copy engine, 0: not measured; used to find peer pairs */
     float peer_bytes_per_s[GPU_DEVICES_MAX][GPU_DEVICES_MAX];
     /* for kernels in both directions with the host */

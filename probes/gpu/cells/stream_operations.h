@@ -22,7 +22,7 @@ struct gpu_bs {
     uint64_t bytes; /* read plus written */
     unsigned grid;  /* blocks of GPU_BS_BLOCK threads */
     struct gpu_bs_args args;
-    struct gpu_mesh_args mesh; /* of BS6 and BS7: how its index is built */
+    struct gpu_mesh_args mesh; /* mesh that gives the index of BS6 and BS7 */
 };
 
 /* Finds the largest operation that moves at most these bytes and fits the buffers. False: the

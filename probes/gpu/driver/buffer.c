@@ -11,7 +11,8 @@
 
 #define LEAST_BYTES ((size_t)4 << 20) /* least useful size for a measurement */
 #define ALIGN_BYTES ((size_t)2 << 20)
-#define OTHER_BYTES ((size_t)64 << 20) /* of kinds that one device at a time works on */
+/* buffer size for kinds that one device at a time works on */
+#define OTHER_BYTES ((size_t)64 << 20)
 /* byte that makes numbers near one, of any width, so that kernels read only written memory */
 #define ORDINARY  0x3c
 #define WORD_BITS (8 * (int)sizeof(unsigned long))
@@ -19,7 +20,7 @@
 struct buffer {
     bool tried, made;
     struct probe_why why; /* reason of a failed attempt */
-    gpu_address address;  /* of a device's own or managed memory */
+    gpu_address address;  /* address of a device's own or managed memory */
     struct gpu_pages pages;
     bool registered;
     size_t bytes;

@@ -33,8 +33,8 @@ struct gpu_stream_args {
 };
 
 /* berth_fill: 64-bit word i of the buffer becomes gpu_pattern(seed, i). berth_check: adds the
- * number of words that differ to the 64-bit word at result. It also takes the minimum of the word
- * at result + 8 and the lowest index of a differing word. result is in the device's own memory.
+ * number of words that differ to the 64-bit word at result. The word at result + 8 becomes its
+ * minimum with the lowest index of a differing word. The result is in the device's own memory.
  * bytes is a multiple of 8. */
 struct gpu_pattern_args {
     gpu_u64 address, bytes, seed, result;
@@ -138,7 +138,7 @@ struct gpu_bs_args {
  * first direction fastest. Nodes that elements share are one row. Rows are numbered in the order in
  * which their first node comes. There are fewer than 2^31 nodes. */
 #define GPU_MESH_DEGREE 7
-#define GPU_MESH_NODES  512 /* of an element */
+#define GPU_MESH_NODES  512 /* nodes of an element */
 struct gpu_mesh_args {
     gpu_u64 start, index, side[3];
 };
@@ -152,7 +152,7 @@ GPU_INLINE gpu_u64 gpu_mesh_rows(const struct gpu_mesh_args *mesh)
 /* The row that begins with a node: its number, where its entries start, and which they are. */
 struct gpu_mesh_row {
     gpu_u64 row, start, node[8];
-    int count; /* of nodes; 0: this node is not the first of its row */
+    int count; /* number of nodes; 0: this node is not the first of its row */
 };
 
 /* In each direction, an element shares one plane of nodes with the element before and the last with
@@ -163,7 +163,7 @@ GPU_INLINE struct gpu_mesh_row gpu_mesh_at(const struct gpu_mesh_args *mesh, gpu
 {
     struct gpu_mesh_row found = {0, 0, {0}, 0};
     gpu_u64 element = node / GPU_MESH_NODES, inner = node % GPU_MESH_NODES, rows = 0, entries = 0;
-    /* of the directions so far: of the box, and of this element */
+    /* products over the directions so far: of the box, and of this element */
     gpu_u64 all_rows = 1, all_entries = 1, own_rows = 1, own_entries = 1;
     gpu_u64 element_step = 1, node_step = 1;
     int count = 1;

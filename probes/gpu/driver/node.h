@@ -62,7 +62,7 @@ struct gpu_device {
     struct gpu_shape read, write, copy; /* for its own memory; see gpu/timing/launch_shapes.h */
     /* the same in a peer's memory, with copying from there into its own, and in the host's */
     struct gpu_shape peer[4], host[3];
-    /* which of the three were measured: bits of enum gpu_tune_target */
+    /* tuned targets: bits of enum gpu_tune_target */
     unsigned tuned;
 };
 
@@ -72,7 +72,7 @@ struct gpu_node {
     int device_count;
     struct gpu_left_out {
         char name[16], uuid[64];
-    } left_out[GPU_DEVICES_MAX]; /* those of without */
+    } left_out[GPU_DEVICES_MAX]; /* the devices of without */
     int left_out_count;
     /* the operating system's numbers, ascending; with host memory, and allowed */
     int numa[GPU_NUMAS_MAX];
@@ -102,8 +102,8 @@ void gpu_node_close(struct gpu_node *node);
 gpu_function gpu_node_stream_kernel(const struct gpu_device *device, enum gpu_kernel first,
                                     unsigned unroll);
 
-/* Most threads that a block of that kernel may have, by its registers. 0: the driver does not
- * report it, -1: there is no such kernel. */
+/* Most threads that a block of that kernel may have, by its registers. Returns 0 when the driver
+ * does not report it, -1 without such a kernel. */
 int gpu_node_stream_threads(const struct gpu_device *device, enum gpu_kernel first,
                             unsigned unroll);
 

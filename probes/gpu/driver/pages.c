@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define HUGE_BYTES  ((size_t)2 << 20) /* the alignment */
-#define BLOCK_BYTES ((size_t)8 << 20) /* that one thread touches at a time */
+#define BLOCK_BYTES ((size_t)8 << 20) /* bytes that one thread touches at a time */
 #define THREADS_MAX 8                 /* more wait for the kernel's locks */
 #define SAMPLES     512               /* pages whose place is checked */
 #define NODES_MAX   4096

@@ -13,13 +13,13 @@
 #include "gpu/facts/nvml.h"
 
 struct gpu_conditions {
-    /* where /sys, /proc and /usr/lib/libnvidia-ml.so.1 are; "" this machine */
+    /* folder of /sys, /proc and /usr/lib/libnvidia-ml.so.1; "" this machine */
     const char *root;
     bool is_running, has_nvml;
     pthread_t thread; /* while is_running */
     struct gpu_nvml nvml;
     char driver[80];      /* NVIDIA's version, "" not known */
-    struct probe_why why; /* why there is no library */
+    struct probe_why why; /* reason that there is no library */
 };
 
 /* Loads NVIDIA's library in a thread beside the caller. Loading takes as long as many cells do. */

@@ -26,4 +26,5 @@ void gpu_facts_nvidia_done(struct gpu_facts_nvidia *nvidia);
  */
 bool gpu_facts_nvidia_print(const struct gpu_facts_nvidia *nvidia, int first,
                             struct probe_out *out);
-int gpu_facts_nvidia_names(const struct gpu_facts_nvidia *nvidia); /* how many that are */
+/* number of gpuN names, slices included */
+int gpu_facts_nvidia_names(const struct gpu_facts_nvidia *nvidia);

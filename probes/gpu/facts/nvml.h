@@ -54,7 +54,7 @@ struct nvml_process {
 struct nvml_field {
     unsigned field, scope;
     long long timestamp, latency_us;
-    unsigned type; /* of value: enum nvml_type */
+    unsigned type; /* type of value: enum nvml_type */
     int code;
     union {
         double real;
@@ -78,10 +78,10 @@ enum nvml_type {
 enum nvml_field_id {
     NVML_NVLINK_SPEED_COMMON = 90, /* MB/s of an active link, per direction */
     NVML_NVLINK_COUNT = 91,
-    NVML_NVLINK_SPEED = 164, /* of the link in scope */
+    NVML_NVLINK_SPEED = 164, /* speed of the link in scope */
     NVML_C2C_COUNT = 170,
-    NVML_C2C_STATUS = 171, /* of the link in scope: 1 active */
-    NVML_C2C_SPEED = 172   /* of the link in scope, MB/s */
+    NVML_C2C_STATUS = 171, /* status of the link in scope: 1 active */
+    NVML_C2C_SPEED = 172   /* speed of the link in scope, MB/s */
 };
 
 #define NVML_NVLINKS_MAX 36

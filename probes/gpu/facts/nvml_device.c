@@ -294,7 +294,7 @@ static void read_nvlinks(const struct reader *reader, int64_t count, int64_t com
         struct nvml_pci pci = {0};
         int64_t state = ask_of(reader, nvml->nvlink_state, i);
         if (state < 0 && count < 0)
-            break; /* how many there are is not known: the first that is none is behind the last */
+            break; /* their number is unknown: the first invalid one is behind the last */
         link->is_there = state >= 0;
         link->is_active = state == 1;
         if (!link->is_active)

@@ -15,7 +15,7 @@
 
 struct gpu_nvml_link {
     bool is_there, is_active;
-    enum nvml_remote remote; /* of an active one */
+    enum nvml_remote remote; /* remote end of an active link */
     char remote_pci[16];     /* "" unknown: a switch seldom reports it */
     int64_t bytes_per_s;     /* per direction */
 };
@@ -51,7 +51,8 @@ struct gpu_nvml_device {
     unsigned pid[GPU_NVML_PIDS_MAX]; /* the first of them */
     struct gpu_nvml_link link[NVML_NVLINKS_MAX];
     int64_t nvlink_version;
-    int64_t c2c_links, c2c_links_active, c2c_bytes_per_s; /* of all active together */
+    int64_t c2c_links, c2c_links_active,
+        c2c_bytes_per_s; /* the rate is that of all active links together */
 };
 
 /* Reads only the conditions of measurements, of the device at that PCI address: its ECC and MIG

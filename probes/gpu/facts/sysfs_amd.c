@@ -116,8 +116,8 @@ static void add_link(const char *root, const struct nodes *nodes, int from, cons
          is_own = type == LINK_XGMI && weight == WEIGHT_SAME_DEVICE;
     int target = nodes->device[to], host = nodes->host[to];
     if (device->is_part || to == (uint64_t)from || (target >= 0 ? !is_hop : host < 0 || is_own))
-        /* PCIe between GPUs is a path over the host, an APU's memory is no link, and links shared
-         * by several parts belong to none of them */
+        /* Skips three kinds of links. PCIe between GPUs is a path over the host, and an APU's
+         * memory is no link. Links shared by several parts belong to none of them. */
         return;
     device->link[device->link_count++] = (struct gpu_amd_link){
         .to = target,

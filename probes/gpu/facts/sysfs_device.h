@@ -10,7 +10,7 @@
 /* One hop, to another GPU or to the host's memory. */
 struct gpu_amd_link {
     int to;              /* index of a device, -1: the host */
-    int numa;            /* of the host */
+    int numa;            /* node of the host */
     bool is_xgmi;        /* else PCIe */
     int width;           /* links; 0 not known */
     int64_t bytes_per_s; /* of all links, per direction */

@@ -8,7 +8,7 @@
 #define LEG_NS  4e5
 #define AS_FAST 1.01 /* multiple of the best */
 #define READS   0.85 /* part of its blocks when alone: the rest lets the others begin */
-/* threads of a block, one access each: an H200 writes to its host at full rate with 70 KB under
+/* threads of a block, one access each. An H200 writes to its host at full rate with 70 KB under
  * way, and reads with 6 MB */
 #define WRITES 128
 

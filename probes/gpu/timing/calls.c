@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#define BELOW 0.025                              /* of all calls, and as many above */
+#define BELOW 0.025                              /* fraction of all calls, and as many above */
 #define EACH  (GPU_RATE_CALLS / GPU_CALLS_SIZES) /* calls of a size in a half */
 
 struct gpu_calls gpu_calls_of(const struct gpu_op *op, const struct probe_sample *samples,

@@ -33,8 +33,8 @@ bool gpu_calls_make(struct gpu_calls *calls, int half, struct gpu_trial *trial,
                     const struct gpu_seats *seats, int64_t budget_ns, enum gpu_fault *ret_fault,
                     struct probe_why *why);
 
-/* The mean over the sizes of the median of the additional time of calls over the sample in a queue.
- * low to high holds 95 % of single calls, of both sizes together. samples have their times. Sizes
- * that are no longer among them do not count; the first one always is. */
+/* Mean of the additional time of calls over the sample in a queue: the median of each size,
+ * averaged. low to high holds 95 % of single calls, of both sizes together. samples have their
+ * times. Sizes that are no longer among them do not count; the first one always is. */
 struct probe_summary gpu_calls_more(const struct gpu_calls *calls,
                                     const struct probe_sample *samples, size_t count);

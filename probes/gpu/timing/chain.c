@@ -87,7 +87,7 @@ static int enqueue_chain(void *arg, gpu_stream stream)
     int code = 0;
     int64_t start_ns = probe_clock_ns();
     for (unsigned i = 0; code == 0 && i < chain->count; i++) {
-        /* as a thread does that turns from hop to hop */
+        /* A thread that alternates between hops enters the device each time. */
         code = api->enter(api, own->api_device, own->context);
         code = code == 0 ? api->stream_after(api, stream, chain->before[i]) : code;
         code = code == 0 ? gpu_trial_enqueue(chain->trial, chain->op, i % places * chain->op->bytes,

@@ -11,7 +11,7 @@ struct gpu_chain {
     /* additional time of each over a plain queue, behind events of another device
      * where there is one; may be below 0 when it is free */
     double wait_ns;
-    /* the same for a kernel whose event happens only while it waits, as for the first piece; NAN of
+    /* the same for a kernel whose event happens only while it waits, as for the first piece. NAN of
      * a copy engine, where no such event stands for another engine's copy */
     double behind_ns;
     /* time of the thread that starts it: an event to be waited for, the operation, and an event;

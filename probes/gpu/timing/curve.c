@@ -55,7 +55,7 @@ bool gpu_curve_measure(const struct gpu_timing *timing, const struct gpu_flow *f
     op.bytes = GPU_RATE_LATENCY_BYTES;
     struct gpu_calls calls = gpu_calls_of(&op, curve->samples, curve->count);
     size_t one = 1;
-    /* of a half */
+    /* budget of a half */
     int64_t budget_ns = timing->budget_ns, calls_ns = budget_ns / 50 * (int64_t)calls.op_count;
     if (!gpu_calls_make(&calls, 0, timing->trial, timing->seats, calls_ns, ret_fault, why) ||
         !gpu_rate_times(timing->trial, &op, flow->span, curve->samples, &curve->count,

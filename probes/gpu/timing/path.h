@@ -8,7 +8,7 @@
 struct gpu_path {
     enum gpu_mechanism mechanism;
     enum gpu_how how;          /* by kernel */
-    enum gpu_memory_kind kind; /* of the host's memory */
+    enum gpu_memory_kind kind; /* kind of the host's memory */
     /* between devices: by engine driven by the target, by kernel copied from to's memory into own
      */
     bool pulled;

@@ -7,9 +7,8 @@
 #include "gpu/driver/call.h"
 #include "gpu/driver/gpu_kernels.h"
 
-#define HOLD_NS                                                                                    \
-    UINT64_C(1000000000) /* that a gate waits at most: should this process be stopped in between,  \
-                            the device is free again */
+/* longest wait of a gate: the device is free again when this process is stopped in between */
+#define HOLD_NS UINT64_C(1000000000)
 
 struct lane {
     gpu_event start, stop;

@@ -42,7 +42,7 @@ struct gpu_flow {
     /* distance in bytes between the starts of two operations, within span; 0: all on the same
      * bytes */
     uint64_t advance;
-    uint64_t span;   /* of to and of from; at least op.bytes */
+    uint64_t span;   /* range of to and of from; at least op.bytes */
     double ns;       /* result: from the start of the first to the end of the last */
     double began_ns; /* result: after the first flow of the trial on the same device began */
 };

@@ -5,7 +5,7 @@
 #include "common/clock.h"
 #include "gpu/driver/call.h"
 
-#define SPREAD_NS  200e3 /* of the operations that a time is taken from */
+#define SPREAD_NS  200e3 /* time of the operations behind one reported time */
 #define SPREAD_MAX 16
 #define FIRST      3 /* operations of the first trial */
 #define CALLS      24

@@ -18,7 +18,7 @@ struct gpu_work {
     int device;
     gpu_enqueue prepare; /* before each repetition, outside its time; NULL: nothing */
     gpu_enqueue enqueue; /* once */
-    void *arg;           /* of both */
+    void *arg;           /* argument of both */
 };
 
 /* Time of one additional item in a queue, (T(n) - T(1)) / (n - 1), in ns: medians with their
