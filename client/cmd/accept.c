@@ -11,15 +11,20 @@ static void draw(struct ui *ui, const json_t *reply)
     long long left_out = (long long)json_integer_value(json_object_get(reply, "left_out"));
     if (accepted == 0 && left_out == 0)
         ui_put(ui, "nothing is measured there: nothing was accepted\n");
-    else if (accepted > in_line || in_line == 0)
+    else if (accepted == 0)
+        ui_put(ui, "nothing was accepted\n");
+    else if (accepted > in_line)
         ui_put(ui, "accepted: %lld measured value%s expected from now on\n", accepted - in_line,
                accepted - in_line == 1 ? " is" : "s are");
     if (in_line > 0)
         ui_put(ui, "unchanged: %lld measured value%s in line with the baseline, which stands\n",
                in_line, in_line == 1 ? " is" : "s are");
     if (left_out > 0)
-        ui_line(ui, 2, "left out: %lld measured value%s, %s; berth probe measures again", left_out,
-                left_out == 1 ? "" : "s", ui_member(reply, "why_left_out"));
+        ui_line(ui, 2,
+                "unchanged: %lld measured value%s the baseline that %s, if any: %s; berth probe "
+                "measures again",
+                left_out, left_out == 1 ? " keeps" : "s keep",
+                left_out == 1 ? "it has" : "they have", ui_member(reply, "why_left_out"));
     if (*file != '\0') {
         ui_put(ui, "written to ");
         ui_text(ui, file);
