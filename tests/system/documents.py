@@ -294,6 +294,17 @@ def the_administrators_guide_knows_every_finding():
             assert f"`{name}`" in text, name
 
 
+def pages_write_microseconds_as_the_program_does():
+    """As in a terminal of UTF-8; what a program printed elsewhere stands as it was."""
+    unit = re.search(r'ui->utf8 \? "\\u00b5s" : "us", "ms"', (ROOT / "client/ui/units.c").read_text())
+    assert unit, "the program has another unit"
+    wrong = []
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        prose = re.sub(r"^```.*?^```", lambda block: "\n" * block[0].count("\n"), page.read_text(), flags=re.M | re.S)
+        wrong += [f"{page.name}:{number}" for number, line in enumerate(prose.splitlines(), 1) if re.search(r"\d\**,? us\b", line)]
+    assert not wrong, wrong
+
+
 def the_help_prints_all_or_one():
     done = subprocess.run([BIN / "berth", "help", "--as", "manual", "bind"], capture_output=True, text=True)
     assert done.returncode == 64 and done.stderr.count("\n") == 1, done
@@ -307,4 +318,5 @@ if __name__ == "__main__":
                         berthd_8_has_every_option, berth_conf_5_has_every_key_and_default, libberth_3_has_every_function, bash_completes_what_the_tables_have,
                         bash_completes_the_command_behind_exec,
                         bash_completes_files_folders_and_places, zsh_completes_what_the_tables_have, guides_name_commands_and_options_that_there_are,
-                        every_file_that_a_guide_links_to_is_there, guides_show_what_commands_print, the_table_of_hostile_users_has_every_attack, the_administrators_guide_knows_every_finding, the_help_prints_all_or_one]) != 0)
+                        every_file_that_a_guide_links_to_is_there, guides_show_what_commands_print, the_table_of_hostile_users_has_every_attack, the_administrators_guide_knows_every_finding,
+                        pages_write_microseconds_as_the_program_does, the_help_prints_all_or_one]) != 0)
