@@ -67,6 +67,9 @@ struct memrate_basis {
     double other_start_ns;
     /* what all cores of a place are said to get stood for some of them, who can get no more */
     bool at_least;
+    /* what one access by cores takes is not known, and the bytes alone take less than
+     * MEMUSE_SHORT_NS */
+    bool lacks_access;
     /* they are said to carry more than is known of such memory, and that stood for it */
     bool by_least;
     /* bits of enum memrate_floor: something is not known, and what is no slower counts */

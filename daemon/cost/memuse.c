@@ -174,7 +174,6 @@ static enum berth_code cores_random(const struct memuse *use, const struct snaps
     return BERTH_OK;
 }
 
-#define FEW_BYTES 4096 /* whose time at any memory's rate is less than an access's */
 /* no single access takes as long: what streams longer needs no look at it */
 #define ACCESS_MOST_NS 1e4
 
@@ -222,12 +221,9 @@ static enum berth_code take_one_access(const struct memuse *use, const struct sn
         basis->at_least = true;
         return memrate_cite(basis, least, err);
     }
-    if (code == BERTH_OK && isnan(latency.value) &&
-        use->read_bytes + use->write_bytes <= FEW_BYTES && least == NULL) {
-        warnings_add(basis->warnings, "how long one access to memory takes is not known: so few "
-                                      "bytes take at least what they do at their rate");
-        basis->at_least = true;
-    }
+    if (code == BERTH_OK && isnan(latency.value) && least == NULL && time->time_ns > 0 &&
+        time->time_ns < MEMUSE_SHORT_NS)
+        basis->lacks_access = basis->at_least = true;
     return code;
 }
 

@@ -8,7 +8,8 @@
 #include "node/allowed.h"
 #include "node/warnings.h"
 
-#define MEMUSE_LINE_BYTES 64 /* what one random access fetches */
+#define MEMUSE_LINE_BYTES 64   /* what one random access fetches */
+#define MEMUSE_SHORT_NS   1000 /* a stream that takes less may take less than one access */
 
 /* As the caller says it. */
 struct memuse_access {

@@ -50,6 +50,9 @@ struct alloc_option {
     /* of such an option: the time if its own memory were no faster for each of those gpus than
      * the next best; NAN nothing is known of any */
     double at_most_ns;
+    /* of an option without a time, because one access may take longer than its bytes alone: what
+     * these take, by which it is put in order; NAN else */
+    double bytes_ns;
     bool at_least;   /* predicted is a lower bound: low_ns is time_ns, high_ns NAN */
     bool is_own;     /* of the one gpu that uses the buffer, in whatever kind */
     bool is_nearest; /* no other option is nearer to who uses it */

@@ -50,9 +50,11 @@ static int compare_nearness(const struct alloc_option *x, const struct alloc_opt
                       : (x->place.memory > y->place.memory) - (x->place.memory < y->place.memory);
 }
 
-/* What it is put in order by: where no time is predicted, what it takes at most. */
+/* What it is put in order by: where no time is predicted, what its bytes take, or it at most. */
 static double time_of(const struct alloc_option *option)
 {
+    if (!isnan(option->bytes_ns))
+        return option->bytes_ns;
     return isnan(option->predicted.time_ns) ? option->at_most_ns : option->predicted.time_ns;
 }
 
@@ -64,7 +66,8 @@ int plan_alloc_knowledge(const struct alloc_option *option)
     if ((option->floor & ~(unsigned)MEMRATE_FLOOR_START) != 0)
         return 3;
     /* the peak of the nearest memory is not behind what was seen farther away */
-    return option->at_least && !option->is_nearest ? 2 : 0;
+    bool is_bound = option->at_least || !isnan(option->bytes_ns);
+    return is_bound && !option->is_nearest ? 2 : 0;
 }
 
 static int compare_options(const void *a, const void *b, void *arg)

@@ -37,6 +37,7 @@ static enum berth_code price_cores(struct alloc_work *work, place_id numa, doubl
         price.sum = memtime_sum(price.sum, time);
     }
     price.at_least = basis.at_least;
+    price.lacks_access = basis.lacks_access;
     price.floor = basis.floor;
     price.why_count = answer->evidence.count - price.why;
     work->cores = price;
@@ -70,6 +71,7 @@ static enum berth_code add_cores(struct alloc_work *work, const struct alloc_opt
                 return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     }
     basis->at_least = work->cores.at_least;
+    basis->lacks_access = work->cores.lacks_access;
     basis->floor = work->cores.floor;
     *total = memtime_sum(*total, work->cores.sum);
     return BERTH_OK;
@@ -256,6 +258,13 @@ static enum berth_code take_back(struct alloc_work *work, struct alloc_option *o
     return BERTH_OK;
 }
 
+/* Whether the bytes alone take less than one access may, and nobody knows how long that takes. */
+static bool lacks_time(const struct memrate_basis *basis, const struct memtime *total)
+{
+    return total->time_ns > 0 && total->time_ns < MEMUSE_SHORT_NS &&
+           (basis->lacks_access || (basis->floor & MEMRATE_FLOOR_START) != 0);
+}
+
 static enum berth_code price(struct alloc_work *work, struct alloc_option *option, place_id at,
                              struct berth_err *err)
 {
@@ -273,6 +282,10 @@ static enum berth_code price(struct alloc_work *work, struct alloc_option *optio
         code = add_gpus(work, option, &basis, &total, err);
     if (code == BERTH_OK && !isnan(total.time_ns))
         code = add_setup(work, option, &basis, &total, err);
+    bool is_untimed = lacks_time(&basis, &total);
+    option->bytes_ns = is_untimed ? total.time_ns : NAN;
+    if (is_untimed)
+        total = memtime_unknown();
     option->by_links = basis.by_links;
     option->by_other = basis.by_other;
     option->by_start = basis.other_start_ns > MOVE_MATTERS * total.time_ns;
@@ -289,6 +302,10 @@ static enum berth_code price(struct alloc_work *work, struct alloc_option *optio
             (struct prediction){option->predicted.time_ns, option->predicted.time_ns, NAN};
     if (code == BERTH_OK && isnan(option->predicted.time_ns))
         code = take_back(work, option, warnings, at, err);
+    if (is_untimed)
+        warnings_add(&answer->warnings,
+                     "what one access takes is not known of every memory here (berth probe "
+                     "memory_latency): so few bytes have no time there");
     char free_now[PLAN_TEXT_SIZE];
     if (plan_alloc_is_short(option, work->request->bytes))
         warnings_add(&answer->warnings, "%s has %s free now: less than asked for",

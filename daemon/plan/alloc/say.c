@@ -31,7 +31,7 @@ typedef bool (*concerns)(const struct alloc_option *option, unsigned kind);
 static bool is_unpredicted(const struct alloc_option *option, unsigned kind)
 {
     return option->place.kind == kind && isnan(option->predicted.time_ns) &&
-           isnan(option->at_most_ns);
+           isnan(option->at_most_ns) && isnan(option->bytes_ns);
 }
 
 static bool is_bounded(const struct alloc_option *option, unsigned kind)

@@ -11,7 +11,8 @@
 struct alloc_cores_price {
     place_id numa; /* PLACE_NONE: nothing was priced yet */
     struct memtime sum;
-    bool at_least; /* as of struct alloc_option */
+    bool at_least;     /* as of struct alloc_option */
+    bool lacks_access; /* as of struct memrate_basis */
     unsigned floor;
     const double *part;    /* of the option it was priced for */
     size_t why, why_count; /* of the evidence */

@@ -43,7 +43,7 @@ static void a_latency_that_nobody_knows(void **state)
 }
 
 /* No stream takes less than one access does, in whatever kind of allocation; where nothing is known
- * of that, so few bytes take at least what they do at their rate. */
+ * of that, bytes that take less than a microsecond at their rate have no time. */
 static void a_stream_of_few_bytes(void **state)
 {
     (void)state;
@@ -53,9 +53,15 @@ static void a_stream_of_few_bytes(void **state)
     for (int i = 0; i < 2; i++)
         measured(&f, METRIC_MEMORY_BANDWIDTH, numa[0], numa[i], "", (i == 0 ? 200 : 300) * GB);
     assert_int_equal(ask(&f, 0, 1, &access), BERTH_OK);
-    assert_true(f.answer.option[0].at_least && isnan(f.answer.option[0].predicted.high_ns) &&
-                f.answer.option[1].at_least);
-    assert_true(warned(&f, "how long one access to memory takes is not known"));
+    for (size_t i = 0; i < f.answer.count; i++)
+        assert_true(isnan(f.answer.option[i].predicted.time_ns) && !f.answer.option[i].at_least &&
+                    f.answer.option[i].why_count == 0);
+    assert_true(f.answer.count == 2 && f.answer.option[0].place.memory == numa[0]);
+    assert_true(warned(&f, "what one access takes is not known of every memory here (berth probe "
+                           "memory_latency): so few bytes have no time there"));
+    access.reads_bytes = 400000; /* 2 us at 200 GB/s */
+    assert_int_equal(ask(&f, 0, 1, &access), BERTH_OK);
+    assert_near(option(&f, MEMKIND_SYSTEM, numa[0])->predicted.time_ns, 2000);
     end(&f);
     f = begin_cores(&(struct shape){2, 1, 1, 4, 1, 256 * GIB});
     for (int i = 0; i < 2; i++) {
@@ -76,6 +82,22 @@ static void a_stream_of_few_bytes(void **state)
                          near->time_ns < far->time_ns ? numa[0] : numa[1]);
         before_ns = near->time_ns;
     }
+    end(&f);
+}
+
+/* Nor has what a gpu's kernel moves: what starting one costs is not known. */
+static void few_bytes_of_a_gpu_without_a_latency(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[0], f.gpu[0], "", 4000 * GB);
+    measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "how=read", 300 * GB);
+    struct memuse_access access = {.by = f.gpu[0], .reads_bytes = 64};
+    assert_int_equal(ask(&f, 1u << MEMKIND_DEVICE, 1, &access), BERTH_OK);
+    for (size_t i = 0; i < f.answer.count; i++)
+        assert_true(isnan(f.answer.option[i].predicted.time_ns) && !f.answer.option[i].at_least);
+    assert_int_equal(f.answer.option[0].place.memory, f.gpu[0]);
+    assert_true(warned(&f, "so few bytes have no time there"));
     end(&f);
 }
 
@@ -277,6 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_latency_that_nobody_knows),
         cmocka_unit_test(a_stream_of_few_bytes),
+        cmocka_unit_test(few_bytes_of_a_gpu_without_a_latency),
         cmocka_unit_test(what_is_predicted_goes_first),
         cmocka_unit_test(moving_that_nobody_measured),
         cmocka_unit_test(memory_that_several_gpus_touch),
