@@ -47,7 +47,7 @@ void cmd_print_error(const struct cmd *cmd, const char *name, json_t *take_param
     json_t *error = cmd->has_json
                         ? json_pack("{s:s, s:O}", "error", name, "parameters", take_parameters)
                         : NULL;
-    char *line = error != NULL ? json_dumps(error, JSON_COMPACT) : NULL;
+    char *line = error != NULL ? json_dumps(error, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
     if (line != NULL && puts(line) >= 0)
         fflush(stdout);
     free(line);

@@ -77,13 +77,19 @@ void ui_put(struct ui *ui, const char *format, ...)
     ui->length += (size_t)length;
 }
 
-/* True for control characters and those that change the direction of text or end a line or
- * paragraph. */
-static bool is_control(unsigned long point)
+static bool is_hidden(unsigned long point)
 {
-    return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x61c || point == 0x200e ||
-           point == 0x200f || (point >= 0x2028 && point <= 0x202e) ||
-           (point >= 0x2066 && point <= 0x2069);
+    static const struct {
+        unsigned long first, last;
+    } hidden[] = {
+#define HIDDEN(first, last) {first, last},
+#include "hidden.def"
+#undef HIDDEN
+    };
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+        if (point >= hidden[i].first && point <= hidden[i].last)
+            return true;
+    return false;
 }
 
 /* Bytes of the character at c, 1 for an invalid byte. */
@@ -97,7 +103,7 @@ static size_t character(const unsigned char *c, bool *ret_is_shown)
             return 1;
         point = point << 6 | (c[i] & 0x3fu);
     }
-    *ret_is_shown = !is_control(point) && (*c < 0x80 || *c >= 0xc0);
+    *ret_is_shown = !is_hidden(point) && (*c < 0x80 || *c >= 0xc0);
     return length;
 }
 

@@ -10,18 +10,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Characters that no reader of a log should take as they are: controls, format characters
- * (Unicode's category Cf), ends of lines and paragraphs. */
 static bool is_shown(uint32_t c)
 {
     static const struct {
         uint32_t first, last;
-    } hidden[] = {{0x00, 0x1f},       {0x7f, 0x9f},       {0xad, 0xad},       {0x600, 0x605},
-                  {0x61c, 0x61c},     {0x6dd, 0x6dd},     {0x70f, 0x70f},     {0x890, 0x891},
-                  {0x8e2, 0x8e2},     {0x180e, 0x180e},   {0x200b, 0x200f},   {0x2028, 0x202e},
-                  {0x2060, 0x206f},   {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xfff9, 0xfffb},
-                  {0x110bd, 0x110bd}, {0x110cd, 0x110cd}, {0x13430, 0x1343f}, {0x1bca0, 0x1bca3},
-                  {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff}};
+    } hidden[] = {
+#define HIDDEN(first, last) {first, last},
+#include "hidden.def"
+#undef HIDDEN
+    };
     for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
         if (c >= hidden[i].first && c <= hidden[i].last)
             return false;

@@ -412,8 +412,10 @@ void run_parser_finish(struct run_parser *collect, const char *ending, const cha
         note_failure(collect, "probe-failed", why);
     }
     if (collect->bad_lines > 0 && strcmp(ending, "garbage") != 0) {
-        snprintf(why, sizeof why, "%.60s printed %zu lines that are no records, the first: %.100s",
-                 text, collect->bad_lines, collect->first_bad);
+        snprintf(why, sizeof why, "%.60s printed %zu line%s, the first: %.100s", text,
+                 collect->bad_lines,
+                 collect->bad_lines == 1 ? " that is no record" : "s that are no records",
+                 collect->first_bad);
         note_failure(collect, "probe-garbage", why);
     }
 }

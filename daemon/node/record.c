@@ -57,8 +57,8 @@ static const char *read_text(const struct cursor *cursor, const char *key, size_
     if (value == NULL)
         return "";
     if (json_string_length(value) == 0 || json_string_length(value) > max)
-        err_set(cursor->err, BERTH_BAD_DATA, "%s: %s has %zu characters, not 1 to %zu", cursor->in,
-                key, json_string_length(value), max);
+        err_set(cursor->err, BERTH_BAD_DATA, "%s: %s has %zu bytes, not 1 to %zu", cursor->in, key,
+                json_string_length(value), max);
     return json_string_value(value);
 }
 

@@ -238,7 +238,8 @@ void conn_call_refuse_long(struct conn *conn)
     conn->is_finishing = true;
     if (dispatch_may_be_oneway(wire->data + wire->start, wire->end - wire->start))
         return;
-    err_set(&err, BERTH_INVALID_PARAMETER, "a message of more than %zu bytes", wire->limit);
+    err_set(&err, BERTH_INVALID_PARAMETER, "a message of more than %zu bytes, its NUL included",
+            wire->limit);
     err_text(&err, 0, "message");
     answer_error(conn, &err);
 }

@@ -36,18 +36,33 @@ static json_t *read_beyond(const char *text, size_t length, json_error_t *why)
     return message;
 }
 
-bool dispatch_may_be_oneway(const char *text, size_t length)
+/* Whether the string at at is the key oneway, of true. */
+static bool is_oneway(const char *at, const char *end)
 {
     static const char flag[] = "\"oneway\"", blanks[] = " \t\r\n";
-    const char *end = text + length, *at = text;
-    while ((at = memmem(at, (size_t)(end - at), flag, sizeof flag - 1)) != NULL) {
-        bool is_key = false;
-        for (at += sizeof flag - 1; at < end && (memchr(blanks, *at, sizeof blanks - 1) != NULL ||
-                                                 (*at == ':' && !is_key));
-             at++)
-            is_key |= *at == ':';
-        if (is_key && end - at >= 4 && memcmp(at, "true", 4) == 0)
+    bool is_key = false;
+    if ((size_t)(end - at) < sizeof flag - 1 || memcmp(at, flag, sizeof flag - 1) != 0)
+        return false;
+    for (at += sizeof flag - 1;
+         at < end && (memchr(blanks, *at, sizeof blanks - 1) != NULL || (*at == ':' && !is_key));
+         at++)
+        is_key |= *at == ':';
+    return is_key && end - at >= 4 && memcmp(at, "true", 4) == 0;
+}
+
+bool dispatch_may_be_oneway(const char *text, size_t length)
+{
+    const char *end = text + length;
+    long depth = 0;
+    for (const char *at = text; at < end; at++) {
+        if (*at != '"') {
+            depth += (*at == '{' || *at == '[') - (*at == '}' || *at == ']');
+            continue;
+        }
+        if (depth == 1 && is_oneway(at, end))
             return true;
+        for (at++; at < end && *at != '"'; at++) /* to its end */
+            at += *at == '\\';
     }
     return false;
 }

@@ -31,7 +31,8 @@ struct dispatch {
  * millisecond. */
 bool dispatch_is_light(const char *text, size_t length);
 
-/* Whether "oneway": true stands anywhere in a message that is not parsed, or in its beginning. */
+/* Whether "oneway": true stands in a message that is not parsed, or in its beginning, and not in
+ * what it contains. */
 bool dispatch_may_be_oneway(const char *text, size_t length);
 
 /* Parses length bytes. Fails with BAD_DATA when they are no JSON object (broken UTF-8, a key twice,

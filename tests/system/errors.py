@@ -40,9 +40,10 @@ def an_error_is_json_too():
         assert answer["error"] == name and parameters.items() <= answer["parameters"].items() and answer["parameters"]["detail"], (words, answer)
     status, out, err = berth("--json", "health")
     assert status == 69 and json.loads(out) == {"error": "NoDaemon", "parameters": {"detail": "no daemon at /nonexistent/berth.sock"}}, (out, err)
-    with Service(lambda _: [fails("io.berth.New.Thing", text="\u202e\x1b")]) as service:
+    with Service(lambda _: [fails("io.berth.New.Thing", text="\u202e\x85\u2028\x1b")]) as service:
         status, out, err = berth("--json", "topo", socket_path=service.path)
-        assert json.loads(out)["error"] == "io.berth.New.Thing" and "\x1b" not in out + err, (out, err)
+        assert json.loads(out)["error"] == "io.berth.New.Thing", (out, err)
+        assert not any(hidden in out + err for hidden in "\u202e\x85\u2028\x1b"), (out, err)
 
 
 def wrong_usage_is_json_too():

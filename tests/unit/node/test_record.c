@@ -149,6 +149,11 @@ static void the_other_kinds(void **state)
     record_done(&record);
 }
 
+/* 20 characters of two bytes each. */
+#define TWENTY                                                                                     \
+    "\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9"   \
+    "\u00e9\u00e9\u00e9\u00e9\u00e9"
+
 /* What must be refused, and a word that its message must contain. */
 static const struct {
     const char *line, *says;
@@ -170,9 +175,9 @@ static const struct {
      "JSON"},
     {"{}", "record is missing"},
     {"{\"record\":1}", "not a string"},
-    {"{\"record\":\"\"}", "0 characters"},
+    {"{\"record\":\"\"}", "0 bytes"},
     {"{\"record\":\"bogus\"}", "unknown record bogus"},
-    {"{\"record\":\"0123456789abcdef\"}", "16 characters"},
+    {"{\"record\":\"0123456789abcdef\"}", "16 bytes"},
     {"{\"record\":\"run\"}", "schema is missing"},
     {"{\"record\":\"run\",\"schema\":2,\"probe\":\"cpu\",\"backend\":\"cpu\",\"started_at\":1}",
      "schema is 2"},
@@ -294,7 +299,10 @@ static const struct {
     {"{\"record\":\"finding\",\"code\":\"gpu-lost\",\"from\":\"gpu0\",\"to\":\"gpu1\"}",
      "why is missing"},
     {"{\"record\":\"progress\",\"done\":1,\"total\":2,\"cell\":7}", "cell is not a string"},
-    {"{\"record\":\"progress\",\"done\":1,\"total\":2,\"cell\":\"\"}", "cell has 0 characters"},
+    {"{\"record\":\"progress\",\"done\":1,\"total\":2,\"cell\":\"\"}", "cell has 0 bytes"},
+    {"{\"record\":\"progress\",\"done\":1,\"total\":2,\"cell\":\"" TWENTY TWENTY TWENTY TWENTY
+         TWENTY "a\"}",
+     "cell has 201 bytes"},
     {"{\"record\":\"device\"}", "gpu is missing"},
     {"{\"record\":\"link\",\"from\":\"gpu0\"}", "to is missing"},
 };

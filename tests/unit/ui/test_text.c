@@ -33,7 +33,8 @@ static void what_came_from_elsewhere_cannot_steer_the_terminal(void **state)
         {"a\u202eb\u2028c\u2029d\u2066e\u2069f\u200fg\u061ch\xc2\x85"
          "i",
          "a?b?c?d?e?f?g?h?i"},
-        {"\u2010\u2027\u202f\u2065\u206a", "\u2010\u2027\u202f\u2065\u206a"},
+        {"a\u00adb\u200bc\u2065\u206ad\ufeffe\U000e0041", "a?b?c??d?e?"},
+        {"\u2010\u2027\u202f\u205f\u2070", "\u2010\u2027\u202f\u205f\u2070"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char buffer[64];

@@ -65,7 +65,10 @@ static void test_oneway_items(void **state)
         {"\"oneway\":true", false},
         {"\"oneway\" \n:\t true", false},
         {"\"x\":\"oneway\",\"oneway\":true", false},
+        {"\"y\":{\"a\":\"}\\\"\"},\"oneway\":true", false},
         {"\"oneway\":false", true},
+        {"\"parameters\":{\"oneway\":true}", true},
+        {"\"x\":\"{\\\"oneway\\\":true\"", true},
         {"\"x\":\"oneway\"", true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -94,6 +97,7 @@ static void test_oneway_long(void **state)
     } cases[] = {
         {"", "", true},
         {",\"oneway\":true", "", false},
+        {",\"parameters\":{\"oneway\":true}", "", true},
         {"", ",\"oneway\":true", true},
     };
     size_t limit = server_default_limits.message_bytes;
@@ -106,7 +110,8 @@ static void test_oneway_long(void **state)
         send_bytes(c, text, limit + (size_t)tail + 1);
         if (cases[i].answered)
             hears(c, "{'error':'org.varlink.service.InvalidParameter','parameters':{"
-                     "'parameter':'message','detail':'a message of more than 1048576 bytes'}}");
+                     "'parameter':'message','detail':'a message of more than 1048576 bytes, its "
+                     "NUL included'}}");
         hears_the_end(c);
         client_free(c);
     }
