@@ -210,12 +210,9 @@ static enum berth_code choose_cores(struct work *work, struct berth_err *err)
     if (code == BERTH_OK && answer->gpus_per_task == 0)
         code = plan_bind_stream_choose(&stream, &request, answer->cores_per_task, cpus,
                                        &work->order, err);
-    struct bind_peers peers = {.snap = work->snap,
-                               .traffic = work->request->traffic,
-                               .cores = &work->cores,
-                               .tasks = answer->task_count};
     if (code == BERTH_OK && answer->gpus_per_task == 0 && request.cores_per_task == 0)
-        code = plan_bind_peers_hint(&peers, answer->cores_per_task, &answer->warnings, err);
+        code = plan_bind_stream_choose_fewer(&stream, &request, cpus, &answer->cores_per_task,
+                                             &work->order, &answer->warnings, err);
     if (code == BERTH_OK)
         code = plan_bind_away(work->snap, &work->cores, &request, cpus, &answer->warnings, err);
     if (code == BERTH_OK)

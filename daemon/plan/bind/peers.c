@@ -362,25 +362,22 @@ void plan_bind_peers_join(const struct traffic *traffic, size_t tasks, size_t *r
         ret[t] = root_of(ret, t);
 }
 
-enum berth_code plan_bind_peers_hint(const struct bind_peers *peers, int64_t each,
-                                     struct warnings *warnings, struct berth_err *err)
+enum berth_code plan_bind_peers_fewer(const struct bind_peers *peers, int64_t each, int64_t *ret,
+                                      struct berth_err *err)
 {
-    size_t *joined = calloc(peers->tasks, 2 * sizeof *joined), most = 0, room = 0;
+    size_t *joined = calloc(peers->tasks, 2 * sizeof *joined), family = 0, room = 0;
+    *ret = 0;
     if (joined == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the tasks");
     size_t *size = joined + peers->tasks;
     plan_bind_peers_join(peers->traffic, peers->tasks, joined);
     for (size_t t = 0; t < peers->tasks; t++)
-        most = ++size[joined[t]] > size[joined[most]] ? t : most;
-    size_t family = size[joined[most]], lowest = joined[most];
+        family = ++size[joined[t]] > family ? size[joined[t]] : family;
     free(joined);
     for (size_t g = 0; g < peers->cores->group_count; g++)
         room = peers->cores->group[g].cores > room ? peers->cores->group[g].cores : room;
     if (family > 1 && room < family * (size_t)each && 2 * room >= family * (size_t)each &&
         room >= family)
-        warnings_add(warnings,
-                     "task %zu and the %zu that exchange bytes with it would share an L3 with %zu "
-                     "core%s each (cores_per_task)",
-                     lowest, family - 1, room / family, room / family == 1 ? "" : "s");
+        *ret = (int64_t)(room / family);
     return BERTH_OK;
 }

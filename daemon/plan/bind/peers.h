@@ -47,7 +47,7 @@ enum berth_code plan_bind_peers_assign(const struct bind_peers *peers, struct cp
  * flows. ret has room for all tasks. */
 void plan_bind_peers_join(const struct traffic *traffic, size_t tasks, size_t *ret);
 
-/* Says how many cores would let the tasks of a family share an L3, where berth's own number, each,
- * does not and half of it would. NO_MEMORY. */
-enum berth_code plan_bind_peers_hint(const struct bind_peers *peers, int64_t each,
-                                     struct warnings *warnings, struct berth_err *err);
+/* How many cores let the tasks of the largest family share an L3, where berth's own number, each,
+ * does not and half of it would; 0 elsewhere. NO_MEMORY. */
+enum berth_code plan_bind_peers_fewer(const struct bind_peers *peers, int64_t each, int64_t *ret,
+                                      struct berth_err *err);

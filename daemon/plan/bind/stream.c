@@ -334,6 +334,58 @@ enum berth_code plan_bind_stream_choose(const struct bind_stream *stream,
     return code;
 }
 
+static void say_fewer(int64_t fewer, int64_t each, const struct weight *even,
+                      struct warnings *warnings)
+{
+    char time[PLAN_TEXT_SIZE], at[PLAN_TEXT_SIZE + 8] = "";
+    double ns = even->stream_ns + even->peers_ns;
+    if (!isnan(ns))
+        snprintf(at, sizeof at, ", at %s", plan_text_time(ns, time));
+    warnings_add(warnings,
+                 "%lld core%s a task, so that tasks that exchange bytes share an L3; %lld each "
+                 "(cores_per_task) use more cores%s",
+                 (long long)fewer, fewer == 1 ? "" : "s", (long long)each, at);
+}
+
+enum berth_code plan_bind_stream_choose_fewer(const struct bind_stream *stream,
+                                              const struct bind_cores_request *request,
+                                              struct cpuset *cpus, int64_t *each,
+                                              enum bind_order *order, struct warnings *warnings,
+                                              struct berth_err *err)
+{
+    struct evidence uncited = {0};
+    struct warnings unsaid = {0};
+    struct bind_cores_request smaller = *request;
+    struct bind_peers peers = peers_of(stream, request->tasks);
+    enum bind_order other_order = ORDER_EVEN;
+    struct weight even, other;
+    int64_t got = 0;
+    enum berth_code code = plan_bind_peers_fewer(&peers, *each, &smaller.cores_per_task, err);
+    if (code != BERTH_OK || smaller.cores_per_task == 0)
+        return code;
+    struct cpuset *fewer = calloc(request->tasks, sizeof *fewer);
+    if (fewer == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for the cpus");
+    code = weigh(stream, request->tasks, cpus, &even, err);
+    plan_bind_cores_reset(stream->cores);
+    if (code == BERTH_OK)
+        code = plan_bind_cores(stream->snap, stream->cores, &smaller, &uncited, &unsaid, fewer,
+                               &got, err);
+    if (code == BERTH_OK)
+        code = plan_bind_stream_choose(stream, &smaller, got, fewer, &other_order, err);
+    if (code == BERTH_OK)
+        code = weigh(stream, request->tasks, fewer, &other, err);
+    if (code == BERTH_OK && is_better(&other, &even)) {
+        memcpy(cpus, fewer, request->tasks * sizeof *cpus);
+        say_fewer(got, *each, &even, warnings);
+        *each = got;
+        *order = other_order;
+    }
+    evidence_done(&uncited);
+    free(fewer);
+    return code;
+}
+
 static void name_bottleneck(const struct graph *graph, const struct streamed *streamed,
                             char text[RESOURCE_NAME_SIZE])
 {

@@ -34,6 +34,14 @@ enum berth_code plan_bind_stream_choose(const struct bind_stream *stream,
                                         struct cpuset *cpus, enum bind_order *ret_order,
                                         struct berth_err *err);
 
+/* Gives tasks that exchange bytes the fewer cores with which they share an L3, where the step takes
+ * less with them; a warning says so. each, cpus and order: those chosen so far. NO_MEMORY. */
+enum berth_code plan_bind_stream_choose_fewer(const struct bind_stream *stream,
+                                              const struct bind_cores_request *request,
+                                              struct cpuset *cpus, int64_t *each,
+                                              enum bind_order *order, struct warnings *warnings,
+                                              struct berth_err *err);
+
 /* What a step of the answer's tasks takes, beside the same with the cores in order; why, or why
  * not. NO_MEMORY. */
 enum berth_code plan_bind_stream_tell(const struct bind_stream *stream, struct bind_answer *answer,

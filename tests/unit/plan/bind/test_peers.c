@@ -77,23 +77,23 @@ static void partners_far_apart_in_rank_share_an_l3(void **state)
     end(&f);
 }
 
-/* An even share fills an L3 with each task: a warning says with how many cores both fit. */
-static void how_many_cores_let_them_share_an_l3_is_said(void **state)
+/* An even share would fill an L3 with each task: they get as many cores as let them share one. */
+static void tasks_that_talk_get_the_cores_with_which_they_share_an_l3(void **state)
 {
     (void)state;
     struct fixture f = begin(1, 1, 2, 4);
     all_pairs(&f, 8);
     ask(&f, 2, 0, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
+    assert_int_equal(f.answer.cores_per_task, 2);
+    assert_true(share_l3(&f, 0, 1));
+    assert_true(says(&f.answer.warnings,
+                     "2 cores a task, so that tasks that exchange bytes share an L3; 4 each "
+                     "(cores_per_task) use more cores, at "));
+    ask(&f, 2, 4, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
     assert_int_equal(f.answer.cores_per_task, 4);
-    assert_true(
-        says(&f.answer.warnings,
-             "task 0 and the 1 that exchange bytes with it would share an L3 with 2 cores each"));
-    ask(&f, 2, 2, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
-    assert_true(share_l3(&f, 0, 1) && !says(&f.answer.warnings, "would share"));
-    ask(&f, 4, 0, 0, (struct traffic_exact[]){{0, 1, MIB}, {1, 2, MIB}}, 2);
-    assert_true(
-        says(&f.answer.warnings,
-             "task 0 and the 2 that exchange bytes with it would share an L3 with 1 core each"));
+    assert_false(says(&f.answer.warnings, "share an L3"));
+    ask(&f, 2, 0, 0, NULL, 0);
+    assert_int_equal(f.answer.cores_per_task, 4);
     end(&f);
 }
 
@@ -163,6 +163,8 @@ static void memory_bandwidth_goes_before_a_shared_l3(void **state)
     assert_true(share_l3(&f, 0, 2) && share_l3(&f, 1, 3) && !share_l3(&f, 0, 1));
     ask(&f, 2, 1, 64 * MIB, (struct traffic_exact[]){{0, 1, MIB}}, 1);
     assert_false(share_l3(&f, 0, 1));
+    ask(&f, 2, 0, 64 * MIB, (struct traffic_exact[]){{0, 1, MIB}}, 1);
+    assert_int_equal(f.answer.cores_per_task, 4);
     ask(&f, 2, 1, MIB / 64, (struct traffic_exact[]){{0, 1, MIB}}, 1);
     assert_true(share_l3(&f, 0, 1));
     end(&f);
@@ -199,7 +201,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_that_talk_share_an_l3),
         cmocka_unit_test(partners_far_apart_in_rank_share_an_l3),
-        cmocka_unit_test(how_many_cores_let_them_share_an_l3_is_said),
+        cmocka_unit_test(tasks_that_talk_get_the_cores_with_which_they_share_an_l3),
         cmocka_unit_test(structure_decides_where_nothing_is_measured),
         cmocka_unit_test(one_pair_stands_for_two_l3s),
         cmocka_unit_test(what_is_unknown_of_one_order_does_not_make_it_the_best),
