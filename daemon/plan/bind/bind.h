@@ -25,9 +25,9 @@
 
 struct bind_request {
     int64_t tasks;
-    int64_t gpus_per_task;    /* -1: 1 where any gpu is allowed, else 0 */
-    /* 0: an even share of the cores next to its gpus, or of all; fewer where tasks without gpus that
-     * exchange bytes so share an L3 and the step takes less */
+    int64_t gpus_per_task; /* -1: 1 where any gpu is allowed, else 0 */
+    /* 0: an even share of the cores next to its gpus, or of all; fewer where tasks without gpus
+     * that exchange bytes so share an L3 and the step takes less */
     int64_t cores_per_task;
     int64_t threads_per_core; /* 0: all that are allowed */
     /* how many may share one where there are fewer gpus than tasks; 0: 1. More only with one gpu
