@@ -35,8 +35,8 @@ static bool is_last_part(const char *path, const char *name)
 }
 
 /* That a file comes, goes or gets another name is called a rename, whose logs do so as it is used.
- * What is truncated is changed, as is what the store itself writes to: sizes that its last call
- * left need no look. */
+ * What is truncated is changed, as is what the store itself writes to: sizes and inodes that its
+ * last call left need no look. */
 static void happened(uv_fs_event_t *event, const char *name, int what, int status)
 {
     struct sched_watch *watch = event->data;
@@ -49,8 +49,7 @@ static void happened(uv_fs_event_t *event, const char *name, int what, int statu
     watch->is_certain |= is_certain;
     if (uv_is_active((uv_handle_t *)&watch->timer))
         return;
-    if (is_certain ||
-        ((what & UV_CHANGE) != 0 && is_changed && !store_is_as_left(watch->jobs->store)))
+    if (is_certain || (is_changed && !store_is_as_left(watch->jobs->store)))
         uv_timer_start(&watch->timer, timer_passed, LOOK_AFTER_MS, 0);
 }
 

@@ -35,6 +35,7 @@ struct claim_keep {
 
     bool saving, failed;
     uint64_t tried; /* generation that was stored last, or that storing failed for */
+    uint64_t saves; /* how many have ended */
     uint64_t kept;  /* generation that outlives this process: it is in the file */
     /* store_files when that was begun: another number means that they are to be stored again */
     uint64_t files;
@@ -101,10 +102,13 @@ static void save_done(struct sched_job *job)
                  save->err.detail);
     keep->failed = save->code != BERTH_OK;
     keep->saving = false;
+    keep->saves++;
     keep->tried = save->generation;
     keep->files = save->files;
     if (save->is_lasting)
         keep->kept = save->generation;
+    else if (keep->kept == save->generation)
+        keep->kept = 0; /* the file has gone since */
     save_free(save);
     if (keep->tried != keep->claims.generation || (!keep->failed && has_moved(keep)))
         store_claims(keep);
@@ -139,6 +143,7 @@ static void store_claims(struct claim_keep *keep)
     if (save == NULL) {
         log_line(LOG_LEVEL_WARNING, "claims are in force but not stored: out of memory");
         keep->failed = true;
+        keep->saves++;
         keep->tried = keep->claims.generation;
         return;
     }
@@ -496,7 +501,7 @@ bool claim_keep_plan(struct claim_keep *keep, const struct claim *claim, const c
 
 struct pending {
     struct claim_keep *keep;
-    uint64_t generation;
+    uint64_t generation, saves; /* that are to have come before the answer */
     json_t *result;
     bool says_stored, is_told;
     char unless_told[CLAIM_ID_SIZE];
@@ -507,7 +512,8 @@ static enum stream_step next_answer(void *state, json_t **ret_reply, struct bert
     struct pending *pending = state;
     const struct claim_keep *keep = pending->keep;
     (void)err;
-    if (keep->tried < pending->generation || sched_is_giving_way(keep->env.sched))
+    if (keep->tried < pending->generation || keep->saves < pending->saves ||
+        sched_is_giving_way(keep->env.sched))
         return STREAM_WAIT;
     if (pending->says_stored) /* without memory for it, it is not said */
         json_object_set_new(pending->result, "stored",
@@ -547,6 +553,10 @@ enum berth_code claim_keep_answer(struct claim_keep *keep, json_t *take_result, 
                                 .generation = keep->claims.generation,
                                 .result = take_result,
                                 .says_stored = says_stored};
+    if (says_stored && keep->tried >= keep->claims.generation && !keep->stopping) {
+        pending->saves = keep->saves + 1; /* nothing has changed, but the file may have */
+        store_claims(keep);
+    }
     if (unless_told != NULL)
         memcpy(pending->unless_told, unless_told->id, CLAIM_ID_SIZE);
     *ret = (struct outcome){

@@ -107,11 +107,14 @@ static int64_t file_bytes(const char *path)
 
 static void read_sizes(const char *path, int64_t ret_bytes[STORE_PARTS])
 {
-    static const char *const suffix[STORE_PARTS] = {"", "-wal", "-shm"};
+    static const char *const suffix[STORE_PARTS / 2] = {"", "-wal", "-shm"};
     char name[4096];
-    for (size_t i = 0; i < STORE_PARTS; i++) {
+    for (size_t i = 0; i < STORE_PARTS / 2; i++) {
+        struct stat status = {0};
         snprintf(name, sizeof name, "%s%s", path, suffix[i]);
-        ret_bytes[i] = file_bytes(name);
+        bool is_file = lstat(name, &status) == 0 && S_ISREG(status.st_mode);
+        ret_bytes[2 * i] = is_file ? status.st_size : -1;
+        ret_bytes[2 * i + 1] = (int64_t)status.st_ino;
     }
 }
 
@@ -295,15 +298,27 @@ void store_file_renew(struct store *store)
                  "in use; it was made anew");
 }
 
-/* A log or an index that is deleted lives on as long as this process has it, and others would begin
- * one of their own; closing the database brings what is in the log into the file. */
-static bool is_gone(const struct store *store, const char *suffix)
+/* Whether the log or its index is deleted or replaced. It lives on as long as this process has it,
+ * and others would use another; closing the database brings what is in the log into the file. */
+static bool is_gone(struct store *store)
 {
-    char name[4096];
-    struct stat status;
-    snprintf(name, sizeof name, "%s%s", store->path, suffix);
-    return store->boot != 0 && !store_db_is_exclusive(store->db) && lstat(name, &status) < 0 &&
-           errno == ENOENT;
+    static const char *const suffix[] = {"-wal", "-shm"};
+    bool is_known = store->seen.files == store->files, is_gone = false;
+    if (store->boot == 0 || store_db_is_exclusive(store->db))
+        return false;
+    for (size_t i = 0; i < 2; i++) {
+        char name[4096];
+        struct stat status = {0};
+        snprintf(name, sizeof name, "%s%s", store->path, suffix[i]);
+        if (lstat(name, &status) < 0 && errno != ENOENT)
+            return false;
+        is_gone |= status.st_ino == 0 || (is_known && (status.st_ino != store->seen.inode[i] ||
+                                                       status.st_dev != store->seen.device[i]));
+        store->seen.inode[i] = status.st_ino;
+        store->seen.device[i] = status.st_dev;
+    }
+    store->seen.files = store->files;
+    return is_gone;
 }
 
 /* Whether the file lacks a page that the log does not have either, by the number of pages that the
@@ -368,7 +383,17 @@ static void look_after(struct store *store, uint32_t frames)
         mend(store, "somebody truncated it", NULL);
 }
 
-void store_file_mend(struct store *store) { look_after(store, LOG_FRAMES); }
+void store_file_mend(struct store *store)
+{
+    if (store->db == NULL || store->state == STORE_MEMORY_ONLY || has_moved(store->db) ||
+        !is_gone(store)) {
+        look_after(store, LOG_FRAMES);
+        return;
+    }
+    store_db_close(store->db);
+    store->db = NULL;
+    store_file_open(store, NULL, NULL); /* without memory, the next call does */
+}
 
 enum berth_code store_file_check(struct store *store, struct berth_err *err)
 {
@@ -379,7 +404,7 @@ enum berth_code store_file_check(struct store *store, struct berth_err *err)
         if (!taken_away && store_index_is_cut(store->path) && !store_db_is_exclusive(store->db)) {
             store_index_lose();
             store_file_renew(store);
-        } else if (taken_away || is_gone(store, "-wal") || is_gone(store, "-shm")) {
+        } else if (taken_away) {
             /* which leaves a log of another file alone: SQLite looks, too */
             store_db_close(store->db);
             store->db = NULL;

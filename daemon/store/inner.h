@@ -10,6 +10,7 @@
 #pragma once
 #include <pthread.h>
 #include <sqlite3.h>
+#include <sys/types.h>
 
 #include "store/db.h"
 #include "store/index.h"
@@ -23,7 +24,8 @@ struct keeping_state {
     int64_t before_s, run, settled;
 };
 
-#define STORE_PARTS 3 /* the database, its log, the log's index */
+/* the bytes and the inodes of the database, its log, and the log's index */
+#define STORE_PARTS 6
 
 struct store {
     pthread_mutex_t lock; /* held for the length of each call; path and clock are constant */
@@ -34,8 +36,13 @@ struct store {
     enum store_journal journal;
     struct clock clock;
     enum store_state state;
-    struct note note;     /* code "" when all is well */
-    uint64_t files;       /* how often db became another one */
+    struct note note;   /* code "" when all is well */
+    uint64_t files;     /* how often db became another one */
+    struct {            /* log and index, as they were first seen beside db */
+        uint64_t files; /* the number of that database; another one means not known */
+        dev_t device[2];
+        ino_t inode[2];
+    } seen;
     struct store_log log; /* as it was when last looked at; zeroes while not known */
     struct {              /* for those who do not wait: written with the lock held, read without */
         enum store_state state;

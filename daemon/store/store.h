@@ -88,9 +88,9 @@ bool store_retry(struct store *store);
  * aside still beside it. */
 void store_look(struct store *store);
 
-/* Whether the files have the sizes that the last call left: then only the store itself has written
- * to them. Takes no lock and three lstat(2); false, without them, in memory, and with a rollback
- * journal, whose file system may be a network's. */
+/* Whether the files are those that the last call left, with the same sizes: then only the store
+ * itself has written to them. Takes no lock and three lstat(2); false, without them, in memory, and
+ * with a rollback journal, whose file system may be a network's. */
 bool store_is_as_left(const struct store *store);
 
 enum store_state store_state(const struct store *store); /* as the last call left it */

@@ -123,6 +123,47 @@ def what_is_truncated_gets_them_again():
                         name, bytes_left, end, daemon.said(), again.said())
 
 
+def a_log_that_is_replaced_loses_none():
+    """With the next claim, and by itself; a kill afterwards finds every claim."""
+    def empty(log):
+        log.unlink()
+        log.touch()
+
+    def copied(log):
+        copy = log.with_name("copy")
+        shutil.copy(log, copy)
+        copy.rename(log)
+
+    def linked(log):
+        log.unlink()
+        log.symlink_to("/nonexistent")
+
+    for replace in (empty, copied, linked):
+        for another in (True, False):
+            with Daemon("--no-probe") as daemon:
+                assert is_stored(daemon, "core0", "a")
+                replace(daemon.state / "berth.db-wal")
+                inode = (daemon.state / "berth.db-wal").lstat().st_ino
+                if another:
+                    assert is_stored(daemon, "core1", "b"), daemon.said()
+                else:
+                    assert until(lambda: (daemon.state / "berth.db-wal").lstat().st_ino != inode and rows(daemon) == {"a"}, 8), daemon.said()
+                daemon.stop(signal.SIGKILL)
+                with Daemon("--no-probe", directory=daemon.directory) as again:
+                    assert {c["key"] for c in listed(again).values()} == ({"a", "b"} if another else {"a"}), (replace, again.said())
+
+
+def a_release_of_nothing_looks_at_the_file():
+    with Daemon("--no-probe") as daemon:
+        assert is_stored(daemon, "core0", "a")
+        nothing = daemon.call(PLACEMENT + "Release", {"key": "b"})
+        assert nothing["released"] == 0 and nothing["stored"], nothing
+        blocker = sqlite3.connect(daemon.state / "berth.db", isolation_level=None)
+        blocker.execute("BEGIN IMMEDIATE")
+        assert not daemon.call(PLACEMENT + "Release", {"key": "b"})["stored"]
+        blocker.close()
+
+
 def truncated_while_claims_are_made():
     """Truncated again and again while claims are made, within calls too: it is noticed within seconds. Then once more, and a kill loses no claim."""
     with Daemon("--no-probe") as daemon:
@@ -240,6 +281,8 @@ TESTS = [
     what_is_found_broken_or_gone_gets_them_again,
     a_file_that_refuses_claims_is_tried_less_and_less,
     what_is_truncated_gets_them_again,
+    a_log_that_is_replaced_loses_none,
+    a_release_of_nothing_looks_at_the_file,
     truncated_while_claims_are_made,
     an_orderly_end_leaves_them_in_a_file,
     the_answer_comes_when_it_is_stored,
