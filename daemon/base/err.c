@@ -65,7 +65,7 @@ void err_text(struct berth_err *err, int index, const char *text)
 {
     if (err == NULL || index < 0 || index >= ERR_ARGS)
         return;
-    snprintf(err->arg[index].text, sizeof err->arg[index].text, "%s", text);
+    snprintf(err->arg[index].text, sizeof err->arg[index].text, "%.*s", ERR_TEXT_SIZE - 1, text);
     text_clean(err->arg[index].text);
 }
 
@@ -78,7 +78,7 @@ void err_number(struct berth_err *err, int index, int64_t number)
 enum berth_code err_no_such_place(struct berth_err *err, const char *place)
 {
     enum berth_code code = err_set(err, BERTH_NO_SUCH_PLACE,
-                                   "this node has no place %s (berth topo lists them)", place);
+                                   "this node has no place %.60s (berth topo lists them)", place);
     err_text(err, 0, place);
     return code;
 }

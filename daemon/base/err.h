@@ -30,14 +30,15 @@ struct err_info {
     int exit_status;
 };
 
-#define ERR_ARGS 3
+#define ERR_ARGS      3
+#define ERR_TEXT_SIZE 96
 
 /* Zero-initialise: struct berth_err err = {0}; */
 struct berth_err {
     enum berth_code code;
     char detail[256];
     struct {
-        char text[96];
+        char text[ERR_TEXT_SIZE];
         int64_t number;
     } arg[ERR_ARGS];
 };

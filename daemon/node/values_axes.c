@@ -41,7 +41,7 @@ enum berth_code axes_canonical(enum metric metric, const char *const *text, size
                            name, AXIS_TEXT_MAX, axis.key, axis.value);
         char standard[AXIS_TEXT_MAX + 1];
         if (metric_axis_default(metric, axis.key, standard, sizeof standard) == NULL)
-            return err_set(err, BERTH_BAD_DATA, "%s has no axis %s", name, axis.key);
+            return err_set(err, BERTH_BAD_DATA, "%s has no axis %.60s", name, axis.key);
         size_t at = count;
         for (; at > 0 && strcmp(axes[at - 1].key, axis.key) > 0; at--)
             axes[at] = axes[at - 1];

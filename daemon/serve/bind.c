@@ -356,10 +356,12 @@ static void add_why(struct berth_err *err, const char *why)
     text_clean(err->detail);
 }
 
-static enum berth_code plan(const struct binding *binding, struct bind_answer *ret,
-                            struct berth_err *err)
+static enum berth_code plan(struct binding *binding, struct bind_answer *ret, struct berth_err *err)
 {
-    enum berth_code code = plan_bind(binding->snap, &binding->asked.request, ret, err);
+    enum berth_code code = query_bind_traffic(binding->snap->graph, &binding->asked, err);
+    if (code != BERTH_OK)
+        return code;
+    code = plan_bind(binding->snap, &binding->asked.request, ret, err);
     for (size_t i = 0; code == BERTH_OK && i < binding->left_out.count; i++)
         warnings_add(&ret->warnings, "%s", binding->left_out.line[i]);
     if (code == BERTH_OK && *binding->within != '\0')
@@ -381,7 +383,7 @@ static enum berth_code plan(const struct binding *binding, struct bind_answer *r
 
 static enum berth_code make_json(void *state, json_t **ret, struct berth_err *err)
 {
-    const struct binding *binding = state;
+    struct binding *binding = state;
     struct reply reply = {.snap = binding->snap,
                           .asked = &binding->asked,
                           .claims = binding->claims,

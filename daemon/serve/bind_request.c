@@ -173,9 +173,19 @@ static enum berth_code read_traffic(const struct graph *graph, const json_t *par
     return code;
 }
 
-enum berth_code query_bind_request(const struct graph *graph, const json_t *params,
+enum berth_code query_bind_traffic(const struct graph *graph, struct bind_asked *asked,
+                                   struct berth_err *err)
+{
+    enum berth_code code = read_traffic(graph, asked->params, asked, err);
+    json_decref(asked->params);
+    asked->params = NULL;
+    return code;
+}
+
+enum berth_code query_bind_request(const struct graph *graph, json_t *params,
                                    struct bind_asked *ret, struct berth_err *err)
 {
+    ret->params = json_incref(params);
     struct bind_request *request = &ret->request;
     int order = 0, visible = 0;
     enum berth_code code =
@@ -199,8 +209,6 @@ enum berth_code query_bind_request(const struct graph *graph, const json_t *para
     if (code == BERTH_OK)
         code = request_word(params, "visible", visibles, 0, &visible, err);
     if (code == BERTH_OK)
-        code = read_traffic(graph, params, ret, err);
-    if (code == BERTH_OK)
         code = request_text(params, "key", BIND_KEY_MAX, &ret->key, err);
     if (code == BERTH_OK)
         code = request_allowed(graph, params, &ret->allowed, err);
@@ -212,6 +220,7 @@ enum berth_code query_bind_request(const struct graph *graph, const json_t *para
 
 void query_bind_request_done(struct bind_asked *asked)
 {
+    json_decref(asked->params);
     allowed_done(&asked->allowed);
     plan_traffic_done(&asked->traffic);
     free(asked->ranks);

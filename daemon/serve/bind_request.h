@@ -12,6 +12,7 @@
 #define BIND_BYTES_ASSUMED (INT64_C(64) << 20)
 
 struct bind_asked {
+    json_t *params; /* owned until the traffic is read */
     struct bind_request request;
     struct allowed allowed;
     int64_t *ranks; /* owned, one for each task; NULL not given */
@@ -23,8 +24,13 @@ struct bind_asked {
     bool shows_all;
 };
 
-/* INVALID_PARAMETER, NO_SUCH_PLACE, NOTHING_ALLOWED, NOT_ENOUGH (more than memory holds),
- * NO_MEMORY. The caller ends ret with query_bind_request_done also on failure. */
-enum berth_code query_bind_request(const struct graph *graph, const json_t *params,
+/* All but the traffic. INVALID_PARAMETER, NO_SUCH_PLACE, NOTHING_ALLOWED, NO_MEMORY. The caller
+ * ends ret with query_bind_request_done also on failure. */
+enum berth_code query_bind_request(const struct graph *graph, json_t *params,
                                    struct bind_asked *ret, struct berth_err *err);
+
+/* The traffic: of a million tasks or thousands of flows it takes milliseconds. INVALID_PARAMETER,
+ * NOT_ENOUGH (more than memory holds), NO_MEMORY. Any thread. */
+enum berth_code query_bind_traffic(const struct graph *graph, struct bind_asked *asked,
+                                   struct berth_err *err);
 void query_bind_request_done(struct bind_asked *asked);

@@ -7,16 +7,18 @@
 #include "node/values.h"
 #include "serve/request.h"
 
-static enum berth_code parse_places(const struct graph *graph, json_t *names, bool **ret_flags,
-                                    struct berth_err *err)
+static enum berth_code parse_places(const struct graph *graph, const json_t *params,
+                                    const char *parameter, bool **ret_flags, struct berth_err *err)
 {
-    if (names == NULL || json_is_null(names))
-        return BERTH_OK;
+    const json_t *names = NULL;
+    enum berth_code code = request_array(params, parameter, PLACES_MAX, &names, err);
+    if (code != BERTH_OK || names == NULL)
+        return code;
     bool *flags = calloc(graph->place_count, sizeof *flags);
     if (flags == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     size_t i;
-    json_t *name;
+    const json_t *name;
     json_array_foreach(names, i, name)
     {
         place_id place = graph_find(graph, json_string_value(name));
@@ -85,9 +87,9 @@ enum berth_code cell_filter_init(struct cell_filter *ret_pick, const json_t *par
     json_t *where = json_object_get(params, "where");
     if (json_is_object(where))
         pick.where = json_incref(where);
-    enum berth_code code = parse_places(graph, json_object_get(params, "from"), &pick.from, err);
+    enum berth_code code = parse_places(graph, params, "from", &pick.from, err);
     if (code == BERTH_OK)
-        code = parse_places(graph, json_object_get(params, "to"), &pick.to, err);
+        code = parse_places(graph, params, "to", &pick.to, err);
     if (code == BERTH_OK)
         code = check_where(pick.metric, pick.where, err);
     if (code == BERTH_OK)

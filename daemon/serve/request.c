@@ -10,6 +10,8 @@
 #include "node/locality.h"
 #include "node/values.h"
 
+#define CPUS_TEXT_MAX (6 * CPUSET_MAX) /* bytes: each cpu by itself fits */
+
 #define KIND_SIZE 80 /* of some names and what is between them */
 
 static const json_t *member(const json_t *object, const char *name)
@@ -129,23 +131,23 @@ static void list_kinds(const struct graph *graph, char *ret, size_t size)
 
 /* "this node has no place gpu9; of that kind it has gpu0 to gpu7", or "this node has no gpu, and so
  * no gpu0; it has numa0 to numa3", the kind as the name begins; else as err_no_such_place. */
-enum berth_code request_no_such_place(const struct graph *graph, const char *text,
+enum berth_code request_no_such_place(const struct graph *graph, const char *name,
                                       struct berth_err *err)
 {
-    char there[KIND_SIZE], others[2 * KIND_SIZE];
-    text = *text != '\0' ? text : "\"\"";
+    char there[KIND_SIZE], others[2 * KIND_SIZE], text[ERR_TEXT_SIZE];
+    snprintf(text, sizeof text, "%.*s", ERR_TEXT_SIZE - 1, *name != '\0' ? name : "\"\"");
     size_t letters = strspn(text, "abcdefghijklmnopqrstuvwxyz");
     list_kind(graph, text, letters, there, sizeof there);
     if (there[0] == '\0') {
         list_kinds(graph, others, sizeof others);
         for (enum place_kind kind = 0; kind < PLACE_KIND_COUNT; kind++) {
-            const char *name = place_kind_name(kind);
-            if (strlen(name) != letters || strncmp(name, text, letters) != 0 || others[0] == '\0')
+            const char *word = place_kind_name(kind);
+            if (strlen(word) != letters || strncmp(word, text, letters) != 0 || others[0] == '\0')
                 continue;
             err_text(err, 0, text);
             return err_set(err, BERTH_NO_SUCH_PLACE,
                            "this node has no %s, and so no place %.60s; it has %s (berth topo)",
-                           name, text, others);
+                           word, text, others);
         }
         if (others[0] == '\0')
             return err_no_such_place(err, text);
@@ -274,6 +276,8 @@ static enum berth_code allowed_cpus(const struct graph *graph, const json_t *all
     const char *text = json_string_value(value);
     if (text == NULL)
         return err_invalid(err, "allowed.cpus", "it is no string");
+    if (strnlen(text, CPUS_TEXT_MAX + 1) > CPUS_TEXT_MAX)
+        return err_invalid(err, "allowed.cpus", "it has at most %d bytes", CPUS_TEXT_MAX);
     if (cpuset_parse(text, &asked, &why) != BERTH_OK)
         return err_invalid(err, "allowed.cpus", "%s", why.detail);
     struct cpuset there = ret->cpus;

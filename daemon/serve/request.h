@@ -49,7 +49,7 @@ enum berth_code request_place(const struct graph *graph, const json_t *name, con
 
 /* NO_SUCH_PLACE, whose detail says what there is: of the kind that the name begins with, else of
  * each kind. */
-enum berth_code request_no_such_place(const struct graph *graph, const char *text,
+enum berth_code request_no_such_place(const struct graph *graph, const char *name,
                                       struct berth_err *err);
 
 /* INVALID_PARAMETER to where the metric is between two places and these are one. */

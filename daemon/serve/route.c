@@ -11,16 +11,19 @@
 #include "serve/request.h"
 #include "serve/serve.h"
 
-/* An answer until it is sent. */
+/* A question until its answer is sent. */
 struct reply {
     struct snapshot *snap;
-    int64_t bytes;
+    struct allowed allowed;
+    struct route_transfer meanwhile[ROUTE_MEANWHILE_MAX];
+    struct route_request request; /* has pointers to both */
     struct route_answer answer;
 };
 
 static void reply_free(void *state)
 {
     struct reply *reply = state;
+    allowed_done(&reply->allowed);
     snapshot_unref(reply->snap);
     plan_route_done(&reply->answer);
     free(reply);
@@ -41,8 +44,9 @@ static void print_prediction(struct print *print, const struct reply *reply,
     print_key(print, "bottleneck");
     print_string(print, option->shared);
     print_key(print, "measured");
-    print_json(print, plan_route_answer_is_measured(option, (double)reply->bytes) ? json_true()
-                                                                                  : json_false());
+    print_json(print, plan_route_answer_is_measured(option, (double)reply->request.bytes)
+                          ? json_true()
+                          : json_false());
     print_close(print, '}');
 }
 
@@ -115,9 +119,11 @@ static void print_option(struct print *print, const struct reply *reply,
 
 static enum berth_code print_answer(void *state, struct print *print, struct berth_err *err)
 {
-    const struct reply *reply = state;
+    struct reply *reply = state;
     const struct route_answer *answer = &reply->answer;
-    (void)err;
+    enum berth_code code = plan_route(reply->snap, &reply->request, &reply->answer, err);
+    if (code != BERTH_OK)
+        return code;
     print_open(print, '{');
     print_key(print, "options");
     print_open(print, '[');
@@ -193,35 +199,24 @@ static enum berth_code read_meanwhile(const struct graph *graph, const json_t *p
     return code;
 }
 
-static enum berth_code plan(const struct call *call, struct reply *reply, struct berth_err *err)
-{
-    struct allowed allowed = {0};
-    struct route_request request = {0};
-    struct route_transfer meanwhile[ROUTE_MEANWHILE_MAX];
-    enum berth_code code = read_request(call->snap->graph, call->params, &allowed, &request, err);
-    if (code == BERTH_OK)
-        code = read_meanwhile(call->snap->graph, call->params, meanwhile, &request, err);
-    if (code == BERTH_OK)
-        code = plan_route(call->snap, &request, &reply->answer, err);
-    reply->bytes = request.bytes;
-    allowed_done(&allowed);
-    return code;
-}
-
 enum berth_code query_route(const struct call *call, struct outcome *ret, struct berth_err *err)
 {
-    struct reply *reply = malloc(sizeof *reply);
+    struct reply *reply = calloc(1, sizeof *reply);
     if (reply == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
+    const struct graph *graph = call->snap->graph;
+    struct route_request *request = &reply->request;
     reply->snap = snapshot_ref(call->snap);
-    reply->bytes = 0;
-    reply->answer = (struct route_answer){0};
-    enum berth_code code = plan(call, reply, err);
+    enum berth_code code = read_request(graph, call->params, &reply->allowed, request, err);
     if (code == BERTH_OK)
-        *ret = (struct outcome){.kind = OUTCOME_RESULT,
-                                .state = reply,
-                                .write = print_answer,
-                                .free_state = reply_free};
+        code = read_meanwhile(graph, call->params, reply->meanwhile, request, err);
+    if (code == BERTH_OK)
+        /* beside other transfers it takes 0.1 to 0.6 ms */
+        *ret =
+            (struct outcome){.kind = request->meanwhile_count > 0 ? OUTCOME_WORK : OUTCOME_RESULT,
+                             .state = reply,
+                             .write = print_answer,
+                             .free_state = reply_free};
     else
         reply_free(reply);
     return code;

@@ -155,22 +155,22 @@ static void refuse_message(struct conn *conn, enum berth_code code, struct berth
 }
 
 /* A parsed message can be a hundred times its text, and a stream lasts for days. */
-static void let_go_of_message(struct conn *conn, bool is_large)
+static void let_go_of_message(struct conn *conn)
 {
-    json_t *message = is_large ? dispatch_take_message(&conn->call) : NULL;
+    json_t *message = conn->call.is_large ? dispatch_take_message(&conn->call) : NULL;
     if (message != NULL)
         conn_work_drop(conn->host->loop, conn->work.slow, message);
     else
         json_object_clear(conn->call.message);
 }
 
-static void run_call(struct conn *conn, bool is_large)
+static void run_call(struct conn *conn)
 {
     struct berth_err err = {0};
     struct outcome outcome = {.kind = OUTCOME_RESULT};
     enum berth_code code =
         dispatch_call(&conn->call, &conn->host->context, &conn->peer, &outcome, &err);
-    let_go_of_message(conn, is_large);
+    let_go_of_message(conn);
     if (code != BERTH_OK) {
         err_set(&err, code, "%s", err_info(code)->about); /* if the handler did not say it better */
         answer_error(conn, &err);
@@ -228,7 +228,7 @@ void conn_call_take(struct conn *conn, const char *text, size_t length)
     if (code != BERTH_OK)
         refuse_message(conn, code, &err);
     else
-        run_call(conn, false);
+        run_call(conn);
 }
 
 void conn_call_refuse_long(struct conn *conn)
@@ -244,4 +244,4 @@ void conn_call_refuse_long(struct conn *conn)
     answer_error(conn, &err);
 }
 
-void conn_call_run(struct conn *conn) { run_call(conn, true); }
+void conn_call_run(struct conn *conn) { run_call(conn); }

@@ -25,10 +25,11 @@ struct dispatch {
     const struct service_method *method; /* NULL until it is known */
     bool more, oneway;
     bool is_checked; /* its parameters are what the method takes */
+    bool is_large;   /* its message takes long to free, or is much memory */
 };
 
-/* Whether a message is small enough to be opened between others on the loop: well below a
- * millisecond. */
+/* Whether a message is small enough to be opened between others on the loop: below 0.1
+ * milliseconds. */
 bool dispatch_is_light(const char *text, size_t length);
 
 /* Whether "oneway": true stands in a message that is not parsed, or in its beginning, and not in

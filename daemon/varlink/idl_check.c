@@ -22,9 +22,10 @@ static void path_add(struct path *path, const struct step *step)
         return;
     path_add(path, step->outer);
     size_t room = sizeof path->text - path->length;
-    int added = step->name == NULL ? snprintf(path->text + path->length, room, "[%zu]", step->index)
-                                   : snprintf(path->text + path->length, room, "%s%s",
-                                              path->length > 0 ? "." : "", step->name);
+    int added = step->name == NULL
+                    ? snprintf(path->text + path->length, room, "[%zu]", step->index)
+                    : snprintf(path->text + path->length, room, "%s%.*s",
+                               path->length > 0 ? "." : "", (int)sizeof path->text, step->name);
     if (added > 0)
         path->length += (size_t)added < room ? (size_t)added : room - 1;
 }

@@ -1,6 +1,7 @@
 #include "varlink/service.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@ struct service {
     /* open addressing by the hash of the name; an empty slot has no name */
     struct service_method *slot;
     size_t slot_count; /* a power of two, at least twice the methods */
+    size_t longest;    /* name of a method */
     json_t *info;      /* the answer to GetInfo */
 };
 
@@ -55,7 +57,7 @@ static enum berth_code get_info(const struct service *service, const json_t *par
 static enum berth_code interface_not_found(const char *name, struct berth_err *err)
 {
     enum berth_code code =
-        err_set(err, BERTH_INTERFACE_NOT_FOUND, "there is no interface %s", name);
+        err_set(err, BERTH_INTERFACE_NOT_FOUND, "there is no interface %.100s", name);
     err_text(err, 0, name);
     return code;
 }
@@ -126,6 +128,8 @@ static enum berth_code fill_table(struct service *service, size_t count, struct 
             strcpy(name, service->idl[i]->name);
             strcat(name, ".");
             strcat(name, m->name);
+            if (size - 1 > service->longest)
+                service->longest = size - 1;
             *slot_of(service, name) =
                 (struct service_method){.name = name, .interface = service->idl[i], .idl = m};
         }
@@ -198,8 +202,10 @@ void service_free(struct service *service)
 enum berth_code service_find(const struct service *service, const char *name,
                              const struct service_method **ret_method, struct berth_err *err)
 {
-    const struct service_method *method = slot_of(service, name);
-    if (method->name != NULL) {
+    /* hashing takes a nanosecond a byte, and a message has a million */
+    bool is_short = strnlen(name, service->longest + 1) <= service->longest;
+    const struct service_method *method = is_short ? slot_of(service, name) : NULL;
+    if (method != NULL && method->name != NULL) {
         *ret_method = method;
         return BERTH_OK;
     }
@@ -219,8 +225,8 @@ enum berth_code service_find(const struct service *service, const char *name,
         interface[length] = '\0';
         return interface_not_found(interface, err);
     }
-    enum berth_code code =
-        err_set(err, BERTH_METHOD_NOT_FOUND, "%.*s has no method %s", (int)length, name, dot + 1);
+    enum berth_code code = err_set(err, BERTH_METHOD_NOT_FOUND, "%.*s has no method %.100s",
+                                   (int)length, name, dot + 1);
     err_text(err, 0, name);
     return code;
 }

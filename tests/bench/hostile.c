@@ -21,8 +21,10 @@
 #define CALLS_MAX   4000000
 #define LARGE_BYTES (1u << 20)
 #define LARGE_ITEMS 520000
+#define NAME_BYTES  60000
 #define STATUS      "{\"method\":\"io.berth.Fabric.GetStatus\"}"
 #define BIND        "{\"method\":\"io.berth.Placement.Bind\",\"parameters\":{\"tasks\":4}}"
+#define BIND_MANY   "{\"method\":\"io.berth.Placement.Bind\",\"parameters\":{\"tasks\":1000000}}"
 #define NODE        "{\"method\":\"io.berth.Fabric.GetNode\"}"
 
 struct attack {
@@ -68,6 +70,35 @@ static char *make_deep(void)
     return text;
 }
 
+/* The name of a method that no interface has. */
+static char *make_name(void)
+{
+    static const char before[] = "{\"method\":\"";
+    char *text = malloc(sizeof before + NAME_BYTES + sizeof "\"}");
+    if (text == NULL)
+        bench_die("no memory");
+    strcpy(text, before);
+    memset(text + sizeof before - 1, 'x', NAME_BYTES);
+    strcpy(text + sizeof before - 1 + NAME_BYTES, "\"}");
+    return text;
+}
+
+/* A way beside 100 other transfers, about 6 KB. */
+static char *make_route(void)
+{
+    enum { MEANWHILE = 100 };
+    char *text = malloc(64 * (MEANWHILE + 4)), *at = text;
+    if (text == NULL)
+        bench_die("no memory");
+    at += sprintf(at, "{\"method\":\"io.berth.Placement.Route\",\"parameters\":{\"from\":\"gpu0\","
+                      "\"to\":\"gpu1\",\"bytes\":1048576,\"meanwhile\":[");
+    for (int i = 0; i < MEANWHILE; i++)
+        at += sprintf(at, "%s{\"from\":\"gpu%d\",\"to\":\"gpu%d\",\"bytes\":%d}", i > 0 ? "," : "",
+                      i % 8, (i % 8 + 1 + i / 8 % 7) % 8, 1048576 + i);
+    strcpy(at, "]}}");
+    return text;
+}
+
 static const struct attack attacks[] = {
     {"idle", "no attack", STATUS, NULL, 0, 0, false, false},
     {"node-unread", "500 connections ask GetNode, read nothing", NODE, NULL, 1, 500, false, false},
@@ -77,6 +108,10 @@ static const struct attack attacks[] = {
     {"array", "1 connection, one such message at a time", NULL, make_array, 1, 1, true, true},
     {"deep", "64 connections, 60 KB messages nested 1,900 deep", NULL, make_deep, 1, 64, true,
      false},
+    {"names", "64 connections, 60 KB names of no method", NULL, make_name, 1, 64, true, false},
+    {"name", "1 connection, 60 KB names of no method", NULL, make_name, 1, 1, true, false},
+    {"route", "64 connections, Route beside 100 transfers", NULL, make_route, 1, 64, true, false},
+    {"bind-many", "64 connections, Bind of 1,000,000 tasks", BIND_MANY, NULL, 1, 64, true, false},
     {"status-users", "4 users of 450 connections, GetStatus pipelined", STATUS, NULL, 4, 450, true,
      false},
     {"bind-read", "64 connections, Bind pipelined, read at once", BIND, NULL, 1, 64, true, false},
