@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cost/alike.h"
+#include "cost/published_bound.h"
 #include "cost/resource_model.h"
 #include "cost/step.h"
 #include "node/spread.h"
@@ -187,16 +188,21 @@ static bool add_found(struct load_table *table, const struct resource_model *mod
     return add_resource(table, &resource, NULL, &index);
 }
 
-/* What both directions of a pair get together, where it was measured and is less than each alone.
- */
+/* What both directions of a pair get together, measured or as a published bound, where it is less
+ * than each alone. */
 static bool add_both(struct load_table *table, enum move_by by, size_t a, size_t b,
                      uint16_t *ret_index)
 {
     const struct load_ride *there = plan_load_table_ride(table, by, a, b),
                            *back = plan_load_table_ride(table, by, b, a);
     const struct pair *pair = plan_pairs_find(table->pairs, table->place[a], table->place[b], by);
-    const struct value *both = pair != NULL ? pair->alike_both : NULL;
-    if (there->known != LOAD_MEASURED || back->known != LOAD_MEASURED || both == NULL ||
+    const struct value *published = published_bound_together(table->snap, &there->move),
+                       *both = published != NULL ? published
+                               : pair != NULL    ? pair->alike_both
+                                                 : NULL;
+    bool is_measured = there->known == LOAD_MEASURED && back->known == LOAD_MEASURED;
+    if (both == NULL || !(is_measured ? both != published : both == published) ||
+        !(there->move.bytes_per_s > 0 && back->move.bytes_per_s > 0) ||
         both->value >= there->move.bytes_per_s + back->move.bytes_per_s)
         return true;
     struct load_resource resource = {

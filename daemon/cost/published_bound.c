@@ -1,0 +1,43 @@
+#include "cost/published_bound.h"
+
+#include <string.h>
+
+#include "cost/resource_model.h"
+
+static bool is_gpu(const struct graph *graph, place_id id)
+{
+    return graph_place(graph, id)->kind == PLACE_GPU;
+}
+
+/* Whether links of one kind, that are said to carry as much, join both pairs. */
+static bool is_like(const struct resource_structure *structure, const struct move *move,
+                    const struct value *v)
+{
+    enum link_kind its, other;
+    return resource_structure_kind(structure, move->from, move->to, &its) &&
+           resource_structure_kind(structure, v->from, v->to, &other) && its == other &&
+           resource_structure_width(structure, move->from, move->to, NULL) ==
+               resource_structure_width(structure, v->from, v->to, NULL);
+}
+
+const struct value *published_bound_together(struct snapshot *snap, const struct move *move)
+{
+    const struct graph *graph = snap->graph;
+    const struct value *v, *like = NULL;
+    if (move->by != MOVE_KERNEL || !is_gpu(graph, move->from) || !is_gpu(graph, move->to))
+        return NULL;
+    const struct resource_model *model = resource_model_of(snap);
+    size_t n = values_range(snap->values, METRIC_MEMORY_BANDWIDTH, PLACE_NONE, &v);
+    for (; n > 0; v++, n--) {
+        if (v->source != VALUE_PUBLISHED || !(v->value > 0) || v->from == v->to ||
+            !is_gpu(graph, v->from) || !is_gpu(graph, v->to) ||
+            strcmp(values_axes(snap->values, v), "how=copy") != 0)
+            continue;
+        if ((v->from == move->from && v->to == move->to) ||
+            (v->from == move->to && v->to == move->from))
+            return v;
+        if (model != NULL && is_like(model->structure, move, v))
+            like = v;
+    }
+    return like;
+}
