@@ -85,7 +85,7 @@ class Answers:
         return next((cell for cell in cells if cell["value"] is not None), None)
 
     def advised(self, metric, pair, axes):
-        """The highest rate that Bind expects of a pair and mechanism, of both directions together where axes say so; None: of others."""
+        """The highest rate that Bind and Route expect of a pair and mechanism, of both directions together where axes say so; None: of others."""
         mechanism = {"gpu_gpu_copy_engine": "copy_engine", "gpu_gpu_kernel": "kernel"}.get(metric)
         if mechanism is None:
             return None
@@ -93,7 +93,10 @@ class Answers:
         moved = GIB * (2 if both else 1)
         flows = [{"from": 0, "to": 1, "bytes": GIB}] + ([{"from": 1, "to": 0, "bytes": GIB}] if both else [])
         bound = self.daemon.call(PLACEMENT + "Bind", {"tasks": 2, "flows": flows, "mechanism": mechanism, "allowed": {"gpus": list(pair)}})
-        return moved / bound["predicted"]["time_ns"] * 1e9
+        asked = {"from": pair[0], "to": pair[1], "bytes": GIB, "both_directions": both}
+        direct = [option["predicted"]["time_ns"] for option in self.daemon.call(PLACEMENT + "Route", asked)["options"]
+                  if [(part["mechanism"], part["via"]) for part in option["segments"]] == [(mechanism, [])]]
+        return max(moved / time_ns * 1e9 for time_ns in [bound["predicted"]["time_ns"], *direct])
 
     def link(self, pair, kind):
         return next((link for link in self.node["links"] if {link["from"], link["to"]} == set(pair) and link["kind"] == kind), None)

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "cost/ends.h"
+#include "cost/published_bound.h"
 #include "node/apu.h"
 #include "node/gpu.h"
 #include "plan/route/links_time.h"
@@ -12,8 +13,14 @@ bool plan_links_hop(const struct way_ends *ends, place_id from, place_id to, enu
 {
     if (!plan_pairs_move(ends->snap, ends->pairs, from, to, by, ret))
         return false;
-    if (ends->both && !(ret->rate != NULL && plan_move_both(ends->snap, ret)))
+    if (ends->both && !(ret->rate != NULL && plan_move_both(ends->snap, ret))) {
         ret->slowdown = plan_pairs_both(ends->snap, ret);
+        /* A hop of a longer way is shared with its other hops, which have limits of their own. */
+        const struct value *bound =
+            from == ends->from && to == ends->to ? published_bound_together(ends->snap, ret) : NULL;
+        if (bound != NULL)
+            ret->slowdown = fmax(ret->slowdown, 2 * ret->bytes_per_s / bound->value);
+    }
     return !isnan(ret->slowdown);
 }
 

@@ -256,7 +256,7 @@ static void test_long_message(void **state)
             hears(c, NULL);
         } else {
             hears(c, "{'error':'org.varlink.service.InvalidParameter','parameters':{'parameter':'"
-                     "message','detail':'a message of more than 10000 bytes'}}");
+                     "message','detail':'a message of more than 10000 bytes, its NUL included'}}");
             hears_the_end(c);
         }
         text[length - 2] = text[length - 1] = ' ';
@@ -271,7 +271,7 @@ static void test_long_message(void **state)
     sem_post(&d->release);
     hears(c, "{'parameters':{'worked':true}}");
     hears(c, "{'error':'org.varlink.service.InvalidParameter','parameters':{'parameter':'message','"
-             "detail':'a message of more than 10000 bytes'}}");
+             "detail':'a message of more than 10000 bytes, its NUL included'}}");
     hears_the_end(c);
     client_free(c);
     free(text);

