@@ -60,9 +60,11 @@ class Looked(Node):
 
     @property
     def has_both(self):
-        """Whether anything was measured in both directions: it counts for pairs that are like it, too."""
+        """Whether anything was measured in both directions, or is published of kernels that copy both ways: it counts for pairs that are like it, too."""
         places = self.has("gpu") + self.has("numa")
-        return any(self.both_is_measured(a, b) for a, b in itertools.combinations(places, 2))
+        copies = self.peer.call("io.berth.Fabric.GetMatrix", {"metric": "memory_bandwidth", "from": self.has("gpu"), "to": self.has("gpu"), "where": {"how": "copy"}})
+        return any(self.both_is_measured(a, b) for a, b in itertools.combinations(places, 2)) or \
+            any(cell["source"] == "published" and cell["from"] != cell["to"] for cell in copies[1].get("cells", []))
 
 
 def ask_much(node):
