@@ -6,6 +6,8 @@
 #define STEPS_AT_ONCE 16
 #define WITNESS_DAYS  3
 #define WAIT_MAX_S    60
+/* before another try at a file that fails right after each return */
+#define RETURN_WAIT_MAX_S 4
 
 static void work(struct sched_job *job, struct store *store)
 {
@@ -66,6 +68,8 @@ void sched_upkeep_out(struct sched_upkeep *upkeep)
     uint64_t since_ms = uv_now(upkeep->timer.loop) - upkeep->returned_ms;
     if (upkeep->queued || upkeep->stopped || uv_is_active((const uv_handle_t *)&upkeep->timer))
         return;
+    if (upkeep->wait_s > RETURN_WAIT_MAX_S)
+        upkeep->wait_s = RETURN_WAIT_MAX_S;
     if (upkeep->returned_ms != 0 && since_ms < upkeep->wait_s * UINT64_C(1000)) {
         wait(upkeep);
         return;

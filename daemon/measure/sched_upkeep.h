@@ -1,7 +1,7 @@
 /**
  * What the store needs beside being written to: old history thinned after each run, and, while its
- * file cannot be used, another try at it after 1, 2, 4, ... 60 s; a file that fails again sooner
- * after a return than the next wait takes counts as one that never returned. While the store is
+ * file cannot be used, another try at it after 1, 2, 4, ... 60 s. A file that fails again sooner
+ * after a return than the next wait takes is tried after 1, 2, 4, 4, ... s. While the store is
  * well and nobody measures, nothing of this runs. Loop thread only, but for the work.
  */
 #pragma once
