@@ -39,8 +39,9 @@ static uint16_t add(struct making *making, enum resource_part part,
 {
     struct resource_structure *structure = making->structure;
     struct resource_nominal *item = &structure->item[structure->count];
-    *item = (struct resource_nominal){.role = {part, direction, place, other},
-                                      .bytes_per_s = bytes_per_s};
+    *item = (struct resource_nominal){
+        .role = {.part = part, .direction = direction, .place = place, .other = other},
+        .bytes_per_s = bytes_per_s};
     resource_role_name(making->graph, &item->role, item->name, sizeof item->name);
     return (uint16_t)structure->count++;
 }

@@ -113,17 +113,15 @@ static void what_is_not_known_is_left_out(void **state)
                  "00.0\"}\n");
 }
 
+#define LONG_MODEL                                                                                 \
+    "01234567890123456789012345678901234567890123456789"                                           \
+    "01234567890123456789012345678901234567890123456789"
+
 /* Whatever is in one field, the others count and the record stays one line. */
 static void garbage_is_left_out_field_by_field(void **state)
 {
     (void)state;
-    static const char *const models[] = {"a\x01z",
-                                         "caf\xc3\xa9",
-                                         "\xff\xfe",
-                                         "\r",
-                                         "",
-                                         "012345678901234567890123456789012345678901234567890123456"
-                                         "7890123456789012345678901234567890123456789"};
+    static const char *const models[] = {"a\x01z", "caf\xc3\xa9", "\xff\xfe", "\r", "", LONG_MODEL};
     static const char *const uuids[] = {"GPU-",
                                         UUID_A "0",
                                         "GPU-e6e4339c-af84-95e5-0281-b0622c0ded6",
