@@ -140,7 +140,7 @@ int cmd_connect(struct cmd *cmd);
 /* Takes the parameters (NULL: out of memory). ret_reply receives a new reference; cmd->reply holds
  * its text. */
 int cmd_ask(struct cmd *cmd, const char *method, json_t *take_parameters, json_t **ret_reply);
-/* The same with parameters that fill sets; it returns CMD_DONE or the exit status. fill NULL: no
+/* Asks with parameters that fill sets; it returns CMD_DONE or the exit status. fill NULL: no
  * parameters. */
 int cmd_ask_filled(struct cmd *cmd, const char *method,
                    int (*fill)(struct cmd *cmd, json_t *parameters), json_t **ret_reply);

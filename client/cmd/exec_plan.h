@@ -20,7 +20,7 @@ struct exec_plan {
     int timeout_ms;
     int64_t end_ms;              /* deadline on CLOCK_MONOTONIC */
     struct berth_launcher *said; /* result of berth_launcher_here */
-    /* the same with the caller's numbers instead; borrows said's texts */
+    /* copy with the caller's numbers; borrows the texts of said */
     struct berth_launcher who;
     struct berth_step *step;       /* NULL until exec_plan_step */
     struct berth_binding *binding; /* NULL: none requested, or none received */
