@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A normal distribution's standard deviation in MADs. */
+/* standard deviation of a normal distribution, in MADs */
 #define SIGMA_PER_MAD 1.4826
 
 static int compare_doubles(const void *a, const void *b)
@@ -19,7 +19,7 @@ static double median_of(double *value, size_t count)
     return count % 2 == 1 ? value[count / 2] : (value[count / 2 - 1] + value[count / 2]) / 2;
 }
 
-/* How much less a MAD is on average when it is one of few values: Croux and Rousseeuw,
+/* Returns the factor by which the MAD of a small sample underestimates: Croux and Rousseeuw,
  * Time-efficient algorithms for two highly robust estimators of scale, Computational Statistics 1
  * (1992). */
 static double correction(size_t count)
@@ -28,11 +28,10 @@ static double correction(size_t count)
     return count < sizeof few / sizeof few[0] ? few[count] : (double)count / ((double)count - 0.8);
 }
 
-/* Where the values move away slowly, their MAD takes the way for noise and would excuse more of it.
- * The differences from each to the next, as in von Neumann's ratio (Annals of Mathematical
- * Statistics 12, 1941) but robust, see the noise alone; they have the square root of 2 of its
- * deviation. All of it between logarithms: what is a tenth of the median is as far off as what is
- * ten times as much. */
+/* Takes the smaller of two deviations. The MAD of all values counts a slow drift as noise and so
+ * would excuse more drift. Differences of successive values show the noise alone, with sqrt(2) of
+ * its deviation. That is von Neumann's ratio (Annals of Mathematical Statistics 12, 1941) made
+ * robust. Both use logarithms: a tenth of the median is as far off as ten times the median. */
 void baseline_compute(struct baseline *baseline, const struct baseline_values *values)
 {
     size_t count = baseline->count;
@@ -59,9 +58,9 @@ static bool is_ready(const struct baseline *baseline)
     return baseline->count >= BASELINE_READY || (baseline->accepted && baseline->count > 0);
 }
 
-/* The second of both limits: how far off, as a logarithm. The deviation of few values may be small
- * by chance, and then keeps out the values that would correct it: with few of them it takes more.
- */
+/* Returns the limit in deviations, as the logarithm of a ratio. The deviation of few values may be
+ * small by chance and would then reject the values that correct it. So the limit is wider for few
+ * values. */
 static double limit_of(const struct baseline *baseline, enum metric metric,
                        const struct judge_limits *limits)
 {
@@ -71,7 +70,8 @@ static double limit_of(const struct baseline *baseline, enum metric metric,
            fmax(chance * baseline->deviation / baseline->median, judge_limits_floor(metric));
 }
 
-/* Beyond part of both limits on the worse side; with sign -1 on the better side. */
+/* True when the value exceeds @part of both limits: on the worse side, or with sign -1 on the
+ * better side. */
 static bool is_beyond(const struct baseline *baseline, enum metric metric, double value,
                       const struct judge_limits *limits, double part, double sign)
 {
@@ -86,7 +86,7 @@ static bool is_compared(const struct baseline *baseline, enum metric metric,
     return is_ready(baseline) && limits->drift[judge_limits_kind(metric)] > 0;
 }
 
-/* is_beyond, solved for the value: both limits must be passed, so the farther one counts. */
+/* Solves is_beyond for the value. A value must exceed both limits, so the farther one decides. */
 static double beyond(const struct baseline *baseline, enum metric metric,
                      const struct judge_limits *limits, double sign)
 {
@@ -137,8 +137,8 @@ bool baseline_is_vague(const struct value *v)
     return (v->high - v->low) / 2 > BASELINE_VAGUE * v->value;
 }
 
-/* Draining needs more certainty than a warning: only a value that would be worse also after a good
- * one, and by half more deviations, counts as low. */
+/* Counts a value as low only if it would be worse after a good value too, and by half more
+ * deviations. Draining a node needs more certainty than a warning. */
 static void count_low(struct baseline *baseline, const struct value *v,
                       const struct judge_limits *limits)
 {
@@ -153,7 +153,7 @@ static void count_low(struct baseline *baseline, const struct value *v,
         baseline->low_runs++;
 }
 
-/* An accepted one has the spread of the one before until its own values show theirs. */
+/* Adds a value. A young accepted baseline keeps at least the spread of the previous one. */
 static void take_in(struct baseline *baseline, struct baseline_values *values, double value)
 {
     double before =
@@ -172,7 +172,7 @@ void baseline_take(struct baseline *baseline, struct baseline_values *values, co
         if (baseline->count == 0)
             baseline->begun_s = v->measured_at_s;
         take_in(baseline, values, v->value);
-        /* with it, there may be enough to compare with */
+        /* compare again: the new value may have completed the baseline */
         is_worse = baseline_compare(baseline, v, limits) == BASELINE_WORSE;
     }
     baseline->is_worse = is_worse;

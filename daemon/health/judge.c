@@ -25,7 +25,8 @@ static enum berth_code no_memory(struct berth_err *err)
     return err_set(err, BERTH_NO_MEMORY, "no memory for findings");
 }
 
-/* A cable that is not plugged in is no fault of the node; anything else that is down is. */
+/* Reports links that are down or degraded. An unplugged network cable is no fault of the node; any
+ * other link that is down is one. */
 static enum berth_code judge_links(struct judge_work *work, struct berth_err *err)
 {
     const struct graph *graph = work->snap->graph;
@@ -56,7 +57,7 @@ static enum berth_code judge_links(struct judge_work *work, struct berth_err *er
     return BERTH_OK;
 }
 
-/* What no job should meet. */
+/* True for codes of notes that make a node unfit for jobs. */
 static bool drains(const char *code)
 {
     static const char *const codes[] = {"gpu-missing", "gpu-lost", "wrong-bytes"};
@@ -86,8 +87,8 @@ static enum berth_code judge_notes(struct judge_work *work, struct berth_err *er
     return BERTH_OK;
 }
 
-/* What is shown comes first, and of that the worst: what the headline names is the first of the
- * list. */
+/* Orders shown findings before others and graver before lighter ones. So the reason names the first
+ * of the list. */
 static int compare_findings(const void *a, const void *b)
 {
     const struct finding *x = a, *y = b;
@@ -105,8 +106,8 @@ static int compare_findings(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->text, y->text);
 }
 
-/* Cut to fit: before a clause if that leaves a third of it, else before a word and with dots to say
- * so; never within a character of UTF-8. */
+/* Cuts the text to fit, never within a UTF-8 character. Cuts before a clause if a third of the
+ * buffer stays used; otherwise before a word, and appends dots. */
 static void cut(char *buffer, size_t size, const char *text)
 {
     size_t length = strlen(text);
@@ -167,8 +168,8 @@ static void conclude(const struct judge_work *work, struct judgement *judgement)
     cut(judgement->reason, sizeof judgement->reason, reason);
 }
 
-/* What was found before is known by what it is about, not by its words, which have the latest value
- * in them. */
+/* Copies the time of an open finding of the same code, place and subject. The text is no key: it
+ * contains the latest value. */
 static void recall(const struct snapshot *snap, struct finding *finding)
 {
     for (size_t i = 0; i < snap->opened_count; i++) {
@@ -186,8 +187,7 @@ static bool is_shown_by(const struct finding *shown, const struct finding *findi
     return are_both && shown->since_s == finding->since_s && shown->cause == finding->cause;
 }
 
-/* Shows the values that one cause put out of line at one moment once, by the worst of them; it
- * comes before the others. */
+/* Marks findings of one cause and one time as unlisted, except the worst, which comes first. */
 static void gather(struct judge_work *work)
 {
     for (size_t i = 0; i < work->count; i++) {

@@ -5,7 +5,7 @@
 
 #include "node/link_path.h"
 
-#define BEYOND 0.5 /* of the share that is left: a value below that has another cause as well */
+#define BEYOND 0.5 /* of the remaining fraction; a value below has another cause too */
 
 static bool is_gpu(const struct graph *graph, place_id id)
 {
@@ -29,7 +29,7 @@ void judge_explain_link(const struct graph *graph, const struct link *link, stru
     finding->second = far;
 }
 
-/* What a few bytes take does not depend on the number of lanes. */
+/* True for metrics of small transfers, which do not depend on the number of lanes. */
 static bool is_of_few_bytes(enum metric metric)
 {
     return metric == METRIC_COPY_LATENCY || metric == METRIC_GPU_PINGPONG ||
@@ -37,7 +37,7 @@ static bool is_of_few_bytes(enum metric metric)
            metric == METRIC_MEMORY_LATENCY || metric == METRIC_CPU_PINGPONG;
 }
 
-/* At the place, or within what is nearest to it. */
+/* True when id is @place or inside it, or when its nearest NUMA node is. */
 static bool is_at(const struct graph *graph, place_id id, place_id place)
 {
     place_id numa = graph_place(graph, id)->numa;
@@ -50,7 +50,8 @@ static bool is_at(const struct graph *graph, place_id id, place_id place)
     return false;
 }
 
-/* A collective of more than two has the gpus between its ends as members. */
+/* True when the GPU takes part. A collective of more than two has the GPUs between its ends as
+ * members. */
 static bool has_end(const struct snapshot *snap, const struct value *v, place_id gpu)
 {
     bool is_collective =
@@ -59,7 +60,7 @@ static bool has_end(const struct snapshot *snap, const struct value *v, place_id
     return v->from == gpu || v->to == gpu || (are_many && (v->from < gpu) == (gpu < v->to));
 }
 
-/* Between gpus without links of their own: through the host. */
+/* True when the transfer goes through the host, as between GPUs without links of their own. */
 static bool leaves_for_host(const struct graph *graph, const struct link_paths *paths,
                             const struct value *v)
 {
@@ -70,7 +71,7 @@ static bool leaves_for_host(const struct graph *graph, const struct link_paths *
            !is_fabric(&graph->links[path.step[0].link]);
 }
 
-/* On POWER9 the NVLinks of a gpu lead to the host as well. */
+/* True on POWER9, where a GPU's NVLinks lead to the host as well. */
 static bool has_nvlink_to_host(const struct graph *graph, place_id gpu)
 {
     for (size_t i = 0; i < graph->link_count; i++) {
@@ -99,7 +100,7 @@ static bool goes_over(const struct snapshot *snap, const struct link_paths *path
                                    : are_peers || has_nvlink_to_host(graph, fact->first);
 }
 
-/* Says how many there are and which is the worst, in numbers. */
+/* Appends the number of explained values and the worst of them to the fact's text. */
 static void name_worst(const struct snapshot *snap, struct finding *fact,
                        const struct finding *worst)
 {
@@ -118,7 +119,7 @@ static void name_worst(const struct snapshot *snap, struct finding *fact,
         worst->expected * scale);
 }
 
-/* A value that several rules find is one value. */
+/* True when another rule reported the same value before: it counts once. */
 static bool is_counted(const struct judge_work *work, const struct finding *slow, size_t number)
 {
     for (const struct finding *f = work->finding; f < slow; f++)

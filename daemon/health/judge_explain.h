@@ -1,17 +1,16 @@
 /**
- * One cause, one finding: a fact about links stands for the slow values of transfers over these
- * links.
+ * One finding per cause: a fact about links explains the slow values of transfers over these links.
  *
  * Pure; any thread.
  */
 #pragma once
 #include "health/judge_part.h"
 
-/* Sets which transfers go over a link that is down or degraded. */
+/* Sets the transfers that use a link which is down or degraded. */
 void judge_explain_link(const struct graph *graph, const struct link *link,
                         struct finding *finding);
 
-/* Marks what facts explain: those findings are kept, not shown, and the facts name them and become
- * as grave as they are. A fact of severity info explains nothing: the same is true of gpus that are
- * not slow. NO_MEMORY. */
+/* Marks explained findings as unlisted. Each fact names its worst value and takes on the severity
+ * of the explained ones. A fact of severity info explains nothing, because GPUs that are not slow
+ * have it too. Fails with NO_MEMORY. */
 enum berth_code judge_explain(struct judge_work *work, struct berth_err *err);

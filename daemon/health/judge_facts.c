@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -1: not known. */
+/* Returns a detail as a number; -1 unknown. */
 static long long number_of(const struct place *place, const char *key)
 {
     const char *text = place_detail(place, key);
@@ -20,14 +20,15 @@ static bool has(const struct place *place, const char *key, const char *value)
     return text != NULL && strcmp(text, value) == 0;
 }
 
-/* Whole gpus of one model should be the same. */
+/* True for whole GPUs of one model, which should be equal. */
 static bool are_likes(const struct place *a, const struct place *b)
 {
     bool parts = place_detail(a, "partition") != NULL || place_detail(b, "partition") != NULL;
     return !parts && a->model != NULL && b->model != NULL && strcmp(a->model, b->model) == 0;
 }
 
-/* subject tells findings of one code at one place apart. value NAN: none. */
+/* Adds a finding without a value. The subject distinguishes findings of one code at one place.
+ * Returns false when out of memory. */
 __attribute__((format(printf, 6, 7))) static bool add(struct judge_work *work,
                                                       enum severity severity, const char *code,
                                                       const struct place *place,
@@ -48,7 +49,8 @@ __attribute__((format(printf, 6, 7))) static bool add(struct judge_work *work,
 
 static void drain(struct judge_work *work) { work->finding[work->count - 1].drain = true; }
 
-/* What was added last is about links of the gpu, of which that share is left. Returns true. */
+/* Says that the last finding concerns links of the GPU, of which the fraction @left remains.
+ * Returns true. */
 static bool is_about(struct judge_work *work, enum judge_over over, place_id gpu, double left)
 {
     struct finding *finding = &work->finding[work->count - 1];
@@ -69,8 +71,8 @@ static bool goes_to_switch(const struct graph *graph, place_id gpu)
     return false;
 }
 
-/* A card without a bridge has links that lead nowhere, and that is no fault: one that has fewer
- * than its likes is. On a board with switches all lead there. */
+/* Compares active links with those of peers: a card without a bridge has inactive links, which is
+ * no fault. On a board with switches every link leads to one. */
 static bool judge_nvlinks(struct judge_work *work, place_id id)
 {
     const struct graph *graph = work->snap->graph;
@@ -97,7 +99,7 @@ static bool judge_nvlinks(struct judge_work *work, place_id id)
     return is_about(work, OVER_PEERS, id, (double)up / (double)most);
 }
 
-/* Links to other gpus in all; 0 where they belong to a module. */
+/* Returns the number of links to other GPUs; 0 where they belong to a module. */
 static int xgmi_links(const struct graph *graph, place_id gpu)
 {
     int links = 0;
@@ -111,9 +113,8 @@ static int xgmi_links(const struct graph *graph, place_id gpu)
     return links;
 }
 
-/* The driver does not show links that are down. Where more than half of the likes have one number
- * of links, who has fewer has lost some; on a node where the dies differ by design nobody can say.
- */
+/* Finds lost links, which the driver does not show. A GPU has lost some if more than half of its
+ * peers have one larger number of links. If dies differ by design, there is no such majority. */
 static bool judge_xgmi(struct judge_work *work, place_id id)
 {
     const struct graph *graph = work->snap->graph;
@@ -161,7 +162,7 @@ static bool judge_memory(struct judge_work *work, const struct place *gpu)
     return ok;
 }
 
-/* What protects the chip, not what a site has set or an idle chip does. */
+/* Reports throttling that protects the chip, not limits of a site or an idle chip. */
 static bool judge_clocks(struct judge_work *work, const struct place *gpu)
 {
     static const char *const reasons[] = {"hardware-slowdown", "hardware-thermal",
@@ -174,7 +175,7 @@ static bool judge_clocks(struct judge_work *work, const struct place *gpu)
     return true;
 }
 
-/* A gpu whose memory the host reaches over other links uses PCIe for commands alone. */
+/* True for a GPU whose memory the host reaches over other links: PCIe carries commands only. */
 static bool has_other_host_link(const struct graph *graph, place_id gpu)
 {
     for (size_t i = 0; i < graph->link_count; i++) {
@@ -188,7 +189,7 @@ static bool has_other_host_link(const struct graph *graph, place_id gpu)
     return false;
 }
 
-/* Where all of them are like that it is the slots, or what a virtual machine is shown. */
+/* Reports a narrow link. If all peers are as narrow, the slots or the virtual machine cause it. */
 static bool judge_pcie(struct judge_work *work, place_id id)
 {
     const struct graph *graph = work->snap->graph;
@@ -213,7 +214,7 @@ static bool judge_pcie(struct judge_work *work, place_id id)
             is_about(work, OVER_HOST, id, (double)width / (double)most));
 }
 
-/* The last probe run has said so already, and later. */
+/* True when the latest probe run reported the same. That note is newer. */
 static bool is_noted(const struct judge_work *work, const char *code, const struct place *place)
 {
     for (size_t i = 0; i < work->snap->note_count; i++)
@@ -234,7 +235,7 @@ static bool judge_gpu(struct judge_work *work, place_id id)
                  gpu->pci != NULL ? gpu->pci : "no address"))
             return false;
         drain(work);
-        return true; /* what else is known of it may not be so any more */
+        return true; /* other details may be outdated */
     }
     bool ok = judge_nvlinks(work, id) && judge_xgmi(work, id) && judge_memory(work, gpu) &&
               judge_clocks(work, gpu) && judge_pcie(work, id);
@@ -247,7 +248,7 @@ static bool judge_gpu(struct judge_work *work, place_id id)
     return ok;
 }
 
-/* What the probe says of a driver as a whole, where there are gpus for it. */
+/* Reports the probe's remarks on a driver if the node has GPUs for it. */
 static bool judge_driver(struct judge_work *work, const char *vendor, const char *name)
 {
     const struct graph *graph = work->snap->graph;

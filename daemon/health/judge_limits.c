@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* Relative standard deviation from run to run. */
-#define HOST_PAGES 0.25 /* of copies that the pages of ordinary host memory decide */
+/* Relative standard deviations from run to run. */
+#define HOST_PAGES 0.25 /* of copies that depend on the pages of ordinary host memory */
 static const double floors[JUDGE_KIND_COUNT] = {
     [JUDGE_BANDWIDTH] = 0.01, [JUDGE_LATENCY] = 0.01, [JUDGE_PINGPONG] = 0.03};
 
@@ -21,8 +21,8 @@ struct judge_limits judge_limits_of(const struct config *config)
     };
 }
 
-/* What goes from core to core differs with the way on the mesh and with the line's place, hence a
- * kind of its own. */
+/* Returns the kind. Transfers between cores are a kind of their own: they vary with the path on the
+ * mesh and the position of the cache line. */
 enum judge_kind judge_limits_kind(enum metric metric)
 {
     const struct metric_info *info = metric_info(metric);
@@ -44,7 +44,8 @@ double judge_limits_spread(enum metric metric, const char *axes)
     return is_by_pages ? HOST_PAGES : judge_limits_floor(metric);
 }
 
-/* Copy engines are narrower than the links they use, by design; between cores nothing is stated. */
+/* Returns no limit for copy engines, which are narrower than their links by design. Between cores
+ * nothing is stated. */
 double judge_limits_nominal(const struct judge_limits *limits, enum metric metric)
 {
     return metric == METRIC_GPU_GPU_COPY_ENGINE || judge_limits_kind(metric) == JUDGE_PINGPONG

@@ -1,5 +1,4 @@
-/* What the parts of the judge share: the findings so far, and the question whether a place is asked
- * about. */
+/* State of one assessment, shared by its parts: the findings so far and the selected places. */
 #pragma once
 #include "health/judge.h"
 
@@ -9,13 +8,14 @@ struct judge_work {
     const struct judge_limits *limits;
     struct finding *finding;
     size_t count, room;
-    size_t measured; /* values looked at that were measured */
+    size_t measured; /* number of measured values in the selected places */
     bool is_cut;
 };
 
-/* The place, something above it, or the NUMA node it is nearest to is selected. */
+/* True when the place, a place above it or its nearest NUMA node is selected. */
 bool judge_part_asks(const struct judge_work *work, place_id id);
 
-/* A new finding with nothing but these; NULL when out of memory. Valid until the next one. */
+/* Adds an empty finding of that severity, code and place. Returns NULL when out of memory. Valid
+ * until the next call. */
 struct finding *judge_part_add(struct judge_work *work, enum severity severity, const char *code,
                                const char *place);

@@ -6,13 +6,13 @@
 
 #include "health/baseline.h"
 
-#define CAUSES_LISTED 64 /* and one that counts the rest */
-/* of its cells between cores that a core has out of line where it is to blame */
+#define CAUSES_LISTED 64 /* per group; one more finding counts the rest */
+/* least fraction of a core's cells out of line that puts the blame on the core */
 #define CORE_SHARE 0.5
-/* of the cells of a metric, at so many places: the machine is the cause */
+/* least fraction of a metric's cells and number of places that put the blame on the machine */
 #define EVERYWHERE        0.75
 #define EVERYWHERE_PLACES 4
-#define FINDINGS_KEPT     4096 /* of each group, with those of causes that are not listed */
+#define FINDINGS_KEPT     4096 /* per group, including those of unlisted causes */
 
 static const char *const codes[RULE_COUNT] = {
     [RULE_NOMINAL] = "below-nominal",
@@ -38,7 +38,7 @@ static int compare_pairs(const struct suspect *x, const struct suspect *y)
     return order != 0 ? order : compare_numbers(x->value->to, y->value->to);
 }
 
-/* What is better than it was is no trouble: it comes last and is counted apart. */
+/* Orders the worst first. Values better than their baseline come last and are counted apart. */
 static int compare_goodness(const void *a, const void *b)
 {
     const struct suspect *x = a, *y = b;
@@ -120,7 +120,7 @@ static enum berth_code report_rest(struct judge_work *work, bool is_better, size
     return BERTH_OK;
 }
 
-/* Cells of each metric at each place: measured, and among the suspects. */
+/* Number of cells of one metric at one place: measured, and suspected. */
 struct tally {
     size_t all, suspected;
 };
@@ -135,8 +135,7 @@ static void count(struct tally *tally, size_t places, const struct value *v, boo
     }
 }
 
-/* Whether a, of which so much is suspected, is rather to blame than b: by the share of its cells,
- * then by their number. */
+/* True when a is more to blame than b: by the fraction of suspected cells, then by their number. */
 static bool is_rather(const struct tally *a, const struct tally *b)
 {
     double left = (double)a->suspected * (double)b->all,
@@ -144,7 +143,8 @@ static bool is_rather(const struct tally *a, const struct tally *b)
     return left != right ? left > right : a->suspected > b->suspected;
 }
 
-/* Of several places, nearly all cells of the metric: no place of its own is to blame. */
+/* True when nearly all cells of the metric at several places are suspected: no single place is to
+ * blame. */
 static bool is_everywhere(const struct tally *of, size_t places)
 {
     size_t all = 0, suspected = 0, involved = 0;
@@ -156,8 +156,8 @@ static bool is_everywhere(const struct tally *of, size_t places)
     return involved >= EVERYWHERE_PLACES && (double)suspected >= EVERYWHERE * (double)all;
 }
 
-/* Either end of a value, whichever has the larger share of its cells out of line. All cells of a
- * slow gpu are; of the memory at the other end only those of this gpu. */
+/* Returns the end of a value with the larger fraction of its cells out of line. All cells of a slow
+ * GPU are; of the memory at the other end only those of this GPU. */
 static place_id cause_of(const struct graph *graph, const struct tally *of, const struct value *v)
 {
     if (is_rather(&of[v->from], &of[v->to]) || is_rather(&of[v->to], &of[v->from]))
@@ -166,8 +166,9 @@ static place_id cause_of(const struct graph *graph, const struct tally *of, cons
     return graph_place(graph, last)->kind == PLACE_NUMA ? last : first;
 }
 
-/* Single pairs of cores scatter by factors, with the line's place and with what a hypervisor runs
- * meanwhile: against its likes a core is out of line when half of what it does with others is. */
+/* True for random scatter between cores. Single pairs vary by factors with the cache line's
+ * position and a hypervisor's load. So a core differs from its peers only if half of its cells
+ * do. */
 static bool is_scatter(const struct suspect *suspect, const struct tally *at)
 {
     const struct value *v = suspect->value;
@@ -177,14 +178,14 @@ static bool is_scatter(const struct suspect *suspect, const struct tally *at)
     return is_of_cores && (double)at->suspected < CORE_SHARE * (double)at->all;
 }
 
-/* Sets the cause of each, and leaves out what is none: *n is how many stay, in their order.
- * NO_MEMORY. */
+/* Sets the cause of each suspect and removes scatter; *n is the number that remain, in their order.
+ * Fails with NO_MEMORY. */
 static enum berth_code find_causes(const struct snapshot *snap, struct suspect *suspect, size_t *n,
                                    struct berth_err *err)
 {
     size_t kept = 0;
     size_t places = snap->graph->place_count;
-    int8_t everywhere[METRIC_COUNT] = {0}; /* 1 yes, -1 no, 0 not asked yet */
+    int8_t everywhere[METRIC_COUNT] = {0}; /* 1 yes, -1 no, 0 not computed yet */
     struct tally *tally = calloc(METRIC_COUNT * places, sizeof *tally);
     bool *is_counted = calloc(snap->values->count + 1, sizeof *is_counted);
     if (tally == NULL || is_counted == NULL) {
@@ -216,7 +217,7 @@ static enum berth_code find_causes(const struct snapshot *snap, struct suspect *
     return BERTH_OK;
 }
 
-/* Whether the cause is one of those listed already, or there is room to list it. */
+/* True when the cause is listed already, or there is room to list it. */
 static bool is_listed(place_id *listed, size_t *n, place_id cause)
 {
     for (size_t i = 0; i < *n; i++)
@@ -228,8 +229,8 @@ static bool is_listed(place_id *listed, size_t *n, place_id cause)
     return true;
 }
 
-/* suspects: all worse than expected or all better, the farthest first. Each is a finding of its
- * own; listed is what is said of the first causes. */
+/* Makes a finding of each suspect. They are all worse than expected or all better, the farthest
+ * first. Lists the findings of the first CAUSES_LISTED causes. */
 static enum berth_code report_group(struct judge_work *work, struct suspect *suspect, size_t n,
                                     struct berth_err *err)
 {

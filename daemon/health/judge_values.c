@@ -1,5 +1,4 @@
-/* Measured values against what is stated (nominal), against values that should be like them, and
- * against their baselines. */
+/* Comparison of measured values with nominal ones, with their peers and with their baselines. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,15 +14,15 @@
 #include "node/snapshot.h"
 #include "node/spread.h"
 
-#define LIKES_MIN 3 /* with fewer likes nobody can say who is wrong */
+#define LIKES_MIN 3 /* least number of peers that can tell which value is wrong */
 
-/* Values of one class should be the same. */
+/* Key of values that should be equal. */
 struct class
 {
     enum metric metric;
     uint32_t axes;
-    uint64_t from, to; /* what kind of places: classify() */
-    double relation;   /* how they stand to each other */
+    uint64_t from, to; /* classes of the places: classify() */
+    double relation;   /* relative position of the places: relation_of() */
 };
 
 struct member {
@@ -31,14 +30,14 @@ struct member {
     const struct value *value;
 };
 
-/* The end of the interval that speaks for the value. */
+/* Returns the better end of the interval. */
 static double best_case(const struct value *v)
 {
     double end = metric_info(v->metric)->higher_is_better ? v->high : v->low;
     return isnan(end) ? v->value : end;
 }
 
-/* The end that speaks against it. */
+/* Returns the worse end of the interval. */
 static double worst_case(const struct value *v)
 {
     double end = metric_info(v->metric)->higher_is_better ? v->low : v->high;
@@ -54,10 +53,10 @@ static uint64_t mix(uint64_t hash, const char *text)
     return (hash ^ 0xff) * UINT64_C(1099511628211);
 }
 
-/* What kind of place each is: equal places get equal hashes. */
+/* Computes a hash of each place's kind and equipment: equal places have equal hashes. */
 static void classify(const struct graph *graph, uint64_t *class)
 {
-    /* Begins as the number of cores. */
+    /* Counts the cores first. */
     for (place_id c = graph_next(graph, PLACE_CORE, 0); c != PLACE_NONE;
          c = graph_next(graph, PLACE_CORE, c + 1)) {
         place_id numa = locality_numa(graph, c);
@@ -79,7 +78,7 @@ static void classify(const struct graph *graph, uint64_t *class)
     }
 }
 
-/* NAN: the two are not comparable with any other pair. */
+/* Returns the relative position of two places; NAN when no other pair is comparable. */
 static double relation_of(const struct snapshot *snap, place_id from, place_id to)
 {
     const struct graph *graph = snap->graph;
@@ -87,7 +86,7 @@ static double relation_of(const struct snapshot *snap, place_id from, place_id t
     if (a->kind == PLACE_GPU && from == to)
         return 0; /* its own memory */
     if (a->kind == PLACE_GPU && b->kind == PLACE_GPU) {
-        /* Pairs without a direct link go different ways. */
+        /* Compare direct links only: paths of other pairs differ. */
         for (size_t i = 0; i < graph->link_count; i++) {
             const struct link *link = &graph->links[i];
             if ((link->from == from && link->to == to) || (link->from == to && link->to == from))
@@ -117,7 +116,7 @@ static int compare_class(const struct class *x, const struct class *y)
     return order != 0 ? order : (x->relation > y->relation) - (x->relation < y->relation);
 }
 
-/* Within a class by value. */
+/* Orders by class, then by value. */
 static int compare_members(const void *a, const void *b)
 {
     const struct member *x = a, *y = b;
@@ -126,7 +125,8 @@ static int compare_members(const void *a, const void *b)
                       : (x->value->value > y->value->value) - (x->value->value < y->value->value);
 }
 
-/* The median of n ascending values without number leave_out, or what its intervals say of it. */
+/* Returns the median of n ascending values without element leave_out; @end selects the value or an
+ * end of its interval. */
 static double median_without(const struct member *member, size_t n, size_t leave_out,
                              double (*end)(const struct value *v))
 {
@@ -136,8 +136,8 @@ static double median_without(const struct member *member, size_t n, size_t leave
            2;
 }
 
-/* The relative standard deviation of single repetitions, pooled over the class, and no less than
- * what runs showed. */
+/* Returns the relative standard deviation of single repetitions, pooled over the class; at least
+ * the known variation between runs. */
 static double spread_of(const struct snapshot *snap, const struct member *member, size_t n)
 {
     double sum = 0;
@@ -151,7 +151,8 @@ static double spread_of(const struct snapshot *snap, const struct member *member
         judge_limits_spread(member->class.metric, values_axes(snap->values, member->value)));
 }
 
-/* The deviation of its own runs, where a baseline has seen enough of them. */
+/* Returns the relative deviation between runs of this value, if its baseline has enough of them;
+ * otherwise 0. */
 static double spread_of_runs(const struct snapshot *snap, const struct value *v)
 {
     const struct baseline *baseline =
@@ -185,8 +186,8 @@ static void judge_class(const struct snapshot *snap, const struct member *member
     }
 }
 
-/* What is stated for a value: by the firmware for the same, or the direct link's rate for large
- * transfers; 0 nothing. */
+/* Returns the nominal value: the firmware's for the same metric, or the direct link's rate for
+ * large copies; 0 none. */
 static double stated(const struct snapshot *snap, const struct value *v)
 {
     if (v->nominal > 0)
@@ -194,14 +195,14 @@ static double stated(const struct snapshot *snap, const struct value *v)
     bool is_copy = v->metric == METRIC_HOST_GPU_COPY_ENGINE ||
                    v->metric == METRIC_HOST_GPU_KERNEL || v->metric == METRIC_GPU_GPU_COPY_ENGINE ||
                    v->metric == METRIC_GPU_GPU_KERNEL;
-    /* large, pinned, one way: pageable memory and the like are slower by design */
+    /* large, pinned, one direction: others, such as pageable memory, are slower by design */
     if (!is_copy || values_axes(snap->values, v)[0] != '\0')
         return 0;
     for (size_t i = 0; i < snap->graph->link_count; i++) {
         const struct link *link = &snap->graph->links[i];
         bool joins = (link->from == v->from && link->to == v->to) ||
                      (link->from == v->to && link->to == v->from);
-        /* AMD's copy engines, by design, and one memory of both */
+        /* AMD's copy engines are narrower by design; a memory bus is one memory of both */
         bool is_narrower = link->kind == LINK_XGMI || link->kind == LINK_MEMBUS;
         if (joins && is_narrower && v->metric == METRIC_HOST_GPU_COPY_ENGINE)
             return 0;
@@ -243,7 +244,7 @@ static void judge_past(const struct snapshot *snap, const struct value *v,
                               .runs = verdict == BASELINE_WORSE ? baseline->low_runs : 0});
 }
 
-/* All measured values are compared, those that are not asked about as likes of the others. */
+/* Compares all measured values: those outside the selection serve as peers of the others. */
 static size_t collect(struct judge_work *work, const uint64_t *class, struct member *member,
                       struct suspects *suspects)
 {
