@@ -1,5 +1,5 @@
 /**
- * Time as a dependency: whoever needs the time is handed a struct clock, so tests run on a virtual
+ * Time as a dependency: code that needs the time gets a struct clock, so tests run on a virtual
  * one.
  */
 #pragma once
@@ -11,7 +11,7 @@ struct clock {
     void *state;
 };
 
-/* The machine's own clocks. */
+/* Returns the clock of the machine. */
 struct clock clock_system(void);
 
 static inline int64_t clock_now_s(const struct clock *clock) { return clock->now_s(clock->state); }

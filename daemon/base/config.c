@@ -13,12 +13,12 @@ struct key {
     enum key_type type;
     size_t offset;
     int64_t low, high;   /* numbers; low of a text: TEXT_ABSOLUTE or 0 */
-    const char *initial; /* WORD: all of them, "a|b|c", the first is it */
+    const char *initial; /* WORD: all words, "a|b|c"; the first one is initial */
     const char *about;
 };
 
 #define TEXT_ABSOLUTE 1    /* an absolute path, or nothing */
-#define TEXT_MAX      2048 /* so that what is printed fits a line again */
+#define TEXT_MAX      2048 /* a printed value fits a line again */
 
 #define FIELD(name) offsetof(struct config, name)
 
@@ -137,7 +137,7 @@ static const struct key *find_key(const char *name)
     return NULL;
 }
 
-/* The key that shares the longest beginning, for "did you mean". */
+/* Returns the key that shares the longest beginning, for "did you mean". */
 static const char *nearest_key(const char *name)
 {
     const char *best = keys[0].name;
@@ -172,7 +172,7 @@ static enum berth_code parse_number(const struct key *key, const char *value, in
     return BERTH_OK;
 }
 
-/* The number of a word among those of the key. */
+/* Parses one of the key's words to its number. */
 static enum berth_code parse_word(const struct key *key, const char *value, int64_t *ret_number,
                                   struct berth_err *err)
 {
@@ -312,7 +312,7 @@ static enum berth_code read_line(struct config *config, char *line, bool seen[KE
     return BERTH_OK;
 }
 
-/* A line and its end, as much of it as there is room for. False at the end of the file. */
+/* Reads a line with its end, up to the size of the buffer. False at the end of the file. */
 static bool next_line(FILE *file, char *buffer, size_t size, size_t *ret_length)
 {
     size_t length = 0;

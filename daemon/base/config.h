@@ -11,29 +11,29 @@
 
 struct config {
     char *socket;       /* path of the Unix socket */
-    char *socket_group; /* NULL: leave */
+    char *socket_group; /* NULL: unchanged */
     char *admin_group;  /* may probe and accept baselines; NULL: root and the daemon's user alone */
-    char *state_dir;    /* where berth.db is; NULL: keep nothing */
-    char *baseline;     /* a folder of baseline files; NULL: none */
+    char *state_dir;    /* folder of berth.db; NULL: keep nothing */
+    char *baseline;     /* folder of baseline files; NULL: none */
     int64_t store_journal; /* enum store_journal */
     int64_t history_days;
     int64_t daily_years;
-    /* where berth-probe-cpu is; NULL: beside berthd, then the installed place */
+    /* folder of berth-probe-cpu; NULL: beside berthd, then the installed place */
     char *probe_dir;
-    char *node; /* a node folder to serve instead of this machine; NULL: this machine */
+    char *node; /* node folder to serve instead of this machine; NULL: this machine */
     int64_t socket_mode;
     bool probe_at_start;
     int64_t quick_budget_ms;
     int64_t gpu_quick_budget_ms; /* after the driver has started */
-    int64_t gpu_retry_s;         /* between looks at gpus that were in use; 0: none */
+    int64_t gpu_retry_s;         /* between checks of gpus that were in use; 0: none */
     int64_t full_budget_s;
     int64_t claim_ttl_max_s;
-    int64_t claim_ttl_user_max_s; /* of ordinary users' claims without an owner */
+    int64_t claim_ttl_user_max_s; /* for claims of ordinary users without an owner */
     int64_t claims_per_user;
     int64_t claims_in_all;
     int64_t claim_resume_s;  /* after the last claim ended */
-    int64_t probe_silence_s; /* a probe that prints nothing this long is hung */
-    int64_t drift_mads;      /* this and the next ones: health/judge_limits.h */
+    int64_t probe_silence_s; /* a probe silent for this long is hung */
+    int64_t drift_mads;      /* this and the next seven: health/judge_limits.h */
     int64_t drift_bandwidth_percent, drift_latency_percent, drift_pingpong_percent;
     int64_t likes_bandwidth_percent, likes_latency_percent, likes_pingpong_percent;
     int64_t nominal_percent;
@@ -52,19 +52,19 @@ struct config {
     int64_t half_message_timeout_s;
 };
 
-/* All keys at their defaults; state_dir from $STATE_DIRECTORY when the service manager made one.
- * NO_MEMORY. */
+/* Sets all keys to their defaults; state_dir comes from $STATE_DIRECTORY when the service manager
+ * made one. Fails with NO_MEMORY. */
 enum berth_code config_init(struct config *ret_config, struct berth_err *err);
 void config_done(struct config *config);
 
-/* Reads a file over config. BAD_CONFIG names file, line and what is wrong: an unknown key (with the
- * nearest known one), a value of the wrong type or out of range, a key given twice. On failure
- * config is unchanged. */
+/* Reads a file over config. Fails with BAD_CONFIG, which names the file, the line and the error.
+ * Errors are an unknown key (with the nearest known one), a value of the wrong type or out of
+ * range, and a key given twice. On failure config is unchanged. */
 enum berth_code config_read(struct config *config, const char *path, struct berth_err *err);
 
 /* Sets one key as a line of the file would. */
 enum berth_code config_set(struct config *config, const char *key, const char *value,
                            struct berth_err *err);
 
-/* Every key with its present value and meaning, in the file's own format. */
+/* Prints every key with its present value and meaning, in the format of the file. */
 void config_print(const struct config *config, FILE *file);

@@ -2,8 +2,8 @@
 
 /* C17 cannot include bytes, and an array cannot be initialised with a length that only the
  * assembler knows: so the assembler makes the arrays. A row is a struct embedded_file; .dc.a is a
- * word of the size of an address. The compiler hands its -I on, so files are found below schema/.
- */
+ * word of the size of an address. The compiler passes its -I on, so files are found below
+ * schema/. */
 #define ROW(file)                                                                                  \
     ".pushsection .rodata\n"                                                                       \
     "1: .asciz \"" file "\"\n"                                                                     \

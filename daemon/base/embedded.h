@@ -13,5 +13,6 @@ struct embedded_file {
 
 extern const struct embedded_file embedded_interfaces[];
 
-/* In the order in which they are applied: number i brings a database to version i + 1. */
+/* Migrations in the order in which they are applied: number i brings a database to version i +
+ * 1. */
 extern const struct embedded_file embedded_migrations[];

@@ -3,7 +3,7 @@
  * parameters and the exit status of the command.
  *
  * A function that can fail returns enum berth_code and takes struct berth_err *err last. On failure
- * the ret_ outputs are untouched and err holds the code, one line for a person, and the values of
+ * the ret_ outputs are untouched. err then holds the code, one line for a person, and the values of
  * the error's parameters. The first cause wins: setting an error that is already set changes
  * nothing.
  */
@@ -43,8 +43,8 @@ struct berth_err {
     } arg[ERR_ARGS];
 };
 
-/* The table row of a code; never NULL (an unknown code gives the row of UNAVAILABLE). Any thread.
- */
+/* Returns the table row of a code; never NULL (an unknown code gives the row of UNAVAILABLE). Any
+ * thread. */
 const struct err_info *err_info(enum berth_code code);
 
 /* Sets code and a formatted one-line detail (truncated to fit); returns the code now in err. err
@@ -52,28 +52,29 @@ const struct err_info *err_info(enum berth_code code);
 enum berth_code err_set(struct berth_err *err, enum berth_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* err_set with strerror(errno_value) appended. ENOMEM becomes NO_MEMORY whatever code says. */
+/* err_set with strerror(errno_value) appended. ENOMEM becomes NO_MEMORY, for any code. */
 enum berth_code err_set_errno(struct berth_err *err, enum berth_code code, int errno_value,
                               const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Fill parameter number index (0-based) of the error; truncated to fit. err may be NULL. */
+/* Set parameter number index (0-based) of the error; the text is truncated to fit. err may be
+ * NULL. */
 void err_text(struct berth_err *err, int index, const char *text);
 void err_number(struct berth_err *err, int index, int64_t number);
 
-/* The common one: NoSuchPlace with its parameter. */
+/* Sets NoSuchPlace with its parameter. */
 enum berth_code err_no_such_place(struct berth_err *err, const char *place);
 
-/* Another: InvalidParameter for a value that makes no sense, with the parameter's name, which the
- * detail begins with. */
+/* Sets InvalidParameter for a value that makes no sense. Its parameter is the name, and the detail
+ * begins with it. */
 enum berth_code err_invalid(struct berth_err *err, const char *parameter, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Of an INVALID_PARAMETER that the reader of one item of an array found: with the item's place
- * before the name, "accesses[2].reads_bytes", or "accesses[2]" where it named the array. Anything
- * else stays. err may be NULL. */
+/* Adds the item's position to an INVALID_PARAMETER that the reader of one item of an array set. The
+ * parameter becomes "accesses[2].reads_bytes", or "accesses[2]" where it named the array itself.
+ * Any other error stays unchanged. err may be NULL. */
 void err_in_item(struct berth_err *err, const char *array, size_t index);
 
-/* NotEnough; the detail says what there is. */
+/* Sets NotEnough; the detail says how much is available. */
 enum berth_code err_not_enough(struct berth_err *err, const char *what, int64_t wanted,
                                int64_t available, const char *format, ...)
     __attribute__((format(printf, 5, 6)));

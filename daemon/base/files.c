@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define ENTRIES_MAX 65536
-#define LINES_ROOM  ((size_t)1 << 20) /* read at a time; a longer line takes more */
+#define LINES_ROOM  ((size_t)1 << 20) /* bytes read at a time; grows for a longer line */
 
 static bool is_beneath(const char *path, const char *root)
 {
@@ -22,7 +22,7 @@ static bool is_beneath(const char *path, const char *root)
     return strncmp(path, root, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-/* Before Linux 5.6, or where a sandbox does not know the call: look first, then open. */
+/* Before Linux 5.6, or where a sandbox does not know the call: checks first, then opens. */
 static int open_checked(const struct files *io, const char *path, int flags)
 {
     char full[PATH_MAX], real[PATH_MAX];
@@ -39,8 +39,8 @@ static int open_checked(const struct files *io, const char *path, int flags)
     return open(real, flags);
 }
 
-/* Below a root of our own every symbolic link must stay there: a recorded tree may come from
- * anyone. -1 with errno, EXDEV when the path leaves the root. */
+/* Opens path. Every symbolic link below a root of our own must stay there: a recorded tree may come
+ * from anyone. -1 with errno, EXDEV when the path leaves the root. */
 static int open_beneath(const struct files *io, const char *path, int flags)
 {
     struct open_how how = {.flags = (uint64_t)flags,
@@ -138,12 +138,13 @@ enum berth_code files_read(const struct files *io, const char *path, size_t max,
 
 struct lines {
     char *text;
-    size_t used, room; /* one byte more is there */
+    size_t used, room; /* one more byte is allocated */
     files_line_fn *take;
     void *arg;
 };
 
-/* Hands out the whole lines, and what is behind the last one with is_last, and keeps the rest. */
+/* Passes the whole lines to take, with is_last also the rest behind them. Keeps that rest
+ * otherwise. */
 static enum berth_code hand_out(struct lines *lines, bool is_last, struct berth_err *err)
 {
     size_t at = 0;
@@ -218,7 +219,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(x, y);
 }
 
-/* Appends a copy of name, or with NULL only makes sure that there is a list. The list stays
+/* Appends a copy of name; with NULL only makes sure that there is a list. The list stays
  * NULL-terminated. */
 static bool append_name(char ***names, size_t *count, const char *name)
 {
@@ -316,7 +317,7 @@ int64_t files_boot_time_s(const struct files *io)
     char *text = NULL;
     int64_t time_s = 0;
     if (files_read(io, "/proc/stat", 1 << 22, &text, NULL) == BERTH_OK) {
-        /* text is, which an analyzer does not see */
+        /* text is set, which an analyzer does not know */
         const char *line = text != NULL ? strstr(text, "\nbtime ") : NULL;
         if (line != NULL)
             time_s = strtoll(line + 7, NULL, 10);

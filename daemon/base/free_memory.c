@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 
-/* a node's whole file, and of /proc/meminfo more than what is wanted */
+/* the whole file of a node; for /proc/meminfo more than the fields read here */
 #define MEMINFO_MAX 4096
 
 struct free_memory {
@@ -66,7 +66,7 @@ static bool read_text(int fd, char text[MEMINFO_MAX])
     return n > 0;
 }
 
-/* With one memory only, the kernel's own estimate, which /proc/meminfo has, is that memory's. */
+/* With one memory only, the kernel's own estimate in /proc/meminfo is that memory's. */
 static void use_estimate(struct free_memory *memory, const struct files *io)
 {
     char path[PATH_MAX], text[MEMINFO_MAX];
@@ -98,7 +98,7 @@ static enum berth_code open_nodes(struct free_memory *memory, const struct files
             continue;
         char file[PATH_MAX];
         snprintf(file, sizeof file, "/sys/devices/system/node/%s/meminfo", names[i]);
-        /* A node that cannot be read is a node of which nothing is known. */
+        /* A node that cannot be read stays unknown. */
         struct berth_err ignored = {0};
         code =
             add(memory, io, file, numa, &ignored) == BERTH_NO_MEMORY ? BERTH_NO_MEMORY : BERTH_OK;

@@ -1,12 +1,11 @@
 /**
- * How much memory the kernel could give on each NUMA node now: what is free and what it would get
- * back by dropping caches. Where only one node has memory that is MemAvailable of /proc/meminfo,
- * the kernel's own estimate; where several have, MemFree + Active(file) + Inactive(file) +
- * SReclaimable of the node, which is a little more than there is: the kernel keeps a reserve, and
- * files in use come back at once.
+ * Memory that the kernel can give on each NUMA node now: free memory and caches that it can drop.
+ * With memory on only one node this is MemAvailable of /proc/meminfo, the kernel's own estimate.
+ * With several it is MemFree + Active(file) + Inactive(file) + SReclaimable of the node. That sum
+ * is slightly too high: the kernel keeps a reserve, and files in use come back at once.
  *
- * It reads when asked, at most every FREE_MEMORY_EVERY_MS, one pread a node, from files it keeps
- * open, and never wakes up by itself. Loop thread only.
+ * A read takes one pread a node, at most every FREE_MEMORY_EVERY_MS, from files that stay open; no
+ * timer wakes the daemon for it. Loop thread only.
  */
 #pragma once
 #include <stddef.h>
@@ -26,20 +25,20 @@ struct free_memory_node {
 };
 
 struct free_memory_view {
-    int64_t at_s; /* when it was read */
+    int64_t at_s; /* time of the reading */
     const struct free_memory_node *node;
     size_t count;
 };
 
-/* Opens the nodes' files below io; /proc/meminfo as node 0 where the kernel has no node directory.
- * clock is kept. ABSENT when neither is there, NO_MEMORY. */
+/* Opens the nodes' files below io, or /proc/meminfo as node 0 where the kernel has no node
+ * directory. clock is kept. Fails with ABSENT when neither exists, and with NO_MEMORY. */
 enum berth_code free_memory_new(const struct files *io, const struct clock *clock,
                                 struct free_memory **ret_memory, struct berth_err *err);
 void free_memory_free(struct free_memory *memory); /* NULL is fine */
 
-/* What is free; valid until the next call. Nothing for NULL: a recorded node has no free memory to
- * read. */
+/* Returns the free memory of all nodes; valid until the next call. The view is empty for NULL: a
+ * recorded node has no free memory to read. */
 struct free_memory_view free_memory_read(struct free_memory *memory);
 
-/* Of one node; -1 when unknown. */
+/* Returns the free bytes of one node; -1 when unknown. */
 int64_t free_memory_of(const struct free_memory_view *view, int32_t numa);

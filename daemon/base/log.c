@@ -25,7 +25,7 @@ static bool is_shown(uint32_t c)
     return true;
 }
 
-/* The character at text and its length; 0 when no UTF-8 begins there. */
+/* Decodes the character at text. Returns its length; 0 when no UTF-8 begins there. */
 static size_t decode(const unsigned char *text, uint32_t *ret)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -67,9 +67,10 @@ size_t log_escape(const char *text, char *ret, size_t size)
     return used;
 }
 
-/* One write a line, so that lines of several writers do not mix. False when the line is lost: a
- * pipe that nobody reads is full, stderr is closed, or a disk is full, which may take a part of it:
- * the next one then begins a line. A pipe that is writable takes PIPE_BUF bytes at once. */
+/* Writes a line with one write, so that lines of several writers do not mix. False when the line is
+ * lost: a pipe without a reader is full, stderr is closed, or a disk is full. A full disk may take
+ * a part of the line: the next one then begins a new line. A pipe that is writable takes PIPE_BUF
+ * bytes at once. */
 static bool put_line(enum log_level level, const char *text)
 {
     static atomic_bool lost_end;

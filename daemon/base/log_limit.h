@@ -1,7 +1,7 @@
 /**
- * Lines of the log that users can cause: LOG_LIMIT_LINES of each user and cause in LOG_LIMIT_MS,
- * then none, and at the end of that time how many were left out. Root and the daemon's own user
- * have no limit. Loop thread only.
+ * Limits lines of the log that users can cause: LOG_LIMIT_LINES of each user and cause in
+ * LOG_LIMIT_MS, then none. A last line gives the number of those left out. Root and the daemon's
+ * own user have no limit. Loop thread only.
  */
 #pragma once
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 
 #define LOG_LIMIT_LINES  10
 #define LOG_LIMIT_MS     60000
-#define LOG_LIMIT_CAUSES 64 /* of all users at a time; those beyond are counted together */
+#define LOG_LIMIT_CAUSES 64 /* of all users at a time; further ones are counted together */
 
 struct log_cause {
     uid_t uid;
@@ -30,9 +30,9 @@ struct log_limit {
 
 void log_limit_init(struct log_limit *limit, uv_loop_t *loop);
 
-/* Says what is still to be said, and closes the timer. */
+/* Logs the pending counts of left-out lines, and closes the timer. */
 void log_limit_close(struct log_limit *limit);
 
-/* Whether another line of that cause (text that outlives the limit, in the plural: "claims") may be
- * written. limit NULL: always. */
+/* True when another line of that cause may be written, and counts it. The cause is a plural
+ * ("claims") that outlives the limit. With limit NULL always true. */
 bool log_limit_takes(struct log_limit *limit, uid_t uid, const char *cause);

@@ -64,7 +64,7 @@ static bool is_member(int fd, const struct peer *peer, gid_t group)
     gid_t few[64], *groups = few;
     socklen_t size = sizeof few;
     int failed = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) < 0 ? errno : 0;
-    if (failed == ERANGE) { /* size is what it takes now */
+    if (failed == ERANGE) { /* size is the required size now */
         groups = malloc(size);
         if (groups == NULL)
             return false;

@@ -1,5 +1,5 @@
 /**
- * Who is at the other end of a connection, and whether that is an administrator.
+ * Identity of the process at the other end of a connection, and its rights as an administrator.
  */
 #pragma once
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 
-/* Who is at the other end, by SO_PEERCRED. */
+/* Credentials of the other end, from SO_PEERCRED. */
 struct peer {
     uid_t uid;
     gid_t gid;
@@ -15,15 +15,14 @@ struct peer {
     bool is_admin; /* root, the daemon's user, or in the configured group */
 };
 
-/* Who besides root and the daemon's own user is one. */
+/* Administrators besides root and the daemon's own user. */
 struct peer_admins {
     bool has_group;
     gid_t group;
 };
 
-/* The group of that name; NULL, "" and a group that does not exist have no members. Asks the
- * system's user database: may block.
- */
+/* Returns the administrators by membership in that group. NULL, "" and a group that does not exist
+ * have no members. Asks the system's user database: may block. */
 struct peer_admins peer_admins_of(const char *group);
 
 /* Reads the credentials that the kernel noted when the peer connected. The peer's supplementary

@@ -44,7 +44,7 @@ char *print_grow(struct print *print, size_t count)
 
 static void put(struct print *print, char c) { print_bytes(print, &c, 1); }
 
-/* Words that need no quotes. */
+/* Adds a word that needs no quotes. */
 static void print_word(struct print *print, const char *word, size_t length)
 {
     if (print_room(print, length + 1) == NULL)
@@ -57,8 +57,8 @@ static void print_word(struct print *print, const char *word, size_t length)
 
 static bool is_plain(unsigned char c) { return c >= 0x20 && c < 0x80 && c != '"' && c != '\\'; }
 
-/* What is no plain character: escaped, copied or replaced. Returns how many bytes of it were used.
- */
+/* Adds a character that is not plain: escaped, copied or replaced. Returns the number of its
+ * bytes. */
 static size_t put_special(struct print *print, const unsigned char *c)
 {
     size_t length = *c < 0x80 ? 1 : text_utf8_length((const char *)c);
@@ -74,7 +74,7 @@ static size_t put_special(struct print *print, const unsigned char *c)
     return length > 0 ? length : 1;
 }
 
-#define PIECE_BYTES 256 /* of a text that are made room for at once */
+#define PIECE_BYTES 256 /* of a text, with room made for all of them at once */
 
 void print_string(struct print *print, const char *text)
 {
@@ -106,7 +106,8 @@ void print_string(struct print *print, const char *text)
 
 /* Numbers. */
 
-/* Digits of value, at least count of them, ending before end; returns where they begin. */
+/* Writes the digits of value, at least count of them, ending before end. Returns their
+ * beginning. */
 static char *digits(uint64_t value, int count, char *end)
 {
     for (; value != 0 || count > 0; value /= 10, count--)
@@ -131,10 +132,10 @@ void print_count(struct print *print, int64_t value)
         print_null(print);
 }
 
-/* Most of what is measured has six digits. When value is the double nearest to whole / 10^places
- * and whole has at most fifteen digits, these are its digits; the division rounds correctly, so
- * comparing tells. They end before end; returns where they begin, end when value is not like that.
- */
+/* Writes the digits of a real with few decimals; most measured values have six digits. When value
+ * is the double nearest to whole / 10^places and whole has at most fifteen digits, these are its
+ * digits. The division rounds correctly, so a comparison decides. The digits end before end.
+ * Returns their beginning, or end for any other value. */
 static char *short_real(double value, char *end)
 {
     static const double power[] = {1, 1e3, 1e6};
@@ -179,7 +180,7 @@ void print_real(struct print *print, double value)
 
 void print_null(struct print *print) { print_word(print, "null", 4); }
 
-/* Trees. jansson's own printing notes every container in a hash table, to find loops; ours cannot
+/* Trees. jansson's own printing notes every container in a hash table, to find loops. Ours cannot
  * have any, and it costs half of a reply. */
 
 static void print_members(struct print *print, const json_t *object)

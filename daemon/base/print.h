@@ -1,10 +1,10 @@
 /**
- * JSON as text, written front to back into a buffer that grows: for answers that are large or asked
- * for all the time, of which no tree is made first. Commas between members and elements come by
- * themselves; brackets are the caller's to close.
+ * JSON as text, written front to back into a buffer that grows: for answers that are large or
+ * frequent, without a tree. Commas between members and elements are added automatically; the caller
+ * closes brackets.
  *
- * Running out of memory is remembered and everything after it ignored, so that it is asked for
- * once, at the end.
+ * Running out of memory sets failed, and every later call does nothing, so the caller checks once,
+ * at the end.
  */
 #pragma once
 #include <jansson.h>
@@ -19,14 +19,15 @@ struct print {
     bool failed; /* out of memory since print_init or print_clear */
 };
 
-/* Takes that much memory at once. False when there is none. */
+/* Allocates size bytes at once. False when out of memory. */
 bool print_init(struct print *print, size_t size);
 void print_done(struct print *print);
 
-/* Empty again; the memory stays. */
+/* Empties the text; the memory stays. */
 void print_clear(struct print *print);
 
-/* Memory for count bytes more, NULL when there is none. print_grow is for when it must grow. */
+/* Return memory for count more bytes, NULL when out of memory. print_grow is the slow path, for a
+ * full buffer. */
 char *print_grow(struct print *print, size_t count);
 static inline char *print_room(struct print *print, size_t count)
 {
@@ -34,8 +35,8 @@ static inline char *print_room(struct print *print, size_t count)
                                                                   : print_grow(print, count);
 }
 
-/* As they are, no comma. Inline, as are those below, because a matrix is made of a million of
- * these. */
+/* Adds bytes unchanged, without a comma. Inline, like the functions below, because a matrix is made
+ * of a million of these. */
 static inline void print_bytes(struct print *print, const char *bytes, size_t count)
 {
     char *at = print_room(print, count);
@@ -45,8 +46,8 @@ static inline void print_bytes(struct print *print, const char *bytes, size_t co
     print->length += count;
 }
 
-/* Writes the comma that comes before the next key or value where one is due: not behind an opened
- * bracket or a key. There is room for it. */
+/* Writes the comma before the next key or value where one is due: not behind an opened bracket or a
+ * key. The caller has made room for it. */
 static inline void print_comma(struct print *print)
 {
     char last = print->length > 0 ? print->data[print->length - 1] : '[';
@@ -54,7 +55,7 @@ static inline void print_comma(struct print *print)
         print->data[print->length++] = ',';
 }
 
-/* One of { [ as the next value; one of } ] as its end. */
+/* Add one of { [ as the next value, and one of } ] as its end. */
 static inline void print_open(struct print *print, char bracket)
 {
     if (print_room(print, 2) == NULL)
@@ -68,8 +69,8 @@ static inline void print_close(struct print *print, char bracket)
     print_bytes(print, &bracket, 1);
 }
 
-/* A word of ours that needs no escape, in quotes, where a key or a value may stand. False when
- * there is no room for it and a colon. */
+/* Adds a word of ours that needs no escape, in quotes, as a key or a value. False when there is no
+ * room for it and a colon. */
 static inline bool print_quoted(struct print *print, const char *word)
 {
     size_t length = strlen(word);
@@ -82,28 +83,28 @@ static inline bool print_quoted(struct print *print, const char *word)
     return true;
 }
 
-/* The name of the next member. */
+/* Adds the name of the next member. */
 static inline void print_key(struct print *print, const char *key)
 {
     if (print_quoted(print, key))
         print->data[print->length++] = ':';
 }
 
-/* A string as the next value, a word of ours. */
+/* Adds a word of ours, which needs no escape, as the next value. */
 static inline void print_name(struct print *print, const char *name) { print_quoted(print, name); }
 
-/* Values. Bytes that are no UTF-8 become question marks; NULL and what is not finite become null. A
- * number has the fifteen digits that survive the way through a double, and a real keeps a mark of
- * being one: 96.2, 7.0. */
+/* Add the next value. Bytes that are no UTF-8 become question marks; NULL and numbers that are not
+ * finite become null. A number has the fifteen digits that survive the conversion through a double.
+ * A real stays recognizable as a real: 96.2, 7.0. */
 void print_string(struct print *print, const char *text);
 void print_integer(struct print *print, int64_t value);
 void print_real(struct print *print, double value);
 void print_count(struct print *print, int64_t value); /* null below 0 */
 void print_null(struct print *print);
-/* recursion as deep as it is: for our own */
+/* recurses as deep as value is nested: for trees of our own */
 void print_json(struct print *print, const json_t *value);
 
-/* What json_dumps() with these flags should give, the caller's to free; NULL when out of memory.
- * jansson's own leaves out the names of members that it had no memory for and calls that a success
- * (2.14, do_dump()). */
+/* Returns the text that json_dumps() with these flags should give; the caller frees it. NULL when
+ * out of memory. jansson's own leaves out the names of members that it had no memory for and calls
+ * that a success (2.14, do_dump()). */
 char *print_tree(const json_t *value, size_t flags);

@@ -1,5 +1,5 @@
 /**
- * How long and how large parameters may be: ID_MIN and ID_MAX of each row of schema/limits.def.
+ * Limits on the length and size of parameters: ID_MIN and ID_MAX of each row of schema/limits.def.
  */
 #pragma once
 

@@ -17,7 +17,7 @@ struct service_manager {
     uint64_t watchdog_ms;
 };
 
-/* An unsigned decimal number of the environment; 0 when there is none. */
+/* Reads an unsigned decimal number of the environment; 0 when there is none. */
 static uint64_t env_number(const char *name)
 {
     const char *text = getenv(name);
@@ -38,7 +38,7 @@ struct service_manager *service_manager_new(void)
         return NULL;
     memcpy(address.sun_path, path, length);
     if (path[0] == '@')
-        address.sun_path[0] = '\0'; /* an abstract name has no end but the address's */
+        address.sun_path[0] = '\0'; /* an abstract name ends only with the address */
     struct service_manager *notify = calloc(1, sizeof *notify);
     if (notify == NULL)
         return NULL;
