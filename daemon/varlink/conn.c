@@ -7,7 +7,7 @@
 
 #include "varlink/conn_inner.h"
 
-#define TURN_NS 15000 /* before the loop looks at its sockets again */
+#define TURN_NS 15000 /* before the loop polls its sockets again */
 
 static void conn_check(const struct conn *conn)
 {
@@ -46,8 +46,8 @@ static bool peer_is_gone(const struct conn *conn)
     return poll(&fd, 1, 0) == 1 && (fd.revents & (POLLHUP | POLLERR)) != 0;
 }
 
-/* Whether the peer of the call under way left, so that its answer has no reader. A message is
- * opened first: it may be oneway. */
+/* True when the peer of the current call has left, so that its answer has no reader. A message is
+ * parsed first: it may be oneway. */
 static bool is_abandoned(const struct conn *conn)
 {
     bool acts_unread = conn->call.oneway && conn->outcome.acts;
@@ -55,8 +55,8 @@ static bool is_abandoned(const struct conn *conn)
            !acts_unread && peer_is_gone(conn);
 }
 
-/* Closes it if the end of the input was read and nobody waits for the answer. Returns whether it is
- * closing. */
+/* Closes the connection if its input has ended and nobody waits for the answer. Returns true while
+ * it is closing. */
 static bool close_abandoned(struct conn *conn)
 {
     if (!conn->is_closing && conn->input.is_ended && is_abandoned(conn))
@@ -85,13 +85,14 @@ static void input_ended(struct conn_input *input)
 static enum conn_wait wait_of(const struct conn *conn)
 {
     if (conn->is_finishing)
-        return WAIT_NONE; /* but for what it has not read */
+        return WAIT_NONE; /* only unread replies have a time limit */
     if (conn->state != BETWEEN)
         return conn->input.is_reading ? WAIT_NONE : WAIT_PEER;
     return wire_is_partial(&conn->input.wire) ? WAIT_HALF : WAIT_IDLE;
 }
 
-/* After anything happened: close when all is said, read or not, and let the right clock run. */
+/* Runs after every event: closes a connection without anything left to do, starts or stops reading,
+ * and sets the clock. */
 static void settle(struct conn *conn, bool progressed)
 {
     if (conn->is_closing)
@@ -119,7 +120,7 @@ static void settle(struct conn *conn, bool progressed)
     conn_check(conn);
 }
 
-/* One call, or one reply of a stream. Returns false when there is nothing to do now. */
+/* Makes one call, or one reply of a stream. False when there is nothing to do now. */
 static bool step(struct conn *conn)
 {
     const char *text;
@@ -199,7 +200,7 @@ void conn_expire(struct conn *conn)
         conn_close(conn);
 }
 
-/* The beginning, and what the server asks. */
+/* Creation, and functions for the server. */
 
 enum berth_code conn_new(struct conn_host *host, int take_fd, const struct peer *peer,
                          struct berth_err *err)

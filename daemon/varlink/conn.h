@@ -2,24 +2,25 @@
  * One connection: messages in, replies out, calls strictly in order and one at a time. Loop thread
  * only.
  *
- * Room: a call is not begun while more than unsent_bytes of replies wait for the peer to read, and
- * a stream is asked for its next reply only when nothing waits. So a peer that does not read costs
- * at most unsent_bytes and one reply.
+ * Room: no call begins while more than unsent_bytes of replies wait for the peer to read. A stream
+ * makes its next reply only when nothing waits. So a peer that does not read costs at most
+ * unsent_bytes and one reply.
  *
- * Together: while replies of more than unsent_bytes_per_user, or than is left of
- * unsent_bytes_in_all, wait on all connections of a user, only those of them are answered that have
- * read everything, and with small replies alone. Large replies, plans and messages are made and
- * opened on the thread pool, for large_calls_per_user connections of a user at a time and
- * CONN_ROOM_WORKING of everybody; the user that was served least recently is next. A user whose
- * calls take long there is greedy, and has the slow thread. A stream of what was made counts for
- * its user until it ends.
+ * Limits of a user: replies on all connections of a user may hold unsent_bytes_per_user, and at
+ * most the rest of unsent_bytes_in_all. Beyond that only its connections with nothing unread are
+ * answered, and only with small replies. Large replies, plans and messages are made and parsed on
+ * the thread pool. A user has large_calls_per_user connections there at a time, and all users
+ * together have CONN_ROOM_WORKING. The user that was served least recently is next. A user whose
+ * calls take long there is greedy, and gets the slow thread. A stream that began with work on the
+ * pool counts for its user until it ends.
  *
- * Time: what is done on the loop goes round by user (varlink/conn_share.h), one call or reply at a
- * time, and the loop looks at its sockets in between.
+ * Time: work on the loop goes round by user (varlink/conn_share.h), one call or reply at a time.
+ * The loop polls its sockets in between.
  *
- * Reading: stops while a call is being answered and more than queued_calls whole messages, or
- * message_bytes, wait behind it, and where there is no room (varlink/conn_input.h); the kernel's
- * buffer fills then and the peer's writes block. It goes on when all of them are answered.
+ * Reading stops while a call is being answered and more than queued_calls whole messages, or
+ * message_bytes, wait behind it. It also stops without room for input (varlink/conn_input.h). The
+ * kernel's buffer then fills and the peer's writes block. Reading resumes when all waiting messages
+ * are answered.
  */
 #pragma once
 #include <uv.h>
@@ -38,7 +39,7 @@
 
 struct conn;
 
-/* What the connections of a server share; all borrowed. */
+/* State that the connections of a server share; all borrowed. */
 struct conn_host {
     uv_loop_t *loop;
     struct notifier *notifier;
@@ -47,7 +48,7 @@ struct conn_host {
     struct log_limit *log; /* NULL: no limit */
     bool check_replies;
     struct print reply;
-    struct conn *first; /* all of them, until gone */
+    struct conn *first; /* all connections, until freed */
     unsigned count;
     struct conn_share share;
     struct conn_rooms rooms;
@@ -55,8 +56,9 @@ struct conn_host {
     /* NULL until a user is greedy; the host closes it when all connections are gone */
     struct conn_slow *slow;
 
-    void (*soon)(struct conn_host *host); /* call conn_turns in the next turn of the loop */
-    /* call conn_expire at that time of the loop, or earlier */
+    void (*soon)(
+        struct conn_host *host); /* requests conn_turns in the next iteration of the loop */
+    /* requests conn_expire at that time of the loop, or earlier */
     void (*due)(struct conn_host *host, uint64_t due_ms);
     void (*gone)(struct conn_host *host); /* a connection was freed */
     /* work on the thread pool has ended; NULL fine */
@@ -68,18 +70,18 @@ struct conn_host {
 enum berth_code conn_new(struct conn_host *host, int take_fd, const struct peer *peer,
                          struct berth_err *err);
 
-/* Begins what there are threads for, and answers calls, each user's in its turn, for a tenth of a
- * millisecond or one call. */
+/* Begins work for free threads, then answers calls, each user's in its turn, for 15 microseconds or
+ * one call. */
 void conn_turns(struct conn_host *host);
 
-/* When conn_expire must be called, in the loop's ms; CONN_NEVER. */
+/* Returns the time at which conn_expire must be called, in the loop's ms; CONN_NEVER. */
 uint64_t conn_due(const struct conn *conn);
 
 /* Closes a connection whose time is over. */
 void conn_expire(struct conn *conn);
 
-/* Ends it now; replies that did not fit the socket are lost. It is gone later, when its work is
- * over. */
+/* Ends the connection now; replies that did not fit the socket are lost. It is freed later, when
+ * its work on the pool has ended. */
 void conn_close(struct conn *conn);
 
 struct conn *conn_next(const struct conn *conn);

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/log_limit.h"
 
-/* Half a reply cannot be taken back, so one that fails ends the connection. */
+/* A part of a reply cannot be revoked, so a reply that fails ends the connection. */
 static void send_reply(struct conn *conn, const struct print *reply)
 {
     if (!outbox_send(&conn->outbox, reply->data, reply->length))
@@ -141,7 +141,7 @@ static void ask_for_room(struct conn *conn, enum conn_state state)
     conn->host->soon(conn->host);
 }
 
-/* A message that could not be opened. */
+/* Handles a message that could not be parsed. */
 static void refuse_message(struct conn *conn, enum berth_code code, struct berth_err *err)
 {
     conn->state = BETWEEN;
@@ -151,10 +151,11 @@ static void refuse_message(struct conn *conn, enum berth_code code, struct berth
         log_line(LOG_LEVEL_NOTICE, "a connection of uid %lu is closed: %s",
                  (unsigned long)conn->peer.uid, err->detail);
     if (code == BERTH_BAD_DATA || code == BERTH_INVALID_PARAMETER)
-        conn->is_finishing = true; /* there is no telling what the peer thinks it said */
+        conn->is_finishing = true; /* the peer's intention is unknown */
 }
 
-/* A parsed message can be a hundred times its text, and a stream lasts for days. */
+/* Frees the message before the call ends: a parsed message can be a hundred times its text, and a
+ * stream lasts for days. */
 static void let_go_of_message(struct conn *conn)
 {
     json_t *message = conn->call.is_large ? dispatch_take_message(&conn->call) : NULL;
@@ -172,7 +173,8 @@ static void run_call(struct conn *conn)
         dispatch_call(&conn->call, &conn->host->context, &conn->peer, &outcome, &err);
     let_go_of_message(conn);
     if (code != BERTH_OK) {
-        err_set(&err, code, "%s", err_info(code)->about); /* if the handler did not say it better */
+        err_set(&err, code, "%s",
+                err_info(code)->about); /* default when the handler set no error */
         answer_error(conn, &err);
         conn_end_call(conn);
         return;
@@ -184,7 +186,7 @@ static void run_call(struct conn *conn)
         return;
     }
     if (outcome.kind == OUTCOME_STREAM && conn->call.oneway && !outcome.acts) {
-        conn_end_call(conn); /* nobody would see what it yields */
+        conn_end_call(conn); /* its replies would have no reader */
     } else if (outcome.kind == OUTCOME_WORK || outcome.work != NULL) {
         ask_for_room(conn, QUEUED);
     } else {

@@ -1,6 +1,6 @@
 #include "varlink/conn_clock.h"
 
-#define LOOK_AGAIN_MS 1000 /* how often to look whether a peer left that is not read from */
+#define LOOK_AGAIN_MS 1000 /* between checks for a peer that left while it is not read */
 
 void conn_clock_set(struct conn_clock *clock, enum conn_wait wait, bool anew, uint64_t unread,
                     uint64_t gone, uint64_t now_ms)

@@ -1,5 +1,5 @@
 /**
- * What a connection waits for, and when it has waited too long. Times are the loop's, in ms.
+ * Time limits of one connection, by its reason to wait. Times are the loop's, in ms.
  */
 #pragma once
 #include <stdbool.h>
@@ -13,27 +13,27 @@ enum conn_wait {
     WAIT_NONE,
     WAIT_IDLE, /* for the next call */
     WAIT_HALF, /* for the rest of a message */
-    WAIT_PEER, /* nothing is read from the peer meanwhile: it could leave unseen */
+    WAIT_PEER, /* for an answer, without reading: the peer could leave unnoticed */
 };
 
 /* Zero-initialise. */
 struct conn_clock {
     enum conn_wait wait;
-    uint64_t since_ms;  /* when wait began */
+    uint64_t since_ms;  /* begin of wait */
     bool is_unread;     /* bytes wait for the peer */
-    uint64_t unread_ms; /* since when, or when some were last seen to have gone */
-    uint64_t gone;      /* bytes that had gone then */
+    uint64_t unread_ms; /* time of the last progress of the unread bytes, or of the first of them */
+    uint64_t gone;      /* bytes sent by then */
 };
 
-/* After anything happened: what it waits for now, whether that begins anew, and what of its replies
- * waits and has gone so far. */
+/* Notes the state after an event: the reason to wait, and the bytes that wait for the peer and that
+ * were sent so far. With anew the wait begins again. */
 void conn_clock_set(struct conn_clock *clock, enum conn_wait wait, bool anew, uint64_t unread,
                     uint64_t gone, uint64_t now_ms);
 
-/* When to ask conn_clock_expired; CONN_NEVER. */
+/* Returns the time of the next conn_clock_expired; CONN_NEVER. */
 uint64_t conn_clock_due(const struct conn_clock *clock, const struct server_limits *limits);
 
-/* Whether its time is over. With ret_look the peer may have left: see whether it is there. Goes on
- * measuring where it is not. */
+/* True when the time is over. With ret_look the peer may have left, and the caller checks that; the
+ * wait begins again if it has not. */
 bool conn_clock_expired(struct conn_clock *clock, const struct server_limits *limits, uint64_t gone,
                         uint64_t now_ms, bool *ret_look);

@@ -1,27 +1,27 @@
 /**
- * A connection from within, for varlink/conn.c, which reads and takes turns, varlink/conn_call.c,
+ * Internals of a connection, for varlink/conn.c, which reads and takes turns, varlink/conn_call.c,
  * which answers, and varlink/conn_end.c, which ends.
  *
- * States of a connection, and what moves it on:
+ * States of a connection, and the events between them:
  *
  *   BETWEEN ---call---> QUEUED ---room---> WORKING ---work done---> BETWEEN
  *      |                                      `------work done---> STREAMING
  *      |------call---> STREAMING ---last reply, error---> BETWEEN
- *      `------large message---> UNOPENED ---room---> OPENING ---read---> OPENED ---call---> as from
- * BETWEEN
+ *      `------large message---> UNOPENED ---room---> OPENING ---parsed---> OPENED
+ *   OPENED has the same edges for its call as BETWEEN
  *
- * Beside that, input may have ended (the peer shut its side down or left): what it asked for is
- * still answered. Finishing means that only what is already written goes out, then it closes.
- * Closing is for good.
+ * Beside the state, input may have ended (the peer shut its side down or left): its calls are still
+ * answered. Finishing means that only written replies go out, then the connection closes. Closing
+ * is for good.
  *
  * Invariants:
  *  1. There is a call exactly while OPENED, QUEUED, WORKING or STREAMING.
- *  2. It listens to the notifier exactly while STREAMING.
- *  3. While OPENING, what came in, and while WORKING, the call and the outcome's state belong to
- * the pool: they are not freed before it is done.
- *  4. It asks for room exactly while QUEUED or UNOPENED.
- *  5. It is freed when its handle is closed and it is on the pool no more.
- *  6. It reads only when it could keep what comes.
+ *  2. The connection listens to the notifier exactly while STREAMING.
+ *  3. While OPENING, the input belongs to the pool; while WORKING, the call and the outcome's state
+ *     do. They are not freed before it is done.
+ *  4. The connection asks for room exactly while QUEUED or UNOPENED.
+ *  5. It is freed when its handle is closed and it has no work on the pool.
+ *  6. It reads only while it has room for the input.
  */
 #pragma once
 #include <stddef.h>
@@ -67,33 +67,33 @@ static inline struct conn *conn_of_input(const struct conn_input *input)
     return (struct conn *)((char *)input - offsetof(struct conn, input));
 }
 
-/* It is to be looked at in its user's turn. */
+/* Asks for a turn of the connection's user, in which the connection is served. */
 void conn_want_turn(struct conn *conn);
 
 /* Schedules another turn after room on the pool or input budget was freed, if a connection waits
  * for either. */
 void conn_wake_queued(struct conn_host *host);
 
-/* After its work is over: a connection that waited for that with being freed is. */
+/* Frees a connection that is closed and has no work on the pool; called after either. */
 void conn_free_when_over(struct conn *conn);
 
-/* Ends the call, if there is one, and what it holds. */
+/* Ends the call, if there is one, with its state and its room. */
 void conn_end_call(struct conn *conn);
 
-/* While BETWEEN: opens and runs the call that length bytes at text are, or asks for room to. */
+/* BETWEEN: parses and runs the call in the length bytes at text, or asks for room to parse it. */
 void conn_call_take(struct conn *conn, const char *text, size_t length);
 
-/* While OPENED: runs the call. */
+/* OPENED: runs the call. */
 void conn_call_run(struct conn *conn);
 
-/* While it asks for room and has got it: begins its work. */
+/* Room granted: begins the work. */
 void conn_call_work(struct conn *conn);
 
-/* While STREAMING: the next reply. Returns whether to go on at once. */
+/* STREAMING: sends the next reply. True when the stream may have another one now. */
 bool conn_call_pull(struct conn *conn);
 
-/* The notifier says that a stream may have more. */
+/* Called by the notifier when a stream may have more. */
 void conn_call_woken(struct notifier_listener *listener);
 
-/* While BETWEEN: what came in is longer than a message may be. */
+/* BETWEEN: refuses input that is longer than a message may be. */
 void conn_call_refuse_long(struct conn *conn);

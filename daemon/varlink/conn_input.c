@@ -1,10 +1,10 @@
 #include "varlink/conn_input.h"
 
-#define PIECE_BYTES 65536 /* at most, in a turn */
-/* a read of so many counts as a turn: it takes about half a nanosecond a byte */
+#define PIECE_BYTES 65536 /* most bytes of one read */
+/* a read of this size counts as a turn: it takes about half a nanosecond a byte */
 #define LARGE_BYTES 16384
 
-/* Follows a change of the buffer's size. */
+/* Adjusts the budgets to a change of the buffer's size. */
 static void account(struct conn_input *input, size_t before)
 {
     size_t now = wire_held(&input->wire);
@@ -58,7 +58,7 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
         }
         input->filled(input);
     } else if (size == UV_ENOBUFS && !has_room(input)) {
-        conn_input_read(input, true); /* others have taken it meanwhile */
+        conn_input_read(input, true); /* others have used the room meanwhile */
     } else if (size == UV_ENOBUFS) {
         input->failed(input);
     } else if (size < 0) {

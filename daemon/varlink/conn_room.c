@@ -22,8 +22,8 @@ void conn_room_leave(struct conn_room *room, size_t buffered, bool is_last)
     rooms->scattered_bytes = 0;
 }
 
-/* A user may hold as much as is left for others, so that the first bytes of a newcomer always find
- * room. */
+/* A user may hold at most as much as is left for others, so that the first bytes of a newcomer
+ * always find room. */
 static bool has_memory(const struct conn_room *room, const struct server_limits *limits)
 {
     size_t all = room->rooms->unsent_bytes,

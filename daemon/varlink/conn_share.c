@@ -26,7 +26,7 @@ bool conn_share_join(struct conn_share *share, struct conn_share_seat *seat, uid
     return true;
 }
 
-/* The user that stands behind before (NULL: first) has no turn any more. */
+/* Removes user, which follows before (NULL: is first), from the users with a turn. */
 static void end_turn(struct conn_share *share, struct conn_user *before, struct conn_user *user)
 {
     if (before == NULL)
@@ -38,7 +38,7 @@ static void end_turn(struct conn_share *share, struct conn_user *before, struct 
     user->next_turn = NULL;
     user->in_turn = false;
     if (user->credit_ns > 0)
-        user->credit_ns = 0; /* nobody saves up */
+        user->credit_ns = 0; /* credit is not saved */
 }
 
 static void begin_turn(struct conn_share *share, struct conn_user *user)
@@ -92,7 +92,7 @@ struct conn_share_seat *conn_share_next(struct conn_share *share)
     struct conn_user *user = share->turns;
     if (user == NULL)
         return NULL;
-    /* its turn is over: who is next gets time, so that one of them comes to have some */
+    /* the turn is over: each next user gets time, until one has some left */
     while (user->credit_ns <= 0) {
         if (user->next_turn != NULL) {
             share->turns = user->next_turn;

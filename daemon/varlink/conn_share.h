@@ -1,8 +1,8 @@
 /**
- * Shares the loop's time between users: deficit round robin over what their calls took. A user's
- * turn lasts until its connections have taken CONN_SHARE_NS of the loop; what a call takes beyond
- * that is taken off its next turns. Among connections of one user it goes round. Times are in ns.
- * Loop thread only.
+ * Shares the loop's time between users: deficit round robin over the time of their calls. A user's
+ * turn lasts until its connections have used CONN_SHARE_NS of the loop. Time of a call beyond that
+ * is deducted from the user's next turns. The connections of one user take turns as well. Times are
+ * in ns. Loop thread only.
  */
 #pragma once
 #include <stdbool.h>
@@ -12,25 +12,25 @@
 
 #define CONN_SHARE_NS 10000
 
-/* A user whose calls take more than this part of a processor on the thread pool, once they have
- * taken CONN_SHARE_POOL_NS, is greedy. */
+/* A user is greedy when its calls use more than this part of a processor on the thread pool, once
+ * they have used CONN_SHARE_POOL_NS. */
 #define CONN_SHARE_POOL_PART 10
 #define CONN_SHARE_POOL_NS   50000000
 
-/* What the connections of one user have and use together. */
+/* State and use of all connections of one user. */
 struct conn_user {
     uid_t uid;
     unsigned connections;
     size_t unsent_bytes; /* replies that wait for the user's peers, in memory */
-    size_t input_bytes;  /* of buffers for messages that have not been called */
-    const void *beyond;  /* which connection's input has room beyond the user's share; NULL none */
+    size_t input_bytes;  /* buffers for messages that have not been called */
+    const void *beyond;  /* connection whose input has room beyond the user's limit; NULL none */
     unsigned large_calls;
-    uint64_t served; /* which call on the thread pool, of all, was its last to begin */
-    /* what its calls took on the thread pool beyond CONN_SHARE_POOL_PART since then */
+    uint64_t served; /* number of its last call to begin on the thread pool, among all */
+    /* time of its calls on the thread pool beyond CONN_SHARE_POOL_PART, at pool_at_ns */
     uint64_t pool_ns, pool_at_ns;
     int64_t credit_ns;
     bool in_turn;
-    struct conn_share_seat *first, **last; /* ready connections, in the order they became so */
+    struct conn_share_seat *first, **last; /* ready connections, in the order of asking */
     struct conn_user *next, *next_turn;
 };
 
@@ -48,31 +48,31 @@ struct conn_share {
     struct conn_user *turns, **last_turn;
 };
 
-/* Counts a connection of that user in. False when out of memory. */
+/* Adds a connection of that user. False when out of memory. */
 bool conn_share_join(struct conn_share *share, struct conn_share_seat *seat, uid_t uid);
 
-/* Counts it out. Its user is forgotten when it has none any more and has worked off what it took on
- * the thread pool: connecting anew helps nobody. */
+/* Removes the connection. Its user is freed when it has no connection and its time on the thread
+ * pool is worked off: connecting anew helps nobody. */
 void conn_share_leave(struct conn_share *share, struct conn_share_seat *seat, uint64_t now_ns);
 
-/* Frees what it still knows of users without a connection. */
+/* Frees the remaining users without a connection. */
 void conn_share_done(struct conn_share *share);
 
-/* NULL: nothing is known of that user. */
+/* NULL: no such user. */
 struct conn_user *conn_share_user(const struct conn_share *share, uid_t uid);
 
-/* It wants a turn; fine when it does already. */
+/* Asks for a turn; fine while it is asking. */
 void conn_share_ask(struct conn_share *share, struct conn_share_seat *seat);
 
-/* It wants none any more; fine when it did not. */
+/* Stops asking; fine while it does not. */
 void conn_share_drop(struct conn_share *share, struct conn_share_seat *seat);
 
-/* Whose turn it is, which is then no longer ready; NULL nobody's. */
+/* Returns the next connection, which is then no longer ready; NULL none. */
 struct conn_share_seat *conn_share_next(struct conn_share *share);
 
-/* What the user's turn took. */
+/* Adds the time of the user's turn. */
 void conn_share_took(struct conn_user *user, uint64_t ns);
 
-/* What a call of the user's took on the thread pool, which ended at now_ns. */
+/* Adds the time of one of the user's calls on the thread pool, which ended at now_ns. */
 void conn_share_pool_took(struct conn_user *user, uint64_t ns, uint64_t now_ns);
 bool conn_share_is_greedy(const struct conn_user *user, uint64_t now_ns);

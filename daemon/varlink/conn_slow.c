@@ -1,8 +1,6 @@
-/*
- * The thread is nice: on a busy node it may lie still for seconds wherever it is. So it holds
- * nothing that the loop waits for: no mutex, no handle of libuv, whose uv_async_send makes the loop
- * spin until it returns, and no lock of the allocator for long.
- */
+/* The thread is nice: on a busy node it may stand still for seconds at any point. So it holds
+ * nothing that the loop waits for: no mutex, no lock of the allocator for long, and no handle of
+ * libuv. uv_async_send, for example, makes the loop spin until it returns. */
 #include "varlink/conn_slow.h"
 
 #include <errno.h>
@@ -15,14 +13,14 @@
 
 #define NICE 19
 
-/* The last job put in; each has the one before it. */
+/* The last job added; each has the one before it. */
 struct jobs {
     _Atomic(struct conn_slow_job *) last;
 };
 
 struct conn_slow {
     uv_thread_t thread;
-    sem_t waiting; /* for each job that is queued, and for the end */
+    sem_t waiting; /* one for each queued job, and one for the end */
     struct jobs queued, ended;
     atomic_bool is_stopping;
     uv_poll_t poll;
@@ -38,7 +36,7 @@ static void put(struct jobs *jobs, struct conn_slow_job *job)
     }
 }
 
-/* All of them, in the order they came. */
+/* Removes all jobs; returns them in the order of adding. */
 static struct conn_slow_job *take_all(struct jobs *jobs)
 {
     struct conn_slow_job *first = NULL;
@@ -121,7 +119,7 @@ struct conn_slow *conn_slow_new(uv_loop_t *loop)
     slow->poll.data = slow;
     if (uv_poll_start(&slow->poll, UV_READABLE, on_ended) == 0 &&
         uv_thread_create(&slow->thread, work, slow) == 0) {
-        uv_unref((uv_handle_t *)&slow->poll); /* who waits for a job keeps the loop going */
+        uv_unref((uv_handle_t *)&slow->poll); /* the owner of a job keeps the loop alive */
         return slow;
     }
     uv_close((uv_handle_t *)&slow->poll, on_failed);

@@ -1,7 +1,7 @@
 /**
- * A thread that goes behind everybody else for a processor: greedy users' calls run there, not on
- * the thread pool. So the loop, peers that wait for it, and the pool are not held up by them. It
- * begins with the first of them. Loop thread only, but for what is run.
+ * A thread with the lowest priority (nice 19), for the calls of greedy users. They hold up neither
+ * the loop, nor its peers, nor the thread pool. The first such call starts it. Loop thread only,
+ * except for run.
  */
 #pragma once
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 
 struct conn_slow;
 
-/* run on the thread, then done on the loop; the caller owns it until done. */
+/* run executes on the thread, then done on the loop; the caller owns the job until done. */
 struct conn_slow_job {
     void (*run)(struct conn_slow_job *job);
     void (*done)(struct conn_slow_job *job);
@@ -19,9 +19,9 @@ struct conn_slow_job {
 /* NULL: out of memory, or of threads. */
 struct conn_slow *conn_slow_new(uv_loop_t *loop);
 
-/* In the order they came. */
+/* Adds a job; jobs run in the order of adding. */
 void conn_slow_queue(struct conn_slow *slow, struct conn_slow_job *job);
 
-/* Runs what is queued to its end, calls done of all, and calls closed when its handle is closed and
- * it is freed. */
+/* Runs the queued jobs to their end and calls done of each. Then closes the handle, frees the
+ * thread's state and calls closed. */
 void conn_slow_close(struct conn_slow *slow, void (*closed)(void *arg), void *arg);

@@ -21,8 +21,7 @@ static enum berth_code make_tree(struct conn_work *work, struct berth_err *err)
     if (code == BERTH_OK && outcome->kind == OUTCOME_WORK && reply_init(&work->reply)) {
         code = dispatch_print(work->call, work->check_replies, result, false, &work->reply, err);
         if (work->reply.length > LARGE_REPLY && work->slow == NULL)
-            /* the tree behind it was several times as large; a nice thread would hold up others
-             * with it */
+            /* the tree was several times as large; trimming in a nice thread would block others */
             malloc_trim(0);
         return code;
     }
@@ -138,7 +137,7 @@ static struct drop *drop_of(struct conn_slow_job *job)
 
 static void drop_slowly(struct conn_slow_job *job) { drop_message(drop_of(job)); }
 
-/* A nice thread that trims would hold up whoever allocates. */
+/* Trims on the pool: a nice thread that trims would block every thread that allocates. */
 static void dropped_slowly(struct conn_slow_job *job)
 {
     struct drop *drop = drop_of(job);

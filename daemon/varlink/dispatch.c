@@ -20,8 +20,8 @@ bool dispatch_is_light(const char *text, size_t length)
            (length <= LIGHT_BYTES && message_weight(text, length) <= LIGHT_WEIGHT);
 }
 
-/* A number that fits no 64 bits or no double is no parameter's, and the interface description says
- * whose; jansson would not read it at all. */
+/* Reads a message with a number that fits no 64 bits or no double, which jansson refuses to read at
+ * all. The interface description then names the offending parameter. */
 static json_t *read_beyond(const char *text, size_t length, json_error_t *why)
 {
     char *copy = malloc(length + 1);
@@ -38,7 +38,7 @@ static json_t *read_beyond(const char *text, size_t length, json_error_t *why)
     return message;
 }
 
-/* Whether the string at at is the key oneway, of true. */
+/* True when at begins "oneway": true. */
 static bool is_oneway(const char *at, const char *end)
 {
     static const char flag[] = "\"oneway\"", blanks[] = " \t\r\n";
@@ -63,7 +63,7 @@ bool dispatch_may_be_oneway(const char *text, size_t length)
         }
         if (depth == 1 && is_oneway(at, end))
             return true;
-        for (at++; at < end && *at != '"'; at++) /* to its end */
+        for (at++; at < end && *at != '"'; at++) /* skips the string */
             at += *at == '\\';
     }
     return false;
@@ -83,8 +83,7 @@ enum berth_code dispatch_open(struct dispatch *dispatch, const char *text, size_
         return err_set(err, BERTH_INVALID_PARAMETER,
                        "a message of more items than any method takes");
     }
-    /* jansson says of memory that ran out for a string that the string is no JSON; malloc says
-     * ENOMEM */
+    /* jansson reports a string that it has no memory for as no JSON; malloc sets ENOMEM */
     errno = 0;
     json_t *message = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
     if (message == NULL && errno != ENOMEM && json_error_code(&why) == json_error_numeric_overflow)
@@ -287,7 +286,7 @@ enum berth_code dispatch_check_error(const struct dispatch *dispatch, enum berth
         return BERTH_OK;
     const struct idl_member *declared =
         idl_find(dispatch->method->interface, IDL_ERROR, info->wire);
-    /* org.varlink.service is not ours to add Unavailable to */
+    /* Unavailable cannot be added to org.varlink.service, which is not ours */
     if (declared == NULL && dispatch->method->row == NULL)
         return BERTH_OK;
     if (declared == NULL)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Memory: nothing of a tree is freed alone, so it lives in a few chunks. */
+/* Memory: no part of a tree is freed alone, so it lives in a few chunks. */
 struct idl_chunk {
     struct idl_chunk *next;
     size_t used, size;
@@ -39,7 +39,7 @@ struct token {
     unsigned line, column; /* from 1; columns are bytes */
 };
 
-/* A use of a type's name, looked up when all members are known. */
+/* A use of a type's name, resolved after all members are parsed. */
 struct reference {
     struct idl_type *type;
     const char *name;
@@ -116,9 +116,8 @@ static void skip_space(struct parser *p)
     }
 }
 
-/* Reads the next token into p->token. A word takes all characters that any name may hold; whoever
- * wants a name checks its form.
- */
+/* Reads the next token into p->token. A word consists of all characters that any name may hold; the
+ * code that expects a name checks its form. */
 static bool advance(struct parser *p)
 {
     static const struct {
@@ -318,7 +317,7 @@ static bool parse_type(struct parser *p, struct idl_type **ret_type)
     return ok;
 }
 
-/* Where the grammar wants a struct (or, for a type, a struct or an enum) and nothing else. */
+/* Parses the places of the grammar that allow only a struct (for a type: a struct or an enum). */
 static bool parse_parens(struct parser *p, bool or_enum, const struct idl_type **ret_type)
 {
     struct token open = p->token;

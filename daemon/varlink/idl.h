@@ -26,7 +26,7 @@ enum idl_kind {
     IDL_STRUCT,
     IDL_ARRAY,
     IDL_MAP,   /* [string]element */
-    IDL_NAMED, /* a type of the interface; element is what the name stands for, an ENUM or STRUCT */
+    IDL_NAMED, /* a type of the interface; element is the named type, an ENUM or STRUCT */
 };
 
 struct idl_type {
@@ -59,9 +59,9 @@ struct idl {
     struct idl_chunk *memory; /* private: everything above lives here */
 };
 
-/* Parses length bytes of text (no NUL needed, none allowed). Fails with BAD_DATA, the detail
- * beginning "line 3, column 7:", on anything that is no interface description and on one past the
- * limits above; with NO_MEMORY. Keeps no pointer into text. */
+/* Parses length bytes of text (no NUL needed, none allowed). Fails with BAD_DATA on text that is no
+ * interface description or is past the limits above; the detail begins "line 3, column 7:". Fails
+ * with NO_MEMORY. Keeps no pointer into text. */
 enum berth_code idl_parse(const char *text, size_t length, struct idl **ret_idl,
                           struct berth_err *err);
 void idl_free(struct idl *idl); /* NULL is fine */

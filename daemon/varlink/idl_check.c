@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where we are, innermost last; lives on the stack and becomes text only for an error. */
+/* Path from the root to the checked value, innermost last; lives on the stack and becomes text only
+ * for an error. */
 struct step {
     const struct step *outer;
     const char *name; /* NULL: an element of an array */
@@ -100,7 +101,7 @@ static enum berth_code check_elements(const struct idl_type *type, const json_t 
 
 #define NAMES_SIZE 200
 
-/* Which there are; of the longest list as many as there is room for. */
+/* Lists the allowed names, as many as fit. */
 static enum berth_code refuse_name(const struct idl_type *type, const struct step *at,
                                    struct berth_err *err)
 {
@@ -117,7 +118,7 @@ static enum berth_code refuse_name(const struct idl_type *type, const struct ste
     return refuse(at, text, err);
 }
 
-/* value NULL: it is not there. */
+/* value NULL: absent. */
 static enum berth_code check(const struct idl_type *type, const json_t *value,
                              const struct step *at, struct berth_err *err)
 {

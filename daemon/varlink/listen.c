@@ -18,7 +18,7 @@ enum {
     BACKLOG = 128,
 };
 
-/* A decimal number of the environment; -1 when there is none. */
+/* Reads a decimal number of the environment; -1 when there is none. */
 static long env_number(const char *name)
 {
     const char *text = getenv(name);
@@ -89,9 +89,10 @@ static enum berth_code fill_address(const char *path, struct sockaddr_un *ret_ad
     return BERTH_OK;
 }
 
-/* Held by whoever may remove and bind the path. It is never removed itself, or two daemons could
- * hold two locks of one name. A lock of the process and not of the descriptor: a daemon that was
- * killed while it started a probe leaves a child that has all of its descriptors until exec. */
+/* Locks the right to remove and bind the path. The file is never removed, or two daemons could hold
+ * two locks of one name. The lock belongs to the process and not to the descriptor: a daemon that
+ * was killed while it started a probe leaves a child. That child has all of its descriptors until
+ * exec. */
 static enum berth_code lock_path(const char *path, int *ret_fd, struct berth_err *err)
 {
     char name[sizeof((struct sockaddr_un *)0)->sun_path + sizeof ".lock"];
@@ -115,8 +116,8 @@ static enum berth_code lock_path(const char *path, int *ret_fd, struct berth_err
     return err_set(err, BERTH_BUSY, "another daemon serves %s", path);
 }
 
-/* Whether the process that began to listen at the other end is no more: then a child of it has the
- * socket, which will not accept. */
+/* True when the process that listens at the other end is dead: a child of it has the socket, and
+ * will not accept. */
 static bool is_orphaned(int fd)
 {
     struct ucred listener;
@@ -125,7 +126,7 @@ static bool is_orphaned(int fd)
            kill(listener.pid, 0) < 0 && errno == ESRCH;
 }
 
-/* Removes a socket that nobody accepts on. What is no socket is somebody's file: it stays. */
+/* Removes a socket that nobody accepts on. A file of another kind is somebody's: it stays. */
 static enum berth_code remove_stale(const struct sockaddr_un *address, struct berth_err *err)
 {
     const char *path = address->sun_path;
@@ -142,7 +143,7 @@ static enum berth_code remove_stale(const struct sockaddr_un *address, struct be
                  : is_orphaned(fd)                                                  ? ECONNREFUSED
                                                                                     : 0;
     close(fd);
-    if (failed == 0 || failed == EAGAIN) { /* EAGAIN: it listens and its queue is full */
+    if (failed == 0 || failed == EAGAIN) { /* EAGAIN: a listener with a full queue */
         err_text(err, 0, path);
         return err_set(err, BERTH_BUSY, "another program serves %s", path);
     }
@@ -153,7 +154,7 @@ static enum berth_code remove_stale(const struct sockaddr_un *address, struct be
     return BERTH_OK;
 }
 
-/* At start only: no other thread asks the group database. */
+/* Called at start only: no other thread asks the group database. */
 static enum berth_code find_group(const char *group, gid_t *ret_gid, struct berth_err *err)
 {
     const struct group *entry = getgrnam(group);
@@ -163,9 +164,9 @@ static enum berth_code find_group(const char *group, gid_t *ret_gid, struct bert
     return BERTH_OK;
 }
 
-/* Nobody can connect before listen, and the mode never is wider than asked for: fchmod on an
- * unbound socket is what bind starts from, less the umask, and chmod then adds what the umask took.
- */
+/* Nobody can connect before listen, and the mode is never wider than requested. The bind starts
+ * from the mode that fchmod set on the unbound socket, less the umask; chmod then adds the bits of
+ * the umask. */
 static enum berth_code bind_and_listen(int fd, const struct sockaddr_un *address, mode_t mode,
                                        const char *group, struct berth_err *err)
 {

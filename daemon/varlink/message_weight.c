@@ -1,6 +1,6 @@
 #include "varlink/message_weight.h"
 
-/* Behind the string that begins at text, or end. */
+/* Returns the position behind the string that begins at text, or end. */
 static const char *skip_string(const char *text, const char *end)
 {
     for (text++; text < end && *text != '"'; text++)

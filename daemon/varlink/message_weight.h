@@ -1,16 +1,16 @@
 /**
- * What a message costs to parse, before it is parsed: its items, an array or object counting as
- * MESSAGE_WEIGHT_NEST of them. A parsed item takes about 0.1 microseconds and 100 bytes. Any
- * thread.
+ * Estimates the cost of parsing a message, before it is parsed: the number of its items. An array
+ * or object counts as MESSAGE_WEIGHT_NEST items. A parsed item takes about 0.1 microseconds and 100
+ * bytes. Any thread.
  */
 #pragma once
 #include <stddef.h>
 
 #define MESSAGE_WEIGHT_NEST 4
 
-/* No request is heavier: 37,449 flows, the most that fit in 1 MiB, weigh 262,146. */
+/* Limit above every valid request: 37,449 flows, the most that fit in 1 MiB, weigh 262,146. */
 #define MESSAGE_WEIGHT_MAX (270u * 1000)
 
-/* The weight of length bytes of JSON; what stands in strings has none. Of what is no JSON, any
- * number. */
+/* Returns the weight of length bytes of JSON; the content of strings has none. Text that is no JSON
+ * has an arbitrary weight. */
 size_t message_weight(const char *text, size_t length);

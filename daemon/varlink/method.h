@@ -18,8 +18,7 @@ enum method_access { ACCESS_ANY, ACCESS_ADMIN };
 
 struct call {
     const struct method *method;
-    /* an object that matches the method's parameters in the .varlink file; gone when the handler
-     * returns */
+    /* matches the method's parameters in the .varlink file; freed when the handler returns */
     json_t *params;
     const struct peer *peer;
     bool more;
@@ -29,30 +28,29 @@ struct call {
 
 enum outcome_kind { OUTCOME_RESULT, OUTCOME_WORK, OUTCOME_STREAM };
 
-/* What a stream's next() found. ERROR ends the stream too. */
+/* Results of a stream's next(). ERROR ends the stream too. */
 enum stream_step { STREAM_WAIT, STREAM_REPLY, STREAM_LAST, STREAM_ERROR };
 
 struct outcome {
     enum outcome_kind kind;
     json_t *result; /* RESULT: the reply's parameters, owned by the outcome */
 
-    /* work runs on the thread pool over state alone: for WORK it makes the result; for STREAM it is
-     * optional and runs once before the first next(). It touches nothing of the daemon but
-     * referenced snapshots in state. */
+    /* work runs on the thread pool and uses only state: no part of the daemon but referenced
+     * snapshots. WORK: makes the result. STREAM: optional, runs once before the first next(). */
     void *state;
     enum berth_code (*work)(void *state, json_t **ret_result, struct berth_err *err);
 
-    /* RESULT and WORK may write the reply's parameters, one JSON object, from state instead: where
-     * a tree would cost more than the rest of the answer. For WORK it runs where work would. What
-     * it wrote before it failed is dropped. */
+    /* RESULT and WORK: optional, writes the reply's parameters, one JSON object, from state where a
+     * tree would cost more than the rest of the answer. WORK: runs instead of work. A failure drops
+     * the written text. */
     enum berth_code (*write)(void *state, struct print *reply, struct berth_err *err);
 
-    /* STREAM: called on the loop whenever the notifier was woken and the peer has room; gives at
-     * most one reply a call. A caller without more gets the one reply of STREAM_LAST only. */
+    /* STREAM: called on the loop after each wake of the notifier, when the peer has room. Gives at
+     * most one reply a call. A caller without more gets only the reply of STREAM_LAST. */
     enum stream_step (*next)(void *state, json_t **ret_reply, struct berth_err *err);
-    bool acts; /* next has the call's effect: it is called for a oneway call, too */
+    bool acts; /* next has the call's effect, so it is called for a oneway call, too */
 
-    void (*free_state)(void *state); /* always called in the end, on the loop */
+    void (*free_state)(void *state); /* always called at the end, on the loop */
 };
 
 /* On failure the outcome is untouched and the error is sent. That is the fourth outcome, ERROR. */
@@ -62,7 +60,7 @@ typedef enum berth_code (*method_handler)(const struct call *call, struct outcom
 struct method {
     const char *name; /* "io.berth.Fabric.GetNode" */
     enum method_access access;
-    /* NULL: this version does not answer it, but says so only to whom it may */
+    /* NULL: not implemented in this version, reported only to peers with access */
     method_handler handle;
 };
 

@@ -26,8 +26,8 @@ void notifier_leave(struct notifier *notifier, struct notifier_listener *listene
 
 void notifier_wake(struct notifier *notifier)
 {
-    /* Whoever leaves moves waking past itself, so that it always points at a member. New listeners
-     * join in front of it. */
+    /* A listener that leaves moves waking past itself, so that waking always points at a member.
+     * New listeners join in front of it. */
     notifier->waking = notifier->first;
     while (notifier->waking != NULL) {
         struct notifier_listener *listener = notifier->waking;

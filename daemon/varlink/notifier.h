@@ -1,6 +1,6 @@
 /**
- * Who waits for something to happen: streams listen, the scheduler wakes. Loop thread only.
- * Zero-initialise both structs; set woken before notifier_listen.
+ * Wakes listeners: streams listen, the scheduler wakes. Loop thread only. Zero-initialise both
+ * structs; set woken before notifier_listen.
  */
 #pragma once
 #include <stddef.h>
@@ -16,11 +16,11 @@ struct notifier {
 };
 
 void notifier_listen(struct notifier *notifier,
-                     struct notifier_listener *listener); /* it must not listen already */
+                     struct notifier_listener *listener); /* must not be listening */
 void notifier_leave(struct notifier *notifier,
-                    struct notifier_listener *listener); /* fine when it does not listen */
+                    struct notifier_listener *listener); /* fine when it is not listening */
 
 /* Calls every listener once. A listener may leave, or be freed after leaving, while it or another
- * one is woken; one that joins meanwhile waits for the next wake. A wake within a wake calls
- * everybody again and ends the outer one. */
+ * one is woken. A listener that joins meanwhile waits for the next wake. A wake within a wake calls
+ * every listener again and ends the outer one. */
 void notifier_wake(struct notifier *notifier);

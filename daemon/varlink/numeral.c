@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BEYOND "1e308" /* as long as the shortest numeral beyond a double, 1e309 */
+#define BEYOND "1e308" /* has the length of the shortest numeral beyond a double, 1e309 */
 
 static char *string_end(char *at, const char *end)
 {
@@ -14,7 +14,7 @@ static char *string_end(char *at, const char *end)
     return at < end ? at + 1 : at;
 }
 
-/* Of the numeral as JSON has it; 0 when it has none such. */
+/* Returns the length of the JSON numeral at text; 0 when there is none. */
 static size_t numeral_length(const char *text)
 {
     static const char digits[] = "0123456789";

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A reply, or the end of one, that the socket did not take. */
+/* A reply, or the end of one, that the socket did not accept. */
 struct rest {
     uv_write_t request;
     struct outbox *outbox;
@@ -28,7 +28,7 @@ static void on_written(uv_write_t *request, int status)
         outbox->moved(outbox, status == 0);
 }
 
-/* How much of it goes at once; negative when nothing ever will. */
+/* Returns the number of bytes sent at once; negative when the stream failed. */
 static ssize_t try(struct outbox *outbox, const char *data, size_t length)
 {
     uv_buf_t buffer = uv_buf_init((char *)data, (unsigned)length);
@@ -36,7 +36,7 @@ static ssize_t try(struct outbox *outbox, const char *data, size_t length)
     return sent == UV_EAGAIN ? 0 : sent;
 }
 
-/* Queues what lies behind the first skip of the length bytes at take_data. */
+/* Queues the length bytes at take_data without the first skip. */
 static bool queue(struct outbox *outbox, char *take_data, size_t length, size_t skip)
 {
     struct rest *rest = malloc(sizeof *rest);

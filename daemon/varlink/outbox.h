@@ -1,5 +1,5 @@
 /**
- * What goes out on a stream: at once where the socket takes it, the rest when it can be. Loop
+ * Output of one stream: sends at once as much as the socket accepts, and queues the rest. Loop
  * thread only.
  */
 #pragma once
@@ -9,28 +9,27 @@
 #include <uv.h>
 
 struct outbox {
-    /* borrowed; close it through uv_close as usual, what is unsent is freed then */
+    /* borrowed; close it through uv_close as usual, which frees unsent data */
     uv_stream_t *stream;
 
-    /* of memory, for what waits: sums that are kept up to date, of its user and of everybody;
-     * borrowed */
+    /* memory of queued data: sums of the user and of all users, kept up to date; borrowed */
     size_t *held_bytes[2];
-    uint64_t queued_bytes; /* that ever had to wait */
+    uint64_t queued_bytes; /* bytes that were ever queued */
 
-    /* Some of what waited is sent, or (ok false) nothing more can be. Not called for what went at
-     * once, nor once the stream closes. */
+    /* Called when some queued data is sent, or with ok false when no more can be. Not called for
+     * data that was sent at once, nor after the stream closes. */
     void (*moved)(struct outbox *outbox, bool ok);
 };
 
-/* Sends a copy of data. False when the peer is gone or memory is short; the stream is of no use
+/* Sends a copy of data. False when the peer is gone or memory is short; the stream is useless
  * then. */
 bool outbox_send(struct outbox *outbox, const char *data, size_t length);
 
-/* The same without a copy: data comes from malloc, and is freed when it is sent or cannot be. */
+/* Sends data without a copy: it comes from malloc, and is freed when it is sent or cannot be. */
 bool outbox_give(struct outbox *outbox, char *take_data, size_t length);
 
-/* Bytes that wait for the peer to read. */
+/* Returns the bytes that wait for the peer to read. */
 size_t outbox_unsent(const struct outbox *outbox);
 
-/* Bytes that waited and have gone. */
+/* Returns the queued bytes that were sent. */
 uint64_t outbox_gone(const struct outbox *outbox);

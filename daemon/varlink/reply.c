@@ -7,9 +7,9 @@
 
 enum {
     /* The longest error: a detail and three texts with every byte escaped to six, and the names
-       around them. */
+     * around them. */
     FIRST_BYTES = 6 * (sizeof(struct berth_err)) + 1024,
-    KEPT_BYTES = 1024 * 1024, /* a buffer larger than this is given back before the next reply */
+    KEPT_BYTES = 1024 * 1024, /* a larger buffer is freed before the next reply */
 };
 
 bool reply_init(struct print *reply) { return print_init(reply, FIRST_BYTES); }
@@ -49,10 +49,10 @@ bool reply_result(struct print *reply, const json_t *parameters, bool continues)
     return reply_end(reply, continues);
 }
 
-/* Errors fit what reply_init took. */
+/* Errors fit the memory of reply_init. */
 
-/* One "name:type" of the table's list. Type i prints the argument's number; a detail that says
- * nothing is left out. */
+/* Prints one "name:type" of the table's list. Type i prints the argument's number; an empty detail
+ * is left out. */
 static void print_parameter(struct print *reply, const char *name, size_t length, char type,
                             int *argument, const struct berth_err *err)
 {

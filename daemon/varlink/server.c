@@ -14,11 +14,8 @@
 #include "varlink/conn_slow.h"
 #include "varlink/service.h"
 
-/*
- * Wake-ups: the timer runs only while some connection has a time limit, or while accepting is
- * paused; turn runs only while some connection is ready. So a daemon that nobody is connected to
- * sleeps.
- */
+/* Wake-ups: the timer runs only while some connection has a time limit, or while accepting is
+ * paused; turn runs only while some connection is ready. So a daemon without connections sleeps. */
 
 const struct server_limits server_default_limits = {
     .message_bytes = 1024 * 1024,
@@ -38,7 +35,7 @@ const struct server_limits server_default_limits = {
 
 enum {
     ACCEPTS_PER_TURN = 16,
-    PAUSE_MS = 1000, /* after accept failed for want of something */
+    PAUSE_MS = 1000, /* after accept failed for lack of a resource */
 };
 
 struct listener {
@@ -56,11 +53,11 @@ struct server {
     struct listener *listeners;
     uv_timer_t timer;
     uv_idle_t turn;
-    uint64_t due_ms;    /* when the timer fires; CONN_NEVER */
-    uint64_t resume_ms; /* when accepting goes on; CONN_NEVER when it is not paused */
-    /* given up for a moment to refuse a connection when there are no more; -1 none */
+    uint64_t due_ms;    /* time of the timer; CONN_NEVER */
+    uint64_t resume_ms; /* time at which accepting goes on; CONN_NEVER when it is not paused */
+    /* closed for a moment to refuse a connection when descriptors run out; -1 none */
     int spare_fd;
-    unsigned handles; /* not closed yet, connections apart */
+    unsigned handles; /* open handles, without connections */
     bool is_closing;
     void (*closed)(void *arg);
     void *closed_arg;
@@ -213,8 +210,8 @@ static bool has_room_for(const struct server *server, const struct peer *peer)
     return user == NULL || user->connections < limits->connections_per_user;
 }
 
-/* Without a descriptor for it, a waiting connection would wake the loop for ever: take it with the
- * spare one and let it go. When even that fails, look away for a while. */
+/* Refuses a waiting connection for which there is no descriptor: it would wake the loop for ever.
+ * Accepts it with the spare descriptor and closes it. When even that fails, accepting pauses. */
 static void refuse_one(struct server *server, int listening_fd)
 {
     if (server->spare_fd >= 0) {
@@ -253,7 +250,7 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
         if (peer_read(fd, &server->admins, &peer, &err) != BERTH_OK || !has_room_for(server, &peer))
             close(fd);
         else
-            /* without memory for it, it is closed: all that can be said */
+            /* without memory it closes the connection, which is all that can be done */
             conn_new(&server->host, fd, &peer, &err);
     }
 }
@@ -288,7 +285,7 @@ enum berth_code server_listen(struct server *server, int take_fd, const char *un
     return BERTH_OK;
 }
 
-/* The rest. */
+/* Creation and settings. */
 
 enum berth_code server_new(uv_loop_t *loop, const struct server_config *config,
                            struct server **ret_server, struct berth_err *err)
@@ -341,10 +338,10 @@ void server_configure(struct server *server, const struct server_limits *limits,
     server->admins = peer_admins_of(admin_group);
     for (struct conn *conn = server->host.first; conn != NULL; conn = conn_next(conn))
         if (!conn_is_closing(conn)) {
-            /* on failure it stays as it was */
+            /* keeps its rights on failure */
             peer_read(conn_fd(conn), &server->admins, conn_peer(conn), NULL);
             if (conn_due(conn) != CONN_NEVER)
-                /* which is earlier when its limit is shorter now */
+                /* earlier when the limit is shorter now */
                 due(&server->host, conn_due(conn));
         }
 }

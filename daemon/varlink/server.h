@@ -1,6 +1,6 @@
 /**
  * The server: Varlink on a Unix socket. It frames, checks each call against the embedded interface
- * files, finds the method's row, hands it a snapshot and sends what comes back. Loop thread only.
+ * files, finds the method's row, passes it a snapshot and sends its outcome. Loop thread only.
  */
 #pragma once
 #include <stdbool.h>
@@ -29,30 +29,29 @@ struct server_config {
     struct server_limits limits;
     const char *admin_group;                      /* NULL none */
     const char *vendor, *product, *version, *url; /* org.varlink.service.GetInfo */
-    /* for tests: a reply or error that its interface file does not declare is answered as
-     * Unavailable */
+    /* for tests: a reply or error that its interface file does not declare becomes Unavailable */
     bool check_replies;
 };
 
 /* Parses the embedded interfaces (a method row that no interface declares is a bug and aborts).
  * Ignores SIGPIPE from now on, in the whole process: libuv writes to sockets without MSG_NOSIGNAL.
- * methods, daemon, notifier, log and the loop must outlive the server; the rest of config is
+ * The loop and methods, daemon, notifier and log of config must outlive the server; the rest is
  * copied. */
 enum berth_code server_new(uv_loop_t *loop, const struct server_config *config,
                            struct server **ret_server, struct berth_err *err);
 
-/* Takes a listening socket of ours or of socket activation; on failure it is closed. unlink_path
+/* Adds a listening socket of ours or of socket activation; on failure it is closed. unlink_path
  * (copied): removed at close (NULL for activation). May be called for several sockets. */
 enum berth_code server_listen(struct server *server, int take_fd, const char *unlink_path,
                               struct berth_err *err);
 
 unsigned server_clients(const struct server *server);
 
-/* New limits and group from now on (SIGHUP): the group for connections that are open, too. A group
- * that does not exist has no members. */
+/* Applies new limits and a new group (SIGHUP), the group to open connections too. A group that does
+ * not exist has no members. */
 void server_configure(struct server *server, const struct server_limits *limits,
                       const char *admin_group);
 
-/* Stops listening, closes every connection (pending replies that fit the socket are sent first) and
- * calls done when the last handle is closed; the server is freed then. */
+/* Stops listening and closes every connection (pending replies that fit the socket are sent first).
+ * Frees the server and calls done when the last handle is closed. */
 void server_close(struct server *server, void (*done)(void *arg), void *arg);

@@ -1,5 +1,5 @@
 /**
- * What the server lets its peers use; see docs/PROTOCOL.md.
+ * Limits of the server on its peers' use; see docs/PROTOCOL.md.
  */
 #pragma once
 #include <stddef.h>
@@ -9,23 +9,21 @@
 
 struct server_limits {
     size_t message_bytes; /* longest incoming message, NUL included: 1 MiB */
-    /* a peer with more than this unread gets no new reply started: 256 KiB; see varlink/conn.h
-     * for the rule */
+    /* unread replies of a connection, 256 KiB; beyond it no new reply begins, see varlink/conn.h */
     size_t unsent_bytes;
-    size_t unsent_bytes_per_user; /* over all connections of a user; see varlink/conn.h, too */
+    size_t unsent_bytes_per_user; /* over all connections of a user; see varlink/conn.h */
     size_t unsent_bytes_in_all;
-    /* of buffers for messages that are not complete or not called yet; see varlink/conn_input.h
-     * for the rule */
+    /* buffers for messages that are incomplete or not called yet; see varlink/conn_input.h */
     size_t input_bytes_per_user;
     size_t input_bytes_in_all;
-    /* answered on the thread pool, or streams of what was made there, at once */
+    /* calls on the thread pool, and streams that began there, at once */
     unsigned large_calls_per_user;
     unsigned connections;          /* in all; root and the daemon's user get SERVER_RESERVE more */
     unsigned connections_per_user; /* root and the daemon's user are exempt */
-    unsigned queued_calls;         /* pipelined calls of one connection waiting */
-    /* a connection with no call pending and no stream is closed after this; 0 never */
+    unsigned queued_calls;         /* waiting pipelined calls of one connection */
+    /* a connection without a pending call or stream is closed after this; 0 never */
     uint64_t idle_ms;
-    /* a peer for whom bytes wait must read some of them within this */
+    /* a peer must read some of its waiting bytes within this */
     uint64_t unread_ms;
     uint64_t half_message_ms; /* a message must be complete this long after its first byte */
 };

@@ -9,12 +9,12 @@
 #include "base/embedded.h"
 
 struct service {
-    struct idl **idl; /* as embedded_interfaces */
+    struct idl **idl; /* in the order of embedded_interfaces */
     size_t idl_count;
     /* open addressing by the hash of the name; an empty slot has no name */
     struct service_method *slot;
     size_t slot_count; /* a power of two, at least twice the methods */
-    size_t longest;    /* name of a method */
+    size_t longest;    /* length of the longest name of a method */
     json_t *info;      /* the answer to GetInfo */
 };
 
@@ -143,7 +143,7 @@ static void attach_rows(struct service *service, const struct method *rows)
     for (const struct method *row = rows; row->name != NULL; row++) {
         struct service_method *method = slot_of(service, row->name);
         if (method->name == NULL || method->row != NULL || method->own != NULL)
-            abort(); /* not in the contract, or twice in the table: our own bug */
+            abort(); /* not declared, or twice in the table: our own bug */
         method->row = row;
     }
 }
@@ -202,7 +202,7 @@ void service_free(struct service *service)
 enum berth_code service_find(const struct service *service, const char *name,
                              const struct service_method **ret_method, struct berth_err *err)
 {
-    /* hashing takes a nanosecond a byte, and a message has a million */
+    /* hashing takes a nanosecond a byte, and a message has up to a million */
     bool is_short = strnlen(name, service->longest + 1) <= service->longest;
     const struct service_method *method = is_short ? slot_of(service, name) : NULL;
     if (method != NULL && method->name != NULL) {

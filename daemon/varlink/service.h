@@ -1,6 +1,6 @@
 /**
- * What the server can be asked: the embedded interfaces, the table of methods found by name, and
- * the standard's own interface, org.varlink.service. Constant once made.
+ * The service: the embedded interfaces, the table of methods by name, and the standard's own
+ * interface, org.varlink.service. Constant once made.
  */
 #pragma once
 #include <jansson.h>
@@ -17,9 +17,9 @@ typedef enum berth_code (*service_own)(const struct service *service, const json
 
 struct service_method {
     const char *name;             /* "io.berth.Fabric.GetNode" */
-    const struct idl *interface;  /* that declares it */
+    const struct idl *interface;  /* the interface that declares it */
     const struct idl_member *idl; /* its declaration */
-    const struct method *row;     /* NULL when nobody answers it */
+    const struct method *row;     /* NULL when the daemon does not implement it */
     service_own own;              /* for org.varlink.service, else NULL */
 };
 
@@ -33,7 +33,7 @@ enum berth_code service_new(const struct method *rows, const struct service_info
                             struct service **ret_service, struct berth_err *err);
 void service_free(struct service *service); /* NULL is fine */
 
-/* By full name. Fails with INTERFACE_NOT_FOUND, METHOD_NOT_FOUND, and INVALID_PARAMETER for a name
- * without a dot. */
+/* Returns a method by full name. Fails with INTERFACE_NOT_FOUND, METHOD_NOT_FOUND, and
+ * INVALID_PARAMETER for a name without a dot. */
 enum berth_code service_find(const struct service *service, const char *name,
                              const struct service_method **ret_method, struct berth_err *err);

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Large buffers are mappings of their own: they grow without a copy, and what is freed goes back to
- * the system, however malloc sees it. */
+/* Large buffers are mappings of their own: they grow without a copy, and freeing them returns them
+ * to the system, independent of malloc. */
 #define MAPPED_BYTES (64u * 1024)
 
 static void release(char *data, size_t size)
@@ -17,7 +17,7 @@ static void release(char *data, size_t size)
         free(data);
 }
 
-/* NULL: out of memory, and data stays. */
+/* NULL: out of memory; data stays. */
 static char *enlarge(char *data, size_t size, size_t larger)
 {
     if (larger <= MAPPED_BYTES)
@@ -50,7 +50,7 @@ static void move_to_front(struct wire *wire)
     wire->start = 0;
 }
 
-/* Moving costs what is moved: only when at least as much room comes of it, or when the buffer
+/* Moving costs time for each byte: only when it yields at least as much room, or when the buffer
  * cannot grow. */
 static bool is_to_move(const struct wire *wire)
 {
@@ -58,7 +58,7 @@ static bool is_to_move(const struct wire *wire)
            (wire->start >= wire->size / 2 || wire->size >= wire->limit);
 }
 
-/* The size that wire_room makes it. */
+/* Returns the size that wire_room gives the buffer. */
 static size_t next_size(const struct wire *wire)
 {
     if (wire->end < wire->size || is_to_move(wire) || wire->size >= wire->limit)
