@@ -7,7 +7,7 @@
 #include "node/allowed.h"
 #include "node/warnings.h"
 
-#define CLAIMS_NAMED 6 /* in warnings, each; the others are counted */
+#define CLAIMS_NAMED 6 /* claims with a warning of their own; the others are counted */
 
 bool claim_is_under(const struct claim *claim, const struct claim_caller *caller)
 {
@@ -17,7 +17,7 @@ bool claim_is_under(const struct claim *claim, const struct claim_caller *caller
            (caller->key[length] == '\0' || caller->key[length] == '.');
 }
 
-/* The user's own, for no job in particular: every plan of the user may use it. */
+/* True for the user's own claim without a job: every plan of the user may use it. */
 static bool is_for_all(const struct claim *claim, const struct claim_caller *caller)
 {
     return claim->uid == caller->uid && claim->key == NULL && claim->owner.pid == 0 &&
@@ -31,7 +31,7 @@ static bool is_own(const struct files *io, const struct claim *claim,
            claim_owner_is_for(io, claim, caller->uid, caller->process);
 }
 
-/* The list of what is allowed, by place; made when all is allowed. */
+/* Makes the list of allowed places if there is none yet: NULL allows all. */
 static bool open_list(bool **list, size_t count)
 {
     if (*list != NULL)
@@ -42,11 +42,11 @@ static bool open_list(bool **list, size_t count)
     return *list != NULL;
 }
 
-/* What one claim took, for a person: "gpu0, numa1, cpus 0-7". */
+/* Resources removed for one claim, as text: "gpu0, numa1, cpus 0-7". */
 struct taken {
     struct cpuset cpus;
     char places[80];
-    size_t more; /* places that did not fit */
+    size_t more; /* number of places that did not fit */
     bool any;
 };
 
@@ -121,7 +121,7 @@ static void warn(struct warnings *warnings, const struct claim *claim, const str
     warnings_add(warnings, "left out: %.110s, by claim %.60s", what, by);
 }
 
-/* Tells whether the claim covers any allowed place. */
+/* True when the claim covers an allowed cpu or GPU. */
 static bool covers_allowed(const struct graph *graph, const struct claim *claim,
                            const struct allowed *allowed)
 {

@@ -81,10 +81,10 @@ void claim_describe(const struct claim *claim, char *buffer, size_t size)
                  claim->key);
     else
         snprintf(buffer, size, "%s of uid %ju", claim->id, (uintmax_t)claim->uid);
-    text_clean(buffer); /* of the key the cut may leave half a character */
+    text_clean(buffer); /* cutting the key may split a character */
 }
 
-/* ---- what covers what ---- */
+/* ---- coverage ---- */
 
 bool claim_is_inside(const struct graph *graph, place_id outer, place_id inner)
 {

@@ -10,9 +10,9 @@
 
 #include "claim/proc.h"
 
-#define FIRST_USER 1000 /* UID_MIN of login.defs(5); lower ones are the system's */
+#define FIRST_USER 1000 /* UID_MIN of login.defs(5); lower ones belong to the system */
 
-/* The first claimed place with a cpu of the set; false when there is none. */
+/* Copies the first claimed place with a cpu of the set; false when there is none. */
 static bool find_place(const struct graph *graph, const struct claim *claim,
                        const struct cpuset *cpus, char name[CLAIM_PLACE_SIZE])
 {
@@ -26,14 +26,14 @@ static bool find_place(const struct graph *graph, const struct claim *claim,
     return false;
 }
 
-/* Whether the process may be bound to claimed cpus: one system call, a hundredth of what reading
- * its status takes. */
+/* True when the process may be bound to claimed cpus. Costs one system call, a hundredth of reading
+ * its status. */
 static bool may_be_bound(const struct files *io, const struct graph *graph,
                          const struct claim *claim, const struct cpuset *all, pid_t pid)
 {
     struct cpuset cpus = {0};
     char name[CLAIM_PLACE_SIZE];
-    if (io->root[0] != '\0') /* a recorded /proc: its status says */
+    if (io->root[0] != '\0') /* recorded /proc: only its status tells */
         return true;
     if (syscall(SYS_sched_getaffinity, pid, sizeof cpus.word, cpus.word) < 0)
         return errno != ESRCH;

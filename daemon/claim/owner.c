@@ -9,7 +9,7 @@
 #include "claim/proc.h"
 
 #define CGROUP_ROOT "/sys/fs/cgroup/"
-#define PROCS_MAX   (1 << 20) /* bytes of a list of processes */
+#define PROCS_MAX   (1 << 20) /* largest list of processes, in bytes */
 
 __attribute__((format(printf, 3, 4))) static enum berth_code
 gone(struct berth_err *err, const char *parameter, const char *format, ...)
@@ -31,7 +31,7 @@ enum berth_code claim_owner_process(const struct files *io, const struct peer *p
     uint64_t before = 0, after = 0;
     if (pid <= 0 || pid > INT32_MAX)
         return err_invalid(err, "owner_pid", "%" PRId64 " is no process", pid);
-    /* Its start on both sides of its user: what is read in between is of one process. */
+    /* Read the start time before and after the user, so that both belong to one process. */
     enum berth_code code = claim_proc_start(io, (pid_t)pid, &before, &why);
     if (code == BERTH_OK)
         code = claim_proc_read(io, (pid_t)pid, &process, &why);
@@ -53,7 +53,8 @@ enum berth_code claim_owner_process(const struct files *io, const struct peer *p
     return BERTH_OK;
 }
 
-/* ABSENT when there is no such cgroup. */
+/* Returns through *ret_populated if the cgroup has a process. ABSENT when there is no such
+ * cgroup. */
 static enum berth_code is_populated(const struct files *io, const char *cgroup, bool *ret_populated,
                                     struct berth_err *err)
 {
@@ -69,7 +70,7 @@ static enum berth_code is_populated(const struct files *io, const char *cgroup, 
     return BERTH_OK;
 }
 
-/* Whether one of that user is in the cgroup itself; not in one below, which may be anybody's. */
+/* True when the cgroup itself has a process of the user. Cgroups below may be other users'. */
 static bool has_process_of(const struct files *io, const char *cgroup, uid_t uid)
 {
     char path[CLAIM_CGROUP_MAX + 32], *text = NULL, *rest = NULL;

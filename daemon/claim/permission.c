@@ -12,7 +12,8 @@ static enum berth_code denied(struct berth_err *err, const char *place, const ch
     return err_set(err, BERTH_PERMISSION_DENIED, "%s is not yours to claim: %s", place, why);
 }
 
-/* As the kernel decides without access control lists: one class of bits, the first that fits. */
+/* True when the process may read and write the file. Like the kernel, checks the first class of
+ * permission bits that applies; ignores access control lists. */
 static bool may_open(const struct stat *status, const struct claim_proc *process)
 {
     if (status->st_uid == process->uid)

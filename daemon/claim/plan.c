@@ -19,7 +19,7 @@ char *claim_plan_text(const json_t *params)
     return text;
 }
 
-/* A member of one that the other has not, or has otherwise; NULL none. */
+/* Returns a member of one that the other lacks or has with another value; NULL none. */
 static const char *differing(const json_t *one, const json_t *other)
 {
     const char *name;

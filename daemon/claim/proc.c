@@ -19,7 +19,8 @@ static enum berth_code read_file(const struct files *io, pid_t pid, const char *
     return code == BERTH_OK ? code : err_set(err, code, "%s", why.detail);
 }
 
-/* What follows "\nNAME:" and blanks, to the end of the line, in place; NULL when there is none. */
+/* Returns the value of the line "NAME:" without leading blanks, in place; NULL when there is
+ * none. */
 static char *line_of(char *text, const char *name)
 {
     size_t length = strlen(name);
@@ -61,7 +62,7 @@ enum berth_code claim_proc_read(const struct files *io, pid_t pid, struct claim_
               sscanf(parent, "%d", &process.parent) == 1 &&
               sscanf(leader, "%d", &process.leader) == 1 &&
               read_list(line_of(text, "Cpus_allowed_list"), &process.cpus);
-    /* A kernel without NUMA has no such line, and no node to keep anybody from. */
+    /* A kernel without NUMA has no such line and one node, which everybody may use. */
     if (ok && !read_list(line_of(text, "Mems_allowed_list"), &process.memory))
         cpuset_add(&process.memory, 0);
     for (char *end; ok && groups != NULL && process.group_count < CLAIM_PROC_GROUPS_MAX;
@@ -92,8 +93,7 @@ enum berth_code claim_proc_start(const struct files *io, pid_t pid, uint64_t *re
     enum berth_code code = read_file(io, pid, "stat", &text, err);
     if (code != BERTH_OK)
         return code;
-    /* The second field is the program's name in parentheses and may hold anything, parentheses too.
-     */
+    /* Field 2, the program's name in parentheses, may contain any character, parentheses too. */
     const char *rest = strrchr(text, ')');
     int fields = rest == NULL ? 0
                               : sscanf(rest + 1,
@@ -110,7 +110,8 @@ enum berth_code claim_proc_start(const struct files *io, pid_t pid, uint64_t *re
     return BERTH_OK;
 }
 
-/* Version 2 stands at the top, or beside version 1 below "unified". */
+/* True when path is in the cgroup. Version 2 is mounted at the top, or beside version 1 at
+ * "unified". */
 static bool is_below(const char *cgroup, const char *mount, const char *path)
 {
     size_t top = strlen(mount);

@@ -1,6 +1,6 @@
 /**
- * What the kernel says of another process, in files that everybody may read. A daemon without
- * privileges can ask no more. Any thread.
+ * Kernel information about another process, from files that every user may read: a daemon without
+ * privileges has no more. Any thread.
  */
 #pragma once
 #include <stdbool.h>
@@ -18,25 +18,27 @@ struct claim_proc {
     gid_t gid;
     /* the effective or saved uid or gid is not the real one: a setuid or setgid program */
     bool has_other_ids;
-    gid_t groups[CLAIM_PROC_GROUPS_MAX]; /* supplementary; of more than fit, the first */
+    gid_t groups[CLAIM_PROC_GROUPS_MAX]; /* supplementary; the first ones if there are more */
     size_t group_count;
     pid_t parent;
-    pid_t leader;         /* the process itself; another one when the pid is that of a thread */
-    struct cpuset cpus;   /* it may run on */
-    struct cpuset memory; /* NUMA nodes it may allocate on */
+    pid_t leader;         /* the process itself; another one when the pid is a thread's */
+    struct cpuset cpus;   /* cpus that it may run on */
+    struct cpuset memory; /* NUMA nodes that it may allocate on */
 };
 
-/* /proc/PID/status. ABSENT when there is no such process, IO, BAD_DATA, NO_MEMORY. */
+/* Reads /proc/PID/status. Fails with ABSENT when there is no such process, IO, BAD_DATA,
+ * NO_MEMORY. */
 enum berth_code claim_proc_read(const struct files *io, pid_t pid, struct claim_proc *ret,
                                 struct berth_err *err);
 
-/* When it started, in ticks since the boot: with the pid, this names a process once and for all. A
- * process that has ended and was not reaped is ABSENT, too. */
+/* Returns the start time in clock ticks since boot. Pid and start time identify a process for good.
+ * A zombie is ABSENT too. Fails like claim_proc_read. */
 enum berth_code claim_proc_start(const struct files *io, pid_t pid, uint64_t *ret_ticks,
                                  struct berth_err *err);
 
-/* Its cgroup (v2), cut to size bytes; false when that cannot be read. */
+/* Copies its cgroup (version 2), cut to size bytes. Returns false when it cannot be read. */
 bool claim_proc_cgroup(const struct files *io, pid_t pid, char *path, size_t size);
 
-/* Whether such a path is this cgroup, a path below /sys/fs/cgroup, or is below it. */
+/* True when @path, as from claim_proc_cgroup, is the cgroup or below it. @cgroup is a path below
+ * /sys/fs/cgroup. */
 bool claim_proc_is_in(const char *path, const char *cgroup);

@@ -7,11 +7,11 @@
 #include "base/grow.h"
 #include "node/gpu.h"
 
-/* What a claim to be shares something with. */
+/* Resources that a new claim covers. */
 struct cover {
     struct cpuset cpus;
-    bool *part; /* by place: it is inside a claimed place, or a claimed one is inside it */
-    bool *gpu;  /* by place: a gpu that is inside a claimed place */
+    bool *part; /* by place: inside a claimed place, or contains one */
+    bool *gpu;  /* by place: a GPU inside a claimed place */
 };
 
 static void cover_done(struct cover *cover)
@@ -63,7 +63,7 @@ static enum berth_code already(const struct claim *by, uid_t uid, const char *pl
                    by->uid == uid ? ", a claim of your own" : "");
 }
 
-/* Whether a claim for computing that stands shares something with the cover. */
+/* Fails when a claim for computing shares a resource with the cover. */
 static enum berth_code check_compute(const struct graph *graph, const struct cover *cover,
                                      const struct claim *claim, const struct claim *other,
                                      struct berth_err *err)
@@ -80,16 +80,16 @@ static enum berth_code check_compute(const struct graph *graph, const struct cov
     return BERTH_OK;
 }
 
-/* AMD's sampling is configured for the gpu as a whole; NVIDIA lets one process profile. What is not
- * known is taken for the latter. */
+/* True when both claims may profile the GPU. AMD configures sampling for the whole GPU. NVIDIA lets
+ * one process profile; an unknown vendor counts as NVIDIA. */
 static bool may_share(const struct place *gpu, const struct claim *a, const struct claim *b)
 {
     return gpu_vendor(gpu) == VENDOR_AMD && a->configuration != NULL && b->configuration != NULL &&
            strcmp(a->configuration, b->configuration) == 0;
 }
 
-/* Refuses a claim on a gpu of the other claim, unless both have one purpose and may share that gpu.
- */
+/* Refuses a claim on a GPU of the other claim, unless both have one purpose and may share that
+ * GPU. */
 static enum berth_code check_gpus(const struct graph *graph, const struct cover *cover,
                                   const struct claim *claim, const struct claim *other,
                                   struct berth_err *err)
@@ -171,7 +171,7 @@ const struct claim *claim_set_profiling(const struct claim_set *claims, const st
             (of_admins && !claims->item[i]->is_admins))
             continue;
         if (!cover_init(&cover, graph, claims->item[i]))
-            return claims->item[i]; /* rather no probe than one beside a profiler */
+            return claims->item[i]; /* out of memory: rather no probe than one beside a profiler */
         for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
              g = graph_next(graph, PLACE_GPU, g + 1))
             covers |= cover.gpu[g] && claim_is_inside(graph, place, g);
@@ -228,8 +228,8 @@ static bool has_owner(const struct claim *claim)
     return claim->owner.pid != 0 || claim->owner.cgroup != NULL;
 }
 
-/* The first thing in which what is asked under a claim's key is not what stands, or that and more;
- * NULL nothing. */
+/* Returns the first field in which the request under a claim's key contradicts the claim; NULL
+ * none. More places are no contradiction. */
 static const char *difference(const struct claim *stands, const struct claim *asked)
 {
     bool owner_pid = asked->owner.pid != 0 && has_owner(stands),
@@ -261,7 +261,7 @@ static enum berth_code replace(struct claim_set *claims, const struct claim *old
 static enum berth_code check_room(const struct claim_set *claims, const struct claim *spec,
                                   const struct claim_limits *limits, struct berth_err *err)
 {
-    /* administrators' claims and those of ordinary users fill no room of each other's */
+    /* administrators' claims and ordinary users' are limited separately */
     size_t own = 0, all = 0;
     for (size_t i = 0; i < claims->count; i++) {
         own += claims->item[i]->uid == spec->uid;
@@ -288,7 +288,7 @@ static enum berth_code check_pair(const struct graph *graph, const struct cover 
                         : check_gpus(graph, cover, claim, other, err);
 }
 
-/* except: the claim itself, where it stands already; NULL none. */
+/* Checks a claim against the others; @except is the existing claim that it renews, NULL none. */
 static enum berth_code check_beside(const struct claim_set *claims, const struct graph *graph,
                                     const struct claim *spec, const struct claim *except,
                                     struct berth_err *err)
@@ -382,7 +382,7 @@ const struct claim *claim_set_overridden(const struct claim_set *claims, const s
 void claim_set_take_back(struct claim_set *claims, const struct claim *claim)
 {
     claim_set_remove(claims, claim);
-    claims->generation -= 2; /* its coming and its going */
+    claims->generation -= 2; /* of adding and of removing it */
 }
 
 void claim_set_put_back(struct claim_set *claims, const struct claim *claim,

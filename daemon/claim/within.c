@@ -5,7 +5,7 @@
 
 #include "claim/owner.h"
 
-/* What claims cover together, by place. */
+/* Resources that claims cover together, by place. */
 struct covered {
     struct cpuset cpus;
     bool *gpus, *memory;
@@ -53,8 +53,8 @@ static void cover_claim(const struct graph *graph, const struct claim *claim,
     }
 }
 
-/* Gives what is covered to the list of what is allowed, without what was not allowed. Whether any
- * is left. */
+/* Replaces the allowed list by its intersection with the covered one. Returns true when any is
+ * left. */
 static bool narrow(bool **list, bool **take_covered, size_t count)
 {
     bool any = false;

@@ -1,18 +1,20 @@
 /**
- * Planning within a claim: a request that names one, or comes from what a claim was made for, gets
- * its berths inside the claimed places. Reads /proc only to tell whether a caller stands within a
- * claim's owner. Any thread that may read the set.
+ * Planning within a claim: a request gets only claimed resources if it names a claim, or if its
+ * process belongs to a claim's owner. Reads /proc only for the latter. Safe from any thread that
+ * may read the set.
  */
 #pragma once
 #include "claim/around.h"
 
-/* Narrows allowed to what the claims for computing cover that caller's key names (claim_is_under,
- * or the key of one whose owner it stands within); when none is named, to what those cover whose
- * owner it stands within; when there is none either, not at all. Each kind is narrowed only when
- * they cover any of it: a claim of gpus leaves the cpus as they were. Memory is that of NUMA nodes
- * inside packages and the like, not that of gpus. *ret_claim gets the first of those claims,
- * borrowed, NULL when there is none; also on failure with NOTHING_ALLOWED: no cpu or no memory is
- * left. NO_MEMORY. */
+/* Narrows allowed to the resources of claims for computing. These are the claims that the caller's
+ * key names: claim_is_under, or the same key and an owner that the caller belongs to. If there are
+ * none, they are all claims whose owner the caller belongs to. If there are none either, changes
+ * nothing.
+ *
+ * Narrows each kind only if the claims cover some of it: a claim of GPUs leaves the cpus unchanged.
+ * Memory counts for NUMA nodes of the host, not of GPUs. *ret_claim is the first of the claims,
+ * borrowed, also on failure; NULL when there is none. Fails with NOTHING_ALLOWED when no cpu or no
+ * memory is left, and with NO_MEMORY. */
 enum berth_code claim_within(const struct claim_set *claims, const struct files *io,
                              const struct graph *graph, const struct claim_caller *caller,
                              struct allowed *allowed, const struct claim **ret_claim,
