@@ -1,4 +1,4 @@
-/* io.berth.Health.AcceptBaseline: the scheduler does it, the caller waits. */
+/* io.berth.Health.AcceptBaseline: the scheduler accepts, the caller waits for it. */
 #include <stdlib.h>
 
 #include "measure/sched.h"
@@ -8,8 +8,7 @@
 #include "serve/request.h"
 #include "serve/serve.h"
 
-/* Shared by the caller's stream and the scheduler's job, which may each end first. Loop thread
- * only. */
+/* Shared by the caller's stream and the scheduler's job; either may end first. Loop thread only. */
 struct acceptance {
     bool is_done, is_left;
     struct accepted accepted;
@@ -39,7 +38,7 @@ static void caller_left(void *state)
         acceptance->is_left = true;
 }
 
-/* Null when nothing was left out. */
+/* Returns the reasons for omitted values; null when there are none. */
 static json_t *why_left_out(const struct accepted *accepted)
 {
     if (accepted->vague > 0 && accepted->overloaded > 0)

@@ -1,4 +1,4 @@
-/* io.berth.Placement.Allocate: JSON on both sides of plan_alloc. */
+/* io.berth.Placement.Allocate: JSON request to plan_alloc, JSON answer. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,16 +74,16 @@ static enum berth_code read_kinds(const json_t *params, unsigned *ret, struct be
     return BERTH_OK;
 }
 
-/* With more accesses the plan is made on the thread pool: 16 take up to 0.8 ms. */
+/* most accesses that are planned on the loop; 16 take up to 0.8 ms */
 #define ACCESSES_AT_ONCE 2
 
-/* A question until its answer is sent. */
+/* A request with its answer, until that is sent. */
 struct reply {
     struct snapshot *snap;
     struct allowed allowed;
     struct memuse_access access[ALLOC_ACCESSES_MAX];
     struct free_memory_node *free; /* owned */
-    struct alloc_request request;  /* has pointers to these three */
+    struct alloc_request request;  /* points to the three above */
     struct alloc_answer answer;
 };
 
@@ -97,8 +97,8 @@ static void reply_free(void *state)
     free(reply);
 }
 
-/* Nothing nominal or published is in it, nothing counts as nothing, and neither links nor other
- * transfers stand for something. */
+/* True when the option's time rests on measurements only: no nominal or published value, no lower
+ * bound, and no estimate from links or other transfers. */
 static bool is_measured(const struct alloc_answer *answer, const struct alloc_option *option)
 {
     bool all = !option->by_links && !option->by_least && !option->by_other && !option->by_start &&
@@ -173,7 +173,7 @@ static enum berth_code understand(const struct call *call, struct reply *reply,
     return code;
 }
 
-/* A copy: on the loop it is read again meanwhile. */
+/* Copies the free memory: the loop refreshes it while a plan is made on the thread pool. */
 static enum berth_code look_at_memory(const struct call *call, struct reply *reply,
                                       struct berth_err *err)
 {

@@ -26,8 +26,8 @@ static json_t *done(json_t *json, bool ok)
     return json;
 }
 
-/* Whole numbers are read and printed fast; of a tenth of a millisecond a nanosecond is nothing, of
- * less it may be what tells options apart. */
+/* Rounds times from 0.1 ms on, because integers are faster to print and parse. Shorter times keep
+ * the fractions that distinguish options. */
 static double whole(double time_ns) { return time_ns >= 1e5 ? rint(time_ns) : time_ns; }
 
 void answer_print_prediction(struct print *print, const struct prediction *prediction,
@@ -78,7 +78,7 @@ static void print_one(struct print *print, const struct snapshot *snap, const st
     print_close(print, '}');
 }
 
-/* What the transfers of a set got together. */
+/* Sum over the transfers of one concurrent-transfer run, in bytes/s. */
 struct total {
     double value, low, high;
 };

@@ -1,6 +1,6 @@
 /**
- * Parts that the replies of planners share. As text: the next value of what is printed. As trees: a
- * new reference, or NULL when out of memory.
+ * Parts shared by the planners' replies. The print functions append the next JSON value. The others
+ * return a new reference, or NULL when out of memory.
  */
 #pragma once
 #include <jansson.h>
@@ -12,21 +12,21 @@
 #include "node/snapshot.h"
 #include "node/warnings.h"
 
-/* null when there is no time. */
+/* Prints null when there is no time. */
 void answer_print_prediction(struct print *print, const struct prediction *prediction,
                              bool is_measured);
 
-/* count entries of the evidence from first on. */
+/* Prints count entries of the evidence, beginning with first. */
 void answer_print_evidence(struct print *print, const struct snapshot *snap,
                            const struct evidence *evidence, size_t first, size_t count);
 void answer_print_warnings(struct print *print, const struct warnings *warnings);
 
-/* count entries of the evidence from first on. */
+/* Returns count entries of the evidence, beginning with first. */
 json_t *answer_evidence(const struct snapshot *snap, const struct evidence *evidence, size_t first,
                         size_t count);
 json_t *answer_warnings(const struct warnings *warnings);
 
-/* Adds take_value to object or array; false when it is NULL or memory runs out, and it is freed
- * then. Keys are literals of ours. */
+/* Adds take_value to object or array. Frees it and returns false when it is NULL or memory runs
+ * out. key must be a literal in ASCII. */
 bool answer_set(json_t *object, const char *key, json_t *take_value);
 bool answer_append(json_t *array, json_t *take_value);

@@ -1,4 +1,4 @@
-/* io.berth.Health.GetBaseline and ListFindings: what was expected and what was found, until now. */
+/* io.berth.Health.GetBaseline and ListFindings: expected values and past findings. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,10 +40,10 @@ static json_t *baseline_json(const struct baseline *baseline, enum metric metric
     return done(json, ok);
 }
 
-/* Query of GetBaseline for the thread pool. The store is asked because a baseline loaded from a
+/* Query of GetBaseline for the thread pool. It asks the store, because a baseline loaded from a
  * folder has no measured value. */
 struct wanted {
-    struct store *store; /* lives longer: the scheduler waits for the thread pool */
+    struct store *store; /* borrowed; the scheduler ends after the thread pool */
     struct snapshot *snap;
     enum metric metric;
     place_id from, to;
@@ -146,7 +146,7 @@ enum berth_code query_get_baseline(const struct call *call, struct outcome *ret,
 }
 
 struct list {
-    struct store *store; /* lives longer: the scheduler waits for the thread pool */
+    struct store *store; /* borrowed; the scheduler ends after the thread pool */
     int64_t since_s;
 };
 

@@ -1,4 +1,4 @@
-/* io.berth.Placement.Bind: JSON on both sides of plan_bind. */
+/* io.berth.Placement.Bind: JSON request to plan_bind, JSON answer. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -27,28 +27,29 @@ struct reply {
     const struct snapshot *snap;
     const struct bind_asked *asked;
     struct bind_answer answer;
-    uint64_t claims;    /* the generation that it was planned beside */
+    uint64_t claims;    /* generation of the claims that the plan considers */
     bool is_kept;       /* under the key of a claim */
-    bool is_within_key; /* what it stays within is a claim that its key names */
+    bool is_within_key; /* planned within a claim that the key names */
 };
 
-/* One request under way. The plan is made of this alone, on the loop or on the thread pool; what
- * has to do with claims is done on the loop before and after. */
+/* A request in progress. The plan uses this alone, on the loop or on the thread pool. Claims are
+ * read and changed on the loop, before and after. */
 struct binding {
     struct snapshot *snap;
     struct bind_asked asked;
-    char *key;                /* the request's */
-    uint64_t claims;          /* their generation at the time of the request */
-    struct warnings left_out; /* what others have claimed */
+    char *key;                /* the request's; owned */
+    uint64_t claims;          /* generation of the claims at the time of the request */
+    struct warnings left_out; /* resources claimed by others */
     bool any_left_out;
-    char within[96];       /* the claim that it stays within; "" none */
-    bool is_within_key;    /* which its key names */
-    struct plan_key stand; /* where it stands under its key */
-    json_t *json;          /* the answer, before it is sent */
-    bool stands;           /* it stands already */
+    char within[96];       /* claim within which it is planned; "" none */
+    bool is_within_key;    /* that claim is named by the request's key */
+    struct plan_key stand; /* storage of the plan under its key */
+    json_t *json;          /* the answer until it is sent */
+    bool stands;           /* the answer is a stored plan */
 };
 
-/* Its own gpus first, then the other allowed ones when all are to be seen. The caller frees ret. */
+/* Lists the task's own GPUs, followed by the other allowed ones if the request shows all. The
+ * caller frees *ret. */
 static enum berth_code shown_gpus(const struct reply *reply, const struct bind_task *task,
                                   place_id **ret, size_t *ret_count, struct berth_err *err)
 {
@@ -74,7 +75,7 @@ static enum berth_code shown_gpus(const struct reply *reply, const struct bind_t
     return BERTH_OK;
 }
 
-/* id NULL: there are none. */
+/* Returns the places' names. id NULL: none. */
 static json_t *names(const struct graph *graph, const place_id *id, size_t count)
 {
     json_t *array = json_array();
@@ -93,11 +94,11 @@ static bool set_text(json_t *object, const char *key, const char *text)
     return text == NULL || answer_set(object, key, json_string_nocheck(text));
 }
 
-/* What a task's environment says beside how its runtime copies. */
+/* A task's environment, besides the variables for copies. */
 struct environment {
     struct visible visible;
     char *ucx;        /* owned */
-    const char *nccl; /* of all tasks */
+    const char *nccl; /* the same for all tasks */
 };
 
 static bool put_environment(json_t *json, const struct bind_task *task,
@@ -151,7 +152,7 @@ static enum berth_code no_memory(struct berth_err *err)
     return err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
 }
 
-/* Tasks whose nics no variable chooses though they are such that one could. */
+/* Tasks without UCX_NET_DEVICES although their NICs are of a suitable kind. */
 struct unchosen {
     size_t first, count;
     place_id why;
@@ -211,7 +212,7 @@ static enum berth_code put_tasks(struct reply *reply, json_t *json, struct berth
     return code;
 }
 
-/* take_text NULL: it would not be right, and is left out. */
+/* Consumes take_text. NULL: no correct option exists, so it is omitted. */
 static enum berth_code put_line(json_t *launcher, const char *key, enum berth_code code,
                                 char *take_text, struct berth_err *err)
 {
@@ -279,8 +280,8 @@ static json_t *prediction_json(const struct prediction *prediction, const char *
     return json;
 }
 
-/* AMD's runtime has no way to a gpu that it does not see, and the variable that says how it is to
- * copy there says nothing then. */
+/* Warns of HSA_ENABLE_PEER_SDMA without effect: AMD's runtime copies only between GPUs that it
+ * sees. */
 static void warn_of_unseen(struct reply *reply)
 {
     struct bind_answer *answer = &reply->answer;
@@ -410,7 +411,7 @@ static enum berth_code make_json_to_keep(void *state, json_t **ret, struct berth
     return make_json(state, &binding->json, err);
 }
 
-/* ---- under a key the first plan stands ---- */
+/* ---- a key keeps its first plan ---- */
 
 static enum stream_step next(void *state, json_t **ret_reply, struct berth_err *err)
 {
@@ -423,8 +424,8 @@ static enum stream_step next(void *state, json_t **ret_reply, struct berth_err *
 
 /* ---- the request ---- */
 
-/* What others have claimed is not for this request, whatever it says is allowed; what its own claim
- * covers is all that is. */
+/* Removes others' claimed resources from the allowed ones, then restricts them to the caller's own
+ * claim. */
 static enum berth_code look_at_claims(const struct call *call, struct binding *binding,
                                       struct berth_err *err)
 {
@@ -453,7 +454,7 @@ static enum berth_code understand(const struct call *call, struct binding *bindi
     enum berth_code code = query_bind_request(call->snap->graph, call->params, asked, err);
     if (code == BERTH_OK && asked->key != NULL) {
         binding->key = strdup(asked->key);
-        asked->key = binding->key; /* the parameters are gone when the handler returns */
+        asked->key = binding->key; /* the parameters end with the handler */
         code = binding->key != NULL ? BERTH_OK : no_memory(err);
     }
     if (code == BERTH_OK && asked->key != NULL)
@@ -462,7 +463,7 @@ static enum berth_code understand(const struct call *call, struct binding *bindi
     return code;
 }
 
-/* What stands already. */
+/* Answers with the stored plan. */
 static void answer_at_once(struct binding *binding, struct outcome *ret)
 {
     *ret = (struct outcome){

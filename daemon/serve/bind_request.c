@@ -15,7 +15,7 @@ static const char *const orders[] = {"free", "rank", NULL};
 static const char *const visibles[] = {"own", "all", NULL};
 enum { ORDER_RANK = 1, VISIBLE_ALL = 1 };
 
-/* Ranks of the job, one for each task. */
+/* Reads the tasks' ranks in the job. */
 static enum berth_code read_ranks(const json_t *params, struct bind_asked *asked,
                                   struct berth_err *err)
 {
@@ -87,8 +87,8 @@ static enum berth_code read_flows(const json_t *params, struct traffic_request *
     return code;
 }
 
-/* What the largest memory of that kind holds, or all of that kind together; -1 where there is none,
- * or one does not say how much it has. */
+/* Returns the capacity of the largest memory of that kind, or of all together. -1 when there is
+ * none or one is unknown. */
 static int64_t memory_of(const struct graph *graph, enum place_kind kind, bool together)
 {
     int64_t most = -1;
@@ -102,7 +102,7 @@ static int64_t memory_of(const struct graph *graph, enum place_kind kind, bool t
     return most;
 }
 
-/* room -1: not known. */
+/* Fails when bytes exceed room; -1 unknown. */
 static enum berth_code check_room(int64_t bytes, int64_t room, const char *what,
                                   struct berth_err *err)
 {
@@ -114,8 +114,8 @@ static enum berth_code check_room(int64_t bytes, int64_t room, const char *what,
                           "%s in one step do not fit in %s: %s", asked, what, has);
 }
 
-/* What a task sends at once is in its gpus' memory; what it has to move to the host, which it may
- * do in parts, in the host's. */
+/* Checks sizes against memory. A task's messages must fit in its GPUs' memory. Bytes to the host
+ * may go in parts, so they must fit in the host's memory. */
 static enum berth_code check_sizes(const struct graph *graph, const struct traffic_request *traffic,
                                    int64_t gpus_per_task, struct berth_err *err)
 {

@@ -32,8 +32,7 @@ static enum berth_code parse_places(const struct graph *graph, const json_t *par
     return BERTH_OK;
 }
 
-/* An axis that the metric does not have can match nothing: say so rather than answer with nothing.
- */
+/* Refuses an axis that the metric does not have: it would match nothing. */
 static enum berth_code check_where(enum metric metric, json_t *where, struct berth_err *err)
 {
     const char *axis;
@@ -52,7 +51,7 @@ static enum berth_code check_where(enum metric metric, json_t *where, struct ber
     return BERTH_OK;
 }
 
-/* The one place that is asked for; PLACE_NONE when there are more, or any will do. */
+/* Returns the only requested place; PLACE_NONE for several or any. */
 static place_id only_place(const struct graph *graph, const bool *flags)
 {
     place_id only = PLACE_NONE;

@@ -1,5 +1,5 @@
 /**
- * What of a metric somebody asks for: metric, from, to and where of GetMatrix and GetCurves.
+ * Selection of cells of one metric: metric, from, to and where of GetMatrix and GetCurves.
  */
 #pragma once
 #include <jansson.h>
@@ -11,13 +11,13 @@
 
 struct cell_filter {
     enum metric metric;
-    bool *from, *to; /* one flag a place of the graph; NULL any */
+    bool *from, *to; /* one flag for each place of the graph; NULL any */
     json_t *where;   /* NULL any */
 };
 
-/* From a call's checked parameters. NO_SUCH_METRIC, NO_SUCH_PLACE, INVALID_PARAMETER for an axis
- * that the metric does not have, and for one place to itself where the metric is between two.
- * Nothing to end on failure. */
+/* Reads a filter from a call's checked parameters. Fails with NO_SUCH_METRIC, NO_SUCH_PLACE and
+ * INVALID_PARAMETER. The latter is for an axis that the metric does not have, and for one place as
+ * both ends of a metric between two. Nothing to free on failure. */
 enum berth_code cell_filter_init(struct cell_filter *ret_pick, const json_t *params,
                                  const struct graph *graph, struct berth_err *err);
 void cell_filter_done(struct cell_filter *pick);

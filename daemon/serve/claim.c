@@ -13,7 +13,8 @@
 #include "serve/request.h"
 #include "serve/serve.h"
 
-static const char *const purposes[] = {"compute", "profiling", NULL}; /* as enum claim_purpose */
+/* in the order of enum claim_purpose */
+static const char *const purposes[] = {"compute", "profiling", NULL};
 
 static enum berth_code no_memory(struct berth_err *err)
 {
@@ -68,7 +69,7 @@ static enum berth_code mark_places(const struct graph *graph, const json_t *para
     return BERTH_OK;
 }
 
-/* NULL when out of memory. */
+/* Returns names separated by commas; NULL when out of memory. */
 static char *list_marked(const struct graph *graph, const bool *asked)
 {
     size_t size = 1;
@@ -83,7 +84,8 @@ static char *list_marked(const struct graph *graph, const bool *asked)
     return text;
 }
 
-/* The places by the names that the node has for them, in its order, each once. The caller frees. */
+/* Reads the places and returns the node's names for them, in its order, each once. The caller frees
+ * *ret. */
 static enum berth_code read_places(const struct graph *graph, const json_t *params, char **ret,
                                    struct berth_err *err)
 {
@@ -101,7 +103,7 @@ static enum berth_code read_places(const struct graph *graph, const json_t *para
     return BERTH_OK;
 }
 
-/* Borrowed from params; NULL when absent. */
+/* Borrows from params; NULL when absent. */
 static enum berth_code read_text(const json_t *params, const char *name, char **ret,
                                  struct berth_err *err)
 {
@@ -111,7 +113,8 @@ static enum berth_code read_text(const json_t *params, const char *name, char **
     return code;
 }
 
-/* A cgroup is only named: its processes may be many, and the thread pool looks at them. */
+/* Reads the owner. A cgroup is checked later on the thread pool, because it may have many
+ * processes. */
 static enum berth_code read_owner(const struct call *call, struct claim_owner *ret,
                                   struct berth_err *err)
 {
@@ -170,9 +173,10 @@ static enum berth_code make(struct claim_keep *keep, const struct claim *spec, i
     return code;
 }
 
-/* ---- a claim for which processes are looked at ---- */
+/* ---- a claim that needs a check of processes ---- */
 
-/* The thread pool looks at them. The loop then checks all else again: it may have changed. */
+/* The thread pool checks processes. The loop then checks everything else again, because it may have
+ * changed. */
 struct claiming {
     struct claim_keep *keep;
     struct snapshot *snap;

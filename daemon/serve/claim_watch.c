@@ -10,13 +10,13 @@
 
 #include "claim/owner.h"
 
-/* Invariant: an entry is in the list from claim_watch_add to claim_watch_remove; then it belongs to
- * its closing handle. */
+/* Invariant: an entry is in the list from claim_watch_add to claim_watch_remove. Afterwards its
+ * closing handle owns it. */
 struct entry {
     char id[CLAIM_ID_SIZE];
-    struct claim_watch *watch; /* NULL once it is closing */
+    struct claim_watch *watch; /* NULL while it closes */
     struct claim *claim;       /* a reference */
-    int fd;                    /* the pidfd, -1 for a cgroup */
+    int fd;                    /* the pidfd; -1 for a cgroup */
     union {
         uv_handle_t handle;
         uv_poll_t poll;
@@ -55,7 +55,8 @@ static void free_entry(struct entry *entry)
 
 static void closed(uv_handle_t *handle) { free_entry(handle->data); }
 
-/* Whatever woke us, the owner itself is asked: a cgroup's file also changes when it is frozen. */
+/* Checks the owner itself on every event: a cgroup's file also changes when the cgroup is
+ * frozen. */
 static void look(struct entry *entry)
 {
     struct claim_watch *watch = entry->watch;
@@ -63,8 +64,8 @@ static void look(struct entry *entry)
         watch->ended(watch->arg, entry->id);
 }
 
-/* A pidfd is readable when its process has ended, and stays so. The process may not be reaped yet,
- * or may be by now another's. */
+/* Reports the end of a process. Its pidfd stays readable, so polling stops. The process may not be
+ * reaped yet, or its pid may be in use again, so the pid is not checked. */
 static void process_ended(uv_poll_t *poll, int status, int events)
 {
     (void)status;
@@ -138,7 +139,7 @@ enum berth_code claim_watch_add(struct claim_watch *watch, const struct claim *c
                                                  : watch_cgroup(watch, entry, &opened, err);
     opened |= code == BERTH_OK;
     entry->uv.handle.data = entry;
-    /* Asked once more now that it is watched: whatever ends it from here on wakes us. */
+    /* Check again now that it is watched: every later end causes an event. */
     if (code == BERTH_OK && !claim_owner_lives(watch->io, &claim->owner))
         code = err_set(err, BERTH_ABSENT, "what the claim was to end with has ended");
     if (code != BERTH_OK && !opened) {

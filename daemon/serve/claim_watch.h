@@ -1,6 +1,6 @@
 /**
- * Waits for the owners of claims to end: processes by their pidfd, cgroups by a change of their
- * cgroup.events. The kernel tells; nothing is looked at in the meantime. Loop thread only.
+ * Waits for the end of claims' owners: processes through their pidfd, cgroups through changes of
+ * their cgroup.events. The kernel reports; nothing is polled. Loop thread only.
  */
 #pragma once
 #include <uv.h>
@@ -11,19 +11,18 @@
 
 struct claim_watch;
 
-/* ended is called when the owner of the claim of that id is gone, from the loop; the id is
- * borrowed. The claim stays watched until claim_watch_remove. NO_MEMORY. */
+/* Calls ended on the loop when the owner of claim id has ended; the id is borrowed. The claim stays
+ * watched until claim_watch_remove. Fails with NO_MEMORY. */
 enum berth_code claim_watch_new(uv_loop_t *loop, const struct files *io,
                                 void (*ended)(void *arg, const char *id), void *arg,
                                 struct claim_watch **ret_watch, struct berth_err *err);
 
-/* Forgets them all; the last handle is closed, and the memory freed, as the loop goes on. NULL is
- * fine. */
+/* Stops watching all. The loop closes the handles and frees the memory later. NULL is fine. */
 void claim_watch_close(struct claim_watch *watch);
 
-/* A claim without an owner needs no watching. ABSENT when the owner has ended already; UNAVAILABLE
- * when this kernel cannot tell the end of a process (before Linux 5.3); IO when there are too many
- * files open; NO_MEMORY. */
+/* Watches a claim's owner, if it has one. Fails with ABSENT when the owner has ended, UNAVAILABLE
+ * when this kernel has no pidfd_open (before Linux 5.3), IO when too many files are open, and
+ * NO_MEMORY. */
 enum berth_code claim_watch_add(struct claim_watch *watch, const struct claim *claim,
                                 struct berth_err *err);
 

@@ -5,11 +5,11 @@
 #include "serve/cell_filter.h"
 #include "serve/serve.h"
 
-/* Above this many curves to look at, or when they have yet to be made, the reply is made on the
- * thread pool. */
+/* Largest number of curves that the loop prints. More curves, or curves not derived yet, are
+ * printed on the thread pool. */
 #define CURVES_AT_ONCE 50
 
-/* A GetCurves under way. */
+/* A GetCurves in progress. */
 struct drawing {
     struct snapshot *snap;
     struct cell_filter pick;
@@ -23,7 +23,7 @@ static void drawing_free(void *state)
     free(drawing);
 }
 
-/* Every axis but bytes, which the curve goes over. */
+/* Prints all axes but bytes, which the curve spans. */
 static void print_axes(struct print *reply, const struct curve *curve)
 {
     json_t *axes = jsonify_axes(curve->metric, curve->axes);

@@ -1,5 +1,5 @@
 /**
- * The one object that main builds and handlers reach: who is who in this process.
+ * Objects of the process, which main makes and handlers use.
  */
 #pragma once
 #include <stdint.h>
@@ -26,7 +26,8 @@ struct daemon {
     struct plan_cache held; /* plans under keys without a claim */
     struct server *server;
     struct free_memory
-        *free_memory; /* NULL for a recorded node: its memory is not ours to look at */
+        /* NULL for a recorded node, whose memory cannot be read */
+        *free_memory;
     struct service_manager *notify;
     int64_t started_at_s;
 };

@@ -1,4 +1,5 @@
-/* io.berth.Fabric.Export: what is asked of the loop's side, and the rest on a worker thread. */
+/* io.berth.Fabric.Export: reads the daemon's state on the loop; the rest runs on a worker
+ * thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@ struct exporting {
     enum export_format format;
     struct snapshot *snap;
     struct files io;
-    char *folder; /* NULL: this machine */
+    char *folder; /* NULL this machine */
     struct judge_limits limits;
     int64_t *free_bytes; /* by place */
     bool *is_claimed;
@@ -31,7 +32,8 @@ static void exporting_free(void *state)
     free(exporting);
 }
 
-/* The order of places is that of the input: from here on nothing of the daemon is touched. */
+/* Makes the text from *exporting alone: worker threads must not read the daemon's state. Its arrays
+ * are indexed by place. */
 static enum berth_code make_text(const struct exporting *exporting, struct print *text,
                                  struct berth_err *err)
 {
@@ -90,7 +92,7 @@ static enum berth_code write_export(void *state, struct print *reply, struct ber
     return code;
 }
 
-/* What computing claims cover now, and what memory is free now. */
+/* Reads places of computing claims and free memory. Returns false when out of memory. */
 static bool look_around(const struct call *call, struct exporting *exporting)
 {
     const struct graph *graph = call->snap->graph;

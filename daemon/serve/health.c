@@ -1,5 +1,5 @@
-/* io.berth.Health.Check: JSON on both sides of the judge, on a worker thread, as large matrices
- * take milliseconds to compare. */
+/* io.berth.Health.Check: runs on a worker thread, as comparing large matrices takes
+ * milliseconds. */
 #include <stdlib.h>
 
 #include "health/judge.h"
@@ -40,7 +40,8 @@ static json_t *slow_json(const struct finding *finding)
     return json;
 }
 
-/* The worst first, as findings stand; a value that several rules find once. */
+/* Lists the slow values that a fact explains, in the findings' order: the worst first. Lists a
+ * value once even if several rules report it. */
 static json_t *explained_json(const struct judgement *judgement, size_t number)
 {
     json_t *array = json_array();

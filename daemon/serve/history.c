@@ -9,7 +9,7 @@
 #include "serve/serve.h"
 #include "store/history.h"
 
-/* A History under way. */
+/* A History in progress. */
 struct ask {
     struct store *store;
     struct snapshot *snap;
@@ -26,7 +26,8 @@ static void ask_free(void *state)
     free(ask);
 }
 
-/* From c on a JSON string without anything special in it; what follows it, or NULL. */
+/* Returns the end of the JSON string at c; NULL if it has escapes, control characters or
+ * non-ASCII. */
 static const char *skip_plain(const char *c)
 {
     if (*c++ != '"')
@@ -36,9 +37,9 @@ static const char *skip_plain(const char *c)
     return *c == '"' ? c + 1 : NULL;
 }
 
-/* The usual case, a flat object of plain text: its strings are copied as they stand and its other
- * values put between quotation marks. False when it is anything else; what was written is to be
- * dropped then. A year of runs has thousands of them. */
+/* Prints a flat object of plain text, the usual case: copies its strings and quotes its other
+ * values. Returns false for anything else; the caller then drops the output. A year of runs has
+ * thousands of them. */
 static bool print_plain_conditions(struct print *reply, const char *text)
 {
     const char *begin = text + 1, *c = begin;
@@ -67,7 +68,7 @@ static bool print_plain_conditions(struct print *reply, const char *text)
     return text[0] == '{' && c[0] == '}' && c[1] == '\0';
 }
 
-/* Conditions are one flat object; what is no text in it becomes text. */
+/* Prints the conditions, one flat object; values that are not strings become strings. */
 static void print_conditions(struct print *reply, const char *text)
 {
     size_t before = reply->length;
@@ -128,7 +129,7 @@ static enum berth_code print_history(void *state, struct print *reply, struct be
     return BERTH_OK;
 }
 
-/* Axes that where leaves out are at their defaults: a history is of one cell. */
+/* Reads the axes. A history has one cell, so axes missing in where have their defaults. */
 static enum berth_code parse_axes(json_t *where, struct ask *ask, struct berth_err *err)
 {
     const char *text[2 * WHERE_AXES_MAX], *axis;

@@ -9,7 +9,8 @@
 #include "serve/serve.h"
 #include "store/history.h"
 
-/* With more cells to print or to look at the reply is made on the thread pool. */
+/* Largest numbers of cells that the loop prints and compares. Beyond these the thread pool makes
+ * the reply. */
 #define CELLS_AT_ONCE 128
 #define LOOKS_AT_ONCE 2000
 
@@ -48,13 +49,13 @@ enum berth_code query_list_metrics(const struct call *call, struct outcome *ret,
     return BERTH_OK;
 }
 
-/* A GetMatrix under way. */
+/* A GetMatrix in progress. */
 struct matrix {
     struct snapshot *snap;
     struct cell_filter pick;
     const struct values *values; /* the snapshot's, or then */
-    struct values *then;         /* owned; NULL: the latest are asked for */
-    struct store *store;         /* NULL: likewise */
+    struct values *then;         /* owned; NULL for the latest values */
+    struct store *store;         /* borrowed; NULL for the latest values */
     int64_t at_s;
 };
 
@@ -67,11 +68,11 @@ static void matrix_free(void *state)
     free(matrix);
 }
 
-/* The axes of a matrix as text, each made once: there are few, and thousands of cells. */
+/* Cache of axes as JSON text: a matrix has few of them and thousands of cells. */
 #define AXES_KEPT 16
 struct axes_text {
     uint32_t axes;
-    size_t length; /* 0: not made yet */
+    size_t length; /* 0 not made yet */
     char text[232];
 };
 
@@ -125,7 +126,7 @@ static inline bool is_to(const struct cell_filter *pick, place_id to)
     return pick->to == NULL || pick->to[to];
 }
 
-/* Cells ascend by from, so a few places to start from need not look at the others. */
+/* Prints the matching cells. Cells ascend by from, so selected sources skip the others. */
 static void print_cells(struct print *reply, const struct matrix *matrix)
 {
     struct axes_text kept[AXES_KEPT] = {0};
@@ -145,8 +146,8 @@ static void print_cells(struct print *reply, const struct matrix *matrix)
     }
 }
 
-/* The values as they were at at_s: what was not measured has always been so, and over it comes what
- * the snapshot and the store have of then. */
+/* Makes the values as of at_s. Cells never measured are kept. Measured ones come from the snapshot
+ * if they are old enough, otherwise from the store. */
 static enum berth_code look_back(struct matrix *matrix, struct berth_err *err)
 {
     const struct values *latest = matrix->values;
@@ -199,8 +200,8 @@ static enum berth_code print_matrix(void *state, struct print *reply, struct ber
     return BERTH_OK;
 }
 
-/* Whether to leave it to the thread pool. Printing a cell costs many times what looking at it does.
- */
+/* True when the thread pool should make the reply. Printing a cell costs many times more than
+ * comparing it. */
 static bool is_large(const struct matrix *matrix)
 {
     const struct cell_filter *pick = &matrix->pick;

@@ -4,8 +4,8 @@
 
 #include "serve/serve.h"
 
-/* A method that an interface declares and this table lacks is answered with MethodNotImplemented.
- */
+/* Table of methods. A method that an interface declares and this table lacks returns
+ * MethodNotImplemented. */
 const struct method methods[] = {
     {"io.berth.Fabric.Export", ACCESS_ANY, query_export},
     {"io.berth.Fabric.GetCurves", ACCESS_ANY, query_get_curves},
@@ -26,7 +26,7 @@ const struct method methods[] = {
     {"io.berth.Placement.Allocate", ACCESS_ANY, query_allocate},
     {"io.berth.Placement.Bind", ACCESS_ANY, query_bind},
     {"io.berth.Placement.Route", ACCESS_ANY, query_route},
-    /* what it may be for depends on who asks: claim/permission.h */
+    /* permission depends on the caller: claim/permission.h */
     {"io.berth.Placement.Claim", ACCESS_ANY, query_claim},
     {"io.berth.Placement.ListClaims", ACCESS_ANY, query_list_claims},
     {"io.berth.Placement.Release", ACCESS_ANY, query_release},

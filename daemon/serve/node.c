@@ -24,8 +24,7 @@ static json_t *place_json(const struct graph *graph, const struct place *place)
     return object;
 }
 
-/* The best rate measured for a metric from one place to another one way, whatever the other axes.
- */
+/* Returns the best measured rate in one direction for any other axes; at least @best. */
 static double best_measured(const struct values *values, enum metric metric, place_id from,
                             place_id to, double best)
 {
@@ -38,13 +37,14 @@ static double best_measured(const struct values *values, enum metric metric, pla
             continue;
         const char *direction =
             axes_get(metric, values_axes(values, &first[i]), "direction", way, sizeof way);
-        if (direction == NULL || strncmp(direction, "both", 4) != 0) /* which is the sum of both */
+        if (direction == NULL || strncmp(direction, "both", 4) != 0) /* a sum of both directions */
             best = first[i].value;
     }
     return best;
 }
 
-/* What was measured over a link, the better direction and mechanism; NAN when nothing was. */
+/* Returns the best measured rate over a link, by either direction and mechanism; NAN when nothing
+ * was measured. */
 static double link_measured(const struct snapshot *snap, const struct link *link)
 {
     static const enum metric between[] = {METRIC_GPU_GPU_COPY_ENGINE, METRIC_GPU_GPU_KERNEL,
@@ -82,8 +82,8 @@ static json_t *resource_json(const struct resource *resource)
                      jsonify_strings(resource->users, resource->user_count));
 }
 
-/* What was found to be shared, by the means that was found to share it. Its capacity is that of the
- * most transfers that were measured. */
+/* Prints a limit found from measurements, for the mechanism that it limits. Its capacity is that of
+ * the largest number of transfers measured. */
 static json_t *found_json(const struct graph *graph, const struct resource_found *found)
 {
     json_t *users = json_array();
@@ -131,7 +131,7 @@ static enum berth_code node_json(void *state, json_t **ret_result, struct berth_
 
 static void release_snapshot(void *state) { snapshot_unref(state); }
 
-/* On the thread pool: it takes a good part of a millisecond and more. */
+/* Runs on the thread pool: it takes a good part of a millisecond or more. */
 enum berth_code query_get_node(const struct call *call, struct outcome *ret, struct berth_err *err)
 {
     (void)err;

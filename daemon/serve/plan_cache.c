@@ -30,8 +30,8 @@ void plan_cache_done(struct plan_cache *held)
     held->count = 0;
 }
 
-/* Drops what has not been asked for in time, and of the user's and of all so many that fewer than
- * the limits are left. They are in the order of their times. */
+/* Drops expired plans. Then drops plans, the oldest first, until the user has fewer than per_user
+ * and all users have fewer than in_all. Plans are in the order of their last request. */
 static void make_room(struct plan_cache *held, uid_t uid, size_t per_user, size_t in_all,
                       uint64_t now_ns)
 {

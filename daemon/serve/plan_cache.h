@@ -1,11 +1,10 @@
 /**
- * Bind's plans that stand under a key though its caller has no claim under it: the tasks of a step
- * ask one after the other, and must get one plan whatever has changed meanwhile. Of each user by
- * itself; in memory alone, so that a restart forgets them; each until PLAN_CACHE_S after it was
- * last asked for. Loop thread only.
+ * Cache of Bind's plans under a key without a claim. The tasks of a job step ask one after the
+ * other and must get one plan, even if the node has changed. Each user has their own. A restart
+ * forgets them. A plan expires PLAN_CACHE_S after its last request. Loop thread only.
  *
- * A user has at most PLAN_CACHE_PER_USER, all together PLAN_CACHE_MAX: the one that was asked for
- * longest ago goes first.
+ * A user has at most PLAN_CACHE_PER_USER plans, all users together PLAN_CACHE_MAX. The least
+ * recently requested one is dropped first.
  */
 #pragma once
 #include <stdbool.h>
@@ -19,18 +18,18 @@
 
 /* Zero-initialise. */
 struct plan_cache {
-    struct plan_cache_plan *first; /* the one that was asked for last goes first */
+    struct plan_cache_plan *first; /* ordered by last request, latest first */
     size_t count;
 };
 
 void plan_cache_done(struct plan_cache *held);
 
-/* What was answered to just this question under this key, borrowed until the next call; NULL when
- * nothing is held. It is held for PLAN_CACHE_S from now on. */
+/* Returns the answer to exactly this request under this key, borrowed until the next call; NULL
+ * when there is none. Restarts its PLAN_CACHE_S. */
 const char *plan_cache_find(struct plan_cache *held, uid_t uid, const char *key, const char *asked,
                             uint64_t now_ns);
 
-/* Holds an answer; one that is held already must not be. False when out of memory: then nothing has
- * changed. */
+/* Adds an answer that is not in the cache yet. Returns false, without change, when out of
+ * memory. */
 bool plan_cache_keep(struct plan_cache *held, uid_t uid, const char *key, const char *asked,
                      const char *answered, uint64_t now_ns);

@@ -12,13 +12,14 @@ static enum berth_code no_memory(struct berth_err *err)
     return err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
 }
 
-/* The claim under which the plan stands; NULL: it has ended. */
+/* Returns the claim that keeps the plan; NULL when it has ended. */
 static const struct claim *claim_of(const struct plan_key *key)
 {
     return claim_set_find(claim_keep_claims(key->daemon->claims), key->claim_id);
 }
 
-/* ret stays NULL when nothing stands. claim NULL: what is held. */
+/* Reads the kept plan from the claim, or from the cache if claim is NULL. *ret stays NULL when
+ * there is none. */
 static enum berth_code recall(struct plan_key *key, const struct claim *claim, json_t **ret,
                               struct berth_err *err)
 {

@@ -10,7 +10,7 @@
 #include "serve/request.h"
 #include "serve/serve.h"
 
-/* bytes of one argument of a program, NUL included: MAX_ARG_STRLEN in linux/binfmts.h */
+/* longest argument of a program in bytes, with NUL: MAX_ARG_STRLEN in linux/binfmts.h */
 #define LIST_MAX 131072
 
 /* A caller that follows one probe request, by its number. */
@@ -74,8 +74,8 @@ static enum stream_step next_progress(void *state, json_t **ret_reply, struct be
     return over ? STREAM_LAST : STREAM_REPLY;
 }
 
-/* ["a","b"] as "a,b" in a new string; NULL for null or an empty array. It becomes an argument of
- * the probe. */
+/* Joins ["a","b"] to "a,b", an argument of the probe. NULL for null or an empty array; the caller
+ * frees it. */
 static enum berth_code join(json_t *names, const char *parameter, char **ret_text,
                             struct berth_err *err)
 {
@@ -116,7 +116,7 @@ static enum berth_code check_names(const struct graph *graph, json_t *metrics, j
     return BERTH_OK;
 }
 
-/* A gpu that somebody profiles is not touched, though the gpu be asked for by name. */
+/* Refuses a GPU that another process profiles, even if it is named in the request. */
 static enum berth_code check_profiled(const struct call *call, json_t *places, bool is_forced,
                                       struct berth_err *err)
 {

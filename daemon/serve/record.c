@@ -6,11 +6,11 @@
 #include "serve/daemon.h"
 #include "serve/serve.h"
 
-/* The node folder is made on the thread pool, all files at once, and then streamed one a reply. */
+/* A Record in progress. The thread pool makes all files; then each reply sends one. */
 struct recording {
     struct snapshot *snap;
     struct files io;
-    char *folder;  /* NULL: this machine */
+    char *folder;  /* NULL this machine */
     json_t *files; /* array of replies */
     size_t next;
 };
@@ -29,7 +29,7 @@ static bool add_file(void *arg, const char *file, const char *text, size_t lengt
     struct recording *recording = arg;
     json_t *content = json_stringn(text, length);
     if (content == NULL)
-        return true; /* not UTF-8: not a file of a node folder */
+        return true; /* not UTF-8: no file of a node folder */
     return json_array_append_new(recording->files,
                                  json_pack("{s:s,s:o}", "file", file, "text", content)) == 0;
 }
@@ -55,7 +55,7 @@ static enum stream_step next_file(void *state, json_t **ret_reply, struct berth_
         return STREAM_ERROR;
     }
     *ret_reply = json_incref(json_array_get(recording->files, recording->next));
-    /* it is the stream's now, and gone when it is sent */
+    /* the stream frees it when it is sent */
     json_array_set_new(recording->files, recording->next++, json_null());
     return recording->next == count ? STREAM_LAST : STREAM_REPLY;
 }

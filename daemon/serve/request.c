@@ -10,9 +10,9 @@
 #include "node/locality.h"
 #include "node/values.h"
 
-#define CPUS_TEXT_MAX (6 * CPUSET_MAX) /* bytes: each cpu by itself fits */
+#define CPUS_TEXT_MAX (6 * CPUSET_MAX) /* bytes; room for every cpu by itself */
 
-#define KIND_SIZE 80 /* of some names and what is between them */
+#define KIND_SIZE 80 /* bytes for some names and separators */
 
 static const json_t *member(const json_t *object, const char *name)
 {
@@ -80,14 +80,14 @@ enum berth_code request_array(const json_t *params, const char *name, size_t max
     return BERTH_OK;
 }
 
-/* "core7" of "core9" and 4. */
+/* True for a number after the first letters of text: "core7" for "core9" and 4. */
 static bool is_kind(const char *name, const char *text, size_t letters)
 {
     return strncmp(name, text, letters) == 0 && strspn(name + letters, "0123456789") > 0;
 }
 
-/* "gpu0 to gpu7", "core0 to core1, core24 to core25": the places whose names begin with so many
- * letters of a text; "" there are none. Of more than fit the last is "...". */
+/* Lists the places whose names begin with the first letters of text: "gpu0 to gpu7", "core0 to
+ * core1, core24 to core25". "" none; ends in "..." when cut. */
 static void list_kind(const struct graph *graph, const char *text, size_t letters, char *ret,
                       size_t size)
 {
@@ -114,7 +114,7 @@ static void list_kind(const struct graph *graph, const char *text, size_t letter
     }
 }
 
-/* "numa0 to numa3, core0 to core63, gpu0": what requests name, of each kind that the node has. */
+/* Lists the places that requests may name, by kind: "numa0 to numa3, core0 to core63, gpu0". */
 static void list_kinds(const struct graph *graph, char *ret, size_t size)
 {
     static const enum place_kind named[] = {PLACE_NUMA, PLACE_CORE, PLACE_GPU, PLACE_NIC};
@@ -129,8 +129,9 @@ static void list_kinds(const struct graph *graph, char *ret, size_t size)
     }
 }
 
-/* "this node has no place gpu9; of that kind it has gpu0 to gpu7", or "this node has no gpu, and so
- * no gpu0; it has numa0 to numa3", the kind as the name begins; else as err_no_such_place. */
+/* The kind comes from the letters of the name. Details are "this node has no place gpu9; of that
+ * kind it has gpu0 to gpu7", or "this node has no gpu, and so no place gpu0; it has numa0 to
+ * numa3". Otherwise as err_no_such_place. */
 enum berth_code request_no_such_place(const struct graph *graph, const char *name,
                                       struct berth_err *err)
 {
@@ -161,7 +162,7 @@ enum berth_code request_no_such_place(const struct graph *graph, const char *nam
                    there);
 }
 
-/* Of what is allowed as a gpu. */
+/* Fails for a name in allowed.gpus. */
 static enum berth_code no_such_gpu(const struct graph *graph, const char *text,
                                    struct berth_err *err)
 {
@@ -193,7 +194,7 @@ static bool is_called(const char *name, const char *text)
     return text != NULL && strcasecmp(name, text) == 0;
 }
 
-/* Marks a gpu by its name, or every gpu of a PCI address or uuid: partitions of one device can
+/* Marks a GPU by its name, or every GPU with that PCI address or uuid. Partitions of one device can
  * share both. */
 static bool mark_gpus(const struct graph *graph, const char *name, bool *mark)
 {

@@ -1,4 +1,4 @@
-/* io.berth.Placement.Route: JSON on both sides of plan_route. */
+/* io.berth.Placement.Route: JSON request to plan_route, JSON answer. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,12 +11,12 @@
 #include "serve/request.h"
 #include "serve/serve.h"
 
-/* A question until its answer is sent. */
+/* A request with its answer, until that is sent. */
 struct reply {
     struct snapshot *snap;
     struct allowed allowed;
     struct route_transfer meanwhile[ROUTE_MEANWHILE_MAX];
-    struct route_request request; /* has pointers to both */
+    struct route_request request; /* points to both above */
     struct route_answer answer;
 };
 
@@ -29,8 +29,8 @@ static void reply_free(void *state)
     free(reply);
 }
 
-/* Not rounded: few bytes take less than a nanosecond by their rate, and the options are compared.
- * print_real has null for what is not finite. */
+/* Prints times without rounding: options are compared, and small transfers may take less than 1 ns
+ * at their bandwidth. print_real prints null for NAN and infinity. */
 static void print_prediction(struct print *print, const struct reply *reply,
                              const struct route_option *option)
 {
@@ -50,7 +50,8 @@ static void print_prediction(struct print *print, const struct reply *reply,
     print_close(print, '}');
 }
 
-/* Through the host's memory is a mechanism of its own: the engines of two gpus copy. */
+/* Returns the mechanism. Through host memory the copy engines of two GPUs copy, so it has its own
+ * name. */
 static const char *mechanism_of(const struct graph *graph, const struct way *way)
 {
     for (size_t i = 1; i < way->hop_count; i++)

@@ -8,8 +8,8 @@
  * Public headers: claim_keep.h daemon.h serve.h
  * Shown by: tests/system, schema/
  *
- * The handlers behind the method table: one file a family. A handler gets checked arguments and a
- * snapshot and returns an outcome; what it computes comes from a planner or from the snapshot.
+ * Handlers of the method table, one file for each family. A handler gets checked arguments and a
+ * snapshot and returns an outcome. A planner or the snapshot provides the result.
  */
 #pragma once
 #include "varlink/method.h"

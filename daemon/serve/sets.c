@@ -7,11 +7,11 @@
 #include "node/sets.h"
 #include "serve/serve.h"
 
-/* Above this many sets to look at the reply is made on the thread pool; as well when it is still to
- * be found out what they share. */
+/* Largest number of sets that the loop prints. More sets, or limits not derived yet, are for the
+ * thread pool. */
 #define SETS_AT_ONCE 25
 
-/* A GetSets under way. */
+/* A GetSets in progress. */
 struct listing {
     struct snapshot *snap;
     bool all;
@@ -25,7 +25,7 @@ static void listing_free(void *state)
     free(listing);
 }
 
-/* explained: NAN unknown. */
+/* explained: predicted bytes/s; NAN unknown. */
 static void print_flow(struct print *reply, const struct graph *graph, enum metric metric,
                        const struct set_flow *flow, double explained)
 {

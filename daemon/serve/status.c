@@ -19,7 +19,7 @@ static const char *state_name(enum sched_state state)
     return "ready";
 }
 
-/* How much of what was asked for is done; NAN when no probe runs or nothing is known yet. */
+/* Returns the finished fraction of a probe request; NAN when no probe runs or it is unknown. */
 static double progress_of(const struct daemon *daemon)
 {
     struct probe_view view;
@@ -27,7 +27,7 @@ static double progress_of(const struct daemon *daemon)
     return view.running ? view.share : NAN;
 }
 
-/* What somebody has to look at, "code at place: text"; NULL when out of memory. */
+/* Lists notes that need attention as "code at place: text"; NULL when out of memory. */
 static json_t *problems_json(const struct snapshot *snap)
 {
     json_t *problems = json_array();
@@ -62,7 +62,7 @@ static enum berth_code status_json(const struct daemon *daemon, json_t **ret_res
     return BERTH_OK;
 }
 
-/* What a GetStatus stream told last. */
+/* State in the latest reply of a GetStatus stream. */
 struct status_stream {
     const struct daemon *daemon;
     bool told;
@@ -113,8 +113,8 @@ enum berth_code query_get_status(const struct call *call, struct outcome *ret,
     return code;
 }
 
-/* A Watch stream holds the snapshot that it told of last, NULL before the first, and the number of
- * the last change of the claims then. */
+/* A Watch stream: the snapshot of the latest reply (NULL before the first), and the claims'
+ * generation then. */
 struct watch_stream {
     const struct daemon *daemon;
     struct snapshot *told;
@@ -130,7 +130,7 @@ static void watch_free(void *state)
 
 static bool same_number(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
 
-/* The metrics whose values differ, and "node" when the graph is another one. */
+/* Lists the metrics whose values differ, and "node" when the graph does. */
 static json_t *changes(const struct snapshot *before, const struct snapshot *after)
 {
     json_t *changed = json_array();
