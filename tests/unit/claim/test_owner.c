@@ -2,7 +2,7 @@
  * owners, and who may claim what. */
 #include "node/allowed.h"
 #include "node/locality.h"
-#include "unit/plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

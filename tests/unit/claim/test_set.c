@@ -1,6 +1,6 @@
 /* What may stand beside what, under a clock of its own, against a model that knows nothing of
  * trees: sets of what is covered. */
-#include "unit/plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #include "claim/set.h"
 

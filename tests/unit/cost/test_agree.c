@@ -1,4 +1,4 @@
-#include "unit/plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #include "cost/agree.h"
 #include "cost/resource_structure.h"

@@ -1,6 +1,6 @@
 /* Numbers and transfers that nothing known tells apart have one of them for all, and no chain of
  * overlaps joins what is apart. */
-#include "unit/plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #include "cost/alike.h"
 #include "cost/pairs.h"

@@ -1,5 +1,5 @@
 /* Which sets contradict what a pair gets by its own value, and that they then blind nobody. */
-#include "unit/plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #include "cost/contradict.h"
 #include "cost/resource_model.h"

@@ -5,7 +5,7 @@
 #include "cost/move.h"
 #include "node/spread.h"
 #include "node/transfer.h"
-#include "unit/plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #define GB 1e9
 

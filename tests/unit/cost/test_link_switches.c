@@ -1,6 +1,6 @@
 /* Gpus with a link to each of several switches, as those of a DGX-2 are: all links count at once.
  */
-#include "unit/plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #include "cost/link_switches.h"
 #include "cost/resource_make.h"

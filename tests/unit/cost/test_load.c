@@ -1,5 +1,5 @@
 #include "cost/evidence.h"
-#include "unit/plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #include <time.h>
 
@@ -18,12 +18,6 @@ struct fixture {
 };
 
 #define NUMA(n) (8 + (n))
-
-static void assert_near(double value, double expected)
-{
-    if (!(fabs(value - expected) <= 1e-6 * fabs(expected)))
-        fail_msg("%.3f is not %.3f", value, expected);
-}
 
 static void together(struct sets *sets, enum metric metric, size_t count, const place_id *from,
                      const place_id *to, double each)
@@ -105,18 +99,18 @@ static void those_that_share_a_port_slow_each_other(void **state)
     struct fixture f = begin();
     const struct load_flow apart[] = {{2, NUMA(0), 2 * GB, 0}, {4, NUMA(0), 2 * GB, 0}};
     struct load_time time = plan_load_time(f.table, apart, 2, f.scratch);
-    assert_near(time.step_ns, 100e6);
-    assert_near(time.sum_ns, 200e6);
+    assert_within(time.step_ns, 100e6, 1e-6);
+    assert_within(time.sum_ns, 200e6, 1e-6);
     /* Both at 10 GB/s until the smaller has ended, then the other alone. */
     const struct load_flow port[] = {
         {4, NUMA(0), 2 * GB, 0}, {5, NUMA(0), GB, 0}, {2, NUMA(0), GB, 0}};
     struct load_part parts[3];
     struct load_prediction whole = plan_load_predict(f.table, port, 3, f.scratch, parts);
-    assert_near(whole.step.time_ns, 150e6);
-    assert_near(parts[1].time.time_ns, 100e6);
-    assert_near(parts[2].time.time_ns, 50e6);
-    assert_near(whole.sum_ns, 300e6);
-    assert_near(whole.alone_ns, 100e6);
+    assert_within(whole.step.time_ns, 150e6, 1e-6);
+    assert_within(parts[1].time.time_ns, 100e6, 1e-6);
+    assert_within(parts[2].time.time_ns, 50e6, 1e-6);
+    assert_within(whole.sum_ns, 300e6, 1e-6);
+    assert_within(whole.alone_ns, 100e6, 1e-6);
     assert_int_equal(whole.last, 0);
     assert_non_null(whole.shared);
     assert_string_equal(whole.shared->name, "module2:host-port:out");
@@ -132,9 +126,9 @@ static void both_directions_share_what_both_get(void **state)
     (void)state;
     struct fixture f = begin();
     const struct load_flow pair[] = {{0, 1, 3 * GB, 0}, {1, 0, 3 * GB, 0}};
-    assert_near(plan_load_time(f.table, pair, 1, f.scratch).step_ns, 75e6);
+    assert_within(plan_load_time(f.table, pair, 1, f.scratch).step_ns, 75e6, 1e-6);
     struct load_prediction whole = plan_load_predict(f.table, pair, 2, f.scratch, NULL);
-    assert_near(whole.step.time_ns, 100e6);
+    assert_within(whole.step.time_ns, 100e6, 1e-6);
     assert_non_null(whole.shared);
     assert_non_null(whole.shared->value);
     assert_true(
@@ -170,10 +164,10 @@ static void each_caller_starts_its_own(void **state)
     begin_table(&f, values, NULL, LOAD_COPY_ENGINE);
     const struct load_flow own[] = {{0, 1, 40000, 0}, {2, 3, 40000, 0}},
                            one[] = {{0, 1, 40000, 0}, {0, 2, 40000, 1}, {0, 3, 40000, 2}};
-    assert_near(plan_load_alone_ns(f.table, 0, 1, 40000), 8000);
-    assert_near(plan_load_time(f.table, own, 2, f.scratch).step_ns, 8000);
-    assert_near(plan_load_time(f.table, one, 3, f.scratch).step_ns, 12000);
-    assert_near(plan_load_time(f.table, one, 3, f.scratch).sum_ns, 8000 + 10000 + 12000);
+    assert_within(plan_load_alone_ns(f.table, 0, 1, 40000), 8000, 1e-6);
+    assert_within(plan_load_time(f.table, own, 2, f.scratch).step_ns, 8000, 1e-6);
+    assert_within(plan_load_time(f.table, one, 3, f.scratch).step_ns, 12000, 1e-6);
+    assert_within(plan_load_time(f.table, one, 3, f.scratch).sum_ns, 8000 + 10000 + 12000, 1e-6);
     end(&f);
 }
 
@@ -186,14 +180,6 @@ static void a_place_itself_takes_no_time(void **state)
     assert_true(whole.step.time_ns == 0 && whole.is_known);
     assert_true(plan_load_alone_ns(f.table, 3, 3, GB) == 0);
     end(&f);
-}
-
-static bool warned(const struct warnings *warnings, const char *part)
-{
-    for (size_t i = 0; i < warnings->count; i++)
-        if (strstr(warnings->line[i], part) != NULL)
-            return true;
-    return false;
 }
 
 static struct warnings cited(struct fixture *f, const struct load_flow *flows, size_t count,
@@ -246,11 +232,11 @@ static void what_is_not_explained_is_named(void **state)
                            others[] = {{4, NUMA(0), GB, 0}, {6, NUMA(0), GB, 0}};
     size_t count;
     /* of the set of one: nothing else says it */
-    assert_near(plan_load_alone_ns(f.table, 4, NUMA(0), GB), 50e6);
+    assert_within(plan_load_alone_ns(f.table, 4, NUMA(0), GB), 50e6, 1e-6);
     struct warnings warnings = cited(&f, those, 2, &count);
-    assert_true(warned(&warnings, "not explained") && warned(&warnings, "gpu0>numa0"));
+    assert_true(lines_with(&warnings, "not explained") && lines_with(&warnings, "gpu0>numa0"));
     warnings = cited(&f, others, 2, &count);
-    assert_false(warned(&warnings, "not explained"));
+    assert_false(lines_with(&warnings, "not explained"));
     end(&f);
 }
 
@@ -278,14 +264,15 @@ static void kinds_that_were_not_measured_together_are_said(void **state)
     struct load_part parts[2];
     struct load_prediction whole = plan_load_predict(f.table, both, 2, f.scratch, parts);
     assert_true(parts[0].move->by == MOVE_COPY_ENGINE && parts[1].move->by == MOVE_KERNEL);
-    assert_near(whole.step.time_ns, 100e6);
+    assert_within(whole.step.time_ns, 100e6, 1e-6);
     assert_true(whole.shared != NULL && whole.shared->is_nominal && !whole.is_measured &&
                 isnan(whole.step.low_ns));
     size_t sets_cited;
     struct warnings warnings = cited(&f, both, 2, &sets_cited);
-    assert_true(warned(&warnings, "module2:host-port:out carries transfers that were not measured "
-                                  "together (by copy engine, by kernel)"));
-    assert_true(warned(&warnings, "20 GB/s"));
+    assert_true(lines_with(&warnings,
+                           "module2:host-port:out carries transfers that were not measured "
+                           "together (by copy engine, by kernel)"));
+    assert_true(lines_with(&warnings, "20 GB/s"));
     end(&f);
 }
 
@@ -318,12 +305,12 @@ static void what_one_kind_showed_of_both_directions_stands_for_others(void **sta
                                       {NUMA(0), 4, 6 * GB, 0},
                                       {NUMA(0), 5, 6 * GB, 0}};
     struct load_prediction whole = plan_load_predict(f.table, flows, 4, f.scratch, NULL);
-    assert_near(whole.step.time_ns, 1e9);
+    assert_within(whole.step.time_ns, 1e9, 1e-6);
     assert_true(whole.shared != NULL && whole.shared->is_nominal &&
                 whole.shared->nominal->is_measured);
     size_t cited_sets;
     struct warnings warnings = cited(&f, flows, 4, &cited_sets);
-    assert_true(warned(&warnings, "as others were measured to get"));
+    assert_true(lines_with(&warnings, "as others were measured to get"));
     end(&f);
 }
 
@@ -356,11 +343,12 @@ static void no_step_is_below_its_bounds(void **state)
             assert_true(time.step_ns >=
                         plan_load_alone_ns(f.table, flows[i].from, flows[i].to, flows[i].bytes) *
                             (1 - 1e-9));
-        assert_near(plan_load_time(f.table, larger, count, f.scratch).step_ns, 2 * time.step_ns);
+        assert_within(plan_load_time(f.table, larger, count, f.scratch).step_ns, 2 * time.step_ns,
+                      1e-6);
         struct load_part parts[16], slowest;
         struct load_prediction whole = plan_load_predict(f.table, flows, count, f.scratch, parts);
         size_t last;
-        assert_near(whole.step.time_ns, time.step_ns);
+        assert_within(whole.step.time_ns, time.step_ns, 1e-6);
         slowest = plan_load_slowest(f.table, flows, count, f.scratch, &last);
         assert_true(last == whole.last && slowest.move == parts[last].move &&
                     slowest.shared == parts[last].shared && slowest.seen == parts[last].seen);
@@ -369,7 +357,7 @@ static void no_step_is_below_its_bounds(void **state)
         struct load_flow first = flows[0];
         flows[0] = flows[count - 1];
         flows[count - 1] = first;
-        assert_near(plan_load_time(f.table, flows, count, f.scratch).step_ns, time.step_ns);
+        assert_within(plan_load_time(f.table, flows, count, f.scratch).step_ns, time.step_ns, 1e-6);
     }
     end(&f);
 }

@@ -1,7 +1,7 @@
 /* How often the intervals of predictions hold what one more repetition takes, by simulation with a
  * fixed seed: transfers with noise are measured as the probe does, alone and together, and carried
  * out again. Nothing here is a measurement of a machine. */
-#include "unit/plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #include "common/stats.h"
 #include "cost/load.h"

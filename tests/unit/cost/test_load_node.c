@@ -1,6 +1,6 @@
 /* What recorded nodes and structure say of transfers together, where nobody measured them. */
 #include "cost/evidence.h"
-#include "unit/plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #include "cost/load.h"
 #include "cost/resource_make.h"
@@ -52,12 +52,6 @@ static void end(struct fixture *f)
     snapshot_unref(f->snap);
 }
 
-static void assert_near(double value, double expected)
-{
-    if (!(fabs(value - expected) <= 1e-6 * fabs(expected)))
-        fail_msg("%.3f is not %.3f", value, expected);
-}
-
 static double ring(struct fixture *f, const int gpus[4])
 {
     struct load_flow flows[4];
@@ -76,9 +70,9 @@ static void a_ring_of_kernels_belongs_where_links_are_wide(void **state)
     double in_order = ring(&f, (int[]){0, 1, 2, 3}), first = ring(&f, (int[]){0, 1, 7, 6}),
            second = ring(&f, (int[]){2, 3, 5, 4});
     /* three quarters of what the one link is said to carry */
-    assert_near(in_order, GB / 37.5e9 * 1e9);
-    assert_near(first, in_order / 2);
-    assert_near(second, in_order / 2);
+    assert_within(in_order, GB / 37.5e9 * 1e9, 1e-6);
+    assert_within(first, in_order / 2, 1e-6);
+    assert_within(second, in_order / 2, 1e-6);
     for (int a = 0; a < 8; a++)
         for (int b = 0; b < 8; b++)
             for (int c = 0; c < 8; c++)
@@ -89,7 +83,7 @@ static void a_ring_of_kernels_belongs_where_links_are_wide(void **state)
     const struct load_flow flows[] = {{(uint16_t)f.gpu[1], (uint16_t)f.gpu[7], GB, 0},
                                       {(uint16_t)f.gpu[0], (uint16_t)f.gpu[6], GB, 0}};
     struct load_prediction both = plan_load_predict(f.table, flows, 2, f.scratch, NULL);
-    assert_near(both.step.time_ns, 20e6);
+    assert_within(both.step.time_ns, 20e6, 1e-6);
     assert_non_null(both.shared);
     assert_string_equal(both.shared->name, "gpu0-gpu6:link:out");
     assert_true(both.shared->is_nominal && !both.is_measured);
@@ -134,7 +128,7 @@ static void what_may_go_another_way_says_nothing_of_a_link(void **state)
             link = strcmp(structure->item[i].name, "gpu1-gpu3:link:out") == 0 ? &structure->item[i]
                                                                               : link;
         assert_non_null(link);
-        assert_near(link->bytes_per_s, known ? 90 * GB : 50 * GB);
+        assert_within(link->bytes_per_s, known ? 90 * GB : 50 * GB, 1e-6);
         assert_int_equal(link->together[resource_kind_index(RESOURCE_PEER_KERNEL)], known ? 2 : 0);
         resource_structure_free(structure);
         sets_free(sets);
@@ -160,9 +154,9 @@ static void those_of_a_module_share_its_port(void **state)
     (void)state;
     struct fixture f = begin("tests/nodes/mi250x", LOAD_COPY_ENGINE);
     struct load_prediction whole;
-    assert_near(host_copies(&f, (int[]){0, 2, 4, 6}, &whole), 100e6);
+    assert_within(host_copies(&f, (int[]){0, 2, 4, 6}, &whole), 100e6, 1e-6);
     assert_null(whole.shared);
-    assert_near(host_copies(&f, (int[]){0, 1, 2, 3}, &whole), 200e6);
+    assert_within(host_copies(&f, (int[]){0, 1, 2, 3}, &whole), 200e6, 1e-6);
     assert_non_null(whole.shared);
     assert_true(whole.shared->is_nominal);
     assert_string_equal(whole.shared->name + 7, ":host-port:in");
@@ -190,8 +184,8 @@ static void both_directions_do_not_share_what_one_gets(void **state)
     struct fixture f = begin("tests/nodes/mi250x", LOAD_COPY_ENGINE);
     const struct load_flow flows[] = {{(uint16_t)f.numa[3], (uint16_t)f.gpu[0], GB, 0},
                                       {(uint16_t)f.gpu[0], (uint16_t)f.numa[3], GB, 0}};
-    assert_near(plan_load_time(f.table, flows, 1, f.scratch).step_ns, GB / 28.3);
-    assert_near(plan_load_time(f.table, flows, 2, f.scratch).step_ns, 2 * GB / 51.2);
+    assert_within(plan_load_time(f.table, flows, 1, f.scratch).step_ns, GB / 28.3, 1e-6);
+    assert_within(plan_load_time(f.table, flows, 2, f.scratch).step_ns, 2 * GB / 51.2, 1e-6);
     end(&f);
 }
 
@@ -201,13 +195,13 @@ static void engines_do_not_fill_wide_links(void **state)
 {
     (void)state;
     struct fixture f = begin("tests/nodes/mi250x", LOAD_COPY_ENGINE);
-    assert_near(ring(&f, (int[]){0, 1, 7, 6}), 20e6);
-    assert_near(ring(&f, (int[]){0, 1, 2, 3}), GB / 37.5e9 * 1e9);
+    assert_within(ring(&f, (int[]){0, 1, 7, 6}), 20e6, 1e-6);
+    assert_within(ring(&f, (int[]){0, 1, 2, 3}), GB / 37.5e9 * 1e9, 1e-6);
     const struct load_flow flows[] = {{(uint16_t)f.gpu[1], (uint16_t)f.gpu[7], GB, 0},
                                       {(uint16_t)f.gpu[0], (uint16_t)f.gpu[6], GB, 0},
                                       {(uint16_t)f.gpu[1], (uint16_t)f.gpu[6], GB, 0}};
-    assert_near(plan_load_time(f.table, flows, 2, f.scratch).step_ns, 20e6);
-    assert_near(plan_load_time(f.table, flows, 3, f.scratch).step_ns, 30e6);
+    assert_within(plan_load_time(f.table, flows, 2, f.scratch).step_ns, 20e6, 1e-6);
+    assert_within(plan_load_time(f.table, flows, 3, f.scratch).step_ns, 30e6, 1e-6);
     end(&f);
 }
 
@@ -282,14 +276,14 @@ static void superchips_have_links_of_their_own(void **state)
                                     {(uint16_t)f.gpu[0], (uint16_t)f.gpu[2], GB, 0},
                                     {(uint16_t)f.gpu[0], (uint16_t)f.gpu[3], GB, 0}};
     double alone = plan_load_time(f.table, all, 1, f.scratch).step_ns;
-    assert_near(alone, GB / (0.83 * 150e9) * 1e9);
-    assert_near(plan_load_time(f.table, all, 3, f.scratch).step_ns, alone);
+    assert_within(alone, GB / (0.83 * 150e9) * 1e9, 1e-6);
+    assert_within(plan_load_time(f.table, all, 3, f.scratch).step_ns, alone, 1e-6);
     /* published of the gpu reading, less than the link's 450 */
-    assert_near(plan_load_time(f.table, &local, 1, f.scratch).step_ns, GB / 418.5e9 * 1e9);
+    assert_within(plan_load_time(f.table, &local, 1, f.scratch).step_ns, GB / 418.5e9 * 1e9, 1e-6);
     /* of 418.5 and 378 GB/s, but the memory's peak is 500 */
     const struct load_flow there_and_back[] = {local, {local.to, local.from, GB, 0}};
-    assert_near(plan_load_time(f.table, there_and_back, 2, f.scratch).step_ns,
-                2 * GB / 500e9 * 1e9);
+    assert_within(plan_load_time(f.table, there_and_back, 2, f.scratch).step_ns,
+                  2 * GB / 500e9 * 1e9, 1e-6);
     end(&f);
 }
 

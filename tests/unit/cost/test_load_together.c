@@ -1,7 +1,7 @@
 /* What transfers that were measured together say of others: of as many, of more, of these very
  * ones; and what nobody says, which is in the intervals. */
 #include "cost/evidence.h"
-#include "unit/plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #include "cost/load.h"
 #include "node/transfer.h"

@@ -1,6 +1,6 @@
 /* What lies between two packages may hold up both directions together: what pairs across it say of
  * others. */
-#include "unit/alloc_nodes.h"
+#include "unit/plan/alloc/alloc_nodes.h"
 
 #include "cost/resource_between.h"
 #include "cost/resource_make.h"

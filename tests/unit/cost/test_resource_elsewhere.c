@@ -2,7 +2,7 @@
  * them get more than that carries. */
 #include "node/allowed.h"
 #include "node/locality.h"
-#include "unit/plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #include <string.h>
 
@@ -109,14 +109,6 @@ static void what_gets_more_than_a_link_carries_goes_elsewhere(void **state)
     }
 }
 
-static bool warned(const struct bind_answer *answer, const char *part)
-{
-    for (size_t i = 0; i < answer->warnings.count; i++)
-        if (strstr(answer->warnings.line[i], part) != NULL)
-            return true;
-    return false;
-}
-
 /* gpu0 sends gpu1 while both copy from the host: that shares nothing, or, where nobody knows
  * better, what the first was seen to get. */
 static void what_is_shared_says_where_its_figure_is_from(void **state)
@@ -144,11 +136,12 @@ static void what_is_shared_says_where_its_figure_is_from(void **state)
         assert_int_equal(plan_bind(snap, &request, &answer, &err), BERTH_OK);
         assert_true(graph_place(f.graph, answer.gpu[1])->number == 1);
         assert_int_equal(
-            warned(&answer, "numa0-gpu1:link:out carries transfers that were not measured together "
-                            "(with the host, between gpus): all count as sharing 397 GB/s, as gpu0 "
-                            "to gpu1 was seen to get"),
+            lines_with(&answer.warnings,
+                       "numa0-gpu1:link:out carries transfers that were not measured together "
+                       "(with the host, between gpus): all count as sharing 397 GB/s, as gpu0 "
+                       "to gpu1 was seen to get"),
             !is_known);
-        assert_false(warned(&answer, "as is said of it"));
+        assert_false(lines_with(&answer.warnings, "as is said of it"));
         plan_bind_done(&answer);
         allowed_done(&allowed);
         snapshot_unref(snap);

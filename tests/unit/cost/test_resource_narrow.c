@@ -1,17 +1,11 @@
 /* A link that carries a quarter of what it is said to, among others that carry what they are. */
-#include "unit/plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #include "cost/resource_make.h"
 #include "cost/resource_narrow.h"
 #include "discover/discover.h"
 
 #define GB 1e9
-
-static void assert_near(double value, double expected)
-{
-    if (!(fabs(value - expected) <= 1e-9 * fabs(expected)))
-        fail_msg("%g is not %g", value, expected);
-}
 
 /* What the link between gpu0 and gpu1 carries in each direction, once kernels got share of what
  * links are said to carry, and narrow of that one; 0: nobody measured it. by: their metric. */

@@ -1,4 +1,4 @@
-#include "unit/plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #include "cost/step.h"
 #include "node/spread.h"
@@ -69,12 +69,6 @@ static struct fixture begin(void)
 
 static void end(struct fixture *f) { snapshot_unref(f->snap); }
 
-static void assert_near(double value, double expected)
-{
-    if (!(fabs(value - expected) <= 1e-6 * fabs(expected)))
-        fail_msg("%.3f is not %.3f", value, expected);
-}
-
 static void those_that_share_a_port_slow_each_other(void **state)
 {
     (void)state;
@@ -83,13 +77,14 @@ static void those_that_share_a_port_slow_each_other(void **state)
                                 {.move = &f.move[2], .bytes = 2 * GB}};
     assert_int_equal(plan_step(f.snap, flows, 2, NULL), BERTH_OK);
     for (int i = 0; i < 2; i++) {
-        assert_near(flows[i].time.time_ns, 100e6);
+        assert_within(flows[i].time.time_ns, 100e6, 1e-6);
         assert_null(flows[i].shared);
         /* the median of 9 was 19 to 21, of all alike */
-        assert_near(
+        assert_within(
             flows[i].time.high_ns,
             100e6 * (1 + spread_cell_among(
-                             0.05, 9, spread_deviation(0.05, 9) * exp(0.5 / spread_freedom(9)))));
+                             0.05, 9, spread_deviation(0.05, 9) * exp(0.5 / spread_freedom(9)))),
+            1e-6);
     }
     /* Both at 10 GB/s until the smaller ends, then the other alone; 10 us before gpu5's first byte
      * count at its end. */
@@ -97,9 +92,9 @@ static void those_that_share_a_port_slow_each_other(void **state)
                                {.move = &f.move[1], .bytes = GB},
                                {.move = &f.move[2], .bytes = GB}};
     assert_int_equal(plan_step(f.snap, port, 3, NULL), BERTH_OK);
-    assert_near(port[1].time.time_ns, 10e3 + 100e6);
-    assert_near(port[0].time.time_ns, 100e6 + (2 * GB - GB) / 20);
-    assert_near(port[2].time.time_ns, 50e6);
+    assert_within(port[1].time.time_ns, 10e3 + 100e6, 1e-6);
+    assert_within(port[0].time.time_ns, 100e6 + (2 * GB - GB) / 20, 1e-6);
+    assert_within(port[2].time.time_ns, 50e6, 1e-6);
     assert_non_null(port[0].shared);
     assert_string_equal(port[0].shared, "module2:host-port:out");
     assert_false(port[0].is_nominal);
@@ -117,12 +112,12 @@ static void one_that_begins_later_shares_what_is_left(void **state)
     struct step_flow port[] = {{.move = &f.move[0], .bytes = GB},
                                {.move = &f.move[1], .bytes = GB, .begin_ns = 25e6}};
     assert_int_equal(plan_step(f.snap, port, 2, NULL), BERTH_OK);
-    assert_near(port[0].time.time_ns, 75e6);
-    assert_near(port[1].time.time_ns, 10e3 + 75e6);
+    assert_within(port[0].time.time_ns, 75e6, 1e-6);
+    assert_within(port[1].time.time_ns, 10e3 + 75e6, 1e-6);
     port[1].begin_ns = 60e6; /* the first has ended */
     assert_int_equal(plan_step(f.snap, port, 2, NULL), BERTH_OK);
-    assert_near(port[0].time.time_ns, 50e6);
-    assert_near(port[1].time.time_ns, 10e3 + 50e6);
+    assert_within(port[0].time.time_ns, 50e6, 1e-6);
+    assert_within(port[1].time.time_ns, 10e3 + 50e6, 1e-6);
     assert_null(port[1].shared);
     end(&f);
 }
@@ -131,13 +126,13 @@ static void launching_is_half_of_what_a_call_costs_more(void **state)
 {
     (void)state;
     struct move move = {.t0_queue_ns = 4000, .t0_call_ns = 10000, .bytes_per_s = GB, .slowdown = 1};
-    assert_near(plan_step_launch_ns(&move), 3000);
+    assert_within(plan_step_launch_ns(&move), 3000, 1e-6);
     move.t0_call_ns = 20000;
-    assert_near(plan_step_launch_ns(&move), 4000);
+    assert_within(plan_step_launch_ns(&move), 4000, 1e-6);
     move.t0_call_ns = NAN;
-    assert_near(plan_step_launch_ns(&move), 4000);
+    assert_within(plan_step_launch_ns(&move), 4000, 1e-6);
     move.t0_queue_ns = NAN;
-    assert_near(plan_step_launch_ns(&move), 0);
+    assert_within(plan_step_launch_ns(&move), 0, 1e-6);
 }
 
 static void nothing_is_faster_than_alone(void **state)
@@ -159,8 +154,8 @@ static void nothing_is_faster_than_alone(void **state)
                                 {.move = &f.move[1], .bytes = 0x1p62},
                                 {.move = &f.move[2], .bytes = 0}};
     assert_int_equal(plan_step(f.snap, large, 3, NULL), BERTH_OK);
-    assert_near(large[0].time.time_ns, 0x1p63 / 20);
-    assert_near(large[2].time.time_ns, 0);
+    assert_within(large[0].time.time_ns, 0x1p63 / 20, 1e-6);
+    assert_within(large[2].time.time_ns, 0, 1e-6);
     end(&f);
 }
 
@@ -176,7 +171,7 @@ static void a_route_weighs_what_moves_meanwhile(void **state)
     struct route_request request = {
         .from = gpu(&f, 5), .to = numa(&f, 0), .bytes = 1000000000, .allowed = &allowed};
     assert_int_equal(plan_route(f.snap, &request, &answer, &err), BERTH_OK);
-    assert_near(answer.option[0].predicted.time_ns, 50e6 + 10e3);
+    assert_within(answer.option[0].predicted.time_ns, 50e6 + 10e3, 1e-6);
     assert_null(answer.option[0].shared);
     plan_route_done(&answer);
     request.meanwhile = others;

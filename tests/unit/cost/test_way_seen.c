@@ -1,6 +1,6 @@
 /* Which of several ways a transfer takes, on the node of eight GCDs: whatever way the hardware has
  * for each pair, the sets that are asked for tell it. */
-#include "unit/plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #include "cost/way_seen.h"
 #include "discover/discover.h"

@@ -1,7 +1,7 @@
 /* What the tests of judging share: a node whose values are judged by the configuration's defaults.
  */
 #pragma once
-#include "unit/plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #include "base/config.h"
 #include "health/judge.h"

@@ -1,5 +1,5 @@
 /* The ways that bytes go over a node's links, on the node of eight GCDs and on small ones. */
-#include "unit/plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #include <time.h>
 

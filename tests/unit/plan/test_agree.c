@@ -2,7 +2,7 @@
  * stands for it is one rule (plan_pairs_move). */
 #include "node/allowed.h"
 #include "node/locality.h"
-#include "unit/plan_routes.h"
+#include "unit/plan/route/route_nodes.h"
 
 #include "node/warnings.h"
 #include "plan/alloc/alloc.h"
@@ -83,7 +83,7 @@ static double alloc_ns(struct fixture *f)
     for (size_t i = 0; i < answer.count; i++)
         if (answer.option[i].place.memory == numa(f, 3))
             time_ns = answer.option[i].predicted.time_ns;
-    assert_true(says(&answer.warnings, "no faster than what is known of such"));
+    assert_true(lines_with(&answer.warnings, "no faster than what is known of such"));
     plan_alloc_done(&answer);
     return time_ns;
 }
@@ -96,35 +96,35 @@ static void the_other_direction_stands_for_one_that_is_not_known(void **state)
     published(&f, METRIC_HOST_GPU_COPY_ENGINE, numa(&f, 3), gpu(&f, 0), 28);
     /* three quarters of what an xGMI link is said to carry */
     const double one_ns = 64 * MIB / 28.0, links_ns = 64 * MIB / 27.0;
-    assert_near(route_ns(&f, gpu(&f, 0), numa(&f, 3), false), one_ns, 1e-9);
+    assert_within(route_ns(&f, gpu(&f, 0), numa(&f, 3), false), one_ns, 1e-9);
     assert_true(
-        says(&f.answer.reasons, "numa3 to gpu0 gets that (published), the other direction"));
+        lines_with(&f.answer.reasons, "numa3 to gpu0 gets that (published), the other direction"));
     assert_int_equal(f.answer.option[0].why_count, 1);
     /* what one direction gets says nothing of both */
-    assert_near(route_ns(&f, gpu(&f, 0), numa(&f, 3), true), one_ns, 1e-9);
-    assert_near(bind_ns(&f,
-                        (struct traffic_request){.tasks = 1, .bytes = -1, .host_bytes = 64 * MIB},
-                        LOAD_BEST, &reasons),
-                one_ns, 1e-9);
+    assert_within(route_ns(&f, gpu(&f, 0), numa(&f, 3), true), one_ns, 1e-9);
+    assert_within(bind_ns(&f,
+                          (struct traffic_request){.tasks = 1, .bytes = -1, .host_bytes = 64 * MIB},
+                          LOAD_BEST, &reasons),
+                  one_ns, 1e-9);
     /* Kernels go through the same port: what engines get stands where nothing of kernels is known.
      */
-    assert_near(alloc_ns(&f), one_ns, 1e-9);
+    assert_within(alloc_ns(&f), one_ns, 1e-9);
     /* At gpu1 nothing is known but at the other end. */
-    assert_near(route_ns(&f, gpu(&f, 1), numa(&f, 3), false), one_ns, 1e-9);
+    assert_within(route_ns(&f, gpu(&f, 1), numa(&f, 3), false), one_ns, 1e-9);
     end(&f);
     /* The same direction goes before the other one. */
     f = linked();
     published(&f, METRIC_HOST_GPU_COPY_ENGINE, numa(&f, 3), gpu(&f, 0), 28);
     published(&f, METRIC_HOST_GPU_COPY_ENGINE, gpu(&f, 1), numa(&f, 3), 30);
-    assert_near(route_ns(&f, gpu(&f, 0), numa(&f, 3), false), 64 * MIB / 30.0, 1e-9);
+    assert_within(route_ns(&f, gpu(&f, 0), numa(&f, 3), false), 64 * MIB / 30.0, 1e-9);
     end(&f);
     /* Where nothing at all is known, links it is. */
     f = linked();
-    assert_near(route_ns(&f, gpu(&f, 0), numa(&f, 3), false), links_ns, 1e-9);
-    assert_near(bind_ns(&f,
-                        (struct traffic_request){.tasks = 1, .bytes = -1, .host_bytes = 64 * MIB},
-                        LOAD_BEST, &reasons),
-                links_ns, 1e-9);
+    assert_within(route_ns(&f, gpu(&f, 0), numa(&f, 3), false), links_ns, 1e-9);
+    assert_within(bind_ns(&f,
+                          (struct traffic_request){.tasks = 1, .bytes = -1, .host_bytes = 64 * MIB},
+                          LOAD_BEST, &reasons),
+                  links_ns, 1e-9);
     end(&f);
 }
 
@@ -137,16 +137,18 @@ static void what_was_measured_one_way_stands_for_the_other(void **state)
     struct warnings reasons;
     rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "", 400);
     const double one_ns = 64 * MIB / 400.0;
-    assert_near(route_ns(&f, gpu(&f, 1), gpu(&f, 0), false), one_ns, 1e-9);
-    assert_true(says(&f.answer.warnings, "nothing was measured from gpu1 to gpu0: it counts with "
-                                         "what the other direction gets (why)"));
-    assert_true(says(&f.answer.reasons, "copy engine: gpu1 to gpu0 counts with 400.0 GB/s: gpu0 to "
-                                        "gpu1 gets that (measured), the other direction"));
+    assert_within(route_ns(&f, gpu(&f, 1), gpu(&f, 0), false), one_ns, 1e-9);
+    assert_true(lines_with(&f.answer.warnings,
+                           "nothing was measured from gpu1 to gpu0: it counts with "
+                           "what the other direction gets (why)"));
+    assert_true(lines_with(&f.answer.reasons,
+                           "copy engine: gpu1 to gpu0 counts with 400.0 GB/s: gpu0 to "
+                           "gpu1 gets that (measured), the other direction"));
     assert_true(isnan(f.answer.option[0].predicted.low_ns) &&
                 !plan_route_answer_is_measured(&f.answer.option[0], 64 * MIB));
-    assert_near(route_ns(&f, gpu(&f, 0), gpu(&f, 1), false), one_ns, 1e-9);
+    assert_within(route_ns(&f, gpu(&f, 0), gpu(&f, 1), false), one_ns, 1e-9);
     assert_true(plan_route_answer_is_measured(&f.answer.option[0], 64 * MIB));
-    assert_near(
+    assert_within(
         bind_ns(&f,
                 (struct traffic_request){.tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = 64 * MIB},
                 LOAD_COPY_ENGINE, &reasons),
@@ -158,14 +160,14 @@ static void what_was_measured_one_way_stands_for_the_other(void **state)
         f = linked();
         rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), setting ? "sdma=off" : "",
              setting ? 400 : 20);
-        assert_near(route_ns(&f, gpu(&f, 1), gpu(&f, 0), false),
-                    64 * MIB / (setting ? 200.0 : 20.0), 1e-9);
+        assert_within(route_ns(&f, gpu(&f, 1), gpu(&f, 0), false),
+                      64 * MIB / (setting ? 200.0 : 20.0), 1e-9);
         end(&f);
     }
     /* And where links say nothing it is all that there is, published or measured. */
     f = begin();
     published(&f, METRIC_HOST_GPU_COPY_ENGINE, numa(&f, 3), gpu(&f, 0), 28);
-    assert_near(route_ns(&f, gpu(&f, 0), numa(&f, 3), false), 64 * MIB / 28.0, 1e-9);
+    assert_within(route_ns(&f, gpu(&f, 0), numa(&f, 3), false), 64 * MIB / 28.0, 1e-9);
     end(&f);
 }
 
@@ -180,19 +182,19 @@ static void kernels_by_links_stand_behind_published_engines(void **state)
     published(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), 50);
     published(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 1), gpu(&f, 0), 50);
     double time_ns = route_ns(&f, gpu(&f, 0), gpu(&f, 1), false);
-    assert_near(time_ns, 64 * MIB / 50.0, 1e-9);
+    assert_within(time_ns, 64 * MIB / 50.0, 1e-9);
     assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_COPY_ENGINE);
     /* A kernel stands behind it, with three quarters of what its links are said to carry, and the
      * command that measures it. */
     assert_int_equal(f.answer.count, 2);
-    assert_near(f.answer.option[1].predicted.time_ns, 64 * MIB / 150.0, 1e-9);
+    assert_within(f.answer.option[1].predicted.time_ns, 64 * MIB / 150.0, 1e-9);
     assert_true(!f.answer.option[1].may_lead && isnan(f.answer.option[1].predicted.low_ns));
     assert_string_equal(f.answer.option[1].worth_measuring, "berth probe gpu_gpu_kernel");
-    assert_true(says(&f.answer.warnings,
-                     "nothing was measured from gpu0 to gpu1 by kernel: it counts with "
-                     "what such links reach of what they are said to carry"));
-    assert_near(bind_ns(&f, exchange, LOAD_BEST, &reasons), time_ns, 1e-9);
-    assert_true(says(&reasons, "copies between gpus go by copy engine"));
+    assert_true(lines_with(&f.answer.warnings,
+                           "nothing was measured from gpu0 to gpu1 by kernel: it counts with "
+                           "what such links reach of what they are said to carry"));
+    assert_within(bind_ns(&f, exchange, LOAD_BEST, &reasons), time_ns, 1e-9);
+    assert_true(lines_with(&reasons, "copies between gpus go by copy engine"));
     /* Not where gpus must stay free. */
     assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0),
                                                     .to = gpu(&f, 1),
@@ -209,7 +211,7 @@ static void kernels_by_links_stand_behind_published_engines(void **state)
                                                     .meanwhile = &other,
                                                     .meanwhile_count = 1}),
                      BERTH_OK);
-    assert_near(f.answer.option[0].predicted.time_ns, time_ns, 1e-9);
+    assert_within(f.answer.option[0].predicted.time_ns, time_ns, 1e-9);
     end(&f);
 }
 
@@ -221,17 +223,18 @@ static void links_never_lead_before_what_was_measured(void **state)
     rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "", 50);
     rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 1), gpu(&f, 0), "", 50);
     double time_ns = route_ns(&f, gpu(&f, 0), gpu(&f, 1), false);
-    assert_near(time_ns, 64 * MIB / 50.0, 1e-9);
+    assert_within(time_ns, 64 * MIB / 50.0, 1e-9);
     assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_COPY_ENGINE);
     assert_int_equal(f.answer.count, 2); /* it is there, behind it */
     assert_int_equal(f.answer.option[1].way[0].hop[0].by, MOVE_KERNEL);
-    assert_true(says(&f.answer.reasons, "kernel would take 0.33 times as long by its links, but "
-                                        "nothing was measured or published of it"));
+    assert_true(lines_with(&f.answer.reasons,
+                           "kernel would take 0.33 times as long by its links, but "
+                           "nothing was measured or published of it"));
     assert_int_equal(f.answer.crossover_count, 0);
-    assert_near(bind_ns(&f, exchange, LOAD_BEST, &reasons), time_ns, 1e-9);
-    assert_true(says(&reasons, "copies between gpus go by copy engine"));
+    assert_within(bind_ns(&f, exchange, LOAD_BEST, &reasons), time_ns, 1e-9);
+    assert_true(lines_with(&reasons, "copies between gpus go by copy engine"));
     /* Who asks for kernels gets their price. */
-    assert_near(bind_ns(&f, exchange, LOAD_KERNEL, &reasons), 64 * MIB / 150.0, 1e-9);
+    assert_within(bind_ns(&f, exchange, LOAD_KERNEL, &reasons), 64 * MIB / 150.0, 1e-9);
     end(&f);
 }
 
@@ -257,7 +260,7 @@ static void a_gpu_that_is_cut_into_slices_is_no_end(void **state)
                    "gpu0 is cut into slices, which are gpus of their own; there are: gpu1, gpu2"));
     }
     /* Nor do bytes go through it, however fast that was once. */
-    assert_near(route_ns(&f, gpu(&f, 3), gpu(&f, 4), false), 64 * MIB / 20.0, 1e-9);
+    assert_within(route_ns(&f, gpu(&f, 3), gpu(&f, 4), false), 64 * MIB / 20.0, 1e-9);
     for (size_t i = 0; i < f.answer.count; i++)
         for (size_t w = 0; w < f.answer.option[i].way_count; w++)
             for (size_t h = 1; h < f.answer.option[i].way[w].hop_count; h++)

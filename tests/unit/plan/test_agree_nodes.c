@@ -2,7 +2,7 @@
  * for the same one. */
 #include "node/allowed.h"
 #include "node/locality.h"
-#include "unit/plan_routes.h"
+#include "unit/plan/route/route_nodes.h"
 
 #include "discover/discover.h"
 #include "plan/alloc/alloc.h"

@@ -1,6 +1,6 @@
 /* The handlers of Placement and Health from JSON to JSON; every reply is held against the interface
  * description. */
-#include "unit/plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #include <jansson.h>
 

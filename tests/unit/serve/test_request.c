@@ -1,5 +1,5 @@
 /* What a request is told that names a place which is not there. */
-#include "unit/plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #include "serve/request.h"
 

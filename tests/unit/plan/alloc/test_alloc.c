@@ -1,4 +1,4 @@
-#include "unit/alloc_nodes.h"
+#include "unit/plan/alloc/alloc_nodes.h"
 
 #define BUFFER GIB
 
@@ -75,7 +75,7 @@ static void fewer_cores_than_measured_is_said(void **state)
     streamed(&f, numa(&f, 0), numa(&f, 0), "", 20);
     streamed(&f, numa(&f, 0), numa(&f, 1), "", 10);
     assert_int_equal(ask_from(&f, "0", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
-    assert_true(warned(&f, "not measured with fewer than 4 cores"));
+    assert_true(lines_with(&f.answer.warnings, "not measured with fewer than 4 cores"));
     assert_near(f.answer.option[0].predicted.time_ns, BUFFER / 20.0);
     assert_near(f.answer.option[0].median.high_ns, BUFFER / (20 * 0.99 / 4));
     end(&f);
@@ -101,7 +101,9 @@ static void a_published_peak_bounds_what_fewer_cores_take(void **state)
         assert_true(isnan(first->predicted.high_ns) &&
                     isnan(first->predicted.low_ns) == (cores == 4));
         assert_true(cores == 4 || first->predicted.low_ns == first->predicted.time_ns);
-        assert_int_equal(warned(&f, "is known of all its 4 cores together only"), cores == 1);
+        assert_int_equal(
+            lines_with(&f.answer.warnings, "is known of all its 4 cores together only"),
+            cores == 1);
         assert_int_equal(strstr(f.answer.reasons.line[0], "takes at least") != NULL, cores == 1);
         assert_int_equal(strstr(f.answer.reasons.line[0],
                                 "numa0 at most 200 GB/s published against 100 GB/s published") !=
@@ -145,10 +147,10 @@ static void several_initiators_do_not_add_up_without_limit(void **state)
     streamed(&f, numa(&f, 1), numa(&f, 1), "", 41);
     streamed(&f, numa(&f, 0), numa(&f, 1), "", 24);
     assert_int_equal(ask_from(&f, "0-7", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
-    assert_true(warned(&f, "share one memory was not measured"));
+    assert_true(lines_with(&f.answer.warnings, "share one memory was not measured"));
     /* 41 is more than 40, but not for sure: the nearest goes first, and the answer says so */
     assert_int_equal(f.answer.option[0].place.memory, numa(&f, 0));
-    assert_true(warned(&f, "as long as system on numa1 within the error"));
+    assert_true(lines_with(&f.answer.warnings, "as long as system on numa1 within the error"));
     assert_non_null(strstr(f.answer.reasons.line[0], "system memory on numa1"));
     assert_non_null(strstr(f.answer.reasons.line[0], "0.976 times as long"));
     /* half of the bytes at 24 would finish in time, but nobody has seen more than 41 from that
@@ -182,7 +184,7 @@ static void reads_writes_and_random_accesses_add_up(void **state)
     assert_near(f.answer.option[0].median.high_ns,
                 BUFFER / (20.0 * 0.99) + BUFFER / (10.0 * 0.99) + 1000 * 103.0);
     assert_int_equal(f.answer.option[0].why_count, 3);
-    assert_true(warned(&f, "one after the other"));
+    assert_true(lines_with(&f.answer.warnings, "one after the other"));
     end(&f);
 }
 
@@ -196,14 +198,14 @@ static void nominal_values_are_second_and_named(void **state)
                 50 * GB, NAN, NAN);
     streamed(&f, llc(&f, 0), numa(&f, 0), "", 30);
     assert_int_equal(ask_from(&f, "0-3", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
-    assert_true(warned(&f, "nominal"));
+    assert_true(lines_with(&f.answer.warnings, "nominal"));
     /* The measured 30, not the nominal 100; a peak of 50 says what it takes at least. */
     assert_int_equal(f.answer.option[0].place.memory, numa(&f, 0));
     assert_near(f.answer.option[0].predicted.time_ns, BUFFER / 30.0);
     assert_near(f.answer.option[1].predicted.time_ns, BUFFER / 50.0);
     assert_true(f.answer.option[1].predicted.low_ns == f.answer.option[1].predicted.time_ns &&
                 isnan(f.answer.option[1].predicted.high_ns));
-    assert_true(warned(&f, "is its peak, which cores do not reach"));
+    assert_true(lines_with(&f.answer.warnings, "is its peak, which cores do not reach"));
     end(&f);
 }
 
@@ -220,7 +222,7 @@ static void what_is_unknown_stands_last_by_distance(void **state)
         assert_int_equal(f.answer.option[i].place.memory, numa(&f, expected[i]));
     for (size_t i = 1; i < 4; i++)
         assert_true(isnan(f.answer.option[i].predicted.time_ns));
-    assert_true(warned(&f, "time of system memory on numa1"));
+    assert_true(lines_with(&f.answer.warnings, "time of system memory on numa1"));
     assert_int_equal(f.answer.option[3].why_count, 1);
     end(&f);
 }
@@ -239,8 +241,9 @@ static void half_a_prediction_is_a_lower_bound(void **state)
                 f.answer.option[0].predicted.low_ns == f.answer.option[0].predicted.time_ns &&
                 isnan(f.answer.option[0].predicted.high_ns));
     assert_int_equal(f.answer.option[0].why_count, 1);
-    assert_true(warned(&f, "nominal") &&
-                warned(&f, "what these cores get of numa0 was not measured: no more than what "
+    assert_true(lines_with(&f.answer.warnings, "nominal") &&
+                lines_with(&f.answer.warnings,
+                           "what these cores get of numa0 was not measured: no more than what "
                            "those next to it do"));
     assert_true(isnan(f.answer.option[1].predicted.time_ns) && f.answer.option[1].why_count == 0);
     end(&f);
@@ -253,7 +256,7 @@ static void with_nothing_known_structure_decides(void **state)
     assert_int_equal(ask_from(&f, "5", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.memory, numa(&f, 1));
     assert_true(isnan(f.answer.option[0].predicted.time_ns));
-    assert_true(warned(&f, "by distance alone"));
+    assert_true(lines_with(&f.answer.warnings, "by distance alone"));
     end(&f);
 }
 
@@ -302,8 +305,8 @@ static void memory_without_room_is_last(void **state)
     assert_int_equal(ask_from(&f, "0-3", request), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.memory, numa(&f, 1));
     assert_int_equal(f.answer.option[0].free_bytes, BUFFER);
-    assert_true(warned(&f, "numa0 has"));
-    assert_false(warned(&f, "numa1 has"));
+    assert_true(lines_with(&f.answer.warnings, "numa0 has"));
+    assert_false(lines_with(&f.answer.warnings, "numa1 has"));
     request.free.count = 0;
     assert_int_equal(ask_from(&f, "0-3", request), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.memory, numa(&f, 0));
@@ -328,7 +331,7 @@ static void memory_without_cores_and_cores_without_memory(void **state)
     assert_int_equal(ask_from(&f, "4-7", (struct alloc_request){.bytes = INT64_C(17) << 30}),
                      BERTH_OK);
     assert_int_equal(f.answer.count, 1);
-    assert_true(warned(&f, "numa0 is left out"));
+    assert_true(lines_with(&f.answer.warnings, "numa0 is left out"));
     end(&f);
 }
 

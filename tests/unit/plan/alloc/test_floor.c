@@ -1,6 +1,6 @@
 /* What is known in part: a lower bound, behind what is predicted, and a sentence that says what is
  * missing. */
-#include "unit/alloc_nodes.h"
+#include "unit/plan/alloc/alloc_nodes.h"
 
 static size_t rank_of(const struct fixture *f, enum memkind kind, place_id memory)
 {
@@ -31,8 +31,8 @@ static void a_latency_that_nobody_knows(void **state)
     assert_floor(&f, MEMKIND_DEVICE, f.gpu[0], MEMRATE_FLOOR_RANDOM, GIB / 4000.0);
     assert_floor(&f, MEMKIND_DEVICE, f.gpu[1], MEMRATE_FLOOR_RANDOM, GIB / 300.0);
     assert_int_equal(rank_of(&f, MEMKIND_DEVICE, f.gpu[0]), 0);
-    assert_true(warned(
-        &f,
+    assert_true(lines_with(
+        &f.answer.warnings,
         "how long a random access to gpu0, gpu1 takes was not measured: it counts as a stream"));
     /* of two lower bounds nobody knows that */
     assert_null(strstr(f.answer.reasons.line[0], "times as long"));
@@ -57,7 +57,8 @@ static void a_stream_of_few_bytes(void **state)
         assert_true(isnan(f.answer.option[i].predicted.time_ns) && !f.answer.option[i].at_least &&
                     f.answer.option[i].why_count == 0);
     assert_true(f.answer.count == 2 && f.answer.option[0].place.memory == numa[0]);
-    assert_true(warned(&f, "what one access takes is not known of every memory here (berth probe "
+    assert_true(lines_with(&f.answer.warnings,
+                           "what one access takes is not known of every memory here (berth probe "
                            "memory_latency): so few bytes have no time there"));
     access.reads_bytes = 400000; /* 2 us at 200 GB/s */
     assert_int_equal(ask(&f, 0, 1, &access), BERTH_OK);
@@ -97,7 +98,7 @@ static void few_bytes_of_a_gpu_without_a_latency(void **state)
     for (size_t i = 0; i < f.answer.count; i++)
         assert_true(isnan(f.answer.option[i].predicted.time_ns) && !f.answer.option[i].at_least);
     assert_int_equal(f.answer.option[0].place.memory, f.gpu[0]);
-    assert_true(warned(&f, "so few bytes have no time there"));
+    assert_true(lines_with(&f.answer.warnings, "so few bytes have no time there"));
     end(&f);
 }
 
@@ -128,7 +129,8 @@ static void moving_that_nobody_measured(void **state)
     assert_floor(&f, MEMKIND_MANAGED, f.gpu[0], MEMRATE_FLOOR_MOVES, 8 * GIB / 4000.0);
     assert_true(rank_of(&f, MEMKIND_MANAGED, f.gpu[0]) > rank_of(&f, MEMKIND_PINNED, f.numa[1]));
     assert_true(
-        warned(&f, "what it costs when managed memory moves to and from gpu0 was not measured"));
+        lines_with(&f.answer.warnings,
+                   "what it costs when managed memory moves to and from gpu0 was not measured"));
     /* there is known, back is not */
     end(&f);
     f = begin(DISCRETE);
@@ -156,7 +158,8 @@ static void memory_that_several_gpus_touch(void **state)
         assert_floor(&f, MEMKIND_MANAGED, f.gpu[g], MEMRATE_FLOOR_SEVERAL,
                      8 * GIB / 4000.0 + GIB / 3000.0);
     assert_int_equal(f.answer.option[0].floor, 0);
-    assert_true(warned(&f, "what several gpus do to managed memory on gpu0, gpu1 is not known"));
+    assert_true(lines_with(&f.answer.warnings,
+                           "what several gpus do to managed memory on gpu0, gpu1 is not known"));
     end(&f);
 }
 
@@ -264,9 +267,10 @@ static void a_link_that_is_down_is_told(void **state)
         link->nominal_bytes_per_s = 300 * GB;
         link->state = down ? LINK_DOWN : LINK_UP;
         assert_int_equal(ask_reads(&f, 0, f.gpu[0], GIB), BERTH_OK);
-        assert_int_equal(warned(&f, "the link between gpu0 and gpu1 is down"), down);
+        assert_int_equal(lines_with(&f.answer.warnings, "the link between gpu0 and gpu1 is down"),
+                         down);
         assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[0], GIB), BERTH_OK);
-        assert_false(warned(&f, "is down"));
+        assert_false(lines_with(&f.answer.warnings, "is down"));
         end(&f);
     }
 }

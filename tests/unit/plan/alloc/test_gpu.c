@@ -1,6 +1,6 @@
 #include "node/locality.h"
 #include "node/spread.h"
-#include "unit/alloc_nodes.h"
+#include "unit/plan/alloc/alloc_nodes.h"
 
 static void assert_call(const struct fixture *f, enum memkind kind, place_id memory,
                         const char *expected)
@@ -27,7 +27,8 @@ static void a_gpus_own_memory_is_first_and_the_rest_is_priced(void **state)
     assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[1]), 8 * GIB / 300.0 + GIB / 250.0);
     assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), 8 * GIB / 50.0 + GIB / 25.0);
     assert_near(time_of(&f, MEMKIND_PINNED, f.numa[1]), 8 * GIB / 40.0 + GIB / 20.0);
-    assert_true(warned(&f, "whether gpu0 reaches system memory was not measured"));
+    assert_true(
+        lines_with(&f.answer.warnings, "whether gpu0 reaches system memory was not measured"));
     assert_true(isnan(time_of(&f, MEMKIND_SYSTEM, f.numa[0])));
     assert_call(&f, MEMKIND_DEVICE, f.gpu[0], "cudaMalloc(&p, 1073741824) on gpu0");
     assert_call(&f, MEMKIND_PINNED, f.numa[1],
@@ -44,7 +45,7 @@ static void what_cores_do_not_reach_is_left_out(void **state)
                                      {.by = f.numa[0], .writes_bytes = GIB}};
     assert_int_equal(ask(&f, 0, 2, access), BERTH_OK);
     assert_null(option(&f, MEMKIND_DEVICE, f.gpu[0]));
-    assert_true(warned(&f, "device memory is left out: cores do not reach"));
+    assert_true(lines_with(&f.answer.warnings, "device memory is left out: cores do not reach"));
     assert_int_equal(f.answer.option[0].place.memory, f.numa[0]);
     assert_int_equal(f.answer.option[0].place.kind, MEMKIND_PINNED);
     assert_near(f.answer.option[0].predicted.time_ns, 8 * GIB / 50.0 + GIB / 100.0);
@@ -71,7 +72,8 @@ static void what_the_probe_found_out_of_reach_is_left_out(void **state)
     assert_int_equal(ask_reads(&f, 0, f.gpu[0], GIB), BERTH_OK);
     assert_null(option(&f, MEMKIND_SYSTEM, f.numa[0]));
     assert_true(
-        warned(&f, "system memory is left out for gpu0: gpu0: does not reach memory of malloc"));
+        lines_with(&f.answer.warnings,
+                   "system memory is left out for gpu0: gpu0: does not reach memory of malloc"));
     assert_non_null(option(&f, MEMKIND_MANAGED, f.numa[0])); /* there was no time to look */
     end(&f);
 }
@@ -93,7 +95,8 @@ static void first_touch_and_migration_are_paid_once(void **state)
     assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[1]), GIB / 20.0 + 7 * GIB / 40.0);
     assert_true(isnan(option(&f, MEMKIND_SYSTEM, f.numa[1])->predicted.low_ns) &&
                 !isnan(option(&f, MEMKIND_SYSTEM, f.numa[0])->predicted.low_ns));
-    assert_true(warned(&f, "gpu0 touches memory for the first time was not measured of every "
+    assert_true(lines_with(&f.answer.warnings,
+                           "gpu0 touches memory for the first time was not measured of every "
                            "memory: that of numa0 stands for it"));
     assert_near(time_of(&f, MEMKIND_MANAGED, f.numa[0]), 8 * GIB / 45.0);
     assert_near(time_of(&f, MEMKIND_MANAGED, f.gpu[0]), GIB / 10.0 + 7 * GIB / 4000.0);
@@ -178,9 +181,10 @@ static void devices_in_slices_are_left_out(void **state)
         assert_int_equal(ask_reads(&f, 0, f.gpu[0], GIB), BERTH_OK);
         assert_null(option(&f, MEMKIND_DEVICE, device));
         assert_non_null(option(&f, MEMKIND_DEVICE, f.gpu[0]));
-        assert_true(warned(
-            &f, slices ? "gpu1 is left out: it is cut into slices, which are gpus of their own"
-                       : "gpu1 is left out: it is in MIG mode and has no slices"));
+        assert_true(lines_with(
+            &f.answer.warnings,
+            slices ? "gpu1 is left out: it is cut into slices, which are gpus of their own"
+                   : "gpu1 is left out: it is in MIG mode and has no slices"));
         assert_int_equal(ask_reads(&f, 0, device, GIB), BERTH_UNAVAILABLE);
         assert_string_equal(
             f.err.detail,
@@ -206,7 +210,7 @@ static void random_accesses_of_a_gpu(void **state)
     /* a hundred times the latency, as many under way */
     assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[1]), GIB / 4000.0 * 100);
     assert_true(isnan(f.answer.option[0].predicted.high_ns));
-    assert_true(warned(&f, "random accesses a gpu has under way"));
+    assert_true(lines_with(&f.answer.warnings, "random accesses a gpu has under way"));
     end(&f);
 }
 
@@ -220,7 +224,7 @@ static void what_stands_for_a_kernels_rate_is_said(void **state)
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[0], GIB), BERTH_OK);
     /* what was measured, not what was published */
     assert_near(f.answer.option[0].predicted.time_ns, GIB / 55.0);
-    assert_true(warned(&f, "what copy engines get stands for it"));
+    assert_true(lines_with(&f.answer.warnings, "what copy engines get stands for it"));
     assert_true(isnan(f.answer.option[1].predicted.time_ns));
     end(&f);
 }
@@ -237,7 +241,7 @@ static void links_are_the_last_resort(void **state)
     /* what such links reach of what they are said to carry */
     assert_near(f.answer.option[0].predicted.time_ns, GIB / (0.88 * 63));
     assert_true(isnan(f.answer.option[0].predicted.low_ns));
-    assert_true(warned(&f, "their links are said to have"));
+    assert_true(lines_with(&f.answer.warnings, "their links are said to have"));
     end(&f);
 }
 
@@ -266,10 +270,11 @@ static void links_are_not_faster_than_what_is_known(void **state)
             assert_true(isnan(f.answer.option[i].predicted.low_ns));
             assert_int_equal(f.answer.option[i].why_count, 1);
         }
-        assert_true(warned(&f, near == 1 ? "how fast gpus use numa0 was not measured: taken as no "
+        assert_true(lines_with(&f.answer.warnings,
+                               near == 1 ? "how fast gpus use numa0 was not measured: taken as no "
                                            "faster than what is known of such"
                                          : "how fast gpus use numa1 was not measured: taken"));
-        assert_false(warned(&f, "links are said to have"));
+        assert_false(lines_with(&f.answer.warnings, "links are said to have"));
         end(&f);
     }
 }
@@ -284,10 +289,10 @@ static void what_is_known_limits_nothing_slower_or_measured(void **state)
     measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[1], f.gpu[1], "how=read", 25 * GB);
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[1], GIB), BERTH_OK);
     assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), GIB / 8.8);
-    assert_true(warned(
-        &f,
+    assert_true(lines_with(
+        &f.answer.warnings,
         "how fast gpus use numa0 was not measured: the rate that their links are said to have"));
-    assert_false(warned(&f, "taken as no faster"));
+    assert_false(lines_with(&f.answer.warnings, "taken as no faster"));
     end(&f);
     f = begin(DISCRETE);
     measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[1], f.gpu[1], "how=read", 25 * GB);
@@ -413,7 +418,7 @@ static void a_gpu_that_stopped_answering(void **state)
     locality_cpus(f.graph, &f.allowed.cpus);
     assert_int_equal(ask_reads(&f, 0, f.gpu[0], GIB), BERTH_OK);
     assert_null(option(&f, MEMKIND_DEVICE, f.gpu[1]));
-    assert_true(warned(&f, "gpu1 is left out: it stopped answering"));
+    assert_true(lines_with(&f.answer.warnings, "gpu1 is left out: it stopped answering"));
     assert_int_equal(ask_reads(&f, 0, f.gpu[1], GIB), BERTH_UNAVAILABLE);
     assert_string_equal(f.err.detail, "gpu1 stopped answering (gpu-lost); these answer: gpu0");
     end(&f);
@@ -435,8 +440,9 @@ static void getting_the_memory_is_paid_once(void **state)
     assert_near(time_of(&f, MEMKIND_PINNED, f.numa[1]), 8 * GIB / 40.0 + GIB / 5.0);
     assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[0]), 8 * GIB / 4000.0);
     assert_true(
-        warned(&f, "to allocate pinned memory was not measured: first touch stands for it"));
-    assert_false(warned(&f, "not measured of every memory: it is counted"));
+        lines_with(&f.answer.warnings,
+                   "to allocate pinned memory was not measured: first touch stands for it"));
+    assert_false(lines_with(&f.answer.warnings, "not measured of every memory: it is counted"));
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_SYSTEM, f.numa[0], GIB), BERTH_OK);
     assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[0]), GIB / 200.0 + GIB / 4.0);
     end(&f);
@@ -454,10 +460,11 @@ static void pinning_gains_nothing_for_cores_alone(void **state)
     assert_int_equal(ask_reads(&f, 0, f.numa[0], GIB), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.kind, MEMKIND_SYSTEM);
     assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), GIB / 200.0 + GIB / 2.0);
-    assert_true(warned(&f, "what first touch costs was measured with one thread (why)"));
+    assert_true(lines_with(&f.answer.warnings,
+                           "what first touch costs was measured with one thread (why)"));
     assert_int_equal(ask_reads(&f, 0, f.gpu[0], GIB), BERTH_OK);
     assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), GIB / 50.0 + GIB / 4.0);
-    assert_false(warned(&f, "with one thread"));
+    assert_false(lines_with(&f.answer.warnings, "with one thread"));
     end(&f);
 }
 
@@ -487,7 +494,8 @@ static void equal_within_the_error(void **state)
     assert_int_equal(f.answer.option[0].place.memory, f.numa[0]);
     assert_true(f.answer.option[1].predicted.time_ns < f.answer.option[0].predicted.time_ns);
     assert_true(
-        warned(&f, "pinned memory on numa0 takes as long as pinned on numa1 within the error"));
+        lines_with(&f.answer.warnings,
+                   "pinned memory on numa0 takes as long as pinned on numa1 within the error"));
     end(&f);
 }
 

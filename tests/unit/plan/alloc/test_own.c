@@ -1,4 +1,4 @@
-#include "unit/alloc_nodes.h"
+#include "unit/plan/alloc/alloc_nodes.h"
 
 /* A gpu's own memory of which nothing is known, and what stands for it. */
 
@@ -38,7 +38,8 @@ static void it_is_before_what_is_farther(void **state)
         assert_true(isnan(f.answer.option[0].predicted.time_ns)); /* but nobody guesses a time */
         assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[1]),
                     4 * GIB / (by == 0 ? 300.0 : 0.83 * 150));
-        assert_true(warned(&f, "how fast a gpu uses its own memory is not known of gpu0"));
+        assert_true(lines_with(&f.answer.warnings,
+                               "how fast a gpu uses its own memory is not known of gpu0"));
         assert_true(reasoned(
             &f, by == 0
                     ? "device memory on gpu0 is the gpu's own, of which no figure is known, and "
@@ -63,7 +64,8 @@ static void reading_stands_for_writing(void **state)
         assert_int_equal(ask(&f, 0, 1, &access), BERTH_OK);
         assert_first(&f, MEMKIND_DEVICE, f.gpu[0]);
         assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[0]), 64 * GIB / (copies ? 3000.0 : 4000.0));
-        assert_int_equal(warned(&f, "how fast kernels of gpu0 write was not measured of every "
+        assert_int_equal(lines_with(&f.answer.warnings,
+                                    "how fast kernels of gpu0 write was not measured of every "
                                     "memory: what is known of reading such memory stands for it"),
                          !copies);
         assert_int_equal(isnan(f.answer.option[0].predicted.low_ns), !copies);
@@ -85,7 +87,8 @@ static void a_published_copy_engine_is_no_kernel(void **state)
         assert_int_equal(ask_reads(&f, 0, f.gpu[0], 4 * GIB), BERTH_OK);
         assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[1]),
                     4 * GIB / (was_measured ? 50.0 : 0.83 * 200));
-        assert_int_equal(warned(&f, "what copy engines get stands for it"), was_measured);
+        assert_int_equal(lines_with(&f.answer.warnings, "what copy engines get stands for it"),
+                         was_measured);
         end(&f);
     }
 }
@@ -108,13 +111,15 @@ static void cores_use_the_links_of_their_gpus(void **state)
         assert_int_equal(option(&f, MEMKIND_SYSTEM, f.numa[0])->floor,
                          linked ? 0 : MEMRATE_FLOOR_CORES);
         assert_int_equal(
-            warned(&f, "how fast cores use another processor's memory was not measured"), linked);
+            lines_with(&f.answer.warnings,
+                       "how fast cores use another processor's memory was not measured"),
+            linked);
         /* half of it from each */
         struct memuse_access access = {.by = PLACE_NONE, .reads_bytes = GIB};
         assert_int_equal(ask(&f, 0, 1, &access), BERTH_OK);
         assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[0]),
                     GIB / (linked ? 2 * 0.83 * 128 : 1000.0));
-        assert_int_equal(warned(&f, "(106 GB/s)"), linked);
+        assert_int_equal(lines_with(&f.answer.warnings, "(106 GB/s)"), linked);
         assert_int_equal(cites_nominal(&f, option(&f, MEMKIND_SYSTEM, f.numa[0]), 128 * GB),
                          linked);
         end(&f);
@@ -145,9 +150,10 @@ static void half_a_sum_goes_before_no_whole_one(void **state)
             assert_true(f.answer.option[i].place.memory != own ||
                         isnan(f.answer.option[i].predicted.time_ns));
         assert_non_null(option(&f, MEMKIND_MANAGED, own));
-        assert_true(warned(
-            &f, kind == 0 ? "nothing known predicts the time of managed memory on numa0"
-                          : "nothing known predicts the time of managed memory on gpu0, numa0"));
+        assert_true(lines_with(
+            &f.answer.warnings,
+            kind == 0 ? "nothing known predicts the time of managed memory on numa0"
+                      : "nothing known predicts the time of managed memory on gpu0, numa0"));
         end(&f);
     }
 }
@@ -181,7 +187,8 @@ static void a_gpu_of_the_same_model_stands_for_it(void **state)
     assert_first(&f, MEMKIND_DEVICE, f.gpu[0]);
     assert_near(f.answer.option[0].predicted.time_ns, 4 * GIB / 4000.0);
     assert_true(isnan(f.answer.option[0].predicted.low_ns)); /* the interval is another gpu's */
-    assert_true(warned(&f, "what a gpu of the same model gets of its own stands for it"));
+    assert_true(lines_with(&f.answer.warnings,
+                           "what a gpu of the same model gets of its own stands for it"));
     assert_true(reasoned(&f, "device memory on gpu0 takes 1.07 ms, device memory on gpu1 14.3 ms, "
                              "13.3 times as long: gpu0 at 4 TB/s against 300 GB/s"));
     end(&f);
@@ -195,7 +202,7 @@ static void measured_of_its_like_goes_before_published_of_its_own(void **state)
                 NAN, NAN);
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_DEVICE, f.gpu[0], 4 * GIB), BERTH_OK);
     assert_near(f.answer.option[0].predicted.time_ns, 4 * GIB / 1400.0);
-    assert_true(warned(&f, "what streaming copies get stands for it"));
+    assert_true(lines_with(&f.answer.warnings, "what streaming copies get stands for it"));
     end(&f);
     f = begin(DISCRETE);
     nodes_value(f.values, METRIC_GPU_STREAM, VALUE_PUBLISHED, f.gpu[0], f.gpu[0], "", 1400 * GB,
@@ -219,7 +226,7 @@ static void firmware_speaks_of_one_memory(void **state)
     assert_int_equal(f.answer.option[0].place.memory, f.numa[0]);
     assert_near(time_of(&f, MEMKIND_DEVICE, f.numa[0]), 4 * GIB / 5300.0);
     assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[0]), 4 * GIB / 5300.0);
-    assert_true(warned(&f, "what firmware says of that memory stands for it"));
+    assert_true(lines_with(&f.answer.warnings, "what firmware says of that memory stands for it"));
     /* The other's memory is reached over the links between them, by whatever call it was got. */
     for (enum memkind kind = 0; kind < MEMKIND_COUNT; kind++)
         assert_near(time_of(&f, kind, f.numa[1]), 4 * GIB / (0.83 * 128));
@@ -360,7 +367,8 @@ static void the_part_that_decides_is_named(void **state)
     assert_true(reasoned(
         &f, "device memory on gpu0 takes 32.9 ms, device memory on gpu1 59.4 ms, 1.8 times as "
             "long, of which gpu0 takes 4.29 ms against 57.3 ms (4 TB/s against 300 GB/s)"));
-    assert_true(warned(&f, "what first touch and pinning of host memory cost was not measured"));
+    assert_true(lines_with(&f.answer.warnings,
+                           "what first touch and pinning of host memory cost was not measured"));
     end(&f);
 }
 
@@ -388,7 +396,8 @@ static void what_is_free_is_as_the_driver_said(void **state)
         assert_first(&f, MEMKIND_DEVICE, f.gpu[0]);
         assert_int_equal(f.answer.option[0].free_bytes, cases[i].free_bytes);
         assert_int_equal(f.answer.option[0].free_at_s, cases[i].free_bytes >= 0 ? 1790000000 : -1);
-        assert_true(warned(&f, "gpu0 had at most 512 MiB free when its driver was asked last") ==
+        assert_true(lines_with(&f.answer.warnings,
+                               "gpu0 had at most 512 MiB free when its driver was asked last") ==
                     (i == 1));
         end(&f);
     }

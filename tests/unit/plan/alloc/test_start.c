@@ -1,7 +1,7 @@
 #include "cost/evidence.h"
 #include "node/locality.h"
 #include "node/spread.h"
-#include "unit/alloc_nodes.h"
+#include "unit/plan/alloc/alloc_nodes.h"
 
 /* What starting kernels adds to the time of a buffer, and how far from one time to the next that
  * is. */
@@ -63,8 +63,9 @@ static void starting_kernels_is_counted(void **state)
      * hundredth. */
     assert_true(
         own->by_start && !pinned->by_start &&
-        warned(&f,
-               "what starting kernels that use gpu0, gpu1 costs was not measured of just these"));
+        lines_with(
+            &f.answer.warnings,
+            "what starting kernels that use gpu0, gpu1 costs was not measured of just these"));
     end(&f);
 }
 

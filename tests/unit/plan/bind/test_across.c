@@ -1,17 +1,9 @@
 /* What Bind says of tasks with cores in several llcs or NUMA nodes. */
-#include "unit/bind_answer.h"
-
-static bool warned(const struct fixture *f, const char *part)
-{
-    for (size_t i = 0; i < f->answer.warnings.count; i++)
-        if (strstr(f->answer.warnings.line[i], part) != NULL)
-            return true;
-    return false;
-}
+#include "unit/plan/bind/bind_answer.h"
 
 static struct fixture ask(const struct shape *shape, int64_t tasks, int64_t cores)
 {
-    return begin(
+    return answer_over(
         nodes_cpu(shape), NULL,
         (struct bind_request){.tasks = tasks, .gpus_per_task = 0, .cores_per_task = cores});
 }
@@ -25,13 +17,15 @@ static void cores_of_several_numa_nodes_are_told(void **state)
     for (int asked = 0; asked < 2; asked++) {
         struct fixture f = ask(&two_packages, 3, asked ? 10 : 0);
         assert_int_equal(f.answer.cores_per_task, 10);
-        assert_true(warned(&f, "the cores of task 0 are in several NUMA nodes (numa0, numa1), and "
+        assert_true(lines_with(&f.answer.warnings,
+                               "the cores of task 0 are in several NUMA nodes (numa0, numa1), and "
                                "of 2 more tasks, of several packages"));
         assert_int_equal(f.answer.warnings.count, 1);
         end(&f);
     }
     struct fixture f = ask(&two_packages, 1, 0);
-    assert_true(warned(&f, "the cores of task 0 are in several NUMA nodes (numa0, numa1, numa2, "
+    assert_true(lines_with(&f.answer.warnings,
+                           "the cores of task 0 are in several NUMA nodes (numa0, numa1, numa2, "
                            "...), of several packages"));
     end(&f);
 }
@@ -40,7 +34,7 @@ static void cores_of_several_llcs_are_told_where_they_were_asked_for(void **stat
 {
     (void)state;
     struct fixture f = ask(&two_packages, 4, 6);
-    assert_true(warned(&f, "task 0 and 3 more: no llc has enough free cores"));
+    assert_true(lines_with(&f.answer.warnings, "task 0 and 3 more: no llc has enough free cores"));
     assert_int_equal(f.answer.warnings.count, 1);
     end(&f);
     f = ask(&two_packages, 4, 0); /* 8, as a NUMA node has */
@@ -58,7 +52,7 @@ static void tasks_are_named_as_they_are_numbered(void **state)
     char *cpus = cpuset_list_new(&f.answer.task[1].cpus);
     assert_string_equal(cpus, "6-9,16-17");
     free(cpus);
-    assert_true(warned(&f, "task 1: no llc has enough free cores for it"));
+    assert_true(lines_with(&f.answer.warnings, "task 1: no llc has enough free cores for it"));
     assert_int_equal(f.answer.warnings.count, 1);
     end(&f);
 }

@@ -1,6 +1,6 @@
 /* What a search knows of choices beside their prices: never more than what any choice takes, and of
  * transfers with the host all that they take. */
-#include "unit/plan_folder.h"
+#include "unit/plan/node_folder.h"
 
 #include "plan/bind/arcs.h"
 #include "plan/bind/crowds.h"

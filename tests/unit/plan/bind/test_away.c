@@ -1,4 +1,4 @@
-#include "unit/bind_answer.h"
+#include "unit/plan/bind/bind_answer.h"
 
 #include "discover/discover.h"
 #include "node/locality.h"
@@ -29,10 +29,10 @@ static void cores_away_from_their_gpu_are_told(void **state)
          "(numa0); gpu2 at llc2 (numa1) with cores in llc0 (numa0); and 1 more"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct fixture f = begin(nodes_mi250x(), cases[i].cpus,
-                                 (struct bind_request){.tasks = cases[i].tasks,
-                                                       .gpus_per_task = 1,
-                                                       .cores_per_task = cases[i].cores});
+        struct fixture f = answer_over(nodes_mi250x(), cases[i].cpus,
+                                       (struct bind_request){.tasks = cases[i].tasks,
+                                                             .gpus_per_task = 1,
+                                                             .cores_per_task = cases[i].cores});
         assert_int_equal(f.answer.warnings.count > 0, cases[i].expected != NULL);
         if (cases[i].expected != NULL)
             assert_string_equal(f.answer.warnings.line[0], cases[i].expected);
@@ -44,9 +44,9 @@ static void cores_that_other_tasks_have_are_told(void **state)
 {
     (void)state;
     struct fixture f =
-        begin(nodes_mi250x(), NULL,
-              (struct bind_request){
-                  .tasks = 12, .gpus_per_task = 1, .cores_per_task = 5, .tasks_per_gpu = 2});
+        answer_over(nodes_mi250x(), NULL,
+                    (struct bind_request){
+                        .tasks = 12, .gpus_per_task = 1, .cores_per_task = 5, .tasks_per_gpu = 2});
     assert_true(f.answer.warnings.count > 0);
     assert_string_equal(f.answer.warnings.line[0],
                         "other tasks have 5 of the 8 cores next to these: gpu0 at llc6 (numa3) "
@@ -79,10 +79,10 @@ static struct graph *cut(void)
 static void a_device_that_is_cut_is_no_place_beside_its_slices(void **state)
 {
     (void)state;
-    struct fixture f =
-        begin(cut(), NULL,
-              (struct bind_request){
-                  .tasks = 9, .gpus_per_task = 1, .cores_per_task = 4, .threads_per_core = 1});
+    struct fixture f = answer_over(
+        cut(), NULL,
+        (struct bind_request){
+            .tasks = 9, .gpus_per_task = 1, .cores_per_task = 4, .threads_per_core = 1});
     static const int expected[] = {0, 2, 3, 4, 5, 6, 7, 8, 9};
     char *slurm = NULL;
     struct berth_err err = {0};
@@ -102,14 +102,6 @@ static void a_device_that_is_cut_is_no_place_beside_its_slices(void **state)
     assert_int_equal(plan_bind(f.snap, &request, &none, &err), BERTH_NOT_ENOUGH);
     assert_non_null(strstr(err.detail, "gpu1 is cut into slices"));
     end(&f);
-}
-
-static bool says(const struct warnings *warnings, const char *what)
-{
-    for (size_t i = 0; i < warnings->count; i++)
-        if (strstr(warnings->line[i], what) != NULL)
-            return true;
-    return false;
 }
 
 /* What goes from one of four superchips to another is published of their cores: where it is not,
@@ -142,13 +134,13 @@ static void what_crosses_packages_by_a_width_that_nobody_states_has_no_price(voi
                                        .traffic = &traffic};
         assert_int_equal(plan_bind(f.snap, &request, &f.answer, &err), BERTH_OK);
         assert_int_equal(isnan(f.answer.predicted.time_ns), !own && !is_published);
-        assert_int_equal(says(&f.answer.warnings,
-                              "what 2 of the 4 transfers take (numa0 to gpu1: nothing says "
-                              "what goes between package0 and package1)"),
+        assert_int_equal(lines_with(&f.answer.warnings,
+                                    "what 2 of the 4 transfers take (numa0 to gpu1: nothing says "
+                                    "what goes between package0 and package1)"),
                          !own && !is_published);
         if (!own && is_published)
             assert_true(f.answer.predicted.time_ns > (1 << 30) / 100.1 &&
-                        says(&f.answer.warnings, "it counts with the most that is known"));
+                        lines_with(&f.answer.warnings, "it counts with the most that is known"));
         end(&f);
         graph_unref(found.graph);
         sets_free(found.sets);
@@ -177,11 +169,13 @@ static void several_kernels_of_a_gpu_are_told_to_share_it(void **state)
                                        .traffic = &traffic,
                                        .by = LOAD_KERNEL};
         assert_int_equal(plan_bind(f.snap, &request, &f.answer, &err), BERTH_OK);
-        assert_int_equal(says(&f.answer.reasons,
-                              "2 kernels of gpu0 (3 gpus have several) copy at the same time"),
-                         several);
-        assert_int_equal(says(&f.answer.reasons, "copy at the same time"), several);
-        assert_int_equal(says(&f.answer.reasons, "task t begins with that to t+1, then to t+2"), 0);
+        assert_int_equal(
+            lines_with(&f.answer.reasons,
+                       "2 kernels of gpu0 (3 gpus have several) copy at the same time"),
+            several);
+        assert_int_equal(lines_with(&f.answer.reasons, "copy at the same time"), several);
+        assert_int_equal(
+            lines_with(&f.answer.reasons, "task t begins with that to t+1, then to t+2"), 0);
         end(&f);
         graph_unref(found.graph);
         sets_free(found.sets);

@@ -1,30 +1,10 @@
-#include "node/allowed.h"
-#include "node/locality.h"
-#include "unit/plan_nodes.h"
+#include "unit/plan/bind/bind_answer.h"
 
-#include "plan/bind/bind.h"
 #include "plan/bind/launcher_options.h"
-
-struct fixture {
-    struct snapshot *snap;
-    struct allowed allowed;
-    struct bind_answer answer;
-    struct berth_err err;
-};
 
 static struct fixture begin(struct graph *graph, struct values *values)
 {
-    struct fixture f = {.snap = nodes_snapshot(graph, values)};
-    f.allowed.given = true;
-    locality_cpus(f.snap->graph, &f.allowed.cpus);
-    return f;
-}
-
-static void end(struct fixture *f)
-{
-    plan_bind_done(&f->answer);
-    allowed_done(&f->allowed);
-    snapshot_unref(f->snap);
+    return fixture_of(nodes_snapshot(graph, values));
 }
 
 static void allow_cpus(struct fixture *f, const char *list)
@@ -47,14 +27,6 @@ static enum berth_code ask(struct fixture *f, struct bind_request request)
     f->err = (struct berth_err){0};
     request.allowed = &f->allowed;
     return plan_bind(f->snap, &request, &f->answer, &f->err);
-}
-
-static bool warned(const struct fixture *f, const char *part)
-{
-    for (size_t i = 0; i < f->answer.warnings.count; i++)
-        if (strstr(f->answer.warnings.line[i], part) != NULL)
-            return true;
-    return false;
 }
 
 static void assert_cpus(const struct fixture *f, size_t task, const char *list)
@@ -173,7 +145,8 @@ static void a_task_straddles_llcs_only_when_it_must(void **state)
         ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = 1, .cores_per_task = 4}),
         BERTH_OK);
     assert_cpus(&f, 0, "8-11");
-    assert_true(warned(&f, "only 3 of the 8 cores next to these are allowed: gpu4 at llc0 (numa0) "
+    assert_true(lines_with(&f.answer.warnings,
+                           "only 3 of the 8 cores next to these are allowed: gpu4 at llc0 (numa0) "
                            "with cores in llc1 (numa0)"));
     /* nowhere in that NUMA node: the nearest, then the next nearest */
     allow_cpus(&f, "0-2,8-9,16-63");
@@ -181,7 +154,8 @@ static void a_task_straddles_llcs_only_when_it_must(void **state)
         ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = 1, .cores_per_task = 4}),
         BERTH_OK);
     assert_cpus(&f, 0, "0-2,8");
-    assert_true(warned(&f, "only 3 of the 8 cores next to these are allowed: gpu4 at llc0"));
+    assert_true(lines_with(&f.answer.warnings,
+                           "only 3 of the 8 cores next to these are allowed: gpu4 at llc0"));
     assert_int_equal(memory_of(&f, 0), 0);
     end(&f);
 }
@@ -313,7 +287,7 @@ static void memory_that_is_not_allowed_is_not_given(void **state)
     allow_only(&f, &f.allowed.memory, PLACE_NUMA, 2);
     assert_int_equal(ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = 1}), BERTH_OK);
     assert_int_equal(memory_of(&f, 0), 2);
-    assert_true(warned(&f, "memory of numa2 is used"));
+    assert_true(lines_with(&f.answer.warnings, "memory of numa2 is used"));
     f.allowed.memory[nodes_place(f.snap->graph, PLACE_NUMA, 2)] = false;
     assert_int_equal(ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = 1}), BERTH_OK);
     assert_int_equal(f.answer.task[0].memory, PLACE_NONE);
@@ -489,7 +463,7 @@ static int memory_by_latency(double low, double value, double high)
     int memory = memory_of(&f, 0);
     assert_int_equal(f.answer.evidence.count, 1);
     assert_true(f.answer.evidence.item[0]->value == (memory == 0 ? 140 : value));
-    assert_int_equal(warned(&f, "is slower"), memory == 1);
+    assert_int_equal(lines_with(&f.answer.warnings, "is slower"), memory == 1);
     end(&f);
     return memory;
 }
@@ -544,15 +518,16 @@ static void an_llc_around_numa_nodes_does_not_hide_them(void **state)
         assert_cpus(&f, 1, "4-7");
         assert_int_equal(memory_of(&f, 0), 3);
         assert_int_equal(memory_of(&f, 1), 1);
-        assert_false(warned(&f, "next to these"));
+        assert_false(lines_with(&f.answer.warnings, "next to these"));
     }
     assert_int_equal(
         ask(&f, (struct bind_request){.tasks = 2, .gpus_per_task = 1, .cores_per_task = 6}),
         BERTH_OK);
     assert_true(
-        warned(&f, "there are only 4 cores next to these: gpu0 at numa3 with cores in numa"));
+        lines_with(&f.answer.warnings,
+                   "there are only 4 cores next to these: gpu0 at numa3 with cores in numa"));
     assert_int_equal(ask(&f, (struct bind_request){.tasks = 2, .cores_per_task = 8}), BERTH_OK);
-    assert_true(warned(&f, "are in several NUMA nodes"));
+    assert_true(lines_with(&f.answer.warnings, "are in several NUMA nodes"));
     end(&f);
 }
 

@@ -1,19 +1,8 @@
 /* On a whole node of four gpus at an NVSwitch, measured while all was well: what Bind says and does
  * when a gpu's link to the switch is down, and what slows what. */
-#include "node/allowed.h"
-#include "node/locality.h"
-#include "unit/plan_nodes.h"
+#include "unit/plan/bind/bind_answer.h"
 
 #include "discover/discover.h"
-#include "node/warnings.h"
-#include "plan/bind/bind.h"
-
-struct fixture {
-    struct snapshot *snap;
-    struct allowed allowed;
-    struct bind_answer answer;
-    struct berth_err err;
-};
 
 static struct fixture begin(const char *folder, const char *down)
 {
@@ -35,13 +24,6 @@ static struct fixture begin(const char *folder, const char *down)
     return f;
 }
 
-static void end(struct fixture *f)
-{
-    plan_bind_done(&f->answer);
-    allowed_done(&f->allowed);
-    snapshot_unref(f->snap);
-}
-
 static void ask(struct fixture *f, struct traffic_request asked)
 {
     struct traffic flows;
@@ -59,14 +41,6 @@ static void ask_pairs(struct fixture *f, int64_t tasks)
                .tasks = tasks, .pattern = TRAFFIC_PAIRS, .bytes = INT64_C(256) << 20});
 }
 
-static size_t told(const struct warnings *lines, const char *part)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < lines->count; i++)
-        count += strstr(lines->line[i], part) != NULL;
-    return count;
-}
-
 static bool has_gpu(const struct fixture *f, int number)
 {
     for (size_t t = 0; t < f->answer.task_count; t++)
@@ -81,11 +55,12 @@ static void a_gpu_off_the_switch_comes_last_and_its_link_is_named_once(void **st
     struct fixture f = begin("tests/nodes/h200x4", "gpu0");
     ask_pairs(&f, 2);
     assert_false(has_gpu(&f, 0));
-    assert_int_equal(told(&f.answer.warnings, "is down"), 0);
+    assert_int_equal(lines_with(&f.answer.warnings, "is down"), 0);
     ask_pairs(&f, 4);
     assert_true(has_gpu(&f, 0));
-    assert_int_equal(told(&f.answer.warnings, "is down"), 1);
-    assert_int_equal(told(&f.answer.warnings, "the link between gpu0 and switch0 is down: "), 1);
+    assert_int_equal(lines_with(&f.answer.warnings, "is down"), 1);
+    assert_int_equal(lines_with(&f.answer.warnings, "the link between gpu0 and switch0 is down: "),
+                     1);
     struct bind_request request = {.tasks = 3, .gpus_per_task = 1, .allowed = &f.allowed};
     plan_bind_done(&f.answer);
     /* by locality alone */
@@ -99,8 +74,9 @@ static void every_link_that_is_down_is_named(void **state)
     (void)state;
     struct fixture f = begin("tests/nodes/h200x4", "all");
     ask_pairs(&f, 4);
-    assert_int_equal(
-        told(&f.answer.warnings, "and switch0 is down: what is known of it may be from before"), 4);
+    assert_int_equal(lines_with(&f.answer.warnings,
+                                "and switch0 is down: what is known of it may be from before"),
+                     4);
     end(&f);
 }
 
@@ -112,13 +88,14 @@ static void a_number_that_stands_for_others_says_so(void **state)
     struct fixture f = begin("tests/nodes/h200x4", "none");
     ask_pairs(&f, 2);
     assert_string_equal(f.answer.bottleneck, "gpu0-gpu1:both");
-    assert_int_equal(told(&f.answer.reasons, "transfers slow each other by less than 0.5 %"), 1);
-    assert_int_equal(told(&f.answer.reasons, "no transfer slows another"), 0);
-    assert_int_equal(told(&f.answer.reasons, "(why) counts for others too"), 1);
+    assert_int_equal(lines_with(&f.answer.reasons, "transfers slow each other by less than 0.5 %"),
+                     1);
+    assert_int_equal(lines_with(&f.answer.reasons, "no transfer slows another"), 0);
+    assert_int_equal(lines_with(&f.answer.reasons, "(why) counts for others too"), 1);
     end(&f);
     f = begin("tests/nodes/h200x2", "none"); /* one pair: nothing is like it */
     ask_pairs(&f, 2);
-    assert_int_equal(told(&f.answer.reasons, "counts for others too"), 0);
+    assert_int_equal(lines_with(&f.answer.reasons, "counts for others too"), 0);
     end(&f);
 }
 
@@ -130,16 +107,17 @@ static void few_bytes_that_others_slow_say_so(void **state)
     struct fixture f = begin("tests/nodes/h200x4", "none");
     ask(&f, (struct traffic_request){.tasks = 1, .host_bytes = 1 << 20});
     assert_int_equal(
-        told(&f.answer.reasons,
-             "longer than alone, beside others that use both directions of gpu0-numa0"),
+        lines_with(&f.answer.reasons,
+                   "longer than alone, beside others that use both directions of gpu0-numa0"),
         1);
-    assert_int_equal(told(&f.answer.reasons, "slow each other") +
-                         told(&f.answer.reasons, "no transfer slows"),
+    assert_int_equal(lines_with(&f.answer.reasons, "slow each other") +
+                         lines_with(&f.answer.reasons, "no transfer slows"),
                      0);
     ask(&f, (struct traffic_request){.tasks = 2, .host_bytes = 300 << 10}); /* measured together */
-    assert_int_equal(told(&f.answer.reasons, "that is what it gets among 4 such transfers"), 1);
-    assert_int_equal(told(&f.answer.reasons, "slow each other") +
-                         told(&f.answer.reasons, "no transfer slows"),
+    assert_int_equal(lines_with(&f.answer.reasons, "that is what it gets among 4 such transfers"),
+                     1);
+    assert_int_equal(lines_with(&f.answer.reasons, "slow each other") +
+                         lines_with(&f.answer.reasons, "no transfer slows"),
                      0);
     end(&f);
 }

@@ -1,5 +1,5 @@
 #include "node/allowed.h"
-#include "unit/bind_answer.h"
+#include "unit/plan/bind/bind_answer.h"
 
 #include "node/gpu.h"
 #include "node/warnings.h"
@@ -40,7 +40,7 @@ static void slurm_is_for_the_whole_node_only(void **state)
         {"1-15,18-63", NULL}, /* one core of an llc, two of another: nobody's rule */
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct fixture f = begin(nodes_mi250x(), cases[i].cpus, one);
+        struct fixture f = answer_over(nodes_mi250x(), cases[i].cpus, one);
         assert_slurm(&f, cases[i].expected);
         if (i == 0) { /* a part of the gpus is a part of the node */
             f.allowed.gpus = calloc(f.snap->graph->place_count, sizeof *f.allowed.gpus);
@@ -57,19 +57,20 @@ static void gpus_count_by_minor(void **state)
     struct graph *graph = nodes_mi250x();
     for (int g = 0; g < 8; g++)
         graph->places[nodes_place(graph, PLACE_GPU, g)].minor = 10 - g;
-    struct fixture f =
-        begin(graph, NULL,
-              (struct bind_request){
-                  .tasks = 4, .gpus_per_task = 2, .cores_per_task = 1, .threads_per_core = 1});
+    struct fixture f = answer_over(
+        graph, NULL,
+        (struct bind_request){
+            .tasks = 4, .gpus_per_task = 2, .cores_per_task = 1, .threads_per_core = 1});
     assert_slurm(&f, "--cpu-bind=mask_cpu:0x1000000000000,0x10000,0x1,0x100000000 "
                      "--gpu-bind=mask_gpu:0xc0,0x30,0xc,0x3");
     end(&f);
 
     graph = nodes_mi250x();
     graph->places[nodes_place(graph, PLACE_GPU, 3)].minor = -1;
-    f = begin(graph, NULL,
-              (struct bind_request){
-                  .tasks = 4, .gpus_per_task = 2, .cores_per_task = 1, .threads_per_core = 1});
+    f = answer_over(
+        graph, NULL,
+        (struct bind_request){
+            .tasks = 4, .gpus_per_task = 2, .cores_per_task = 1, .threads_per_core = 1});
     assert_slurm(&f, "--cpu-bind=mask_cpu:0x1000000000000,0x10000,0x1,0x100000000 "
                      "--gpu-bind=mask_gpu:0x3,0xc,0x30,0xc0");
     end(&f);
@@ -79,8 +80,8 @@ static void lines_for_other_launchers(void **state)
 {
     (void)state;
     struct fixture f =
-        begin(nodes_cpu(&(struct shape){2, 1, 1, 4, 2, INT64_C(1) << 34}), NULL,
-              (struct bind_request){.tasks = 2, .gpus_per_task = 0, .cores_per_task = 2});
+        answer_over(nodes_cpu(&(struct shape){2, 1, 1, 4, 2, INT64_C(1) << 34}), NULL,
+                    (struct bind_request){.tasks = 2, .gpus_per_task = 0, .cores_per_task = 2});
     const int64_t ranks[] = {6, 7};
     char *text = NULL;
     struct berth_err err = {0};
@@ -116,7 +117,7 @@ static void a_rank_file_counts_as_hwloc_does(void **state)
             nodes_add(graph, PLACE_CORE, 2 * c + p, numa, numa, &one);
         }
     }
-    struct fixture f = begin(
+    struct fixture f = answer_over(
         graph, NULL, (struct bind_request){.tasks = 2, .gpus_per_task = 0, .cores_per_task = 3});
     char *text = NULL;
     struct berth_err err = {0};

@@ -1,6 +1,6 @@
 /* Variables that choose a task's nics: of which devices they are, and where none would surely be
  * right. */
-#include "unit/bind_answer.h"
+#include "unit/plan/bind/bind_answer.h"
 
 #include <string.h>
 
@@ -119,9 +119,9 @@ static void devices_are_named_that_are_surely_right(void **state)
          NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct fixture f =
-            begin(node_of(cases[i].nic, 2), NULL,
-                  (struct bind_request){.tasks = 2, .gpus_per_task = 1, .in_rank_order = true});
+        struct fixture f = answer_over(
+            node_of(cases[i].nic, 2), NULL,
+            (struct bind_request){.tasks = 2, .gpus_per_task = 1, .in_rank_order = true});
         const struct graph *graph = f.snap->graph;
         struct berth_err err = {0};
         char *text = NULL, why[160], of[32];
@@ -156,14 +156,14 @@ static void tasks_without_gpus(void **state)
     struct berth_err err = {0};
     char *text = NULL;
     struct fixture f =
-        begin(node_of((struct nic[NICS]){infiniband, infiniband, infiniband, infiniband}, 0), NULL,
-              (struct bind_request){.tasks = 2});
+        answer_over(node_of((struct nic[NICS]){infiniband, infiniband, infiniband, infiniband}, 0),
+                    NULL, (struct bind_request){.tasks = 2});
     assert_int_equal(nic_variables_nccl(f.snap, &text, &err), BERTH_OK);
     assert_text(text, NULL, "without gpus");
     end(&f);
     for (int tasks = 1; tasks <= 2; tasks++) {
-        f = begin(node_of((struct nic[NICS]){slingshot, slingshot, slingshot, slingshot}, 0), NULL,
-                  (struct bind_request){.tasks = tasks});
+        f = answer_over(node_of((struct nic[NICS]){slingshot, slingshot, slingshot, slingshot}, 0),
+                        NULL, (struct bind_request){.tasks = tasks});
         assert_int_equal(nic_variables_cray(f.snap->graph, &f.answer, &text, &err), BERTH_OK);
         assert_text(text, tasks == 2 ? "MPICH_OFI_NIC_POLICY=NUMA" : NULL, "of all cores");
         end(&f);

@@ -1,6 +1,6 @@
 /* Tasks without GPUs that send each other bytes: their time, their cores; and cores of one NUMA
  * node each. Most are on a node like a Zen 2 desktop: one NUMA node, two L3s of four cores. */
-#include "unit/bind_cores.h"
+#include "unit/plan/bind/bind_cores.h"
 
 static void number(struct fixture *f, enum metric metric, const char *axes, int from, int to,
                    double value)
@@ -54,8 +54,8 @@ static void two_that_talk_share_an_l3(void **state)
     assert_near(f.answer.predicted.time_ns, 24 + MIB / 14.0);
     assert_true(f.answer.predicted_is_measured);
     assert_true(
-        says(&f.answer.reasons, "task 0 to 1: 48 ns a round trip (core0 to core1), 14 GB/s"));
-    assert_true(says(&f.answer.reasons, "tasks that send each other bytes are in one llc"));
+        lines_with(&f.answer.reasons, "task 0 to 1: 48 ns a round trip (core0 to core1), 14 GB/s"));
+    assert_true(lines_with(&f.answer.reasons, "tasks that send each other bytes are in one llc"));
     assert_int_equal(f.answer.evidence.count, 2);
     end(&f);
 }
@@ -72,8 +72,8 @@ static void partners_far_apart_in_rank_share_an_l3(void **state)
     assert_near(f.answer.predicted.time_ns, 24 + MIB / 14.0);
     assert_near(f.answer.baseline.time_ns, 98.5 + MIB / 10.0);
     assert_true(isnan(f.answer.predicted.low_ns) && !f.answer.predicted_is_measured);
-    assert_true(says(&f.answer.reasons,
-                     "in the launcher's own order: the busiest task's longest transfer is"));
+    assert_true(lines_with(&f.answer.reasons,
+                           "in the launcher's own order: the busiest task's longest transfer is"));
     end(&f);
 }
 
@@ -86,12 +86,12 @@ static void tasks_that_talk_get_the_cores_with_which_they_share_an_l3(void **sta
     ask(&f, 2, 0, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
     assert_int_equal(f.answer.cores_per_task, 2);
     assert_true(share_l3(&f, 0, 1));
-    assert_true(says(&f.answer.warnings,
-                     "2 cores a task, so that tasks that exchange bytes share an L3; 4 each "
-                     "(cores_per_task) use more cores, at "));
+    assert_true(lines_with(&f.answer.warnings,
+                           "2 cores a task, so that tasks that exchange bytes share an L3; 4 each "
+                           "(cores_per_task) use more cores, at "));
     ask(&f, 2, 4, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
     assert_int_equal(f.answer.cores_per_task, 4);
-    assert_false(says(&f.answer.warnings, "share an L3"));
+    assert_false(lines_with(&f.answer.warnings, "share an L3"));
     ask(&f, 2, 0, 0, NULL, 0);
     assert_int_equal(f.answer.cores_per_task, 4);
     end(&f);
@@ -104,8 +104,9 @@ static void structure_decides_where_nothing_is_measured(void **state)
     struct fixture f = begin(1, 1, 2, 4);
     ask(&f, 2, 1, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
     assert_true(share_l3(&f, 0, 1) && isnan(f.answer.predicted.time_ns));
-    assert_true(says(&f.answer.warnings,
-                     "nothing says what tasks without gpus take for what they send each other"));
+    assert_true(
+        lines_with(&f.answer.warnings,
+                   "nothing says what tasks without gpus take for what they send each other"));
     end(&f);
 }
 
@@ -185,8 +186,8 @@ static void tasks_keep_to_one_numa_node_where_a_few_cores_less_allow_it(void **s
         for (int cpu = cpuset_next(&f.answer.task[t].cpus, 0); cpu >= 0;
              cpu = cpuset_next(&f.answer.task[t].cpus, (unsigned)cpu + 1))
             assert_int_equal(cpu / 18, core_of(&f, t) / 18);
-    assert_true(says(&f.answer.warnings,
-                     "16 cores a task, not 17: so each task's cores are in one NUMA node"));
+    assert_true(lines_with(&f.answer.warnings,
+                           "16 cores a task, not 17: so each task's cores are in one NUMA node"));
     ask(&f, 4, 17, 0, NULL, 0);
     assert_int_equal(f.answer.cores_per_task, 17);
     ask(&f, 3, 0, 0, NULL, 0); /* 22 each: 18 are too few */

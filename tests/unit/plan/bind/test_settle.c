@@ -1,7 +1,7 @@
 /* Gpus in order where nothing is better by more than is known, whichever way gpus copy. */
 #include "node/allowed.h"
 #include "node/locality.h"
-#include "unit/plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #include <string.h>
 
@@ -16,14 +16,6 @@ static void rate(struct values *values, enum metric metric, place_id from, place
 {
     nodes_value(values, metric, VALUE_MEASURED, from, to, "", gb_per_s * GB, gb_per_s * 0.99 * GB,
                 gb_per_s * 1.01 * GB);
-}
-
-static bool said(const struct warnings *lines, const char *part)
-{
-    for (size_t i = 0; i < lines->count; i++)
-        if (strstr(lines->line[i], part) != NULL)
-            return true;
-    return false;
 }
 
 /* Between four gpus engines get 30 GB/s, and kernels too; between gpu0 and gpu1 49.5 and 40;
@@ -81,9 +73,9 @@ static void in_order_where_another_mechanism_elsewhere_is_hardly_faster(void **s
     assert_true(answer.gpu[0] == nodes_place(snap->graph, PLACE_GPU, 0) &&
                 answer.gpu[1] == nodes_place(snap->graph, PLACE_GPU, 1));
     assert_true(
-        said(&answer.reasons,
-             "gpus are given out in order: another choice is predicted to take 1.0 % less"));
-    assert_true(said(&answer.reasons, "by copy engine; by kernel a step takes 1.98 ms"));
+        lines_with(&answer.reasons,
+                   "gpus are given out in order: another choice is predicted to take 1.0 % less"));
+    assert_true(lines_with(&answer.reasons, "by copy engine; by kernel a step takes 1.98 ms"));
     plan_bind_done(&answer);
     /* Those alone are another matter. */
     answer = pair_of_tasks(snap, &allowed, LOAD_KERNEL);

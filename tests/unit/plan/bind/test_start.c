@@ -1,28 +1,12 @@
 /* In which order choices stand where what starting a transfer costs is known of some gpus and not
  * of others: a time that lacks it is no merit. */
-#include "node/allowed.h"
-#include "node/locality.h"
-#include "unit/plan_nodes.h"
+#include "unit/plan/bind/bind_answer.h"
 
 #include <string.h>
 
 #include "node/transfer.h"
-#include "plan/bind/bind.h"
 
 #define GPUS 4
-
-static void assert_near(double value, double expected)
-{
-    assert_true(fabs(value - expected) <= 1e-9 * expected);
-}
-
-struct fixture {
-    struct graph *graph;
-    struct values *values;
-    struct snapshot *snap;
-    struct allowed allowed;
-    struct bind_answer answer;
-};
 
 static place_id gpu(const struct fixture *f, int n) { return nodes_place(f->graph, PLACE_GPU, n); }
 
@@ -65,13 +49,6 @@ static void starts(struct fixture *f, int a, int b, double ns)
                 ns, ns);
 }
 
-static void end(struct fixture *f)
-{
-    plan_bind_done(&f->answer);
-    allowed_done(&f->allowed);
-    snapshot_unref(f->snap);
-}
-
 /* The gpus of two tasks, of which the first sends the other so many bytes: a digit each. */
 static int bind(struct fixture *f, int64_t bytes)
 {
@@ -94,14 +71,6 @@ static int bind(struct fixture *f, int64_t bytes)
            graph_place(f->graph, f->answer.gpu[1])->number;
 }
 
-static bool said(const struct fixture *f, const char *part)
-{
-    for (size_t i = 0; i < f->answer.reasons.count; i++)
-        if (strstr(f->answer.reasons.line[i], part) != NULL)
-            return true;
-    return false;
-}
-
 static void nothing_is_known_of_any(void **state)
 {
     (void)state;
@@ -110,7 +79,7 @@ static void nothing_is_known_of_any(void **state)
     assert_int_equal(bind(&f, 100000), 1);
     assert_near(f.answer.predicted.time_ns, 10000);
     assert_true(isnan(f.answer.predicted.high_ns) && f.answer.is_proven && f.answer.gap == 0 &&
-                !said(&f, "not proven"));
+                !lines_with(&f.answer.reasons, "not proven"));
     end(&f);
 }
 
@@ -123,10 +92,12 @@ static void of_equal_rates_none_is_faster_for_what_is_not_known(void **state)
     rates(&f);
     starts(&f, 3, 2, 4000);
     assert_int_equal(bind(&f, 100000), 1);
-    assert_true(isnan(f.answer.predicted.high_ns) && !f.answer.is_proven && isnan(f.answer.gap) &&
-                said(&f, "not proven to be the best: its time is a lower bound, as what starting a "
-                         "transfer costs is known of some gpus only; the others count as starting "
-                         "like the fastest known"));
+    assert_true(
+        isnan(f.answer.predicted.high_ns) && !f.answer.is_proven && isnan(f.answer.gap) &&
+        lines_with(&f.answer.reasons,
+                   "not proven to be the best: its time is a lower bound, as what starting a "
+                   "transfer costs is known of some gpus only; the others count as starting "
+                   "like the fastest known"));
     end(&f);
 }
 
@@ -162,10 +133,12 @@ static void a_whole_price_stands_before_a_lower_bound(void **state)
     for (int64_t bytes = 1000; bytes <= 100000000; bytes *= 10) {
         assert_int_equal(bind(&f, bytes), 1);
         assert_near(f.answer.predicted.time_ns, 4000 + (double)bytes / 10);
-        assert_true((isnan(f.answer.gap) || (f.answer.gap > 0.0004 && f.answer.gap <= 0.03)) &&
-                    f.answer.is_proven == !isnan(f.answer.gap) &&
-                    said(&f, "not proven to be the best: other choices' times are lower bounds") !=
-                        f.answer.is_proven);
+        assert_true(
+            (isnan(f.answer.gap) || (f.answer.gap > 0.0004 && f.answer.gap <= 0.03)) &&
+            f.answer.is_proven == !isnan(f.answer.gap) &&
+            lines_with(&f.answer.reasons,
+                       "not proven to be the best: other choices' times are lower bounds") !=
+                f.answer.is_proven);
     }
     assert_true(f.answer.is_proven);
     end(&f);

@@ -1,5 +1,5 @@
 /* What tasks without gpus take for what they stream, and where that decides. */
-#include "unit/bind_cores.h"
+#include "unit/plan/bind/bind_cores.h"
 
 /* Two packages, each one NUMA node with two llcs of four cores. */
 static struct fixture two_packages(void) { return begin(2, 1, 2, 4); }
@@ -51,16 +51,17 @@ static void tasks_that_are_spread_take_less_than_in_order(void **state)
     assert_near(f.answer.predicted.time_ns, GIB / four + GIB / write);
     assert_near(f.answer.baseline.time_ns, 2 * GIB / 80.0 + 2 * GIB / 40.0);
     assert_true(isnan(f.answer.predicted.low_ns) &&
-                says(&f.answer.warnings, "each memory counts as alone"));
+                lines_with(&f.answer.warnings, "each memory counts as alone"));
     assert_true(!isnan(f.answer.baseline.low_ns));
     assert_string_equal(f.answer.bottleneck, "");
     assert_string_equal(f.answer.baseline_bottleneck, "numa0:memory");
-    assert_true(says(&f.answer.reasons, "the last to end is a task that streams memory of numa0, "
-                                        "as nobody else does: at 30.5 GB/s"));
-    assert_true(says(&f.answer.reasons,
-                     "in the launcher's own order: the last to end are 2 tasks that "
-                     "stream memory of numa0: 53.3 GB/s together, 30.5 GB/s one alone"));
-    assert_true(says(&f.answer.reasons, "tasks go where the fewest others are"));
+    assert_true(lines_with(&f.answer.reasons,
+                           "the last to end is a task that streams memory of numa0, "
+                           "as nobody else does: at 30.5 GB/s"));
+    assert_true(lines_with(&f.answer.reasons,
+                           "in the launcher's own order: the last to end are 2 tasks that "
+                           "stream memory of numa0: 53.3 GB/s together, 30.5 GB/s one alone"));
+    assert_true(lines_with(&f.answer.reasons, "tasks go where the fewest others are"));
     assert_true(f.answer.evidence.count > 0);
     ask(&f, 2, 4, 2 * GIB, TRAFFIC_NONE);
     assert_near(f.answer.predicted.time_ns, 2 * (GIB / four + GIB / write));
@@ -83,11 +84,12 @@ static void cores_in_order_are_taken_where_that_takes_less(void **state)
     free(cpus);
     assert_true(f.answer.predicted.time_ns > 0 &&
                 f.answer.predicted.time_ns == f.answer.baseline.time_ns);
-    assert_true(says(&f.answer.reasons, "tasks have the cores in order"));
-    assert_false(says(&f.answer.reasons, "tasks go where"));
+    assert_true(lines_with(&f.answer.reasons, "tasks have the cores in order"));
+    assert_false(lines_with(&f.answer.reasons, "tasks go where"));
     /* Nothing is moved: as ever. */
     ask(&f, 2, 2, 0, TRAFFIC_NONE);
-    assert_true(isnan(f.answer.predicted.time_ns) && says(&f.answer.reasons, "tasks go where"));
+    assert_true(isnan(f.answer.predicted.time_ns) &&
+                lines_with(&f.answer.reasons, "tasks go where"));
     end(&f);
 }
 
@@ -99,13 +101,14 @@ static void what_tasks_send_each_other_is_not_in_it(void **state)
     ask(&f, 2, 4, GIB, TRAFFIC_RING);
     assert_true(f.answer.predicted.low_ns == f.answer.predicted.time_ns &&
                 isnan(f.answer.predicted.high_ns));
-    assert_true(says(
+    assert_true(lines_with(
         &f.answer.warnings,
         "what 2 transfers between tasks without gpus take is not known: it is not in the time"));
     ask(&f, 2, 4, 0, TRAFFIC_RING);
     assert_true(isnan(f.answer.predicted.time_ns) && isnan(f.answer.baseline.time_ns));
-    assert_true(says(&f.answer.warnings,
-                     "nothing says what tasks without gpus take for what they send each other"));
+    assert_true(
+        lines_with(&f.answer.warnings,
+                   "nothing says what tasks without gpus take for what they send each other"));
     end(&f);
 }
 
@@ -116,7 +119,7 @@ static void where_nothing_is_known_nothing_is_predicted(void **state)
     ask(&f, 2, 4, GIB, TRAFFIC_NONE);
     assert_true(isnan(f.answer.predicted.time_ns) && isnan(f.answer.baseline.time_ns));
     assert_true(
-        says(&f.answer.warnings, "nothing known says what these cores get of their memory"));
+        lines_with(&f.answer.warnings, "nothing known says what these cores get of their memory"));
     assert_int_equal(f.answer.evidence.count, 0);
     end(&f);
     /* Of one NUMA node's memory nothing is: what its tasks take nobody knows. */
@@ -141,7 +144,7 @@ static void fewer_cores_than_a_rate_is_of_take_at_least_as_long(void **state)
     assert_near(f.answer.predicted.time_ns, GIB / 80.0 + GIB / 40.0);
     assert_true(f.answer.predicted.low_ns == f.answer.predicted.time_ns &&
                 isnan(f.answer.predicted.high_ns));
-    assert_true(says(&f.answer.reasons, "as nobody else does: at most 53.3 GB/s"));
+    assert_true(lines_with(&f.answer.reasons, "as nobody else does: at most 53.3 GB/s"));
     end(&f);
 }
 

@@ -1,12 +1,7 @@
 /* Bind on a node like a DGX-2 of which nothing was measured: two processors with eight gpus each,
  * and six switches on either side, to each of which a gpu has a link. What goes between the two
  * sides nobody says. */
-#include "node/allowed.h"
-#include "node/locality.h"
-#include "unit/plan_nodes.h"
-
-#include "node/warnings.h"
-#include "plan/bind/bind.h"
+#include "unit/plan/bind/bind_answer.h"
 
 #define GB       1e9
 #define MB       INT64_C(1000000)
@@ -14,12 +9,6 @@
 #define SWITCHES 6
 #define NVLINK   (25 * GB)
 #define PCIE     (16 * GB)
-
-struct fixture {
-    struct snapshot *snap;
-    struct allowed allowed;
-    struct bind_answer answer;
-};
 
 static void join(struct graph *graph, place_id a, place_id b, enum link_kind kind,
                  double bytes_per_s)
@@ -45,17 +34,7 @@ static struct fixture begin(void)
         for (int s = 0; s < SWITCHES; s++)
             join(graph, gpu, nvswitch[side * SWITCHES + s], LINK_NVLINK, NVLINK);
     }
-    struct fixture f = {.snap = nodes_snapshot(graph, NULL)};
-    f.allowed.given = true;
-    locality_cpus(f.snap->graph, &f.allowed.cpus);
-    return f;
-}
-
-static void end(struct fixture *f)
-{
-    plan_bind_done(&f->answer);
-    allowed_done(&f->allowed);
-    snapshot_unref(f->snap);
+    return fixture_of(nodes_snapshot(graph, NULL));
 }
 
 struct wanted {
@@ -85,14 +64,6 @@ static void bind(struct fixture *f, struct wanted wanted)
     plan_traffic_done(&traffic);
 }
 
-static bool said(const struct warnings *lines, const char *part)
-{
-    for (size_t i = 0; i < lines->count; i++)
-        if (strstr(lines->line[i], part) != NULL)
-            return true;
-    return false;
-}
-
 /* However many gpus there are to choose from. */
 static void assert_proven(struct fixture *f, struct wanted wanted, double time_ns,
                           const char *bottleneck)
@@ -101,7 +72,7 @@ static void assert_proven(struct fixture *f, struct wanted wanted, double time_n
     assert_float_equal(f->answer.predicted.time_ns, time_ns, 1e-3 * time_ns);
     assert_string_equal(f->answer.bottleneck, bottleneck);
     assert_true(f->answer.is_proven && f->answer.gap == 0);
-    assert_false(said(&f->answer.warnings, "alone decided"));
+    assert_false(lines_with(&f->answer.warnings, "alone decided"));
 }
 
 static void all_links_to_switches_count(void **state)
@@ -114,9 +85,10 @@ static void all_links_to_switches_count(void **state)
     assert_proven(
         &f, (struct wanted){.tasks = 8, .each = 1, .pattern = TRAFFIC_ALLTOALL, .bytes = 64 * MB},
         7 * 64e6 / (SWITCHES * NVLINK) * 1e9, "gpu0:switch-port:out");
-    assert_true(said(&f.answer.warnings,
-                     "share the links from gpu0 to switches: 150.0 GB/s together, 124.5 alone"));
-    assert_false(said(&f.answer.warnings, "several ways"));
+    assert_true(
+        lines_with(&f.answer.warnings,
+                   "share the links from gpu0 to switches: 150.0 GB/s together, 124.5 alone"));
+    assert_false(lines_with(&f.answer.warnings, "several ways"));
     assert_proven(
         &f, (struct wanted){.tasks = 4, .each = 2, .pattern = TRAFFIC_ALLTOALL, .bytes = 64 * MB},
         6 * 16e6 / (SWITCHES * NVLINK) * 1e9, "gpu0:switch-port:out");

@@ -1,5 +1,5 @@
 /* The order in which tasks begin their transfers, and what counts as begun. */
-#include "unit/plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #include "discover/discover.h"
 #include "plan/bind/turns.h"

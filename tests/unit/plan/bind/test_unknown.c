@@ -1,22 +1,9 @@
 /* Bind where little or nothing says what transfers take: structure brings together who exchanges,
  * and an option that has a price is not lost for one gpu more that has none. */
-#include "node/allowed.h"
-#include "node/locality.h"
-#include "unit/plan_nodes.h"
-
-#include "node/warnings.h"
-#include "plan/bind/bind.h"
+#include "unit/plan/bind/bind_answer.h"
 
 #define MB   INT64_C(1000000)
 #define GPUS 6
-
-struct fixture {
-    struct graph *graph;
-    struct values *values;
-    struct snapshot *snap;
-    struct allowed allowed;
-    struct bind_answer answer;
-};
 
 static place_id gpu(const struct fixture *f, int n) { return nodes_place(f->graph, PLACE_GPU, n); }
 static place_id numa(const struct fixture *f, int n)
@@ -63,13 +50,6 @@ static void allow(struct fixture *f, unsigned gpus)
         f->allowed.gpus[gpu(f, g)] = gpus >> g & 1;
 }
 
-static void end(struct fixture *f)
-{
-    plan_bind_done(&f->answer);
-    allowed_done(&f->allowed);
-    snapshot_unref(f->snap);
-}
-
 struct wanted {
     int64_t tasks, each;
     enum traffic_pattern pattern;
@@ -101,14 +81,6 @@ static long bind(struct fixture *f, struct wanted wanted)
     return gpus;
 }
 
-static bool said(const struct warnings *lines, const char *part)
-{
-    for (size_t i = 0; i < lines->count; i++)
-        if (strstr(lines->line[i], part) != NULL)
-            return true;
-    return false;
-}
-
 static void by_structure_who_exchanges_meets_and_who_copies_to_the_host_parts(void **state)
 {
     (void)state;
@@ -119,10 +91,10 @@ static void by_structure_who_exchanges_meets_and_who_copies_to_the_host_parts(vo
         bind(&f, (struct wanted){.tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = 64 * MB}), 1);
     assert_true(isnan(f.answer.predicted.time_ns) && isnan(f.answer.baseline.time_ns) &&
                 isnan(f.answer.gap) && !f.answer.is_proven);
-    assert_true(
-        said(&f.answer.warnings, "structure alone decided") &&
-        said(&f.answer.warnings, "no time is predicted") &&
-        said(&f.answer.reasons, "tasks that send each other bytes have gpus near each other"));
+    assert_true(lines_with(&f.answer.warnings, "structure alone decided") &&
+                lines_with(&f.answer.warnings, "no time is predicted") &&
+                lines_with(&f.answer.reasons,
+                           "tasks that send each other bytes have gpus near each other"));
     /* 0, 1 and 3, 4: no pair is torn */
     assert_int_equal(
         bind(&f, (struct wanted){.tasks = 4, .pattern = TRAFFIC_PAIRS, .bytes = 64 * MB}), 134);
@@ -140,7 +112,7 @@ static void by_structure_who_exchanges_meets_and_who_copies_to_the_host_parts(vo
                                               .host_bytes = MB}),
                      1);
     assert_int_equal(bind(&f, (struct wanted){.tasks = 2, .host_bytes = 64 * MB}), 3);
-    assert_true(said(&f.answer.warnings, "locality alone decided"));
+    assert_true(lines_with(&f.answer.warnings, "locality alone decided"));
     /* no task is torn */
     assert_int_equal(
         bind(&f,
@@ -198,8 +170,8 @@ static void one_gpu_more_takes_no_price_away(void **state)
                     f.answer.predicted.low_ns == f.answer.predicted.time_ns &&
                     isnan(f.answer.predicted.high_ns));
         assert_true(f.answer.is_proven &&
-                    said(&f.answer.warnings,
-                         "4 of the 6 transfers are not in the time, which is at least this"));
+                    lines_with(&f.answer.warnings,
+                               "4 of the 6 transfers are not in the time, which is at least this"));
     }
     end(&f);
 }
@@ -220,7 +192,7 @@ static void of_options_that_lack_something_the_one_that_lacks_least_is_taken(voi
     serve(&f);
     assert_int_equal(bind(&f, both), 2345);
     assert_true(f.answer.predicted.time_ns > 0.99e7 && isnan(f.answer.baseline.time_ns));
-    assert_true(said(&f.answer.warnings, "4 of the 12 transfers are not in the time"));
+    assert_true(lines_with(&f.answer.warnings, "4 of the 12 transfers are not in the time"));
     end(&f);
 }
 
@@ -234,7 +206,7 @@ static void the_price_of_nothing_is_none(void **state)
     allow(&f, 7);
     (void)bind(&f, (struct wanted){.tasks = 3, .host_bytes = MB});
     assert_true(isnan(f.answer.predicted.time_ns) &&
-                said(&f.answer.warnings, "no time is predicted"));
+                lines_with(&f.answer.warnings, "no time is predicted"));
     end(&f);
 }
 
@@ -260,8 +232,9 @@ static void between_gpus_of_two_vendors_nothing_has_a_price(void **state)
     (void)bind(&f, (struct wanted){.tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = 64 * MB});
     assert_true(
         isnan(f.answer.predicted.time_ns) &&
-        said(&f.answer.warnings,
-             "no runtime copies between gpus of two vendors, only through memory of the host"));
+        lines_with(
+            &f.answer.warnings,
+            "no runtime copies between gpus of two vendors, only through memory of the host"));
     end(&f);
 }
 

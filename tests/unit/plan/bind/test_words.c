@@ -1,21 +1,10 @@
 /* What Bind says: gpus that were lost, those that there are, few numbers, tasks that the same is
  * said of, times and sizes. */
 #include "cost/evidence.h"
-#include "node/allowed.h"
-#include "node/locality.h"
-#include "unit/plan_nodes.h"
+#include "unit/plan/bind/bind_answer.h"
 
 #include "cost/text.h"
-#include "node/warnings.h"
-#include "plan/bind/bind.h"
 #include "plan/bind/gpus.h"
-
-struct fixture {
-    struct snapshot *snap;
-    struct allowed allowed;
-    struct bind_answer answer;
-    struct berth_err err;
-};
 
 static struct fixture begin(struct graph *graph, const struct note *notes, size_t note_count)
 {
@@ -25,13 +14,6 @@ static struct fixture begin(struct graph *graph, const struct note *notes, size_
     locality_cpus(graph, &f.allowed.cpus);
     graph_unref(graph);
     return f;
-}
-
-static void end(struct fixture *f)
-{
-    plan_bind_done(&f->answer);
-    allowed_done(&f->allowed);
-    snapshot_unref(f->snap);
 }
 
 static enum berth_code ask(struct fixture *f, int64_t tasks, int64_t each)

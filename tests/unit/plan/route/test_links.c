@@ -1,6 +1,6 @@
 /* Ways by what links are said to carry, beside a direct one of which nothing was measured: priced,
  * said to be what they are, and never first. */
-#include "unit/plan_routes.h"
+#include "unit/plan/route/route_nodes.h"
 
 #include "discover/discover.h"
 #include "plan/route/links.h"
@@ -51,12 +51,13 @@ static void four_gh200_have_three_ways_beside_the_direct_one(void **state)
     const struct route_option *first = &f.answer.option[0];
     assert_true(plan_route_answer_is_direct(first) && first->way[0].hop[0].by == MOVE_COPY_ENGINE &&
                 !first->is_at_least && isnan(first->predicted.low_ns));
-    assert_near(first->predicted.time_ns, bytes / (0.83 * 150), 1e-6);
-    assert_near(option(&f, 1, MOVE_COPY_ENGINE, gpu(&f, 2))->predicted.time_ns,
-                (bytes + piece) / (0.83 * 150), 1e-6);
-    assert_near(option(&f, 1, MOVE_KERNEL, gpu(&f, 2))->predicted.time_ns,
-                (bytes + piece) / (0.83 * 150), 1e-6);
-    assert_near(option(&f, 1, MOVE_COPY_ENGINE, numa(&f, 1))->predicted.time_ns, bytes / 100, 0.05);
+    assert_within(first->predicted.time_ns, bytes / (0.83 * 150), 1e-6);
+    assert_within(option(&f, 1, MOVE_COPY_ENGINE, gpu(&f, 2))->predicted.time_ns,
+                  (bytes + piece) / (0.83 * 150), 1e-6);
+    assert_within(option(&f, 1, MOVE_KERNEL, gpu(&f, 2))->predicted.time_ns,
+                  (bytes + piece) / (0.83 * 150), 1e-6);
+    assert_within(option(&f, 1, MOVE_COPY_ENGINE, numa(&f, 1))->predicted.time_ns, bytes / 100,
+                  0.05);
     const struct route_option *split = NULL;
     for (size_t i = 0; i < f.answer.count; i++)
         split = f.answer.option[i].way_count > 1 ? &f.answer.option[i] : split;
@@ -69,13 +70,14 @@ static void four_gh200_have_three_ways_beside_the_direct_one(void **state)
         sum += split->share[w];
         assert_true(split->chunk_bytes[w] == (split->way[w].hop_count > 1 ? piece : 0));
     }
-    assert_near(sum, 1, 1e-9);
+    assert_within(sum, 1, 1e-9);
+    assert_true(lines_with(
+        &f.answer.reasons,
+        "by what links are said to carry, but what several transfers cost was not measured"));
     assert_true(
-        says(&f.answer.reasons,
-             "by what links are said to carry, but what several transfers cost was not measured"));
-    assert_true(says(&f.answer.warnings,
-                     "other ways than the direct one count with what links are said to carry"));
-    assert_true(!says(&f.answer.reasons, "no other way"));
+        lines_with(&f.answer.warnings,
+                   "other ways than the direct one count with what links are said to carry"));
+    assert_true(!lines_with(&f.answer.reasons, "no other way"));
     end(&f);
 }
 
@@ -137,8 +139,8 @@ static void without_kernels_and_without_what_is_not_allowed(void **state)
     f.allowed.gpus[gpu(&f, 3)] = false;
     asked(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB));
     assert_int_equal(f.answer.count, 2);
-    assert_true(says(&f.answer.reasons,
-                     "no other way has a price: no other memory that is allowed is between"));
+    assert_true(lines_with(&f.answer.reasons,
+                           "no other way has a price: no other memory that is allowed is between"));
     end(&f);
 }
 
@@ -153,20 +155,21 @@ static void mi300a_has_ways_through_the_others_and_none_within_one_memory(void *
     const struct route_option *split = option(&f, 3, MOVE_COPY_ENGINE, gpu(&f, 3));
     assert_true(split->predicted.time_ns > bytes / 288 &&
                 split->predicted.time_ns < 1.06 * bytes / 288);
-    assert_near(f.answer.option[0].predicted.time_ns, bytes / 96, 1e-6);
+    assert_within(f.answer.option[0].predicted.time_ns, bytes / 96, 1e-6);
     for (int back = 0; back < 2; back++) {
         place_id from = back ? gpu(&f, 0) : numa(&f, 0), to = back ? numa(&f, 0) : gpu(&f, 0);
         asked(&f, of(from, to, 1024 * MIB));
         const struct route_option *kernel = option(&f, 1, MOVE_KERNEL, PLACE_NONE);
         assert_ptr_equal(kernel, &f.answer.option[0]);
-        assert_near(kernel->predicted.time_ns, bytes / (5300.0 / 2), 1e-6);
+        assert_within(kernel->predicted.time_ns, bytes / (5300.0 / 2), 1e-6);
         assert_true(plan_move_is_own(&kernel->way[0].hop[0]) && kernel->why_count == 1);
-        assert_true(says(&f.answer.reasons, "half of what gpu0 streams in its memory (nominal)") &&
-                    says(&f.answer.reasons, "no other way has a price: both ends are one memory"));
+        assert_true(
+            lines_with(&f.answer.reasons, "half of what gpu0 streams in its memory (nominal)") &&
+            lines_with(&f.answer.reasons, "no other way has a price: both ends are one memory"));
         asked(&f,
               (struct route_request){.from = from, .to = to, .bytes = 1024 * MIB, .both = true});
-        assert_near(option(&f, 1, MOVE_KERNEL, PLACE_NONE)->predicted.time_ns,
-                    2 * bytes / (5300.0 / 2), 1e-6);
+        assert_within(option(&f, 1, MOVE_KERNEL, PLACE_NONE)->predicted.time_ns,
+                      2 * bytes / (5300.0 / 2), 1e-6);
     }
     end(&f);
 }
@@ -206,13 +209,13 @@ static void what_tells_of_one_memory_has_a_copy_get_half_of_that(void **state)
                                   *kernel = option(&f, 1, MOVE_KERNEL, PLACE_NONE);
         if (measured == 2) {
             assert_ptr_equal(best, kernel);
-            assert_near(best->predicted.time_ns, 1024 * MIB / 1800.0, 1e-6);
+            assert_within(best->predicted.time_ns, 1024 * MIB / 1800.0, 1e-6);
             assert_true(f.answer.evidence.item[best->why]->from == gpu2 &&
                         f.answer.evidence.item[best->why]->metric == METRIC_GPU_STREAM);
-            assert_true(says(&f.answer.reasons,
-                             "half of what gpu2, of the same model, streams in its "
-                             "memory (measured), which such a copy reads and writes"));
-            assert_true(says(
+            assert_true(lines_with(&f.answer.reasons,
+                                   "half of what gpu2, of the same model, streams in its "
+                                   "memory (measured), which such a copy reads and writes"));
+            assert_true(lines_with(
                 &f.answer.warnings,
                 "it counts with half of what a gpu of the same model streams in its memory (why)"));
         } else if (measured == 1) {
@@ -220,20 +223,21 @@ static void what_tells_of_one_memory_has_a_copy_get_half_of_that(void **state)
                         kernel->predicted.time_ns > 1024 * MIB / 1000.0);
         } else {
             assert_ptr_equal(best, kernel);
-            assert_near(best->predicted.time_ns, 1024 * MIB / 2000.0, 1e-6);
+            assert_within(best->predicted.time_ns, 1024 * MIB / 2000.0, 1e-6);
             assert_int_equal(best->why_count, 1);
             assert_true(f.answer.evidence.item[best->why]->from == numa(&f, 0) &&
                         f.answer.evidence.item[best->why]->to == numa(&f, 0));
-            assert_true(says(&f.answer.reasons,
-                             "counts with 2000.0 GB/s: half of what firmware says of "
-                             "numa0 (nominal), which such a copy reads and writes"));
-            assert_true(says(&f.answer.warnings,
-                             "it counts with half of what firmware says of that memory (why)"));
+            assert_true(lines_with(&f.answer.reasons,
+                                   "counts with 2000.0 GB/s: half of what firmware says of "
+                                   "numa0 (nominal), which such a copy reads and writes"));
+            assert_true(
+                lines_with(&f.answer.warnings,
+                           "it counts with half of what firmware says of that memory (why)"));
             asked(&f,
                   (struct route_request){
                       .from = numa(&f, 0), .to = gpu(&f, 0), .bytes = 1024 * MIB, .both = true});
-            assert_near(option(&f, 1, MOVE_KERNEL, PLACE_NONE)->predicted.time_ns,
-                        2 * 1024 * MIB / 2000.0, 1e-6);
+            assert_within(option(&f, 1, MOVE_KERNEL, PLACE_NONE)->predicted.time_ns,
+                          2 * 1024 * MIB / 2000.0, 1e-6);
         }
         end(&f);
     }
@@ -271,14 +275,14 @@ static void shares_end_together(void **state)
     struct way way[2] = {{.hop = {hop}, .hop_count = 1}, {.hop = {hop, slow}, .hop_count = 2}};
     double share[2], chunk[2], bytes = 3e9, first = 16.0 * MIB / 100e9;
     double time_s = plan_links_time(way, 2, bytes, share, chunk).time_ns * 1e-9;
-    assert_near(share[0] + share[1], 1, 1e-12);
-    assert_near(share[0] * bytes / 100e9, time_s, 1e-9);
-    assert_near(share[1] * bytes / 50e9 + first, time_s, 1e-9);
+    assert_within(share[0] + share[1], 1, 1e-12);
+    assert_within(share[0] * bytes / 100e9, time_s, 1e-9);
+    assert_within(share[1] * bytes / 50e9 + first, time_s, 1e-9);
     assert_true(chunk[0] == 0 && chunk[1] == 16.0 * MIB);
     bytes = 1e6;
     time_s = plan_links_time(way, 2, bytes, share, chunk).time_ns * 1e-9;
-    assert_near(share[0] * bytes / 100e9, time_s, 1e-9);
-    assert_near(share[1] * bytes * (1 / 100e9 + 1 / 50e9), time_s, 1e-9);
+    assert_within(share[0] * bytes / 100e9, time_s, 1e-9);
+    assert_within(share[1] * bytes * (1 / 100e9 + 1 / 50e9), time_s, 1e-9);
     assert_true(chunk[0] == 0 && chunk[1] == 0);
 }
 

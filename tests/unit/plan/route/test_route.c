@@ -1,4 +1,4 @@
-#include "unit/plan_routes.h"
+#include "unit/plan/route/route_nodes.h"
 
 #include "node/spread.h"
 
@@ -14,18 +14,18 @@ static void the_winner_changes_where_the_times_cross(void **state)
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 64 * MIB)), BERTH_OK);
     assert_int_equal(f.answer.count, 2);
     assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_COPY_ENGINE);
-    assert_near(f.answer.option[0].predicted.time_ns, 8000 + 64.0 * MIB / 100, 1e-9);
+    assert_within(f.answer.option[0].predicted.time_ns, 8000 + 64.0 * MIB / 100, 1e-9);
     /* the median of 9 was 98 to 102, and is all that is known of its kind */
     double queued_ns = 1000 + 64.0 * MIB / 100,
            spread =
                spread_cell_among(0.02, 9, spread_deviation(0.02, 9) * exp(0.5 / spread_freedom(9)));
-    assert_near(f.answer.option[0].predicted.low_ns, 7000 + queued_ns * (1 - spread), 1e-9);
-    assert_near(f.answer.option[0].predicted.high_ns, 7000 + queued_ns * (1 + spread), 1e-9);
+    assert_within(f.answer.option[0].predicted.low_ns, 7000 + queued_ns * (1 - spread), 1e-9);
+    assert_within(f.answer.option[0].predicted.high_ns, 7000 + queued_ns * (1 + spread), 1e-9);
     assert_int_equal(f.answer.crossover_count, 1);
-    assert_near((double)f.answer.crossover[0].bytes, 200e3, 0.02);
+    assert_within((double)f.answer.crossover[0].bytes, 200e3, 0.02);
     assert_int_equal(f.answer.crossover[0].below, 1);
     assert_int_equal(f.answer.crossover[0].above, 0);
-    assert_near(f.answer.b80_bytes, 4 * 8e-6 * 100 * GB, 0.01); /* 4 T0 Wmax */
+    assert_within(f.answer.b80_bytes, 4 * 8e-6 * 100 * GB, 0.01); /* 4 T0 Wmax */
     assert_int_equal(f.answer.option[0].why_count, 2);
     assert_int_equal(f.answer.warnings.count, 0);
 
@@ -60,11 +60,11 @@ static void sizes_that_were_measured_make_the_time(void **state)
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), MIB)), BERTH_OK);
     const struct curve *curve = f.answer.option[0].way[0].hop[0].curve;
     assert_non_null(curve);
-    assert_near(f.answer.option[0].predicted.time_ns, curve_time_ns(curve, 1048576), 1e-9);
-    assert_near(f.answer.option[0].predicted.time_ns, 20000, 0.05);
+    assert_within(f.answer.option[0].predicted.time_ns, curve_time_ns(curve, 1048576), 1e-9);
+    assert_within(f.answer.option[0].predicted.time_ns, 20000, 0.05);
     assert_true(f.answer.option[0].predicted.low_ns < 20000 &&
                 f.answer.option[0].predicted.high_ns > 20000);
-    assert_true(says(&f.answer.warnings, "queued already") && isnan(f.answer.b80_bytes));
+    assert_true(lines_with(&f.answer.warnings, "queued already") && isnan(f.answer.b80_bytes));
     end(&f);
 }
 
@@ -96,8 +96,8 @@ static void pieces_follow_each_other_through_another_gpu(void **state)
         chunk = time < least ? c : chunk;
         least = fmin(time, least);
     }
-    assert_near(best->chunk_bytes[0], chunk, 0);
-    assert_near(best->predicted.time_ns, least, 1e-9);
+    assert_within(best->chunk_bytes[0], chunk, 0);
+    assert_within(best->predicted.time_ns, least, 1e-9);
     assert_int_equal(f.answer.option[1].way[0].hop_count, 1);
 
     /* Not through a gpu that is not allowed; and small transfers go directly. */
@@ -139,8 +139,8 @@ static void pieces_cost_what_waiting_for_events_was_measured_to(void **state)
         chunk = time < least ? c : chunk;
         least = fmin(time, least);
     }
-    assert_near(best->chunk_bytes[0], chunk, 0);
-    assert_near(best->predicted.time_ns, least, 1e-9);
+    assert_within(best->chunk_bytes[0], chunk, 0);
+    assert_within(best->predicted.time_ns, least, 1e-9);
     end(&f);
 }
 
@@ -171,7 +171,7 @@ static void a_kernels_first_piece_costs_what_waiting_was_measured_to(void **stat
         least = fmin(least, 12000 + c / 100 + 7000 + c / 100 +
                                 ((double)MIB / c - 1) * fmax(c / 100 + 5000, 5000));
     }
-    assert_near(best->predicted.time_ns, least, 1e-9);
+    assert_within(best->predicted.time_ns, least, 1e-9);
     /* nothing is in doubt but what was measured */
     assert_true(best->predicted.low_ns > 0.9 * least && best->predicted.high_ns < 1.1 * least);
     end(&f);
@@ -208,9 +208,9 @@ static void a_kernel_goes_first_where_it_is_measured_or_clearly_faster(void **st
         assert_int_equal(f.answer.option[0].way[0].hop[0].by, cases[i].first);
         /* of fewer bytes a tenth of the rate is nothing */
         assert_int_equal(f.answer.crossover_count, i == 1);
-        assert_true(says(&f.answer.reasons,
-                         "no more than these numbers are known to: the copy "
-                         "engine, which leaves the gpus free, goes first") == (i == 0));
+        assert_true(lines_with(&f.answer.reasons,
+                               "no more than these numbers are known to: the copy "
+                               "engine, which leaves the gpus free, goes first") == (i == 0));
         assert_true(f.answer.option[1].may_lead == (i != 0));
         end(&f);
     }
@@ -234,9 +234,9 @@ static void few_bytes_are_known_where_a_call_is(void **state)
         assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 8192)), BERTH_OK);
         assert_int_equal(f.answer.option[0].way[0].hop[0].by,
                          is_called ? MOVE_COPY_ENGINE : MOVE_KERNEL);
-        assert_true(
-            says(&f.answer.warnings, "what so few bytes from gpu0 to gpu1 take was not measured") ==
-            !is_called);
+        assert_true(lines_with(&f.answer.warnings,
+                               "what so few bytes from gpu0 to gpu1 take was not measured") ==
+                    !is_called);
         end(&f);
     }
 }
@@ -251,18 +251,19 @@ static void both_directions_take_what_they_were_measured_to(void **state)
     rate(&f, METRIC_HOST_GPU_COPY_ENGINE, numa(&f, 1), gpu(&f, 4), "", 50);
     struct route_request request = of(gpu(&f, 4), numa(&f, 0), 64 * MIB);
     assert_int_equal(ask(&f, request), BERTH_OK);
-    assert_near(f.answer.option[0].predicted.time_ns, 64.0 * MIB / 50, 1e-9);
+    assert_within(f.answer.option[0].predicted.time_ns, 64.0 * MIB / 50, 1e-9);
     request.both = true;
     assert_int_equal(ask(&f, request), BERTH_OK);
-    assert_near(f.answer.option[0].predicted.time_ns, 64.0 * MIB / 40, 1e-9);
-    assert_false(says(&f.answer.warnings, "both directions"));
+    assert_within(f.answer.option[0].predicted.time_ns, 64.0 * MIB / 40, 1e-9);
+    assert_false(lines_with(&f.answer.warnings, "both directions"));
     request.from = numa(&f, 1);
     request.to = gpu(&f, 4);
     assert_int_equal(ask(&f, request), BERTH_OK);
-    assert_near(f.answer.option[0].predicted.time_ns, 64.0 * MIB / 40, 1e-9);
+    assert_within(f.answer.option[0].predicted.time_ns, 64.0 * MIB / 40, 1e-9);
     assert_true(isnan(f.answer.option[0].predicted.low_ns) &&
-                says(&f.answer.warnings, "both directions get at once was not measured for every "
-                                         "way here: those count as slowed as others are, at most"));
+                lines_with(&f.answer.warnings,
+                           "both directions get at once was not measured for every "
+                           "way here: those count as slowed as others are, at most"));
     end(&f);
 }
 
@@ -282,11 +283,11 @@ static void what_is_not_known_of_both_directions_is_as_structure_has_it(void **s
     assert_int_equal(ask(&f, request), BERTH_OK);
     assert_int_equal(f.answer.count, 2);
     assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_COPY_ENGINE);
-    assert_near(f.answer.option[0].predicted.time_ns, 256.0 * MIB / 40, 1e-9);
-    assert_true(says(&f.answer.warnings, "both directions"));
+    assert_within(f.answer.option[0].predicted.time_ns, 256.0 * MIB / 40, 1e-9);
+    assert_true(lines_with(&f.answer.warnings, "both directions"));
     assert_int_equal(f.answer.crossover_count, 0);
     /* they meet in the module's port: as much as the engine gets, less what a guess is off */
-    assert_near(f.answer.option[1].predicted.time_ns, 256.0 * MIB * 1.02 / 40, 1e-9);
+    assert_within(f.answer.option[1].predicted.time_ns, 256.0 * MIB * 1.02 / 40, 1e-9);
     assert_true(isnan(f.answer.option[1].predicted.high_ns));
     end(&f);
     /* One direction after the other it is still faster than the engine in both at once. */
@@ -298,7 +299,7 @@ static void what_is_not_known_of_both_directions_is_as_structure_has_it(void **s
     request.to = numa(&f, 0);
     assert_int_equal(ask(&f, request), BERTH_OK);
     assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_KERNEL);
-    assert_true(says(&f.answer.warnings, "both directions"));
+    assert_true(lines_with(&f.answer.warnings, "both directions"));
     end(&f);
 }
 
@@ -321,8 +322,8 @@ static void the_senders_engine_is_taken_unless_the_receivers_is_better(void **st
         starting(&f, gpu(&f, 0), gpu(&f, 1), axes, 2000);
         assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 4096)), BERTH_OK);
         assert_int_equal(f.answer.option[0].way[0].hop[0].driver, gpu(&f, much ? 1 : 0));
-        assert_near(f.answer.option[0].predicted.time_ns,
-                    (much ? 11000 : 8000) + 4096.0 / (much ? 440 : 400), 1e-9);
+        assert_within(f.answer.option[0].predicted.time_ns,
+                      (much ? 11000 : 8000) + 4096.0 / (much ? 440 : 400), 1e-9);
         end(&f);
     }
 }
@@ -349,7 +350,7 @@ static void ways_around_are_advised_only_where_they_are_clearly_better(void **st
         /* In one piece: a call for each hop. */
         assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 4096)), BERTH_OK);
         assert_int_equal(f.answer.option[1].way[0].hop_count, 2);
-        assert_near(f.answer.option[1].predicted.time_ns, 14000 + 2 * 4096 / around, 1e-9);
+        assert_within(f.answer.option[1].predicted.time_ns, 14000 + 2 * 4096 / around, 1e-9);
         end(&f);
     }
 }
@@ -380,21 +381,22 @@ static void without_measurements_the_widest_path_of_links_counts(void **state)
     /* AMD's engines may not fill links, which is all that tells of either */
     assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_KERNEL);
     /* three quarters of what they are said to carry */
-    assert_near(f.answer.option[0].predicted.time_ns, 64.0 * MIB / 75, 1e-9);
-    assert_near(f.answer.option[1].predicted.time_ns, 64.0 * MIB / 75, 1e-9);
+    assert_within(f.answer.option[0].predicted.time_ns, 64.0 * MIB / 75, 1e-9);
+    assert_within(f.answer.option[1].predicted.time_ns, 64.0 * MIB / 75, 1e-9);
     assert_true(isnan(f.answer.option[0].predicted.low_ns));
     assert_int_equal(f.answer.option[0].why_count, 1);
     const struct value *stated = f.answer.evidence.item[f.answer.option[0].why];
     assert_true(stated->metric == METRIC_GPU_GPU_KERNEL && stated->source == VALUE_NOMINAL &&
                 stated->from == gpu(&f, 0) && stated->to == gpu(&f, 1));
-    assert_near(stated->value, 100 * GB, 1e-9);
-    assert_false(says(&f.answer.warnings, "what starting a transfer"));
+    assert_within(stated->value, 100 * GB, 1e-9);
+    assert_false(lines_with(&f.answer.warnings, "what starting a transfer"));
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 4096)), BERTH_OK);
-    assert_true(says(&f.answer.warnings, "what starting a transfer from gpu0 to gpu1 costs was not "
-                                         "measured: the time of so few bytes is at least this"));
+    assert_true(lines_with(&f.answer.warnings,
+                           "what starting a transfer from gpu0 to gpu1 costs was not "
+                           "measured: the time of so few bytes is at least this"));
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 64 * MIB)), BERTH_OK);
-    assert_true(says(&f.answer.warnings,
-                     "it counts with what such links reach of what they are said to carry"));
+    assert_true(lines_with(&f.answer.warnings,
+                           "it counts with what such links reach of what they are said to carry"));
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 7), MIB)), BERTH_NOT_MEASURED);
     assert_string_equal(f.err.arg[2].text, "gpu7");
     end(&f);
@@ -420,12 +422,13 @@ static void what_is_published_of_engines_bounds_what_links_are_said_to_carry(voi
         const struct route_option *first = &f.answer.option[0], *second = &f.answer.option[1];
         const struct value *stated = f.answer.evidence.item[first->why];
         assert_int_equal(first->way[0].hop[0].by, MOVE_COPY_ENGINE);
-        assert_near(first->predicted.time_ns, 64.0 * MIB / (amd ? 50 : 150), 1e-9);
-        assert_near(second->predicted.time_ns, 64.0 * MIB / 150, 1e-9);
+        assert_within(first->predicted.time_ns, 64.0 * MIB / (amd ? 50 : 150), 1e-9);
+        assert_within(second->predicted.time_ns, 64.0 * MIB / 150, 1e-9);
         assert_string_equal(second->worth_measuring, amd ? "berth probe gpu_gpu_kernel" : "");
         assert_int_equal(stated->source, amd ? VALUE_PUBLISHED : VALUE_NOMINAL);
-        assert_near(stated->value, (amd ? 50 : 200) * GB, 1e-9);
-        assert_int_equal(says(&f.answer.warnings, "what is published of such copy engines"), amd);
+        assert_within(stated->value, (amd ? 50 : 200) * GB, 1e-9);
+        assert_int_equal(lines_with(&f.answer.warnings, "what is published of such copy engines"),
+                         amd);
         end(&f);
     }
 }
@@ -466,8 +469,9 @@ static void one_transfer_leads_where_others_are_not_clearly_better(void **state)
         bool is_direct = plan_route_answer_is_direct(first);
         double gain = next->predicted.time_ns / first->predicted.time_ns - 1;
         assert_true(is_direct ? gain >= 1 / (1 + ROUTE_DOUBT) - 1 - 1e-9 : gain > ROUTE_DOUBT);
-        assert_true(says(&f.answer.reasons, "which is no more than these numbers are known to") ==
-                    (is_direct && gain < 0));
+        assert_true(
+            lines_with(&f.answer.reasons, "which is no more than these numbers are known to") ==
+            (is_direct && gain < 0));
         assert_true(led == 0 || !is_direct); /* once it leads, it does for more bytes */
         assert_int_equal(f.answer.crossover_count, 1);
         /* it is given away there, too: as much as at the size asked for */
@@ -495,7 +499,7 @@ static void large_sizes_scale(void **state)
     assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_KERNEL);
     assert_int_equal(ask(&f, of(gpu(&f, 5), gpu(&f, 6), INT64_C(1) << 31)), BERTH_OK);
     assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_KERNEL);
-    assert_near(f.answer.option[0].predicted.time_ns, 2 * once, 1e-9);
+    assert_within(f.answer.option[0].predicted.time_ns, 2 * once, 1e-9);
     end(&f);
 }
 

@@ -1,6 +1,6 @@
 /* Routes on whole nodes: what four H200 were seen to gain, and what holds of every node, size and
  * direction. */
-#include "unit/plan_routes.h"
+#include "unit/plan/route/route_nodes.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
@@ -121,8 +121,8 @@ static void two_h100_split_what_took_less_so(void **state)
             place_id from = in ? numa(&f, 0) : gpu(&f, 0), to = in ? gpu(&f, 0) : numa(&f, 0);
             const struct route_option *best = best_of(&f, from, to, sizes[i].kib * 1024, false);
             assert_int_equal(best->way_count, sizes[i].ways);
-            assert_near(best->predicted.time_ns,
-                        1e3 * (in ? sizes[i].to_gpu_us : sizes[i].from_gpu_us), 0.07);
+            assert_within(best->predicted.time_ns,
+                          1e3 * (in ? sizes[i].to_gpu_us : sizes[i].from_gpu_us), 0.07);
         }
     /* A program that takes one stream for both hops would make one wait for the other's bytes. */
     struct plan_call call;
@@ -157,7 +157,7 @@ static void a_run_of_just_these_copies_is_measured_whatever_is_said_of_the_memor
     assert_int_equal(count, sizeof got / sizeof *got);
     const struct route_option *best = best_of(&f, gpu(&f, 0), numa(&f, 0), 1024 * MIB, false);
     assert_int_equal(best->way_count, 2);
-    assert_near(best->predicted.time_ns, 1024 * MIB / 97.6, 0.02);
+    assert_within(best->predicted.time_ns, 1024 * MIB / 97.6, 0.02);
     assert_true(plan_route_answer_is_measured(best, 1024.0 * MIB) &&
                 best->predicted.high_ns > best->predicted.time_ns);
     end(&f);
@@ -179,7 +179,7 @@ static void what_moves_meanwhile_over_the_same_links_takes_half(void **state)
         const struct route_option *option = &f.answer.option[i];
         if (!plan_route_answer_is_direct(option))
             continue;
-        assert_near(option->predicted.time_ns, 2 * alone_ns, 0.05);
+        assert_within(option->predicted.time_ns, 2 * alone_ns, 0.05);
         assert_non_null(option->shared);
     }
     other.to = gpu(&f, 2); /* those that come from elsewhere and go elsewhere do not matter */
@@ -190,7 +190,7 @@ static void what_moves_meanwhile_over_the_same_links_takes_half(void **state)
                                                     .meanwhile = &other,
                                                     .meanwhile_count = 1}),
                      BERTH_OK);
-    assert_near(f.answer.option[0].predicted.time_ns, alone_ns, 0.02);
+    assert_within(f.answer.option[0].predicted.time_ns, alone_ns, 0.02);
     end(&f);
 }
 
@@ -207,9 +207,9 @@ static void nominal_links_are_never_better_than_what_is_known_at_their_ends(void
                 known_ns = fmin(known_ns, best->predicted.time_ns);
             else
                 assert_true(best->way[0].hop[0].most != NULL && best->why_count == 1 &&
-                            says(&f.answer.reasons, "the most that is known at either end"));
+                            lines_with(&f.answer.reasons, "the most that is known at either end"));
         }
-        assert_near(least_ns, known_ns, 1e-9);
+        assert_within(least_ns, known_ns, 1e-9);
     }
     end(&f);
 }
@@ -223,7 +223,7 @@ static void what_cores_get_between_packages_stands_for_that_link(void **state)
     for (int back = 0; back < 2; back++) {
         const struct route_option *best = best_of(&f, back ? gpu(&f, 1) : numa(&f, 0),
                                                   back ? numa(&f, 0) : gpu(&f, 1), 64 * MIB, false);
-        assert_near(best->predicted.time_ns, 64 * MIB / 100.0, 1e-9);
+        assert_within(best->predicted.time_ns, 64 * MIB / 100.0, 1e-9);
         const struct value *most = best->way[0].hop[0].most;
         assert_true(most != NULL && most->metric == METRIC_MEMORY_BANDWIDTH &&
                     best->why_count == 1 && isnan(best->predicted.low_ns));
@@ -231,8 +231,8 @@ static void what_cores_get_between_packages_stands_for_that_link(void **state)
                     graph_place(f.graph, most->to)->kind == PLACE_NUMA);
     }
     /* no such link on the way */
-    assert_near(best_of(&f, numa(&f, 0), gpu(&f, 0), 64 * MIB, false)->predicted.time_ns,
-                64 * MIB / (0.83 * 450), 0.2);
+    assert_within(best_of(&f, numa(&f, 0), gpu(&f, 0), 64 * MIB, false)->predicted.time_ns,
+                  64 * MIB / (0.83 * 450), 0.2);
     end(&f);
     struct discovery found = {0};
     struct berth_err err = {0};
@@ -278,8 +278,8 @@ static void a_set_of_both_directions_says_what_they_get(void **state)
         assert_true(plan_route_answer_is_direct(kernel) &&
                     kernel->way[0].hop[0].by == MOVE_KERNEL &&
                     kernel->way[0].hop[0].both_set != NULL && kernel->predicted.low_ns > 0);
-        assert_near(kernel->predicted.time_ns, 256 * MIB / 39.8, 0.01);
-        assert_true(!says(&f.answer.warnings, "both directions"));
+        assert_within(kernel->predicted.time_ns, 256 * MIB / 39.8, 0.01);
+        assert_true(!lines_with(&f.answer.warnings, "both directions"));
         size_t sets = 0;
         for (size_t i = kernel->why; i < kernel->why + kernel->why_count; i++)
             sets += f.answer.evidence.item[i] == NULL;
@@ -304,14 +304,14 @@ static void both_directions_that_nobody_measured_are_as_two_transfers(void **sta
             double once_ns = directly_ns(&f), both_ns, beside_ns;
             assert_true(isnan(best_of(&f, back.to, back.from, 256 * MIB, true)->predicted.low_ns));
             both_ns = directly_ns(&f);
-            assert_true(
-                says(&f.answer.warnings,
-                     both_ns > 1.001 * once_ns
-                         ? "get at once was not measured: bytes count as "
-                         : "where structure shows nothing that both share, each counts as alone"));
-            assert_true(!says(&f.answer.warnings, "bytes count as ") ||
-                        says(&f.answer.warnings, " by copy engine get at once") ||
-                        says(&f.answer.warnings, " by kernel get at once"));
+            assert_true(lines_with(
+                &f.answer.warnings,
+                both_ns > 1.001 * once_ns
+                    ? "get at once was not measured: bytes count as "
+                    : "where structure shows nothing that both share, each counts as alone"));
+            assert_true(!lines_with(&f.answer.warnings, "bytes count as ") ||
+                        lines_with(&f.answer.warnings, " by copy engine get at once") ||
+                        lines_with(&f.answer.warnings, " by kernel get at once"));
             assert_int_equal(ask(&f, (struct route_request){.from = back.to,
                                                             .to = back.from,
                                                             .bytes = 256 * MIB,
@@ -322,9 +322,9 @@ static void both_directions_that_nobody_measured_are_as_two_transfers(void **sta
             /* Kernels of two GCDs that copy both ways have a published bound (174 GB/s); the
              * transfer beside goes by copy engine. */
             if (n == 0 && i == 0)
-                assert_near(both_ns, 2 * 256 * MIB / 174.0, 0.01);
+                assert_within(both_ns, 2 * 256 * MIB / 174.0, 0.01);
             else
-                assert_near(both_ns, beside_ns, 0.01);
+                assert_within(both_ns, beside_ns, 0.01);
         }
         end(&f);
     }
@@ -370,7 +370,7 @@ static void what_is_shared_is_cited(void **state)
     char said[96];
     snprintf(said, sizeof said, "over which %zu transfers got %.0f GB/s together (why)",
              set->flow_count, sum / 1e9);
-    assert_true(says(&f.answer.reasons, said));
+    assert_true(lines_with(&f.answer.reasons, said));
     end(&f);
 }
 
@@ -380,8 +380,8 @@ static void a_gpus_own_memory_is_the_gpu(void **state)
     struct fixture f = on("tests/nodes/gh200-quad");
     place_id own = graph_find(f.graph, "numa4");
     double time_ns = best_of(&f, gpu(&f, 0), gpu(&f, 1), 64 * MIB, false)->predicted.time_ns;
-    assert_near(best_of(&f, own, gpu(&f, 1), 64 * MIB, false)->predicted.time_ns, time_ns, 1e-9);
-    assert_true(says(&f.answer.reasons, "numa4 is the memory of gpu0"));
+    assert_within(best_of(&f, own, gpu(&f, 1), 64 * MIB, false)->predicted.time_ns, time_ns, 1e-9);
+    assert_true(lines_with(&f.answer.reasons, "numa4 is the memory of gpu0"));
     assert_int_equal(ask(&f, of(own, gpu(&f, 0), MIB)), BERTH_INVALID_PARAMETER);
     f.allowed.memory = calloc(f.graph->place_count, sizeof *f.allowed.memory);
     f.allowed.memory[numa(&f, 0)] = true;
@@ -392,15 +392,16 @@ static void a_gpus_own_memory_is_the_gpu(void **state)
      */
     f = on("tests/nodes/mi300a");
     time_ns = best_of(&f, gpu(&f, 0), gpu(&f, 1), 64 * MIB, false)->predicted.time_ns;
-    assert_near(best_of(&f, numa(&f, 0), gpu(&f, 1), 64 * MIB, false)->predicted.time_ns, time_ns,
-                1e-9);
-    assert_near(best_of(&f, gpu(&f, 1), numa(&f, 0), 64 * MIB, false)->predicted.time_ns, time_ns,
-                1e-9);
-    assert_true(says(&f.answer.reasons, "numa0 is the memory of gpu0") &&
-                !says(&f.answer.warnings, "need not move"));
+    assert_within(best_of(&f, numa(&f, 0), gpu(&f, 1), 64 * MIB, false)->predicted.time_ns, time_ns,
+                  1e-9);
+    assert_within(best_of(&f, gpu(&f, 1), numa(&f, 0), 64 * MIB, false)->predicted.time_ns, time_ns,
+                  1e-9);
+    assert_true(lines_with(&f.answer.reasons, "numa0 is the memory of gpu0") &&
+                !lines_with(&f.answer.warnings, "need not move"));
     best_of(&f, numa(&f, 0), gpu(&f, 0), 64 * MIB, false);
-    assert_true(says(&f.answer.warnings, "numa0 is the memory of gpu0, too, whose kernels reach "
-                                         "all of it: the bytes need not move"));
+    assert_true(lines_with(&f.answer.warnings,
+                           "numa0 is the memory of gpu0, too, whose kernels reach "
+                           "all of it: the bytes need not move"));
     end(&f);
 }
 
@@ -422,10 +423,10 @@ static void overlap_says_what_a_kernel_would_get_by_its_links(void **state)
                                                         .bytes = 1024 * MIB,
                                                         .overlap = true}),
                          BERTH_OK);
-        assert_true(
-            says(&f.answer.warnings,
-                 "copy engines leave the gpus free and stop at 50.0 GB/s from gpu0 to any one gpu; "
-                 "a kernel gets 150.0 GB/s to gpu1 by its links, and computes nothing else"));
+        assert_true(lines_with(
+            &f.answer.warnings,
+            "copy engines leave the gpus free and stop at 50.0 GB/s from gpu0 to any one gpu; "
+            "a kernel gets 150.0 GB/s to gpu1 by its links, and computes nothing else"));
         const struct route_option *best = &f.answer.option[0];
         for (size_t i = best->why; i < best->why + best->why_count; i++) {
             const struct value *item = f.answer.evidence.item[i];

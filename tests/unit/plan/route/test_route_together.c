@@ -1,6 +1,6 @@
 /* What goes on at the same time: ways of a split, both directions, and what moves meanwhile; and
  * how wide the interval of one call is. */
-#include "unit/plan_routes.h"
+#include "unit/plan/route/route_nodes.h"
 
 #include "plan/route/call.h"
 
@@ -75,11 +75,11 @@ static void kernels_of_a_split_share_a_gpu(void **state)
     assert_int_equal(best->way[1].hop[0].by, MOVE_KERNEL);
     assert_int_equal(plan_way_kernels(best->way, 2, gpu(&f, 0)), 2);
     assert_int_equal(plan_way_kernels(best->way, 2, gpu(&f, 4)), 1);
-    assert_near(best->predicted.time_ns, 1024 * MIB / 180.0, 0.06); /* pieces on their way */
+    assert_within(best->predicted.time_ns, 1024 * MIB / 180.0, 0.06); /* pieces on their way */
     assert_true(best->predicted.high_ns > 1024 * MIB / 90.0 * 0.98);
-    assert_true(
-        says(&f.answer.reasons,
-             "2 kernels of gpu0 copy at the same time: that many share the blocks that it holds"));
+    assert_true(lines_with(
+        &f.answer.reasons,
+        "2 kernels of gpu0 copy at the same time: that many share the blocks that it holds"));
     struct plan_call call;
     plan_call_make(f.graph, f.values, NULL, best, &call);
     assert_int_equal(call.variables.count, 0);
@@ -107,7 +107,7 @@ static void kernels_have_ways_of_their_own_in_both_directions(void **state)
     assert_int_equal(best->way_count, 2);
     assert_int_equal(best->way[0].hop[0].by, MOVE_KERNEL);
     assert_int_equal(best->way[1].hop[0].by, MOVE_KERNEL);
-    assert_near(best->predicted.time_ns, 1024 * MIB / 180.0, 0.06);
+    assert_within(best->predicted.time_ns, 1024 * MIB / 180.0, 0.06);
     assert_true(!best->knows_both && isnan(best->predicted.high_ns));
     const struct route_option *engines = first(&f, (struct route_request){.from = gpu(&f, 0),
                                                                           .to = gpu(&f, 1),
@@ -115,7 +115,7 @@ static void kernels_have_ways_of_their_own_in_both_directions(void **state)
                                                                           .both = true,
                                                                           .overlap = true});
     assert_int_equal(engines->way_count, 2);
-    assert_near(engines->predicted.time_ns, 1024 * MIB / 120.0, 0.06);
+    assert_within(engines->predicted.time_ns, 1024 * MIB / 120.0, 0.06);
     end(&f);
 }
 
@@ -141,11 +141,11 @@ static void a_kernel_that_moves_meanwhile_counts_with_those_of_a_split(void **st
     const struct route_option *best = first(&f, request);
     assert_true(best->way_count == 2 && best->way[0].hop[0].by == MOVE_KERNEL &&
                 best->way[1].hop[0].by == MOVE_KERNEL);
-    assert_near(best->predicted.time_ns, alone_ns, 1e-9);
+    assert_within(best->predicted.time_ns, alone_ns, 1e-9);
     assert_true(best->predicted.high_ns > 1.2 * alone_high_ns);
-    assert_true(says(&f.answer.reasons,
-                     "3 kernels of gpu0 copy at the same time, 1 of them what moves "
-                     "meanwhile: that many share the blocks that it holds"));
+    assert_true(lines_with(&f.answer.reasons,
+                           "3 kernels of gpu0 copy at the same time, 1 of them what moves "
+                           "meanwhile: that many share the blocks that it holds"));
     struct plan_call call;
     plan_call_make(f.graph, f.values, NULL, best, &call);
     assert_non_null(
@@ -184,7 +184,7 @@ static void ways_of_two_packages_are_taken_together_but_for_what_crosses(void **
     const struct route_option *best = first(&f, of(numa(&f, 0), gpu(&f, 2), 1024 * MIB));
     assert_int_equal(best->way_count, 3);
     assert_true(passes(best, gpu(&f, 0)) && passes(best, gpu(&f, 1)) && !passes(best, gpu(&f, 3)));
-    assert_near(best->predicted.time_ns, 1024 * MIB / 120.0, 0.06); /* pieces on their way */
+    assert_within(best->predicted.time_ns, 1024 * MIB / 120.0, 0.06); /* pieces on their way */
     end(&f);
 }
 
@@ -207,7 +207,7 @@ static void both_directions_take_as_many_ways_as_were_measured(void **state)
     request.both = true;
     const struct route_option *best = first(&f, request);
     assert_int_equal(best->way_count, 3);
-    assert_near(best->predicted.time_ns, 1024 * MIB / 150.0, 0.06);
+    assert_within(best->predicted.time_ns, 1024 * MIB / 150.0, 0.06);
     end(&f);
 }
 
@@ -233,12 +233,12 @@ static void ways_that_are_left_out_in_both_directions_are_told(void **state)
              3);
     struct route_request request = of(numa(&f, 3), gpu(&f, 0), 1024 * MIB);
     assert_int_equal(first(&f, request)->way_count, 3);
-    assert_false(says(&f.answer.reasons, "left out"));
+    assert_false(lines_with(&f.answer.reasons, "left out"));
     request.both = true;
     assert_int_equal(first(&f, request)->way_count, 2);
-    assert_true(says(&f.answer.reasons,
-                     "one way only, 3 ways at once would get 75.0 GB/s; what more than "
-                     "2 get while as many bytes come back was not measured"));
+    assert_true(lines_with(&f.answer.reasons,
+                           "one way only, 3 ways at once would get 75.0 GB/s; what more than "
+                           "2 get while as many bytes come back was not measured"));
     end(&f);
 }
 
@@ -251,7 +251,7 @@ static void what_starts_a_transfer_takes_no_longer_for_the_other_direction(void 
     struct route_request request = of(gpu(&f, 0), gpu(&f, 1), 65536);
     double alone_ns = first(&f, request)->predicted.time_ns;
     request.both = true;
-    assert_near(first(&f, request)->predicted.time_ns - alone_ns, 65536 / 50.0, 0.01);
+    assert_within(first(&f, request)->predicted.time_ns - alone_ns, 65536 / 50.0, 0.01);
     end(&f);
 }
 
@@ -284,7 +284,7 @@ static void copies_of_one_engine_over_one_lane_follow_each_other(void **state)
         double bytes = 256.0 * MIB,
                ahead = fmin(best->share[w - 1] * bytes, SPLIT_AHEAD * best->chunk_bytes[w - 1]);
         /* what the one before has copied when it begins, it has in hand */
-        assert_near((best->share[w - 1] - best->share[w]) * bytes / 50, ahead / 200, 0.15);
+        assert_within((best->share[w - 1] - best->share[w]) * bytes / 50, ahead / 200, 0.15);
     }
     assert_true(best->predicted.time_ns > 1.1 * 256 * MIB / 200.0);
     end(&f);
@@ -312,7 +312,7 @@ static void a_split_shares_with_what_moves_meanwhile(void **state)
         request.meanwhile_count = 1;
         const struct route_option *best = first(&f, request);
         assert_true(best->way_count == 3 && passes(best, gpu(&f, 6)) && passes(best, gpu(&f, 4)));
-        assert_near(best->predicted.time_ns, 1024 * MIB / (wide ? 130.0 : 105.0), 0.05);
+        assert_within(best->predicted.time_ns, 1024 * MIB / (wide ? 130.0 : 105.0), 0.05);
         size_t splits = 0;
         for (size_t i = 0; i < f.answer.count; i++)
             splits += f.answer.option[i].way_count > 1;
@@ -344,7 +344,7 @@ static void the_way_through_a_gpu_is_the_best_beside_what_moves_meanwhile(void *
                 continue;
             found++;
             assert_int_equal(option->way[0].hop[1].from, gpu(&f, beside ? 6 : 4));
-            assert_near(option->predicted.time_ns, 1024 * MIB / (beside ? 50.0 : 60.0), 0.05);
+            assert_within(option->predicted.time_ns, 1024 * MIB / (beside ? 50.0 : 60.0), 0.05);
         }
         assert_int_equal(found, 1);
     }
@@ -385,8 +385,8 @@ static void two_ways_do_without_the_direct_one_that_is_slowed(void **state)
     assert_int_equal(best->way_count, 2);
     assert_true(best->way[0].hop_count == 2 && best->way[1].hop_count == 2 &&
                 passes(best, gpu(&f, 4)) && passes(best, gpu(&f, 6)));
-    assert_near(best->predicted.time_ns, 1024 * MIB / 90.0, 0.05);
-    assert_near(best->share[0], 0.5, 0.01);
+    assert_within(best->predicted.time_ns, 1024 * MIB / 90.0, 0.05);
+    assert_within(best->share[0], 0.5, 0.01);
     end(&f);
 }
 
@@ -408,20 +408,21 @@ static void kernels_on_one_gpu_share_it(void **state)
     request.meanwhile_count = 1;
     const struct route_option *best = first(&f, request);
     assert_int_equal(best->way[0].hop[0].by, MOVE_KERNEL);
-    assert_near(best->predicted.time_ns, alone_ns, 1e-9);
-    assert_near(best->predicted.high_ns, 2 * alone_high_ns, 0.01);
+    assert_within(best->predicted.time_ns, alone_ns, 1e-9);
+    assert_within(best->predicted.high_ns, 2 * alone_high_ns, 0.01);
     assert_null(best->shared);
-    assert_true(says(&f.answer.reasons,
-                     "2 kernels of gpu0 copy at the same time, 1 of them what moves meanwhile"));
+    assert_true(
+        lines_with(&f.answer.reasons,
+                   "2 kernels of gpu0 copy at the same time, 1 of them what moves meanwhile"));
     struct plan_call call;
     plan_call_make(f.graph, f.values, NULL, best, &call);
     assert_non_null(strstr(call.text, "with 1/2 of the blocks that fill the gpu on gpu0"));
     request.meanwhile = &others[1]; /* which has ended soon */
     best = first(&f, request);
-    assert_near(best->predicted.high_ns, 1.25 * alone_high_ns, 0.01);
+    assert_within(best->predicted.high_ns, 1.25 * alone_high_ns, 0.01);
     request.meanwhile_count = 0;
     best = first(&f, request);
-    assert_true(best->beside[0][0] == 0 && !says(&f.answer.reasons, "kernels of gpu0"));
+    assert_true(best->beside[0][0] == 0 && !lines_with(&f.answer.reasons, "kernels of gpu0"));
     end(&f);
 }
 
@@ -440,7 +441,7 @@ static void the_interval_of_a_call_has_what_calls_differ_by(void **state)
                     axes, 10000, i == 0 ? NAN : 9000, i == 0 ? NAN : 11000);
         const struct prediction *time = &first(&f, of(gpu(&f, 0), gpu(&f, 1), 4096))->predicted;
         half_ns[i] = time->high_ns - time->time_ns;
-        assert_near(time->time_ns - time->low_ns, half_ns[i], 1e-9);
+        assert_within(time->time_ns - time->low_ns, half_ns[i], 1e-9);
         end(&f);
     }
     assert_true(half_ns[0] > 0 && half_ns[0] < 1000);

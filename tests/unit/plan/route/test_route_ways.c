@@ -1,7 +1,7 @@
 /* Ways that are not the direct one, splits, what a program calls, and properties that hold whatever
  * was measured. */
 #include "node/allowed.h"
-#include "unit/plan_routes.h"
+#include "unit/plan/route/route_nodes.h"
 
 #include "node/sets.h"
 #include "plan/route/call.h"
@@ -50,10 +50,10 @@ static void two_gpus_between_are_found_where_they_are_faster(void **state)
         chunk = time < least ? c : chunk;
         least = fmin(least, time);
     }
-    assert_near(best->predicted.time_ns, least, 1e-9);
-    assert_near(best->chunk_bytes[0], chunk, 0);
-    assert_true(says(&f.answer.reasons, "kernel") == false &&
-                says(&f.answer.reasons, "copy engine via gpu2, gpu3"));
+    assert_within(best->predicted.time_ns, least, 1e-9);
+    assert_within(best->chunk_bytes[0], chunk, 0);
+    assert_true(lines_with(&f.answer.reasons, "kernel") == false &&
+                lines_with(&f.answer.reasons, "copy engine via gpu2, gpu3"));
 
     f.allowed.gpus = calloc(f.graph->place_count, sizeof *f.allowed.gpus);
     f.allowed.gpus[gpu(&f, 0)] = f.allowed.gpus[gpu(&f, 1)] = f.allowed.gpus[gpu(&f, 2)] = true;
@@ -80,15 +80,15 @@ static void ways_without_a_common_lane_are_taken_at_once(void **state)
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 4096 * MIB)), BERTH_OK);
     const struct route_option *best = &f.answer.option[0];
     assert_int_equal(best->way_count, 2);
-    assert_near(best->share[0] + best->share[1], 1, 1e-12);
+    assert_within(best->share[0] + best->share[1], 1, 1e-12);
     assert_true(best->share[0] > 0.5 && best->share[0] < 0.52);
-    assert_near(best->predicted.time_ns, 2048.0 * MIB / 50, 0.03);
+    assert_within(best->predicted.time_ns, 2048.0 * MIB / 50, 0.03);
     for (int w = 0; w < 2; w++)
         /* they end together, to within a piece */
-        assert_near(plan_way_time(&best->way[w], best->share[w] * 4096.0 * MIB, 0, NULL).time_ns,
-                    best->predicted.time_ns, 0.02);
-    assert_true(says(&f.answer.warnings, "not measured together"));
-    assert_true(says(&f.answer.reasons, "of the bytes go by copy engine via gpu2"));
+        assert_within(plan_way_time(&best->way[w], best->share[w] * 4096.0 * MIB, 0, NULL).time_ns,
+                      best->predicted.time_ns, 0.02);
+    assert_true(lines_with(&f.answer.warnings, "not measured together"));
+    assert_true(lines_with(&f.answer.reasons, "of the bytes go by copy engine via gpu2"));
     /* A few bytes are not worth it. */
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 65536)), BERTH_OK);
     assert_int_equal(f.answer.option[0].way_count, 1);
@@ -214,16 +214,16 @@ static void a_memory_that_takes_more_than_a_port_gets_it_over_several(void **sta
                     (best == split || best->way[0].hop_count == 1));
         if (i == 0 || i == 2 || i == 4) {
             assert_non_null(split);
-            assert_near(split->share[0], 0.5, 0.05);
-            assert_near(split->predicted.time_ns, 256.0 * MIB / (i == 4 ? 75 : 100), 0.05);
+            assert_within(split->share[0], 0.5, 0.05);
+            assert_within(split->predicted.time_ns, 256.0 * MIB / (i == 4 ? 75 : 100), 0.05);
             assert_true((split->shared != NULL) == (i == 4));
             /* what is said of the memory is no measurement */
             assert_true(isnan(split->predicted.low_ns) == (i == 4));
             assert_string_equal(split->worth_measuring,
                                 i == 0 ? "" : "berth probe --full host_gpu_copy_engine_concurrent");
             assert_true(i == 0 ||
-                        says(&f.answer.reasons,
-                             "but nobody measured what its transfers get at the same time"));
+                        lines_with(&f.answer.reasons,
+                                   "but nobody measured what its transfers get at the same time"));
             assert_true(plan_route_answer_is_measured(split, 256.0 * MIB) == (i == 0));
         }
         end(&f);
@@ -367,9 +367,9 @@ static void gpus_of_two_vendors_meet_in_host_memory(void **state)
         assert_int_equal(only->chunk_bytes[0], 0);
         if (known) {
             assert_int_equal(only->way[0].hop[1].from, numa(&f, 2));
-            assert_near(only->predicted.time_ns, 64.0 * MIB / 25 + 64.0 * MIB / 50, 1e-9);
+            assert_within(only->predicted.time_ns, 64.0 * MIB / 25 + 64.0 * MIB / 50, 1e-9);
         } else {
-            assert_true(says(&f.answer.warnings, "of what they are said to carry"));
+            assert_true(lines_with(&f.answer.warnings, "of what they are said to carry"));
         }
         struct plan_call call = call_of(&f, 0, NULL);
         assert_non_null(
@@ -389,12 +389,12 @@ static void overlap_says_where_copy_engines_end(void **state)
     kernel(&f, 0, 1, 174);
     struct route_request request = of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB);
     assert_int_equal(ask(&f, request), BERTH_OK);
-    assert_false(says(&f.answer.warnings, "stop at"));
+    assert_false(lines_with(&f.answer.warnings, "stop at"));
     request.overlap = true;
     assert_int_equal(ask(&f, request), BERTH_OK);
     assert_true(
-        says(&f.answer.warnings,
-             "stop at 50.0 GB/s from gpu0 to any one gpu; a kernel gets 174.0 GB/s to gpu1"));
+        lines_with(&f.answer.warnings,
+                   "stop at 50.0 GB/s from gpu0 to any one gpu; a kernel gets 174.0 GB/s to gpu1"));
     bool cites = false;
     for (size_t i = 0; i < f.answer.option[0].why_count; i++)
         cites = cites ||
@@ -473,7 +473,7 @@ static void properties_hold_on_random_nodes(void **state)
             assert_int_equal(ask(&g, of(gpu(&g, other[0]), gpu(&g, other[1]), bytes)), BERTH_OK);
             double best_ns = f.answer.option[0].predicted.time_ns;
             /* names change nothing */
-            assert_near(g.answer.option[0].predicted.time_ns, best_ns, 1e-9);
+            assert_within(g.answer.option[0].predicted.time_ns, best_ns, 1e-9);
             /* more bytes take no less */
             assert_true(best_ns >= before_ns);
             before_ns = best_ns;
@@ -495,7 +495,7 @@ static void properties_hold_on_random_nodes(void **state)
                 double sum = 0;
                 for (size_t w = 0; w < option->way_count; w++)
                     sum += option->share[w];
-                assert_near(sum, 1, 1e-9);
+                assert_within(sum, 1, 1e-9);
             }
             f.allowed.gpus = calloc(f.graph->place_count, sizeof *f.allowed.gpus);
             for (int n = 0; n < 8; n++)

@@ -1,6 +1,6 @@
 /* How many bytes go a way within a time: never less than the times of daemon/plan/route/way.c say,
  * and hardly more. */
-#include "unit/plan_folder.h"
+#include "unit/plan/node_folder.h"
 
 #include <math.h>
 

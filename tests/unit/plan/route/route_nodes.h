@@ -1,7 +1,7 @@
 /* A node of eight gpus on which a test says what was measured, and asks for routes. */
 #pragma once
 #include "node/allowed.h"
-#include "plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #include "node/transfer.h"
 #include "node/warnings.h"
@@ -116,18 +116,4 @@ static inline void end(struct fixture *f)
     plan_route_done(&f->answer);
     allowed_done(&f->allowed);
     snapshot_unref(f->snap);
-}
-
-static inline bool says(const struct warnings *lines, const char *part)
-{
-    for (size_t i = 0; i < lines->count; i++)
-        if (strstr(lines->line[i], part) != NULL)
-            return true;
-    return false;
-}
-
-static inline void assert_near(double value, double expected, double share)
-{
-    if (!(fabs(value - expected) <= share * fabs(expected)))
-        fail_msg("%g is not %g", value, expected);
 }

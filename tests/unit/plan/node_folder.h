@@ -1,6 +1,6 @@
 /* A node folder as a snapshot. */
 #pragma once
-#include "plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #include "discover/discover.h"
 

@@ -15,6 +15,27 @@
 #include "node/graph.h"
 #include "node/snapshot.h"
 #include "node/values.h"
+#include "node/warnings.h"
+
+static inline void assert_within(double value, double expected, double share)
+{
+    if (!(fabs(value - expected) <= share * fabs(expected)))
+        fail_msg("%.10g is not %.10g", value, expected);
+}
+
+static inline void assert_near(double value, double expected)
+{
+    assert_within(value, expected, 1e-9);
+}
+
+/* Number of lines that contain part. */
+static inline size_t lines_with(const struct warnings *lines, const char *part)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < lines->count; i++)
+        count += strstr(lines->line[i], part) != NULL;
+    return count;
+}
 
 /* A regular cpu side: threads of a core are numbered a whole node of cores apart, as Linux does. */
 struct shape {

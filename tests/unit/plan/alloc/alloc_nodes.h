@@ -2,7 +2,7 @@
 #pragma once
 #include "node/allowed.h"
 #include "node/locality.h"
-#include "plan_nodes.h"
+#include "unit/node/built_nodes.h"
 
 #include "plan/alloc/alloc.h"
 
@@ -140,11 +140,6 @@ static inline double time_of(const struct fixture *f, enum memkind kind, place_i
     return found->predicted.time_ns;
 }
 
-static inline void assert_near(double value, double expected)
-{
-    assert_true(fabs(value - expected) <= 1e-9 * fabs(expected));
-}
-
 /* Whether why has that of source nominal: what links are said to carry. */
 static inline bool cites_nominal(const struct fixture *f, const struct alloc_option *option,
                                  double bytes_per_s)
@@ -154,13 +149,5 @@ static inline bool cites_nominal(const struct fixture *f, const struct alloc_opt
         if (value != NULL && value->source == VALUE_NOMINAL && value->value == bytes_per_s)
             return true;
     }
-    return false;
-}
-
-static inline bool warned(const struct fixture *f, const char *part)
-{
-    for (size_t i = 0; i < f->answer.warnings.count; i++)
-        if (strstr(f->answer.warnings.line[i], part) != NULL)
-            return true;
     return false;
 }
