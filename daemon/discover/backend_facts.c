@@ -1,7 +1,5 @@
-/*
- * Device and link records of a gpu probe or of the driver's procfs files: what the driver itself
- * says. Lines that are broken are left out and counted.
- */
+/* Device and link records of a gpu probe or of the driver's procfs files: the driver's own facts.
+ * Broken lines are skipped and counted. */
 #include "discover/backend.h"
 
 #include <ctype.h>
@@ -15,16 +13,16 @@
 #define NAMES_MAX   256
 #define DETAILS_MAX 64
 
-/* The probe's names; its gpu0 need not be ours. */
+/* Places by the probe's names; its gpu0 need not be ours. */
 struct names {
     struct {
         char name[24];
         place_id place;
     } item[NAMES_MAX];
     size_t count;
-    size_t added;    /* devices that no other source knew, though they could */
-    size_t slices;   /* others that no other source knew */
-    char vendor[16]; /* of devices whose records do not say it */
+    size_t added;    /* devices unknown to sources that could have reported them */
+    size_t slices;   /* slices unknown to all other sources */
+    char vendor[16]; /* of devices whose records lack it */
 };
 
 static place_id named(const struct names *names, const char *name)
@@ -57,7 +55,8 @@ static const char *text_of(const json_t *object, const char *key)
     return text == NULL ? "" : text;
 }
 
-/* The gpu that another source found: by address, else by uuid, else the next one without either. */
+/* Returns the gpu that another source found: by address, else by uuid, else the next one without
+ * either. */
 static place_id find_gpu(struct draft *draft, const struct names *names, uint64_t pci,
                          const char *uuid)
 {
@@ -82,8 +81,7 @@ static place_id find_gpu(struct draft *draft, const struct names *names, uint64_
     return PLACE_NONE;
 }
 
-/* A slice (MIG) of a device that is known already: next to what the device is next to, and one
- * module with it. */
+/* Attaches a slice (MIG) to a device that exists already: same locality, and one module. */
 static void join_sibling(struct draft *draft, place_id gpu, uint64_t pci)
 {
     for (place_id other = graph_next(draft->graph, PLACE_GPU, 0); other != PLACE_NONE;
@@ -99,7 +97,7 @@ static void join_sibling(struct draft *draft, place_id gpu, uint64_t pci)
     }
 }
 
-/* All that a device record has beyond the fields of a place. */
+/* Adds all fields of a device record beyond those of a place. */
 static void add_details(struct draft *draft, place_id gpu, json_t *object)
 {
     static const char *const fields[] = {"record", "gpu",   "pci",   "uuid",
@@ -154,7 +152,8 @@ static void add_device(struct draft *draft, struct names *names, const struct re
     add_details(draft, gpu, object);
 }
 
-/* "numa3" and "package1" are the node's; gpus and switches the probe's own. */
+/* Resolves a name of a record: "numa3" and "package1" are the node's; gpus and switches the probe's
+ * own. */
 static place_id end_of(struct draft *draft, struct names *names, const char *name)
 {
     size_t letters = strcspn(name, "0123456789");
@@ -172,7 +171,7 @@ static place_id end_of(struct draft *draft, struct names *names, const char *nam
     if (strcmp(kind, "switch") != 0)
         return PLACE_NONE;
     place = draft_add(draft, PLACE_SWITCH, 0, SOURCE_FACTS);
-    /* which seldom names it: several switches may look like this one */
+    /* the driver seldom names it: several switches may look like this one */
     draft_detail(draft, place, "known_to", "driver");
     name_place(names, name, place);
     return place;
@@ -218,7 +217,7 @@ static void add_run(struct draft *draft, struct names *names, const struct recor
     }
 }
 
-/* Whether the records are about gpus of this one's vendor at all. */
+/* True when the records cover gpus of this one's vendor. */
 static bool is_of_their_vendor(struct draft *draft, const struct names *names, place_id gpu)
 {
     const char *vendor = place_detail(draft_place(draft, gpu), "vendor");
@@ -270,7 +269,7 @@ static enum berth_code pass(const char *facts, bool links, struct draft *draft, 
                     record.link.from, record.link.to);
             record_done(&record);
         }
-        /* what cannot be parsed is counted in one pass only */
+        /* a line that cannot be parsed is counted in one pass only */
         if (own.code != BERTH_OK && (links || code == BERTH_OK)) {
             ++*broken;
             if (first->code == BERTH_OK)

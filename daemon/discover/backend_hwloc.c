@@ -1,7 +1,5 @@
-/*
- * The door to hwloc: walks a topology, of this machine or from XML, and copies out of it what the
- * draft wants.
- */
+/* The door to hwloc: walks a topology, of this machine or from XML, and copies its objects to the
+ * draft. */
 #include "discover/backend.h"
 
 #include <hwloc.h>
@@ -74,9 +72,9 @@ static bool is_gpu_memory(struct hwloc_obj *node)
     return node->subtype != NULL && strcmp(node->subtype, "GPUMemory") == 0;
 }
 
-/* hwloc gives a memory without cpus the cpus it is near to. A node's cpus are its own when no other
- * node has the same with a lower number (kernels number the nodes with cpus first) or a part of
- * them. */
+/* hwloc gives a memory without cpus the cpus nearest to it. A node does not own its cpus when a
+ * node of a lower number has the same ones (kernels number the nodes with cpus first). It does not
+ * either when another node has a part of them. */
 static bool owns_cpus(const struct walk *walk, struct hwloc_obj *node)
 {
     if (node->cpuset == NULL || hwloc_bitmap_iszero(node->cpuset) || is_gpu_memory(node))
@@ -122,7 +120,7 @@ static void add_numas(struct walk *walk)
     for (struct hwloc_obj *obj = NULL; (obj = next_of(walk, HWLOC_OBJ_NUMANODE, obj)) != NULL;) {
         struct cpuset cpus = to_cpuset(walk, obj->cpuset);
         uint64_t bytes = obj->attr == NULL ? 0 : obj->attr->numanode.local_memory;
-        /* The kernel allows no memory of a node without any, yet its cpus are there. */
+        /* The kernel allows no memory of a node without any, yet its cpus exist. */
         if (bytes > 0 ? !hwloc_bitmap_isset(allowed, obj->os_index) : cpuset_is_empty(&cpus))
             continue;
         struct draft *draft = walk->draft;
@@ -145,8 +143,8 @@ static void add_numas(struct walk *walk)
     }
 }
 
-/* A NUMA node with cpus and no memory is often no object any more; what is left is the topmost
- * object of its cpus, which says what node it once was in. */
+/* A NUMA node with cpus and no memory is often no object any more. The topmost object of its cpus
+ * remains, and names the node that it was in. */
 static void add_memoryless_numas(struct walk *walk)
 {
     for (int depth = 0; depth < hwloc_topology_get_depth(walk->topology); depth++)
@@ -175,8 +173,8 @@ static int64_t kernel_memory(struct walk *walk)
     return is_number ? strtoll(text, NULL, 10) : 0;
 }
 
-/* In virtual machines that get memory as they need it, what a node says may be far from what the
- * kernel has in all. A single node has all of that; of several nobody knows which has it. */
+/* In virtual machines that get memory on demand, the sizes of nodes may be far from the kernel's
+ * total. A single node has the whole total; of several the distribution is unknown. */
 static void compare_memory(struct walk *walk)
 {
     double sum = 0, total = (double)kernel_memory(walk);
@@ -205,8 +203,8 @@ static void compare_memory(struct walk *walk)
         (int64_t)total;
 }
 
-/* The highest data or unified cache above a core: L3, or L2 where it ends there, and not the same
- * for all cores of a hybrid. */
+/* Adds the highest data or unified cache above a core: L3, or L2 where it ends there. It may differ
+ * between the cores of a hybrid. */
 static void add_llc(struct walk *walk, struct hwloc_obj *core)
 {
     struct hwloc_obj *cache = NULL;
@@ -219,7 +217,7 @@ static void add_llc(struct walk *walk, struct hwloc_obj *core)
     struct graph *graph = walk->draft->graph;
     for (place_id id = graph_next(graph, PLACE_LLC, 0); id != PLACE_NONE;
          id = graph_next(graph, PLACE_LLC, id + 1))
-        /* NULL: memory ran out */
+        /* NULL: out of memory */
         if (graph->places[id].cpus != NULL && cpuset_equal(graph->places[id].cpus, &cpus))
             return;
     place_id id = draft_add(walk->draft, PLACE_LLC, 0, SOURCE_HWLOC);
@@ -302,7 +300,7 @@ static uint64_t address_of(const struct hwloc_pcidev_attr_s *pci)
            (pci->func & 7);
 }
 
-/* hwloc: GB/s */
+/* hwloc's unit is GB/s */
 static double speed_of(const struct hwloc_pcidev_attr_s *pci)
 {
     return pci->linkspeed > 0 ? (double)pci->linkspeed * 1e9 : (double)NAN;
@@ -313,8 +311,8 @@ static bool is_port(const struct hwloc_obj *obj)
     return obj->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI;
 }
 
-/* The bridges above it that are PCI devices, from the root port on, as far as there is room. What
- * is behind one shares its link. */
+/* Copies the bridges above it that are PCI devices, from the root port on, up to IODEV_PORTS.
+ * Devices behind one share its link. */
 static void copy_ports(const struct hwloc_obj *obj, struct iodev *device)
 {
     size_t left = 0;

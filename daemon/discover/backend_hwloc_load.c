@@ -16,7 +16,7 @@
 #define TRIAL_SECONDS 10
 #define MEMINFO_MAX   65536
 
-/* hwloc takes these from the environment only, and changing the environment is safe only while
+/* hwloc reads these from the environment only, and changing the environment is safe only while
  * there is one thread. */
 __attribute__((constructor)) static void prepare_environment(void)
 {
@@ -26,7 +26,7 @@ __attribute__((constructor)) static void prepare_environment(void)
     setenv("HWLOC_KEEP_NVIDIA_GPU_NUMA_NODES", "1", 1); /* hidden by default before 2.11 */
 }
 
-/* Why hwloc refused a text: it says so itself only on standard error. */
+/* Returns the reason for which hwloc refused a text: hwloc prints it only on standard error. */
 static enum berth_code refuse(const char *xml, const char *name, struct berth_err *err)
 {
     const char *topology = strstr(xml, "<topology");
@@ -44,18 +44,18 @@ static enum berth_code refuse(const char *xml, const char *name, struct berth_er
     return err_set(err, BERTH_BAD_DATA, "%s is broken: hwloc cannot read it", name);
 }
 
-/* XML NULL is the running machine. */
+/* Loads XML, or with NULL the running machine. */
 static hwloc_topology_t load(const char *xml)
 {
     static const char *const off[] = {"cuda", "nvml", "rsmi", "opencl", "gl", "levelzero",
-                                      /* would move this thread over all cpus, to learn what the
-                                       * kernel has told already */
+                                      /* would move this thread over all cpus, for facts that the
+                                       * kernel provides */
                                       "x86"};
     hwloc_topology_t topology;
     if (hwloc_topology_init(&topology) != 0)
         return NULL;
     for (size_t i = 0; i < sizeof off / sizeof off[0]; i++)
-        /* fails where hwloc has it not */
+        /* fails where hwloc lacks it */
         hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, off[i]);
     hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
     /* Without this flag hwloc hides NUMA nodes that have cpus but no memory. */
@@ -67,7 +67,7 @@ static hwloc_topology_t load(const char *xml)
     return NULL;
 }
 
-/* How a child ended that loaded the text: its status as of waitpid, -1 there was none. */
+/* Loads the text in a child; returns its status from waitpid, -1 without one. */
 static int try_in_child(const char *xml, unsigned seconds)
 {
     pid_t child = fork();
@@ -76,7 +76,7 @@ static int try_in_child(const char *xml, unsigned seconds)
         setrlimit(RLIMIT_CORE, &none);
         static const int ends[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGALRM};
         for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
-            /* whoever handles them in this process wants not to be called for the child */
+            /* handlers of this process must not run in the child */
             signal(ends[i], SIG_DFL);
         alarm(seconds);
         int quiet = open("/dev/null", O_WRONLY);
@@ -89,9 +89,9 @@ static int try_in_child(const char *xml, unsigned seconds)
     return child > 0 ? status : -1;
 }
 
-/* hwloc trusts XML: an attribute that is missing or lies can end the process. A child tries it
- * first. One that hangs is followed by another: a lock that a thread of ours held while the child
- * was made (hwloc's own, or that of a sanitizer's allocator) is held there for ever. */
+/* hwloc trusts XML: a missing or wrong attribute can end the process. A child loads it first. A
+ * child that hangs is followed by another. It hangs on a lock that one of our threads held during
+ * the fork: hwloc's own, or that of a sanitizer's allocator. */
 static bool survives(const char *xml)
 {
     static const unsigned seconds[] = {2, 2, TRIAL_SECONDS};
@@ -104,8 +104,8 @@ static bool survives(const char *xml)
     return status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* hwloc knows only what each NUMA node says of itself. Where /proc/meminfo cannot be read, nothing
- * is added. */
+/* Adds the MemTotal of /proc/meminfo, because hwloc has only the size of each NUMA node. Nothing is
+ * added where it cannot be read. */
 static bool add_memory_info(hwloc_topology_t topology, const struct files *io)
 {
     char *text = NULL, bytes[32];
@@ -127,8 +127,8 @@ static enum berth_code load_live(const struct files *io, hwloc_topology_t *ret_t
     hwloc_topology_t topology = load(NULL);
     if (topology == NULL)
         return err_set(err, BERTH_IO, "hwloc cannot see this machine's cpus");
-    /* The node is more than what the daemon's own cgroup leaves it: system services are often kept
-     * on a few cores. */
+    /* The node is more than the cpus of the daemon's own cgroup: system services are often kept on
+     * a few cores. */
     hwloc_topology_allow(topology, NULL, NULL, HWLOC_ALLOW_FLAG_ALL);
     if (!add_memory_info(topology, io)) {
         hwloc_topology_destroy(topology);
@@ -138,8 +138,8 @@ static enum berth_code load_live(const struct files *io, hwloc_topology_t *ret_t
     return BERTH_OK;
 }
 
-/* hwloc takes time by the square of siblings: 200,000 are tried for 14 s. A node of CPUSET_MAX cpus
- * has some 25,000 objects. */
+/* hwloc's time grows with the square of the number of siblings: 200,000 take 14 s. A node of
+ * CPUSET_MAX cpus has about 25,000 objects. */
 static enum berth_code check_size(const char *xml, const char *name, struct berth_err *err)
 {
     enum { OBJECTS_MAX = 32768 };

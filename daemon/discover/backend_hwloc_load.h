@@ -1,7 +1,7 @@
 /**
- * Loading an hwloc topology. hwloc's own gpu components stay off and its plugins unloaded: they
- * pull drivers into the daemon and cost most of the time of a load. What a recorded XML holds of
- * them is read all the same.
+ * Loads an hwloc topology. The gpu components of hwloc stay off and its plugins unloaded: they pull
+ * drivers into the daemon and cost most of the time of a load. Their objects in a recorded XML are
+ * read all the same.
  */
 #pragma once
 #include <hwloc.h>
@@ -9,12 +9,12 @@
 #include "base/err.h"
 #include "base/files.h"
 
-/* What the root object of the running machine has beside hwloc's own infos, and an exported XML
- * then too: MemTotal of /proc/meminfo in bytes. */
+/* An info that the root object of the running machine, and an exported XML, have beside hwloc's
+ * own: MemTotal of /proc/meminfo in bytes. */
 #define BACKEND_HWLOC_MEMORY_INFO "BerthMemTotal"
 
-/* Of this XML text (name is the file's, for errors), or of the running machine when xml is NULL;
- * only then is io looked at. BAD_DATA says what is wrong with the text. The caller ends the
- * topology with hwloc_topology_destroy. Any thread. */
+/* Loads the topology of an XML text (name is the file's, for errors), or of the running machine
+ * when xml is NULL. The files of io are read only then. Fails with BAD_DATA, which names the error
+ * of the text. The caller frees the topology with hwloc_topology_destroy. Any thread. */
 enum berth_code backend_hwloc_load(const char *xml, const char *name, const struct files *io,
                                    hwloc_topology_t *ret_topology, struct berth_err *err);

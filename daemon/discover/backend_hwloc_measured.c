@@ -10,12 +10,12 @@
 
 #define MIB 1048576.0
 
-/* A topology under work. */
+/* A topology to which values are being attached. */
 struct attach {
     hwloc_topology_t topology;
     const struct snapshot *snap;
     const struct graph *graph;
-    struct hwloc_obj **object; /* by place: the NUMA node or PCI device it is, NULL none */
+    struct hwloc_obj **object; /* by place: its NUMA node or PCI device, NULL none */
     bool out_of_memory;
 };
 
@@ -29,8 +29,8 @@ static const struct value *known(const struct attach *attach, enum metric metric
                : NULL;
 }
 
-/* Slices and partitions of a gpu have one PCI device for all of them: none of them is that device.
- */
+/* Returns the PCI device of a gpu. Slices and partitions of a gpu share one PCI device: none of
+ * them is that device. */
 static struct hwloc_obj *gpu_object(const struct attach *attach, place_id gpu)
 {
     const char *pci = attach->graph->places[gpu].pci;
@@ -58,7 +58,7 @@ static bool find_objects(struct attach *attach)
     return attach->object != NULL;
 }
 
-/* An info that is there already gets the new value, unless that differs: then it is mixed. */
+/* Notes the source of a value as an info. A second, different source makes it "mixed". */
 static void note_source(struct attach *attach, struct hwloc_obj *obj, const char *what,
                         enum value_source source)
 {
@@ -124,14 +124,14 @@ static void set_attribute(struct attach *attach, const struct attribute *attribu
         hwloc_bitmap_free(location.location.cpuset);
 }
 
-/* The values from a place to a memory: NULL where there is none. */
+/* Values from a place to a memory; NULL where there is none. */
 struct known {
     const struct value *read, *write;
 };
 
 static struct known bandwidth_of(const struct attach *attach, place_id from, place_id memory)
 {
-    /* its kernels in the host's memory are named by where bytes go */
+    /* kernels of a gpu in the host's memory are named by the direction of the bytes */
     if (attach->graph->places[from].kind == PLACE_GPU)
         return (struct known){known(attach, METRIC_HOST_GPU_KERNEL, memory, from, "how=read"),
                               known(attach, METRIC_HOST_GPU_KERNEL, from, memory, "how=write")};
@@ -165,9 +165,9 @@ static void set_latency(struct attach *attach, place_id from, place_id memory, d
     set_attribute(attach, &latency, from, memory, value, source);
 }
 
-/* hwloc takes the first initiator around the cpus that are asked about. Were one known to fewer
- * memories than another around it, those that it is not known to would be compared by other cpus'
- * numbers. */
+/* True when inner has bandwidth to every memory to which around has. hwloc uses the first initiator
+ * that contains the requested cpus. Otherwise, memories without values of inner would be compared
+ * by the values of other cpus. */
 static bool knows_as_many(const struct attach *attach, place_id inner, place_id around)
 {
     const struct graph *graph = attach->graph;
@@ -193,7 +193,8 @@ static bool knows_any(const struct attach *attach, place_id from)
     return false;
 }
 
-/* A package beside those inside it that know something; that of the same cpus stands for it. */
+/* True when a package can be an initiator beside those inside it; one with the same cpus replaces
+ * it. */
 static bool fits_around(const struct attach *attach, place_id package)
 {
     static const enum place_kind inside[] = {PLACE_LLC, PLACE_NUMA};
@@ -219,7 +220,7 @@ static bool is_initiator_of_bandwidth(const struct attach *attach, place_id from
     return place->kind != PLACE_PACKAGE || fits_around(attach, from);
 }
 
-/* The mean over the llcs of a NUMA node, where each of them is known. */
+/* Sets the mean over the llcs of a NUMA node, where each of them has a value. */
 static void set_mean_latency(struct attach *attach, place_id numa, place_id memory)
 {
     const struct graph *graph = attach->graph;
@@ -241,7 +242,7 @@ static void set_mean_latency(struct attach *attach, place_id numa, place_id memo
         set_latency(attach, numa, memory, sum / (double)count, source);
 }
 
-/* The smaller ones first: of several initiators around the same cpus hwloc takes the first. */
+/* Adds the smaller ones first: of several initiators around the same cpus hwloc uses the first. */
 static void add_attributes(struct attach *attach)
 {
     static const enum place_kind kinds[] = {PLACE_LLC, PLACE_NUMA, PLACE_PACKAGE, PLACE_GPU};
@@ -266,8 +267,8 @@ static void add_attributes(struct attach *attach)
         }
 }
 
-/* The places of a matrix: those with an object, without the ones of which most is missing, until
- * nothing is. */
+/* Selects the places of a matrix: those with an object, less the ones with the most missing values,
+ * until none is missing. */
 static size_t choose_places(const struct attach *attach, enum metric metric, enum place_kind kind,
                             place_id *chosen)
 {
@@ -334,7 +335,7 @@ static void add_matrix(struct attach *attach, const char *name, enum metric metr
     free(chosen);
 }
 
-/* Whatever an earlier export left in the XML goes first. */
+/* Removes the matrices and attributes that an earlier export left in the XML. */
 static void remove_old(hwloc_topology_t topology)
 {
 #define X(name, metric, kind, unit) name,
@@ -369,7 +370,7 @@ static void remove_old_infos(struct hwloc_obj *obj)
             remove_info(obj, i);
 }
 
-/* What stands in the XML already is stated by firmware, unless berth exported it. */
+/* Notes values in the XML as stated by firmware, unless berth exported them. */
 static void note_stated(struct attach *attach, struct hwloc_obj *node)
 {
     static const struct attribute *const all[] = {&bandwidth, &read_bandwidth, &write_bandwidth,

@@ -38,8 +38,8 @@ static struct hwloc_obj *next_numa(struct reading *values, struct hwloc_obj *pre
     return hwloc_get_next_obj_by_type(values->topology, HWLOC_OBJ_NUMANODE, previous);
 }
 
-/* Whether berth set any of it when it exported. ret_source: whose all of it is; nominal where it is
- * of several. */
+/* True when berth set any part of it in its export. ret_source is the source of all of it; nominal
+ * where there are several. */
 static bool is_noted(struct hwloc_obj *obj, const char *what, enum value_source *ret_source)
 {
     char key[80];
@@ -57,7 +57,7 @@ static void add_numa_distances(struct reading *values, const struct hwloc_distan
     double local = (double)distances->values[0];
     for (unsigned i = 1; i < n; i++)
         local = fmin(local, (double)distances->values[i * n + i]);
-    /* hwloc scales what it reads from the first format */
+    /* hwloc scales values of the first format */
     double scale = local > 10 ? 10 / local : 1;
     for (unsigned i = 0; i < n; i++)
         for (unsigned j = 0; j < n; j++)
@@ -66,7 +66,8 @@ static void add_numa_distances(struct reading *values, const struct hwloc_distan
                         (double)distances->values[i * n + j] * scale);
 }
 
-/* What one NVLink carries each way; NVML and hwloc give the sum over all of a pair. */
+/* Returns the bandwidth of one NVLink in each direction; NVML and hwloc give the sum over all of a
+ * pair. */
 static double nvlink_megabytes_per_s(struct draft *draft, place_id a, place_id b)
 {
     const char *model = draft_place(draft, draft_place(draft, a)->kind == PLACE_GPU ? a : b)->model;
@@ -104,7 +105,7 @@ static void add_nvlinks(struct reading *values, const struct hwloc_distances_s *
         }
 }
 
-/* A matrix that berth exported: measured or published values. */
+/* Adds a matrix that berth exported: measured or published values. */
 static void add_ours(struct reading *values, const struct hwloc_distances_s *distances,
                      const char *name)
 {
@@ -141,8 +142,7 @@ static void add_matrices(struct reading *values)
         for (unsigned k = 0; k < matrix[i]->nbobjs; k++)
             all_numa = all_numa && matrix[i]->objs[k] != NULL &&
                        matrix[i]->objs[k]->type == HWLOC_OBJ_NUMANODE;
-        /* XGMIBandwidth and XGMIHops of hwloc's rsmi backend are constants, whatever the machine.
-         */
+        /* XGMIBandwidth and XGMIHops of hwloc's rsmi backend are constants on every machine. */
         if (all_numa && (name == NULL || strcmp(name, "NUMALatency") == 0))
             add_numa_distances(values, matrix[i]);
         else if (name != NULL && strcmp(name, "NVLinkBandwidth") == 0)
@@ -153,7 +153,7 @@ static void add_matrices(struct reading *values)
     }
 }
 
-/* The place of a kind with just these cpus. */
+/* Returns the place of a kind with exactly these cpus. */
 static place_id with_cpus(const struct reading *values, enum place_kind kind,
                           const struct cpuset *cpus)
 {
@@ -173,7 +173,7 @@ static struct cpuset cpus_of(const struct reading *values, const struct hwloc_lo
                                 values->allowed);
 }
 
-/* The NUMA node or llc with just these cpus, else the NUMA node around them. */
+/* Returns the NUMA node or llc with exactly these cpus, else the NUMA node around them. */
 static place_id initiator(const struct reading *values, const struct hwloc_location *location)
 {
     const struct graph *graph = values->draft->graph;
@@ -210,8 +210,8 @@ static const struct attribute {
     {HWLOC_MEMATTR_ID_READ_LATENCY, "ReadLatency", false, METRIC_MEMORY_LATENCY, "", 1},
 };
 
-/* What berth itself has set: the plain attributes are means of others, and so is the latency of a
- * NUMA node of several llcs. */
+/* Adds an attribute that berth itself has set. The plain attributes are means of others, and so is
+ * the latency of a NUMA node of several llcs. */
 static void add_our_attribute(struct reading *values, const struct attribute *attribute,
                               const struct hwloc_location *from, struct hwloc_obj *node,
                               enum value_source source, double value)

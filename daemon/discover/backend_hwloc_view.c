@@ -25,9 +25,9 @@ static uint64_t address_of(const struct hwloc_pcidev_attr_s *pci)
                              (uint64_t)(pci->dev & 31) << 3 | (pci->func & 7);
 }
 
-/* Between a device and a switch's upstream port is a downstream port of the switch, which stands
- * for itself nowhere else; above the upstream port is a root port or another switch's downstream
- * port. */
+/* Returns the switch above a device. Between a device and a switch's upstream port is a downstream
+ * port of the switch, which is not an object of its own. Above the upstream port is a root port or
+ * another switch's downstream port. */
 static struct hwloc_obj *switch_above(struct hwloc_obj *obj)
 {
     struct hwloc_obj *port = obj->parent, *above = port != NULL ? port->parent : NULL;

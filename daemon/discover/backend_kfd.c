@@ -1,7 +1,5 @@
-/*
- * AMD gpus from the driver's sysfs tree: the only source that knows how many xGMI links join two of
- * them.
- */
+/* AMD gpus from the driver's sysfs tree: the only source for the number of xGMI links between two
+ * of them. */
 #include "discover/backend.h"
 
 #include <inttypes.h>
@@ -19,7 +17,7 @@
 struct kfd_view {
     const struct kfd_tree *tree;
     struct draft *draft;
-    place_id *places; /* of each node of the tree: a gpu, or a numa; PLACE_NONE */
+    place_id *places; /* for each node of the tree: a gpu, or a numa; PLACE_NONE */
 };
 
 static bool is_gpu(const struct kfd_node *node) { return node->simd_count > 0; }
@@ -34,8 +32,7 @@ static place_id place_of(const struct kfd_view *view, const struct kfd_node *nod
     return view->places[node - view->tree->nodes];
 }
 
-/* Several nodes of one bus and device number that differ in the function are partitions of one
- * device. */
+/* Nodes of one bus and device number that differ in the function are partitions of one device. */
 static bool is_partition_of(const struct kfd_node *a, const struct kfd_node *b)
 {
     return is_gpu(a) && is_gpu(b) && pci_of(a) >> 3 == pci_of(b) >> 3 && pci_of(a) != pci_of(b);
@@ -85,7 +82,7 @@ static void check_addresses(const struct kfd_view *view)
         }
 }
 
-/* The NUMA nodes with cpus and kfd's nodes with cpus are in the same order. */
+/* Matches the nodes with cpus: NUMA nodes and kfd's nodes are in the same order. */
 static void match_cpus(const struct kfd_view *view)
 {
     struct draft *draft = view->draft;
@@ -131,7 +128,7 @@ static void match_cpus(const struct kfd_view *view)
     }
 }
 
-/* RSMI and ROCR write a unique id so. */
+/* Writes a unique id in the form of RSMI and ROCR. */
 static void uuid_of(const struct kfd_node *node, char buffer[32])
 {
     snprintf(buffer, 32, "GPU-%016" PRIx64, node->unique);
@@ -212,7 +209,7 @@ static void match_gpus(const struct kfd_view *view)
                        seen, seen - unmatched + added, added, unmatched);
 }
 
-/* The names in the PCI id database, for where no library gave a better one. */
+/* Returns the name in the PCI id database, for nodes without a library that gives a better one. */
 static const char *device_name(uint64_t device_id)
 {
     static const struct {
@@ -311,7 +308,7 @@ static void join_modules(const struct kfd_view *view)
     }
 }
 
-/* The place that a node's links to the outside belong to: of a partition its module. */
+/* Returns the place of a node's links to other devices: for a partition its module. */
 static place_id outside(const struct kfd_view *view, const struct kfd_node *node)
 {
     place_id place = place_of(view, node);
@@ -321,7 +318,7 @@ static place_id outside(const struct kfd_view *view, const struct kfd_node *node
 static void link_gpus(const struct kfd_view *view, const struct kfd_node *from,
                       const struct kfd_node *to, const struct kfd_link *link)
 {
-    if (link->type != KFD_LINK_XGMI) /* PCIe between gpus is a way over the host, not a link */
+    if (link->type != KFD_LINK_XGMI) /* PCIe between gpus is a path over the host, not a link */
         return;
     if (link->weight == KFD_WEIGHT_XGMI_HOP)
         draft_link(view->draft, outside(view, from), outside(view, to), LINK_XGMI, width_of(link),
@@ -330,7 +327,7 @@ static void link_gpus(const struct kfd_view *view, const struct kfd_node *from,
         draft_link(view->draft, outside(view, from), outside(view, to), LINK_XGMI, 0, (double)NAN,
                    LINK_UP, SOURCE_KFD);
     else if (link->weight ==
-             KFD_WEIGHT_SAME_DEVICE) /* inside the device every partition reaches the whole of it */
+             KFD_WEIGHT_SAME_DEVICE) /* inside the device every partition reaches all of it */
         draft_link(view->draft, place_of(view, from), outside(view, from), LINK_XGMI,
                    width_of(link), speed_of(link), LINK_UP, SOURCE_KFD);
 }
@@ -348,7 +345,7 @@ static void link_host(const struct kfd_view *view, const struct kfd_node *gpu,
         draft_link(view->draft, outside(view, gpu), numa, LINK_XGMI, width_of(link), speed_of(link),
                    LINK_UP, SOURCE_KFD);
     else if (link->type ==
-             KFD_LINK_PCIE) /* min is the slowest PCIe there is, not one lane of this */
+             KFD_LINK_PCIE) /* min is the slowest PCIe version, not one lane of this link */
         draft_link(view->draft, outside(view, gpu), numa, LINK_PCIE, 0, speed_of(link), LINK_UP,
                    SOURCE_KFD);
 }
@@ -367,7 +364,7 @@ static void link_cpus(const struct kfd_view *view, const struct kfd_node *from,
 {
     struct draft *draft = view->draft;
     place_id a = place_of(view, from), b = place_of(view, to);
-    /* kfd is all we have */
+    /* kfd is the only source */
     bool is_alone = graph_next(draft->graph, PLACE_PACKAGE, 0) == PLACE_NONE;
     if (is_alone && a != PLACE_NONE && b != PLACE_NONE) {
         /* the driver copies the firmware's distance */

@@ -32,7 +32,7 @@ static enum berth_code copy(char **field, const char *text, struct berth_err *er
     return *field != NULL ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for a node folder");
 }
 
-/* A text of node.json; NULL when it has no such key. */
+/* Returns a text of node.json; NULL when it has no such key. */
 static enum berth_code get_text(const json_t *node, const char *key, const char **ret_text,
                                 struct berth_err *err)
 {
@@ -44,7 +44,8 @@ static enum berth_code get_text(const json_t *node, const char *key, const char 
     return BERTH_OK;
 }
 
-/* The path of a file that node.json names, with a slash in front; NULL when it names none. */
+/* Returns the path of a file that node.json names, with a slash in front; NULL when it names
+ * none. */
 static enum berth_code get_path(const json_t *node, const char *key, char **ret_path,
                                 struct berth_err *err)
 {
@@ -68,7 +69,7 @@ static enum berth_code get_path(const json_t *node, const char *key, char **ret_
     return BERTH_OK;
 }
 
-/* What node.json promises must be there. */
+/* Reads a file that node.json names: it must exist. */
 static enum berth_code read_named(const struct files *io, const json_t *node, const char *key,
                                   size_t max, char **ret_name, char **ret_text,
                                   struct berth_err *err)
@@ -164,7 +165,7 @@ static enum berth_code read_node(const struct files *io, const json_t *node, str
     return code;
 }
 
-/* A folder without node.json: one hwloc XML, and nothing else is looked at. */
+/* Reads a folder without node.json: one hwloc XML, and no other file. */
 static enum berth_code find_xml(const struct files *io, struct replay *replay,
                                 struct berth_err *err)
 {
@@ -179,7 +180,7 @@ static enum berth_code find_xml(const struct files *io, struct replay *replay,
         snprintf(path, sizeof path, "/%s", names[i]);
         if (files_read(io, path, XML_MAX, &text, NULL) != BERTH_OK ||
             strstr(text, "<topology") == NULL) {
-            free(text); /* XML of something else */
+            free(text); /* XML of another format */
         } else if (replay->xml != NULL) {
             free(text);
             code = err_set(err, BERTH_BAD_DATA,

@@ -1,6 +1,6 @@
 /**
  * A node folder, read: node.json and the files that it names. Nothing outside the folder is read,
- * whatever node.json or a symbolic link says.
+ * regardless of node.json and symbolic links.
  */
 #pragma once
 #include <jansson.h>
@@ -18,13 +18,13 @@ struct replay {
     char *xml_name;     /* the file's name in the folder */
     char *kfd;          /* path below root, "/kfd" */
     char *facts;        /* text */
-    char *measurements; /* path below root: as large as RECORD_FILE_MAX, it is read line by line */
+    char *measurements; /* path below root; up to RECORD_FILE_MAX, read line by line */
     json_t *software;   /* an object of texts; NULL none */
-    enum origin origin; /* the worst that node.json gives; recorded when it gives none */
+    enum origin origin; /* the worst one of node.json; recorded when it has none */
 };
 
-/* Fails with ABSENT when there is no such folder, BAD_DATA when it is no node folder or names what
- * is not there. */
+/* Opens a folder. Fails with ABSENT when it does not exist, and with BAD_DATA when it is no node
+ * folder or names a missing file. */
 enum berth_code backend_replay_open(const char *folder, struct replay *ret_replay,
                                     struct berth_err *err);
 void backend_replay_done(struct replay *replay);

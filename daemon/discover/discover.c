@@ -16,7 +16,7 @@
 
 #define LIVE_KFD "/sys/class/kfd/kfd"
 
-/* Ascending trust, and each finds what those before it added. */
+/* In the order of trust, ascending; each sees the places of those before it. */
 static const struct backend *const backends[] = {&backend_hwloc, &backend_kfd, &backend_facts};
 
 static enum berth_code run_backends(const struct backend_input *input, struct draft *draft,
@@ -66,8 +66,8 @@ enum berth_code discover_live(const struct files *io, const char *facts, struct 
     return BERTH_OK;
 }
 
-/* A folder's record, line by line. What is broken or about places this node has not is left out and
- * counted; a broken value's cell says why it has none. */
+/* State of reading a folder's record, line by line. A line that is broken, or about places that
+ * this node lacks, is skipped and counted. The cell of a broken value notes the reason. */
 struct reading {
     struct discovery *found;
     enum value_source source;

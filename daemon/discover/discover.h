@@ -20,35 +20,35 @@
 
 struct discovery {
     struct graph *graph; /* finished; the caller's reference */
-    /* finished: nominal values of the firmware, and a folder's measurements */
+    /* finished: nominal values of the firmware, and the measurements of a folder */
     struct values *values;
-    struct sets *sets;     /* a folder's; NULL none */
-    int64_t measured_at_s; /* of a folder's measurements; 0 none */
-    char left_out[256];    /* how many lines of a folder's measurements, and why; "" none */
+    struct sets *sets;     /* of a folder; NULL none */
+    int64_t measured_at_s; /* of the measurements of a folder; 0 none */
+    char left_out[256];    /* number of skipped lines of the measurements, and why; "" none */
 };
 
-/* This machine: hwloc, then kfd, then facts (the text a gpu probe printed; NULL none). Fails only
- * when not even the CPUs can be seen. A backend whose hardware is not there adds nothing. */
+/* Discovers this machine: hwloc, then kfd, then facts (text of a gpu probe; NULL none). Fails only
+ * when not even the CPUs are readable. A backend whose hardware is absent adds nothing. */
 enum berth_code discover_live(const struct files *io, const char *facts, struct discovery *ret,
                               struct berth_err *err);
 
-/* A node folder (node.json, or one hwloc XML alone). BAD_DATA says which file and why: truncated
- * XML, hwloc 3.0, paths that leave the folder, a lie that cannot be resolved. Lies that can be
- * resolved are disagreements. */
+/* Discovers a node folder (node.json, or only one hwloc XML). BAD_DATA names the file and the
+ * error: truncated XML, hwloc 3.0, paths that leave the folder, contradictions that cannot be
+ * resolved. Contradictions that can be resolved become disagreements. */
 enum berth_code discover_folder(const char *folder, struct discovery *ret, struct berth_err *err);
 
 void discovery_done(struct discovery *discovery);
 
-/* The node's hwloc XML in a new string that the caller frees: of this machine when folder is NULL,
- * else the folder's; ret_name, new too, is what errors call it. ABSENT when the folder has none.
- * Slow: call it on a worker thread. */
+/* Returns the node's hwloc XML in a new string that the caller frees: of this machine when folder
+ * is NULL, else of the folder. The XML's name in errors is ret_name, new too. Fails with ABSENT
+ * when the folder has none. Slow: call it on a worker thread. */
 enum berth_code discover_xml(const struct files *io, const char *folder, char **ret_xml,
                              char **ret_name, struct berth_err *err);
 
-/* A node folder as files, for Record: node.json, topology.xml, kfd/..., facts.jsonl,
- * measurements.jsonl. visit gets each once; it returns false to stop. sets NULL: none. folder is
- * NULL for the live machine. origin is that of the snapshot. Slow (tens of ms): call it on a worker
- * thread. */
+/* Writes a node folder as files, for Record: node.json, topology.xml, kfd/..., facts.jsonl,
+ * measurements.jsonl. The function visit receives each once and returns false to stop. A NULL in
+ * sets is none, in folder the live machine. The origin is that of the snapshot. Slow (tens of ms):
+ * call it on a worker thread. */
 typedef bool (*record_visit)(void *arg, const char *file, const char *text, size_t length);
 enum berth_code discover_record(const struct files *io, const char *folder,
                                 const struct graph *graph, enum origin origin,

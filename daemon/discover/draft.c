@@ -19,8 +19,8 @@ const char *draft_source_name(enum source source)
 
 static bool is_cpu_side(enum place_kind kind) { return kind < PLACE_MODULE; }
 
-/* Whom to believe about a place: hwloc reads the CPU side from where the others have it from; of
- * gpus the driver knows more. */
+/* Returns the trust in a source for a kind of place. For the CPU side hwloc reads the original
+ * tables; for gpus the driver has more facts. */
 static int trust(enum source source, enum place_kind kind)
 {
     return is_cpu_side(kind) && source == SOURCE_HWLOC ? SOURCE_COUNT : (int)source;

@@ -1,15 +1,14 @@
 /**
- * The draft: what the backends have found so far. Each adds places, links and values and says what
- * it knows of places that are there already; draft_finish numbers everything, puts each place where
- * it belongs, and makes the graph.
+ * The draft: the results of the backends so far. Each adds places, links and values, and facts
+ * about places that exist already. The last step, draft_finish, numbers everything, attaches each
+ * place to its parent, and makes the graph.
  *
- * Until then a place is known by its draft id. Where two sources contradict each other the draft
- * keeps the more trusted one and writes a sentence for graph.disagreements: for gpus and links the
- * driver (facts) over kfd over hwloc, for the CPU side hwloc first.
+ * Until then a place is identified by its draft id. If two sources contradict each other the draft
+ * keeps the more trusted one and writes a sentence for graph.disagreements. For gpus and links the
+ * order of trust is the driver (facts), kfd, hwloc; for the CPU side hwloc is first.
  *
- * Running out of memory is remembered and reported by draft_finish, so that adding needs no checks:
- * a place that could not be added is PLACE_NONE, and what is said of PLACE_NONE is lost. One
- * thread.
+ * Running out of memory is noted and reported by draft_finish, so that adding needs no checks. A
+ * place that could not be added is PLACE_NONE, and facts about PLACE_NONE are dropped. One thread.
  */
 #pragma once
 #include <stdbool.h>
@@ -23,20 +22,19 @@
 #include "node/values.h"
 
 enum source { SOURCE_HWLOC, SOURCE_KFD, SOURCE_FACTS, SOURCE_COUNT }; /* ascending trust for gpus */
-/* static string, for link.source */
+/* Returns a static string, for link.source. */
 const char *draft_source_name(enum source source);
 
-/* What the draft knows of a place beyond struct place. */
+/* Facts about a place beyond struct place. */
 struct draft_extra {
-    enum source source;        /* who added it */
-    enum source memory_source; /* whose capacity_bytes it is */
+    enum source source;        /* source that added it */
+    enum source memory_source; /* source of capacity_bytes */
     enum source model_source;
-    /* the model is only what the list of PCI names calls the chip; what a driver says replaces it
-     */
+    /* the model is only the chip's name in the list of PCI names; a driver's name replaces it */
     bool model_is_chip;
     uint64_t pci;            /* PCI_NONE when it has none */
-    int32_t kfd_node;        /* -1 when kfd does not know it */
-    place_id said_numa;      /* a source other than locality says so; PLACE_NONE */
+    int32_t kfd_node;        /* -1 when kfd has no such node */
+    place_id said_numa;      /* NUMA node from a source other than locality; PLACE_NONE */
     int32_t pcie_width;      /* lanes; 0 unknown */
     double pcie_bytes_per_s; /* NAN unknown */
 };
@@ -50,29 +48,29 @@ struct draft_value {
 };
 
 struct draft {
-    /* places with draft ids and numbers that are provisional but for numas and pus */
+    /* places with draft ids; their numbers are provisional except for numas and pus */
     struct graph *graph;
-    struct draft_extra *extra; /* beside graph->places */
+    struct draft_extra *extra; /* parallel to graph->places */
     struct draft_value *values;
     size_t value_count;
     bool out_of_memory;
-    struct graph *nowhere; /* one place that takes what is said of PLACE_NONE */
+    struct graph *nowhere; /* one place that receives facts about PLACE_NONE */
     struct draft_extra nowhere_extra;
 };
 
-/* With the machine in it as place 0. False when out of memory, with nothing to free. */
+/* Makes a draft with the machine as place 0. False when out of memory, with nothing to free. */
 bool draft_init(struct draft *draft);
 void draft_done(struct draft *draft);
 
-/* number is the operating system's for numas and pus and ignored otherwise. */
+/* Adds a place. number is the operating system's for numas and pus and ignored otherwise. */
 place_id draft_add(struct draft *draft, enum place_kind kind, int32_t number, enum source source);
 
-/* Never NULL; valid until the next draft_add. */
+/* Return a place; never NULL; valid until the next draft_add. */
 struct place *draft_place(struct draft *draft, place_id id);
 struct draft_extra *draft_extra(struct draft *draft, place_id id);
 
-/* Text fields of a place (&place->uuid), details, cpus, software. value NULL or "" changes nothing.
- */
+/* Set text fields of a place (&place->uuid), details, cpus, software. value NULL or "" changes
+ * nothing. */
 void draft_text(struct draft *draft, char **field, const char *value);
 void draft_detail(struct draft *draft, place_id id, const char *key, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -80,21 +78,22 @@ void draft_cpus(struct draft *draft, place_id id, const struct cpuset *cpus);
 void draft_software(struct draft *draft, const char *key, const char *value);
 void draft_pci(struct draft *draft, place_id id, uint64_t pci);
 
-/* Says what source knows; sources that differ are compared. Memory within 2 % (CPU side: 10 %) and
- * models of which one contains the other are the same. bytes -1 and text NULL or "" say nothing. */
+/* Add a source's memory size or model name. A value that differs from another source's is a
+ * disagreement. Memory within 2 % (CPU side: 10 %) and models of which one contains the other are
+ * equal. bytes -1 and text NULL or "" add nothing. */
 void draft_say_memory(struct draft *draft, place_id id, int64_t bytes, enum source source);
 void draft_say_model(struct draft *draft, place_id id, const char *model, enum source source);
 
-/* Adds a link or, where the two places have one of that kind, says more of it. width 0 and
+/* Adds a link or, where the two places have one of that kind, more facts about it. width 0 and
  * bytes_per_s NAN are unknown. */
 void draft_link(struct draft *draft, place_id from, place_id to, enum link_kind kind, int32_t width,
                 double bytes_per_s, enum link_state state, enum source source);
 
-/* Makes the gpus one module: a new one, or the one that one of them belongs to already. PLACE_NONE
- * for fewer than two. */
+/* Makes the gpus one module: a new one, or the present module of one of them. PLACE_NONE for fewer
+ * than two. */
 place_id draft_module(struct draft *draft, const place_id *gpus, size_t count, enum source source);
 
-/* What is stated, and what has another source. PLACE_NONE as an end adds nothing. */
+/* Add a stated value, or one with another source. PLACE_NONE as an end adds nothing. */
 void draft_value(struct draft *draft, enum metric metric, place_id from, place_id to,
                  const char *axes, double value);
 void draft_value_from(struct draft *draft, enum value_source source, enum metric metric,
@@ -102,18 +101,19 @@ void draft_value_from(struct draft *draft, enum value_source source, enum metric
 void draft_disagree(struct draft *draft, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* How a sentence calls a place before it has its number: "the gpu at 0000:c1:00.0", "numa3". buffer
- * receives it. */
+/* Writes a name for a place without a number yet to buffer: "the gpu at 0000:c1:00.0", "numa3".
+ * Returns buffer. */
 const char *draft_label(struct draft *draft, place_id id, char buffer[64]);
 
-/* The n-th (from 0) place of a kind in order of draft ids, or the one with this operating system's
- * number; PLACE_NONE. */
+/* Return the n-th (from 0) place of a kind in order of draft ids, or the one with this operating
+ * system's number; PLACE_NONE. */
 place_id draft_nth(const struct draft *draft, enum place_kind kind, size_t n);
 place_id draft_numbered(const struct draft *draft, enum place_kind kind, int32_t number);
 
-/* Makes the graph: numbers, parents, nearest numas, the links that structure implies (membus, pcie,
- * smp), resources, the fingerprint; and its nominal values, which the caller finishes. The draft is
- * used up. Fails with BAD_DATA (graph_finish says why) and NO_MEMORY. name is copied. */
+/* Makes the graph: numbers, parents, nearest numas, the links implied by structure (membus, pcie,
+ * smp), resources, the fingerprint. Also returns its nominal values, which the caller finishes.
+ * Consumes the draft. Fails with BAD_DATA (graph_finish gives the reason) and NO_MEMORY. name is
+ * copied. */
 enum berth_code draft_finish(struct draft *draft, const char *name, enum origin origin,
                              struct graph **ret_graph, struct values **ret_values,
                              struct berth_err *err);

@@ -10,7 +10,7 @@
 #include "node/engine_limit.h"
 #include "node/pci.h"
 
-/* Only up to here does hwloc's silence about which sockets are joined mean: each with each. */
+/* Largest number of sockets for which no information from hwloc means that every pair is joined. */
 #define PACKAGES_ALL_JOINED 4
 
 static bool holds(const struct place *outer, const struct cpuset *inner)
@@ -20,7 +20,7 @@ static bool holds(const struct place *outer, const struct cpuset *inner)
            cpuset_contains(outer->cpus, inner);
 }
 
-/* The first place of a kind that contains all these cpus. */
+/* Returns the first place of a kind that contains all these cpus. */
 static place_id holder(struct draft *draft, enum place_kind kind, const struct cpuset *cpus)
 {
     if (cpus == NULL)
@@ -31,7 +31,8 @@ static place_id holder(struct draft *draft, enum place_kind kind, const struct c
     return id;
 }
 
-/* The one NUMA node whose own cpus these cpus touch; PLACE_NONE when there are several or none. */
+/* Returns the only NUMA node whose own cpus overlap these cpus; PLACE_NONE when there are several
+ * or none. */
 static place_id nearest_numa(struct draft *draft, const struct cpuset *cpus)
 {
     place_id found = PLACE_NONE;
@@ -88,7 +89,7 @@ static void settle_module(struct draft *draft, place_id id)
     module->parent = first_of(module->numa, 0, 0);
 }
 
-/* Parents and nearest NUMA nodes, from what contains what. */
+/* Sets parents and nearest NUMA nodes from containment. */
 static void settle(struct draft *draft)
 {
     for (size_t i = 1; i < draft->graph->place_count; i++) {
@@ -125,7 +126,7 @@ static void settle(struct draft *draft)
             settle_device(draft, id);
             break;
         case PLACE_MODULE:
-            break; /* when all gpus are settled */
+            break; /* later, when all gpus are settled */
         }
     }
     for (place_id id = graph_next(draft->graph, PLACE_MODULE, 0); id != PLACE_NONE;
@@ -133,7 +134,7 @@ static void settle(struct draft *draft)
         settle_module(draft, id);
 }
 
-/* Where a device's PCIe lanes end: its NUMA node or package, or the only one there is. */
+/* Returns the host end of a device's PCIe lanes: its NUMA node or package, or the only package. */
 static place_id host_end(struct draft *draft, place_id id)
 {
     const struct place *place = draft_place(draft, id);
@@ -143,8 +144,8 @@ static place_id host_end(struct draft *draft, place_id id)
     return first_of(place->numa, package, PLACE_NONE);
 }
 
-/* Where the host's own fabric (xgmi) or memory reaches the gpu, the PCIe that enumerates it carries
- * nothing. */
+/* True when a link joins the gpu to the host. If that is the host's own fabric (xgmi) or memory,
+ * the gpu's PCIe link carries nothing. */
 static bool has_host_link(struct draft *draft, place_id id)
 {
     for (size_t i = 0; i < draft->graph->link_count; i++) {
@@ -158,8 +159,8 @@ static bool has_host_link(struct draft *draft, place_id id)
     return false;
 }
 
-/* Partitions of one device (same bus and device number) have one PCIe link, which is their
- * module's. */
+/* Returns the owner of a device's PCIe link. Partitions of one device (same bus and device number)
+ * share one, which belongs to their module. */
 static place_id link_holder(struct draft *draft, place_id id)
 {
     place_id module = draft_place(draft, id)->parent;
@@ -186,7 +187,7 @@ static void link_devices(struct draft *draft)
         place_id host = host_end(draft, id);
         if (has_host_link(draft, from))
             continue;
-        /* PCIe only enumerates it */
+        /* its PCIe link only enumerates it */
         if (from == id && host != PLACE_NONE && apu_is(place) &&
             draft_place(draft, host)->kind == PLACE_NUMA)
             draft_link(draft, from, host, LINK_MEMBUS, 0, (double)NAN, LINK_UP, extra->source);
@@ -196,8 +197,7 @@ static void link_devices(struct draft *draft)
     }
 }
 
-/* Lowers the rate of xGMI links to the host to the published one, which the driver does not know.
- */
+/* Lowers the rate of xGMI links to the host to the published one, which the driver lacks. */
 static void narrow_host_links(struct draft *draft)
 {
     for (size_t i = 0; i < draft->graph->link_count; i++) {
@@ -218,7 +218,7 @@ static void link_memories(struct draft *draft)
     for (place_id id = graph_next(draft->graph, PLACE_NUMA, 0); id != PLACE_NONE;
          id = graph_next(draft->graph, PLACE_NUMA, id + 1)) {
         const struct place *numa = draft_place(draft, id);
-        /* a gpu's own memory was linked to it */
+        /* a gpu's own memory is linked to the gpu already */
         if (numa->capacity_bytes == 0 || place_detail(numa, "gpu_pci") != NULL)
             continue;
         place_id package = graph_next(draft->graph, PLACE_PACKAGE, 0);
@@ -245,7 +245,7 @@ static void link_packages(struct draft *draft)
                        SOURCE_HWLOC);
 }
 
-/* The order of places in the graph, which numbers them. */
+/* Order of places in the graph, which numbers them. */
 struct position {
     enum place_kind kind;
     uint64_t key;
@@ -282,8 +282,8 @@ static uint64_t position_key(struct draft *draft, place_id id)
     return lowest;
 }
 
-/* A module whose gpus another source gave to another module is left out, and PLACE_NONE in
- * ret_new_id. */
+/* True for a module whose gpus another source gave to another module; it is left out, and
+ * PLACE_NONE in new_id. */
 static bool is_empty_module(struct draft *draft, place_id id)
 {
     if (draft_place(draft, id)->kind != PLACE_MODULE)
@@ -333,7 +333,7 @@ static bool move_places(struct draft *draft, struct graph *graph, place_id *new_
         *place = *old;
         place->number = named.number;
         memcpy(place->name, named.name, sizeof place->name);
-        *old = named; /* owns nothing now, so that the draft frees nothing of it */
+        *old = named; /* owns nothing now, so that the draft frees no part of it */
         old->parent = place->parent;
         new_id[positions[i].id] = id;
     }
@@ -356,7 +356,7 @@ static int compare_links(const void *a, const void *b)
     return (int)x->kind - (int)y->kind;
 }
 
-/* Links are named from the place that comes first in the graph, and sorted. */
+/* Moves the links, each named from the place that is first in the graph, and sorts them. */
 static bool move_links(const struct draft *draft, struct graph *graph, const place_id *new_id)
 {
     for (size_t i = 0; i < draft->graph->link_count; i++) {
@@ -374,8 +374,8 @@ static bool move_links(const struct draft *draft, struct graph *graph, const pla
     return true;
 }
 
-/* What transfers share by structure: the host port of each module of several gpus, and each memory
- * controller. */
+/* Adds resources that transfers share by structure: the host port of each module of several gpus,
+ * and each memory controller. */
 static bool add_resources(struct graph *graph, const struct values *values)
 {
     char name[48];
@@ -460,8 +460,7 @@ static bool same_but_for_addresses(const char *a, const char *b)
     return *a == *b;
 }
 
-/* What is said of several devices alike is said once, of the first, with how many more there are.
- */
+/* Folds disagreements that differ only in addresses into the first, with the number of others. */
 static bool fold_disagreements(struct graph *graph)
 {
     size_t kept = 0;

@@ -14,7 +14,7 @@ static hash128 add_bytes(hash128 hash, const void *bytes, size_t count)
     return hash;
 }
 
-/* With its end mark, so that "ab","c" and "a","bc" differ. */
+/* Adds a text with its end mark, so that "ab","c" and "a","bc" differ. */
 static hash128 add_text(hash128 hash, const char *text)
 {
     return text == NULL ? add_bytes(hash, "\1", 1) : add_bytes(hash, text, strlen(text) + 1);
@@ -56,7 +56,7 @@ void fingerprint(const struct graph *graph, char ret_text[33])
         hash = add_text(hash, place->model);
         hash = add_text(hash, place->pci);
         hash = add_text(hash, is_device ? NULL : place->uuid);
-        /* a device's cpus are a guess that new firmware may better */
+        /* cpus of a device are an estimate that new firmware may improve */
         if (place->kind < PLACE_MODULE && place->cpus != NULL) {
             char list[4096];
             cpuset_format_list(place->cpus, list, sizeof list);

@@ -60,8 +60,8 @@ static bool is_numbered(const char *name, const char *prefix)
     return strncmp(name, prefix, length) == 0 && name[length] >= '0' && name[length] <= '9';
 }
 
-/* A runtime or management library saw a gpu. hwloc 1.11 knew no subtypes, so names decide. OpenCL
- * alone is no proof: it has been seen below a virtual disk. */
+/* True when a runtime or management library reported a gpu. hwloc 1.11 had no subtypes, so names
+ * decide. OpenCL alone is no proof: it occurs below a virtual disk. */
 static bool is_driver_function(const struct iodev_function *function)
 {
     return is_numbered(function->name, "rsmi") || is_numbered(function->name, "nvml") ||
@@ -128,7 +128,7 @@ static void say_kibibytes(struct draft *draft, place_id gpu, const char *text)
         draft_say_memory(draft, gpu, kibibytes * 1024, SOURCE_HWLOC);
 }
 
-/* What one runtime's function says about a gpu. */
+/* Adds the facts of one runtime's function about a gpu. */
 static void describe_gpu(struct draft *draft, place_id gpu, const struct iodev_function *function)
 {
     if (is_numbered(function->name, "renderD")) {
@@ -146,7 +146,7 @@ static void describe_gpu(struct draft *draft, place_id gpu, const struct iodev_f
         say_kibibytes(draft, gpu, info(function, "OpenCLGlobalMemorySize"));
     if (is_meaningful(info(function, "NVIDIAUUID")))
         draft_text(draft, &draft_place(draft, gpu)->uuid, info(function, "NVIDIAUUID"));
-    if (is_meaningful(info(function, "AMDUUID"))) { /* the runtime takes it with this prefix */
+    if (is_meaningful(info(function, "AMDUUID"))) { /* the runtime expects this prefix */
         char uuid[64];
         snprintf(uuid, sizeof uuid, "GPU-%.40s", info(function, "AMDUUID"));
         draft_text(draft, &draft_place(draft, gpu)->uuid, uuid);
@@ -172,8 +172,9 @@ static place_id add_gpu(struct draft *draft, const struct iodev *device)
     return gpu;
 }
 
-/* A device in partitions shows one rsmi function for each; all its other functions describe the
- * first. Management libraries go before OpenCL, whose model names are the chip's. */
+/* Adds the gpus of a device. A device in partitions has one rsmi function for each; all its other
+ * functions describe the first. Management libraries go before OpenCL, whose model names are the
+ * chip's. */
 static void add_gpus(struct draft *draft, struct iodev *device)
 {
     size_t partitions = 0;
@@ -187,7 +188,7 @@ static void add_gpus(struct draft *draft, struct iodev *device)
         if (partitions > 1)
             draft_detail(draft, gpu, "partition", "%zu", i);
     }
-    if (draft->out_of_memory) /* the places need not follow each other */
+    if (draft->out_of_memory) /* the places may not be consecutive */
         return;
     place_id next = device->place;
     for (int is_opencl = 0; is_opencl <= 1; is_opencl++)
@@ -216,7 +217,7 @@ static void add_gpus(struct draft *draft, struct iodev *device)
     }
 }
 
-/* hwloc has the state of each. */
+/* Returns the number of ports; hwloc has the state of each. */
 static unsigned count_ports(const struct iodev_function *function)
 {
     unsigned count = 0;
@@ -279,7 +280,7 @@ static bool is_switch(const struct iodev *device)
             (device->vendor == VENDOR_NVIDIA && device->class_id == 0x0680));
 }
 
-/* Gpus with one serial number are on one card: the two GCDs of an MI250X. */
+/* Gpus with the same serial number are on one card: the two GCDs of an MI250X. */
 static void add_cards(struct draft *draft)
 {
     for (place_id first = graph_next(draft->graph, PLACE_GPU, 0); first != PLACE_NONE;
@@ -299,8 +300,8 @@ static void add_cards(struct draft *draft)
     }
 }
 
-/* OpenCL gpus that are below no gpu's PCI device. When there are as many as gpus without a name,
- * and all alike, they still name them. */
+/* Assigns OpenCL gpus that are below no gpu's PCI device. When there are as many as gpus without a
+ * name, and all are equal, they name them. */
 static void place_strays(const struct iodev_list *devices, struct draft *draft)
 {
     const struct iodev_function *stray = NULL;
@@ -354,8 +355,8 @@ static size_t gpus_behind(const struct iodev_list *devices, const struct draft *
     return gpus;
 }
 
-/* Those of a device that several gpus are behind, from the host on: of bridges with the same gpus
- * one, as wide as the narrowest. Returns how many. */
+/* Returns the bridges above a device that several gpus share, from the host on. Bridges with the
+ * same gpus become one, with the lowest bandwidth. */
 static size_t shared_ports(const struct iodev_list *devices, const struct draft *draft,
                            const struct iodev *device, struct iodev_port ret[PCI_PORT_LEVELS])
 {
@@ -374,8 +375,8 @@ static size_t shared_ports(const struct iodev_list *devices, const struct draft 
     return count;
 }
 
-/* PCIe ports that several gpus are behind: they share its link to the host, with nics that are
- * there as well. Partitions of one device have its own link. */
+/* Adds PCIe ports above several gpus: they share its link to the host, with nics below the same
+ * port. Partitions of one device have its own link. */
 static void add_ports(const struct iodev_list *devices, struct draft *draft)
 {
     for (size_t i = 0; i < devices->count && !draft->out_of_memory; i++) {

@@ -1,6 +1,6 @@
 /**
- * The I/O devices of an hwloc topology as plain data, and what they mean: which PCI devices are
- * gpus, nics and switches. Knows nothing of hwloc's own types; backend_hwloc fills it in.
+ * The I/O devices of an hwloc topology as plain data, and their classification: gpus, nics and
+ * switches. Knows nothing of hwloc's own types; backend_hwloc fills it in.
  */
 #pragma once
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 
 #include "discover/draft.h"
 
-/* An operating system's or a runtime's name for a device, "hsi0", "rsmi3". Texts are borrowed from
+/* A name of a device in the operating system or a runtime, "hsi0", "rsmi3". Texts are borrowed from
  * the topology. */
 struct iodev_function {
     const char *name;
@@ -35,17 +35,17 @@ struct iodev {
     const char *subtype;                 /* "NVSwitch"; NULL none */
     const char *model;                   /* from the PCI names, NULL unknown */
     double bytes_per_s;                  /* of the PCIe link; NAN unknown */
-    struct iodev_port port[IODEV_PORTS]; /* the bridges that it is behind, from the host on */
+    struct iodev_port port[IODEV_PORTS]; /* the bridges above it, from the host on */
     size_t port_count;
     bool has_locality;
-    struct cpuset cpus; /* next to it */
+    struct cpuset cpus; /* its local cpus */
     uint64_t object;
     struct iodev_function *functions; /* owned */
     size_t function_count;
 
     /* Filled in by iodev_add_places. */
     place_id place; /* the (first) gpu, the nic or the switch; PLACE_NONE */
-    size_t places;  /* how many gpus, from place on */
+    size_t places;  /* number of gpus, from place on */
 };
 
 struct iodev_list {
@@ -59,10 +59,10 @@ struct iodev_function *iodev_add_function(struct iodev *device);
 bool iodev_add_info(struct iodev_function *function, const char *key, const char *value);
 void iodev_done(struct iodev_list *devices);
 
-/* Adds gpus, nics, switches and modules to the draft. gpu_memory are the PCI addresses that
- * GPUMemory NUMA nodes name: a gpu, whatever its class says. */
+/* Adds gpus, nics, switches and modules to the draft. A device at one of the PCI addresses
+ * gpu_memory, from GPUMemory NUMA nodes, is a gpu regardless of its class. */
 void iodev_add_places(struct iodev_list *devices, const uint64_t *gpu_memory,
                       size_t gpu_memory_count, struct draft *draft);
 
-/* The place of an hwloc object (PCI device, or function of one); PLACE_NONE. */
+/* Returns the place of an hwloc object (PCI device, or function of one); PLACE_NONE. */
 place_id iodev_place_of(const struct iodev_list *devices, uint64_t object);

@@ -21,8 +21,7 @@ struct property {
     uint64_t *value;
 };
 
-/* Lines of "key number"; keys that nobody asked for are skipped, those that are missing leave their
- * value. */
+/* Parses lines of "key number"; other keys are skipped, and missing ones leave their value. */
 static enum berth_code parse_properties(const char *text, const char *path,
                                         const struct property *properties, size_t count,
                                         struct berth_err *err)
@@ -76,8 +75,8 @@ static enum berth_code add_bank(const struct files *io, const char *path, struct
     uint64_t heap = UINT64_MAX, bytes = 0;
     const struct property properties[] = {{"heap_type", &heap}, {"size_in_bytes", &bytes}};
     enum berth_code code = read_properties(io, path, properties, 2, err);
-    /* Heaps: 0 system memory, 1 and 2 the gpu's memory that the host can and cannot see; others are
-     * no memory. */
+    /* Heaps: 0 system memory, 1 and 2 the gpu's memory that the host can and cannot access; others
+     * are no memory. */
     if (code == BERTH_OK && heap <= 2 && bytes < INT64_MAX / 64)
         node->memory_bytes = (node->memory_bytes < 0 ? 0 : node->memory_bytes) + (int64_t)bytes;
     return code;
@@ -118,7 +117,7 @@ static enum berth_code read_list(const struct files *io, const char *directory, 
     return code;
 }
 
-/* Small files that not every kernel has. */
+/* Reads small files that not every kernel has. */
 static enum berth_code read_optional(const struct files *io, const char *directory,
                                      struct kfd_node *node, struct berth_err *err)
 {
@@ -204,7 +203,7 @@ enum berth_code kfd_read(const struct files *io, const char *path, struct kfd_tr
         struct berth_err own = {0};
         code = read_node(io, directory, node, &own);
         directory[base] = '\0';
-        if (code == BERTH_ABSENT || code == BERTH_IO) { /* not ours to see */
+        if (code == BERTH_ABSENT || code == BERTH_IO) { /* no access */
             free(tree.nodes[--tree.count].links);
             code = BERTH_OK;
         } else if (code != BERTH_OK) {

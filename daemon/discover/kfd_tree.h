@@ -1,7 +1,7 @@
 /**
- * The AMD driver's topology tree as it stands in sysfs, read into plain structs and checked for the
- * lies that can be seen without any other source. Formats: Linux,
- * drivers/gpu/drm/amd/amdkfd/kfd_topology.c and kfd_crat.h.
+ * The AMD driver's topology tree in sysfs, read into plain structs and checked for errors that are
+ * visible without another source. Formats: Linux, drivers/gpu/drm/amd/amdkfd/kfd_topology.c and
+ * kfd_crat.h.
  */
 #pragma once
 #include <stdbool.h>
@@ -39,9 +39,9 @@ struct kfd_node {
     char name[32];          /* "" unknown */
     struct kfd_link *links; /* owned; io_links */
     size_t link_count;
-    size_t peer_count;   /* p2p_links that are there */
-    uint64_t counted[3]; /* what the properties claim there is of kfd_lists */
-    size_t present[3];   /* what is there */
+    size_t peer_count;   /* entries in p2p_links */
+    uint64_t counted[3]; /* number of entries of each of kfd_lists according to the properties */
+    size_t present[3];   /* number of entries that exist */
 };
 
 extern const char *const kfd_lists[3]; /* "io_links", "p2p_links", "mem_banks" */
@@ -51,12 +51,12 @@ struct kfd_tree {
     size_t count;
 };
 
-/* Reads path/topology/nodes below io. ABSENT when there is none, or no node with a gpu; BAD_DATA
- * with the file's name when a file cannot be what the kernel writes. Nodes whose properties may not
- * be read (cgroup) are left out. */
+/* Reads path/topology/nodes below io. Fails with ABSENT when there is none, or no node with a gpu.
+ * Fails with BAD_DATA and the file's name when a file cannot be the kernel's. Nodes whose
+ * properties may not be read (cgroup) are left out. */
 enum berth_code kfd_read(const struct files *io, const char *path, struct kfd_tree *ret_tree,
                          struct berth_err *err);
 void kfd_done(struct kfd_tree *tree);
 
-/* NULL when there is no node of that number. */
+/* Returns the node of that number; NULL when there is none. */
 const struct kfd_node *kfd_find(const struct kfd_tree *tree, uint64_t number);

@@ -19,8 +19,8 @@ static void free_text(char **text) { free(*text); }
 static void free_names(char ***names) { files_names_free(*names); }
 static void drop_json(json_t **json) { json_decref(*json); }
 
-/* What stands behind "key:", without the blanks around it; false when there is no such line or it
- * does not fit. */
+/* Copies the text behind "key:", without the blanks around it; false when there is no such line or
+ * it does not fit. */
 static bool find_field(const char *text, const char *key, char *buffer, size_t size)
 {
     for (size_t length = strlen(key); *text != '\0';
@@ -49,11 +49,11 @@ static bool is_model(const char *text)
     return strcmp(text, "Unknown") != 0;
 }
 
-/* "GPU-????????-..." is the driver's way to say that it does not know yet. */
+/* "GPU-????????-..." is the driver's text for an unknown uuid. */
 static bool is_uuid(const char *text)
 {
     static const char form[] = "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-    for (size_t i = 0; i < sizeof form; i++) /* with the end */
+    for (size_t i = 0; i < sizeof form; i++) /* the NUL included */
         if (form[i] == 'x' ? !isxdigit((unsigned char)text[i]) : text[i] != form[i])
             return false;
     return true;
@@ -67,7 +67,7 @@ static int parse_minor(const char *text)
     return number <= MINOR_MAX ? (int)number : -1;
 }
 
-/* The record of the gpu in one directory; NULL when out of memory. */
+/* Makes the record of the gpu in one directory; NULL when out of memory. */
 static json_t *make_record(const char *information, uint64_t pci, size_t number)
 {
     char address[24], name[32], model[MODEL_MAX + 1], uuid[64], minor[16];
@@ -116,7 +116,7 @@ enum berth_code nvproc_facts(const struct files *io, char **ret_facts, struct be
             continue;
         snprintf(path, sizeof path, GPUS "/%.255s/information", names[i]);
         code = files_read(io, path, FILE_MAX, &information, NULL);
-        /* that it is there is a fact, even when no more can be read */
+        /* the gpu's presence is a fact, even when no more can be read */
         if (code != BERTH_NO_MEMORY) {
             record = make_record(information == NULL ? "" : information, pci, count++);
             code = append_line(&facts, record) ? BERTH_OK : BERTH_NO_MEMORY;

@@ -17,7 +17,7 @@
 struct recording {
     record_visit visit;
     void *arg;
-    bool stopped; /* visit wants no more */
+    bool stopped; /* visit has returned false */
 };
 
 static void free_text(char **text) { free(*text); }
@@ -71,7 +71,7 @@ static bool set_number(json_t *object, const char *key, double number)
     return isnan(number) || json_object_set_new(object, key, json_real(number)) == 0;
 }
 
-/* "bytes=4096;how=cas" as an object; NULL when out of memory. */
+/* Parses "bytes=4096;how=cas" to an object; NULL when out of memory. */
 static json_t *axes_json(const char *axes)
 {
     json_t *object = json_object();
@@ -115,10 +115,8 @@ static json_t *value_json(const struct graph *graph, const struct values *values
     return object;
 }
 
-/*
- * Order in which values come under one run line: source, then time. A live machine's nominal values
- * are left to the sources they come from; those of a folder may be its measurements file's own.
- */
+/* Finds the next group of values under one run line: by source, then time. A live machine's nominal
+ * values are left to their sources; those of a folder may be its measurements file's own. */
 static const struct value *next_group(const struct values *values, const struct value *last,
                                       bool has_nominal)
 {
@@ -164,7 +162,7 @@ static json_t *set_json(const struct graph *graph, const struct set *set)
     return NULL;
 }
 
-/* Each under a run line of its own time. */
+/* Appends the sets, each under a run line of its own time. */
 static bool append_sets(struct text *text, const struct graph *graph, const struct sets *sets)
 {
     bool ok = true;
@@ -198,8 +196,8 @@ static enum berth_code record_values(struct recording *recording, const struct g
     return ok ? BERTH_OK : no_memory(err);
 }
 
-/* Copies the file from/rest as to/rest. Not every kernel has every file, and not everybody may read
- * it. */
+/* Copies the file from/rest as to/rest. Kernels may lack files, and users may lack the right to
+ * read them. */
 static enum berth_code record_file(struct recording *recording, const struct files *io,
                                    const char *from, const char *to, const char *rest,
                                    struct berth_err *err)
@@ -219,7 +217,7 @@ static enum berth_code record_file(struct recording *recording, const struct fil
     return code == BERTH_NO_MEMORY ? no_memory(err) : BERTH_OK;
 }
 
-/* What berth reads of one node of the tree. */
+/* Copies the files of one node of the tree that berth reads. */
 static enum berth_code record_kfd_node(struct recording *recording, const struct files *io,
                                        const char *from, const char *to, struct berth_err *err)
 {
