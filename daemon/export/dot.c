@@ -37,7 +37,7 @@ static size_t cores_in(const struct graph *graph, const struct cpuset *cpus)
     return count;
 }
 
-/* "16 cores in 2 llcs of 32 MiB". */
+/* Writes "16 cores in 2 llcs of 32 MiB". */
 static void put_cores(const struct graph *graph, place_id numa, struct print *text)
 {
     const struct cpuset *cpus = graph->places[numa].cpus;
@@ -88,8 +88,8 @@ static bool is_drawn(enum place_kind kind)
 }
 static bool is_box(enum place_kind kind) { return kind == PLACE_PACKAGE || kind == PLACE_MODULE; }
 
-/* Where it is drawn: beside its NUMA node when it is next to one, because parents stop at the NUMA
- * node and boxes are packages. */
+/* Returns the box in which a place is drawn: its package or module. A device beside a NUMA node is
+ * drawn beside it, because boxes are packages. */
 static place_id box_of(const struct graph *graph, place_id id)
 {
     place_id up = graph->places[id].parent;
@@ -114,7 +114,7 @@ static void put_inside(const struct graph *graph, place_id box, int depth, struc
             export_text(text, "\\n");
         export_text_quoted(text, graph->places[id].model);
         export_text(text, "\" style=\"rounded,dashed\" color=\"#90a4ae\";\n");
-        if (kind == PLACE_PACKAGE) /* an end for links between sockets */
+        if (kind == PLACE_PACKAGE) /* an end point for links between sockets */
             export_text(text, "%*s%s [shape=point style=invis width=0];\n", 2 * depth + 2, "",
                         graph->places[id].name);
         put_inside(graph, id, depth + 1, text);
@@ -122,8 +122,8 @@ static void put_inside(const struct graph *graph, place_id box, int depth, struc
     }
 }
 
-/* What was measured over it in the better direction, else published, else what is stated; NAN
- * nothing. */
+/* Returns the measured rate of a link in the better direction, else the published one, else the
+ * stated one; NAN if there is none. */
 static double rate_of(const struct export_input *input, const struct link *link,
                       const char **ret_source)
 {
@@ -152,13 +152,13 @@ static void put_link(const struct export_input *input, const struct link *link, 
     const struct place *from = &graph->places[link->from], *to = &graph->places[link->to];
     const char *source;
     double rate = rate_of(input, link, &source);
-    /* they stay side by side */
+    /* peers in one box stay side by side */
     bool is_peer = from->kind == to->kind && box_of(graph, link->from) == box_of(graph, link->to);
     bool is_inner =
         link->kind == LINK_MEMBUS && (from->kind == PLACE_PACKAGE || to->kind == PLACE_PACKAGE);
     if (is_inner || (!is_drawn(from->kind) && from->kind != PLACE_PACKAGE) ||
         (!is_drawn(to->kind) && to->kind != PLACE_PACKAGE))
-        return; /* the box says that it is there */
+        return; /* the box stands for it */
     export_text(text, "  %s -- %s [label=\"%s", from->name, to->name, link_kind_name(link->kind));
     if (link->width > 0)
         export_text(text, " x%" PRId32, link->width);

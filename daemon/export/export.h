@@ -31,22 +31,22 @@ enum export_format {
 
 extern const char *const export_names[]; /* in that order, ends with NULL */
 
-/* What a format is made of. By place: of the graph of snap. */
+/* Input of a format. Arrays by place belong to the graph of snap. */
 struct export_input {
     struct snapshot *snap;
-    const char *xml, *xml_name;        /* the node's hwloc XML; NULL it has none */
-    const struct hwloc_view *view;     /* of it: for NCCL, RCCL and GRES; NULL none */
+    const char *xml, *xml_name;        /* the node's hwloc XML; NULL if it has none */
+    const struct hwloc_view *view;     /* view of that XML for NCCL, RCCL and GRES; NULL none */
     const struct judgement *judgement; /* for PROMETHEUS */
-    /* by place: memory that the kernel could give now, -1 unknown; NULL: all are unknown. For
+    /* by place: memory that the kernel can give now, -1 unknown; NULL: all unknown; for
      * PROMETHEUS */
     const int64_t *free_bytes;
-    const bool *is_claimed; /* by place: to compute on; for PROMETHEUS */
+    const bool *is_claimed; /* by place: claimed for computing; for PROMETHEUS */
     int64_t now_s;
 };
 
 bool export_needs_view(enum export_format format);
 
-/* Writes the text. InvalidParameter where the format has nothing to say about this node, ABSENT
- * without the XML it needs, BAD_DATA, NO_MEMORY. */
+/* Writes the text. Fails with InvalidParameter where the format does not apply to this node, ABSENT
+ * without a required XML, BAD_DATA, NO_MEMORY. */
 enum berth_code export_write(enum export_format format, const struct export_input *input,
                              struct print *text, struct berth_err *err);

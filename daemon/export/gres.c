@@ -10,9 +10,9 @@
 
 #define TYPE_SIZE 64
 
-/* "NVIDIA A100-SXM4-40GB" is a100, "AMD Instinct MI250X" mi250x, "NVIDIA GeForce RTX 4090"
- * rtx_4090: the first word with a digit, which Slurm would take for a number if it began with one.
- * "" where there is none. */
+/* Finds the gpu's type in its model: "NVIDIA A100-SXM4-40GB" is a100, "AMD Instinct MI250X" mi250x,
+ * "NVIDIA GeForce RTX 4090" rtx_4090. The type is the first word with a digit; Slurm reads one that
+ * begins with a digit as a number. "" where there is none. */
 static void type_of(const char *model, char type[TYPE_SIZE])
 {
     const char *before = NULL, *word = model == NULL ? "" : model;
@@ -44,8 +44,8 @@ static bool is_of(const struct place *gpu, const char *vendor)
 
 static bool is_nvidia(const struct place *gpu) { return is_of(gpu, "nvidia"); }
 
-/* Which variables Slurm sets for tasks. Without it the lists of all vendors are set alike, and HIP
- * counts the CUDA one among what the ROCR one has left. */
+/* Returns the flags that select the variables Slurm sets for tasks. Without them the lists of all
+ * vendors are equal, and HIP counts the CUDA one among the gpus that the ROCR one leaves. */
 static const char *flags_of(const struct place *gpu)
 {
     if (is_nvidia(gpu))
@@ -53,7 +53,7 @@ static const char *flags_of(const struct place *gpu)
     return is_of(gpu, "amd") ? " Flags=amd_gpu_env" : "";
 }
 
-/* "" where it is not known. */
+/* Writes the device file of a gpu; "" where it is unknown. */
 static void file_of(const struct graph *graph, place_id id, char *buffer, size_t size)
 {
     const struct place *gpu = &graph->places[id];
@@ -68,7 +68,8 @@ static void file_of(const struct graph *graph, place_id id, char *buffer, size_t
         snprintf(buffer, size, "%s", gpu->render_node);
 }
 
-/* The numbers, in Slurm's count, of the cores next to a gpu; false where they are not known. */
+/* Writes the numbers, in Slurm's count, of the cores next to a gpu; false where they are
+ * unknown. */
 static bool put_cores(const struct hwloc_view *view, const struct place *gpu, struct print *text)
 {
     bool is_any = false;
@@ -104,7 +105,7 @@ static int32_t width_between(const struct graph *graph, place_id a, place_id b)
     return width;
 }
 
-/* Direct ones, or through a switch as many as the narrower side has. */
+/* Returns the number of direct links, or through a switch the number of the narrower side. */
 static int32_t links_between(const struct graph *graph, place_id a, place_id b)
 {
     int32_t width = width_between(graph, a, b);

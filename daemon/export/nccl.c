@@ -12,10 +12,10 @@
 
 #define VALUE_MAX    250 /* bytes: the parsers take values of 254 */
 #define SWITCH_CLASS 0x0680
-/* Where the driver hides an NVSwitch's address; the parser looks at the class alone. */
+/* Address of an NVSwitch that the driver hides; the parser reads only the class. */
 #define SWITCH_UNKNOWN "fffffff:ffff:ff"
 
-/* A PCI device or switch on the way from a NUMA node to a gpu or nic. */
+/* A PCI device or switch on the path from a NUMA node to a gpu or nic. */
 struct device {
     uint64_t pci, parent; /* PCI_NONE: none */
     place_id place;       /* gpu or nic; PLACE_NONE: a switch */
@@ -51,7 +51,7 @@ static const struct hwloc_view_pci *seen(const struct tree *tree, uint64_t pci)
     return tree->input->view != NULL ? hwloc_view_find(tree->input->view, pci) : NULL;
 }
 
-/* With the switches above it. */
+/* Adds a device with the switches above it. */
 static void add_device(struct tree *tree, uint64_t pci, place_id place, place_id numa)
 {
     const struct hwloc_view_pci *view = seen(tree, pci);
@@ -83,8 +83,8 @@ static void add_devices(struct tree *tree)
     }
 }
 
-/* Groups of eight digits, the highest first, as the kernel's cpumap has them; "" where the parsers
- * have no room for it. */
+/* Writes groups of eight digits, the highest first, in the form of the kernel's cpumap; "" where it
+ * exceeds the room of the parsers. */
 static void format_affinity(const struct cpuset *cpus, char *buffer, size_t size)
 {
     int group = CPUSET_MAX / 32 - 1;
@@ -102,7 +102,7 @@ static void format_affinity(const struct cpuset *cpus, char *buffer, size_t size
 
 static void put_indent(struct print *text, int depth) { export_text(text, "%*s", 2 * depth, ""); }
 
-/* What a gpu's driver says of its slot. */
+/* Writes the PCIe generation and width that a gpu's driver reports for its slot. */
 static void put_slot(struct print *text, const struct place *gpu)
 {
     static const char *const speeds[] = {"2.5 GT/s PCIe",  "5.0 GT/s PCIe",  "8.0 GT/s PCIe",
@@ -135,7 +135,7 @@ static void put_pci_attributes(const struct tree *tree, const struct device *dev
         put_slot(text, &tree->graph->places[device->place]);
 }
 
-/* Of the device at a link's other end: its class where hwloc shows it. */
+/* Writes a link; tclass is the class of the device at its other end where hwloc shows it. */
 static void put_link(const struct tree *tree, const struct link *link, place_id to, int depth,
                      struct print *text)
 {
@@ -152,7 +152,7 @@ static void put_link(const struct tree *tree, const struct link *link, place_id 
     export_text(text, "/>\n");
 }
 
-/* Beside the links, for people: no attribute of the format takes a rate. */
+/* Writes rates as comments beside the links, for people: the format has no attribute for them. */
 static void put_rates(const struct tree *tree, place_id gpu, int depth, struct print *text)
 {
     for (place_id to = graph_next(tree->graph, PLACE_GPU, 0); to != PLACE_NONE;
@@ -209,15 +209,15 @@ static void put_gpu(const struct tree *tree, place_id gpu, int depth, struct pri
     export_text(text, "</gpu>\n");
 }
 
-/* Without its net: one that the library finds in the file by name keeps what the file says, and
- * nothing of its slot is looked up any more. */
+/* Writes a nic without its net. The library keeps the file's values of a net that it finds by name,
+ * and would skip the look-up of its slot. */
 static void put_nic(int depth, struct print *text)
 {
     put_indent(text, depth);
     export_text(text, "<nic/>\n");
 }
 
-/* The devices below a switch, or below a NUMA node where parent is PCI_NONE. */
+/* Writes the devices below a switch, or below a NUMA node where parent is PCI_NONE. */
 static void put_devices(const struct tree *tree, uint64_t parent, place_id numa, int depth,
                         struct print *text)
 {
@@ -239,8 +239,8 @@ static void put_devices(const struct tree *tree, uint64_t parent, place_id numa,
     }
 }
 
-/* A NUMA node that gets a virtual network device is not looked up, so these are here. The library
- * wants the family as CPUID has it, base and 16 times the extension. */
+/* Writes the CPUID family and model: the library does not look up a NUMA node that gets a virtual
+ * network device. It expects the family in CPUID's encoding, base and 16 times the extension. */
 static void put_cpuid(const struct hwloc_view *view, struct print *text)
 {
     if (view == NULL || view->vendor[0] == '\0' || view->family < 0 || view->model < 0)

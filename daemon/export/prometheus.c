@@ -61,8 +61,8 @@ static bool same_series(const struct finding *a, const struct finding *b)
            strcmp(a->place, b->place) == 0;
 }
 
-/* One series for what several findings of a code and place have in common; the texts are berth
- * health's to tell. */
+/* Writes one series for all findings of a code, place and severity; berth health prints their
+ * texts. */
 static void put_findings(const struct export_input *input, struct print *text)
 {
     const struct judgement *judgement = input->judgement;
@@ -155,7 +155,7 @@ static bool is_sample(const struct snapshot *snap, const struct value *value)
            is_coarse(snap->graph->places[value->to].kind);
 }
 
-/* What a metric's sample is: its value, or its value as a share of what is expected of it. */
+/* The sample of a metric: its value, or its ratio to the baseline. */
 enum sample { SAMPLE_VALUE, SAMPLE_RATIO };
 
 static double sample_of(const struct snapshot *snap, const struct value *value, enum sample sample)

@@ -23,7 +23,7 @@ void export_text(struct print *text, const char *format, ...)
     free(line);
 }
 
-/* How many bytes the character at c has, 0 when it is no UTF-8. */
+/* Returns the number of bytes of the character at c, 0 when it is no UTF-8. */
 static size_t character(const char *c)
 {
     const unsigned char first = (unsigned char)c[0];
@@ -41,8 +41,8 @@ static size_t character(const char *c)
     return is_wrong ? 0 : length;
 }
 
-/* One character, or what stands for it: escape gives that, NULL as it is. Returns how many bytes of
- * value that was. */
+/* Writes one character, or the replacement that escape returns (NULL: none). Returns the number of
+ * bytes of c consumed. */
 static size_t put(struct print *text, const char *c, const char *(*escape)(char c))
 {
     size_t length = character(c);
