@@ -19,7 +19,7 @@
 #define LINE_SIZE   8192
 #define RECORDS_MAX 1000000
 #define AXES_MAX    16
-#define NUMBER_MIN  1e-9 /* as of a measurement, node/record.c */
+#define NUMBER_MIN  1e-9 /* limits of a measurement: node/record.c */
 #define NUMBER_MAX  1e18
 #define YEAR_9999   INT64_C(253402300799)
 
@@ -130,7 +130,7 @@ enum berth_code baseline_file_write(const char *folder, const struct graph *grap
     clean_name(graph->name, name, sizeof name);
     snprintf(path, sizeof path, "%.4096s/%s.baseline", folder, name);
     snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
-    unlink(temporary); /* of a daemon with this number that was killed here */
+    unlink(temporary); /* left by a killed daemon with this pid */
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
         return err_set_errno(err, BERTH_IO, errno, "%s cannot be written", path);
@@ -161,7 +161,7 @@ enum berth_code baseline_file_write(const char *folder, const struct graph *grap
 
 /* ---- reading ---- */
 
-/* The first complaint is kept; what is read after one does not count. */
+/* Reads one file. Keeps the first error; records after it do not count. */
 struct reading {
     const struct graph *graph;
     struct baseline_set *set;
@@ -331,7 +331,7 @@ static enum berth_code read_file(FILE *file, const char *path, struct reading *r
     char line[LINE_SIZE];
     long number = 0;
     while (reading->err.code == BERTH_OK && fgets(line, sizeof line, file) != NULL) {
-        /* a NUL byte ends the line early, and what is before it is not complete then */
+        /* a NUL byte ends the line early, so its JSON is incomplete */
         size_t length = strlen(line);
         number++;
         if (length + 1 == sizeof line && line[length - 1] != '\n')
@@ -348,7 +348,8 @@ static enum berth_code read_file(FILE *file, const char *path, struct reading *r
                : err_set(err, BERTH_BAD_DATA, "%s: it is cut off: the end record is missing", path);
 }
 
-/* A pipe or a device must not hold the daemon up, nor a huge file fill its memory. */
+/* Opens a regular file of limited size: a pipe or device must not block, a huge file must not fill
+ * memory. */
 static enum berth_code open_file(const char *path, FILE **ret_file, struct berth_err *err)
 {
     struct stat status;
@@ -368,7 +369,7 @@ static enum berth_code open_file(const char *path, FILE **ret_file, struct berth
     return BERTH_OK;
 }
 
-/* ABSENT when there is none. */
+/* Reads the file as a test. ABSENT when there is none. */
 static enum berth_code try_file(const char *path, const struct graph *graph)
 {
     struct berth_err why = {0};
@@ -399,7 +400,7 @@ enum berth_code baseline_file_keep(const char *folder, const struct graph *graph
     if (code == BERTH_NO_MEMORY)
         return err_set(err, code, "no memory to read %s", path);
     snprintf(kept, sizeof kept, "%s.unreadable-%lld", path, (long long)now_s);
-    /* not renamed: until the next one is written it is still there, too */
+    /* a link, not a rename: the name exists until the next file replaces it */
     if (link(path, kept) != 0 && errno != EEXIST)
         return err_set_errno(err, BERTH_IO, errno, "%s cannot be read, and not be set aside", path);
     return BERTH_OK;

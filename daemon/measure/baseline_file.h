@@ -1,9 +1,9 @@
 /**
- * Baselines as a file, for nodes that keep nothing over a reboot: JSON, one record a line.
+ * Baselines as a file, for nodes that lose their state at a reboot: JSON, one record a line.
  * docs/RECORD.md (Baselines) has the format.
  *
- * A file is imported whole or not at all: it ends with a record that counts the others. What is in
- * it is as little trusted as a message.
+ * A file is imported whole or not at all: its last record counts the others. Its content is
+ * untrusted.
  */
 #pragma once
 #include <stdbool.h>
@@ -12,23 +12,24 @@
 #include "health/baseline_set.h"
 #include "node/graph.h"
 
-/* FOLDER/NAME.baseline, NAME being the graph's with all but letters, digits, '-', '_' and '.' as
- * '_'; where nobody has that name, FOLDER/FINGERPRINT.baseline, which equal nodes can share. */
+/* Files are named FOLDER/NAME.baseline. NAME is the graph's name with '_' for everything but
+ * letters, digits, '-', '_' and '.'. If there is no such file, FOLDER/FINGERPRINT.baseline is read,
+ * which equal nodes can share. */
 
-/* Reads the file of this node. The places of the file are added to set in any case, the series
- * (those whose metric this version knows and whose places graph has) when it was written by a node
- * with this graph's fingerprint; ret_same says whether. ABSENT when there is neither file; BAD_DATA
- * with file and line; IO; NO_MEMORY. set keeps what was added before a failure: drop it then. */
+/* Reads the file of this node. Adds its places to set. Adds its series only if the file's
+ * fingerprint is this graph's, which ret_same tells, and if metric and places are known. Fails with
+ * ABSENT when neither file exists, BAD_DATA with file and line, IO, NO_MEMORY. After a failure,
+ * drop the partly filled set. */
 enum berth_code baseline_file_read(const char *folder, const struct graph *graph,
                                    struct baseline_set *set, bool *ret_same, struct berth_err *err);
 
-/* Keeps a FOLDER/NAME.baseline that baseline_file_read would refuse as
- * FOLDER/NAME.baseline.unreadable-<now_s>, too, before another is written there. */
+/* Links a FOLDER/NAME.baseline that baseline_file_read would refuse to
+ * FOLDER/NAME.baseline.unreadable-<now_s>, before a new one replaces it. */
 enum berth_code baseline_file_keep(const char *folder, const struct graph *graph, int64_t now_s,
                                    struct berth_err *err);
 
-/* Writes FOLDER/NAME.baseline, in place of the old one all at once; ret_path (of size bytes) gets
- * its name. IO says why not. */
+/* Writes FOLDER/NAME.baseline, replacing the old one atomically. ret_path (size bytes) gets its
+ * name. Fails with IO and the reason, NO_MEMORY. */
 enum berth_code baseline_file_write(const char *folder, const struct graph *graph,
                                     const struct baseline_set *set, int64_t now_s, char *ret_path,
                                     size_t size, struct berth_err *err);

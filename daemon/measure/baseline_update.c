@@ -11,7 +11,7 @@
 #include "store/baseline.h"
 #include "store/place.h"
 
-/* Without the notes that accepting settles. */
+/* Copies base without the notes that accepting resolves. */
 static struct snapshot *copy(const struct snapshot *base, uint64_t generation)
 {
     struct values *values = values_new();
@@ -43,7 +43,7 @@ static struct snapshot *copy(const struct snapshot *base, uint64_t generation)
     return snapshot;
 }
 
-/* base and its copy have the same values in the same order. */
+/* Selects the values to accept. base and its copy have the same values in the same order. */
 static bool *choose(const struct snapshot *base, const bool *selected,
                     const struct judge_limits *limits, struct accepted *accepted)
 {

@@ -1,5 +1,6 @@
 /**
- * Accepting: what is measured now becomes what is expected. Blocks on the disk: on the thread pool.
+ * Accepting a baseline: the current measurements become the expected values. Blocks on the disk: on
+ * the thread pool.
  */
 #pragma once
 #include <stdbool.h>
@@ -11,20 +12,20 @@
 #include "node/snapshot.h"
 #include "store/store.h"
 
-/* What was accepted, and what became of the export. */
+/* Result of accepting and of the export. */
 struct accepted {
-    size_t count;   /* of series */
-    size_t in_line; /* of those, how many are in line with their baselines, which stand */
-    /* series that were left out: known to half only, or measured on a node with more work than
-     * CPUs */
+    size_t count;   /* number of series */
+    size_t in_line; /* number of these in line with their baselines, which stay */
+    /* series left out: too uncertain, or measured on a node with more runnable work than CPUs */
     size_t vague, overloaded;
-    char file[4352];   /* where they were written to; "" nowhere */
-    char why_not[256]; /* why they were not written although there is a folder; "" */
+    char file[4352];   /* path of the export; "" none */
+    char why_not[256]; /* reason why a configured folder got no export; "" */
 };
 
-/* Makes what base has of these places (by place id; NULL: of all, and of the hardware, too) what is
- * expected, but for what says little of it, and exports it. ret_snapshot is base with that, as
- * generation. NO_MEMORY, or what the store says: nothing is accepted then. */
+/* Accepts base's values of the selected places as expected and exports the baselines. Leaves out
+ * values that are too uncertain. selected is by place id; NULL: all places, and the hardware too.
+ * *ret_snapshot is base with the new baselines, as that generation. Fails with NO_MEMORY or the
+ * store's error; nothing is accepted then. */
 enum berth_code baseline_update(struct store *store, const struct snapshot *base,
                                 const bool *selected, const struct history_env *env,
                                 uint64_t generation, struct accepted *ret_accepted,

@@ -87,8 +87,7 @@ static const char *probe_name(const struct graph *graph, place_id gpu)
     return alone ? place->pci : place->uuid != NULL ? place->uuid : place->name;
 }
 
-/* Appends a name to a comma separated list, which it frees when there is no memory for it; NULL
- * then. */
+/* Appends a name to a comma separated list. Frees the list and returns NULL when out of memory. */
 static char *append(char *list, const char *name, size_t length)
 {
     size_t used = list != NULL ? strlen(list) : 0;

@@ -1,9 +1,8 @@
 /**
- * Which gpus somebody uses, from what the GPU probe prints with --facts; and how that probe calls
- * places. Pure.
+ * GPUs in use, from the GPU probe's output with --facts, and the probe's names of places. Pure.
  *
- * A gpu with a process on it counts as claimed: nothing is measured on it. A device record whose
- * "processes" is missing or 0 says nothing.
+ * A GPU with a process counts as claimed: nothing is measured on it. A device record with
+ * "processes" missing or 0 has no effect.
  */
 #pragma once
 #include <stdbool.h>
@@ -16,40 +15,41 @@
 #define GPU_USE_PROFILED (-1) /* a claim profiles it */
 
 struct gpu_use {
-    const char *vendor; /* of whose gpus alone it is, those of others do not count; NULL: of all */
+    const char *vendor; /* counts this vendor's GPUs only; NULL all */
     struct {
         place_id gpu;
-        int64_t processes; /* 0: left out for another reason; GPU_USE_PROFILED */
+        int64_t processes; /* 0 left out for another reason; or GPU_USE_PROFILED */
     } item[GPU_USE_MAX];
     size_t count;
 };
 
-/* One line of the facts; anything but a device record of a gpu of this graph that counts is passed
- * over. */
+/* Reads one line of the facts. Ignores everything but device records of this graph's counted
+ * GPUs. */
 void gpu_use_line(struct gpu_use *use, const struct graph *graph, const char *line, size_t length);
 
-/* Adds a gpu that is to be left out; nothing when it is in already. */
+/* Adds a GPU to leave out, unless it is in already. */
 void gpu_use_add(struct gpu_use *use, place_id gpu, int64_t processes);
 
-/* Whether it is one of those that are counted: a gpu, of the vendor. */
+/* True for a GPU of the vendor. */
 bool gpu_use_counts(const struct gpu_use *use, const struct graph *graph, place_id gpu);
 
 bool gpu_use_has(const struct gpu_use *use, place_id gpu);
-/* there is no gpu that is not in use */
+/* true when every GPU is in use */
 bool gpu_use_has_all(const struct gpu_use *use, const struct graph *graph);
 
-/* Every gpu of the comma separated names is in use; names of other places do not count. */
+/* True when every GPU among the comma separated names is in use; ignores other places. */
 bool gpu_use_has_places(const struct gpu_use *use, const struct graph *graph, const char *places);
 
-/* The gpus in use as the probe calls them: PCI addresses, or UUIDs where several gpus (slices,
- * partitions) have one address. Comma separated. NULL when out of memory. */
+/* Returns the GPUs in use by the probe's names, comma separated. These are PCI addresses, or UUIDs
+ * if several GPUs (slices, partitions) share one. The caller frees it; NULL when out of memory. */
 char *gpu_use_names(const struct gpu_use *use, const struct graph *graph);
 
-/* A list of places, comma separated, with gpus and modules in the probe's names. NULL when out of
- * memory. */
+/* Translates comma separated places: GPUs and modules get the probe's names. The caller frees it;
+ * NULL when out of memory. */
 char *gpu_use_translate(const struct graph *graph, const char *places);
 
-/* Transfers between gpus that the probe is to measure two at a time, because they tell which of
- * several ways one takes (cost/way_seen.h), in its names: "FROM>TO+FROM>TO", comma separated; of
- * vendor's gpus alone, NULL all. "" where nothing is open. NULL when out of memory. */
+/* Returns pairs of transfers between GPUs to measure concurrently, because they reveal the path of
+ * one of them (cost/way_seen.h). In the probe's names: "FROM>TO+FROM>TO", comma separated; only
+ * vendor's GPUs, NULL all. "" when nothing is open. The caller frees it; NULL when out of
+ * memory. */
 char *gpu_use_sets(const struct graph *graph, const char *vendor);

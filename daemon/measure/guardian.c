@@ -14,7 +14,7 @@
 
 #include "measure/offspring.h"
 
-/* between looks at what SIGKILL does not end, as it is stuck in a driver */
+/* interval for processes that SIGKILL does not end because a driver blocks them */
 #define LONGEST_WAIT_MS 100
 
 struct guardian {
@@ -30,8 +30,8 @@ static void tell(enum guardian_news news, int number)
     send(GUARDIAN_SOCKET, &message, sizeof message, MSG_NOSIGNAL);
 }
 
-/* A child of the daemon that is between fork and exec keeps the socket open for a while after the
- * daemon, hence both. */
+/* True when the daemon has ended or closed its end. A child of the daemon between fork and exec
+ * keeps the socket open for a while, so the parent is checked too. */
 static bool is_deserted(const struct guardian *guardian)
 {
     char byte;
@@ -45,18 +45,18 @@ static bool prepare(struct guardian *guardian)
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &guardian->probe_mask);
     prctl(PR_SET_NAME, GUARDIAN_NAME);
-    /* not ended with the daemon's group; of its session, by which the daemon knows it from what
-     * it adopts */
+    /* a group of its own, so that the daemon's group does not end it; the same session, so that the
+     * daemon distinguishes it from adopted processes */
     setpgid(0, 0);
     fcntl(GUARDIAN_SOCKET, F_SETFD, FD_CLOEXEC);
     guardian->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
-    /* SIGCONT, because it wakes a guardian that somebody stopped. */
+    /* SIGCONT wakes a guardian that was stopped. */
     return guardian->signals >= 0 && prctl(PR_SET_PDEATHSIG, SIGCONT) == 0 &&
            prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
-/* In the child. What it tells of a failure comes before what the guardian will of its exit, and the
- * first counts. */
+/* Executes the probe, in the child. Its message about a failure precedes the guardian's about the
+ * exit, and the first one counts. */
 _Noreturn static void become_probe(const struct guardian *guardian, pid_t parent, char **argv)
 {
     setsid();
@@ -81,12 +81,12 @@ static void start_probe(struct guardian *guardian, char **argv)
     }
     guardian->probe = child;
     tell(GUARDIAN_STARTED, child);
-    /* The output ends when the probe's ends are closed, not when this process does. */
+    /* Close the outputs, so that they end with the probe, not with this process. */
     dup2(STDIN_FILENO, STDOUT_FILENO);
     dup2(STDIN_FILENO, STDERR_FILENO);
 }
 
-/* Until it is reaped its pid, and with it the number of its session, is nobody else's. */
+/* Kills the session. Until the probe is reaped, its pid and session id are not reused. */
 static void probe_ended(struct guardian *guardian, const siginfo_t *how)
 {
     kill(-guardian->probe, SIGKILL);
@@ -94,7 +94,7 @@ static void probe_ended(struct guardian *guardian, const siginfo_t *how)
     tell(how->si_code == CLD_EXITED ? GUARDIAN_EXITED : GUARDIAN_SIGNALED, how->si_status);
 }
 
-/* Whether any child is left. */
+/* Reaps children. Returns true while any is left. */
 static bool reap(struct guardian *guardian)
 {
     for (;;) {
@@ -109,14 +109,14 @@ static bool reap(struct guardian *guardian)
     }
 }
 
-/* Before it has made its session there is only its pid. */
+/* Forwards SIGTERM to the probe's session, or to its pid before the session exists. */
 static void pass_on_term(const struct guardian *guardian)
 {
     if (guardian->probe > 0 && kill(-guardian->probe, SIGTERM) != 0)
         kill(guardian->probe, SIGTERM);
 }
 
-/* Whether one of the signals was SIGTERM. The others have woken the guardian, and that is all. */
+/* Reads pending signals; true when one was SIGTERM. The others only wake the guardian. */
 static bool take_signals(const struct guardian *guardian)
 {
     struct signalfd_siginfo signal;
@@ -138,8 +138,8 @@ static void watch(struct guardian *guardian)
     }
 }
 
-/* A process that was killed forks no more, and what it had below it comes to this one, with a
- * SIGCHLD that says so. */
+/* Kills all descendants. A killed process forks no more; its children become this one's, with a
+ * SIGCHLD. */
 static void kill_all(struct guardian *guardian)
 {
     struct pollfd signals = {.fd = guardian->signals, .events = POLLIN};
@@ -166,5 +166,5 @@ _Noreturn void guardian_main(char **argv)
         start_probe(&guardian, argv + 2);
     watch(&guardian);
     kill_all(&guardian);
-    _exit(0); /* nothing is to be written, and the run is over when this process is */
+    _exit(0); /* skips exit handlers: nothing to flush, and the end of this process ends the run */
 }

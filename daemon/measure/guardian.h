@@ -1,40 +1,39 @@
 /**
- * A process between the daemon and a probe, so that nothing of the probe outlives the daemon: not a
- * probe that ignores signals, nor what it started in sessions of its own. berthd begins itself anew
- * as one (execve of /proc/self/exe); the runner is the daemon's side.
+ * Process between the daemon and a probe, so that nothing of the probe outlives the daemon. That
+ * includes probes that ignore signals and their children in other sessions. berthd executes itself
+ * as a guardian (execve of /proc/self/exe); the runner is the daemon's side.
  *
- * The two talk over a socket. The guardian tells what becomes of the probe. The daemon says
- * nothing: that its end is shut down means that everything below the guardian is to be killed at
- * once, and as that is what the daemon's death does too, there is one way to end and it is the one
- * that is always taken. The guardian ends, with status 0, when nothing is left below it. SIGTERM is
- * passed on to the session of the probe. The probe itself is killed when somebody kills the
- * guardian (PR_SET_PDEATHSIG).
+ * They communicate over a socket. The guardian reports the probe's state; the daemon sends nothing.
+ * Shutdown of the daemon's end tells the guardian to kill all its descendants at once. The daemon's
+ * death does the same, so there is only one way to end. The guardian exits with status 0 when no
+ * descendant is left. It forwards SIGTERM to the probe's session. If the guardian is killed, the
+ * kernel kills the probe (PR_SET_PDEATHSIG).
  */
 #pragma once
 #include <stdbool.h>
 
 /* argv[0], and the name that ps shows; at most 15 bytes */
 #define GUARDIAN_NAME "berth-guardian"
-/* its descriptor of the socket; it takes no other of the daemon's but 0, 1, 2 */
+/* its descriptor of the socket; of the daemon's others it inherits 0, 1 and 2 only */
 #define GUARDIAN_SOCKET 3
 
 /* argv: GUARDIAN_NAME, the pid of the daemon, the path of the program, the program's argv. */
 #define GUARDIAN_ARGS 3
 
 enum guardian_news {
-    GUARDIAN_STARTED, /* number is the probe's pid, which is its session's too */
-    GUARDIAN_FAILED,  /* the probe could not be started; number is the errno */
-    /* number is the status; what it left running in its session has been killed */
+    GUARDIAN_STARTED, /* number: pid and session id of the probe */
+    GUARDIAN_FAILED,  /* the probe did not start; number: errno */
+    /* number: status; the rest of its session has been killed */
     GUARDIAN_EXITED,
-    GUARDIAN_SIGNALED /* number is the signal; likewise */
+    GUARDIAN_SIGNALED /* number: signal; likewise */
 };
 
 struct guardian_message {
     int news, number;
 };
 
-/* Whether this process was begun to be a guardian: ask first in main, and call guardian_main then.
- */
+/* True when this process was started as a guardian. Call it first in main, followed by
+ * guardian_main. */
 bool guardian_is_meant(char *const *argv);
 
 /* Ends the process, which must have one thread. */

@@ -30,8 +30,8 @@ static enum berth_code recall_baselines(struct store *store, struct snapshot *sn
     return BERTH_OK;
 }
 
-/* What is found says which findings stand; those tell every later judgement of the snapshot since
- * when. */
+/* Stores the snapshot's findings and copies the times of open ones into it, for later
+ * assessments. */
 static enum berth_code keep_findings(struct store *store, struct snapshot *snapshot,
                                      const struct history_env *env, struct berth_err *err)
 {
@@ -52,7 +52,7 @@ static enum berth_code keep_findings(struct store *store, struct snapshot *snaps
     return BERTH_OK;
 }
 
-/* Without memory for a note there is none. */
+/* Adds a note, unless memory runs out. */
 __attribute__((format(printf, 6, 7))) static void add_note(struct snapshot *snapshot,
                                                            const char *code, int severity,
                                                            const char *place, int64_t since_s,
@@ -73,7 +73,7 @@ __attribute__((format(printf, 6, 7))) static void add_note(struct snapshot *snap
     va_end(args);
 }
 
-/* What this module said of an earlier snapshot: recalling says what is still so. */
+/* Removes this module's notes of an earlier snapshot, before it finds the current ones. */
 static void forget_notes(struct snapshot *snapshot)
 {
     size_t kept = 0;
@@ -91,7 +91,7 @@ static void note_failure(struct snapshot *snapshot, const struct history_env *en
              "what was measured earlier could not be compared with: %.190s", why->detail);
 }
 
-/* A drain reason for a gpu: jobs that count on it would fail. */
+/* Notes missing hardware. A missing GPU is a reason to drain: jobs that need it would fail. */
 static void note_gone(struct snapshot *snapshot, const struct expected_place *gone)
 {
     bool is_gpu = strcmp(gone->kind, place_kind_name(PLACE_GPU)) == 0;
@@ -131,7 +131,7 @@ void history_recall(struct store *store, struct snapshot *snapshot, const struct
         note_failure(snapshot, env, &why);
 }
 
-/* What the probe says of the load, docs/MEASURING.md. */
+/* True when the probe reported an overloaded node (docs/MEASURING.md). */
 static bool was_overloaded(const struct run *run)
 {
     json_t *conditions = run->conditions != NULL ? json_loads(run->conditions, 0, NULL) : NULL;
@@ -153,7 +153,7 @@ void history_advance(struct store *store, struct snapshot *snapshot, const struc
         note_failure(snapshot, env, &why);
 }
 
-/* Once: what this node has measured itself since goes before what the folder has. */
+/* Imports the folder's baseline, unless the node has baselines of its own. */
 static enum berth_code import(struct store *store, struct snapshot *snapshot,
                               const struct history_env *env, struct berth_err *err)
 {

@@ -12,7 +12,7 @@
 
 #define PATH_SIZE 300
 
-/* Numbers between blanks; one may begin in one piece that is read and end in the next. */
+/* Parses numbers between blanks. A number may be split between two reads. */
 static size_t each_listed(int fd, void (*each)(pid_t pid, void *arg), void *arg)
 {
     char piece[1024];
@@ -33,8 +33,7 @@ static size_t each_listed(int fd, void (*each)(pid_t pid, void *arg), void *arg)
     return count;
 }
 
-/* The parent of a process; 0 when that cannot be told. Its name stands in parentheses and may hold
- * any. */
+/* Returns the parent of a process; 0 unknown. Its name is in parentheses and may contain any. */
 static pid_t parent_of(const char *proc, const char *process)
 {
     char path[PATH_SIZE], text[256];

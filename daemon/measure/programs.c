@@ -16,10 +16,10 @@
     "memory_bandwidth,memory_noise,kind_copy,shared_write,allocation,collective_bandwidth,"        \
     "collective_latency,matrix_product,transfer_overhead," GPU_SETS
 
-/* NCCL and RCCL meet over this interface: the service may use no other. */
+/* Interface over which NCCL and RCCL bootstrap: the service may use no other. */
 #define LOOPBACK "NCCL_SOCKET_IFNAME=lo"
 
-/* Both variants are read by AMD's runtime when it starts. */
+/* Variants. AMD's runtime reads these variables when it starts. */
 static const char *const no_variant[] = {LOOPBACK, NULL};
 static const char *const without_sdma[] = {LOOPBACK, "HSA_ENABLE_SDMA=0", NULL};
 static const char *const with_xnack[] = {LOOPBACK, "HSA_XNACK=1", NULL};
@@ -36,7 +36,7 @@ static const struct program programs[] = {
      .is_gpu = true,
      .environment = no_variant,
      .start_ms = 60000},
-    /* One process has one driver's gpus. */
+    /* A process uses one driver's GPUs only. */
     {.name = "gpu-hip",
      .file = "berth-probe-gpu",
      .metrics = GPU_METRICS,
@@ -74,7 +74,7 @@ const struct program *programs_all(size_t *ret_count)
     return programs;
 }
 
-/* Whether the comma separated lists share a name. */
+/* True when the comma separated lists share a name. */
 static bool lists_meet(const char *a, const char *b)
 {
     while (*a != '\0') {
@@ -146,7 +146,7 @@ bool programs_runs(const struct program *program, const struct config *config,
     if (program->is_gpu && (!has_gpu_of(graph, program->vendor) ||
                             (program->beside != NULL && !has_gpu_of(graph, program->beside))))
         return false;
-    /* what the program's first start says of its absence goes for these */
+    /* the note on the program's first entry covers its variants */
     bool is_variant = program->full_only || program->beside != NULL;
     bool must_be_there = program->is_gpu ? !is_variant && graph->origin == ORIGIN_LIVE
                                          : graph->origin != ORIGIN_STANDIN;

@@ -68,14 +68,14 @@ static void take_set(struct run_parser *collect, const struct record *record, st
                        err);
 }
 
-/* The node's name for a place that the record may name by its address. */
+/* Returns the node's name of a place; records may use its address. */
 static const char *name_of(const struct run_parser *collect, const char *text)
 {
     place_id place = graph_find(collect->graph, text);
     return place == PLACE_NONE ? text : graph_place(collect->graph, place)->name;
 }
 
-/* "METRIC AXES gpu0 to gpu1, gpu2 to gpu3: WHY" of a set, which has no places of its own. */
+/* Adds "METRIC AXES gpu0 to gpu1, gpu2 to gpu3: WHY" for a set, which has no places of its own. */
 static void take_skipped_set(struct run_parser *collect, const struct record *record)
 {
     char text[1024];
@@ -108,8 +108,8 @@ static void take_skip(struct run_parser *collect, const struct record *record)
                          record->skip.axes[0] ? " " : "", record->skip.axes, record->skip.why));
 }
 
-/* "METRIC FROM TO", of a set with its flows behind it; what it calls by other names is remembered
- * all the same, for the probe itself knows them. */
+/* Parses "METRIC FROM TO", for a set followed by its flows. Keeps the text of unknown names,
+ * because the probe knows them. */
 static void take_cell(struct run_parser *collect, const char *text)
 {
     char metric[64], from[72], to[72], set[8];
@@ -132,8 +132,8 @@ static const char *known_code(const char *code)
     return NULL;
 }
 
-/* At the gpu that it begins at, else the one where it ends; one finding for each, which says the
- * first path and counts the others. */
+/* Adds a finding at the GPU where the transfer begins, or else ends. One finding for each GPU names
+ * the first path and counts the others. */
 static void take_finding(struct run_parser *collect, const struct record *record,
                          struct berth_err *err)
 {
@@ -151,7 +151,7 @@ static void take_finding(struct run_parser *collect, const struct record *record
            (collect->wrong[i].at != at || collect->wrong[i].code != code))
         i++;
     if (i == RUN_PARSER_PLACES_MAX)
-        return; /* there are findings enough */
+        return; /* enough findings */
     const char *place = graph_place(collect->graph, at)->name;
     char text[256];
     if (i == collect->wrong_count) {
@@ -190,8 +190,7 @@ static void take_run(struct run_parser *collect, const struct record *record, st
         err_set(err, BERTH_NO_MEMORY, "out of memory");
 }
 
-/* Conditions that are known only at the end go over those of the beginning. What memory is too
- * short for is left as it was. */
+/* Merges conditions that are known only at the end. Keeps the old ones when out of memory. */
 static void add_conditions(struct run_parser *collect, json_t *more)
 {
     if (json_object_size(more) == 0)
@@ -206,7 +205,7 @@ static void add_conditions(struct run_parser *collect, json_t *more)
     collect->run.conditions = text;
 }
 
-/* What in the statistics is a time; what is below 5 ms is not worth a word. */
+/* Formats the times among the statistics from 5 ms on. */
 static void take_times(struct run_parser *collect, const json_t *statistics)
 {
     char text[sizeof collect->spent - 4] = "";
@@ -273,7 +272,7 @@ static void take(struct run_parser *collect, const struct record *record, struct
     }
 }
 
-/* The value added last, which is none. */
+/* Lists the last value as skipped; it has no number. */
 static void tell_skipped(struct run_parser *collect)
 {
     const struct values *values = collect->run.values;
@@ -287,7 +286,7 @@ static void tell_skipped(struct run_parser *collect)
                                            axes[0] != '\0' ? " " : "", axes, none->why_not));
 }
 
-/* There is no value, and this is why; a number that the run has for it stays. */
+/* Adds a missing value with its reason. If the run has a number for the cell, it stays. */
 static void skip(struct run_parser *collect, const struct collect_cell *cell, const char *why)
 {
     const struct value none = {.metric = cell->metric,
@@ -303,7 +302,7 @@ static void skip(struct run_parser *collect, const struct collect_cell *cell, co
         tell_skipped(collect);
 }
 
-/* A value that is no record: its cell has none, and this is why. */
+/* Adds a missing value for a line that is a broken value record. */
 static void take_broken(struct run_parser *collect, const char *line, size_t length,
                         const char *detail)
 {
@@ -357,11 +356,10 @@ void run_parser_note(struct run_parser *collect, enum note_severity severity, co
     text_clean(note->text);
 }
 
-/* What ended before its time left out cells that nobody can name, so that whoever asked is told why
- * instead. */
+/* Notes an early end. Its missing cells are unknown, so the caller gets the reason instead. */
 static void note_failure(struct run_parser *collect, const char *code, const char *why)
 {
-    char text[256]; /* foreign, and cut */
+    char text[256]; /* untrusted text, cut */
     run_parser_note(collect, NOTE_WARNING, code, "machine0", why);
     snprintf(text, sizeof text, "%.255s", why);
     text_clean(text);
@@ -403,7 +401,7 @@ void run_parser_finish(struct run_parser *collect, const char *ending, const cha
     collect->run.elapsed_ns = elapsed_ns;
     if (ending[0] != '\0') {
         snprintf(collect->run.status, sizeof collect->run.status, "%s", ending);
-        /* A cancelled run is somebody's wish, not a fault. */
+        /* A user cancelled the run: that is no fault. */
         if (strcmp(ending, "cancelled") != 0 && strcmp(ending, "put-off") != 0)
             note_ending(collect, ending, text);
     } else if (!collect->ended) {

@@ -13,33 +13,30 @@
 #include "node/record.h"
 
 #define KILL_DELAY_MS 20
-/* a process that SIGKILL does not end is stuck in a driver: it is left to its guardian */
+/* after this time a process that survives SIGKILL, blocked in a driver, is left to its guardian */
 #define ABANDON_MS 5000
-#define DRAIN_MS   1000 /* for output that a child which escaped its session holds open */
+#define DRAIN_MS   1000 /* for output held open by a child that escaped its session */
 
-/*
- * What is started is a guardian, and that starts the program. Two roads lead to the end: the
- * program ends, its output is read to the end and the guardian is let go; or it is to end, and the
- * guardian is let go at once. A guardian that was let go kills what it still has below it and
- * exits.
+/* Starts a guardian, which starts the program. There are two orders of the end. The program ends by
+ * itself, its output is read completely, and the guardian is released. Or the program is stopped by
+ * releasing the guardian at once. A released guardian kills its descendants and exits.
  *
  * Invariants:
- * 1. ended is called exactly once, when the guardian is reaped and the socket, both pipes and both
+ * 1. ended is called exactly once, after the guardian is reaped and the socket, both pipes and both
  * timers are closed.
  * 2. No line is delivered after stopping is set.
- * 3. used <= sizeof buffer; buffer[0..used) holds the beginning of a line without its newline.
- */
+ * 3. used <= sizeof buffer; buffer[0..used) holds the beginning of a line without its newline. */
 struct runner {
     struct runner_spec spec;
     uv_process_t guardian;
     uv_pipe_t out, error_out;
-    uv_pipe_t socket; /* of the guardian; closing when it was let go */
+    uv_pipe_t socket; /* to the guardian; closing once it is released */
     uv_timer_t limit, silence;
     unsigned open_handles;
-    bool stopping; /* killed by us for the reason in end */
-    bool over;     /* the program has ended by itself; how is in end */
-    bool exited;   /* the guardian has */
-    pid_t program; /* its session too; 0 not started yet */
+    bool stopping; /* stopped by us; end has the reason */
+    bool over;     /* the program ended by itself; end has the result */
+    bool exited;   /* the guardian exited */
+    pid_t program; /* pid and session id; 0 not started yet */
     struct guardian_message message;
     size_t message_used;
     struct runner_end end;
@@ -80,7 +77,7 @@ static void close_output(struct runner *runner)
     close_handle((uv_handle_t *)&runner->error_out);
 }
 
-/* What is not to be waited for any longer is closed. */
+/* Closes everything that is not worth waiting for. */
 static void abandon(uv_timer_t *timer)
 {
     struct runner *runner = timer->data;
@@ -94,8 +91,8 @@ static void abandon(uv_timer_t *timer)
     close_handle((uv_handle_t *)&runner->guardian);
 }
 
-/* Shut down and not only closed: a child of ours that is between fork and exec has the descriptor
- * too. SIGCONT for a guardian that somebody stopped. */
+/* Releases the guardian. Shuts the socket down, because a child of ours between fork and exec may
+ * hold a copy. SIGCONT wakes a guardian that was stopped. */
 static void let_go(struct runner *runner)
 {
     uv_os_fd_t fd;
@@ -125,7 +122,7 @@ static void drain_passed(uv_timer_t *timer)
     settle(runner);
 }
 
-/* A last line may still be in the pipes; they close at their end of file. */
+/* Waits for the rest of the output: the pipes close at end of file. */
 static void program_ended(struct runner *runner, enum runner_ending how, int code)
 {
     runner->over = true;
@@ -182,7 +179,7 @@ static void read_message(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf
 {
     (void)buf;
     struct runner *runner = stream->data;
-    if (count < 0) { /* it is about to be known as exited */
+    if (count < 0) { /* guardian_exited follows */
         uv_read_stop(stream);
         return;
     }
@@ -193,8 +190,8 @@ static void read_message(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf
     hear(runner, (enum guardian_news)runner->message.news, runner->message.number);
 }
 
-/* One that was let go exits when nothing is left. One that ended otherwise was killed by somebody,
- * the program with it, and what is left of its session is killed here. */
+/* Handles the guardian's exit. A released guardian leaves nothing. Any other was killed, and the
+ * kernel killed the program; the rest of its session is killed here. */
 static void guardian_exited(uv_process_t *process, int64_t status, int term_signal)
 {
     struct runner *runner = process->data;
@@ -258,7 +255,7 @@ static void read_out(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf)
         end_it(runner, RUNNER_FLOODED);
 }
 
-/* Standard error keeps only its last line that is not empty. */
+/* Reads standard error, of which only the last non-empty line is kept. */
 static void give_error_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf)
 {
     (void)suggested;
@@ -278,7 +275,7 @@ static void read_error(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf)
     }
     runner->error_used += (size_t)count;
     runner->error_line[runner->error_used] = '\0';
-    /* A newer line pushes the older ones out. */
+    /* Drop lines before the newest one. */
     char *newline;
     while ((newline = memchr(runner->error_line, '\n', runner->error_used)) != NULL &&
            newline + 1 < runner->error_line + runner->error_used) {
@@ -296,8 +293,8 @@ static void open_handle(struct runner *runner, void *handle)
     runner->open_handles++;
 }
 
-/* The caller's environment behind that of every probe; NULL when out of memory. The strings are not
- * copied. */
+/* Appends the caller's variables to those of every probe, without copying the strings. The caller
+ * frees the array; NULL when out of memory. */
 static char **build_environment(const char *const *more)
 {
     static const char *const always[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"};
@@ -367,7 +364,7 @@ enum berth_code runner_start(uv_loop_t *loop, const struct runner_spec *spec,
     open_handle(runner, &runner->guardian);
     *ret_runner = runner;
     if (status != 0) {
-        /* The ending comes like any other, so that the caller has one place to clean up. */
+        /* Report through ended, so that the caller has one place to clean up. */
         runner->stopping = true;
         runner->end = (struct runner_end){.ending = RUNNER_NOT_STARTED, .code = -status};
         abandon(&runner->limit);

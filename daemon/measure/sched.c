@@ -14,32 +14,30 @@
 #include "measure/sched_watch.h"
 #include "measure/snapshot_builder.h"
 
-/*
- * Invariants:
- * 1. A probe runs only while writing is 0, but for REFRESH_NOTES: its values go over the snapshot
- * that the write before it made. One write at a time makes a snapshot from the last one, but for a
- * run, which has what the notes beside it have.
+/* Invariants:
+ * 1. A probe runs only while writing is 0, except for REFRESH_NOTES: its values replace those of
+ * the snapshot that the previous write made. One write at a time derives a snapshot from the last
+ * one. The exception is a run, which includes the notes of a concurrent REFRESH_NOTES.
  * 2. snapshot is never NULL after sched_new; it changes only in publish().
- * 3. The loop never calls the store, which may block: jobs do, on the thread pool; and sched_new,
- * before the loop runs.
- */
+ * 3. The loop never calls the store, which may block. Jobs on the thread pool do, and sched_new
+ * before the loop runs. */
 struct sched {
     struct sched_env env;
     struct store *store;
-    uint64_t store_changes; /* of those that snapshot, or the one being made, has */
-    bool store_is_out;      /* then: it was memory only */
+    uint64_t store_changes; /* store_changes included in snapshot, or in the next one */
+    bool store_is_out;      /* the store was memory only at that time */
     struct snapshot *snapshot;
     uint64_t generation;
     struct sched_probe probe;
     struct sched_jobs jobs;
     struct sched_facts facts;
-    unsigned writing; /* how many struct refresh are in jobs */
+    unsigned writing; /* number of struct refresh in jobs */
     bool reload_due;
     bool held;
-    bool own;     /* the request at hand is the daemon's, not a caller's */
-    bool owed;    /* measuring of its own that was cut short or put off */
-    bool waits;   /* ... until the drivers have said what they know */
-    unsigned cut; /* how often in a row it was cut short */
+    bool own;     /* the current request is the daemon's own */
+    bool owed;    /* the daemon's own measuring was cut short or put off */
+    bool waits;   /* ... and waits for the drivers' facts */
+    unsigned cut; /* number of interruptions in a row */
     struct sched_again again;
     struct sched_upkeep upkeep;
     struct sched_watch watch;
@@ -49,8 +47,8 @@ struct sched {
 
 enum refresh_kind { REFRESH_RUN, REFRESH_NOTES, REFRESH_DISCOVER, REFRESH_ACCEPT };
 
-/* A job that makes the next snapshot: writes a run, discovers again, or accepts a baseline. It owns
- * all that it touches. */
+/* Job that makes the next snapshot: stores a run, discovers again, or accepts a baseline. It owns
+ * everything that it uses. */
 struct refresh {
     struct sched_job job; /* first */
     struct sched *sched;
@@ -59,7 +57,7 @@ struct refresh {
     struct history_env past;
     struct snapshot_builder_facts facts; /* DISCOVER */
     struct run run;
-    bool *selected; /* ACCEPT, and so are the next three */
+    bool *selected; /* ACCEPT, like the next three */
     struct accepted accepted;
     sched_accepted accepted_done;
     void *accepted_arg;
@@ -161,7 +159,7 @@ static void measure_what_is_owed(struct sched *sched)
         log_line(sched->held ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "not measuring: %s", err.detail);
 }
 
-/* This machine; and what stands in for one, by the probes that the configuration names for it. */
+/* True for this machine, and for a stand-in with configured probes. */
 static bool can_measure(const struct sched *sched)
 {
     const struct config *config = sched->env.config;
@@ -177,7 +175,7 @@ void sched_begin(struct sched *sched)
     if (sched->store_is_out)
         sched_upkeep_due(&sched->upkeep);
     bool asks = config->node == NULL && sched_facts_ask(&sched->facts, sched->snapshot->graph);
-    if (sched_facts_is_new(&sched->facts)) /* there is nobody to ask */
+    if (sched_facts_is_new(&sched->facts)) /* no probe to ask */
         next_step(sched);
     if (!can_measure(sched) || !config->probe_at_start)
         return;
@@ -188,7 +186,7 @@ void sched_begin(struct sched *sched)
         return;
     }
     sched->owed = true;
-    sched->waits = asks; /* who uses gpus, and how many there are, comes before what they do */
+    sched->waits = asks; /* the drivers' facts (GPUs, processes) come before measuring */
     if (!asks)
         measure_what_is_owed(sched);
 }
@@ -229,7 +227,7 @@ static void refresh_work(struct sched_job *job, struct store *store)
     case REFRESH_DISCOVER:
         snapshot_builder_discover(store, refresh->io, NULL, &refresh->facts, &refresh->past,
                                   refresh->generation, &refresh->result, &refresh->err);
-        malloc_trim(0); /* discovery leaves much free memory scattered */
+        malloc_trim(0); /* return the memory that discovery freed */
         break;
     case REFRESH_ACCEPT:
         baseline_update(store, refresh->base, refresh->selected, &refresh->past,
@@ -254,7 +252,7 @@ static void refresh_done(struct sched_job *job)
     if (refresh->kind == REFRESH_ACCEPT)
         refresh->accepted_done(refresh->accepted_arg, refresh->err.code, &refresh->accepted,
                                &refresh->err);
-    /* gpus have come */
+    /* GPUs have appeared */
     if (refresh->kind == REFRESH_DISCOVER && sched->stopped == NULL &&
         !sched_facts_was_asked(&sched->facts))
         sched_facts_ask(&sched->facts, sched->snapshot->graph);
@@ -265,7 +263,7 @@ static void refresh_done(struct sched_job *job)
     free(refresh);
 }
 
-/* NULL when out of memory. The caller fills in what its kind takes and adds it. */
+/* Returns a refresh without the fields of its kind, for add_refresh; NULL when out of memory. */
 static struct refresh *new_refresh(struct sched *sched, enum refresh_kind kind)
 {
     struct refresh *refresh = calloc(1, sizeof *refresh);
@@ -288,7 +286,7 @@ static void add_refresh(struct sched *sched, struct refresh *refresh)
     sched_jobs_add(&sched->jobs, &refresh->job);
 }
 
-/* take_run is moved into the job; NULL for a rediscovery. */
+/* Starts a refresh. Moves take_run into the job; NULL discovers again. */
 static void start_refresh(struct sched *sched, struct run *take_run)
 {
     struct refresh *refresh = new_refresh(sched, take_run != NULL ? REFRESH_RUN : REFRESH_DISCOVER);
@@ -317,8 +315,7 @@ static void jobs_moved(struct sched_jobs *jobs)
     next_step(sched);
 }
 
-/* What the store says of itself is part of the snapshot. Not beside another write, whose snapshot
- * it would be put over. */
+/* Publishes the store's new state. Waits for other writes, whose snapshot it would replace. */
 void sched_store_used(struct sched *sched)
 {
     uint64_t changes = store_changes(sched->store);
@@ -327,10 +324,10 @@ void sched_store_used(struct sched *sched)
         return;
     struct refresh *refresh = new_refresh(sched, REFRESH_NOTES);
     if (refresh == NULL)
-        return; /* after the next use */
+        return; /* the next use tries again */
     sched->store_changes = changes;
     sched->store_is_out = store_state(sched->store) == STORE_MEMORY_ONLY;
-    /* it may have worked again in between, unseen */
+    /* it may have recovered in between, unnoticed */
     if (sched->store_is_out)
         sched_upkeep_out(&sched->upkeep);
     add_refresh(sched, refresh);
@@ -366,7 +363,7 @@ static void probe_looked(void *arg, char *take_facts)
 
 static void facts_said(void *arg) { next_step(arg); }
 
-/* Whatever is due once neither a probe nor a write runs. */
+/* Starts the next work when neither a probe nor a write runs. */
 static void next_step(struct sched *sched)
 {
     if (sched_probe_is_running(&sched->probe) || sched->writing > 0)
@@ -383,7 +380,7 @@ static void next_step(struct sched *sched)
             sched->stopped(sched->stopped_arg);
         return;
     }
-    /* What a stand-in measured is not stored, and would be forgotten for new facts. */
+    /* A stand-in's values are not stored and new facts would discard them. */
     bool has_facts = sched_facts_is_new(&sched->facts) && !sched->snapshot->has_standin;
     if (!sched_facts_is_asking(&sched->facts) && (sched->reload_due || has_facts)) {
         sched->reload_due = false;
@@ -396,7 +393,7 @@ static void next_step(struct sched *sched)
     }
 }
 
-/* Only a live node that is not being written changes; a probe waits for the write. */
+/* Fails unless the node is live and idle. A probe may wait for a write. */
 static enum berth_code check_idle(const struct sched *sched, bool is_changed, bool may_wait,
                                   const char *what, struct berth_err *err)
 {
@@ -462,7 +459,7 @@ static void resume_due(void *arg)
         measure_what_is_owed(sched);
 }
 
-/* They are asked for another time when something else is going on. */
+/* Measures GPUs that were in use, unless the scheduler is busy; then a later timer asks again. */
 static void gpus_may_be_free(void *arg)
 {
     struct sched *sched = arg;
@@ -476,7 +473,7 @@ static void gpus_may_be_free(void *arg)
         sched->own = sched_probe_is_active(&sched->probe);
 }
 
-/* Stops a probe for the claim. Measuring of the daemon's own is due again. */
+/* Stops a probe for the claim. The daemon's own measuring is repeated later. */
 static void give_way(struct sched *sched, const struct claim *claim)
 {
     char by[96];

@@ -7,8 +7,8 @@
 #include "measure/programs.h"
 #include "measure/sched_left_out.h"
 
-/* what was cut short is still being written; and a timer of 0 that starts itself never lets go of
- * the loop */
+/* shortest wait: the interrupted run is still being written, and a timer of 0 that restarts itself
+ * would block the loop */
 #define LEAST_MS  20
 #define LONGEST_S 600
 
@@ -36,7 +36,7 @@ void sched_again_init(struct sched_again *again, uv_loop_t *loop, const struct s
     again->resume.data = again->look.data = again;
 }
 
-/* Doubled so often, in ms. */
+/* Returns the delay in ms, doubled @times times. */
 static uint64_t delay_ms(int64_t first_s, unsigned times)
 {
     uint64_t delay_s = (uint64_t)first_s;
@@ -64,8 +64,8 @@ static void start_look(struct sched_again *again)
 
 enum due { DUE_NOT, DUE_IN_USE, DUE_PROFILED };
 
-/* Why the place of the note is to be measured again: its gpu was in use, or a claim that has ended
- * profiled it. */
+/* Returns the reason to measure the note's place again: its GPU was in use, or was profiled by a
+ * claim that has ended. */
 static enum due due_of(const struct snapshot *snapshot, const struct claim_set *claims, size_t note)
 {
     const struct graph *graph = snapshot->graph;
@@ -104,7 +104,7 @@ void sched_again_follow(struct sched_again *again, const struct snapshot *snapsh
     }
 }
 
-/* Metrics of the CPU's probe, or of that of gpus that is not for a vendor's variants. */
+/* Returns the metrics of the CPU probe, or of the GPU probe without vendor variants. */
 static const char *metrics_of(bool is_gpu)
 {
     size_t count;

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "measure/programs.h"
 
-/* a driver that keeps no state between uses starts each of its GPUs anew, a second or so each */
+/* a driver without persistent state starts each of its GPUs anew, about a second each */
 #define LIMIT_S 10
 
 void sched_facts_init(struct sched_facts *facts, const struct sched_facts_env *env)
@@ -58,7 +58,7 @@ note_why_not(struct sched_facts *facts, bool is_logged, const char *format, ...)
         log_line(LOG_LEVEL_WARNING, "%s", facts->note.text);
 }
 
-/* Half a text would have gpus missing that are there: the one before stays. */
+/* Ends a query. An incomplete text would lack existing GPUs, so the previous one stays. */
 static void ended(void *arg, const struct runner_end *end)
 {
     struct sched_facts *facts = arg;

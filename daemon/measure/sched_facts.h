@@ -1,6 +1,6 @@
 /**
- * What the GPU drivers say: asks `berth-probe-gpu --facts` in the background, so that nobody waits
- * for a driver, and keeps the last text that was whole. Loop thread only.
+ * Facts from the GPU drivers. Runs `berth-probe-gpu --facts` in the background, so that nothing
+ * waits for a driver, and keeps the latest complete text. Loop thread only.
  */
 #pragma once
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 struct sched_facts_env {
     uv_loop_t *loop;
     const struct config *config; /* may change between calls */
-    void (*said)(void *arg);     /* an asking has ended */
+    void (*said)(void *arg);     /* called when a query has ended */
     void *arg;
 };
 
@@ -28,18 +28,17 @@ struct sched_facts {
     const char *args[3];
     bool was_asked, is_new;
     int stuck;              /* a process that cannot be killed; 0 none */
-    struct facts_text said; /* at the moment */
+    struct facts_text said; /* of the running query */
     char *latest;           /* NULL none */
-    struct note note;       /* why the latest is none, or old; code "" it is not */
+    struct note note;       /* reason why latest is missing or old; code "" none */
 };
 
 void sched_facts_init(struct sched_facts *facts, const struct sched_facts_env *env);
 void sched_facts_done(struct sched_facts *facts); /* nothing may run */
 
-/* Asks, where graph has gpus, and nothing is being asked. It takes 10 s at most, or what the
- * configuration says that a probe may be silent. False: nothing will be said, because there is
- * nothing to ask, a process that asked before cannot be killed, or the probe is not there, which
- * sched_facts_copy then says. */
+/* Starts a query if graph has GPUs and none is running. It takes at most 10 s, or the configured
+ * silence of a probe. Returns false when no answer will come: there is nothing to ask, an earlier
+ * process cannot be killed, or the probe does not exist. sched_facts_copy notes the last case. */
 bool sched_facts_ask(struct sched_facts *facts, const struct graph *graph);
 static inline bool sched_facts_is_asking(const struct sched_facts *facts)
 {
@@ -49,13 +48,14 @@ static inline bool sched_facts_was_asked(const struct sched_facts *facts)
 {
     return facts->was_asked;
 }
-void sched_facts_stop(struct sched_facts *facts); /* said comes all the same */
+void sched_facts_stop(struct sched_facts *facts); /* said is still called */
 
-/* The text as somebody got it who asked for a reason of his own. NULL: he got none. */
+/* Stores a text that another query got for its own purpose. NULL: it got none. */
 void sched_facts_take(struct sched_facts *facts, char *take_text);
 
-/* Whether there is something that sched_facts_copy has not given yet. */
+/* True when there is news that sched_facts_copy has not returned yet. */
 static inline bool sched_facts_is_new(const struct sched_facts *facts) { return facts->is_new; }
 
-/* For snapshot_builder_discover; the text is the caller's to free. Without memory there is none. */
+/* Returns the facts for snapshot_builder_discover; the caller frees the text. NULL when out of
+ * memory. */
 struct snapshot_builder_facts sched_facts_copy(struct sched_facts *facts);

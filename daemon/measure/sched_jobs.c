@@ -1,9 +1,7 @@
 #include "measure/sched_jobs.h"
 
-/*
- * Invariants: 1. running is NULL only when the list is empty. 2. request is in use only while
- * running is set.
- */
+/* Invariants: 1. running is NULL only when the list is empty. 2. request is in use only while
+ * running is set. */
 
 static void begin_next(struct sched_jobs *jobs);
 
@@ -15,9 +13,9 @@ static void work(uv_work_t *request)
 
 static void ended(uv_work_t *request, int status)
 {
-    (void)status; /* nobody cancels it */
+    (void)status; /* never cancelled */
     struct sched_jobs *jobs = request->data;
-    /* what it adds waits its turn: running is still set, and from here on only says so */
+    /* running is still set, so jobs that done adds wait for their turn */
     jobs->running->done(jobs->running);
     jobs->running = NULL;
     begin_next(jobs);

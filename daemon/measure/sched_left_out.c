@@ -23,7 +23,7 @@ static const struct claim *profiler(const struct sched_left_out *what, const str
     return what->set != NULL ? claim_set_profiling(what->set, graph, gpu, what->is_forced) : NULL;
 }
 
-/* The first NUMA node at or after p that is the gpu's own memory. */
+/* Returns the first NUMA node from p on that is the GPU's own memory. */
 static place_id next_memory(const struct graph *graph, place_id gpu, place_id p)
 {
     place_id numa = graph_next(graph, PLACE_NUMA, p);
@@ -32,7 +32,7 @@ static place_id next_memory(const struct graph *graph, place_id gpu, place_id p)
     return numa;
 }
 
-/* The next gpu at or after g that is profiled and that the probe would touch. */
+/* Returns the first GPU from g on that a claim profiles and the probe would use. */
 static place_id next_profiled(const struct gpu_use *use, const struct graph *graph,
                               const struct sched_left_out *what, place_id g)
 {

@@ -34,8 +34,7 @@ void sched_probe_request_done(struct probe_request *request)
     *request = (struct probe_request){0};
 }
 
-/* The next program begins with nothing that the last one left out; what was counted for that one
- * stays. */
+/* Resets the state of attempts for the next program and adds up the counts. */
 static void forget_attempts(struct sched_probe *probe)
 {
     free(probe->hung);
@@ -88,7 +87,7 @@ void sched_probe_look(const struct sched_probe *probe, struct probe_view *ret_vi
                                  (double)(progress->total - progress->done);
 }
 
-/* ---- which programs ---- */
+/* ---- selection of programs ---- */
 
 static bool is_asked(const struct sched_probe *probe, const struct program *program,
                      const struct graph *graph, char *ret_path, size_t size)
@@ -100,8 +99,7 @@ static bool is_asked(const struct sched_probe *probe, const struct program *prog
            programs_runs(program, probe->env.config, graph, ret_path, size);
 }
 
-/* The process that could not be killed is a child of ours, and is gone when it can be waited for.
- */
+/* True while an unkillable process exists. It is our child, so waitpid tells when it has gone. */
 static bool is_stuck(struct sched_probe *probe)
 {
     if (probe->stuck != 0 && waitpid(probe->stuck, NULL, WNOHANG) != 0)
@@ -154,7 +152,7 @@ enum berth_code sched_probe_begin(struct sched_probe *probe, struct probe_reques
     return BERTH_OK;
 }
 
-/* ---- how a run ended ---- */
+/* ---- end of a run ---- */
 
 static void probe_line(void *arg, const char *line, size_t length)
 {
@@ -164,7 +162,7 @@ static void probe_line(void *arg, const char *line, size_t length)
     probe->env.moved(probe->env.arg);
 }
 
-/* How the run's status calls an ending; "" for a normal one. */
+/* Returns the status of a run; "" for a normal end. */
 static const char *ending_status(const struct sched_probe *probe, const struct runner_end *end)
 {
     switch (end->ending) {
@@ -185,7 +183,7 @@ static const char *ending_status(const struct sched_probe *probe, const struct r
     return "failed";
 }
 
-/* The gpus that the run lost are left out from now on; whether there are any. */
+/* Leaves out the GPUs that the run lost. Returns true when there are any. */
 static bool leave_lost(struct sched_probe *probe)
 {
     size_t before = probe->out.count;
@@ -196,8 +194,8 @@ static bool leave_lost(struct sched_probe *probe)
     return probe->out.count > before;
 }
 
-/* The cell that the probe hung or crashed in is left out from now on; false when it is not known,
- * or there is no memory to remember it. */
+/* Leaves out the cell at which the probe hung or crashed. Returns false when it is unknown or
+ * memory runs out. */
 static bool leave_cell(struct sched_probe *probe, const struct runner_end *end)
 {
     const char *cell = probe->collect.cell.text;
@@ -213,7 +211,7 @@ static bool leave_cell(struct sched_probe *probe, const struct runner_end *end)
     return true;
 }
 
-/* Whether the program is to be started again; what its run found then goes with the next one. */
+/* True when the program is to be started again; the notes of this run then join the next one's. */
 static bool wants_another(struct sched_probe *probe, const struct runner_end *end)
 {
     bool lost = leave_lost(probe), hung = leave_cell(probe, end);
@@ -250,7 +248,7 @@ static void note_leftovers(struct sched_probe *probe, const struct runner_end *e
     }
 }
 
-/* The collected run is handed on. */
+/* Passes the collected run on. */
 static void give_run(struct sched_probe *probe)
 {
     json_array_extend(probe->skipped, probe->collect.skipped);
@@ -318,12 +316,12 @@ static uint64_t budget_of(const struct sched_probe *probe)
            1000000u;
 }
 
-/* The arguments that are this program's own: metrics, of a variant only those that it is about, and
- * gpus by the probe's names. False when out of memory. */
+/* Makes the program's own arguments: metrics, for a variant only its own, and GPUs by the probe's
+ * names. Returns false when out of memory. */
 static bool name_arguments(struct sched_probe *probe)
 {
     const struct program *program = program_now(probe);
-    /* sets are of no place */
+    /* a request for places has no sets */
     bool is_gpu = program->is_gpu, has_sets = is_gpu && probe->request.places == NULL;
     free(probe->metrics);
     free(probe->places);
@@ -421,7 +419,7 @@ static enum berth_code start_measuring(struct sched_probe *probe, struct berth_e
     return code;
 }
 
-/* Nothing was started, and the run says so. */
+/* Ends without a start; the run has a note of the reason. */
 static void put_off(struct sched_probe *probe)
 {
     struct berth_err err = {0};
@@ -445,8 +443,8 @@ static void look_line(void *arg, const char *line, size_t length)
     facts_text_add(&probe->said, line, length);
 }
 
-/* Facts that fail to come say nothing about who uses the gpus; the probe itself says what is wrong.
- */
+/* Continues after the facts. Failed facts reveal no use of GPUs; the probe will report its own
+ * failure. */
 static void look_ended(void *arg, const struct runner_end *end)
 {
     struct sched_probe *probe = arg;

@@ -1,12 +1,11 @@
 /**
- * One request to measure: which probe programs it takes, each run through the runner, each run's
- * lines collected. Loop thread only.
+ * One request to measure: selects the probe programs, runs each and parses its lines. Loop thread
+ * only.
  *
- * A GPU probe is asked first who uses the gpus (--facts), and those with processes on them are left
- * out. When it hangs or crashes, what it has measured is kept as a run, whose finding names the
- * cell that it was at, and it is started again without that cell, or without a gpu that was lost:
- * three times in all. A process that cannot be killed, because a driver does not let go of it, has
- * nothing started beside it for as long as it is there.
+ * A GPU probe first reports GPUs in use (--facts), which are then left out. If it hangs or crashes,
+ * its values are kept as a run, whose finding names the cell. It is started again without that cell
+ * or lost GPU, up to three times in all. While a process cannot be killed because a driver blocks
+ * it, nothing else is started.
  */
 #pragma once
 #include <jansson.h>
@@ -32,7 +31,7 @@ struct probe_request {
     char *metrics;
     char *places; /* likewise */
     bool force;   /* measures beside claims of ordinary users */
-    /* of gpus that were in use: nothing is measured, nor said, while all of places still are */
+    /* for GPUs that were in use: does nothing, silently, while all of places still are */
     bool when_free;
 };
 
@@ -40,15 +39,14 @@ void sched_probe_request_done(struct probe_request *request);
 
 /* The running probe, or the last one. */
 struct probe_view {
-    uint64_t number; /* of the request: 1, 2, 3, ...; 0 when there was none */
+    uint64_t number; /* of the request: 1, 2, 3, ...; 0 none yet */
     bool running;
     bool cancelled;
-    const char *yielded_to; /* what it was stopped for, when not by a person's wish; NULL */
-    struct collect_progress progress; /* of the program that runs */
-    double share;                     /* of all that the request takes, 0 to 1; NAN unknown */
-    double remaining_ns;              /* of the program that runs; NAN unknown */
-    /* values of the programs that ended, of one that was started again those of the start that
-     * measured most */
+    const char *yielded_to;           /* claim for which it was stopped; NULL none */
+    struct collect_progress progress; /* of the running program */
+    double share;                     /* finished fraction of the request, 0 to 1; NAN unknown */
+    double remaining_ns;              /* of the running program; NAN unknown */
+    /* values of ended programs; for a repeated one, of the start that measured most */
     size_t measured, left_out;
     json_t *skipped; /* borrowed array, valid until the next request; NULL none */
 };
@@ -58,9 +56,9 @@ struct sched_probe_env {
     const struct clock *clock;
     const struct config *config; /* may change between calls */
     void (*moved)(void *arg);    /* a line was read */
-    /* what the drivers said before gpus were measured; NULL nothing */
+    /* facts from the drivers before GPUs are measured; NULL none */
     void (*looked)(void *arg, char *take_facts);
-    /* a program ended; sched_probe_step goes on. NULL: it never began */
+    /* a program ended; call sched_probe_step next. NULL: it did not start */
     void (*ran)(void *arg, struct run *take_run);
     void *arg;
 };
@@ -74,19 +72,19 @@ struct sched_probe {
     uint64_t number;
     bool active, cancelled;
     char yielded_to[96];
-    size_t next;         /* index of the program that runs, or is to run next */
-    size_t begun, steps; /* programs of this request */
-    unsigned attempts;   /* starts of this program that have ended; 0 for the first */
-    size_t best_measured, best_left_out; /* values of the one of them that measured most */
+    size_t next;                         /* index of the running program, or of the next one */
+    size_t begun, steps;                 /* number of programs of this request */
+    unsigned attempts;                   /* ended starts of this program; 0 during the first */
+    size_t best_measured, best_left_out; /* values of the start that measured most */
     size_t measured, left_out;           /* values of the programs before it */
-    bool looking;                        /* what runs only says who uses the gpus */
-    struct facts_text said;              /* by the look */
-    struct sched_left_out claims; /* which it goes around; the set is the scheduler's to change */
-    struct gpu_use out;           /* gpus that this program leaves alone */
-    char *hung;                   /* cells that it leaves out; NULL none */
-    struct note kept[2 * SCHED_PROBE_ATTEMPTS]; /* what its earlier attempts found */
+    bool looking;                        /* the running process only reports GPUs in use */
+    struct facts_text said;              /* by that process */
+    struct sched_left_out claims;        /* claims to avoid; the scheduler owns the set */
+    struct gpu_use out;                  /* GPUs that this program leaves out */
+    char *hung;                          /* cells that it leaves out; NULL none */
+    struct note kept[2 * SCHED_PROBE_ATTEMPTS]; /* notes of its earlier attempts */
     size_t kept_count;
-    char *shapes; /* what an earlier run found out about launching kernels; NULL nothing */
+    char *shapes; /* launch shapes of kernels from an earlier run; NULL none */
     int stuck;    /* a process that cannot be killed; 0 none */
     struct runner *runner;
     struct runner_spec spec;
@@ -103,23 +101,23 @@ struct sched_probe {
 void sched_probe_init(struct sched_probe *probe, const struct sched_probe_env *env);
 void sched_probe_done(struct sched_probe *probe); /* nothing may run */
 
-/* Makes take_request, whose strings are taken in every case, the one that sched_probe_step works
- * on. UNAVAILABLE when no program measures what is asked here, BUSY while a process of an earlier
- * one cannot be killed, NO_MEMORY. None may be active. */
+/* Makes take_request current for sched_probe_step. Consumes its strings even on failure. Fails with
+ * UNAVAILABLE when no program here measures the requested metrics, BUSY while an earlier process
+ * cannot be killed, NO_MEMORY. No request may be active. */
 enum berth_code sched_probe_begin(struct sched_probe *probe, struct probe_request *take_request,
                                   const struct graph *graph, struct berth_err *err);
 
-/* Starts the next program, whose places are those of graph; shapes (NULL none) are copied. False
- * when none is left or the request was cancelled: it is over then. None may be running. */
+/* Starts the next program, for graph's places; copies shapes (NULL none). Returns false when none
+ * is left or the request was cancelled, which ends it. No program may be running. */
 bool sched_probe_step(struct sched_probe *probe, const struct graph *graph, const char *shapes);
 
-/* No further program is started, and the running one is stopped; env.ran comes all the same. */
+/* Stops the running program and starts no other; env.ran is still called. */
 void sched_probe_cancel(struct sched_probe *probe);
 
-/* The claim that profiles a gpu which the running program touches; NULL none. */
+/* Returns the claim that profiles a GPU which the running program uses; NULL none. */
 const struct claim *sched_probe_in_way(const struct sched_probe *probe);
 
-/* The same, because something else excludes measuring: by says what. */
+/* Cancels, because the claim described by @by excludes measuring. */
 void sched_probe_yield(struct sched_probe *probe, const char *by);
 
 static inline bool sched_probe_is_active(const struct sched_probe *probe) { return probe->active; }

@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 
-/* of thinning, each some ten milliseconds; other jobs come in between */
+/* steps of thinning, about ten milliseconds each; other jobs run in between */
 #define STEPS_AT_ONCE 16
 #define WITNESS_DAYS  3
 #define WAIT_MAX_S    60
@@ -18,7 +18,7 @@ static void work(struct sched_job *job, struct store *store)
     upkeep->has_more = upkeep->is_well;
     for (int i = 0; i < STEPS_AT_ONCE && upkeep->has_more; i++)
         if (store_retention(store, &upkeep->keep, &upkeep->has_more, &err) != BERTH_OK)
-            upkeep->has_more = false; /* after the next run */
+            upkeep->has_more = false; /* the next run tries again */
 }
 
 static void timer_passed(uv_timer_t *timer) { sched_upkeep_due(timer->data); }

@@ -1,8 +1,8 @@
 /**
- * What the store needs beside being written to: old history thinned after each run, and, while its
- * file cannot be used, another try at it after 1, 2, 4, ... 60 s. A file that fails again sooner
- * after a return than the next wait takes is tried after 1, 2, 4, 4, ... s. While the store is
- * well and nobody measures, nothing of this runs. Loop thread only, but for the work.
+ * Maintenance of the store. Thins old history after each run. While the store's file cannot be
+ * used, tries it again after 1, 2, 4, ... 60 s. If the file fails again sooner after a return than
+ * the next wait, tries after 1, 2, 4, 4, ... s. Nothing runs while the store works and no run ends.
+ * Loop thread only, except for the work.
  */
 #pragma once
 #include <stdbool.h>
@@ -13,29 +13,29 @@
 #include "store/retention.h"
 
 struct sched_upkeep {
-    struct sched_job job; /* first; private, so is all of it */
+    struct sched_job job; /* first; private, all of it */
     struct sched_jobs *jobs;
     const struct config *config;
     uv_timer_t timer;
     unsigned wait_s;
-    uint64_t returned_ms; /* when a try last brought the file back; 0 never */
+    uint64_t returned_ms; /* time when a try last restored the file; 0 never */
     bool queued, stopped;
     struct keep keep;
-    bool was_out, is_well, has_more; /* what the work found */
+    bool was_out, is_well, has_more; /* results of the work */
 };
 
 void sched_upkeep_init(struct sched_upkeep *upkeep, uv_loop_t *loop, struct sched_jobs *jobs,
                        const struct config *config);
 
-/* Something was written, or failed to be: looks after it soon, in the queue of jobs. */
+/* Call it after a write or a failed write: queues the maintenance. */
 void sched_upkeep_due(struct sched_upkeep *upkeep);
 
-/* The file cannot be used, as somebody has found: tries it at once, or after a wait when the last
- * return to it was too short. */
+/* Call it when the file was found unusable: tries it at once, or after a wait if the last return
+ * was too short. */
 void sched_upkeep_out(struct sched_upkeep *upkeep);
 
-/* No more of it once the job that is queued has ended; the timer closes. */
+/* Ends after the queued job; closes the timer. */
 void sched_upkeep_stop(struct sched_upkeep *upkeep);
 
-/* Says in the log what the store says of itself now; code "" is that it works again. */
+/* Logs the store's state; code "" means that it works again. */
 void sched_upkeep_log(const struct note *says);

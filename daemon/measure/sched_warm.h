@@ -1,10 +1,10 @@
 /**
- * What answers rest on (cost/pairs.h), made of the first snapshot on the thread pool: a start does
- * not wait for it, and who asks first does not either, unless that is at once. Later snapshots have
- * it when they are published. Loop thread only.
+ * Derives the transfer estimates (cost/pairs.h) of the first snapshot on the thread pool, so that
+ * neither the start nor the first request waits for them. Later snapshots have them before they are
+ * published. Loop thread only.
  */
 #pragma once
 #include "measure/sched.h"
 
-/* Without memory whoever asks first makes it. */
+/* Out of memory, the first request derives them. */
 void sched_warm(struct sched *sched);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* whoever deletes a directory is then done, and does not find a new file in it */
+/* after this time, a deletion of the directory has finished and finds no new file */
 #define LOOK_AFTER_MS 1000
 #define LOOK_AGAIN_MS 1000
 
@@ -34,9 +34,9 @@ static bool is_last_part(const char *path, const char *name)
     return length >= name_length && strncmp(path + length - name_length, name, name_length) == 0;
 }
 
-/* That a file comes, goes or gets another name is called a rename, whose logs do so as it is used.
- * What is truncated is changed, as is what the store itself writes to: sizes and inodes that its
- * last call left need no look. */
+/* Handles an event in the directory. Creation, removal and renaming of a file count as a rename;
+ * the store's logs cause renames in normal use. Truncation counts as a change, as do the store's
+ * own writes. Sizes and inodes that its last call left need no check. */
 static void happened(uv_fs_event_t *event, const char *name, int what, int status)
 {
     struct sched_watch *watch = event->data;
@@ -65,7 +65,7 @@ void sched_watch_init(struct sched_watch *watch, uv_loop_t *loop, struct sched_j
     watch->event.data = watch->timer.data = watch;
 }
 
-/* Without a directory, or inotify, those who ask remain. */
+/* Watches the directory. Without it or inotify, only requests cause a check. */
 static void arm(struct sched_watch *watch)
 {
     watch->files = store_files(watch->jobs->store);
@@ -92,13 +92,13 @@ void sched_watch_follow(struct sched_watch *watch)
     if (!watch->begun || watch->stopped)
         return;
     if (store_files(watch->jobs->store) != watch->files) {
-        arm(watch); /* which drops what happened and was not heard of yet */
+        arm(watch); /* drops pending events */
         if (!uv_is_active((uv_handle_t *)&watch->timer))
             uv_timer_start(&watch->timer, timer_passed, LOOK_AFTER_MS, 0);
     }
     if (!watch->is_certain && uv_is_active((uv_handle_t *)&watch->timer) &&
         store_is_as_left(watch->jobs->store))
-        uv_timer_stop(&watch->timer); /* the change was the store's own */
+        uv_timer_stop(&watch->timer); /* the store made the change itself */
 }
 
 void sched_watch_stop(struct sched_watch *watch)

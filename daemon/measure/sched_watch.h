@@ -1,9 +1,8 @@
 /**
- * Notices that the store's file was deleted, moved, replaced or truncated while nobody uses it: the
- * kernel says so (inotify), or whoever asks for the state of the daemon has it looked at, once a
- * second at most. While nothing happens to the file, and while only the store writes to it, nothing
- * of this runs; a second after somebody else changed a size it is looked at once. Loop thread only,
- * but for the work.
+ * Detects that the idle store's file was deleted, moved, replaced or truncated. The kernel reports
+ * it (inotify), or a request for the daemon's state checks it, at most once a second. Nothing runs
+ * while the file is unchanged or only the store writes to it. A second after another process
+ * changed a size, it is checked once. Loop thread only, except for the work.
  */
 #pragma once
 #include <stdbool.h>
@@ -13,7 +12,7 @@
 #include "measure/sched_jobs.h"
 
 struct sched_watch {
-    struct sched_job job; /* first; private, so is all of it */
+    struct sched_job job; /* first; private, all of it */
     struct sched_jobs *jobs;
     const char *directory;
     uv_fs_event_t event;
@@ -23,18 +22,18 @@ struct sched_watch {
     bool is_certain; /* the timer runs for more than a change of size */
 };
 
-/* directory is borrowed; NULL: there is no file, and every call below does nothing. Nothing is
- * watched before sched_watch_begin. */
+/* directory is borrowed; NULL: there is no file, and the functions below do nothing. Watches
+ * nothing before sched_watch_begin. */
 void sched_watch_init(struct sched_watch *watch, uv_loop_t *loop, struct sched_jobs *jobs,
                       const char *directory);
 void sched_watch_begin(struct sched_watch *watch);
 
-/* Has the file looked at, unless that was done within the last second. */
+/* Has the file checked, unless that was done within the last second. */
 void sched_watch_ask(struct sched_watch *watch);
 
-/* After the store was used: it may have begun another file, in another directory of the same name,
- * which is watched from now on, and a change that is its own needs no look. */
+/* Call it after the store was used. If the store has begun another file, even in a new directory of
+ * the same name, watches that. The store's own changes need no check. */
 void sched_watch_follow(struct sched_watch *watch);
 
-/* No more of it once the job that is queued has ended; its handles close. */
+/* Ends after the queued job; closes the handles. */
 void sched_watch_stop(struct sched_watch *watch);

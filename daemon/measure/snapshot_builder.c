@@ -25,7 +25,7 @@ static bool append_notes(struct note **notes, size_t *count, const struct note *
     return true;
 }
 
-/* What stays true of the node after another run: what the runs of other probes say, too. */
+/* Adds base's notes that remain valid after this run, including those of other probes' runs. */
 static bool append_lasting(struct note **notes, size_t *count, const struct snapshot *base,
                            const struct run *run)
 {
@@ -49,8 +49,8 @@ static bool says(const struct run *run, const struct note *note)
     return false;
 }
 
-/* What the run before found is no better for a run that did not look there: it becomes the later
- * one's, so that it is stored with it. */
+/* Copies notes that a partial run could not check into that run, so that they are stored with
+ * it. */
 static bool inherit_notes(struct run *run, const struct snapshot *base)
 {
     bool ok = true;
@@ -61,8 +61,8 @@ static bool inherit_notes(struct run *run, const struct snapshot *base)
     return ok;
 }
 
-/* The folder's values, which are taken out of found, then over them what the store has of this
- * node. */
+/* Makes the first snapshot: the folder's values, moved out of found, replaced by the store's where
+ * it has some. */
 static enum berth_code first_snapshot(struct store *store, struct discovery *found,
                                       const struct note *note_or_null, const char *boot_id,
                                       uint64_t generation, struct snapshot **ret_snapshot,
@@ -79,7 +79,7 @@ static enum berth_code first_snapshot(struct store *store, struct discovery *fou
         goto out;
     int64_t stored_at_s = 0;
     struct berth_err why = {0};
-    /* A store that fails is said, and the node is served all the same. */
+    /* Note a failing store and serve the node without it. */
     if (store_begin(store, found->graph, boot_id, &why) != BERTH_OK ||
         store_load_latest(store, found->graph, values, &stored, &stored_count, &stored_at_s,
                           &why) != BERTH_OK ||
@@ -122,8 +122,8 @@ out:
     return code == BERTH_OK ? code : err_set(err, code, "out of memory");
 }
 
-/* NVIDIA's procfs files say less than its library, but as soon as the driver is there: they count
- * until the library has said something. */
+/* Discovers this machine. NVIDIA's procfs files have less than its library but exist as soon as the
+ * driver is loaded. They count until the library has reported. */
 static enum berth_code discover_here(const struct files *io, const char *said,
                                      struct discovery *ret, struct berth_err *err)
 {
@@ -172,14 +172,14 @@ enum berth_code snapshot_builder_discover(struct store *store, const struct file
     discovery_done(&found);
     if (code == BERTH_OK && folder == NULL)
         history_begin(store, *ret_snapshot, past);
-    /* not the first one, which a start waits for (measure/sched_warm.h) */
+    /* not for the first one, for which a start waits (measure/sched_warm.h) */
     if (code == BERTH_OK && facts != NULL)
         plan_pairs_of(*ret_snapshot);
     return code;
 }
 
-/* How the probe found that kernels are launched best: what the run says, else what is known;
- * without memory it will find out again. */
+/* Returns the launch shapes of kernels from the run, or else base's. NULL when out of memory: the
+ * probe tunes again. */
 static char *shapes_after(const struct snapshot *base, const struct run *run)
 {
     json_t *conditions =
@@ -192,7 +192,7 @@ static char *shapes_after(const struct snapshot *base, const struct run *run)
     return copy;
 }
 
-/* Nothing that a stand-in gives is a measurement of this machine. */
+/* True for a stand-in, whose values are no measurement of this machine. */
 static bool is_standin(const struct run *run) { return strcmp(run->backend, "standin") == 0; }
 
 static enum berth_code make_next(struct store *store, const struct snapshot *base,
@@ -222,16 +222,16 @@ static enum berth_code make_next(struct store *store, const struct snapshot *bas
     snapshot->sets = sets;
     snapshot->shapes = shapes_after(base, run);
     snapshot->has_standin = base->has_standin || (run != NULL && is_standin(run));
-    /* and what that is made of; without memory, whoever asks tries again */
+    /* derive its estimates; out of memory, a request tries again */
     plan_pairs_of(snapshot);
-    /* the past is the machine's, and this is not */
+    /* the history is this machine's; stand-ins have none */
     if (!snapshot->has_standin || base->graph->origin != ORIGIN_LIVE)
         history_advance(store, snapshot, run_id != 0 ? run : NULL, past);
     *ret_snapshot = snapshot;
     return BERTH_OK;
 }
 
-/* base, but for what the store says of itself now. */
+/* Copies base with the store's current notes. */
 static enum berth_code renoted(struct store *store, const struct snapshot *base,
                                const struct history_env *past, uint64_t generation,
                                struct snapshot **ret_snapshot, struct berth_err *err)
@@ -261,12 +261,12 @@ enum berth_code snapshot_builder_with_run(struct store *store, const struct snap
     if (run == NULL)
         return renoted(store, base, past, generation, ret_snapshot, err);
     bool filled = inherit_notes(run, base);
-    /* what was measured is stored in any case */
+    /* store the values in any case */
     filled = (run->values == NULL || curve_fill_large(run->values, base->graph)) && filled;
     bool is_kept = !is_standin(run) || base->graph->origin != ORIGIN_LIVE;
     enum berth_code code =
         is_kept ? store_write_run(store, base->graph, run, &run_id, &why) : BERTH_OK;
-    if (code == BERTH_BAD_DATA) { /* the broken file has been set aside and a fresh one begun */
+    if (code == BERTH_BAD_DATA) { /* the broken file has been set aside and a new one begun */
         why = (struct berth_err){0};
         code = store_write_run(store, base->graph, run, &run_id, &why);
     }

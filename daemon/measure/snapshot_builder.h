@@ -1,7 +1,6 @@
 /**
- * How the next snapshot is made: from the world (discovery and what the store has), or from the
- * last one and a finished probe run. Blocks on the disk and on sysfs: the scheduler calls it on the
- * thread pool, or before the loop runs.
+ * Builder of the next snapshot: from discovery and the store, or from the last snapshot and a
+ * finished run. Blocks on the disk and on sysfs: on the thread pool, or before the loop runs.
  */
 #pragma once
 #include <stdint.h>
@@ -12,14 +11,14 @@
 #include "node/snapshot.h"
 #include "store/store.h"
 
-/* What the drivers said of the gpus when they were asked last. */
+/* Latest facts from the drivers about GPUs. */
 struct snapshot_builder_facts {
-    char *text;       /* device and link records (docs/RECORD.md); NULL nothing */
-    struct note note; /* why there is nothing; code "" there is nothing wrong */
+    char *text;       /* device and link records (docs/RECORD.md); NULL none */
+    struct note note; /* reason why there are none; code "" none */
 };
 
-/* Discovers this machine (folder NULL; facts NULL: the drivers have not been asked) or a node
- * folder, and loads what the store has of it. A store that cannot be read becomes a note of the
+/* Discovers this machine (folder NULL; facts NULL: the drivers have not been asked yet) or a node
+ * folder, and loads the store's data on it. A store that cannot be read becomes a note of the
  * snapshot, not a failure. */
 enum berth_code snapshot_builder_discover(struct store *store, const struct files *io,
                                           const char *folder,
@@ -27,11 +26,11 @@ enum berth_code snapshot_builder_discover(struct store *store, const struct file
                                           const struct history_env *past, uint64_t generation,
                                           struct snapshot **ret_snapshot, struct berth_err *err);
 
-/* run NULL: base again, with what the store says of itself now. Else: stores the run, with what
- * curves make of its sizes (node/curve.h), and puts its values and sets over those of base. The
- * notes are the run's, the store's and those of the other probes' latest runs; a partial run gets
- * what the one before it found critical and it did not look at. A run that cannot be stored is a
- * note, not a failure; NO_MEMORY is the only one. */
+/* Makes a snapshot from base. run NULL: copies base with the store's current notes. Otherwise
+ * stores the run, including the sizes that curves complete (node/curve.h). Its values and sets
+ * replace those of base. Notes come from the run, the store and the other probes' latest runs. A
+ * partial run keeps critical notes on places that it did not check. A run that cannot be stored
+ * becomes a note. Fails with NO_MEMORY only. */
 enum berth_code snapshot_builder_with_run(struct store *store, const struct snapshot *base,
                                           struct run *run, const struct history_env *past,
                                           uint64_t generation, struct snapshot **ret_snapshot,
