@@ -7,13 +7,13 @@
 #include "base/cpuset.h"
 #include "node/graph.h"
 
-/* The part of the node a request may use, resolved to places. */
+/* The part of the node that a request may use, resolved to places. */
 struct allowed {
-    bool given;         /* false: the whole node was meant; the answer warns */
+    bool given;         /* false: the whole node was allowed; the answer warns */
     struct cpuset cpus; /* only cpus of the node */
     bool *memory;       /* owned, by place id; NULL: all */
     bool *gpus;         /* likewise */
-    bool gpus_claimed;  /* gpus were allowed, and others have claimed all of them */
+    bool gpus_claimed;  /* gpus were allowed, but other jobs have claimed all of them */
 };
 
 void allowed_done(struct allowed *allowed);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* By a part of the model's name. AMD, "AMD CDNA 3 Architecture" white paper. */
+/* Products, by a part of the model's name. AMD, "AMD CDNA 3 Architecture" white paper. */
 static const char *const models[] = {"MI300A"};
 
 bool apu_is(const struct place *gpu)

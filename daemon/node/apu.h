@@ -6,9 +6,9 @@
 #pragma once
 #include "node/graph.h"
 
-/* Whether the gpu is of such a product. */
+/* True when the gpu is of such a product. */
 bool apu_is(const struct place *gpu);
 
-/* A gpu of such a product that hangs on that NUMA node, whose memory then is its own; PLACE_NONE
- * there is none. */
+/* Returns a gpu of such a product that is attached to that NUMA node; PLACE_NONE if there is none.
+ * The node's memory is then the gpu's own. */
 place_id apu_at(const struct graph *graph, place_id numa);

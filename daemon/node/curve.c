@@ -7,7 +7,7 @@
 #include "base/grow.h"
 #include "node/transfer.h"
 
-/* One size of a transfer, on its way into a curve. */
+/* One size of a transfer, collected for a curve. */
 struct size {
     char rest[TRANSFER_AXES_MAX]; /* the axes without bytes */
     struct curve_sample sample;
@@ -49,7 +49,7 @@ static void find_overheads(struct curve *curve, const struct overheads *overhead
     curve->b80_bytes = 4 * curve->t0_call_ns * 1e-9 * curve_wmax_bytes_per_s(curve);
 }
 
-/* The curve through sizes of one transfer, if there is one. False when out of memory. */
+/* Adds the curve through sizes of one transfer, if there is one. False when out of memory. */
 static bool add_curve(struct curves *curves, const struct graph *graph, const struct size *sizes,
                       size_t count)
 {
@@ -78,7 +78,7 @@ static bool add_curve(struct curves *curves, const struct graph *graph, const st
     return true;
 }
 
-/* Cells of one metric between two places: those of each transfer are brought together and in order
+/* Adds the curves of all cells of one metric between two places: groups them by transfer, in order
  * of their sizes. */
 static bool add_pair(struct curves *curves, const struct values *values, const struct graph *graph,
                      const struct value *first, size_t count)
@@ -187,8 +187,8 @@ double curve_wmax_bytes_per_s(const struct curve *curve)
     return 1e9 / curve->fit.piece[curve->fit.piece_count - 1].ns_per_byte;
 }
 
-/* Whether the largest size comes near enough to the highest rate, and the slope is certain enough,
- * to speak of one. */
+/* True when the largest size comes near enough to the highest rate, and the slope is certain
+ * enough, for a rate of large transfers. */
 static bool says_large(const struct curve *curve)
 {
     double most = (double)curve->most_bytes,
@@ -202,7 +202,7 @@ bool curve_fill_large(struct values *values, const struct graph *graph)
     struct curves *curves = curve_make_all(values, graph);
     bool ok = curves != NULL;
     size_t kept = 0;
-    /* All are looked up before the first is added: lookups need a finished set. */
+    /* Looks up all before the first is added: lookups need a finished set. */
     for (size_t i = 0; ok && i < curves->count; i++) {
         struct curve *curve = &curves->item[i];
         const struct value *given =

@@ -1,9 +1,7 @@
-/*
- * A curve with break points x1 < x2 is t0 + s1 min(b, x1) + s2 (part of b between x1 and x2) + s3
- * (part above x2): one coefficient a column, and monotone exactly when no slope is negative. Rows
- * are divided by the measured time, so that the sum of squares is that of relative residuals and
- * the right-hand side is all ones.
- */
+/* A curve with break points x1 < x2 is t0 + s1 min(b, x1) + s2 (part of b between x1 and x2) + s3
+ * (part above x2). Each coefficient has a column, and the curve is monotone exactly when no slope
+ * is negative. Rows are divided by the measured time. So the sum of squares is that of relative
+ * residuals, and the right-hand side is all ones. */
 #include "node/curve_fit.h"
 
 #include <float.h>
@@ -13,7 +11,7 @@
 #include "node/spread.h"
 
 #define COLUMNS (CURVE_PIECES + 1)
-/* the largest sizes' variance is that many times as large: more than chance */
+/* the largest sizes' variance is this many times as large: more than chance */
 #define EVENED_OUT 1.5
 
 struct problem {
@@ -21,7 +19,7 @@ struct problem {
     size_t count;
 };
 
-/* A choice of break points and what comes of it. */
+/* A choice of break points with its solution. */
 struct solution {
     size_t pieces;
     double at[CURVE_PIECES - 1]; /* break points, ascending */
@@ -45,9 +43,9 @@ static double solution_time(const struct solution *s, double bytes)
     return time;
 }
 
-/* Solves gram x = right for the n columns that used names, by elimination; the matrix is symmetric
- * and, but for break points that no size lies between, positive definite. False when it is not.
- * Columns have been brought to length one. */
+/* Solves gram x = right for the n columns in used, by elimination; the matrix is symmetric. It is
+ * positive definite unless no size lies between two break points; false then. Columns have been
+ * scaled to length one. */
 static bool solve(double gram[COLUMNS][COLUMNS], const double *right, const size_t *used, size_t n,
                   double *x)
 {
@@ -116,8 +114,8 @@ static double sum_of_squares(const struct problem *p, const struct solution *s)
     return sum;
 }
 
-/* Whether the curve says anything: no transfer takes no time, and the largest take longer than
- * those before. */
+/* True for a plausible curve: every transfer takes time, and the largest take longer than those
+ * before. */
 static bool makes_sense(const struct problem *p, const struct solution *s)
 {
     double most = (double)p->samples[p->count - 1].bytes,
@@ -125,10 +123,10 @@ static bool makes_sense(const struct problem *p, const struct solution *s)
     return s->coefficient[0] + s->coefficient[1] > 0 && grows > 1e-6 * solution_time(s, most);
 }
 
-/* The best coefficients for the break points in s, none negative. Some are zero in the best one;
- * which is found by trying: with all of them free first, which is the answer when none comes out
- * negative, and bounds it from below. False when there are none that make sense, or none with a sum
- * of squares below bound. */
+/* Finds the best coefficients for the break points in s, none negative. Some are zero in the best
+ * solution, so every set of zeros is tried. The first try has all of them free: it is the answer
+ * when none is negative, and a lower bound otherwise. False without a plausible solution, or with
+ * none with a sum of squares below bound. */
 static bool solve_non_negative(const struct problem *p, struct solution *s, double bound)
 {
     struct normal normal;
@@ -163,7 +161,7 @@ static bool solve_non_negative(const struct problem *p, struct solution *s, doub
     }
     if (isinf(best.rss) || !makes_sense(p, &best))
         return false;
-    best.rss = sum_of_squares(p, &best); /* the difference above is near zero where it matters */
+    best.rss = sum_of_squares(p, &best); /* the difference above is inexact near zero */
     *s = best;
     return true;
 }
@@ -182,8 +180,8 @@ struct line {
     double t0, slope;
 };
 
-/* The lines at both ends of the sizes first to last: one line, or the two that meet at the size
- * knot when that lies between. */
+/* Fits the lines at both ends of the sizes first to last. These are one line, or the two that meet
+ * at the size knot when that lies between. */
 static bool fit_run(const struct problem *p, size_t first, size_t last, size_t knot,
                     struct line *ret_left, struct line *ret_right)
 {
@@ -203,7 +201,7 @@ static bool fit_run(const struct problem *p, size_t first, size_t last, size_t k
     return true;
 }
 
-/* Where two lines meet, if that is between the sizes k and k + 1; else NAN. */
+/* Returns the intersection of two lines, if it is between the sizes k and k + 1; else NAN. */
 static double meet(const struct problem *p, struct line left, struct line right, size_t k)
 {
     double at = (right.t0 - left.t0) / (left.slope - right.slope);
@@ -222,8 +220,8 @@ static void search_two(const struct problem *p, struct solution *best)
     }
 }
 
-/* Each of the two break points at a size, or in the gap above it: at = i, j or between them and the
- * next. */
+/* Tries each of the two break points at a size, or in the gap above it: at = i, j or between them
+ * and the next. */
 static void search_three(const struct problem *p, struct solution *best)
 {
     size_t last = p->count - 1;
@@ -251,8 +249,8 @@ static double criterion(const struct problem *p, const struct solution *s)
     return n * log(fmax(s->rss / n, CURVE_NOISE * CURVE_NOISE)) + parameters * log(n);
 }
 
-/* Half the interval of the last slope. The slope is a weighted sum of the times, so their errors
- * add up in quadrature; a size that the curve passes by counts with twice that distance as well. */
+/* Returns half the interval of the last slope. The slope is a weighted sum of the times, so their
+ * errors add up in quadrature. The misfit at a size is added with twice its distance. */
 static double last_half(const struct problem *p, const struct solution *s)
 {
     struct normal normal;
@@ -278,8 +276,8 @@ static double last_half(const struct problem *p, const struct solution *s)
     return sqrt(sum);
 }
 
-/* Of one more transfer of a size from from_bytes to to_bytes. Small ones are timed many at once,
- * which evens out what each of them does: one deviates as much as the largest do. */
+/* Sets the spread of one more transfer of a size from from_bytes to to_bytes. Small ones are timed
+ * in batches, which evens out single ones: a single one deviates as much as the largest do. */
 static void find_spread(const struct problem *p, const struct solution *s, double to_bytes,
                         struct curve_piece *piece)
 {
@@ -349,7 +347,7 @@ bool curve_fit(const struct curve_sample *samples, size_t count, struct curve_fi
     consider(&p, best[0], &best[0]);
     for (size_t k = 1; k < most; k++) {
         if (best[chosen].rss / (double)count <= CURVE_NOISE * CURVE_NOISE)
-            break; /* no more than noise is left for more pieces to explain */
+            break; /* only noise is left for more pieces to explain */
         if (k == 1)
             search_two(&p, &best[k]);
         else

@@ -5,8 +5,8 @@
 
 #include "node/gpu.h"
 
-/* A gpu of AMD copies by its SDMA engines, each made for the width of PCIe: wide xGMI links they do
- * not fill, which kernels do. The last row is for those of which no figure is published. */
+/* A gpu of AMD copies by its SDMA engines, each made for the width of PCIe. They do not fill wide
+ * xGMI links, but kernels do. The last row is for gpus without a published figure. */
 static const struct engine_limit limits[] = {
     {"gfx90a", 50e9,
      "Schieffer et al., Understanding Data Movement in AMD Multi-GPU Systems with Infinity Fabric, "

@@ -1,5 +1,5 @@
 /**
- * Facts of one GPU that follow from its description in the graph. Pure; any thread.
+ * Facts of one GPU derived from its description in the graph. Pure; any thread.
  */
 #pragma once
 #include "node/graph.h"
@@ -9,11 +9,12 @@ enum gpu_vendor { VENDOR_UNKNOWN, VENDOR_AMD, VENDOR_NVIDIA };
 /* From its "vendor" detail, else its uuid, else its model. */
 enum gpu_vendor gpu_vendor(const struct place *gpu);
 
-/* Whether it is a slice of a device (MIG). */
+/* True for a slice of a device (MIG). */
 bool gpu_is_slice(const struct place *gpu);
 
-/* Whether other gpus of the node are slices of this device. */
+/* True when other gpus of the node are slices of this device. */
 bool gpu_has_slices(const struct graph *graph, const struct place *device);
 
-/* A device in MIG mode (NVIDIA): programs run on its slices, or nowhere where it has none. */
+/* True for a device in MIG mode (NVIDIA): programs run on its slices, or nowhere where it has
+ * none. */
 bool gpu_is_cut(const struct graph *graph, place_id gpu);

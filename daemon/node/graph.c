@@ -9,8 +9,8 @@
 #include "base/grow.h"
 #include "base/text.h"
 
-/* A way to call a place. Names sort before addresses and uuids of equal text, so a uuid "gpu0"
- * hides no gpu0. */
+/* A name, address or uuid of a place. Names sort before addresses and uuids of equal text, so a
+ * uuid "gpu0" hides no gpu0. */
 struct alias {
     const char *text;
     bool is_name;
@@ -96,8 +96,8 @@ void graph_unref(const struct graph *shared)
     free(graph);
 }
 
-/* What firmware and files say may hold anything, but goes out as JSON and on terminals: valid UTF-8
- * on one line. */
+/* Copies a text as valid UTF-8 on one line. Texts of firmware and files may hold any bytes, but go
+ * out as JSON and on terminals. */
 static char *clean_copy(const char *text)
 {
     char *copy = strdup(text);
@@ -335,7 +335,7 @@ place_id graph_find(const struct graph *graph, const char *name)
     return graph->index->alias[low].id;
 }
 
-/* Where places of a kind may be. */
+/* Returns the range of places that may be of a kind. */
 static struct span span_of(const struct graph *graph, enum place_kind kind)
 {
     return graph->index != NULL ? graph->index->span[kind] : (struct span){0, graph->place_count};

@@ -1,15 +1,15 @@
 /**
- * The node as a graph: places, links between them, resources that transfers share, and what the
- * sources of discovery disagree about.
+ * The node as a graph: places, links between them, resources that transfers share, and
+ * disagreements between the sources of discovery.
  *
- * Built by discover/discover.c (discover/draft.h adds to it) and constant from then on: a finished
+ * Built by discover/discover.c (discover/draft.h adds to it) and constant from then on. A finished
  * graph is shared between snapshots by reference count and may be read from any thread.
  *
- * Names and numbers: a name is kind and number, "numa3". numa and pu numbers are the operating
- * system's. A core has the number of its lowest pu, because the operating system's core ids repeat
- * from package to package. llcs, packages and modules are numbered from 0 in ascending order of
- * their lowest pu (modules: of their first gpu). gpus follow PCI address order, ties by KFD node;
- * nics follow PCI address order. There is one machine, "machine0".
+ * Names and numbers: a name is kind and number, "numa3". The numbers of numas and pus are the
+ * operating system's. A core has the number of its lowest pu, because the operating system's core
+ * ids repeat from package to package. The llcs, packages and modules are numbered from 0 in
+ * ascending order of their lowest pu (modules: of their first gpu). The gpus follow PCI address
+ * order, ties by KFD node; nics follow PCI address order. There is one machine, "machine0".
  */
 #pragma once
 #include <stdbool.h>
@@ -30,7 +30,7 @@ enum place_kind {
     PLACE_CORE,
     PLACE_PU,
     PLACE_MODULE, /* a gpu card or OAM with several gpus */
-    PLACE_GPU,    /* a device or partition as the runtime shows it */
+    PLACE_GPU,    /* a device or partition listed by the runtime */
     PLACE_NIC,
     PLACE_SWITCH,
     PLACE_KIND_COUNT
@@ -48,8 +48,8 @@ enum link_kind {
 };
 enum link_state { LINK_UP, LINK_DEGRADED, LINK_DOWN, LINK_UNKNOWN, LINK_STATE_COUNT };
 
-/* Where the facts of a node come from; the worst of its sources counts: standin over reconstructed
- * over recorded over live. */
+/* Origin of the facts of a node: the worst of its sources counts, in the order standin,
+ * reconstructed, recorded, live. */
 enum origin { ORIGIN_LIVE, ORIGIN_RECORDED, ORIGIN_RECONSTRUCTED, ORIGIN_STANDIN, ORIGIN_COUNT };
 
 struct detail {
@@ -68,7 +68,7 @@ struct place {
     /* llc, core, pu, module, gpu, nic: nearest NUMA node by structure, PLACE_NONE when unknown or
      * ambiguous */
     place_id numa;
-    /* owned; what it contains (cpu side) or is next to (gpu, nic); NULL when none or unknown */
+    /* owned; the contained (cpu side) or local (gpu, nic) cpus; NULL when none or unknown */
     struct cpuset *cpus;
     int64_t capacity_bytes; /* memory of a numa or gpu, size of an llc; -1 unknown */
     char *model;            /* owned; NULL unknown; so are the next three */
@@ -99,7 +99,7 @@ struct resource {
 };
 
 struct graph {
-    char *name;           /* host name, or the node folder's name */
+    char *name;           /* host name, or the name of the node folder */
     char fingerprint[33]; /* 32 hex digits over the hardware facts, stable across boots */
     enum origin origin;
     struct place *places; /* places[0] is the machine; parents may stand anywhere */
@@ -110,8 +110,8 @@ struct graph {
     size_t resource_count;
     struct detail *software; /* "kernel", "amdgpu", "hwloc", ... */
     size_t software_count;
-    char *facts;          /* device and link records, as the drivers said them; NULL none */
-    char **disagreements; /* one sentence each: what two sources say and which is kept */
+    char *facts;          /* device and link records of the drivers, unchanged; NULL none */
+    char **disagreements; /* one sentence each: the claims of two sources, and the one kept */
     size_t disagreement_count;
     struct graph_index *index; /* private to node/graph.c: name -> place */
     unsigned refs;             /* atomic, private to node/graph.c */
@@ -123,9 +123,9 @@ const struct graph *graph_ref(const struct graph *graph);
 /* frees everything it owns with the last reference; NULL is fine */
 void graph_unref(const struct graph *graph);
 
-/* Growing it, before it is shared. Names are made from kind and number. The returned pointers are
- * valid until the next add. All return NULL, PLACE_NONE or false only when out of memory. Strings
- * are copied. */
+/* Add to a graph before it is shared. Names are made from kind and number. The returned pointers
+ * are valid until the next add. All return NULL, PLACE_NONE or false only when out of memory.
+ * Strings are copied. */
 place_id graph_add_place(struct graph *graph, enum place_kind kind, int32_t number);
 struct link *graph_add_link(struct graph *graph, place_id from, place_id to, enum link_kind kind);
 struct resource *graph_add_resource(struct graph *graph, const char *name);
@@ -138,12 +138,16 @@ bool place_set_text(char **field, const char *value); /* replaces an owned strin
 bool place_set_cpus(struct place *place, const struct cpuset *cpus);
 
 /* Builds the name index and checks the invariants below; call once, after the last add. Fails with
- * BAD_DATA naming the first violation. 1: places[0] is the only machine. 2: names are unique. 3:
- * parent and numa are places of the graph and following parent ends at the machine. 4: link ends
- * are places. 5: pu and core cpusets are disjoint within their kind. */
+ * BAD_DATA, which names the first violation.
+ *  1. places[0] is the only machine.
+ *  2. Names are unique.
+ *  3. parent and numa are places of the graph, and following parent ends at the machine.
+ *  4. Link ends are places.
+ *  5. The cpusets of pus and of cores are disjoint within their kind. */
 enum berth_code graph_finish(struct graph *graph, struct berth_err *err);
 
-/* PLACE_NONE when there is no such place. Also finds gpus and nics by PCI address and by uuid. */
+/* Returns the place of a name, PCI address (gpus and nics) or uuid; PLACE_NONE when there is
+ * none. */
 place_id graph_find(const struct graph *graph, const char *name);
 
 static inline const struct place *graph_place(const struct graph *graph, place_id id)
@@ -151,8 +155,8 @@ static inline const struct place *graph_place(const struct graph *graph, place_i
     return &graph->places[id];
 }
 
-/* The next place of a kind at or after start in number order of the array, or PLACE_NONE:
- * for (place_id p = graph_next(g, PLACE_GPU, 0); p != PLACE_NONE; p = graph_next(g, PLACE_GPU, p +
+/* Returns the next place of a kind at or after start in the array, or PLACE_NONE. Iteration: for
+ * (place_id p = graph_next(g, PLACE_GPU, 0); p != PLACE_NONE; p = graph_next(g, PLACE_GPU, p +
  * 1)) */
 place_id graph_next(const struct graph *graph, enum place_kind kind, place_id start);
 size_t graph_count(const struct graph *graph, enum place_kind kind);

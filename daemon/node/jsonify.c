@@ -25,7 +25,7 @@ json_t *jsonify_text(const char *text)
     return json_stringn(clean, length);
 }
 
-/* All of it or nothing: half an object would be a wrong answer. */
+/* Returns the whole object or nothing: half an object would be a wrong answer. */
 static json_t *whole(json_t *json, bool ok)
 {
     if (ok)
@@ -79,7 +79,8 @@ void jsonify_print_basis(struct print *print, const struct snapshot *snap)
     print_close(print, '}');
 }
 
-/* The next axis of the metric, from the list at *list on, with its value; false at the end. */
+/* Reads the next axis of the metric, from the list at *list on, with its value; false at the
+ * end. */
 static bool next_axis(enum metric metric, const char *axes, const char **list, char key[48],
                       char value[64])
 {

@@ -1,5 +1,5 @@
 /**
- * Pieces of replies that several methods share.
+ * Parts of replies that several methods share.
  */
 #pragma once
 #include <jansson.h>
@@ -14,7 +14,7 @@
 /* A JSON number, or null for NAN. */
 json_t *jsonify_number(double value);
 
-/* A JSON string, or null for NULL. Text that is not UTF-8 has its wrong bytes replaced by '?'. */
+/* A JSON string, or null for NULL. Bytes that are not UTF-8 become '?'. */
 json_t *jsonify_text(const char *text);
 
 /* An integer, or null below 0. */
@@ -28,12 +28,12 @@ json_t *jsonify_details(const struct detail *details, size_t count);
 /* The Basis of an answer: snapshot, claims, origin. */
 json_t *jsonify_basis(const struct snapshot *snap);
 
-/* The same of an answer that was asked for at an earlier generation of the claims. */
+/* The same of an answer that was requested at an earlier generation of the claims. */
 json_t *jsonify_basis_beside(const struct snapshot *snap, uint64_t generation);
 
 /* Every axis of the metric with its value, defaults filled in. */
 json_t *jsonify_axes(enum metric metric, const char *axes);
 
-/* The same two as text. */
+/* The basis and the axes as text. */
 void jsonify_print_basis(struct print *print, const struct snapshot *snap);
 void jsonify_print_axes(struct print *print, enum metric metric, const char *axes);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define UNSTATED 1.0 /* bytes per second of a link that does not say: the last choice */
+#define UNSTATED 1.0 /* bytes per second of a link without a stated rate: the last choice */
 
 /* One end of a link. */
 struct edge {
@@ -20,8 +20,8 @@ struct link_paths {
     size_t place_count;
 };
 
-/* Between parts of the host nothing says how wide links are: they make no way narrower, and one
- * between packages is told of (unstated). */
+/* Returns the rate of a link. Links between parts of the host have no stated rate: they do not
+ * narrow a path, and one between packages is reported (unstated). */
 static double width_of(const struct link *link)
 {
     if (link->nominal_bytes_per_s > 0)
@@ -82,15 +82,15 @@ void link_paths_free(struct link_paths *paths)
     free(paths);
 }
 
-/* ---- one way ---- */
+/* ---- one path ---- */
 
-/* Where a search from one place has come to; few places have links, so that lists are short. */
+/* A place reached by a search from one place; few places have links, so that lists are short. */
 #define REACHED_MAX 1024
 
 struct reached {
     place_id place;
     double width;
-    size_t before; /* whence, in the list */
+    size_t before; /* index of the place before */
     const struct edge *by;
     size_t links;
     bool done, several;
@@ -104,7 +104,7 @@ struct search {
     size_t count;
 };
 
-/* Gpus pass on what comes by xGMI; those that NVLink joins do not. */
+/* True when a path may continue through a place: gpus forward bytes by xGMI, but not by NVLink. */
 static bool may_pass(const struct search *search, place_id place, const struct edge *by)
 {
     switch (graph_place(search->paths->graph, place)->kind) {
@@ -139,8 +139,8 @@ static double widest_edge(const struct link_paths *paths, place_id place)
     return most;
 }
 
-/* The widest way's width, by Dijkstra's algorithm with the least of a path for its length; 0 none.
- * A way as wide as the ends' widest links is the widest. */
+/* Returns the rate of the widest path, by Dijkstra's algorithm with the least rate of a path for
+ * its length; 0 none. A path as wide as the ends' widest links is the widest. */
 static double widest(struct search *search, place_id from)
 {
     double bound = fmin(widest_edge(search->paths, from), widest_edge(search->paths, search->to));
@@ -166,7 +166,7 @@ static double widest(struct search *search, place_id from)
     return search->reached[0].width;
 }
 
-/* The fewest links that are all as wide; breadth first, lower numbers first. */
+/* Finds the path with the fewest links that are all as wide; breadth first, lower numbers first. */
 static const struct reached *shortest(struct search *search, place_id from, double width)
 {
     const struct reached *end = NULL;
@@ -239,12 +239,12 @@ bool link_path_find(const struct link_paths *paths, place_id from, place_id to,
     return peers && find_way(&search, from, ret);
 }
 
-/* ---- all ways that are as wide and as short ---- */
+/* ---- all paths that are as wide and as short ---- */
 
 struct walk {
     const struct search *search;
     double width;
-    size_t links; /* of each way */
+    size_t links; /* of each path */
     place_id at[LINK_PATH_STEPS + 1];
     struct link_path path;
     struct link_path *found;

@@ -45,7 +45,7 @@ const struct value *locality_numa_distance(const struct snapshot *snap, place_id
     return value != NULL ? value : values_find(snap->values, METRIC_NUMA_DISTANCE, b, a, "");
 }
 
-/* Cpus that say more about where a place is than its NUMA node does. */
+/* Returns the cpus of a place where they locate it better than its NUMA node. */
 static const struct cpuset *fine_cpus(const struct place *place)
 {
     return place->kind == PLACE_NUMA || place->kind == PLACE_PACKAGE || place->kind == PLACE_MACHINE

@@ -20,10 +20,10 @@ const struct metric_info *metric_info(enum metric metric);
 /* False when there is no metric of that name. */
 bool metric_parse(const char *name, enum metric *ret_metric);
 
-/* Whether it is of what goes between two places that differ; cpu_pingpong goes between the two
- * threads of one core, too. */
+/* True for metrics between two places that differ; cpu_pingpong also goes between the two threads
+ * of one core. */
 bool metric_is_between(enum metric metric);
 
-/* The default value of an axis, "store" for how of cpu_pingpong; NULL when the metric has no such
- * axis. buffer receives it. */
+/* Writes the default value of an axis to buffer, "store" for how of cpu_pingpong, and returns it.
+ * NULL when the metric has no such axis. */
 const char *metric_axis_default(enum metric metric, const char *axis, char *buffer, size_t size);

@@ -1,5 +1,5 @@
-/* Axes are read once for each text that occurs; of them there are a few dozen at most, and of
- * values hundreds. */
+/* Each distinct text of axes is parsed once: there are a few dozen at most, but hundreds of
+ * values. */
 #include "node/overheads.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 #define AXES_MAX 16
 
-/* One value, under what it is the overhead of. */
+/* One value with the transfer of which it is the overhead. */
 struct entry {
     enum metric metric;
     place_id from, to;
@@ -52,7 +52,8 @@ static bool clock_parse(const char *name, enum transfer_clock *ret)
     return false;
 }
 
-/* The transfer's own axes out of those of its overhead. False where they are of no transfer. */
+/* Splits the axes of an overhead into the transfer's own axes. False where they are of no
+ * transfer. */
 static bool read_axes(const char *axes, enum metric *ret_metric, enum transfer_clock *ret_clock,
                       char *ret_rest, size_t size)
 {
@@ -82,10 +83,10 @@ static bool read_axes(const char *axes, enum metric *ret_metric, enum transfer_c
     if (axes_canonical(*ret_metric, text, count, ret_rest, size, NULL) != BERTH_OK)
         return false;
     transfer_overhead_axes(*ret_metric, ret_rest, *ret_clock, again, sizeof again);
-    return strcmp(again, axes) == 0; /* else there is something in it that no such transfer has */
+    return strcmp(again, axes) == 0; /* false: it has an axis that no such transfer has */
 }
 
-/* Those with the same axes. False when out of memory. */
+/* Adds all values with the same axes. False when out of memory. */
 static bool add(struct overheads *overheads, const struct values *values,
                 const struct value *const *of, size_t count)
 {

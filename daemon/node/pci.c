@@ -7,7 +7,7 @@ uint64_t pci_parse(const char *text)
 {
     unsigned domain = 0, bus, device, function;
     int end = 0;
-    /* scanf would take signs and spaces */
+    /* scanf would accept signs and spaces */
     if (text[strspn(text, "0123456789abcdefABCDEF:.")] != '\0')
         return PCI_NONE;
     if (sscanf(text, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &end) != 4 ||

@@ -1,5 +1,5 @@
 /**
- * PCI addresses as numbers that sort as addresses do: domain << 16 | bus << 8 | device << 3 |
+ * PCI addresses as numbers with the order of the addresses: domain << 16 | bus << 8 | device << 3 |
  * function.
  */
 #pragma once
@@ -8,17 +8,17 @@
 
 #define PCI_NONE UINT64_MAX
 
-/* "c1:00.0", "0000:C1:00.0", "00000000:C1:00.0"; PCI_NONE when the text is no address. Any thread.
- */
+/* Parses "c1:00.0", "0000:C1:00.0" or "00000000:C1:00.0"; PCI_NONE when the text is no address. Any
+ * thread. */
 uint64_t pci_parse(const char *text);
 
 /* "0000:c1:00.0" */
 void pci_format(uint64_t pci, char buffer[24]);
 
-/* Ports one behind the other that are told apart, from the host on. */
+/* Largest number of consecutive ports that are distinguished, from the host on. */
 #define PCI_PORT_LEVELS 3
 #define PCI_PORT_KEY    32
 
-/* The detail of a place for its port of that level: "pcie_port", "pcie_port2", ..., and what, "" or
- * "_bytes_per_s". Returns buffer. */
+/* Writes the key of a place's detail for its port of that level: "pcie_port", "pcie_port2", ...,
+ * followed by the suffix, "" or "_bytes_per_s". Returns buffer. */
 const char *pci_port_key(size_t level, const char *what, char buffer[PCI_PORT_KEY]);

@@ -1,8 +1,6 @@
-/*
- * Lines come from probe processes and from folders that anybody may have written. The readers below
- * note their first complaint in the cursor and go on with harmless values, so each record kind
- * reads as the list of its keys.
- */
+/* Lines come from probe processes and from folders that anybody may have written. The readers below
+ * set their first error in the cursor and go on with harmless values. So each record kind reads as
+ * the list of its keys. */
 #include "node/record.h"
 
 #include <inttypes.h>
@@ -23,12 +21,12 @@
 
 struct cursor {
     json_t *object;
-    const char *in; /* what object is, for messages */
+    const char *in; /* name of object, for messages */
     struct berth_err *err;
 };
 
-/* A key's value of one of the wanted types; NULL when absent (a complaint if it is needed) or of
- * another type. */
+/* Returns a key's value of one of the expected types; NULL when absent (an error if it is needed)
+ * or of another type. */
 static json_t *get(const struct cursor *cursor, const char *key, bool needed, const char *wanted,
                    bool (*is_wanted)(const json_t *))
 {
@@ -62,7 +60,7 @@ static const char *read_text(const struct cursor *cursor, const char *key, size_
     return json_string_value(value);
 }
 
-/* A string of printable ASCII without blanks. */
+/* Reads a string of printable ASCII without blanks. */
 static const char *read_word(const struct cursor *cursor, const char *key, size_t max)
 {
     const char *text = read_text(cursor, key, max);
@@ -89,7 +87,8 @@ static int64_t read_integer(const struct cursor *cursor, const char *key, bool n
     return number;
 }
 
-/* From RECORD_NUMBER_MIN to RECORD_NUMBER_MAX, or zero when zero_too; NAN when absent. */
+/* Reads a number from RECORD_NUMBER_MIN to RECORD_NUMBER_MAX, or zero when zero_too; NAN when
+ * absent. */
 static double read_number(const struct cursor *cursor, const char *key, bool needed, bool zero_too)
 {
     json_t *value = get(cursor, key, needed, "a number", is_number);
@@ -131,7 +130,7 @@ static enum metric read_metric(const struct cursor *cursor)
     return metric;
 }
 
-/* The record's axes as canonical text; bytes above 0 is one more axis. */
+/* Writes the record's axes as canonical text; bytes above 0 is one more axis. */
 static void read_axes(const struct cursor *cursor, enum metric metric, int64_t bytes, char *buffer,
                       size_t size)
 {
@@ -229,7 +228,7 @@ static void read_samples(const struct cursor *cursor, json_t *samples, struct re
     }
 }
 
-/* Gives whether there is any. */
+/* Returns true when there is any. */
 static bool read_t0(const struct cursor *cursor, struct record *record)
 {
     bool has_t0 = false;

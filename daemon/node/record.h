@@ -1,8 +1,8 @@
 /**
- * The measurement record: what probes print, stores keep and node folders hold; one JSON object a
- * line. docs/RECORD.md has the format.
+ * The measurement record, for output of probes, stores and node folders; one JSON object a line.
+ * docs/RECORD.md has the format.
  *
- * record_parse knows nothing of a node: places are names. Every string is borrowed from the parsed
+ * record_parse is independent of a node: places are names. Every string is borrowed from the parsed
  * line and valid until record_done.
  */
 #pragma once
@@ -19,8 +19,8 @@
 #define RECORD_SCHEMA     1
 #define RECORD_LINE_MAX   65536 /* bytes of one line, newline included */
 #define RECORD_PLACE_MAX  64    /* a place's name, PCI address or uuid */
-#define RECORD_NUMBER_MIN 1e-9  /* no rate, time or ratio of a node is below this ... */
-/* ... or above this, so that quotients of them are numbers too */
+#define RECORD_NUMBER_MIN 1e-9  /* every rate, time or ratio of a node is at least this ... */
+/* ... and at most this, so that their quotients are finite */
 #define RECORD_NUMBER_MAX      1e18
 #define RECORD_REPETITIONS_MAX 1000000
 
@@ -71,7 +71,7 @@ struct record {
             /* NAN absent; value absent when there are samples */
             double value, low, high;
             double t0_ns[TRANSFER_CLOCKS]; /* NAN absent */
-            /* between these 95 % of single calls were; NAN absent */
+            /* 95 % of single calls were between these; NAN absent */
             double t0_call_low_ns, t0_call_high_ns;
             uint32_t n, t0_call_n; /* 0 absent */
             struct record_sample *samples;
@@ -86,7 +86,8 @@ struct record {
             enum metric metric;
             const char *from, *to, *why;
             char axes[256];
-            /* array of objects with from and to: the set that was not measured; NULL it is none */
+            /* array of objects with from and to: the set without a measurement; NULL if it is no
+             * set */
             const json_t *flows;
         } skip;
         struct {
@@ -94,7 +95,7 @@ struct record {
         } finding; /* code: one of record_findings */
         struct {
             int64_t done, total;
-            const char *cell; /* "metric from to" of what begins now; NULL none */
+            const char *cell; /* "metric from to" of the cell that begins now; NULL none */
         } progress;
         /* status: complete, cancelled, budget, failed */
         struct {
@@ -105,18 +106,18 @@ struct record {
     };
 };
 
-/* What a probe may find wrong: wrong-bytes, gpu-lost; all critical. */
+/* Findings of a probe: wrong-bytes, gpu-lost; all critical. */
 extern const char *const record_findings[]; /* NULL-terminated */
 
-/* Parses one line. Unknown keys are ignored (a newer probe), unknown record kinds and everything
- * malformed fail with BAD_DATA that says what: wrong JSON, missing key, wrong type, number out of
- * range, an interval that excludes its value, a schema other than RECORD_SCHEMA. Nothing to free on
- * failure. */
+/* Parses one line. Unknown keys are ignored (a newer probe). Unknown record kinds and malformed
+ * lines fail with BAD_DATA, which names the error. Errors are wrong JSON, a missing key, a wrong
+ * type, a number out of range, and an interval that excludes its value. A schema other than
+ * RECORD_SCHEMA is an error, too. Nothing to free on failure. */
 enum berth_code record_parse(const char *line, size_t length, struct record *ret_record,
                              struct berth_err *err);
 void record_done(struct record *record);
 
-/* A value record's axes as canonical text, with bytes as one more where that is above 0. BAD_DATA
- * where the metric has no such axis. */
+/* Writes a value record's axes as canonical text, with bytes as one more where that is above 0.
+ * Fails with BAD_DATA where the metric has no such axis. */
 enum berth_code record_axes(const struct record *record, enum metric metric, int64_t bytes,
                             char *ret_axes, size_t size, struct berth_err *err);

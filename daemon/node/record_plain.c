@@ -20,8 +20,8 @@ static void expect(struct reader *reader, const char *text)
         reader->at += length;
 }
 
-/* From behind a quotation mark to behind the next: printable ASCII without blanks and escapes, 1 to
- * max of it. */
+/* Reads from behind a quotation mark to behind the next: 1 to max characters of printable ASCII
+ * without blanks and escapes. */
 static void take_word(struct reader *reader, char *word, size_t max)
 {
     size_t length = 0;
@@ -41,7 +41,8 @@ static void take_word(struct reader *reader, char *word, size_t max)
 
 static const char *skip_digits(const char *c) { return c + strspn(c, "0123456789"); }
 
-/* Behind a number of JSON's grammar that is not negative; NULL where there is none. */
+/* Returns the position behind a number of JSON's grammar that is not negative; NULL where there is
+ * none. */
 static const char *skip_number(const char *c)
 {
     const char *digits = skip_digits(c);

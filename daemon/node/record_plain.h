@@ -1,7 +1,7 @@
 /**
- * The usual line of a measurement record, read without a tree: a value with its interval, its keys
- * in the order in which berth writes them. A node folder has up to millions of these. Pure; any
- * thread.
+ * Reads the usual line of a measurement record without a tree. That is a value with its interval,
+ * its keys in the order in which berth writes them. A node folder has up to millions of these.
+ * Pure; any thread.
  */
 #pragma once
 #include <stdbool.h>
@@ -18,10 +18,10 @@ struct record_plain {
     uint32_t n;
 };
 
-/* True only where record_parse takes the line for a value with just these members; any other line,
- * broken or not, is record_parse's. The line ends with a newline or NUL. */
+/* True only where record_parse accepts the line as a value with exactly these members. Any other
+ * line, broken or not, is left to record_parse. The line ends with a newline or NUL. */
 bool record_plain(const char *line, size_t length, struct record_plain *ret);
 
-/* Metric, places and axes of such a line, whatever follows them: a number that is none, or out of
- * bounds. False where they cannot be read, or axes stand behind the value. */
+/* Reads metric, places and axes of such a line even when the rest is invalid, such as a number out
+ * of bounds. False where they cannot be read, or axes stand behind the value. */
 bool record_plain_cell(const char *line, size_t length, struct record_plain *ret);

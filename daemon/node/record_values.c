@@ -48,8 +48,8 @@ static enum berth_code add_samples(const struct record *record, struct value *v,
     return BERTH_OK;
 }
 
-/* The record has where single calls lie; a value has the interval of their median, from which the
- * same follows (node/spread.h). */
+/* Converts the interval of single calls in the record to that of their median in the value:
+ * node/spread.h derives the former from the latter. */
 static void take_calls(const struct record *record, struct value *v)
 {
     double share = spread_interval(1, record->value.t0_call_n);
@@ -58,7 +58,7 @@ static void take_calls(const struct record *record, struct value *v)
     v->n = record->value.t0_call_n;
 }
 
-/* What starting the transfer costs; of all but calls no interval is known. */
+/* Adds the start-up times of the transfer; only calls have an interval. */
 static enum berth_code add_overheads(const struct record *record, const struct value *transfer,
                                      struct values *values, struct berth_err *err)
 {

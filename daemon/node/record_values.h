@@ -1,6 +1,6 @@
 /**
- * What records become on a node: values and sets, of places instead of names. BAD_DATA: from a
- * place to itself, of a metric between two.
+ * Converts records to values and sets of a node, with places instead of names. All fail with
+ * BAD_DATA on a metric between two places from a place to itself.
  *
  * Any thread that has the record.
  */
@@ -24,14 +24,14 @@ enum berth_code record_add_plain(const struct record_plain *plain, const struct 
                                  enum value_source source, int64_t measured_at_s,
                                  struct values *values, struct berth_err *err);
 
-/* Of a value's line that is no record (record_parse failed): adds to its cell that there is no
- * value, and why. False: its cell cannot be read or is none of this graph, or memory is short. */
+/* Adds the cell of a value's line that is no record (record_parse failed), without a value but with
+ * the reason. False: its cell cannot be read or is none of this graph, or memory is short. */
 bool record_add_broken(const char *line, size_t length, const struct graph *graph,
                        enum value_source source, int64_t measured_at_s, const char *why,
                        struct values *values);
 
-/* Turns a value or skip record into values on this graph: each sample of a bandwidth metric becomes
- * the rate at its bytes axis, a t0 of a transfer a value of transfer_overhead. Fails with
+/* Adds a value or skip record's values on this graph. Each sample of a bandwidth metric becomes the
+ * rate at its bytes axis, a t0 of a transfer a value of transfer_overhead. Fails with
  * NO_SUCH_PLACE, BAD_DATA or NO_MEMORY. */
 enum berth_code record_add_values(const struct record *record, const struct graph *graph,
                                   enum value_source source, int64_t measured_at_s,

@@ -1,9 +1,9 @@
 /**
- * Sets: transfers that were measured at the same time, and the rate that each got. How they share
- * what is between them follows from comparing sets with each other and with transfers alone; a set
- * of one flow is such a transfer.
+ * Sets: transfers that were measured concurrently, and the rate of each. Contention between them
+ * follows from comparing sets with each other and with transfers alone; a set of one flow is such a
+ * transfer.
  *
- * Which set it is, is its metric and its flows' places and axes. A sets object holds each once.
+ * The metric and the flows' places and axes identify a set. A sets object holds each once.
  */
 #pragma once
 #include <stdbool.h>
@@ -27,7 +27,7 @@ struct set {
     enum metric metric;
     enum value_source source;
     int64_t measured_at_s; /* 0 unknown */
-    struct set_flow *flow; /* ascending by from, to, axes; the same may be there several times */
+    struct set_flow *flow; /* ascending by from, to, axes; the same flow may occur several times */
     size_t flow_count;
 };
 
@@ -39,9 +39,9 @@ struct sets {
 struct sets *sets_new(void);       /* NULL when out of memory */
 void sets_free(struct sets *sets); /* NULL is fine */
 
-/* Adds a copy, its flows in order. It replaces the same set unless that was measured and this was
- * not. False when out of memory. */
+/* Adds a copy, its flows in order. It replaces the same set unless that was measured and this one
+ * was not. False when out of memory. */
 bool sets_add(struct sets *sets, const struct set *set);
 
-/* Adds all of other (NULL: none), which keeps its own. */
+/* Adds all of other (NULL: none), which is unchanged. */
 bool sets_add_all(struct sets *sets, const struct sets *other);

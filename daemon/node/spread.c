@@ -2,12 +2,12 @@
 
 #include <math.h>
 
-#define Z          1.959964 /* of a normal distribution, 97.5 % are below */
+#define Z          1.959964 /* 97.5 % quantile of the normal distribution */
 #define N_EXACT    60       /* beyond, the binomial distribution is normal */
-#define MEDIAN_VAR 1.570796 /* of the median of many, times their number: pi / 2 */
+#define MEDIAN_VAR 1.570796 /* variance of the median of many, times their number: pi / 2 */
 
-/* The rank, from 1, of the lower end of the median's interval: at most 2.5 % of medians are below
- * it. */
+/* Returns the rank, from 1, of the lower end of the median's interval: at most 2.5 % of medians are
+ * below it. */
 static double lower_rank(uint32_t n)
 {
     double term = pow(0.5, n), below = term;
@@ -22,8 +22,8 @@ static double lower_rank(uint32_t n)
     return rank > 0 ? rank : 1;
 }
 
-/* The value of which a normal distribution has that share below, from 0.5 on: P. J. Acklam's
- * rational function for the middle, one step of Newton's method after it. */
+/* Returns the quantile of the normal distribution for a share from 0.5 on: P. J. Acklam's rational
+ * function for the middle, then one step of Newton's method. */
 static double normal_quantile(double share)
 {
     double q = share - 0.5, r = q * q;
@@ -44,21 +44,21 @@ static double normal_quantile(double share)
     return x - error * sqrt(2 * M_PI) * exp(x * x / 2);
 }
 
-/* How many deviations half the interval is wide: G. Blom's positions of order statistics. */
+/* Returns half the width of the interval in deviations: G. Blom's positions of order statistics. */
 static double half_in_deviations(uint32_t n)
 {
     double upper = (double)n + 1 - lower_rank(n);
     return normal_quantile((upper - 0.375) / ((double)n + 0.25));
 }
 
-/* A test looks. */
+/* Linear fit; a unit test verifies it. */
 double spread_freedom(uint32_t n)
 {
     return 3.6 + 0.35 * (n >= SPREAD_N_LEAST ? n : SPREAD_N_LEAST);
 }
 
-/* 97.5 % of Student's distribution, by the series in 1 / freedom (Abramowitz and Stegun, 26.7.5).
- */
+/* Returns the 97.5 % quantile of Student's distribution, by the series in 1 / freedom (Abramowitz
+ * and Stegun, 26.7.5). */
 static double student(double freedom)
 {
     double z = Z, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;

@@ -40,7 +40,7 @@ int64_t transfer_split(const char *axes, char *ret_rest, size_t size)
         return 0;
     }
     const char *number = at + sizeof key - 1, *after = at + strcspn(at, ";");
-    /* without the semicolon that would end the rest */
+    /* without the semicolon at the end of the rest */
     int before = (int)(at - axes) - (at > axes && *after == '\0');
     snprintf(ret_rest, size, "%.*s%s", before, axes, *after == ';' ? after + 1 : after);
     char *end;
@@ -66,7 +66,7 @@ void transfer_overhead_axes(enum metric metric, const char *axes, enum transfer_
         text[2 * count + 1] = axes_get(metric, axes, keys[n], values[n], sizeof values[n]);
         count++;
     }
-    /* Every axis that a transfer has is one of transfer_overhead's, in the table; a test looks. */
+    /* Every axis of a transfer is one of transfer_overhead's, in the table; a test verifies it. */
     enum berth_code code =
         axes_canonical(METRIC_TRANSFER_OVERHEAD, text, count, ret_axes, size, NULL);
     assert(code == BERTH_OK);

@@ -1,8 +1,7 @@
-/*
- * Invariants of a finished set: (1) items ascend strictly by metric, from, to, axes text, so no key
- * stands twice; (2) an item has a why_not exactly when its value is NAN; (3) every axes number and
- * why_not is a string of the pool.
- */
+/* Invariants of a finished set:
+ * 1. Items ascend strictly by metric, from, to, axes text, so no key occurs twice.
+ * 2. An item has a why_not exactly when its value is NAN.
+ * 3. Every axes number and why_not is a string of the pool. */
 #include "node/values.h"
 
 #include <math.h>
@@ -197,7 +196,7 @@ static void sort(struct values *values)
     for (size_t i = 0; i < values->count; i++)
         order[i] = (uint32_t)i;
     qsort_r(order, values->count, sizeof *order, compare_order, values);
-    /* order[i] is where item i comes from; follow each cycle of that permutation once. */
+    /* order[i] is the origin of item i; follows each cycle of that permutation once. */
     for (size_t start = 0; start < values->count; start++) {
         struct value first = values->item[start];
         size_t at = start;
@@ -212,8 +211,8 @@ static void sort(struct values *values)
     }
 }
 
-/* A later item replaces one of no higher rank: a number beats a reason why there is none, and a
- * measured number any other. */
+/* Returns the rank of an item; a later one replaces one of no higher rank. A number beats a reason
+ * for a missing one, and a measured number any other. */
 static int rank(const struct value *v)
 {
     return v->why_not != NULL ? 0 : v->source == VALUE_MEASURED ? 2 : 1;
@@ -270,7 +269,7 @@ const char *values_axes(const struct values *values, const struct value *v)
     return values->pool->text[v->axes];
 }
 
-/* The first item at or after the key (metric, from, to); PLACE_NONE comes before every place. */
+/* Orders by (metric, from, to); PLACE_NONE comes before every place. */
 static int compare_keys(const struct value *a, const struct value *b)
 {
     if (a->metric != b->metric)

@@ -1,9 +1,10 @@
 /**
- * Values: what a metric is from one place to another under some axes. A values object is a set of
- * them with the axes interned; it is filled, sorted once, and constant from then on.
+ * Values: numbers of a metric from one place to another under some axes. A values object is a set
+ * of them with the axes interned; it is filled, sorted once, and constant from then on.
  *
- * Axes are kept as canonical text: keys in ascending order, "bytes=4096;how=cas", axes at their
- * metric's default left out, so equal axes are equal strings. The empty text is all defaults.
+ * Axes are kept as canonical text, so equal axes are equal strings. Keys are in ascending order,
+ * "bytes=4096;how=cas"; axes at their metric's default are left out. The empty text is all
+ * defaults.
  */
 #pragma once
 #include <stdbool.h>
@@ -21,11 +22,10 @@ struct value {
     enum value_source source : 8;
     place_id from, to;
     uint32_t axes; /* for values_axes() */
-    uint32_t n;    /* repetitions behind it; 0 for nominal */
-    /* what firmware or driver stated for the same before this was measured; 0 nothing. float
-     * fills a gap */
+    uint32_t n;    /* number of repetitions; 0 for nominal */
+    /* value stated by firmware or driver before the measurement; 0 none. float fills a gap */
     float nominal;
-    /* in the metric's unit; NAN when it could not be measured: why_not says why */
+    /* in the metric's unit; NAN when not measurable, with the reason in why_not */
     double value;
     double low, high;      /* 95 % interval; NAN unknown */
     int64_t measured_at_s; /* 0 unknown */
@@ -42,60 +42,62 @@ struct values {
 struct values *values_new(void); /* NULL when out of memory */
 void values_free(struct values *values);
 
-/* Canonical text of axes given as keys and values in any order; n pairs in text[2i], text[2i+1].
- * Fails with BAD_DATA when the metric has no such axis or a key or value is empty, over 40
- * characters, or contains ';' or '='. buffer receives it. */
+/* Writes the canonical text of axes given as keys and values in any order to buffer; n pairs in
+ * text[2i], text[2i+1]. Fails with BAD_DATA when the metric has no such axis. A key or value that
+ * is empty, over 40 characters, or contains ';' or '=' is BAD_DATA, too. */
 enum berth_code axes_canonical(enum metric metric, const char *const *text, size_t n, char *buffer,
                                size_t size, struct berth_err *err);
 
-/* One axis out of canonical text, the metric's default where it is left out; NULL when the metric
- * has no such axis. */
+/* Returns one axis of canonical text, the metric's default where it is left out; NULL when the
+ * metric has no such axis. */
 const char *axes_get(enum metric metric, const char *axes, const char *key, char *buffer,
                      size_t size);
 
-/* Why there is no value from that place to itself; NULL where there may be one, or the places
- * differ. */
+/* Returns the reason why there is no value from a place to itself; NULL where there may be one, or
+ * the places differ. */
 const char *values_why_no_self(const struct graph *graph, enum metric metric, place_id from,
                                place_id to);
 
 /* Adds a copy of v with these axes and why_not (copied; NULL fine). A later add with the same
- * metric, from, to and axes replaces the earlier one at values_finish, unless that would lose
- * something: a number is not replaced by a reason why there is none (a probe run that ran out of
- * time), nor a measured number by a nominal or published one. False when out of memory. */
+ * metric, from, to and axes replaces the earlier one at values_finish, unless information would be
+ * lost. A reason for a missing number (a probe run that ran out of time) does not replace a number.
+ * A nominal or published number does not replace a measured one. False when out of memory. */
 bool values_add(struct values *values, const struct value *v, const char *axes,
                 const char *why_not);
 
-/* Adds everything of other, which keeps its own. Same graph, or place numbers would lie. */
+/* Adds all of other, which is unchanged. Both must belong to the same graph. */
 bool values_add_all(struct values *values, const struct values *other);
 
-/* How many of its items are numbers. */
+/* Returns the number of items with a number. */
 size_t values_numbers(const struct values *values);
 
-/* Sorts and removes what was replaced; a number that replaces a nominal one keeps it in nominal.
- * Call once after the last add. */
+/* Sorts and removes replaced items; a number that replaces a nominal one keeps it in nominal. Call
+ * once after the last add. */
 void values_finish(struct values *values);
 
 const char *values_axes(const struct values *values, const struct value *v);
 
-/* NULL when there is none, or none with a number. Binary search; finished sets only. */
+/* Returns the value; NULL when there is none, or none with a number. Binary search; finished sets
+ * only. */
 const struct value *values_find(const struct values *values, enum metric metric, place_id from,
                                 place_id to, const char *axes);
 
-/* All items of a metric, or of a metric and a from: a range of item; from PLACE_NONE means any. */
+/* Returns all items of a metric, or of a metric and a from: a range of item; from PLACE_NONE means
+ * any. */
 size_t values_range(const struct values *values, enum metric metric, place_id from,
                     const struct value **ret_first);
 
-/* All items of a metric between two places. */
+/* Returns all items of a metric between two places. */
 size_t values_range_to(const struct values *values, enum metric metric, place_id from, place_id to,
                        const struct value **ret_first);
 
 const char *value_source_name(enum value_source source);
 bool value_source_parse(const char *name, enum value_source *ret_source);
 
-/* Of a transfer: whether it is what goes one way, measured or published, and not the sum of both
+/* True for a transfer in one direction, measured or published; false for the sum of both
  * directions. */
 bool values_is_one_way(const struct values *values, const struct value *value);
 
-/* Whether it was measured so, with all axes at their defaults, and nothing is known of the opposite
- * direction, for which it then stands, too. */
+/* True for a value measured in one direction, with all axes at their defaults, without a value of
+ * the opposite direction. It represents that one, too. */
 bool values_stands_for_back(const struct values *values, const struct value *value);

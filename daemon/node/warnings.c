@@ -13,7 +13,7 @@ void warnings_add(struct warnings *warnings, const char *format, ...)
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    text_clean(line); /* cut, it may end in half a character */
+    text_clean(line); /* after truncation it may end in half a character */
     for (size_t i = 0; i < warnings->count; i++)
         if (strcmp(warnings->line[i], line) == 0)
             return;
