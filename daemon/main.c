@@ -1,7 +1,4 @@
-/*
- * berthd: builds the one struct daemon, wires it to the loop and the signals, and takes it down
- * again.
- */
+/* berthd: builds struct daemon, connects it to the loop and the signals, and ends it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -33,8 +30,8 @@
 #include "varlink/method.h"
 #include "varlink/server.h"
 
-/* What is larger is given back to the system when it is freed. glibc would raise this the first
- * time that happens. */
+/* Smallest allocation that is returned to the system when freed. glibc would raise it at the first
+ * such free. */
 #define LARGE_BYTES (1 << 20)
 
 #define DEFAULT_CONFIG BERTH_SYSCONFDIR "/berth.conf"
@@ -44,7 +41,7 @@ struct options {
     bool check_config, no_probe;
 };
 
-/* What lives as long as the loop, and how far stopping has come. */
+/* State for the lifetime of the loop. */
 struct process {
     struct daemon daemon;
     struct options options;
@@ -85,12 +82,12 @@ static void print_help(void)
            "berth(1) asks it. SIGHUP: read the configuration again and look at the node again.\n");
 }
 
-/* True to go on; otherwise ret_status is what to exit with. */
+/* Returns true to continue; otherwise *ret_status is the exit status. */
 static bool parse_options(int argc, char **argv, struct options *ret_options, int *ret_status)
 {
     int option;
     *ret_status = 64;
-    /* what getopt says begins with the path that we were called by, and names no help */
+    /* getopt's messages begin with the path of the program and lack a hint at help */
     opterr = 0;
     while ((option = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
         switch (option) {
@@ -167,8 +164,8 @@ static enum berth_code load_config(const struct options *options, struct config 
     return BERTH_OK;
 }
 
-/* A group that is not there has no members: said, because nobody of it could measure and nothing
- * else would show why. */
+/* Warns of an admin group that does not exist: its members could not measure, without any other
+ * sign. */
 static void check_admins(const struct config *config)
 {
     if (config->admin_group != NULL && !peer_admins_of(config->admin_group).has_group)
@@ -239,7 +236,7 @@ static void stop(uv_signal_t *handle, int number)
     server_close(process->daemon.server, server_closed, process);
 }
 
-/* The socket, the state directory and the node stay what they were: changing them is a restart. */
+/* Reads the configuration again. Socket, state directory and node need a restart to change. */
 static void reload(uv_signal_t *handle, int number)
 {
     (void)number;
@@ -279,8 +276,8 @@ static void pet_watchdog(uv_timer_t *timer)
     service_manager_send(process->daemon.notify, "WATCHDOG=1");
 }
 
-/* Free memory that discovery left scattered goes back once the loop has turned: the daemon then
- * sleeps for hours. */
+/* Returns memory that discovery freed to the system, after the first turn of the loop: then the
+ * daemon may sleep for hours. */
 static void first_turn(uv_idle_t *idle)
 {
     uv_close((uv_handle_t *)idle, NULL);
@@ -309,7 +306,7 @@ static enum berth_code open_socket(struct process *process, int *ret_fd, const c
     return BERTH_OK;
 }
 
-/* Free memory that cannot be read is unknown, not a reason to stop. */
+/* Opens the free memory; if it cannot be read, it is unknown, which is no reason to stop. */
 static enum berth_code open_free_memory(struct daemon *daemon, struct berth_err *err)
 {
     struct berth_err why = {0};
@@ -326,8 +323,8 @@ static enum berth_code start(struct process *process, struct berth_err *err)
     struct daemon *daemon = &process->daemon;
     int fd = -1;
     const char *unlink_path = NULL;
-    /* The socket first: it decides which of two daemons goes on, and callers may queue while the
-     * node is discovered. */
+    /* The socket comes first. It decides which of two daemons continues, and callers may queue
+     * during discovery. */
     enum berth_code code = open_socket(process, &fd, &unlink_path, err);
     if (code != BERTH_OK)
         return code;
@@ -372,9 +369,9 @@ static void ignore(uv_poll_t *poll, int status, int events)
     (void)events;
 }
 
-/* libuv has a table by descriptor, which grows with the highest one that is watched, and calls
- * abort when there is no memory for that (uv__io_start, maybe_resize). So it watches one as high as
- * any will be for a moment now, when ending is still harmless. */
+/* Reserves libuv's table of descriptors. It grows with the highest one watched, and libuv aborts
+ * when memory for that runs out (uv__io_start, maybe_resize). So a descriptor as high as any is
+ * watched briefly now, when an end is still harmless. */
 static enum berth_code reserve_table(struct process *process, struct berth_err *err)
 {
     enum { OTHERS = 256 };
@@ -383,7 +380,7 @@ static enum berth_code reserve_table(struct process *process, struct berth_err *
     rlim_t count = (rlim_t)(config->max_connections + 2 * config->claims_in_all + OTHERS);
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < count)
         count = limit.rlim_cur;
-    void *room = malloc(2 * count * sizeof(void *)); /* the most that the table gets */
+    void *room = malloc(2 * count * sizeof(void *)); /* the table's largest size */
     if (room == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for %ju descriptors", (uintmax_t)count);
     free(room);
@@ -403,8 +400,8 @@ static enum berth_code reserve_table(struct process *process, struct berth_err *
 
 static void no_work(uv_work_t *request) { (void)request; }
 
-/* libuv begins its threads with the first work, and calls abort where it cannot: now, while
- * process_limits_memory counts. */
+/* Starts the thread pool. libuv starts its threads at the first work and aborts if it cannot, so do
+ * it now, while process_limits_memory counts. */
 static void start_pool(struct process *process)
 {
     uv_work_t request;
@@ -412,8 +409,8 @@ static void start_pool(struct process *process)
     uv_run(&process->loop, UV_RUN_DEFAULT);
 }
 
-/* Signals that mean nothing here, and would end the daemon, real-time ones included. Programs that
- * it starts get the defaults. */
+/* Ignores signals that would end the daemon, including real-time ones. Programs that it starts get
+ * the defaults. */
 static void ignore_signals(void)
 {
     static const int numbers[] = {SIGHUP,  SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM,
@@ -468,7 +465,7 @@ static void run(struct process *process)
 
 static void nothing(void *arg) { (void)arg; }
 
-/* What has begun ends in order, although nobody was served. */
+/* Ends started parts in order after a failed start. */
 static void give_up(struct process *process)
 {
     struct daemon *daemon = &process->daemon;
@@ -507,7 +504,7 @@ static enum berth_code serve(struct process *process, struct berth_err *err)
     else
         give_up(process);
     for (int i = 0; i < 100 && offspring_end_adopted("/proc") > 0; i++)
-        usleep(1000); /* what SIGKILL does not end by then is stuck in a driver */
+        usleep(1000); /* a process that survives SIGKILL for so long is blocked by a driver */
     log_limit_close(&process->log);
     uv_run(&process->loop, UV_RUN_NOWAIT);
     claim_keep_free(daemon->claims);
@@ -519,8 +516,8 @@ static enum berth_code serve(struct process *process, struct berth_err *err)
     return code;
 }
 
-/* The place of a closed one would be taken by the next socket or file, and the log would be written
- * into that. Writing to these fails instead. */
+/* Opens closed standard descriptors. Otherwise the next socket or file would get their number and
+ * the log's lines. Writing to these fails instead. */
 static void fill_standard_descriptors(void)
 {
     int fd;
@@ -538,7 +535,7 @@ int main(int argc, char **argv)
     struct process process = {.lock_fd = -1};
     fill_standard_descriptors();
     ignore_signals();
-    /* what a killed guardian had below it comes here; see child_ended */
+    /* adopts the descendants of a killed guardian; see child_ended */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
     struct berth_err err = {0};

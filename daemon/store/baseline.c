@@ -41,7 +41,7 @@ static void read_row(sqlite3_stmt *row, struct baseline *baseline, struct baseli
         memcpy(values->value, sqlite3_column_blob(row, 11), count * sizeof values->value[0]);
 }
 
-/* False when this version does not know the metric, or the graph a place. */
+/* Returns false when this version lacks the metric, or graph a place. */
 static bool read_key(sqlite3_stmt *row, const struct graph *graph, enum metric *ret_metric,
                      place_id *ret_from, place_id *ret_to)
 {
@@ -61,7 +61,7 @@ static void bind_row(struct store *store, sqlite3_stmt *statement, const struct 
     store_core_bind_text(statement, 5, axes);
 }
 
-/* v names the series, the baseline is what is written of it. */
+/* Writes the baseline of v's series. */
 static enum berth_code write_row(struct store *store, sqlite3_stmt *statement,
                                  const struct graph *graph, const struct value *v, const char *axes,
                                  const struct baseline *baseline,
@@ -180,19 +180,19 @@ enum berth_code store_baseline_count(struct store *store, size_t *ret_count, str
     return store_core_done(store, code);
 }
 
-/* What is written, in one transaction: taken from a run, accepted, or imported. */
+/* Data of one transaction: values of a run, accepted ones, or an import. */
 struct writing {
     const struct graph *graph;
     const struct values *values;
-    const struct judge_limits *limits; /* taken, accepted */
-    bool is_overloaded;                /* taken */
+    const struct judge_limits *limits; /* run, accepted */
+    bool is_overloaded;                /* run */
     const bool *chosen;                /* accepted */
     int64_t now_s;
     const struct baseline_set *set; /* imported */
     sqlite3_stmt *select, *replace;
 };
 
-/* Leaves both at nothing when there is no row. */
+/* Reads one row; leaves the outputs unchanged when there is none. */
 static enum berth_code read_one(struct store *store, const struct writing *writing,
                                 const struct value *v, struct baseline *baseline,
                                 struct baseline_values *values, struct berth_err *err)
@@ -219,7 +219,7 @@ static enum berth_code take_value(struct store *store, struct writing *writing,
         return code;
     struct baseline before = baseline;
     baseline_take(&baseline, &values, v, writing->is_overloaded, writing->limits);
-    /* Once it is complete and the node is well, a run writes nothing. */
+    /* Skip unchanged rows: with complete baselines on a healthy node a run writes nothing. */
     if (baseline.count == before.count && baseline.is_worse == before.is_worse &&
         baseline.is_overloaded == before.is_overloaded && baseline.low_runs == before.low_runs)
         return BERTH_OK;

@@ -13,7 +13,7 @@
 enum berth_code store_core_fail(struct store *store, const char *doing, struct berth_err *err)
 {
     struct berth_err why = {0};
-    if (store_index_is_lost()) /* then what SQLite says proves nothing */
+    if (store_index_is_lost()) /* then SQLite's error proves nothing */
         return err_set(err, BERTH_UNAVAILABLE,
                        "%s: somebody has truncated the index of the database's log", doing);
     enum berth_code code = store_db_error(store->db, doing, &why);
@@ -93,15 +93,14 @@ void store_core_bind_number(sqlite3_stmt *statement, int at, double number)
 void store_core_bind_bound(sqlite3_stmt *statement, int at, double value, double bound, int sign)
 {
     double share = bound / value;
-    if (share >= 0.1 && share <= 3) /* where eight digits stay certain; false for NAN */
+    if (share >= 0.1 && share <= 3) /* within eight certain digits; false for NAN */
         sqlite3_bind_int64(statement, at,
                            (int64_t)round(sign * (bound - value) / value / BOUND_UNIT));
     else
         store_core_bind_number(statement, at, bound);
 }
 
-/* A bound has the eight digits that BOUND_UNIT leaves certain, so that what was measured as 13.2
- * is 13.2 again. */
+/* Rounds to the eight digits that BOUND_UNIT keeps, so that a measured 13.2 is 13.2 again. */
 static double eight_digits(double number)
 {
     if (number == 0 || !isfinite(number))
@@ -152,13 +151,13 @@ enum berth_code store_core_transact(struct store *store,
         code = work(store, arg, err);
     if (code == BERTH_OK)
         code = execute(store, "COMMIT", "writing", err);
-    if (code != BERTH_OK) /* after some errors SQLite has rolled back itself, and this one fails */
+    if (code != BERTH_OK) /* fails if SQLite has already rolled back, as after some errors */
         sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
     return code;
 }
 
-/* The row of the node in a file that is only read; 0, which nothing belongs to, when it is not
- * there. */
+/* Sets store->node to the node's row in a file that is only read; 0, which has no data, if it is
+ * missing. */
 static enum berth_code find_node(struct store *store)
 {
     sqlite3_stmt *row = NULL;
@@ -176,7 +175,7 @@ enum berth_code store_core_read(struct store *store,
                                 enum berth_code (*work)(struct store *, void *, struct berth_err *),
                                 void *arg, struct berth_err *err)
 {
-    if (store->file != NULL) { /* a file that cannot even be read costs its part of the answer */
+    if (store->file != NULL) { /* an unreadable file only lacks its part of the answer */
         sqlite3 *memory = store->db;
         int64_t node = store->node;
         store->db = store->file;
@@ -249,7 +248,7 @@ enum berth_code store_core_ready(struct store *store, struct berth_err *err)
         store_carry_bound(store->db, STORE_MEMORY_BYTES);
     if (code != BERTH_OK || store->boot != 0)
         return code;
-    store->keeping = (struct keeping_state){0}; /* that was of another file */
+    store->keeping = (struct keeping_state){0}; /* of another file */
     code = store_core_transact(store, write_boot, NULL, err);
     if (code != BERTH_OK)
         store->boot = 0;
@@ -279,13 +278,13 @@ enum berth_code store_core_done(struct store *store, enum berth_code code)
 {
     uint64_t files = store->files;
     int64_t bytes[STORE_PARTS];
-    /* before they are checked, so that a later change differs from them */
+    /* before the check, so that a later change differs from them */
     store_file_sizes(store, bytes);
     store_file_mend(store);
     if (store_index_is_lost())
         store_file_renew(store);
     if (files != store->files) {
-        /* what was found of the other file says nothing of this one */
+        /* errors of the other file do not apply to this one */
         store->is_other_version = false;
     } else if (store->how_broken[0] != '\0' || store->is_other_version) {
         store_db_close(store->db);

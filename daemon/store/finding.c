@@ -8,8 +8,7 @@
 
 enum statement { OPEN_OR_UPDATE, MARK, CLEAR, CLEAR_ELSEWHERE, FORGET, STANDING, STATEMENTS };
 
-/* Rows that are confirmed get cleared_s -1 within the transaction, so that what is left at NULL is
- * what has cleared. */
+/* Within the transaction confirmed rows have cleared_s -1; rows still at NULL have cleared. */
 static const char *const sql[STATEMENTS] = {
     [OPEN_OR_UPDATE] = "INSERT INTO finding (node, code, place, subject, severity, text, value, "
                        "expected, unit, opened_s, critical_s, explained_s)"
@@ -40,7 +39,7 @@ struct keeping {
     int64_t now_s;
     bool is_acceptance;
     sqlite3_stmt *statement[STATEMENTS];
-    int64_t *id; /* one for each finding of the judgement */
+    int64_t *id; /* one for each finding of the assessment */
     struct opened *opened;
     size_t count;
 };
@@ -86,8 +85,8 @@ static enum berth_code mark(struct store *store, struct keeping *keeping, enum s
     return store_core_step(store, update, "clearing findings", NULL, err);
 }
 
-/* Those of the judgement are set apart for a moment, the rest clears, and they are put back. Two of
- * the judgement may be the same. */
+/* Clears the other findings: marks the current ones, clears the rest, and unmarks them. Two of the
+ * current ones may be the same. */
 static enum berth_code clear_others(struct store *store, struct keeping *keeping,
                                     struct berth_err *err)
 {
@@ -125,7 +124,7 @@ static enum berth_code keep_all(struct store *store, void *arg, struct berth_err
         code = write_finding(store, keeping, i, err);
     if (code == BERTH_OK && !keeping->judgement->is_cut)
         code = clear_others(store, keeping, err);
-    if (code == BERTH_OK) /* the machine had other hardware when these were found */
+    if (code == BERTH_OK) /* found when the machine had other hardware */
         code = mark(store, keeping, CLEAR_ELSEWHERE, store->node, keeping->now_s, false, err);
     if (code == BERTH_OK) {
         sqlite3_bind_int64(keeping->statement[FORGET], 1, STORE_FINDINGS_MAX);

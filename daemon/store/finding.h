@@ -1,37 +1,35 @@
 /**
- * The findings of this node, those that stand and those that have cleared, in the store's file.
- * Threads and failures as in store/store.h.
+ * Findings of this node, open and cleared, in the store's file. Threads and failures as in
+ * store/store.h.
  *
- * A finding is the same from run to run while code, place and subject are; its words and numbers
- * are the latest.
+ * A finding is identified by code, place and subject; its text and numbers are the latest.
  */
 #pragma once
 #include "health/judge.h"
 #include "store/store.h"
 
-#define STORE_FINDINGS_MAX 4096 /* that have cleared are kept, the newest */
+#define STORE_FINDINGS_MAX 4096 /* number of cleared findings that are kept, the newest */
 
-/* Makes these the findings that stand, in one transaction: new ones appear (at their at_s, or now_s
- * when that is unknown), others have their words and numbers brought up to date, and what is no
- * longer among them clears at now_s. When the judgement is cut, nothing but what it lists is known,
- * and nothing clears. is_acceptance: what clears does so because it was accepted. ret_opened gets
- * all that stand, in a new array (free). */
+/* Makes the assessment's findings the open ones, in one transaction. New ones get their at_s, or
+ * now_s if that is unknown. Existing ones get the new text and numbers. Missing ones clear at
+ * now_s, unless the assessment is incomplete (is_cut). is_acceptance: they clear because they were
+ * accepted. *ret_opened is a new array of all open findings (free). */
 enum berth_code store_finding_keep(struct store *store, const struct judgement *judgement,
                                    int64_t now_s, bool is_acceptance, struct opened **ret_opened,
                                    size_t *ret_count, struct berth_err *err);
 
-/* A finding as it is kept. */
+/* A stored finding. */
 struct finding_kept {
-    struct finding finding; /* since_s is when it appeared */
+    struct finding finding; /* since_s: time when it appeared */
     char unit[16];          /* finding.unit points here, or is NULL */
-    int64_t cleared_s;      /* or explained by another since then; 0: it stands */
-    int64_t critical_s;     /* since when it is critical; 0: it is not, or unknown */
-    bool was_accepted;      /* it cleared because what it was about was accepted */
+    int64_t cleared_s;      /* also when another finding explains it since then; 0 open */
+    int64_t critical_s;     /* time when it became critical; 0 not critical, or unknown */
+    bool was_accepted;      /* cleared because its object was accepted */
 };
 
-/* What appeared or cleared at or after since_s on a machine of this node's name, the latest change
- * first, at most max, in a new array (free). A finding clears as well when another explains it;
- * those that another has explained since they appeared are not listed. */
+/* Lists findings that appeared or cleared at or after since_s on a machine of this node's name. The
+ * latest change comes first; at most max, in a new array (free). A finding also clears when another
+ * explains it. Findings explained since they appeared are not listed. */
 enum berth_code store_finding_list(struct store *store, int64_t since_s, size_t max,
                                    struct finding_kept **ret_finding, size_t *ret_count,
                                    struct berth_err *err);

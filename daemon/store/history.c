@@ -7,8 +7,8 @@
 #include "base/grow.h"
 #include "store/core.h"
 
-/* The order of joins is spelled out: one series, its values side by side, and each one's run; of
- * the runs that are not settled yet, which are few, each one's value. */
+/* Fixes the order of joins: one series, its adjacent values, and the run of each. For runs not
+ * settled yet, which are few, the value of each. */
 #define THIS_SERIES                                                                                \
     " WHERE s.node = ?1 AND s.metric = ?2 AND s.from_place = ?3 AND s.to_place = ?4 AND s.axes = " \
     "?5"
@@ -44,7 +44,7 @@ void store_history_done(struct history *history)
     free(history->item);
 }
 
-/* Runs one after the other often have the same conditions. */
+/* Adds a row's conditions; successive runs often share them. */
 static bool add_conditions(struct reader *reader, sqlite3_stmt *row)
 {
     struct history *history = &reader->history;
@@ -131,10 +131,10 @@ enum berth_code store_history(struct store *store, const struct graph *graph, en
     return BERTH_OK;
 }
 
-/* ---- all series at one moment ---- */
+/* ---- all series at one time ---- */
 
-/* The run of a value is found from the latest that had begun by then backwards, which is at once
- * unless the clock was set back. */
+/* Finds the run of a value backwards from the latest that had begun. That is the first one unless
+ * the clock was set back. */
 #define BEFORE(table, more)                                                                        \
     "(SELECT t.run FROM " table " t CROSS JOIN run r ON r.id = t.run" more                         \
     " WHERE t.series = s.id"                                                                       \

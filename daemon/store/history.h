@@ -1,5 +1,5 @@
 /**
- * Reading history: one series over time, and all series at one moment.
+ * Reading history: one series over time, or all series at one time.
  */
 #pragma once
 #include <stddef.h>
@@ -8,11 +8,11 @@
 #include "store/store.h"
 
 struct point {
-    int64_t measured_at_s; /* when the run started; of a daily median: when the UTC day began */
+    int64_t measured_at_s; /* start of the run; for a daily median, start of the UTC day */
     double value;
-    /* 95 % interval, NAN unknown; of a daily median: the day's lowest and highest value */
+    /* 95 % interval, NAN unknown; for a daily median, the day's lowest and highest value */
     double low, high;
-    uint32_t n;             /* repetitions behind it; of a daily median: how many values */
+    uint32_t n;             /* repetitions; for a daily median, the number of values */
     int64_t run;            /* 0: a daily median, see store/retention.h */
     const char *conditions; /* JSON object text; NULL none */
 };
@@ -23,17 +23,17 @@ struct history {
     char **text; /* private: the conditions, each once */
     size_t text_count;
 };
-void store_history_done(struct history *history); /* frees what it owns, not the struct */
+void store_history_done(struct history *history); /* frees its contents, not the struct */
 
-/* The series of this node with this metric, these places and exactly these axes (canonical, as
- * values_axes gives them), from since_s on. A series that is not there has no points. The caller
- * ends ret with store_history_done. */
+/* Reads this node's series of metric, places and exactly these axes (canonical, as from
+ * values_axes), from since_s on. An unknown series has no points. End ret with
+ * store_history_done. */
 enum berth_code store_history(struct store *store, const struct graph *graph, enum metric metric,
                               place_id from, place_id to, const char *axes, int64_t since_s,
                               struct history *ret_history, struct berth_err *err);
 
-/* What store_load_latest would have given for one metric at at_s: the latest value of each series
- * whose run started at or before it, or the latest daily median that began before it, or the reason
- * why there was none. Into values, which the caller finishes. */
+/* Adds the values of one metric as of at_s: of each series, the latest value whose run had started,
+ * or the latest daily median whose day had begun. Otherwise adds the reason for a missing value.
+ * The caller finishes values. */
 enum berth_code store_load_at(struct store *store, const struct graph *graph, enum metric metric,
                               int64_t at_s, struct values *values, struct berth_err *err);

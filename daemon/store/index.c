@@ -10,17 +10,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* walformat.html, 2: an index begins with both copies of its header and what a checkpoint keeps,
- * and is made of blocks. */
+/* walformat.html, 2: an index consists of blocks. It begins with two copies of its header, followed
+ * by checkpoint data. */
 #define HEADER_BYTES 136
 #define BLOCK_BYTES  32768
 
-/* The one thing at file scope, as nothing is handed to a signal's handler: for each thread, what it
- * is inside of; see tests/structure.sh. */
+/* Store used by the current thread. File scope, because a signal handler has no argument; see
+ * tests/structure.sh. */
 static _Thread_local struct store_index *inside;
 
-/* One line of /proc/self/maps, "55d4e000-55d50000 rw-s 00000000 fe:01 1234 /path", as far as it has
- * been read; proc(5). */
+/* Parser state of one line of /proc/self/maps, "55d4e000-55d50000 rw-s 00000000 fe:01 1234 /path";
+ * proc(5). */
 struct mapping {
     uintptr_t from, to;
     int field, column; /* 0 from, 1 to, 2 permissions, 3 the rest */
@@ -29,7 +29,7 @@ struct mapping {
 
 static unsigned digit(char c) { return c <= '9' ? (unsigned)(c - '0') : (unsigned)(c - 'a') + 10; }
 
-/* Takes one more byte. True when it ends the line. */
+/* Parses one more byte. Returns true at the end of the line. */
 static bool take(struct mapping *line, char c)
 {
     if (c == '\n')
@@ -51,8 +51,8 @@ static bool take(struct mapping *line, char c)
     return false;
 }
 
-/* Whether the address lies in memory that is written to and shared. In a signal's handler: no
- * library, nothing allocated. */
+/* True when the address is in writable shared memory. Safe in a signal handler: no library, no
+ * allocation. */
 static bool is_shared(int maps, uintptr_t address)
 {
     char text[2048];
@@ -87,7 +87,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
         inside->is_lost = 1;
     } else {
         signal(number, SIG_DFL);
-        raise(number); /* delivered on return, where it happened */
+        raise(number); /* delivered on return, at the original place */
     }
     errno = before;
 }
@@ -131,7 +131,7 @@ bool store_index_is_cut(const char *path)
     return lstat(name, &status) == 0 && S_ISREG(status.st_mode) && status.st_size < BLOCK_BYTES;
 }
 
-/* walformat.html, 2.1: numbers in the machine's order of bytes. */
+/* walformat.html, 2.1: numbers in native byte order. */
 struct header {
     uint32_t version, unused, changes;
     uint8_t is_made, is_big_endian;
@@ -142,8 +142,8 @@ struct header {
     uint32_t frames_in_database;
 };
 
-/* Asks SQLite for its mapping: to open the file here, and close it, would drop the locks that
- * SQLite has on it. */
+/* Reads the header through SQLite's mapping: opening and closing the file here would drop SQLite's
+ * locks on it. */
 static bool read_header(sqlite3 *db, struct header *ret)
 {
     sqlite3_file *file = NULL;
@@ -171,7 +171,7 @@ static uint32_t number(const uint8_t *bytes, bool is_big_endian)
                                (uint32_t)bytes[1] << 8 | bytes[0];
 }
 
-/* fileformat2.html, 4.2. bytes is a multiple of 8. */
+/* Adds to a checksum: fileformat2.html, 4.2. bytes is a multiple of 8. */
 static void add_to_sum(const struct header *header, uint32_t sum[2], const uint8_t *text, int bytes)
 {
     for (int i = 0; i < bytes; i += 8) {
@@ -187,7 +187,7 @@ static bool has_sum(const uint8_t *text, const uint32_t sum[2])
 
 static bool read_log(sqlite3_file *log, void *ret, int bytes, int64_t at)
 {
-    return log->pMethods->xRead(log, ret, bytes, at) == SQLITE_OK; /* what is short is an error */
+    return log->pMethods->xRead(log, ret, bytes, at) == SQLITE_OK; /* a short read is an error */
 }
 
 static int64_t frame_begin(const struct header *header, uint32_t frame)
@@ -195,7 +195,7 @@ static int64_t frame_begin(const struct header *header, uint32_t frame)
     return LOG_HEADER + (int64_t)(frame - 1) * (FRAME_HEADER + page_bytes(header));
 }
 
-/* fileformat2.html, 4.1. */
+/* Checks the header of the log: fileformat2.html, 4.1. */
 static bool has_log_header(sqlite3_file *log, const struct header *header)
 {
     uint8_t text[LOG_HEADER];
@@ -208,7 +208,7 @@ static bool has_log_header(sqlite3_file *log, const struct header *header)
     return has_sum(text + LOG_SUM_AT, sum);
 }
 
-/* sum is that of the frame before, and then of this one. */
+/* Checks a frame. sum is the previous frame's checksum, then this one's. */
 static bool has_frame(sqlite3_file *log, const struct header *header, uint32_t frame,
                       uint32_t sum[2])
 {
@@ -228,8 +228,8 @@ static bool has_frame(sqlite3_file *log, const struct header *header, uint32_t f
     return has_sum(head + SUM_AT, sum);
 }
 
-/* From the last one that was looked at before to the newest, as SQLite reads them after a kill. A
- * cut takes an end away, so what lies before that one is whole when it is. */
+/* Checks the frames from the last checked one to the newest, as SQLite's recovery does. A cut
+ * removes the end, so earlier frames are intact if that one is. */
 static bool has_frames(sqlite3_file *log, const struct header *header, const struct store_log *seen)
 {
     bool is_same =
@@ -248,8 +248,7 @@ static bool has_frames(sqlite3_file *log, const struct header *header, const str
     return frame > header->frames && memcmp(sum, header->sum, sizeof sum) == 0;
 }
 
-/* Another process may be writing or emptying the log just now, so a log that looks cut is looked at
- * again. */
+/* Retries, because another process may be writing or resetting the log just now. */
 bool store_index_log_is_cut(sqlite3 *db, struct store_log *seen)
 {
     enum { TRIES = 3 };
@@ -270,11 +269,11 @@ bool store_index_log_is_cut(sqlite3 *db, struct store_log *seen)
     return true;
 }
 
-/* walformat.html, 2.2: each block begins with the pages of its frames; in the first one the header
- * takes the place of some. */
+/* walformat.html, 2.2: each block begins with the page numbers of its frames; in the first one the
+ * header takes some of their room. */
 enum { BLOCK_WORDS = 4096, HEADER_WORDS = HEADER_BYTES / 4 };
 
-/* Marks in ret the pages from first on that a frame has which is in the log alone. */
+/* Marks pages from @first on that are only in the log. */
 static bool mark_pages(sqlite3_file *file, const struct header *header, uint32_t first,
                        uint32_t count, bool *ret)
 {
@@ -314,7 +313,7 @@ int64_t store_index_file_pages(sqlite3 *db, int64_t pages)
     return pages;
 }
 
-/* Also when the file ends before it. */
+/* True for a page of zeroes, or beyond the end of the file. */
 static bool is_blank(sqlite3_file *file, int64_t page, int64_t bytes)
 {
     enum { CHUNK = 512 };
@@ -331,9 +330,8 @@ static bool is_blank(sqlite3_file *file, int64_t page, int64_t bytes)
     return is_so;
 }
 
-/* Pages are copied in their order, and a cut takes an end away. So what is lost of those that were
- * copied before it, or of what the file had already, has its last page behind the first one that is
- * looked at. */
+/* Copies the log and checks the result. Pages are copied in order, and a cut removes the end. So
+ * lost pages, copied before the cut or older, include one behind the first page checked. */
 bool store_index_copy_log(sqlite3 *db)
 {
     struct header header;
@@ -362,7 +360,7 @@ void store_index_renew(const char *path)
     if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
         ssize_t written = pwrite(
             fd, zeroes, status.st_size < HEADER_BYTES ? (size_t)status.st_size : HEADER_BYTES, 0);
-        /* bytes that are there already always have room, but for those in a hole, which are zero */
+        /* existing bytes always have room, except in a hole, which is zero anyway */
         (void)written;
     }
     if (fd >= 0)

@@ -1,4 +1,4 @@
-/* Reading what was measured last. */
+/* Reading the latest measurements. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct loading {
     int64_t last_probe_at_s;
 };
 
-/* Keeps a row if this version knows its metric and the graph its places. */
+/* Adds a row if this version knows its metric and the graph its places. */
 static enum berth_code add_row(sqlite3_stmt *row, void *arg, struct berth_err *err)
 {
     struct loading *loading = arg;
@@ -46,8 +46,8 @@ static enum berth_code add_row(sqlite3_stmt *row, void *arg, struct berth_err *e
 static enum berth_code load_values(struct store *store, struct loading *loading,
                                    struct berth_err *err)
 {
-    /* The order of joins is spelled out, and the + keeps the index away: from end to end is the
-     * fastest way through series. */
+    /* Fixes the order of joins; the + prevents use of the index: a full scan of series is
+     * fastest. */
     static const char sql[] = "SELECT s.metric, s.from_place, s.to_place, s.axes, s.run, s.value, "
                               "s.low, s.high, s.n, w.text, r.started_s"
                               " FROM series s CROSS JOIN run r ON r.id = s.run LEFT JOIN text w ON "
@@ -97,7 +97,7 @@ static enum berth_code load_notes(struct store *store, struct notes *notes, stru
     return code;
 }
 
-/* What an earlier database says of a probe that this one has a run of is no longer so. */
+/* Removes an earlier database's notes of a probe that has a run in this one. */
 static enum berth_code forget_notes(sqlite3_stmt *row, void *arg, struct berth_err *err)
 {
     struct notes *notes = arg;
@@ -139,7 +139,7 @@ static enum berth_code load_last_probe(struct store *store, int64_t *ret_started
     return code;
 }
 
-/* Memory comes after the file: what was measured there is later. */
+/* Loads one database; memory follows the file, because its measurements are newer. */
 static enum berth_code load_all(struct store *store, void *arg, struct berth_err *err)
 {
     struct loading *loading = arg;
@@ -185,8 +185,8 @@ static enum berth_code take_shapes(sqlite3_stmt *row, void *arg, struct berth_er
     return BERTH_OK;
 }
 
-/* The newest of them that knows: a run of a few metrics has nothing to tune. Few runs are looked
- * at, since what a driver was tuned for long ago is tuned in no time again. */
+/* Reads the newest shapes: a run of a few metrics has none. Searches few runs, because tuning again
+ * after a long time is cheap. */
 static enum berth_code load_shapes(struct store *store, void *arg, struct berth_err *err)
 {
     char **shapes = arg;

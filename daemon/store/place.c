@@ -31,15 +31,15 @@ static const char *name_of(const struct graph *graph)
     return graph->name != NULL ? graph->name : "";
 }
 
-/* What a machine can lose and still boot. */
+/* True for hardware that a machine can lose and still boot. */
 static bool is_watched(const struct place *place)
 {
     return place->kind == PLACE_GPU || place->kind == PLACE_NIC || place->kind == PLACE_NUMA ||
            place->kind == PLACE_PACKAGE;
 }
 
-/* Numbers move up when one before them is gone; addresses do not. Partitions of one gpu share an
- * address, and are one. */
+/* Returns the identity: numbers shift when an earlier device is gone, addresses do not. Partitions
+ * of one GPU share an address and count as one. */
 static const char *identity_of(const struct place *place)
 {
     return place->pci != NULL ? place->pci : place->name;

@@ -4,9 +4,9 @@
 
 #define DAY_S 86400
 
-/* ?1 and ?2 are the first and the last series of a step. Settling: ?3 and ?4 say which runs, as in
- * struct keeping_state; new ones are none of them. A copy that is there already is of a day that
- * was begun before. */
+/* Settling. ?1 and ?2: first and last series of a step; ?3 and ?4: the runs, as in struct
+ * keeping_state; newer runs are excluded. An existing copy is from a day that was settled partly
+ * before. */
 #define FRESH_RUNS "SELECT id FROM run WHERE is_settled = 0 AND started_s < ?3 AND id <= ?4"
 
 static const char *const settle_series[] = {
@@ -21,9 +21,9 @@ static const char *const settle_runs[] = {
     "UPDATE run SET is_settled = 1 WHERE id IN (" FRESH_RUNS ")",
 };
 
-/* Thinning: ?3 and ?4 begin and end of the day, ?5 the day, ?6 the first day of which medians are
- * kept, ?7 and ?8 the first and the last of its runs. The order of joins is spelled out: the values
- * of a series and of the day stand side by side. */
+/* Thinning. ?3 and ?4: begin and end of the day; ?5: the day; ?6: first day whose medians are kept;
+ * ?7 and ?8: the day's first and last run. The order of joins is fixed: a series' values of a day
+ * are adjacent. */
 #define VALUES_OF_DAY(table)                                                                       \
     " FROM series s CROSS JOIN " table                                                             \
     " v ON v.series = s.id AND v.run BETWEEN ?7 AND ?8 CROSS JOIN run r ON r.id = v.run"           \
@@ -49,13 +49,12 @@ static const char *const thin_series[] = {
      " WHERE s.id BETWEEN ?1 AND ?2)"),
 };
 
-/* When all series are done. A text that a run or a skip of the day used may be somebody else's,
- * too. */
+/* Runs after all series. Texts of the day's runs or skips may be shared with others. */
 #define RUNS_OF_DAY                                                                                \
     "(SELECT id FROM run WHERE is_thinned = 0 AND started_s >= ?3 AND started_s < ?4)"
 
-/* What the flows of a set got belongs together: the last measurement of the day stands for it, not
- * one of medians. The latest stays. */
+/* Rates of a set's flows belong together, so the day's last measurement replaces the day, not
+ * medians. The latest of all is kept. */
 #define RATES_OF_SETS                                                                              \
     "(SELECT r.flow_set, r.measured_s FROM flow_set s CROSS JOIN flow_rate r ON r.flow_set = "     \
     "s.id AND r.measured_s <> s.measured_s"
@@ -127,7 +126,7 @@ static enum berth_code do_step(struct store *store, void *arg, struct berth_err 
 
 static const int64_t nothing = INT64_MAX;
 
-/* The number that sql gives; nothing for NULL. */
+/* Returns the number that sql selects; `nothing` for NULL. */
 static enum berth_code ask(struct store *store, const char *sql, int64_t first, int64_t second,
                            int64_t *ret_number, struct berth_err *err)
 {
@@ -135,7 +134,7 @@ static enum berth_code ask(struct store *store, const char *sql, int64_t first, 
     enum berth_code code = store_core_prepare(store, sql, &statement, err);
     if (code == BERTH_OK) {
         sqlite3_bind_int64(statement, 1, first);
-        /* refused, and rightly, where there is no second */
+        /* refused, correctly, without a second parameter */
         sqlite3_bind_int64(statement, 2, second);
         int rc = store_core_next(statement);
         int64_t number = rc == SQLITE_ROW && sqlite3_column_type(statement, 0) != SQLITE_NULL
@@ -151,7 +150,7 @@ static enum berth_code ask(struct store *store, const char *sql, int64_t first, 
     return code;
 }
 
-/* The series of a step that comes after those up to done. */
+/* Chooses the series of a step, after those up to @done. */
 static enum berth_code choose_series(struct store *store, int64_t done, struct step *step,
                                      struct berth_err *err)
 {
@@ -167,8 +166,8 @@ static enum berth_code choose_series(struct store *store, int64_t done, struct s
     return code;
 }
 
-/* Which runs: those of days that have ended. While they are being settled, others may come, and a
- * day may end. */
+/* Chooses the runs to settle: those of past days. The choice stays fixed while they are settled,
+ * though runs are added and days end. */
 static enum berth_code find_settling(struct store *store, int64_t today, struct step *step,
                                      bool *ret_any, struct berth_err *err)
 {
@@ -187,8 +186,8 @@ static enum berth_code find_settling(struct store *store, int64_t today, struct 
     return choose_series(store, keeping->settled, step, err);
 }
 
-/* Nothing is thrown away on the word of one moment's clock: a wrong one would make everything old.
- * It is believed when runs were written on several of the days before. */
+/* True when the clock is trusted: a wrong one would make everything old. It needs runs on several
+ * of the previous days. */
 static enum berth_code is_believed(struct store *store, const struct keep *keep, int64_t today,
                                    bool *ret_believed, struct berth_err *err)
 {
@@ -244,7 +243,7 @@ enum berth_code store_retention(struct store *store, const struct keep *keep, bo
     enum berth_code code = store_core_ready(store, err);
     if (code == BERTH_OK && store->state != STORE_MEMORY_ONLY) {
         code = find_settling(store, today, &step, &any, err);
-        if (code == BERTH_OK && !any) /* what is thinned has been settled */
+        if (code == BERTH_OK && !any) /* thinning needs settled values */
             code = find_thinning(store, keep, today, &step, &any, err);
     }
     if (code == BERTH_OK && any)

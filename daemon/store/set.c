@@ -15,7 +15,7 @@ static const char *const sql[STATEMENTS] = {
                     "low, high) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
 };
 
-/* "from to axes", a line for each flow; NULL when out of memory. */
+/* Returns "from to axes", a line for each flow; NULL when out of memory. */
 static char *flows_text(const struct graph *graph, const struct set *set)
 {
     size_t size = 1;
@@ -75,18 +75,18 @@ enum berth_code store_set_write(struct store *store, const struct graph *graph,
     return code;
 }
 
-/* A set on its way out of the rows of its flows. */
+/* A set while it is read from the rows of its flows. */
 struct reading {
     const struct graph *graph;
     struct sets *sets;
     int64_t id;         /* 0 none yet */
-    char *flows, *next; /* its text, cut up at next as flows come */
-    bool left_out;      /* its metric or one of its places is unknown, or a row is missing */
+    char *flows, *next; /* its text, split at next for each flow */
+    bool left_out;      /* metric or place unknown, or a row missing */
     struct set set;
     struct set_flow flow[SETS_FLOWS_MAX];
 };
 
-/* Hands over the set that all rows have come of. False when out of memory. */
+/* Adds the set whose rows are complete. Returns false when out of memory. */
 static bool end_set(struct reading *reading)
 {
     bool whole = reading->id != 0 && !reading->left_out && *reading->next == '\0' &&
@@ -97,7 +97,7 @@ static bool end_set(struct reading *reading)
     return ok;
 }
 
-/* False when out of memory, also SQLite's for a text. */
+/* Begins a set. Returns false when out of memory, in SQLite too. */
 static bool begin_set(struct reading *reading, sqlite3_stmt *row)
 {
     const char *metric = (const char *)sqlite3_column_text(row, 1),
@@ -112,7 +112,7 @@ static bool begin_set(struct reading *reading, sqlite3_stmt *row)
     return ok;
 }
 
-/* Takes the next line of the set's text, "from to axes", apart. */
+/* Parses the next line of the set's text, "from to axes". */
 static void add_flow(struct reading *reading, sqlite3_stmt *row)
 {
     char *line = reading->next;

@@ -59,7 +59,7 @@ enum berth_code store_open_as(const char *directory, enum store_journal journal,
     struct store *store = calloc(1, sizeof *store);
     if (store == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory for the store");
-    pthread_mutex_init(&store->lock, NULL); /* on Linux it cannot fail */
+    pthread_mutex_init(&store->lock, NULL); /* cannot fail on Linux */
     store_index_init(&store->index);
     store->clock = *clock;
     store->journal = journal;

@@ -118,7 +118,7 @@ static void bind_numbers(const struct writer *writer, sqlite3_stmt *statement, i
     sqlite3_bind_int64(statement, at + 4, v->n);
 }
 
-/* A new series, or one whose new value is missing; why is 0 when it is not. */
+/* Writes a new series, or one without a new value; why is 0 for a number. */
 static enum berth_code write_series(struct store *store, struct writer *writer,
                                     const struct value *v, int64_t why, int64_t *ret_series,
                                     struct berth_err *err)
@@ -158,7 +158,7 @@ static enum berth_code write_number(struct store *store, struct writer *writer,
                  *insert = writer->statement[INSERT_VALUE];
     bind_series(store, writer, find, v);
     enum berth_code code = store_core_step(store, find, "looking for a series", &series, err);
-    if (code == BERTH_OK && series != 0) { /* in half the time of what does both */
+    if (code == BERTH_OK && series != 0) { /* takes half the time of an upsert */
         sqlite3_bind_int64(update, 1, series);
         bind_numbers(writer, update, 2, v);
         code = store_core_step(store, update, "writing a series", NULL, err);
@@ -237,7 +237,7 @@ enum berth_code store_write_run(struct store *store, const struct graph *graph,
     if (run->values != NULL)
         values_finish(run->values);
     enum berth_code code = write_once(store, graph, run, ret_run, &why);
-    if (code == BERTH_IO || code == BERTH_UNAVAILABLE) /* the store has gone to memory */
+    if (code == BERTH_IO || code == BERTH_UNAVAILABLE) /* the store has changed to memory */
         return write_once(store, graph, run, ret_run, err);
     return code == BERTH_OK ? code : err_set(err, code, "%s", why.detail);
 }
