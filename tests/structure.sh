@@ -1,5 +1,6 @@
 #!/bin/bash
-# The house rules that a machine can check. Needs a finished build in $BUILD; prints one TAP line per rule.
+# The house rules that a machine can check. Needs a finished build in $BUILD; prints one TAP line per rule,
+# and thermometers of the comments, which cannot fail.
 set -u
 cd "$(dirname "$0")/.." || exit 70
 BUILD=${BUILD:-build}
@@ -232,6 +233,13 @@ check_paths() {
     ours | grep -vE '\.xml$|^tests/nodes/|^tests/structure\.sh$' | xargs grep -HnIE '(^|[^a-z.])/(work|home|root)/[a-z]'
 }
 
+# prose NAME [PATTERN...]: a thermometer is no rule, because a count can be met without a clearer comment
+prose() {
+    local name=$1
+    shift
+    ours "$@" | grep -vE '^daemon/(sim|search|cost|plan)/' | xargs python3 tests/lib/prose.py "# comments of $name"
+}
+
 rule "one door per foreign library" check_doors
 rule "every folder is in the table" check_folders
 rule "a folder includes what it may" check_includes
@@ -251,5 +259,8 @@ rule "every schema file is embedded in the daemon" check_embedded
 rule "the daemon prints JSON with print.h" check_printing
 rule "nothing stands at the top that does not belong there" check_top
 rule "no path of somebody's own machine" check_paths
+prose "daemon without its planner" 'daemon/*.[ch]'
+prose client 'client/*.[ch]'
+prose probes 'probes/*.[ch]' 'probes/*.cu'
 echo "1..$number"
 exit $broken
