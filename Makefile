@@ -130,6 +130,9 @@ $(BUILD)/obj/folders: always
 	@mkdir -p $(@D)
 	@echo "$(FOLDERS)" | cmp -s - $@ || echo "$(FOLDERS)" >$@
 
+# Shows ThreadSanitizer the descriptors that libuv closes.
+SEEN_CLOSE := $(if $(filter thread,$(SAN)),$(BUILD)/obj/tests/lib/seen_close.o)
+
 # Everything of a program but its main, so that unit tests can link it.
 $(BUILD)/libdaemon.a: $(call obj,$(DAEMON_SRC))
 	$(call say,ar,$@)
@@ -163,7 +166,7 @@ $(BUILD)/lib/spank_berth.so: $(call obj,$(SPANK_SRC)) $(BUILD)/lib/libberth.a
 no_spank:
 	@echo "  left out: Slurm's plugin spank_berth.so, for there is no slurm/spank.h (Debian: libslurm-dev)"
 
-$(BUILD)/bin/berthd: $(call obj,$(DAEMON_MAIN)) $(BUILD)/libdaemon.a
+$(BUILD)/bin/berthd: $(call obj,$(DAEMON_MAIN)) $(SEEN_CLOSE) $(BUILD)/libdaemon.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS)) -lm
@@ -184,7 +187,7 @@ $(BUILD)/bin/berth-probe-gpu: $(call obj,$(GPU_MAIN)) $(BUILD)/libprobe_gpu.a $(
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lnuma -lm -ldl
 	@printf '  %-5s %s\n' gpu "$$(cat $(GPU_IMAGES)/included.txt)"
 
-$(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libdaemon.a $(BUILD)/libprobe_gpu.a $(BUILD)/libprobe.a \
+$(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(SEEN_CLOSE) $(BUILD)/libdaemon.a $(BUILD)/libprobe_gpu.a $(BUILD)/libprobe.a \
                  $(if $(CMD_SRC),$(BUILD)/libcommand.a) $(if $(LIB_SRC),$(BUILD)/lib/libberth.a)
 	@mkdir -p $(@D)
 	$(call say,link,$@)

@@ -60,7 +60,7 @@ else
         [ ! -x "$program" ] || ! nm -u "$program" | grep -qE ' (pthread_create|uv_queue_work|dlopen)(@|$)' || threaded+=("$BUILD/san-thread/unit/${program#"$BUILD"/unit/}")
     done
     build threads all "${threaded[@]}" SAN=thread BUILD="$BUILD/san-thread" && together tsan "${threaded[*]}" "${fixed[@]}" &&
-        run "tsan pool" env BIN="$BUILD/san-thread/bin" TSAN_OPTIONS="suppressions=$PWD/tests/survival/tsan.supp" "${fixed[@]}" python3 tests/survival/pool.py &&
+        run "tsan pool" env BIN="$BUILD/san-thread/bin" TSAN_OPTIONS="suppressions=$PWD/tests/lib/tsan.supp" "${fixed[@]}" python3 tests/survival/pool.py &&
         each "tsan" "tests/system/load.sh tests/system/plans.sh" "${fixed[@]}" env BIN="$BUILD/san-thread/bin"
 fi
 

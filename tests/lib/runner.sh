@@ -7,7 +7,7 @@
 #
 # A program that works with whole daemons can be disturbed by what else the machine does. One that fails is run once more at the end of everything,
 # alone. If it passes then, it counts as passed and is named unsteady, which is a bug to mend. What only computes is not run again, nor is what a
-# sanitizer but ThreadSanitizer reported: no disturbance explains that. Nothing is when more than AGAIN_AT_MOST programs failed.
+# sanitizer reported: no disturbance explains that. Nothing is when more than AGAIN_AT_MOST programs failed.
 passed=0 failed=0 skipped=0
 left_out=() broken=() unsteady=()
 PROCESSORS=$(nproc)
@@ -94,9 +94,7 @@ tell() {
     if [ "$bad" != 0 ]; then
         echo "FAILED   $name (${took[$name]} s, exit status ${ended[$name]})"
         failing "$log"
-        # ThreadSanitizer takes a descriptor's number that is used again for the descriptor, now and then: until the two
-        # are told apart its daemons are run once more.
-        if is_whole "$name" && { [[ $name == "tsan"* ]] || ! is_reported "$log"; }; then
+        if is_whole "$name" && ! is_reported "$log"; then
             again+=("$name")
             return
         fi

@@ -73,6 +73,12 @@ runner 'for label in unit fault asan; do run "$label test_bad" "$1/test_bad"; do
 ok "what only computes is not run again" [ "$(find "$work" -name 'test_bad.*' | wc -l)" = 5 ]
 ok "and has failed" last "0 passed, 5 failed, 0 skipped"
 
+program race <<<'echo "not ok 1 - raced"; echo "WARNING: ThreadSanitizer: data race (pid=1)"; touch "$0.$RANDOM$RANDOM"; exit 1'
+runner 'run "tsan load.sh" "$1/race"'
+ok "what a sanitizer reported is not run again" [ "$(find "$work" -name 'race.*' | wc -l)" = 1 ]
+ok "and has failed, too" last "0 passed, 1 failed, 0 skipped"
+ok "with the report first" [ "$(grep -n -m1 ThreadSanitizer "$work/said" | cut -d: -f1)" -lt "$(grep -n -m1 'not ok' "$work/said" | cut -d: -f1)" ]
+
 rm -f "$work/once.there"
 AGAIN_AT_MOST=2 runner 'run "system once" "$1/once"; for t in a b; do run "wire $t" "$1/bad"; done'
 ok "where many fail nothing is run again" last "3 passed, 3 failed, 0 skipped"
