@@ -1,7 +1,8 @@
--- The first version of the store; see daemon/store/store.h.
+-- First version of the store; see daemon/store/store.h.
 --
--- A year of hourly measurements is millions of values, so a value's row is two small integers and its numbers, and what is
--- long stands once: a series says what is measured between which places, and text holds reasons and conditions.
+-- A year of hourly measurements has millions of values, so a value's row is two small integers and
+-- its numbers. Long data is stored once: a series names metric and places, and text has reasons and
+-- conditions.
 PRAGMA application_id = 0x62727468; -- "brth"
 
 CREATE TABLE node (
@@ -36,7 +37,7 @@ CREATE TABLE run (
     conditions INTEGER REFERENCES text
 ) STRICT;
 
--- Each probe's latest run.
+-- The latest run of each probe.
 CREATE TABLE probe (
     node INTEGER NOT NULL REFERENCES node,
     name TEXT NOT NULL,
@@ -44,8 +45,10 @@ CREATE TABLE probe (
     PRIMARY KEY (node, name)
 ) STRICT, WITHOUT ROWID;
 
--- run, value, low, high, n and why are the latest of the series: a start reads this table from end to end and no other.
--- Here and in value and skip, run is no REFERENCES: looking for the rows of a run means reading all of value.
+-- run, value, low, high, n and why are the series' latest: a start reads only this table, from end
+-- to end.
+-- run is no REFERENCES here, in value and in skip: finding the rows of a run would read all of
+-- value.
 CREATE TABLE series (
     id         INTEGER PRIMARY KEY,
     node       INTEGER NOT NULL REFERENCES node,
@@ -73,7 +76,7 @@ CREATE TABLE value (
     PRIMARY KEY (series, run)
 ) STRICT, WITHOUT ROWID;
 
--- A measurement that gave no value, and why.
+-- A measurement without a value, and the reason.
 CREATE TABLE skip (
     series INTEGER NOT NULL REFERENCES series,
     run    INTEGER NOT NULL,
@@ -81,7 +84,7 @@ CREATE TABLE skip (
     PRIMARY KEY (series, run)
 ) STRICT, WITHOUT ROWID;
 
--- What went wrong in a run.
+-- Failures and remarks of a run.
 CREATE TABLE note (
     id       INTEGER PRIMARY KEY,
     run      INTEGER NOT NULL REFERENCES run,

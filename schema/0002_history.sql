@@ -1,7 +1,8 @@
--- Years of history in little room, and what taking the oldest of it away needs; see daemon/store/retention.h.
+-- Compact history of years, and indices for deleting the oldest; see daemon/store/retention.h.
 --
--- low and high are most often close to value. An INTEGER there says by how many thousand-millionths of value low lies below it and
--- high above it, in half the room and certain to eight digits; a REAL is the bound itself. The view history shows all of them as bounds.
+-- low and high are mostly close to value. An INTEGER is the distance in thousand-millionths of
+-- value, below it for low and above it for high. It takes half the room and keeps eight digits. A
+-- REAL is the bound itself. The view history has all of them as bounds.
 CREATE TABLE settled_value (
     series INTEGER NOT NULL REFERENCES series,
     run    INTEGER NOT NULL,
@@ -18,8 +19,9 @@ INSERT INTO settled_value
       FROM value ORDER BY series, run;
 DROP TABLE value;
 
--- Where a value is first. A run is written side by side here, into a few pages, and once a day what has come is sorted into settled_value, where
--- each series has pages of its own: written there at once, every value would cost a page.
+-- First table of a value. A run's values are adjacent here, in a few pages. Once a day they are
+-- sorted into settled_value, where each series has its own pages; direct writes there would cost a
+-- page for each value.
 CREATE TABLE fresh_value (
     run    INTEGER NOT NULL,
     series INTEGER NOT NULL,
@@ -30,7 +32,8 @@ CREATE TABLE fresh_value (
     PRIMARY KEY (run, series)
 ) STRICT, WITHOUT ROWID;
 
--- Whose values are in settled_value. Until it is 1 those in fresh_value count, and what is in settled_value is a copy under way.
+-- 1: the run's values are in settled_value. 0: those in fresh_value count, and those in
+-- settled_value are an unfinished copy.
 ALTER TABLE run ADD COLUMN is_settled INTEGER NOT NULL DEFAULT 0;
 UPDATE run SET is_settled = 1;
 CREATE INDEX run_fresh ON run (id) WHERE is_settled = 0;
@@ -39,8 +42,8 @@ CREATE VIEW value AS
     SELECT series, run, value, low, high, n FROM settled_value WHERE run NOT IN (SELECT id FROM run WHERE is_settled = 0)
     UNION ALL SELECT series, run, value, low, high, n FROM fresh_value;
 
--- What is left of the values of one UTC day when they are too old to be kept one by one: their median, the lowest and the highest
--- of them, and how many they were.
+-- Rest of one UTC day when its values are too old to be kept: their median, the lowest, the highest
+-- and their number.
 CREATE TABLE day (
     series INTEGER NOT NULL REFERENCES series,
     day    INTEGER NOT NULL, -- since 1970-01-01
@@ -51,16 +54,16 @@ CREATE TABLE day (
     PRIMARY KEY (series, day)
 ) STRICT, WITHOUT ROWID;
 
--- A run whose values have become medians, and which stays because it is the latest of a series or a probe.
+-- 1: the run's values have become medians; the run stays as the latest of a series or a probe.
 ALTER TABLE run ADD COLUMN is_thinned INTEGER NOT NULL DEFAULT 0;
 
--- To find the oldest runs, and who else uses a text.
+-- For finding the oldest runs, and other users of a text.
 CREATE INDEX run_by_time ON run (started_s) WHERE is_thinned = 0;
 CREATE INDEX run_by_conditions ON run (conditions) WHERE conditions IS NOT NULL;
 CREATE INDEX skip_by_why ON skip (why);
 CREATE INDEX series_by_why ON series (why) WHERE why IS NOT NULL;
 
--- For people with sqlite3.
+-- For users of sqlite3.
 CREATE VIEW history AS
     SELECT s.metric, s.from_place, s.to_place, s.axes, r.started_s AS measured_at_s, v.value,
            iif(typeof(v.low) = 'integer', v.value - v.value * v.low * 1e-9, v.low) AS low,

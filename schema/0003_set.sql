@@ -1,6 +1,7 @@
--- Transfers that were measured at the same time; see daemon/store/set.h.
+-- Transfers measured concurrently; see daemon/store/set.h.
 --
--- flows says which: a line for each, "from to axes", in the order of flow in flow_rate, which has what each of them got.
+-- flows names them: a line for each, "from to axes", in the order of flow in flow_rate, which has
+-- their rates.
 CREATE TABLE flow_set (
     id         INTEGER PRIMARY KEY,
     node       INTEGER NOT NULL REFERENCES node,

@@ -1,7 +1,9 @@
--- What is expected of a node, and what was found wrong with it; see daemon/health/baseline.h, daemon/measure/history.h and daemon/health/judge.h.
+-- Expected values of a node, and its findings; see daemon/health/baseline.h,
+-- daemon/measure/history.h and daemon/health/judge.h.
 
--- One row for a series that was ever measured, or whose baseline was imported before that: hence by name and not by series.
--- samples are the values behind median and deviation, in the order in which they came, as doubles in the machine's byte order.
+-- A row for each series ever measured or imported. It has no reference to series, because an import
+-- may come first. samples are the values behind median and deviation, in order of measurement, as
+-- doubles in native byte order.
 CREATE TABLE baseline (
     node       INTEGER NOT NULL REFERENCES node,
     metric     TEXT NOT NULL,
@@ -19,7 +21,7 @@ CREATE TABLE baseline (
     PRIMARY KEY (node, metric, from_place, to_place, axes)
 ) STRICT, WITHOUT ROWID;
 
--- cleared_s is NULL while it stands; severity, text and the numbers are then the latest, as they were judged.
+-- cleared_s is NULL while it is open; severity, text and numbers are the latest.
 CREATE TABLE finding (
     id        INTEGER PRIMARY KEY,
     node      INTEGER NOT NULL REFERENCES node,
@@ -36,7 +38,8 @@ CREATE TABLE finding (
 ) STRICT;
 CREATE UNIQUE INDEX finding_standing ON finding (node, code, place, subject) WHERE cleared_s IS NULL;
 
--- The hardware that a machine of this name had and should still have: by PCI address where there is one, else by the place's name.
+-- Hardware that a machine of this name had and should still have, by PCI address, or by the place's
+-- name without one.
 CREATE TABLE expected_place (
     machine  TEXT NOT NULL,
     identity TEXT NOT NULL,

@@ -1,5 +1,5 @@
--- The claims in force, as a whole: what is written down replaces what was there. Times are those of CLOCK_MONOTONIC, which the boot gives a
--- meaning: claims of another boot have ended.
+-- The claims in force; each write replaces all. Times are those of CLOCK_MONOTONIC, which depend on
+-- the boot: claims of another boot have ended.
 CREATE TABLE claim (
     id            TEXT PRIMARY KEY,
     boot_id       TEXT NOT NULL,
@@ -19,7 +19,7 @@ CREATE TABLE claim (
     UNIQUE (uid, key)
 ) STRICT, WITHOUT ROWID;
 
--- How often the claims have changed: answers name it.
+-- Number of changes of the claims: answers include it.
 CREATE TABLE claim_generation (
     one        INTEGER PRIMARY KEY CHECK (one = 1),
     generation INTEGER NOT NULL

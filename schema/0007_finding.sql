@@ -1,2 +1,3 @@
--- Since when another finding stands for it, which is listed in its place (NULL: none does; 0: since it appeared).
+-- Time since which another finding explains it and is listed instead (NULL: none; 0: since it
+-- appeared).
 ALTER TABLE finding ADD COLUMN explained_s INTEGER;
