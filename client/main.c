@@ -90,12 +90,10 @@ static int run(struct cmd *cmd, int argc, char **argv)
  * answer would be written into it. Writing to these fails instead. */
 static void fill_standard_descriptors(void)
 {
-    int fd;
-    do
+    int fd = 0;
+    while (fd >= 0 && fd <= STDERR_FILENO)
         fd = open("/dev/null", O_PATH | O_CLOEXEC);
-    while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0)
-        close(fd);
+    close(fd);
 }
 
 int main(int argc, char **argv)

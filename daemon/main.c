@@ -520,12 +520,10 @@ static enum berth_code serve(struct process *process, struct berth_err *err)
  * the log's lines. Writing to these fails instead. */
 static void fill_standard_descriptors(void)
 {
-    int fd;
-    do
+    int fd = 0;
+    while (fd >= 0 && fd <= STDERR_FILENO)
         fd = open("/dev/null", O_PATH | O_CLOEXEC);
-    while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0)
-        close(fd);
+    close(fd);
 }
 
 int main(int argc, char **argv)

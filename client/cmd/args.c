@@ -1,7 +1,7 @@
 /* The command line: one table of global options and one per command, accepted anywhere on the line.
  */
 #include "cmd/cmd.h"
-#include "lib/utf8.h"
+#include "lib/lib.h"
 
 #include <stdio.h>
 #include <stdlib.h>

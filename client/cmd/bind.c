@@ -3,9 +3,8 @@
 #include <string.h>
 
 #include "cmd/bind.h"
-#include "cmd/closed_gpus.h"
 #include "cmd/cmd.h"
-#include "lib/key.h"
+#include "lib/lib.h"
 #include "ui/answer.h"
 
 #define OPTION(name) (&cmd_bind_options[CMD_BIND_##name])

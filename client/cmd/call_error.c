@@ -1,5 +1,4 @@
 /* Failed calls: the line for a person, and the exit status. */
-#include "cmd/closed_gpus.h"
 #include "cmd/cmd.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
-#include "ui/claims.h"
+#include "ui/answer.h"
 
 enum { TTL, KEY, OWNER, PROFILING, CONFIGURATION, OPTIONS };
 

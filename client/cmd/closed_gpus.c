@@ -1,4 +1,4 @@
-#include "cmd/closed_gpus.h"
+#include "cmd/cmd.h"
 #include "lib/allowed.h"
 
 #include <errno.h>

@@ -190,6 +190,25 @@ int cmd_node_start(const char *folder, struct cmd_node **ret_node, int *ret_fd);
 int cmd_node_failed(struct cmd *cmd);
 void cmd_node_stop(struct cmd_node *node); /* accepts NULL */
 
+/* cmd/file.c */
+/* Writes the whole text, in as many calls as needed. False with errno on failure. */
+bool cmd_file_write_all(int fd, const char *text, size_t length);
+
+/* Replaces a file: readers see the old one or the new one, and a failed write leaves no rest.
+ * Returns CMD_DONE, or the exit status after printing the error. */
+int cmd_file_replace(const char *path, const char *text, size_t length);
+
+/* cmd/closed_gpus.c */
+/* Replaces "(allowed.gpus)" in a text of the daemon, a parameter that the command line does not
+ * have, by the reason why no gpu may be used. The reason is the first gpu's
+ * device file that is missing or may not be opened, or the variables that hide all gpus. The text
+ * stays when it has no such words, a recorded node is asked, or no reason is found. Asks the daemon
+ * for the node, and so ends the text of berth_error_detail. ret_text: cut where it does not fit. */
+void cmd_closed_explain(struct cmd *cmd, const char *text, char *ret_text, size_t size);
+
+/* Does the same for the warnings of a reply. */
+void cmd_closed_explain_all(struct cmd *cmd, json_t *reply);
+
 /* The commands. */
 extern const struct cmd_command cmd_topo, cmd_matrix, cmd_curves, cmd_sets, cmd_bind, cmd_alloc,
     cmd_route, cmd_health, cmd_history, cmd_accept, cmd_probe, cmd_cancel, cmd_record, cmd_export,

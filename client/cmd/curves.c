@@ -1,5 +1,5 @@
 #include "cmd/cmd.h"
-#include "ui/transfer.h"
+#include "ui/answer.h"
 
 static int fill(struct cmd *cmd, json_t *parameters)
 {

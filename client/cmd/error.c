@@ -1,6 +1,6 @@
 /* Errors for a person: one line on standard error, with the error and a remedy. */
 #include "cmd/cmd.h"
-#include "lib/utf8.h"
+#include "lib/lib.h"
 
 #include <stdarg.h>
 #include <stdio.h>

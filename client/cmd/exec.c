@@ -6,10 +6,9 @@
 #include <unistd.h>
 
 #include "cmd/bind.h"
-#include "cmd/closed_gpus.h"
 #include "cmd/cmd.h"
 #include "cmd/exec_plan.h"
-#include "lib/launcher.h"
+#include "lib/lib.h"
 #include "lib/once_per_step.h"
 
 #define TIMEOUT_S      2

@@ -3,11 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/bind.h"
 #include "lib/lib.h"
 #include "lib/slurm_gpus.h"
 #include "lib/write.h"
-#include "slurm/gpus_per_task.h"
 
 int exec_plan_who(struct exec_plan *plan, int tasks, int task)
 {
@@ -91,7 +89,7 @@ static bool set_ranks(json_t *request, const struct berth_launcher *who)
  * job states it: Bind's own default then holds. */
 static int job_gpus(const struct exec_plan *plan)
 {
-    const long count = lib_dealt_count(getenv("SLURM_GPUS_ON_NODE")),
+    const long count = lib_slurm_gpus_count(getenv("SLURM_GPUS_ON_NODE")),
                usable = (long)plan->step->allowed.gpus.count;
     return (int)(count < usable ? count : usable);
 }
@@ -102,7 +100,7 @@ static bool share_gpus(struct exec_plan *plan, json_t *request)
     struct berth_bind_request share;
     berth_bind_request_init(&share);
     share.tasks = plan->who.tasks;
-    slurm_share_gpus(job_gpus(plan), &share);
+    lib_slurm_gpus_distribute(job_gpus(plan), &share);
     const bool has_left_over = share.visible == BERTH_VISIBLE_ALL && !has(request, "visible");
     const bool are_few = share.tasks_per_gpu > 0 && !has(request, "tasks_per_gpu");
     /* else the allowed gpus include those of others */

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
-#include "cmd/file.h"
 #include "ui/answer.h"
 
 enum { OUTPUT, TASKS, GPUS_EACH, CORES, OPTIONS };

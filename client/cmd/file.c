@@ -1,4 +1,3 @@
-#include "cmd/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

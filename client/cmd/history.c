@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
-#include "ui/history.h"
+#include "ui/answer.h"
 
 enum { WHERE, SIZE, SINCE, ALL, OPTIONS };
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "cmd/stream.h"
-#include "ui/status.h"
+#include "ui/answer.h"
 
 #define INTERRUPTED 130 /* exit status of ctrl-C in shells */
 

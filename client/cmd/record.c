@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cmd/file.h"
+#include "cmd/cmd.h"
 #include "cmd/stream.h"
 #include "ui/answer.h"
 

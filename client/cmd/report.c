@@ -3,11 +3,8 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
-#include "cmd/file.h"
 #include "report/report.h"
 #include "ui/answer.h"
-#include "ui/claims.h"
-#include "ui/history.h"
 #include "ui/topo.h"
 
 #define MOST_SERIES 24 /* most histories drawn */

@@ -6,9 +6,8 @@
 
 #include "cmd/cmd.h"
 #include "slurm/call.h"
-#include "slurm/health.h"
+#include "slurm/hooks.h"
 #include "slurm/job.h"
-#include "slurm/task_prolog.h"
 
 /* limit of a prolog, epilog or task prolog; a job may notice 100 ms, including the start of the
  * command */

@@ -5,7 +5,6 @@
 #include "cmd/stream.h"
 #include "lib/lib.h"
 #include "ui/answer.h"
-#include "ui/status.h"
 
 #define RETRY_MS 50
 

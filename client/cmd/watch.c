@@ -1,7 +1,7 @@
 #include <unistd.h>
 
 #include "cmd/stream.h"
-#include "ui/status.h"
+#include "ui/answer.h"
 
 static bool on_reply(struct cmd_stream *stream, const json_t *reply, const char *text)
 {

@@ -1,5 +1,4 @@
-#include "lib/bind.h"
-#include "lib/key.h"
+#include "lib/lib.h"
 #include "lib/read.h"
 #include "lib/write.h"
 

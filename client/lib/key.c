@@ -1,4 +1,4 @@
-#include "lib/key.h"
+#include "lib/lib.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Position of this process in a parallel step, from the variables of its launcher. */
-#include "lib/launcher.h"
 #include "lib/allowed.h"
+#include "lib/lib.h"
 #include "lib/rank_distribution.h"
 
 #include <stdio.h>
@@ -84,7 +84,7 @@ static bool is_there(const struct lib_variables *variables, const struct names *
            lib_variable(variables, names->rank) != NULL;
 }
 
-/* ---- Slurm: how many tasks each node has, and how ranks are dealt out to them ---- */
+/* ---- Slurm: how many tasks each node has, and how it distributes ranks over them ---- */
 
 static int slurm_tasks(const struct lib_variables *variables,
                        struct lib_distribution *ret_distribution)

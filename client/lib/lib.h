@@ -4,8 +4,8 @@
  *
  * Main types: struct berth (berth.h).
  * Uses: nobody
- * Public headers: allowed.h ancestor.h apply.h berth.h bind.h cpus.h key.h launcher.h lib.h
- *   merged_berth.h once_per_step.h size.h slurm_gpus.h utf8.h write.h
+ * Public headers: allowed.h ancestor.h apply.h berth.h cpus.h lib.h merged_berth.h
+ *   once_per_step.h size.h slurm_gpus.h write.h
  * Shown by: tests/unit/lib, docs/examples
  *
  * Declarations that the parts of libberth share. None is exported.
@@ -100,3 +100,29 @@ int lib_lose(struct berth *berth, int status);
 /* lib/reply_text.c: finds the text of the top-level member parameters in a message that is valid
  * JSON. False when no member has exactly that spelling. */
 bool lib_parameters_span(const char *message, const char **ret_text, size_t *ret_length);
+
+/* lib/bind.c: reads the parameters of Bind's reply, for callers that write the request themselves.
+ * Takes them also on failure. Fails with PROTOCOL,
+ * OUT_OF_MEMORY. */
+int lib_bind_read(struct berth *berth, json_t *take_reply, struct berth_binding **ret_binding);
+
+/* lib/launcher.c */
+#define LIB_TASKS_MAX (1 << 20) /* tasks of one node */
+
+/* Name of the variable that differs in every task of the launcher's step; NULL without a launcher.
+ */
+const char *lib_launcher_rank_name(const struct berth_launcher *launcher);
+
+/* lib/utf8.c: true for UTF-8, which may stand in JSON. */
+bool lib_utf8_is_valid(const char *text);
+
+/* lib/key.c: the key of a plan whose request names none. */
+#define LIB_KEY_SIZE 40
+
+/* Returns BERTH_KEY where it is set; an empty value means no key. Else, in a Slurm job, returns
+ * "slurm/1234.bind", which is within the job's claim if Slurm's prolog makes one. NULL: no key.
+ * Borrowed from the environment or from buffer. */
+const char *lib_key_default(char buffer[LIB_KEY_SIZE]);
+
+/* True for the number of a Slurm job; false for NULL. */
+bool lib_key_is_job(const char *text);

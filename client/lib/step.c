@@ -2,8 +2,7 @@
 #include "lib/allowed.h"
 #include "lib/ancestor.h"
 #include "lib/cpus.h"
-#include "lib/key.h"
-#include "lib/launcher.h"
+#include "lib/lib.h"
 #include "lib/slurm_gpus.h"
 
 #include <errno.h>
@@ -86,13 +85,13 @@ static size_t count_usable(const struct lib_gpu *gpus, size_t count)
 
 /* Reads the task's own variables. The process that starts the tasks belongs to root: only root can
  * read its variables, and they are not the step's. */
-static enum lib_dealt slurm_deals(const struct lib_variables *variables,
-                                  const struct berth_launcher *launcher)
+static enum lib_slurm_binding slurm_binding(const struct lib_variables *variables,
+                                            const struct berth_launcher *launcher)
 {
     bool is_slurms = launcher->name != NULL && strcmp(launcher->name, "slurm") == 0;
-    return is_slurms ? lib_dealt_of(lib_variable(variables, "SLURM_GPUS_ON_NODE"),
-                                    lib_variable(variables, "SLURM_STEP_GPUS"))
-                     : LIB_DEALT_UNKNOWN;
+    return is_slurms ? lib_slurm_gpus_binding(lib_variable(variables, "SLURM_GPUS_ON_NODE"),
+                                              lib_variable(variables, "SLURM_STEP_GPUS"))
+                     : LIB_SLURM_UNKNOWN;
 }
 
 /* Counts all gpus of the node when Slurm shows each task only its own. A cgroup may hide the gpus
@@ -116,12 +115,12 @@ static void read_gpus(struct lib_read *read, const json_t *node, const struct be
     memcpy(shared, openable, count * sizeof *shared);
     lib_visible_apply(&mine, own, count);
     const size_t mine_count = count_usable(own, count);
-    const enum lib_dealt dealt = slurm_deals(variables, launcher);
-    if (launcher->tasks <= 1 || (dealt == LIB_DEALT_TO_ALL && given == NULL)) {
+    const enum lib_slurm_binding binding = slurm_binding(variables, launcher);
+    if (launcher->tasks <= 1 || (binding == LIB_SLURM_UNBOUND && given == NULL)) {
         memcpy(shared, own, count * sizeof *shared);
-    } else if (dealt == LIB_DEALT_TO_EACH && mine_count > 0) {
+    } else if (binding == LIB_SLURM_BOUND && mine_count > 0) {
         widen(shared, count, given);
-    } else if (dealt == LIB_DEALT_UNKNOWN && ancestor->variables != NULL) {
+    } else if (binding == LIB_SLURM_UNKNOWN && ancestor->variables != NULL) {
         const struct lib_visible its = {
             .cuda = lib_ancestor_variable(ancestor, "CUDA_VISIBLE_DEVICES"),
             .cuda_order = lib_ancestor_variable(ancestor, "CUDA_DEVICE_ORDER"),
@@ -129,11 +128,11 @@ static void read_gpus(struct lib_read *read, const json_t *node, const struct be
             .hip = lib_ancestor_variable(ancestor, "HIP_VISIBLE_DEVICES"),
         };
         lib_visible_apply(&its, shared, count);
-    } else if (dealt == LIB_DEALT_UNKNOWN && mine_count >= (size_t)launcher->tasks) {
+    } else if (binding == LIB_SLURM_UNKNOWN && mine_count >= (size_t)launcher->tasks) {
         memcpy(shared, own, count * sizeof *shared);
     }
     step->gpus_bound =
-        dealt != LIB_DEALT_TO_ALL && mine_count > 0 && mine_count < count_usable(shared, count);
+        binding != LIB_SLURM_UNBOUND && mine_count > 0 && mine_count < count_usable(shared, count);
     step->gpus = lib_allowed_names(read, own, count);
     step->allowed.gpus = lib_allowed_names(read, shared, count);
 }

@@ -1,4 +1,4 @@
-#include "lib/utf8.h"
+#include "lib/lib.h"
 
 /* Every sequence in its shortest form, no surrogates, nothing above U+10FFFF. */
 bool lib_utf8_is_valid(const char *text)

@@ -1,6 +1,6 @@
 #include "lib/write.h"
 
-#include "lib/utf8.h"
+#include "lib/lib.h"
 
 struct lib_write lib_write_begin(void)
 {

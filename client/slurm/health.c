@@ -1,4 +1,4 @@
-#include "slurm/health.h"
+#include "slurm/hooks.h"
 
 #include <errno.h>
 #include <stdbool.h>

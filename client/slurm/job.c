@@ -6,6 +6,7 @@
 #include <syslog.h>
 #include <time.h>
 
+#include "lib/lib.h"
 #include "slurm/gres.h"
 #include "slurm/scontrol.h"
 
@@ -18,7 +19,7 @@
 bool slurm_job_key(char ret[SLURM_JOB_KEY_SIZE])
 {
     const char *job = getenv("SLURM_JOB_ID");
-    if (job == NULL || *job == '\0' || strlen(job) > 20 || strspn(job, "0123456789") != strlen(job))
+    if (!lib_key_is_job(job))
         return false;
     snprintf(ret, SLURM_JOB_KEY_SIZE, SLURM_JOB_KEYS "%s", job);
     return true;
@@ -57,10 +58,7 @@ static const char *job_of(const json_t *claimed)
     bool is_jobs = key != NULL && strncmp(key, SLURM_JOB_KEYS, strlen(SLURM_JOB_KEYS)) == 0 &&
                    json_integer_value(json_object_get(claimed, "uid")) == 0;
     const char *job = is_jobs ? key + strlen(SLURM_JOB_KEYS) : NULL;
-    return job != NULL && *job != '\0' && strlen(job) <= 20 &&
-                   strspn(job, "0123456789") == strlen(job)
-               ? job
-               : NULL;
+    return lib_key_is_job(job) ? job : NULL;
 }
 
 static bool release(struct slurm_call *call, const json_t *claimed)

@@ -4,6 +4,8 @@
  */
 #pragma once
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include "slurm/call.h"
 
@@ -36,3 +38,10 @@ void slurm_job_end(struct slurm_call *call);
  * most a quarter of a minute. Connects to socket (NULL: the usual one), with budget_ms per
  * connection. */
 void slurm_job_release_ended(const char *socket, int budget_ms, const char *node);
+
+/* slurm/step.c, for a job's first step on a node: adds the job's cores, given in Slurm's numbers,
+ * to the claim of its prolog, or makes a claim. Runs as root. The claim ends with the job's cgroup
+ * where that is of version 2 and includes task, a process of the job. Otherwise a claim without a
+ * prolog ends with the calling process, which must be the step's slurmstepd. A claim that has cores
+ * already stays. Slurm reports neither cores nor cgroup to a prolog. Logs failures. */
+void slurm_step_claim(struct slurm_call *call, uint32_t job, const char *cores, pid_t task);

@@ -4,7 +4,7 @@
  *
  * Main types: struct slurm_visible_job, struct slurm_gres.
  * Uses: lib
- * Public headers: call.h gpus_per_task.h health.h job.h slurm.h task_prolog.h visible_gpus.h
+ * Public headers: call.h hooks.h job.h slurm.h visible_gpus.h
  * Shown by: tests/unit/slurm, tests/slurm
  */
 #pragma once

@@ -17,14 +17,14 @@
 #include "lib/berth.h"
 #include "lib/merged_berth.h"
 #include "lib/once_per_step.h"
+#include "lib/slurm_gpus.h"
 #include "slurm/call.h"
 #include "slurm/cores.h"
-#include "slurm/gpus_per_task.h"
 #include "slurm/gres.h"
+#include "slurm/hooks.h"
+#include "slurm/job.h"
 #include "slurm/spank_options.h"
 #include "slurm/spank_setting.h"
-#include "slurm/step.h"
-#include "slurm/task_prolog.h"
 #include "slurm/visible_gpus.h"
 
 #define CLAIM_MS  100
@@ -260,7 +260,7 @@ static bool ask(struct task *task)
         request.ranks = task->launcher->ranks;
         request.world = task->launcher->ranks != NULL ? task->launcher->world : -1;
     }
-    slurm_share_gpus((int)task->step->allowed.gpus.count, &request);
+    lib_slurm_gpus_distribute((int)task->step->allowed.gpus.count, &request);
     task->visible = request.visible;
     return berth_bind(slurm_call_left(&task->call), &request, &task->binding) == BERTH_DONE ||
            fail(task, slurm_call_why(&task->call));

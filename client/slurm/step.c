@@ -1,4 +1,3 @@
-#include "slurm/step.h"
 
 #include <inttypes.h>
 #include <stdio.h>

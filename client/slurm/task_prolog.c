@@ -1,4 +1,4 @@
-#include "slurm/task_prolog.h"
+#include "slurm/hooks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,6 @@
 #include "lib/apply.h"
 #include "lib/slurm_gpus.h"
 #include "slurm/call.h"
-#include "slurm/gpus_per_task.h"
 #include "slurm/gres.h"
 #include "slurm/list.h"
 #include "slurm/visible_gpus.h"
@@ -54,7 +53,7 @@ static bool read_gpus(struct task *task, const char *gres_conf, const char *numb
 static bool is_for_all(const char *numbers)
 {
     /* a later check reports a value that is no list */
-    return lib_dealt_of(getenv("SLURM_GPUS_ON_NODE"), numbers) != LIB_DEALT_TO_EACH;
+    return lib_slurm_gpus_binding(getenv("SLURM_GPUS_ON_NODE"), numbers) != LIB_SLURM_BOUND;
 }
 
 static bool find_out(struct task *task, const char *gres_conf, const char *numbers)
@@ -90,7 +89,7 @@ static bool ask(struct task *task)
     request.tasks = task->launcher->tasks;
     request.allowed = &task->step->allowed;
     request.key = task->step->key;
-    slurm_share_gpus(task->gpu_count, &request);
+    lib_slurm_gpus_distribute(task->gpu_count, &request);
     task->visible = request.visible;
     return berth_bind(slurm_call_left(&task->call), &request, &task->binding) == BERTH_DONE ||
            fail(task, slurm_call_why(&task->call));

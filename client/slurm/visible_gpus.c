@@ -17,13 +17,20 @@ static const char *const narrowing[] = {"HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDIN
 
 #define NARROWING (sizeof narrowing / sizeof narrowing[0])
 
-bool slurm_visible_is_inside(const char *visible, const char *numbers)
+/* 0: both lists have the same numbers; 1: other numbers, as many; -1: no two lists of as many. */
+static int compare_lists(const char *visible, const char *numbers)
 {
     int one[SLURM_GPUS_MOST], other[SLURM_GPUS_MOST];
     int count =
         visible != NULL && numbers != NULL ? slurm_list_numbers(visible, SLURM_GPUS_MOST, one) : -1;
-    return count > 0 && slurm_list_numbers(numbers, SLURM_GPUS_MOST, other) == count &&
-           memcmp(one, other, (size_t)count * sizeof one[0]) != 0;
+    if (count <= 0 || slurm_list_numbers(numbers, SLURM_GPUS_MOST, other) != count)
+        return -1;
+    return memcmp(one, other, (size_t)count * sizeof one[0]) != 0;
+}
+
+bool slurm_visible_is_inside(const char *visible, const char *numbers)
+{
+    return compare_lists(visible, numbers) > 0;
 }
 
 /* The driver's number of a gpu, which gives the runtime's order; -1 none. */
@@ -66,15 +73,6 @@ static int list_gpus(const json_t *places, bool is_openable, const char *ret_gpu
     return count;
 }
 
-static bool is_same_list(const char *visible, const char *numbers)
-{
-    int one[SLURM_GPUS_MOST], other[SLURM_GPUS_MOST];
-    int count =
-        visible != NULL && numbers != NULL ? slurm_list_numbers(visible, SLURM_GPUS_MOST, one) : -1;
-    return count > 0 && slurm_list_numbers(numbers, SLURM_GPUS_MOST, other) == count &&
-           memcmp(one, other, (size_t)count * sizeof one[0]) == 0;
-}
-
 /* Lists the gpus among which the runtime counts; 0: unknown. */
 static int list_counted(const json_t *places, const struct slurm_visible_job *job,
                         const char *ret_gpus[SLURM_GPUS_MOST])
@@ -85,7 +83,7 @@ static int list_counted(const json_t *places, const struct slurm_visible_job *jo
         return count;
     }
     int count = list_gpus(places, true, ret_gpus);
-    return count > 0 || !is_same_list(job->visible, job->numbers)
+    return count > 0 || compare_lists(job->visible, job->numbers) != 0
                ? count
                : list_gpus(places, false, ret_gpus);
 }

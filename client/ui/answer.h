@@ -1,8 +1,9 @@
 /**
- * Replies of Bind, Allocate and Check as text for a person.
+ * Replies of the daemon as text for a person.
  */
 #pragma once
 #include <jansson.h>
+#include <stddef.h>
 
 #include "ui/ui.h"
 
@@ -14,6 +15,35 @@ void ui_health(struct ui *ui, const json_t *reply);
 /* Prints the export and unset lines of one task, for a shell to evaluate. False, without output,
  * when a name is not valid in a shell. */
 bool ui_bind_environment(struct ui *ui, const json_t *task);
+
+/* ui/status.c: state and activity of the daemon. */
+void ui_status(struct ui *ui, const json_t *reply);
+void ui_change(struct ui *ui, const json_t *reply); /* prints one line for a reply of Watch */
+
+/* Prints a probe's progress as a bar without a line end, or as a line of words. */
+void ui_progress_bar(struct ui *ui, const json_t *reply);
+void ui_progress_line(struct ui *ui, const json_t *reply);
+void ui_probe_summary(struct ui *ui, const json_t *reply);
+
+/* ui/claims.c: replies of Claim, Release and ListClaims. */
+void ui_claim(struct ui *ui, const json_t *reply);
+void ui_released(struct ui *ui, const json_t *reply);
+void ui_claims(struct ui *ui, const json_t *reply);
+
+/* ui/transfer.c and ui/sets.c: replies of GetCurves and of GetSets. A set shows its flows, the rate
+ * of each, its fair share of the shared resources, and those resources. "(not)" marks a rate more
+ * than 5 % off its fair share. */
+void ui_curves(struct ui *ui, const json_t *reply);
+void ui_sets(struct ui *ui, const json_t *reply);
+
+/* ui/history.c: prints a series. history: reply of History; baseline: reply of GetBaseline. Shows
+ * the latest points, at most `most`, in a line each. */
+void ui_history(struct ui *ui, const json_t *history, const json_t *baseline, size_t most);
+
+/* Prints the reply of ListFindings as events, the latest first. */
+void ui_changes(struct ui *ui, const json_t *reply);
+/* the same from a private daemon over a node folder */
+void ui_changes_of_folder(struct ui *ui, const json_t *reply);
 
 /* ui/answer.c: parts that several answers share. */
 /* text of a member; "" when there is none */

@@ -36,3 +36,14 @@ void ui_cells_free(struct ui_cells *cells);
 
 /* Compares names: gpu2 before gpu10, and kinds by their name. */
 int ui_compare_names(const char *a, const char *b);
+
+/* ui/pivot.c: turns a matrix with many combinations of axes for reading. The axis with the most
+ * values goes down the rows, the pairs of places across the columns. Each combination of the other
+ * axes has a table of its own. */
+
+/* True when turning helps: such an axis exists, and the pairs are few enough for columns. */
+bool ui_pivot_helps(const struct ui_cells *cells);
+
+/* Turns the cells. The names are borrowed from cells or owned by the result; ui_cells_free ends it.
+ * NULL when out of memory. */
+struct ui_cells *ui_pivot(const struct ui_cells *cells);

@@ -1,4 +1,3 @@
-#include "ui/claims.h"
 
 #include <inttypes.h>
 #include <pwd.h>

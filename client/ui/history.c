@@ -1,4 +1,3 @@
-#include "ui/history.h"
 
 #include <math.h>
 #include <stdint.h>

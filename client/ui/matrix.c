@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "ui/cells.h"
-#include "ui/pivot.h"
 #include "ui/sizes.h"
 
 #define GROUPS_MOST  6

@@ -1,7 +1,7 @@
 /**
  * A matrix as text for a person, from GetMatrix's reply: one table for each combination of axes,
  * coloured from best to worst. With many combinations it prints only the chosen ones (ui/axes.h),
- * one axis down the rows (ui/pivot.h), or a list if the cells are few. Also prints ListMetrics'
+ * one axis down the rows (ui/pivot.c), or a list if the cells are few. Also prints ListMetrics'
  * reply as a table.
  */
 #pragma once

@@ -1,4 +1,4 @@
-#include "ui/pivot.h"
+#include "ui/cells.h"
 
 #include <stdio.h>
 #include <stdlib.h>

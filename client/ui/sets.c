@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "ui/answer.h"
-#include "ui/transfer.h"
 
 #define LINE_SIZE     512
 #define EACH_MOST     8  /* most rates in a list */

@@ -1,4 +1,3 @@
-#include "ui/status.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,3 @@
-#include "ui/transfer.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,8 +3,7 @@
  *
  * Main types: struct ui (text that grows).
  * Uses: lib
- * Public headers: answer.h cells.h claims.h history.h matrix.h node.h status.h topo.h transfer.h
- *   ui.h
+ * Public headers: answer.h cells.h matrix.h node.h topo.h ui.h
  * Shown by: tests/unit/ui
  *
  * Text for a person: a growing buffer, the abilities of the terminal, and tables. A failed

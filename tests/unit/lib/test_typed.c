@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "lib/berth.h"
-#include "lib/utf8.h"
+#include "lib/lib.h"
 
 struct pair {
     struct berth *berth;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ui/status.h"
+#include "ui/answer.h"
 #include "ui/ui.h"
 
 static void what_came_from_elsewhere_cannot_steer_the_terminal(void **state)
