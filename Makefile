@@ -6,7 +6,8 @@ DESTDIR   ?=
 CC        ?= cc
 PKGCONFIG ?= pkg-config
 
-# Where things are installed; packagers set LIBDIR to the multiarch folder and SYSCONFDIR stays /etc for any PREFIX.
+# Folders of the installation. Packagers set LIBDIR to the multiarch folder; SYSCONFDIR stays /etc
+# for any PREFIX.
 BINDIR     ?= $(PREFIX)/bin
 LIBDIR     ?= $(PREFIX)/lib
 LIBEXECDIR ?= $(PREFIX)/libexec/berth
@@ -25,15 +26,20 @@ comma := ,
 BUILD ?= build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)),)
 WERROR ?=
 
-WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wpointer-arith -Wformat=2 -Wvla -Wundef \
-        $(if $(WERROR),-Werror,)
-# What sanitizers watch takes half the time to compile at -O1, where gcc guesses wrong how long texts become and what is set.
-CFLAGS ?= $(if $(SAN),-O1 -g1 $(if $(findstring clang,$(CC)),,-Wno-format-truncation -Wno-maybe-uninitialized),-O2 -g)
-DEFINES    = -D_GNU_SOURCE -DBERTH_VERSION='"$(VERSION)"' -DBERTH_LIBEXECDIR='"$(LIBEXECDIR)"' -DBERTH_SYSCONFDIR='"$(SYSCONFDIR)/berth"' \
-             -DBERTH_DEBUG=$(if $(SAN),1,0)
-ALL_CFLAGS = -std=c17 $(DEFINES) $(WARN) -fno-omit-frame-pointer -fPIC -pthread -fvisibility=hidden \
-             $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all,-D_FORTIFY_SOURCE=2) -Ischema $(CFLAGS)
-ALL_LDFLAGS = -pthread $(if $(SAN),-fsanitize=$(SAN),-Wl$(comma)-z$(comma)relro$(comma)-z$(comma)now) $(LDFLAGS)
+WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wpointer-arith \
+        -Wformat=2 -Wvla -Wundef $(if $(WERROR),-Werror,)
+# Instrumented code takes half the time to compile at -O1, but there gcc's warnings about lengths of
+# texts and about variables without a value are wrong.
+GCC_AT_O1 := -Wno-format-truncation -Wno-maybe-uninitialized
+CFLAGS ?= $(if $(SAN),-O1 -g1 $(if $(findstring clang,$(CC)),,$(GCC_AT_O1)),-O2 -g)
+DEFINES    = -D_GNU_SOURCE -DBERTH_VERSION='"$(VERSION)"' -DBERTH_LIBEXECDIR='"$(LIBEXECDIR)"' \
+             -DBERTH_SYSCONFDIR='"$(SYSCONFDIR)/berth"' -DBERTH_DEBUG=$(if $(SAN),1,0)
+ALL_CFLAGS = -std=c17 $(DEFINES) $(WARN) -fno-omit-frame-pointer -fPIC -pthread \
+             -fvisibility=hidden \
+             $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all,-D_FORTIFY_SOURCE=2) \
+             -Ischema $(CFLAGS)
+RELRO       = -Wl,-z,relro,-z,now
+ALL_LDFLAGS = -pthread $(if $(SAN),-fsanitize=$(SAN),$(RELRO)) $(LDFLAGS)
 
 # One short line a step; V=1 shows the commands.
 Q    := $(if $(V),,@)
@@ -44,7 +50,7 @@ pkg_libs   = $(shell $(PKGCONFIG) --libs $(1) 2>/dev/null)
 
 DAEMON_PKGS := hwloc libuv sqlite3 jansson
 ALL_PKGS    := $(DAEMON_PKGS) numa $(if $(filter unit units fault faults,$(MAKECMDGOALS)),cmocka)
-# The C files of a folder and of those in it.
+# C files of a folder and of the folders in it.
 sources     = $(shell find $(1) -name "*.c" | LC_ALL=C sort)
 DAEMON_MAIN := daemon/main.c
 DAEMON_SRC  := $(filter-out $(DAEMON_MAIN),$(call sources,daemon))
@@ -58,11 +64,13 @@ GPU_MAIN    := probes/gpu/main.c
 GPU_SRC     := $(filter-out $(GPU_MAIN),$(call sources,probes/gpu))
 UNIT_SRC    := $(shell find tests/unit -name "test_*.c" | LC_ALL=C sort)
 FAULT_SRC   := $(wildcard tests/fault/test_*.c)
-BENCH_SRC   := $(filter-out tests/bench/advice_ranks.c tests/bench/advice_step.c,$(wildcard tests/bench/*.c)) # parts of advice_run
+BENCH_PARTS := tests/bench/advice_ranks.c tests/bench/advice_step.c # parts of advice_run
+BENCH_SRC   := $(filter-out $(BENCH_PARTS),$(wildcard tests/bench/*.c))
 SCHEMAS     := $(wildcard schema/*)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
-PROGRAMS := $(if $(wildcard $(DAEMON_MAIN)),$(BUILD)/bin/berthd) $(if $(CMD_SRC),$(BUILD)/bin/berth) \
+PROGRAMS := $(if $(wildcard $(DAEMON_MAIN)),$(BUILD)/bin/berthd) \
+            $(if $(CMD_SRC),$(BUILD)/bin/berth) \
             $(if $(CPU_SRC),$(BUILD)/bin/berth-probe-cpu) $(BUILD)/bin/berth-probe-gpu
 LIBS     := $(if $(LIB_SRC),$(BUILD)/lib/libberth.so.$(SOMAJOR) $(BUILD)/lib/libberth.a)
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
@@ -72,18 +80,21 @@ SPANK_H  := $(shell $(CC) -E -include slurm/spank.h -x c /dev/null >/dev/null 2>
 SPANK    := $(if $(SPANK_H),$(BUILD)/lib/spank_berth.so)
 EXAMPLES := $(patsubst docs/examples/%.c,$(BUILD)/examples/%,$(wildcard docs/examples/*.c))
 
-# The goals that call make again do it with every core, unless the caller said how many.
+# Goals that call make again use every core, unless the caller gave a number of jobs.
 AGAIN = @$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .PHONY: all
-all: $(PROGRAMS) $(LIBS) $(or $(SPANK),no_spank) ## build the programs into build/bin and the library into build/lib
+all: ## build the programs into build/bin and the library into build/lib
+all: $(PROGRAMS) $(LIBS) $(or $(SPANK),no_spank)
 
-# One clear line instead of two hundred compiler errors; the goals that install the libraries first are let through.
-WITHOUT_LIBRARIES := deps deb demo check check-numa check-cluster check-package ci bench bench-gpu bench-advice lint help clean dist uninstall format
+# One clear line instead of hundreds of compiler errors. Goals that install libraries first pass.
+WITHOUT_LIBRARIES := deps deb demo check check-numa check-cluster check-package ci bench bench-gpu \
+                     bench-advice lint help clean dist uninstall format
 ifneq ($(filter-out $(WITHOUT_LIBRARIES),$(or $(MAKECMDGOALS),all)),)
-MISSING := $(strip $(foreach p,$(ALL_PKGS),$(if $(shell $(PKGCONFIG) --exists $(p) 2>/dev/null && echo yes),,$(p))))
+has_pkg  = $(shell $(PKGCONFIG) --exists $(1) 2>/dev/null && echo yes)
+MISSING := $(strip $(foreach p,$(ALL_PKGS),$(if $(call has_pkg,$(p)),,$(p))))
 ifneq ($(MISSING),)
-$(error $(PKGCONFIG) does not find $(MISSING); run `make deps`, which installs what berth is built with)
+$(error $(PKGCONFIG) does not find $(MISSING); run `make deps`, which installs the libraries)
 endif
 endif
 
@@ -103,14 +114,18 @@ $(BUILD)/obj/probes/%.o: probes/%.c Makefile
 $(BUILD)/obj/tests/%.o: tests/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,cc,$<)
-	$(Q)$(CC) $(ALL_CFLAGS) -DSTANDIN_DIR='"$(BUILD)/standin"' -iquote tests -iquote daemon -iquote client -iquote probes $(call pkg_cflags,$(DAEMON_PKGS) cmocka) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(ALL_CFLAGS) -DSTANDIN_DIR='"$(BUILD)/standin"' \
+	    $(addprefix -iquote ,tests daemon client probes) \
+	    $(call pkg_cflags,$(DAEMON_PKGS) cmocka) -MMD -MP -c -o $@ $<
 
-# The interface files and migrations are embedded by .incbin, which no compiler lists as a dependency.
+# Interface files and migrations are embedded by .incbin, which no compiler lists as a dependency.
 $(BUILD)/obj/daemon/base/embedded.o: $(SCHEMAS)
 
-# The GPU probe's kernels are compiled by what of nvcc and hipcc is there (NVCC= and HIPCC= leave them out) and embedded; one build of them serves all. What
-# no image fits is compiled as the probe runs, from the source, which is embedded as well.
-NVCC        ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc /opt/cuda/bin/nvcc))
+# The GPU probe's kernels are compiled by nvcc and hipcc where they exist (NVCC= and HIPCC= leave
+# them out) and embedded; one build of them serves all. The source is embedded as well: the probe
+# compiles it at run time for gpus without an image.
+NVCC        ?= $(firstword $(shell command -v nvcc) \
+                 $(wildcard /usr/local/cuda/bin/nvcc /opt/cuda/bin/nvcc))
 HIPCC       ?= $(firstword $(shell command -v hipcc) $(wildcard /opt/rocm/bin/hipcc))
 GPU_IMAGES  := build/gpu
 GPU_KERNELS := probes/gpu/driver/gpu_kernels.cu probes/gpu/driver/gpu_kernels.h
@@ -123,9 +138,11 @@ $(GPU_IMAGES)/included.txt: probes/gpu/driver/images.sh $(GPU_KERNELS) $(GPU_IMA
 $(BUILD)/obj/probes/gpu/driver/image.o: ALL_CFLAGS += -Iprobes/gpu/driver -I$(GPU_IMAGES)
 $(BUILD)/obj/probes/gpu/driver/image.o: $(GPU_IMAGES)/included.txt $(GPU_KERNELS)
 
-# What has folders of the installation compiled in is compiled anew when they change: make && make install PREFIX=/usr.
+# Files with folders of the installation compiled in are compiled anew when these change:
+# make && make install PREFIX=/usr.
 FOLDERS := $(LIBEXECDIR) $(SYSCONFDIR)
-$(call obj,$(shell grep -rlE 'BERTH_(LIBEXEC|SYSCONF)DIR' --include='*.c' daemon client)): $(BUILD)/obj/folders
+WITH_FOLDERS := $(shell grep -rlE 'BERTH_(LIBEXEC|SYSCONF)DIR' --include='*.c' daemon client)
+$(call obj,$(WITH_FOLDERS)): $(BUILD)/obj/folders
 $(BUILD)/obj/folders: always
 	@mkdir -p $(@D)
 	@echo "$(FOLDERS)" | cmp -s - $@ || echo "$(FOLDERS)" >$@
@@ -133,7 +150,7 @@ $(BUILD)/obj/folders: always
 # Shows ThreadSanitizer the descriptors that libuv closes.
 SEEN_CLOSE := $(if $(filter thread,$(SAN)),$(BUILD)/obj/tests/lib/seen_close.o)
 
-# Everything of a program but its main, so that unit tests can link it.
+# All objects of a program except its main, for linking by unit tests.
 $(BUILD)/libdaemon.a: $(call obj,$(DAEMON_SRC))
 	$(call say,ar,$@)
 	$(Q)rm -f $@ && $(AR) qcs $@ $^
@@ -153,10 +170,13 @@ $(BUILD)/lib/libberth.a: $(call obj,$(LIB_SRC))
 $(BUILD)/lib/libberth.so.$(SOMAJOR): $(call obj,$(LIB_SRC)) client/lib/libberth.sym
 	@mkdir -p $(@D)
 	$(call say,link,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/lib/libberth.sym -o $@ $(filter %.o,$^) $(call pkg_libs,jansson numa) -lm
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) \
+	    -Wl,--version-script=client/lib/libberth.sym -o $@ $(filter %.o,$^) \
+	    $(call pkg_libs,jansson numa) -lm
 	$(Q)ln -sf $(@F) $(BUILD)/lib/libberth.so
 
-# Slurm's plugin, where Slurm's headers are. Slurm looks for its functions by name; what it takes of the library stays inside.
+# Slurm's plugin, where Slurm's headers exist. Slurm finds its functions by name; those of the
+# library stay hidden.
 $(call obj,$(SPANK_MAIN)): ALL_CFLAGS += -fvisibility=default
 $(BUILD)/lib/spank_berth.so: $(call obj,$(SPANK_SRC)) $(BUILD)/lib/libberth.a
 	@mkdir -p $(@D)
@@ -164,15 +184,18 @@ $(BUILD)/lib/spank_berth.so: $(call obj,$(SPANK_SRC)) $(BUILD)/lib/libberth.a
 	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,--exclude-libs,ALL -o $@ $^ $(call pkg_libs,jansson numa) -lm
 .PHONY: no_spank
 no_spank:
-	@echo "  left out: Slurm's plugin spank_berth.so, for there is no slurm/spank.h (Debian: libslurm-dev)"
+	@echo "  left out: Slurm's plugin spank_berth.so, without slurm/spank.h (Debian: libslurm-dev)"
 
 $(BUILD)/bin/berthd: $(call obj,$(DAEMON_MAIN)) $(SEEN_CLOSE) $(BUILD)/libdaemon.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS)) -lm
-# The command links the library statically: one file to start, and start is what it is measured by. So it does with libnuma where that is there as an
-# archive: all that is called of it are two system calls, and loaded it reads the machine's nodes before main.
-NUMA_ARCHIVE = $(if $(filter /%,$(shell $(CC) -print-file-name=libnuma.a)),-Wl$(comma)-Bstatic -lnuma -Wl$(comma)-Bdynamic,$(call pkg_libs,numa))
+# The command links the library statically: one file to load, because its start-up time counts. It
+# also links an archive of libnuma where there is one. The command uses only two system calls of it,
+# and the shared library would read the machine's nodes before main.
+HAS_LIBNUMA_A = $(filter /%,$(shell $(CC) -print-file-name=libnuma.a))
+STATIC_NUMA   = -Wl,-Bstatic -lnuma -Wl,-Bdynamic
+NUMA_ARCHIVE  = $(if $(HAS_LIBNUMA_A),$(STATIC_NUMA),$(call pkg_libs,numa))
 $(BUILD)/bin/berth: $(call obj,client/main.c) $(BUILD)/libcommand.a $(BUILD)/lib/libberth.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
@@ -187,67 +210,78 @@ $(BUILD)/bin/berth-probe-gpu: $(call obj,$(GPU_MAIN)) $(BUILD)/libprobe_gpu.a $(
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lnuma -lm -ldl
 	@printf '  %-5s %s\n' gpu "$$(cat $(GPU_IMAGES)/included.txt)"
 
-$(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(SEEN_CLOSE) $(BUILD)/libdaemon.a $(BUILD)/libprobe_gpu.a $(BUILD)/libprobe.a \
+$(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(SEEN_CLOSE) $(BUILD)/libdaemon.a \
+                 $(BUILD)/libprobe_gpu.a $(BUILD)/libprobe.a \
                  $(if $(CMD_SRC),$(BUILD)/libcommand.a) $(if $(LIB_SRC),$(BUILD)/lib/libberth.a)
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS) cmocka) -lnuma -lm
-# In place of NVIDIA's management library: as it is now, and as it was when it could say less.
-$(BUILD)/standin/nvml/libnvidia-ml.so.1: tests/unit/gpu/facts/fake_nvml.c probes/gpu/facts/nvml.h Makefile
+# Stand-ins for NVIDIA's management library: the present version, and an old one with less.
+NVML := $(BUILD)/standin/nvml/libnvidia-ml.so.1 $(BUILD)/standin/nvml/libnvidia-ml-old.so.1
+$(NVML): tests/unit/gpu/facts/fake_nvml.c probes/gpu/facts/nvml.h Makefile
 	@mkdir -p $(@D)
 	$(call say,link,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -iquote probes -shared -o $@ $<
-$(BUILD)/standin/nvml/libnvidia-ml-old.so.1: tests/unit/gpu/facts/fake_nvml.c probes/gpu/facts/nvml.h Makefile
-	@mkdir -p $(@D)
-	$(call say,link,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -DFAKE_OLD -iquote probes -shared -o $@ $<
-$(BUILD)/unit/gpu/facts/test_facts: | $(BUILD)/standin/nvml/libnvidia-ml.so.1 $(BUILD)/standin/nvml/libnvidia-ml-old.so.1
+	$(Q)$(CC) $(ALL_CFLAGS) $(if $(findstring old,$@),-DFAKE_OLD) -iquote probes -shared -o $@ $<
+$(BUILD)/unit/gpu/facts/test_facts: | $(NVML)
 $(BUILD)/fault/%: $(BUILD)/obj/tests/fault/%.o $(BUILD)/obj/tests/fault/fault.o $(BUILD)/libdaemon.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS) cmocka) -lm
-$(BUILD)/bench/year $(BUILD)/bench/plan $(BUILD)/bench/bind $(BUILD)/bench/parser: $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(BUILD)/libdaemon.a
+$(addprefix $(BUILD)/bench/,year plan bind parser): $(BUILD)/bench/%: \
+    $(BUILD)/obj/tests/bench/%.o $(BUILD)/libdaemon.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS)) -lm
-$(BUILD)/bench/advice_run: $(patsubst %,$(BUILD)/obj/tests/bench/advice_%.o,run ranks step) $(BUILD)/libprobe_gpu.a $(BUILD)/libprobe.a
+$(BUILD)/bench/advice_run: $(patsubst %,$(BUILD)/obj/tests/bench/advice_%.o,run ranks step) \
+                           $(BUILD)/libprobe_gpu.a $(BUILD)/libprobe.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lnuma -lm -ldl
-$(BUILD)/bench/gpu_curves: $(BUILD)/obj/tests/bench/gpu_curves.o $(BUILD)/libdaemon.a $(BUILD)/libprobe_gpu.a $(BUILD)/libprobe.a
+$(BUILD)/bench/gpu_curves: $(BUILD)/obj/tests/bench/gpu_curves.o $(BUILD)/libdaemon.a \
+                           $(BUILD)/libprobe_gpu.a $(BUILD)/libprobe.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,jansson) -lnuma -lm -ldl
-# Only the libraries that a bench really calls: the time a process takes to start is one of the things measured.
+# Only the libraries that a bench calls: the start-up time of a process is one of the results.
 $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -Wl$(comma)--as-needed -o $@ $^ $(call pkg_libs,libuv jansson)
 
-# Loaded in the place of HIP, whose names it forwards to CUDA; the second lacks the calls that the probe can do without.
+# Replaces HIP and forwards its names to CUDA. The second one lacks the calls that are optional for
+# the probe.
 FORWARD := $(BUILD)/standin/forward/libamdhip64.so.7 $(BUILD)/standin/lean/libamdhip64.so.7
-LEAN    := hipDeviceGetUuid hipSetDeviceFlags hipDeviceReset hipMallocManaged hipMemAdvise hipMemPrefetchAsync hipMemcpy
+LEAN    := hipDeviceGetUuid hipSetDeviceFlags hipDeviceReset hipMallocManaged hipMemAdvise \
+           hipMemPrefetchAsync hipMemcpy
+STANDIN_FLAGS = -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -fPIC -fvisibility=hidden -shared
 $(FORWARD): tests/standin/hip_forward.c Makefile
 	@mkdir -p $(@D)
 	$(call say,link,$@)
-	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) -Wno-missing-prototypes $(CFLAGS) -fPIC -fvisibility=hidden -shared -Wl,-soname,$(@F) \
+	$(Q)$(CC) $(STANDIN_FLAGS) -Wno-missing-prototypes -Wl,-soname,$(@F) \
 	    $(if $(findstring lean,$@),$(foreach c,$(LEAN),-D$(c)=without_$(c))) -o $@ $< -ldl
 $(BUILD)/unit/gpu/driver/test_api: | $(FORWARD) $(BUILD)/standin/cuda/libcuda.so.1
 
-# Stand-ins for the drivers of GPUs, with a virtual node behind them (tests/standin/README.md), for programs of any build: never with sanitizers. Beside each lie libraries
-# with nothing in them, in place of what else of a real node's the program could find.
-STANDIN_SRC := $(addprefix tests/standin/,driver.c driver_streams.c host.c host_files.c kernels.c kernels_bytes.c memory.c model.c model_paths.c share.c world.c world_flags.c)
-STANDIN_CC   = $(CC) -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -fPIC -fvisibility=hidden -iquote probes -iquote tests/standin -shared -Wl,-soname,$(@F)
-STANDINS    := $(addprefix $(BUILD)/standin/,cuda/libcuda.so.1 cuda/libnvrtc.so.13 hip/libamdhip64.so.5 hip/libhiprtc.so.5 libnccl.so.2 paths)
+# Stand-ins for the drivers of GPUs, with a virtual node behind them (tests/standin/README.md), for
+# programs of any build: never with sanitizers. Beside each are empty libraries, which replace the
+# other ones of a real node.
+STANDIN_SRC := $(addprefix tests/standin/,driver.c driver_streams.c host.c host_files.c kernels.c \
+                 kernels_bytes.c memory.c model.c model_paths.c share.c world.c world_flags.c)
+STANDIN_H   := $(wildcard tests/standin/*.h) probes/gpu/driver/gpu_kernels.h
+STANDIN_CC   = $(CC) $(STANDIN_FLAGS) -iquote probes -iquote tests/standin -Wl,-soname,$(@F)
+STANDINS    := $(addprefix $(BUILD)/standin/,cuda/libcuda.so.1 cuda/libnvrtc.so.13 \
+                 hip/libamdhip64.so.5 hip/libhiprtc.so.5 libnccl.so.2 paths)
 $(BUILD)/standin/absent.so: Makefile
 	@mkdir -p $(@D)
 	$(Q)echo | $(STANDIN_CC) -o $@ -x c -
-$(BUILD)/standin/cuda/libcuda.so.1: tests/standin/cuda.c $(STANDIN_SRC) $(wildcard tests/standin/*.h) probes/gpu/driver/gpu_kernels.h $(BUILD)/standin/absent.so
+$(BUILD)/standin/cuda/libcuda.so.1: tests/standin/cuda.c $(STANDIN_SRC) $(STANDIN_H) \
+                                    $(BUILD)/standin/absent.so
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(STANDIN_CC) -o $@ $(filter %.c,$^) -lm -pthread
-	$(Q)cd $(@D) && for l in libnvidia-ml.so.1 libamdhip64.so.5 libamdhip64.so.6 libamdhip64.so.7; do ln -sf ../absent.so $$l; done
-$(BUILD)/standin/hip/libamdhip64.so.5: tests/standin/hip.c $(STANDIN_SRC) $(wildcard tests/standin/*.h) probes/gpu/driver/gpu_kernels.h $(BUILD)/standin/absent.so
+	$(Q)cd $(@D) && for l in libnvidia-ml.so.1 libamdhip64.so.5 libamdhip64.so.6 libamdhip64.so.7; \
+	    do ln -sf ../absent.so $$l; done
+$(BUILD)/standin/hip/libamdhip64.so.5: tests/standin/hip.c $(STANDIN_SRC) $(STANDIN_H) \
+                                       $(BUILD)/standin/absent.so
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(STANDIN_CC) -o $@ $(filter %.c,$^) -lm -pthread
@@ -262,19 +296,20 @@ $(BUILD)/standin/hip/libhiprtc.so.5: tests/standin/rtc.c Makefile
 	$(Q)cd $(@D) && ln -sf $(@F) libhiprtc.so.6 && ln -sf $(@F) libhiprtc.so.7
 $(BUILD)/unit/standin/test_share: $(BUILD)/obj/tests/standin/share.o
 $(addprefix $(BUILD)/unit/standin/test_,driver faults): | $(STANDINS)
-$(BUILD)/standin/paths: $(addprefix tests/standin/,paths.c model.c model_paths.c share.c model.h model_parts.h share.h) Makefile
+$(BUILD)/standin/paths: $(addprefix tests/standin/,paths.c model.c model_paths.c share.c \
+                          model.h model_parts.h share.h) Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -o $@ $(filter %.c,$^) -lm
 .PHONY: standins
 standins: $(STANDINS) ## build the stand-in GPU drivers of the tests: virtual nodes with GPUs
 
-# Loaded in the place of NCCL; its copies go to the driver that the program has loaded.
+# Replaces NCCL; its copies go to the driver that the program has loaded.
 $(BUILD)/standin/libnccl.so.2: tests/standin/nccl.c Makefile
 	@mkdir -p $(@D)
 	$(call say,link,$@)
-	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -fPIC -fvisibility=hidden -shared -Wl,-soname,$(@F) -o $@ $< -ldl
+	$(Q)$(CC) $(STANDIN_FLAGS) -Wl,-soname,$(@F) -o $@ $< -ldl
 $(BUILD)/unit/gpu/driver/test_collective: | $(BUILD)/standin/libnccl.so.2
-# In the place of cuBLAS, for host memory.
+# Replaces cuBLAS, for host memory.
 $(BUILD)/standin/libcublas.so.13: tests/standin/cublas.c Makefile
 	@mkdir -p $(@D)
 	$(call say,link,$@)
@@ -282,11 +317,11 @@ $(BUILD)/standin/libcublas.so.13: tests/standin/cublas.c Makefile
 $(BUILD)/unit/gpu/driver/test_blas: | $(BUILD)/standin/libcublas.so.13
 
 .PHONY: deps
-deps: ## install the packages that berth is built with (apt; says what it runs)
+deps: ## install the packages that the build needs (apt; prints its commands)
 	@tests/lib/deps.sh build
 
 .PHONY: demo
-demo: ## install what is missing, build, and show this machine: topology, measured matrices, advice, health
+demo: ## install missing packages, build, and show this machine: topology, matrices, advice, health
 	@tests/lib/deps.sh build
 	$(AGAIN) all
 	@BIN=$(BUILD)/bin tests/lib/demo.sh
@@ -297,7 +332,7 @@ check: ## install the test tools, build, and run every test
 	@BUILD=$(BUILD) tests/run.sh
 
 .PHONY: check-numa
-check-numa: ## run the daemon, the probe and a program that follows the advice on an emulated machine with four NUMA nodes (QEMU)
+check-numa: ## run daemon, probe and an advised program on an emulated NUMA machine (QEMU)
 	@tests/lib/deps.sh build test numa
 	$(AGAIN) all examples
 	@BUILD=$(BUILD) tests/numa/run.sh
@@ -314,17 +349,19 @@ check-cluster: ## run jobs under a private Slurm of one node: hooks, health chec
 
 .PHONY: unit
 unit: $(UNITS) ## run the unit tests alone, half a minute
-	@fail=0; for t in $(UNITS); do $$t >$(BUILD)/unit.log 2>&1 || { fail=1; echo "FAILED $$t"; cat $(BUILD)/unit.log; }; done; \
+	@fail=0; for t in $(UNITS); do $$t >$(BUILD)/unit.log 2>&1 || \
+	    { fail=1; echo "FAILED $$t"; cat $(BUILD)/unit.log; }; done; \
 	 [ $$fail = 0 ] && echo "$(words $(UNITS)) unit test programs passed"
 .PHONY: units
 units: $(UNITS)
 .PHONY: examples
-examples: $(EXAMPLES) ## build the programs of docs/examples with the library's header and shared library alone
+examples: ## build the programs of docs/examples with only the library's header and shared library
+examples: $(EXAMPLES)
 $(BUILD)/examples/%: docs/examples/%.c client/lib/berth.h $(LIBS)
 	@mkdir -p $(@D)
 	$(call say,cc,$<)
-	$(Q)$(CC) -std=c17 $(WARN) $(if $(SAN),-fsanitize=$(SAN)) -Iclient/lib -o $@ $< -L$(BUILD)/lib -lberth -Wl,-rpath,'$$ORIGIN/../lib' \
-	    $(if $(shell grep -l '<numa.h>' $<),-lnuma)
+	$(Q)$(CC) -std=c17 $(WARN) $(if $(SAN),-fsanitize=$(SAN)) -Iclient/lib -o $@ $< \
+	    -L$(BUILD)/lib -lberth -Wl,-rpath,'$$ORIGIN/../lib' $(if $(shell grep -l '<numa.h>' $<),-lnuma)
 
 .PHONY: fault
 fault: $(FAULTS) ## fail every allocation and every access to the disk in turn (not with SAN=)
@@ -332,18 +369,20 @@ fault: $(FAULTS) ## fail every allocation and every access to the disk in turn (
 .PHONY: faults
 faults: $(FAULTS)
 
-# Loaded before a daemon, it makes allocations and accesses fail and the wall clock jump; always without sanitizers.
+# Loaded before a daemon, makes allocations and accesses fail and the wall clock jump. It is always
+# built without sanitizers.
 PRELOAD := build/survival/preload.so
 $(PRELOAD): tests/survival/preload.c Makefile
 	@mkdir -p $(@D)
 	$(call say,link,$@)
-	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ $<
+	$(Q)$(CC) $(STANDIN_FLAGS) -o $@ $<
 .PHONY: survive survivors
 survivors: $(PRELOAD)
-survive: ## faults at every place, kills, orphans, clock jumps, 120 days of whole daemons: half an hour
+survive: ## faults everywhere, kills, orphans, clock jumps, 120 days of whole daemons: half an hour
 	@tests/lib/deps.sh build test
 	$(AGAIN) all survivors
-	@for t in tests/survival/*.py; do BERTH_LONG=$${BERTH_LONG-1} BIN=$(BUILD)/bin python3 $$t || exit 1; done
+	@for t in tests/survival/*.py; do \
+	    BERTH_LONG=$${BERTH_LONG-1} BIN=$(BUILD)/bin python3 $$t || exit 1; done
 
 .PHONY: bench
 bench: ## measure berth against named references in the same run and compare with its targets
@@ -353,48 +392,52 @@ bench: ## measure berth against named references in the same run and compare wit
 .PHONY: benches
 benches: $(BENCHES)
 .PHONY: bench-gpu
-bench-gpu: ## compare the gpu probe with NVBANDWIDTH=path and BABELSTREAM=path on this machine's gpus, and its curves with sizes that it did not measure
+bench-gpu: ## compare the gpu probe with NVBANDWIDTH=, BABELSTREAM= (paths), and its curves
 	@tests/lib/deps.sh build
 	$(AGAIN) all $(BUILD)/bench/gpu_curves
 	@$(BUILD)/bin/berth-probe-gpu >$(BUILD)/gpu.record
 	@status=0; $(BUILD)/bench/gpu_curves $(BUILD)/gpu.record || status=$$?; \
-	    python3 tests/bench/gpu_compare.py --probe $(BUILD)/bin/berth-probe-gpu $(if $(NVBANDWIDTH),--nvbandwidth $(NVBANDWIDTH)) \
+	    python3 tests/bench/gpu_compare.py --probe $(BUILD)/bin/berth-probe-gpu \
+	    $(if $(NVBANDWIDTH),--nvbandwidth $(NVBANDWIDTH)) \
 	    $(if $(BABELSTREAM),--babelstream $(BABELSTREAM)) || status=$$?; exit $$status
 
 .PHONY: bench-advice
-bench-advice: ## what berth advises on virtual nodes, carried out, beside the best and what others would do: minutes
+bench-advice: ## run berth's advice on virtual nodes beside the best and other placements: minutes
 	@tests/lib/deps.sh build test
 	$(AGAIN) all standins $(BUILD)/bench/advice_run
 	@BIN=$(BUILD)/bin BUILD=$(BUILD) python3 tests/bench/advice.py
 
-# Fuzzing needs clang's libFuzzer. Everything is built once more, instrumented, in a folder of its own.
+# Fuzzing needs clang's libFuzzer, and a complete instrumented build in a folder of its own.
 FUZZERS      := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzzers/%,$(wildcard tests/fuzz/fuzz_*.c))
-$(BUILD)/fuzzers/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/libdaemon.a $(if $(CMD_SRC),$(BUILD)/libcommand.a) \
+$(BUILD)/fuzzers/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/libdaemon.a \
+                    $(if $(CMD_SRC),$(BUILD)/libcommand.a) \
                     $(if $(LIB_SRC),$(BUILD)/lib/libberth.a)
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS)) -lm
 .PHONY: fuzzers fuzz coverage
 fuzzers: $(FUZZERS)
-fuzz: ## fuzz each target, and whole daemons by messages made from the interface files, for FUZZ_SECONDS=600 (clang, valgrind)
+fuzz: ## fuzz each target, and daemons with messages, for FUZZ_SECONDS=600 (clang, valgrind)
 	@tests/fuzz/run.sh
-coverage: ## what of the daemon's code the corpora and COVERAGE_SECONDS=60 of messages reach, and what none reaches (clang)
+coverage: ## report the daemon's code reached by corpora and COVERAGE_SECONDS=60 of messages (clang)
 	@tests/fuzz/coverage.sh
 
 .PHONY: format
-format: ## break every C file as clang-format does, at 100 columns
+format: ## format every C file with clang-format, at 100 columns
 	@tests/lib/deps.sh lint
-	$(Q)find daemon client probes tests docs -name '*.[ch]' -o -name '*.cu' -o -name '*.cpp' | xargs clang-format-14 -i
+	$(Q)find daemon client probes tests docs -name '*.[ch]' -o -name '*.cu' -o -name '*.cpp' | \
+	    xargs clang-format-14 -i
 .PHONY: lint
-lint: ## clang-format, clang-tidy, cppcheck, shellcheck, systemd-analyze verify: no finding is the only way to pass
+lint: ## clang-format, clang-tidy, cppcheck, shellcheck, systemd-analyze; fails on any finding
 	@tests/lib/deps.sh build lint
 	$(AGAIN) all
-	@BUILD=$(BUILD) tests/lib/lint.sh -std=c17 $(DEFINES) -DSTANDIN_DIR='"build/standin"' -Ischema -iquote daemon -iquote client -iquote probes -iquote tests -Iclient/lib \
-	 $(call pkg_cflags,$(DAEMON_PKGS) cmocka)
+	@BUILD=$(BUILD) tests/lib/lint.sh -std=c17 $(DEFINES) -DSTANDIN_DIR='"build/standin"' -Ischema \
+	    $(addprefix -iquote ,daemon client probes tests) -Iclient/lib \
+	    $(call pkg_cflags,$(DAEMON_PKGS) cmocka)
 
-# Files that are made from a template, with the folders of this PREFIX in them.
-SUBSTITUTE = sed -e 's|@BINDIR@|$(BINDIR)|g' -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g' \
-                 -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|g' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' -e 's|@VERSION@|$(VERSION)|g'
+# Files made from a template, with the folders of this PREFIX in them.
+SUBSTITUTE = sed $(foreach v,BINDIR PREFIX LIBDIR LIBEXECDIR SYSCONFDIR INCLUDEDIR VERSION, \
+                   -e 's|@$(v)@|$($(v))|g')
 .PHONY: always
 $(BUILD)/systemd/%.service: systemd/%.service.in always
 	@mkdir -p $(@D)
@@ -403,11 +446,12 @@ $(BUILD)/libberth.pc: client/lib/libberth.pc.in always
 	@mkdir -p $(@D)
 	@$(SUBSTITUTE) $< >$@
 
-# Manual pages and shells' completion: the programs print from their own tables what they take.
+# Manual pages and shells' completion, printed by the programs from their own tables.
 MANUALS     := $(patsubst docs/man/%.in,$(BUILD)/man/%,$(wildcard docs/man/*.in))
 COMPLETIONS := $(BUILD)/completion/berth $(BUILD)/completion/_berth
 .PHONY: documents
-documents: $(MANUALS) $(COMPLETIONS) ## build the manual pages into build/man and what shells complete into build/completion
+documents: ## build the manual pages (build/man) and the completion of shells (build/completion)
+documents: $(MANUALS) $(COMPLETIONS)
 $(BUILD)/man/berth.1: $(BUILD)/man/berth.1.part
 $(BUILD)/man/berth.1.part: $(BUILD)/bin/berth
 	@mkdir -p $(@D)
@@ -419,7 +463,8 @@ $(BUILD)/man/berth.conf.5.part: $(BUILD)/bin/berthd docs/man/keys.awk
 $(BUILD)/man/libberth.3: $(BUILD)/man/libberth.3.part
 $(BUILD)/man/libberth.3.part: client/lib/berth.h docs/man/functions.awk
 	@mkdir -p $(@D)
-	@awk -v names=1 -f docs/man/functions.awk $< >$(@:.part=.names) && awk -f docs/man/functions.awk $< >$@
+	@awk -v names=1 -f docs/man/functions.awk $< >$(@:.part=.names)
+	@awk -f docs/man/functions.awk $< >$@
 $(BUILD)/man/%: docs/man/%.in always
 	@mkdir -p $(@D)
 	@$(SUBSTITUTE) -e '/^@NAMES@$$/{r $@.names' -e 'd}' -e '/^@[A-Z]*@$$/{r $@.part' -e 'd}' $< >$@
@@ -428,66 +473,86 @@ $(BUILD)/completion/berth: $(BUILD)/bin/berth $(addprefix etc/completion/,what.s
 	@{ $< help --as completion && cat $(filter etc/%,$^); } >$@.new && mv $@.new $@
 $(BUILD)/completion/_berth: $(BUILD)/bin/berth $(addprefix etc/completion/,what.sh berth.zsh)
 	@mkdir -p $(@D)
-	@{ echo '#compdef berth' && $< help --as completion && cat $(filter etc/%,$^); } >$@.new && mv $@.new $@
+	@{ echo '#compdef berth' && $< help --as completion && cat $(filter etc/%,$^); } >$@.new
+	@mv $@.new $@
 
-# What is installed, once, for install and uninstall alike: mode:file:folder. The configuration is never overwritten, and
-# removed only while it is as it came.
+# Installed files, for install and uninstall: mode:file:folder. The configuration is never
+# overwritten, and removed only while it is unchanged.
 INSTALLED = $(foreach p,berth berthd,755:$(BUILD)/bin/$(p):$(BINDIR)) \
             $(foreach p,cpu $(if $(GPU_MAIN),gpu),755:$(BUILD)/bin/berth-probe-$(p):$(LIBEXECDIR)) \
-            $(if $(SPANK),755:$(SPANK):$(LIBDIR)/slurm) $(foreach h,$(wildcard etc/slurm/*),755:$(h):$(LIBEXECDIR)/slurm) \
-            644:$(BUILD)/lib/libberth.so.$(SOMAJOR):$(LIBDIR) 644:$(BUILD)/lib/libberth.a:$(LIBDIR) \
+            $(if $(SPANK),755:$(SPANK):$(LIBDIR)/slurm) \
+            $(foreach h,$(wildcard etc/slurm/*),755:$(h):$(LIBEXECDIR)/slurm) \
+            644:$(BUILD)/lib/libberth.so.$(SOMAJOR):$(LIBDIR) \
+            644:$(BUILD)/lib/libberth.a:$(LIBDIR) \
             644:$(BUILD)/libberth.pc:$(LIBDIR)/pkgconfig 644:client/lib/berth.h:$(INCLUDEDIR) \
             $(foreach f,$(wildcard schema/*.varlink),644:$(f):$(DATADIR)) \
             644:$(BUILD)/systemd/berthd.service:$(UNITDIR) 644:systemd/berthd.socket:$(UNITDIR) \
             644:systemd/berthd.sysusers:$(SYSUSERSDIR) \
-            644:$(BUILD)/systemd/berth-export.service:$(UNITDIR) 644:systemd/berth-export.timer:$(UNITDIR) \
-            644:etc/prometheus/berth.rules.yml:$(DATADIR)/prometheus 644:etc/grafana/berth.json:$(DATADIR)/grafana \
+            644:$(BUILD)/systemd/berth-export.service:$(UNITDIR) \
+            644:systemd/berth-export.timer:$(UNITDIR) \
+            644:etc/prometheus/berth.rules.yml:$(DATADIR)/prometheus \
+            644:etc/grafana/berth.json:$(DATADIR)/grafana \
             $(foreach m,$(MANUALS),644:$(m):$(MANDIR)/man$(patsubst .%,%,$(suffix $(m)))) \
-            644:$(BUILD)/completion/berth:$(BASHCOMPDIR) 644:$(BUILD)/completion/_berth:$(ZSHCOMPDIR)
+            644:$(BUILD)/completion/berth:$(BASHCOMPDIR) \
+            644:$(BUILD)/completion/_berth:$(ZSHCOMPDIR)
 CONFIG    = $(DESTDIR)$(SYSCONFDIR)/berth/berth.conf
 
 .PHONY: install
-install: all documents $(BUILD)/systemd/berthd.service $(BUILD)/systemd/berth-export.service $(BUILD)/libberth.pc ## install below DESTDIR= with PREFIX=/usr/local
-	@for i in $(INSTALLED); do mode=$${i%%:*}; file=$${i#*:}; folder=$${file#*:}; file=$${file%%:*}; name=$${file##*/}; \
+install: ## install below DESTDIR= with PREFIX=/usr/local
+install: all documents $(BUILD)/libberth.pc \
+         $(BUILD)/systemd/berthd.service $(BUILD)/systemd/berth-export.service
+	@for i in $(INSTALLED); do mode=$${i%%:*}; file=$${i#*:}; folder=$${file#*:}; \
+	    file=$${file%%:*}; name=$${file##*/}; \
 	    [ $$name != berthd.sysusers ] || name=berthd.conf; \
-	    install -D -m $$mode $$file $(DESTDIR)$$folder/$$name || exit 1; echo "$(DESTDIR)$$folder/$$name"; done
+	    install -D -m $$mode $$file $(DESTDIR)$$folder/$$name || exit 1; \
+	    echo "$(DESTDIR)$$folder/$$name"; done
 	@ln -sfn libberth.so.$(SOMAJOR) $(DESTDIR)$(LIBDIR)/libberth.so
-	@if [ -e $(CONFIG) ]; then echo "$(CONFIG) is kept as it is"; else install -D -m 644 etc/berth.conf $(CONFIG); echo "$(CONFIG)"; fi
+	@if [ -e $(CONFIG) ]; then echo "$(CONFIG) is kept as it is"; \
+	    else install -D -m 644 etc/berth.conf $(CONFIG); echo "$(CONFIG)"; fi
 
 .PHONY: uninstall
-uninstall: ## remove exactly what install put there (give it the same DESTDIR= and PREFIX=)
-	@for i in $(INSTALLED); do file=$${i#*:}; folder=$${file#*:}; file=$${file%%:*}; name=$${file##*/}; \
+uninstall: ## remove exactly the installed files (give it the same DESTDIR= and PREFIX=)
+	@for i in $(INSTALLED); do file=$${i#*:}; folder=$${file#*:}; \
+	    file=$${file%%:*}; name=$${file##*/}; \
 	    [ $$name != berthd.sysusers ] || name=berthd.conf; rm -f $(DESTDIR)$$folder/$$name; done
 	@rm -f $(DESTDIR)$(LIBDIR)/libberth.so
 	@! cmp -s etc/berth.conf $(CONFIG) || rm -f $(CONFIG)
-	@for d in $(LIBEXECDIR)/slurm $(LIBDIR)/slurm $(LIBEXECDIR) $(DATADIR)/prometheus $(DATADIR)/grafana $(DATADIR) $(SYSCONFDIR)/berth; do [ ! -d $(DESTDIR)$$d ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)$$d; done
+	@for d in $(LIBEXECDIR)/slurm $(LIBDIR)/slurm $(LIBEXECDIR) $(DATADIR)/prometheus \
+	    $(DATADIR)/grafana $(DATADIR) $(SYSCONFDIR)/berth; do \
+	    [ ! -d $(DESTDIR)$$d ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)$$d; done
 
 .PHONY: dist
 dist: ## a tarball of the commit, the same bytes every time
 	@mkdir -p build
 	git archive --format=tar --prefix=berth-$(VERSION)/ HEAD | gzip -9n >build/berth-$(VERSION).tar.gz
 
-# Debian's tools want debian/ at the top; here it is etc/debian, and the packages are built in a folder of their own.
+# Debian's tools need debian/ at the top. Here it is etc/debian, and the packages are built in a
+# folder of their own.
 DEB := build/deb/berth-$(VERSION)
 .PHONY: deb
-deb: ## build Debian packages into build/deb, and have lintian read them
+deb: ## build Debian packages into build/deb, and check them with lintian
 	@tests/lib/deps.sh build deb
 	@rm -rf build/deb && mkdir -p $(DEB)
 	@tests/lib/ours.sh | tar -c -T - | tar -x -C $(DEB)
 	@cp -r etc/debian $(DEB)/debian
-	@[ "$$(dpkg-parsechangelog -l etc/debian/changelog -S Version)" = $(VERSION) ] || { echo "etc/debian/changelog does not begin with $(VERSION)" >&2; exit 65; }
-	cd $(DEB) && dpkg-buildpackage -b -us -uc -j$(shell nproc) >../build.log 2>&1 || { tail -n 40 ../build.log; exit 70; }
-	lintian --fail-on error,warning --suppress-tags bad-distribution-in-changes-file build/deb/*.changes
+	@[ "$$(dpkg-parsechangelog -l etc/debian/changelog -S Version)" = $(VERSION) ] || \
+	    { echo "etc/debian/changelog does not begin with $(VERSION)" >&2; exit 65; }
+	cd $(DEB) && dpkg-buildpackage -b -us -uc -j$(shell nproc) >../build.log 2>&1 || \
+	    { tail -n 40 ../build.log; exit 70; }
+	lintian --fail-on error,warning --suppress-tags bad-distribution-in-changes-file \
+	    build/deb/*.changes
 	@ls build/deb/*.deb
 
 .PHONY: check-package
-check-package: deb ## install, upgrade, remove and purge the packages in a clean Debian, and boot it with systemd as PID 1 (QEMU; root)
+check-package: ## install, upgrade, remove, purge the packages in a clean Debian, boot it (QEMU)
+check-package: deb
 	@tests/lib/deps.sh build package
 	$(AGAIN) standins
-	@status=0; for t in install boot; do BUILD=$(BUILD) tests/package/$$t.sh || status=1; done; exit $$status
+	@status=0; for t in install boot; do BUILD=$(BUILD) tests/package/$$t.sh || status=1; done; \
+	    exit $$status
 
 .PHONY: check-walk
-check-walk: ## follow docs/ADMIN.md and docs/SLURM.md from a fresh Debian to a job with its berths, on an emulated machine (QEMU; root; a quarter of an hour)
+check-walk: ## follow docs/ADMIN.md and docs/SLURM.md on a fresh Debian (QEMU; root; 15 minutes)
 	@tests/lib/deps.sh build package
 	@PAGE=docs/measured/walk.md tests/package/walk.sh
 
@@ -498,7 +563,8 @@ clean: ## remove build/
 .PHONY: help
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
-	@echo "  variables: PREFIX= DESTDIR= SAN=address,undefined|thread CC=clang NVCC= HIPCC= WERROR=1 BUILD= V=1"
+	@echo "  variables: PREFIX= DESTDIR= SAN=address,undefined|thread CC=clang NVCC= HIPCC=" \
+	    "WERROR=1 BUILD= V=1"
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 .SECONDARY:
