@@ -1,6 +1,6 @@
 #!/bin/bash
-# The house rules that a machine can check. Needs a finished build in $BUILD; prints one TAP line per rule,
-# and thermometers of the comments, which cannot fail.
+# The house rules that a machine can check. Needs a finished build in $BUILD; prints one TAP line
+# per rule, and thermometers of the comments, which cannot fail.
 set -u
 cd "$(dirname "$0")/.." || exit 70
 BUILD=${BUILD:-build}
@@ -21,7 +21,8 @@ rule() {
     fi
 }
 
-# ours [PATTERN...]: the files of the project that match, whether this is a clone or an unpacked tarball
+# ours [PATTERN...]: the files of the project that match, whether this is a clone or an unpacked
+# tarball
 ours() {
     if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
         git ls-files --cached --others --exclude-standard -- "$@"
@@ -36,7 +37,8 @@ ours() {
 }
 code() { ours '*.c' '*.h' '*.sh' '*.py' '*.def' '*.sql' '*.varlink' Makefile .ci/run; }
 
-# Lines "FOLDER USED ...": the folders, and the folders that each may use, by includes and by calls. "*": all of its program.
+# Lines "FOLDER USED ...": the folders, and the folders that each may use, by includes and by calls.
+# "*": all of its program.
 folders=$(tests/lib/folders.sh uses)
 uses() { awk -v f="$1" '$1 == f { for (i = 2; i <= NF; i++) print $i; exit }' <<<"$folders"; }
 
@@ -57,7 +59,8 @@ includes() {
     done
 }
 
-# Lines "FILE USED NAME": each name that an object takes of another one of the same program; objects by path, without suffix.
+# Lines "FILE USED NAME": each name that an object takes of another one of the same program; objects
+# by path, without suffix.
 calls() {
     local program
     for program in daemon client probes; do
@@ -86,7 +89,8 @@ check_folders() {
     done
 }
 
-# The page of a folder is the head of folder/folder.h. It repeats the row of the table, and names the headers that other folders may include.
+# The page of a folder is the head of folder/folder.h. It repeats the row of the table, and names
+# the headers that other folders may include.
 page() {
     awk -v key=" * $2: " 'index($0, key) == 1 { on = 1; print substr($0, length(key) + 1); next }
         on && /^ \*   / { print substr($0, 6); next } { on = 0 }' "$1/${1##*/}.h" | paste -sd ' '
@@ -124,7 +128,8 @@ check_named_paths() {
     done
 }
 
-# A header includes no header that leads back to it, and a file calls no file that leads back to it, in one folder too.
+# A header includes no header that leads back to it, and a file calls no file that leads back to it,
+# in one folder too.
 check_cycles() { includes | grep '\.h .*' | tsort 2>&1 >/dev/null | sed 's/^tsort: //'; }
 check_circles() { calls | awk '{ print $1, $2 }' | sort -u | tsort 2>&1 >/dev/null | sed 's/^tsort: //'; }
 
@@ -162,15 +167,17 @@ check_marks() {
 
 objects() { find "$BUILD/obj/daemon" "$BUILD/obj/client" "$BUILD/obj/probes" -name '*.o' 2>/dev/null; }
 
-# .data.rel.ro holds constants with addresses in them; the loader makes it read-only. What a signal's handler must know is nowhere else to be had,
-# and lines of the log are lost by the process, which has one standard error.
+# .data.rel.ro holds constants with addresses in them; the loader makes it read-only. A signal's
+# handler reads its data from file scope only. The count of lost lines of the log belongs to the
+# process, which has one standard error.
 check_state() {
     objects | xargs objdump -t | awk '/:     file format / { object = $1 }
         / O / && / (\.data|\.bss|\.tdata|\.tbss|\*COM\*)/ && !/\.data\.rel\.ro/ && !(object ~ /\/store_index\.o:/ && $NF == "inside") &&
         !(object ~ /\/log\.o:/ && $NF ~ /^lost/) { print object, $NF }'
 }
 
-# A public name carries its file's name or its folder's, or that of a thing that the file defines, so that a reader finds its home.
+# A public name carries its file's name or its folder's, or that of a thing that the file defines,
+# so that a reader finds its home.
 things() {
     case $1 in
     node/graph) echo "place|link|origin" ;;
@@ -233,7 +240,8 @@ check_paths() {
     ours | grep -vE '\.xml$|^tests/nodes/|^tests/structure\.sh$' | xargs grep -HnIE '(^|[^a-z.])/(work|home|root)/[a-z]'
 }
 
-# prose NAME [PATTERN...]: a thermometer is no rule, because a count can be met without a clearer comment
+# prose NAME [PATTERN...]: a thermometer is no rule, because a count can be met without a clearer
+# comment
 prose() {
     local name=$1
     shift

@@ -23,7 +23,7 @@ class Daemon:
     """A private berthd in a directory of its own."""
 
     def __init__(self, *arguments, directory=None, config="", environment=None, pass_fds=(), wait=True, under=()):
-        """under: the words of a command that the daemon is run by, such as valgrind's."""
+        """under: words of a command that runs the daemon, such as valgrind's."""
         self.directory = pathlib.Path(directory or tempfile.mkdtemp(prefix="berth-test-"))
         self.socket = str(self.directory / "s")
         self.state = self.directory / "state"
@@ -38,7 +38,7 @@ class Daemon:
             self.wait_for_socket()
 
     def wait_for_socket(self):
-        end = time.monotonic() + 30  # as long as a machine that has other things to do may take
+        end = time.monotonic() + 30  # for a busy machine
         while time.monotonic() < end:
             with contextlib.suppress(OSError):
                 call(self.socket, "io.berth.Fabric.GetStatus")
@@ -49,7 +49,7 @@ class Daemon:
         raise AssertionError("berthd does not answer: " + self.said())
 
     def said(self):
-        """The log; of one with a sanitizer's report that report alone."""
+        """The log; with a sanitizer's report only that report."""
         log = (self.directory / "log").read_text(errors="replace")
         report = REPORT.search(log)
         return log[report.start():] if report else log
@@ -83,9 +83,9 @@ class Daemon:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-        # One that began later in the same directory may have removed it.
+        # A later one in the same directory may have removed it.
         if (self.directory / "log").exists() and REPORT.search(log := self.said()):
-            print(log, flush=True)  # the runner tells it first
+            print(log, flush=True)  # the runner prints it first
         self.log.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -105,7 +105,9 @@ GPU_RUN = RUN.replace('"probe":"cpu","backend":"cpu"', '"probe":"gpu","backend":
 
 @contextlib.contextmanager
 def fake_gpu_probe(script, facts="", origin="standin", node="mi250x"):
-    """A copy of a node as a stand-in's, and a folder with a berth-probe-gpu that is this shell script; with --facts it runs the other one."""
+    """A copy of a node as a stand-in's, and a folder with a berth-probe-gpu that is this shell
+    script; with --facts it runs the other script.
+    """
     with tempfile.TemporaryDirectory(prefix="berth-gpu-") as folder:
         copy, probes = pathlib.Path(folder) / "node", pathlib.Path(folder) / "probes"
         shutil.copytree(NODES / node, copy)
@@ -119,7 +121,7 @@ def fake_gpu_probe(script, facts="", origin="standin", node="mi250x"):
 
 
 def started(probes):
-    """The arguments of each time that the fake GPU probe was started to measure."""
+    """Arguments of each start of the fake GPU probe for measuring."""
     path = pathlib.Path(probes).parent / "started"
     return path.read_text().splitlines() if path.exists() else []
 
@@ -136,7 +138,8 @@ def alive(pid):
 
 
 def until(condition, seconds=20):
-    """What the condition gives as soon as that is something, or at the end of the time."""
+    """Returns the first result of the condition that is true, or its result at the end of the time.
+    """
     end = time.monotonic() + seconds
     while not (found := condition()) and time.monotonic() < end:
         time.sleep(0.01)
@@ -148,7 +151,7 @@ def children(pid):
 
 
 def probe_of(daemon):
-    """The guardian that the daemon has started and the probe that this has, as soon as both are there."""
+    """The daemon's guardian and the guardian's probe, as soon as both exist."""
     def look():
         guardian = children(daemon.process.pid)
         probe = guardian and children(guardian[0])

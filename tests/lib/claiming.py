@@ -1,4 +1,4 @@
-"""What tests of claims share: asking for them, as root and as an ordinary user."""
+"""Helpers for tests of claims: calls as root and as an ordinary user."""
 import contextlib
 import json
 import os
@@ -39,7 +39,7 @@ def bind(daemon, **request):
 
 @contextlib.contextmanager
 def acting(uid, act):
-    """A process of that user, in which act runs until the end."""
+    """A process of that user that runs act until the end."""
     if os.geteuid() != 0:
         raise LeftOut("only root can be two users")
     pid = os.fork()
@@ -60,7 +60,7 @@ def acting(uid, act):
 
 
 def as_nobody(*calls, uid=65534):
-    """What each (socket, method, parameters) gives an ordinary user; None where one cannot become one."""
+    """Results of calls (socket, method, parameters) as that user; None where that is impossible."""
     if os.geteuid() != 0:
         return None
     reader, writer = os.pipe()

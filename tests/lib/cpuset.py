@@ -1,4 +1,4 @@
-"""A cpuset of one cpu for a test's children, by whichever version of cgroups this machine has it."""
+"""A cpuset of one cpu for a test's children, by this machine's version of cgroups."""
 import contextlib
 import os
 import pathlib
@@ -8,7 +8,7 @@ from berthd import until
 
 
 def _top():
-    """The folder that holds cpusets, and the name of the file with a group's cpus that are in force."""
+    """Folder of the cpusets, and name of the file with a group's effective cpus."""
     for top, cpus in ((pathlib.Path("/sys/fs/cgroup/cpuset"), "cpuset.effective_cpus"), (pathlib.Path("/sys/fs/cgroup"), "cpuset.cpus.effective")):
         if (top / cpus).exists():
             return top, cpus
@@ -17,7 +17,7 @@ def _top():
 
 @contextlib.contextmanager
 def cpuset(cpu):
-    """A function that a child calls to confine itself to this cpu (preexec_fn)."""
+    """Returns a function by which a child confines itself to this cpu (preexec_fn)."""
     top, effective = _top()
     folder = top / f"berth-test-{os.getpid()}"
     try:

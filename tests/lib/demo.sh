@@ -1,6 +1,7 @@
 #!/bin/bash
-# The main job of berth on this machine, end to end: a private daemon in a temporary directory discovers it, measures it,
-# keeps what it measured in SQLite and answers. Then one recorded machine, and what was left out. BIN holds the programs.
+# Shows the main job of berth on this machine: a private daemon in a temporary directory discovers
+# and measures it, stores the values in SQLite and answers. Then one recorded machine, and the parts
+# left out. BIN holds the programs.
 set -eu
 cd "$(dirname "$0")/../.."
 BIN=${BIN:-build/bin}

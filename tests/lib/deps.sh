@@ -1,6 +1,6 @@
 #!/bin/bash
-# Installs what is missing of the packages that a group of targets needs: deps.sh build|test|numa|cluster|deb|package|lint ...
-# Says which command it runs. Does nothing, and needs no network, when nothing is missing.
+# deps.sh build|test|numa|cluster|deb|package|lint ...: installs missing packages of groups of
+# targets. Prints its commands. Does nothing, and needs no network, when no package is missing.
 set -eu
 
 packages() {

@@ -1,4 +1,4 @@
-"""What berth prints of test nodes, and the tools that read it."""
+"""Exports of test nodes, and the tools that read them."""
 import functools
 import json
 import os
@@ -15,7 +15,7 @@ RUN = '{"record":"run","schema":1,"probe":"all","backend":"store","started_at":1
 
 
 def nodes():
-    """Folders of nodes: those of the tests that are not to be refused, and more where there are more."""
+    """Folders of nodes: the valid ones of the tests, and others where there are any."""
     own = [path for path in sorted(NODES.iterdir()) if path.is_dir() and not path.name.startswith("broken")]
     return own + [path for path in sorted(SHARED.iterdir()) if (path / "node.json").exists()] if SHARED.is_dir() else own
 
@@ -74,7 +74,7 @@ def has_xml(node):
 
 
 class made:
-    """A copy of a test node with measurements of the test's own, or a folder with just this XML."""
+    """A copy of a test node with the test's own measurements, or a folder with only this XML."""
 
     def __init__(self, base=None, records=None, source="measured", name=None, xml=None):
         self.base, self.records, self.source, self.name, self.xml = base, records, source, name, xml
@@ -102,6 +102,6 @@ def value(metric, start, to, number, **axes):
 
 
 def cells(node, metric):
-    """Those at the metric's default axes."""
+    """Cells at the metric's default axes."""
     defaults = {m["name"]: m["defaults"] for m in ask(node, "matrix")["metrics"]}[metric]
     return [cell for cell in ask(node, "matrix", metric)["cells"] if cell["axes"] == defaults]

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Draws the folders of each program by level, the highest first, from folders.txt. A level is one above all that it uses.
+# Draws the folders of each program by level, the highest first, from folders.txt. The level of a
+# folder is one above the levels of the folders it uses.
 # With "uses": lines "FOLDER USED ...", for tests/structure.sh.
 set -euo pipefail
 cd "$(dirname "$0")"

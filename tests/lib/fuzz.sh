@@ -1,6 +1,6 @@
 #!/bin/bash
-# fuzz.sh FUZZER [SECONDS]: runs one libFuzzer program for 5 s, FUZZ_CHECK_SECONDS or SECONDS over its corpus in tests/fuzz/corpus/NAME. What it finds is kept beside
-# the program, never in the corpus.
+# fuzz.sh FUZZER [SECONDS]: runs one libFuzzer program for 5 s, FUZZ_CHECK_SECONDS or SECONDS over
+# its corpus in tests/fuzz/corpus/NAME. Findings stay beside the program, never in the corpus.
 set -eu
 fuzzer=$1 seconds=${2:-${FUZZ_CHECK_SECONDS:-5}}
 name=$(basename "$fuzzer")

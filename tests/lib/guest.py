@@ -1,4 +1,7 @@
-"""What an emulated machine printed on its console, between "@@ NAME" and "@@ end STATUS" lines, and checks of it as TAP."""
+"""Output of an emulated machine on its console, and TAP checks of it.
+
+Each part is between "@@ NAME" and "@@ end STATUS" lines.
+"""
 import json
 import re
 
@@ -17,7 +20,7 @@ class Console:
         self.last = name
 
     def said(self, part):
-        """What was printed there, and the exit status."""
+        """Output of that part, and its exit status."""
         return self.parts.get(part, ("it was not reached", -1))
 
     def reply(self, part):
@@ -36,7 +39,7 @@ class Console:
             print("\n".join(f"# {line[:2000]}" for line in str(shown).split("\n")))
 
     def came_through(self):
-        """That the guest came to its last line."""
+        """Checks that the guest reached its last line."""
         self.check("the machine came up and everything ran", self.last == "done", "\n".join(f"{k}: {v[1]}" for k, v in self.parts.items()))
 
     def end(self):

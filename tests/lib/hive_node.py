@@ -1,6 +1,8 @@
-"""Writes node folders of gpus in hives, joined among each other only through their packages, and knows what their steps really take.
+"""Writes node folders of gpus in hives, and computes the true times of their steps.
 
-What transfers share is a max-min of this file's own: the planner shares no code with it. Figures are invented; the origin is standin."""
+Hives are connected only through their packages. Contention is a max-min of this file's own: the
+planner shares no code with it. Figures are invented; the origin is standin.
+"""
 import itertools
 import json
 import pathlib
@@ -14,10 +16,20 @@ def mask(first, count):
 
 
 class Hives:
-    """Packages with some gpus each, which are joined by a direct link to each other of theirs.
+    """Packages with some gpus each; the gpus of a package have direct links to each other.
 
-    link, straight: bytes per second that a direct link is said to carry and that a copy gets over it; host: what a gpu's own link to the package is said to carry, None: not said; copy: what a copy with host memory gets over it;
-    through: what a copy through the packages gets alone; up, down, both: what that link carries; told: whether the driver shows direct links; wide: gpus whose both directions share nothing; quarrel: sums of the numbers of both copies' gpus by which some two copies between hives get less, which no thing that they share explains; side_out, side_in: a hive's side to the host; cross, cross_both: one direction between packages, and both."""
+    link, straight: bytes per second of a direct link as reported, and of a copy over it. host:
+    reported rate of a gpu's own link to the package; None: not reported. copy: rate of a copy with
+    host memory.
+
+    through: rate of a single copy through the packages. up, down, both: capacities of the gpu's
+    link to the package. told: whether the driver reports direct links. wide: gpus without a limit
+    of both directions.
+
+    quarrel: remainders by 7 of sums of gpu numbers. Two copies between hives with such a sum are
+    slower, which no shared resource explains. side_out, side_in: a hive's side to the host. cross,
+    cross_both: one direction between packages, and both.
+    """
 
     def __init__(self, hives, *, kind="xgmi", link=50e9, straight=37.5e9, host=32e9, copy=28e9, through=24e9, up=26e9, down=26e9, both=1e12, side_out=1e12, side_in=1e12, cross=36e9, cross_both=1e12, told=True, wide=(), quarrel=()):
         self.hives, self.count = hives, sum(hives)
@@ -25,10 +37,10 @@ class Hives:
         self.wide, self.quarrel, self.told, self.kind, self.link, self.straight, self.host, self.copy, self.through = wide, quarrel, told, kind, link, straight, host, copy, through
         self.capacity = {"up": up, "down": down, "both": both, "out": side_out, "in": side_in, "cross": cross, "cross both": cross_both}
 
-    # ---- what is true ----
+    # ---- true times ----
 
     def uses(self, a, b):
-        """What a copy shares with others, each thing by its kind and where it is."""
+        """Resources that a copy shares with others, each by kind and location."""
         x, y = self.hive_of[a], self.hive_of[b]
         if x == y:
             return [("direct", a, b)]
@@ -38,7 +50,9 @@ class Hives:
         return self.straight if self.hive_of[a] == self.hive_of[b] else min([self.through, *self.capacity.values()])
 
     def rates(self, flows):
-        """What each of (a, b) gets while all are at work: all rise together until something is full or has what it gets alone."""
+        """Rate of each concurrent flow (a, b): all rise together until a resource is full or the
+        flow reaches its rate alone.
+        """
         if self.quarrel:
             return [self.alone(*flow) * (0.55 if self.hive_of[flow[0]] != self.hive_of[flow[1]] and any(sum(flow + other) % 7 in self.quarrel for other in flows if other != flow) else 1) for flow in flows]
         rate, growing = [0.0] * len(flows), set(range(len(flows)))
@@ -58,7 +72,7 @@ class Hives:
         return rate
 
     def step_s(self, flows):
-        """From the common start of (a, b, bytes) until the last has ended."""
+        """Time from the common start of flows (a, b, bytes) to the end of the last."""
         left, now = {i: flow[2] for i, flow in enumerate(flows)}, 0.0
         while left:
             who = list(left)
@@ -72,7 +86,10 @@ class Hives:
         return self.step_s([(gpus[a], gpus[b], bytes_) for a, b, bytes_ in traffic(pattern, len(gpus), size)])
 
     def best_s(self, pattern, tasks, size=1 << 28):
-        """Of all placements. Gpus of a hive are alike, so that it is enough to try which hive each task is on."""
+        """Best time of all placements.
+
+        Gpus of a hive are equal, so it tries only the hive of each task.
+        """
         times = []
         for hives in itertools.product(range(len(self.hives)), repeat=tasks):
             if all(hives.count(hive) <= gpus for hive, gpus in enumerate(self.hives)):
@@ -80,7 +97,7 @@ class Hives:
                 times.append(self.placed_s(pattern, [free[hive].pop(0) for hive in hives], size))
         return min(times)
 
-    # ---- what is found and measured ----
+    # ---- discovered and measured data ----
 
     def topology(self):
         index, lines = itertools.count(1), []
@@ -114,7 +131,10 @@ class Hives:
                 yield {"record": "link", "from": f"gpu{a}", "to": f"gpu{b}", "kind": self.kind, "width": 1, "nominal_bytes_per_s": self.link, "state": "up"}
 
     def sets(self, pairs, draw):
-        """As the probe lists them: each pair alone, all at once to the next and so on, pairs of pairs (so many, drawn; None all), and with all of these all to one and one to all."""
+        """Sets in the order of the probe: single pairs, all gpus to the next and so on, pairs of
+        pairs. pairs is the number of the latter, drawn; None: all, followed by all to one and
+        one to all.
+        """
         every = list(itertools.permutations(range(self.count), 2))
         two = [[p, q] for p, q in itertools.combinations(every, 2) if p != q[::-1]]
         yield from ([pair] for pair in every)

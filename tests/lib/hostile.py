@@ -1,4 +1,7 @@
-"""Messages made from the interface files: sound ones, each with one parameter at or past its limits, and random mixtures."""
+"""Messages made from the interface files.
+
+Sound ones, each with one parameter at or beyond its limits, and random mixtures.
+"""
 import json
 
 from idl import limits
@@ -8,18 +11,18 @@ INTS = (0, 1, -1, 2, 255, 65536, 2**31 - 1, 2**31, -2**31, 2**32, 2**53, 2**60, 
 TEXTS = ("", " ", "a", "\n", "\x1b[31m", "\x7f", "\u0085", "\u202egpu0", "\u2028", "é" * 40, "%s%n%d", "'; DROP TABLE claim; --", "../../etc/passwd", "gpu", "gpu-1", "gpu0 ", "GPU0",
          "gpu" + "9" * 30, "core18446744073709551616", "machine0", "0-4294967295", "0-4095", "4096", "0,0,0,1-1", ",", "-", "0-", "7-3", "0x", "all", "none", "\U0001f4a5" * 20)
 LENGTHS = (47, 48, 63, 64, 95, 96, 127, 128, 255, 256, 257, 511, 512, 4095, 4096, 65536, 300_000)
-COUNTS = (0, 1, 2, 15, 16, 17, 64, 65, 128, 129, 1000, 5000)  # of arrays without a limit of their own
+COUNTS = (0, 1, 2, 15, 16, 17, 64, 65, 128, 129, 1000, 5000)  # lengths of arrays without a limit of their own
 FAR = 8  # times a limit
 LONGEST = 600_000  # items or bytes: no message takes two of each
-OTHERS = (None, True, False, 0, 1.5, -0.0, 1e308, "", "x", [], [[]], {}, {"a": {}})  # one of another type for whatever is asked
+OTHERS = (None, True, False, 0, 1.5, -0.0, 1e308, "", "x", [], [[]], {}, {"a": {}})  # values of another type
 
 
 class Raw(str):
-    """JSON as it is to be sent."""
+    """JSON that is sent unchanged."""
 
 
 class Broken(Raw):
-    """JSON that is none, or that cannot be kept: the connection is closed."""
+    """Text that is no JSON, or that no parser can keep: the connection is closed."""
 
 
 RAW_INTS = tuple(Raw(text) for text in ("9223372036854775808", "-9223372036854775809", "1" + "0" * 400, "1.0", "-0", "1e2", "1e400", "-1e400", "0.1e-400"))
@@ -27,14 +30,14 @@ BROKEN = tuple(Broken(text) for text in ('"a\\u0000b"', '"\\u0000"', '"\\ud800"'
 
 
 def encode(value):
-    """As JSON text, and whether it can be kept."""
+    """Returns JSON text, and whether a parser can keep it."""
     if isinstance(value, Raw):
         return str(value), not isinstance(value, Broken)
     if isinstance(value, dict):
         parts = [(json.dumps(key), *encode(item)) for key, item in value.items()]
         return "{" + ",".join(f"{key}:{text}" for key, text, _ in parts) + "}", all(good for *_, good in parts)
     if isinstance(value, list) and any(isinstance(item, (Raw, dict, list)) for item in value):
-        memory = {}  # of the same item many times over
+        memory = {}  # texts of items that occur many times
         parts = [memory.get(id(item)) or memory.setdefault(id(item), encode(item)) for item in value]
         return "[" + ",".join(text for text, _ in parts) + "]", all(good for _, good in parts)
     return json.dumps(value), True
@@ -67,13 +70,16 @@ class Maker:
                 "since_s": 0, "at_s": pick((0, 1_790_000_000)), "budget_ns": 10**8}.get(name, 1)
 
     def sound(self, interface, type_, name="", whole=False):
-        """A value that the type declares; of what may be left out, whole: True all, False some, None nothing."""
+        """A value of the declared type.
+
+        Optional parts are included with whole True, in part with False, not with None.
+        """
         if type_.nullable and not whole and (whole is None or self.random.random() < 0.7):
             return None
         return self.given(interface, type_, name, whole)
 
     def given(self, interface, type_, name="", whole=False):
-        """The same, and never None."""
+        """A value of the declared type that is never None."""
         type_ = interface.resolve(type_)
         if type_.kind == "struct":
             value = {key: part for key, field in type_.names.items() if (part := self.sound(interface, field, key, whole)) is not None}
@@ -88,12 +94,14 @@ class Maker:
                 "bool": lambda: self.random.random() < 0.5, "float": lambda: 1.5, "object": lambda: {}}[type_.kind]()
 
     def bounds(self, owner, name):
-        """The unit, both ends and one beyond each, and far beyond; of what has no row nothing."""
+        """The unit of the limit, with both ends, one beyond each, and far beyond; nothing without a
+        row.
+        """
         unit, least, most = self.limits.get((owner, name), (None, 0, 0))
         return unit, sorted({number if unit == "VALUE" else min(number, LONGEST) for number in (least - 1, least, least + 1, most - 1, most, most + 1, FAR * most) if number >= 0 or unit == "VALUE"})
 
     def hostile(self, interface, owner, name, type_):
-        """Every value that a parameter is tried with."""
+        """Every test value of a parameter."""
         type_ = interface.resolve(type_)
         unit, ends = self.bounds(owner, name)
         yield from OTHERS
@@ -114,7 +122,10 @@ class Maker:
             yield Broken('{"bytes":"1","bytes":"2"}')
 
     def positions(self, interface, owner, type_):
-        """Every parameter, with what is inside it: (path, owner of its limit, name, type). An array is entered at its first item."""
+        """Every parameter, with the parameters inside: (path, owner of its limit, name, type).
+
+        Arrays are represented by their first item.
+        """
         for name, field in type_.names.items():
             yield (name,), owner, name, field
             inner, path = interface.resolve(field), (name,)
@@ -129,7 +140,7 @@ class Maker:
 
 
 def put(tree, path, value):
-    """A copy with that value at the path; None where the tree does not go there."""
+    """A copy with that value at the path; None where the path does not exist."""
     step, rest = path[0], path[1:]
     there = step in tree if isinstance(tree, dict) else isinstance(tree, list) and isinstance(step, int) and step < len(tree)
     if not there and (rest or not isinstance(tree, dict) or isinstance(step, int)):
@@ -143,7 +154,7 @@ def put(tree, path, value):
 
 
 def take(tree, path):
-    """Removes what is at the path."""
+    """Removes the value at the path."""
     for step in path[:-1]:
         tree = tree[step]
     del tree[path[-1]]
@@ -163,13 +174,13 @@ def doubled(tree, path):
 
 
 def each_often(values):
-    """Short arrays come three times: what is around them decides how far they are read."""
+    """Each call, short arrays three times: their context decides how far they are read."""
     for value in values:
         yield from [value] * (3 if isinstance(value, list) and 2 < len(value) < 1000 else 1)
 
 
 def each_alone(maker, skip=()):
-    """(call, label) for each method, parameter and value, the rest being sound."""
+    """(call, label) for each method, parameter and value; the other parameters are sound."""
     for interface in maker.interfaces.values():
         for method, (parameters, _) in interface.methods.items():
             name = f"{interface.name}.{method}"
@@ -191,7 +202,7 @@ def each_alone(maker, skip=()):
 
 
 def frames(maker):
-    """Calls that are wrong around their parameters, and no calls at all."""
+    """Calls that are wrong around their parameters, and messages that are no calls."""
     good = "io.berth.Fabric.ListMetrics"
     for value in (*OTHERS, *TEXTS, *RAW_INTS, *BROKEN, "." * 1000, good + "\n", good + ".", "." + good, good[:-1], "x" * 70_000):
         yield {"method": value}, "method"

@@ -63,11 +63,11 @@ class Interface:
         return Type("enum", nullable, names=values) if values else Type("struct", nullable, names=fields, name=owner)
 
     def resolve(self, type_):
-        """What a name stands for; the type itself otherwise."""
+        """The type that a name stands for; the type itself otherwise."""
         return self.types[type_.name] if type_.kind == "named" else type_
 
     def mismatch(self, type_, value, at=""):
-        """Where value is not what the type declares, or None."""
+        """Path of a value that differs from the declared type, or None."""
         if value is None:
             return None if type_.nullable else f"{at}: null"
         type_ = self.resolve(type_)

@@ -1,4 +1,4 @@
-"""Prints as JSON what its process was given: affinity, memory policy (null where the kernel has none) and environment."""
+"""Prints its process's affinity, memory policy (null without one) and environment as JSON."""
 import ctypes
 import json
 import os

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Prints the path of Debian's kernel for an emulated machine, downloaded once into build/kernel. Status 77, and why, when there is none to be had.
+# Prints the path of Debian's kernel for an emulated machine, downloaded once into build/kernel.
+# Status 77, with the reason, when the download is impossible.
 set -eu
 cd "$(dirname "$0")/../.."
 cache=${KERNEL_CACHE:-build/kernel}

@@ -1,6 +1,8 @@
-"""Writes a node folder of a machine with many cores and every cpu_pingpong between them: 288 cores and 82,656 cells unless told otherwise.
+"""Writes a node folder with many cores and every cpu_pingpong between them.
 
-large_node.py FOLDER [CORES]. The structure is that of two packages with cores in llcs of eight; times are drawn, so the origin is standin."""
+large_node.py FOLDER [CORES]. The default is 288 cores and 82,656 cells. The structure is that of
+two packages with cores in llcs of eight. Times are drawn, so the origin is standin.
+"""
 import json
 import pathlib
 import random
@@ -10,7 +12,7 @@ LLC_CORES = 8
 
 
 def mask(first, count):
-    """hwloc's form of a cpuset: 32 bits a word, highest first."""
+    """A cpuset in hwloc's format: 32 bits a word, highest first."""
     bits, words = ((1 << count) - 1) << first, []
     while bits or not words:
         words.append(f"0x{bits & 0xffffffff:08x}")

@@ -1,5 +1,5 @@
 #!/bin/bash
-# lint.sh COMPILER-FLAGS...: every linter over everything of ours, both cores; fails on any finding of any of them.
+# lint.sh COMPILER-FLAGS...: runs every linter over all files of the project; fails on any finding.
 set -u
 BUILD=${BUILD:-build}
 bad=0
@@ -17,21 +17,22 @@ printf '%s\0' "${sources[@]}" |
     xargs -0 -P "$(nproc)" -I{} clang-tidy --quiet --warnings-as-errors='*' {} -- "$@" 2> >(grep -v 'warnings\? generated\|Suppressed\|Use -header-filter' >&2)
 verdict clang-tidy $? "${#sources[@]} files"
 
-# cppcheck loses sight of variables in the foreach macros of jansson; the compilers and clang-tidy look for the same.
+# cppcheck loses variables in the foreach macros of jansson; compilers and clang-tidy check the
+# same.
 cppcheck --quiet --error-exitcode=1 --std=c11 -j "$(nproc)" --enable=warning,portability,performance --inline-suppr \
     --suppress=missingIncludeSystem --suppress=uninitvar --suppress=legacyUninitvar -Ischema -Idaemon -Iclient -Iprobes -D_GNU_SOURCE daemon client probes
 verdict cppcheck $? "daemon client probes"
 
-# Another version of clang-format breaks lines elsewhere; deps.sh installs this one.
+# Other versions of clang-format break lines elsewhere; deps.sh installs this one.
 mapfile -t formatted < <(find daemon client probes tests docs -name '*.[ch]' -o -name '*.cu' -o -name '*.cpp' | sort)
 clang-format-14 --dry-run --Werror "${formatted[@]}"
 verdict clang-format $? "${#formatted[@]} files"
 
-# SC2317 takes functions that are called by name for unreachable.
+# SC2317 reports functions that are called by name as unreachable.
 shellcheck --exclude=SC2317 "${scripts[@]}"
 verdict shellcheck $? "${#scripts[@]} scripts"
 
-# systemd-analyze reports most of what it finds with exit status 0, so anything that it says counts.
+# systemd-analyze reports most findings with exit status 0, so any output counts.
 if ! command -v systemd-analyze >/dev/null; then
     say systemd "left out: systemd-analyze is not here"
 else

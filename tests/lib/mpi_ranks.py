@@ -1,11 +1,11 @@
-"""A program whose ranks say where they are: rank, size, sum of all ranks, whether they have cpus 0 and 1, and their gpus."""
+"""A program whose ranks print their rank, size, sum of all ranks, cpus 0 and 1, and gpus."""
 import pathlib
 import shutil
 import subprocess
 
 from tap import LeftOut
 
-# MPICH's, whose plain names are Open MPI's where Debian has both.
+# MPICH; its plain names are Open MPI's where Debian has both.
 MPICC, MPIEXEC = (shutil.which(name + ".mpich") or name for name in ("mpicc", "mpiexec"))
 
 PROGRAM = r"""
@@ -32,7 +32,7 @@ int main(int argc, char **argv)
 
 
 def build(folder):
-    """Its path, once built in the folder; to be started by MPIEXEC."""
+    """Builds it in the folder; returns its path, for MPIEXEC."""
     if shutil.which(MPICC) is None or "HYDRA" not in (subprocess.run([MPIEXEC, "--version"], capture_output=True, text=True).stdout if shutil.which(MPIEXEC) else ""):
         raise LeftOut("there is no MPICH (tests/lib/deps.sh cluster)")
     program = pathlib.Path(folder) / "ranks"

@@ -1,4 +1,4 @@
-"""A daemon over a node folder, one connection to it, and what the node has."""
+"""A daemon over a node folder, one connection to it, and the places of the node."""
 from berthd import Daemon
 from varlink import Connection
 
@@ -18,15 +18,15 @@ class Node:
         self.daemon.__exit__()
 
     def has(self, kind):
-        """The names of all places of a kind, in their order."""
+        """Names of all places of a kind, in their order."""
         return [name for name, place in self.place.items() if place["kind"] == kind]
 
     def ask(self, method, request):
-        """The error's name without its interface, or None, and what came with it."""
+        """Returns the error's name without its interface, or None, and the parameters."""
         error, answer = self.peer.call("io.berth.Placement." + method, request)
         return error and error.split(".")[-1], answer
 
 
 def has_links_alone(answer):
-    """Whether a transfer between gpus in it is priced by what links are said to carry."""
+    """True when a transfer between gpus of the node is priced by link rates."""
     return any(value["source"] == "nominal" and value["metric"].startswith("gpu_gpu") for value in answer["why"] or [])

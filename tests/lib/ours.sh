@@ -1,5 +1,5 @@
 #!/bin/bash
-# The files of the project, one a line, whether this is a clone or an unpacked tarball.
+# Prints the files of the project, one a line, in a clone and in an unpacked tarball.
 if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
     git ls-files --cached --others --exclude-standard
 else

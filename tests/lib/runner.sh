@@ -1,26 +1,28 @@
 #!/bin/bash
-# Runs test programs, counts what they say and sums it up; for tests/run.sh, which names them. Sourced, with LOGS the folder for logs.
+# Runs test programs, counts and sums their results; for tests/run.sh, which names them. Sourced,
+# with LOGS the folder for logs.
 #
-# A test is a program: exit status 0 passed, 77 left out (its last line says why), anything else failed. One that prints TAP
-# lines ("ok 1 - name", "not ok 2 - name", "ok 3 # SKIP name"), as every unit test does, counts as many tests as it has
-# lines.
+# A test is a program: exit status 0 passed, 77 left out (its last line is the reason), others
+# failed. A program that prints TAP lines ("ok 1 - name", "not ok 2 - name", "ok 3 # SKIP name"),
+# like every unit test, counts as one test a line.
 #
-# A program that works with whole daemons can be disturbed by what else the machine does. One that fails is run once more at the end of everything,
-# alone. If it passes then, it counts as passed and is named unsteady, which is a bug to mend. What only computes is not run again, nor is what a
-# sanitizer reported: no disturbance explains that. Nothing is when more than AGAIN_AT_MOST programs failed.
+# Other load can disturb a program that works with whole daemons. One that fails is run once more at
+# the end, alone. If it passes then, it counts as passed and is listed as unsteady, which is a bug
+# to mend. Programs that only compute are not run again, nor after a sanitizer's report: no
+# disturbance explains these. None is run again when more than AGAIN_AT_MOST failed.
 passed=0 failed=0 skipped=0
 left_out=() broken=() unsteady=()
 PROCESSORS=$(nproc)
 declare -A begun ended took # by the name of a test: when it began, its exit status, its seconds
 declare -A command # by the name of a test: what runs it
-again=()   # the names of those that failed and are run once more
+again=()   # names of failed tests that are run once more
 AGAIN_AT_MOST=${AGAIN_AT_MOST:-4}
 at_work=() # the names of those at work, by process
 trap 'kill "${!at_work[@]}" 2>/dev/null; exit 130' INT TERM
 
 log_of() { echo "$LOGS/${1//[\/ :]/_}.log"; }
 
-# count LOG STATUS: how many passed, failed and were skipped in a finished test
+# count LOG STATUS: prints the numbers of passed, failed and skipped tests
 count() {
     awk -v status="$2" '
         /^(not )?ok .*# SKIP/ { skipped++; next }
@@ -47,7 +49,7 @@ start() {
     begun[$name]=$SECONDS
 }
 
-# finish: waits until one of those begun has ended, and keeps what tell needs
+# finish: waits until one of the running tests has ended, and keeps its data for tell
 finish() {
     local process='' result=0 name
     wait -n -p process "${!at_work[@]}" 2>/dev/null || result=$?
@@ -62,7 +64,7 @@ finish() {
     took[$name]=$((SECONDS - begun[$name]))
 }
 
-# is_whole NAME: whether that test works with whole daemons, not only with the code of one module
+# is_whole NAME: true when that test works with whole daemons, not only with one module
 is_whole() {
     case $1 in *" test_"* | *"/test_"* | "fuzz "* | structure) return 1 ;; esac
 }
@@ -71,21 +73,21 @@ is_whole() {
 REPORT='(ERROR|WARNING): (Address|Leak|Memory|Thread|UndefinedBehavior)Sanitizer|: runtime error: |Invalid (read|write) of size'
 is_reported() { grep -qE "$REPORT" "$1"; }
 
-# failing LOG: the lines of a log that say what failed: a sanitizer's report, which is the cause, before the failures
+# failing LOG: prints the failures in a log, after a sanitizer's report, which is the cause
 failing() {
     { grep -m1 -A 40 -E "$REPORT" "$1" || true; grep -A 12 '^not ok' "$1" | tail -n 60 || true; } >"$1.cause"
     [ -s "$1.cause" ] || tail -n 60 "$1" >"$1.cause"
     sed 's/^/         | /' "$1.cause"
 }
 
-# add GOOD BAD NONE NAME LOG: counts what a test came to
+# add GOOD BAD NONE NAME LOG: adds the result of a test to the sums
 add() {
     passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
     [ "$2" = 0 ] || broken+=("$4")
     [ "$3" = 0 ] || left_out+=("$4: $({ grep '# SKIP' "$5" || tail -n 1 "$5"; } | sed 's/.*# SKIP //' | paste -sd ' ')")
 }
 
-# tell NAME: waits until that test has ended, and says how it went
+# tell NAME: waits until that test has ended, and prints its result
 tell() {
     local name=$1 log good bad none
     log=$(log_of "$name")
@@ -106,7 +108,7 @@ tell() {
     add "$good" "$bad" "$none" "$name" "$log"
 }
 
-# once_more: those that failed, each alone; its first log is kept beside the second
+# once_more: runs the failed tests again, each alone; the first log is kept beside the second
 once_more() {
     local name log first good bad none is_many=$((${#again[@]} > AGAIN_AT_MOST))
     [ "${#again[@]}" = 0 ] || [ "$is_many" = 1 ] || title "what failed, once more and alone"
@@ -134,7 +136,7 @@ once_more() {
     done
 }
 
-# run NAME COMMAND...: one test program, alone
+# run NAME COMMAND...: runs one test program alone
 run() {
     start "$@"
     tell "$1"
@@ -163,7 +165,7 @@ each() {
     done
 }
 
-# together LABEL GLOB COMMAND...: the same, beside each other; told in order
+# together LABEL GLOB COMMAND...: the same, concurrently; results in order
 together() {
     local label=$1 glob=$2 file name names=()
     shift 2
@@ -175,7 +177,7 @@ together() {
     for name in ${names[@]+"${names[@]}"}; do tell "$name"; done
 }
 
-# mixed LABEL GLOB COMMAND...: those that may run beside others do so, then the others one after the other
+# mixed LABEL GLOB COMMAND...: concurrent ones first, then the others one after the other
 mixed() {
     local label=$1 glob=$2 beside
     shift 2
@@ -193,7 +195,8 @@ skip() {
 
 title() { printf '\n== %s\n' "$*"; }
 
-# summary: what failed, what was left out, what took long; the last line is the count. The status is 0 when nothing failed.
+# summary: prints failures, left out and slow tests; the last line is the count. Status 0: no
+# failure.
 summary() {
     local name
     once_more

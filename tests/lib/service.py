@@ -1,4 +1,4 @@
-"""What stands where a daemon would, for tests of who asks: a peer that says what the test wants said."""
+"""A peer in place of a daemon, with replies chosen by the test, for tests of clients."""
 import json
 import shutil
 import socket
@@ -7,7 +7,7 @@ import threading
 
 
 class Service:
-    """A peer that answers each call with the raw messages that answer(message) gives; None closes the connection."""
+    """Answers each call with the raw messages of answer(message); None closes the connection."""
 
     def __init__(self, answer):
         self.directory = tempfile.mkdtemp(prefix="berth-test-")
@@ -23,7 +23,7 @@ class Service:
         return self
 
     def __exit__(self, *_):
-        self.listener.shutdown(socket.SHUT_RDWR)  # ends its thread's accept, which may otherwise meet the next service's descriptor
+        self.listener.shutdown(socket.SHUT_RDWR)  # ends accept in its thread, which otherwise may get the next service's descriptor
         self.thread.join()
         self.listener.close()
         shutil.rmtree(self.directory)

@@ -1,4 +1,6 @@
-"""A berthd whose allocations, accesses and wall clock the test commands (tests/survival/preload.c), and looking at what it left."""
+"""A berthd with failing allocations and accesses and a controlled wall clock
+(tests/survival/preload.c), and checks of its remaining state.
+"""
 import atexit
 import contextlib
 import ctypes
@@ -22,12 +24,12 @@ KINDS = {"allocation": ALLOCATIONS, "access": ACCESSES}
 
 
 def scratch():
-    """A folder in memory where there is such a place: a disk would be what most of the time goes to."""
+    """A folder in memory where possible: a disk would take most of the time."""
     return pathlib.Path(tempfile.mkdtemp(prefix="berth-survival-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
 
 
 class Control(ctypes.Structure):
-    """As in tests/survival/preload.c."""
+    """The structure of tests/survival/preload.c."""
     _fields_ = [(name, ctypes.c_int64) for name in ("kind", "countdown", "for_ever", "failed", "live", "wall_s", "ready")]
 
     @classmethod
@@ -44,7 +46,7 @@ class Control(ctypes.Structure):
         self.countdown = at
 
     def disarm(self):
-        """Whether something had failed."""
+        """True when something had failed."""
         self.kind = self.countdown = self.for_ever = 0
         return self.failed > 0
 
@@ -53,7 +55,8 @@ class Control(ctypes.Structure):
 
 
 class Survivor:
-    """A daemon in a folder that outlives it: start it as often as you like. config: lines of berth.conf."""
+    """A daemon in a folder that outlives it, for any number of starts. config: lines of berth.conf.
+    """
 
     def __init__(self, folder, config="", control=None, program=BIN / "berthd"):
         self.folder = pathlib.Path(folder)
@@ -80,7 +83,7 @@ class Survivor:
         atexit.register(self.kill)
 
     def connect(self, seconds=20):
-        """A connection as soon as it answers; None when it has ended."""
+        """A connection as soon as the daemon answers; None when it has ended."""
         end = time.monotonic() + seconds
         while self.process.poll() is None:
             with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
@@ -88,7 +91,7 @@ class Survivor:
                 connection = Connection(self.socket)
                 if is_ready:
                     return connection
-                # A child of the daemon before, which was killed, may hold the socket a moment longer than it.
+                # A child of the previous, killed daemon may hold the socket a moment longer.
                 connection.socket.close()
             assert time.monotonic() < end, f"it does not listen, or {PRELOAD} is not there (make survivors): " + self.said()
             time.sleep(0.001)
@@ -113,7 +116,10 @@ class Survivor:
 
 
 def examine(database, invariants):
-    """Asserts that the file is whole: SQLite's own check, no row without its parent, and no row from any of the queries."""
+    """Asserts that the file is whole:
+
+    SQLite's own check, no row without its parent, and no row from any of the queries.
+    """
     connection = sqlite3.connect(database)
     try:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -126,7 +132,10 @@ def examine(database, invariants):
 
 
 def examine_copy(database, invariants):
-    """The same of a copy, so that the daemon is the first to find its file as it was left. Nothing may be there yet."""
+    """Examines a copy, so that the daemon is the first to open its file.
+
+    The copy must not exist yet.
+    """
     with tempfile.TemporaryDirectory(prefix="berth-copy-", dir=database.parent.parent) as folder:
         for suffix in ("", "-wal"):
             with contextlib.suppress(FileNotFoundError):

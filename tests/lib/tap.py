@@ -6,12 +6,15 @@ import traceback
 
 
 class LeftOut(Exception):
-    """What a test cannot do here, and why."""
+    """A test that cannot run here, with the reason."""
 
 
 def run_tests(tests):
-    """Runs the functions that the command line names, or all; the number of those that failed, whatever they raised. One that raises LeftOut counts as neither."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # so that what the tests started ends with them
+    """Runs the functions named by the command line, or all.
+
+    Returns the number of failures, for any exception. A test that raises LeftOut counts as neither.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # ends the tests' children too
     failed, wanted = 0, sys.argv[1:]
     for number, test in enumerate(tests, 1):
         if wanted and test.__name__ not in wanted:
@@ -22,7 +25,7 @@ def run_tests(tests):
             print(f"ok {number} - {test.__name__} # {time.monotonic() - begin:.1f} s", flush=True)
         except LeftOut as why:
             print(f"ok {number} - {test.__name__} # SKIP {why}", flush=True)
-        except Exception:  # every failure is told, whatever it was
+        except Exception:  # every failure is printed
             failed += 1
             print(f"not ok {number} - {test.__name__}", flush=True)
             print("".join("# " + line for line in traceback.format_exc().splitlines(True)), flush=True)

@@ -1,6 +1,9 @@
-"""Runs a command under the system call filter of a unit, without systemd: under_filter.py UNIT|- COMMAND... (-: a filter that allows everything)
+"""Runs a command under the system call filter of a unit, without systemd.
 
-What the filter says is read from the unit's SystemCallFilter lines, with systemd-analyze's groups; what it does not allow fails with EPERM, as the unit says."""
+under_filter.py UNIT|- COMMAND... (-: a filter that allows everything). The filter is read from the
+unit's SystemCallFilter lines, with systemd-analyze's groups. Other calls fail with EPERM, as in the
+unit.
+"""
 import ctypes
 import os
 import pathlib
@@ -22,7 +25,7 @@ def numbers():
 
 
 def members(word):
-    """The names that a word of SystemCallFilter stands for."""
+    """Names of the calls in a word of SystemCallFilter."""
     if not word.startswith("@"):
         return {word}
     text = subprocess.run(["systemd-analyze", "--no-pager", "syscall-filter", word], capture_output=True, text=True, check=True).stdout
@@ -31,7 +34,9 @@ def members(word):
 
 
 def allowed(unit):
-    """The names that a unit's lines leave: the first one says what is allowed, those with ~ what is not."""
+    """Names of the calls that a unit allows: its first line lists allowed ones, those with ~
+    refused ones.
+    """
     names = members("@default")
     for line in re.findall(r"^SystemCallFilter=(.+)$", pathlib.Path(unit).read_text(), re.M):
         for word in line.lstrip("~").split():
@@ -40,7 +45,7 @@ def allowed(unit):
 
 
 def install(numbers_allowed):
-    """From here on, over exec too; None allows everything."""
+    """Installs the filter for this process, over exec too; None allows everything."""
     code = [(LOAD, 0, 0, 4), (EQUAL, 1, 0, ARCH), (RETURN, 0, 0, REFUSE), (LOAD, 0, 0, 0)]
     for number in sorted(numbers_allowed or ()):
         code += [(EQUAL, 0, 1, number), (RETURN, 0, 0, ALLOW)]

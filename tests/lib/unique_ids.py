@@ -1,11 +1,14 @@
-"""Gpus of a node of AMD's that can be told apart by their uuids, as those of real ones are."""
+"""AMD gpus with unique uuids, like those of real ones."""
 import pathlib
 import re
 import shutil
 
 
 def with_unique_ids(node, folder):
-    """A copy of the node, in the folder, each of whose gpus has a unique id: what is visible to a task can then be named whatever else there is."""
+    """Copies the node to the folder, with a unique id for each gpu.
+
+    This identifies the gpus visible to a task.
+    """
     copy = pathlib.Path(shutil.copytree(node, pathlib.Path(folder) / "node"))
     for properties in copy.glob("kfd/topology/nodes/*/properties"):
         text = properties.read_text()

@@ -1,4 +1,7 @@
-"""A Varlink client of a few lines, for tests: one connection, calls in order, replies as (name of the error or None, parameters)."""
+"""A small Varlink client for tests: one connection, calls in order.
+
+Replies are (name of the error or None, parameters).
+"""
 import json
 import socket
 
@@ -6,7 +9,7 @@ import socket
 class Connection:
     def __init__(self, path, timeout=10):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.socket.connect(path)  # waits while too many others do; with a timeout it would fail
+        self.socket.connect(path)  # waits in the queue; with a timeout it would fail
         self.socket.settimeout(timeout)
         self.buffer = bytearray()
 
@@ -39,7 +42,7 @@ class Connection:
         return reply.get("error"), reply.get("parameters", {})
 
     def stream(self, method, parameters=None):
-        """Yields (error, parameters) until the service says that it was the last."""
+        """Yields (error, parameters) until the last reply."""
         self.send(method, parameters, more=True)
         while True:
             reply = self.receive()

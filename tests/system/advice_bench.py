@@ -1,4 +1,7 @@
-"""tests/bench/advice*: the executor against what a description says, traffic and rivals against known answers, and a small run. Prints TAP."""
+"""Tests tests/bench/advice*: executor against a description, traffic and rivals, a small run.
+
+Prints TAP.
+"""
 import pathlib
 import os
 import random
@@ -25,7 +28,7 @@ PORT, WIDE, LINK = 28.3e9, 50e9, 50e9  # tests/standin/nodes/mi250x.node
 
 
 class Gcds:
-    """What rivals know of eight GCDs in four modules: the links of the node of Frontier."""
+    """Links that rivals use for eight GCDs in four modules: those of a node of Frontier."""
 
     gpus = [f"gpu{i}" for i in range(8)]
     numas = [f"numa{i}" for i in range(4)]
@@ -115,7 +118,7 @@ def rivals_are_what_they_are_called():
 
 
 def the_best_is_found():
-    """Tasks that mostly talk to the host belong on four modules, a ring of four on two pairs that are linked by two links each."""
+    """Four modules for tasks with much host traffic; two pairs with double links for a ring."""
     with tempfile.TemporaryDirectory() as folder:
         run, draw = executor(folder), random.Random(1)
         _, spread = advice_bind.ranking(Gcds, run, {"tasks": 4, "gpus_per_task": 1, "host_bytes": SIZE}, draw, [])[0]
@@ -126,7 +129,10 @@ def the_best_is_found():
 
 
 def ranks(count=4):
-    """advice_run whose callers are processes, of which each has a clock of its own on a virtual node: what it says they took means nothing there."""
+    """Starts advice_run with processes as ranks.
+
+    Each has its own clock on a virtual node, so the reported times mean nothing there.
+    """
     command = [HERE / "standin/run.sh", "mi250x", BUILD / "bench/advice_run", "--bytes", str(1 << 20), "--ranks", str(count)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "STANDIN": str(BUILD / "standin")})
 
@@ -152,7 +158,7 @@ def ranks_carry_out_steps():
 
 
 def a_rank_has_a_core_of_its_own():
-    """Where there are two for each; else all may run everywhere."""
+    """Two cores for each rank where the machine has them; otherwise all may run everywhere."""
     allowed = os.sched_getaffinity(0)
     for count in (1, 2, min(len(allowed), 64)):
         with ranks(count) as run:
@@ -187,7 +193,7 @@ def a_rank_says_why_it_cannot():
 
 
 class Noisy:
-    """An executor by whose figures steps take what they took in each round."""
+    """An executor that replays the times of steps in each round."""
 
     def __init__(self, rounds):
         self.rounds = rounds

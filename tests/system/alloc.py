@@ -1,4 +1,4 @@
-"""Where to allocate, on virtual GH200, MI300A, H200 and MI250X nodes and on recorded ones. Prints TAP."""
+"""Allocate on virtual GH200, MI300A, H200 and MI250X nodes and on recorded ones. Prints TAP."""
 import contextlib
 import json
 import os
@@ -20,7 +20,7 @@ GIB = 1 << 30
 
 
 def cpu_records(processors, memories):
-    """What a CPU probe would say: (from, to) in NUMA nodes, a rate, a latency."""
+    """Records of a CPU probe: (from, to) in NUMA nodes, a rate, a latency."""
     lines = [RUN]
     for cores in processors:
         for memory in memories:
@@ -44,7 +44,11 @@ MI300A_CPU = cpu_records(range(4), {n: near_or_far(n, (200e9, 160), (60e9, 700))
 
 @contextlib.contextmanager
 def virtual(name, cpu=None):
-    """A daemon over a test node as a stand-in's, measured by the real GPU probe on the virtual node of that name, and by cpu, records of another."""
+    """A daemon over a test node as a stand-in's.
+
+    Its measurements are from the real GPU probe on the virtual node of that name, and from cpu,
+    records of another node.
+    """
     with tempfile.TemporaryDirectory(prefix="berth-alloc-") as folder:
         node, probes = pathlib.Path(folder) / "node", pathlib.Path(folder) / "probes"
         shutil.copytree(NODES / name, node)
@@ -87,7 +91,7 @@ def number(text):
 
 
 def check_reasons(options, reasons, accesses):
-    """Every figure of the sentences is the options' own: times, how many times as long, what a part of them takes, and its rate."""
+    """Figures in sentences equal those of the options: times, ratios, times of parts, and rates."""
     by_name = {(o["kind"], o["memory"]): o for o in options}
     assert reasons or len(options) == 1 or options[0]["predicted"] is None or not any(o["predicted"] for o in options[1:]), options
     for reason in reasons:
@@ -405,7 +409,7 @@ def on_reconstructed_nodes_cores_are_priced_by_what_was_published_or_stated():
 
 
 def what_is_known_to_take_longer_does_not_go_first():
-    """Intervals that overlap make two memories equal only where what they say is not far apart."""
+    """Overlapping intervals make two memories equal only when their times are close."""
     for size in (1 << 26, GIB, 8 * GIB):
         with Daemon("--node", NODES / "h200x1") as daemon:
             options, first, warnings = answer(daemon, size, by("numa0", reads=size), by("gpu0", reads=size, writes=size))
@@ -415,7 +419,10 @@ def what_is_known_to_take_longer_does_not_go_first():
 
 
 def what_starting_kernels_costs_is_a_lower_bound_where_nobody_knows_it():
-    """As Route and Bind say it of so few bytes; of many it is no matter, and where it was measured it is counted."""
+    """Allocate agrees with Route and Bind about few bytes.
+
+    The start-up time is irrelevant for many bytes, and included where it was measured.
+    """
     for name in ("gh200-quad", "mi300a", "mi250x"):
         with Daemon("--node", NODES / name) as daemon:
             for size, is_least in ((4096, True), (1 << 20, True), ((1 << 24) - 1, True), (1 << 24, False)):
@@ -434,7 +441,7 @@ def what_starting_kernels_costs_is_a_lower_bound_where_nobody_knows_it():
 
 
 def a_gpu_in_mig_mode_is_none_and_its_slices_are():
-    """Of the three questions, over the whole daemon: nothing is put on the device that is cut, and its slices count as gpus."""
+    """Bind, Route and Allocate use no device in MIG mode, and its slices count as gpus."""
     with tempfile.TemporaryDirectory(prefix="berth-mig-") as folder:
         node = pathlib.Path(shutil.copytree(NODES / "h200x4", pathlib.Path(folder) / "node"))
         lines = [json.loads(line) for line in (node / "facts.jsonl").read_text().splitlines()]

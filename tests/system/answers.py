@@ -1,4 +1,7 @@
-"""Answers that are known to be right, of whole nodes and where some gpus or cores are not allowed, and what holds for every answer. Prints TAP."""
+"""Known correct answers for whole nodes and for parts of them, and invariants of every answer.
+
+Prints TAP.
+"""
 import contextlib
 import itertools
 import json
@@ -57,7 +60,8 @@ class Node:
         return answer
 
     def is_valid(self, answer, tasks, gpus, cpus, request):
-        """Every task has what is its own and nothing that is not allowed, and nothing is worse than in order."""
+        """Every task has its own allowed resources, and no plan is worse than the order of ranks.
+        """
         assert [task["task"] for task in answer["tasks"]] == list(range(tasks)), answer
         own = [gpu_numbers(task) for task in answer["tasks"]]
         cores = [numbers(task["cpus"]) for task in answer["tasks"]]
@@ -174,8 +178,11 @@ def a_ring_of_four_belongs_on_one_half():
 
 
 def where_nothing_was_measured_kernels_copy_between_gpus_of_amd():
-    """A node as Frontier's of which only links tell, of which copies reach three quarters: copy engines stop at the 50 GB/s that are published of them. Bind places for what links tell of kernels; Route puts
-    what is published before it, and says what to measure."""
+    """A node like Frontier's with link rates only, of which copies reach three quarters.
+
+    The published limit of copy engines is 50 GB/s. Bind uses the link rates of kernels; Route puts
+    the published rate first and names the missing measurement.
+    """
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(NODES / "mi250x", folder, dirs_exist_ok=True)
         (pathlib.Path(folder) / "measurements.jsonl").write_text("")
@@ -215,7 +222,9 @@ def a_task_stays_inside_one_superchip():
 
 
 def four_that_write_to_the_host():
-    """Two get what they get alone, three and four share what the memory takes; reading it, four share nothing."""
+    """Two copies to the host run at full rate, three and four share the memory; reads share
+    nothing.
+    """
     with Node("h200x4-hand") as node:
         def each(count, start, target):
             meanwhile = [{"from": start.format(g), "to": target.format(g), "bytes": GIB} for g in range(1, count)]
@@ -227,7 +236,10 @@ def four_that_write_to_the_host():
 
 
 def what_was_measured_together_is_cited():
-    """Where a set decides when the last transfer ends, `why` has that set: that of all of the step's, with the host, and no smaller one."""
+    """The measured set that decides the end of the last transfer is in `why`.
+
+    It is the set of all transfers of the step, with the host, and no smaller one.
+    """
     with Node("h200x4") as node:
         few = node.bind(2, gpus=[0, 1], host_bytes=876110)  # of which starting is a good part
         assert any("among 4 such transfers measured together (why)" in reason for reason in few["reasons"]) and [len(item["flows"]) for item in few["why"] if "flows" in item] == [4], few
@@ -238,7 +250,9 @@ def what_was_measured_together_is_cited():
 
 
 def tasks_that_share_a_gpu_take_as_long_as_one_with_all_of_their_bytes():
-    """Bytes over the same engines, of one task a gpu or of several: to what starting them costs."""
+    """Compares the same bytes over the same engines, from one task a gpu or several; start-up times
+    differ.
+    """
     compared = 0
     for name in ("mi250x", "h200x4", "h200x4-hand", "gh200-quad", "mi300a"):
         with Node(name) as node:
@@ -261,7 +275,9 @@ def tasks_that_share_a_gpu_take_as_long_as_one_with_all_of_their_bytes():
 
 
 def gpus_that_are_alike_stay_in_order():
-    """Four H200 on one switch: what their numbers differ by is what measuring is uncertain by, and nobody's gpus are shuffled for that."""
+    """Four H200 on one switch: their numbers differ by measurement noise, which moves nobody's
+    gpus.
+    """
     with Node("h200x4") as node:
         draw = random.Random(5)
         for _ in range(40):
@@ -280,7 +296,10 @@ def direct(route):
 
 @contextlib.contextmanager
 def one_pair_again(slower, newer=True):
-    """The four H200 where the copies of gpu0 and gpu1, alone and both ways, take so many times as long by a later run, or by the same; what was measured together is as old as it was."""
+    """The four H200 with slower copies between gpu0 and gpu1, alone and both ways.
+
+    They are from a later run or from the same; the sets keep their age.
+    """
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(NODES / "h200x4", folder, dirs_exist_ok=True)
         path = pathlib.Path(folder) / "measurements.jsonl"
@@ -296,7 +315,11 @@ def one_pair_again(slower, newer=True):
 
 
 def a_pair_that_got_slower_is_alone_slower():
-    """Its old sets, which contradict it, blind nobody: it is avoided, others are no slower, Bind and Route agree on both, and the answer says it."""
+    """The pair's old sets contradict its new value.
+
+    The pair is avoided, others are no slower, Bind and Route agree on both, and the answer reports
+    it.
+    """
     pairs = {"pattern": "pairs", "bytes": 256 * MB, "mechanism": "copy_engine"}
     with Node("h200x4") as node:
         sound = time_of(node.bind(2, **pairs))
@@ -322,7 +345,8 @@ def a_pair_that_got_slower_is_alone_slower():
 
 @contextlib.contextmanager
 def without_sizes(*pairs):
-    """The four H200 of which of these pairs only what many bytes get is known: no sizes, and nothing of starting."""
+    """The four H200 without sizes and start-up times of these pairs: only the rate of many bytes.
+    """
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(NODES / "h200x4", folder, dirs_exist_ok=True)
         path = pathlib.Path(folder) / "measurements.jsonl"
@@ -335,7 +359,9 @@ def without_sizes(*pairs):
 
 
 def what_another_pair_stands_for_is_not_measured():
-    """Of few bytes, which rest on how another pair starts, Bind and Route say so and the time is not all measured; of many, which rest on the pair's own rate, neither."""
+    """For few bytes Bind and Route report the start-up time of a similar pair, and the time is not
+    measured. For many bytes the pair's own rate decides, and neither holds.
+    """
     stands = re.compile("sizes .*not measured|what starting .*not measured")
     with without_sizes(("gpu0", "gpu1"), ("gpu0", "numa0")) as node, Node("h200x4") as whole:
         for place, (size, is_own) in itertools.product(("gpu1", "numa0"), ((4096, False), (MB, False), (4 * GIB, True))):
@@ -400,7 +426,9 @@ def one_more_gpu_never_makes_it_worse():
 
 
 def one_more_gpu_takes_no_price_away_where_tasks_have_many_cores():
-    """Cores are next to few gpus: those whose tasks would have their memory elsewhere, of which nothing may be known, are left aside while there are others."""
+    """Tasks of gpus with few local cores would have remote memory of unknown rate; other gpus go
+    first.
+    """
     compared = 0
     for name, rounds in (("mi250x", 10), ("gh200-quad", 15), ("mi300a", 25)):
         with Node(name) as node:
@@ -445,7 +473,9 @@ def fewer_tasks_have_a_plan_as_well():
 
 
 def the_answer_depends_on_nothing_else():
-    """The same question has the same answer, also of another daemon, and in whatever order what is allowed is named."""
+    """Equal requests get equal answers, also from another daemon and for any order of allowed
+    resources.
+    """
     request = {"tasks": 4, "pattern": "ring", "bytes": 100 * MB, "mechanism": "kernel"}
     answers = []
     for _ in range(2):

@@ -1,4 +1,7 @@
-"""What Bind says of its plans: how gpus copy, numbers that follow from the price, and what is wrong with a request. Prints TAP."""
+"""Bind's plans: engines of copies, figures that follow from the price, errors of requests.
+
+Prints TAP.
+"""
 import contextlib
 import itertools
 import json
@@ -80,13 +83,15 @@ def time_of(answer):
 
 
 def about(text, value, tell=""):
-    """Whether a figure as it is written is the value, rounded."""
+    """True when a printed figure is the value, rounded."""
     last = 10.0 ** -(len(text.partition(".")[2]))
     assert abs(float(text) - value) <= 0.51 * last + 1e-9 * abs(value) or abs(float(text) / value - 1) < 0.0051, (text, value, tell)
 
 
 def best_is_never_worse_than_one_way_of_copying():
-    """But of MI250X, where only links tell of kernels: what was published goes before them, however fast they might be."""
+    """Except on MI250X with link rates of kernels only: published rates go first, however fast
+    those are.
+    """
     compared = []
     for name in WITH_GPUS:
         with Node(name) as node:
@@ -161,7 +166,9 @@ def numbers_follow_from_the_price(node, request, answer):
 
 
 def what_few_bytes_take_adds_up_from_what_is_said():
-    """Of each size on each node: where starting a transfer is much of its time a rate would tell nothing, and why has what starting it costs."""
+    """Tests each size on each node: where start-up dominates, a rate means little, and why has the
+    overhead.
+    """
     total = 0
     with on(WITH_GPUS) as nodes:
         for node in nodes:
@@ -301,7 +308,9 @@ def every_task_gets_its_share_of_what_is_near():
 
 
 def what_is_not_known_is_said():
-    """What starting few bytes costs; and transfers of which nothing is known, beside which the others have their price."""
+    """Start-up times of few bytes; and transfers without measurements, beside which others have a
+    price.
+    """
     for name, pattern in (("mi250x", "pairs"), ("gh200-quad", "ring")):
         with Node(name) as node:
             for size, small in ((4096, True), (64 * MIB, False)):
@@ -320,7 +329,9 @@ def what_is_not_known_is_said():
 
 
 def order_matters_where_each_copies_to_all_over_one_port():
-    """Where the copies of one gpu have links of their own they are priced at once, and a warning says that this was not measured."""
+    """Copies of one gpu over separate links are priced as concurrent, with a warning that this was
+    not measured.
+    """
     for name, by_engine in (("h200x4", (True, False)), ("gh200-quad", (False, True)), ("mi250x", (False, True))):
         with Node(name) as node:
             for request, is_engine, (in_turn, apart) in (({"tasks": 4, "pattern": "alltoall"}, True, by_engine), ({"tasks": 4, "pattern": "alltoall"}, False, (False, False)),
@@ -332,7 +343,7 @@ def order_matters_where_each_copies_to_all_over_one_port():
 
 
 def a_guess_at_the_drivers_way_is_told():
-    """Of the plan and of the launcher's own order: then no time is what links allow at best."""
+    """Bind's plan and the launcher's own order: no time is a bound from links then."""
     ways, best = "several ways are as wide and as short: which one the driver takes is not known", "said to allow at best"
     with Node("mi250x") as node:
         for request, ours, order in (({"tasks": 2, "gpus_per_task": 2, "pattern": "pairs", "bytes": 256 * MIB}, False, True),
@@ -412,7 +423,10 @@ def tasks_that_may_use_no_gpu_are_told_so():
 
 
 def tasks_without_gpus_have_a_price_where_what_they_stream_is_known():
-    """As Allocate has it for all cores of a memory's tasks; never more than with the cores in order; twice the bytes take twice as long."""
+    """The price equals Allocate's for all cores of a memory's tasks.
+
+    It is never more than with the cores in order; twice the bytes take twice as long.
+    """
     asked = 0
     with on(WITH_GPUS + ["epyc-2s", "knl-like"]) as nodes:
         for node in nodes:
@@ -439,7 +453,10 @@ def tasks_without_gpus_have_a_price_where_what_they_stream_is_known():
 
 
 def what_another_choice_takes_is_told_and_true():
-    """Each answer that has a price says what another choice takes, or that others take as long; asked for, it takes just that."""
+    """Each answer with a price names the time of another choice, or equal ones.
+
+    A request for that choice returns this time.
+    """
     chosen = re.compile(r"of (\d+) other choices? of gpus looked at the best that takes longer takes ([\d.]+) (\w+)" + MARK + r", ([\d.]+) times as long: (gpu\d+(?:, gpu\d+)*)")
     alike = re.compile(r"(\d+) other choices? of gpus looked at \(others of them, tasks that change places\) takes? (as long|no longer)")
     elsewhere = re.compile(r"with memory (?:of (\w+) instead of (\w+)|of another NUMA node each \(.*\)) the same gpus take (?:([\d.]+) (\w+)" + MARK + r", ([\d.]+) times )?as long" + MARK)
@@ -481,7 +498,7 @@ def what_another_choice_takes_is_told_and_true():
 
 
 def numbers_beyond_64_bits_are_answered():
-    """As they are written, over one connection that goes on."""
+    """Sends the requests as they are written, over one open connection."""
     with Node("mi250x") as node:
         for number in ("9223372036854775808", "-9223372036854775809", "18446744073709551616", "1e400", "-1e309", "9" * 500):
             node.peer.socket.sendall(b'{"method":"io.berth.Placement.Bind","parameters":{"key":"\\"9223372036854775808","tasks":2,"pattern":"ring","bytes":%s}}\0' % number.encode())

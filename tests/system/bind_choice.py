@@ -1,4 +1,7 @@
-"""What Bind's choices have in common, asked of whole daemons with requests drawn at random: also with some gpus or cores not allowed. Prints TAP."""
+"""Invariants of Bind's choices, by random requests to whole daemons, also for parts of nodes.
+
+Prints TAP.
+"""
 import pathlib
 import random
 import sys
@@ -54,7 +57,7 @@ class Node:
 
 
 def traffic(draw, tasks):
-    """Of a step, in one of the ways in which it can be said."""
+    """Draws the description of a step in one of its possible forms."""
     size = draw.choice([4 * KIB, 64 * KIB, MIB, 16 * MIB, 256 * MIB, GIB])
     sort = draw.choice(["pattern", "pattern", "host", "both", "flows"])
     request = {}
@@ -95,7 +98,7 @@ def time_of(answer):
 
 
 def on_each(count, check, names=WITH_GPUS):
-    """check(node, draw) so often on each node; what came back, added up."""
+    """Runs check(node, draw) this often on each node; returns the sum of the results."""
     total = 0
     for name in names:
         with Node(name) as node:
@@ -142,7 +145,10 @@ def a_choice_is_valid_and_no_worse_than_in_order():
 
 
 def what_gpus_send_each_other_proves_a_choice_whatever_memory_its_tasks_have():
-    """Two tasks whose first gpus are on one module, which has cores for one: the other has its memory elsewhere, and copies with the host do not decide."""
+    """The module of two tasks' first gpus has cores for one task.
+
+    The other task has remote memory, and copies with the host do not decide.
+    """
     with Node("mi250x") as node:
         for request in ({"tasks": 2, "gpus_per_task": 2, "host_bytes": 64 * KIB, "flows": [{"from": 1, "to": 0, "bytes": GIB}]},
                         {"tasks": 3, "gpus_per_task": 2, "host_bytes": MIB, "flows": [{"from": 1, "to": 2, "bytes": 64 * MIB}, {"from": 1, "to": 0, "bytes": 4 * KIB}]}):

@@ -1,4 +1,5 @@
-"""What a bottleneck is called can be looked up as schema/io.berth.Placement.varlink says, of many answers about every test node. Prints TAP."""
+"""Every bottleneck is found by its name as schema/io.berth.Placement.varlink documents. Prints TAP.
+"""
 import itertools
 import pathlib
 import re
@@ -60,7 +61,9 @@ class Looked(Node):
 
     @property
     def has_both(self):
-        """Whether anything was measured in both directions, or is published of kernels that copy both ways: it counts for pairs that are like it, too."""
+        """True with a measurement in both directions, or a published rate of kernels that copy both
+        ways. Both also apply to similar pairs.
+        """
         places = self.has("gpu") + self.has("numa")
         copies = self.peer.call("io.berth.Fabric.GetMatrix", {"metric": "memory_bandwidth", "from": self.has("gpu"), "to": self.has("gpu"), "where": {"how": "copy"}})
         return any(self.both_is_measured(a, b) for a, b in itertools.combinations(places, 2)) or \

@@ -112,7 +112,7 @@ def the_same_key_renews():
 
 
 def the_same_key_adds_places_and_an_owner():
-    """A job's prolog claims what it knows; its first step adds what it knows."""
+    """A job's prolog claims its known resources; the first step of the job adds more."""
     with Daemon("--node", str(NODES / "mi250x")) as daemon, subprocess.Popen(["sleep", "60"]) as job:
         first = claimed(daemon, "gpu0", key="job")
         claimed(daemon, "core9")
@@ -261,7 +261,7 @@ def claims_survive_a_restart_and_a_kill():
 
 
 def a_start_drops_what_has_ended():
-    """Another boot, another process under the same pid, a time that has passed, an owner that is gone: none of them comes back."""
+    """No claim survives another boot, a reused pid, its time limit or the end of its owner."""
     with Daemon("--no-probe") as daemon:
         owner = subprocess.Popen(["sleep", "100"])
         try:

@@ -1,4 +1,4 @@
-"""What gives way to claims, over a real socket: probes that run, measuring that is due, plans. Prints TAP."""
+"""Claims stop probes that run and measuring that is due, and plans avoid them. Prints TAP."""
 import contextlib
 import itertools
 import json
@@ -28,7 +28,9 @@ STUBBORN = "trap '' TERM\necho $$ >>'PIDS'\necho '" + RUN + "'\necho '" + (
 
 
 def busyness():
-    """How many times longer things take on a machine that others use, too: a busy loop than its processor time, or by how many others want to run on each processor."""
+    """Slowdown of a shared machine: elapsed over processor time of a busy loop, or waiting
+    processes per processor.
+    """
     wall, used = time.perf_counter(), time.process_time()
     for _ in range(200000):
         pass
@@ -78,7 +80,7 @@ def each_cut_makes_the_wait_longer():
 
 
 def timed_claim(daemon):
-    """How long the claim took, in ms."""
+    """Time of the claim in ms."""
     with Connection(daemon.socket) as claimer:
         begin = time.monotonic()
         error, reply = claimer.call(PLACEMENT + "Claim", {"places": ["core0"], "purpose": "compute", "ttl_s": 60, "key": "k"})
@@ -88,8 +90,11 @@ def timed_claim(daemon):
 
 
 def the_real_probe_dies_in_time():
-    """The full profile, stopped in the middle of whatever it is at. What the machine's other work and its disk take is not the probe's: a claim that stops nothing shows it,
-    and where a burst of them lasts for a whole round there is another one."""
+    """Stops the full profile at arbitrary points.
+
+    Time of the machine's other work and of its disk is not the probe's. A claim that stops nothing
+    measures that time, and a disturbed round is repeated.
+    """
     with Daemon("--no-probe", config="claim_resume_s = 3600\n") as daemon:
         for _ in range(4):
             took, free = [], []
@@ -310,7 +315,7 @@ def a_job_plans_within_what_was_claimed_for_it():
 
 
 def anybody_plans_within_a_claim_of_roots_under_its_key():
-    """As the steps of a job do whose prolog has claimed for it. Nobody else's claim is named so."""
+    """Steps of a job plan within the claim of the job's prolog. Only this claim has their key."""
     with Daemon("--node", NODES / "mi250x") as daemon:
         daemon.directory.chmod(0o755)
         claimed(daemon, "gpu2", "gpu3", key="slurm/7")
@@ -351,7 +356,7 @@ def the_first_plan_under_a_key_stands():
 
 
 def from_a_descendant(depth, act):
-    """What act gives, in a process so many generations down."""
+    """Returns the result of act, in a process this many generations down."""
     reader, writer = os.pipe()
 
     def descend(generations):

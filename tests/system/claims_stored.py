@@ -1,4 +1,7 @@
-"""Claims in the store and in the answers: what outlives what, over a real socket with a real database. Prints TAP."""
+"""Claims in the store and in answers: their persistence, by sockets and a real database.
+
+Prints TAP.
+"""
 import contextlib
 import os
 import pathlib
@@ -73,7 +76,7 @@ def what_is_found_broken_or_gone_gets_them_again():
 
 
 def a_file_that_refuses_claims_is_tried_less_and_less():
-    """What is written down on the return fits, and the next save does not."""
+    """The save on return succeeds, and the next save does not."""
     refuses = ("CREATE TRIGGER no BEFORE INSERT ON claim_generation WHEN EXISTS (SELECT 1 FROM claim_generation)"
                " BEGIN SELECT raise(ABORT, 'no claims here'); END")
     with Daemon("--no-probe") as daemon:
@@ -100,7 +103,11 @@ def checkpoint(daemon):
 
 
 def what_is_truncated_gets_them_again():
-    """The file or its logs, to nothing, to a page or a little less: with the next claim, by itself a second later, and at an orderly end."""
+    """Truncates the file or its logs to nothing or about a page.
+
+    The claims are saved again with the next claim, by the daemon a second later, and at an orderly
+    end.
+    """
     ends = {"another": lambda daemon: is_stored(daemon, "core1", "b"),
             "nothing": lambda daemon: until(lambda: "truncated" in daemon.said() and rows(daemon) == {"a"}, 8),
             "end": lambda daemon: daemon.stop()[0] == 0}
@@ -165,7 +172,10 @@ def a_release_of_nothing_looks_at_the_file():
 
 
 def truncated_while_claims_are_made():
-    """Truncated again and again while claims are made, within calls too: it is noticed within seconds. Then once more, and a kill loses no claim."""
+    """Truncates the file repeatedly while claims are made, within calls too.
+
+    The daemon notices within seconds. After one more truncation, a kill loses no claim.
+    """
     with Daemon("--no-probe") as daemon:
         stop = threading.Event()
 

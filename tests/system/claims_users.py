@@ -1,4 +1,7 @@
-"""What ordinary users may claim, and what gives way to administrators. Two users become so by setuid. Prints TAP."""
+"""Limits of ordinary users' claims, and claims of administrators above them; needs setuid.
+
+Prints TAP.
+"""
 import concurrent.futures
 import json
 import os
@@ -17,7 +20,7 @@ from varlink import Connection  # noqa: E402
 
 
 def as_user(uid, *calls):
-    """What each call gives the user; left out where one cannot become one."""
+    """Results of the calls as that user; left out where the test cannot become one."""
     replies = as_nobody(*calls, uid=uid)
     if replies is None:
         raise LeftOut("not root: cannot become somebody else")

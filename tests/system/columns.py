@@ -1,4 +1,4 @@
-"""What a person sees first, on a terminal of 80 columns. Prints TAP."""
+"""Tables of the command on a terminal of 80 columns. Prints TAP."""
 import fcntl
 import json
 import os

@@ -1,4 +1,7 @@
-"""Placement where gpus reach each other through their packages: on nodes whose transfers an independent max-min computed, against the best of all placements by that. Prints TAP."""
+"""Placement where gpus are connected through their packages.
+
+An independent max-min computes the transfers and the best of all placements. Prints TAP.
+"""
 import contextlib
 import itertools
 import pathlib
@@ -75,7 +78,10 @@ def a_hives_side_to_the_host():
 
 
 def a_hives_side_has_a_limit_of_its_own():
-    """Three hives: what leaves one goes over two crossings, and fills its side to the host, not these."""
+    """Three hives: traffic out of one uses two crossings.
+
+    It fills its side to the host, not the crossings.
+    """
     machine = Hives([2, 2, 2], side_out=34e9, side_in=34e9, cross=1e12)
     for pairs in (None, QUICK):  # all measured: a gpu's own link, not its hive's side, slows what goes from it to all others
         is_near_the_best(machine, [("grid2d", 6), ("alltoall", 6), ("alltoall", 4), ("ring", 6)], pairs=pairs)
@@ -85,7 +91,9 @@ def a_hives_side_has_a_limit_of_its_own():
 
 
 def both_directions_of_a_link_are_one_limit():
-    """Of a gpu's own link, which counts for those of which nothing was drawn; of a crossing; and neither tells one direction from what goes the other way."""
+    """Shared limits of both directions: of a gpu's own link, also without a draw of that gpu, and
+    of a crossing. Neither separates the two directions.
+    """
     links = hives(straight=45e9, through=27.5e9, up=29e9, down=29e9, both=48e9, cross=52e9)
     is_near_the_best(links, [("allreduce", 5), ("ring", 5), ("ring", 6)], pairs=QUICK, seed=9)
     crossings = Hives([2, 2, 2, 2], straight=46e9, host=None, told=False, through=27.4e9, up=31.6e9, down=31.8e9, cross=1e12, cross_both=47.6e9)

@@ -132,7 +132,9 @@ def a_missing_probe_is_a_finding():
 
 
 def who_asks_is_told_why_nothing_was_measured():
-    """A program that cannot start, by its interpreter or by its linker, says so to the one who waits, in the log and in health."""
+    """A program that fails to start in its interpreter or linker is reported to its caller, the log
+    and health.
+    """
     for script, said in (("echo 'error while loading shared libraries: libnuma.so.1' >&2\nexit 127\n", "berth-probe-cpu ended with status 127: error while loading shared libraries: libnuma.so.1"),
                          (None, "berth-probe-cpu could not be started (No such file or directory)")):
         with fake_probe(script or "") as folder, Daemon("--no-probe", config=f"probe_dir = {folder}\n") as daemon:
@@ -392,7 +394,10 @@ def closed_standard_descriptors_are_not_taken():
 
 
 def no_plugin_of_hwloc_is_loaded():
-    """On Debian hwloc's GPU components are plugins, which pull drivers into the process; this one only says that it was loaded."""
+    """Debian's hwloc has GPU components as plugins, which pull drivers into the process.
+
+    This plugin only reports that it was loaded.
+    """
     with tempfile.TemporaryDirectory() as folder:
         mark = pathlib.Path(folder) / "loaded"
         source = f'#include <fcntl.h>\n__attribute__((constructor)) static void loaded(void) {{ open("{mark}", O_CREAT | O_WRONLY, 0600); }}\n'

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the manual pages and the shells' completion say, against what the programs take."""
+"""Manual pages and shell completion against the options of the programs. Prints TAP."""
 import os
 import pathlib
 import re
@@ -110,7 +110,7 @@ def libberth_3_has_every_function():
 
 
 def bash(*words, environment=None):
-    """What bash offers for the last of these words."""
+    """Completions of bash for the last of these words."""
     script = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _berth; printf "%s\\n" "${COMPREPLY[@]}"'
     lines = said("bash", "--norc", "-c", script, "bash", COMPLETION / "berth", "berth", *words,
                  env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", **(environment or {})}).splitlines()
@@ -130,7 +130,7 @@ _berth
 
 
 def zsh(*words, environment=None):
-    """What zsh's completion adds for the last of these words, before zsh picks what fits."""
+    """Completions that zsh adds for the last of these words, before it filters."""
     if shutil.which("zsh") is None:
         raise LeftOut("zsh is not here; make check installs it")
     return said("zsh", "-f", "-c", ZSH, "zsh", COMPLETION / "_berth", "berth", *words,
@@ -201,7 +201,7 @@ def zsh_completes_what_the_tables_have():
 
 
 def guides_name_commands_and_options_that_there_are():
-    """What stands in code blocks and between backquotes of README and docs."""
+    """Contents of code blocks and backquotes of README and docs."""
     table, seen = commands(), set()
     everywhere = {word for pair in options(said(BIN / "berth", "help", "topo")) for word in pair if word}
     for guide in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
@@ -237,7 +237,7 @@ def commands_of(guide):
 
 
 def is_shown(lines, printed):
-    """Whether the lines are what was printed, but for what "..." stands for."""
+    """True when the lines equal the output, except at "..."."""
     at = 0
     pieces = re.split(r"^\.\.\.\n", lines, flags=re.M)
     for number, piece in enumerate(pieces):
@@ -249,7 +249,10 @@ def is_shown(lines, printed):
 
 
 def guides_show_what_commands_print():
-    """Each of these commands as it stands, in a folder with the test nodes; in EXPORT.md also those that name no node, of that of their section. "..." stands for what is left out."""
+    """Runs each command in a folder with the test nodes.
+
+    In EXPORT.md the node of a section applies to commands without one. "..." is a gap.
+    """
     nodes = {"hwloc": "h200x4", "nccl, rccl": "h200x4", "gres": "mi250x", "dot": "mi250x", "prometheus": "h200x4", "rankfile": "mi250x"}
     wrong, run = [], 0
     environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
@@ -295,7 +298,7 @@ def the_administrators_guide_knows_every_finding():
 
 
 def pages_write_microseconds_as_the_program_does():
-    """As in a terminal of UTF-8; what a program printed elsewhere stands as it was."""
+    """Runs in a terminal with UTF-8; output from elsewhere stays unchanged."""
     unit = re.search(r'ui->utf8 \? "\\u00b5s" : "us", "ms"', (ROOT / "client/ui/units.c").read_text())
     assert unit, "the program has another unit"
     wrong = []

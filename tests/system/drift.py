@@ -1,4 +1,4 @@
-"""Drift: whole daemons whose probe prints what the test says, over several runs and restarts. Prints TAP."""
+"""Drift: whole daemons with a scripted probe, over several runs and restarts. Prints TAP."""
 import contextlib
 import json
 import os
@@ -55,7 +55,7 @@ def check(daemon):
 
 
 def past(daemon):
-    """What was found until now."""
+    """All findings so far."""
     return [finding for finding in daemon.call("io.berth.Health.ListFindings")["findings"]]
 
 

@@ -1,4 +1,4 @@
-"""What the berth command answers to mistakes: errors as JSON, what was meant, what is refused. Prints TAP."""
+"""Errors of the berth command: as JSON, with suggestions, and its refusals. Prints TAP."""
 import json
 import os
 import pathlib
@@ -26,7 +26,10 @@ def fails(error, **parameters):
 
 
 def an_error_is_json_too():
-    """With --json standard output has the error's name and parameters; the line on standard error and the status are as without."""
+    """With --json standard output has the error's name and parameters.
+
+    The line on standard error and the status are the same as without.
+    """
     node = ["--node", NODES / "h200x4"]
     for words, name, parameters in (
             (["matrix", "memory_latncy"], "io.berth.Fabric.NoSuchMetric", {"metric": "memory_latncy"}),
@@ -72,7 +75,10 @@ def why_a_folder_is_no_node_is_json_too():
 
 
 def what_others_wrote_does_not_steer_the_terminal():
-    """Nor change the direction of what is beside it, or end a line. JSON has it as it is."""
+    """Foreign text changes neither the direction of its neighbours nor the lines.
+
+    JSON has it unchanged.
+    """
     key = "k\u202e\u2028\x1b[31m\u009b\u2066z"
     claim = {"claim": "1", "uid": 0, "key": key, "purpose": "compute", "expires_at_s": 1, "places": ["gpu0", "numa0\u202e"]}
 

@@ -25,7 +25,7 @@ PREFERRED, BOUND, INTERLEAVED = 1, 2, 3
 
 
 def clean_environment(**variables):
-    """This test's own, without what a launcher or a user may have set there."""
+    """The test's own environment, without variables of a launcher or a user."""
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith(("SLURM_", "PMI", "PMIX_", "MPI_", "OMPI_", "PALS_", "FLUX_", "BERTH_")) and name not in DEVICES}
     return {**kept, **variables}
@@ -39,7 +39,7 @@ def exec_(path, *arguments, variables=None, cpus=None, stdin=None):
 
 
 def inside(path, *arguments, says="", **how):
-    """What the task found. says: all that was to be on standard error, in part."""
+    """The environment of the task. With says, all of standard error, by parts."""
     status, out, err = exec_(path, *arguments, "--", *INSIDE, **how)
     assert status == 0, (status, out, err)
     assert says in err if says else err == "", err
@@ -60,7 +60,10 @@ def cpu_list(text):
 
 
 class Proxy(Service):
-    """Stands before a daemon: notes what it is asked, and lets change(method, reply) give what is said instead. None ends the connection, bytes are sent as they are."""
+    """A proxy before a daemon: notes requests, and change(method, reply) may replace replies.
+
+    None ends the connection; bytes are sent unchanged.
+    """
 
     def __init__(self, daemon, change=lambda method, reply: reply):
         self.daemon, self.change, self.asked = daemon, change, []
@@ -81,7 +84,7 @@ class Proxy(Service):
 # ---- the berth, from inside ----
 
 def as_planned(task, found, before):
-    """That a task found what the plan has for it."""
+    """Checks that a task has the resources of the plan."""
     assert found["cpus"] == cpu_list(task["cpus"]), (found["cpus"], task)
     for name, value in task["environment"].items():
         assert found["environment"].get(name) == value, (name, found["environment"].get(name), task)
@@ -132,7 +135,7 @@ def memory_policies_are_taken():
 
 
 def one_plan_stands_for_all_tasks_of_a_step():
-    """What changes between two tasks' asking does not part their plans."""
+    """A claim between the requests of two tasks does not separate their plans."""
     needs_two_cpus()
     with Daemon("--node", NODES / "mi250x") as daemon:
         first = inside(daemon.socket, "--key", "step", variables=hydra(0, 2))
@@ -266,7 +269,9 @@ def a_launcher_that_does_not_say_enough_starts_the_command_unbound():
 
 
 def numbers_of_gpus_count_among_those_that_the_job_may_open():
-    """Where Slurm constrains devices its own variable counts within the job, and the berth's has to."""
+    """With devices constrained by Slurm its own variable counts within the job, and the berth's
+    must, too.
+    """
     step = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_NODEID": "0", "SLURM_STEP_NUM_TASKS": "1", "SLURM_STEP_TASKS_PER_NODE": "1",
             "SLURM_LOCALID": "0", "SLURM_PROCID": "0", "SLURM_STEP_GPUS": "4,5"}
     with Daemon("--node", NODES / "mi250x") as daemon:

@@ -96,7 +96,9 @@ def measured_epyc():
 
 
 def best(path, attribute, where, *flags):
-    """The number of the memory that hwloc-calc takes among all, or with other flags, and what else it said."""
+    """Number of the memory that hwloc-calc chooses, of all or by other flags, with its standard
+    error.
+    """
     status, text, said = run(tool("hwloc-calc"), "--if", "xml", "-i", path, "--local-memory", *(flags or ("--local-memory-flags", "4")), "--best-memattr", attribute, where)
     return (text.strip(), said) if status == 0 else (status, said)
 
@@ -192,7 +194,10 @@ def test_nccl_of_every_node():
 
 
 def test_nccl_leaves_to_the_library_what_it_looks_up():
-    """It stops where a file has a net, which it does not complete then, or cpus without CPUID's words, which a virtual nic may be put at."""
+    """The library stops at a file's net, which it does not complete then.
+
+    It also stops at cpus without CPUID's words, where it may put a virtual nic.
+    """
     for node in nodes():
         for name in ("nccl", "rccl"):
             if berth(node, "export", name)[0] != 0:
@@ -334,7 +339,10 @@ def test_names_from_outside_end_nothing():
 
 
 def test_open_mpi_binds_within_a_cpuset():
-    """The variables of docs/EXPORT.md: Open MPI binds to a cpu of its cpuset, not to one that the file has and the job has not."""
+    """Variables of docs/EXPORT.md:
+
+    Open MPI binds to a cpu of its cpuset, not to another one in the file.
+    """
     mpirun = shutil.which("mpirun.openmpi")
     if mpirun is None:
         raise LeftOut("there is no Open MPI (tests/lib/deps.sh test)")

@@ -1,4 +1,7 @@
-"""What the GPU drivers say: berth-probe-gpu --facts, and what a daemon answers of a node that has its records. Prints TAP."""
+"""Facts of GPU drivers: berth-probe-gpu --facts, and a daemon's answers with such records.
+
+Prints TAP.
+"""
 import json
 import os
 import pathlib
@@ -105,7 +108,9 @@ def places_have_what_was_said_and_health_judges_it():
 
 
 def gpus_without_a_probe_are_a_finding():
-    """This machine as another one's topology describes it, with gpus, and no berth-probe-gpu, or one that cannot be executed: status, health, the log and who has it measured are told, and cores are measured all the same."""
+    """This machine with another one's topology, with gpus, and berth-probe-gpu absent or not
+    executable. Status, health, log and the caller of Probe report it, and cores are measured.
+    """
     value = '{"record":"value","metric":"memory_latency","from":"numa0","to":"numa0","value":90.5,"low":90,"high":91,"n":9}'
     end = '{"record":"end","status":"complete","elapsed_ns":1}'
     skips = "".join(f"""echo '{{"record":"skip","metric":"{metric}","from":"core0","to":"core1","why":"none"}}'\n""" for metric in ("cpu_pingpong", "cpu_copy", "cpu_queue"))

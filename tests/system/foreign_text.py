@@ -21,7 +21,7 @@ def answers_all(daemon):
 
 
 def the_database():
-    """SQLite says what it finds in a broken file in the file's own bytes."""
+    """SQLite quotes bytes of a broken file in its errors."""
     with Daemon("--no-probe") as daemon:
         daemon.wait_ready()
         daemon.stop()
@@ -36,7 +36,9 @@ def the_database():
 
 
 def a_probe():
-    """What it prints where records are due, and what it says when it fails; cut in the middle of a character, too."""
+    """Bytes in place of records, and text of a failing probe, also cut in the middle of a
+    character.
+    """
     long = "\\303\\251" * 300
     for script in ("printf 'a\\377\\200b' >&2; exit 3\n", f"printf '{long}' >&2; exit 3\n", f"printf 'x{long}' >&2; exit 3\n",
                    f"echo '{RUN}'\nprintf '\\377\\376{{\\n'\nexit 0\n"):

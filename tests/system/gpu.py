@@ -1,4 +1,4 @@
-"""The GPU probe under a whole daemon, by probes that are scripts: hung cells, gpus in use, wrong bytes, stand-ins. Prints TAP."""
+"""GPU probe scripts under a daemon: hung cells, gpus in use, wrong bytes, stand-ins. Prints TAP."""
 import contextlib
 import json
 import pathlib
@@ -88,7 +88,10 @@ def a_full_run_on_amd_has_its_variants_in_processes_of_their_own():
 
 @contextlib.contextmanager
 def both_vendors(facts=""):
-    """Two gpus of NVIDIA's and two of AMD's, and a probe that measures those of the driver that it is told, or of the first one that has one it may touch."""
+    """Two NVIDIA and two AMD gpus.
+
+    The probe measures those of the requested driver, or of the first driver with a usable gpu.
+    """
     hip = GPU_RUN.replace('"standin"', '"hip"')
     script = 'case "$*" in *"--backend hip"*|*"--without 0000:00:06.0,0000:00:07.0"*) echo \'' + hip + "'\n" + lines(copy("gpu2", "gpu3"), END) + "exit 0 ;; esac\n" + \
         lines(GPU_RUN, copy("gpu0", "gpu1"), END)
@@ -355,7 +358,7 @@ def what_a_stand_in_measures_on_a_live_machine_is_not_stored():
 
 
 def what_one_probe_found_outlives_another():
-    """A machine whose CPU probe is asked, with what a GPU probe's run left in its database."""
+    """A machine with a scripted CPU probe, and records of a GPU probe's run in its database."""
     value = {"record": "value", "metric": "memory_latency", "from": "numa0", "to": "numa0", "value": 80, "n": 9}
     with fake_probe(lines(GPU_RUN.replace('"gpu"', '"cpu"'), value, END)) as folder, Daemon("--no-probe", config=f"probe_dir = {folder}\n") as daemon:
         daemon.call("io.berth.Health.Probe", {"profile": "quick"})

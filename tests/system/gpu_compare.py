@@ -1,4 +1,7 @@
-"""tests/bench/gpu_compare.py against programs that print what the tools print, with numbers of the test's choice. Prints TAP."""
+"""tests/bench/gpu_compare.py against scripts in place of the tools, with chosen numbers.
+
+Prints TAP.
+"""
 import functools
 import json
 import pathlib
@@ -24,7 +27,11 @@ def a_set(metric, *flows, **axes):
 
 
 def berth(engine=1.0, kernel=1.0, stream=1.0):
-    """Records of a node with two gpus; B comes first, so that order is the address's. Factors are to what the fake references say."""
+    """Records of a node with two gpus;
+
+    B is first, so that the order is that of addresses. Factors are relative to the figures of the
+    fake references.
+    """
     lines = [{"record": "run", "schema": 1, "probe": "gpu", "backend": "cuda", "started_at": 1790000000}]
     for gpu, scale in ((B, 1.1), (A, 1.0)):
         lines += [value("host_gpu_copy_engine", "numa0", gpu, 55e9 * scale * engine), value("host_gpu_copy_engine", gpu, "numa0", 54e9 * scale * engine),
@@ -65,7 +72,7 @@ def berth(engine=1.0, kernel=1.0, stream=1.0):
 
 
 def pair(first, second):
-    """As nvbandwidth prints a matrix between two gpus: row acts, text, N/A on the diagonal."""
+    """A matrix of nvbandwidth between two gpus: row acts, text, N/A on the diagonal."""
     return [["N/A", f"{first:g}"], [f"{second:g}", "N/A"]]
 
 
@@ -256,7 +263,9 @@ def alone(rig):
 
 
 def small_sizes_are_times(rig):
-    """Two runs: what takes little more than its start is a time, which 5 % are right for; what was a rate is a bandwidth, of which 1 %."""
+    """Two runs: sizes dominated by start-up are compared as times, within 5 %; rates as bandwidths,
+    within 1 %.
+    """
     def with_sizes(*medians):
         sizes = [{"bytes": size, "median_ns": ns, "n": 9} for size, ns in zip((4096, 262144, 1 << 20), medians)]
         return berth().replace('{"record": "end"', json.dumps({"record": "value", "metric": "gpu_gpu_kernel", "from": A, "to": B, "axes": {"how": "write"}, "samples": sizes}) +
@@ -269,7 +278,9 @@ def small_sizes_are_times(rig):
 
 
 def runs_agree_by_kind(rig):
-    """gpu_agree.py: what kinds of cells are how far apart, and how many too far, sets by their sum."""
+    """gpu_agree.py prints differences by kind of cell, the number beyond the limit, and sets by
+    their sum.
+    """
     agree = COMPARE.with_name("gpu_agree.py")
     names = [str(rig.folder / name) for name in ("a", "b", "c")]
     for name, text in zip(names, (berth(), berth(), berth(kernel=1.02))):

@@ -1,4 +1,7 @@
-"""The conditions of a run of berth-probe-gpu: each known one in its record, of each other one why it is not; kept by the daemon and shown by berth history. Prints TAP."""
+"""Conditions of a run of berth-probe-gpu: known ones in its record, a reason for each other one.
+
+The daemon keeps them and berth history shows them. Prints TAP.
+"""
 import contextlib
 import json
 import pathlib
@@ -46,7 +49,7 @@ def fake_addresses():
 
 
 def both_ends(records):
-    """Of a run, and those that are known at its end only."""
+    """Conditions of a run, and those known only at its end."""
     assert records[0]["record"] == "run" and records[-1]["record"] == "end" and records[-1]["status"] == "complete", records[-1]
     return records[0]["conditions"], records[-1]["conditions"]
 
@@ -102,7 +105,7 @@ def a_stand_in_has_none_of_this_machine():
 
 
 def the_daemon_keeps_them():
-    """With the run, in the store; History gives them and berth history shows what changed."""
+    """Stored with the run; History returns them and berth history shows changes."""
     with system_root(MI250X) as root, virtual() as (node, probes), daemon_over(node, probes, "--no-probe") as daemon:
         program = probes / "berth-probe-gpu"
         program.write_text(program.read_text().replace('"$@"', f'--root {root} "$@"'))

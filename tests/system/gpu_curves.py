@@ -1,4 +1,7 @@
-"""tests/bench/gpu_curves on virtual nodes: a curve that says what was not measured, and one that does not. Prints TAP."""
+"""tests/bench/gpu_curves on virtual nodes: a curve that predicts other sizes, and one that fails.
+
+Prints TAP.
+"""
 import functools
 import json
 import os

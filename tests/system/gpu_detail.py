@@ -1,4 +1,6 @@
-"""Latencies over sizes, flags, streaming operations, numbers of blocks and matrix products on virtual nodes, whose numbers are known. Prints TAP."""
+"""Latencies over sizes, flags, streaming operations, numbers of blocks and matrix products, on
+virtual nodes with known numbers. Prints TAP.
+"""
 import json
 import os
 import pathlib
@@ -19,7 +21,7 @@ FREE, MORE_FREE = "805306368", "1610612736"  # host memory: with more of it, buf
 
 
 class Run:
-    """What the probe printed on a virtual node with what the text adds to its description."""
+    """Output of the probe on a virtual node with the text added to its description."""
 
     def __init__(self, node, metrics, more="", profile="full", places=(), roomy=False, instead=("", "")):
         with tempfile.TemporaryDirectory() as folder:

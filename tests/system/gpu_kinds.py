@@ -18,7 +18,7 @@ DIVIDED = ("allgather", "reducescatter")
 
 
 class Run:
-    """What the probe printed on a virtual node: h200x4 with what the text adds, or another."""
+    """Output of the probe on a virtual node: h200x4 with the text added, or another one."""
 
     def __init__(self, metrics, more="", node="h200x4", library=True, places=(), **environment):
         with tempfile.TemporaryDirectory() as folder:

@@ -20,7 +20,10 @@ PORT, DDR, LINK, WIDE = 28.3e9, 51.2e9, 37.5e9, 50e9  # tests/standin/nodes/mi25
 
 @contextlib.contextmanager
 def virtual(extra="", **environment):
-    """A daemon over the recorded node, as a stand-in's, whose GPU probe is the real one on the virtual node with these lines added."""
+    """A daemon over the recorded node, as a stand-in's.
+
+    Its GPU probe is the real one on the virtual node with these lines added.
+    """
     with tempfile.TemporaryDirectory(prefix="berth-virtual-") as folder:
         node, probes, description = (pathlib.Path(folder) / name for name in ("node", "probes", "description.node"))
         shutil.copytree(NODES / "mi250x", node)
@@ -101,7 +104,9 @@ def from_boot_to_answers():
 
 
 def a_boot_with_the_defaults():
-    """Nothing configured but where the probes are: every pair has its rates and sizes, what there was no time for says so, and everything answers."""
+    """Without configuration beside the probes: every pair has its rates and sizes, cells beyond the
+    time limit are skipped with a reason, and every method answers.
+    """
     with virtual() as (node, probes), daemon_over(node, probes, config="") as daemon:
         daemon.wait_ready(300)
         ended = [line for line in daemon.said().splitlines() if "berth-probe-gpu: complete, " in line or "berth-probe-gpu: budget, " in line]
@@ -127,7 +132,10 @@ def a_boot_with_the_defaults():
 
 
 def a_call_that_never_returns_costs_its_cell():
-    """Whatever is left out, the next copy between gpus hangs too: three times it is tried, and what needs none is measured all the same."""
+    """The next copy between gpus hangs whichever is skipped.
+
+    It is tried three times, and cells without such copies are measured.
+    """
     with virtual("fault hipMemcpyPeerAsync 1 * hang\n") as (node, probes), daemon_over(node, probes, "--no-probe", config="gpu_quick_budget_ms = 12000\nprobe_silence_s = 5\n") as daemon:
         last = probed(daemon, metrics=["host_gpu_copy_engine", "gpu_gpu_copy_engine"], places=["gpu0", "gpu1"])
         daemon.wait_ready(60)

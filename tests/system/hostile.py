@@ -1,5 +1,7 @@
-"""One user who means harm, and another one who must not notice: calls that are never read, messages that take long to parse, a log that is flooded,
-memory that is filled. The limits on time are generous, as other programs run. Prints TAP."""
+"""One hostile user beside a good one: unread replies, costly messages, a flooded log, full memory.
+
+The limits on time are generous, as other programs run. Prints TAP.
+"""
 import contextlib
 import functools
 import json
@@ -81,7 +83,7 @@ def open_to_all(*arguments):
 
 
 def waits(daemon, seconds=SECONDS):
-    """How long a good peer waits for GetStatus, each time, in s."""
+    """Times that a good peer waits for GetStatus, in s."""
     report, tell = os.pipe()
 
     def ask():
@@ -146,10 +148,10 @@ def nobody_waits_beside_four_users_of_many_small_calls():
 
 
 def calls_that_take_long_are_made_elsewhere():
-    """Beside calls that took 0.3 to 50 ms of the loop a good peer has as many answers as alone.
+    """A good peer beside calls of 0.3 to 50 ms on the loop gets as many answers as alone.
 
-    The middle of five rounds counts. What else runs takes its share of both; the attack's own
-    process may take half of the machine.
+    The median of five rounds counts. Other programs take a share of both; the attack's own process
+    may use half of the machine.
     """
     def answers(daemon):
         return len(waits(daemon, 0.7))
@@ -172,7 +174,7 @@ def calls_that_take_long_are_made_elsewhere():
 
 @contextlib.contextmanager
 def bound_processes(count, uid):
-    """So many processes of the user that sleep, bound to cpu 0: a shell's, without a program.
+    """Starts this many processes of the user that sleep, bound to cpu 0, without a program.
 
     They end with the pipe that they read.
     """
@@ -194,9 +196,7 @@ def bound_processes(count, uid):
 
 
 def nobody_waits_beside_claims_that_look_at_many_processes():
-    """A claim that nothing else refuses looks at the machine's processes, on the thread pool.
-
-    3,000 take it 10 ms or more.
+    """A valid claim scans the machine's processes, on the thread pool. 3,000 take it 10 ms or more.
     """
     if sorted(os.sched_getaffinity(0))[:2] != [0, 1]:
         raise LeftOut("it takes cpus 0 and 1")
@@ -303,7 +303,9 @@ def resident(daemon):
 
 
 def unfinished_messages_keep_to_a_budget():
-    """450 messages of a megabyte without their end: 16 MiB are kept of them, a connection's first 4 KiB apart, and all is given back."""
+    """450 messages of a megabyte without an end: the daemon holds 16 MiB of them, beside the first
+    4 KiB of each connection, and frees all.
+    """
     if SANITIZED:
         raise LeftOut("a sanitizer keeps what is freed (AddressSanitizer's quarantine): resident memory is not the daemon's use")
     with open_to_all() as daemon:

@@ -1,4 +1,4 @@
-"""What a daemon does with limits that are too low, with signals that mean nothing to it, and with what a probe leaves behind. Prints TAP."""
+"""Limits that are too low, signals without a meaning, and leftovers of a probe. Prints TAP."""
 import contextlib
 import json
 import os
@@ -153,7 +153,9 @@ def a_folder_of_many_values_is_light():
 
 
 def restarts_go_on():
-    """A daemon that fails again and again (a full disk, a lock, a driver) is started anew for as long as that takes: a node is not left without advice."""
+    """A daemon that fails repeatedly (full disk, lock, driver) is restarted without a limit: a node
+    must not lose its advice.
+    """
     unit = (pathlib.Path(__file__).resolve().parents[2] / "systemd/berthd.service.in").read_text()
     settings = dict(re.findall(r"^([A-Za-z]+)=(.*)$", unit, re.MULTILINE))
     assert settings["Restart"] == "on-failure" and settings["StartLimitIntervalSec"] == "0", "no number of starts is the last one"

@@ -1,6 +1,9 @@
-"""One daemon under everything at once for some seconds: small and large questions, history, recording, streams, claims, measuring, and SIGHUP, so
-that its threads meet in every combination. Every reply must be one, and the daemon must end well; with SAN=thread (ThreadSanitizer) a
-race ends it badly. Prints TAP."""
+"""One daemon under all loads for some seconds: its threads meet in every combination.
+
+Loads are small and large questions, history, recording, streams, claims, measuring, and SIGHUP.
+Every reply must be valid, and the daemon must end well. With SAN=thread (ThreadSanitizer) a race
+makes it end badly. Prints TAP.
+"""
 import os
 import pathlib
 import random

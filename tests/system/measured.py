@@ -1,4 +1,7 @@
-"""What of a price was measured, and what sets of transfers contradict: as Allocate, Bind and Route say it, and the command. Prints TAP."""
+"""Measured parts of prices, and contradictory sets, in Allocate, Bind, Route and the command.
+
+Prints TAP.
+"""
 import contextlib
 import json
 import pathlib
@@ -15,13 +18,16 @@ GIB = 1 << 30
 
 
 def ask(daemon, user, **request):
-    """Where to allocate what that one reads once."""
+    """Options of Allocate for a buffer that this user reads once."""
     return daemon.call("io.berth.Placement.Allocate", {"bytes": GIB, "allowed": {}, "accesses": [{"by": user, "reads_bytes": GIB, "writes_bytes": 0}], **request})
 
 
 @contextlib.contextmanager
 def a_gpu_measured_again(slower):
-    """The four H200 where what kernels of gpu0 copy with the host takes so many times as long by a later run; what was measured together is as old as it was."""
+    """The four H200 with slower kernels between gpu0 and the host, by a later run.
+
+    The sets keep their age.
+    """
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(NODES / "h200x4", folder, dirs_exist_ok=True)
         path = pathlib.Path(folder) / "measurements.jsonl"
@@ -36,7 +42,9 @@ def a_gpu_measured_again(slower):
 
 
 def sets_that_contradict_a_newer_value_are_told_of():
-    """As Bind and Route tell of them, where a gpu that uses the buffer and a memory that it may be in are concerned; of no others."""
+    """Allocate reports them like Bind and Route, for a gpu that uses the buffer and a memory that
+    may hold it; no others.
+    """
     with a_gpu_measured_again(3) as daemon:
         for user, kinds, told in (("gpu0", ["pinned"], True), ("gpu0", ["device"], False), ("gpu1", ["pinned"], False), ("numa0", ["pinned"], False)):
             warnings = ask(daemon, user, kinds=kinds)["warnings"]
@@ -47,12 +55,15 @@ def sets_that_contradict_a_newer_value_are_told_of():
 
 
 def command(folder, *words):
-    """What the berth command prints of a node."""
+    """Output of the berth command about a node."""
     return subprocess.run([BIN / "berth", "--node", folder, *words], capture_output=True, text=True, timeout=60).stdout
 
 
 def a_price_says_whether_it_was_measured():
-    """measured stands for nothing but measured values in why; the command marks all other prices, in tables, of a step and in reasons."""
+    """A price is measured only with measured values in why.
+
+    The command marks all other prices, in tables, steps and reasons.
+    """
     seen = set()
     for folder in sorted(path for path in NODES.iterdir() if path.is_dir() and not path.name.startswith("broken")):
         with Daemon("--node", folder) as daemon:

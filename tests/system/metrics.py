@@ -70,7 +70,7 @@ def test_prometheus_has_the_baseline_and_free_places():
 
 
 def test_a_live_daemon_has_free_memory_claims_and_baselines():
-    """What a recorded node cannot have: of this machine."""
+    """Metrics that a recorded node cannot have: those of this machine."""
     script = f"""echo '{BERTHD_RUN}'
 echo '{{"record":"value","metric":"memory_bandwidth","from":"numa0","to":"numa0","axes":{{}},"value":2e10,"low":1.9e10,"high":2.1e10,"n":9}}'
 echo '{{"record":"end","status":"complete","elapsed_ns":1}}'

@@ -1,4 +1,7 @@
-"""The variables by which a task's libraries use the nics next to it: in answers, in a shell, and taken by berth exec. Prints TAP."""
+"""Variables that select the nics next to a task: in answers, in a shell, and set by berth exec.
+
+Prints TAP.
+"""
 import contextlib
 import json
 import os
@@ -22,7 +25,9 @@ MARKS = tuple("BERTH_" + name for name in CHOOSE)
 
 @contextlib.contextmanager
 def infiniband(states=("4", "4", "4", "4"), second=None):
-    """The node of mi250x with an InfiniBand device in the place of each Slingshot port; second: the state of another port of mlx5_1."""
+    """The mi250x node with an InfiniBand device in place of each Slingshot port; second: the state
+    of another port of mlx5_1.
+    """
     with tempfile.TemporaryDirectory() as folder:
         node = pathlib.Path(shutil.copytree(NODES / "mi250x", pathlib.Path(folder) / "node"))
         text = (node / "topology.xml").read_text()

@@ -1,9 +1,12 @@
-"""Many clients, and hostile ones: who is idle, says half a message or never reads costs the others next to nothing, and the daemon
-a bounded amount of memory. Prints TAP.
+"""Many clients, and hostile ones: idle, silent or slow peers cost others nearly nothing.
 
-Times are compared with times of the same run, taken in turns, the quietest of several rounds with the quietest: another program on the machine may
-disturb a round, but the daemon would disturb all of them. What the daemon does now and then, and so not in every round, is seen in the calls of all rounds
-together, by how many are slow. What a call costs the daemon is also compared by its own processor time."""
+The memory of the daemon is bounded. Prints TAP.
+
+Times are compared with times of the same run, in turns, the quietest of several rounds with the
+quietest. Another program on the machine may disturb a round, but the daemon would disturb all of
+them. Occasional work of the daemon shows in the calls of all rounds together, by the number of slow
+ones. The cost of a call is also compared by the daemon's own processor time.
+"""
 import contextlib
 import json
 import os
@@ -29,7 +32,7 @@ CALLS = [("io.berth.Fabric.GetStatus", {}), ("io.berth.Placement.Allocate", {"by
 
 
 def processor_ns(pid):
-    """What all threads of a process have used."""
+    """Processor time of all threads of a process."""
     return sum(int((task / "schedstat").read_text().split()[0]) for task in pathlib.Path(f"/proc/{pid}/task").iterdir())
 
 
@@ -68,8 +71,10 @@ def figures(took, processor):
 
 
 def beside_others(daemon, clients):
-    """Figures of the quietest of five rounds beside idle and half-open clients, in times those of the quietest alone; and by how many calls of all
-    rounds more are slow: slower than 3 x nearly all of those alone, and than a scheduler makes them."""
+    """Times of the quietest of five rounds beside idle and half-open clients, relative to those
+    alone. Also the number of additional slow calls of all rounds: slower than 3 x nearly all of
+    those alone, and than a scheduler makes them.
+    """
     rounds, every = {"alone": [], "beside": []}, {"alone": [], "beside": []}
 
     def a_round(who):

@@ -1,4 +1,6 @@
-"""Bind with so much traffic that its plan takes a good part of a second: it is made on a thread, and nobody else waits for it. Prints TAP."""
+"""Bind with traffic that takes a large part of a second to plan runs on a thread; no other call
+waits. Prints TAP.
+"""
 import os
 import pathlib
 import random
@@ -109,7 +111,8 @@ def it_ends_while_plans_are_made():
 
 
 def as_nobody(what):
-    """In a child of another user's; its pid. It ends with 0 when what did not fail."""
+    """Runs the calls in a child as another user; returns its pid. It ends with 0 when none failed.
+    """
     pid = os.fork()
     if pid == 0:
         status = 1
@@ -130,7 +133,9 @@ def plan_one(socket):
 
 
 def many_plans_do_not_hold_up_measuring():
-    """Measuring ends and is stored while most of what was asked for before still waits, whatever one user may ask for at once; and another user gets a turn."""
+    """Measuring ends and is stored while most earlier requests of one user still wait, and another
+    user gets a turn.
+    """
     value = '{"record":"value","metric":"gpu_gpu_copy_engine","from":"gpu0","to":"gpu1","axes":{},"value":2e10,"low":1.9e10,"high":2.1e10,"n":6}'
     script = "".join(f"echo '{line}'\n" for line in (GPU_RUN, value, '{"record":"end","status":"ok"}'))
     with fake_gpu_probe(script) as (copy, probes):
@@ -194,7 +199,7 @@ def gpus_of(reply):
 
 
 def nothing_is_shuffled_for_nothing():
-    """Four gpus of one sort: whatever the last digits of what was measured of them, one choice is as good as another."""
+    """Four equal gpus: the last digits of their measurements prefer no choice."""
     with Daemon("--node", str(NODES / "h200x4")) as daemon:
         for tasks in (1, 2, 3, 4):
             for traffic in ({"host_bytes": 1 << 20}, {"host_bytes": 1 << 30}, {"pattern": "ring", "bytes": 1 << 28}, {"pattern": "alltoall", "bytes": 1 << 20, "host_bytes": 1 << 20}):

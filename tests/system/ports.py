@@ -1,4 +1,6 @@
-"""Where tasks that copy with the host go on gpus that share a NUMA node or a PCIe port, on nodes of its own making. Prints TAP."""
+"""Tasks that copy with the host, on generated nodes with gpus that share a NUMA node or a PCIe
+port. Prints TAP.
+"""
 import contextlib
 import itertools
 import json
@@ -19,7 +21,11 @@ def mask(first, count):
 
 
 def topology(packages, port_speed, nics, inner):
-    """A NUMA node a package, with PCIe ports; packages: for each its ports, as the number of gpus behind it, 0: one gpu on the root without a bridge; [2, 2]: behind two switches at it, whose links carry inner. nics: behind each port that has a bridge."""
+    """A node with one NUMA node a package, and PCIe ports. packages has the ports of each package,
+    as the number of gpus behind a port. 0 is one gpu on the root without a bridge; [2, 2] two
+    switches at a port, with links of the rate inner. nics: one behind each port that has a
+    bridge.
+    """
     index, bus, lines, count = itertools.count(1), itertools.count(1), [], len(packages)
 
     def sets(first, cpus, node, nodes):
@@ -125,7 +131,10 @@ def own_ports_are_not_shared():
 
 
 def switches_behind_switches_are_ports_too():
-    """Two gpus a switch, two of these behind each port of the host, which is wide enough for all four; then behind one that is not."""
+    """Two gpus a switch, two switches a host port.
+
+    First each port is wide enough for all four gpus, then one is not.
+    """
     with asked([[[2, 2]], [[2, 2]]], 4 * GPU) as node:
         assert len({node.place[gpu]["details"]["pcie_port"] for gpu in node.has("gpu")}) == 2
         assert len({node.place[gpu]["details"]["pcie_port2"] for gpu in node.has("gpu")}) == 4

@@ -1,4 +1,7 @@
-"""What the README of a reconstructed node says that its paper states, against what a daemon over the folder answers. Prints TAP."""
+"""Figures of papers in the README of reconstructed nodes, against a daemon over the folder.
+
+Prints TAP.
+"""
 import contextlib
 import json
 import math
@@ -47,7 +50,10 @@ def axes_of(text):
 
 
 def number_of(text):
-    """37.5 GB/s (37 to 38): the value and its range in base units. A row of kind bound has "at most" in front; none: a link without a rate."""
+    """Parses "37.5 GB/s (37 to 38)" to the value and its range in base units.
+
+    A row of kind bound has "at most" in front; none: a link without a rate.
+    """
     if text == "none":
         return [None] * 3
     found = re.fullmatch(r"(?:at most )?([0-9.]+) ?(GB/s|ns|us|GiB|)(?: \(([0-9.]+) to ([0-9.]+)\))?", text)
@@ -73,7 +79,7 @@ def rows_of(folder):
 
 
 class Answers:
-    """What a daemon over a folder says."""
+    """Answers of a daemon over a folder."""
 
     def __init__(self, daemon):
         self.daemon = daemon
@@ -85,7 +91,9 @@ class Answers:
         return next((cell for cell in cells if cell["value"] is not None), None)
 
     def advised(self, metric, pair, axes):
-        """The highest rate that Bind and Route expect of a pair and mechanism, of both directions together where axes say so; None: of others."""
+        """The highest rate that Bind and Route expect of a pair and mechanism; of both directions
+        together where axes name them. None: no rate.
+        """
         mechanism = {"gpu_gpu_copy_engine": "copy_engine", "gpu_gpu_kernel": "kernel"}.get(metric)
         if mechanism is None:
             return None
@@ -102,7 +110,8 @@ class Answers:
         return next((link for link in self.node["links"] if {link["from"], link["to"]} == set(pair) and link["kind"] == kind), None)
 
     def count(self, kind, place):
-        """Of that kind: all, what has the package or module above it, what is next to the NUMA node."""
+        """Places of that kind: all, those below the package or module, those next to the NUMA node.
+        """
         def is_in(name):
             while name is not None and name != place:
                 name = self.place[name]["parent"]
@@ -116,7 +125,7 @@ def near(value, expected):
 
 
 def wrong_with(answers, kind, metric, pair, axes, value, low, high):
-    """What the daemon says that the row does not, or None."""
+    """A contradiction of the daemon to the row, or None."""
     if kind == "count":
         found = answers.count(metric, pair[0])
         return None if found == value else found

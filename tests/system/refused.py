@@ -1,4 +1,6 @@
-"""What Bind, Allocate and Route refuse, on every test node, asked by the command and on the socket: each is a named error in one line that says what there is. Prints TAP."""
+"""Refusals of Bind, Allocate and Route on every test node, by command and socket: each is a named
+error in one line with the available resources. Prints TAP.
+"""
 import json
 import os
 import pathlib
@@ -19,7 +21,7 @@ NAMES = [node.name for node in sorted(NODES.iterdir()) if node.is_dir() and not 
 
 
 class Refusing(Node):
-    """With what each place holds, and what it is to refuse."""
+    """A test node with the contents of each place, and its refusals."""
 
     def __init__(self, folder):
         super().__init__(folder)
@@ -52,7 +54,7 @@ def all_nodes():
 
 
 def span(names):
-    """As the daemon tells what there is of a kind."""
+    """The daemon's text for the available places of a kind."""
     runs = []
     for name in names:
         letters, number = re.fullmatch(r"([a-z]+)(\d+)", name).groups()
@@ -72,7 +74,7 @@ def flows_to_ranks_that_do_not_exist():
 
 
 def more_transfers_meanwhile_than_are_weighed():
-    """What stood on the stack was walked as the array: 108 ended the daemon."""
+    """An array with garbage from the stack behind it: 108 items ended the daemon."""
     for node in all_nodes():
         ends = [*node.has("gpu"), *node.has("numa")][:2]
         transfer = {"from": ends[0], "to": ends[-1], "bytes": MIB}

@@ -1,4 +1,7 @@
-"""The page of berth report: whole, without scripts, with what the other commands say."""
+"""The page of berth report: complete, without scripts, consistent with the other commands.
+
+Prints TAP.
+"""
 import html.parser
 import json
 import pathlib
@@ -16,7 +19,7 @@ from tap import run_tests  # noqa: E402
 
 
 class Page(html.parser.HTMLParser):
-    """What a page is made of; fails where tags do not close each other."""
+    """Contents of a page; fails where tags do not close each other."""
     def __init__(self, text):
         super().__init__()
         self.open, self.tags, self.attributes, self.words = [], [], [], []

@@ -1,4 +1,4 @@
-"""What is known to be the right way on virtual and recorded nodes, asked over a socket. Prints TAP."""
+"""Known best routes on virtual and recorded nodes, asked over a socket. Prints TAP."""
 import contextlib
 import json
 import os
@@ -23,7 +23,9 @@ METRICS = ",".join(name + more for name in ("gpu_gpu_copy_engine", "gpu_gpu_kern
 
 @contextlib.contextmanager
 def measured(name, profile="quick"):
-    """A daemon over the node folder of that name, with what the GPU probe measures on the virtual node."""
+    """A daemon over the node folder of that name, with measurements of the GPU probe on the virtual
+    node.
+    """
     with tempfile.TemporaryDirectory(prefix="berth-route-") as folder:
         node = pathlib.Path(folder) / name
         shutil.copytree(NODES / name, node)
@@ -172,7 +174,10 @@ def on_h200():
 
 
 def few_bytes_are_compared_as_the_reasons_have_it():
-    """The table of times and the sentences are of the same numbers, which for few bytes are fractions of a nanosecond and some kB/s."""
+    """The table of times and the sentences have the same numbers.
+
+    For few bytes these are fractions of a nanosecond and some kB/s.
+    """
     compared = 0
     for name, start, target, size in [("mi300a", "gpu0", "numa0", 4096), ("gh200-quad", "gpu0", "numa0", 4096), ("mi250x", "gpu0", "gpu1", 1), ("h200x4", "gpu0", "gpu1", 1)]:
         with Daemon("--node", NODES / name) as daemon:
@@ -199,7 +204,11 @@ def what_a_kernel_has_of_a_reconstructed_mi250x():
 
 
 def what_was_published_goes_before_links():
-    """The reconstructed MI250X has copies by engine as published: neither what links are said to carry nor ways that nobody measured together go before them, and a command says what would measure those."""
+    """The reconstructed MI250X has published copies by engine.
+
+    Link rates and paths without common measurements do not precede them, and a command names the
+    missing measurement.
+    """
     with Daemon("--node", NODES / "mi250x") as daemon:
         for target, gb_per_s, command, perhaps in (("gpu7", 50, "berth probe gpu_gpu_kernel", 75),
                                                    ("gpu2", 37.5, "berth probe --full gpu_gpu_copy_engine gpu_gpu_copy_engine_concurrent", 81.8)):

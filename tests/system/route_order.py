@@ -1,6 +1,9 @@
-"""What holds for every answer of Route, whatever is asked: random requests of all test nodes, each asked again with fewer gpus and less memory, and with overlap. Prints TAP.
+"""Invariants of Route: random requests on all test nodes, each repeated for parts of the node.
 
-ROUTE_REQUESTS=N asks so many of each node, ROUTE_SEED=N others, ROUTE_NODES=FOLDER of the folders in that one; BERTH_NODES names the folder of more nodes."""
+Parts have fewer gpus and less memory; requests are also repeated with overlap. Prints TAP.
+ROUTE_REQUESTS=N sets the number for each node, ROUTE_SEED=N another seed. ROUTE_NODES=FOLDER
+selects the nodes in that folder; BERTH_NODES names the folder of more nodes.
+"""
 import collections
 import os
 import pathlib
@@ -24,7 +27,7 @@ PASSED_OVER = ("but what several transfers cost was not measured", "it goes behi
 
 
 class Node:
-    """A daemon over a node folder, and what its answers are not to be."""
+    """A daemon over a node folder, and the errors of its answers."""
 
     def __init__(self, folder, broken):
         self.name, self.broken = folder.name, broken
@@ -42,7 +45,9 @@ class Node:
         self.daemon.__exit__()
 
     def route(self, request, part):
-        """None where it is refused; else what leads, is sound and has the prices that other parts of the node have."""
+        """None for a refusal; otherwise an answer that is sound, with the prices that other parts
+        of the node have.
+        """
         error, answer = self.peer.call("io.berth.Placement.Route", {**request, "allowed": {"gpus": part[0], "memory": part[1]}})
         return None if error is not None else answer
 
@@ -51,7 +56,7 @@ class Node:
 
 
 def drawn(draw, node):
-    """Any two ends and what may move meanwhile; at least one end of each transfer is a gpu."""
+    """Draws any two ends and concurrent transfers; at least one end of each transfer is a gpu."""
     def transfer(size):
         start = draw.choice(node.gpus)
         target = draw.choice([place for place in node.gpus + node.numas[:4] if place != start])
@@ -67,7 +72,9 @@ def drawn(draw, node):
 
 
 def parts_of(draw, node, request):
-    """Parts of the node that have all ends, each with more gpus than the one before, and with all of the host's memory or the same part of it."""
+    """Parts of the node with all ends, each with more gpus than the one before, and with all of the
+    host's memory or the same part of it.
+    """
     ends = {transfer[key] for transfer in [request, *request.get("meanwhile", [])] for key in ("from", "to")}
     memory = [numa for numa in node.numas if numa in ends or draw.random() < 0.5] if draw.random() < 0.2 else node.numas
     more = [gpu for gpu in node.gpus if gpu not in ends]
@@ -89,7 +96,7 @@ def is_nominal(option):
 
 
 def is_ordered(answer):
-    """What is known for such a size as it is fast, then the others as they are."""
+    """True when options with a known time are sorted, followed by the others, sorted too."""
     times = [time_of(option) for option in answer["options"][1:]]
     return sum(later < before for before, later in zip(times, times[1:])) <= 1
 
@@ -100,7 +107,7 @@ def is_explained(answer):
 
 
 def ask_all(node, draw):
-    """One request of all parts, and what it shows."""
+    """Asks one request of all parts; returns the number of answers."""
     request = drawn(draw, node)
     prices, shown = {}, 0
     strict_before = lax_before = part_before = None
@@ -163,7 +170,10 @@ def sizes_near(draw):
 
 
 def ask_near(node, draw):
-    """One request of sizes near each other; what each way that is listed takes, which is no less for more bytes, and for a few bytes more about as long."""
+    """Asks one request for sizes near each other.
+
+    The time of each listed path does not fall with more bytes, and barely rises for a few more.
+    """
     request = {**drawn(draw, node), "meanwhile": [], "overlap": draw.random() < 0.2}
     prices, shown = {}, 0
     for size in sizes_near(draw):
@@ -198,7 +208,11 @@ def what_a_way_takes_follows_its_bytes():
 
 
 def what_did_not_hold_once():
-    """A gpu more, over which the fastest split alone leads, which is slow beside what moves meanwhile; and copy engines that beat one kernel by less than a fifth."""
+    """Two earlier errors.
+
+    One more gpu, which only the fastest split uses, is slow beside concurrent transfers. Copy
+    engines beat one kernel by less than a fifth.
+    """
     with Node(NODES / "mi250x", {}) as node:
         def lead(start, target, size, gpus, **more):
             answer = node.route({"from": f"gpu{start}", "to": f"gpu{target}", "bytes": size, **more}, ([f"gpu{g}" for g in gpus], node.numas))

@@ -1,4 +1,4 @@
-"""What answers say of what decided, and of what is proven. Prints TAP."""
+"""Statements of answers about decisive figures and proofs. Prints TAP."""
 import pathlib
 import sys
 
@@ -18,7 +18,10 @@ def by(place, reads=0, writes=0, **more):
 
 
 def where_nothing_has_a_price_who_uses_it_most_is_true_of_each_numa_node():
-    """Cores of several NUMA nodes use a buffer by their shares: the lowest of equals is called the first of them, and not the one that uses it most."""
+    """Cores of several NUMA nodes share a buffer.
+
+    The lowest of equals is called the first, not the largest user.
+    """
     with Daemon("--node", NODES / "epyc-2s") as daemon:
         cases = [([], "numa0, which uses the buffer most, first of equals (1 GiB of 4 GiB)"),
                  ([by("package0", reads=4 * GIB), by("package1", reads=4 * GIB)], "numa0, which uses the buffer most, first of equals (2 GiB of 8 GiB)"),
@@ -34,7 +37,10 @@ def where_nothing_has_a_price_who_uses_it_most_is_true_of_each_numa_node():
 
 
 def other_choices_are_bounds_only_where_one_is():
-    """That what starting costs is known of some gpus only makes no lower bound of 256 MiB: others then take as long, and nothing less is said of them."""
+    """Start-up times known for some gpus only make no lower bound of 256 MiB.
+
+    Other choices then take as long, without a weaker statement.
+    """
     with Daemon("--node", NODES / "h200x4-hand") as daemon:
         for request in ({"tasks": 4, "pattern": "ring", "bytes": 256 * MIB}, {"tasks": 2, "host_bytes": GIB, "flows": [{"from": 0, "to": 1, "bytes": GIB}], "allowed": {"gpus": ["gpu0", "gpu1"]}}):
             answer = bind(daemon, **request)
@@ -45,7 +51,9 @@ def other_choices_are_bounds_only_where_one_is():
 
 
 def a_shared_gpu_more_may_take_a_price_away():
-    """As docs/ADVICE.md says it: where tasks share gpus each of these has some, also one without a known way to the others; tasks with gpus of their own keep away from it."""
+    """As documented in docs/ADVICE.md: each of the gpus that tasks share has some tasks, also one
+    without a known path to the others. Tasks with gpus of their own avoid it.
+    """
     corona = NODES.parent.parent.parent / "shared/nodes/mi50-corona"
     if not corona.is_dir():
         return
@@ -59,7 +67,10 @@ def a_shared_gpu_more_may_take_a_price_away():
 
 
 def why_nothing_is_proven_of_tasks_without_gpus_is_said():
-    """Nothing but the launcher's order is weighed against their cores; one task of all cores has nothing to choose but the memory."""
+    """Plans of cores are compared only with the launcher's order.
+
+    One task with all cores only chooses the memory.
+    """
     last = "not proven to be the best: of tasks without gpus only few orders of cores are weighed"
     for name, allowed, tasks, is_proven in (("h200x4", {}, 1, True), ("h200x4", {}, 2, False), ("mi250x", {}, 1, False), ("mi250x", {"memory": ["numa1"]}, 1, True), ("mi250x", {}, 4, False)):
         with Daemon("--node", NODES / name) as daemon:

@@ -1,6 +1,9 @@
-"""berth-probe-gpu on virtual nodes, by both runtimes' names: what was put in comes out, and every fault is told from a measurement.
+"""berth-probe-gpu on virtual nodes, by both runtimes' names: it measures the described values, and
+reports every fault apart from measurements.
 
-What goes in is asked of the description itself (tests/standin/paths.c) for every cell and set, and the figures that everybody knows of these nodes are here by hand."""
+The expected value of every cell and set comes from the description (tests/standin/paths.c).
+Well-known figures of these nodes are written here by hand. Prints TAP.
+"""
 import json
 import signal
 import subprocess
@@ -14,7 +17,7 @@ WITHIN = 0.01
 
 
 def flows_of(record):
-    """What moves in a cell, and how its value is made of the rates: (flows, factor)."""
+    """Flows of a cell, with the formula of its value from the rates: (flows, factor)."""
     metric, axes, a, b = record["metric"], record.get("axes", {}), record["from"], record["to"]
     kind, how = axes.get("kind", "pinned"), axes.get("how", "copy")
     both = axes.get("direction") == "both"
@@ -53,13 +56,15 @@ def said(node, key):
 
 
 def called(node):
-    """What calls of each group cost the host."""
+    """Cost of the calls of each group on the host."""
     lines = [line.split() for line in node.read_text().splitlines()]
     return {words[1]: float(words[2]) for words in lines if words[:1] == ["call"]}
 
 
 def check_curves(node, records):
-    """Every size of every curve takes what is before the first byte and its bytes; so do the overheads. How many curves there were."""
+    """Every size of every curve takes the described latency and the time of its bytes; overheads
+    too. Returns the number of curves.
+    """
     cells = [(record, *flows_of(record)) for record in records if "samples" in record and at_rest(record) and flows_of(record)[0]]
     for (record, _, factor), ((rate, ns),) in zip(cells, put_in(node, [flows for _, flows, _ in cells])):
         for sample in record["samples"]:
@@ -79,7 +84,7 @@ def check_curves(node, records):
 
 
 def check_values(node, records):
-    """Every rate is what was put in; how many there were of each metric."""
+    """Every rate equals the described one; returns the number for each metric."""
     cells = [(record, *flows_of(record)) for record in records if "value" in record and at_rest(record) and flows_of(record)[0]]
     counts = {}
     for (record, flows, factor), rates in zip(cells, put_in(node, [flows for _, flows, _ in cells])):
@@ -90,7 +95,9 @@ def check_values(node, records):
 
 
 def check_latencies(node, records, call_ns):
-    """16 bytes: what is before the first byte, and in the caller's eyes what the calls around it cost."""
+    """16 bytes take the described latency and, by the caller's clock, the cost of the calls around
+    it.
+    """
     cells = [record for record in records if record["record"] == "value" and record["metric"] == "copy_latency"]
     flows = [[("engine", "write", "pinned", record["from"], record["to"])] for record in cells]
     for record, ((rate, ns),) in zip(cells, put_in(node, flows)):
@@ -100,7 +107,7 @@ def check_latencies(node, records, call_ns):
 
 
 def check_sets(node, records, within=WITHIN):
-    """Every flow of every set gets what it should among the others."""
+    """Every flow of every set gets its described rate among the others."""
     sets = [record for record in records if record["record"] == "set"]
     mechanism = {"host_gpu_copy_engine_concurrent": ("engine", "write"), "gpu_gpu_copy_engine_concurrent": ("engine", "write"),
                  "host_gpu_kernel_concurrent": ("kernel", "copy"), "gpu_gpu_kernel_concurrent": ("kernel", "copy")}
@@ -134,8 +141,11 @@ def test_memory_of_another_apu():
 
 
 def test_quick():
-    """All of the quick profile within its five seconds, also of eight GCDs: every rate, every set, a curve of each kind for each; only the latencies of pairs
-    that another stands for are as many as there is time for."""
+    """The quick profile takes at most its five seconds, also for eight GCDs.
+
+    It has every rate, every set and a curve of each kind for each; latencies of similar pairs
+    depend on the time left.
+    """
     for name, devices in (("mi250x", 8), ("h200x4", 4), ("gh200-quad", 4), ("mi300a", 4)):
         records = ended(measured(NODES / f"{name}.node"))
         spent = records[-1]["statistics"]
@@ -165,7 +175,7 @@ def test_quick():
 
 
 def test_waiting():
-    """What a kernel behind another stream's event costs, where that happens only while it waits."""
+    """Cost of a kernel behind another stream's event that happens only while it waits."""
     with described("h200x4", "wake 900") as node:
         waits = [record for record in ended(measured(node, "--metrics", "gpu_gpu_kernel,host_gpu_kernel")) if "t0_behind_ns" in record]
         assert len(waits) > 2
@@ -174,7 +184,10 @@ def test_waiting():
 
 
 def test_kernels_together():
-    """Kernels of one device that run together share it, so that none waits for another to end: each gets what it should beside the others."""
+    """Concurrent kernels of one device share it, so that none waits for another's end.
+
+    Each gets its described rate beside the others.
+    """
     for name in ("h200x4", "mi250x"):
         with described(name) as node:
             records = measured(node, "--profile", "full", "--metrics", "host_gpu_kernel_concurrent,gpu_gpu_kernel_concurrent", *LONG)
@@ -183,7 +196,9 @@ def test_kernels_together():
 
 
 def test_all_and_one():
-    """In full, all gpus to one and one to all the others, by every engine that may drive it and by kernels; of two, what no pair is measured with."""
+    """The full profile has sets of all gpus to one and of one to all others, by every engine and by
+    kernels. Two gpus have no sets beyond those of pairs.
+    """
     node = NODES / "h200x4.node"
     for devices, without in ((4, ()), (2, ("--without", "0000:00:08.0,0000:00:09.0"))):
         records = ended(measured(node, *without, "--profile", "full", "--metrics", "gpu_gpu_copy_engine_concurrent,gpu_gpu_kernel_concurrent,gpu_gpu_copy_engine", *LONG))
@@ -207,7 +222,9 @@ def test_all_and_one():
 
 
 def test_a_set_that_hung():
-    """Of sets the one that is named is left out, no other of its metric; its name is what the progress calls it."""
+    """A named set is left out, and no other one of its metric; its name is that of the progress
+    records.
+    """
     node, metrics = NODES / "h200x4.node", ("--profile", "full", "--metrics", "gpu_gpu_copy_engine_concurrent,host_gpu_copy_engine_concurrent", *LONG)
     records = ended(measured(node, *metrics))
     cells = [record["cell"] for record in records if record["record"] == "progress" and "_concurrent" in record["cell"]]
@@ -227,7 +244,8 @@ def test_a_set_that_hung():
 
 
 def test_left_out():
-    """Of what the time does not reach each cell is said, once, with its axes, and each set with its flows."""
+    """Each cell beyond the time limit is skipped once, with its axes, and each set with its flows.
+    """
     records = ended(measured(NODES / "h200x4.node", "--profile", "full", "--budget-ns", "1000000000"), "budget")
     late = [(record["metric"], record["from"], record["to"], tuple(sorted(record["axes"].items()))) for record in records
             if record["record"] == "skip" and record["why"] == "time budget" and not record["metric"].endswith("_concurrent")]
@@ -240,7 +258,9 @@ def test_left_out():
 
 
 def test_repeatable():
-    """The same seed gives the same record, to the last digit, but for when it was and what opening took."""
+    """The same seed gives the same record, to the last digit, except for the time and the duration
+    of opening.
+    """
     def said():
         return [record for record in measured(NODES / "h200x4.node", "--seed", "7") if record["record"] in ("value", "set", "skip", "samples", "progress")]
     first = said()
@@ -248,7 +268,9 @@ def test_repeatable():
 
 
 def test_disciplines():
-    """Shared otherwise, flows do not end together, and what they get meanwhile is known less well."""
+    """With other disciplines flows do not end together, and their concurrent rates have wider
+    intervals.
+    """
     for discipline in ("proportional", "unfair"):
         with described("mi250x", f"discipline {discipline}") as node:
             records = ended(measured(node, "--metrics", "host_gpu_copy_engine_concurrent,gpu_gpu_copy_engine_concurrent", *LONG))
@@ -290,8 +312,9 @@ def cell_of(record):
 
 
 def test_out_of_memory():
-    """A device that gives no memory, or once not, whichever allocation that is, is left out with the reason as far as it needs it; the others are measured
-    all the same. Without any device left the record still begins and ends."""
+    """A failing allocation, each of them in turn, excludes the device from the cells that need it,
+    with a reason. Others are measured. Without any device the record still begins and ends.
+    """
     few = ("--metrics", "host_gpu_copy_engine,gpu_gpu_copy_engine,gpu_gpu_kernel,memory_bandwidth")
     for name, call, calls in (("h200x4", "cuMemAlloc_v2", range(13)), ("mi250x", "hipMalloc", (0, 1))):
         whole = ended(measured(NODES / f"{name}.node", *few, *LONG))
@@ -321,7 +344,8 @@ def test_out_of_memory():
 
 
 def test_lost():
-    """A device that is lost ends the run: what was measured before stays, and the end says so."""
+    """A lost device ends the run: earlier measurements remain, and the end record reports the loss.
+    """
     for kind in ("lost", "sticky"):
         with described("h200x4", f"fault cuMemcpyPeerAsync 400 * {kind}") as node:
             records = measured(node, status=70)
@@ -330,7 +354,9 @@ def test_lost():
 
 
 def test_one_fails_at_the_start():
-    """A device on which nothing runs, or that is lost before anything was measured, does not take the others' measurements, or the record, with it."""
+    """A device on which no kernel runs, or that is lost at once, affects neither other measurements
+    nor the record.
+    """
     bad = "0000:00:07.0"
     with described("h200x4", "fault cuMemcpyAsync 0 1 unsupported", "fault cuMemcpyPeerAsync 0 1 unsupported", "fault cuLaunchKernel 0 1 unsupported") as node:
         records = ended(measured(node, "--metrics", "gpu_gpu_copy_engine,gpu_stream", *LONG))

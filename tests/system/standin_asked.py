@@ -1,4 +1,7 @@
-"""What berth-probe-gpu is asked and how, on virtual nodes: names, options, from where it is started; standin.py has what it measures."""
+"""Options, names and start of berth-probe-gpu on virtual nodes; standin.py tests its measurements.
+
+Prints TAP.
+"""
 import contextlib
 import os
 import subprocess
@@ -9,7 +12,7 @@ from virtual_node import ENVIRONMENT, NODES, command, ended, measured, probe_fol
 
 
 def test_folder():
-    """As a daemon starts it: with an environment of nothing, from a folder of probes."""
+    """Starts the probe like a daemon: with an empty environment, from a folder of probes."""
     with probe_folder(NODES / "h200x4.node") as folder:
         done = subprocess.run([os.path.join(folder, "berth-probe-gpu"), "--metrics", "gpu_gpu_copy_engine"], env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},
                               capture_output=True, text=True, timeout=100)
@@ -17,7 +20,10 @@ def test_folder():
 
 
 def test_names():
-    """A name that the machine does not have is refused, with those that it has; a program that starts the probe may name what another probe has."""
+    """An unknown name is refused with the list of known ones.
+
+    A program that starts the probe may use names of another probe.
+    """
     node = NODES / "h200x4.node"
     gpus = ", ".join(f"0000:00:0{number}.0" for number in (6, 7, 8, 9))
     assert refused(node, "--without", "0000:00:07.0,gpu0").endswith(f"--without: no such GPU: gpu0; there are 0000:00:06.0, 0000:00:08.0, 0000:00:09.0, 0000:00:07.0\n")

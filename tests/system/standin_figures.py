@@ -1,6 +1,9 @@
-"""What tests/standin/nodes/*.md says of each virtual node, against its description and what the real GPU probe measures on it. Prints TAP.
+"""Figures of tests/standin/nodes/*.md for each virtual node, against its description and the
+measurements of the real GPU probe. Prints TAP.
 
-A row of kind held names figures of the description, and there is one for each. A row of kind value, bound or set is about what is measured."""
+A row of kind held names figures of the description, and there is one for each. A row of kind value,
+bound or set is about measurements.
+"""
 import pathlib
 import re
 import sys
@@ -40,7 +43,7 @@ def rows_of(text):
 
 
 def line_figures(words):
-    """What one line of a description holds: (name, number)."""
+    """Contents of one line of a description: (name, number)."""
     kind, rest = words[0], words[1:]
     if kind == "numa":
         return [(f"numa {rest[0]} {what}", number) for what, number in zip(("bytes", "free"), rest[1:])]
@@ -60,7 +63,7 @@ def line_figures(words):
 
 
 def figures_of(text):
-    """All of a description; what comes later changes what came before."""
+    """All figures of a description; later lines replace earlier ones."""
     lines = [line.partition("#")[0].split() for line in text.splitlines()]
     return {name: float(number) for words in lines if words for name, number in line_figures(words)}
 
@@ -73,7 +76,7 @@ def not_held(figures, rows):
 
 
 class Found:
-    """What was measured, by names of places."""
+    """Measurements by names of places."""
 
     def __init__(self, node, records):
         pci = re.findall(r"^device \d+ pci=(\S+)", node.read_text(), re.M)
@@ -90,7 +93,7 @@ class Found:
 
 
 def not_measured(found, rows):
-    """Rows that what was measured contradicts, or that nothing measured."""
+    """Rows that contradict a measurement or have none."""
     wrong = []
     for kind, metric, flows, axes, value, line in rows:
         if kind == "held":
@@ -102,7 +105,9 @@ def not_measured(found, rows):
 
 
 def not_published(found, folder):
-    """Values that the paper states, by the table of the reconstructed node, where the same was measured here otherwise; and how many were."""
+    """Published values in the table of the reconstructed node that differ from the measurements
+    here; and the number of values compared.
+    """
     wrong, count = [], 0
     for kind, metric, pairs, axes, value, low, high, line in published.rows_of(folder):
         told = [found.cell.get((metric, pair, tuple(sorted(axes.items())))) for pair in pairs] if kind == "value" else []
@@ -118,7 +123,7 @@ def table_of(name):
 
 
 def whole(name, devices, numas):
-    """What is measured in the quick profile, all of it, as it was put in."""
+    """Results of the quick profile: complete, and as described."""
     node = NODES / f"{name}.node"
     records = ended(measured(node, *LONG))
     assert not [record for record in records if record["record"] == "finding"]
@@ -157,12 +162,12 @@ def test_mi250x():
 
 
 def test_h200x4():
-    """Four H200: what they get of the host's memory together is no constant."""
+    """Four H200: their total rate with the host's memory is no constant."""
     compare("h200x4", 4, 1)
 
 
 def test_gh200_quad():
-    """Kernels get what the paper states of C2C, and no more than it states of NVLink."""
+    """Kernels reach the paper's rate of C2C, and at most its rate of NVLink."""
     compare("gh200-quad", 4, 4)
 
 
@@ -172,7 +177,7 @@ def test_mi300a():
 
 
 def test_a_figure_that_differs_fails():
-    """By the description's text, and by what is measured alone; so does a row that is changed or missing."""
+    """Detects a changed or missing row, by the description and by measurements alone."""
     for name, metric, old, new in (("mi250x", "gpu_gpu_copy_engine", "path engine * gpu peer rate=50e9", "path engine * gpu peer rate=48e9"),
                                    ("mi250x", "gpu_gpu_kernel", "resource both01 174e9", "resource both01 180e9"),
                                    ("mi250x", "copy_latency", "path engine * 1 7 ns=18000", "path engine * 1 7 ns=17000"),

@@ -460,7 +460,7 @@ def somebody_truncates_the_index():
 
 
 def no_room_for_the_index():
-    """What was truncated and made longer again is a hole, and there is nothing to fill it with."""
+    """A truncated file that was extended again has a hole, without contents."""
     with small_disk() as (folder, state), measuring(directory=folder) as daemon:
         measure(daemon)
         index = state / "berth.db-shm"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What can be tried of the units without systemd as PID 1; tests/package/boot.sh boots it."""
+"""Tests of the units without systemd as PID 1; tests/package/boot.sh boots it. Prints TAP."""
 import configparser
 import contextlib
 import json
@@ -54,7 +54,9 @@ REFUSED = ("io_uring_setup", "io_uring_enter", "io_uring_register", "userfaultfd
 
 @contextlib.contextmanager
 def under_the_units_filter():
-    """The words of a command that runs another under it, and what programs need in their environment there."""
+    """Words of a command that runs another one under the filter, and the environment its programs
+    need.
+    """
     needs("systemd-analyze")
     if not under_filter.HEADER.exists():
         raise LeftOut("the numbers of system calls are known for x86-64 alone")
@@ -74,7 +76,9 @@ def give_environment(folder, options):
 
 
 def the_units_filter_leaves_what_daemon_and_probes_need():
-    """And refuses what neither does: each call with arguments that fail otherwise without it."""
+    """The filter refuses all other calls: each is made with arguments that fail in another way
+    without it.
+    """
     with under_the_units_filter() as (filtered, options), probe_folder("mi250x") as probes:
         probes = pathlib.Path(probes)
         (probes / "berth-probe-gpu").unlink()
@@ -93,7 +97,7 @@ def the_units_filter_leaves_what_daemon_and_probes_need():
 
 
 def measured_by(probes, *under):
-    """What a run measures: metric, ends and axes of each value, and the flows of each set."""
+    """Results of a run: metric, ends and axes of each value, and the flows of each set."""
     metrics = "host_gpu_copy_engine,gpu_gpu_copy_engine,host_gpu_kernel,gpu_gpu_kernel,copy_latency"
     command = [probes / "berth-probe-gpu", "--budget-ns", "200000000000", "--metrics", metrics]
     done = subprocess.run([*under, *command], capture_output=True, text=True, timeout=250)
@@ -123,7 +127,7 @@ def the_units_filter_leaves_what_amds_driver_and_probe_need():
 
 
 def memory_has_a_limit_above_the_daemons_budgets():
-    """And the daemon is not ended for what a probe takes."""
+    """The memory of a probe does not end the daemon."""
     lines = configparser.ConfigParser(strict=False, interpolation=None)
     lines.optionxform = str
     lines.read(SYSTEMD / "berthd.service.in")

@@ -39,7 +39,7 @@ def script(*records):
 
 
 def everything(daemon):
-    """What there is to know of transfers, without the name of the snapshot."""
+    """All transfers of an answer, without the name of the snapshot."""
     metrics = [m["name"] for m in daemon.call(FABRIC + "ListMetrics")["metrics"]]
     return ({m: daemon.call(FABRIC + "GetCurves", {"metric": m})["curves"] for m in metrics},
             daemon.call(FABRIC + "GetSets")["sets"], {m: cells(daemon, m) for m in ("cpu_copy", "transfer_overhead")})
@@ -168,7 +168,9 @@ def four_measured_gpus_are_alike_to_each_other_and_share_the_host():
 
 
 def recorded_sets_of_one_gpu_are_what_it_moves():
-    """Of copies from one gpu, which go one after the other whoever drives them, or to one, the sum is what it moves; kernels both ways at one gpu share it, and get more than one alone."""
+    """Copies from one gpu run one after the other, so their sum is the rate of the gpu; the same to
+    one gpu. Kernels both ways at one gpu share it, and reach more than one alone.
+    """
     kernels = 0
     for name in ("h200x1", "h200x2", "h200x4"):
         answer = json.loads(berth(None, "sets", "--json", node=NODES / name))

@@ -1,5 +1,8 @@
-"""python3-varlink against a daemon: varlink_foreign.py ADDRESS. It reads the interface descriptions itself and makes its calls from
-them, so that it is a second opinion on both."""
+"""Tests a daemon with python3-varlink: varlink_foreign.py ADDRESS.
+
+The library reads the interface descriptions itself and makes its calls from them, so it is an
+independent check of both.
+"""
 import sys
 
 import varlink
