@@ -1,4 +1,4 @@
-/* What foreign text looks like in the log. */
+/* Foreign text in the log. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>

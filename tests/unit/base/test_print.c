@@ -1,4 +1,4 @@
-/* JSON as text: commas, escapes, and numbers that are those of printf, whatever their way. */
+/* JSON as text: commas, escapes, and numbers equal to those of printf. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

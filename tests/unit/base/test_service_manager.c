@@ -1,4 +1,4 @@
-/* What a service manager hears, on a path and on an abstract name. */
+/* Messages to a service manager, on a path and on an abstract name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* What the kernel says of processes and cgroups, from a tree of files: owners, callers within
- * owners, and who may claim what. */
+/* Processes and cgroups in a tree of kernel files: owners, callers within owners, and permissions
+ * to claim. */
 #include "node/allowed.h"
 #include "node/locality.h"
 #include "unit/node/built_nodes.h"

@@ -1,5 +1,5 @@
-/* What may stand beside what, under a clock of its own, against a model that knows nothing of
- * trees: sets of what is covered. */
+/* Compatible claims, under a virtual clock, against a model without trees: sets of covered
+ * places. */
 #include "unit/node/built_nodes.h"
 
 #include "claim/set.h"

@@ -1,4 +1,4 @@
-/* Looking at what a resource model has found. Behind cmocka.h. */
+/* Helpers that read the results of a resource model. Include behind cmocka.h. */
 #pragma once
 #include <math.h>
 #include <string.h>

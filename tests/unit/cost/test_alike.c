@@ -1,5 +1,5 @@
-/* Numbers and transfers that nothing known tells apart have one of them for all, and no chain of
- * overlaps joins what is apart. */
+/* Indistinguishable numbers and transfers share one number, and no chain of overlaps joins
+ * different ones. */
 #include "unit/node/built_nodes.h"
 
 #include "cost/alike.h"

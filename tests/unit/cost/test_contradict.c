@@ -1,4 +1,4 @@
-/* Which sets contradict what a pair gets by its own value, and that they then blind nobody. */
+/* Sets that contradict a pair's own value, and the pairs that they leave unaffected. */
 #include "unit/node/built_nodes.h"
 
 #include "cost/contradict.h"

@@ -1,6 +1,6 @@
-/* How often the intervals of predictions hold what one more repetition takes, by simulation with a
- * fixed seed: transfers with noise are measured as the probe does, alone and together, and carried
- * out again. Nothing here is a measurement of a machine. */
+/* Intervals of predictions contain one more repetition as often as they state, by simulation with a
+ * fixed seed. Noisy transfers are measured like in the probe, alone and concurrently, and repeated.
+ * Nothing here is a measurement of a machine. */
 #include "unit/node/built_nodes.h"
 
 #include "common/stats.h"

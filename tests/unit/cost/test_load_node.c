@@ -1,4 +1,5 @@
-/* What recorded nodes and structure say of transfers together, where nobody measured them. */
+/* Concurrent transfers on recorded nodes without measurements of them: predictions from
+ * structure. */
 #include "cost/evidence.h"
 #include "unit/node/built_nodes.h"
 

@@ -1,5 +1,5 @@
-/* What transfers that were measured together say of others: of as many, of more, of these very
- * ones; and what nobody says, which is in the intervals. */
+/* Predictions from concurrent transfers that were measured: of as many, of more, of the same ones.
+ * Their intervals cover unmeasured effects. */
 #include "cost/evidence.h"
 #include "unit/node/built_nodes.h"
 

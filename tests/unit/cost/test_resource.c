@@ -1,4 +1,4 @@
-/* What transfers share: made-up machines must come out as they were put in. */
+/* Shared limits of transfers: the limits of invented machines are found again. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,4 @@
-/* What lies between two packages may hold up both directions together: what pairs across it say of
- * others. */
+/* A limit of both directions between two packages is derived from pairs across it. */
 #include "unit/plan/alloc/alloc_nodes.h"
 
 #include "cost/resource_between.h"

@@ -1,5 +1,5 @@
-/* Gpus that are joined by what nobody told of: each has a PCIe link to the host, and copies between
- * them get more than that carries. */
+/* Gpus with unreported links: each has a PCIe link to the host, but copies between them exceed its
+ * rate. */
 #include "node/allowed.h"
 #include "node/locality.h"
 #include "unit/node/built_nodes.h"

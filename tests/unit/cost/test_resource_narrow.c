@@ -1,4 +1,4 @@
-/* A link that carries a quarter of what it is said to, among others that carry what they are. */
+/* A link with a quarter of its stated rate, among others with all of it. */
 #include "unit/node/built_nodes.h"
 
 #include "cost/resource_make.h"

@@ -1,5 +1,4 @@
-/* What transfers share on recorded machines: the host copies of two and four H200 come out as they
- * were measured. */
+/* Shared limits on recorded machines: host copies of two and four H200 match their measurements. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

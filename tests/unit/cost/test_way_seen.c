@@ -1,5 +1,5 @@
-/* Which of several ways a transfer takes, on the node of eight GCDs: whatever way the hardware has
- * for each pair, the sets that are asked for tell it. */
+/* The path of a transfer among several, on the node of eight GCDs: the requested sets identify it
+ * for every possible path of the hardware. */
 #include "unit/node/built_nodes.h"
 
 #include "cost/way_seen.h"

@@ -1,5 +1,5 @@
-/* The measuring parts on this machine's own CPUs, with small buffers: that they do what they say,
- * not how fast. */
+/* Measuring on this machine's own CPUs, with small buffers: correct results, regardless of
+ * speed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,4 @@
-/* What two cores measure between them, on this machine's own CPUs: that it does what it says, not
- * how fast. */
+/* Measuring between two cores of this machine: correct results, regardless of speed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* A struct gpu_api for unit tests: devices with streams that each have a clock of their own,
- * operations that take a fixed time and their bytes' time, and memory that is real in its first
- * bytes. Nothing is shared between streams. */
+/* A struct gpu_api for unit tests: devices with streams that each have a clock of their own.
+ * Operations take a fixed time and the time of their bytes, and memory is real in its first bytes.
+ * Streams share no resource. */
 #pragma once
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,16 +17,16 @@
 #include "gpu/driver/node.h"
 #include "gpu/timing/launch_shapes.h"
 
-#define FAKE_START_NS 4000.0 /* that the first operation behind an event waits */
+#define FAKE_START_NS 4000.0 /* wait of the first operation behind an event */
 #define FAKE_OP_NS    2000.0
-#define FAKE_EVENT_NS 2700.0              /* that an event holds up what comes behind it */
-#define FAKE_REAL     ((size_t)256 << 10) /* bytes of an operation that really move */
+#define FAKE_EVENT_NS 2700.0              /* delay of the operations behind an event */
+#define FAKE_REAL     ((size_t)256 << 10) /* bytes of an operation that are really copied */
 #define FAKE_EVENTS   4096
 
 struct fake_stream {
     int device;
     double now, queued; /* queued: since the last event, operations */
-    bool held;          /* a gate that nobody has opened is in it */
+    bool held;          /* it contains a gate that is closed */
     uint64_t flag, value;
     int waits;
 };
@@ -39,18 +39,18 @@ struct fake {
     size_t event_count;
     int entered;
     double rate[8];            /* bytes per ns, by the device that drives */
-    double rate_of_unroll[17]; /* not 0: of kernels, instead */
+    double rate_of_unroll[17]; /* not 0: rate of kernels instead */
     int wrong_from, wrong_to;  /* copies between these devices lose a word; -1 none */
     int fail_copy;             /* code of every copy */
     int released_early;        /* operations that were enqueued after their gate was opened */
-    double hiccup_ns;          /* that the next operation takes longer */
+    double hiccup_ns;          /* additional time of the next operation */
     bool timeless;             /* operations take no time at all */
-    /* a device does one operation after the other, whatever their streams */
+    /* a device does one operation after the other, on all its streams */
     bool in_turn;
-    /* the device that copies between two come from does, whoever drives them */
+    /* the source device of copies does so, for every device that drives them */
     bool sends_in_turn;
-    double free_ns[8]; /* then: when it has done the last one */
-    double step_ns;    /* the end of an operation is seen in such steps; 0: at once */
+    double free_ns[8]; /* with these: end of its last operation */
+    double step_ns;    /* the end of an operation is detected in such steps; 0: at once */
     unsigned grid;     /* of the last streaming kernel */
 };
 
@@ -82,7 +82,7 @@ static int fake_enter(const struct gpu_api *api, int device, gpu_context context
 static int fake_alloc(const struct gpu_api *api, size_t bytes, gpu_address *ret_address)
 {
     (void)api;
-    void *memory = calloc(1, bytes); /* pages that nobody touches cost nothing */
+    void *memory = calloc(1, bytes); /* untouched pages cost nothing */
     *ret_address = (gpu_address)(uintptr_t)memory;
     return memory == NULL ? 2 : 0;
 }
@@ -175,8 +175,8 @@ static int fake_event_elapsed(const struct gpu_api *api, gpu_event from, gpu_eve
     return 0;
 }
 
-/* The first operation behind a gate pays for the start. by: the device that does one after the
- * other, if any does. */
+/* Advances a stream by an operation; the first one behind a gate pays for the start. by: the device
+ * with sequential operations, if there is one. */
 static inline void fake_pass(struct fake *fake, struct fake_stream *stream, int by, size_t bytes,
                              double rate)
 {
@@ -253,7 +253,7 @@ static inline void fake_check(const struct gpu_pattern_args *args)
         }
 }
 
-/* A function is its kernel's number plus one. */
+/* A function is the number of its kernel plus one. */
 static int fake_launch(const struct gpu_api *api, gpu_function function, unsigned grid,
                        unsigned block, gpu_stream stream, const void *args, size_t args_size)
 {
@@ -266,7 +266,7 @@ static int fake_launch(const struct gpu_api *api, gpu_function function, unsigne
         const struct gpu_gate_args *gate = args;
         at->held = true;
         at->queued = 0;
-        /* all of a device that are held go at once */
+        /* all held operations of a device start at once */
         for (int i = 0; fake->in_turn && i < GPU_STREAMS; i++)
             at->now = fmax(at->now, fake->streams[at->device][i].now);
         for (int i = 0; fake->sends_in_turn && i < fake->node.device_count; i++)
@@ -291,7 +291,7 @@ static int fake_launch(const struct gpu_api *api, gpu_function function, unsigne
     return 0;
 }
 
-/* So many devices of one model, each with access to all, and one NUMA node, 0. */
+/* Makes this many devices of one model, each with access to all, and one NUMA node, 0. */
 static inline struct fake *fake_new(int devices)
 {
     struct fake *fake = calloc(1, sizeof *fake);

@@ -1,5 +1,5 @@
-/* What the tests of judging share: a node whose values are judged by the configuration's defaults.
- */
+/* Fixture of the tests of judging: a node whose values are judged by the configuration's
+ * defaults. */
 #pragma once
 #include "unit/node/built_nodes.h"
 

@@ -1,4 +1,4 @@
-/* Judging values alone: likes, what is stated, notes and links. */
+/* Judging values alone: peers, stated values, notes and links. */
 #include "health/baseline.h"
 #include "judge_rig.h"
 

@@ -1,4 +1,4 @@
-/* The typed calls: what they send, what they make of replies, and what they do with broken ones. */
+/* Typed calls: their requests, their results from replies, and their errors from broken ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

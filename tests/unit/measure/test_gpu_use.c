@@ -1,4 +1,4 @@
-/* Who uses the gpus, by what their probe prints; and the names that it knows them by. */
+/* Users of the gpus by the output of their probe, and the probe's names of gpus. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

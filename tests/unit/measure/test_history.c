@@ -1,4 +1,4 @@
-/* Baselines, findings and expected hardware in the store, and what a snapshot gets of them. */
+/* Baselines, findings and expected hardware in the store and in snapshots. */
 #include <math.h>
 
 #include "unit/store/store_world.h"

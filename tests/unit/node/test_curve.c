@@ -1,5 +1,5 @@
-/* Curves through the sizes of a transfer: what they recover, that they never fall, how well they
- * say what was left out. */
+/* Curves through the sizes of a transfer: they recover known times, never fall, and predict omitted
+ * sizes. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

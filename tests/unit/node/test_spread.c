@@ -1,5 +1,4 @@
-/* Whether intervals hold one more repetition as often as they say, by simulation with a fixed seed.
- */
+/* Intervals contain one more repetition as often as they state, by simulation with a fixed seed. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

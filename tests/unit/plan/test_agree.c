@@ -1,5 +1,5 @@
-/* Bind, Allocate and Route price the same transfer alike, also where little is known of it: what
- * stands for it is one rule (plan_pairs_move). */
+/* Bind, Allocate and Route price the same transfer equally, also with few measurements: one rule
+ * chooses the substitute (plan_pairs_move). */
 #include "node/allowed.h"
 #include "node/locality.h"
 #include "unit/plan/route/route_nodes.h"

@@ -1,5 +1,5 @@
-/* Nodes of numbers for the tests of the search: what each arc takes alone and puts on resources,
- * and what a choice then costs. */
+/* Nodes of numbers for the tests of the search: the time of each arc alone and its load on
+ * resources, and the cost of a choice. */
 #pragma once
 #include <math.h>
 #include <setjmp.h>
@@ -20,8 +20,8 @@
 #define FLOWS     512
 #define USES      4
 
-/* A node of numbers: what each arc takes alone and puts on resources. A step takes as long as its
- * slowest flow, after those before it, or its fullest resource, which starts late. */
+/* A node of numbers: the time of each arc alone and its load on resources. An iteration takes as
+ * long as its slowest flow, after those before it, or its fullest resource, which starts late. */
 struct node {
     struct search_problem problem;
     struct search_arc arc[KINDS * SLOTS * SLOTS];
@@ -92,7 +92,7 @@ static struct search_arc *arc_of(struct node *node, size_t kind, size_t from, si
     return &node->arc[(kind * node->problem.slots + from) * node->problem.slots + to];
 }
 
-/* Uses of an arc are added one after the other. */
+/* Adds a use of an arc; the uses of an arc are consecutive. */
 static void use(struct node *node, struct search_arc *arc, size_t resource, double ns)
 {
     if (arc->use_count == 0)
@@ -110,7 +110,7 @@ static void flow(struct node *node, size_t kind, int from, int to)
         (struct search_flow){.kind = (uint16_t)kind, .from = from, .to = to};
 }
 
-/* Modules of two slots: the arc within one takes 1, else 4; the second kind goes to something
+/* Makes modules of two slots: the arc within one takes 1, else 4. The second kind of arc goes
  * outside through the module's port. */
 static inline struct node *modules(size_t slots, size_t tasks)
 {

@@ -1,5 +1,5 @@
-/* Searches on more slots than are always looked at whole: few choices, ranks in order, and what the
- * bound knows of them. */
+/* Searches on more slots than a complete search covers: few choices, ranks in order, and their
+ * bound. */
 #include "search_brute.h"
 
 /* On more slots all choices are looked at where there are few: two tasks that trade places, tasks

@@ -1,4 +1,4 @@
-/* What a request is told that names a place which is not there. */
+/* Errors of a request that names a missing place. */
 #include "unit/node/built_nodes.h"
 
 #include "serve/request.h"

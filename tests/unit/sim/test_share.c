@@ -1,5 +1,5 @@
 /* Streams that share limits: against the rates that the search for limits uses
- * (daemon/cost/resource_fit.h), moment by moment, and what must hold of any sharing. */
+ * (daemon/cost/resource_fit.h), moment by moment, and invariants of any sharing. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
-/* Scenes on a virtual node, for the tests of the stand-in drivers. Each has a node of its own and
- * therefore a process of its own, since a process has one; what that process says is compared with
- * what was computed by hand. */
+/* Scenes on a virtual node, for the tests of the stand-in drivers. A process has one node, so each
+ * scene has a process of its own. Its output is compared with results computed by hand. */
 #pragma once
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -17,7 +16,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* Three devices on one link to the host and one between each two; every call is free, so that times
+/* Three devices on one link to the host and one between each two. Every call is free, so that times
  * are those of the operations alone. */
 static const char node_text[] =
     "name test\n"
@@ -97,8 +96,8 @@ static inline void enter(const struct setting *setting, int device)
 
 typedef void (*scene_run)(struct setting *setting);
 
-/* Runs the scene in a process of its own on the node with these lines more. ret_text is what it
- * printed; the result is its wait status. */
+/* Runs the scene in a process of its own on the node with these lines added. ret_text is its
+ * output. Returns its wait status. */
 static inline int play(const char *name, const char *more, scene_run scene, char *ret_text,
                        size_t size)
 {

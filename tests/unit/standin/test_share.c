@@ -1,4 +1,4 @@
-/* How the stand-in drivers share resources among flows: cases computed by hand. */
+/* Sharing of resources among flows by the stand-in drivers: cases computed by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* What the tests of the store share: a folder and a small node for each test, runs to write, and
- * reading them back. */
+/* Fixture of the tests of the store: a folder and a small node for each test, and runs to write and
+ * read back. */
 #pragma once
 #include <setjmp.h>
 #include <sqlite3.h>
@@ -74,7 +74,7 @@ static inline int teardown(void **state)
     return 0;
 }
 
-/* What the store says is wrong; an empty code when nothing is. */
+/* Returns the store's note; an empty code when there is none. */
 static inline struct note noted(struct store *store)
 {
     struct note note = {.text = "no note"};
@@ -100,7 +100,7 @@ static inline place_id core(const struct graph *graph, int number)
     return graph_find(graph, name);
 }
 
-/* A run of pingpongs from core 0 to each other one: base, base + 1, ... */
+/* Makes a run of pingpongs from core 0 to each other one: base, base + 1, ... */
 static inline struct run pingpongs(const struct graph *graph, double base)
 {
     struct run run = {.probe = "cpu",
@@ -166,7 +166,7 @@ static inline size_t count_loaded(struct store *store, const struct graph *graph
     return count;
 }
 
-/* What a query of another program over the file says. */
+/* Returns the result of a query of another program over the file. */
 static inline int64_t query(const struct world *world, const char *sql)
 {
     sqlite3 *db;
@@ -181,7 +181,7 @@ static inline int64_t query(const struct world *world, const char *sql)
     return number;
 }
 
-/* A file with history in it; returns its size. */
+/* Makes a file with history; returns its size. */
 static inline long filled(struct world *world, int runs)
 {
     struct store *store = opened(world, STORE_OK);

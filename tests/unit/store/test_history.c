@@ -1,5 +1,4 @@
-/* History: what comes back of it, what is left of it when it is old, and that years of it stay
- * small. */
+/* History: results of queries, thinning of old values, and a small file for years. */
 #include <math.h>
 
 #include "base/embedded.h"

@@ -1,4 +1,4 @@
-/* What the store does while its file cannot be used, and when it can again. */
+/* The store while its file is unusable, and afterwards. */
 #include <math.h>
 #include <signal.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-/* What berth bind prints of how good its answer is known to be. */
+/* Text of berth bind about the quality of its answer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Text for a person: what may be shown, wrapping, tables, numbers. */
+/* Text for a person: printable characters, wrapping, tables, numbers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* A server in the test's process, on a socket of its own, with a small table of methods; the peers
- * are plain descriptors. Nothing here hangs: what does not come within the patience fails, and a
- * test that gets stuck is killed. */
+/* A server in the test's process, on a socket of its own, with a small table of methods. The peers
+ * are plain descriptors. No test hangs: an event that does not come within the patience fails, and
+ * a stuck test is killed. */
 #pragma once
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,8 +23,8 @@
 #include "varlink/server.h"
 
 enum {
-    PATIENCE_S = 10, /* for one thing to happen; much more than a loaded machine needs */
-    TEST_S = 60,     /* for a test, after which SIGALRM ends the program */
+    PATIENCE_S = 10, /* for one event; much more than a loaded machine needs */
+    TEST_S = 60,     /* for a test; then SIGALRM ends the program */
     BIG = 100 * 1000,
 };
 
@@ -39,12 +39,12 @@ struct daemon {
 
     unsigned calls;  /* that reached a handler */
     unsigned states; /* of WORK and STREAM, not freed */
-    unsigned pulled; /* replies taken from streams */
+    unsigned pulled; /* replies pulled from streams */
     unsigned begun;  /* work functions; atomic */
     sem_t release;   /* lets one work function end */
 };
 
-/* The methods. Their names are taken from the interface files; what they answer is this test's. */
+/* Methods with names of the interface files and answers of this test. */
 
 static inline struct snapshot *no_snapshot(struct daemon *daemon)
 {
@@ -52,7 +52,7 @@ static inline struct snapshot *no_snapshot(struct daemon *daemon)
     return NULL;
 }
 
-/* What work and streams go by. */
+/* State of work and streams. */
 struct task {
     struct daemon *daemon;
     bool more;
@@ -216,7 +216,7 @@ static inline void turn(struct daemon *d)
     usleep(200);
 }
 
-/* When the patience that begins now ends, on the clock of uv_hrtime. */
+/* Returns the end of the patience that begins now, on the clock of uv_hrtime. */
 static inline uint64_t patience_end(void)
 {
     return uv_hrtime() + PATIENCE_S * UINT64_C(1000000000);
@@ -365,7 +365,7 @@ static inline void say(struct client *client, const char *text)
     send_bytes(client, buffer, length + 1);
 }
 
-/* Reads what there is; false at the end. */
+/* Reads the available bytes; false at the end. */
 static inline bool receive(struct client *client)
 {
     ssize_t got =

@@ -1,4 +1,4 @@
-/* Whose turn it is on the loop, and what a message weighs. */
+/* Turns of users on the loop, and the weight of a message. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

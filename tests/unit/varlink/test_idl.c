@@ -1,5 +1,5 @@
-/* The parser of interface descriptions: what it reads, where it says an error is, and that no text
- * harms it. */
+/* The parser of interface descriptions: its results, the positions of its errors, and its
+ * robustness against any text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Values against types: each wrong value is refused with the path of what is wrong, each right one
- * is taken. */
+/* Values against types: each wrong value is refused with the path of the wrong part, each right one
+ * is accepted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Listening sockets: stale and live ones, locks, modes, and what a service manager passes. */
+/* Listening sockets: stale and live ones, locks, modes, and sockets of a service manager. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* Numbers beyond what JSON's parser keeps become such that it keeps; nothing else changes. */
+/* Numbers out of the JSON parser's range become ones within it; all else stays. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Replies as text: what is printed parses as what was meant, and error replies are the table's. */
+/* Replies as text: printed replies parse to the same values, and error replies are the table's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

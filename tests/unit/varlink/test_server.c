@@ -1,4 +1,4 @@
-/* Calls and replies: what is answered, in which order, and what happens to peers that leave. */
+/* Calls and replies: answers, their order, and peers that leave. */
 #include "server_rig.h"
 
 /* Calls and errors. */

@@ -1,4 +1,4 @@
-/* What peers may use: memory, connections, time, and the methods of administrators. */
+/* Limits of peers: memory, connections, time, and the methods of administrators. */
 #include "server_rig.h"
 
 #include <grp.h>

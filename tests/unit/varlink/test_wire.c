@@ -1,5 +1,4 @@
-/* Messages come out as they went in, whatever the sizes of the pieces, and the buffer keeps to its
- * limit. */
+/* Messages are unchanged for every size of the pieces, and the buffer keeps to its limit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Device files that are closed to the process: what it is told to do about it. Run as a user who
- * may nothing, also when the test is root's. */
+/* Device files without permission for the process, and the advice about it. Runs as a user without
+ * rights, also when the test is root's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

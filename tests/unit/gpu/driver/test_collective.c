@@ -1,6 +1,5 @@
-/* gpu_collective: which calls of NCCL it makes, in which order, with what. The library is
- * tests/standin/nccl.c, in the place of libnccl.so.2: loaded first, its name makes it the one that
- * is found. */
+/* Calls of NCCL by gpu_collective, with their order and arguments. The library is
+ * tests/standin/nccl.c in place of libnccl.so.2: loaded first, it is found by its name. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Libraries looked up at run time, and the forms of what drivers say. */
+/* Libraries loaded at run time, and formats of their drivers' texts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

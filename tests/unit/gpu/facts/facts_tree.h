@@ -1,5 +1,5 @@
-/* A folder in place of a machine, and what gpu_facts_print tells of it: for test_gpu_facts and
- * test_gpu_facts_amd. */
+/* A folder in place of a machine, and the output of gpu_facts_print about it: for test_facts and
+ * test_amd. */
 #pragma once
 #include <errno.h>
 #include <ftw.h>
@@ -62,7 +62,7 @@ static void put(const char *name, const char *text)
     fclose(file);
 }
 
-/* All that is printed, which must be records from the first line to the last. */
+/* Returns the whole output, which must be records from the first line to the last. */
 static char *facts_why(struct probe_why *why)
 {
     FILE *file = tmpfile();
@@ -96,7 +96,7 @@ static char *facts(void)
     return facts_why(&why);
 }
 
-/* The number'th record of a kind; the caller's. NULL: there are not so many. */
+/* Returns the number'th record of a kind, which the caller frees. NULL: there are fewer. */
 static json_t *nth(const char *text, const char *kind, int number)
 {
     for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1) {
@@ -109,7 +109,8 @@ static json_t *nth(const char *text, const char *kind, int number)
     return NULL;
 }
 
-/* That a record has at least what wanted has. "absent" as a value: it does not have this. */
+/* Asserts that a record has at least the members of wanted. "absent" as a value: it lacks this
+ * one. */
 static void assert_has(const char *text, const char *kind, int number, const char *wanted)
 {
     json_t *record = nth(text, kind, number), *want = json_loads(wanted, 0, NULL);
@@ -139,7 +140,7 @@ static const char *condition(const char *text, const char *key, char *buffer, si
     return buffer;
 }
 
-/* Runs what needs to be another user's: root may open everything. */
+/* Runs a check that needs another user: root may open all files. */
 static void as_nobody(void (*check)(void))
 {
     if (geteuid() != 0) {

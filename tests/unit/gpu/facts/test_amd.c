@@ -1,4 +1,4 @@
-/* What --facts prints of AMD's GPUs, told by sysfs trees. */
+/* Output of --facts about AMD's GPUs, from sysfs trees. */
 #include "facts_tree.h"
 
 /* Two GPUs of four dies' worth: nodes 0 and 1 are the host's. */

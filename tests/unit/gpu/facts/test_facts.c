@@ -1,4 +1,4 @@
-/* What --facts prints of NVIDIA's GPUs, told by a library with canned answers
+/* Output of --facts about NVIDIA's GPUs, from a library with canned answers
  * (unit/gpu/facts/fake_nvml.c). */
 #include "facts_tree.h"
 

@@ -1,4 +1,4 @@
-/* Built nodes for the tests of Allocate: of cores alone, and of two processors with a gpu each. */
+/* Built nodes for the tests of Allocate: of cores only, and of two processors with a gpu each. */
 #pragma once
 #include "node/allowed.h"
 #include "node/locality.h"
@@ -9,7 +9,7 @@
 #define GB  1e9
 #define GIB (INT64_C(1) << 30)
 
-/* Two processors with a gpu each, as three kinds of machine have them. */
+/* Two processors with a gpu each, in the structure of three kinds of machines. */
 enum machine { DISCRETE, SUPERCHIP, ONE_MEMORY };
 
 struct fixture {
@@ -61,7 +61,7 @@ static inline struct fixture begin(enum machine machine)
     return f;
 }
 
-/* What each gpu gets of its own memory, the other's, and both hosts'. */
+/* Adds the rates of each gpu with its own memory, the other's, and both hosts'. */
 static inline void all_known(struct fixture *f, double near_gb, double far_gb)
 {
     for (int i = 0; i < 2; i++) {
@@ -83,7 +83,7 @@ static inline void all_known(struct fixture *f, double near_gb, double far_gb)
     }
 }
 
-/* From f's allowed part. */
+/* Asks for the allowed part of f. */
 static inline enum berth_code ask_for(struct fixture *f, struct alloc_request request)
 {
     if (f->snap == NULL)
@@ -94,7 +94,7 @@ static inline enum berth_code ask_for(struct fixture *f, struct alloc_request re
     return plan_alloc(f->snap, &request, &f->answer, &f->err);
 }
 
-/* From those cpus. */
+/* Asks for those cpus. */
 static inline enum berth_code ask_from(struct fixture *f, const char *cpus,
                                        struct alloc_request request)
 {
@@ -140,7 +140,7 @@ static inline double time_of(const struct fixture *f, enum memkind kind, place_i
     return found->predicted.time_ns;
 }
 
-/* Whether why has that of source nominal: what links are said to carry. */
+/* True when why has that value as nominal: the rate of a link. */
 static inline bool cites_nominal(const struct fixture *f, const struct alloc_option *option,
                                  double bytes_per_s)
 {

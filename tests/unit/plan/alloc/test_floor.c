@@ -1,5 +1,5 @@
-/* What is known in part: a lower bound, behind what is predicted, and a sentence that says what is
- * missing. */
+/* Partly known times: a lower bound, ranked behind predictions, with a sentence about the missing
+ * part. */
 #include "unit/plan/alloc/alloc_nodes.h"
 
 static size_t rank_of(const struct fixture *f, enum memkind kind, place_id memory)

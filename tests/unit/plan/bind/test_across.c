@@ -1,4 +1,4 @@
-/* What Bind says of tasks with cores in several llcs or NUMA nodes. */
+/* Bind's answers for tasks with cores in several llcs or NUMA nodes. */
 #include "unit/plan/bind/bind_answer.h"
 
 static struct fixture ask(const struct shape *shape, int64_t tasks, int64_t cores)

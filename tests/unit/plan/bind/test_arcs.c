@@ -1,5 +1,5 @@
-/* What a search knows of choices beside their prices: never more than what any choice takes, and of
- * transfers with the host all that they take. */
+/* Bounds of a search beside prices: never more than any choice takes, and exact for transfers with
+ * the host. */
 #include "unit/plan/node_folder.h"
 
 #include "plan/bind/arcs.h"

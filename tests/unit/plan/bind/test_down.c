@@ -1,5 +1,5 @@
-/* On a whole node of four gpus at an NVSwitch, measured while all was well: what Bind says and does
- * when a gpu's link to the switch is down, and what slows what. */
+/* A whole node of four gpus at an NVSwitch, measured in good order. Bind's plans and texts when a
+ * gpu's link to the switch is down. */
 #include "unit/plan/bind/bind_answer.h"
 
 #include "discover/discover.h"

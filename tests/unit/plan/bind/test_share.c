@@ -1,5 +1,5 @@
-/* How many cores each task gets by default: no brute force finds more, one more each is too many,
- * and who is short is said. */
+/* Default number of cores of each task: brute force finds no more, one more each is too many, and
+ * tasks with fewer are reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

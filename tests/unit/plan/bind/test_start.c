@@ -1,5 +1,5 @@
-/* In which order choices stand where what starting a transfer costs is known of some gpus and not
- * of others: a time that lacks it is no merit. */
+/* Order of choices when start-up times are known for some gpus only: a time without one has no
+ * advantage. */
 #include "unit/plan/bind/bind_answer.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What tasks without gpus take for what they stream, and where that decides. */
+/* Times of tasks without gpus for their streamed bytes, and cases where these decide. */
 #include "unit/plan/bind/bind_cores.h"
 
 /* Two packages, each one NUMA node with two llcs of four cores. */

@@ -1,5 +1,5 @@
-/* Bind by what tasks move, on a node as Frontier's and LUMI's are, as if it had been measured, and
- * on others. */
+/* Bind by the traffic of tasks, on a node like Frontier's and LUMI's as if measured, and on
+ * others. */
 #include "unit/plan/bind/bind_answer.h"
 
 #define GB 1e9

@@ -1,4 +1,4 @@
-/* The order in which tasks begin their transfers, and what counts as begun. */
+/* Launch order of tasks' transfers, and the definition of a begun one. */
 #include "unit/node/built_nodes.h"
 
 #include "discover/discover.h"

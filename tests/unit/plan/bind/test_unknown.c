@@ -1,5 +1,5 @@
-/* Bind where little or nothing says what transfers take: structure brings together who exchanges,
- * and an option that has a price is not lost for one gpu more that has none. */
+/* Bind with few or no times of transfers. Structure joins tasks that exchange bytes, and an option
+ * with a price survives one more gpu without one. */
 #include "unit/plan/bind/bind_answer.h"
 
 #define MB   INT64_C(1000000)

@@ -1,5 +1,4 @@
-/* What Bind says: gpus that were lost, those that there are, few numbers, tasks that the same is
- * said of, times and sizes. */
+/* Bind's texts: lost and available gpus, few numbers, groups of tasks, times and sizes. */
 #include "cost/evidence.h"
 #include "unit/plan/bind/bind_answer.h"
 

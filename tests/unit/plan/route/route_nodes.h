@@ -1,4 +1,4 @@
-/* A node of eight gpus on which a test says what was measured, and asks for routes. */
+/* A node of eight gpus with measurements set by a test, which then asks for routes. */
 #pragma once
 #include "node/allowed.h"
 #include "unit/node/built_nodes.h"
@@ -59,14 +59,15 @@ static inline void overheads(struct fixture *f, place_id from, place_id to, enum
     starting(f, from, to, axes, queue_ns);
 }
 
-/* What pieces cost that wait for another stream's events, and one more stream's end. */
+/* Adds start-up times of pieces that wait for another stream's events, and of one more stream's
+ * end. */
 static inline void chains(struct fixture *f, place_id from, place_id to, enum metric metric,
                           double chain_ns, double launch_ns, double end_ns)
 {
     const double ns[] = {
         [TRANSFER_CHAIN] = chain_ns, [TRANSFER_LAUNCH] = launch_ns, [TRANSFER_END] = end_ns};
     for (int clock = TRANSFER_CHAIN; clock <= TRANSFER_END; clock++) {
-        if (ns[clock] == 0) /* nobody measured that */
+        if (ns[clock] == 0) /* not measured */
             continue;
         char axes[TRANSFER_AXES_MAX];
         transfer_overhead_axes(metric, "", (enum transfer_clock)clock, axes, sizeof axes);
@@ -74,8 +75,8 @@ static inline void chains(struct fixture *f, place_id from, place_id to, enum me
     }
 }
 
-/* These transfers were measured at the same time, with the rate that each got. Of the values that
- * were said until then. */
+/* Transfers that were measured concurrently, with the rate of each. Applies to the values added
+ * until then. */
 struct together {
     place_id from, to;
     double gb_per_s;
@@ -95,7 +96,7 @@ static inline void together(struct fixture *f, enum metric metric, const struct 
                 sets_add(f->snap->sets, &(struct set){metric, VALUE_MEASURED, 0, flow, count}));
 }
 
-/* Of the values that were said until the first question. */
+/* Asks for a route; later values do not count. */
 static inline enum berth_code ask(struct fixture *f, struct route_request request)
 {
     if (f->snap == NULL)

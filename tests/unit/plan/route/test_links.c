@@ -1,5 +1,5 @@
-/* Ways by what links are said to carry, beside a direct one of which nothing was measured: priced,
- * said to be what they are, and never first. */
+/* Paths priced by stated link rates, beside a direct one without a measurement: marked as such, and
+ * never first. */
 #include "unit/plan/route/route_nodes.h"
 
 #include "discover/discover.h"

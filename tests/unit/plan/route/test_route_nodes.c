@@ -1,4 +1,4 @@
-/* Routes on whole nodes: what four H200 were seen to gain, and what holds of every node, size and
+/* Routes on whole nodes: measured gains of four H200, and invariants of every node, size and
  * direction. */
 #include "unit/plan/route/route_nodes.h"
 

@@ -1,5 +1,5 @@
-/* What goes on at the same time: ways of a split, both directions, and what moves meanwhile; and
- * how wide the interval of one call is. */
+/* Concurrent transfers: paths of a split, both directions, other transfers; and the width of the
+ * interval of one call. */
 #include "unit/plan/route/route_nodes.h"
 
 #include "plan/route/call.h"

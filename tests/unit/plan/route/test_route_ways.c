@@ -1,5 +1,4 @@
-/* Ways that are not the direct one, splits, what a program calls, and properties that hold whatever
- * was measured. */
+/* Indirect paths, splits, calls of a program, and properties that hold for all measurements. */
 #include "node/allowed.h"
 #include "unit/plan/route/route_nodes.h"
 

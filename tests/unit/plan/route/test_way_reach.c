@@ -1,5 +1,5 @@
-/* How many bytes go a way within a time: never less than the times of daemon/plan/route/way.c say,
- * and hardly more. */
+/* Bytes over a path within a time: never fewer than by the times of daemon/plan/route/way.c, and
+ * hardly more. */
 #include "unit/plan/node_folder.h"
 
 #include <math.h>
