@@ -35,7 +35,7 @@ struct config {
     int64_t probe_silence_s; /* a probe silent for this long is hung */
     int64_t drift_mads;      /* this and the next seven: health/judge_limits.h */
     int64_t drift_bandwidth_percent, drift_latency_percent, drift_pingpong_percent;
-    int64_t likes_bandwidth_percent, likes_latency_percent, likes_pingpong_percent;
+    int64_t peers_bandwidth_percent, peers_latency_percent, peers_pingpong_percent;
     int64_t nominal_percent;
     int64_t max_message_bytes;
     int64_t max_unsent_bytes;

@@ -32,7 +32,7 @@ enum judge_over {
 struct finding {
     enum severity severity;
     char place[20];
-    /* stable, lower case: "link-down", "slower-than-likes", "below-nominal", a note's code */
+    /* stable, lower case: "link-down", "slower-than-peers", "below-nominal", a note's code */
     char code[32];
     /* object of the finding at that place; (code, place, subject) is the same in every run */
     char subject[FINDING_SUBJECT_SIZE];

@@ -21,7 +21,7 @@ static bool has(const struct place *place, const char *key, const char *value)
 }
 
 /* True for whole GPUs of one model, which should be equal. */
-static bool are_likes(const struct place *a, const struct place *b)
+static bool are_peers(const struct place *a, const struct place *b)
 {
     bool parts = place_detail(a, "partition") != NULL || place_detail(b, "partition") != NULL;
     return !parts && a->model != NULL && b->model != NULL && strcmp(a->model, b->model) == 0;
@@ -82,7 +82,7 @@ static bool judge_nvlinks(struct judge_work *work, place_id id)
     for (place_id k = graph_next(graph, PLACE_GPU, 0); k != PLACE_NONE;
          k = graph_next(graph, PLACE_GPU, k + 1)) {
         const struct place *other = graph_place(graph, k);
-        if (!are_likes(gpu, other) || number_of(other, "nvlinks_up") <= most)
+        if (!are_peers(gpu, other) || number_of(other, "nvlinks_up") <= most)
             continue;
         most = number_of(other, "nvlinks_up");
         has_board = goes_to_switch(graph, k);
@@ -92,7 +92,7 @@ static bool judge_nvlinks(struct judge_work *work, place_id id)
     bool is_cut_off = up == 0 && has_board;
     if (!add(work, is_cut_off ? SEVERITY_CRITICAL : SEVERITY_WARNING,
              is_cut_off ? "link-down" : "link-degraded", gpu, "nvlink count",
-             "%lld of its %lld NVLinks are active; a gpu like it has %lld", up, links, most))
+             "%lld of its %lld NVLinks are active; a peer has %lld", up, links, most))
         return false;
     if (is_cut_off)
         drain(work);
@@ -123,19 +123,18 @@ static bool judge_xgmi(struct judge_work *work, place_id id)
          k = graph_next(graph, PLACE_GPU, k + 1)) {
         int links = xgmi_links(graph, k);
         size_t same = 0, all = 0;
-        if (links <= own || !are_likes(graph_place(graph, id), graph_place(graph, k)))
+        if (links <= own || !are_peers(graph_place(graph, id), graph_place(graph, k)))
             continue;
         for (place_id n = graph_next(graph, PLACE_GPU, 0); n != PLACE_NONE;
              n = graph_next(graph, PLACE_GPU, n + 1)) {
-            bool is_like = are_likes(graph_place(graph, k), graph_place(graph, n));
-            all += is_like;
-            same += is_like && xgmi_links(graph, n) == links;
+            bool is_peer = are_peers(graph_place(graph, k), graph_place(graph, n));
+            all += is_peer;
+            same += is_peer && xgmi_links(graph, n) == links;
         }
         if (2 * same > all)
             return add(work, SEVERITY_WARNING, "link-degraded", graph_place(graph, id),
-                       "xgmi count",
-                       "it has %d xGMI links to other gpus; %zu of %zu like it have %d", own, same,
-                       all, links) &&
+                       "xgmi count", "it has %d xGMI links to other gpus; %zu of %zu peers have %d",
+                       own, same, all, links) &&
                    is_about(work, OVER_PEERS, id, (double)own / links);
     }
     return true;
@@ -201,7 +200,7 @@ static bool judge_pcie(struct judge_work *work, place_id id)
     for (place_id k = graph_next(graph, PLACE_GPU, 0); k != PLACE_NONE;
          k = graph_next(graph, PLACE_GPU, k + 1)) {
         const struct place *other = graph_place(graph, k);
-        if (k == id || !are_likes(gpu, other))
+        if (k == id || !are_peers(gpu, other))
             continue;
         others++;
         narrow += number_of(other, "pcie_width") <= width;
@@ -209,7 +208,7 @@ static bool judge_pcie(struct judge_work *work, place_id id)
     bool are_all = others > 0 && narrow == others;
     return add(work, are_all ? SEVERITY_INFO : SEVERITY_WARNING, "pcie-narrow", gpu, "",
                "its PCIe link is %lld lanes wide, of %lld%s", width, most,
-               are_all ? ", as of all gpus like it" : "") &&
+               are_all ? ", as of all its peers" : "") &&
            (has_other_host_link(graph, id) ||
             is_about(work, OVER_HOST, id, (double)width / (double)most));
 }

@@ -14,9 +14,9 @@ struct judge_limits judge_limits_of(const struct config *config)
         .drift = {[JUDGE_BANDWIDTH] = (double)config->drift_bandwidth_percent / 100,
                   [JUDGE_LATENCY] = (double)config->drift_latency_percent / 100,
                   [JUDGE_PINGPONG] = (double)config->drift_pingpong_percent / 100},
-        .likes = {[JUDGE_BANDWIDTH] = (double)config->likes_bandwidth_percent / 100,
-                  [JUDGE_LATENCY] = (double)config->likes_latency_percent / 100,
-                  [JUDGE_PINGPONG] = (double)config->likes_pingpong_percent / 100},
+        .peers = {[JUDGE_BANDWIDTH] = (double)config->peers_bandwidth_percent / 100,
+                  [JUDGE_LATENCY] = (double)config->peers_latency_percent / 100,
+                  [JUDGE_PINGPONG] = (double)config->peers_pingpong_percent / 100},
         .nominal = (double)config->nominal_percent / 100,
     };
 }

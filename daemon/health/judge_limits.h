@@ -14,7 +14,7 @@ struct judge_limits {
     /* drift: robust standard deviations of the baseline */
     double mads;
     /* below the baseline's median; below the median of its peers */
-    double drift[JUDGE_KIND_COUNT], likes[JUDGE_KIND_COUNT];
+    double drift[JUDGE_KIND_COUNT], peers[JUDGE_KIND_COUNT];
     /* below the value from firmware, driver or link state */
     double nominal;
 };

@@ -16,7 +16,7 @@
 
 static const char *const codes[RULE_COUNT] = {
     [RULE_NOMINAL] = "below-nominal",
-    [RULE_LIKES] = "slower-than-likes",
+    [RULE_PEERS] = "slower-than-peers",
     [RULE_BASELINE] = "slower-than-baseline",
     [RULE_BETTER] = "better-than-baseline",
 };
@@ -56,8 +56,8 @@ static void describe_expectation(const struct suspect *suspect, char *buffer, si
 {
     if (suspect->rule == RULE_NOMINAL)
         snprintf(buffer, size, "what is stated");
-    else if (suspect->rule == RULE_LIKES)
-        snprintf(buffer, size, "the median of %zu like it", suspect->others);
+    else if (suspect->rule == RULE_PEERS)
+        snprintf(buffer, size, "the median of %zu peers", suspect->others);
     else
         snprintf(buffer, size, "its baseline of %zu value%s", suspect->others,
                  suspect->others == 1 ? "" : "s");
@@ -172,7 +172,7 @@ static place_id cause_of(const struct graph *graph, const struct tally *of, cons
 static bool is_scatter(const struct suspect *suspect, const struct tally *at)
 {
     const struct value *v = suspect->value;
-    bool is_of_cores = suspect->rule == RULE_LIKES &&
+    bool is_of_cores = suspect->rule == RULE_PEERS &&
                        judge_limits_kind(v->metric) == JUDGE_PINGPONG && v->from != v->to &&
                        suspect->cause != 0;
     return is_of_cores && (double)at->suspected < CORE_SHARE * (double)at->all;

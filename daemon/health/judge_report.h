@@ -3,7 +3,7 @@
 #pragma once
 #include "health/judge_part.h"
 
-enum judge_rule { RULE_NOMINAL, RULE_LIKES, RULE_BASELINE, RULE_BETTER, RULE_COUNT };
+enum judge_rule { RULE_NOMINAL, RULE_PEERS, RULE_BASELINE, RULE_BETTER, RULE_COUNT };
 
 /* A value that is out of line by one rule. */
 struct suspect {

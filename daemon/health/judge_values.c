@@ -14,7 +14,7 @@
 #include "node/snapshot.h"
 #include "node/spread.h"
 
-#define LIKES_MIN 3 /* least number of peers that can tell which value is wrong */
+#define PEERS_MIN 3 /* least number of peers that can tell which value is wrong */
 
 /* Key of values that should be equal. */
 struct class
@@ -166,8 +166,8 @@ static void judge_class(const struct snapshot *snap, const struct member *member
                         const struct judge_limits *limits, struct suspects *suspects)
 {
     enum metric metric = member->class.metric;
-    double allowed = limits->likes[judge_limits_kind(metric)];
-    if (n <= LIKES_MIN || allowed <= 0)
+    double allowed = limits->peers[judge_limits_kind(metric)];
+    if (n <= PEERS_MIN || allowed <= 0)
         return;
     double spread = spread_of(snap, member, n);
     for (size_t i = 0; i < n; i++) {
@@ -179,7 +179,7 @@ static void judge_class(const struct snapshot *snap, const struct member *member
         if (is_far && baseline_goodness(metric, best_case(v),
                                         median_without(member, n, i, worst_case)) < 1 - allowed)
             judge_report_add(suspects, &(struct suspect){.value = v,
-                                                         .rule = RULE_LIKES,
+                                                         .rule = RULE_PEERS,
                                                          .expected = median,
                                                          .goodness = good,
                                                          .others = n - 1});

@@ -97,7 +97,7 @@ def places_have_what_was_said_and_health_judges_it():
             assert ("gpu2", "switch0", 16) in {(link["from"], link["to"], link["width"]) for link in answer["links"]}, answer["links"]
             found = {(finding["code"], finding["place"]): finding for finding in health["findings"]}
             assert found["gpu-lost", "gpu3"]["severity"] == "critical" and health["drain"] and health["verdict"] == "unhealthy", health
-            assert found["link-degraded", "gpu2"]["text"] == "16 of its 18 NVLinks are active; a gpu like it has 18", found
+            assert found["link-degraded", "gpu2"]["text"] == "16 of its 18 NVLinks are active; a peer has 18", found
             assert found["memory-errors", "gpu2"]["value"] == 1 and found["throttled", "gpu2"]["severity"] == "warning", found
             assert found["gpu-in-use", "gpu1"]["severity"] == "info", found
             drawn = subprocess.run([BIN / "berth", "--socket", daemon.socket, "topo"], capture_output=True, text=True, timeout=20).stdout

@@ -17,13 +17,13 @@ static void nothing_measured_is_unknown(void **state)
     end(&f);
 }
 
-static void likes_that_agree_are_healthy(void **state)
+static void peers_that_agree_are_healthy(void **state)
 {
     (void)state;
     struct fixture f = begin(nodes_cpu(&four_numas));
     for (int n = 0; n < 4; n++) {
         rate(&f, n, n, 80 + n, 0.5);
-        rate(&f, n, (n + 1) % 4, 30, 0.5); /* far ones are no likes of near ones */
+        rate(&f, n, (n + 1) % 4, 30, 0.5); /* far ones are no peers of near ones */
     }
     judged(&f, NULL);
     assert_int_equal(f.judgement.verdict, VERDICT_HEALTHY);
@@ -42,7 +42,7 @@ static void a_slow_one_among_its_likes_is_found(void **state)
     assert_int_equal(f.judgement.verdict, VERDICT_DEGRADED);
     assert_false(f.judgement.drain);
     assert_int_equal(f.judgement.count, 1);
-    const struct finding *finding = found(&f, "slower-than-likes");
+    const struct finding *finding = found(&f, "slower-than-peers");
     assert_non_null(finding);
     assert_int_equal(finding->severity, SEVERITY_WARNING);
     assert_string_equal(finding->place, "numa2");
@@ -53,7 +53,7 @@ static void a_slow_one_among_its_likes_is_found(void **state)
 
 /* What varies by itself says so in its intervals: pageable copies of four gpus of one virtual
  * machine, as they were measured. */
-static void likes_that_are_not_known_well_accuse_nobody(void **state)
+static void peers_that_are_not_known_well_accuse_nobody(void **state)
 {
     (void)state;
     static const double rates[4][3] = {
@@ -364,7 +364,7 @@ static void one_cause_is_one_finding(void **state)
 }
 
 /* On a sound virtual machine with two H100 62 of 992 pairs of cores got 19 to 45 % of the median of
- * their likes, no core in more than a few. */
+ * their peers, no core in more than a few. */
 static void pairs_of_cores_that_scatter_accuse_no_core(void **state)
 {
     (void)state;
@@ -410,7 +410,7 @@ static void the_spread_of_a_metric_allows_the_verdict(void **state)
                         (gb + cases[i].half) * GB);
         }
         judged(&f, NULL);
-        assert_int_equal(found(&f, "slower-than-likes") != NULL, cases[i].is_found);
+        assert_int_equal(found(&f, "slower-than-peers") != NULL, cases[i].is_found);
         end(&f);
     }
 }
@@ -438,7 +438,7 @@ static void a_gpu_that_is_slow_in_its_own_memory_is_found(void **state)
 }
 
 /* Reads beside writes, and the latency of two distances of addresses beside each other, are no
- * likes. */
+ * peers. */
 static void other_axes_are_no_likes(void **state)
 {
     (void)state;
@@ -482,9 +482,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_measured_is_unknown),
-        cmocka_unit_test(likes_that_agree_are_healthy),
+        cmocka_unit_test(peers_that_agree_are_healthy),
         cmocka_unit_test(a_slow_one_among_its_likes_is_found),
-        cmocka_unit_test(likes_that_are_not_known_well_accuse_nobody),
+        cmocka_unit_test(peers_that_are_not_known_well_accuse_nobody),
         cmocka_unit_test(latency_is_worse_when_it_is_higher),
         cmocka_unit_test(threads_are_compared_with_threads),
         cmocka_unit_test(noise_and_three_alone_accuse_nobody),

@@ -88,14 +88,14 @@ static void a_finding_stands_since_it_appeared(void **state)
                                         .place = "numa2",
                                         .subject = "memory_bandwidth numa2 numa2",
                                         .since_s = 1790000000};
-    f.snap->opened[1] = (struct opened){.code = "slower-than-likes",
+    f.snap->opened[1] = (struct opened){.code = "slower-than-peers",
                                         .place = "numa1",
                                         .subject = "memory_bandwidth numa2 numa2",
                                         .since_s = 5};
     f.snap->opened_count = 2;
     judged(&f, NULL);
     assert_int_equal(found(&f, "slower-than-baseline")->since_s, 1790000000);
-    assert_int_equal(found(&f, "slower-than-likes")->since_s, 0);
+    assert_int_equal(found(&f, "slower-than-peers")->since_s, 0);
     end(&f);
 }
 

@@ -149,7 +149,7 @@ static void a_fact_of_all_explains_none(void **state)
     judged(&f, NULL);
     assert_int_equal(f.judgement.verdict, VERDICT_DEGRADED);
     assert_int_equal(listed(&f), 9);
-    assert_non_null(shown(&f, "slower-than-likes"));
+    assert_non_null(shown(&f, "slower-than-peers"));
     end(&f);
 }
 

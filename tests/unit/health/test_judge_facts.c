@@ -134,9 +134,9 @@ static void fewer_nvlinks_than_a_gpu_like_it(void **state)
     judge_it(&f);
     assert_int_equal(f.judgement.count, 2);
     assert_finding(&f, "link-degraded", "gpu1", SEVERITY_WARNING, false,
-                   "16 of its 18 NVLinks are active; a gpu like it has 18");
+                   "16 of its 18 NVLinks are active; a peer has 18");
     assert_finding(&f, "link-down", "gpu2", SEVERITY_CRITICAL, true,
-                   "0 of its 18 NVLinks are active; a gpu like it has 18");
+                   "0 of its 18 NVLinks are active; a peer has 18");
     assert_true(f.judgement.drain);
     end(&f);
 }
@@ -152,7 +152,7 @@ static void a_card_without_a_bridge_is_no_reason_to_drain(void **state)
     say_link(&f, "gpu0", "gpu1", "nvlink", 12);
     judge_it(&f);
     assert_finding(&f, "link-degraded", "gpu2", SEVERITY_WARNING, false,
-                   "0 of its 12 NVLinks are active; a gpu like it has 12");
+                   "0 of its 12 NVLinks are active; a peer has 12");
     end(&f);
 }
 
@@ -203,7 +203,7 @@ static void fewer_xgmi_links_than_most(void **state)
     judge_it(&f);
     assert_int_equal(f.judgement.count, 1);
     assert_finding(&f, "link-degraded", "gpu0", SEVERITY_WARNING, false,
-                   "it has 3 xGMI links to other gpus; 3 of 4 like it have 5");
+                   "it has 3 xGMI links to other gpus; 3 of 4 peers have 5");
     end(&f);
 }
 
@@ -261,7 +261,7 @@ static void a_narrow_pcie_link(void **state)
     judge_it(&f);
     assert_int_equal(f.judgement.count, 2);
     assert_finding(&f, "pcie-narrow", "gpu1", SEVERITY_INFO, false,
-                   "its PCIe link is 8 lanes wide, of 16, as of all gpus like it");
+                   "its PCIe link is 8 lanes wide, of 16, as of all its peers");
     end(&f);
 }
 
