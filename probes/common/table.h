@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "common/axes.h"
 #include "common/metric.h"
+#include "common/record.h"
 #include "common/stats.h"
 
 struct probe_row {

@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "cpu/builder.h"
-#include "cpu/cells_memory.h"
-#include "cpu/cells_pairs.h"
 
 /* A cell's place in the order: phase, then rank. Ties are in random order or in the order of
  * adding. */

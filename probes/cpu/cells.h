@@ -3,9 +3,9 @@
  * alone.
  *
  * quick: bandwidth of all cores, own memory first, and latency, one llc of each node first. Then
- * ping-pong, copies and queues between some cores (cpu/cells_pairs.h); then bandwidth over core
+ * ping-pong, copies and queues between some cores (cpu/builder.h); then bandwidth over core
  * counts and of llcs. full: everything over every ordered pair and core count, and both methods of
- * ping-pong. Also latency over buffer sizes, and memory under noise (cpu/cells_memory.h).
+ * ping-pong. Also latency over buffer sizes, and memory under noise (cpu/builder.h).
  */
 #pragma once
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "cpu/cells_memory.h"
+#include "cpu/builder.h"
 
 #include <stdio.h>
 

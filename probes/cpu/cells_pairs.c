@@ -1,4 +1,4 @@
-#include "cpu/cells_pairs.h"
+#include "cpu/builder.h"
 
 #include <stdio.h>
 #include <stdlib.h>

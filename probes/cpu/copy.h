@@ -40,7 +40,7 @@ struct cpu_copy_plan {
     uint64_t seed;
 };
 
-/* Prepares a match (cpu/match.h): side 0 writes, side 1 copies. Each size is copied six times at
+/* Prepares a match (cpu/workers.h): side 0 writes, side 1 copies. Each size is copied six times at
  * least. */
 void cpu_copy_begin(struct cpu_copy *copy, const struct cpu_copy_plan *plan);
 void cpu_copy_play(void *table, unsigned side);

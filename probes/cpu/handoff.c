@@ -4,9 +4,9 @@
 
 #include "common/free_memory.h"
 #include "cpu/copy.h"
-#include "cpu/match.h"
 #include "cpu/patience.h"
 #include "cpu/queue.h"
+#include "cpu/workers.h"
 
 #define HUGE_BYTES ((size_t)2 << 20)
 /* after their patience, for both sides to get their CPUs once more and leave */

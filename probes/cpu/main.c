@@ -7,8 +7,8 @@
 #include "common/clock.h"
 #include "common/options.h"
 #include "common/stop.h"
+#include "cpu/report.h"
 #include "cpu/run.h"
-#include "cpu/table.h"
 
 #define EXIT_BUG 70
 

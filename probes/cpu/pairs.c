@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "cpu/match.h"
 #include "cpu/patience.h"
 #include "cpu/pingpong.h"
 #include "cpu/schedule.h"
+#include "cpu/workers.h"
 
 #define LEAST_NS INT64_C(2000000) /* least time of a cell */
 /* after their patience, for players to get their CPUs once more and leave */

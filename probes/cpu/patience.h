@@ -1,7 +1,7 @@
 /**
- * Limits of waiting between the two sides of a match (cpu/match.h). Without them a side would wait
- * forever when the CPUs do not run at the same time. A side that has waited too long ends the match
- * for both: each leaves as soon as it next waits.
+ * Limits of waiting between the two sides of a match (cpu/workers.h). Without them a side would
+ * wait forever when the CPUs do not run at the same time. A side that has waited too long ends the
+ * match for both: each leaves as soon as it next waits.
  */
 #pragma once
 #include <stdatomic.h>

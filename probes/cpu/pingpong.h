@@ -22,7 +22,7 @@ struct cpu_pingpong;
 struct cpu_pingpong *cpu_pingpong_new(struct probe_why *why);
 void cpu_pingpong_free(struct cpu_pingpong *pingpong);
 
-/* Prepares a match (cpu/match.h) of about budget_ns, given up after patience_ns; at least six
+/* Prepares a match (cpu/workers.h) of about budget_ns, given up after patience_ns; at least six
  * batches are taken. Its table is the struct cpu_pingpong. */
 void cpu_pingpong_begin(struct cpu_pingpong *pingpong, bool cas, int64_t budget_ns,
                         int64_t patience_ns);

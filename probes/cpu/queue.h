@@ -24,7 +24,7 @@ struct cpu_queue;
 struct cpu_queue *cpu_queue_new(void); /* NULL when out of memory */
 void cpu_queue_free(struct cpu_queue *queue);
 
-/* Prepares a match (cpu/match.h) of about budget_ns: side 0 writes, side 1 reads. It has at least
+/* Prepares a match (cpu/workers.h) of about budget_ns: side 0 writes, side 1 reads. It has at least
  * six passes after two that are discarded. ring has CPU_QUEUE_BYTES, aligned to lines, and stays
  * the caller's. */
 void cpu_queue_begin(struct cpu_queue *queue, char *ring, int64_t budget_ns);

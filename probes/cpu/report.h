@@ -5,9 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
-#include "common/axes.h"
 #include "common/emit.h"
+#include "common/record.h"
 #include "common/stats.h"
 #include "cpu/cells.h"
 
@@ -63,3 +64,7 @@ bool cpu_report_skip_metric(struct cpu_report *report, enum probe_metric metric,
 
 bool cpu_report_end(struct cpu_report *report, const char *status, int64_t elapsed_ns);
 void cpu_report_done(struct cpu_report *report);
+
+/* cpu/table.c: prints kept results for a person, one matrix for each metric and set of axes, with
+ * the 95 % interval. False when out of memory. */
+bool cpu_table_print(const struct cpu_report *report, FILE *file);

@@ -1,4 +1,4 @@
-#include "cpu/table.h"
+#include "cpu/report.h"
 
 #include <stdlib.h>
 

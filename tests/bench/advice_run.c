@@ -34,8 +34,7 @@
 
 #include "advice_ranks.h"
 #include "advice_step.h"
-#include "gpu/driver/cuda.h"
-#include "gpu/driver/hip.h"
+#include "gpu/driver/api.h"
 
 #define LEAST_BYTES 65536 /* of --bytes */
 

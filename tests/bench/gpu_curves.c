@@ -20,8 +20,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "gpu/driver/cuda.h"
-#include "gpu/driver/hip.h"
+#include "gpu/driver/api.h"
 #include "gpu/timing/launch_shapes.h"
 #include "gpu/timing/path.h"
 #include "gpu/timing/rate.h"

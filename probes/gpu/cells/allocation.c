@@ -1,4 +1,4 @@
-#include "gpu/cells/allocation.h"
+#include "gpu/cells/cells.h"
 
 #include <errno.h>
 #include <numaif.h>

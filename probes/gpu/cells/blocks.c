@@ -1,4 +1,4 @@
-#include "gpu/cells/blocks.h"
+#include "gpu/cells/cells.h"
 
 #include "gpu/timing/path.h"
 #include "gpu/timing/rate.h"

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/axes.h"
 #include "common/metric.h"
+#include "common/record.h"
 
 enum gpu_profile { GPU_QUICK, GPU_FULL };
 

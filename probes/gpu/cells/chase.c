@@ -1,10 +1,9 @@
-#include "gpu/cells/chase.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "common/clock.h"
-#include "gpu/cells/peer.h"
+#include "gpu/cells/cells.h"
 #include "gpu/driver/call.h"
 
 #define CACHES      4 /* times the last-level cache: memory */

@@ -1,4 +1,4 @@
-#include "gpu/cells/collective.h"
+#include "gpu/cells/cells.h"
 
 #include <math.h>
 

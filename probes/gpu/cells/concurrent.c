@@ -1,4 +1,4 @@
-#include "gpu/cells/concurrent.h"
+#include "gpu/cells/cells.h"
 
 #include <stdlib.h>
 

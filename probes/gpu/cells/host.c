@@ -1,4 +1,4 @@
-#include "gpu/cells/host.h"
+#include "gpu/cells/cells.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "gpu/cells/matrix_product.h"
+#include "gpu/cells/cells.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "gpu/cells/memory_kinds.h"
+#include "gpu/cells/cells.h"
 
 #include "common/clock.h"
 #include "gpu/driver/call.h"

@@ -1,4 +1,4 @@
-#include "gpu/cells/pingpong.h"
+#include "gpu/cells/cells.h"
 
 #include "common/clock.h"
 #include "gpu/cells/pingpong_host.h"

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/axes.h"
 #include "common/emit.h"
 #include "common/metric.h"
 #include "common/record.h"

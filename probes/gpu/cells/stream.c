@@ -1,4 +1,4 @@
-#include "gpu/cells/stream.h"
+#include "gpu/cells/cells.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "gpu/cells/touch.h"
+#include "gpu/cells/cells.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "gpu/cells/tune.h"
+#include "gpu/cells/cells.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "gpu/cells/verify.h"
+#include "gpu/cells/cells.h"
 
 #include <stdlib.h>
 #include <string.h>

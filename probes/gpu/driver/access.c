@@ -1,4 +1,4 @@
-#include "gpu/driver/access.h"
+#include "gpu/driver/api.h"
 
 #include <errno.h>
 #include <fcntl.h>

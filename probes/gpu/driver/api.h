@@ -1,7 +1,8 @@
 /**
  * The calls of a GPU runtime that the probe makes, as one table. gpu/driver/cuda.c fills it for
- * CUDA's driver API, gpu/driver/hip.c for HIP. Both look the calls up at run time, so the probe
- * links to neither. No call has structures that changed between versions of a runtime.
+ * CUDA's driver API, gpu/driver/hip.c for HIP, gpu/driver/api_body.h for both where they agree.
+ * Both look the calls up at run time, so the probe links to neither. No call has structures that
+ * changed between versions of a runtime.
  *
  * Every call takes the table first, as in api->copy(api, ...). It returns the runtime's own code, 0
  * for success: gpu_api_fault classifies a code, text words it. A call that the runtime lacks
@@ -12,6 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "common/why.h"
 
 /* memory address for kernels and copies, on any device or host */
 typedef uint64_t gpu_address;
@@ -159,3 +162,19 @@ struct gpu_api {
 
 /* Ends a table of gpu_cuda_new or gpu_hip_new; NULL is fine. The library stays loaded. */
 void gpu_api_free(struct gpu_api *api);
+
+/* CUDA's driver API, libcuda.so.1: opens the library without calling it. NULL, with one sentence in
+ * why, when it is absent, lacks calls that every measurement needs, or memory ran out. Freed by
+ * gpu_api_free. */
+struct gpu_api *gpu_cuda_new(struct probe_why *why);
+
+/* HIP, libamdhip64.so.7, .6 or .5: opens the library and sets its environment, so call it before
+ * other threads start. Calls nothing of it. NULL, with one sentence in why, when it is absent,
+ * lacks calls that every measurement needs, or memory ran out. Freed by gpu_api_free. */
+struct gpu_api *gpu_hip_new(struct probe_why *why);
+
+/* gpu/driver/access.c: true when a runtime needs a file below root that exists and is closed to
+ * this process. Then why names the file, its owner and the remedy in one sentence. The files are
+ * /dev/nvidia* for "cuda", /dev/kfd and /dev/dri/renderD* for "hip". Opens nothing: that could
+ * start a driver. */
+bool gpu_access_denied(const char *root, const char *runtime, struct probe_why *why);

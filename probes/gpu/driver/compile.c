@@ -1,4 +1,3 @@
-#include "gpu/driver/compile.h"
 
 #include <stddef.h>
 #include <stdio.h>

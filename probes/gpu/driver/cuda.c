@@ -1,4 +1,4 @@
-#include "gpu/driver/cuda.h"
+#include "gpu/driver/api.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -30,26 +30,6 @@ static const char *text(const struct gpu_api *api, int code)
     return calls_of(api)->cuGetErrorString(code, &words) == 0 && words != NULL
                ? words
                : "an error that the driver has no words for";
-}
-
-static int init(const struct gpu_api *api) { return calls_of(api)->cuInit(0); }
-
-static int version(const struct gpu_api *api, int *ret_version)
-{
-    int value;
-    int code = calls_of(api)->cuDriverGetVersion(&value);
-    if (code == 0)
-        *ret_version = value;
-    return code;
-}
-
-static int count(const struct gpu_api *api, int *ret_count)
-{
-    int value;
-    int code = calls_of(api)->cuDeviceGetCount(&value);
-    if (code == 0)
-        *ret_count = value;
-    return code;
 }
 
 static int attribute(const struct gpu_api *api, int device, enum gpu_attribute what, int *ret_value)
@@ -174,17 +154,6 @@ static int free_memory(const struct gpu_api *api, gpu_address address)
     return calls_of(api)->cuMemFree_v2(address);
 }
 
-static int space(const struct gpu_api *api, size_t *ret_free, size_t *ret_total)
-{
-    size_t left, total;
-    int code = calls_of(api)->cuMemGetInfo_v2(&left, &total);
-    if (code == 0) {
-        *ret_free = left;
-        *ret_total = total;
-    }
-    return code;
-}
-
 static int host_alloc(const struct gpu_api *api, size_t bytes, enum gpu_host_kind kind,
                       void **ret_memory)
 {
@@ -197,22 +166,12 @@ static int host_alloc(const struct gpu_api *api, size_t bytes, enum gpu_host_kin
     return code;
 }
 
-static int host_free(const struct gpu_api *api, void *memory)
-{
-    return calls_of(api)->cuMemFreeHost(memory);
-}
-
 static int host_register(const struct gpu_api *api, void *memory, size_t bytes,
                          enum gpu_host_kind kind)
 {
     return kind != GPU_HOST_PINNED ? CUDA_NOT_SUPPORTED
                                    : calls_of(api)->cuMemHostRegister_v2(
                                          memory, bytes, CUDA_HOST_PORTABLE | CUDA_HOST_MAPPED);
-}
-
-static int host_unregister(const struct gpu_api *api, void *memory)
-{
-    return calls_of(api)->cuMemHostUnregister(memory);
 }
 
 static int host_address(const struct gpu_api *api, void *memory, gpu_address *ret_address)
@@ -273,78 +232,6 @@ static int managed_prefetch(const struct gpu_api *api, gpu_address address, size
     return code != 0 ? code : calls_of(api)->cuMemPrefetchAsync(address, bytes, handle, stream);
 }
 
-static int stream_new(const struct gpu_api *api, gpu_stream *ret_stream)
-{
-    gpu_stream stream;
-    int code = calls_of(api)->cuStreamCreate(&stream, CUDA_STREAM_NON_BLOCKING);
-    if (code == 0)
-        *ret_stream = stream;
-    return code;
-}
-
-static int stream_free(const struct gpu_api *api, gpu_stream stream)
-{
-    return calls_of(api)->cuStreamDestroy_v2(stream);
-}
-
-static int stream_wait(const struct gpu_api *api, gpu_stream stream)
-{
-    return calls_of(api)->cuStreamSynchronize(stream);
-}
-
-static int stream_after(const struct gpu_api *api, gpu_stream stream, gpu_event event)
-{
-    return calls_of(api)->cuStreamWaitEvent(stream, event, 0);
-}
-
-static int stream_done(const struct gpu_api *api, gpu_stream stream, bool *ret_done)
-{
-    int code = calls_of(api)->cuStreamQuery(stream);
-    if (code != 0 && code != CUDA_NOT_READY)
-        return code;
-    *ret_done = code == 0;
-    return 0;
-}
-
-static int event_with(const struct gpu_api *api, unsigned flags, gpu_event *ret_event)
-{
-    gpu_event event;
-    int code = calls_of(api)->cuEventCreate(&event, flags);
-    if (code == 0)
-        *ret_event = event;
-    return code;
-}
-
-static int event_new(const struct gpu_api *api, gpu_event *ret_event)
-{
-    return event_with(api, 0, ret_event);
-}
-
-static int event_plain_new(const struct gpu_api *api, gpu_event *ret_event)
-{
-    enum { DISABLE_TIMING = 2 };
-    return event_with(api, DISABLE_TIMING, ret_event);
-}
-
-static int event_free(const struct gpu_api *api, gpu_event event)
-{
-    return calls_of(api)->cuEventDestroy_v2(event);
-}
-
-static int event_record(const struct gpu_api *api, gpu_event event, gpu_stream stream)
-{
-    return calls_of(api)->cuEventRecord(event, stream);
-}
-
-static int event_elapsed(const struct gpu_api *api, gpu_event from, gpu_event to, double *ret_ns)
-{
-    float ms;
-    int code = calls_of(api)->cuEventElapsedTime(&ms, from, to);
-    if (code == 0)
-        *ret_ns = (double)ms * 1e6;
-    return code;
-}
-
 static int copy(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes,
                 gpu_stream stream)
 {
@@ -371,20 +258,6 @@ static int fill(const struct gpu_api *api, gpu_address to, uint8_t byte, size_t 
     return calls_of(api)->cuMemsetD8Async(to, byte, bytes, stream);
 }
 
-static int module_load(const struct gpu_api *api, const void *image, gpu_module *ret_module)
-{
-    gpu_module module;
-    int code = calls_of(api)->cuModuleLoadData(&module, image);
-    if (code == 0)
-        *ret_module = module;
-    return code;
-}
-
-static int module_unload(const struct gpu_api *api, gpu_module module)
-{
-    return calls_of(api)->cuModuleUnload(module);
-}
-
 /* Loads the kernel now. Drivers that load a kernel at its first launch would wait for running
  * kernels. A running kernel may itself wait for that launch. Drivers without cuFuncLoad have loaded
  * it with the first call. */
@@ -400,17 +273,6 @@ static int module_function(const struct gpu_api *api, gpu_module module, const c
     return code;
 }
 
-static int function_threads(const struct gpu_api *api, gpu_function function, int *ret_most)
-{
-    int most;
-    if (calls_of(api)->cuFuncGetAttribute == NULL)
-        return GPU_MISSING;
-    int code = calls_of(api)->cuFuncGetAttribute(&most, CUDA_BLOCK_THREADS, function);
-    if (code == 0)
-        *ret_most = most;
-    return code;
-}
-
 /* The arguments go as one buffer, whose size the driver compares with the kernel's. */
 static int launch(const struct gpu_api *api, gpu_function function, unsigned grid, unsigned block,
                   gpu_stream stream, const void *args, size_t args_size)
@@ -419,71 +281,11 @@ static int launch(const struct gpu_api *api, gpu_function function, unsigned gri
     return calls_of(api)->cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, stream, NULL, extra);
 }
 
+#define RUNTIME(cuda, hip) cuda
+#include "gpu/driver/api_body.h"
+
 struct gpu_api *gpu_cuda_new(struct probe_why *why)
 {
-    static const struct gpu_api table = {
-        .name = "cuda",
-        .takes_cuda = true,
-        .text = text,
-        .init = init,
-        .version = version,
-        .count = count,
-        .attribute = attribute,
-        .device_name = device_name,
-        .device_uuid = device_uuid,
-        .device_pci = device_pci,
-        .device_bytes = device_bytes,
-        .open = open_context,
-        .close = close_context,
-        .enter = enter,
-        .can_access = can_access,
-        .access_peer = access_peer,
-        .alloc = alloc,
-        .free = free_memory,
-        .space = space,
-        .host_alloc = host_alloc,
-        .host_free = host_free,
-        .host_register = host_register,
-        .host_unregister = host_unregister,
-        .host_address = host_address,
-        .managed_alloc = managed_alloc,
-        .managed_advise = managed_advise,
-        .managed_prefetch = managed_prefetch,
-        .stream_new = stream_new,
-        .stream_free = stream_free,
-        .stream_wait = stream_wait,
-        .stream_after = stream_after,
-        .stream_done = stream_done,
-        .event_new = event_new,
-        .event_plain_new = event_plain_new,
-        .event_free = event_free,
-        .event_record = event_record,
-        .event_elapsed = event_elapsed,
-        .copy = copy,
-        .copy_now = copy_now,
-        .copy_peer = copy_peer,
-        .fill = fill,
-        .module_load = module_load,
-        .module_unload = module_unload,
-        .module_function = module_function,
-        .function_threads = function_threads,
-        .launch = launch,
-    };
     static const char *const libraries[] = {"libcuda.so.1", NULL};
-    struct gpu_cuda_calls *calls = malloc(sizeof *calls);
-    struct gpu_api *api = malloc(sizeof *api);
-    struct gpu_dl_found found;
-    if (calls == NULL || api == NULL)
-        probe_why_write(why, "out of memory");
-    else if (gpu_dl_open(libraries, call_table, sizeof call_table / sizeof call_table[0], calls,
-                         &found, why)) {
-        *api = table;
-        api->library = found.library;
-        api->is_standin = gpu_dl_has(&found, "berth_standin");
-        api->calls = calls;
-        return api;
-    }
-    free(calls);
-    free(api);
-    return NULL;
+    return open_library("cuda", libraries, why);
 }

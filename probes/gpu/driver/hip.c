@@ -1,4 +1,4 @@
-#include "gpu/driver/hip.h"
+#include "gpu/driver/api.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -39,26 +39,6 @@ static const char *text(const struct gpu_api *api, int code)
     const char *words = code == GPU_MISSING ? "the runtime has no such call"
                                             : calls_of(api)->hipGetErrorString(code);
     return words != NULL ? words : "an error that the runtime has no words for";
-}
-
-static int init(const struct gpu_api *api) { return calls_of(api)->hipInit(0); }
-
-static int version(const struct gpu_api *api, int *ret_version)
-{
-    int value;
-    int code = calls_of(api)->hipDriverGetVersion(&value);
-    if (code == 0)
-        *ret_version = value;
-    return code;
-}
-
-static int count(const struct gpu_api *api, int *ret_count)
-{
-    int value;
-    int code = calls_of(api)->hipGetDeviceCount(&value);
-    if (code == 0)
-        *ret_count = value;
-    return code;
 }
 
 static int attribute(const struct gpu_api *api, int device, enum gpu_attribute what, int *ret_value)
@@ -160,17 +140,6 @@ static int free_memory(const struct gpu_api *api, gpu_address address)
     return calls_of(api)->hipFree(pointer(address));
 }
 
-static int space(const struct gpu_api *api, size_t *ret_free, size_t *ret_total)
-{
-    size_t left, total;
-    int code = calls_of(api)->hipMemGetInfo(&left, &total);
-    if (code == 0) {
-        *ret_free = left;
-        *ret_total = total;
-    }
-    return code;
-}
-
 static int host_alloc(const struct gpu_api *api, size_t bytes, enum gpu_host_kind kind,
                       void **ret_memory)
 {
@@ -184,11 +153,6 @@ static int host_alloc(const struct gpu_api *api, size_t bytes, enum gpu_host_kin
     return code;
 }
 
-static int host_free(const struct gpu_api *api, void *memory)
-{
-    return calls_of(api)->hipHostFree(memory);
-}
-
 /* Registered memory is coherent unless the caller requests otherwise. */
 static int host_register(const struct gpu_api *api, void *memory, size_t bytes,
                          enum gpu_host_kind kind)
@@ -196,11 +160,6 @@ static int host_register(const struct gpu_api *api, void *memory, size_t bytes,
     unsigned flags = HIP_HOST_PORTABLE | HIP_HOST_MAPPED |
                      (kind == GPU_HOST_NONCOHERENT ? HIP_REGISTER_COARSE : 0);
     return calls_of(api)->hipHostRegister(memory, bytes, flags);
-}
-
-static int host_unregister(const struct gpu_api *api, void *memory)
-{
-    return calls_of(api)->hipHostUnregister(memory);
 }
 
 static int host_address(const struct gpu_api *api, void *memory, gpu_address *ret_address)
@@ -256,78 +215,6 @@ static int managed_prefetch(const struct gpu_api *api, gpu_address address, size
                                               device >= 0 ? device : HIP_DEVICE_CPU, stream);
 }
 
-static int stream_new(const struct gpu_api *api, gpu_stream *ret_stream)
-{
-    gpu_stream stream;
-    int code = calls_of(api)->hipStreamCreateWithFlags(&stream, HIP_STREAM_NON_BLOCKING);
-    if (code == 0)
-        *ret_stream = stream;
-    return code;
-}
-
-static int stream_free(const struct gpu_api *api, gpu_stream stream)
-{
-    return calls_of(api)->hipStreamDestroy(stream);
-}
-
-static int stream_wait(const struct gpu_api *api, gpu_stream stream)
-{
-    return calls_of(api)->hipStreamSynchronize(stream);
-}
-
-static int stream_after(const struct gpu_api *api, gpu_stream stream, gpu_event event)
-{
-    return calls_of(api)->hipStreamWaitEvent(stream, event, 0);
-}
-
-static int stream_done(const struct gpu_api *api, gpu_stream stream, bool *ret_done)
-{
-    int code = calls_of(api)->hipStreamQuery(stream);
-    if (code != 0 && code != HIP_NOT_READY)
-        return code;
-    *ret_done = code == 0;
-    return 0;
-}
-
-static int event_with(const struct gpu_api *api, unsigned flags, gpu_event *ret_event)
-{
-    gpu_event event;
-    int code = calls_of(api)->hipEventCreateWithFlags(&event, flags);
-    if (code == 0)
-        *ret_event = event;
-    return code;
-}
-
-static int event_new(const struct gpu_api *api, gpu_event *ret_event)
-{
-    return event_with(api, 0, ret_event);
-}
-
-static int event_plain_new(const struct gpu_api *api, gpu_event *ret_event)
-{
-    enum { DISABLE_TIMING = 2 };
-    return event_with(api, DISABLE_TIMING, ret_event);
-}
-
-static int event_free(const struct gpu_api *api, gpu_event event)
-{
-    return calls_of(api)->hipEventDestroy(event);
-}
-
-static int event_record(const struct gpu_api *api, gpu_event event, gpu_stream stream)
-{
-    return calls_of(api)->hipEventRecord(event, stream);
-}
-
-static int event_elapsed(const struct gpu_api *api, gpu_event from, gpu_event to, double *ret_ns)
-{
-    float ms;
-    int code = calls_of(api)->hipEventElapsedTime(&ms, from, to);
-    if (code == 0)
-        *ret_ns = (double)ms * 1e6;
-    return code;
-}
-
 static int copy(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes,
                 gpu_stream stream)
 {
@@ -358,20 +245,6 @@ static int fill(const struct gpu_api *api, gpu_address to, uint8_t byte, size_t 
     return calls_of(api)->hipMemsetAsync(pointer(to), byte, bytes, stream);
 }
 
-static int module_load(const struct gpu_api *api, const void *image, gpu_module *ret_module)
-{
-    gpu_module module;
-    int code = calls_of(api)->hipModuleLoadData(&module, image);
-    if (code == 0)
-        *ret_module = module;
-    return code;
-}
-
-static int module_unload(const struct gpu_api *api, gpu_module module)
-{
-    return calls_of(api)->hipModuleUnload(module);
-}
-
 static int module_function(const struct gpu_api *api, gpu_module module, const char *name,
                            gpu_function *ret_function)
 {
@@ -379,17 +252,6 @@ static int module_function(const struct gpu_api *api, gpu_module module, const c
     int code = calls_of(api)->hipModuleGetFunction(&function, module, name);
     if (code == 0)
         *ret_function = function;
-    return code;
-}
-
-static int function_threads(const struct gpu_api *api, gpu_function function, int *ret_most)
-{
-    int most;
-    if (calls_of(api)->hipFuncGetAttribute == NULL)
-        return GPU_MISSING;
-    int code = calls_of(api)->hipFuncGetAttribute(&most, HIP_BLOCK_THREADS, function);
-    if (code == 0)
-        *ret_most = most;
     return code;
 }
 
@@ -402,74 +264,14 @@ static int launch(const struct gpu_api *api, gpu_function function, unsigned gri
                                                 extra);
 }
 
+#define RUNTIME(cuda, hip) hip
+#include "gpu/driver/api_body.h"
+
 struct gpu_api *gpu_hip_new(struct probe_why *why)
 {
-    static const struct gpu_api table = {
-        .name = "hip",
-        .text = text,
-        .init = init,
-        .version = version,
-        .count = count,
-        .attribute = attribute,
-        .device_name = device_name,
-        .device_uuid = device_uuid,
-        .device_pci = device_pci,
-        .device_bytes = device_bytes,
-        .open = open_context,
-        .close = close_context,
-        .enter = enter,
-        .can_access = can_access,
-        .access_peer = access_peer,
-        .alloc = alloc,
-        .free = free_memory,
-        .space = space,
-        .host_alloc = host_alloc,
-        .host_free = host_free,
-        .host_register = host_register,
-        .host_unregister = host_unregister,
-        .host_address = host_address,
-        .managed_alloc = managed_alloc,
-        .managed_advise = managed_advise,
-        .managed_prefetch = managed_prefetch,
-        .stream_new = stream_new,
-        .stream_free = stream_free,
-        .stream_wait = stream_wait,
-        .stream_after = stream_after,
-        .stream_done = stream_done,
-        .event_new = event_new,
-        .event_plain_new = event_plain_new,
-        .event_free = event_free,
-        .event_record = event_record,
-        .event_elapsed = event_elapsed,
-        .copy = copy,
-        .copy_now = copy_now,
-        .copy_peer = copy_peer,
-        .fill = fill,
-        .module_load = module_load,
-        .module_unload = module_unload,
-        .module_function = module_function,
-        .function_threads = function_threads,
-        .launch = launch,
-    };
     static const char *const libraries[] = {"libamdhip64.so.7", "libamdhip64.so.6",
                                             "libamdhip64.so.5", NULL};
-    struct gpu_hip_calls *calls = malloc(sizeof *calls);
-    struct gpu_api *api = malloc(sizeof *api);
-    struct gpu_dl_found found;
     /* 4 by default, shared by more streams in turn: those would wait for each other */
     (void)setenv("GPU_MAX_HW_QUEUES", "8", 0);
-    if (calls == NULL || api == NULL)
-        probe_why_write(why, "out of memory");
-    else if (gpu_dl_open(libraries, call_table, sizeof call_table / sizeof call_table[0], calls,
-                         &found, why)) {
-        *api = table;
-        api->library = found.library;
-        api->is_standin = gpu_dl_has(&found, "berth_standin");
-        api->takes_cuda = gpu_dl_has(&found, "berth_standin_takes_cuda");
-        api->calls = calls;
-        return api;
-    }
-    free(calls);
-    free(api);
-    return NULL;
+    return open_library("hip", libraries, why);
 }

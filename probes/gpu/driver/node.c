@@ -7,11 +7,9 @@
 
 #include "common/clock.h"
 #include "common/file.h"
-#include "gpu/driver/access.h"
-#include "gpu/driver/compile.h"
+#include "gpu/driver/api.h"
 #include "gpu/driver/dl.h"
 #include "gpu/driver/image.h"
-#include "gpu/driver/node_load.h"
 #include "gpu/driver/numa.h"
 
 /* Codes of CUDA and HIP on a machine without devices, and of CUDA when NVSwitch is not set up. */

@@ -1,4 +1,4 @@
-#include "gpu/driver/node_load.h"
+#include "gpu/driver/image.h"
 
 #include <stddef.h>
 #include <stdio.h>

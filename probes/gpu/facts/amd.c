@@ -1,4 +1,4 @@
-#include "gpu/facts/amd.h"
+#include "gpu/facts/sysfs_amd.h"
 
 #include <stdio.h>
 

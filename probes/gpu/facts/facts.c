@@ -3,9 +3,9 @@
 #include <time.h>
 
 #include "common/clock.h"
-#include "gpu/facts/amd.h"
 #include "gpu/facts/line.h"
 #include "gpu/facts/nvidia.h"
+#include "gpu/facts/sysfs_amd.h"
 
 #define EXIT_GONE 70
 

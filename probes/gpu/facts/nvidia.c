@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/driver/access.h"
+#include "gpu/driver/api.h"
 #include "gpu/facts/line.h"
 
 #define LIBRARY_PATH "/usr/lib/libnvidia-ml.so.1"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/file.h"
-#include "gpu/driver/access.h"
+#include "gpu/driver/api.h"
 #include "gpu/facts/sysfs_device.h"
 
 #define KFD        "/sys/class/kfd/kfd"

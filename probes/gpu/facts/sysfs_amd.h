@@ -8,6 +8,7 @@
 #pragma once
 #include <stdbool.h>
 
+#include "common/emit.h"
 #include "common/why.h"
 #include "gpu/facts/sysfs_device.h"
 
@@ -24,3 +25,7 @@ struct gpu_amd {
  * /dev in it. */
 void gpu_sysfs_amd_read(const char *root, struct gpu_amd *ret);
 void gpu_sysfs_amd_done(struct gpu_amd *amd);
+
+/* gpu/facts/amd.c: prints the device and link records as gpuN from first on. False when the reader
+ * is gone. */
+bool gpu_facts_amd_print(const struct gpu_amd *amd, int first, struct probe_out *out);

@@ -10,12 +10,12 @@
 
 #include "common/clock.h"
 #include "cpu/copy.h"
-#include "cpu/match.h"
 #include "cpu/pairs.h"
 #include "cpu/patience.h"
 #include "cpu/pingpong.h"
 #include "cpu/queue.h"
 #include "cpu/topology.h"
+#include "cpu/workers.h"
 
 /* Time for a ping-pong, which ends much earlier when its two threads run at the same time. On a
  * loaded machine they seldom do. */

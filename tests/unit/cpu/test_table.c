@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/table.h"
-#include "cpu/table.h"
+#include "cpu/report.h"
 
 static void put(struct cpu_report *report, const struct cpu_cell *cell, double value)
 {

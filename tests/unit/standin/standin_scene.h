@@ -10,9 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gpu/driver/cuda.h"
+#include "gpu/driver/api.h"
 #include "gpu/driver/gpu_kernels.h"
-#include "gpu/driver/hip.h"
 
 #define MIB (UINT64_C(1) << 20)
 

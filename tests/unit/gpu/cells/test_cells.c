@@ -1,10 +1,6 @@
 #include "unit/gpu/gpu_fake.h"
 
-#include "gpu/cells/concurrent.h"
-#include "gpu/cells/host.h"
-#include "gpu/cells/peer.h"
-#include "gpu/cells/tune.h"
-#include "gpu/cells/verify.h"
+#include "gpu/cells/cells.h"
 #include "gpu/timing/curve.h"
 #include "gpu/timing/path.h"
 

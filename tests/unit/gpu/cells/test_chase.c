@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "gpu/cells/chase.h"
+#include "gpu/cells/cells.h"
 
 /* Every slot once, all of a group before the next, and in each the half that its number says. */
 static void the_cycle_visits_each_slot_once(void **state)

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "gpu/cells/stream.h"
+#include "gpu/cells/cells.h"
 #include "gpu/cells/stream_operations.h"
 
 #define A UINT64_C(0x100000000)

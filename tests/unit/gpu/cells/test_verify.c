@@ -2,8 +2,7 @@
 
 #include <unistd.h>
 
-#include "gpu/cells/tune.h"
-#include "gpu/cells/verify.h"
+#include "gpu/cells/cells.h"
 #include "gpu/timing/both_ways.h"
 
 /* A run whose records go into a pipe. */

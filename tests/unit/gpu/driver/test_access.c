@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gpu/driver/access.h"
+#include "gpu/driver/api.h"
 
 #define NOBODY 65534
 

@@ -13,8 +13,7 @@
 #include <limits.h>
 #include <unistd.h>
 
-#include "gpu/driver/cuda.h"
-#include "gpu/driver/hip.h"
+#include "gpu/driver/api.h"
 #include "gpu/driver/node.h"
 
 /* A library that is loaded already is found by its name alone; loaded by a process of its own, it

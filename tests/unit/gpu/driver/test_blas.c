@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "gpu/cells/matrix_product.h"
+#include "gpu/cells/cells.h"
 #include "gpu/driver/blas.h"
 
 #define N 5

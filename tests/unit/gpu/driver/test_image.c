@@ -9,9 +9,7 @@
 #include <cmocka.h>
 #include <dlfcn.h>
 
-#include "gpu/driver/compile.h"
 #include "gpu/driver/image.h"
-#include "gpu/driver/node_load.h"
 
 static const struct gpu_api cuda = {.takes_cuda = true}, hip = {.takes_cuda = false};
 

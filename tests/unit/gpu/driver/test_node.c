@@ -14,7 +14,6 @@
 
 #include "gpu/driver/image.h"
 #include "gpu/driver/node.h"
-#include "gpu/driver/node_load.h"
 #include "gpu/driver/numa.h"
 
 #define DEVICES 4
