@@ -32,7 +32,7 @@ static bool parse_word(json_t *access, const char *word)
     int64_t bytes;
     long cores;
     if (strcmp(word, "random") == 0)
-        return json_object_set_new(access, "how", json_string("random")) == 0;
+        return json_object_set_new(access, "pattern", json_string("random")) == 0;
     if (strncmp(word, "reads=", 6) == 0 && lib_parse_size(word + 6, &bytes))
         return json_object_set_new(access, "reads_bytes", json_integer(bytes)) == 0;
     if (strncmp(word, "writes=", 7) == 0 && lib_parse_size(word + 7, &bytes))

@@ -19,7 +19,7 @@ static void write_accesses(struct lib_write *write, const struct berth_allocate_
         lib_write_text(write, item, "by", access->by == NULL ? "" : access->by);
         lib_write_integer(write, item, "reads_bytes", access->reads_bytes);
         lib_write_integer(write, item, "writes_bytes", access->writes_bytes);
-        lib_write_text(write, item, "how", access->random ? "random" : NULL);
+        lib_write_text(write, item, "pattern", access->random ? "random" : NULL);
         lib_write_integer(write, item, "cores", access->cores > 0 ? access->cores : -1);
     }
 }

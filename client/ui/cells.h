@@ -15,7 +15,7 @@ struct ui_one_cell {
 };
 
 struct ui_group {
-    char *axes;               /* "how=read threads=all"; "" for the defaults */
+    char *axes;               /* "operation=read threads=all"; "" for the defaults */
     struct ui_one_cell *cell; /* rows * columns cells; from NULL: the daemon has no such cell */
     const char **row, **column;
     const char *corner; /* meaning of the rows; NULL: the place where a cell starts */

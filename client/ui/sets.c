@@ -66,7 +66,7 @@ static void name_flows(const json_t *flows, char *line, size_t size)
     }
 }
 
-/* "kind=pinned how=read"; the axes of each flow when they differ. */
+/* "kind=pinned operation=read"; the axes of each flow when they differ. */
 static void name_axes(const json_t *flows, char *line, size_t size)
 {
     const json_t *flow, *first = json_object_get(json_array_get(flows, 0), "axes");

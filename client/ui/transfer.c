@@ -18,7 +18,7 @@ static int64_t count_of(const json_t *object, const char *key)
     return json_integer_value(json_object_get(object, key));
 }
 
-/* "direction=write how=copy"; cut where it does not fit. */
+/* "direction=write operation=copy"; cut where it does not fit. */
 static const char *axes_text(const json_t *axes, char *buffer, size_t size)
 {
     const char *key;

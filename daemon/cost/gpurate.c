@@ -76,7 +76,7 @@ static place_id alike(const struct gpurate *at, enum metric metric, const char *
 
 static void own_tries(const struct gpurate *at, const char *how, struct tries *tries)
 {
-    const char *axes = is_read(how) ? "" : "how=write";
+    const char *axes = is_read(how) ? "" : "operation=write";
     const struct value *rate = known(at->snap, METRIC_MEMORY_BANDWIDTH, at->gpu, axes),
                        *copy = known(at->snap, METRIC_GPU_STREAM, at->gpu, "");
     add(tries, METRIC_MEMORY_BANDWIDTH, at->gpu, at->gpu, axes, NULL);
@@ -109,12 +109,14 @@ static void own_tries(const struct gpurate *at, const char *how, struct tries *t
  * links then, as for Route. */
 static void peer_tries(place_id gpu, place_id peer, const char *how, struct tries *tries)
 {
-    add(tries, METRIC_GPU_GPU_KERNEL, gpu, peer, is_read(how) ? "how=read" : "how=write", NULL);
+    add(tries, METRIC_GPU_GPU_KERNEL, gpu, peer,
+        is_read(how) ? "operation=read" : "operation=write", NULL);
     add(tries, METRIC_GPU_GPU_KERNEL, gpu, peer, "", "what copies by kernels get");
     add(tries, METRIC_GPU_GPU_COPY_ENGINE, is_read(how) ? peer : gpu, is_read(how) ? gpu : peer, "",
         "what copy engines get");
     tries->item[tries->count - 1].is_measured = true;
-    add(tries, METRIC_GPU_GPU_KERNEL, peer, gpu, is_read(how) ? "how=read" : "how=write", BACK);
+    add(tries, METRIC_GPU_GPU_KERNEL, peer, gpu,
+        is_read(how) ? "operation=read" : "operation=write", BACK);
     tries->item[tries->count - 1].is_measured = true;
     add(tries, METRIC_GPU_GPU_COPY_ENGINE, is_read(how) ? gpu : peer, is_read(how) ? peer : gpu, "",
         BACK);
@@ -126,17 +128,18 @@ static void host_kernel_tries(place_id gpu, place_id numa, enum memkind kind, co
 {
     place_id from = is_read(how) ? numa : gpu, to = is_read(how) ? gpu : numa;
     if (kind == MEMKIND_SYSTEM)
-        add(tries, METRIC_MEMORY_BANDWIDTH, gpu, numa, is_read(how) ? "" : "how=write", NULL);
+        add(tries, METRIC_MEMORY_BANDWIDTH, gpu, numa, is_read(how) ? "" : "operation=write", NULL);
     if (kind == MEMKIND_MANAGED) {
         add(tries, METRIC_HOST_GPU_KERNEL, from, to,
-            is_read(how) ? "how=read;kind=managed" : "how=write;kind=managed", NULL);
+            is_read(how) ? "kind=managed;operation=read" : "kind=managed;operation=write", NULL);
         add(tries, METRIC_HOST_GPU_KERNEL, from, to, "kind=managed", "what copies by kernels get");
     }
-    add(tries, METRIC_HOST_GPU_KERNEL, from, to, is_read(how) ? "how=read" : "how=write",
+    add(tries, METRIC_HOST_GPU_KERNEL, from, to,
+        is_read(how) ? "operation=read" : "operation=write",
         kind == MEMKIND_MANAGED ? "what they get of pinned memory" : NULL);
     add(tries, METRIC_HOST_GPU_KERNEL, from, to, "", "what copies by kernels get");
     if (kind != MEMKIND_SYSTEM)
-        add(tries, METRIC_MEMORY_BANDWIDTH, gpu, numa, is_read(how) ? "" : "how=write",
+        add(tries, METRIC_MEMORY_BANDWIDTH, gpu, numa, is_read(how) ? "" : "operation=write",
             "what they get of ordinary memory");
 }
 
@@ -446,10 +449,10 @@ static enum berth_code by_tries(const struct gpurate *at, const struct tries *tr
 static const struct value *touch_of(const struct gpurate *at, const char *how, place_id numa)
 {
     static const char *const axes[2][2][2] = {
-        {{"how=write;kind=system", "how=write;kind=system;xnack=on"},
-         {"how=write;kind=migrating", "how=write;kind=migrating;xnack=on"}},
-        {{"how=read;kind=system", "how=read;kind=system;xnack=on"},
-         {"how=read;kind=migrating", "how=read;kind=migrating;xnack=on"}}};
+        {{"kind=system;operation=write", "kind=system;operation=write;xnack=on"},
+         {"kind=migrating;operation=write", "kind=migrating;operation=write;xnack=on"}},
+        {{"kind=system;operation=read", "kind=system;operation=read;xnack=on"},
+         {"kind=migrating;operation=read", "kind=migrating;operation=read;xnack=on"}}};
     const char *its = axes[is_read(how)][at->place->kind == MEMKIND_MANAGED][at->xnack];
     const struct value *v =
         values_find(at->snap->values, METRIC_HOST_GPU_KERNEL, is_read(how) ? numa : at->gpu,

@@ -155,8 +155,8 @@ static bool was_measured(const struct snapshot *snap, place_id gpu)
 static struct memkind_reached reaches_system(const struct memkind_node *node,
                                              const struct snapshot *snap, place_id gpu)
 {
-    static const char *const plain[] = {"how=read;kind=system"},
-                             *const xnack[] = {"how=read;kind=system;xnack=on"};
+    static const char *const plain[] = {"kind=system;operation=read"},
+                             *const xnack[] = {"kind=system;operation=read;xnack=on"};
     struct memkind_reached found = {0};
     if (was_measured(snap, gpu))
         return found;
@@ -172,8 +172,8 @@ static struct memkind_reached reaches_system(const struct memkind_node *node,
 
 static struct memkind_reached reaches_managed(const struct snapshot *snap, place_id gpu)
 {
-    static const char *const managed[] = {"how=read;kind=managed", "kind=managed",
-                                          "how=read;kind=migrating"};
+    static const char *const managed[] = {"kind=managed;operation=read", "kind=managed",
+                                          "kind=migrating;operation=read"};
     struct memkind_reached found = {0};
     if (look_all(snap, gpu, managed, sizeof managed / sizeof managed[0], &found.why) ==
         MEMKIND_UNREACHED)
@@ -200,7 +200,7 @@ struct memkind_reached memkind_gpu_reaches(const struct memkind_gpu *gpu,
         return gpu->managed;
     if (place->kind == MEMKIND_DEVICE && place->gpu != gpu->gpu)
         found.reach =
-            look(snap, METRIC_GPU_GPU_KERNEL, gpu->gpu, place->gpu, "how=read", &found.why);
+            look(snap, METRIC_GPU_GPU_KERNEL, gpu->gpu, place->gpu, "operation=read", &found.why);
     return found;
 }
 

@@ -24,7 +24,7 @@ static double part_of(const struct memkind_node *node, struct snapshot *snap,
                    ? ret_move->bytes_per_s
                    : NAN;
     *ret_value = values_find(snap->values, METRIC_MEMORY_BANDWIDTH, numa, memory,
-                             is_read ? "" : "how=write");
+                             is_read ? "" : "operation=write");
     return *ret_value != NULL && (*ret_value)->value > 0 ? (*ret_value)->value : NAN;
 }
 

@@ -112,9 +112,9 @@ static bool usable(const struct value *v, bool measured_only)
 static bool read_axes(const char *axes, const char *how, double all, double *ret_threads)
 {
     bool is_how = strcmp(how, "read") == 0; /* the default, which is left out */
-    if (strncmp(axes, "how=", 4) == 0) {
+    if (strncmp(axes, "operation=", 10) == 0) {
         size_t length = strlen(how);
-        axes += 4;
+        axes += 10;
         is_how = strncmp(axes, how, length) == 0 && (axes[length] == '\0' || axes[length] == ';');
         axes = is_how ? axes + length + (axes[length] == ';') : "";
     }
@@ -241,7 +241,7 @@ static const struct value *highest(const struct snapshot *snap, const struct acc
                                    place_id memory, const char *how, bool measured_only)
 {
     const struct value *best = NULL;
-    const char *axes = strcmp(how, "read") == 0 ? "" : "how=write";
+    const char *axes = strcmp(how, "read") == 0 ? "" : "operation=write";
     for (size_t i = 0; i < who->group_count; i++) {
         if (graph_place(snap->graph, who->group[i])->kind > PLACE_NUMA)
             continue;
@@ -339,7 +339,7 @@ enum berth_code memrate_bound(const struct snapshot *snap, place_id memory, cons
                               struct memrate_basis *basis, struct memrate *ret,
                               struct berth_err *err)
 {
-    const char *axes = strcmp(how, "read") == 0 ? "" : "how=write";
+    const char *axes = strcmp(how, "read") == 0 ? "" : "operation=write";
     place_id package = package_of(snap->graph, memory);
     const struct value *v, *most = NULL;
     for (size_t n = values_range(snap->values, METRIC_MEMORY_BANDWIDTH, PLACE_NONE, &v); n > 0;

@@ -226,13 +226,16 @@ static void raise_by_access(const struct snapshot *snap, struct plan_pairs *pair
                             place_id numa)
 {
     const struct values *values = snap->values;
-    const struct value *read = values_find(values, METRIC_HOST_GPU_KERNEL, numa, gpu, "how=read"),
-                       *write = values_find(values, METRIC_HOST_GPU_KERNEL, gpu, numa, "how=write");
+    const struct value *read =
+                           values_find(values, METRIC_HOST_GPU_KERNEL, numa, gpu, "operation=read"),
+                       *write = values_find(values, METRIC_HOST_GPU_KERNEL, gpu, numa,
+                                            "operation=write");
     raise_one(snap, pairs, numa, gpu, MOVE_KERNEL,
               read != NULL ? read : values_find(values, METRIC_MEMORY_BANDWIDTH, gpu, numa, ""));
     raise_one(snap, pairs, gpu, numa, MOVE_KERNEL,
-              write != NULL ? write
-                            : values_find(values, METRIC_MEMORY_BANDWIDTH, gpu, numa, "how=write"));
+              write != NULL
+                  ? write
+                  : values_find(values, METRIC_MEMORY_BANDWIDTH, gpu, numa, "operation=write"));
 }
 
 /* The most that goes out of a memory, and into another, with memory of the same kind at the other

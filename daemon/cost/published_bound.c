@@ -31,7 +31,7 @@ const struct value *published_bound_together(struct snapshot *snap, const struct
     for (; n > 0; v++, n--) {
         if (v->source != VALUE_PUBLISHED || !(v->value > 0) || v->from == v->to ||
             !is_gpu(graph, v->from) || !is_gpu(graph, v->to) ||
-            strcmp(values_axes(snap->values, v), "how=copy") != 0)
+            strcmp(values_axes(snap->values, v), "operation=copy") != 0)
             continue;
         if ((v->from == move->from && v->to == move->to) ||
             (v->from == move->to && v->to == move->from))

@@ -16,7 +16,8 @@ double resource_rate_memory(const struct values *values, place_id memory, const 
     for (size_t left = values_range(values, METRIC_MEMORY_BANDWIDTH, PLACE_NONE, &v); left > 0;
          left--, v++) {
         char text[16];
-        const char *its = axes_get(v->metric, values_axes(values, v), "how", text, sizeof text);
+        const char *its =
+            axes_get(v->metric, values_axes(values, v), "operation", text, sizeof text);
         if (v->to == memory && v->why_not == NULL && v->value > most && its != NULL &&
             (*how == '\0' || strcmp(its, how) == 0))
             most = v->value;
@@ -95,7 +96,7 @@ const struct value *resource_rate_cores(const struct graph *graph, const struct 
     for (size_t left = values_range(values, METRIC_MEMORY_BANDWIDTH, PLACE_NONE, &v); left > 0;
          left--, v++) {
         const char *axes = values_axes(values, v);
-        bool is_read = axes[0] == '\0', is_write = strcmp(axes, "how=write") == 0;
+        bool is_read = axes[0] == '\0', is_write = strcmp(axes, "operation=write") == 0;
         if (v->why_not != NULL || !(v->value > 0) || (most != NULL && v->value <= most->value) ||
             (!is_read && !is_write))
             continue;

@@ -98,7 +98,7 @@ static void look_at_values(const struct seeing *seeing, bool ports)
                 if (ports && !is_both && is_filled_by_one(seeing->graph, &item->role))
                     item->bytes_per_s = 1;
                 else if (!ports && (item->role.direction != RESOURCE_BOTH ||
-                                    strstr(values_axes(seeing->values, v), "how=") ==
+                                    strstr(values_axes(seeing->values, v), "operation=") ==
                                         NULL)) /* what only reads is no copy */
                     raise_capacity(item, v->value, 1, v->from, v->to);
             }

@@ -133,10 +133,11 @@ static struct known bandwidth_of(const struct attach *attach, place_id from, pla
 {
     /* kernels of a gpu in the host's memory are named by the direction of the bytes */
     if (attach->graph->places[from].kind == PLACE_GPU)
-        return (struct known){known(attach, METRIC_HOST_GPU_KERNEL, memory, from, "how=read"),
-                              known(attach, METRIC_HOST_GPU_KERNEL, from, memory, "how=write")};
+        return (struct known){
+            known(attach, METRIC_HOST_GPU_KERNEL, memory, from, "operation=read"),
+            known(attach, METRIC_HOST_GPU_KERNEL, from, memory, "operation=write")};
     return (struct known){known(attach, METRIC_MEMORY_BANDWIDTH, from, memory, ""),
-                          known(attach, METRIC_MEMORY_BANDWIDTH, from, memory, "how=write")};
+                          known(attach, METRIC_MEMORY_BANDWIDTH, from, memory, "operation=write")};
 }
 
 static void set_bandwidth(struct attach *attach, place_id from, place_id memory)

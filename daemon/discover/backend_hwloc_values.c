@@ -202,10 +202,11 @@ static const struct attribute {
     double unit;
 } attributes[] = {
     {HWLOC_MEMATTR_ID_BANDWIDTH, "Bandwidth", true, METRIC_MEMORY_BANDWIDTH, "", 1048576},
-    {HWLOC_MEMATTR_ID_BANDWIDTH, "Bandwidth", true, METRIC_MEMORY_BANDWIDTH, "how=write", 1048576},
+    {HWLOC_MEMATTR_ID_BANDWIDTH, "Bandwidth", true, METRIC_MEMORY_BANDWIDTH, "operation=write",
+     1048576},
     {HWLOC_MEMATTR_ID_READ_BANDWIDTH, "ReadBandwidth", false, METRIC_MEMORY_BANDWIDTH, "", 1048576},
     {HWLOC_MEMATTR_ID_WRITE_BANDWIDTH, "WriteBandwidth", false, METRIC_MEMORY_BANDWIDTH,
-     "how=write", 1048576},
+     "operation=write", 1048576},
     {HWLOC_MEMATTR_ID_LATENCY, "Latency", true, METRIC_MEMORY_LATENCY, "", 1},
     {HWLOC_MEMATTR_ID_READ_LATENCY, "ReadLatency", false, METRIC_MEMORY_LATENCY, "", 1},
 };
@@ -221,12 +222,13 @@ static void add_our_attribute(struct reading *values, const struct attribute *at
         return;
     if (from->type == HWLOC_LOCATION_TYPE_OBJECT) {
         place_id gpu = place_of(values, from->location.object);
-        bool is_write = strcmp(attribute->axes, "how=write") == 0;
+        bool is_write = strcmp(attribute->axes, "operation=write") == 0;
         if (attribute->metric == METRIC_MEMORY_LATENCY)
             draft_value_from(values->draft, source, METRIC_MEMORY_LATENCY, gpu, memory, "", value);
         else
             draft_value_from(values->draft, source, METRIC_HOST_GPU_KERNEL, is_write ? gpu : memory,
-                             is_write ? memory : gpu, is_write ? "how=write" : "how=read", value);
+                             is_write ? memory : gpu,
+                             is_write ? "operation=write" : "operation=read", value);
         return;
     }
     struct cpuset cpus = cpus_of(values, from);

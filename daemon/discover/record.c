@@ -71,7 +71,7 @@ static bool set_number(json_t *object, const char *key, double number)
     return isnan(number) || json_object_set_new(object, key, json_real(number)) == 0;
 }
 
-/* Parses "bytes=4096;how=cas" to an object; NULL when out of memory. */
+/* Parses "bytes=4096;operation=cas" to an object; NULL when out of memory. */
 static json_t *axes_json(const char *axes)
 {
     json_t *object = json_object();

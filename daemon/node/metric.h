@@ -24,6 +24,6 @@ bool metric_parse(const char *name, enum metric *ret_metric);
  * of one core. */
 bool metric_is_between(enum metric metric);
 
-/* Writes the default value of an axis to buffer, "store" for how of cpu_pingpong, and returns it.
- * NULL when the metric has no such axis. */
+/* Writes the default value of an axis to buffer, "store" for operation of cpu_pingpong, and returns
+ * it. NULL when the metric has no such axis. */
 const char *metric_axis_default(enum metric metric, const char *axis, char *buffer, size_t size);

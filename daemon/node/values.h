@@ -3,7 +3,7 @@
  * of them with the axes interned; it is filled, sorted once, and constant from then on.
  *
  * Axes are kept as canonical text, so equal axes are equal strings. Keys are in ascending order,
- * "bytes=4096;how=cas"; axes at their metric's default are left out. The empty text is all
+ * "bytes=4096;operation=cas"; axes at their metric's default are left out. The empty text is all
  * defaults.
  */
 #pragma once

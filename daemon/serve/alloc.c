@@ -26,7 +26,7 @@ static enum berth_code read_access(const struct graph *graph, const json_t *json
     if (code == BERTH_OK)
         code = request_int(json, "cores", ALLOC_CORES_MIN, ALLOC_CORES_MAX, 0, &ret->cores, err);
     if (code == BERTH_OK)
-        code = request_word(json, "how", hows, 0, &how, err);
+        code = request_word(json, "pattern", hows, 0, &how, err);
     ret->random = how == 1;
     return code;
 }

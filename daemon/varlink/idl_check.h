@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "varlink/idl.h"
 
-/* Fails with INVALID_PARAMETER. Parameter 0 is the path of the first offender ("accesses[1].how",
- * "where.mechanism"; empty when value itself is no object). The detail names the expected type.
- * Allocates nothing; recurses as deep as value is nested. Any thread. */
+/* Fails with INVALID_PARAMETER. Parameter 0 is the path of the first offender
+ * ("accesses[1].pattern", "where.mechanism"; empty when value itself is no object). The detail
+ * names the expected type. Allocates nothing; recurses as deep as value is nested. Any thread. */
 enum berth_code idl_check(const struct idl_type *type, const json_t *value, struct berth_err *err);

@@ -23,7 +23,7 @@ static void add_memory_axes(struct probe_axes *axes, const struct cpu_cell *cell
     if (is_noise && streams)
         probe_axes_add(axes, "beside", "%s", direction_name(cell->direction));
     else if (streams && cell->direction != CPU_READ)
-        probe_axes_add(axes, "how", "%s", direction_name(cell->direction));
+        probe_axes_add(axes, "operation", "%s", direction_name(cell->direction));
     if (streams && cell->threads > 0)
         probe_axes_add(axes, "threads", "%lld", (long long)(cell->threads));
     if (cell->metric == PROBE_MEMORY_LATENCY && cell->bytes > 0)
@@ -36,7 +36,7 @@ struct probe_axes cpu_report_axes(const struct cpu_cell *cell, int64_t sample_by
 {
     struct probe_axes axes = {0};
     if (cell->metric == PROBE_CPU_PINGPONG && cell->cas)
-        probe_axes_add(&axes, "how", "%s", "cas");
+        probe_axes_add(&axes, "operation", "%s", "cas");
     if (cell->metric == PROBE_MEMORY_BANDWIDTH || cell->metric == PROBE_MEMORY_LATENCY ||
         cell->metric == PROBE_MEMORY_NOISE)
         add_memory_axes(&axes, cell);

@@ -96,7 +96,7 @@ def core_records(text, noise, seed):
     for (numa, how, threads), rate in found.items():
         rate *= draw.gauss(1, noise)
         place = f"numa{numa}"
-        yield {"record": "value", "metric": "memory_bandwidth", "from": place, "to": place, "axes": {"how": how, "threads": threads}, "value": rate, "low": rate * (1 - noise), "high": rate * (1 + noise), "n": 9}
+        yield {"record": "value", "metric": "memory_bandwidth", "from": place, "to": place, "axes": {"operation": how, "threads": threads}, "value": rate, "low": rate * (1 - noise), "high": rate * (1 + noise), "n": 9}
     yield {"record": "end", "status": "complete", "elapsed_ns": 1000000}
 
 

@@ -132,7 +132,7 @@ def alloc(draw, node):
     accesses = []
     for gpu in draw.sample(node.gpus, draw.randint(1, 2)):
         reads, writes = (draw.choice([0, size, size, draw.randint(2, 6) * size]) for _ in range(2))
-        accesses.append({"by": gpu, "reads_bytes": reads if reads + writes > 0 else size, "writes_bytes": writes, "how": "stream"})
+        accesses.append({"by": gpu, "reads_bytes": reads if reads + writes > 0 else size, "writes_bytes": writes, "pattern": "stream"})
     return {"bytes": size, "kinds": kinds, "accesses": accesses}
 
 

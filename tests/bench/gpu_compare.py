@@ -40,11 +40,11 @@ PEER = [
     ("gpu to gpu, copy engine, write", ["device_to_device_memcpy_write_ce"], "gpu_gpu_copy_engine", {}, "row", ENGINE),
     ("gpu to gpu, copy engine, both", ["device_to_device_bidirectional_memcpy_write_ce"], "gpu_gpu_copy_engine", {"direction": "both"}, "any", ENGINE),
     ("gpu to gpu, copy engine, read, both", ["device_to_device_bidirectional_memcpy_read_ce"], "gpu_gpu_copy_engine", {"direction": "both-read"}, "any", ENGINE),
-    ("gpu to gpu, kernel, pull", ["device_to_device_memcpy_read_sm"], "gpu_gpu_kernel", {"how": "pull"}, "row", KERNEL),
-    ("gpu to gpu, kernel, into registers", ["device_to_device_memcpy_read_sm"], "gpu_gpu_kernel", {"how": "read"}, "row", SHOWN),
+    ("gpu to gpu, kernel, pull", ["device_to_device_memcpy_read_sm"], "gpu_gpu_kernel", {"operation": "pull"}, "row", KERNEL),
+    ("gpu to gpu, kernel, into registers", ["device_to_device_memcpy_read_sm"], "gpu_gpu_kernel", {"operation": "read"}, "row", SHOWN),
     ("gpu to gpu, kernel, write", ["device_to_device_memcpy_write_sm"], "gpu_gpu_kernel", {}, "row", KERNEL),
     ("gpu to gpu, kernel, pull, both", ["device_to_device_bidirectional_memcpy_read_sm"], "gpu_gpu_kernel",
-     {"how": "pull", "direction": "both"}, "any", KERNEL),
+     {"operation": "pull", "direction": "both"}, "any", KERNEL),
     ("gpu to gpu, kernel, write, both", ["device_to_device_bidirectional_memcpy_write_sm"], "gpu_gpu_kernel", {"direction": "both"}, "any", KERNEL),
     ("latency of a peer's memory", ["device_to_device_latency_sm"], "memory_latency", {}, "row", SHOWN),
 ]
@@ -351,7 +351,7 @@ def compare_streams(table, rounds):
     for i, gpu in enumerate(rounds[0].ours.gpus):
         local = [r.cells([LOCAL], 0, i, 2e9) for r in rounds]
         own = [(gpu, gpu)]
-        table.add("own memory: copy beside nvbandwidth's local copy", gpu, gpu, [r.ours.find("memory_bandwidth", own, {"how": "copy"}) for r in rounds],
+        table.add("own memory: copy beside nvbandwidth's local copy", gpu, gpu, [r.ours.find("memory_bandwidth", own, {"operation": "copy"}) for r in rounds],
                   local, "GB/s", BEST)
         for test, name in STREAMS:
             ours = [r.ours.find("gpu_stream", own, {} if test == "bs1" else {"test": test}) for r in rounds]

@@ -102,7 +102,7 @@ static bool path_of(const char *metric, json_t *axes, struct gpu_path *ret_path)
     if (!by_engine && strcmp(metric, "host_gpu_kernel") != 0 &&
         strcmp(metric, "gpu_gpu_kernel") != 0)
         return false;
-    const char *how = json_string_value(json_object_get(axes, "how")),
+    const char *how = json_string_value(json_object_get(axes, "operation")),
                *direction = json_string_value(json_object_get(axes, "direction"));
     *ret_path = (struct gpu_path){.mechanism = by_engine ? GPU_BY_ENGINE : GPU_BY_KERNEL,
                                   .how = GPU_HOW_COPY};

@@ -54,8 +54,8 @@ static struct snapshot *make_snapshot(const void *question)
     (void)question;
     struct graph *graph = make_graph();
     struct values *values = values_new();
-    static const char *const sizes[] = {"bytes=4096;how=read", "bytes=65536;how=read",
-                                        "bytes=1048576;how=read", "how=read"};
+    static const char *const sizes[] = {"bytes=4096;operation=read", "bytes=65536;operation=read",
+                                        "bytes=1048576;operation=read", "operation=read"};
     for (int i = 0; i < 4; i++)
         add(values, METRIC_HOST_GPU_KERNEL, NUMA0, GPU0, sizes[i], 10 + 10 * i);
     add(values, METRIC_MEMORY_BANDWIDTH, GPU0, GPU0, "", 4000);

@@ -42,7 +42,7 @@ static enum berth_code fill(struct values *values)
     char axes[16];
     for (int i = 0; i < 300; i++) {
         struct value v = {.metric = METRIC_CPU_PINGPONG, .from = 1 + i % 2, .to = 1, .value = i};
-        snprintf(axes, sizeof axes, "how=%d", i % 40);
+        snprintf(axes, sizeof axes, "operation=%d", i % 40);
         if (!values_add(values, &v, axes, NULL))
             return BERTH_NO_MEMORY;
     }

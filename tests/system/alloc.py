@@ -25,7 +25,7 @@ def cpu_records(processors, memories):
     for cores in processors:
         for memory in memories:
             rate, latency = memories[memory](cores)
-            for axes, value in (({}, rate), ({"how": "write"}, rate / 2), ({"threads": "1"}, rate / 8), ({"threads": "8"}, rate / 2)):
+            for axes, value in (({}, rate), ({"operation": "write"}, rate / 2), ({"threads": "1"}, rate / 8), ({"threads": "8"}, rate / 2)):
                 lines.append(json.dumps({"record": "value", "metric": "memory_bandwidth", "from": f"numa{cores}", "to": f"numa{memory}", "axes": axes,
                                          "value": value, "low": value * 0.99, "high": value * 1.01, "n": 9}))
             lines.append(json.dumps({"record": "value", "metric": "memory_latency", "from": f"numa{cores}", "to": f"numa{memory}", "axes": {},
@@ -213,7 +213,7 @@ def on_a_quad_gh200_the_right_node_is_worth_a_factor_of_nine():
         options, first, _ = answer(daemon, GIB, by("numa1", reads=4 * GIB, cores=8))
         assert first["memory"] == "numa1" and first["kind"] == "system"
         near(time(first), 4 * GIB / 225e9 * 1e9)
-        options, first, _ = answer(daemon, GIB, by("numa1", reads=64 * 1000, how="random", cores=1))
+        options, first, _ = answer(daemon, GIB, by("numa1", reads=64 * 1000, pattern="random", cores=1))
         assert first["memory"] == "numa1"
         near(time(first), 110e3)
         near(time(options["numa4", "system"]), 1100e3)
@@ -244,7 +244,7 @@ def on_discrete_gpus_it_is_their_own():
         assert options["numa0", "pinned"]["call"] == f"numa_set_preferred(0); cudaHostAlloc(&p, {4 * GIB}, cudaHostAllocDefault)"
         assert time(first) < time(options["gpu0", "device"]) < time(options["numa0", "pinned"])
         assert options["numa0", "system"]["predicted"] is None and "whether gpu1 reaches system memory was not measured" in warnings, warnings
-        options, first, _ = answer(daemon, GIB, by("gpu0", reads=GIB, how="random"), kinds=["device"])
+        options, first, _ = answer(daemon, GIB, by("gpu0", reads=GIB, pattern="random"), kinds=["device"])
         assert first["memory"] == "gpu0" and list(options) == [(f"gpu{n}", "device") for n in range(4)] and first["predicted"]["high_ns"] is None
         options, _, _ = answer(daemon, GIB, by("gpu2", reads=GIB), allowed={"gpus": ["gpu2"]})
         assert {memory for memory, _ in options} == {"numa0", "gpu2"}, options
@@ -302,7 +302,7 @@ def on_every_node_a_gpus_own_memory_is_first():
         for folder, daemon in nodes:
             owns, bytes_of = own_memories(daemon.call("io.berth.Fabric.GetNode"))
             for gpu, own in owns.items():
-                for access in (by(gpu, reads=1 << 30), by(gpu, writes=1 << 30), by(gpu, reads=1 << 28, writes=1 << 20), by(gpu, reads=1 << 26, how="random")):
+                for access in (by(gpu, reads=1 << 30), by(gpu, writes=1 << 30), by(gpu, reads=1 << 28, writes=1 << 20), by(gpu, reads=1 << 26, pattern="random")):
                     _, first, _ = answer(daemon, 1 << 26, access)
                     assert first["memory"] in own, (folder, gpu, own, access, first)
                     asked += 1
@@ -350,7 +350,7 @@ def every_recorded_node_answers():
             cores = [p["name"] for p in places if p["kind"] == "numa" and p["cpus"]][:4] + [p["name"] for p in places if p["kind"] == "llc"][:1]
             requests = [[by(user, reads=1 << 28)] for user in cores + gpus] + [[by(user, reads=1 << 28, writes=1 << 24), by(gpu, reads=1 << 30)] for user in cores[:2] for gpu in gpus[:2]]
             requests += [[by(gpus[0], reads=1 << 30), by(gpu, reads=bytes_of)] for gpu in gpus[1:] for bytes_of in (1 << 28, 1 << 30)]
-            requests += [[by(user, reads=1 << 28, how="random"), by(user, writes=1 << 28, cores=1)] for user in cores[:2]]
+            requests += [[by(user, reads=1 << 28, pattern="random"), by(user, writes=1 << 28, cores=1)] for user in cores[:2]]
             for accesses in requests:
                 error, reply = ask(daemon, 1 << 26, *accesses)
                 assert error is None or error.rsplit(".", 1)[1] in ("NotMeasured", "InvalidParameter"), (folder, accesses, error, reply)

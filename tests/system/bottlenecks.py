@@ -65,7 +65,7 @@ class Looked(Node):
         ways. Both also apply to similar pairs.
         """
         places = self.has("gpu") + self.has("numa")
-        copies = self.peer.call("io.berth.Fabric.GetMatrix", {"metric": "memory_bandwidth", "from": self.has("gpu"), "to": self.has("gpu"), "where": {"how": "copy"}})
+        copies = self.peer.call("io.berth.Fabric.GetMatrix", {"metric": "memory_bandwidth", "from": self.has("gpu"), "to": self.has("gpu"), "where": {"operation": "copy"}})
         return any(self.both_is_measured(a, b) for a, b in itertools.combinations(places, 2)) or \
             any(cell["source"] == "published" and cell["from"] != cell["to"] for cell in copies[1].get("cells", []))
 

@@ -342,7 +342,7 @@ def a_recorded_node_is_served_and_not_measured():
 
 
 def what_it_records_it_can_serve():
-    lines = [{"record": "value", "metric": "memory_bandwidth", "from": "numa0", "to": "numa0", "axes": {"how": how, "threads": threads},
+    lines = [{"record": "value", "metric": "memory_bandwidth", "from": "numa0", "to": "numa0", "axes": {"operation": how, "threads": threads},
               "value": value, "low": value / 1.0123456789, "high": value * 1.1, "n": 9}
              for (how, threads), value in {("read", "1"): 12345678901.234, ("write", "1"): 1e9 / 3, ("copy", "all"): 4.0e12}.items()]
     script = "\n".join(f"echo '{line}'" for line in (RUN, *map(json.dumps, lines), '{"record":"end","status":"complete"}'))

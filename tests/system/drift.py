@@ -32,7 +32,7 @@ class Node:
         values = [{"record": "value", "metric": metric, "from": PLACE[0], "to": PLACE[1], "value": value, "low": value * (1 - half), "high": value * (1 + half), "n": 9}
                   for metric, value in (("memory_bandwidth", bandwidth), ("memory_latency", 90))]
         if write is not None:
-            values.append({**values[0], "axes": {"how": "write"}, "value": write, "low": write * 0.995, "high": write * 1.005})
+            values.append({**values[0], "axes": {"operation": "write"}, "value": write, "low": write * 0.995, "high": write * 1.005})
         lines = [run, *values, {"record": "end", "status": "complete", "elapsed_ns": 5}]
         (self.folder / "lines").write_text("".join(json.dumps(line) + "\n" for line in lines))
 

@@ -91,7 +91,7 @@ CHASE = {(llc, numa): 100.0 + 7 * ((5 * llc + 3 * numa) % 8) for llc in range(8)
 
 def measured_epyc():
     records = [value("memory_bandwidth", f"numa{a}", f"numa{b}", rate) for (a, b), rate in READ.items()]
-    records += [value("memory_bandwidth", f"numa{a}", f"numa{b}", rate / 2, how="write") for (a, b), rate in READ.items() if a != 3]
+    records += [value("memory_bandwidth", f"numa{a}", f"numa{b}", rate / 2, operation="write") for (a, b), rate in READ.items() if a != 3]
     return records + [value("memory_latency", f"llc{a}", f"numa{b}", ns) for (a, b), ns in CHASE.items()]
 
 
@@ -133,7 +133,7 @@ def test_hwloc_calc_finds_what_the_matrix_says():
 def test_hwloc_calc_is_told_of_packages():
     # What a data sheet states as the peak is not written: the node as published has none of it.
     assert not [c for c in cells(NODES / "mi250x", "memory_bandwidth") if c["from"] == "package0" and c["source"] != "nominal"]
-    each = [value("memory_bandwidth", "package0", f"numa{numa}", 51.2e9, **axes) for numa in range(4) for axes in ({}, {"how": "write"})]
+    each = [value("memory_bandwidth", "package0", f"numa{numa}", 51.2e9, **axes) for numa in range(4) for axes in ({}, {"operation": "write"})]
     with made("mi250x", each) as node, made(xml=export(node, "hwloc")) as folder:
         path = folder / "topology.xml"
         for attribute in "Bandwidth", "ReadBandwidth", "WriteBandwidth":

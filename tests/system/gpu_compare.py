@@ -40,7 +40,7 @@ def berth(engine=1.0, kernel=1.0, stream=1.0):
                   value("memory_latency", gpu, "numa0", 1200 * scale), value("memory_latency", gpu, "numa0", 1100 * scale, bytes=2097152),
                   value("gpu_stream", gpu, gpu, 4000e9 * scale * stream), value("gpu_stream", gpu, gpu, 4100e9 * scale * stream, test="bs2"),
                   value("gpu_stream", gpu, gpu, 4200e9 * scale * stream, test="bs4"),
-                  value("memory_bandwidth", gpu, gpu, 3800e9 * scale * stream, how="copy")]
+                  value("memory_bandwidth", gpu, gpu, 3800e9 * scale * stream, operation="copy")]
     for source, target, scale in ((A, B, 1.0), (B, A, 1.1)):
         # The one direction as samples: 1 MiB more in what 390 GB/s take for it is the rate at the top.
         step = (1 << 20) / (390 * scale * engine)
@@ -50,11 +50,11 @@ def berth(engine=1.0, kernel=1.0, stream=1.0):
                   # Nor is a curve's top, which is lower, taken for the rate that was measured.
                   {"record": "value", "metric": "gpu_gpu_copy_engine", "from": source, "to": target, "axes": {"direction": "read"},
                    "samples": [{"bytes": 1 << 20, "median_ns": 8000, "n": 9}, {"bytes": 1 << 21, "median_ns": 12000, "n": 9}]},
-                  value("gpu_gpu_kernel", source, target, 370e9 * scale * kernel, how="read"),
-                  value("gpu_gpu_kernel", source, target, 360e9 * scale * kernel, how="pull"), value("gpu_gpu_kernel", source, target, 350e9 * scale * kernel),
+                  value("gpu_gpu_kernel", source, target, 370e9 * scale * kernel, operation="read"),
+                  value("gpu_gpu_kernel", source, target, 360e9 * scale * kernel, operation="pull"), value("gpu_gpu_kernel", source, target, 350e9 * scale * kernel),
                   value("memory_latency", source, target, 830 * scale)]
     lines += [value("gpu_gpu_copy_engine", A, B, 770e9 * engine, direction="both"), value("gpu_gpu_copy_engine", B, A, 760e9 * engine, direction="both-read"), value("gpu_gpu_kernel", A, B, 700e9 * kernel, direction="both"),
-              value("gpu_gpu_kernel", A, B, 710e9 * kernel, direction="both", how="pull"),
+              value("gpu_gpu_kernel", A, B, 710e9 * kernel, direction="both", operation="pull"),
               a_set("host_gpu_copy_engine_concurrent", (A, "numa0", 41e9), (B, "numa0", 42e9)),
               a_set("host_gpu_copy_engine_concurrent", (A, "numa0", 31e9), (B, "numa0", 32e9), ("numa0", A, 33e9), ("numa0", B, 34e9)),
               # One way alone is not both ways of one.
@@ -247,7 +247,7 @@ def slow_is_found(rig):
 
 
 def missing_is_found(rig):
-    rig.says("probe", "".join(line + "\n" for line in berth().splitlines() if '"how": "pull"' not in line or '"both"' in line))
+    rig.says("probe", "".join(line + "\n" for line in berth().splitlines() if '"operation": "pull"' not in line or '"both"' in line))
     done = rig.compare()
     assert done.returncode == 1
     assert row(done.stdout, "gpu to gpu, kernel, pull", A, B) == ("-", "360.00", "-", "no value"), done.stdout
@@ -268,13 +268,13 @@ def small_sizes_are_times(rig):
     """
     def with_sizes(*medians):
         sizes = [{"bytes": size, "median_ns": ns, "n": 9} for size, ns in zip((4096, 262144, 1 << 20), medians)]
-        return berth().replace('{"record": "end"', json.dumps({"record": "value", "metric": "gpu_gpu_kernel", "from": A, "to": B, "axes": {"how": "write"}, "samples": sizes}) +
+        return berth().replace('{"record": "end"', json.dumps({"record": "value", "metric": "gpu_gpu_kernel", "from": A, "to": B, "axes": {"operation": "write"}, "samples": sizes}) +
                                '\n{"record": "end"')
     rig.says_in_turn("probe", with_sizes(3000, 4000, 8000), with_sizes(3100, 4300, 8200), calls=[4, 4])
     out = rig.compare(False).stdout
     bandwidths, times = (next(line for line in out.splitlines() if line.startswith(f"two quick runs, {what}:")) for what in ("bandwidths", "times"))
     assert times.endswith(", 1 more than 5%") and "worst 6.98% (gpu_gpu_kernel" in times and "bytes=262144" in times, times
-    assert bandwidths.endswith(", 2 more than 1%") and "how=write" in bandwidths, bandwidths  # 1 MiB, and the top that it gives
+    assert bandwidths.endswith(", 2 more than 1%") and "operation=write" in bandwidths, bandwidths  # 1 MiB, and the top that it gives
 
 
 def runs_agree_by_kind(rig):
@@ -292,7 +292,7 @@ def runs_agree_by_kind(rig):
     assert same.returncode == 0 and "| none |" in same.stdout and "by more than 1% |" in same.stdout, same.stdout
     far = said(*names[1:])
     lines = {line.split(" | ")[0].lstrip("| "): line.split(" | ")[1:] for line in far.stdout.splitlines()}
-    assert far.returncode == 1 and lines["`gpu_gpu_kernel` `how=pull`, GPU and GPU"] == ["2", "2.00%", "+2.0%", "2 |"], far.stdout
+    assert far.returncode == 1 and lines["`gpu_gpu_kernel` `operation=pull`, GPU and GPU"] == ["2", "2.00%", "+2.0%", "2 |"], far.stdout
     assert lines["`host_gpu_kernel_concurrent`, sets, both directions, together"][:3] == ["3", "2.00%", "+2.0%"], far.stdout
     assert lines["`gpu_gpu_copy_engine_concurrent`, sets, alone, together"][3] == "none |", far.stdout
     assert said(names[0]).returncode == 64

@@ -159,7 +159,7 @@ def blocks_share_the_memory():
     run = Run("mi250x", ["memory_bandwidth"], places=GCD[:1])
     assert run.status == 0, run.error
     for how in ("read", "write", "copy"):
-        axes = {} if how == "read" else {"how": how}
+        axes = {} if how == "read" else {"operation": how}
         rates = {int(r["axes"]["threads"]): r["value"] for r in run.all("value", "memory_bandwidth")
                  if "threads" in r["axes"] and {k: v for k, v in r["axes"].items() if k != "threads"} == axes}
         assert sorted(rates) == [1, 2, 4, 8, 16, 32, 64, 110, 220], rates

@@ -147,22 +147,22 @@ def a_copy_call_that_fails():
 
 def kinds_of_memory():
     run = Run(["host_gpu_kernel", "host_gpu_copy_engine"], places=GPU[:1])
-    near(run.one("value", "host_gpu_kernel", "numa0", GPU[0], how="read", kind="managed")["value"], 51.5e9)
-    near(run.one("value", "host_gpu_kernel", GPU[0], "numa0", how="write", kind="managed")["value"], 52.7e9)
+    near(run.one("value", "host_gpu_kernel", "numa0", GPU[0], operation="read", kind="managed")["value"], 51.5e9)
+    near(run.one("value", "host_gpu_kernel", GPU[0], "numa0", operation="write", kind="managed")["value"], 52.7e9)
     near(run.one("value", "host_gpu_kernel", GPU[0], "numa0", kind="managed")["value"], 52.7e9)
     near(run.one("value", "host_gpu_copy_engine", "numa0", GPU[0], kind="managed")["value"], 55.57e9)
     near(run.one("value", "host_gpu_copy_engine", GPU[0], "numa0", kind="managed")["value"], 55.43e9)
     for kind in ("migrating", "system"):  # in place, as this node's description has them
-        near(run.one("value", "host_gpu_kernel", "numa0", GPU[0], how="read", kind=kind)["value"], 51.5e9)
-        near(run.one("value", "host_gpu_kernel", GPU[0], "numa0", how="write", kind=kind)["value"], 52.7e9)
+        near(run.one("value", "host_gpu_kernel", "numa0", GPU[0], operation="read", kind=kind)["value"], 51.5e9)
+        near(run.one("value", "host_gpu_kernel", GPU[0], "numa0", operation="write", kind=kind)["value"], 52.7e9)
 
 
 def memory_that_comes_when_it_is_touched():
     run = Run(["host_gpu_kernel", "shared_write"], "migrate 4e9", places=GPU[:1])
-    near(run.one("value", "host_gpu_kernel", "numa0", GPU[0], how="read", kind="managed")["value"], 51.5e9)
+    near(run.one("value", "host_gpu_kernel", "numa0", GPU[0], operation="read", kind="managed")["value"], 51.5e9)
     # It comes anew each time: once there, it would be read at 4200 GB/s.
-    near(run.one("value", "host_gpu_kernel", "numa0", GPU[0], how="read", kind="migrating")["value"], 4e9, 0.02)
-    near(run.one("value", "host_gpu_kernel", GPU[0], "numa0", how="write", kind="migrating")["value"], 4e9, 0.02)
+    near(run.one("value", "host_gpu_kernel", "numa0", GPU[0], operation="read", kind="migrating")["value"], 4e9, 0.02)
+    near(run.one("value", "host_gpu_kernel", GPU[0], "numa0", operation="write", kind="migrating")["value"], 4e9, 0.02)
     for axes in ({}, {"kind": "system"}):
         times = [s["median_ns"] for s in run.one("value", "shared_write", GPU[0], "numa0", **axes)["samples"]]
         assert len(times) == 3 and times == sorted(times) and times[2] > 16e6 / 4.2e12 * 1e9, times
@@ -172,8 +172,8 @@ def memory_that_is_not_reached():
     gpu = "0000:c1:00.0"
     run = Run(["host_gpu_kernel", "shared_write"], node="mi250x", places=[gpu])
     for record in (run.one("skip", "shared_write", gpu, "numa3", kind="system"),
-                   run.one("skip", "host_gpu_kernel", "numa3", gpu, how="read", kind="system"),
-                   run.one("skip", "host_gpu_kernel", gpu, "numa3", how="write", kind="system")):
+                   run.one("skip", "host_gpu_kernel", "numa3", gpu, operation="read", kind="system"),
+                   run.one("skip", "host_gpu_kernel", gpu, "numa3", operation="write", kind="system")):
         assert record["why"] == f"{gpu}: does not reach memory of malloc", record
 
 
@@ -181,7 +181,7 @@ def noise():
     # The readers are real and the clock is not: what counts is that both are said, or why not.
     run = Run(["memory_bandwidth", "memory_noise"], places=GPU[:1])
     for how in ("read", "write"):
-        axes = {"noise": "numa", **({} if how == "read" else {"how": how})}
+        axes = {"noise": "numa", **({} if how == "read" else {"operation": how})}
         found = [r for r in run.all("value", "memory_bandwidth") + run.all("skip", "memory_bandwidth") if r["axes"] == axes]
         assert len(found) == 1, found
         if found[0]["record"] == "value":

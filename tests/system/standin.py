@@ -19,7 +19,7 @@ WITHIN = 0.01
 def flows_of(record):
     """Flows of a cell, with the formula of its value from the rates: (flows, factor)."""
     metric, axes, a, b = record["metric"], record.get("axes", {}), record["from"], record["to"]
-    kind, how = axes.get("kind", "pinned"), axes.get("how", "copy")
+    kind, how = axes.get("kind", "pinned"), axes.get("operation", "copy")
     both = axes.get("direction") == "both"
     if metric == "host_gpu_copy_engine":
         return [("engine", "write", kind, a, b)] + ([("engine", "write", kind, b, a)] if both else []), 1
@@ -34,7 +34,7 @@ def flows_of(record):
         how = "read" if how == "pull" else how  # own memory is faster than any peer's
         return [("kernel", how, "pinned", a, b)] + ([("kernel", how, "pinned", b, a)] if both else []), 1
     if metric == "memory_bandwidth":
-        how = axes.get("how", "read")
+        how = axes.get("operation", "read")
         return [("kernel", how, "pinned", a, b)], 2 if how == "copy" else 1
     return None, 0
 
@@ -163,7 +163,7 @@ def test_quick():
         curves = {}
         for record in records:
             if "samples" in record:
-                curves.setdefault((record["metric"], record["axes"].get("how", "copy")), []).append(len(record["samples"]))
+                curves.setdefault((record["metric"], record["axes"].get("operation", "copy")), []).append(len(record["samples"]))
         pairs = devices * (devices - 1)
         assert len(curves["gpu_gpu_copy_engine", "copy"]) >= pairs and len(curves["gpu_gpu_kernel", "copy"]) == pairs, (name, curves)
         assert len(curves["gpu_stream", "copy"]) == devices and min(curves["gpu_stream", "copy"]) >= 6, (name, curves)
@@ -304,7 +304,7 @@ def test_no_peer():
         here, there = "0000:00:06.0", "0000:00:07.0"
         assert any("has no access to the memory of" in why for why in reasons(records, here, there)), reasons(records, here, there)
         assert not [record for record in records if record["record"] == "value" and (record["from"], record["to"]) == (here, there)]
-        assert is_near(value(records, "gpu_gpu_kernel", there, here, how="read"), 376.3e9)
+        assert is_near(value(records, "gpu_gpu_kernel", there, here, operation="read"), 376.3e9)
 
 
 def cell_of(record):

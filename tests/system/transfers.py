@@ -28,7 +28,7 @@ TWO_SIZES = {"record": "value", "metric": "cpu_copy", "from": "numa0", "to": "co
 ONE_SIZE = {"record": "value", "metric": "cpu_copy", "from": "machine0", "to": "numa0", "samples": [sample(SIZES[2])]}
 SOLO = {"record": "set", "metric": "memory_bandwidth_concurrent", "flows": [{"from": "core0", "to": "numa0", "bytes_per_s": 3e10}]}
 BOTH = {"record": "set", "metric": "memory_bandwidth_concurrent",
-        "flows": [{"from": "numa0", "to": "numa0", "axes": {"how": "write", "threads": 2}, "bytes_per_s": 1.1e10, "low": 1e10, "high": 1.25e10},
+        "flows": [{"from": "numa0", "to": "numa0", "axes": {"operation": "write", "threads": 2}, "bytes_per_s": 1.1e10, "low": 1e10, "high": 1.25e10},
                   {"from": "core0", "to": "numa0", "bytes_per_s": 2.2e10}]}
 
 
@@ -78,7 +78,7 @@ def curves_and_sets_survive_everything():
 
         assert [len(s["flows"]) for s in sets] == [1, 2] and sets[0]["source"] == "measured", sets
         slow = [f for f in sets[1]["flows"] if f["from"] == "numa0"][0]
-        assert slow == {"from": "numa0", "to": "numa0", "axes": {"how": "write", "threads": "2"}, "bytes_per_s": 1.1e10, "low": 1e10, "high": 1.25e10,
+        assert slow == {"from": "numa0", "to": "numa0", "axes": {"operation": "write", "threads": "2"}, "bytes_per_s": 1.1e10, "low": 1e10, "high": 1.25e10,
                         "explained": 1.1e10}, slow
         assert all(s["reproduced"] for s in sets), sets
         assert "probe-garbage" not in findings(daemon)

@@ -14,7 +14,7 @@ static struct probe_axes axes_of(const struct gpu_cell *cell)
         [GPU_HOW_READ] = "read", [GPU_HOW_WRITE] = "write", [GPU_HOW_COPY] = "copy"};
     struct probe_axes axes = {0};
     if (cell->variant != GPU_HOW_READ)
-        probe_axes_add(&axes, "how", "%s", names[cell->variant]);
+        probe_axes_add(&axes, "operation", "%s", names[cell->variant]);
     probe_axes_add(&axes, "threads", "%lld", (long long)cell->bytes);
     return axes;
 }

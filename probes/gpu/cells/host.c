@@ -32,7 +32,7 @@ static struct probe_axes axes_of(const struct gpu_cell *cell)
     int what = cell->variant / 16;
     enum gpu_memory_kind kind = (enum gpu_memory_kind)(cell->variant % 16);
     if (what == READ || what == WRITE)
-        probe_axes_add(&axes, "how", what == READ ? "read" : "write");
+        probe_axes_add(&axes, "operation", what == READ ? "read" : "write");
     if (kind != GPU_MEMORY_PINNED)
         probe_axes_add(&axes, "kind", "%s", gpu_memory_kind_name(kind));
     if (what == BOTH)

@@ -25,7 +25,7 @@ static struct probe_axes axes_of(const struct gpu_cell *cell)
 {
     struct probe_axes axes = {0};
     if (cell->variant != GPU_HOW_READ)
-        probe_axes_add(&axes, "how", "%s", how_of(cell));
+        probe_axes_add(&axes, "operation", "%s", how_of(cell));
     probe_axes_add(&axes, "noise", "numa");
     return axes;
 }

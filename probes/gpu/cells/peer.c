@@ -31,7 +31,7 @@ enum {
 
 static const struct {
     struct gpu_path path;
-    const char *how;       /* axis how when not copy */
+    const char *how;       /* axis operation when not copy */
     const char *direction; /* axis direction when not the default */
     bool both;
 } ways[] = {
@@ -64,7 +64,7 @@ static struct probe_axes axes_of(const struct gpu_cell *cell)
     int way = cell->variant;
     struct probe_axes axes = {0};
     if (ways[way].how != NULL)
-        probe_axes_add(&axes, "how", "%s", ways[way].how);
+        probe_axes_add(&axes, "operation", "%s", ways[way].how);
     if (ways[way].direction != NULL)
         probe_axes_add(&axes, "direction", "%s", ways[way].direction);
     return axes;
@@ -93,7 +93,7 @@ static struct probe_axes own_axes_of(const struct gpu_cell *cell)
 {
     struct probe_axes axes = {0};
     if (cell->variant != KERNEL_READ)
-        probe_axes_add(&axes, "how", cell->variant == KERNEL_COPY ? "copy" : "write");
+        probe_axes_add(&axes, "operation", cell->variant == KERNEL_COPY ? "copy" : "write");
     return axes;
 }
 

@@ -32,7 +32,7 @@ static struct probe_axes path_axes(const struct gpu_cell *cell)
     struct probe_axes axes = {0};
     int what = cell->variant / 16;
     if (what == READ || what == WRITE)
-        probe_axes_add(&axes, "how", what == READ ? "read" : "write");
+        probe_axes_add(&axes, "operation", what == READ ? "read" : "write");
     probe_axes_add(&axes, "kind", "%s",
                    gpu_memory_kind_name((enum gpu_memory_kind)(cell->variant % 16)));
     return axes;

@@ -146,7 +146,7 @@ static void values_parse(void **state)
     assert_int_equal(record.value.metric, METRIC_CPU_PINGPONG);
     assert_string_equal(record.value.from, "core0");
     assert_string_equal(record.value.to, "core12");
-    assert_string_equal(record.value.axes, "how=cas");
+    assert_string_equal(record.value.axes, "operation=cas");
     assert_int_equal(record.value.n, 9);
     assert_true(fabs(record.value.value - 123.457) < 1e-9 &&
                 record.value.low <= record.value.value && record.value.high == 130);
@@ -159,7 +159,7 @@ static void values_parse(void **state)
                              .threads = 4};
     assert_true(cpu_report_value(&report, &cell, &summary));
     parse(sink_take(&sink), &record);
-    assert_string_equal(record.value.axes, "how=copy;threads=4");
+    assert_string_equal(record.value.axes, "operation=copy;threads=4");
     record_done(&record);
 
     cell = (struct cpu_cell){.metric = PROBE_MEMORY_BANDWIDTH, .from = "numa1", .to = "numa0"};

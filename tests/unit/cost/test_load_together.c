@@ -113,7 +113,7 @@ static void what_a_port_holds_up_says_nothing_of_the_memory(void **state)
     }
     rate(&f, METRIC_MEMORY_BANDWIDTH, NUMA(0), NUMA(0), 30);
     nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, f.place[NUMA(0)],
-                f.place[NUMA(0)], "how=write;threads=4", 10 * GB, NAN, NAN);
+                f.place[NUMA(0)], "operation=write;threads=4", 10 * GB, NAN, NAN);
     together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, (size_t[]){NUMA(0), NUMA(0)},
              (size_t[]){0, 1}, (double[]){10, 10});
     make(&f, LOAD_COPY_ENGINE);

@@ -274,8 +274,9 @@ static void matrices_become_links_and_values(void **state)
     /* MiB/s */
     assert_true(values_find(values, METRIC_MEMORY_BANDWIDTH, numa0, numa1, "")->value ==
                 1048576000.0);
-    assert_true(values_find(values, METRIC_MEMORY_BANDWIDTH, numa0, numa1, "how=write")->value ==
-                1048576000.0);
+    assert_true(
+        values_find(values, METRIC_MEMORY_BANDWIDTH, numa0, numa1, "operation=write")->value ==
+        1048576000.0);
     assert_true(values_find(values, METRIC_MEMORY_LATENCY, numa0, numa1, "")->value == 77);
     assert_int_equal(values_find(values, METRIC_MEMORY_LATENCY, numa0, numa1, "")->source,
                      VALUE_NOMINAL);

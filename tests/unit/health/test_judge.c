@@ -303,7 +303,7 @@ static void findings_are_listed_by_their_causes(void **state)
                             nodes_place(f.graph, PLACE_CORE, b), "", ns, ns, ns);
                 nodes_value(f.values, METRIC_CPU_PINGPONG, VALUE_MEASURED,
                             nodes_place(f.graph, PLACE_CORE, a),
-                            nodes_place(f.graph, PLACE_CORE, b), "how=cas", ns, ns, ns);
+                            nodes_place(f.graph, PLACE_CORE, b), "operation=cas", ns, ns, ns);
             }
     judged(&f, NULL);
     assert_int_equal(f.judgement.verdict, VERDICT_DEGRADED);
@@ -447,7 +447,7 @@ static void other_axes_are_no_likes(void **state)
         place_id llc = nodes_place(f.graph, PLACE_LLC, n);
         rate(&f, n, n, 80 + n, 0.5);
         nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, n), numa(&f, n),
-                    "how=write", (40 + n) * GB, (39 + n) * GB, (41 + n) * GB);
+                    "operation=write", (40 + n) * GB, (39 + n) * GB, (41 + n) * GB);
         nodes_value(f.values, METRIC_MEMORY_LATENCY, VALUE_MEASURED, llc, numa(&f, n), "", 100 + n,
                     99 + n, 101 + n);
         nodes_value(f.values, METRIC_MEMORY_LATENCY, VALUE_MEASURED, llc, numa(&f, n), "bytes=4096",

@@ -21,7 +21,7 @@ static void the_headline_is_the_first_of_the_list(void **state)
     for (int n = 0; n < 2; n++) {
         rate(&f, n, n, n == 0 ? 80 : 60, 0.5);
         nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, n), numa(&f, n),
-                    "how=write", (n == 0 ? 70 : 55) * GB, (n == 0 ? 69 : 54) * GB,
+                    "operation=write", (n == 0 ? 70 : 55) * GB, (n == 0 ? 69 : 54) * GB,
                     (n == 0 ? 71 : 56) * GB);
     }
     with_baselines(&f);
@@ -29,8 +29,9 @@ static void the_headline_is_the_first_of_the_list(void **state)
     assert_int_equal(f.judgement.count, 4);
     assert_true(f.judgement.finding[0].value == 55 * GB && f.judgement.finding[1].value == 70 * GB);
     assert_true(!f.judgement.finding[1].is_unlisted && f.judgement.finding[2].is_unlisted);
-    assert_non_null(strstr(f.judgement.reason, "2 findings, the worst: numa1: memory_bandwidth "
-                                               "from numa1 to numa1 with how=write is 55 GB/s"));
+    assert_non_null(strstr(f.judgement.reason,
+                           "2 findings, the worst: numa1: memory_bandwidth "
+                           "from numa1 to numa1 with operation=write is 55 GB/s"));
     end(&f);
 }
 
@@ -105,7 +106,7 @@ static void axes_of_a_pair_are_told_apart(void **state)
 {
     (void)state;
     struct fixture f = begin(nodes_cpu(&four_numas));
-    const char *const ops[] = {"", "how=write", "how=copy"};
+    const char *const ops[] = {"", "operation=write", "operation=copy"};
     for (int i = 0; i < 3; i++)
         nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, 0), numa(&f, 0),
                     ops[i], (60 + i) * GB, (59 + i) * GB, (61 + i) * GB);
@@ -118,7 +119,7 @@ static void axes_of_a_pair_are_told_apart(void **state)
     f.snap->opened = calloc(2, sizeof *f.snap->opened);
     f.snap->opened[0] = (struct opened){.code = "slower-than-baseline",
                                         .place = "numa0",
-                                        .subject = "memory_bandwidth numa0 numa0 how=write",
+                                        .subject = "memory_bandwidth numa0 numa0 operation=write",
                                         .since_s = 1790000000};
     f.snap->opened[1] = (struct opened){.code = "slower-than-baseline",
                                         .place = "numa0",

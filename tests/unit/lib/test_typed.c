@@ -252,7 +252,7 @@ static void allocate(void **state)
     assert_int_equal(berth_allocate(pair.berth, &request, &allocation), BERTH_DONE);
     expect_parameters(&pair, "io.berth.Placement.Allocate",
                       "{\"bytes\":4096,\"accesses\":[{\"by\":\"gpu0\",\"reads_bytes\":10,\"writes_"
-                      "bytes\":0,\"how\":\"random\",\"cores\":2},"
+                      "bytes\":0,\"pattern\":\"random\",\"cores\":2},"
                       "{\"by\":\"llc1\",\"reads_bytes\":0,\"writes_bytes\":0}],\"kinds\":["
                       "\"pinned\",\"device\"]}");
     assert_int_equal(allocation->option_count, 1);
@@ -286,19 +286,19 @@ static void check_and_matrix(void **state)
                 health->findings[0].slow[0].expected == 4);
     berth_health_free(health);
 
-    static const struct berth_pair where[] = {{"how", "read"}};
+    static const struct berth_pair where[] = {{"operation", "read"}};
     struct berth_matrix_request request = {
         .metric = "memory_bandwidth", .from = {places, 1}, .where = {where, 1}};
     struct berth_matrix *matrix;
     say(&pair, "{\"metric\":\"memory_bandwidth\",\"unit\":\"bytes_per_s\",\"cells\":[{\"from\":"
-               "\"llc0\",\"to\":\"numa0\",\"axes\":{\"how\":\"read\"},"
+               "\"llc0\",\"to\":\"numa0\",\"axes\":{\"operation\":\"read\"},"
                "\"value\":null,\"low\":null,\"high\":null,\"source\":\"measured\",\"measured_at_"
                "s\":null,\"why_not\":\"no cpus\"}],"
                "\"basis\":{\"snapshot\":\"s\",\"claims\":\"\",\"origin\":\"live\"}}");
     assert_int_equal(berth_get_matrix(pair.berth, &request, &matrix), BERTH_DONE);
     expect_parameters(
         &pair, "io.berth.Fabric.GetMatrix",
-        "{\"metric\":\"memory_bandwidth\",\"from\":[\"gpu0\"],\"where\":{\"how\":\"read\"}}");
+        "{\"metric\":\"memory_bandwidth\",\"from\":[\"gpu0\"],\"where\":{\"operation\":\"read\"}}");
     assert_true(isnan(matrix->cells[0].value));
     assert_string_equal(matrix->cells[0].why_not, "no cpus");
     berth_matrix_free(matrix);

@@ -102,8 +102,8 @@ static void broken_values_are_skips(void **state)
     } lines[] = {
         {BROKEN "0\",\"to\":\"core1\",\"axes\":{},\"value\":NaN}", "cpu_pingpong core0 core1: "},
         {BROKEN "0\",\"to\":\"core1\",\"value\":-Infinity}", "cpu_pingpong core0 core1: "},
-        {BROKEN "1\",\"to\":\"core0\",\"axes\":{\"how\":\"flag\"},\"value\":1e999,\"n\":4}",
-         "cpu_pingpong core1 core0 how=flag: "},
+        {BROKEN "1\",\"to\":\"core0\",\"axes\":{\"operation\":\"flag\"},\"value\":1e999,\"n\":4}",
+         "cpu_pingpong core1 core0 operation=flag: "},
         {BROKEN "0\",\"to\":\"core1\",\"value\":null}", "cpu_pingpong core0 core1: "},
         {BROKEN "0\",\"to\":\"core1\",\"value\":0,\"n\":1}", "cpu_pingpong core0 core1: "},
         {BROKEN "0\",\"to\":\"core1\",\"value\":\"\xc3", "cpu_pingpong core0 core1: "},

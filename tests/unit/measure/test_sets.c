@@ -14,7 +14,8 @@ static void add(struct sets *sets, int64_t at_s, enum value_source source, size_
 {
     struct set_flow flows[8];
     for (size_t i = 0; i < count; i++)
-        flows[i] = (struct set_flow){from[i], 1, i == 2 ? "how=write" : "", rate[i], NAN, NAN};
+        flows[i] =
+            (struct set_flow){from[i], 1, i == 2 ? "operation=write" : "", rate[i], NAN, NAN};
     const struct set set = {METRIC_MEMORY_BANDWIDTH_CONCURRENT, source, at_s, flows, count};
     assert_true(sets_add(sets, &set));
 }
@@ -40,7 +41,7 @@ static void the_same_set_is_kept_once(void **state)
     assert_int_equal(sets->count, 4);
     assert_true(sets->item[0].flow_count == 1 && sets->item[0].measured_at_s == 50 &&
                 sets->item[1].flow[0].from == 3);
-    assert_string_equal(sets->item[3].flow[2].axes, "how=write");
+    assert_string_equal(sets->item[3].flow[2].axes, "operation=write");
     struct sets *all = sets_new();
     assert_true(sets_add_all(all, sets) && sets_add_all(all, NULL) && sets_add_all(all, sets));
     assert_int_equal(all->count, 4);
@@ -101,7 +102,7 @@ static void sets_come_back_from_the_store(void **state)
                 three->metric == METRIC_MEMORY_BANDWIDTH_CONCURRENT);
     assert_true(three->flow[1].from == 3 && three->flow[1].bytes_per_s == 1.0 / 3 &&
                 three->flow[1].low == 0.25 && three->flow[1].high == 0.5);
-    assert_string_equal(three->flow[2].axes, "how=write");
+    assert_string_equal(three->flow[2].axes, "operation=write");
     sets_free(sets);
 
     /* A node that lost places loses the sets with them, no more; another node has none. */
@@ -202,7 +203,8 @@ static void a_probe_prints_sets(void **state)
         "{\"record\":\"run\",\"schema\":1,\"probe\":\"cpu\",\"backend\":\"cpu\",\"started_at\":1}",
         ("{\"record\":\"set\",\"metric\":\"memory_bandwidth_concurrent\",\"flows\":[{\"from\":"
          "\"core1\",\"to\":\"core0\",\"bytes_per_s\":5},"
-         "{\"from\":\"core0\",\"to\":\"core0\",\"axes\":{\"how\":\"write\"},\"bytes_per_s\":4,"
+         "{\"from\":\"core0\",\"to\":\"core0\",\"axes\":{\"operation\":\"write\"},\"bytes_per_s\":"
+         "4,"
          "\"low\":3,\"high\":5}]}"),
         "{\"record\":\"set\",\"metric\":\"memory_bandwidth_concurrent\",\"flows\":[{\"from\":"
         "\"core77\",\"to\":\"core0\",\"bytes_per_s\":5}]}",

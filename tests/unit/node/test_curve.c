@@ -472,11 +472,11 @@ static void bytes_are_split_from_axes(void **state)
         int64_t bytes;
     } cases[] = {
         {"", "", 0},
-        {"how=read", "how=read", 0},
+        {"operation=read", "operation=read", 0},
         {"bytes=4096", "", 4096},
-        {"bytes=4096;how=read", "how=read", 4096},
+        {"bytes=4096;operation=read", "operation=read", 4096},
         {"a=b;bytes=1", "a=b", 1},
-        {"a=b;bytes=7;how=read", "a=b;how=read", 7},
+        {"a=b;bytes=7;operation=read", "a=b;operation=read", 7},
         {"xbytes=4", "xbytes=4", 0},
         {"bytes=large;a=b", "a=b", 0},
         {"bytes=-5", "", 0},

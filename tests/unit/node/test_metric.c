@@ -41,17 +41,17 @@ static void axis_defaults(void **state)
 {
     (void)state;
     char buffer[16];
-    assert_string_equal(metric_axis_default(METRIC_CPU_PINGPONG, "how", buffer, sizeof buffer),
-                        "store");
+    assert_string_equal(
+        metric_axis_default(METRIC_CPU_PINGPONG, "operation", buffer, sizeof buffer), "store");
     assert_string_equal(metric_axis_default(METRIC_CPU_PINGPONG, "flag", buffer, sizeof buffer),
                         "from");
     assert_string_equal(metric_axis_default(METRIC_MEMORY_LATENCY, "bytes", buffer, sizeof buffer),
                         "memory");
     assert_string_equal(metric_axis_default(METRIC_MEMORY_LATENCY, "bytes", buffer, 4), "mem");
     assert_null(metric_axis_default(METRIC_CPU_PINGPONG, "ho", buffer, sizeof buffer));
-    assert_null(metric_axis_default(METRIC_CPU_PINGPONG, "how=store", buffer, sizeof buffer));
+    assert_null(metric_axis_default(METRIC_CPU_PINGPONG, "operation=store", buffer, sizeof buffer));
     assert_null(metric_axis_default(METRIC_CPU_PINGPONG, "", buffer, sizeof buffer));
-    assert_null(metric_axis_default(METRIC_NUMA_DISTANCE, "how", buffer, sizeof buffer));
+    assert_null(metric_axis_default(METRIC_NUMA_DISTANCE, "operation", buffer, sizeof buffer));
 }
 
 int main(void)

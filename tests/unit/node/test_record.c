@@ -53,11 +53,12 @@ static void runs(void **state)
 static void values_of_both_forms(void **state)
 {
     (void)state;
-    struct record record = parsed(PING "\"axes\":{\"how\":\"cas\",\"flag\":\"from\"},\"value\":96."
-                                       "2,\"low\":95.8,\"high\":96.9,\"n\":9}");
+    struct record record =
+        parsed(PING "\"axes\":{\"operation\":\"cas\",\"flag\":\"from\"},\"value\":96."
+                    "2,\"low\":95.8,\"high\":96.9,\"n\":9}");
     assert_int_equal(record.kind, RECORD_VALUE);
     assert_int_equal(record.value.metric, METRIC_CPU_PINGPONG);
-    assert_string_equal(record.value.axes, "how=cas");
+    assert_string_equal(record.value.axes, "operation=cas");
     assert_true(record.value.value == 96.2 && record.value.low == 95.8 &&
                 record.value.high == 96.9);
     assert_int_equal(record.value.n, 9);
@@ -112,10 +113,10 @@ static void the_other_kinds(void **state)
     record_done(&record);
 
     record = parsed("{\"record\":\"skip\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":"
-                    "\"core9\",\"axes\":{\"how\":\"cas\"},\"why\":\"core 9 is offline\"}");
+                    "\"core9\",\"axes\":{\"operation\":\"cas\"},\"why\":\"core 9 is offline\"}");
     assert_int_equal(record.kind, RECORD_SKIP);
     assert_string_equal(record.skip.why, "core 9 is offline");
-    assert_string_equal(record.skip.axes, "how=cas");
+    assert_string_equal(record.skip.axes, "operation=cas");
     record_done(&record);
 
     record = parsed("{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[{\"from\":"
@@ -241,11 +242,11 @@ static const struct {
      "say nothing without t0_call_ns"},
     {COPY "\"value\":10,\"t0_call_ns\":5,\"t0_call_n\":\"80\"}", "t0_call_n is not an integer"},
     {PING "\"value\":10,\"axes\":[]}", "axes is not an object"},
-    {PING "\"value\":10,\"axes\":{\"how\":1.5}}", "axis how"},
+    {PING "\"value\":10,\"axes\":{\"operation\":1.5}}", "axis operation"},
     {PING "\"value\":10,\"axes\":{\"flag\":-1}}", "axis flag"},
     {PING "\"value\":10,\"axes\":{\"bytes\":64}}", "no axis bytes"},
-    {PING "\"value\":10,\"axes\":{\"how\":\"a;flag=b\"}}", "without ; and ="},
-    {PING "\"value\":10,\"axes\":{\"how\":\"\"}}", "1 to 40"},
+    {PING "\"value\":10,\"axes\":{\"operation\":\"a;flag=b\"}}", "without ; and ="},
+    {PING "\"value\":10,\"axes\":{\"operation\":\"\"}}", "1 to 40"},
     {PING "\"value\":10,\"axes\":{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1,"
           "\"i\":1}}",
      "more than 8 axes"},
@@ -361,7 +362,7 @@ static void damaged_lines(void **state)
     (void)state;
     const char *const lines[] = {
         RUN ",\"conditions\":{\"thp\":\"madvise\"}}",
-        PING "\"axes\":{\"how\":\"cas\"},\"value\":96.2,\"low\":95.8,\"high\":96.9,\"n\":9}",
+        PING "\"axes\":{\"operation\":\"cas\"},\"value\":96.2,\"low\":95.8,\"high\":96.9,\"n\":9}",
         COPY "\"samples\":[{\"bytes\":4096,\"median_ns\":1990,\"low_ns\":1960,\"high_ns\":2030,"
              "\"n\":9}]}",
     };
@@ -535,8 +536,9 @@ static void plain_lines_say_the_same(void **state)
 {
     (void)state;
     static const char *const lines[] = {
-        PING "\"axes\":{\"how\":\"cas\"},\"value\":406.58999999999997,\"low\":396.93000000000001,"
-             "\"high\":419.14400000000001,\"n\":25}",
+        PING
+        "\"axes\":{\"operation\":\"cas\"},\"value\":406.58999999999997,\"low\":396.93000000000001,"
+        "\"high\":419.14400000000001,\"n\":25}",
         COPY "\"axes\":{},\"value\":1e11,\"low\":0,\"high\":123456789012345678,\"n\":1}",
         COPY "\"axes\":{\"direction\":\"read\",\"bytes\":\"4096\"},\"value\":3.5E+10,\"low\":3."
              "4e10,\"high\":3.6e10,\"n\":1000000}",

@@ -44,15 +44,16 @@ static void axes_are_canonical(void **state)
 {
     (void)state;
     assert_axes(METRIC_CPU_PINGPONG, NULL, 0, "");
-    assert_axes(METRIC_CPU_PINGPONG, (const char *[]){"how", "store"}, 1, "");
-    assert_axes(METRIC_CPU_PINGPONG, (const char *[]){"how", "cas"}, 1, "how=cas");
-    assert_axes(METRIC_CPU_PINGPONG, (const char *[]){"how", "cas", "flag", "to"}, 2,
-                "flag=to;how=cas");
-    assert_axes(METRIC_CPU_PINGPONG, (const char *[]){"flag", "to", "how", "cas"}, 2,
-                "flag=to;how=cas");
-    assert_axes(METRIC_CPU_PINGPONG, (const char *[]){"how", "cas", "flag", "from"}, 2, "how=cas");
-    assert_axes(METRIC_GPU_GPU_KERNEL, (const char *[]){"how", "read", "bytes", "4096"}, 2,
-                "bytes=4096;how=read");
+    assert_axes(METRIC_CPU_PINGPONG, (const char *[]){"operation", "store"}, 1, "");
+    assert_axes(METRIC_CPU_PINGPONG, (const char *[]){"operation", "cas"}, 1, "operation=cas");
+    assert_axes(METRIC_CPU_PINGPONG, (const char *[]){"operation", "cas", "flag", "to"}, 2,
+                "flag=to;operation=cas");
+    assert_axes(METRIC_CPU_PINGPONG, (const char *[]){"flag", "to", "operation", "cas"}, 2,
+                "flag=to;operation=cas");
+    assert_axes(METRIC_CPU_PINGPONG, (const char *[]){"operation", "cas", "flag", "from"}, 2,
+                "operation=cas");
+    assert_axes(METRIC_GPU_GPU_KERNEL, (const char *[]){"operation", "read", "bytes", "4096"}, 2,
+                "bytes=4096;operation=read");
 }
 
 static void bad_axes_are_refused(void **state)
@@ -64,27 +65,28 @@ static void bad_axes_are_refused(void **state)
     memset(too_long, 'x', 41);
     too_long[41] = '\0';
     assert_bad_axes(METRIC_CPU_PINGPONG, (const char *[]){"bytes", "4096"}, 1);
-    assert_bad_axes(METRIC_NUMA_DISTANCE, (const char *[]){"how", "cas"}, 1);
+    assert_bad_axes(METRIC_NUMA_DISTANCE, (const char *[]){"operation", "cas"}, 1);
     assert_bad_axes(METRIC_CPU_PINGPONG, (const char *[]){"", "cas"}, 1);
-    assert_bad_axes(METRIC_CPU_PINGPONG, (const char *[]){"how", ""}, 1);
-    assert_bad_axes(METRIC_CPU_PINGPONG, (const char *[]){"how", "a;b=c"}, 1);
-    assert_bad_axes(METRIC_CPU_PINGPONG, (const char *[]){"how", "a=c"}, 1);
-    assert_bad_axes(METRIC_CPU_PINGPONG, (const char *[]){"how", "a\nc"}, 1);
-    assert_bad_axes(METRIC_CPU_PINGPONG, (const char *[]){"how", too_long}, 1);
-    assert_bad_axes(METRIC_CPU_PINGPONG, (const char *[]){"how", "cas", "how", "store"}, 2);
-    assert_axes(METRIC_CPU_PINGPONG, (const char *[]){"how", longest}, 1,
-                "how=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
+    assert_bad_axes(METRIC_CPU_PINGPONG, (const char *[]){"operation", ""}, 1);
+    assert_bad_axes(METRIC_CPU_PINGPONG, (const char *[]){"operation", "a;b=c"}, 1);
+    assert_bad_axes(METRIC_CPU_PINGPONG, (const char *[]){"operation", "a=c"}, 1);
+    assert_bad_axes(METRIC_CPU_PINGPONG, (const char *[]){"operation", "a\nc"}, 1);
+    assert_bad_axes(METRIC_CPU_PINGPONG, (const char *[]){"operation", too_long}, 1);
+    assert_bad_axes(METRIC_CPU_PINGPONG, (const char *[]){"operation", "cas", "operation", "store"},
+                    2);
+    assert_axes(METRIC_CPU_PINGPONG, (const char *[]){"operation", longest}, 1,
+                "operation=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
 
-    char small[8] = "same";
+    char small[14] = "same";
     struct berth_err err = {0};
-    assert_int_equal(axes_canonical(METRIC_CPU_PINGPONG, (const char *[]){"how", "caass"}, 1, small,
-                                    sizeof small, &err),
+    assert_int_equal(axes_canonical(METRIC_CPU_PINGPONG, (const char *[]){"operation", "caass"}, 1,
+                                    small, sizeof small, &err),
                      BERTH_BAD_DATA);
     assert_string_equal(small, "same");
-    assert_int_equal(axes_canonical(METRIC_CPU_PINGPONG, (const char *[]){"how", "cas"}, 1, small,
-                                    sizeof small, NULL),
+    assert_int_equal(axes_canonical(METRIC_CPU_PINGPONG, (const char *[]){"operation", "cas"}, 1,
+                                    small, sizeof small, NULL),
                      BERTH_OK);
-    assert_string_equal(small, "how=cas");
+    assert_string_equal(small, "operation=cas");
 }
 
 static void one_axis(void **state)
@@ -92,13 +94,16 @@ static void one_axis(void **state)
     (void)state;
     char buffer[41];
     assert_string_equal(
-        axes_get(METRIC_CPU_PINGPONG, "flag=to;how=cas", "how", buffer, sizeof buffer), "cas");
+        axes_get(METRIC_CPU_PINGPONG, "flag=to;operation=cas", "operation", buffer, sizeof buffer),
+        "cas");
     assert_string_equal(
-        axes_get(METRIC_CPU_PINGPONG, "flag=to;how=cas", "flag", buffer, sizeof buffer), "to");
-    assert_string_equal(axes_get(METRIC_CPU_PINGPONG, "how=cas", "flag", buffer, sizeof buffer),
-                        "from");
-    assert_string_equal(axes_get(METRIC_CPU_PINGPONG, "", "how", buffer, sizeof buffer), "store");
-    assert_null(axes_get(METRIC_CPU_PINGPONG, "how=cas", "ho", buffer, sizeof buffer));
+        axes_get(METRIC_CPU_PINGPONG, "flag=to;operation=cas", "flag", buffer, sizeof buffer),
+        "to");
+    assert_string_equal(
+        axes_get(METRIC_CPU_PINGPONG, "operation=cas", "flag", buffer, sizeof buffer), "from");
+    assert_string_equal(axes_get(METRIC_CPU_PINGPONG, "", "operation", buffer, sizeof buffer),
+                        "store");
+    assert_null(axes_get(METRIC_CPU_PINGPONG, "operation=cas", "ho", buffer, sizeof buffer));
     assert_null(axes_get(METRIC_CPU_PINGPONG, "", "bytes", buffer, sizeof buffer));
 }
 
@@ -151,17 +156,17 @@ static void later_replaces_earlier_but_nominal_never_measured(void **state)
     v.value = 3e9;
     v.source = VALUE_NOMINAL;
     assert_true(values_add(values, &v, "", NULL));
-    assert_true(values_add(values, &v, "how=copy", NULL));
+    assert_true(values_add(values, &v, "operation=copy", NULL));
     v.source = VALUE_PUBLISHED;
     v.value = 4e9;
-    assert_true(values_add(values, &v, "how=copy", NULL));
+    assert_true(values_add(values, &v, "operation=copy", NULL));
     values_finish(values);
 
     assert_int_equal(values->count, 2);
     assert_true(values_find(values, METRIC_MEMORY_BANDWIDTH, 1, 2, "")->value == 2e9);
     assert_int_equal(values_find(values, METRIC_MEMORY_BANDWIDTH, 1, 2, "")->source,
                      VALUE_MEASURED);
-    assert_int_equal(values_find(values, METRIC_MEMORY_BANDWIDTH, 1, 2, "how=copy")->source,
+    assert_int_equal(values_find(values, METRIC_MEMORY_BANDWIDTH, 1, 2, "operation=copy")->source,
                      VALUE_PUBLISHED);
     values_free(values);
 }
@@ -171,13 +176,13 @@ static void one_set_into_another(void **state)
     (void)state;
     struct values *a = values_new(), *b = values_new();
     struct value v = number(METRIC_CPU_PINGPONG, 1, 2, 50);
-    assert_true(values_add(b, &v, "how=cas", NULL));
+    assert_true(values_add(b, &v, "operation=cas", NULL));
     v.value = NAN;
     assert_true(values_add(b, &v, "", "no such core"));
     values_finish(b);
     v.value = 70;
     assert_true(values_add(a, &v, "flag=to", NULL));
-    assert_true(values_add(a, &v, "how=cas", NULL));
+    assert_true(values_add(a, &v, "operation=cas", NULL));
     assert_true(values_add_all(a, b));
     values_free(b);
     values_finish(a);
@@ -185,7 +190,7 @@ static void one_set_into_another(void **state)
     assert_int_equal(a->count, 3);
     assert_string_equal(values_axes(a, &a->item[0]), "");
     assert_string_equal(a->item[0].why_not, "no such core");
-    assert_true(values_find(a, METRIC_CPU_PINGPONG, 1, 2, "how=cas")->value == 50);
+    assert_true(values_find(a, METRIC_CPU_PINGPONG, 1, 2, "operation=cas")->value == 50);
     values_free(a);
 }
 

@@ -93,7 +93,7 @@ static bool is_by_what_only_reads(const struct fixture *f, const struct alloc_an
     for (size_t i = option->why; i < option->why + option->why_count; i++) {
         const struct value *v = answer->evidence.item[i];
         if (v != NULL && (v->metric == METRIC_MEMORY_BANDWIDTH ||
-                          strstr(values_axes(f->snap->values, v), "how=") != NULL))
+                          strstr(values_axes(f->snap->values, v), "operation=") != NULL))
             return true;
     }
     return false;

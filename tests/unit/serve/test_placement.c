@@ -146,7 +146,7 @@ static void allocate_answers_with_evidence(void **state)
     json_decref(reply);
 
     reply = allocate(&f, "{\"bytes\":4096,\"accesses\":[{\"by\":\"core1\",\"reads_bytes\":4096,"
-                         "\"writes_bytes\":0,\"how\":null}]}");
+                         "\"writes_bytes\":0,\"pattern\":null}]}");
     assert_true(warned(reply, "allowed"));
     json_decref(reply);
     snapshot_unref(f.snap);
@@ -202,8 +202,8 @@ static void allocate_refuses(void **state)
          "\"cores\":0}]}",
          BERTH_INVALID_PARAMETER, "accesses[0].cores"},
         {"{\"bytes\":1,\"accesses\":[{\"by\":\"numa0\",\"reads_bytes\":1,\"writes_bytes\":0,"
-         "\"how\":\"fast\"}]}",
-         BERTH_INVALID_PARAMETER, "accesses[0].how"},
+         "\"pattern\":\"fast\"}]}",
+         BERTH_INVALID_PARAMETER, "accesses[0].pattern"},
         {"{\"bytes\":1,\"accesses\":[7]}", BERTH_INVALID_PARAMETER, "accesses[0]"},
         {"{\"bytes\":1,\"allowed\":{\"cpus\":\"\"}}", BERTH_NOTHING_ALLOWED, ""},
         {"{\"bytes\":1,\"allowed\":{\"cpus\":\"1000-1007\"}}", BERTH_NOTHING_ALLOWED, ""},

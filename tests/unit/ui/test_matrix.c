@@ -59,10 +59,10 @@ static void intervals_and_units(void **state)
 {
     (void)state;
     struct ui ui = draw("ns",
-                        CELL("core0", "core1", "\"how\":\"cas\"", "250000", "240000", "260000.5",
-                             "measured", "null"),
+                        CELL("core0", "core1", "\"operation\":\"cas\"", "250000", "240000",
+                             "260000.5", "measured", "null"),
                         (struct ui_matrix_options){.intervals = true, .better = -1}, false);
-    assert_non_null(strstr(ui.text, "m  us, lower is better\n\n  how=cas\n"));
+    assert_non_null(strstr(ui.text, "m  us, lower is better\n\n  operation=cas\n"));
     assert_non_null(strstr(ui.text, "core0     240..260"));
     ui_done(&ui);
     /* nothing measured yet */
@@ -248,25 +248,25 @@ static void of_many_sizes_the_large_one_is_drawn(void **state)
     for (int size = 0; size < 4; size++)
         for (int how = 0; how < 3; how++)
             for (int way = 0; way < 2; way++)
-                used +=
-                    (size_t)snprintf(cells + used, sizeof cells - used,
-                                     "%s" CELL("gpu%d", "gpu%d", "\"bytes\":\"%s\",\"how\":\"h%d\"",
-                                               "%d", "null", "null", "measured", "null"),
-                                     used > 0 ? "," : "", way, 1 - way, sizes[size], how,
-                                     100 * size + 10 * how + way);
-    json_t *defaults = json_pack("{s:s,s:s}", "bytes", "large", "how", "h0"),
+                used += (size_t)snprintf(cells + used, sizeof cells - used,
+                                         "%s" CELL("gpu%d", "gpu%d",
+                                                   "\"bytes\":\"%s\",\"operation\":\"h%d\"", "%d",
+                                                   "null", "null", "measured", "null"),
+                                         used > 0 ? "," : "", way, 1 - way, sizes[size], how,
+                                         100 * size + 10 * how + way);
+    json_t *defaults = json_pack("{s:s,s:s}", "bytes", "large", "operation", "h0"),
            *where = json_pack("{s:s}", "bytes", "large");
     const char *drawn =
         "m  ns\n\n"
-        "  bytes=large how=h0\n"
+        "  bytes=large operation=h0\n"
         "  from      gpu0  gpu1\n"
         "  gpu0               0\n"
         "  gpu1         1      \n\n"
-        "  bytes=large how=h1\n"
+        "  bytes=large operation=h1\n"
         "  from      gpu0  gpu1\n"
         "  gpu0              10\n"
         "  gpu1        11      \n\n"
-        "  bytes=large how=h2\n"
+        "  bytes=large operation=h2\n"
         "  from      gpu0  gpu1\n"
         "  gpu0              20\n"
         "  gpu1        21      \n\n"
@@ -276,7 +276,7 @@ static void of_many_sizes_the_large_one_is_drawn(void **state)
     ui_done(&ui);
     ui = draw("ns", cells,
               (struct ui_matrix_options){.all_sizes = true, .choice = {NULL, defaults}}, false);
-    assert_non_null(strstr(ui.text, "  how=h1\n"
+    assert_non_null(strstr(ui.text, "  operation=h1\n"
                                     "  bytes     gpu0>gpu1  gpu1>gpu0\n"
                                     "  4 KiB           110        111\n"
                                     "  64 KiB          210        211\n"

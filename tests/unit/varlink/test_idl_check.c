@@ -12,7 +12,7 @@
 #include "varlink/idl_check.h"
 
 static const char *const text = "interface a.b\n"
-                                "type Access (by: string, how: ?(stream, random), cores: ?int)\n"
+                                "type Access (by: string, pattern: ?(stream, random), cores: ?int)\n"
                                 "type Tree (value: int, left: ?Tree)\n"
                                 "method M(bytes: int, share: ?float, on: ?bool, accesses: "
                                 "?[]Access, where: ?[string]int, any: ?object,\n"
@@ -25,7 +25,8 @@ static const struct {
     {"{'bytes':1,'share':null,'accesses':null,'where':null}", NULL},
     {"{'bytes':1,'share':2}", NULL},
     {"{'bytes':1,'share':2.5,'on':true,'any':{'x':[1,'y']}}", NULL},
-    {"{'bytes':1,'accesses':[{'by':'gpu0','how':'random'},{'by':'gpu1','how':null}]}", NULL},
+    {"{'bytes':1,'accesses':[{'by':'gpu0','pattern':'random'},{'by':'gpu1','pattern':null}]}",
+     NULL},
     {"{'bytes':1,'accesses':[],'where':{},'kinds':['a','b','a'],'holes':[1,null]}", NULL},
     {"{'bytes':1,'tree':{'value':1,'left':{'value':2,'left':{'value':3}}}}", NULL},
     {"{}", "bytes"},
@@ -42,9 +43,9 @@ static const struct {
     {"{'bytes':1,'accesses':{}}", "accesses"},
     {"{'bytes':1,'accesses':[3]}", "accesses[0]"},
     {"{'bytes':1,'accesses':[null]}", "accesses[0]"},
-    {"{'bytes':1,'accesses':[{'by':'x'},{'by':'x','how':'often'}]}", "accesses[1].how"},
-    {"{'bytes':1,'accesses':[{'by':'x'},{'by':'x','how':3}]}", "accesses[1].how"},
-    {"{'bytes':1,'accesses':[{'how':'random'}]}", "accesses[0].by"},
+    {"{'bytes':1,'accesses':[{'by':'x'},{'by':'x','pattern':'often'}]}", "accesses[1].pattern"},
+    {"{'bytes':1,'accesses':[{'by':'x'},{'by':'x','pattern':3}]}", "accesses[1].pattern"},
+    {"{'bytes':1,'accesses':[{'pattern':'random'}]}", "accesses[0].by"},
     {"{'bytes':1,'accesses':[{'by':'x','no':1}]}", "accesses[0].no"},
     {"{'bytes':1,'where':{'k':1,'l':'2'}}", "where.l"},
     {"{'bytes':1,'where':[]}", "where"},

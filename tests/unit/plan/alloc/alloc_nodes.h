@@ -66,18 +66,18 @@ static inline void all_known(struct fixture *f, double near_gb, double far_gb)
 {
     for (int i = 0; i < 2; i++) {
         measured(f, METRIC_MEMORY_BANDWIDTH, f->gpu[i], f->gpu[i], "", 4000 * GB);
-        measured(f, METRIC_MEMORY_BANDWIDTH, f->gpu[i], f->gpu[i], "how=write", 3000 * GB);
-        measured(f, METRIC_GPU_GPU_KERNEL, f->gpu[i], f->gpu[!i], "how=read", 300 * GB);
-        measured(f, METRIC_GPU_GPU_KERNEL, f->gpu[i], f->gpu[!i], "how=write", 250 * GB);
+        measured(f, METRIC_MEMORY_BANDWIDTH, f->gpu[i], f->gpu[i], "operation=write", 3000 * GB);
+        measured(f, METRIC_GPU_GPU_KERNEL, f->gpu[i], f->gpu[!i], "operation=read", 300 * GB);
+        measured(f, METRIC_GPU_GPU_KERNEL, f->gpu[i], f->gpu[!i], "operation=write", 250 * GB);
         measured(f, METRIC_MEMORY_LATENCY, f->gpu[i], f->gpu[i], "", 600);
         measured(f, METRIC_MEMORY_LATENCY, f->gpu[i], f->gpu[!i], "", 60000);
         for (int n = 0; n < 2; n++) {
             double rate = (n == i ? near_gb : far_gb) * GB;
-            measured(f, METRIC_HOST_GPU_KERNEL, f->numa[n], f->gpu[i], "how=read", rate);
-            measured(f, METRIC_HOST_GPU_KERNEL, f->gpu[i], f->numa[n], "how=write", rate / 2);
+            measured(f, METRIC_HOST_GPU_KERNEL, f->numa[n], f->gpu[i], "operation=read", rate);
+            measured(f, METRIC_HOST_GPU_KERNEL, f->gpu[i], f->numa[n], "operation=write", rate / 2);
             measured(f, METRIC_MEMORY_BANDWIDTH, f->numa[i], f->numa[n], "",
                      (n == i ? 200 : 80) * GB);
-            measured(f, METRIC_MEMORY_BANDWIDTH, f->numa[i], f->numa[n], "how=write",
+            measured(f, METRIC_MEMORY_BANDWIDTH, f->numa[i], f->numa[n], "operation=write",
                      (n == i ? 100 : 40) * GB);
         }
     }

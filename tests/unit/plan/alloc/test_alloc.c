@@ -168,7 +168,7 @@ static void reads_writes_and_random_accesses_add_up(void **state)
     (void)state;
     struct fixture f = begin_cores(&two_numas);
     streamed(&f, numa(&f, 0), numa(&f, 0), "", 20);
-    streamed(&f, numa(&f, 0), numa(&f, 0), "how=write", 10);
+    streamed(&f, numa(&f, 0), numa(&f, 0), "operation=write", 10);
     nodes_value(f.values, METRIC_MEMORY_LATENCY, VALUE_MEASURED, llc(&f, 0), numa(&f, 0), "", 100,
                 98, 103);
     f.allowed.memory = calloc(f.graph->place_count, sizeof *f.allowed.memory);

@@ -24,7 +24,7 @@ static void a_latency_that_nobody_knows(void **state)
     (void)state;
     struct fixture f = begin(DISCRETE);
     measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[0], f.gpu[0], "", 4000 * GB);
-    measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "how=read", 300 * GB);
+    measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "operation=read", 300 * GB);
     measured(&f, METRIC_MEMORY_BANDWIDTH, f.numa[0], f.numa[0], "", 200 * GB);
     struct memuse_access access = {.by = f.gpu[0], .reads_bytes = GIB, .random = true};
     assert_int_equal(ask(&f, 1u << MEMKIND_DEVICE, 1, &access), BERTH_OK);
@@ -92,7 +92,7 @@ static void few_bytes_of_a_gpu_without_a_latency(void **state)
     (void)state;
     struct fixture f = begin(DISCRETE);
     measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[0], f.gpu[0], "", 4000 * GB);
-    measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "how=read", 300 * GB);
+    measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "operation=read", 300 * GB);
     struct memuse_access access = {.by = f.gpu[0], .reads_bytes = 64};
     assert_int_equal(ask(&f, 1u << MEMKIND_DEVICE, 1, &access), BERTH_OK);
     for (size_t i = 0; i < f.answer.count; i++)
@@ -135,7 +135,8 @@ static void moving_that_nobody_measured(void **state)
     end(&f);
     f = begin(DISCRETE);
     all_known(&f, 50, 40);
-    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read;kind=migrating", 10 * GB);
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "kind=migrating;operation=read",
+             10 * GB);
     assert_int_equal(ask_reads(&f, 0, f.gpu[0], 8 * GIB), BERTH_OK);
     assert_int_equal(option(&f, MEMKIND_MANAGED, f.gpu[0])->floor, 0);
     struct memuse_access with_cores[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB},
@@ -173,7 +174,7 @@ static void bounds_that_lack_a_part_go_behind_those_of_few_cores(void **state)
     for (int n = 0; n < 2; n++) {
         nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, package, f.numa[n], "",
                     (n == 0 ? 200 : 100) * GB, 0, 0);
-        measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[n], f.gpu[0], "how=read", 10 * GB);
+        measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[n], f.gpu[0], "operation=read", 10 * GB);
     }
     measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[0], f.gpu[0], "", 4000 * GB);
     struct memuse_access users[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB},
@@ -244,7 +245,7 @@ static void a_gpus_own_memory_goes_before_bounds(void **state)
 {
     (void)state;
     struct fixture f = begin(DISCRETE);
-    measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "how=read", 300 * GB);
+    measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "operation=read", 300 * GB);
     struct memuse_access access = {.by = f.gpu[0], .reads_bytes = GIB, .random = true};
     assert_int_equal(ask(&f, 1u << MEMKIND_DEVICE, 1, &access), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.memory, f.gpu[0]);

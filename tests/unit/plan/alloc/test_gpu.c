@@ -66,9 +66,9 @@ static void what_the_probe_found_out_of_reach_is_left_out(void **state)
                           .value = NAN,
                           .low = NAN,
                           .high = NAN};
-    assert_true(values_add(f.values, &never, "how=read;kind=system",
+    assert_true(values_add(f.values, &never, "kind=system;operation=read",
                            "gpu0: does not reach memory of malloc"));
-    assert_true(values_add(f.values, &never, "how=read;kind=managed", "time budget"));
+    assert_true(values_add(f.values, &never, "kind=managed;operation=read", "time budget"));
     assert_int_equal(ask_reads(&f, 0, f.gpu[0], GIB), BERTH_OK);
     assert_null(option(&f, MEMKIND_SYSTEM, f.numa[0]));
     assert_true(
@@ -84,10 +84,14 @@ static void first_touch_and_migration_are_paid_once(void **state)
     (void)state;
     struct fixture f = begin(DISCRETE);
     all_known(&f, 50, 40);
-    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read;kind=system", 20 * GB);
-    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read;kind=migrating", 10 * GB);
-    measured(&f, METRIC_HOST_GPU_KERNEL, f.gpu[0], f.numa[0], "how=write;kind=migrating", 10 * GB);
-    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read;kind=managed", 45 * GB);
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "kind=system;operation=read",
+             20 * GB);
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "kind=migrating;operation=read",
+             10 * GB);
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.gpu[0], f.numa[0], "kind=migrating;operation=write",
+             10 * GB);
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "kind=managed;operation=read",
+             45 * GB);
     measured(&f, METRIC_SHARED_WRITE, f.gpu[0], f.numa[0], "bytes=16777216", 16777216.0);
     assert_int_equal(ask_reads(&f, 0, f.gpu[0], 8 * GIB), BERTH_OK);
     assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[0]), GIB / 20.0 + 7 * GIB / 50.0);
@@ -143,7 +147,7 @@ static void of_kinds_in_one_memory_the_faster_is_first(void **state)
         struct fixture f = begin(ONE_MEMORY);
         measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[0], f.gpu[0], "", 3600 * GB);
         nodes_value(f.values, METRIC_HOST_GPU_KERNEL, VALUE_MEASURED, f.numa[0], f.gpu[0],
-                    "how=read", (i == 0 ? 3400 : 3580) * GB, 2000 * GB, 4000 * GB);
+                    "operation=read", (i == 0 ? 3400 : 3580) * GB, 2000 * GB, 4000 * GB);
         assert_int_equal(ask_reads(&f, 1u << MEMKIND_DEVICE | 1u << MEMKIND_PINNED, f.gpu[0], GIB),
                          BERTH_OK);
         assert_int_equal(f.answer.option[0].place.kind, MEMKIND_DEVICE);
@@ -153,7 +157,7 @@ static void of_kinds_in_one_memory_the_faster_is_first(void **state)
         measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[0], f.gpu[0], "", 3600 * GB);
         measured(&f, METRIC_MEMORY_BANDWIDTH, f.numa[0], f.numa[0], "", 3600 * GB);
         nodes_value(f.values, METRIC_HOST_GPU_KERNEL, VALUE_MEASURED, f.numa[0], f.gpu[0],
-                    "how=read", (i == 0 ? 3400 : 3580) * GB, 2000 * GB, 4000 * GB);
+                    "operation=read", (i == 0 ? 3400 : 3580) * GB, 2000 * GB, 4000 * GB);
         struct memuse_access both[] = {{.by = f.gpu[0], .reads_bytes = 64 * GIB},
                                        {.by = f.numa[0], .reads_bytes = GIB}};
         assert_int_equal(ask(&f, 1u << MEMKIND_DEVICE | 1u << MEMKIND_PINNED, 2, both), BERTH_OK);
@@ -219,8 +223,8 @@ static void what_stands_for_a_kernels_rate_is_said(void **state)
     (void)state;
     struct fixture f = begin(DISCRETE);
     measured(&f, METRIC_HOST_GPU_COPY_ENGINE, f.numa[0], f.gpu[0], "", 55 * GB);
-    nodes_value(f.values, METRIC_HOST_GPU_KERNEL, VALUE_PUBLISHED, f.numa[0], f.gpu[0], "how=read",
-                60 * GB, NAN, NAN);
+    nodes_value(f.values, METRIC_HOST_GPU_KERNEL, VALUE_PUBLISHED, f.numa[0], f.gpu[0],
+                "operation=read", 60 * GB, NAN, NAN);
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[0], GIB), BERTH_OK);
     /* what was measured, not what was published */
     assert_near(f.answer.option[0].predicted.time_ns, GIB / 55.0);
@@ -286,7 +290,7 @@ static void what_is_known_limits_nothing_slower_or_measured(void **state)
     (void)state;
     struct fixture f = begin(DISCRETE);
     link_of(&f, f.numa[0], f.gpu[1], 10);
-    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[1], f.gpu[1], "how=read", 25 * GB);
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[1], f.gpu[1], "operation=read", 25 * GB);
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[1], GIB), BERTH_OK);
     assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), GIB / 8.8);
     assert_true(lines_with(
@@ -295,8 +299,8 @@ static void what_is_known_limits_nothing_slower_or_measured(void **state)
     assert_false(lines_with(&f.answer.warnings, "taken as no faster"));
     end(&f);
     f = begin(DISCRETE);
-    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[1], f.gpu[1], "how=read", 25 * GB);
-    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[1], "how=read", 30 * GB);
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[1], f.gpu[1], "operation=read", 25 * GB);
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[1], "operation=read", 30 * GB);
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[1], GIB), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.memory, f.numa[0]);
     assert_near(f.answer.option[0].predicted.time_ns, GIB / 30.0);
@@ -322,7 +326,8 @@ static void a_superchip(void **state)
     (void)state;
     struct fixture f = begin(SUPERCHIP);
     all_known(&f, 340, 88);
-    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read;kind=system", 330 * GB);
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "kind=system;operation=read",
+             330 * GB);
     measured(&f, METRIC_MEMORY_BANDWIDTH, f.numa[0], f.hbm[0], "", 150 * GB);
     assert_int_equal(ask_reads(&f, 0, f.gpu[0], 8 * GIB), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.memory, f.hbm[0]);
@@ -347,7 +352,8 @@ static void one_memory(void **state)
     (void)state;
     struct fixture f = begin(ONE_MEMORY);
     all_known(&f, 3200, 100);
-    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read;kind=system", 3200 * GB);
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "kind=system;operation=read",
+             3200 * GB);
     struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB},
                                      {.by = f.numa[0], .reads_bytes = GIB}};
     assert_int_equal(ask(&f, 0, 2, access), BERTH_OK);
@@ -370,7 +376,7 @@ static void page_faults_of_amd_gpus(void **state)
     (void)state;
     struct fixture f = begin(DISCRETE);
     all_known(&f, 50, 40);
-    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read;kind=system;xnack=on",
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "kind=system;operation=read;xnack=on",
              25 * GB);
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_SYSTEM, f.gpu[0], GIB), BERTH_OK);
     assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[0]), GIB / 25.0);

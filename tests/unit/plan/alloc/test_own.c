@@ -31,8 +31,8 @@ static void it_is_before_what_is_farther(void **state)
         struct fixture f = begin(DISCRETE);
         links_between_gpus(&f, 150);
         if (by == 0)
-            measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "how=read", 300 * GB);
-        measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read", 50 * GB);
+            measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "operation=read", 300 * GB);
+        measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "operation=read", 50 * GB);
         assert_int_equal(ask_reads(&f, 0, f.gpu[0], 4 * GIB), BERTH_OK);
         assert_first(&f, MEMKIND_DEVICE, f.gpu[0]);
         assert_true(isnan(f.answer.option[0].predicted.time_ns)); /* but nobody guesses a time */
@@ -134,11 +134,11 @@ static void half_a_sum_goes_before_no_whole_one(void **state)
     for (int kind = 0; kind < 2; kind++) {
         struct fixture f = begin(kind == 0 ? ONE_MEMORY : DISCRETE);
         measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[0], f.gpu[0], "", 4000 * GB);
-        measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read;kind=migrating",
+        measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "kind=migrating;operation=read",
                  40 * GB);
-        measured(&f, METRIC_HOST_GPU_KERNEL, f.gpu[0], f.numa[0], "how=write;kind=migrating",
+        measured(&f, METRIC_HOST_GPU_KERNEL, f.gpu[0], f.numa[0], "kind=migrating;operation=write",
                  40 * GB);
-        measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[1], f.gpu[0], "how=read", 30 * GB);
+        measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[1], f.gpu[0], "operation=read", 30 * GB);
         measured(&f, METRIC_MEMORY_BANDWIDTH, f.numa[0], f.numa[1], "", 80 * GB);
         struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 64 * GIB},
                                          {.by = f.numa[0], .reads_bytes = GIB}};
@@ -166,8 +166,8 @@ static void others_who_use_it_count(void **state)
     struct fixture f = begin(DISCRETE);
     measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[1], f.gpu[1], "", 4000 * GB);
     assert_true(place_set_text(&f.graph->places[f.gpu[1]].model, "another"));
-    measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "how=read", 300 * GB);
-    measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[1], f.gpu[0], "how=read", 10 * GB);
+    measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "operation=read", 300 * GB);
+    measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[1], f.gpu[0], "operation=read", 10 * GB);
     struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 4 * GIB},
                                      {.by = f.gpu[1], .reads_bytes = 4 * GIB}};
     assert_int_equal(ask(&f, 1u << MEMKIND_DEVICE, 2, access), BERTH_OK);
@@ -182,7 +182,7 @@ static void a_gpu_of_the_same_model_stands_for_it(void **state)
     (void)state;
     struct fixture f = begin(DISCRETE);
     measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[1], f.gpu[1], "", 4000 * GB);
-    measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "how=read", 300 * GB);
+    measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "operation=read", 300 * GB);
     assert_int_equal(ask_reads(&f, 0, f.gpu[0], 4 * GIB), BERTH_OK);
     assert_first(&f, MEMKIND_DEVICE, f.gpu[0]);
     assert_near(f.answer.option[0].predicted.time_ns, 4 * GIB / 4000.0);
@@ -281,7 +281,7 @@ static void every_kind_of_it_is_before_what_only_links_tell(void **state)
         struct fixture f = begin(SUPERCHIP);
         links_between_gpus(&f, 150);
         if (by == 1)
-            measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "how=read", 100 * GB);
+            measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "operation=read", 100 * GB);
         assert_int_equal(ask_reads(&f, 0, f.gpu[0], 4 * GIB), BERTH_OK);
         size_t peer = at(&f, MEMKIND_DEVICE, f.gpu[1]);
         assert_true(at(&f, MEMKIND_DEVICE, f.gpu[0]) < peer &&
@@ -340,8 +340,8 @@ static void a_bound_is_one_in_any_order(void **state)
     (void)state;
     for (int turn = 0; turn < 2; turn++) {
         struct fixture f = begin(DISCRETE);
-        measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read", 50 * GB);
-        measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[1], "how=read", 50 * GB);
+        measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "operation=read", 50 * GB);
+        measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[1], "operation=read", 50 * GB);
         struct memuse_access access[2];
         for (int i = 0; i < 2; i++)
             access[(i + turn) % 2] =

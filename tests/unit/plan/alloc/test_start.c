@@ -77,8 +77,8 @@ static void far_memory_starts_as_late_as_what_is_as_far(void **state)
     struct fixture f = begin(DISCRETE);
     all_known(&f, 50, 40);
     curve(&f, METRIC_GPU_STREAM, f.gpu[0], f.gpu[0], 2000, 4000);
-    curve_within(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read", 3000, 50, 0.01);
-    curve_within(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "how=read", 5000, 300, 0.01);
+    curve_within(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "operation=read", 3000, 50, 0.01);
+    curve_within(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "operation=read", 5000, 300, 0.01);
     ask_small(&f, f.gpu[0], 1 << 20);
     const struct alloc_option *near = option(&f, MEMKIND_PINNED, f.numa[0]),
                               *far = option(&f, MEMKIND_PINNED, f.numa[1]);
@@ -99,7 +99,8 @@ static void what_is_timed_many_at_once_says_little_of_one(void **state)
     (void)state;
     struct fixture f = begin(DISCRETE);
     all_known(&f, 50, 40);
-    curve_within(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read", 3000, 50, 0.001);
+    curve_within(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "operation=read", 3000, 50,
+                 0.001);
     ask_small(&f, f.gpu[0], 1 << 20);
     const struct prediction *near = &option(&f, MEMKIND_PINNED, f.numa[0])->predicted;
     double one = 1.96 * spread_deviation(log(1.01 / 0.99) / 2, 9); /* all_known's */

@@ -154,8 +154,8 @@ static void memory_bandwidth_goes_before_a_shared_l3(void **state)
     for (int n = 0; n < 2; n++)
         for (int how = 0; how < 4; how++) {
             char axes[32];
-            snprintf(axes, sizeof axes, "%s%s%s", how & 1 ? "how=write" : "", how == 3 ? ";" : "",
-                     how & 2 ? "threads=1" : "");
+            snprintf(axes, sizeof axes, "%s%s%s", how & 1 ? "operation=write" : "",
+                     how == 3 ? ";" : "", how & 2 ? "threads=1" : "");
             place_id numa = nodes_place(f.graph, PLACE_NUMA, n);
             nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa, numa, axes,
                         20 * GB, 19.9 * GB, 20.1 * GB);

@@ -13,7 +13,7 @@ static place_id numa_of(const struct fixture *f, int number)
 static void rate(struct fixture *f, int from, int to, const char *how, double all, double one)
 {
     char axes[32], single[48];
-    snprintf(axes, sizeof axes, "%s%s", *how != '\0' ? "how=" : "", how);
+    snprintf(axes, sizeof axes, "%s%s", *how != '\0' ? "operation=" : "", how);
     snprintf(single, sizeof single, "%s%sthreads=1", axes, *how != '\0' ? ";" : "");
     nodes_value(f->values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa_of(f, from),
                 numa_of(f, to), axes, all * GB, all * 0.99 * GB, all * 1.01 * GB);
@@ -139,7 +139,7 @@ static void fewer_cores_than_a_rate_is_of_take_at_least_as_long(void **state)
     nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, numa_of(&f, 0), numa_of(&f, 0),
                 "", 80 * GB, NAN, NAN);
     nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, numa_of(&f, 0), numa_of(&f, 0),
-                "how=write", 40 * GB, NAN, NAN);
+                "operation=write", 40 * GB, NAN, NAN);
     ask(&f, 1, 4, GIB, TRAFFIC_NONE);
     assert_near(f.answer.predicted.time_ns, GIB / 80.0 + GIB / 40.0);
     assert_true(f.answer.predicted.low_ns == f.answer.predicted.time_ns &&

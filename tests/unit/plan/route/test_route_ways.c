@@ -166,7 +166,7 @@ static void from_a_gpu_to_numa(struct fixture *f, double each, double stated)
     join(f, 0, 4, 400);
     if (stated > 0)
         nodes_value(f->values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(f, 3), numa(f, 3),
-                    "how=write", stated * GB, NAN, NAN);
+                    "operation=write", stated * GB, NAN, NAN);
     f->snap = nodes_snapshot(f->graph, f->values);
     struct sets *sets = sets_new();
     assert_non_null(sets);
