@@ -1,5 +1,5 @@
 -- Expected values of a node, and its findings; see daemon/health/baseline.h,
--- daemon/measure/history.h and daemon/health/judge.h.
+-- daemon/measure/history.h and daemon/health/assessment.h.
 
 -- A row for each series ever measured or imported. It has no reference to series, because an import
 -- may come first. samples are the values behind median and deviation, in order of measurement, as

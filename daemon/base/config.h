@@ -33,7 +33,7 @@ struct config {
     int64_t claims_in_all;
     int64_t claim_resume_s;  /* after the last claim ended */
     int64_t probe_silence_s; /* a probe silent for this long is hung */
-    int64_t drift_mads;      /* this and the next seven: health/judge_limits.h */
+    int64_t drift_mads;      /* this and the next seven: health/limits.h */
     int64_t drift_bandwidth_percent, drift_latency_percent, drift_pingpong_percent;
     int64_t peers_bandwidth_percent, peers_latency_percent, peers_pingpong_percent;
     int64_t nominal_percent;

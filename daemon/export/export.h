@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "base/print.h"
 #include "discover/backend_hwloc_view.h"
-#include "health/judge.h"
+#include "health/assessment.h"
 #include "node/snapshot.h"
 
 enum export_format {
@@ -34,9 +34,9 @@ extern const char *const export_names[]; /* in that order, ends with NULL */
 /* Input of a format. Arrays by place belong to the graph of snap. */
 struct export_input {
     struct snapshot *snap;
-    const char *xml, *xml_name;        /* the node's hwloc XML; NULL if it has none */
-    const struct hwloc_view *view;     /* view of that XML for NCCL, RCCL and GRES; NULL none */
-    const struct judgement *judgement; /* for PROMETHEUS */
+    const char *xml, *xml_name;          /* the node's hwloc XML; NULL if it has none */
+    const struct hwloc_view *view;       /* view of that XML for NCCL, RCCL and GRES; NULL none */
+    const struct assessment *assessment; /* for PROMETHEUS */
     /* by place: memory that the kernel can give now, -1 unknown; NULL: all unknown; for
      * PROMETHEUS */
     const int64_t *free_bytes;

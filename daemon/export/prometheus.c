@@ -38,19 +38,19 @@ static void put_info(const struct export_input *input, struct print *text)
 static void put_health(const struct export_input *input, struct print *text)
 {
     static const char *const about[] = {"info", "warning", "critical"};
-    const struct judgement *judgement = input->judgement;
+    const struct assessment *assessment = input->assessment;
     put_help(text, "berth_health", "1 for the verdict of berth health, 0 for the others.");
     for (enum verdict verdict = VERDICT_HEALTHY; verdict <= VERDICT_UNKNOWN; verdict++)
-        export_text(text, "berth_health{verdict=\"%s\"} %d\n", judge_verdict_name(verdict),
-                    judgement->verdict == verdict);
+        export_text(text, "berth_health{verdict=\"%s\"} %d\n", assessment_verdict_name(verdict),
+                    assessment->verdict == verdict);
     put_one(text, "berth_drain_advised", "1 when berth advises to take the node out of service.",
-            judgement->drain);
+            assessment->drain);
     put_help(text, "berth_findings", "Findings that stand, by severity.");
     for (enum severity severity = SEVERITY_INFO; severity <= SEVERITY_CRITICAL; severity++) {
         size_t count = 0;
-        for (size_t i = 0; i < judgement->count; i++)
+        for (size_t i = 0; i < assessment->count; i++)
             count +=
-                judgement->finding[i].severity == severity && !judgement->finding[i].is_unlisted;
+                assessment->finding[i].severity == severity && !assessment->finding[i].is_unlisted;
         export_text(text, "berth_findings{severity=\"%s\"} %zu\n", about[severity], count);
     }
 }
@@ -65,15 +65,15 @@ static bool same_series(const struct finding *a, const struct finding *b)
  * texts. */
 static void put_findings(const struct export_input *input, struct print *text)
 {
-    const struct judgement *judgement = input->judgement;
+    const struct assessment *assessment = input->assessment;
     bool is_begun = false;
-    for (size_t i = 0; i < judgement->count; i++) {
-        const struct finding *finding = &judgement->finding[i];
+    for (size_t i = 0; i < assessment->count; i++) {
+        const struct finding *finding = &assessment->finding[i];
         size_t count = 0;
         bool is_first = !finding->is_unlisted;
-        for (size_t k = 0; k < judgement->count; k++) {
-            bool is_same =
-                !judgement->finding[k].is_unlisted && same_series(finding, &judgement->finding[k]);
+        for (size_t k = 0; k < assessment->count; k++) {
+            bool is_same = !assessment->finding[k].is_unlisted &&
+                           same_series(finding, &assessment->finding[k]);
             is_first = is_first && !(is_same && k < i);
             count += is_same;
         }
@@ -84,7 +84,7 @@ static void put_findings(const struct export_input *input, struct print *text)
                      "Findings that stand, by code and place; berth health has their texts.");
         is_begun = true;
         export_text(text, "berth_finding{severity=\"%s\",code=\"",
-                    judge_severity_name(finding->severity));
+                    assessment_severity_name(finding->severity));
         export_text_quoted(text, finding->code);
         export_text(text, "\",place=\"");
         export_text_quoted(text, finding->place);

@@ -62,37 +62,37 @@ static bool is_ready(const struct baseline *baseline)
  * small by chance and would then reject the values that correct it. So the limit is wider for few
  * values. */
 static double limit_of(const struct baseline *baseline, enum metric metric,
-                       const struct judge_limits *limits)
+                       const struct health_limits *limits)
 {
     double chance =
         baseline->count >= BASELINE_READY ? (double)BASELINE_VALUES / baseline->count : 1;
     return limits->mads *
-           fmax(chance * baseline->deviation / baseline->median, judge_limits_floor(metric));
+           fmax(chance * baseline->deviation / baseline->median, health_limits_floor(metric));
 }
 
 /* True when the value exceeds @part of both limits: on the worse side, or with sign -1 on the
  * better side. */
 static bool is_beyond(const struct baseline *baseline, enum metric metric, double value,
-                      const struct judge_limits *limits, double part, double sign)
+                      const struct health_limits *limits, double part, double sign)
 {
     double goodness = baseline_goodness(metric, value, baseline->median);
-    return sign * (1 - goodness) > part * limits->drift[judge_limits_kind(metric)] &&
+    return sign * (1 - goodness) > part * limits->drift[health_limits_kind(metric)] &&
            -sign * log(goodness) > part * limit_of(baseline, metric, limits);
 }
 
 static bool is_compared(const struct baseline *baseline, enum metric metric,
-                        const struct judge_limits *limits)
+                        const struct health_limits *limits)
 {
-    return is_ready(baseline) && limits->drift[judge_limits_kind(metric)] > 0;
+    return is_ready(baseline) && limits->drift[health_limits_kind(metric)] > 0;
 }
 
 /* Solves is_beyond for the value. A value must exceed both limits, so the farther one decides. */
-static double beyond(const struct baseline *baseline, enum metric metric,
-                     const struct judge_limits *limits, double sign)
+static double limit_value(const struct baseline *baseline, enum metric metric,
+                          const struct health_limits *limits, double sign)
 {
     if (!is_compared(baseline, metric, limits))
         return NAN;
-    double goodness = 1 - sign * limits->drift[judge_limits_kind(metric)],
+    double goodness = 1 - sign * limits->drift[health_limits_kind(metric)],
            away = exp(-sign * limit_of(baseline, metric, limits));
     double farther = sign > 0 ? fmin(goodness, away) : fmax(goodness, away);
     return metric_info(metric)->higher_is_better ? baseline->median * farther
@@ -100,19 +100,19 @@ static double beyond(const struct baseline *baseline, enum metric metric,
 }
 
 double baseline_worse_beyond(const struct baseline *baseline, enum metric metric,
-                             const struct judge_limits *limits)
+                             const struct health_limits *limits)
 {
-    return beyond(baseline, metric, limits, 1);
+    return limit_value(baseline, metric, limits, 1);
 }
 
 double baseline_better_beyond(const struct baseline *baseline, enum metric metric,
-                              const struct judge_limits *limits)
+                              const struct health_limits *limits)
 {
-    return beyond(baseline, metric, limits, -1);
+    return limit_value(baseline, metric, limits, -1);
 }
 
 enum baseline_verdict baseline_compare(const struct baseline *baseline, const struct value *v,
-                                       const struct judge_limits *limits)
+                                       const struct health_limits *limits)
 {
     enum metric metric = v->metric;
     if (!is_compared(baseline, metric, limits))
@@ -140,10 +140,10 @@ bool baseline_is_vague(const struct value *v)
 /* Counts a value as low only if it would be worse after a good value too, and by half more
  * deviations. Draining a node needs more certainty than a warning. */
 static void count_low(struct baseline *baseline, const struct value *v,
-                      const struct judge_limits *limits)
+                      const struct health_limits *limits)
 {
     struct baseline fresh = *baseline;
-    struct judge_limits strict = *limits;
+    struct health_limits strict = *limits;
     fresh.is_worse = false;
     strict.mads *= 1.5;
     if (baseline_compare(&fresh, v, &strict) != BASELINE_WORSE ||
@@ -154,7 +154,7 @@ static void count_low(struct baseline *baseline, const struct value *v,
 }
 
 /* Adds a value. A young accepted baseline keeps at least the spread of the previous one. */
-static void take_in(struct baseline *baseline, struct baseline_values *values, double value)
+static void add_value(struct baseline *baseline, struct baseline_values *values, double value)
 {
     double before =
         baseline->accepted && baseline->count > 0 ? baseline->deviation / baseline->median : 0;
@@ -164,14 +164,14 @@ static void take_in(struct baseline *baseline, struct baseline_values *values, d
         baseline->deviation = fmax(baseline->deviation, before * baseline->median);
 }
 
-void baseline_take(struct baseline *baseline, struct baseline_values *values, const struct value *v,
-                   bool is_overloaded, const struct judge_limits *limits)
+void baseline_record(struct baseline *baseline, struct baseline_values *values,
+                     const struct value *v, bool is_overloaded, const struct health_limits *limits)
 {
     bool is_worse = baseline_compare(baseline, v, limits) == BASELINE_WORSE;
     if (!is_worse && baseline->count < BASELINE_VALUES && !baseline_is_vague(v)) {
         if (baseline->count == 0)
             baseline->begun_s = v->measured_at_s;
-        take_in(baseline, values, v->value);
+        add_value(baseline, values, v->value);
         /* compare again: the new value may have completed the baseline */
         is_worse = baseline_compare(baseline, v, limits) == BASELINE_WORSE;
     }
@@ -181,14 +181,14 @@ void baseline_take(struct baseline *baseline, struct baseline_values *values, co
 }
 
 bool baseline_is_confirmed_by(const struct baseline *baseline, const struct value *v,
-                              const struct judge_limits *limits)
+                              const struct health_limits *limits)
 {
     return baseline->count >= BASELINE_READY && !baseline->is_worse &&
            baseline_compare(baseline, v, limits) == BASELINE_IN_LINE;
 }
 
 void baseline_accept(struct baseline *baseline, struct baseline_values *values,
-                     const struct value *v, const struct judge_limits *limits, int64_t now_s)
+                     const struct value *v, const struct health_limits *limits, int64_t now_s)
 {
     bool is_whole = baseline->count >= BASELINE_READY;
     if (baseline_is_confirmed_by(baseline, v, limits))

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "health/judge_limits.h"
+#include "health/limits.h"
 #include "node/values.h"
 
 #define BASELINE_VALUES 16
@@ -54,14 +54,14 @@ enum baseline_verdict { BASELINE_NONE, BASELINE_IN_LINE, BASELINE_WORSE, BASELIN
  *   reaches the expected value.
  * - BETTER: the same on the other side, with the worse end of the interval. */
 enum baseline_verdict baseline_compare(const struct baseline *baseline, const struct value *v,
-                                       const struct judge_limits *limits);
+                                       const struct health_limits *limits);
 
 /* Returns the value beyond which the verdict is WORSE (or BETTER) if the previous one was not. NAN
  * when the metric is not compared. */
 double baseline_worse_beyond(const struct baseline *baseline, enum metric metric,
-                             const struct judge_limits *limits);
+                             const struct health_limits *limits);
 double baseline_better_beyond(const struct baseline *baseline, enum metric metric,
-                              const struct judge_limits *limits);
+                              const struct health_limits *limits);
 
 /* Returns the value's quality as a fraction of the expected one: 1 as expected, 0.5 half as
  * good. */
@@ -70,20 +70,20 @@ double baseline_goodness(enum metric metric, double value, double expected);
 /* Compares a new value of the series, measured at v->measured_at_s, with its baseline and counts it
  * if it is low. The count ignores low values of an overloaded node and of vague intervals. Adds the
  * value to the baseline if it is not worse than expected and there is room. */
-void baseline_take(struct baseline *baseline, struct baseline_values *values, const struct value *v,
-                   bool is_overloaded, const struct judge_limits *limits);
+void baseline_record(struct baseline *baseline, struct baseline_values *values,
+                     const struct value *v, bool is_overloaded, const struct health_limits *limits);
 
 /* True when the interval is wider than BASELINE_VAGUE to each side: too uncertain to count. */
 bool baseline_is_vague(const struct value *v);
 
 /* True when the value is in line with a complete baseline, so that accepting it changes nothing. */
 bool baseline_is_confirmed_by(const struct baseline *baseline, const struct value *v,
-                              const struct judge_limits *limits);
+                              const struct health_limits *limits);
 
 /* Makes this value the expected one from now_s on. A baseline that it confirms stays as it is. Any
  * other is replaced, with the old spread until it has BASELINE_READY values. */
 void baseline_accept(struct baseline *baseline, struct baseline_values *values,
-                     const struct value *v, const struct judge_limits *limits, int64_t now_s);
+                     const struct value *v, const struct health_limits *limits, int64_t now_s);
 
 /* Computes median and deviation of the first baseline->count values. */
 void baseline_compute(struct baseline *baseline, const struct baseline_values *values);

@@ -6,7 +6,7 @@
 
 #include "cost/pairs.h"
 #include "health/baseline.h"
-#include "health/judge_part.h"
+#include "health/findings.h"
 #include "measure/baseline_file.h"
 #include "store/baseline.h"
 #include "store/place.h"
@@ -45,14 +45,15 @@ static struct snapshot *copy(const struct snapshot *base, uint64_t generation)
 
 /* Selects the values to accept. base and its copy have the same values in the same order. */
 static bool *choose(const struct snapshot *base, const bool *selected,
-                    const struct judge_limits *limits, struct accepted *accepted)
+                    const struct health_limits *limits, struct accepted *accepted)
 {
-    struct judge_work asked = {.snap = base, .selected = selected};
+    struct findings asked = {.snap = base, .selected = selected};
     bool *chosen = calloc(base->values->count + 1, sizeof *chosen);
     for (size_t i = 0; chosen != NULL && i < base->values->count; i++) {
         const struct value *v = &base->values->item[i];
-        bool is_asked = v->source == VALUE_MEASURED && v->value > 0 &&
-                        (judge_part_asks(&asked, v->from) || judge_part_asks(&asked, v->to));
+        bool is_asked =
+            v->source == VALUE_MEASURED && v->value > 0 &&
+            (findings_is_selected(&asked, v->from) || findings_is_selected(&asked, v->to));
         bool is_vague = is_asked && baseline_is_vague(v),
              is_overloaded =
                  is_asked && !is_vague && base->baseline != NULL && base->baseline[i].is_overloaded;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "health/judge.h"
+#include "health/assessment.h"
 #include "measure/baseline_file.h"
 #include "store/baseline.h"
 #include "store/finding.h"
@@ -35,15 +35,15 @@ static enum berth_code recall_baselines(struct store *store, struct snapshot *sn
 static enum berth_code keep_findings(struct store *store, struct snapshot *snapshot,
                                      const struct history_env *env, struct berth_err *err)
 {
-    struct judgement judgement = {0};
-    enum berth_code code = judge(snapshot, NULL, &env->limits, &judgement, err);
+    struct assessment assessment = {0};
+    enum berth_code code = health_assess(snapshot, NULL, &env->limits, &assessment, err);
     if (code != BERTH_OK)
         return code;
     struct opened *opened = NULL;
     size_t count = 0;
-    code =
-        store_finding_keep(store, &judgement, env->now_s, env->is_acceptance, &opened, &count, err);
-    judge_done(&judgement);
+    code = store_finding_keep(store, &assessment, env->now_s, env->is_acceptance, &opened, &count,
+                              err);
+    assessment_done(&assessment);
     if (code != BERTH_OK)
         return code;
     free(snapshot->opened);
@@ -147,8 +147,8 @@ void history_advance(struct store *store, struct snapshot *snapshot, const struc
     struct berth_err why = {0};
     enum berth_code code = BERTH_OK;
     if (run != NULL && run->values != NULL)
-        code = store_baseline_take(store, snapshot->graph, run->values, was_overloaded(run),
-                                   &env->limits, &why);
+        code = store_baseline_record(store, snapshot->graph, run->values, was_overloaded(run),
+                                     &env->limits, &why);
     if (recall(store, snapshot, env, &why) != BERTH_OK || code != BERTH_OK)
         note_failure(snapshot, env, &why);
 }

@@ -8,12 +8,12 @@
 #pragma once
 #include <stdint.h>
 
-#include "health/judge_limits.h"
+#include "health/limits.h"
 #include "node/snapshot.h"
 #include "store/store.h"
 
 struct history_env {
-    struct judge_limits limits;
+    struct health_limits limits;
     int64_t now_s;
     bool is_acceptance; /* findings that clear now were accepted, not repaired */
     char folder[4096];  /* folder for import and export of baselines; "" none */

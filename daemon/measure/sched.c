@@ -89,7 +89,7 @@ static void publish(struct sched *sched, struct snapshot *take_snapshot)
 
 static struct history_env past_env_now(const struct sched *sched)
 {
-    struct history_env past = {.limits = judge_limits_of(sched->env.config),
+    struct history_env past = {.limits = health_limits_from(sched->env.config),
                                .now_s = clock_now_s(sched->env.clock)};
     if (sched->env.config->baseline != NULL)
         snprintf(past.folder, sizeof past.folder, "%s", sched->env.config->baseline);

@@ -30,7 +30,8 @@ struct note {
 
 #define FINDING_SUBJECT_SIZE 384
 
-/* A finding that stands since an earlier moment. code, place and subject name it; health/judge.h.
+/* A finding that stands since an earlier moment. code, place and subject name it;
+ * health/assessment.h.
  */
 struct opened {
     char code[32], place[20], subject[FINDING_SUBJECT_SIZE];

@@ -23,7 +23,7 @@ static json_t *done(json_t *json, bool ok)
 }
 
 static json_t *baseline_json(const struct baseline *baseline, enum metric metric,
-                             const struct judge_limits *limits)
+                             const struct health_limits *limits)
 {
     json_t *json = json_object();
     bool ok = json != NULL && answer_set(json, "expected", jsonify_number(baseline->median)) &&
@@ -48,7 +48,7 @@ struct wanted {
     enum metric metric;
     place_id from, to;
     char axes[512];
-    struct judge_limits limits;
+    struct health_limits limits;
 };
 
 static json_t *answer_baseline(const struct wanted *wanted, const struct baseline *baseline)
@@ -108,7 +108,7 @@ enum berth_code query_get_baseline(const struct call *call, struct outcome *ret,
     struct wanted wanted = {.store = sched_store(call->daemon->sched),
                             .from = PLACE_NONE,
                             .to = PLACE_NONE,
-                            .limits = judge_limits_of(&call->daemon->config)};
+                            .limits = health_limits_from(&call->daemon->config)};
     if (!metric_parse(name, &wanted.metric)) {
         err_set(err, BERTH_NO_SUCH_METRIC, "there is no metric %.60s (berth matrix lists them)",
                 name);
@@ -156,7 +156,8 @@ static json_t *finding_json(const struct finding_kept *kept)
     json_t *json = json_object();
     bool ok =
         json != NULL &&
-        answer_set(json, "severity", json_string_nocheck(judge_severity_name(finding->severity))) &&
+        answer_set(json, "severity",
+                   json_string_nocheck(assessment_severity_name(finding->severity))) &&
         answer_set(json, "place", jsonify_text(finding->place)) &&
         answer_set(json, "code", jsonify_text(finding->code)) &&
         answer_set(json, "text", jsonify_text(finding->text)) &&

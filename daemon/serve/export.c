@@ -16,7 +16,7 @@ struct exporting {
     struct snapshot *snap;
     struct files io;
     char *folder; /* NULL this machine */
-    struct judge_limits limits;
+    struct health_limits limits;
     int64_t *free_bytes; /* by place */
     bool *is_claimed;
     int64_t now_s;
@@ -39,7 +39,7 @@ static enum berth_code make_text(const struct exporting *exporting, struct print
 {
     char *xml = NULL, *name = NULL;
     struct hwloc_view view = {0};
-    struct judgement judgement = {0};
+    struct assessment assessment = {0};
     struct export_input input = {.snap = exporting->snap,
                                  .free_bytes = exporting->free_bytes,
                                  .is_claimed = exporting->is_claimed,
@@ -60,12 +60,12 @@ static enum berth_code make_text(const struct exporting *exporting, struct print
         input.view = &view;
     }
     if (code == BERTH_OK && exporting->format == EXPORT_PROMETHEUS) {
-        code = judge(exporting->snap, NULL, &exporting->limits, &judgement, err);
-        input.judgement = &judgement;
+        code = health_assess(exporting->snap, NULL, &exporting->limits, &assessment, err);
+        input.assessment = &assessment;
     }
     if (code == BERTH_OK)
         code = export_write(exporting->format, &input, text, err);
-    judge_done(&judgement);
+    assessment_done(&assessment);
     hwloc_view_done(&view);
     free(xml);
     free(name);
@@ -132,7 +132,7 @@ enum berth_code query_export(const struct call *call, struct outcome *ret, struc
     exporting->format = (enum export_format)format;
     exporting->snap = snapshot_ref(call->snap);
     exporting->io = call->daemon->io;
-    exporting->limits = judge_limits_of(&call->daemon->config);
+    exporting->limits = health_limits_from(&call->daemon->config);
     exporting->now_s = clock_now_s(&call->daemon->clock);
     bool ok = look_around(call, exporting);
     if (ok && call->daemon->config.node != NULL)

@@ -2,7 +2,7 @@
  * milliseconds. */
 #include <stdlib.h>
 
-#include "health/judge.h"
+#include "health/assessment.h"
 #include "measure/sched.h"
 #include "node/jsonify.h"
 #include "serve/answer.h"
@@ -13,7 +13,7 @@
 struct check {
     struct snapshot *snap; /* referenced */
     bool *selected;        /* owned; NULL the whole node */
-    struct judge_limits limits;
+    struct health_limits limits;
 };
 
 static void check_free(void *state)
@@ -42,14 +42,14 @@ static json_t *slow_json(const struct finding *finding)
 
 /* Lists the slow values that a fact explains, in the findings' order: the worst first. Lists a
  * value once even if several rules report it. */
-static json_t *explained_json(const struct judgement *judgement, size_t number)
+static json_t *explained_json(const struct assessment *assessment, size_t number)
 {
     json_t *array = json_array();
     const struct value *listed[SLOW_LISTED];
     size_t count = 0;
     bool ok = array != NULL;
-    for (size_t i = 0; ok && i < judgement->count && count < SLOW_LISTED; i++) {
-        const struct finding *slow = &judgement->finding[i];
+    for (size_t i = 0; ok && i < assessment->count && count < SLOW_LISTED; i++) {
+        const struct finding *slow = &assessment->finding[i];
         bool is_new = slow->explained_by == number;
         for (size_t k = 0; is_new && k < count; k++)
             is_new = listed[k] != slow->of;
@@ -65,18 +65,19 @@ static json_t *explained_json(const struct judgement *judgement, size_t number)
     return array;
 }
 
-static json_t *finding_json(const struct graph *graph, const struct judgement *judgement,
+static json_t *finding_json(const struct graph *graph, const struct assessment *assessment,
                             const struct finding *finding)
 {
     json_t *json = json_object();
     char text[sizeof finding->text + 64];
     int length = snprintf(text, sizeof text, "%s", finding->text);
-    if (finding->stands_for > 0)
+    if (finding->represents > 0)
         snprintf(text + length, sizeof text - (size_t)length, "; with it %u more value%s of %s",
-                 finding->stands_for, finding->stands_for == 1 ? "" : "s",
+                 finding->represents, finding->represents == 1 ? "" : "s",
                  graph_place(graph, finding->cause)->name);
     bool ok =
-        answer_set(json, "severity", json_string_nocheck(judge_severity_name(finding->severity))) &&
+        answer_set(json, "severity",
+                   json_string_nocheck(assessment_severity_name(finding->severity))) &&
         answer_set(json, "place", jsonify_text(finding->place)) &&
         answer_set(json, "code", jsonify_text(finding->code)) &&
         answer_set(json, "text", jsonify_text(text)) &&
@@ -85,7 +86,7 @@ static json_t *finding_json(const struct graph *graph, const struct judgement *j
         answer_set(json, "unit", jsonify_text(finding->unit)) &&
         answer_set(json, "since_s", jsonify_count(finding->since_s > 0 ? finding->since_s : -1)) &&
         answer_set(json, "explains", json_integer((json_int_t)finding->explains)) &&
-        answer_set(json, "slow", explained_json(judgement, finding->number));
+        answer_set(json, "slow", explained_json(assessment, finding->number));
     if (!ok) {
         json_decref(json);
         return NULL;
@@ -93,18 +94,20 @@ static json_t *finding_json(const struct graph *graph, const struct judgement *j
     return json;
 }
 
-static json_t *judgement_json(const struct snapshot *snap, const struct judgement *judgement)
+static json_t *assessment_json(const struct snapshot *snap, const struct assessment *assessment)
 {
     json_t *json = json_object(), *findings = json_array();
     bool ok = json != NULL && findings != NULL;
-    for (size_t i = 0; ok && i < judgement->count; i++)
-        ok = judgement->finding[i].is_unlisted ||
-             answer_append(findings, finding_json(snap->graph, judgement, &judgement->finding[i]));
+    for (size_t i = 0; ok && i < assessment->count; i++)
+        ok =
+            assessment->finding[i].is_unlisted ||
+            answer_append(findings, finding_json(snap->graph, assessment, &assessment->finding[i]));
     ok = answer_set(json, "findings", findings) && ok;
     ok = ok &&
-         answer_set(json, "verdict", json_string_nocheck(judge_verdict_name(judgement->verdict))) &&
-         answer_set(json, "drain", json_boolean(judgement->drain)) &&
-         answer_set(json, "reason", jsonify_text(judgement->reason)) &&
+         answer_set(json, "verdict",
+                    json_string_nocheck(assessment_verdict_name(assessment->verdict))) &&
+         answer_set(json, "drain", json_boolean(assessment->drain)) &&
+         answer_set(json, "reason", jsonify_text(assessment->reason)) &&
          answer_set(json, "last_probe_at_s",
                     jsonify_count(snap->last_probe_at_s > 0 ? snap->last_probe_at_s : -1)) &&
          answer_set(json, "snapshot", json_string_nocheck(snap->id)) &&
@@ -119,12 +122,13 @@ static json_t *judgement_json(const struct snapshot *snap, const struct judgemen
 static enum berth_code check_work(void *state, json_t **ret_result, struct berth_err *err)
 {
     const struct check *check = state;
-    struct judgement judgement = {0};
-    enum berth_code code = judge(check->snap, check->selected, &check->limits, &judgement, err);
+    struct assessment assessment = {0};
+    enum berth_code code =
+        health_assess(check->snap, check->selected, &check->limits, &assessment, err);
     if (code != BERTH_OK)
         return code;
-    json_t *json = judgement_json(check->snap, &judgement);
-    judge_done(&judgement);
+    json_t *json = assessment_json(check->snap, &assessment);
+    assessment_done(&assessment);
     if (json == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
     *ret_result = json;
@@ -143,8 +147,8 @@ enum berth_code query_check(const struct call *call, struct outcome *ret, struct
         free(selected);
         return err_set(err, BERTH_NO_MEMORY, "no memory for a check");
     }
-    *check =
-        (struct check){snapshot_ref(call->snap), selected, judge_limits_of(&call->daemon->config)};
+    *check = (struct check){snapshot_ref(call->snap), selected,
+                            health_limits_from(&call->daemon->config)};
     *ret = (struct outcome){
         .kind = OUTCOME_WORK, .state = check, .work = check_work, .free_state = check_free};
     return BERTH_OK;

@@ -184,9 +184,9 @@ enum berth_code store_baseline_count(struct store *store, size_t *ret_count, str
 struct writing {
     const struct graph *graph;
     const struct values *values;
-    const struct judge_limits *limits; /* run, accepted */
-    bool is_overloaded;                /* run */
-    const bool *chosen;                /* accepted */
+    const struct health_limits *limits; /* run, accepted */
+    bool is_overloaded;                 /* run */
+    const bool *chosen;                 /* accepted */
     int64_t now_s;
     const struct baseline_set *set; /* imported */
     sqlite3_stmt *select, *replace;
@@ -218,7 +218,7 @@ static enum berth_code take_value(struct store *store, struct writing *writing,
     if (code != BERTH_OK)
         return code;
     struct baseline before = baseline;
-    baseline_take(&baseline, &values, v, writing->is_overloaded, writing->limits);
+    baseline_record(&baseline, &values, v, writing->is_overloaded, writing->limits);
     /* Skip unchanged rows: with complete baselines on a healthy node a run writes nothing. */
     if (baseline.count == before.count && baseline.is_worse == before.is_worse &&
         baseline.is_overloaded == before.is_overloaded && baseline.low_runs == before.low_runs)
@@ -286,9 +286,9 @@ static enum berth_code write_with(struct store *store, struct writing *writing,
     return store_core_done(store, code);
 }
 
-enum berth_code store_baseline_take(struct store *store, const struct graph *graph,
-                                    const struct values *values, bool is_overloaded,
-                                    const struct judge_limits *limits, struct berth_err *err)
+enum berth_code store_baseline_record(struct store *store, const struct graph *graph,
+                                      const struct values *values, bool is_overloaded,
+                                      const struct health_limits *limits, struct berth_err *err)
 {
     struct writing writing = {
         .graph = graph, .values = values, .limits = limits, .is_overloaded = is_overloaded};
@@ -297,7 +297,7 @@ enum berth_code store_baseline_take(struct store *store, const struct graph *gra
 
 enum berth_code store_baseline_accept(struct store *store, const struct graph *graph,
                                       const struct values *values, const bool *chosen,
-                                      const struct judge_limits *limits, int64_t now_s,
+                                      const struct health_limits *limits, int64_t now_s,
                                       struct berth_err *err)
 {
     struct writing writing = {

@@ -11,18 +11,18 @@ enum berth_code store_baseline_load(struct store *store, const struct graph *gra
                                     const struct values *values, struct baseline *ret_baseline,
                                     struct berth_err *err);
 
-/* Adds a run's values to the baselines, as baseline_take does, in one transaction. Add a run at
+/* Adds a run's values to the baselines, as baseline_record does, in one transaction. Add a run at
  * most once. If the daemon is killed before, each baseline lacks one value and each count of runs
  * one run. */
-enum berth_code store_baseline_take(struct store *store, const struct graph *graph,
-                                    const struct values *values, bool is_overloaded,
-                                    const struct judge_limits *limits, struct berth_err *err);
+enum berth_code store_baseline_record(struct store *store, const struct graph *graph,
+                                      const struct values *values, bool is_overloaded,
+                                      const struct health_limits *limits, struct berth_err *err);
 
 /* Accepts the values whose flag is set as expected from now_s on, as baseline_accept does; all or
  * none. */
 enum berth_code store_baseline_accept(struct store *store, const struct graph *graph,
                                       const struct values *values, const bool *chosen,
-                                      const struct judge_limits *limits, int64_t now_s,
+                                      const struct health_limits *limits, int64_t now_s,
                                       struct berth_err *err);
 
 /* Adds all baselines of this node whose places graph has. */

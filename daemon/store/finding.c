@@ -35,7 +35,7 @@ static const char *const sql[STATEMENTS] = {
 };
 
 struct keeping {
-    const struct judgement *judgement;
+    const struct assessment *assessment;
     int64_t now_s;
     bool is_acceptance;
     sqlite3_stmt *statement[STATEMENTS];
@@ -47,7 +47,7 @@ struct keeping {
 static enum berth_code write_finding(struct store *store, struct keeping *keeping, size_t i,
                                      struct berth_err *err)
 {
-    const struct finding *finding = &keeping->judgement->finding[i];
+    const struct finding *finding = &keeping->assessment->finding[i];
     sqlite3_stmt *insert = keeping->statement[OPEN_OR_UPDATE];
     sqlite3_bind_int64(insert, 1, store->node);
     store_core_bind_text(insert, 2, finding->code);
@@ -91,7 +91,7 @@ static enum berth_code clear_others(struct store *store, struct keeping *keeping
                                     struct berth_err *err)
 {
     enum berth_code code = BERTH_OK;
-    size_t count = keeping->judgement->count;
+    size_t count = keeping->assessment->count;
     for (size_t i = 0; i < count && code == BERTH_OK; i++)
         code = mark(store, keeping, MARK, keeping->id[i], -1, false, err);
     if (code == BERTH_OK)
@@ -120,9 +120,9 @@ static enum berth_code keep_all(struct store *store, void *arg, struct berth_err
 {
     struct keeping *keeping = arg;
     enum berth_code code = BERTH_OK;
-    for (size_t i = 0; i < keeping->judgement->count && code == BERTH_OK; i++)
+    for (size_t i = 0; i < keeping->assessment->count && code == BERTH_OK; i++)
         code = write_finding(store, keeping, i, err);
-    if (code == BERTH_OK && !keeping->judgement->is_cut)
+    if (code == BERTH_OK && !keeping->assessment->is_cut)
         code = clear_others(store, keeping, err);
     if (code == BERTH_OK) /* found when the machine had other hardware */
         code = mark(store, keeping, CLEAR_ELSEWHERE, store->node, keeping->now_s, false, err);
@@ -138,14 +138,14 @@ static enum berth_code keep_all(struct store *store, void *arg, struct berth_err
                            keeping, err);
 }
 
-enum berth_code store_finding_keep(struct store *store, const struct judgement *judgement,
+enum berth_code store_finding_keep(struct store *store, const struct assessment *assessment,
                                    int64_t now_s, bool is_acceptance, struct opened **ret_opened,
                                    size_t *ret_count, struct berth_err *err)
 {
-    struct keeping keeping = {.judgement = judgement,
+    struct keeping keeping = {.assessment = assessment,
                               .now_s = now_s,
                               .is_acceptance = is_acceptance,
-                              .id = calloc(judgement->count + 1, sizeof(int64_t))};
+                              .id = calloc(assessment->count + 1, sizeof(int64_t))};
     if (keeping.id == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for findings");
     store_core_lock(store);

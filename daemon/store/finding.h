@@ -5,7 +5,7 @@
  * A finding is identified by code, place and subject; its text and numbers are the latest.
  */
 #pragma once
-#include "health/judge.h"
+#include "health/assessment.h"
 #include "store/store.h"
 
 #define STORE_FINDINGS_MAX 4096 /* number of cleared findings that are kept, the newest */
@@ -14,7 +14,7 @@
  * now_s if that is unknown. Existing ones get the new text and numbers. Missing ones clear at
  * now_s, unless the assessment is incomplete (is_cut). is_acceptance: they clear because they were
  * accepted. *ret_opened is a new array of all open findings (free). */
-enum berth_code store_finding_keep(struct store *store, const struct judgement *judgement,
+enum berth_code store_finding_keep(struct store *store, const struct assessment *assessment,
                                    int64_t now_s, bool is_acceptance, struct opened **ret_opened,
                                    size_t *ret_count, struct berth_err *err);
 

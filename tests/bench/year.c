@@ -115,7 +115,7 @@ static struct run one_run(const struct year *year, int hour)
     return run;
 }
 
-static void write_hour(struct year *year, int hour, const struct judge_limits *limits)
+static void write_hour(struct year *year, int hour, const struct health_limits *limits)
 {
     const struct keep keep = {.history_days = HISTORY_DAYS, .daily_days = 730};
     struct berth_err err = {0};
@@ -126,7 +126,7 @@ static void write_hour(struct year *year, int hour, const struct judge_limits *l
     must(store_write_run(year->store, year->graph, &run, &id, &err) == BERTH_OK, "write", &err);
     /* then they are complete, and what a run adds is read, not written */
     if (hour < BASELINE_VALUES)
-        must(store_baseline_take(year->store, year->graph, run.values, false, limits, &err) ==
+        must(store_baseline_record(year->store, year->graph, run.values, false, limits, &err) ==
                  BERTH_OK,
              "baseline", &err);
     year->writing += seconds() - before;
@@ -241,7 +241,7 @@ int main(int argc, char **argv)
     must(config_init(&config, &err) == BERTH_OK, "configuration", &err);
     must(nvproc_facts(&(struct files){""}, &facts, &err) == BERTH_OK, "node", &err);
     must(discover_live(&(struct files){""}, facts, &found, &err) == BERTH_OK, "node", &err);
-    const struct judge_limits limits = judge_limits_of(&config);
+    const struct health_limits limits = health_limits_from(&config);
     struct year year = {.folder = argv[1],
                         .graph = found.graph,
                         .numa = graph_find(found.graph, "numa0"),

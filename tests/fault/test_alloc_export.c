@@ -60,9 +60,9 @@ static enum berth_code ask(struct snapshot *snap, const void *question, struct b
                             "\"gpu0\",to=\"gpu1\",source=\"measured\"} 3e+09\n"}};
     unsigned core[] = {0, 33};
     const struct hwloc_view view = {.core = core, .core_count = 2};
-    const struct judgement judgement = {.verdict = VERDICT_HEALTHY};
+    const struct assessment assessment = {.verdict = VERDICT_HEALTHY};
     const struct export_input input = {
-        .snap = snap, .view = &view, .judgement = &judgement, .now_s = 1};
+        .snap = snap, .view = &view, .assessment = &assessment, .now_s = 1};
     enum export_format format = *(const enum export_format *)question;
     struct print text = {0};
     enum berth_code code = export_write(format, &input, &text, err);

@@ -142,7 +142,7 @@ int main(void)
     struct berth_err err = {0};
     if (config_init(&config, &err) != BERTH_OK)
         return 1;
-    env.limits = judge_limits_of(&config);
+    env.limits = health_limits_from(&config);
     env.now_s = 1790000000;
     config_done(&config);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 
 #include "health/baseline.h"
 
-static struct judge_limits limits; /* the defaults, set by main */
+static struct health_limits limits; /* the defaults, set by main */
 
 struct series {
     struct baseline baseline;
@@ -51,7 +51,7 @@ static bool run(struct series *series, double value, double half)
                       .high = value * (1 + half),
                       .n = 9,
                       .measured_at_s = series->now_s};
-    baseline_take(&series->baseline, &series->values, &v, series->is_overloaded, &limits);
+    baseline_record(&series->baseline, &series->values, &v, series->is_overloaded, &limits);
     return series->baseline.is_worse;
 }
 
@@ -86,10 +86,10 @@ static void the_median_and_its_deviation(void **state)
         run(&equal, 100e9, 0);
     assert_true(equal.baseline.deviation == 0);
     /* five equal values are no proof that nothing ever moves */
-    limits.drift[JUDGE_BANDWIDTH] = 0.001;
+    limits.drift[LIMIT_BANDWIDTH] = 0.001;
     assert_int_equal(compared(&equal, 95e9, 0), BASELINE_IN_LINE);
     assert_int_equal(compared(&equal, 93.9e9, 0), BASELINE_WORSE);
-    limits.drift[JUDGE_BANDWIDTH] = 0.10;
+    limits.drift[LIMIT_BANDWIDTH] = 0.10;
 }
 
 static void accept(struct series *series, double value)
@@ -284,7 +284,7 @@ static struct tally noisy(enum metric metric, double sigma, double held_up, doub
                     .metric = metric, .value = is_higher ? usual * lost : usual / lost, .n = 9};
                 v.low = is_higher ? v.value * 0.9 : usual;
                 v.high = is_higher ? usual : v.value * 1.1;
-                baseline_take(&s.baseline, &s.values, &v, false, &limits);
+                baseline_record(&s.baseline, &s.values, &v, false, &limits);
             } else {
                 run(&s, usual, half);
             }
@@ -371,9 +371,9 @@ static void a_kind_that_is_not_to_be_compared_is_not(void **state)
     (void)state;
     struct series s = begin(METRIC_MEMORY_BANDWIDTH, 1);
     settle(&s, 100e9);
-    limits.drift[JUDGE_BANDWIDTH] = 0;
+    limits.drift[LIMIT_BANDWIDTH] = 0;
     assert_int_equal(compared(&s, 10e9, 0.01), BASELINE_NONE);
-    limits.drift[JUDGE_BANDWIDTH] = 0.10;
+    limits.drift[LIMIT_BANDWIDTH] = 0.10;
 }
 
 int main(void)
@@ -399,7 +399,7 @@ int main(void)
     struct berth_err err = {0};
     if (config_init(&config, &err) != BERTH_OK)
         return 1;
-    limits = judge_limits_of(&config);
+    limits = health_limits_from(&config);
     config_done(&config);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,7 +69,7 @@ static void a_run_is_taken_in_and_remembered(void **state)
     assert_int_equal(query(world, "SELECT count(*) FROM finding"), CORES - 1);
 }
 
-static struct judgement judgement_of(struct finding *finding, size_t count, bool is_cut)
+static struct assessment assessment_of(struct finding *finding, size_t count, bool is_cut)
 {
     for (size_t i = 0; i < count; i++) {
         snprintf(finding[i].code, sizeof finding[i].code, "code");
@@ -77,15 +77,15 @@ static struct judgement judgement_of(struct finding *finding, size_t count, bool
         finding[i].severity = SEVERITY_WARNING;
         finding[i].value = finding[i].expected = NAN;
     }
-    return (struct judgement){.finding = finding, .count = count, .is_cut = is_cut};
+    return (struct assessment){.finding = finding, .count = count, .is_cut = is_cut};
 }
 
-static size_t kept(struct store *store, const struct judgement *judgement, int64_t now_s)
+static size_t kept(struct store *store, const struct assessment *assessment, int64_t now_s)
 {
     struct opened *opened = NULL;
     size_t count = 0;
     struct berth_err err = {0};
-    if (store_finding_keep(store, judgement, now_s, false, &opened, &count, &err) != BERTH_OK)
+    if (store_finding_keep(store, assessment, now_s, false, &opened, &count, &err) != BERTH_OK)
         fail_msg("%s", err.detail);
     free(opened);
     return count;
@@ -96,8 +96,8 @@ static void a_cut_list_clears_nothing(void **state)
     struct world *world = *state;
     struct store *store = opened(world, STORE_OK);
     struct finding finding[3] = {0};
-    struct judgement three = judgement_of(finding, 3, false), cut = judgement_of(finding, 1, true),
-                     one = judgement_of(finding, 1, false);
+    struct assessment three = assessment_of(finding, 3, false),
+                      cut = assessment_of(finding, 1, true), one = assessment_of(finding, 1, false);
     assert_int_equal(kept(store, &three, 100), 3);
     assert_int_equal(kept(store, &cut, 200), 3);
     assert_int_equal(kept(store, &one, 300), 1);
@@ -125,7 +125,7 @@ static void what_another_finding_explains_has_cleared(void **state)
     struct world *world = *state;
     struct store *store = opened(world, STORE_OK);
     struct finding finding[3] = {{0}, {0}, {.explained_by = 1}};
-    struct judgement all = judgement_of(finding, 3, false);
+    struct assessment all = assessment_of(finding, 3, false);
     struct finding_kept *list = NULL;
     size_t count = 0;
     struct berth_err err = {0};
@@ -159,8 +159,8 @@ static void old_findings_are_forgotten(void **state)
     struct store *store = opened(world, STORE_OK);
     enum { MANY = 1500 };
     struct finding *finding = calloc(MANY, sizeof *finding);
-    struct judgement all = judgement_of(finding, MANY, false),
-                     none = judgement_of(finding, 0, false);
+    struct assessment all = assessment_of(finding, MANY, false),
+                      none = assessment_of(finding, 0, false);
     for (int i = 0; i < 4; i++) {
         assert_int_equal(kept(store, &all, 1000 + i), MANY);
         assert_int_equal(kept(store, &none, 2000 + i), 0);
@@ -360,7 +360,7 @@ static const struct {
 static void write_text(const char *path, const char *text)
 {
     static const struct {
-        const char *word, *stands_for;
+        const char *word, *represents;
     } words[] = {
         {"HEAD", "{\"record\":\"baseline\",\"schema\":1,\"machine\":\"n\",\"fingerprint\":"
                  "\"0123456789abcdef0123456789abcdef\",\"written_at_s\":1}\n"},
@@ -375,7 +375,7 @@ static void write_text(const char *path, const char *text)
         while (w < 3 && strncmp(text, words[w].word, strlen(words[w].word)) != 0)
             w++;
         if (w < 3) {
-            fputs(words[w].stands_for, file);
+            fputs(words[w].represents, file);
             text += strlen(words[w].word);
         } else {
             fputc(*text++, file);
@@ -434,7 +434,7 @@ int main(void)
     struct berth_err err = {0};
     if (config_init(&config, &err) != BERTH_OK)
         return 1;
-    env.limits = judge_limits_of(&config);
+    env.limits = health_limits_from(&config);
     env.now_s = 1790000000;
     config_done(&config);
     return cmocka_run_group_tests(tests, NULL, NULL);

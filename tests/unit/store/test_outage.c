@@ -299,8 +299,8 @@ static size_t found(struct store *store, const char *const *places, size_t count
         finding[i].severity = SEVERITY_CRITICAL;
         finding[i].value = finding[i].expected = NAN;
     }
-    const struct judgement judgement = {.finding = finding, .count = count};
-    assert_int_equal(store_finding_keep(store, &judgement, now_s, false, &opened, &standing, &err),
+    const struct assessment assessment = {.finding = finding, .count = count};
+    assert_int_equal(store_finding_keep(store, &assessment, now_s, false, &opened, &standing, &err),
                      BERTH_OK);
     free(opened);
     return standing;

@@ -11,12 +11,13 @@
 
 #include "varlink/idl_check.h"
 
-static const char *const text = "interface a.b\n"
-                                "type Access (by: string, pattern: ?(stream, random), cores: ?int)\n"
-                                "type Tree (value: int, left: ?Tree)\n"
-                                "method M(bytes: int, share: ?float, on: ?bool, accesses: "
-                                "?[]Access, where: ?[string]int, any: ?object,\n"
-                                "  kinds: ?[](a, b), holes: ?[]?int, tree: ?Tree) -> ()\n";
+static const char *const text =
+    "interface a.b\n"
+    "type Access (by: string, pattern: ?(stream, random), cores: ?int)\n"
+    "type Tree (value: int, left: ?Tree)\n"
+    "method M(bytes: int, share: ?float, on: ?bool, accesses: "
+    "?[]Access, where: ?[string]int, any: ?object,\n"
+    "  kinds: ?[](a, b), holes: ?[]?int, tree: ?Tree) -> ()\n";
 
 static const struct {
     const char *json, *path; /* path NULL: it matches */

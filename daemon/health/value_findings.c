@@ -6,8 +6,8 @@
 
 #include "base/err.h"
 #include "health/baseline.h"
-#include "health/judge_report.h"
-#include "health/judge_values.h"
+#include "health/suspects.h"
+#include "health/value_findings.h"
 #include "node/graph.h"
 #include "node/locality.h"
 #include "node/metric.h"
@@ -148,7 +148,7 @@ static double spread_of(const struct snapshot *snap, const struct member *member
     }
     return fmax(
         sqrt(sum / (double)n),
-        judge_limits_spread(member->class.metric, values_axes(snap->values, member->value)));
+        health_limits_spread(member->class.metric, values_axes(snap->values, member->value)));
 }
 
 /* Returns the relative deviation between runs of this value, if its baseline has enough of them;
@@ -162,11 +162,11 @@ static double spread_of_runs(const struct snapshot *snap, const struct value *v)
                : 0;
 }
 
-static void judge_class(const struct snapshot *snap, const struct member *member, size_t n,
-                        const struct judge_limits *limits, struct suspects *suspects)
+static void compare_with_peers(const struct snapshot *snap, const struct member *member, size_t n,
+                               const struct health_limits *limits, struct suspects *suspects)
 {
     enum metric metric = member->class.metric;
-    double allowed = limits->peers[judge_limits_kind(metric)];
+    double allowed = limits->peers[health_limits_kind(metric)];
     if (n <= PEERS_MIN || allowed <= 0)
         return;
     double spread = spread_of(snap, member, n);
@@ -178,17 +178,17 @@ static void judge_class(const struct snapshot *snap, const struct member *member
             good < 1 - allowed && -log(good) > limits->mads * fmax(spread, spread_of_runs(snap, v));
         if (is_far && baseline_goodness(metric, best_case(v),
                                         median_without(member, n, i, worst_case)) < 1 - allowed)
-            judge_report_add(suspects, &(struct suspect){.value = v,
-                                                         .rule = RULE_PEERS,
-                                                         .expected = median,
-                                                         .goodness = good,
-                                                         .others = n - 1});
+            suspects_add(suspects, &(struct suspect){.value = v,
+                                                     .rule = RULE_PEERS,
+                                                     .expected = median,
+                                                     .goodness = good,
+                                                     .others = n - 1});
     }
 }
 
 /* Returns the nominal value: the firmware's for the same metric, or the direct link's rate for
  * large copies; 0 none. */
-static double stated(const struct snapshot *snap, const struct value *v)
+static double nominal_of(const struct snapshot *snap, const struct value *v)
 {
     if (v->nominal > 0)
         return v->nominal;
@@ -212,28 +212,28 @@ static double stated(const struct snapshot *snap, const struct value *v)
     return 0;
 }
 
-static void judge_stated(const struct snapshot *snap, const struct value *v,
-                         const struct judge_limits *limits, struct suspects *suspects)
+static void compare_with_nominal(const struct snapshot *snap, const struct value *v,
+                                 const struct health_limits *limits, struct suspects *suspects)
 {
-    double expected = stated(snap, v), allowed = judge_limits_nominal(limits, v->metric);
+    double expected = nominal_of(snap, v), allowed = health_limits_nominal(limits, v->metric);
     if (expected > 0 && allowed > 0 &&
         baseline_goodness(v->metric, best_case(v), expected) < 1 - allowed)
-        judge_report_add(suspects, &(struct suspect){.value = v,
-                                                     .rule = RULE_NOMINAL,
-                                                     .expected = expected,
-                                                     .goodness = baseline_goodness(
-                                                         v->metric, v->value, expected)});
+        suspects_add(suspects, &(struct suspect){
+                                   .value = v,
+                                   .rule = RULE_NOMINAL,
+                                   .expected = expected,
+                                   .goodness = baseline_goodness(v->metric, v->value, expected)});
 }
 
-static void judge_past(const struct snapshot *snap, const struct value *v,
-                       const struct judge_limits *limits, struct suspects *suspects)
+static void compare_with_baseline(const struct snapshot *snap, const struct value *v,
+                                  const struct health_limits *limits, struct suspects *suspects)
 {
     if (snap->baseline == NULL)
         return;
     const struct baseline *baseline = &snap->baseline[v - snap->values->item];
     enum baseline_verdict verdict = baseline_compare(baseline, v, limits);
     if (verdict == BASELINE_WORSE || verdict == BASELINE_BETTER)
-        judge_report_add(
+        suspects_add(
             suspects,
             &(struct suspect){.value = v,
                               .rule = verdict == BASELINE_WORSE ? RULE_BASELINE : RULE_BETTER,
@@ -245,19 +245,19 @@ static void judge_past(const struct snapshot *snap, const struct value *v,
 }
 
 /* Compares all measured values: those outside the selection serve as peers of the others. */
-static size_t collect(struct judge_work *work, const uint64_t *class, struct member *member,
-                      struct suspects *suspects)
+static size_t collect_members(struct findings *findings, const uint64_t *class,
+                              struct member *member, struct suspects *suspects)
 {
-    const struct snapshot *snap = work->snap;
+    const struct snapshot *snap = findings->snap;
     size_t count = 0;
     for (size_t i = 0; i < snap->values->count; i++) {
         const struct value *v = &snap->values->item[i];
         if (v->source != VALUE_MEASURED || isnan(v->value) || v->value <= 0)
             continue;
-        if (judge_part_asks(work, v->from) || judge_part_asks(work, v->to))
-            work->measured++;
-        judge_stated(snap, v, work->limits, suspects);
-        judge_past(snap, v, work->limits, suspects);
+        if (findings_is_selected(findings, v->from) || findings_is_selected(findings, v->to))
+            findings->measured++;
+        compare_with_nominal(snap, v, findings->limits, suspects);
+        compare_with_baseline(snap, v, findings->limits, suspects);
         double relation = relation_of(snap, v->from, v->to);
         if (!isnan(relation))
             member[count++] =
@@ -266,32 +266,33 @@ static size_t collect(struct judge_work *work, const uint64_t *class, struct mem
     return count;
 }
 
-enum berth_code judge_values(struct judge_work *work, struct berth_err *err)
+enum berth_code value_findings_add(struct findings *findings, struct berth_err *err)
 {
-    size_t n = work->snap->values->count;
+    size_t n = findings->snap->values->count;
     struct member *member = calloc(n + 1, sizeof *member);
     struct suspects suspects = {.item = calloc(RULE_COUNT * n + 1, sizeof *suspects.item)};
-    uint64_t *class = calloc(work->snap->graph->place_count, sizeof *class);
+    uint64_t *class = calloc(findings->snap->graph->place_count, sizeof *class);
     enum berth_code code = BERTH_OK;
     if (member == NULL || suspects.item == NULL || class == NULL) {
         code = err_set(err, BERTH_NO_MEMORY, "no memory to compare values");
     } else {
-        classify(work->snap->graph, class);
-        size_t count = collect(work, class, member, &suspects);
+        classify(findings->snap->graph, class);
+        size_t count = collect_members(findings, class, member, &suspects);
         qsort(member, count, sizeof *member, compare_members);
         for (size_t first = 0, end; first < count; first = end) {
             for (end = first + 1;
                  end < count && compare_class(&member[end].class, &member[first].class) == 0;)
                 end++;
-            judge_class(work->snap, member + first, end - first, work->limits, &suspects);
+            compare_with_peers(findings->snap, member + first, end - first, findings->limits,
+                               &suspects);
         }
         size_t asked = 0;
         for (size_t i = 0; i < suspects.count; i++)
-            if (judge_part_asks(work, suspects.item[i].value->from) ||
-                judge_part_asks(work, suspects.item[i].value->to))
+            if (findings_is_selected(findings, suspects.item[i].value->from) ||
+                findings_is_selected(findings, suspects.item[i].value->to))
                 suspects.item[asked++] = suspects.item[i];
         suspects.count = asked;
-        code = judge_report(work, &suspects, err);
+        code = suspects_report(findings, &suspects, err);
     }
     free(member);
     free(suspects.item);

@@ -1,6 +1,6 @@
 /* Judging values against their past. */
+#include "assessment_rig.h"
 #include "health/baseline.h"
-#include "judge_rig.h"
 
 /* Gives each of the measured rates a baseline of 100 GB/s and 16 values. */
 static void with_baselines(struct fixture *f)
@@ -25,11 +25,12 @@ static void the_headline_is_the_first_of_the_list(void **state)
                     (n == 0 ? 71 : 56) * GB);
     }
     with_baselines(&f);
-    judged(&f, NULL);
-    assert_int_equal(f.judgement.count, 4);
-    assert_true(f.judgement.finding[0].value == 55 * GB && f.judgement.finding[1].value == 70 * GB);
-    assert_true(!f.judgement.finding[1].is_unlisted && f.judgement.finding[2].is_unlisted);
-    assert_non_null(strstr(f.judgement.reason,
+    assess(&f, NULL);
+    assert_int_equal(f.assessment.count, 4);
+    assert_true(f.assessment.finding[0].value == 55 * GB &&
+                f.assessment.finding[1].value == 70 * GB);
+    assert_true(!f.assessment.finding[1].is_unlisted && f.assessment.finding[2].is_unlisted);
+    assert_non_null(strstr(f.assessment.reason,
                            "2 findings, the worst: numa1: memory_bandwidth "
                            "from numa1 to numa1 with operation=write is 55 GB/s"));
     end(&f);
@@ -43,10 +44,10 @@ static void what_is_worse_than_its_baseline_is_found(void **state)
     for (int n = 0; n < 4; n++)
         rate(&f, n, n, rates[n], 0.5);
     with_baselines(&f);
-    judged(&f, NULL);
-    assert_int_equal(f.judgement.verdict, VERDICT_DEGRADED);
-    assert_false(f.judgement.drain);
-    assert_int_equal(f.judgement.count, 2);
+    assess(&f, NULL);
+    assert_int_equal(f.assessment.verdict, VERDICT_DEGRADED);
+    assert_false(f.assessment.drain);
+    assert_int_equal(f.assessment.count, 2);
     const struct finding *worse = found(&f, "slower-than-baseline"),
                          *better = found(&f, "better-than-baseline");
     assert_int_equal(worse->severity, SEVERITY_WARNING);
@@ -68,9 +69,9 @@ static void three_low_runs_drain(void **state)
         with_baselines(&f);
         f.snap->baseline[2].is_worse = true;
         f.snap->baseline[2].low_runs = runs;
-        judged(&f, NULL);
-        assert_int_equal(f.judgement.drain, runs >= 3);
-        assert_int_equal(f.judgement.verdict, runs >= 3 ? VERDICT_UNHEALTHY : VERDICT_DEGRADED);
+        assess(&f, NULL);
+        assert_int_equal(f.assessment.drain, runs >= 3);
+        assert_int_equal(f.assessment.verdict, runs >= 3 ? VERDICT_UNHEALTHY : VERDICT_DEGRADED);
         assert_int_equal(found(&f, "slower-than-baseline")->severity,
                          runs >= 3 ? SEVERITY_CRITICAL : SEVERITY_WARNING);
         end(&f);
@@ -94,7 +95,7 @@ static void a_finding_stands_since_it_appeared(void **state)
                                         .subject = "memory_bandwidth numa2 numa2",
                                         .since_s = 5};
     f.snap->opened_count = 2;
-    judged(&f, NULL);
+    assess(&f, NULL);
     assert_int_equal(found(&f, "slower-than-baseline")->since_s, 1790000000);
     assert_int_equal(found(&f, "slower-than-peers")->since_s, 0);
     end(&f);
@@ -111,11 +112,11 @@ static void axes_of_a_pair_are_told_apart(void **state)
         nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, 0), numa(&f, 0),
                     ops[i], (60 + i) * GB, (59 + i) * GB, (61 + i) * GB);
     with_baselines(&f);
-    judged(&f, NULL);
-    assert_int_equal(f.judgement.count, 3);
+    assess(&f, NULL);
+    assert_int_equal(f.assessment.count, 3);
     assert_int_equal(listed(&f), 1);
-    assert_int_equal(f.judgement.finding[0].stands_for, 2);
-    assert_true(f.judgement.finding[0].value == 60 * GB);
+    assert_int_equal(f.assessment.finding[0].represents, 2);
+    assert_true(f.assessment.finding[0].value == 60 * GB);
     f.snap->opened = calloc(2, sizeof *f.snap->opened);
     f.snap->opened[0] = (struct opened){.code = "slower-than-baseline",
                                         .place = "numa0",
@@ -126,14 +127,14 @@ static void axes_of_a_pair_are_told_apart(void **state)
                                         .subject = "memory_bandwidth numa0 numa0",
                                         .since_s = 1790007200};
     f.snap->opened_count = 2;
-    judged(&f, NULL);
+    assess(&f, NULL);
     assert_int_equal(listed(&f), 3);
     for (size_t i = 0; i < 3; i++) {
-        const struct finding *finding = &f.judgement.finding[i];
+        const struct finding *finding = &f.assessment.finding[i];
         assert_int_equal(finding->since_s, strstr(finding->subject, "write") != NULL  ? 1790000000
                                            : strstr(finding->subject, "copy") != NULL ? 0
                                                                                       : 1790007200);
-        assert_int_equal(finding->stands_for, 0);
+        assert_int_equal(finding->represents, 0);
     }
     end(&f);
 }
@@ -151,10 +152,10 @@ static void improvements_degrade_nothing(void **state)
     with_baselines(&f);
     for (size_t i = 0; i < f.snap->values->count; i++)
         f.snap->baseline[i].median = 100, f.snap->baseline[i].deviation = 1;
-    judged(&f, NULL);
-    assert_int_equal(f.judgement.verdict, VERDICT_HEALTHY);
+    assess(&f, NULL);
+    assert_int_equal(f.assessment.verdict, VERDICT_HEALTHY);
     assert_int_equal(listed(&f), 1); /* all of them are better: the machine is */
-    assert_int_equal(f.judgement.finding[0].severity, SEVERITY_INFO);
+    assert_int_equal(f.assessment.finding[0].severity, SEVERITY_INFO);
     end(&f);
 }
 

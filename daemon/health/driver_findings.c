@@ -1,4 +1,4 @@
-#include "health/judge_facts.h"
+#include "health/driver_findings.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static bool are_peers(const struct place *a, const struct place *b)
 
 /* Adds a finding without a value. The subject distinguishes findings of one code at one place.
  * Returns false when out of memory. */
-__attribute__((format(printf, 6, 7))) static bool add(struct judge_work *work,
+__attribute__((format(printf, 6, 7))) static bool add(struct findings *findings,
                                                       enum severity severity, const char *code,
                                                       const struct place *place,
                                                       const char *subject, const char *format, ...)
@@ -39,7 +39,7 @@ __attribute__((format(printf, 6, 7))) static bool add(struct judge_work *work,
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    struct finding *finding = judge_part_add(work, severity, code, place->name);
+    struct finding *finding = findings_add(findings, severity, code, place->name);
     if (finding == NULL)
         return false;
     snprintf(finding->subject, sizeof finding->subject, "%s", subject);
@@ -47,16 +47,20 @@ __attribute__((format(printf, 6, 7))) static bool add(struct judge_work *work,
     return true;
 }
 
-static void drain(struct judge_work *work) { work->finding[work->count - 1].drain = true; }
+static void drain(struct findings *findings)
+{
+    findings->finding[findings->count - 1].drain = true;
+}
 
 /* Says that the last finding concerns links of the GPU, of which the fraction @left remains.
  * Returns true. */
-static bool is_about(struct judge_work *work, enum judge_over over, place_id gpu, double left)
+static bool set_scope(struct findings *findings, enum finding_scope scope, place_id gpu,
+                      double left)
 {
-    struct finding *finding = &work->finding[work->count - 1];
-    finding->over = over;
+    struct finding *finding = &findings->finding[findings->count - 1];
+    finding->scope = scope;
     finding->first = gpu;
-    finding->left = left;
+    finding->remaining = left;
     return true;
 }
 
@@ -73,9 +77,9 @@ static bool goes_to_switch(const struct graph *graph, place_id gpu)
 
 /* Compares active links with those of peers: a card without a bridge has inactive links, which is
  * no fault. On a board with switches every link leads to one. */
-static bool judge_nvlinks(struct judge_work *work, place_id id)
+static bool check_nvlinks(struct findings *findings, place_id id)
 {
-    const struct graph *graph = work->snap->graph;
+    const struct graph *graph = findings->snap->graph;
     const struct place *gpu = graph_place(graph, id);
     long long links = number_of(gpu, "nvlinks"), up = number_of(gpu, "nvlinks_up"), most = up;
     bool has_board = false;
@@ -90,13 +94,13 @@ static bool judge_nvlinks(struct judge_work *work, place_id id)
     if (links < 0 || up < 0 || up >= most)
         return true;
     bool is_cut_off = up == 0 && has_board;
-    if (!add(work, is_cut_off ? SEVERITY_CRITICAL : SEVERITY_WARNING,
+    if (!add(findings, is_cut_off ? SEVERITY_CRITICAL : SEVERITY_WARNING,
              is_cut_off ? "link-down" : "link-degraded", gpu, "nvlink count",
              "%lld of its %lld NVLinks are active; a peer has %lld", up, links, most))
         return false;
     if (is_cut_off)
-        drain(work);
-    return is_about(work, OVER_PEERS, id, (double)up / (double)most);
+        drain(findings);
+    return set_scope(findings, SCOPE_PEERS, id, (double)up / (double)most);
 }
 
 /* Returns the number of links to other GPUs; 0 where they belong to a module. */
@@ -115,9 +119,9 @@ static int xgmi_links(const struct graph *graph, place_id gpu)
 
 /* Finds lost links, which the driver does not show. A GPU has lost some if more than half of its
  * peers have one larger number of links. If dies differ by design, there is no such majority. */
-static bool judge_xgmi(struct judge_work *work, place_id id)
+static bool check_xgmi(struct findings *findings, place_id id)
 {
-    const struct graph *graph = work->snap->graph;
+    const struct graph *graph = findings->snap->graph;
     int own = xgmi_links(graph, id);
     for (place_id k = graph_next(graph, PLACE_GPU, 0); k != PLACE_NONE;
          k = graph_next(graph, PLACE_GPU, k + 1)) {
@@ -132,44 +136,44 @@ static bool judge_xgmi(struct judge_work *work, place_id id)
             same += is_peer && xgmi_links(graph, n) == links;
         }
         if (2 * same > all)
-            return add(work, SEVERITY_WARNING, "link-degraded", graph_place(graph, id),
+            return add(findings, SEVERITY_WARNING, "link-degraded", graph_place(graph, id),
                        "xgmi count", "it has %d xGMI links to other gpus; %zu of %zu peers have %d",
                        own, same, all, links) &&
-                   is_about(work, OVER_PEERS, id, (double)own / links);
+                   set_scope(findings, SCOPE_PEERS, id, (double)own / links);
     }
     return true;
 }
 
-static bool judge_memory(struct judge_work *work, const struct place *gpu)
+static bool check_memory(struct findings *findings, const struct place *gpu)
 {
     long long errors = number_of(gpu, "ecc_uncorrected");
     bool ok = true;
     if (errors > 0) {
-        ok = add(work, SEVERITY_WARNING, "memory-errors", gpu, "",
+        ok = add(findings, SEVERITY_WARNING, "memory-errors", gpu, "",
                  "%lld memory errors could not be corrected since the driver was loaded", errors);
         if (ok) {
-            work->finding[work->count - 1].value = (double)errors;
-            work->finding[work->count - 1].expected = 0;
+            findings->finding[findings->count - 1].value = (double)errors;
+            findings->finding[findings->count - 1].expected = 0;
         }
     }
     if (ok && number_of(gpu, "rows_failed") > 0)
-        ok = add(work, SEVERITY_CRITICAL, "memory-rows-failed", gpu, "",
+        ok = add(findings, SEVERITY_CRITICAL, "memory-rows-failed", gpu, "",
                  "broken rows of its memory could not be replaced; the gpu is to be exchanged");
     if (ok && number_of(gpu, "rows_pending") > 0)
-        ok = add(work, SEVERITY_WARNING, "memory-rows-pending", gpu, "",
+        ok = add(findings, SEVERITY_WARNING, "memory-rows-pending", gpu, "",
                  "broken rows of its memory are replaced when the gpu is reset next");
     return ok;
 }
 
 /* Reports throttling that protects the chip, not limits of a site or an idle chip. */
-static bool judge_clocks(struct judge_work *work, const struct place *gpu)
+static bool check_clocks(struct findings *findings, const struct place *gpu)
 {
     static const char *const reasons[] = {"hardware-slowdown", "hardware-thermal",
                                           "software-thermal", "power-brake"};
     const char *text = place_detail(gpu, "throttle");
     for (size_t i = 0; text != NULL && i < sizeof reasons / sizeof *reasons; i++)
         if (strstr(text, reasons[i]) != NULL)
-            return add(work, SEVERITY_WARNING, "throttled", gpu, "",
+            return add(findings, SEVERITY_WARNING, "throttled", gpu, "",
                        "its clocks are held down: %.120s", text);
     return true;
 }
@@ -189,9 +193,9 @@ static bool has_other_host_link(const struct graph *graph, place_id gpu)
 }
 
 /* Reports a narrow link. If all peers are as narrow, the slots or the virtual machine cause it. */
-static bool judge_pcie(struct judge_work *work, place_id id)
+static bool check_pcie(struct findings *findings, place_id id)
 {
-    const struct graph *graph = work->snap->graph;
+    const struct graph *graph = findings->snap->graph;
     const struct place *gpu = graph_place(graph, id);
     long long width = number_of(gpu, "pcie_width"), most = number_of(gpu, "pcie_width_max");
     size_t others = 0, narrow = 0;
@@ -206,51 +210,52 @@ static bool judge_pcie(struct judge_work *work, place_id id)
         narrow += number_of(other, "pcie_width") <= width;
     }
     bool are_all = others > 0 && narrow == others;
-    return add(work, are_all ? SEVERITY_INFO : SEVERITY_WARNING, "pcie-narrow", gpu, "",
+    return add(findings, are_all ? SEVERITY_INFO : SEVERITY_WARNING, "pcie-narrow", gpu, "",
                "its PCIe link is %lld lanes wide, of %lld%s", width, most,
                are_all ? ", as of all its peers" : "") &&
            (has_other_host_link(graph, id) ||
-            is_about(work, OVER_HOST, id, (double)width / (double)most));
+            set_scope(findings, SCOPE_HOST, id, (double)width / (double)most));
 }
 
 /* True when the latest probe run reported the same. That note is newer. */
-static bool is_noted(const struct judge_work *work, const char *code, const struct place *place)
+static bool is_noted(const struct findings *findings, const char *code, const struct place *place)
 {
-    for (size_t i = 0; i < work->snap->note_count; i++)
-        if (strcmp(work->snap->notes[i].code, code) == 0 &&
-            strcmp(work->snap->notes[i].place, place->name) == 0)
+    for (size_t i = 0; i < findings->snap->note_count; i++)
+        if (strcmp(findings->snap->notes[i].code, code) == 0 &&
+            strcmp(findings->snap->notes[i].place, place->name) == 0)
             return true;
     return false;
 }
 
-static bool judge_gpu(struct judge_work *work, place_id id)
+static bool check_gpu(struct findings *findings, place_id id)
 {
-    const struct place *gpu = graph_place(work->snap->graph, id);
+    const struct place *gpu = graph_place(findings->snap->graph, id);
     if (has(gpu, "state", "lost")) {
-        if (is_noted(work, "gpu-lost", gpu))
+        if (is_noted(findings, "gpu-lost", gpu))
             return true;
-        if (!add(work, SEVERITY_CRITICAL, "gpu-lost", gpu, "",
+        if (!add(findings, SEVERITY_CRITICAL, "gpu-lost", gpu, "",
                  "the driver has lost it (%s): it must be reset, or the node started again",
                  gpu->pci != NULL ? gpu->pci : "no address"))
             return false;
-        drain(work);
+        drain(findings);
         return true; /* other details may be outdated */
     }
-    bool ok = judge_nvlinks(work, id) && judge_xgmi(work, id) && judge_memory(work, gpu) &&
-              judge_clocks(work, gpu) && judge_pcie(work, id);
+    bool ok = check_nvlinks(findings, id) && check_xgmi(findings, id) &&
+              check_memory(findings, gpu) && check_clocks(findings, gpu) &&
+              check_pcie(findings, id);
     long long processes = number_of(gpu, "processes");
     const char *pids = place_detail(gpu, "pids");
-    if (ok && processes > 0 && !is_noted(work, "gpu-in-use", gpu))
-        ok = add(work, SEVERITY_INFO, "gpu-in-use", gpu, "", "%lld process%s on it%s%.100s%s",
+    if (ok && processes > 0 && !is_noted(findings, "gpu-in-use", gpu))
+        ok = add(findings, SEVERITY_INFO, "gpu-in-use", gpu, "", "%lld process%s on it%s%.100s%s",
                  processes, processes == 1 ? " is" : "es are", pids != NULL ? " (pid " : "",
                  pids != NULL ? pids : "", pids != NULL ? ")" : "");
     return ok;
 }
 
 /* Reports the probe's remarks on a driver if the node has GPUs for it. */
-static bool judge_driver(struct judge_work *work, const char *vendor, const char *name)
+static bool check_driver(struct findings *findings, const char *vendor, const char *name)
 {
-    const struct graph *graph = work->snap->graph;
+    const struct graph *graph = findings->snap->graph;
     char key[32];
     bool ok = true, has_gpus = false;
     for (place_id id = graph_next(graph, PLACE_GPU, 0); id != PLACE_NONE;
@@ -260,24 +265,24 @@ static bool judge_driver(struct judge_work *work, const char *vendor, const char
         snprintf(key, sizeof key, "%s_%s", vendor, trouble ? "trouble" : "why");
         const char *why = place_detail(&graph->places[0], key);
         if (why != NULL && has_gpus)
-            ok = add(work, trouble ? SEVERITY_WARNING : SEVERITY_INFO, "gpu-driver",
+            ok = add(findings, trouble ? SEVERITY_WARNING : SEVERITY_INFO, "gpu-driver",
                      &graph->places[0], vendor, "%s: %.220s", name, why);
     }
     return ok;
 }
 
-enum berth_code judge_facts(struct judge_work *work, struct berth_err *err)
+enum berth_code driver_findings_add(struct findings *findings, struct berth_err *err)
 {
-    const struct graph *graph = work->snap->graph;
-    bool ok = !judge_part_asks(work, 0) ||
-              (judge_driver(work, "nvidia", "NVIDIA") && judge_driver(work, "amd", "AMD"));
-    size_t before = work->count;
+    const struct graph *graph = findings->snap->graph;
+    bool ok = !findings_is_selected(findings, 0) ||
+              (check_driver(findings, "nvidia", "NVIDIA") && check_driver(findings, "amd", "AMD"));
+    size_t before = findings->count;
     for (place_id id = graph_next(graph, PLACE_GPU, 0); ok && id != PLACE_NONE;
          id = graph_next(graph, PLACE_GPU, id + 1))
-        if (judge_part_asks(work, id))
-            ok = judge_gpu(work, id);
+        if (findings_is_selected(findings, id))
+            ok = check_gpu(findings, id);
     long long asked_at_s = number_of(&graph->places[0], "facts_at_s");
-    for (size_t i = before; ok && i < work->count; i++)
-        work->finding[i].at_s = asked_at_s > 0 ? asked_at_s : 0;
+    for (size_t i = before; ok && i < findings->count; i++)
+        findings->finding[i].at_s = asked_at_s > 0 ? asked_at_s : 0;
     return ok ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for findings");
 }

@@ -1,6 +1,6 @@
 /* Judging values alone: peers, stated values, notes and links. */
+#include "assessment_rig.h"
 #include "health/baseline.h"
-#include "judge_rig.h"
 
 static void nothing_measured_is_unknown(void **state)
 {
@@ -10,10 +10,10 @@ static void nothing_measured_is_unknown(void **state)
                 100 * GB, NAN, NAN);
     nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, numa(&f, 1), numa(&f, 1), "",
                 100 * GB, NAN, NAN);
-    judged(&f, NULL);
-    assert_int_equal(f.judgement.verdict, VERDICT_UNKNOWN);
-    assert_false(f.judgement.drain);
-    assert_string_equal(f.judgement.reason, "unknown: nothing has been measured");
+    assess(&f, NULL);
+    assert_int_equal(f.assessment.verdict, VERDICT_UNKNOWN);
+    assert_false(f.assessment.drain);
+    assert_string_equal(f.assessment.reason, "unknown: nothing has been measured");
     end(&f);
 }
 
@@ -25,10 +25,10 @@ static void peers_that_agree_are_healthy(void **state)
         rate(&f, n, n, 80 + n, 0.5);
         rate(&f, n, (n + 1) % 4, 30, 0.5); /* far ones are no peers of near ones */
     }
-    judged(&f, NULL);
-    assert_int_equal(f.judgement.verdict, VERDICT_HEALTHY);
-    assert_int_equal(f.judgement.count, 0);
-    assert_string_equal(f.judgement.reason, "healthy: 8 measured values, none out of line");
+    assess(&f, NULL);
+    assert_int_equal(f.assessment.verdict, VERDICT_HEALTHY);
+    assert_int_equal(f.assessment.count, 0);
+    assert_string_equal(f.assessment.reason, "healthy: 8 measured values, none out of line");
     end(&f);
 }
 
@@ -38,16 +38,16 @@ static void a_slow_one_among_its_likes_is_found(void **state)
     struct fixture f = begin(nodes_cpu(&four_numas));
     for (int n = 0; n < 4; n++)
         rate(&f, n, n, n == 2 ? 60 : 80 + n, 0.5);
-    judged(&f, NULL);
-    assert_int_equal(f.judgement.verdict, VERDICT_DEGRADED);
-    assert_false(f.judgement.drain);
-    assert_int_equal(f.judgement.count, 1);
+    assess(&f, NULL);
+    assert_int_equal(f.assessment.verdict, VERDICT_DEGRADED);
+    assert_false(f.assessment.drain);
+    assert_int_equal(f.assessment.count, 1);
     const struct finding *finding = found(&f, "slower-than-peers");
     assert_non_null(finding);
     assert_int_equal(finding->severity, SEVERITY_WARNING);
     assert_string_equal(finding->place, "numa2");
     assert_true(finding->value == 60 * GB && finding->expected == 81 * GB);
-    assert_non_null(strstr(f.judgement.reason, "degraded: numa2: memory_bandwidth"));
+    assert_non_null(strstr(f.assessment.reason, "degraded: numa2: memory_bandwidth"));
     end(&f);
 }
 
@@ -64,8 +64,8 @@ static void peers_that_are_not_known_well_accuse_nobody(void **state)
             nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, n), numa(&f, n),
                         "", rates[n][1] * GB, (known ? rates[n][1] - 0.1 : rates[n][0]) * GB,
                         (known ? rates[n][1] + 0.1 : rates[n][2]) * GB);
-        judged(&f, NULL);
-        assert_int_equal(f.judgement.verdict, known ? VERDICT_DEGRADED : VERDICT_HEALTHY);
+        assess(&f, NULL);
+        assert_int_equal(f.assessment.verdict, known ? VERDICT_DEGRADED : VERDICT_HEALTHY);
         end(&f);
     }
 }
@@ -79,9 +79,9 @@ static void latency_is_worse_when_it_is_higher(void **state)
         nodes_value(f.values, METRIC_MEMORY_LATENCY, VALUE_MEASURED,
                     nodes_place(f.graph, PLACE_LLC, n), numa(&f, n), "", ns[n], ns[n] - 1,
                     ns[n] + 1);
-    judged(&f, NULL);
-    assert_int_equal(f.judgement.count, 1);
-    assert_string_equal(f.judgement.finding[0].place, "numa2");
+    assess(&f, NULL);
+    assert_int_equal(f.assessment.count, 1);
+    assert_string_equal(f.assessment.finding[0].place, "numa2");
     end(&f);
 }
 
@@ -100,9 +100,9 @@ static void threads_are_compared_with_threads(void **state)
             nodes_value(f.values, METRIC_CPU_PINGPONG, VALUE_MEASURED, core[a], core[b], "", ns,
                         ns - 1, ns + 1);
         }
-    judged(&f, NULL);
-    assert_int_equal(f.judgement.count, 1); /* the one that is slow among threads */
-    assert_string_equal(f.judgement.finding[0].place, "core4");
+    assess(&f, NULL);
+    assert_int_equal(f.assessment.count, 1); /* the one that is slow among threads */
+    assert_string_equal(f.assessment.finding[0].place, "core4");
     end(&f);
 }
 
@@ -112,15 +112,15 @@ static void noise_and_three_alone_accuse_nobody(void **state)
     struct fixture f = begin(nodes_cpu(&four_numas));
     for (int n = 0; n < 4; n++)
         rate(&f, n, n, n == 2 ? 60 : 80, n == 2 ? 8 : 0.5); /* its interval reaches 68: 85 % */
-    judged(&f, NULL);
-    assert_int_equal(f.judgement.verdict, VERDICT_HEALTHY);
+    assess(&f, NULL);
+    assert_int_equal(f.assessment.verdict, VERDICT_HEALTHY);
     end(&f);
 
     f = begin(nodes_cpu(&four_numas));
     for (int n = 1; n < 4; n++)
         rate(&f, n, n, n == 2 ? 20 : 80, 0.5);
-    judged(&f, NULL);
-    assert_int_equal(f.judgement.verdict, VERDICT_HEALTHY);
+    assess(&f, NULL);
+    assert_int_equal(f.assessment.verdict, VERDICT_HEALTHY);
     end(&f);
 }
 
@@ -134,8 +134,8 @@ static void half_of_what_is_stated_is_found(void **state)
                 200 * GB, NAN, NAN);
     rate(&f, 0, 0, 90, 1);
     rate(&f, 1, 1, 120, 1);
-    judged(&f, NULL);
-    assert_int_equal(f.judgement.count, 1);
+    assess(&f, NULL);
+    assert_int_equal(f.assessment.count, 1);
     const struct finding *finding = found(&f, "below-nominal");
     assert_non_null(finding);
     assert_string_equal(finding->place, "numa0");
@@ -159,10 +159,10 @@ static void a_gpu_link_is_compared_with_its_rate(void **state)
     nodes_value(f.values, METRIC_GPU_GPU_KERNEL, VALUE_MEASURED, a, b, "bytes=4096", 1 * GB, NAN,
                 NAN);
     nodes_value(f.values, METRIC_GPU_GPU_KERNEL, VALUE_MEASURED, a, c, "", 1 * GB, NAN, NAN);
-    judged(&f, NULL);
-    assert_int_equal(f.judgement.count, 1);
-    assert_string_equal(f.judgement.finding[0].code, "below-nominal");
-    assert_string_equal(f.judgement.finding[0].place, "gpu0");
+    assess(&f, NULL);
+    assert_int_equal(f.assessment.count, 1);
+    assert_string_equal(f.assessment.finding[0].code, "below-nominal");
+    assert_string_equal(f.assessment.finding[0].place, "gpu0");
     end(&f);
 }
 
@@ -175,29 +175,29 @@ static void links_that_are_down(void **state)
     graph_add_link(f.graph, a, b, LINK_XGMI)->state = LINK_UP;
     graph_add_link(f.graph, nic, 0, LINK_NETWORK)->state = LINK_DOWN;
     graph_add_link(f.graph, a, numa(&f, 3), LINK_PCIE)->state = LINK_DEGRADED;
-    judged(&f, NULL);
-    assert_int_equal(f.judgement.verdict, VERDICT_DEGRADED);
+    assess(&f, NULL);
+    assert_int_equal(f.assessment.verdict, VERDICT_DEGRADED);
     assert_non_null(found(&f, "link-degraded"));
     assert_int_equal(found(&f, "network-link")->severity, SEVERITY_INFO);
-    assert_false(f.judgement.drain);
+    assert_false(f.assessment.drain);
     end(&f);
 
     f = begin(nodes_mi250x());
     graph_add_link(f.graph, nodes_place(f.graph, PLACE_GPU, 0), nodes_place(f.graph, PLACE_GPU, 1),
                    LINK_XGMI)
         ->state = LINK_DOWN;
-    judged(&f, NULL);
-    assert_int_equal(f.judgement.verdict, VERDICT_UNHEALTHY);
-    assert_true(f.judgement.drain);
-    assert_string_equal(f.judgement.finding[0].place, "gpu0");
+    assess(&f, NULL);
+    assert_int_equal(f.assessment.verdict, VERDICT_UNHEALTHY);
+    assert_true(f.assessment.drain);
+    assert_string_equal(f.assessment.finding[0].place, "gpu0");
     /* only what is asked about, with what is inside it */
     bool *selected = calloc(f.graph->place_count, sizeof *selected);
     selected[nodes_place(f.graph, PLACE_GPU, 4)] = true;
-    judged(&f, selected);
-    assert_int_equal(f.judgement.verdict, VERDICT_UNKNOWN);
+    assess(&f, selected);
+    assert_int_equal(f.assessment.verdict, VERDICT_UNKNOWN);
     selected[nodes_place(f.graph, PLACE_MODULE, 0)] = true;
-    judged(&f, selected);
-    assert_int_equal(f.judgement.verdict, VERDICT_UNHEALTHY);
+    assess(&f, selected);
+    assert_int_equal(f.assessment.verdict, VERDICT_UNHEALTHY);
     free(selected);
     end(&f);
 }
@@ -220,12 +220,12 @@ static void notes_without_disagreements(void **state)
         {.code = "remark", .severity = 0, .place = "numa1", .text = "nothing serious"}};
     f.snap = snapshot_new(f.graph, f.values, notes, 2, 0, 1);
     graph_unref(f.graph);
-    judged(&f, NULL);
-    assert_int_equal(f.judgement.verdict, VERDICT_DEGRADED);
-    assert_int_equal(f.judgement.count, 2);
-    assert_string_equal(f.judgement.finding[0].code, "probe-crashed");
-    assert_int_equal(f.judgement.finding[0].since_s, 1790000000);
-    assert_string_equal(f.judgement.reason,
+    assess(&f, NULL);
+    assert_int_equal(f.assessment.verdict, VERDICT_DEGRADED);
+    assert_int_equal(f.assessment.count, 2);
+    assert_string_equal(f.assessment.finding[0].code, "probe-crashed");
+    assert_int_equal(f.assessment.finding[0].since_s, 1790000000);
+    assert_string_equal(f.assessment.reason,
                         "degraded: machine0: berth-probe-cpu died of signal 11");
     end(&f);
 }
@@ -241,13 +241,13 @@ static void a_long_reason_is_cut_between_characters(void **state)
         strcat(note.text, "\xc3\xa4");
     f.snap = snapshot_new(f.graph, f.values, &note, 1, 0, 1);
     graph_unref(f.graph);
-    judged(&f, NULL);
-    assert_int_equal(f.judgement.verdict, VERDICT_UNHEALTHY);
-    assert_false(f.judgement.drain);
-    size_t length = strlen(f.judgement.reason);
+    assess(&f, NULL);
+    assert_int_equal(f.assessment.verdict, VERDICT_UNHEALTHY);
+    assert_false(f.assessment.drain);
+    size_t length = strlen(f.assessment.reason);
     assert_true(length >= 118 && length <= 120);
-    assert_string_equal(f.judgement.reason + length - 3, "...");
-    assert_true((unsigned char)f.judgement.reason[length - 4] == 0xa4);
+    assert_string_equal(f.assessment.reason + length - 3, "...");
+    assert_true((unsigned char)f.assessment.reason[length - 4] == 0xa4);
     end(&f);
 }
 
@@ -264,9 +264,9 @@ static void a_long_reason_ends_with_a_clause(void **state)
                                 "at all, and everything that was measured since then will be lost"};
     f.snap = snapshot_new(f.graph, f.values, &note, 1, 0, 1);
     graph_unref(f.graph);
-    judged(&f, NULL);
-    assert_string_equal(f.judgement.reason, "degraded: machine0: the store in a folder with quite "
-                                            "a long name cannot be written to at all");
+    assess(&f, NULL);
+    assert_string_equal(f.assessment.reason, "degraded: machine0: the store in a folder with quite "
+                                             "a long name cannot be written to at all");
     end(&f);
 }
 
@@ -283,8 +283,8 @@ static void a_long_phrase_says_that_it_is_cut(void **state)
                                 "for reasons that nobody has been able to tell until now"};
     f.snap = snapshot_new(f.graph, f.values, &note, 1, 0, 1);
     graph_unref(f.graph);
-    judged(&f, NULL);
-    assert_string_equal(f.judgement.reason,
+    assess(&f, NULL);
+    assert_string_equal(f.assessment.reason,
                         "degraded: machine0: the store in a folder with quite a long name cannot "
                         "be written to for reasons that nobody has...");
     end(&f);
@@ -305,11 +305,11 @@ static void findings_are_listed_by_their_causes(void **state)
                             nodes_place(f.graph, PLACE_CORE, a),
                             nodes_place(f.graph, PLACE_CORE, b), "operation=cas", ns, ns, ns);
             }
-    judged(&f, NULL);
-    assert_int_equal(f.judgement.verdict, VERDICT_DEGRADED);
-    assert_int_equal(f.judgement.count, 580); /* 10 x 29 pairs, each with two axes */
-    assert_int_equal(listed(&f), 10);         /* one for each slow core */
-    assert_non_null(strstr(f.judgement.reason, "10 findings"));
+    assess(&f, NULL);
+    assert_int_equal(f.assessment.verdict, VERDICT_DEGRADED);
+    assert_int_equal(f.assessment.count, 580); /* 10 x 29 pairs, each with two axes */
+    assert_int_equal(listed(&f), 10);          /* one for each slow core */
+    assert_non_null(strstr(f.assessment.reason, "10 findings"));
     end(&f);
 }
 
@@ -324,12 +324,12 @@ static void many_causes_are_bounded(void **state)
                         nodes_place(f.graph, PLACE_CORE, 2 * pair + way),
                         nodes_place(f.graph, PLACE_CORE, 2 * pair + 1 - way), "", ns, ns, ns);
         }
-    judged(&f, NULL);
-    assert_int_equal(f.judgement.count, 181);
+    assess(&f, NULL);
+    assert_int_equal(f.assessment.count, 181);
     assert_int_equal(listed(&f), 65);
     assert_non_null(strstr(found(&f, "more")->text, "52 more"));
-    assert_non_null(strstr(f.judgement.reason, "65 findings"));
-    assert_false(f.judgement.is_cut); /* those that are not listed are findings too, and clear */
+    assert_non_null(strstr(f.assessment.reason, "65 findings"));
+    assert_false(f.assessment.is_cut); /* those that are not listed are findings too, and clear */
     end(&f);
 }
 
@@ -354,10 +354,10 @@ static void one_cause_is_one_finding(void **state)
                 f.snap->baseline[i] = (struct baseline){
                     .median = 100, .deviation = 1, .begun_s = 1790000000, .count = 16};
         }
-        judged(&f, NULL);
+        assess(&f, NULL);
         assert_int_equal(listed(&f), 1);
-        assert_int_equal(f.judgement.finding[0].stands_for, is_all ? 55 : 13);
-        assert_int_equal(f.judgement.finding[0].cause,
+        assert_int_equal(f.assessment.finding[0].represents, is_all ? 55 : 13);
+        assert_int_equal(f.assessment.finding[0].cause,
                          is_all ? 0 : nodes_place(f.graph, PLACE_CORE, 5));
         end(&f);
     }
@@ -380,8 +380,8 @@ static void pairs_of_cores_that_scatter_accuse_no_core(void **state)
                                 nodes_place(f.graph, PLACE_CORE, b), "", (is_slow ? 2 : 7.5) * GB,
                                 (is_slow ? 1.9 : 7.4) * GB, (is_slow ? 2.1 : 7.6) * GB);
                 }
-        judged(&f, NULL);
-        assert_int_equal(f.judgement.verdict, is_core ? VERDICT_DEGRADED : VERDICT_HEALTHY);
+        assess(&f, NULL);
+        assert_int_equal(f.assessment.verdict, is_core ? VERDICT_DEGRADED : VERDICT_HEALTHY);
         assert_int_equal(listed(&f), is_core);
         end(&f);
     }
@@ -409,7 +409,7 @@ static void the_spread_of_a_metric_allows_the_verdict(void **state)
                         numa(&f, n), cases[i].axes, gb * GB, (gb - cases[i].half) * GB,
                         (gb + cases[i].half) * GB);
         }
-        judged(&f, NULL);
+        assess(&f, NULL);
         assert_int_equal(found(&f, "slower-than-peers") != NULL, cases[i].is_found);
         end(&f);
     }
@@ -429,10 +429,10 @@ static void a_gpu_that_is_slow_in_its_own_memory_is_found(void **state)
             nodes_value(f.values, METRIC_GPU_STREAM, VALUE_MEASURED, gpu, gpu, "", rate, rate,
                         rate);
         }
-        judged(&f, NULL);
-        assert_int_equal(f.judgement.count, is_other ? 0 : 1);
+        assess(&f, NULL);
+        assert_int_equal(f.assessment.count, is_other ? 0 : 1);
         if (!is_other)
-            assert_string_equal(f.judgement.finding[0].subject, "gpu_stream gpu2 gpu2");
+            assert_string_equal(f.assessment.finding[0].subject, "gpu_stream gpu2 gpu2");
         end(&f);
     }
 }
@@ -453,10 +453,10 @@ static void other_axes_are_no_likes(void **state)
         nodes_value(f.values, METRIC_MEMORY_LATENCY, VALUE_MEASURED, llc, numa(&f, n), "bytes=4096",
                     n == 2 ? 9 : 2, n == 2 ? 8.9 : 1.9, n == 2 ? 9.1 : 2.1);
     }
-    judged(&f, NULL);
+    assess(&f, NULL);
     /* slow among those of 4 KiB, however fast beside memory */
-    assert_int_equal(f.judgement.count, 1);
-    assert_string_equal(f.judgement.finding[0].subject, "memory_latency llc2 numa2 bytes=4096");
+    assert_int_equal(f.assessment.count, 1);
+    assert_string_equal(f.assessment.finding[0].subject, "memory_latency llc2 numa2 bytes=4096");
     end(&f);
 }
 
@@ -472,9 +472,9 @@ static void a_missing_gpu_is_a_reason_to_drain(void **state)
                         .text = "the gpu that was gpu3 is gone"};
     f.snap = snapshot_new(f.graph, f.values, &note, 1, 0, 1);
     graph_unref(f.graph);
-    judged(&f, NULL);
-    assert_true(f.judgement.drain);
-    assert_string_equal(f.judgement.reason, "unhealthy: gpu3: the gpu that was gpu3 is gone");
+    assess(&f, NULL);
+    assert_true(f.assessment.drain);
+    assert_string_equal(f.assessment.reason, "unhealthy: gpu3: the gpu that was gpu3 is gone");
     end(&f);
 }
 

@@ -4,13 +4,12 @@
  * Pure; any thread.
  */
 #pragma once
-#include "health/judge_part.h"
+#include "health/findings.h"
 
 /* Sets the transfers that use a link which is down or degraded. */
-void judge_explain_link(const struct graph *graph, const struct link *link,
-                        struct finding *finding);
+void explain_link(const struct graph *graph, const struct link *link, struct finding *finding);
 
 /* Marks explained findings as unlisted. Each fact names its worst value and takes on the severity
  * of the explained ones. A fact of severity info explains nothing, because GPUs that are not slow
  * have it too. Fails with NO_MEMORY. */
-enum berth_code judge_explain(struct judge_work *work, struct berth_err *err);
+enum berth_code explain_values(struct findings *findings, struct berth_err *err);

@@ -1,4 +1,5 @@
-/* From the records of a driver to findings: by the backend, a graph, a snapshot and the judge. */
+/* From the records of a driver to findings: by the backend, a graph, a snapshot and the assessment.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,12 +11,12 @@
 #include <cmocka.h>
 
 #include "discover/backend.h"
-#include "health/judge.h"
+#include "health/assessment.h"
 
 struct fixture {
     char facts[32768];
     struct snapshot *snap;
-    struct judgement judgement;
+    struct assessment assessment;
 };
 
 static void say(struct fixture *f, const char *line)
@@ -62,29 +63,29 @@ static struct graph *graph_of(const char *facts)
     return graph;
 }
 
-static void judge_it(struct fixture *f)
+static void assess_it(struct fixture *f)
 {
-    static const struct judge_limits limits; /* nothing is measured here */
+    static const struct health_limits limits; /* nothing is measured here */
     struct berth_err err = {0};
     struct graph *graph = graph_of(f->facts);
     f->snap = snapshot_new(graph, values_new(), NULL, 0, 0, 1);
     graph_unref(graph);
     assert_non_null(f->snap);
-    assert_int_equal(judge(f->snap, NULL, &limits, &f->judgement, &err), BERTH_OK);
+    assert_int_equal(health_assess(f->snap, NULL, &limits, &f->assessment, &err), BERTH_OK);
 }
 
 static void end(struct fixture *f)
 {
-    judge_done(&f->judgement);
+    assessment_done(&f->assessment);
     snapshot_unref(f->snap);
 }
 
 static const struct finding *found(const struct fixture *f, const char *code, const char *place)
 {
-    for (size_t i = 0; i < f->judgement.count; i++)
-        if (strcmp(f->judgement.finding[i].code, code) == 0 &&
-            strcmp(f->judgement.finding[i].place, place) == 0)
-            return &f->judgement.finding[i];
+    for (size_t i = 0; i < f->assessment.count; i++)
+        if (strcmp(f->assessment.finding[i].code, code) == 0 &&
+            strcmp(f->assessment.finding[i].place, place) == 0)
+            return &f->assessment.finding[i];
     return NULL;
 }
 
@@ -101,8 +102,8 @@ static void assert_finding(const struct fixture *f, const char *code, const char
 static size_t count(const struct fixture *f, const char *code)
 {
     size_t all = 0;
-    for (size_t i = 0; i < f->judgement.count; i++)
-        all += strcmp(f->judgement.finding[i].code, code) == 0;
+    for (size_t i = 0; i < f->assessment.count; i++)
+        all += strcmp(f->assessment.finding[i].code, code) == 0;
     return all;
 }
 
@@ -117,8 +118,8 @@ static void a_gpu_that_is_well_has_no_finding(void **state)
                 "\"throttle\":\"power-cap,application-clocks\",\"pcie_width\":16,\"pcie_width_"
                 "max\":16,\"processes\":0,\"pcie_generation\":1,"
                 "\"pcie_generation_max\":5");
-    judge_it(&f);
-    assert_int_equal(f.judgement.count, 0);
+    assess_it(&f);
+    assert_int_equal(f.assessment.count, 0);
     end(&f);
 }
 
@@ -131,13 +132,13 @@ static void fewer_nvlinks_than_a_gpu_like_it(void **state)
     say_gpu(&f, 2, "\"nvlinks\":18,\"nvlinks_up\":0");
     say_link(&f, "gpu0", "switch0", "nvlink", 18);
     say_link(&f, "gpu1", "switch0", "nvlink", 16);
-    judge_it(&f);
-    assert_int_equal(f.judgement.count, 2);
+    assess_it(&f);
+    assert_int_equal(f.assessment.count, 2);
     assert_finding(&f, "link-degraded", "gpu1", SEVERITY_WARNING, false,
                    "16 of its 18 NVLinks are active; a peer has 18");
     assert_finding(&f, "link-down", "gpu2", SEVERITY_CRITICAL, true,
                    "0 of its 18 NVLinks are active; a peer has 18");
-    assert_true(f.judgement.drain);
+    assert_true(f.assessment.drain);
     end(&f);
 }
 
@@ -150,7 +151,7 @@ static void a_card_without_a_bridge_is_no_reason_to_drain(void **state)
     say_gpu(&f, 1, "\"nvlinks\":12,\"nvlinks_up\":12");
     say_gpu(&f, 2, "\"nvlinks\":12,\"nvlinks_up\":0");
     say_link(&f, "gpu0", "gpu1", "nvlink", 12);
-    judge_it(&f);
+    assess_it(&f);
     assert_finding(&f, "link-degraded", "gpu2", SEVERITY_WARNING, false,
                    "0 of its 12 NVLinks are active; a peer has 12");
     end(&f);
@@ -165,8 +166,8 @@ static void links_of_other_models_are_no_measure(void **state)
             "0\",\"model\":\"NVIDIA A100\",\"nvlinks\":12,\"nvlinks_up\":12}");
     /* a slice */
     say_gpu(&f, 2, "\"uuid\":\"MIG-1\",\"partition\":\"mig\",\"nvlinks\":18,\"nvlinks_up\":0");
-    judge_it(&f);
-    assert_int_equal(f.judgement.count, 0);
+    assess_it(&f);
+    assert_int_equal(f.assessment.count, 0);
     end(&f);
 }
 
@@ -195,13 +196,13 @@ static void fewer_xgmi_links_than_most(void **state)
     (void)state;
     struct fixture f = {0};
     say_xgmi(&f, (const int[4][4]){{0, 2, 2, 1}, {0, 0, 2, 2}, {0, 0, 0, 2}});
-    judge_it(&f); /* gpu0 and gpu3 lost the same one; two of four are no majority */
-    assert_int_equal(f.judgement.count, 0);
+    assess_it(&f); /* gpu0 and gpu3 lost the same one; two of four are no majority */
+    assert_int_equal(f.assessment.count, 0);
     end(&f);
     f = (struct fixture){0};
     say_xgmi(&f, (const int[4][4]){{0, 1, 1, 1}, {0, 0, 2, 2}, {0, 0, 0, 2}});
-    judge_it(&f);
-    assert_int_equal(f.judgement.count, 1);
+    assess_it(&f);
+    assert_int_equal(f.assessment.count, 1);
     assert_finding(&f, "link-degraded", "gpu0", SEVERITY_WARNING, false,
                    "it has 3 xGMI links to other gpus; 3 of 4 peers have 5");
     end(&f);
@@ -213,8 +214,8 @@ static void broken_memory(void **state)
     struct fixture f = {0};
     say_gpu(&f, 0, "\"ecc_uncorrected\":3,\"rows_pending\":1");
     say_gpu(&f, 1, "\"rows_failed\":1");
-    judge_it(&f);
-    assert_int_equal(f.judgement.count, 3);
+    assess_it(&f);
+    assert_int_equal(f.assessment.count, 3);
     assert_finding(&f, "memory-errors", "gpu0", SEVERITY_WARNING, false,
                    "3 memory errors could not be corrected since the driver was loaded");
     assert_true(found(&f, "memory-errors", "gpu0")->value == 3 &&
@@ -237,7 +238,7 @@ static void clocks_that_are_held_down(void **state)
         snprintf(more, sizeof more, "\"throttle\":\"%s\"", bad[i]);
         say_gpu(&f, i, more);
     }
-    judge_it(&f);
+    assess_it(&f);
     assert_int_equal(count(&f, "throttled"), 4);
     assert_finding(&f, "throttled", "gpu1", SEVERITY_WARNING, false,
                    "its clocks are held down: power-cap,hardware-thermal");
@@ -250,16 +251,16 @@ static void a_narrow_pcie_link(void **state)
     struct fixture f = {0};
     say_gpu(&f, 0, "\"pcie_width\":16,\"pcie_width_max\":16");
     say_gpu(&f, 1, "\"pcie_width\":8,\"pcie_width_max\":16");
-    judge_it(&f);
-    assert_int_equal(f.judgement.count, 1);
+    assess_it(&f);
+    assert_int_equal(f.assessment.count, 1);
     assert_finding(&f, "pcie-narrow", "gpu1", SEVERITY_WARNING, false,
                    "its PCIe link is 8 lanes wide, of 16");
     end(&f);
     f = (struct fixture){0};
     say_gpu(&f, 0, "\"pcie_width\":8,\"pcie_width_max\":16");
     say_gpu(&f, 1, "\"pcie_width\":8,\"pcie_width_max\":16");
-    judge_it(&f);
-    assert_int_equal(f.judgement.count, 2);
+    assess_it(&f);
+    assert_int_equal(f.assessment.count, 2);
     assert_finding(&f, "pcie-narrow", "gpu1", SEVERITY_INFO, false,
                    "its PCIe link is 8 lanes wide, of 16, as of all its peers");
     end(&f);
@@ -271,13 +272,13 @@ static void a_lost_gpu_is_a_reason_to_drain(void **state)
     struct fixture f = {0};
     say_gpu(&f, 0, "\"state\":\"lost\",\"nvlinks\":18,\"nvlinks_up\":0");
     say_gpu(&f, 1, "\"nvlinks\":18,\"nvlinks_up\":18");
-    judge_it(&f);
-    assert_int_equal(f.judgement.count, 1);
+    assess_it(&f);
+    assert_int_equal(f.assessment.count, 1);
     assert_finding(
         &f, "gpu-lost", "gpu0", SEVERITY_CRITICAL, true,
         "the driver has lost it (0000:10:00.0): it must be reset, or the node started again");
-    assert_int_equal(f.judgement.verdict, VERDICT_UNHEALTHY);
-    assert_true(f.judgement.drain);
+    assert_int_equal(f.assessment.verdict, VERDICT_UNHEALTHY);
+    assert_true(f.assessment.drain);
     end(&f);
 }
 
@@ -287,11 +288,11 @@ static void a_gpu_in_use(void **state)
     struct fixture f = {0};
     say_gpu(&f, 0, "\"processes\":2,\"pids\":\"4711,4712\"");
     say_gpu(&f, 1, "\"processes\":1");
-    judge_it(&f);
+    assess_it(&f);
     assert_finding(&f, "gpu-in-use", "gpu0", SEVERITY_INFO, false,
                    "2 processes are on it (pid 4711,4712)");
     assert_finding(&f, "gpu-in-use", "gpu1", SEVERITY_INFO, false, "1 process is on it");
-    assert_int_equal(f.judgement.verdict, VERDICT_UNKNOWN); /* info is no fault */
+    assert_int_equal(f.assessment.verdict, VERDICT_UNKNOWN); /* info is no fault */
     end(&f);
 }
 
@@ -306,16 +307,16 @@ static void a_driver_that_does_not_answer(void **state)
     say(&f, RUN "\"nvidia_trouble\":\"/dev/nvidiactl is closed to this process\",\"amd_why\":\"the "
                 "driver amdgpu shows no GPU\"}}");
     say_gpu(&f, 0, "");
-    judge_it(&f);
+    assess_it(&f);
     /* there is no gpu of AMD's that would miss its driver */
-    assert_int_equal(f.judgement.count, 1);
+    assert_int_equal(f.assessment.count, 1);
     assert_finding(&f, "gpu-driver", "machine0", SEVERITY_WARNING, false,
                    "NVIDIA: /dev/nvidiactl is closed to this process");
     end(&f);
     f = (struct fixture){0};
     say(&f, RUN "\"nvidia_why\":\"there is no libnvidia-ml.so.1\"}}");
     say_gpu(&f, 0, "");
-    judge_it(&f);
+    assess_it(&f);
     assert_finding(&f, "gpu-driver", "machine0", SEVERITY_INFO, false,
                    "NVIDIA: there is no libnvidia-ml.so.1");
     end(&f);
@@ -324,7 +325,7 @@ static void a_driver_that_does_not_answer(void **state)
 static void what_a_probe_run_noted_is_said_once(void **state)
 {
     (void)state;
-    static const struct judge_limits limits;
+    static const struct health_limits limits;
     struct fixture f = {0};
     struct berth_err err = {0};
     const struct note notes[] = {{.code = "gpu-in-use", .place = "gpu0", .text = "it was left out"},
@@ -335,7 +336,7 @@ static void what_a_probe_run_noted_is_said_once(void **state)
     struct graph *graph = graph_of(f.facts);
     f.snap = snapshot_new(graph, values_new(), notes, 2, 0, 1);
     graph_unref(graph);
-    assert_int_equal(judge(f.snap, NULL, &limits, &f.judgement, &err), BERTH_OK);
+    assert_int_equal(health_assess(f.snap, NULL, &limits, &f.assessment, &err), BERTH_OK);
     assert_int_equal(count(&f, "gpu-in-use"), 1);
     assert_int_equal(count(&f, "gpu-lost"), 1);
     assert_string_equal(found(&f, "gpu-in-use", "gpu0")->text, "it was left out");

@@ -1,14 +1,14 @@
-#include "health/judge.h"
+#include "health/assessment.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "health/judge_explain.h"
-#include "health/judge_facts.h"
-#include "health/judge_part.h"
-#include "health/judge_values.h"
+#include "health/driver_findings.h"
+#include "health/explain.h"
+#include "health/findings.h"
+#include "health/value_findings.h"
 
 static const char *const severity_names[] = {
     [SEVERITY_INFO] = "info", [SEVERITY_WARNING] = "warning", [SEVERITY_CRITICAL] = "critical"};
@@ -17,8 +17,8 @@ static const char *const verdict_names[] = {[VERDICT_HEALTHY] = "healthy",
                                             [VERDICT_UNHEALTHY] = "unhealthy",
                                             [VERDICT_UNKNOWN] = "unknown"};
 
-const char *judge_severity_name(enum severity severity) { return severity_names[severity]; }
-const char *judge_verdict_name(enum verdict verdict) { return verdict_names[verdict]; }
+const char *assessment_severity_name(enum severity severity) { return severity_names[severity]; }
+const char *assessment_verdict_name(enum verdict verdict) { return verdict_names[verdict]; }
 
 static enum berth_code no_memory(struct berth_err *err)
 {
@@ -27,27 +27,28 @@ static enum berth_code no_memory(struct berth_err *err)
 
 /* Reports links that are down or degraded. An unplugged network cable is no fault of the node; any
  * other link that is down is one. */
-static enum berth_code judge_links(struct judge_work *work, struct berth_err *err)
+static enum berth_code check_links(struct findings *findings, struct berth_err *err)
 {
-    const struct graph *graph = work->snap->graph;
+    const struct graph *graph = findings->snap->graph;
     for (size_t i = 0; i < graph->link_count; i++) {
         const struct link *link = &graph->links[i];
         if ((link->state != LINK_DOWN && link->state != LINK_DEGRADED) ||
-            (!judge_part_asks(work, link->from) && !judge_part_asks(work, link->to)))
+            (!findings_is_selected(findings, link->from) &&
+             !findings_is_selected(findings, link->to)))
             continue;
         bool is_down = link->state == LINK_DOWN, is_cable = link->kind == LINK_NETWORK;
-        struct finding *finding = judge_part_add(work,
-                                                 is_cable  ? SEVERITY_INFO
-                                                 : is_down ? SEVERITY_CRITICAL
-                                                           : SEVERITY_WARNING,
-                                                 is_cable  ? "network-link"
-                                                 : is_down ? "link-down"
-                                                           : "link-degraded",
-                                                 graph_place(graph, link->from)->name);
+        struct finding *finding = findings_add(findings,
+                                               is_cable  ? SEVERITY_INFO
+                                               : is_down ? SEVERITY_CRITICAL
+                                                         : SEVERITY_WARNING,
+                                               is_cable  ? "network-link"
+                                               : is_down ? "link-down"
+                                                         : "link-degraded",
+                                               graph_place(graph, link->from)->name);
         if (finding == NULL)
             return no_memory(err);
         finding->drain = link->state == LINK_DOWN && !is_cable;
-        judge_explain_link(graph, link, finding);
+        explain_link(graph, link, finding);
         snprintf(finding->subject, sizeof finding->subject, "%s %s", link_kind_name(link->kind),
                  graph_place(graph, link->to)->name);
         snprintf(finding->text, sizeof finding->text, "the %s link from %s to %s is %s, says %s",
@@ -67,17 +68,17 @@ static bool drains(const char *code)
     return false;
 }
 
-static enum berth_code judge_notes(struct judge_work *work, struct berth_err *err)
+static enum berth_code check_notes(struct findings *findings, struct berth_err *err)
 {
-    for (size_t i = 0; i < work->snap->note_count; i++) {
-        const struct note *note = &work->snap->notes[i];
-        place_id at = graph_find(work->snap->graph, note->place);
-        if (!judge_part_asks(work, at != PLACE_NONE ? at : 0))
+    for (size_t i = 0; i < findings->snap->note_count; i++) {
+        const struct note *note = &findings->snap->notes[i];
+        place_id at = graph_find(findings->snap->graph, note->place);
+        if (!findings_is_selected(findings, at != PLACE_NONE ? at : 0))
             continue;
         enum severity severity = note->severity >= SEVERITY_CRITICAL ? SEVERITY_CRITICAL
                                  : note->severity <= 0               ? SEVERITY_INFO
                                                                      : SEVERITY_WARNING;
-        struct finding *finding = judge_part_add(work, severity, note->code, note->place);
+        struct finding *finding = findings_add(findings, severity, note->code, note->place);
         if (finding == NULL)
             return no_memory(err);
         snprintf(finding->text, sizeof finding->text, "%s", note->text);
@@ -138,39 +139,39 @@ static void cut(char *buffer, size_t size, const char *text)
     buffer[length] = '\0';
 }
 
-static void conclude(const struct judge_work *work, struct judgement *judgement)
+static void conclude(const struct findings *findings, struct assessment *assessment)
 {
-    const struct finding *worst = work->count > 0 ? &work->finding[0] : NULL;
+    const struct finding *worst = findings->count > 0 ? &findings->finding[0] : NULL;
     char reason[512];
     size_t bad = 0;
-    for (size_t i = 0; i < work->count; i++) {
-        bad += work->finding[i].severity != SEVERITY_INFO && !work->finding[i].is_unlisted;
-        judgement->drain = judgement->drain || work->finding[i].drain;
+    for (size_t i = 0; i < findings->count; i++) {
+        bad += findings->finding[i].severity != SEVERITY_INFO && !findings->finding[i].is_unlisted;
+        assessment->drain = assessment->drain || findings->finding[i].drain;
     }
     if (bad > 0) {
-        judgement->verdict =
+        assessment->verdict =
             worst->severity == SEVERITY_CRITICAL ? VERDICT_UNHEALTHY : VERDICT_DEGRADED;
         if (bad > 1)
             snprintf(reason, sizeof reason, "%s: %zu findings, the worst: %s: %s",
-                     judge_verdict_name(judgement->verdict), bad, worst->place, worst->text);
+                     assessment_verdict_name(assessment->verdict), bad, worst->place, worst->text);
         else
-            snprintf(reason, sizeof reason, "%s: %s: %s", judge_verdict_name(judgement->verdict),
-                     worst->place, worst->text);
-    } else if (work->measured == 0) {
-        judgement->verdict = VERDICT_UNKNOWN;
+            snprintf(reason, sizeof reason, "%s: %s: %s",
+                     assessment_verdict_name(assessment->verdict), worst->place, worst->text);
+    } else if (findings->measured == 0) {
+        assessment->verdict = VERDICT_UNKNOWN;
         snprintf(reason, sizeof reason, "unknown: nothing has been measured%s",
-                 work->selected != NULL ? " there" : "");
+                 findings->selected != NULL ? " there" : "");
     } else {
-        judgement->verdict = VERDICT_HEALTHY;
+        assessment->verdict = VERDICT_HEALTHY;
         snprintf(reason, sizeof reason, "healthy: %zu measured values, none out of line",
-                 work->measured);
+                 findings->measured);
     }
-    cut(judgement->reason, sizeof judgement->reason, reason);
+    cut(assessment->reason, sizeof assessment->reason, reason);
 }
 
 /* Copies the time of an open finding of the same code, place and subject. The text is no key: it
  * contains the latest value. */
-static void recall(const struct snapshot *snap, struct finding *finding)
+static void copy_since(const struct snapshot *snap, struct finding *finding)
 {
     for (size_t i = 0; i < snap->opened_count; i++) {
         const struct opened *opened = &snap->opened[i];
@@ -188,56 +189,56 @@ static bool is_shown_by(const struct finding *shown, const struct finding *findi
 }
 
 /* Marks findings of one cause and one time as unlisted, except the worst, which comes first. */
-static void gather(struct judge_work *work)
+static void group_by_cause(struct findings *findings)
 {
-    for (size_t i = 0; i < work->count; i++) {
-        struct finding *finding = &work->finding[i];
+    for (size_t i = 0; i < findings->count; i++) {
+        struct finding *finding = &findings->finding[i];
         if (finding->is_unlisted || finding->cause == PLACE_NONE)
             continue;
-        for (size_t k = i + 1; k < work->count; k++) {
-            if (work->finding[k].is_unlisted || !is_shown_by(finding, &work->finding[k]))
+        for (size_t k = i + 1; k < findings->count; k++) {
+            if (findings->finding[k].is_unlisted || !is_shown_by(finding, &findings->finding[k]))
                 continue;
-            work->finding[k].is_unlisted = true;
-            finding->stands_for++;
+            findings->finding[k].is_unlisted = true;
+            finding->represents++;
         }
     }
 }
 
-enum berth_code judge(const struct snapshot *snap, const bool *selected,
-                      const struct judge_limits *limits, struct judgement *ret,
-                      struct berth_err *err)
+enum berth_code health_assess(const struct snapshot *snap, const bool *selected,
+                              const struct health_limits *limits, struct assessment *ret,
+                              struct berth_err *err)
 {
-    struct judge_work work = {.snap = snap, .selected = selected, .limits = limits};
-    struct judgement judgement = {0};
-    enum berth_code code = judge_links(&work, err);
+    struct findings findings = {.snap = snap, .selected = selected, .limits = limits};
+    struct assessment assessment = {0};
+    enum berth_code code = check_links(&findings, err);
     if (code == BERTH_OK)
-        code = judge_facts(&work, err);
+        code = driver_findings_add(&findings, err);
     if (code == BERTH_OK)
-        code = judge_notes(&work, err);
+        code = check_notes(&findings, err);
     if (code == BERTH_OK)
-        code = judge_values(&work, err);
+        code = value_findings_add(&findings, err);
     if (code == BERTH_OK)
-        code = judge_explain(&work, err);
+        code = explain_values(&findings, err);
     if (code != BERTH_OK) {
-        free(work.finding);
+        free(findings.finding);
         return code;
     }
-    for (size_t i = 0; i < work.count; i++)
-        recall(snap, &work.finding[i]);
-    gather(&work);
-    if (work.count > 0)
-        qsort(work.finding, work.count, sizeof *work.finding, compare_findings);
-    conclude(&work, &judgement);
-    judgement.finding = work.finding;
-    judgement.count = work.count;
-    judgement.is_cut = work.is_cut;
-    *ret = judgement;
+    for (size_t i = 0; i < findings.count; i++)
+        copy_since(snap, &findings.finding[i]);
+    group_by_cause(&findings);
+    if (findings.count > 0)
+        qsort(findings.finding, findings.count, sizeof *findings.finding, compare_findings);
+    conclude(&findings, &assessment);
+    assessment.finding = findings.finding;
+    assessment.count = findings.count;
+    assessment.is_cut = findings.is_cut;
+    *ret = assessment;
     return BERTH_OK;
 }
 
-void judge_done(struct judgement *judgement)
+void assessment_done(struct assessment *assessment)
 {
-    free(judgement->finding);
-    judgement->finding = NULL;
-    judgement->count = 0;
+    free(assessment->finding);
+    assessment->finding = NULL;
+    assessment->count = 0;
 }

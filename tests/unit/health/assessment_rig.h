@@ -1,10 +1,10 @@
-/* Fixture of the tests of judging: a node whose values are judged by the configuration's
+/* Fixture of the tests of assessments: a node whose values are assessed by the configuration's
  * defaults. */
 #pragma once
 #include "unit/node/built_nodes.h"
 
 #include "base/config.h"
-#include "health/judge.h"
+#include "health/assessment.h"
 
 #define GB 1e9
 
@@ -14,10 +14,10 @@ struct fixture {
     struct graph *graph;
     struct values *values;
     struct snapshot *snap;
-    struct judgement judgement;
+    struct assessment assessment;
 };
 
-static struct judge_limits limits; /* the defaults, set by begin_judging */
+static struct health_limits limits; /* the defaults, set by begin_judging */
 
 static inline struct fixture begin(struct graph *graph)
 {
@@ -26,19 +26,19 @@ static inline struct fixture begin(struct graph *graph)
     return f;
 }
 
-static inline void judged(struct fixture *f, const bool *selected)
+static inline void assess(struct fixture *f, const bool *selected)
 {
     struct berth_err err = {0};
     if (f->snap == NULL)
         f->snap = nodes_snapshot(f->graph, f->values);
-    judge_done(&f->judgement);
-    assert_int_equal(judge(f->snap, selected, &limits, &f->judgement, &err), BERTH_OK);
-    assert_true(strlen(f->judgement.reason) < JUDGE_REASON_SIZE);
+    assessment_done(&f->assessment);
+    assert_int_equal(health_assess(f->snap, selected, &limits, &f->assessment, &err), BERTH_OK);
+    assert_true(strlen(f->assessment.reason) < ASSESSMENT_REASON_SIZE);
 }
 
 static inline void end(struct fixture *f)
 {
-    judge_done(&f->judgement);
+    assessment_done(&f->assessment);
     snapshot_unref(f->snap);
 }
 
@@ -55,17 +55,17 @@ static inline void rate(struct fixture *f, int from, int to, double gb_per_s, do
 
 static inline const struct finding *found(const struct fixture *f, const char *code)
 {
-    for (size_t i = 0; i < f->judgement.count; i++)
-        if (strcmp(f->judgement.finding[i].code, code) == 0)
-            return &f->judgement.finding[i];
+    for (size_t i = 0; i < f->assessment.count; i++)
+        if (strcmp(f->assessment.finding[i].code, code) == 0)
+            return &f->assessment.finding[i];
     return NULL;
 }
 
 static inline size_t listed(const struct fixture *f)
 {
     size_t count = 0;
-    for (size_t i = 0; i < f->judgement.count; i++)
-        count += !f->judgement.finding[i].is_unlisted;
+    for (size_t i = 0; i < f->assessment.count; i++)
+        count += !f->assessment.finding[i].is_unlisted;
     return count;
 }
 
@@ -77,7 +77,7 @@ static inline int begin_judging(void **state)
     struct berth_err err = {0};
     if (config_init(&config, &err) != BERTH_OK)
         return -1;
-    limits = judge_limits_of(&config);
+    limits = health_limits_from(&config);
     config_done(&config);
     return 0;
 }

@@ -1,20 +1,20 @@
 /* Findings from values out of line: one for each series and rule, the worst first. Each names the
  * place to blame. */
 #pragma once
-#include "health/judge_part.h"
+#include "health/findings.h"
 
-enum judge_rule { RULE_NOMINAL, RULE_PEERS, RULE_BASELINE, RULE_BETTER, RULE_COUNT };
+enum suspect_rule { RULE_NOMINAL, RULE_PEERS, RULE_BASELINE, RULE_BETTER, RULE_COUNT };
 
 /* A value that is out of line by one rule. */
 struct suspect {
     const struct value *value;
-    enum judge_rule rule;
+    enum suspect_rule rule;
     double expected;
     double goodness;    /* 1 as expected, 0.5 half as good */
     size_t others;      /* number of values that the expectation comes from; 0 with nominal */
     bool is_overloaded; /* baseline: the latest run was on a node with more runnable work than CPUs
                          */
-    place_id cause;     /* set by judge_report */
+    place_id cause;     /* set by suspects_report */
     unsigned runs;      /* baseline: number of successive runs under BASELINE_LOW */
 };
 
@@ -23,9 +23,10 @@ struct suspects {
     size_t count;
 };
 
-void judge_report_add(struct suspects *suspects, const struct suspect *suspect);
+void suspects_add(struct suspects *suspects, const struct suspect *suspect);
 
-/* Adds the findings to work. At most 64 causes of worse values and 64 of better ones are listed;
- * one more finding per group counts the rest. Reorders the suspects. Fails with NO_MEMORY. */
-enum berth_code judge_report(struct judge_work *work, struct suspects *suspects,
-                             struct berth_err *err);
+/* Adds the findings to findings. At most 64 causes of worse values and 64 of better ones are
+ * listed; one more finding per group counts the rest. Reorders the suspects. Fails with NO_MEMORY.
+ */
+enum berth_code suspects_report(struct findings *findings, struct suspects *suspects,
+                                struct berth_err *err);

@@ -1,11 +1,11 @@
 /* State of one assessment, shared by its parts: the findings so far and the selected places. */
 #pragma once
-#include "health/judge.h"
+#include "health/assessment.h"
 
-struct judge_work {
+struct findings {
     const struct snapshot *snap;
     const bool *selected;
-    const struct judge_limits *limits;
+    const struct health_limits *limits;
     struct finding *finding;
     size_t count, room;
     size_t measured; /* number of measured values in the selected places */
@@ -13,9 +13,9 @@ struct judge_work {
 };
 
 /* True when the place, a place above it or its nearest NUMA node is selected. */
-bool judge_part_asks(const struct judge_work *work, place_id id);
+bool findings_is_selected(const struct findings *findings, place_id id);
 
 /* Adds an empty finding of that severity, code and place. Returns NULL when out of memory. Valid
  * until the next call. */
-struct finding *judge_part_add(struct judge_work *work, enum severity severity, const char *code,
-                               const char *place);
+struct finding *findings_add(struct findings *findings, enum severity severity, const char *code,
+                             const char *place);

@@ -1,4 +1,4 @@
-#include "health/judge_explain.h"
+#include "health/explain.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,14 +17,14 @@ static bool is_fabric(const struct link *link)
     return link->kind == LINK_NVLINK || link->kind == LINK_XGMI;
 }
 
-void judge_explain_link(const struct graph *graph, const struct link *link, struct finding *finding)
+void explain_link(const struct graph *graph, const struct link *link, struct finding *finding)
 {
     place_id gpu = is_gpu(graph, link->from) ? link->from : link->to,
              far = gpu == link->from ? link->to : link->from;
     bool is_to_switch = graph_place(graph, far)->kind == PLACE_SWITCH && is_fabric(link);
-    finding->over = is_gpu(graph, gpu) == is_gpu(graph, far) ? OVER_PAIR
-                    : is_to_switch                           ? OVER_PEERS
-                                                             : OVER_HOST;
+    finding->scope = is_gpu(graph, gpu) == is_gpu(graph, far) ? SCOPE_PAIR
+                     : is_to_switch                           ? SCOPE_PEERS
+                                                              : SCOPE_HOST;
     finding->first = gpu;
     finding->second = far;
 }
@@ -88,16 +88,16 @@ static bool goes_over(const struct snapshot *snap, const struct link_paths *path
 {
     const struct graph *graph = snap->graph;
     if (v->from == v->to || v->metric == METRIC_ALLOCATION ||
-        (fact->left > 0 && is_of_few_bytes(v->metric)))
+        (fact->remaining > 0 && is_of_few_bytes(v->metric)))
         return false;
-    if (fact->over == OVER_PAIR)
+    if (fact->scope == SCOPE_PAIR)
         return (is_at(graph, v->from, fact->first) && is_at(graph, v->to, fact->second)) ||
                (is_at(graph, v->from, fact->second) && is_at(graph, v->to, fact->first));
     if (!has_end(snap, v, fact->first))
         return false;
     bool are_peers = is_gpu(graph, v->from) && is_gpu(graph, v->to);
-    return fact->over == OVER_HOST ? leaves_for_host(graph, paths, v)
-                                   : are_peers || has_nvlink_to_host(graph, fact->first);
+    return fact->scope == SCOPE_HOST ? leaves_for_host(graph, paths, v)
+                                     : are_peers || has_nvlink_to_host(graph, fact->first);
 }
 
 /* Appends the number of explained values and the worst of them to the fact's text. */
@@ -120,27 +120,27 @@ static void name_worst(const struct snapshot *snap, struct finding *fact,
 }
 
 /* True when another rule reported the same value before: it counts once. */
-static bool is_counted(const struct judge_work *work, const struct finding *slow, size_t number)
+static bool is_counted(const struct findings *findings, const struct finding *slow, size_t number)
 {
-    for (const struct finding *f = work->finding; f < slow; f++)
+    for (const struct finding *f = findings->finding; f < slow; f++)
         if (f->of == slow->of && f->explained_by == number)
             return true;
     return false;
 }
 
-static void explain(struct judge_work *work, const struct link_paths *paths, struct finding *fact)
+static void explain(struct findings *findings, const struct link_paths *paths, struct finding *fact)
 {
     const struct finding *worst = NULL;
-    for (size_t i = 0; i < work->count; i++) {
-        struct finding *slow = &work->finding[i];
+    for (size_t i = 0; i < findings->count; i++) {
+        struct finding *slow = &findings->finding[i];
         bool is_open =
             slow->of != NULL && slow->severity != SEVERITY_INFO && slow->explained_by == 0;
-        if (!is_open || slow->goodness < BEYOND * fact->left ||
-            !goes_over(work->snap, paths, fact, slow->of))
+        if (!is_open || slow->goodness < BEYOND * fact->remaining ||
+            !goes_over(findings->snap, paths, fact, slow->of))
             continue;
         slow->explained_by = fact->number;
         slow->is_unlisted = true;
-        fact->explains += !is_counted(work, slow, fact->number);
+        fact->explains += !is_counted(findings, slow, fact->number);
         if (slow->severity > fact->severity) {
             fact->severity = slow->severity;
             fact->at_s = slow->at_s;
@@ -150,21 +150,21 @@ static void explain(struct judge_work *work, const struct link_paths *paths, str
             worst = slow;
     }
     if (worst != NULL)
-        name_worst(work->snap, fact, worst);
+        name_worst(findings->snap, fact, worst);
 }
 
-enum berth_code judge_explain(struct judge_work *work, struct berth_err *err)
+enum berth_code explain_values(struct findings *findings, struct berth_err *err)
 {
     struct link_paths *paths = NULL;
-    for (size_t i = 0; i < work->count; i++) {
-        struct finding *fact = &work->finding[i];
-        if (fact->over == OVER_NOTHING || fact->severity == SEVERITY_INFO)
+    for (size_t i = 0; i < findings->count; i++) {
+        struct finding *fact = &findings->finding[i];
+        if (fact->scope == SCOPE_NONE || fact->severity == SEVERITY_INFO)
             continue;
         if (paths == NULL)
-            paths = link_paths_new(work->snap->graph);
+            paths = link_paths_new(findings->snap->graph);
         if (paths == NULL)
             return err_set(err, BERTH_NO_MEMORY, "no memory for the paths of slow values");
-        explain(work, paths, fact);
+        explain(findings, paths, fact);
     }
     link_paths_free(paths);
     return BERTH_OK;

@@ -1,4 +1,4 @@
-#include "health/judge_report.h"
+#include "health/suspects.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static const char *const codes[RULE_COUNT] = {
     [RULE_BETTER] = "better-than-baseline",
 };
 
-void judge_report_add(struct suspects *suspects, const struct suspect *suspect)
+void suspects_add(struct suspects *suspects, const struct suspect *suspect)
 {
     suspects->item[suspects->count++] = *suspect;
 }
@@ -63,10 +63,10 @@ static void describe_expectation(const struct suspect *suspect, char *buffer, si
                  suspect->others == 1 ? "" : "s");
 }
 
-static enum berth_code report(struct judge_work *work, const struct suspect *suspect,
+static enum berth_code report(struct findings *findings, const struct suspect *suspect,
                               struct berth_err *err)
 {
-    const struct graph *graph = work->snap->graph;
+    const struct graph *graph = findings->snap->graph;
     const struct value *v = suspect->value;
     const struct metric_info *info = metric_info(v->metric);
     const struct place *from = graph_place(graph, v->from), *to = graph_place(graph, v->to);
@@ -74,11 +74,11 @@ static enum berth_code report(struct judge_work *work, const struct suspect *sus
     enum severity severity = suspect->rule == RULE_BETTER ? SEVERITY_INFO
                              : is_lasting                 ? SEVERITY_CRITICAL
                                                           : SEVERITY_WARNING;
-    struct finding *finding = judge_part_add(work, severity, codes[suspect->rule],
-                                             to->kind == PLACE_NUMA ? to->name : from->name);
+    struct finding *finding = findings_add(findings, severity, codes[suspect->rule],
+                                           to->kind == PLACE_NUMA ? to->name : from->name);
     if (finding == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for findings");
-    const char *axes = values_axes(work->snap->values, v);
+    const char *axes = values_axes(findings->snap->values, v);
     double scale = strcmp(info->unit, "bytes_per_s") == 0 ? 1e-9 : 1;
     char against[64], runs[48] = "";
     const char *while_busy =
@@ -105,11 +105,11 @@ static enum berth_code report(struct judge_work *work, const struct suspect *sus
     return BERTH_OK;
 }
 
-static enum berth_code report_rest(struct judge_work *work, bool is_better, size_t unlisted,
+static enum berth_code report_rest(struct findings *findings, bool is_better, size_t unlisted,
                                    struct berth_err *err)
 {
-    struct finding *finding = judge_part_add(work, is_better ? SEVERITY_INFO : SEVERITY_WARNING,
-                                             "more", graph_place(work->snap->graph, 0)->name);
+    struct finding *finding = findings_add(findings, is_better ? SEVERITY_INFO : SEVERITY_WARNING,
+                                           "more", graph_place(findings->snap->graph, 0)->name);
     if (finding == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for findings");
     snprintf(finding->subject, sizeof finding->subject, "%s", is_better ? "better" : "worse");
@@ -173,7 +173,7 @@ static bool is_scatter(const struct suspect *suspect, const struct tally *at)
 {
     const struct value *v = suspect->value;
     bool is_of_cores = suspect->rule == RULE_PEERS &&
-                       judge_limits_kind(v->metric) == JUDGE_PINGPONG && v->from != v->to &&
+                       health_limits_kind(v->metric) == LIMIT_PINGPONG && v->from != v->to &&
                        suspect->cause != 0;
     return is_of_cores && (double)at->suspected < CORE_SHARE * (double)at->all;
 }
@@ -231,36 +231,37 @@ static bool is_listed(place_id *listed, size_t *n, place_id cause)
 
 /* Makes a finding of each suspect. They are all worse than expected or all better, the farthest
  * first. Lists the findings of the first CAUSES_LISTED causes. */
-static enum berth_code report_group(struct judge_work *work, struct suspect *suspect, size_t n,
+static enum berth_code report_group(struct findings *findings, struct suspect *suspect, size_t n,
                                     struct berth_err *err)
 {
     place_id listed[CAUSES_LISTED];
     size_t causes = 0, unlisted = 0;
-    enum berth_code code = n > 0 ? find_causes(work->snap, suspect, &n, err) : BERTH_OK;
+    enum berth_code code = n > 0 ? find_causes(findings->snap, suspect, &n, err) : BERTH_OK;
     for (size_t i = 0; code == BERTH_OK && i < n; i++) {
         bool is_unlisted = !is_listed(listed, &causes, suspect[i].cause);
         unlisted += is_unlisted;
         if (i >= FINDINGS_KEPT)
             continue;
-        code = report(work, &suspect[i], err);
+        code = report(findings, &suspect[i], err);
         if (code == BERTH_OK)
-            work->finding[work->count - 1].is_unlisted = is_unlisted;
+            findings->finding[findings->count - 1].is_unlisted = is_unlisted;
     }
     if (code != BERTH_OK)
         return code;
-    work->is_cut = work->is_cut || n > FINDINGS_KEPT;
-    return unlisted > 0 ? report_rest(work, suspect->rule == RULE_BETTER, unlisted, err) : BERTH_OK;
+    findings->is_cut = findings->is_cut || n > FINDINGS_KEPT;
+    return unlisted > 0 ? report_rest(findings, suspect->rule == RULE_BETTER, unlisted, err)
+                        : BERTH_OK;
 }
 
-enum berth_code judge_report(struct judge_work *work, struct suspects *suspects,
-                             struct berth_err *err)
+enum berth_code suspects_report(struct findings *findings, struct suspects *suspects,
+                                struct berth_err *err)
 {
     size_t worse = 0;
     qsort(suspects->item, suspects->count, sizeof *suspects->item, compare_goodness);
     while (worse < suspects->count && suspects->item[worse].rule != RULE_BETTER)
         worse++;
-    enum berth_code code = report_group(work, suspects->item, worse, err);
+    enum berth_code code = report_group(findings, suspects->item, worse, err);
     return code == BERTH_OK
-               ? report_group(work, suspects->item + worse, suspects->count - worse, err)
+               ? report_group(findings, suspects->item + worse, suspects->count - worse, err)
                : code;
 }

@@ -1,6 +1,6 @@
 /* One cause, one finding: facts about links, and the slow values of transfers over them. */
+#include "assessment_rig.h"
 #include "health/baseline.h"
-#include "judge_rig.h"
 
 static place_id gpu(const struct fixture *f, int n) { return nodes_place(f->graph, PLACE_GPU, n); }
 
@@ -52,7 +52,8 @@ static void add_copies(struct fixture *f, const double share[8])
     }
 }
 
-/* Copies between all gpus, of which those with gpu 2 reach a share only; judged by their baselines.
+/* Copies between all gpus, of which those with gpu 2 reach a share only; assessed by their
+ * baselines.
  */
 static void add_peers(struct fixture *f, double share)
 {
@@ -91,16 +92,16 @@ static void a_narrow_link_stands_for_what_is_slow_over_it(void **state)
     struct fixture f = eight();
     detail(f.graph, gpu(&f, 2), "pcie_width", "8");
     add_copies(&f, (const double[8]){1, 1, 0.5, 1, 1, 1, 1, 1});
-    judged(&f, NULL);
+    assess(&f, NULL);
     assert_int_equal(listed(&f), 1);
-    const struct finding *fact = &f.judgement.finding[0];
+    const struct finding *fact = &f.assessment.finding[0];
     assert_string_equal(fact->code, "pcie-narrow");
     assert_int_equal(fact->explains, 2);
     assert_string_equal(fact->text, "its PCIe link is 8 lanes wide, of 16; it explains 2 slow "
                                     "values, the worst host_gpu_copy_engine from numa0 to gpu2"
                                     " with bytes=1048576: 30 GB/s, expected 60");
     assert_string_equal(
-        f.judgement.reason,
+        f.assessment.reason,
         "degraded: gpu2: its PCIe link is 8 lanes wide, of 16; it explains 2 slow values");
     end(&f);
 }
@@ -114,14 +115,14 @@ static void what_it_does_not_explain_stays(void **state)
     for (int n = 0; n < 8; n++)
         add(&f, METRIC_COPY_LATENCY, numa(&f, n / 4), gpu(&f, n), "",
             n == 2 ? 4000 : 2000); /* lanes make no few bytes slow */
-    judged(&f, NULL);
+    assess(&f, NULL);
     assert_int_equal(listed(&f), 3);
     assert_int_equal(shown(&f, "pcie-narrow")->explains, 2);
     size_t of_gpu5 = 0;
-    for (size_t i = 0; i < f.judgement.count; i++) {
-        const struct finding *finding = &f.judgement.finding[i];
+    for (size_t i = 0; i < f.assessment.count; i++) {
+        const struct finding *finding = &f.assessment.finding[i];
         of_gpu5 +=
-            !finding->is_unlisted && finding->cause == gpu(&f, 5) && finding->stands_for == 1;
+            !finding->is_unlisted && finding->cause == gpu(&f, 5) && finding->represents == 1;
         assert_int_equal(finding->explained_by != 0,
                          finding->of != NULL && finding->cause == gpu(&f, 2) &&
                              strstr(finding->text, "copy_latency") == NULL);
@@ -131,7 +132,7 @@ static void what_it_does_not_explain_stays(void **state)
     f = eight(); /* half of the lanes do not leave a tenth of the rate */
     detail(f.graph, gpu(&f, 2), "pcie_width", "8");
     add_copies(&f, (const double[8]){1, 1, 0.1, 1, 1, 1, 1, 1});
-    judged(&f, NULL);
+    assess(&f, NULL);
     assert_int_equal(listed(&f), 2);
     assert_int_equal(shown(&f, "pcie-narrow")->explains, 0);
     end(&f);
@@ -146,8 +147,8 @@ static void a_fact_of_all_explains_none(void **state)
     for (int n = 0; n < 8; n++)
         detail(f.graph, gpu(&f, n), "pcie_width", "8");
     add_copies(&f, (const double[8]){1, 1, 0.5, 1, 1, 1, 1, 1});
-    judged(&f, NULL);
-    assert_int_equal(f.judgement.verdict, VERDICT_DEGRADED);
+    assess(&f, NULL);
+    assert_int_equal(f.assessment.verdict, VERDICT_DEGRADED);
     assert_int_equal(listed(&f), 9);
     assert_non_null(shown(&f, "slower-than-peers"));
     end(&f);
@@ -172,7 +173,7 @@ static void what_goes_over_other_links_stays(void **state)
             add_peers(&f, 0.5);
         if (!has_c2c)
             expect(&f, 300 * GB, 0);
-        judged(&f, NULL);
+        assess(&f, NULL);
         assert_int_equal(listed(&f), 2);
         assert_int_equal(shown(&f, "pcie-narrow")->explains, 0);
         end(&f);
@@ -187,7 +188,7 @@ static void peers_behind_a_narrow_link_are_explained(void **state)
     detail(f.graph, gpu(&f, 2), "pcie_width", "8");
     add_peers(&f, 0.5);
     expect(&f, 300 * GB, 0);
-    judged(&f, NULL);
+    assess(&f, NULL);
     assert_int_equal(listed(&f), 1);
     assert_int_equal(shown(&f, "pcie-narrow")->explains, 14);
     end(&f);
@@ -208,12 +209,12 @@ static void a_fact_is_as_grave_as_what_it_stands_for(void **state)
     add(&f, METRIC_COLLECTIVE_BANDWIDTH, gpu(&f, 0), gpu(&f, 7), "members=8", 150 * GB);
     add(&f, METRIC_COLLECTIVE_BANDWIDTH, gpu(&f, 4), gpu(&f, 7), "members=4", 300 * GB);
     expect(&f, 300 * GB, 3);
-    judged(&f, NULL);
+    assess(&f, NULL);
     assert_int_equal(listed(&f), 1);
     const struct finding *fact = shown(&f, "link-degraded");
     assert_int_equal(fact->explains, 15);
     assert_int_equal(fact->severity, SEVERITY_CRITICAL);
-    assert_true(fact->drain && f.judgement.drain && f.judgement.verdict == VERDICT_UNHEALTHY);
+    assert_true(fact->drain && f.assessment.drain && f.assessment.verdict == VERDICT_UNHEALTHY);
     assert_true(fact->at_s == 1790000000); /* when it became so grave */
     end(&f);
 }
@@ -234,7 +235,7 @@ static void a_degraded_link_between_packages(void **state)
         nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(&f, 0), numa(&f, 2), "",
                     100 * GB, NAN, NAN);
         expect(&f, 100 * GB, 0);
-        judged(&f, NULL);
+        assess(&f, NULL);
         const struct finding *fact = shown(&f, is_down ? "link-down" : "link-degraded");
         assert_non_null(fact);
         assert_int_equal(fact->explains, 8);
@@ -256,7 +257,7 @@ static void lost_nvlinks_to_the_host(void **state)
             detail(f.graph, gpu(&f, n), "nvlinks_up", n == 2 ? "3" : "6");
         }
         add_copies(&f, (const double[8]){1, 1, 0.5, 1, 1, 1, 1, 1});
-        judged(&f, NULL);
+        assess(&f, NULL);
         assert_int_equal(shown(&f, "link-degraded")->explains, has_host ? 2 : 0);
         assert_int_equal(listed(&f), has_host ? 1 : 2);
         end(&f);

@@ -10,23 +10,23 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "health/judge_limits.h"
+#include "health/limits.h"
 #include "node/snapshot.h"
 
 enum severity { SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_CRITICAL };
 enum verdict { VERDICT_HEALTHY, VERDICT_DEGRADED, VERDICT_UNHEALTHY, VERDICT_UNKNOWN };
 
-const char *judge_severity_name(enum severity severity);
-const char *judge_verdict_name(enum verdict verdict);
+const char *assessment_severity_name(enum severity severity);
+const char *assessment_verdict_name(enum verdict verdict);
 
-#define JUDGE_REASON_SIZE 121 /* length of a scheduler's drain reason: 120 characters */
+#define ASSESSMENT_REASON_SIZE 121 /* length of a scheduler's drain reason: 120 characters */
 
 /* Transfers that use the links of a finding. */
-enum judge_over {
-    OVER_NOTHING, /* none: the finding is about no link */
-    OVER_PAIR,    /* between first and second, or places within them */
-    OVER_PEERS,   /* between the GPU first and other GPUs */
-    OVER_HOST,    /* between the GPU first and the host */
+enum finding_scope {
+    SCOPE_NONE,  /* none: the finding is about no link */
+    SCOPE_PAIR,  /* between first and second, or places within them */
+    SCOPE_PEERS, /* between the GPU first and other GPUs */
+    SCOPE_HOST,  /* between the GPU first and the host */
 };
 
 struct finding {
@@ -40,12 +40,12 @@ struct finding {
     place_id cause;
     /* kept but not shown: another finding represents it, or its cause is beyond the listed ones */
     bool is_unlisted;
-    unsigned stands_for;  /* number of unlisted findings of its cause and since_s */
-    enum judge_over over; /* for a fact about links; uses first, second and left */
+    unsigned represents;      /* number of unlisted findings of its cause and since_s */
+    enum finding_scope scope; /* for a fact about links; uses first, second and remaining */
     place_id first, second;
-    double left;     /* remaining fraction of the links' bandwidth; 0 unknown or none */
-    size_t explains; /* number of slow values over these links that the fact explains */
-    size_t number;   /* from 1, in the order of discovery */
+    double remaining; /* remaining fraction of the links' bandwidth; 0 unknown or none */
+    size_t explains;  /* number of slow values over these links that the fact explains */
+    size_t number;    /* from 1, in the order of discovery */
     /* number of the fact that explains this one, which is then not shown; 0 none */
     size_t explained_by;
     const struct value *of; /* its value in the snapshot, borrowed; NULL none */
@@ -59,21 +59,21 @@ struct finding {
     int64_t since_s; /* time when it appeared; 0 unknown */
 };
 
-struct judgement {
+struct assessment {
     /* from the worst finding; unknown when nothing was measured and nothing is wrong */
     enum verdict verdict;
     /* a finding advises to drain, such as a link that is down or three runs below 80 % of the
      * baseline */
     bool drain;
-    char reason[JUDGE_REASON_SIZE];
+    char reason[ASSESSMENT_REASON_SIZE];
     struct finding *finding; /* owned; worst first */
     size_t count;
     bool is_cut; /* more values are out of line than there are findings */
 };
 
 /* Assesses the selected places, by place id, with everything inside them; NULL the whole node. End
- * *ret with judge_done. Fails only with NO_MEMORY. */
-enum berth_code judge(const struct snapshot *snap, const bool *selected,
-                      const struct judge_limits *limits, struct judgement *ret,
-                      struct berth_err *err);
-void judge_done(struct judgement *judgement);
+ * *ret with assessment_done. Fails only with NO_MEMORY. */
+enum berth_code health_assess(const struct snapshot *snap, const bool *selected,
+                              const struct health_limits *limits, struct assessment *ret,
+                              struct berth_err *err);
+void assessment_done(struct assessment *assessment);

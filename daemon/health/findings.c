@@ -1,0 +1,43 @@
+#include "health/findings.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+bool findings_is_selected(const struct findings *findings, place_id id)
+{
+    if (findings->selected == NULL)
+        return true;
+    const struct graph *graph = findings->snap->graph;
+    place_id numa = graph_place(graph, id)->numa;
+    if (numa != PLACE_NONE && findings->selected[numa])
+        return true;
+    for (; id != PLACE_NONE; id = graph_place(graph, id)->parent)
+        if (findings->selected[id])
+            return true;
+    return false;
+}
+
+struct finding *findings_add(struct findings *findings, enum severity severity, const char *code,
+                             const char *place)
+{
+    if (findings->count == findings->room) {
+        size_t room = findings->room == 0 ? 16 : 2 * findings->room;
+        struct finding *more = realloc(findings->finding, room * sizeof *more);
+        if (more == NULL)
+            return NULL;
+        findings->finding = more;
+        findings->room = room;
+    }
+    struct finding *finding = &findings->finding[findings->count++];
+    *finding = (struct finding){.severity = severity,
+                                .value = NAN,
+                                .expected = NAN,
+                                .cause = PLACE_NONE,
+                                .first = PLACE_NONE,
+                                .second = PLACE_NONE};
+    finding->number = findings->count;
+    snprintf(finding->code, sizeof finding->code, "%s", code);
+    snprintf(finding->place, sizeof finding->place, "%s", place);
+    return finding;
+}
