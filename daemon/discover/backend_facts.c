@@ -92,7 +92,7 @@ static void join_sibling(struct draft *draft, place_id gpu, uint64_t pci)
             draft_cpus(draft, gpu, draft_place(draft, other)->cpus);
         draft_extra(draft, gpu)->said_numa = draft_extra(draft, other)->said_numa;
         draft_extra(draft, gpu)->pcie_bytes_per_s = draft_extra(draft, other)->pcie_bytes_per_s;
-        draft_module(draft, (place_id[]){other, gpu}, 2, SOURCE_FACTS);
+        draft_module(draft, (place_id[]){other, gpu}, 2, DRAFT_FACTS);
         return;
     }
 }
@@ -130,7 +130,7 @@ static void add_device(struct draft *draft, struct names *names, const struct re
         text_of(object, "vendor")[0] != '\0' ? text_of(object, "vendor") : names->vendor;
     place_id gpu = find_gpu(draft, names, pci, uuid);
     if (gpu == PLACE_NONE) {
-        gpu = draft_add(draft, PLACE_GPU, 0, SOURCE_FACTS);
+        gpu = draft_add(draft, PLACE_GPU, 0, DRAFT_FACTS);
         draft_detail(draft, gpu, "vendor", "%s", vendor);
         join_sibling(draft, gpu, pci);
         bool is_slice = strcmp(text_of(object, "partition"), "mig") == 0;
@@ -142,9 +142,9 @@ static void add_device(struct draft *draft, struct names *names, const struct re
     struct place *place = draft_place(draft, gpu);
     draft_text(draft, &place->uuid, uuid);
     draft_text(draft, &place->render_node, text_of(object, "render_node"));
-    draft_say_model(draft, gpu, text_of(object, "model"), SOURCE_FACTS);
+    draft_say_model(draft, gpu, text_of(object, "model"), DRAFT_FACTS);
     json_int_t bytes = json_integer_value(json_object_get(object, "bytes"));
-    draft_say_memory(draft, gpu, bytes > 0 ? (int64_t)bytes : -1, SOURCE_FACTS);
+    draft_say_memory(draft, gpu, bytes > 0 ? (int64_t)bytes : -1, DRAFT_FACTS);
     json_t *minor = json_object_get(object, "minor");
     if (json_is_integer(minor) && json_integer_value(minor) >= 0 &&
         json_integer_value(minor) < 65536)
@@ -170,7 +170,7 @@ static place_id end_of(struct draft *draft, struct names *names, const char *nam
         return draft_nth(draft, PLACE_PACKAGE, (size_t)number);
     if (strcmp(kind, "switch") != 0)
         return PLACE_NONE;
-    place = draft_add(draft, PLACE_SWITCH, 0, SOURCE_FACTS);
+    place = draft_add(draft, PLACE_SWITCH, 0, DRAFT_FACTS);
     /* the driver seldom names it: several switches may look like this one */
     draft_detail(draft, place, "known_to", "driver");
     name_place(names, name, place);
@@ -190,7 +190,7 @@ static bool add_link(struct draft *draft, struct names *names, const struct reco
     link_state_parse(text_of(object, "state"), &state);
     double bytes_per_s = json_number_value(speed);
     draft_link(draft, from, to, kind, width > 0 && width < 1000 ? (int32_t)width : 0,
-               bytes_per_s > 0 ? bytes_per_s : (double)NAN, state, SOURCE_FACTS);
+               bytes_per_s > 0 ? bytes_per_s : (double)NAN, state, DRAFT_FACTS);
     return true;
 }
 

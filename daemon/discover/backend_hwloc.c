@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "discover/backend_hwloc_load.h"
-#include "discover/backend_hwloc_values.h"
+#include "discover/backend_hwloc.h"
 #include "discover/iodev.h"
 
 #define GIB              1073741824.0
@@ -41,7 +40,7 @@ static void add_machine(struct walk *walk)
     const char *model = hwloc_obj_get_info_by_name(root, "DMIProductName");
     draft_say_model(draft, 0,
                     model != NULL ? model : hwloc_obj_get_info_by_name(root, "PlatformModel"),
-                    SOURCE_HWLOC);
+                    DRAFT_HWLOC);
     const char *architecture = hwloc_obj_get_info_by_name(root, "Architecture");
     draft_detail(draft, 0, "architecture", "%s", architecture != NULL ? architecture : "");
     draft_software(draft, "kernel", hwloc_obj_get_info_by_name(root, "OSRelease"));
@@ -54,7 +53,7 @@ static void add_packages(struct walk *walk)
         struct cpuset cpus = to_cpuset(walk, obj->cpuset);
         if (cpuset_is_empty(&cpus))
             continue;
-        place_id id = draft_add(walk->draft, PLACE_PACKAGE, 0, SOURCE_HWLOC);
+        place_id id = draft_add(walk->draft, PLACE_PACKAGE, 0, DRAFT_HWLOC);
         draft_cpus(walk->draft, id, &cpus);
         const char *model = hwloc_obj_get_info_by_name(obj, "CPUModel");
         if (model == NULL)
@@ -63,7 +62,7 @@ static void add_packages(struct walk *walk)
         snprintf(trimmed, sizeof trimmed, "%s", model);
         for (size_t end = strlen(trimmed); end > 0 && trimmed[end - 1] == ' ';)
             trimmed[--end] = '\0';
-        draft_say_model(walk->draft, id, trimmed, SOURCE_HWLOC);
+        draft_say_model(walk->draft, id, trimmed, DRAFT_HWLOC);
     }
 }
 
@@ -124,8 +123,8 @@ static void add_numas(struct walk *walk)
         if (bytes > 0 ? !hwloc_bitmap_isset(allowed, obj->os_index) : cpuset_is_empty(&cpus))
             continue;
         struct draft *draft = walk->draft;
-        place_id id = draft_add(draft, PLACE_NUMA, (int32_t)obj->os_index, SOURCE_HWLOC);
-        draft_say_memory(draft, id, bytes > INT64_MAX ? -1 : (int64_t)bytes, SOURCE_HWLOC);
+        place_id id = draft_add(draft, PLACE_NUMA, (int32_t)obj->os_index, DRAFT_HWLOC);
+        draft_say_memory(draft, id, bytes > INT64_MAX ? -1 : (int64_t)bytes, DRAFT_HWLOC);
         if (owns_cpus(walk, obj)) {
             draft_cpus(draft, id, &cpus);
         } else {
@@ -159,8 +158,8 @@ static void add_memoryless_numas(struct walk *walk)
             if (cpuset_is_empty(&cpus) ||
                 draft_numbered(walk->draft, PLACE_NUMA, number) != PLACE_NONE)
                 continue;
-            place_id id = draft_add(walk->draft, PLACE_NUMA, number, SOURCE_HWLOC);
-            draft_say_memory(walk->draft, id, 0, SOURCE_HWLOC);
+            place_id id = draft_add(walk->draft, PLACE_NUMA, number, DRAFT_HWLOC);
+            draft_say_memory(walk->draft, id, 0, DRAFT_HWLOC);
             draft_cpus(walk->draft, id, &cpus);
         }
 }
@@ -220,10 +219,10 @@ static void add_llc(struct walk *walk, struct hwloc_obj *core)
         /* NULL: out of memory */
         if (graph->places[id].cpus != NULL && cpuset_equal(graph->places[id].cpus, &cpus))
             return;
-    place_id id = draft_add(walk->draft, PLACE_LLC, 0, SOURCE_HWLOC);
+    place_id id = draft_add(walk->draft, PLACE_LLC, 0, DRAFT_HWLOC);
     draft_cpus(walk->draft, id, &cpus);
     if (cache->attr->cache.size > 0 && cache->attr->cache.size < INT64_MAX)
-        draft_say_memory(walk->draft, id, (int64_t)cache->attr->cache.size, SOURCE_HWLOC);
+        draft_say_memory(walk->draft, id, (int64_t)cache->attr->cache.size, DRAFT_HWLOC);
     draft_detail(walk->draft, id, "level", "%u", cache->attr->cache.depth);
 }
 
@@ -236,7 +235,7 @@ static enum berth_code add_cores_and_pus(struct walk *walk, struct berth_err *er
         struct cpuset cpus = to_cpuset(walk, obj->cpuset);
         if (cpuset_is_empty(&cpus))
             continue;
-        place_id id = draft_add(walk->draft, PLACE_CORE, 0, SOURCE_HWLOC);
+        place_id id = draft_add(walk->draft, PLACE_CORE, 0, DRAFT_HWLOC);
         draft_cpus(walk->draft, id, &cpus);
         int kind = has_kinds ? hwloc_cpukinds_get_by_cpuset(walk->topology, obj->cpuset, 0) : -1;
         if (kind >= 0)
@@ -249,7 +248,7 @@ static enum berth_code add_cores_and_pus(struct walk *walk, struct berth_err *er
                            obj->os_index, CPUSET_MAX);
         if (!cpuset_has(&walk->allowed, obj->os_index))
             continue;
-        place_id id = draft_add(walk->draft, PLACE_PU, (int32_t)obj->os_index, SOURCE_HWLOC);
+        place_id id = draft_add(walk->draft, PLACE_PU, (int32_t)obj->os_index, DRAFT_HWLOC);
         struct cpuset cpus = {0};
         cpuset_add(&cpus, obj->os_index);
         draft_cpus(walk->draft, id, &cpus);
@@ -380,8 +379,8 @@ static void add_devices(struct walk *walk)
         draft_detail(walk->draft, numa, "gpu_pci", "%s", draft_place(walk->draft, gpu)->pci);
         if (draft_place(walk->draft, gpu)->capacity_bytes < 0)
             draft_say_memory(walk->draft, gpu, draft_place(walk->draft, numa)->capacity_bytes,
-                             SOURCE_HWLOC);
-        draft_link(walk->draft, numa, gpu, LINK_MEMBUS, 0, (double)NAN, LINK_UP, SOURCE_HWLOC);
+                             DRAFT_HWLOC);
+        draft_link(walk->draft, numa, gpu, LINK_MEMBUS, 0, (double)NAN, LINK_UP, DRAFT_HWLOC);
     }
 }
 

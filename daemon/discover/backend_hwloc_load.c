@@ -1,4 +1,4 @@
-#include "discover/backend_hwloc_load.h"
+#include "discover/backend_hwloc.h"
 
 #include <errno.h>
 #include <fcntl.h>

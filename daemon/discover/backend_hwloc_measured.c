@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "discover/backend_hwloc_load.h"
+#include "discover/backend_hwloc.h"
 
 #define MIB 1048576.0
 

@@ -1,4 +1,4 @@
-#include "discover/backend_hwloc_values.h"
+#include "discover/backend_hwloc.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -101,7 +101,7 @@ static void add_nvlinks(struct reading *values, const struct hwloc_distances_s *
                                there, back);
             draft_link(values->draft, from, to, LINK_NVLINK,
                        width == floor(width) && width < 1000 ? (int32_t)width : 0,
-                       fmax(there, back) * 1e6, LINK_UP, SOURCE_HWLOC);
+                       fmax(there, back) * 1e6, LINK_UP, DRAFT_HWLOC);
         }
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "discover/backend_hwloc_load.h"
+#include "discover/backend_hwloc.h"
 #include "node/pci.h"
 
 static const struct hwloc_pcidev_attr_s *pci_of(const struct hwloc_obj *obj)

@@ -106,7 +106,7 @@ static void match_cpus(const struct kfd_view *view)
             continue;
         place_id numa = PLACE_NONE;
         if (!have_numas) {
-            numa = draft_add(draft, PLACE_NUMA, (int32_t)index++, SOURCE_KFD);
+            numa = draft_add(draft, PLACE_NUMA, (int32_t)index++, DRAFT_KFD);
             draft_detail(draft, numa, "cpu_count", "%" PRIu64, node->cpu_count);
         }
         /* the next higher number */
@@ -118,7 +118,7 @@ static void match_cpus(const struct kfd_view *view)
         }
         last = draft_place(draft, numa)->number;
         view->places[i] = numa;
-        draft_say_memory(draft, numa, node->memory_bytes, SOURCE_KFD);
+        draft_say_memory(draft, numa, node->memory_bytes, DRAFT_KFD);
         const struct cpuset *cpus = draft_place(draft, numa)->cpus;
         if (cpus != NULL && cpuset_count(cpus) != node->cpu_count)
             draft_disagree(draft,
@@ -191,7 +191,7 @@ static void match_gpus(const struct kfd_view *view)
     for (size_t i = 0; i < view->tree->count; i++) {
         if (!is_gpu(&view->tree->nodes[i]) || view->places[i] != PLACE_NONE)
             continue;
-        view->places[i] = draft_add(draft, PLACE_GPU, 0, SOURCE_KFD);
+        view->places[i] = draft_add(draft, PLACE_GPU, 0, DRAFT_KFD);
         draft_extra(draft, view->places[i])->kfd_node = view->tree->nodes[i].number;
         draft_detail(draft, view->places[i], "vendor", "amd");
         added++;
@@ -233,10 +233,10 @@ static void describe_gpu(const struct kfd_view *view, const struct kfd_node *nod
     place_id gpu = place_of(view, node);
     struct place *place = draft_place(draft, gpu);
     draft_pci(draft, gpu, pci_of(node));
-    draft_say_memory(draft, gpu, node->memory_bytes, SOURCE_KFD);
+    draft_say_memory(draft, gpu, node->memory_bytes, DRAFT_KFD);
     draft_detail(draft, gpu, "kfd_node", "%d", node->number);
     if (place->model == NULL)
-        draft_say_model(draft, gpu, device_name(node->device_id), SOURCE_KFD);
+        draft_say_model(draft, gpu, device_name(node->device_id), DRAFT_KFD);
     if (node->unique != 0) {
         char uuid[32];
         uuid_of(node, uuid);
@@ -304,7 +304,7 @@ static void join_modules(const struct kfd_view *view)
             if (joined)
                 parts[count++] = view->places[j];
         }
-        draft_module(view->draft, parts, count, SOURCE_KFD);
+        draft_module(view->draft, parts, count, DRAFT_KFD);
     }
 }
 
@@ -322,14 +322,14 @@ static void link_gpus(const struct kfd_view *view, const struct kfd_node *from,
         return;
     if (link->weight == KFD_WEIGHT_XGMI_HOP)
         draft_link(view->draft, outside(view, from), outside(view, to), LINK_XGMI, width_of(link),
-                   speed_of(link), LINK_UP, SOURCE_KFD);
+                   speed_of(link), LINK_UP, DRAFT_KFD);
     else if (link->weight == KFD_WEIGHT_PARTITION_TO_PARTITION)
         draft_link(view->draft, outside(view, from), outside(view, to), LINK_XGMI, 0, (double)NAN,
-                   LINK_UP, SOURCE_KFD);
+                   LINK_UP, DRAFT_KFD);
     else if (link->weight ==
              KFD_WEIGHT_SAME_DEVICE) /* inside the device every partition reaches all of it */
         draft_link(view->draft, place_of(view, from), outside(view, from), LINK_XGMI,
-                   width_of(link), speed_of(link), LINK_UP, SOURCE_KFD);
+                   width_of(link), speed_of(link), LINK_UP, DRAFT_KFD);
 }
 
 static void link_host(const struct kfd_view *view, const struct kfd_node *gpu,
@@ -340,14 +340,14 @@ static void link_host(const struct kfd_view *view, const struct kfd_node *gpu,
     /* an APU: its memory is the cores', with the driver's constant as rate */
     if (link->type == KFD_LINK_XGMI && link->weight == KFD_WEIGHT_SAME_DEVICE)
         draft_link(view->draft, outside(view, gpu), numa, LINK_MEMBUS, 0, speed_of(link), LINK_UP,
-                   SOURCE_KFD);
+                   DRAFT_KFD);
     else if (link->type == KFD_LINK_XGMI)
         draft_link(view->draft, outside(view, gpu), numa, LINK_XGMI, width_of(link), speed_of(link),
-                   LINK_UP, SOURCE_KFD);
+                   LINK_UP, DRAFT_KFD);
     else if (link->type ==
              KFD_LINK_PCIE) /* min is the slowest PCIe version, not one lane of this link */
         draft_link(view->draft, outside(view, gpu), numa, LINK_PCIE, 0, speed_of(link), LINK_UP,
-                   SOURCE_KFD);
+                   DRAFT_KFD);
 }
 
 static place_id package_of(struct draft *draft, place_id numa)
@@ -370,10 +370,10 @@ static void link_cpus(const struct kfd_view *view, const struct kfd_node *from,
         /* the driver copies the firmware's distance */
         draft_value(draft, METRIC_NUMA_DISTANCE, a, b, "", (double)link->weight);
         draft_value(draft, METRIC_NUMA_DISTANCE, a, a, "", 10);
-        draft_link(draft, a, b, LINK_SMP, 0, speed_of(link), LINK_UP, SOURCE_KFD);
+        draft_link(draft, a, b, LINK_SMP, 0, speed_of(link), LINK_UP, DRAFT_KFD);
     } else {
         draft_link(draft, package_of(draft, a), package_of(draft, b), LINK_SMP, 0, speed_of(link),
-                   LINK_UP, SOURCE_KFD);
+                   LINK_UP, DRAFT_KFD);
     }
 }
 

@@ -4,7 +4,7 @@
  *
  * Main types: struct backend (one source), struct draft (the graph as it grows), struct discovery.
  * Uses: base node
- * Public headers: backend_hwloc_measured.h backend_hwloc_view.h discover.h nvproc.h
+ * Public headers: backend_hwloc_measured.h backend_hwloc_view.h discover.h
  * Shown by: tests/unit/discover, tests/replay
  *
  * Discovery: backends read the world and add to one draft, which becomes a graph.
@@ -45,12 +45,21 @@ void discovery_done(struct discovery *discovery);
 enum berth_code discover_xml(const struct files *io, const char *folder, char **ret_xml,
                              char **ret_name, struct berth_err *err);
 
-/* Writes a node folder as files, for Record: node.json, topology.xml, kfd/..., facts.jsonl,
- * measurements.jsonl. The function visit receives each once and returns false to stop. A NULL in
- * sets is none, in folder the live machine. The origin is that of the snapshot. Slow (tens of ms):
- * call it on a worker thread. */
-typedef bool (*record_visit)(void *arg, const char *file, const char *text, size_t length);
-enum berth_code discover_record(const struct files *io, const char *folder,
-                                const struct graph *graph, enum origin origin,
-                                const struct values *values, const struct sets *sets,
-                                record_visit visit, void *arg, struct berth_err *err);
+/* discover/folder_writer.c: writes a node folder as files, for Record: node.json, topology.xml,
+ * kfd/..., facts.jsonl, measurements.jsonl. The function visit receives each once and returns false
+ * to stop. A NULL in sets is none, in folder the live machine. The origin is that of the snapshot.
+ * Slow (tens of ms): call it on a worker thread. */
+typedef bool (*discover_visit)(void *arg, const char *file, const char *text, size_t length);
+enum berth_code discover_write_folder(const struct files *io, const char *folder,
+                                      const struct graph *graph, enum origin origin,
+                                      const struct values *values, const struct sets *sets,
+                                      discover_visit visit, void *arg, struct berth_err *err);
+
+/* discover/nvproc.c: NVIDIA's gpus in the kernel driver's /proc/driver/nvidia/gpus, by PCI address.
+ * Loads no runtime and wakes no gpu.
+ *
+ * Returns device records (node/record.h), one line a gpu, in new text that the caller frees; NULL
+ * when the driver shows none. The names gpu0, gpu1, ... are in the order of PCI addresses and mean
+ * nothing elsewhere. Fields are left out while missing, malformed or not known to the driver yet
+ * (uuids, before a gpu's first use). NO_MEMORY is the only failure. Any thread. */
+enum berth_code nvproc_facts(const struct files *io, char **ret_facts, struct berth_err *err);

@@ -11,9 +11,9 @@
 static const struct draft_extra new_extra = {
     .pci = PCI_NONE, .kfd_node = -1, .said_numa = PLACE_NONE, .pcie_bytes_per_s = (double)NAN};
 
-const char *draft_source_name(enum source source)
+const char *draft_source_name(enum draft_source source)
 {
-    static const char *const names[SOURCE_COUNT] = {"hwloc", "kfd", "facts"};
+    static const char *const names[DRAFT_COUNT] = {"hwloc", "kfd", "facts"};
     return names[source];
 }
 
@@ -21,9 +21,9 @@ static bool is_cpu_side(enum place_kind kind) { return kind < PLACE_MODULE; }
 
 /* Returns the trust in a source for a kind of place. For the CPU side hwloc reads the original
  * tables; for gpus the driver has more facts. */
-static int trust(enum source source, enum place_kind kind)
+static int trust(enum draft_source source, enum place_kind kind)
 {
-    return is_cpu_side(kind) && source == SOURCE_HWLOC ? SOURCE_COUNT : (int)source;
+    return is_cpu_side(kind) && source == DRAFT_HWLOC ? DRAFT_COUNT : (int)source;
 }
 
 bool draft_init(struct draft *draft)
@@ -32,7 +32,7 @@ bool draft_init(struct draft *draft)
         (struct draft){.graph = graph_new(), .nowhere = graph_new(), .nowhere_extra = new_extra};
     if (draft->graph != NULL && draft->nowhere != NULL &&
         graph_add_place(draft->nowhere, PLACE_MACHINE, 0) == 0 &&
-        draft_add(draft, PLACE_MACHINE, 0, SOURCE_HWLOC) == 0)
+        draft_add(draft, PLACE_MACHINE, 0, DRAFT_HWLOC) == 0)
         return true;
     draft_done(draft);
     return false;
@@ -47,7 +47,8 @@ void draft_done(struct draft *draft)
     *draft = (struct draft){0};
 }
 
-place_id draft_add(struct draft *draft, enum place_kind kind, int32_t number, enum source source)
+place_id draft_add(struct draft *draft, enum place_kind kind, int32_t number,
+                   enum draft_source source)
 {
     size_t count = draft->graph->place_count;
     if ((count & (count - 1)) == 0) { /* room grows at powers of two */
@@ -147,7 +148,7 @@ const char *draft_label(struct draft *draft, place_id id, char buffer[64])
     return buffer;
 }
 
-void draft_say_memory(struct draft *draft, place_id id, int64_t bytes, enum source source)
+void draft_say_memory(struct draft *draft, place_id id, int64_t bytes, enum draft_source source)
 {
     struct place *place = draft_place(draft, id);
     struct draft_extra *extra = draft_extra(draft, id);
@@ -158,8 +159,8 @@ void draft_say_memory(struct draft *draft, place_id id, int64_t bytes, enum sour
         extra->memory_source = source;
         return;
     }
-    enum source old = extra->memory_source,
-                kept = trust(source, place->kind) > trust(old, place->kind) ? source : old;
+    enum draft_source old = extra->memory_source,
+                      kept = trust(source, place->kind) > trust(old, place->kind) ? source : old;
     double tolerance = is_cpu_side(place->kind) ? 0.10 : 0.02;
     if (fabs((double)bytes - (double)place->capacity_bytes) >
         tolerance * (double)place->capacity_bytes) {
@@ -176,7 +177,7 @@ void draft_say_memory(struct draft *draft, place_id id, int64_t bytes, enum sour
     }
 }
 
-void draft_say_model(struct draft *draft, place_id id, const char *model, enum source source)
+void draft_say_model(struct draft *draft, place_id id, const char *model, enum draft_source source)
 {
     struct place *place = draft_place(draft, id);
     struct draft_extra *extra = draft_extra(draft, id);
@@ -187,9 +188,9 @@ void draft_say_model(struct draft *draft, place_id id, const char *model, enum s
         extra->model_source = source;
         return;
     }
-    enum source old = extra->model_source,
-                kept = trust(source, place->kind) > trust(old, place->kind) ? source : old;
-    bool is_chip = extra->model_is_chip && old == SOURCE_HWLOC && source == SOURCE_FACTS;
+    enum draft_source old = extra->model_source,
+                      kept = trust(source, place->kind) > trust(old, place->kind) ? source : old;
+    bool is_chip = extra->model_is_chip && old == DRAFT_HWLOC && source == DRAFT_FACTS;
     if (!is_chip && strcasestr(place->model, model) == NULL &&
         strcasestr(model, place->model) == NULL) {
         char label[64];
@@ -220,16 +221,16 @@ static struct link *find_link(const struct draft *draft, place_id from, place_id
     return NULL;
 }
 
-static enum source link_source(const struct link *link)
+static enum draft_source link_source(const struct link *link)
 {
-    for (int i = 0; i < SOURCE_COUNT; i++)
-        if (link->source == draft_source_name((enum source)i))
-            return (enum source)i;
-    return SOURCE_HWLOC;
+    for (int i = 0; i < DRAFT_COUNT; i++)
+        if (link->source == draft_source_name((enum draft_source)i))
+            return (enum draft_source)i;
+    return DRAFT_HWLOC;
 }
 
 void draft_link(struct draft *draft, place_id from, place_id to, enum link_kind kind, int32_t width,
-                double bytes_per_s, enum link_state state, enum source source)
+                double bytes_per_s, enum link_state state, enum draft_source source)
 {
     if (from == PLACE_NONE || to == PLACE_NONE || from == to)
         return;
@@ -267,7 +268,8 @@ void draft_link(struct draft *draft, place_id from, place_id to, enum link_kind 
         link->state = state;
 }
 
-place_id draft_module(struct draft *draft, const place_id *gpus, size_t count, enum source source)
+place_id draft_module(struct draft *draft, const place_id *gpus, size_t count,
+                      enum draft_source source)
 {
     if (count < 2)
         return PLACE_NONE;

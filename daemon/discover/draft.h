@@ -21,15 +21,16 @@
 #include "node/pci.h"
 #include "node/values.h"
 
-enum source { SOURCE_HWLOC, SOURCE_KFD, SOURCE_FACTS, SOURCE_COUNT }; /* ascending trust for gpus */
+/* Sources of facts about places, in ascending trust for gpus. */
+enum draft_source { DRAFT_HWLOC, DRAFT_KFD, DRAFT_FACTS, DRAFT_COUNT };
 /* Returns a static string, for link.source. */
-const char *draft_source_name(enum source source);
+const char *draft_source_name(enum draft_source source);
 
 /* Facts about a place beyond struct place. */
 struct draft_extra {
-    enum source source;        /* source that added it */
-    enum source memory_source; /* source of capacity_bytes */
-    enum source model_source;
+    enum draft_source source;        /* source that added it */
+    enum draft_source memory_source; /* source of capacity_bytes */
+    enum draft_source model_source;
     /* the model is only the chip's name in the list of PCI names; a driver's name replaces it */
     bool model_is_chip;
     uint64_t pci;            /* PCI_NONE when it has none */
@@ -63,7 +64,8 @@ bool draft_init(struct draft *draft);
 void draft_done(struct draft *draft);
 
 /* Adds a place. number is the operating system's for numas and pus and ignored otherwise. */
-place_id draft_add(struct draft *draft, enum place_kind kind, int32_t number, enum source source);
+place_id draft_add(struct draft *draft, enum place_kind kind, int32_t number,
+                   enum draft_source source);
 
 /* Return a place; never NULL; valid until the next draft_add. */
 struct place *draft_place(struct draft *draft, place_id id);
@@ -81,17 +83,18 @@ void draft_pci(struct draft *draft, place_id id, uint64_t pci);
 /* Add a source's memory size or model name. A value that differs from another source's is a
  * disagreement. Memory within 2 % (CPU side: 10 %) and models of which one contains the other are
  * equal. bytes -1 and text NULL or "" add nothing. */
-void draft_say_memory(struct draft *draft, place_id id, int64_t bytes, enum source source);
-void draft_say_model(struct draft *draft, place_id id, const char *model, enum source source);
+void draft_say_memory(struct draft *draft, place_id id, int64_t bytes, enum draft_source source);
+void draft_say_model(struct draft *draft, place_id id, const char *model, enum draft_source source);
 
 /* Adds a link or, where the two places have one of that kind, more facts about it. width 0 and
  * bytes_per_s NAN are unknown. */
 void draft_link(struct draft *draft, place_id from, place_id to, enum link_kind kind, int32_t width,
-                double bytes_per_s, enum link_state state, enum source source);
+                double bytes_per_s, enum link_state state, enum draft_source source);
 
 /* Makes the gpus one module: a new one, or the present module of one of them. PLACE_NONE for fewer
  * than two. */
-place_id draft_module(struct draft *draft, const place_id *gpus, size_t count, enum source source);
+place_id draft_module(struct draft *draft, const place_id *gpus, size_t count,
+                      enum draft_source source);
 
 /* Add a stated value, or one with another source. PLACE_NONE as an end adds nothing. */
 void draft_value(struct draft *draft, enum metric metric, place_id from, place_id to,
@@ -117,3 +120,17 @@ place_id draft_numbered(const struct draft *draft, enum place_kind kind, int32_t
 enum berth_code draft_finish(struct draft *draft, const char *name, enum origin origin,
                              struct graph **ret_graph, struct values **ret_values,
                              struct berth_err *err);
+
+/* discover/fingerprint.c: the fingerprint of a node, the same text for the same hardware at every
+ * boot, a different text for different hardware.
+ *
+ * Writes 32 hex digits (FNV-1a, 128 bits) over all places: their kinds, parents, models, addresses
+ * and uuids. Sizes are counted in steps of 9 %, because the firmware keeps a little more or less
+ * memory for itself from boot to boot. Links, which may be down today, and software are left out.
+ * Other facts that come and go are left out, too:
+ *  - The size of a NUMA node's memory where it is the only one with memory, or where the nodes and
+ *    the kernel disagree about the total. In a virtual machine the host changes it at any time.
+ *  - The uuid and the memory of a gpu that has an address. The driver may not report them before
+ *    the gpu's first use, and berthd serves earlier than that.
+ *  - A switch without an address: only links reported by a driver lead to it. */
+void fingerprint(const struct graph *graph, char ret_text[33]);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "discover/fingerprint.h"
 #include "node/apu.h"
 #include "node/engine_limit.h"
 #include "node/pci.h"
@@ -227,7 +226,7 @@ static void link_memories(struct draft *draft)
             const struct cpuset *cpus = draft_place(draft, package)->cpus;
             if (numa->parent == package || (numa->parent == 0 && numa->cpus != NULL &&
                                             cpus != NULL && cpuset_intersects(cpus, numa->cpus)))
-                draft_link(draft, id, package, LINK_MEMBUS, 0, (double)NAN, LINK_UP, SOURCE_HWLOC);
+                draft_link(draft, id, package, LINK_MEMBUS, 0, (double)NAN, LINK_UP, DRAFT_HWLOC);
         }
     }
 }
@@ -242,7 +241,7 @@ static void link_packages(struct draft *draft)
         for (size_t j = i + 1; j < count; j++)
             draft_link(draft, draft_nth(draft, PLACE_PACKAGE, i),
                        draft_nth(draft, PLACE_PACKAGE, j), LINK_SMP, 0, (double)NAN, LINK_UNKNOWN,
-                       SOURCE_HWLOC);
+                       DRAFT_HWLOC);
 }
 
 /* Order of places in the graph, which numbers them. */

@@ -1,4 +1,4 @@
-#include "discover/fingerprint.h"
+#include "discover/draft.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -125,7 +125,7 @@ static void say_kibibytes(struct draft *draft, place_id gpu, const char *text)
         return;
     long long kibibytes = strtoll(text, &end, 10);
     if (*end == '\0' && kibibytes > 0 && kibibytes < INT64_MAX / 1024)
-        draft_say_memory(draft, gpu, kibibytes * 1024, SOURCE_HWLOC);
+        draft_say_memory(draft, gpu, kibibytes * 1024, DRAFT_HWLOC);
 }
 
 /* Adds the facts of one runtime's function about a gpu. */
@@ -139,7 +139,7 @@ static void describe_gpu(struct draft *draft, place_id gpu, const struct iodev_f
     }
     if (!is_driver_function(function) && !is_opencl_gpu(function))
         return;
-    draft_say_model(draft, gpu, info(function, "GPUModel"), SOURCE_HWLOC);
+    draft_say_model(draft, gpu, info(function, "GPUModel"), DRAFT_HWLOC);
     say_kibibytes(draft, gpu, info(function, "RSMIVRAMSize"));
     say_kibibytes(draft, gpu, info(function, "CUDAGlobalMemorySize"));
     if (draft_place(draft, gpu)->capacity_bytes < 0)
@@ -163,7 +163,7 @@ static void describe_gpu(struct draft *draft, place_id gpu, const struct iodev_f
 
 static place_id add_gpu(struct draft *draft, const struct iodev *device)
 {
-    place_id gpu = draft_add(draft, PLACE_GPU, 0, SOURCE_HWLOC);
+    place_id gpu = draft_add(draft, PLACE_GPU, 0, DRAFT_HWLOC);
     draft_pci(draft, gpu, device->pci);
     if (device->has_locality)
         draft_cpus(draft, gpu, &device->cpus);
@@ -199,7 +199,7 @@ static void add_gpus(struct draft *draft, struct iodev *device)
                              function);
         }
     if (draft_place(draft, device->place)->model == NULL && device->model != NULL) {
-        draft_say_model(draft, device->place, device->model, SOURCE_HWLOC);
+        draft_say_model(draft, device->place, device->model, DRAFT_HWLOC);
         draft_extra(draft, device->place)->model_is_chip = true;
     }
     if (device->places > 1) {
@@ -208,12 +208,11 @@ static void add_gpus(struct draft *draft, struct iodev *device)
         for (size_t i = 0; i < count; i++) {
             parts[i] = device->place + (place_id)i;
             /* only the first has a name */
-            draft_say_model(draft, parts[i], draft_place(draft, device->place)->model,
-                            SOURCE_HWLOC);
+            draft_say_model(draft, parts[i], draft_place(draft, device->place)->model, DRAFT_HWLOC);
             draft_extra(draft, parts[i])->model_is_chip =
                 draft_extra(draft, device->place)->model_is_chip;
         }
-        draft_module(draft, parts, count, SOURCE_HWLOC);
+        draft_module(draft, parts, count, DRAFT_HWLOC);
     }
 }
 
@@ -230,13 +229,13 @@ static unsigned count_ports(const struct iodev_function *function)
 
 static void add_nic(struct draft *draft, struct iodev *device)
 {
-    place_id nic = draft_add(draft, PLACE_NIC, 0, SOURCE_HWLOC);
+    place_id nic = draft_add(draft, PLACE_NIC, 0, DRAFT_HWLOC);
     device->place = nic;
     draft_pci(draft, nic, device->pci);
     if (device->has_locality)
         draft_cpus(draft, nic, &device->cpus);
     draft_extra(draft, nic)->pcie_bytes_per_s = device->bytes_per_s;
-    draft_say_model(draft, nic, device->model, SOURCE_HWLOC);
+    draft_say_model(draft, nic, device->model, DRAFT_HWLOC);
     const char *fabric = device->class_id == 0x0207   ? "infiniband"
                          : device->class_id == 0x0208 ? "omnipath"
                                                       : "ethernet";
@@ -296,7 +295,7 @@ static void add_cards(struct draft *draft)
             if (other != NULL && strcmp(other, serial) == 0)
                 card[count++] = gpu;
         }
-        draft_module(draft, card, count, SOURCE_HWLOC);
+        draft_module(draft, card, count, DRAFT_HWLOC);
     }
 }
 
@@ -334,7 +333,7 @@ static void place_strays(const struct iodev_list *devices, struct draft *draft)
          gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1)) {
         if (draft_place(draft, gpu)->model != NULL)
             continue;
-        draft_say_model(draft, gpu, info(stray, "GPUModel"), SOURCE_HWLOC);
+        draft_say_model(draft, gpu, info(stray, "GPUModel"), DRAFT_HWLOC);
         say_kibibytes(draft, gpu, info(stray, "OpenCLGlobalMemorySize"));
     }
 }
@@ -409,10 +408,10 @@ void iodev_add_places(struct iodev_list *devices, const uint64_t *gpu_memory,
         } else if (is_nic(device)) {
             add_nic(draft, device);
         } else if (is_switch(device)) {
-            device->place = draft_add(draft, PLACE_SWITCH, 0, SOURCE_HWLOC);
+            device->place = draft_add(draft, PLACE_SWITCH, 0, DRAFT_HWLOC);
             draft_pci(draft, device->place, device->pci);
             draft_say_model(draft, device->place,
-                            device->model != NULL ? device->model : "NVSwitch", SOURCE_HWLOC);
+                            device->model != NULL ? device->model : "NVSwitch", DRAFT_HWLOC);
         }
     }
     place_strays(devices, draft);

@@ -1,4 +1,4 @@
-#include "discover/nvproc.h"
+#include "discover/discover.h"
 
 #include <ctype.h>
 #include <jansson.h>

@@ -1,4 +1,4 @@
-#include "export/dot.h"
+#include "export/formats.h"
 
 #include <inttypes.h>
 #include <math.h>

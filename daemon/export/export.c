@@ -4,10 +4,7 @@
 #include <string.h>
 
 #include "discover/backend_hwloc_measured.h"
-#include "export/dot.h"
-#include "export/gres.h"
-#include "export/nccl.h"
-#include "export/prometheus.h"
+#include "export/formats.h"
 
 const char *const export_names[] = {"hwloc", "nccl", "rccl", "gres", "dot", "prometheus", NULL};
 

@@ -6,7 +6,8 @@
  * Public headers: export.h
  * Shown by: tests/system/export.sh, docs/EXPORT.md
  *
- * The node in the formats of other tools; docs/EXPORT.md says which tool reads each, and how. Pure
+ * The node in the formats of other tools; docs/EXPORT.md says which tool reads each, and how.
+ * hwloc's XML is written by discover/backend_hwloc_measured.c, beside the code that reads it. Pure
  * but for hwloc, which reads its XML: any thread.
  */
 #pragma once

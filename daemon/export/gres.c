@@ -1,4 +1,4 @@
-#include "export/gres.h"
+#include "export/formats.h"
 
 #include <ctype.h>
 #include <stdio.h>

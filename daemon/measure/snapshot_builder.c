@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "cost/pairs.h"
 #include "discover/discover.h"
-#include "discover/nvproc.h"
 #include "store/set.h"
 
 static bool append_notes(struct note **notes, size_t *count, const struct note *more,

@@ -15,7 +15,6 @@
 #include <time.h>
 
 #include "discover/discover.h"
-#include "discover/nvproc.h"
 #include "store/baseline.h"
 #include "store/history.h"
 #include "store/retention.h"

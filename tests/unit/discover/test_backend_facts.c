@@ -20,14 +20,14 @@ static void begin(struct draft *draft)
     assert_true(draft_init(draft));
     struct cpuset cpus = {0};
     cpuset_add(&cpus, 0);
-    place_id numa = draft_add(draft, PLACE_NUMA, 0, SOURCE_HWLOC);
+    place_id numa = draft_add(draft, PLACE_NUMA, 0, DRAFT_HWLOC);
     draft_cpus(draft, numa, &cpus);
     for (uint64_t bus = 1; bus <= 2; bus++) {
-        place_id gpu = draft_add(draft, PLACE_GPU, 0, SOURCE_HWLOC);
+        place_id gpu = draft_add(draft, PLACE_GPU, 0, DRAFT_HWLOC);
         draft_pci(draft, gpu, bus << 8);
         draft_cpus(draft, gpu, &cpus);
         draft_detail(draft, gpu, "vendor", "nvidia");
-        draft_say_memory(draft, gpu, 1000000000, SOURCE_HWLOC);
+        draft_say_memory(draft, gpu, 1000000000, DRAFT_HWLOC);
     }
 }
 

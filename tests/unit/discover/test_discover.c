@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "discover/discover.h"
-#include "discover/fingerprint.h"
+#include "discover/draft.h"
 
 static char folder[64];
 
@@ -98,8 +98,8 @@ static void this_machine_is_seen_and_recorded(void **state)
     assert_true(graph_count(live.graph, PLACE_CORE) >= 1);
     assert_true(graph_count(live.graph, PLACE_NUMA) >= 1);
     assert_int_equal(live.graph->origin, ORIGIN_LIVE);
-    assert_int_equal(discover_record(&io, NULL, live.graph, ORIGIN_LIVE, live.values, NULL,
-                                     write_file, NULL, &err),
+    assert_int_equal(discover_write_folder(&io, NULL, live.graph, ORIGIN_LIVE, live.values, NULL,
+                                           write_file, NULL, &err),
                      BERTH_OK);
     assert_int_equal(discover_folder(folder, &again, &err), BERTH_OK);
     assert_int_equal(again.graph->origin, ORIGIN_RECORDED);
@@ -119,8 +119,8 @@ static void a_folder_records_as_itself(void **state)
     snprintf(path, sizeof path, "tests/nodes/%s", name);
     assert_int_equal(discover_folder(path, &first, &err), BERTH_OK);
     make_folder(state);
-    assert_int_equal(discover_record(&io, path, first.graph, first.graph->origin, first.values,
-                                     first.sets, write_file, NULL, &err),
+    assert_int_equal(discover_write_folder(&io, path, first.graph, first.graph->origin,
+                                           first.values, first.sets, write_file, NULL, &err),
                      BERTH_OK);
     assert_int_equal(discover_folder(folder, &again, &err), BERTH_OK);
     remove_folder(state);
@@ -146,8 +146,8 @@ static void a_visitor_may_stop(void **state)
     const struct files io = {""};
     int calls = 0;
     assert_int_equal(discover_folder("tests/nodes/mi250x", &found, NULL), BERTH_OK);
-    assert_int_equal(discover_record(&io, "tests/nodes/mi250x", found.graph, ORIGIN_RECORDED,
-                                     found.values, found.sets, stop_at_once, &calls, NULL),
+    assert_int_equal(discover_write_folder(&io, "tests/nodes/mi250x", found.graph, ORIGIN_RECORDED,
+                                           found.values, found.sets, stop_at_once, &calls, NULL),
                      BERTH_OK);
     assert_int_equal(calls, 1);
     discovery_done(&found);

@@ -11,8 +11,7 @@
 #include <cmocka.h>
 
 #include "discover/discover.h"
-#include "discover/fingerprint.h"
-#include "discover/nvproc.h"
+#include "discover/draft.h"
 
 #define GPUS   "/proc/driver/nvidia/gpus/"
 #define UUID_A "GPU-e6e4339c-af84-95e5-0281-b0622c0ded69"
@@ -288,8 +287,8 @@ static void a_live_machine_with_them_replays_to_the_same_graph(void **state)
     assert_string_equal(graph_place(live.graph, gpu)->pci, "ffff:fe:06.0");
     assert_string_equal(place_detail(graph_place(live.graph, gpu), "vendor"), "nvidia");
 
-    assert_int_equal(discover_record(&io, NULL, live.graph, ORIGIN_LIVE, live.values, NULL,
-                                     put_file, (void *)"/node", &err),
+    assert_int_equal(discover_write_folder(&io, NULL, live.graph, ORIGIN_LIVE, live.values, NULL,
+                                           put_file, (void *)"/node", &err),
                      BERTH_OK);
     again = load_folder("/node");
     assert_string_equal(again.graph->fingerprint, live.graph->fingerprint);

@@ -55,7 +55,7 @@ static struct graph *graph_of(const char *facts)
     struct values *values = NULL;
     const struct backend_input input = {.facts = facts};
     assert_true(draft_init(&draft));
-    draft_add(&draft, PLACE_NUMA, 0, SOURCE_HWLOC);
+    draft_add(&draft, PLACE_NUMA, 0, DRAFT_HWLOC);
     assert_int_equal(backend_facts.discover(&input, &draft, &err), BERTH_OK);
     assert_int_equal(draft_finish(&draft, "test", ORIGIN_RECORDED, &graph, &values, &err),
                      BERTH_OK);
@@ -382,7 +382,7 @@ static void vendors_are_counted_apart(void **state)
         "\"partition\":\"mig\"}\n"};
     assert_true(draft_init(&draft));
     for (uint64_t bus = 1; bus <= 3; bus++) {
-        place_id gpu = draft_add(&draft, PLACE_GPU, 0, SOURCE_HWLOC);
+        place_id gpu = draft_add(&draft, PLACE_GPU, 0, DRAFT_HWLOC);
         draft_pci(&draft, gpu, bus << 8);
         draft_detail(&draft, gpu, "vendor", "%s", bus < 3 ? "nvidia" : "amd");
     }

@@ -15,7 +15,7 @@
 #define KFD_FILE_MAX 65536
 
 struct recording {
-    record_visit visit;
+    discover_visit visit;
     void *arg;
     bool stopped; /* visit has returned false */
 };
@@ -312,10 +312,10 @@ static enum berth_code record_sources(struct recording *recording, const struct 
                             : code;
 }
 
-enum berth_code discover_record(const struct files *io, const char *folder,
-                                const struct graph *graph, enum origin origin,
-                                const struct values *values, const struct sets *sets,
-                                record_visit visit, void *arg, struct berth_err *err)
+enum berth_code discover_write_folder(const struct files *io, const char *folder,
+                                      const struct graph *graph, enum origin origin,
+                                      const struct values *values, const struct sets *sets,
+                                      discover_visit visit, void *arg, struct berth_err *err)
 {
     struct recording recording = {.visit = visit, .arg = arg};
     enum berth_code code;
