@@ -289,16 +289,14 @@ static enum berth_code check_pair(const struct graph *graph, const struct cover 
 }
 
 /* Checks a claim against the others; @except is the existing claim that it renews, NULL none. */
-static enum berth_code check_beside(const struct claim_set *claims, const struct graph *graph,
+static enum berth_code check_others(const struct claim_set *claims, const struct graph *graph,
                                     const struct claim *spec, const struct claim *except,
                                     struct berth_err *err)
 {
     struct cover cover;
     enum berth_code code = BERTH_OK;
-    if (spec->purpose == CLAIM_PROFILING)
-        code = check_has_gpus(graph, spec, err);
-    if (code != BERTH_OK)
-        return code;
+    if (claims->count == 0)
+        return BERTH_OK;
     if (!cover_init(&cover, graph, spec))
         return err_set(err, BERTH_NO_MEMORY, "no memory for a claim");
     for (size_t i = 0; code == BERTH_OK && i < claims->count; i++) {
@@ -310,6 +308,15 @@ static enum berth_code check_beside(const struct claim_set *claims, const struct
     }
     cover_done(&cover);
     return code;
+}
+
+static enum berth_code check_beside(const struct claim_set *claims, const struct graph *graph,
+                                    const struct claim *spec, const struct claim *except,
+                                    struct berth_err *err)
+{
+    enum berth_code code =
+        spec->purpose == CLAIM_PROFILING ? check_has_gpus(graph, spec, err) : BERTH_OK;
+    return code == BERTH_OK ? check_others(claims, graph, spec, except, err) : code;
 }
 
 static enum berth_code renew(struct claim_set *claims, const struct graph *graph,
@@ -398,6 +405,20 @@ bool claim_set_restore(struct claim_set *claims, const struct claim *stored)
     if (claims->generation < stored->version)
         claims->generation = stored->version;
     return append(claims, claim_new(stored));
+}
+
+enum berth_code claim_set_check_stored(const struct claim_set *claims, const struct graph *graph,
+                                       const struct claim *stored, struct berth_err *err)
+{
+    const struct claim *same_id = claim_set_find(claims, stored->id),
+                       *same_key = stored->key != NULL
+                                       ? claim_set_find_key(claims, stored->uid, stored->key)
+                                       : NULL;
+    if (same_id != NULL)
+        return already(same_id, stored->uid, "its id", err);
+    if (same_key != NULL)
+        return already(same_key, stored->uid, "its key", err);
+    return check_others(claims, graph, stored, NULL, err);
 }
 
 bool claim_set_keep_plan(struct claim_set *claims, const struct claim *claim, const char *asked,

@@ -55,6 +55,11 @@ void claim_set_put_back(struct claim_set *claims, const struct claim *claim,
  * memory. */
 bool claim_set_restore(struct claim_set *claims, const struct claim *stored);
 
+/* Checks a stored claim against the claims of the set, which were made without knowledge of it.
+ * Fails with ALREADY_CLAIMED, also for its id or its key, and NO_MEMORY. */
+enum berth_code claim_set_check_stored(const struct claim_set *claims, const struct graph *graph,
+                                       const struct claim *stored, struct berth_err *err);
+
 /* NULL when there is none. */
 const struct claim *claim_set_find(const struct claim_set *claims, const char *id);
 const struct claim *claim_set_find_key(const struct claim_set *claims, uid_t uid, const char *key);

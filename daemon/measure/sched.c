@@ -26,6 +26,7 @@ struct sched {
     struct store *store;
     uint64_t store_changes; /* store_changes included in snapshot, or in the next one */
     bool store_is_out;      /* the store was memory only at that time */
+    bool store_is_unread;   /* since the start: the snapshot lacks the file's values */
     struct snapshot *snapshot;
     uint64_t generation;
     struct sched_probe probe;
@@ -172,6 +173,7 @@ void sched_begin(struct sched *sched)
     const struct config *config = sched->env.config;
     sched_watch_begin(&sched->watch);
     sched->store_is_out = store_state(sched->store) == STORE_MEMORY_ONLY;
+    sched->store_is_unread = store_is_unread(sched->store);
     if (sched->store_is_out)
         sched_upkeep_due(&sched->upkeep);
     bool asks = config->node == NULL && sched_facts_ask(&sched->facts, sched->snapshot->graph);
@@ -328,8 +330,12 @@ void sched_store_used(struct sched *sched)
     sched->store_changes = changes;
     sched->store_is_out = store_state(sched->store) == STORE_MEMORY_ONLY;
     /* it may have recovered in between, unnoticed */
-    if (sched->store_is_out)
+    if (sched->store_is_out) {
         sched_upkeep_out(&sched->upkeep);
+    } else if (sched->store_is_unread) {
+        sched->store_is_unread = false;
+        sched->reload_due = true;
+    }
     add_refresh(sched, refresh);
     notifier_wake(sched->env.notifier);
 }

@@ -308,6 +308,9 @@ enum berth_code query_release(const struct call *call, struct outcome *ret, stru
         return no_memory(err);
     if (claim != NULL)
         claim_keep_release(call->daemon->claims, claim);
+    else
+        claim_keep_release_unread(call->daemon->claims, call->peer->uid,
+                                  json_string_value(json_object_get(call->params, "key")));
     return claim_keep_answer(call->daemon->claims, result, true, NULL, ret, err);
 }
 

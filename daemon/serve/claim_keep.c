@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/log_limit.h"
 #include "claim/jobs.h"
@@ -16,7 +17,8 @@
 
 #define STORE_AGAIN_S 10
 /* a long way off is looked at once a day, so that no product overflows */
-#define TIMER_MAX_S 86400
+#define TIMER_MAX_S  86400
+#define RELEASED_MAX 4096
 
 /*
  * Invariants:
@@ -24,6 +26,7 @@
  * 2. The scheduler has followed every change of the claims.
  * 3. The current snapshot names the generation of the set.
  * 4. The timer runs exactly while there is a claim, or something that could not be stored.
+ * 5. While is_unread, nothing is written to the store.
  */
 struct claim_keep {
     struct claim_keep_env env;
@@ -32,6 +35,13 @@ struct claim_keep {
     uv_timer_t timer;
     bool stopping;
     struct notifier_listener listener;
+
+    bool is_unread; /* the stored claims could not be read yet */
+    struct {
+        uid_t uid;
+        char *key;
+    } * released; /* while is_unread */
+    size_t released_count;
 
     bool saving, failed;
     uint64_t tried; /* generation that was stored last, or that storing failed for */
@@ -48,6 +58,10 @@ struct save {
     struct claim **claims;
     size_t count;
     uint64_t generation, files;
+    bool reads;   /* loads the stored claims into stored and ended, instead of saving */
+    bool is_last; /* at the daemon's end */
+    struct claim_set stored;
+    size_t ended;
     bool is_lasting;
     enum berth_code code;
     struct berth_err err;
@@ -60,13 +74,29 @@ static void save_free(struct save *save)
     for (size_t i = 0; i < save->count; i++)
         claim_unref(save->claims[i]);
     free(save->claims);
+    claim_set_done(&save->stored);
     free(save);
 }
+
+static void read_work(struct save *save, struct store *store)
+{
+    if (save->is_last)
+        store_retry(store);
+    save->files = store_files(store);
+    save->code = store_load_claims(store, &save->stored, &save->ended, &save->err);
+}
+
+/* A broken file was set aside: the claims read from it are all that is left. */
+static bool is_read(enum berth_code code) { return code == BERTH_OK || code == BERTH_BAD_DATA; }
 
 static void save_work(struct sched_job *job, struct store *store)
 {
     enum { TRIES = 3 };
     struct save *save = (struct save *)job;
+    if (save->reads) {
+        read_work(save, store);
+        return;
+    }
     /* What was found broken, truncated or gone meanwhile is another file by now, and that is the
      * one to write to. */
     bool again = true;
@@ -84,6 +114,9 @@ static void save_work(struct sched_job *job, struct store *store)
 
 static void set_timer(struct claim_keep *keep);
 static void store_claims(struct claim_keep *keep);
+static void changed(struct claim_keep *keep);
+static enum berth_code join(struct claim_keep *keep, const struct claim_set *stored, size_t ended,
+                            struct berth_err *err);
 
 /* Whether the store writes to another database since claims were last stored: they may not be in
  * it. Whoever found the old one broken, or gone. */
@@ -92,16 +125,49 @@ static bool has_moved(const struct claim_keep *keep)
     return store_files(sched_store(keep->env.sched)) != keep->files;
 }
 
+static void forget_released(struct claim_keep *keep)
+{
+    while (keep->released_count > 0)
+        free(keep->released[--keep->released_count].key);
+    free(keep->released);
+    keep->released = NULL;
+}
+
+/* Adds the claims that a job has read. Returns true when the stored claims are known now. */
+static bool take_stored(struct claim_keep *keep, struct save *save)
+{
+    if (!save->reads || !is_read(save->code))
+        return false;
+    if (save->code != BERTH_OK)
+        log_line(LOG_LEVEL_WARNING, "stored claims could not be read: %s", save->err.detail);
+    save->err = (struct berth_err){0};
+    save->code = join(keep, &save->stored, save->ended, &save->err);
+    if (save->code != BERTH_OK)
+        return false;
+    keep->is_unread = false;
+    forget_released(keep);
+    return true;
+}
+
 static void save_done(struct sched_job *job)
 {
     struct save *save = (struct save *)job;
     struct claim_keep *keep = save->keep;
-    if (save->code != BERTH_OK && !keep->failed)
+    keep->saving = false;
+    if (take_stored(keep, save)) {
+        keep->files = save->files;
+        keep->claims.generation++;
+        save_free(save);
+        changed(keep);
+        return;
+    }
+    bool is_failed = save->code != BERTH_OK &&
+                     (save->count > 0 || !save->reads || save->code == BERTH_NO_MEMORY);
+    if (is_failed && !keep->failed)
         log_line(LOG_LEVEL_WARNING,
                  "claims are in force but not stored, a restart would lose them: %s",
                  save->err.detail);
-    keep->failed = save->code != BERTH_OK;
-    keep->saving = false;
+    keep->failed = is_failed;
     keep->saves++;
     keep->tried = save->generation;
     keep->files = save->files;
@@ -123,6 +189,8 @@ static struct save *save_new(struct claim_keep *keep)
         return NULL;
     *save = (struct save){.job = {.work = save_work, .done = save_done},
                           .keep = keep,
+                          .reads = keep->is_unread,
+                          .is_last = keep->stopping,
                           .generation = keep->claims.generation};
     save->claims = calloc(keep->claims.count + 1, sizeof *save->claims);
     if (save->claims == NULL) {
@@ -183,6 +251,10 @@ static void changed(struct claim_keep *keep)
 {
     if (BERTH_DEBUG)
         claim_set_check(&keep->claims, NULL);
+    if (keep->stopping) {
+        store_claims(keep);
+        return;
+    }
     snapshot_note_claims(sched_snapshot(keep->env.sched), keep->claims.generation);
     store_claims(keep);
     sched_follow_claims(keep->env.sched, &keep->claims);
@@ -226,7 +298,7 @@ static void woken(struct notifier_listener *listener)
 {
     struct claim_keep *keep =
         (struct claim_keep *)((char *)listener - offsetof(struct claim_keep, listener));
-    if (!keep->stopping && keep->claims.count > 0 && has_moved(keep))
+    if (!keep->stopping && (keep->claims.count > 0 || keep->is_unread) && has_moved(keep))
         store_claims(keep);
 }
 
@@ -242,43 +314,109 @@ static bool is_over(struct claim_keep *keep, const struct claim *claim, uint64_t
     return claim->deadline_ns <= now_ns || !claim_owner_lives(keep->env.io, &claim->owner);
 }
 
-/* What is stored may be older than the last configuration, or not be what we wrote: nothing lasts
- * longer than a new claim could. */
+/* Cuts the deadline to that of a new claim: the configuration may have changed, or somebody the
+ * row. Nobody else has seen the claim yet. */
+static void cut_deadline(struct claim_keep *keep, struct claim *stored, uint64_t now_ns)
+{
+    const struct config *config = keep->env.config;
+    int64_t most_s = stored->is_admins || has_owner(stored) ? config->claim_ttl_max_s
+                                                            : config->claim_ttl_user_max_s;
+    uint64_t most_ns = now_ns + (uint64_t)most_s * 1000000000u;
+    if (stored->deadline_ns > most_ns)
+        stored->deadline_ns = most_ns;
+}
+
+static bool was_released(const struct claim_keep *keep, uid_t uid, const char *key)
+{
+    for (size_t i = 0; i < keep->released_count && key != NULL; i++)
+        if (keep->released[i].uid == uid && strcmp(keep->released[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+static void end_overridden(struct claim_keep *keep, const struct claim *claim,
+                           const struct claim *before);
+
+/* Checks a stored claim against those made since this start, and logs a collision. An
+ * administrator's claim ends those of ordinary users. */
+static bool may_stand(struct claim_keep *keep, const struct claim *stored, struct berth_err *err)
+{
+    struct berth_err why = {0};
+    char by[96];
+    claim_describe(stored, by, sizeof by);
+    if (was_released(keep, stored->uid, stored->key)) {
+        log_line(LOG_LEVEL_INFO, "stored claim %s has ended: it was released meanwhile", by);
+        return false;
+    }
+    enum berth_code code =
+        claim_set_check_stored(&keep->claims, sched_snapshot(keep->env.sched)->graph, stored, &why);
+    if (code == BERTH_OK)
+        end_overridden(keep, stored, NULL);
+    else if (code == BERTH_NO_MEMORY)
+        err_set(err, code, "%s", why.detail);
+    else
+        log_line(LOG_LEVEL_WARNING, "stored claim %s has ended: %s is claimed already, by %s", by,
+                 why.arg[0].text, why.arg[1].text);
+    return code == BERTH_OK;
+}
+
+/* Adds the stored claims that are in force. After NO_MEMORY only some are added. */
+static enum berth_code join(struct claim_keep *keep, const struct claim_set *stored, size_t ended,
+                            struct berth_err *err)
+{
+    uint64_t now_ns = clock_mono_ns(keep->env.clock);
+    bool *stands = calloc(stored->count + 1, sizeof *stands);
+    size_t count = 0;
+    if (stands == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for claims");
+    for (size_t i = 0; i < stored->count && err->code == BERTH_OK; i++) {
+        cut_deadline(keep, stored->item[i], now_ns);
+        stands[i] =
+            !is_over(keep, stored->item[i], now_ns) && may_stand(keep, stored->item[i], err);
+    }
+    for (size_t i = 0; i < stored->count && err->code == BERTH_OK; i++) {
+        struct berth_err not_watched = {0};
+        const struct claim *claim = stored->item[i];
+        if (!stands[i] || claim_watch_add(keep->watch, claim, &not_watched) != BERTH_OK)
+            continue;
+        count++;
+        if (!claim_set_restore(&keep->claims, claim)) {
+            claim_watch_remove(keep->watch, claim->id);
+            err_set(err, BERTH_NO_MEMORY, "no memory for claims");
+        }
+    }
+    free(stands);
+    if (keep->claims.generation < stored->generation)
+        keep->claims.generation = stored->generation;
+    if (err->code != BERTH_OK)
+        return err->code;
+    if (ended > 0)
+        log_line(LOG_LEVEL_INFO, "claims of another boot: %zu, ended with it", ended);
+    if (stored->count > 0)
+        log_line(LOG_LEVEL_INFO, "claims stored: %zu, still in force: %zu", stored->count, count);
+    return BERTH_OK;
+}
+
 static enum berth_code take_up(struct claim_keep *keep, struct berth_err *err)
 {
-    uint64_t now_ns = clock_mono_ns(keep->env.clock),
-             most_ns = now_ns + (uint64_t)keep->env.config->claim_ttl_max_s * 1000000000u;
+    struct claim_set stored = {0};
     struct berth_err why = {0};
-    uint64_t user_most_ns = now_ns + (uint64_t)keep->env.config->claim_ttl_user_max_s * 1000000000u;
     size_t ended = 0;
     keep->files = store_files(sched_store(keep->env.sched));
-    if (store_load_claims(sched_store(keep->env.sched), &keep->claims, &ended, &why) ==
-        BERTH_NO_MEMORY)
-        return err_set(err, BERTH_NO_MEMORY, "%s", why.detail);
-    if (why.code != BERTH_OK)
+    enum berth_code code = store_load_claims(sched_store(keep->env.sched), &stored, &ended, &why);
+    if (code == BERTH_NO_MEMORY)
+        err_set(err, code, "%s", why.detail);
+    else if (code != BERTH_OK)
         log_line(LOG_LEVEL_WARNING, "stored claims could not be read: %s", why.detail);
-    size_t stored = keep->claims.count;
+    keep->is_unread = !is_read(code);
+    if (is_read(code))
+        join(keep, &stored, ended, err);
     keep->tried = keep->kept = keep->claims.generation;
-    if (ended > 0) {
-        log_line(LOG_LEVEL_INFO, "claims of another boot: %zu, ended with it", ended);
-        keep->claims.generation++; /* so the others are stored, without them */
-    }
-    for (size_t i = 0; i < keep->claims.count;) {
-        struct claim *claim = keep->claims.item[i];
-        struct berth_err not_watched = {0};
-        uint64_t its_most_ns = claim->is_admins || has_owner(claim) ? most_ns : user_most_ns;
-        if (claim->deadline_ns > its_most_ns)
-            claim->deadline_ns = its_most_ns; /* nobody else has seen it yet */
-        if (is_over(keep, claim, now_ns) ||
-            claim_watch_add(keep->watch, claim, &not_watched) != BERTH_OK)
-            claim_set_remove(&keep->claims, claim);
-        else
-            i++;
-    }
-    if (stored > 0)
-        log_line(LOG_LEVEL_INFO, "claims stored: %zu, still in force: %zu", stored,
-                 keep->claims.count);
-    return BERTH_OK;
+    /* the next save deletes those that have ended */
+    if (ended > 0 || keep->claims.count < stored.count)
+        keep->claims.generation++;
+    claim_set_done(&stored);
+    return err->code;
 }
 
 enum berth_code claim_keep_new(const struct claim_keep_env *env, struct claim_keep **ret_keep,
@@ -316,7 +454,8 @@ void claim_keep_stop(struct claim_keep *keep)
     if (keep == NULL || keep->stopping)
         return;
     keep->stopping = true;
-    if (keep->claims.count > 0 || keep->tried != keep->claims.generation || keep->failed)
+    if (keep->claims.count > 0 || keep->tried != keep->claims.generation || keep->failed ||
+        keep->is_unread)
         /* what is stored already costs nothing, and nobody may have noticed yet that the file is
          * gone */
         store_claims(keep);
@@ -331,6 +470,7 @@ void claim_keep_free(struct claim_keep *keep)
     if (keep == NULL)
         return;
     claim_set_done(&keep->claims);
+    forget_released(keep);
     free(keep);
 }
 
@@ -481,8 +621,24 @@ enum berth_code claim_keep_add(struct claim_keep *keep, const struct claim *spec
     return BERTH_OK;
 }
 
+void claim_keep_release_unread(struct claim_keep *keep, uid_t uid, const char *key)
+{
+    if (!keep->is_unread || was_released(keep, uid, key) || keep->released_count >= RELEASED_MAX)
+        return;
+    char *copy = strdup(key);
+    if (copy == NULL ||
+        !grow_by_one(&keep->released, keep->released_count, sizeof *keep->released)) {
+        free(copy);
+        return;
+    }
+    keep->released[keep->released_count].uid = uid;
+    keep->released[keep->released_count++].key = copy;
+}
+
 void claim_keep_release(struct claim_keep *keep, const struct claim *claim)
 {
+    if (claim->key != NULL)
+        claim_keep_release_unread(keep, claim->uid, claim->key);
     claim_watch_remove(keep->watch, claim->id);
     claim_set_remove(&keep->claims, claim);
     changed(keep);
@@ -517,7 +673,7 @@ static enum stream_step next_answer(void *state, json_t **ret_reply, struct bert
         return STREAM_WAIT;
     if (pending->says_stored) /* without memory for it, it is not said */
         json_object_set_new(pending->result, "stored",
-                            json_boolean(keep->kept >= pending->generation));
+                            json_boolean(!keep->is_unread && keep->kept >= pending->generation));
     pending->is_told = true;
     *ret_reply = json_incref(pending->result);
     return STREAM_LAST;

@@ -29,8 +29,9 @@ struct claim_keep_env {
     struct log_limit *log; /* NULL no limit */
 };
 
-/* Loads the stored claims; those whose boot, deadline or owner has ended are dropped. Call it
- * before sched_begin. Fails with NO_MEMORY. */
+/* Loads the stored claims; those whose boot, deadline or owner has ended are dropped. While the
+ * database cannot be read, stores nothing. Once it can, adds its claims to those made meanwhile,
+ * and drops stored ones that collide. Call it before sched_begin. Fails with NO_MEMORY. */
 enum berth_code claim_keep_new(const struct claim_keep_env *env, struct claim_keep **ret_keep,
                                struct berth_err *err);
 
@@ -59,6 +60,10 @@ enum berth_code claim_keep_add(struct claim_keep *keep, const struct claim *spec
                                const struct claim **ret_claim, struct berth_err *err);
 
 void claim_keep_release(struct claim_keep *keep, const struct claim *claim);
+
+/* Releases a key whose claim may be in the database while that cannot be read. Keeps a limited
+ * number of keys. Does nothing once the database was read. */
+void claim_keep_release_unread(struct claim_keep *keep, uid_t uid, const char *key);
 
 /* Stores Bind's plan under a claim: claim_set_keep_plan. */
 bool claim_keep_plan(struct claim_keep *keep, const struct claim *claim, const char *asked,

@@ -125,7 +125,7 @@ static enum berth_code watch_cgroup(struct claim_watch *watch, struct entry *ent
 enum berth_code claim_watch_add(struct claim_watch *watch, const struct claim *claim,
                                 struct berth_err *err)
 {
-    if (claim->owner.pid == 0 && claim->owner.cgroup == NULL)
+    if (watch == NULL || (claim->owner.pid == 0 && claim->owner.cgroup == NULL))
         return BERTH_OK;
     struct entry *entry = calloc(1, sizeof *entry);
     if (entry == NULL)
@@ -164,6 +164,8 @@ static void drop(struct entry **link)
 
 void claim_watch_remove(struct claim_watch *watch, const char *id)
 {
+    if (watch == NULL)
+        return;
     for (struct entry **link = &watch->first; *link != NULL; link = &(*link)->next)
         if (strcmp((*link)->id, id) == 0) {
             drop(link);

@@ -74,10 +74,19 @@ static const struct pump measured[] = {
      " AND metric = ?2 AND flows = ?3), ?4, ?5, ?6, ?7, ?8)"},
 };
 
+/* Deletes the file's baselines that are older than those accepted without knowledge of them. */
+static const struct pump accepted[] = {
+    {"SELECT n.fingerprint, b.metric, b.from_place, b.to_place, b.axes, b.begun_s"
+     " FROM baseline b" OF_NODE "b.node WHERE b.accepted",
+     "DELETE FROM baseline WHERE node = " NODE " AND metric = ?2 AND from_place = ?3"
+     " AND to_place = ?4 AND axes = ?5 AND begun_s < ?6"},
+};
+
 /* Tables that are carried whole, both ways. A column node is the row of a node; the number of a row
  * is left out. */
-static const char *const state_tables[] = {"baseline", "finding", "expected_place", "claim",
-                                           "claim_generation"};
+static const char *const state_tables[] = {"baseline", "finding", "expected_place", NULL};
+/* Rows in the last one mean that memory has all claims. */
+static const char *const claim_tables[] = {"claim", "claim_generation", NULL};
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static enum berth_code pump_rows(sqlite3 *from, sqlite3 *to, const struct pump *pump,
@@ -150,12 +159,12 @@ static enum berth_code pump_all(sqlite3 *from, sqlite3 *to, const struct pump *p
     return code;
 }
 
-static enum berth_code carry_tables(sqlite3 *from, sqlite3 *to, const char *verb,
-                                    struct berth_err *err)
+static enum berth_code carry_tables(sqlite3 *from, sqlite3 *to, const char *const *tables,
+                                    const char *verb, struct berth_err *err)
 {
     enum berth_code code = BERTH_OK;
-    for (size_t i = 0; i < COUNT(state_tables) && code == BERTH_OK; i++)
-        code = carry_table(from, to, state_tables[i], verb, err);
+    for (; *tables != NULL && code == BERTH_OK; tables++)
+        code = carry_table(from, to, *tables, verb, err);
     return code;
 }
 
@@ -175,25 +184,28 @@ enum berth_code store_carry_state(sqlite3 *file, sqlite3 *memory, struct berth_e
         return code;
     code = pump_all(file, memory, machines, COUNT(machines), 0, err);
     if (code == BERTH_OK)
-        code = carry_tables(file, memory, "INSERT", err);
+        code = carry_tables(file, memory, state_tables, "INSERT", err);
+    if (code == BERTH_OK)
+        code = carry_tables(file, memory, claim_tables, "INSERT", err);
     return ended(memory, code, err);
 }
 
-static enum berth_code empty_tables(sqlite3 *db, struct berth_err *err)
+static enum berth_code replace_tables(sqlite3 *from, sqlite3 *to, const char *const *tables,
+                                      struct berth_err *err)
 {
     char sql[80];
     enum berth_code code = BERTH_OK;
-    for (size_t i = COUNT(state_tables); i-- > 0 && code == BERTH_OK;) {
-        snprintf(sql, sizeof sql, "DELETE FROM %s", state_tables[i]);
-        code = store_db_exec(db, sql, "writing what is carried over", err);
+    for (const char *const *table = tables; *table != NULL && code == BERTH_OK; table++) {
+        snprintf(sql, sizeof sql, "DELETE FROM %s", *table);
+        code = store_db_exec(to, sql, "writing what is carried over", err);
     }
-    return code;
+    return code == BERTH_OK ? carry_tables(from, to, tables, "INSERT", err) : code;
 }
 
 enum berth_code store_carry_home(sqlite3 *memory, bool has_state, sqlite3 *file,
                                  struct berth_err *err)
 {
-    int64_t last_run = 0;
+    int64_t last_run = 0, has_claims = 0;
     if (!sqlite3_get_autocommit(file)) /* memory ran out even for undoing the last try */
         sqlite3_exec(file, "ROLLBACK", NULL, NULL, NULL);
     enum berth_code code = store_db_exec(file, "BEGIN IMMEDIATE", "beginning to write", err);
@@ -207,10 +219,15 @@ enum berth_code store_carry_home(sqlite3 *memory, bool has_state, sqlite3 *file,
         code = pump_all(memory, file, machines, COUNT(machines), 0, err);
     if (code == BERTH_OK)
         code = pump_all(memory, file, measured, COUNT(measured), last_run, err);
-    if (code == BERTH_OK && has_state)
-        code = empty_tables(file, err);
+    if (code == BERTH_OK && !has_state)
+        code = pump_all(memory, file, accepted, COUNT(accepted), 0, err);
     if (code == BERTH_OK)
-        code = carry_tables(memory, file, has_state ? "INSERT" : "INSERT OR IGNORE", err);
+        code = has_state ? replace_tables(memory, file, state_tables, err)
+                         : carry_tables(memory, file, state_tables, "INSERT OR IGNORE", err);
+    if (code == BERTH_OK)
+        code = store_db_number(memory, "SELECT count(*) FROM claim_generation", &has_claims, err);
+    if (code == BERTH_OK && has_claims > 0)
+        code = replace_tables(memory, file, claim_tables, err);
     return ended(file, code, err);
 }
 

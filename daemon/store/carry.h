@@ -1,9 +1,9 @@
 /**
  * Transfer of data between the file and the memory database that replaces it. Private to the store.
  *
- * While the file cannot be used, the store uses a database in memory. State (baselines, findings)
- * is first copied from the file, if it can be read, and replaces the file's when the file works
- * again. Measurements (runs and their data) are added to the file's.
+ * While the file cannot be used, the store uses a database in memory. State (baselines, findings,
+ * claims) is first copied from the file, if it can be read, and replaces the file's when the file
+ * works again. Measurements (runs and their data) are added to the file's.
  *
  * A new table needs a row in one of the two lists of store/carry.c, or its data is lost with the
  * memory.
@@ -20,8 +20,8 @@
 enum berth_code store_carry_state(sqlite3 *file, sqlite3 *memory, struct berth_err *err);
 
 /* Moves all data of memory into file, in one transaction of file. has_state: memory got the file's
- * state, so its own replaces that; otherwise its state is only added. On failure file is unchanged.
- * Fails as store_db_error. */
+ * state, so its own replaces that; otherwise its state is only added. Claims that were saved in
+ * memory always replace the file's. On failure file is unchanged. Fails as store_db_error. */
 enum berth_code store_carry_home(sqlite3 *memory, bool has_state, sqlite3 *file,
                                  struct berth_err *err);
 

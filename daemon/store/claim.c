@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "store/core.h"
+#include "store/file.h"
 
 #define VERSION_MAX (INT64_MAX / 2) /* so that counting on from it has no end */
 
@@ -241,6 +242,8 @@ enum berth_code store_load_claims(struct store *store, struct claim_set *claims,
     size_t ended = 0;
     store_core_lock(store);
     enum berth_code code = store_core_ready(store, err);
+    if (code == BERTH_OK && store_file_is_unread(store))
+        code = err_set(err, BERTH_UNAVAILABLE, "the database could not be read yet");
     if (code == BERTH_OK)
         code = load(store, claims, err);
     if (code == BERTH_OK)

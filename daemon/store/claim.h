@@ -12,6 +12,6 @@ enum berth_code store_save_claims(struct store *store, struct claim *const *clai
 
 /* Loads this boot's claims and the generation into an empty set. Skips claims of other boots and
  * counts them in ret_ended; the next save deletes them. Skips invalid rows. On failure the set
- * holds the claims read so far. */
+ * holds the claims read so far. Fails with UNAVAILABLE while store_is_unread. */
 enum berth_code store_load_claims(struct store *store, struct claim_set *claims, size_t *ret_ended,
                                   struct berth_err *err);

@@ -266,6 +266,7 @@ void store_core_tell(struct store *store)
     bool is_wrong = store->note.code[0] != '\0', was_wrong = store->told.note.code[0] != '\0';
     bool changed = store->state != store->told.state || is_wrong != was_wrong ||
                    (is_wrong && !same_note(&store->note, &store->told.note));
+    __atomic_store_n(&store->told.is_unread, store_file_is_unread(store), __ATOMIC_RELEASE);
     __atomic_store_n(&store->told.files, store->files, __ATOMIC_RELEASE);
     if (!changed)
         return;

@@ -27,11 +27,16 @@ set_note(struct store *store, int severity, const char *code, const char *format
     va_end(args);
 }
 
+bool store_file_is_unread(const struct store *store)
+{
+    return store->path != NULL && store->state == STORE_MEMORY_ONLY && !store->has_state;
+}
+
 static void note_memory_only(struct store *store, const char *why)
 {
     set_note(store, 1, "store-memory-only",
-             "berth.db cannot be used and measurements are kept in memory until it can: %.150s",
-             why);
+             "berth.db cannot be used and measurements are kept in memory until it can%s: %.120s",
+             store_file_is_unread(store) ? "; its claims and baselines are unknown" : "", why);
 }
 
 #define LOG_FRAMES 1000 /* as SQLite's own limit */
@@ -214,7 +219,6 @@ enum berth_code store_file_open(struct store *store, const char *how_broken, str
             store->log = (struct store_log){0};
             return BERTH_OK;
         }
-        note_memory_only(store, why.detail);
     }
     store->state = STORE_MEMORY_ONLY;
     store->has_state = false;
@@ -222,6 +226,8 @@ enum berth_code store_file_open(struct store *store, const char *how_broken, str
     enum berth_code code = store_db_open(":memory:", STORE_JOURNAL_WAL, &store->db, err);
     if (code == BERTH_OK && store->path != NULL && store_db_open_reader(store->path, &store->file))
         store->has_state = store_carry_state(store->file, store->db, NULL) == BERTH_OK;
+    if (store->path != NULL)
+        note_memory_only(store, why.detail);
     return code;
 }
 

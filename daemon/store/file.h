@@ -13,6 +13,9 @@
  * must not be open. */
 enum berth_code store_file_open(struct store *store, const char *how_broken, struct berth_err *err);
 
+/* Returns true when the database is in memory, without the file's state. */
+bool store_file_is_unread(const struct store *store);
+
 /* Continues in memory, for the reason why. The file stays open for reading. Changes nothing when
  * out of memory. */
 void store_file_leave(struct store *store, const char *why);

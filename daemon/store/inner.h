@@ -47,6 +47,7 @@ struct store {
     struct store_log log; /* state at the last check; zeroes unknown */
     struct {              /* for callers that do not wait: written with the lock, read without */
         enum store_state state;
+        bool is_unread;
         uint64_t changes, files;
         int64_t bytes[STORE_PARTS]; /* after the last call; STORE_BYTES_UNKNOWN */
         struct note note;           /* with the lock only */

@@ -19,6 +19,11 @@ enum store_state store_state(const struct store *store)
     return __atomic_load_n(&store->told.state, __ATOMIC_ACQUIRE);
 }
 
+bool store_is_unread(const struct store *store)
+{
+    return __atomic_load_n(&store->told.is_unread, __ATOMIC_ACQUIRE);
+}
+
 uint64_t store_changes(const struct store *store)
 {
     return __atomic_load_n(&store->told.changes, __ATOMIC_ACQUIRE);

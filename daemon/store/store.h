@@ -11,8 +11,8 @@
  *
  * Threads: any number may use one store; a lock admits one at a time. Every function blocks on the
  * disk and on the lock, store_note too. Call them on a worker thread, or at start, before the loop
- * runs. store_state, store_changes, store_files and store_is_as_left do not block. Only store_open
- * and store_close need exclusive access.
+ * runs. store_state, store_is_unread, store_changes, store_files and store_is_as_left do not block.
+ * Only store_open and store_close need exclusive access.
  *
  * If the schema version is changed while the file is in use, the store treats the file before its
  * next write as store_open would.
@@ -95,6 +95,10 @@ void store_look(struct store *store);
 bool store_is_as_left(const struct store *store);
 
 enum store_state store_state(const struct store *store); /* after the last call */
+
+/* Returns true when the store is in memory without the file's state, because the file could not be
+ * read. The state is that after the last call. */
+bool store_is_unread(const struct store *store);
 
 /* Counts changes of the store's state or note. A caller that displays them reads them again when
  * this number grows. */

@@ -11,25 +11,35 @@ import shutil
 import signal
 import sqlite3
 import sys
+import tempfile
 import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import Daemon, until  # noqa: E402
-from claiming import PLACEMENT, claim, claimed, command, listed, release  # noqa: E402
-from tap import run_tests  # noqa: E402
+from berthd import RUN, Daemon, cells, fake_probe, until  # noqa: E402
+from claiming import PLACEMENT, as_nobody, claim, claimed, command, listed, release  # noqa: E402
+from tap import LeftOut, run_tests  # noqa: E402
 from varlink import Connection  # noqa: E402
+
+
+END = '{"record":"end","status":"complete","elapsed_ns":1000}'
+
+
+def places_in_file(daemon):
+    """Of the claims in the database, by key; None while there is none."""
+    try:
+        database = sqlite3.connect(f"file:{daemon.state / 'berth.db'}?mode=ro", uri=True)
+        places = {key: places.split(",") for key, places in database.execute("SELECT key, places FROM claim")}
+        database.close()
+        return places
+    except sqlite3.DatabaseError:
+        return None
 
 
 def rows(daemon):
     """The keys of the claims in the database; None while there is none."""
-    try:
-        database = sqlite3.connect(f"file:{daemon.state / 'berth.db'}?mode=ro", uri=True)
-        keys = {key for key, in database.execute("SELECT key FROM claim")}
-        database.close()
-        return keys
-    except sqlite3.DatabaseError:
-        return None
+    places = places_in_file(daemon)
+    return None if places is None else set(places)
 
 
 def what_could_not_be_stored_is_stored_with_the_next():
@@ -130,6 +140,11 @@ def what_is_truncated_gets_them_again():
                         name, bytes_left, end, daemon.said(), again.said())
 
 
+def inode(daemon):
+    with contextlib.suppress(FileNotFoundError):
+        return (daemon.state / "berth.db-wal").lstat().st_ino
+
+
 def a_log_that_is_replaced_loses_none():
     """With the next claim, and by itself; a kill afterwards finds every claim."""
     def empty(log):
@@ -150,11 +165,11 @@ def a_log_that_is_replaced_loses_none():
             with Daemon("--no-probe") as daemon:
                 assert is_stored(daemon, "core0", "a")
                 replace(daemon.state / "berth.db-wal")
-                inode = (daemon.state / "berth.db-wal").lstat().st_ino
+                replaced = inode(daemon)
                 if another:
                     assert is_stored(daemon, "core1", "b"), daemon.said()
                 else:
-                    assert until(lambda: (daemon.state / "berth.db-wal").lstat().st_ino != inode and rows(daemon) == {"a"}, 8), daemon.said()
+                    assert until(lambda: inode(daemon) not in (None, replaced) and rows(daemon) == {"a"}, 8), daemon.said()
                 daemon.stop(signal.SIGKILL)
                 with Daemon("--no-probe", directory=daemon.directory) as again:
                     assert {c["key"] for c in listed(again).values()} == ({"a", "b"} if another else {"a"}), (replace, again.said())
@@ -285,7 +300,186 @@ def whoever_hangs_up_has_no_claim():
         assert len(listed(daemon)) == 0 and claim(daemon, "core0")[0] is None
 
 
+def as_user(directory=None):
+    """A daemon that the modes of files bind, as they do not bind root."""
+    if os.geteuid() != 0:
+        return Daemon("--no-probe", directory=directory)
+    directory = pathlib.Path(directory or tempfile.mkdtemp(prefix="berth-test-"))
+    for path in (directory, directory / "state"):
+        path.mkdir(exist_ok=True)
+        os.chown(path, 65534, 65534)
+    directory.chmod(0o755)
+    return Daemon("--no-probe", directory=directory, under=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
+
+
+@contextlib.contextmanager
+def held(state):
+    """Another process holds the database alone, with a change in its log."""
+    with contextlib.closing(sqlite3.connect(state / "berth.db", isolation_level=None)) as holder:
+        holder.execute("PRAGMA locking_mode = EXCLUSIVE")
+        holder.execute("UPDATE claim_generation SET generation = generation + 1")
+        holder.execute("BEGIN IMMEDIATE")
+        yield
+        holder.execute("ROLLBACK")
+    owned(state)
+
+
+def owned(state):
+    if os.geteuid() == 0:
+        for path in state.iterdir():
+            os.chown(path, 65534, 65534)
+
+
+@contextlib.contextmanager
+def read_only(state):
+    """A directory that cannot be written, with a log in it, which cannot be read there."""
+    assert (state / "berth.db-wal").stat().st_size > 0
+    with modes(0o444, 0o555, state):
+        yield
+
+
+@contextlib.contextmanager
+def forbidden(state):
+    with modes(0, 0o755, state):
+        yield
+
+
+@contextlib.contextmanager
+def modes(file, directory, state):
+    for path in state.iterdir():
+        path.chmod(file)
+    state.chmod(directory)
+    yield
+    state.chmod(0o755)
+    for path in state.iterdir():
+        path.chmod(0o640)
+
+
+OBSTACLES = held, read_only, forbidden
+
+
+def killed_with(*claims):
+    """The directory of a daemon that was killed with these (place, key) stored, and their names by key."""
+    with contextlib.ExitStack() as stack:
+        daemon = stack.enter_context(as_user())
+        names = {key: claimed(daemon, place, key=key)["claim"] for place, key in claims}
+        assert until(lambda: rows(daemon) == set(names)), daemon.said()
+        daemon.stop(signal.SIGKILL)
+        stack.pop_all()  # whose end would remove the directory
+    return daemon.directory, names
+
+
+@contextlib.contextmanager
+def started_without(obstacle, directory):
+    """A daemon that could not read what is stored, and what ends that."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(obstacle(directory / "state"))
+        with as_user(directory) as daemon:
+            assert any("claims and baselines are unknown" in problem for problem in daemon.status()["problems"]), daemon.status()
+            assert listed(daemon) == {}
+            yield daemon, stack.close
+
+
+def places(daemon):
+    return {c["key"]: c["places"] for c in listed(daemon).values()}
+
+
+def what_could_not_be_read_is_taken_up_later():
+    """Beside what was claimed meanwhile; and a kill afterwards loses none."""
+    for obstacle in OBSTACLES:
+        directory, names = killed_with(("core0", "a"))
+        with started_without(obstacle, directory) as (daemon, end_it):
+            assert not is_stored(daemon, "core1", "b")
+            end_it()
+            assert until(lambda: places(daemon) == {"a": ["core0"], "b": ["core1"]}), (obstacle, places(daemon), daemon.said())
+            assert names["a"] in listed(daemon) and claim(daemon, "core0")[0], "it is in force"
+            assert until(lambda: rows(daemon) == {"a", "b"}) and is_stored(daemon, "core1", "b"), daemon.said()
+            assert until(lambda: not daemon.status()["problems"]), daemon.status()
+            daemon.stop(signal.SIGKILL)
+            with as_user(directory) as again:
+                assert places(again) == {"a": ["core0"], "b": ["core1"]}, again.said()
+
+
+def without_a_claim_meanwhile_it_is_taken_up_too():
+    directory, _ = killed_with(("core0", "a"))
+    with started_without(held, directory) as (daemon, end_it):
+        end_it()
+        assert until(lambda: places(daemon) == {"a": ["core0"]}), daemon.said()
+        assert rows(daemon) == {"a"}
+
+
+def what_collides_with_a_later_claim_has_ended():
+    """By its place, by its key, or released meanwhile. The log says so, once of each."""
+    for stored, meanwhile, released, causes in (
+            ((("core0", "a"), ("core1", "b")), ("core0", "other"), "b", {"a": "core0 is claimed already, by ", "b": "it was released meanwhile"}),
+            ((("core1", "b"),), ("core0", "b"), "c", {"b": "its key is claimed already, by "})):
+        directory, names = killed_with(*stored)
+        with started_without(held, directory) as (daemon, end_it):
+            assert not is_stored(daemon, *meanwhile)
+            nothing = daemon.call(PLACEMENT + "Release", {"key": released})
+            assert nothing == {"released": 0, "stored": False}, nothing
+            end_it()
+            stands = {meanwhile[1]: [meanwhile[0]]}
+            assert until(lambda: all(f"stored claim {names[key]}" in daemon.said() for key in causes)), daemon.said()
+            assert until(lambda: places_in_file(daemon) == stands and places(daemon) == stands), (places_in_file(daemon), places(daemon))
+            for key, cause in causes.items():
+                said = [line for line in daemon.said().splitlines() if f"stored claim {names[key]} of uid {os.geteuid()} (key {key}) has ended: " in line]
+                assert len(said) == 1 and cause in said[0], (key, daemon.said())
+            daemon.stop(signal.SIGKILL)
+            with as_user(directory) as again:
+                assert places(again) == stands, again.said()
+
+
+def an_administrators_stored_claim_ends_a_users_later_one():
+    directory, _ = killed_with(("core0", "a"))
+    with started_without(held, directory) as (daemon, end_it):
+        replies = as_nobody((daemon.socket, PLACEMENT + "Claim", {"places": ["core0"], "purpose": "compute", "ttl_s": 600, "key": "u"}), uid=1001)
+        if replies is None:
+            raise LeftOut("only root can be two users")
+        assert replies[0][0] is None, replies
+        end_it()
+        assert until(lambda: places(daemon) == {"a": ["core0"]}), (places(daemon), daemon.said())
+        assert "has ended: an administrator's covers its places" in daemon.said(), daemon.said()
+
+
+def an_end_before_it_could_be_read_loses_nothing():
+    """In order or by a kill; when the file works again at an orderly end, what was claimed meanwhile is in it as well."""
+    for obstacle in OBSTACLES:
+        for end, stays, left in ((signal.SIGTERM, True, {"a"}), (signal.SIGKILL, True, {"a"}), (signal.SIGTERM, False, {"a", "b"})):
+            directory, _ = killed_with(("core0", "a"))
+            with started_without(obstacle, directory) as (daemon, end_it):
+                assert not is_stored(daemon, "core1", "b")
+                if not stays:
+                    end_it()
+                daemon.stop(end)
+                end_it()
+                with as_user(directory) as again:
+                    assert set(places(again)) == left, (obstacle, end, places(again), again.said())
+
+
+def values_that_could_not_be_read_are_served_later():
+    value = '{"record":"value","metric":"cpu_pingpong","from":"core0","to":"core1","value":51.5,"low":50.5,"high":52.5,"n":9}'
+    with fake_probe(f"echo '{RUN}'\necho '{value}'\necho '{END}'\n") as folder, Daemon("--no-probe", config=f"probe_dir = {folder}\n") as daemon:
+        claimed(daemon, "core0", key="a")
+        release(daemon, key="a")
+        daemon.call("io.berth.Health.Probe")
+        daemon.wait_ready()
+        daemon.stop()
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(held(daemon.state))
+            with Daemon("--no-probe", directory=daemon.directory) as again:
+                assert all(cell["value"] is None for cell in cells(again, "cpu_pingpong")), again.said()
+                stack.close()
+                assert until(lambda: [cell["value"] for cell in cells(again, "cpu_pingpong")] == [51.5]), again.said()
+
+
 TESTS = [
+    what_could_not_be_read_is_taken_up_later,
+    without_a_claim_meanwhile_it_is_taken_up_too,
+    what_collides_with_a_later_claim_has_ended,
+    an_administrators_stored_claim_ends_a_users_later_one,
+    an_end_before_it_could_be_read_loses_nothing,
+    values_that_could_not_be_read_are_served_later,
     what_could_not_be_stored_is_stored_with_the_next,
     a_database_that_was_taken_away_gets_them_again,
     what_is_found_broken_or_gone_gets_them_again,

@@ -460,6 +460,39 @@ static void what_is_stored_goes_in_as_it_is(void **state)
     graph_unref(graph);
 }
 
+/* Beside claims that were made without knowledge of it. */
+static void what_was_stored_is_compared(void **state)
+{
+    (void)state;
+    struct graph *graph = node();
+    struct claim_set set = {0};
+    struct berth_err err;
+    struct claim stands = spec_of("c1", 1, "k", "core0"), admins = spec_of("c2", 0, NULL, "core1");
+    admins.is_admins = true;
+    assert_int_equal(add(&set, graph, &stands, &err), BERTH_OK);
+    assert_int_equal(add(&set, graph, &admins, &err), BERTH_OK);
+    static const struct {
+        const char *id, *key, *places, *taken;
+        uid_t uid;
+        bool is_admins;
+    } stored[] = {
+        {"c9", NULL, "core2", NULL, 1, false},         {"c9", "k", "core2", "its key", 1, false},
+        {"c9", "k", "core2", NULL, 2, false},          {"c1", NULL, "core2", "its id", 2, false},
+        {"c9", NULL, "llc0", "core0", 2, false},       {"c9", NULL, "core1", "core1", 2, false},
+        {"c9", NULL, "core1,gpu99", "core1", 0, true}, {"c9", NULL, "core0", NULL, 0, true},
+    };
+    for (size_t i = 0; i < sizeof stored / sizeof stored[0]; i++) {
+        struct claim claim = spec_of(stored[i].id, stored[i].uid, stored[i].key, stored[i].places);
+        claim.is_admins = stored[i].is_admins;
+        err = (struct berth_err){0};
+        enum berth_code code = claim_set_check_stored(&set, graph, &claim, &err);
+        assert_int_equal(code, stored[i].taken != NULL ? BERTH_ALREADY_CLAIMED : BERTH_OK);
+        assert_string_equal(err.arg[0].text, stored[i].taken != NULL ? stored[i].taken : "");
+    }
+    claim_set_done(&set);
+    graph_unref(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -473,6 +506,7 @@ int main(void)
         cmocka_unit_test(claims_of_users_take_no_room_of_administrators),
         cmocka_unit_test(it_does_as_the_model_does),
         cmocka_unit_test(what_is_stored_goes_in_as_it_is),
+        cmocka_unit_test(what_was_stored_is_compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "store/baseline.h"
+#include "store/claim.h"
 #include "store/finding.h"
 #include "store/history.h"
 #include "store_world.h"
@@ -371,14 +373,108 @@ static void what_is_stored_is_read(void **state)
     assert_int_equal(query(world, "SELECT count(*) FROM run"), 2);
 }
 
+/* Somebody who has the file to himself, with what he wrote in the log: it cannot be read either. */
+static sqlite3 *held(const struct world *world)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(world->database, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db,
+                                  "PRAGMA locking_mode = EXCLUSIVE; CREATE TABLE x (a);"
+                                  "DROP TABLE x; BEGIN IMMEDIATE",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    return db;
+}
+
+static size_t claims_loaded(struct store *store, enum berth_code expected)
+{
+    struct claim_set claims = {0};
+    size_t ended;
+    assert_int_equal(store_load_claims(store, &claims, &ended, NULL), expected);
+    size_t count = claims.count;
+    claim_set_done(&claims);
+    return count;
+}
+
+static void save(struct store *store, const char *id)
+{
+    struct claim claim = {.uid = 1, .places = (char *)"core0", .version = 1, .deadline_ns = 77};
+    struct claim *one[] = {&claim};
+    snprintf(claim.id, sizeof claim.id, "%s", id);
+    assert_int_equal(store_save_claims(store, one, 1, 1, NULL), BERTH_OK);
+}
+
+/* Claims that were saved in memory are all that there are; without, the file's stay. */
+static void claims_of_a_file_that_cannot_be_read(void **state)
+{
+    struct world *world = *state;
+    struct store *store = opened(world, STORE_OK);
+    save(store, "c1");
+    store_close(store);
+    sqlite3 *db = held(world);
+    store = opened(world, STORE_MEMORY_ONLY);
+    assert_true(store_is_unread(store));
+    assert_non_null(strstr(noted(store).text, "its claims and baselines are unknown"));
+    assert_int_equal(claims_loaded(store, BERTH_UNAVAILABLE), 0);
+    sqlite3_close(db);
+    assert_true(store_retry(store));
+    assert_false(store_is_unread(store));
+    assert_int_equal(claims_loaded(store, BERTH_OK), 1);
+    store_close(store);
+    db = held(world);
+    store = opened(world, STORE_MEMORY_ONLY);
+    save(store, "c2");
+    sqlite3_close(db);
+    store_close(store);
+    assert_int_equal(query(world, "SELECT count(*) FROM claim"), 1);
+    assert_int_equal(query(world, "SELECT id = 'c2' FROM claim"), 1);
+}
+
+static void accept(struct store *store, const struct graph *graph, double base, int64_t now_s)
+{
+    struct run run = pingpongs(graph, base);
+    const bool all[CORES - 1] = {true, true, true, true, true};
+    const struct judge_limits limits = {0};
+    values_finish(run.values);
+    assert_int_equal(store_baseline_accept(store, graph, run.values, all, &limits, now_s, NULL),
+                     BERTH_OK);
+    run_done(&run);
+}
+
+/* What is accepted while the file cannot be read counts, unless the file's is newer. */
+static void baselines_of_a_file_that_cannot_be_read(void **state)
+{
+    struct world *world = *state;
+    for (int is_newer = 0; is_newer < 2; is_newer++) {
+        struct store *store = opened(world, STORE_OK);
+        accept(store, world->graph, 100, 1000 + is_newer * 2000);
+        store_close(store);
+        sqlite3 *db = held(world);
+        store = opened(world, STORE_MEMORY_ONLY);
+        accept(store, world->graph, 200, 2000);
+        sqlite3_close(db);
+        assert_true(store_retry(store));
+        store_close(store);
+        assert_int_equal(query(world, "SELECT count(*) FROM baseline"), CORES - 1);
+        assert_int_equal(query(world, "SELECT count(*) FROM baseline WHERE median > 200"),
+                         is_newer ? 0 : CORES - 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_read_only_directory),   TEST(a_full_disk),
-        TEST(somebody_holds_the_lock), TEST(a_lock_at_open),
-        TEST(log_and_index),           TEST(a_rollback_journal),
-        TEST(a_network_file_system),   TEST(findings_are_carried_home),
+        TEST(a_read_only_directory),
+        TEST(a_full_disk),
+        TEST(somebody_holds_the_lock),
+        TEST(a_lock_at_open),
+        TEST(log_and_index),
+        TEST(a_rollback_journal),
+        TEST(a_network_file_system),
+        TEST(findings_are_carried_home),
         TEST(what_is_stored_is_read),
+        TEST(claims_of_a_file_that_cannot_be_read),
+        TEST(baselines_of_a_file_that_cannot_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
