@@ -290,7 +290,7 @@ static enum berth_code copy(const struct config *from, struct config *ret_to, st
     return BERTH_OK;
 }
 
-static enum berth_code read_line(struct config *config, char *line, bool seen[KEY_COUNT],
+static enum berth_code read_line(struct config *config, char *line, bool is_given[KEY_COUNT],
                                  struct berth_err *err)
 {
     char *text = trim(line);
@@ -305,9 +305,9 @@ static enum berth_code read_line(struct config *config, char *line, bool seen[KE
     if (code != BERTH_OK)
         return code;
     size_t index = (size_t)(find_key(name) - keys);
-    if (seen[index])
+    if (is_given[index])
         return err_set(err, BERTH_BAD_CONFIG, "%s is given twice", name);
-    seen[index] = true;
+    is_given[index] = true;
     return BERTH_OK;
 }
 
@@ -334,7 +334,7 @@ enum berth_code config_read(struct config *config, const char *path, struct bert
         config_done(&next);
         return err_set_errno(err, BERTH_BAD_CONFIG, errno, "%s", path);
     }
-    bool seen[KEY_COUNT] = {false};
+    bool is_given[KEY_COUNT] = {false};
     char line[4096] = "";
     size_t length = 0;
     for (int number = 1; code == BERTH_OK && next_line(file, line, sizeof line, &length);
@@ -345,7 +345,7 @@ enum berth_code config_read(struct config *config, const char *path, struct bert
         else if (strlen(line) != length)
             code = err_set(&why, BERTH_BAD_CONFIG, "the line holds a NUL byte");
         else
-            code = read_line(&next, line, seen, &why);
+            code = read_line(&next, line, is_given, &why);
         if (code != BERTH_OK)
             code = err_set(err, code, "%s:%d: %s", path, number, why.detail);
     }

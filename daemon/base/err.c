@@ -109,7 +109,7 @@ void err_in_item(struct berth_err *err, const char *array, size_t index)
     memcpy(err->arg[0].text, named, sizeof named);
 }
 
-enum berth_code err_not_enough(struct berth_err *err, const char *what, int64_t wanted,
+enum berth_code err_not_enough(struct berth_err *err, const char *resource, int64_t requested,
                                int64_t available, const char *format, ...)
 {
     char detail[200];
@@ -117,8 +117,8 @@ enum berth_code err_not_enough(struct berth_err *err, const char *what, int64_t 
     va_start(args, format);
     vsnprintf(detail, sizeof detail, format, args);
     va_end(args);
-    err_text(err, 0, what);
-    err_number(err, 1, wanted);
+    err_text(err, 0, resource);
+    err_number(err, 1, requested);
     err_number(err, 2, available);
     return err_set(err, BERTH_NOT_ENOUGH, "%s", detail);
 }

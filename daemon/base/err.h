@@ -75,6 +75,6 @@ enum berth_code err_invalid(struct berth_err *err, const char *parameter, const 
 void err_in_item(struct berth_err *err, const char *array, size_t index);
 
 /* Sets NotEnough; the detail says how much is available. */
-enum berth_code err_not_enough(struct berth_err *err, const char *what, int64_t wanted,
+enum berth_code err_not_enough(struct berth_err *err, const char *resource, int64_t requested,
                                int64_t available, const char *format, ...)
     __attribute__((format(printf, 5, 6)));

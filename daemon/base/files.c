@@ -139,13 +139,13 @@ enum berth_code files_read(const struct files *io, const char *path, size_t max,
 struct lines {
     char *text;
     size_t used, room; /* one more byte is allocated */
-    files_line_fn *take;
+    files_line_fn *visit;
     void *arg;
 };
 
-/* Passes the whole lines to take, with is_last also the rest behind them. Keeps that rest
+/* Passes the whole lines to visit, with is_last also the rest behind them. Keeps that rest
  * otherwise. */
-static enum berth_code hand_out(struct lines *lines, bool is_last, struct berth_err *err)
+static enum berth_code visit_lines(struct lines *lines, bool is_last, struct berth_err *err)
 {
     size_t at = 0;
     enum berth_code code = BERTH_OK;
@@ -155,7 +155,7 @@ static enum berth_code hand_out(struct lines *lines, bool is_last, struct berth_
             break;
         size_t length = end != NULL ? (size_t)(end - lines->text) - at : lines->used - at;
         lines->text[at + length] = '\0';
-        code = lines->take(lines->arg, lines->text + at, length, err);
+        code = lines->visit(lines->arg, lines->text + at, length, err);
         at += length + (end != NULL);
     }
     memmove(lines->text, lines->text + at, lines->used - at);
@@ -186,16 +186,16 @@ static enum berth_code read_lines(int fd, const char *path, size_t max, struct l
         lines->used += (size_t)got;
         if (size > max)
             return err_set(err, BERTH_BAD_DATA, "%s is longer than %zu bytes", path, max);
-        enum berth_code code = hand_out(lines, got == 0, err);
+        enum berth_code code = visit_lines(lines, got == 0, err);
         if (got == 0 || code != BERTH_OK)
             return code;
     }
 }
 
 enum berth_code files_read_lines(const struct files *io, const char *path, size_t max,
-                                 files_line_fn *take, void *arg, struct berth_err *err)
+                                 files_line_fn *visit, void *arg, struct berth_err *err)
 {
-    struct lines lines = {.take = take, .arg = arg};
+    struct lines lines = {.visit = visit, .arg = arg};
     int fd = -1;
     enum berth_code code = open_file(io, path, &fd, err);
     if (code != BERTH_OK)

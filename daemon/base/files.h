@@ -25,13 +25,13 @@ struct files {
 enum berth_code files_read(const struct files *io, const char *path, size_t max, char **ret_text,
                            struct berth_err *err);
 
-/* Calls take with a copy of each line of such a file, without its end of line and with a NUL. A
- * failure of take ends the reading and is returned. Fails like files_read, after the lines before
+/* Calls visit with a copy of each line of such a file, without its end of line and with a NUL. A
+ * failure of visit ends the reading and is returned. Fails like files_read, after the lines before
  * the failure. */
 typedef enum berth_code files_line_fn(void *arg, const char *line, size_t length,
                                       struct berth_err *err);
 enum berth_code files_read_lines(const struct files *io, const char *path, size_t max,
-                                 files_line_fn *take, void *arg, struct berth_err *err);
+                                 files_line_fn *visit, void *arg, struct berth_err *err);
 
 /* Lists the entries of a directory, sorted (numbers by value), without . and .. The list is
  * NULL-terminated; free it with files_names_free. */

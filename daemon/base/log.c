@@ -84,10 +84,10 @@ static bool put_line(enum log_level level, const char *text)
     struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
     if (poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0)
         return false;
-    ssize_t taken = write(STDERR_FILENO, line, total);
-    if (taken > 0)
-        atomic_store(&lost_end, taken < (ssize_t)total);
-    return taken == (ssize_t)total;
+    ssize_t written = write(STDERR_FILENO, line, total);
+    if (written > 0)
+        atomic_store(&lost_end, written < (ssize_t)total);
+    return written == (ssize_t)total;
 }
 
 void log_line(enum log_level level, const char *format, ...)

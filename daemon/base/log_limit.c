@@ -9,7 +9,7 @@ static bool is_over(const struct log_limit *limit, const struct log_cause *cause
     return uv_now(limit->timer.loop) - cause->since_ms >= LOG_LIMIT_MS;
 }
 
-static void tell(struct log_limit *limit, struct log_cause *cause)
+static void report(struct log_limit *limit, struct log_cause *cause)
 {
     if (cause->left_out > 0 && cause == &limit->others)
         log_line(LOG_LEVEL_NOTICE, "%" PRIu64 " more lines about other users were left out",
@@ -20,13 +20,13 @@ static void tell(struct log_limit *limit, struct log_cause *cause)
     *cause = (struct log_cause){0};
 }
 
-static void tell_all(struct log_limit *limit, bool now)
+static void report_all(struct log_limit *limit, bool now)
 {
     for (size_t i = 0; i < LOG_LIMIT_CAUSES; i++)
         if (limit->cause[i].cause != NULL && (now || is_over(limit, &limit->cause[i])))
-            tell(limit, &limit->cause[i]);
+            report(limit, &limit->cause[i]);
     if (limit->others.cause != NULL && (now || is_over(limit, &limit->others)))
-        tell(limit, &limit->others);
+        report(limit, &limit->others);
 }
 
 static bool leaves_out(const struct log_limit *limit)
@@ -40,7 +40,7 @@ static bool leaves_out(const struct log_limit *limit)
 static void on_time(uv_timer_t *timer)
 {
     struct log_limit *limit = timer->data;
-    tell_all(limit, false);
+    report_all(limit, false);
     if (leaves_out(limit))
         uv_timer_start(timer, on_time, LOG_LIMIT_MS / 10, 0);
 }
@@ -55,12 +55,12 @@ void log_limit_init(struct log_limit *limit, uv_loop_t *loop)
 
 void log_limit_close(struct log_limit *limit)
 {
-    tell_all(limit, true);
+    report_all(limit, true);
     if (!uv_is_closing((uv_handle_t *)&limit->timer))
         uv_close((uv_handle_t *)&limit->timer, NULL);
 }
 
-static struct log_cause *find(struct log_limit *limit, uid_t uid, const char *cause)
+static struct log_cause *cause_of(struct log_limit *limit, uid_t uid, const char *cause)
 {
     struct log_cause *free = NULL;
     for (size_t i = 0; i < LOG_LIMIT_CAUSES; i++) {
@@ -77,17 +77,17 @@ static struct log_cause *find(struct log_limit *limit, uid_t uid, const char *ca
     return free;
 }
 
-bool log_limit_takes(struct log_limit *limit, uid_t uid, const char *cause)
+bool log_limit_allows(struct log_limit *limit, uid_t uid, const char *cause)
 {
     if (limit == NULL || uid == 0 || uid == geteuid())
         return true;
-    tell_all(limit, false);
-    struct log_cause *found = find(limit, uid, cause);
-    if (found->lines < LOG_LIMIT_LINES) {
-        found->lines++;
+    report_all(limit, false);
+    struct log_cause *entry = cause_of(limit, uid, cause);
+    if (entry->lines < LOG_LIMIT_LINES) {
+        entry->lines++;
         return true;
     }
-    found->left_out++;
+    entry->left_out++;
     if (!uv_is_active((uv_handle_t *)&limit->timer))
         uv_timer_start(&limit->timer, on_time, LOG_LIMIT_MS / 10, 0);
     return false;

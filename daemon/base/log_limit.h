@@ -35,4 +35,4 @@ void log_limit_close(struct log_limit *limit);
 
 /* True when another line of that cause may be written, and counts it. The cause is a plural
  * ("claims") that outlives the limit. With limit NULL always true. */
-bool log_limit_takes(struct log_limit *limit, uid_t uid, const char *cause);
+bool log_limit_allows(struct log_limit *limit, uid_t uid, const char *cause);

@@ -224,7 +224,7 @@ static void store_claims(struct claim_keep *keep)
 /* Whether the log takes another line about the claims of that user. */
 static bool may_tell(struct claim_keep *keep, const struct claim *claim)
 {
-    return log_limit_takes(keep->env.log, claim->uid, "claims");
+    return log_limit_allows(keep->env.log, claim->uid, "claims");
 }
 
 static void timer_due(uv_timer_t *timer);

@@ -147,7 +147,7 @@ static void refuse_message(struct conn *conn, enum berth_code code, struct berth
     conn->state = BETWEEN;
     if (code != BERTH_BAD_DATA)
         answer_error(conn, err);
-    else if (log_limit_takes(conn->host->log, conn->peer.uid, "closed connections"))
+    else if (log_limit_allows(conn->host->log, conn->peer.uid, "closed connections"))
         log_line(LOG_LEVEL_NOTICE, "a connection of uid %lu is closed: %s",
                  (unsigned long)conn->peer.uid, err->detail);
     if (code == BERTH_BAD_DATA || code == BERTH_INVALID_PARAMETER)
