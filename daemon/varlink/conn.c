@@ -107,7 +107,7 @@ static void settle(struct conn *conn, bool progressed)
     bool is_kept = conn->state == UNOPENED || conn->state == OPENING,
          few = conn->input.is_reading ? waiting <= conn->host->limits.queued_calls : waiting == 0;
     if (!is_kept)
-        conn_input_taken(&conn->input);
+        conn_input_release(&conn->input);
     if (!conn_input_read(&conn->input, few && !is_kept && !conn->is_finishing)) {
         conn_close(conn);
         return;
@@ -121,7 +121,7 @@ static void settle(struct conn *conn, bool progressed)
 }
 
 /* Makes one call, or one reply of a stream. False when there is nothing to do now. */
-static bool step(struct conn *conn)
+static bool answer_one(struct conn *conn)
 {
     const char *text;
     size_t length;
@@ -134,7 +134,7 @@ static bool step(struct conn *conn)
     if (conn->state != BETWEEN || !conn_room_for_call(&conn->room, &conn->host->limits))
         return false;
     if (wire_next(&conn->input.wire, &text, &length))
-        return conn_call_take(conn, text, length), true;
+        return conn_call_open(conn, text, length), true;
     if (wire_is_full(&conn->input.wire))
         conn_call_refuse_long(conn);
     return false;
@@ -142,7 +142,7 @@ static bool step(struct conn *conn)
 
 static void run_once(struct conn *conn)
 {
-    bool progressed = step(conn);
+    bool progressed = answer_one(conn);
     settle(conn, progressed);
     if (progressed)
         conn_want_turn(conn);
@@ -177,7 +177,7 @@ void conn_turns(struct conn_host *host)
         struct conn_user *user = seat->user;
         run_once((struct conn *)((char *)seat - offsetof(struct conn, seat)));
         uint64_t after = uv_hrtime();
-        conn_share_took(user, after - now);
+        conn_share_charge(user, after - now);
         now = after;
     }
     if (host->share.turns != NULL)
@@ -193,10 +193,10 @@ uint64_t conn_due(const struct conn *conn)
 
 void conn_expire(struct conn *conn)
 {
-    bool look;
+    bool must_check;
     if (conn_clock_expired(&conn->clock, &conn->host->limits, outbox_gone(&conn->outbox),
-                           uv_now(conn->host->loop), &look) ||
-        (look && is_abandoned(conn)))
+                           uv_now(conn->host->loop), &must_check) ||
+        (must_check && is_abandoned(conn)))
         conn_close(conn);
 }
 

@@ -58,7 +58,7 @@ static void work_done(struct conn_work *work)
     struct conn *conn = (struct conn *)((char *)work - offsetof(struct conn, work));
     if (conn->host->worked != NULL)
         conn->host->worked(conn->host->context.daemon);
-    conn_share_pool_took(conn->seat.user, work->took_ns, uv_hrtime());
+    conn_share_charge_pool(conn->seat.user, work->elapsed_ns, uv_hrtime());
     conn_room_worked(&conn->room);
     conn_wake_queued(conn->host);
     if (work->code == BERTH_OK && conn->outcome.kind == OUTCOME_STREAM && !conn->is_closing) {
@@ -198,7 +198,7 @@ static void run_call(struct conn *conn)
 static void message_opened(struct conn_work *work)
 {
     struct conn *conn = (struct conn *)((char *)work - offsetof(struct conn, work));
-    conn_share_pool_took(conn->seat.user, work->took_ns, uv_hrtime());
+    conn_share_charge_pool(conn->seat.user, work->elapsed_ns, uv_hrtime());
     conn_room_let_go(&conn->room);
     conn_wake_queued(conn->host);
     conn->state = BETWEEN;
@@ -217,7 +217,7 @@ static void message_opened(struct conn_work *work)
     conn_free_when_over(conn);
 }
 
-void conn_call_take(struct conn *conn, const char *text, size_t length)
+void conn_call_open(struct conn *conn, const char *text, size_t length)
 {
     struct berth_err err = {0};
     if (!dispatch_is_light(text, length)) {

@@ -1,6 +1,6 @@
 #include "varlink/conn_clock.h"
 
-#define LOOK_AGAIN_MS 1000 /* between checks for a peer that left while it is not read */
+#define CHECK_AGAIN_MS 1000 /* between checks for a peer that left while it is not read */
 
 void conn_clock_set(struct conn_clock *clock, enum conn_wait wait, bool anew, uint64_t unread,
                     uint64_t gone, uint64_t now_ms)
@@ -23,7 +23,7 @@ static uint64_t wait_due(const struct conn_clock *clock, const struct server_lim
     case WAIT_HALF:
         return clock->since_ms + limits->half_message_ms;
     case WAIT_PEER:
-        return clock->since_ms + LOOK_AGAIN_MS;
+        return clock->since_ms + CHECK_AGAIN_MS;
     case WAIT_NONE:
         break;
     }
@@ -38,12 +38,12 @@ uint64_t conn_clock_due(const struct conn_clock *clock, const struct server_limi
 }
 
 bool conn_clock_expired(struct conn_clock *clock, const struct server_limits *limits, uint64_t gone,
-                        uint64_t now_ms, bool *ret_look)
+                        uint64_t now_ms, bool *ret_must_check)
 {
-    bool is_over = false, look = false;
+    bool is_over = false, must_check = false;
     if (wait_due(clock, limits) <= now_ms) {
-        look = clock->wait == WAIT_PEER;
-        is_over = !look;
+        must_check = clock->wait == WAIT_PEER;
+        is_over = !must_check;
         clock->since_ms = now_ms;
     }
     if (clock->is_unread && clock->unread_ms + limits->unread_ms <= now_ms) {
@@ -51,6 +51,6 @@ bool conn_clock_expired(struct conn_clock *clock, const struct server_limits *li
         clock->unread_ms = now_ms;
         clock->gone = gone;
     }
-    *ret_look = look;
+    *ret_must_check = must_check;
     return is_over;
 }

@@ -33,7 +33,7 @@ void conn_clock_set(struct conn_clock *clock, enum conn_wait wait, bool anew, ui
 /* Returns the time of the next conn_clock_expired; CONN_NEVER. */
 uint64_t conn_clock_due(const struct conn_clock *clock, const struct server_limits *limits);
 
-/* True when the time is over. With ret_look the peer may have left, and the caller checks that; the
- * wait begins again if it has not. */
+/* True when the time is over. With ret_must_check the peer may have left, and the caller checks
+ * that; the wait begins again if it has not. */
 bool conn_clock_expired(struct conn_clock *clock, const struct server_limits *limits, uint64_t gone,
-                        uint64_t now_ms, bool *ret_look);
+                        uint64_t now_ms, bool *ret_must_check);

@@ -81,7 +81,7 @@ void conn_free_when_over(struct conn *conn);
 void conn_end_call(struct conn *conn);
 
 /* BETWEEN: parses and runs the call in the length bytes at text, or asks for room to parse it. */
-void conn_call_take(struct conn *conn, const char *text, size_t length);
+void conn_call_open(struct conn *conn, const char *text, size_t length);
 
 /* OPENED: runs the call. */
 void conn_call_run(struct conn *conn);

@@ -54,7 +54,7 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
         if (size >= LARGE_BYTES) {
             uv_read_stop(stream);
             input->is_reading = false;
-            conn_share_took(input->user, (uint64_t)size / 2);
+            conn_share_charge(input->user, (uint64_t)size / 2);
         }
         input->filled(input);
     } else if (size == UV_ENOBUFS && !has_room(input)) {
@@ -76,18 +76,18 @@ static void starve(struct conn_input *input, bool is_starved)
     input->is_starved = is_starved;
 }
 
-bool conn_input_read(struct conn_input *input, bool wanted)
+bool conn_input_read(struct conn_input *input, bool is_enabled)
 {
-    wanted = wanted && !input->is_ended && !wire_is_full(&input->wire);
-    starve(input, wanted && !has_room(input));
-    wanted = wanted && !input->is_starved;
-    if (wanted == input->is_reading)
+    is_enabled = is_enabled && !input->is_ended && !wire_is_full(&input->wire);
+    starve(input, is_enabled && !has_room(input));
+    is_enabled = is_enabled && !input->is_starved;
+    if (is_enabled == input->is_reading)
         return true;
-    if (!wanted)
+    if (!is_enabled)
         uv_read_stop(input->stream);
     else if (uv_read_start(input->stream, on_room, on_read) != 0)
         return false;
-    input->is_reading = wanted;
+    input->is_reading = is_enabled;
     return true;
 }
 
@@ -96,7 +96,7 @@ bool conn_input_next(struct conn_input *input, const char **ret_text, size_t *re
     return wire_next(&input->wire, ret_text, ret_length);
 }
 
-void conn_input_taken(struct conn_input *input)
+void conn_input_release(struct conn_input *input)
 {
     size_t before = wire_held(&input->wire);
     wire_shrink(&input->wire);

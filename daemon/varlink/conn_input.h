@@ -35,15 +35,15 @@ struct conn_input {
     void (*failed)(struct conn_input *input); /* out of memory */
 };
 
-/* Starts or stops reading. It reads while the caller has wanted true and there is room. False when
- * reading fails to start. */
-bool conn_input_read(struct conn_input *input, bool wanted);
+/* Starts or stops reading. It reads while is_enabled and while there is room. False when reading
+ * fails to start. */
+bool conn_input_read(struct conn_input *input, bool is_enabled);
 
-/* Removes the oldest complete message; valid until conn_input_read is called with wanted. */
+/* Removes the oldest complete message; valid until conn_input_read with is_enabled. */
 bool conn_input_next(struct conn_input *input, const char **ret_text, size_t *ret_length);
 
 /* Frees the buffer of messages that have been answered. */
-void conn_input_taken(struct conn_input *input);
+void conn_input_release(struct conn_input *input);
 
 /* Frees all memory. Returns the number of bytes of it that came from the heap. */
 size_t conn_input_done(struct conn_input *input);

@@ -111,7 +111,7 @@ struct conn_share_seat *conn_share_next(struct conn_share *share)
     return seat;
 }
 
-void conn_share_took(struct conn_user *user, uint64_t ns) { user->credit_ns -= (int64_t)ns; }
+void conn_share_charge(struct conn_user *user, uint64_t ns) { user->credit_ns -= (int64_t)ns; }
 
 static uint64_t pool_left(const struct conn_user *user, uint64_t now_ns)
 {
@@ -119,7 +119,7 @@ static uint64_t pool_left(const struct conn_user *user, uint64_t now_ns)
     return user->pool_ns > free_ns ? user->pool_ns - free_ns : 0;
 }
 
-void conn_share_pool_took(struct conn_user *user, uint64_t ns, uint64_t now_ns)
+void conn_share_charge_pool(struct conn_user *user, uint64_t ns, uint64_t now_ns)
 {
     user->pool_ns = pool_left(user, now_ns) + ns;
     user->pool_at_ns = now_ns;

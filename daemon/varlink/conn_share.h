@@ -71,8 +71,8 @@ void conn_share_drop(struct conn_share *share, struct conn_share_seat *seat);
 struct conn_share_seat *conn_share_next(struct conn_share *share);
 
 /* Adds the time of the user's turn. */
-void conn_share_took(struct conn_user *user, uint64_t ns);
+void conn_share_charge(struct conn_user *user, uint64_t ns);
 
 /* Adds the time of one of the user's calls on the thread pool, which ended at now_ns. */
-void conn_share_pool_took(struct conn_user *user, uint64_t ns, uint64_t now_ns);
+void conn_share_charge_pool(struct conn_user *user, uint64_t ns, uint64_t now_ns);
 bool conn_share_is_greedy(const struct conn_user *user, uint64_t now_ns);

@@ -37,7 +37,7 @@ static void put(struct jobs *jobs, struct conn_slow_job *job)
 }
 
 /* Removes all jobs; returns them in the order of adding. */
-static struct conn_slow_job *take_all(struct jobs *jobs)
+static struct conn_slow_job *remove_all(struct jobs *jobs)
 {
     struct conn_slow_job *first = NULL;
     for (struct conn_slow_job *job = atomic_exchange(&jobs->last, NULL), *before; job != NULL;
@@ -49,14 +49,14 @@ static struct conn_slow_job *take_all(struct jobs *jobs)
     return first;
 }
 
-static void tell(const struct conn_slow *slow)
+static void notify_loop(const struct conn_slow *slow)
 {
     while (write(slow->event, &(uint64_t){1}, sizeof(uint64_t)) < 0 && errno == EINTR) {
     }
 }
 
 /* Linux has a nice value for each thread. */
-static void work(void *arg)
+static void run_jobs(void *arg)
 {
     struct conn_slow *slow = arg;
     setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
@@ -64,18 +64,19 @@ static void work(void *arg)
         while (sem_wait(&slow->waiting) != 0) {
         }
         is_last = atomic_load(&slow->is_stopping);
-        for (struct conn_slow_job *job = take_all(&slow->queued), *next; job != NULL; job = next) {
+        for (struct conn_slow_job *job = remove_all(&slow->queued), *next; job != NULL;
+             job = next) {
             next = job->next;
             job->run(job);
             put(&slow->ended, job);
-            tell(slow);
+            notify_loop(slow);
         }
     }
 }
 
 static void end_jobs(struct conn_slow *slow)
 {
-    for (struct conn_slow_job *job = take_all(&slow->ended), *next; job != NULL; job = next) {
+    for (struct conn_slow_job *job = remove_all(&slow->ended), *next; job != NULL; job = next) {
         next = job->next;
         job->done(job);
     }
@@ -118,7 +119,7 @@ struct conn_slow *conn_slow_new(uv_loop_t *loop)
     }
     slow->poll.data = slow;
     if (uv_poll_start(&slow->poll, UV_READABLE, on_ended) == 0 &&
-        uv_thread_create(&slow->thread, work, slow) == 0) {
+        uv_thread_create(&slow->thread, run_jobs, slow) == 0) {
         uv_unref((uv_handle_t *)&slow->poll); /* the owner of a job keeps the loop alive */
         return slow;
     }

@@ -51,7 +51,7 @@ static void run_it(struct conn_work *work)
 {
     uint64_t begin = uv_hrtime();
     work->service != NULL ? open_call(work) : answer(work);
-    work->took_ns = uv_hrtime() - begin;
+    work->elapsed_ns = uv_hrtime() - begin;
 }
 
 static struct conn_work *work_of(struct conn_slow_job *job)
@@ -80,7 +80,7 @@ static enum berth_code begin(struct conn_work *work, uv_loop_t *loop, const stru
     work->reply = (struct print){0};
     work->err = (struct berth_err){0};
     work->code = BERTH_OK;
-    work->took_ns = 0;
+    work->elapsed_ns = 0;
     if (work->slow != NULL) {
         work->job = (struct conn_slow_job){.run = run_slowly, .done = over_slowly};
         conn_slow_queue(work->slow, &work->job);

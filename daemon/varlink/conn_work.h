@@ -19,8 +19,8 @@ struct conn_work {
     bool check_replies;
     struct conn_slow *slow; /* runs the call instead of the thread pool; NULL: the pool runs it */
     struct conn_slow_job job;
-    uint64_t took_ns; /* time on its thread */
-    const char *text; /* message to parse; borrowed until done, like service */
+    uint64_t elapsed_ns; /* time on its thread */
+    const char *text;    /* message to parse; borrowed until done, like service */
     size_t length;
     const struct service *service;
     struct dispatch opened;

@@ -58,7 +58,7 @@ struct parser {
     enum berth_code code;
 };
 
-static void *take(struct parser *p, size_t size)
+static void *allocate(struct parser *p, size_t size)
 {
     size = (size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
     struct idl_chunk *chunk = p->idl->memory;
@@ -78,20 +78,20 @@ static void *take(struct parser *p, size_t size)
     return memory;
 }
 
-static const char *take_text(struct parser *p, const struct token *token)
+static const char *copy_text(struct parser *p, const struct token *token)
 {
-    char *text = take(p, token->length + 1);
+    char *text = allocate(p, token->length + 1);
     if (text != NULL)
         memcpy(text, token->text, token->length);
     return text;
 }
 
-static bool fail_at(struct parser *p, const struct token *token, const char *what)
+static bool fail_at(struct parser *p, const struct token *token, const char *problem)
 {
     int shown = token->length > 40 ? 40 : (int)token->length;
-    p->code =
-        err_set(p->err, BERTH_BAD_DATA, "line %u, column %u: %s, found %s%.*s", token->line,
-                token->column, what, token->kind == TOKEN_END ? "the end" : "", shown, token->text);
+    p->code = err_set(p->err, BERTH_BAD_DATA, "line %u, column %u: %s, found %s%.*s", token->line,
+                      token->column, problem, token->kind == TOKEN_END ? "the end" : "", shown,
+                      token->text);
     return false;
 }
 
@@ -159,9 +159,9 @@ static bool expect(struct parser *p, enum token_kind kind)
 {
     if (p->token.kind == kind)
         return advance(p);
-    char what[40] = "expected ";
-    strcat(what, token_names[kind]);
-    return fail_at(p, &p->token, what);
+    char problem[40] = "expected ";
+    strcat(problem, token_names[kind]);
+    return fail_at(p, &p->token, problem);
 }
 
 static bool is_word(const struct token *token, const char *word)
@@ -228,8 +228,8 @@ static bool parse_names(struct parser *p, struct idl_type *type)
         if (count > IDL_NAMES_MAX)
             return fail_at(p, &p->token, "too many names in one type");
         struct token token = p->token;
-        struct idl_name *name = take(p, sizeof *name);
-        const char *text = name != NULL ? take_text(p, &token) : NULL;
+        struct idl_name *name = allocate(p, sizeof *name);
+        const char *text = name != NULL ? copy_text(p, &token) : NULL;
         if (text == NULL || !advance(p))
             return false;
         for (const struct idl_name *other = type->names; other != NULL; other = other->next)
@@ -270,11 +270,11 @@ static bool parse_word_type(struct parser *p, struct idl_type *type)
         }
     if (!is_member_name(&p->token))
         return fail_at(p, &p->token, "expected a type");
-    struct reference *reference = take(p, sizeof *reference);
+    struct reference *reference = allocate(p, sizeof *reference);
     if (reference == NULL)
         return false;
     *reference = (struct reference){
-        .type = type, .name = take_text(p, &p->token), .token = p->token, .next = p->references};
+        .type = type, .name = copy_text(p, &p->token), .token = p->token, .next = p->references};
     if (reference->name == NULL)
         return false;
     p->references = reference;
@@ -306,7 +306,7 @@ static bool parse_type(struct parser *p, struct idl_type **ret_type)
 {
     if (p->depth == IDL_DEPTH_MAX)
         return fail_at(p, &p->token, "types nested too deeply");
-    struct idl_type *type = take(p, sizeof *type);
+    struct idl_type *type = allocate(p, sizeof *type);
     if (type == NULL)
         return false;
     p->depth++;
@@ -351,7 +351,7 @@ static bool parse_member(struct parser *p, struct idl_member *member)
     for (const struct idl_member *other = p->idl->members; other != NULL; other = other->next)
         if (is_word(&name, other->name))
             return fail_at(p, &name, "the same name twice");
-    member->name = take_text(p, &name);
+    member->name = copy_text(p, &name);
     if (member->name == NULL || !advance(p) ||
         !parse_parens(p, member->kind == IDL_TYPE, &member->in))
         return false;
@@ -380,14 +380,14 @@ static bool parse_interface(struct parser *p)
         return false;
     if (!is_interface_name(&p->token))
         return fail_at(p, &p->token, "expected an interface name such as org.example.Name");
-    p->idl->name = take_text(p, &p->token);
+    p->idl->name = copy_text(p, &p->token);
     if (p->idl->name == NULL || !advance(p))
         return false;
     const struct idl_member **end = &p->idl->members;
     for (unsigned count = 1; p->token.kind != TOKEN_END; count++) {
         if (count > IDL_NAMES_MAX)
             return fail_at(p, &p->token, "too many members");
-        struct idl_member *member = take(p, sizeof *member);
+        struct idl_member *member = allocate(p, sizeof *member);
         if (member == NULL || !parse_member(p, member))
             return false;
         *end = member;

@@ -6,8 +6,8 @@
 
 /* Path from the root to the checked value, innermost last; lives on the stack and becomes text only
  * for an error. */
-struct step {
-    const struct step *outer;
+struct level {
+    const struct level *outer;
     const char *name; /* NULL: an element of an array */
     size_t index;
 };
@@ -17,32 +17,32 @@ struct path {
     size_t length;
 };
 
-static void path_add(struct path *path, const struct step *step)
+static void path_add(struct path *path, const struct level *level)
 {
-    if (step == NULL)
+    if (level == NULL)
         return;
-    path_add(path, step->outer);
+    path_add(path, level->outer);
     size_t room = sizeof path->text - path->length;
-    int added = step->name == NULL
-                    ? snprintf(path->text + path->length, room, "[%zu]", step->index)
+    int added = level->name == NULL
+                    ? snprintf(path->text + path->length, room, "[%zu]", level->index)
                     : snprintf(path->text + path->length, room, "%s%.*s",
-                               path->length > 0 ? "." : "", (int)sizeof path->text, step->name);
+                               path->length > 0 ? "." : "", (int)sizeof path->text, level->name);
     if (added > 0)
         path->length += (size_t)added < room ? (size_t)added : room - 1;
 }
 
-static enum berth_code refuse(const struct step *at, const char *what, struct berth_err *err)
+static enum berth_code refuse(const struct level *at, const char *problem, struct berth_err *err)
 {
     struct path path = {.length = 0};
     path_add(&path, at);
     enum berth_code code = err_set(err, BERTH_INVALID_PARAMETER, "%s: %s",
-                                   path.length > 0 ? path.text : "parameters", what);
+                                   path.length > 0 ? path.text : "parameters", problem);
     err_text(err, 0, path.text);
     return code;
 }
 
 static enum berth_code check(const struct idl_type *type, const json_t *value,
-                             const struct step *at, struct berth_err *err);
+                             const struct level *at, struct berth_err *err);
 
 static const struct idl_name *find_name(const struct idl_type *type, const char *name)
 {
@@ -53,37 +53,37 @@ static const struct idl_name *find_name(const struct idl_type *type, const char 
 }
 
 static enum berth_code check_struct(const struct idl_type *type, const json_t *value,
-                                    const struct step *at, struct berth_err *err)
+                                    const struct level *at, struct berth_err *err)
 {
-    size_t known = 0;
+    size_t present = 0;
     for (const struct idl_name *field = type->names; field != NULL; field = field->next) {
         const json_t *member = json_object_get(value, field->name);
-        struct step step = {.outer = at, .name = field->name};
-        known += member != NULL;
-        enum berth_code code = check(field->type, member, &step, err);
+        struct level level = {.outer = at, .name = field->name};
+        present += member != NULL;
+        enum berth_code code = check(field->type, member, &level, err);
         if (code != BERTH_OK)
             return code;
     }
-    if (known == json_object_size(value))
+    if (present == json_object_size(value))
         return BERTH_OK;
     const char *name;
     json_t *member;
     json_object_foreach((json_t *)value, name, member) if (find_name(type, name) == NULL)
     {
-        struct step step = {.outer = at, .name = name};
-        return refuse(&step, "there is no such parameter", err);
+        struct level level = {.outer = at, .name = name};
+        return refuse(&level, "there is no such parameter", err);
     }
     return BERTH_OK;
 }
 
 static enum berth_code check_elements(const struct idl_type *type, const json_t *value,
-                                      const struct step *at, struct berth_err *err)
+                                      const struct level *at, struct berth_err *err)
 {
     enum berth_code code = BERTH_OK;
     if (type->kind == IDL_ARRAY) {
         for (size_t i = 0; i < json_array_size(value) && code == BERTH_OK; i++) {
-            struct step step = {.outer = at, .index = i};
-            code = check(type->element, json_array_get(value, i), &step, err);
+            struct level level = {.outer = at, .index = i};
+            code = check(type->element, json_array_get(value, i), &level, err);
         }
         return code;
     }
@@ -91,8 +91,8 @@ static enum berth_code check_elements(const struct idl_type *type, const json_t 
     json_t *member;
     json_object_foreach((json_t *)value, name, member)
     {
-        struct step step = {.outer = at, .name = name};
-        code = check(type->element, member, &step, err);
+        struct level level = {.outer = at, .name = name};
+        code = check(type->element, member, &level, err);
         if (code != BERTH_OK)
             break;
     }
@@ -102,7 +102,7 @@ static enum berth_code check_elements(const struct idl_type *type, const json_t 
 #define NAMES_SIZE 200
 
 /* Lists the allowed names, as many as fit. */
-static enum berth_code refuse_name(const struct idl_type *type, const struct step *at,
+static enum berth_code refuse_name(const struct idl_type *type, const struct level *at,
                                    struct berth_err *err)
 {
     char text[NAMES_SIZE] = "it must be one of";
@@ -120,7 +120,7 @@ static enum berth_code refuse_name(const struct idl_type *type, const struct ste
 
 /* value NULL: absent. */
 static enum berth_code check(const struct idl_type *type, const json_t *value,
-                             const struct step *at, struct berth_err *err)
+                             const struct level *at, struct berth_err *err)
 {
     if (value == NULL || json_is_null(value))
         return type->nullable ? BERTH_OK : refuse(at, "it is missing", err);

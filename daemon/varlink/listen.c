@@ -30,14 +30,14 @@ static long env_number(const char *name)
     return errno == 0 && *end == '\0' ? number : -1;
 }
 
-static bool socket_option_is(int fd, int option, int wanted)
+static bool socket_option_is(int fd, int option, int expected)
 {
     int value = 0;
     socklen_t size = sizeof value;
-    return getsockopt(fd, SOL_SOCKET, option, &value, &size) == 0 && value == wanted;
+    return getsockopt(fd, SOL_SOCKET, option, &value, &size) == 0 && value == expected;
 }
 
-static enum berth_code take_passed(int fd, struct berth_err *err)
+static enum berth_code prepare_passed(int fd, struct berth_err *err)
 {
     if (!socket_option_is(fd, SO_DOMAIN, AF_UNIX) || !socket_option_is(fd, SO_TYPE, SOCK_STREAM) ||
         !socket_option_is(fd, SO_ACCEPTCONN, 1))
@@ -67,7 +67,7 @@ enum berth_code listen_activated(int *ret_fd, int *ret_count, struct berth_err *
         return err_set(err, BERTH_BAD_CONFIG,
                        "LISTEN_FDS says %ld, which is more sockets than make sense", count);
     for (int fd = FIRST_PASSED_FD; fd < FIRST_PASSED_FD + (int)count; fd++) {
-        enum berth_code code = take_passed(fd, err);
+        enum berth_code code = prepare_passed(fd, err);
         if (code != BERTH_OK)
             return code;
     }
@@ -76,7 +76,7 @@ enum berth_code listen_activated(int *ret_fd, int *ret_count, struct berth_err *
     return BERTH_OK;
 }
 
-static enum berth_code fill_address(const char *path, struct sockaddr_un *ret_address,
+static enum berth_code make_address(const char *path, struct sockaddr_un *ret_address,
                                     struct berth_err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -197,7 +197,7 @@ enum berth_code listen_path(const char *path, mode_t mode, const char *group, in
 {
     struct sockaddr_un address;
     int lock_fd = -1;
-    enum berth_code code = fill_address(path, &address, err);
+    enum berth_code code = make_address(path, &address, err);
     if (code == BERTH_OK)
         code = lock_path(path, &lock_fd, err);
     if (code == BERTH_OK)

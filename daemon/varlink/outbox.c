@@ -29,7 +29,7 @@ static void on_written(uv_write_t *request, int status)
 }
 
 /* Returns the number of bytes sent at once; negative when the stream failed. */
-static ssize_t try(struct outbox *outbox, const char *data, size_t length)
+static ssize_t send_now(struct outbox *outbox, const char *data, size_t length)
 {
     uv_buf_t buffer = uv_buf_init((char *)data, (unsigned)length);
     int sent = uv_try_write(outbox->stream, &buffer, 1);
@@ -58,7 +58,7 @@ static bool queue(struct outbox *outbox, char *take_data, size_t length, size_t 
 
 bool outbox_send(struct outbox *outbox, const char *data, size_t length)
 {
-    ssize_t sent = try(outbox, data, length);
+    ssize_t sent = send_now(outbox, data, length);
     if (sent < 0 || (size_t)sent == length)
         return sent >= 0;
     size_t left = length - (size_t)sent;
@@ -71,7 +71,7 @@ bool outbox_send(struct outbox *outbox, const char *data, size_t length)
 
 bool outbox_give(struct outbox *outbox, char *take_data, size_t length)
 {
-    ssize_t sent = try(outbox, take_data, length);
+    ssize_t sent = send_now(outbox, take_data, length);
     if (sent < 0 || (size_t)sent == length) {
         free(take_data);
         return sent >= 0;

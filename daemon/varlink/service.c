@@ -109,7 +109,7 @@ static enum berth_code parse_all(struct service *service, size_t *ret_count, str
     return BERTH_OK;
 }
 
-static enum berth_code fill_table(struct service *service, size_t count, struct berth_err *err)
+static enum berth_code build_table(struct service *service, size_t count, struct berth_err *err)
 {
     service->slot_count = 16;
     while (service->slot_count < 2 * count)
@@ -173,7 +173,7 @@ enum berth_code service_new(const struct method *rows, const struct service_info
     size_t count = 0;
     enum berth_code code = parse_all(service, &count, err);
     if (code == BERTH_OK)
-        code = fill_table(service, count, err);
+        code = build_table(service, count, err);
     if (code == BERTH_OK)
         code = describe(service, info, err);
     if (code != BERTH_OK) {

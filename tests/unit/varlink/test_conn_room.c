@@ -108,9 +108,9 @@ static void a_greedy_user_has_the_slow_thread(void **state)
     struct fixture f;
     begin(&f, (unsigned[]){1, 1, 1, 2}, 4);
     f.now_ns = 1000;
-    conn_share_pool_took(&f.user[1], CONN_SHARE_POOL_NS, f.now_ns);
+    conn_share_charge_pool(&f.user[1], CONN_SHARE_POOL_NS, f.now_ns);
     assert_false(conn_share_is_greedy(&f.user[1], f.now_ns));
-    conn_share_pool_took(&f.user[1], 100, f.now_ns);
+    conn_share_charge_pool(&f.user[1], 100, f.now_ns);
     assert_int_equal(next(&f), 0);
     assert_true(f.room[0].is_slow);
     assert_int_equal(next(&f), 3);

@@ -55,11 +55,11 @@ static void a_newcomer_waits_for_one_turn(void **state)
         uint64_t waited = 0;
         for (size_t i; (i = next(&f)) != SEATS - 1; waited += 4000) {
             assert_in_range(i, 0, SEATS - 2);
-            conn_share_took(f.seat[i].user, 4000);
+            conn_share_charge(f.seat[i].user, 4000);
             conn_share_ask(&f.share, &f.seat[i]);
         }
         assert_true(waited <= CONN_SHARE_NS + 4000);
-        conn_share_took(f.seat[SEATS - 1].user, 4000);
+        conn_share_charge(f.seat[SEATS - 1].user, 4000);
     }
     end(&f, SEATS);
 }
@@ -81,7 +81,7 @@ static void time_is_shared_not_calls(void **state)
         assert_in_range(i, 0, 3);
         calls[i]++;
         took[f.seat[i].user->uid] += ns;
-        conn_share_took(f.seat[i].user, ns);
+        conn_share_charge(f.seat[i].user, ns);
         conn_share_ask(&f.share, &f.seat[i]);
     }
     assert_in_range(took[1], took[2] * 9 / 10, took[2] * 11 / 10);
@@ -122,7 +122,7 @@ static void connecting_anew_helps_nobody(void **state)
     static struct fixture f;
     begin(&f, (uid_t[]){1, 2}, 2);
     uint64_t now_ns = 1000;
-    conn_share_pool_took(f.seat[0].user, 2 * CONN_SHARE_POOL_NS, now_ns);
+    conn_share_charge_pool(f.seat[0].user, 2 * CONN_SHARE_POOL_NS, now_ns);
     conn_share_leave(&f.share, &f.seat[0], now_ns);
     assert_true(conn_share_join(&f.share, &f.seat[0], 1));
     assert_true(conn_share_is_greedy(f.seat[0].user, now_ns));
@@ -135,7 +135,7 @@ static void connecting_anew_helps_nobody(void **state)
     assert_non_null(conn_share_user(&f.share, 2));
     end(&f, 2);
     begin(&f, (uid_t[]){1}, 1);
-    conn_share_pool_took(f.seat[0].user, 2 * CONN_SHARE_POOL_NS, 1);
+    conn_share_charge_pool(f.seat[0].user, 2 * CONN_SHARE_POOL_NS, 1);
     conn_share_leave(&f.share, &f.seat[0], 1);
     conn_share_done(&f.share);
     assert_null(f.share.users);
