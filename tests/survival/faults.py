@@ -112,7 +112,7 @@ def fail_starts(kind, for_ever, is_fresh):
     control = Control.at(folder / "control")
     survivor, cells = measured(folder / "d", control)
     tries = ended = 0
-    for at in places(200, 193 if is_fresh else 79 if for_ever else 31, seed):
+    for at in places(200, 97 if is_fresh else 23 if for_ever else 9, seed):
         if is_fresh:
             shutil.rmtree(survivor.state, ignore_errors=True)
         control.arm(KINDS[kind], at, for_ever)

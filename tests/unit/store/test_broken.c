@@ -314,6 +314,40 @@ static void claims_that_none_of_ours_wrote(void **state)
     assert_int_equal(query(world, "SELECT count(*) FROM claim"), 2);
 }
 
+/* Every column that the migrations make, under another name. */
+static void any_column_is_missed(void **state)
+{
+    struct world *world = *state;
+    char sql[200];
+    store_close(opened(world, STORE_OK));
+    int64_t count = query(world, "SELECT count(*) FROM sqlite_schema m, pragma_table_info(m.name) "
+                                 "WHERE m.type = 'table'");
+    assert_true(count > 100);
+    for (int64_t i = 0; i < count; i++) {
+        sqlite3 *db;
+        sqlite3_stmt *row;
+        assert_int_equal(sqlite3_open(world->database, &db), SQLITE_OK);
+        assert_int_equal(
+            sqlite3_prepare_v2(db,
+                               "SELECT format('PRAGMA legacy_alter_table = ON; ALTER TABLE %s "
+                               "RENAME COLUMN %s TO other', m.name, "
+                               "p.name) FROM sqlite_schema m, pragma_table_info(m.name) p "
+                               "WHERE m.type = 'table' LIMIT 1 OFFSET ?1",
+                               -1, &row, NULL),
+            SQLITE_OK);
+        sqlite3_bind_int64(row, 1, i);
+        assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+        snprintf(sql, sizeof sql, "%s", (const char *)sqlite3_column_text(row, 0));
+        sqlite3_finalize(row);
+        sqlite3_close(db);
+        execute(world, sql);
+        struct store *store = opened(world, STORE_SET_ASIDE); /* which begins a new file */
+        if (strstr(noted(store).text, "does not fit its tables") == NULL)
+            fail_msg("%s: %s", sql, noted(store).text);
+        store_close(store);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +358,7 @@ int main(void)
         TEST(a_rotten_schema_is_set_aside),
         TEST(any_rotten_page),
         TEST(two_in_one_second),
+        TEST(any_column_is_missed),
         TEST(a_newer_schema_is_left_alone),
         TEST(a_newer_schema_keeps_its_log),
         TEST(another_programs_database_is_left_alone),
