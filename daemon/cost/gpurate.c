@@ -6,6 +6,7 @@
 
 #include "cost/gpurate_start.h"
 #include "cost/pairs.h"
+#include "cost/published_bound.h"
 #include "cost/resource_model.h"
 #include "node/curve.h"
 #include "node/locality.h"
@@ -368,6 +369,13 @@ static enum berth_code nominal(const struct gpurate *at, const struct try *like,
         ret->time_ns = least;
         most = known_rate;
     }
+    const struct value *bound = published_bound_access(
+        at->snap, at->gpu, like->from == at->gpu ? like->to : like->from, how);
+    if (bound != NULL && bytes / bound->value * 1e9 >= ret->time_ns) {
+        ret->time_ns = bytes / bound->value * 1e9;
+        most = bound;
+    }
+    basis->is_ceiling = true;
     basis->floor |= lacks_start(at, METRIC_HOST_GPU_KERNEL, bytes) ||
                             (most != known_rate && fmin(bytes, at->span) < LARGE_BYTES)
                         ? MEMRATE_FLOOR_START
@@ -443,6 +451,7 @@ static enum berth_code by_tries(const struct gpurate *at, const struct tries *tr
     basis->floor |= curve_of(at, try, v) == NULL && lacks_start(at, try->metric, bytes)
                         ? MEMRATE_FLOOR_START
                         : 0;
+    basis->is_ceiling |= v->source == VALUE_NOMINAL;
     return memrate_cite(basis, v, err);
 }
 

@@ -39,6 +39,7 @@ enum lack {
     LACK_MEASUREMENT,
     LACK_HALF,
     LACK_BACK,
+    LACK_BOUND,
     LACK_MOST,
     LACK_ENGINE,
     LACK_NETWORK,
@@ -60,6 +61,7 @@ static enum lack lack_of(const struct asked *asked, size_t i)
                : plan_move_is_own(&ride->move)     ? LACK_HALF
                : plan_move_is_back(&ride->move)    ? LACK_BACK
                : plan_move_is_engines(&ride->move) ? LACK_ENGINE
+               : plan_move_is_bounded(&ride->move) ? LACK_BOUND
                : ride->move.most != NULL           ? LACK_MOST
                                                    : LACK_MEASUREMENT;
     if (!plan_move_knows(&ride->move, flow->bytes))
@@ -125,6 +127,8 @@ static void warn_of_rates(const struct asked *asked, const char *prefix)
                        "it counts with half of what that memory is known to carry (why)"},
         [LACK_BACK] = {"nothing was measured",
                        "it counts with what the other direction gets (why)"},
+        [LACK_BOUND] = {"nothing was measured",
+                        "it counts with a bound that is published of such accesses (why)"},
         [LACK_MOST] = {"nothing was measured", "it counts with the most that is known at either "
                                                "end (why), whatever links are said to carry"},
         [LACK_ENGINE] = {"nothing was measured", "it counts with what is published of such copy "

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cost/evidence.h"
+#include "cost/published_bound.h"
 #include "node/warnings.h"
 
 #define POINTS_MAX 16
@@ -335,9 +336,9 @@ static place_id package_of(const struct graph *graph, place_id place)
     return PLACE_NONE;
 }
 
-enum berth_code memrate_bound(const struct snapshot *snap, place_id memory, const char *how,
-                              struct memrate_basis *basis, struct memrate *ret,
-                              struct berth_err *err)
+enum berth_code memrate_bound(const struct snapshot *snap, const struct accessor *who,
+                              place_id memory, const char *how, struct memrate_basis *basis,
+                              struct memrate *ret, struct berth_err *err)
 {
     const char *axes = strcmp(how, "read") == 0 ? "" : "operation=write";
     place_id package = package_of(snap->graph, memory);
@@ -350,6 +351,10 @@ enum berth_code memrate_bound(const struct snapshot *snap, place_id memory, cons
         if (is_near && usable(v, false) && (most == NULL || v->value > most->value) &&
             strcmp(values_axes(snap->values, v), axes) == 0)
             most = v;
+    }
+    for (unsigned i = 0; i < who->holder_count; i++) {
+        v = published_bound_access(snap, who->holder[i], memory, how);
+        most = v != NULL && (most == NULL || v->value < most->value) ? v : most;
     }
     *ret = unknown;
     if (most == NULL)

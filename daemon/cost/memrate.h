@@ -67,6 +67,9 @@ struct memrate_basis {
     double other_start_ns;
     /* what all cores of a place are said to get stood for some of them, who can get no more */
     bool at_least;
+    /* what a gpu gets is only stated, or no more than what is known of others or published as a
+     * bound: it takes at least so long, and is put in order by that */
+    bool is_ceiling;
     /* what one access by cores takes is not known, and the bytes alone take less than
      * MEMUSE_SHORT_NS */
     bool lacks_access;
@@ -89,11 +92,11 @@ enum berth_code memrate_stream(const struct snapshot *snap, const struct accesso
                                struct memrate *ret, struct berth_err *err);
 
 /* Where nothing is known of some cores: they get no more than the most that cores of the memory's
- * own package are known to; it is in basis->floor then. value is NAN where nothing is known of
- * those. NO_MEMORY. */
-enum berth_code memrate_bound(const struct snapshot *snap, place_id memory, const char *how,
-                              struct memrate_basis *basis, struct memrate *ret,
-                              struct berth_err *err);
+ * own package are known to, nor than a published bound; it is in basis->floor then. value is NAN
+ * where nothing is known of those. NO_MEMORY. */
+enum berth_code memrate_bound(const struct snapshot *snap, const struct accessor *who,
+                              place_id memory, const char *how, struct memrate_basis *basis,
+                              struct memrate *ret, struct berth_err *err);
 
 /* Nanoseconds of one dependent load by one of the accessor's cores; the mean over several
  * initiators. As above. */

@@ -261,7 +261,7 @@ enum berth_code memuse_cores(const struct memuse *use, const struct memkind_node
         if (code == BERTH_OK && isnan(rate.value))
             code = memlink_stream(node, snap, &use->who, numa, streams[i].how, basis, &rate, err);
         if (code == BERTH_OK && isnan(rate.value))
-            code = memrate_bound(snap, numa, streams[i].how, basis, &rate, err);
+            code = memrate_bound(snap, &use->who, numa, streams[i].how, basis, &rate, err);
         if (code != BERTH_OK)
             return code;
         double ns = streams[i].bytes * 1e9;

@@ -265,8 +265,20 @@ bool plan_move_is_engines(const struct move *move)
 bool plan_move_is_back(const struct move *move)
 {
     return move->rate == NULL && move->most != NULL &&
-           move->most->metric != METRIC_MEMORY_BANDWIDTH && move->most->from == move->to &&
-           move->most->to == move->from;
+           move->most->metric != METRIC_MEMORY_BANDWIDTH && !plan_move_is_bounded(move) &&
+           move->most->from == move->to && move->most->to == move->from;
+}
+
+bool plan_move_is_bounded(const struct move *move)
+{
+    return move->rate == NULL && move->most != NULL &&
+           move->most->metric == METRIC_MEMORY_BANDWIDTH_BOUND;
+}
+
+bool plan_move_is_ceiling(const struct move *move)
+{
+    return move->rate != NULL ? move->rate->source == VALUE_NOMINAL
+                              : !plan_move_is_back(move) && !plan_move_is_engines(move);
 }
 
 void plan_move_why_not(struct snapshot *snap, place_id from, place_id to, char text[MOVE_WHY_SIZE])

@@ -90,6 +90,13 @@ void plan_move_why_not(struct snapshot *snap, place_id from, place_id to, char t
  * cores (MI300A), in move->most: a copy from there to there gets half of that. */
 bool plan_move_is_own(const struct move *move);
 
+/* Whether its rate is a bound that is published of such accesses, in move->most. */
+bool plan_move_is_bounded(const struct move *move);
+
+/* Whether nobody got its rate: links or firmware are said to carry so much, or it is the most that
+ * is known at an end, or a bound, so that bytes take at least as long. */
+bool plan_move_is_ceiling(const struct move *move);
+
 /* Whether its rate is what is published of such engines (move->engine), of which links are said to
  * carry more. */
 bool plan_move_is_engines(const struct move *move);

@@ -8,6 +8,7 @@
 #include "cost/ends.h"
 #include "cost/nominal.h"
 #include "cost/pairs_alike.h"
+#include "cost/published_bound.h"
 #include "cost/resource_model.h"
 #include "cost/step.h"
 #include "node/apu.h"
@@ -609,6 +610,7 @@ bool plan_pairs_move(struct snapshot *snap, const struct plan_pairs *pairs, plac
     }
     if (!is_own)
         plan_nominal_scale(&pairs->nominal, snap->graph, pairs->model->structure, &move);
+    published_bound_apply(snap, &move);
     *ret = move;
     return true;
 }

@@ -20,6 +20,29 @@ static bool is_like(const struct resource_structure *structure, const struct mov
                resource_structure_width(structure, v->from, v->to, NULL);
 }
 
+const struct value *published_bound_access(const struct snapshot *snap, place_id by,
+                                           place_id memory, const char *how)
+{
+    const char *axes = strcmp(how, "read") == 0 ? "" : "operation=write";
+    return values_find(snap->values, METRIC_MEMORY_BANDWIDTH_BOUND, by, memory, axes);
+}
+
+void published_bound_apply(const struct snapshot *snap, struct move *move)
+{
+    bool is_read = move->driver == move->to;
+    const struct value *bound =
+        move->by == MOVE_KERNEL && move->rate == NULL
+            ? published_bound_access(snap, move->driver, is_read ? move->from : move->to,
+                                     is_read ? "read" : "write")
+            : NULL;
+    if (bound == NULL || !(bound->value < move->bytes_per_s))
+        return;
+    move->bytes_per_s = bound->value;
+    move->most = bound;
+    move->stated = 0;
+    move->reach = NULL;
+}
+
 const struct value *published_bound_together(struct snapshot *snap, const struct move *move)
 {
     const struct graph *graph = snap->graph;

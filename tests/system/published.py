@@ -27,6 +27,7 @@ REQUIRED = {
     "gh200-quad": (36, "| at most 90 GB/s |", "| at most 270 GB/s |", "| at most 450 GB/s |", "| 2682.8 GB/s |"),
     "mi300a": (10,), "epyc-2s": (6,), "knl-like": (8,), "memoryless-v1": (5,)}
 TOLD = {"value": "published", "nominal": "nominal", "peak": "nominal"}  # whose source is what
+BOUND = "_bound"  # what a bound of a metric's values is filed as
 
 
 def reconstructed():
@@ -95,6 +96,8 @@ class Answers:
         together where axes name them. None: no rate.
         """
         mechanism = {"gpu_gpu_copy_engine": "copy_engine", "gpu_gpu_kernel": "kernel"}.get(metric)
+        if metric == "memory_bandwidth":
+            return self.accessed(pair, axes.get("operation", "read"))
         if mechanism is None:
             return None
         both = axes.get("direction") == "both"
@@ -105,6 +108,21 @@ class Answers:
         direct = [option["predicted"]["time_ns"] for option in self.daemon.call(PLACEMENT + "Route", asked)["options"]
                   if [(part["mechanism"], part["via"]) for part in option["segments"]] == [(mechanism, [])]]
         return max(moved / time_ns * 1e9 for time_ns in [bound["predicted"]["time_ns"], *direct])
+
+    def accessed(self, pair, how):
+        """The highest rate that Allocate expects of accesses, and of a gpu's kernels Bind and Route, too."""
+        use = {"by": pair[0], "reads_bytes": GIB if how == "read" else 0, "writes_bytes": GIB if how == "write" else 0}
+        times = [option["predicted"]["time_ns"] for option in self.daemon.call(PLACEMENT + "Allocate", {"bytes": GIB, "accesses": [use]})["options"]
+                 if option["memory"] == pair[1] and option["predicted"] is not None]
+        ends = pair if how == "write" else pair[::-1]  # a kernel writes what it sends, and reads what it gets
+        if "gpu" in pair[0]:
+            routes = self.daemon.call(PLACEMENT + "Route", {"from": ends[0], "to": ends[1], "bytes": GIB})["options"]
+            kernels = [option["predicted"]["time_ns"] for option in routes if [(part["mechanism"], part["via"]) for part in option["segments"]] == [("kernel", [])]]
+            assert kernels, (pair, "Route has no kernel")
+            times += kernels
+            if "gpu" in pair[1]:
+                times.append(self.daemon.call(PLACEMENT + "Bind", {"tasks": 2, "flows": [{"from": 0, "to": 1, "bytes": GIB}], "mechanism": "kernel", "allowed": {"gpus": list(pair)}})["predicted"]["time_ns"])
+        return max(GIB / time_ns * 1e9 for time_ns in times)
 
     def link(self, pair, kind):
         return next((link for link in self.node["links"] if {link["from"], link["to"]} == set(pair) and link["kind"] == kind), None)
@@ -141,6 +159,10 @@ def wrong_with(answers, kind, metric, pair, axes, value, low, high):
     if kind == "none":
         return cell
     if kind == "bound":
+        if metric == "memory_bandwidth":
+            filed = answers.cell(metric + BOUND, pair, axes)
+            if not filed or filed["source"] != "published" or not near(filed["value"], value):
+                return filed or "no such bound"
         advised = answers.advised(metric, pair, axes)
         return cell if cell and cell["value"] > value * 1.001 else advised if advised is not None and advised > value * 1.001 else None
     if kind == "peak":  # a peak is never what was measured or published
@@ -170,6 +192,8 @@ def differences(folder):
                 said = [wrong_with(answers, kind, metric, pair, axes, value, low, high) for pair in pairs]
             wrong += [f"{line}: {one}" for one in said if one is not None]
     told = {(TOLD[kind], metric, *pair, tuple(sorted(axes.items()))) for kind, metric, pairs, axes, *_ in rows if kind in TOLD for pair in pairs}
+    told |= {("published", metric + BOUND, *pair, tuple(axis for axis in sorted(axes.items()) if axis != ("operation", "read")))
+             for kind, metric, pairs, axes, *_ in rows if kind == "bound" for pair in pairs}
     source = None
     for line in (folder / "measurements.jsonl").read_text().splitlines() if (folder / "measurements.jsonl").exists() else ():
         record = json.loads(line)

@@ -54,6 +54,7 @@ struct alloc_option {
      * these take, by which it is put in order; NAN else */
     double bytes_ns;
     bool at_least;   /* predicted is a lower bound: low_ns is time_ns, high_ns NAN */
+    bool is_ceiling; /* likewise, of rates that are stated or bounded (struct memrate_basis) */
     bool is_own;     /* of the one gpu that uses the buffer, in whatever kind */
     bool is_nearest; /* no other option is nearer to who uses it */
     /* and one for want of something (enum memrate_floor): it stands behind what is predicted; 0

@@ -297,7 +297,8 @@ static enum berth_code price(struct alloc_work *work, struct alloc_option *optio
     option->median = memtime_median(&total);
     option->floor = isnan(option->predicted.time_ns) ? 0 : basis.floor;
     option->at_least = option->floor != 0 || (basis.at_least && !isnan(option->predicted.time_ns));
-    if (option->at_least)
+    option->is_ceiling = basis.is_ceiling && !isnan(option->predicted.time_ns);
+    if (option->at_least || option->is_ceiling)
         option->predicted =
             (struct prediction){option->predicted.time_ns, option->predicted.time_ns, NAN};
     if (code == BERTH_OK && isnan(option->predicted.time_ns))

@@ -264,7 +264,7 @@ static const char *name_option(const struct alloc_work *work, const struct alloc
 /* "at least " of a time that is a lower bound. */
 static const char *bound(const struct alloc_option *option)
 {
-    return option->at_least ? "at least " : "";
+    return option->at_least || option->is_ceiling ? "at least " : "";
 }
 
 static const char *name_part(const struct alloc_work *work, size_t part, char text[NAME_SIZE])
@@ -357,9 +357,9 @@ static void say_predicted(struct alloc_work *work, const struct alloc_option *fi
     double ratio = time_of(second) / time_of(first);
     bool is_alike = fabs(ratio - 1) <= LIKE,
          looks_alike = strcmp(print_time(a, time_of(first)), print_time(b, time_of(second))) == 0;
-    if (is_alike && first->at_least == second->at_least)
+    if (is_alike && *bound(first) == *bound(second))
         snprintf(times, sizeof times, ", just as long");
-    else if (!is_alike && !first->at_least && !looks_alike)
+    else if (!is_alike && *bound(first) == '\0' && !looks_alike)
         snprintf(times, sizeof times,
                  ratio < 1000 ? ", %s%.3g times as long" : ", %s%.0f times as long", bound(second),
                  ratio);

@@ -62,7 +62,9 @@ struct bind_sharing {
 #define BIND_SHARINGS_MAX 64
 
 struct bind_priced {
-    struct prediction step; /* NAN where a flow's rate is not known */
+    /* NAN where a flow's rate is not known; low_ns is time_ns, and high_ns NAN, where that is a
+     * lower bound */
+    struct prediction step;
     /* something is not in it, so that it takes at least so long: what starting few bytes costs,
      * or transfers of which nothing is known (low_ns is time_ns then) */
     bool is_least;

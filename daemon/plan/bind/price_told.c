@@ -124,8 +124,11 @@ struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *
                         : price->start != NULL ? plan_bind_start_time(price).step_ns
                                                : priced.step.time_ns;
     priced.assumed_ns = plan_bind_start_most_ns(price);
+    bool is_ceiling = false;
+    for (size_t f = 0; f < price->flow_count && !is_ceiling; f++)
+        is_ceiling = price->part[f].move != NULL && plan_move_is_ceiling(price->part[f].move);
     priced.is_least = price->unpriced > 0 || priced.unstarted > 0;
-    if (priced.is_least) {
+    if (priced.is_least || is_ceiling) {
         priced.is_measured = false;
         priced.step.low_ns = priced.step.time_ns;
         priced.step.high_ns = NAN;

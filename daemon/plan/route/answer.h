@@ -50,7 +50,10 @@ struct route_option {
     bool is_known; /* for such a size; else starting it counts as nothing */
     /* beside a direct way by links, and by links, too (plan/route/links.h): a guess */
     bool is_by_links;
-    /* so few bytes by what says nothing of starting them: predicted is a lower bound */
+    /* so few bytes by what says nothing of starting them */
+    bool lacks_start;
+    /* so, or by what is only stated or bounded (plan_move_is_ceiling): predicted is a lower bound
+     */
     bool is_at_least;
     /* by links beside what is better known (plan_pairs_is_guess): may not lead */
     bool is_guess;

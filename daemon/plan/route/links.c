@@ -15,9 +15,7 @@ bool plan_links_hop(const struct way_ends *ends, place_id from, place_id to, enu
         return false;
     if (ends->both && !(ret->rate != NULL && plan_move_both(ends->snap, ret))) {
         ret->slowdown = plan_pairs_both(ends->snap, ret);
-        /* A hop of a longer way is shared with its other hops, which have limits of their own. */
-        const struct value *bound =
-            from == ends->from && to == ends->to ? published_bound_together(ends->snap, ret) : NULL;
+        const struct value *bound = published_bound_together(ends->snap, ret);
         if (bound != NULL)
             ret->slowdown = fmax(ret->slowdown, 2 * ret->bytes_per_s / bound->value);
     }

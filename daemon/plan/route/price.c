@@ -2,12 +2,14 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cost/ends.h"
 #include "node/warnings.h"
 #include "plan/route/links_time.h"
 
-#define SAME 1e-9 /* times as long: such a difference is the numbers' */
+#define SHARED_ROUNDS 8    /* until shares are off by less than 0.1 % */
+#define SAME          1e-9 /* times as long: such a difference is the numbers' */
 
 /* ---- the time of one option ---- */
 
@@ -26,13 +28,23 @@ static bool lacks_start(const struct route_option *option, double bytes)
     return false;
 }
 
+static bool has_ceiling(const struct route_option *option)
+{
+    for (size_t w = 0; w < option->way_count; w++)
+        for (size_t i = 0; i < option->way[w].hop_count; i++)
+            if (plan_move_is_ceiling(&option->way[w].hop[i]))
+                return true;
+    return false;
+}
+
 void plan_route_price(struct route_option *option, double bytes)
 {
     option->predicted = option->is_by_links ? plan_links_time(option->way, option->way_count, bytes,
                                                               option->share, option->chunk_bytes)
                                             : plan_split_time(option->way, option->way_count, bytes,
                                                               option->share, option->chunk_bytes);
-    option->is_at_least = lacks_start(option, bytes);
+    option->lacks_start = lacks_start(option, bytes);
+    option->is_at_least = option->lacks_start || has_ceiling(option);
     if (!option->knows_both || option->is_at_least)
         option->predicted.low_ns = option->predicted.high_ns = NAN;
     if (option->is_at_least)
@@ -194,9 +206,9 @@ static size_t add_hops(const struct route_work *work, const struct route_option 
     return count;
 }
 
-/* Each hop takes as much longer as it does when what moves meanwhile begins with the first. */
-enum berth_code plan_route_price_shared(struct route_work *work, struct route_option *option,
-                                        struct berth_err *err)
+/* With the shares that it has; then it has those that the hops' new rates give. */
+static enum berth_code price_once(struct route_work *work, struct route_option *option,
+                                  struct berth_err *err)
 {
     const struct route_request *request = &work->request;
     struct step_flow flows[STEP_FLOWS_MAX];
@@ -272,6 +284,24 @@ enum berth_code plan_route_price_shared(struct route_work *work, struct route_op
     if (!option->is_at_least) {
         option->predicted.low_ns *= sooner;
         option->predicted.high_ns *= later;
+    }
+    return code;
+}
+
+/* Each hop takes as much longer as it does when what moves meanwhile begins with the first. Where a
+ * split comes back over the same, its ways leave nothing to each other only once they end together:
+ * their shares are found again. */
+enum berth_code plan_route_price_shared(struct route_work *work, struct route_option *option,
+                                        struct berth_err *err)
+{
+    size_t again =
+        option->is_by_links && work->request.both && option->way_count > 1 ? SHARED_ROUNDS : 0;
+    struct way alone[ROUTE_WAYS_MAX];
+    memcpy(alone, option->way, sizeof alone);
+    enum berth_code code = price_once(work, option, err);
+    for (; again > 0 && code == BERTH_OK; again--) {
+        memcpy(option->way, alone, sizeof alone);
+        code = price_once(work, option, err);
     }
     return code;
 }

@@ -38,6 +38,8 @@ static void warn_of_hop(const struct route_said *said, const struct move *hop, d
                      : plan_move_is_back(hop) ? "it counts with what the other direction gets (why)"
                      : plan_move_is_engines(hop) ? "it counts with what is published of such copy "
                                                    "engines (why), whatever links are said to carry"
+                     : plan_move_is_bounded(hop)
+                         ? "it counts with a bound that is published of such accesses (why)"
                      : hop->most != NULL ? "it counts with the most that is known at either end "
                                            "(why), whatever links are said to carry"
                      : hop->reach != NULL
@@ -172,10 +174,11 @@ static const struct value *most_by_engine(const struct route_said *said, place_i
 /* What its rate is, where nobody measured or published it. */
 static const char *stand_in_of(const struct move *hop)
 {
-    return hop->rate != NULL        ? ""
-           : plan_move_is_back(hop) ? " by the other direction"
-           : hop->most != NULL      ? " by the most that is known at either end"
-                                    : " by its links";
+    return hop->rate != NULL           ? ""
+           : plan_move_is_back(hop)    ? " by the other direction"
+           : plan_move_is_bounded(hop) ? " by a published bound"
+           : hop->most != NULL         ? " by the most that is known at either end"
+                                       : " by its links";
 }
 
 /* Where kernels are not wanted: what that costs, and where copy engines end. A kernel of which only
@@ -297,7 +300,14 @@ static void say_way(const struct route_said *said, const struct route_option *op
                      "and writes",
                      name, graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
                      hop->bytes_per_s / 1e9, own);
-    } else if (hop->most != NULL && hop->most->metric == METRIC_MEMORY_BANDWIDTH)
+    } else if (plan_move_is_bounded(hop))
+        warnings_add(&said->answer->reasons,
+                     "%s: %s to %s counts with %.1f GB/s, which is published as a bound of what "
+                     "kernels of %s get of %s",
+                     name, graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
+                     hop->bytes_per_s / 1e9, graph_place(graph, hop->most->from)->name,
+                     graph_place(graph, hop->most->to)->name);
+    else if (hop->most != NULL && hop->most->metric == METRIC_MEMORY_BANDWIDTH)
         warnings_add(&said->answer->reasons,
                      "%s: %s to %s counts with %.1f GB/s: %s %s %s at that (%s), the most that is "
                      "known at either end, whatever links are said to carry",
@@ -514,7 +524,7 @@ void plan_route_say_reasons(const struct route_said *said)
                      option->is_at_least && !best->is_at_least ? "at least " : "",
                      option->predicted.time_ns / best->predicted.time_ns, rates,
                      plan_route_answer_is_measured(option, bytes) ? "" : ", not all measured",
-                     best->is_at_least ? ", if starting cost nothing" : "");
+                     best->lacks_start ? ", if starting cost nothing" : "");
     }
     const struct route_left_out *left = &said->answer->left_out;
     if (left->ways > 0 && left->taken > 1)

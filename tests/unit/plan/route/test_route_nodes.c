@@ -226,7 +226,7 @@ static void what_cores_get_between_packages_stands_for_that_link(void **state)
         assert_within(best->predicted.time_ns, 64 * MIB / 100.0, 1e-9);
         const struct value *most = best->way[0].hop[0].most;
         assert_true(most != NULL && most->metric == METRIC_MEMORY_BANDWIDTH &&
-                    best->why_count == 1 && isnan(best->predicted.low_ns));
+                    best->why_count == 1 && isnan(best->predicted.high_ns));
         assert_true(graph_place(f.graph, most->from)->kind == PLACE_NUMA &&
                     graph_place(f.graph, most->to)->kind == PLACE_NUMA);
     }
@@ -302,7 +302,7 @@ static void both_directions_that_nobody_measured_are_as_two_transfers(void **sta
             struct route_transfer back = {end_of[i][1], end_of[i][0], 256 * MIB};
             best_of(&f, back.to, back.from, 256 * MIB, false);
             double once_ns = directly_ns(&f), both_ns, beside_ns;
-            assert_true(isnan(best_of(&f, back.to, back.from, 256 * MIB, true)->predicted.low_ns));
+            assert_true(isnan(best_of(&f, back.to, back.from, 256 * MIB, true)->predicted.high_ns));
             both_ns = directly_ns(&f);
             assert_true(lines_with(
                 &f.answer.warnings,
