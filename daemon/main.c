@@ -23,7 +23,6 @@
 #include "measure/guardian.h"
 #include "measure/offspring.h"
 #include "measure/sched.h"
-#include "measure/sched_warm.h"
 #include "serve/claim_keep.h"
 #include "serve/daemon.h"
 #include "varlink/listen.h"
@@ -174,25 +173,6 @@ static void check_admins(const struct config *config)
                  config->admin_group);
 }
 
-static struct server_limits limits_of(const struct config *config)
-{
-    return (struct server_limits){
-        .message_bytes = (size_t)config->max_message_bytes,
-        .unsent_bytes = (size_t)config->max_unsent_bytes,
-        .unsent_bytes_per_user = (size_t)config->max_unsent_bytes_per_user,
-        .unsent_bytes_in_all = (size_t)config->max_unsent_bytes_in_all,
-        .input_bytes_per_user = (size_t)config->max_input_bytes_per_user,
-        .input_bytes_in_all = (size_t)config->max_input_bytes_in_all,
-        .large_calls_per_user = (unsigned)config->max_large_calls_per_user,
-        .connections = (unsigned)config->max_connections,
-        .connections_per_user = (unsigned)config->max_connections_per_user,
-        .queued_calls = (unsigned)config->max_queued_calls,
-        .idle_ms = (uint64_t)config->idle_timeout_s * 1000,
-        .unread_ms = (uint64_t)config->unread_timeout_s * 1000,
-        .half_message_ms = (uint64_t)config->half_message_timeout_s * 1000,
-    };
-}
-
 static struct snapshot *current_snapshot(struct daemon *daemon)
 {
     return sched_snapshot(daemon->sched);
@@ -261,7 +241,7 @@ static void reload(uv_signal_t *handle, int number)
         old.state_dir = kept[1];
         old.node = kept[2];
         config_done(&old);
-        struct server_limits limits = limits_of(&daemon->config);
+        struct server_limits limits = server_limits_of(&daemon->config);
         server_configure(daemon->server, &limits, daemon->config.admin_group);
         check_admins(&daemon->config);
         log_line(LOG_LEVEL_INFO, "configuration read again");
@@ -345,7 +325,7 @@ static enum berth_code start(struct process *process, struct berth_err *err)
         .worked = work_ended,
         .notifier = &daemon->notifier,
         .log = &process->log,
-        .limits = limits_of(&daemon->config),
+        .limits = server_limits_of(&daemon->config),
         .admin_group = daemon->config.admin_group,
         .vendor = "berth",
         .product = "berthd",

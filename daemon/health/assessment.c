@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "health/driver_findings.h"
-#include "health/explain.h"
 #include "health/findings.h"
-#include "health/value_findings.h"
 
 static const char *const severity_names[] = {
     [SEVERITY_INFO] = "info", [SEVERITY_WARNING] = "warning", [SEVERITY_CRITICAL] = "critical"};

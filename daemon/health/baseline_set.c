@@ -1,4 +1,4 @@
-#include "health/baseline_set.h"
+#include "health/baseline.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "health/driver_findings.h"
+#include "health/findings.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "health/explain.h"
+#include "health/findings.h"
 
 #include <stdio.h>
 #include <string.h>

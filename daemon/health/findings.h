@@ -19,3 +19,22 @@ bool findings_is_selected(const struct findings *findings, place_id id);
  * until the next call. */
 struct finding *findings_add(struct findings *findings, enum severity severity, const char *code,
                              const char *place);
+
+/* Adds findings from the drivers' facts about GPUs: details of places, which
+ * discover/backend_facts.c reads (docs/RECORD.md, Facts). Fails with NO_MEMORY. */
+enum berth_code driver_findings_add(struct findings *findings, struct berth_err *err);
+
+/* Adds findings from measured values, compared with nominal ones, peers and baselines. Fails with
+ * NO_MEMORY. */
+enum berth_code value_findings_add(struct findings *findings, struct berth_err *err);
+
+/* health/explain.c: one finding per cause. A fact about links explains the slow values of transfers
+ * over these links. Pure; any thread. */
+
+/* Sets the transfers that use a link which is down or degraded. */
+void explain_link(const struct graph *graph, const struct link *link, struct finding *finding);
+
+/* Marks explained findings as unlisted. Each fact names its worst value and takes on the severity
+ * of the explained ones. A fact of severity info explains nothing, because GPUs that are not slow
+ * have it too. Fails with NO_MEMORY. */
+enum berth_code explain_values(struct findings *findings, struct berth_err *err);

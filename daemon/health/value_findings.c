@@ -6,8 +6,8 @@
 
 #include "base/err.h"
 #include "health/baseline.h"
+#include "health/findings.h"
 #include "health/suspects.h"
-#include "health/value_findings.h"
 #include "node/graph.h"
 #include "node/locality.h"
 #include "node/metric.h"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
-#include "health/baseline_set.h"
+#include "health/baseline.h"
 #include "node/graph.h"
 
 /* Files are named FOLDER/NAME.baseline. NAME is the graph's name with '_' for everything but

@@ -97,3 +97,9 @@ void sched_reload(struct sched *sched);
  * afterwards. */
 void sched_stop(struct sched *sched, void (*done)(void *arg), void *arg);
 void sched_free(struct sched *sched);
+
+/* measure/sched_warm.c: derives the transfer estimates (cost/pairs.h) of the first snapshot on the
+ * thread pool, so that neither the start nor the first request waits for them. Later snapshots have
+ * them before they are published. Out of memory, the first request derives them. Loop thread only.
+ */
+void sched_warm(struct sched *sched);

@@ -14,6 +14,33 @@
 /* a driver without persistent state starts each of its GPUs anew, about a second each */
 #define LIMIT_S 10
 
+void facts_text_add(struct facts_text *facts, const char *line, size_t length)
+{
+    char *more = facts->is_lost || facts->length + length + 2 > FACTS_TEXT_MAX
+                     ? NULL
+                     : realloc(facts->text, facts->length + length + 2);
+    if (more == NULL) {
+        facts->is_lost = true;
+        return;
+    }
+    memcpy(more + facts->length, line, length);
+    facts->length += length;
+    more[facts->length++] = '\n';
+    more[facts->length] = '\0';
+    facts->text = more;
+}
+
+char *facts_text_take(struct facts_text *facts)
+{
+    char *text = facts->text;
+    if (facts->is_lost) {
+        free(text);
+        text = NULL;
+    }
+    *facts = (struct facts_text){0};
+    return text;
+}
+
 void sched_facts_init(struct sched_facts *facts, const struct sched_facts_env *env)
 {
     *facts = (struct sched_facts){.env = *env};

@@ -16,11 +16,11 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/err.h"
-#include "measure/facts_text.h"
 #include "measure/gpu_use.h"
 #include "measure/programs.h"
 #include "measure/run_parser.h"
 #include "measure/runner.h"
+#include "measure/sched_facts.h"
 #include "measure/sched_left_out.h"
 #include "node/values.h"
 

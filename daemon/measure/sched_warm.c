@@ -1,4 +1,4 @@
-#include "measure/sched_warm.h"
+#include "measure/sched.h"
 
 #include <stdlib.h>
 

@@ -171,7 +171,7 @@ enum berth_code snapshot_builder_discover(struct store *store, const struct file
     discovery_done(&found);
     if (code == BERTH_OK && folder == NULL)
         history_begin(store, *ret_snapshot, past);
-    /* not for the first one, for which a start waits (measure/sched_warm.h) */
+    /* not for the first one, for which a start waits (measure/sched_warm.c) */
     if (code == BERTH_OK && facts != NULL)
         plan_pairs_of(*ret_snapshot);
     return code;

@@ -2,7 +2,7 @@
  * Baselines of this node's series in the store's file. Threads and failures as in store/store.h.
  */
 #pragma once
-#include "health/baseline_set.h"
+#include "health/baseline.h"
 #include "store/store.h"
 
 /* Loads the baselines of values' numbers into ret_baseline, at the index of each item; leaves the

@@ -3,7 +3,7 @@
  * another fingerprint but the same name. Threads and failures as in store/store.h.
  */
 #pragma once
-#include "health/baseline_set.h"
+#include "health/baseline.h"
 #include "store/store.h"
 
 /* Makes the GPUs, NICs, NUMA nodes and packages of graph expected (new ones with seen_s now_s).

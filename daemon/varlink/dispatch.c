@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "varlink/idl_check.h"
-#include "varlink/message_weight.h"
-#include "varlink/numeral.h"
+#include "varlink/idl.h"
+#include "varlink/message.h"
 
 #define LIGHT_SURELY 1024
 #define LIGHT_BYTES  (4u << 10) /* jansson takes about 6 ns a byte */
@@ -29,7 +28,7 @@ static json_t *read_beyond(const char *text, size_t length, json_error_t *why)
         return NULL;
     memcpy(copy, text, length);
     copy[length] = '\0';
-    numeral_fit(copy, length);
+    message_fit_numerals(copy, length);
     errno = 0;
     json_t *message = json_loadb(copy, length, JSON_REJECT_DUPLICATES, why);
     int failed = errno;

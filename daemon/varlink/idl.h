@@ -6,6 +6,7 @@
  * line.
  */
 #pragma once
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -69,3 +70,12 @@ void idl_free(struct idl *idl); /* NULL is fine */
 /* NULL when there is none. */
 const struct idl_member *idl_find(const struct idl *idl, enum idl_member_kind kind,
                                   const char *name);
+
+/* varlink/idl_check.c: checks a JSON value against a type: names and types, at all levels. A null
+ * counts as absent, and only nullable fields may be absent. A float accepts an integer; an int
+ * accepts JSON integers only, not 4.0. Fields that the type does not have are refused.
+ *
+ * Fails with INVALID_PARAMETER. Parameter 0 is the path of the first offender
+ * ("accesses[1].pattern", "where.mechanism"; empty when value itself is no object). The detail
+ * names the expected type. Allocates nothing; recurses as deep as value is nested. Any thread. */
+enum berth_code idl_check(const struct idl_type *type, const json_t *value, struct berth_err *err);

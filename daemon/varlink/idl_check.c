@@ -1,4 +1,4 @@
-#include "varlink/idl_check.h"
+#include "varlink/idl.h"
 
 #include <math.h>
 #include <stdio.h>

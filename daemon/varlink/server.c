@@ -17,22 +17,6 @@
 /* Wake-ups: the timer runs only while some connection has a time limit, or while accepting is
  * paused; turn runs only while some connection is ready. So a daemon without connections sleeps. */
 
-const struct server_limits server_default_limits = {
-    .message_bytes = 1024 * 1024,
-    .unsent_bytes = 4 * 1024 * 1024,
-    .unsent_bytes_per_user = 64 * 1024 * 1024,
-    .unsent_bytes_in_all = 256 * 1024 * 1024,
-    .input_bytes_per_user = 16 * 1024 * 1024,
-    .input_bytes_in_all = 64 * 1024 * 1024,
-    .large_calls_per_user = 2,
-    .connections = 2048,
-    .connections_per_user = 512,
-    .queued_calls = 64,
-    .idle_ms = 10 * 60 * 1000,
-    .unread_ms = 30 * 1000,
-    .half_message_ms = 10 * 1000,
-};
-
 enum {
     ACCEPTS_PER_TURN = 16,
     PAUSE_MS = 1000, /* after accept failed for lack of a resource */
@@ -330,6 +314,25 @@ enum berth_code server_new(uv_loop_t *loop, const struct server_config *config,
 }
 
 unsigned server_clients(const struct server *server) { return server->host.count; }
+
+struct server_limits server_limits_of(const struct config *config)
+{
+    return (struct server_limits){
+        .message_bytes = (size_t)config->max_message_bytes,
+        .unsent_bytes = (size_t)config->max_unsent_bytes,
+        .unsent_bytes_per_user = (size_t)config->max_unsent_bytes_per_user,
+        .unsent_bytes_in_all = (size_t)config->max_unsent_bytes_in_all,
+        .input_bytes_per_user = (size_t)config->max_input_bytes_per_user,
+        .input_bytes_in_all = (size_t)config->max_input_bytes_in_all,
+        .large_calls_per_user = (unsigned)config->max_large_calls_per_user,
+        .connections = (unsigned)config->max_connections,
+        .connections_per_user = (unsigned)config->max_connections_per_user,
+        .queued_calls = (unsigned)config->max_queued_calls,
+        .idle_ms = (uint64_t)config->idle_timeout_s * 1000,
+        .unread_ms = (uint64_t)config->unread_timeout_s * 1000,
+        .half_message_ms = (uint64_t)config->half_message_timeout_s * 1000,
+    };
+}
 
 void server_configure(struct server *server, const struct server_limits *limits,
                       const char *admin_group)

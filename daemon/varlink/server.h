@@ -9,6 +9,7 @@
 #include <sys/types.h>
 #include <uv.h>
 
+#include "base/config.h"
 #include "base/err.h"
 #include "varlink/method.h"
 #include "varlink/notifier.h"
@@ -16,7 +17,8 @@
 
 struct server;
 
-extern const struct server_limits server_default_limits;
+/* Limits of a configuration: the only source of their defaults. */
+struct server_limits server_limits_of(const struct config *config);
 
 struct server_config {
     const struct method *methods;

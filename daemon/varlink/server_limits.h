@@ -8,8 +8,8 @@
 #define SERVER_RESERVE 16
 
 struct server_limits {
-    size_t message_bytes; /* longest incoming message, NUL included: 1 MiB */
-    /* unread replies of a connection, 256 KiB; beyond it no new reply begins, see varlink/conn.h */
+    size_t message_bytes; /* longest incoming message, NUL included */
+    /* unread replies of a connection; beyond it no new reply begins, see varlink/conn.h */
     size_t unsent_bytes;
     size_t unsent_bytes_per_user; /* over all connections of a user; see varlink/conn.h */
     size_t unsent_bytes_in_all;

@@ -11,7 +11,6 @@
 #include "base/embedded.h"
 #include "varlink/dispatch.h"
 #include "varlink/idl.h"
-#include "varlink/idl_check.h"
 
 static const struct idl_type *parameters_of(const char *interface, const char *method)
 {

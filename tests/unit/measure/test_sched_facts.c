@@ -15,9 +15,9 @@
 
 #include <cmocka.h>
 
-#include "measure/facts_text.h"
 #include "measure/guardian.h"
 #include "measure/sched.h"
+#include "measure/sched_facts.h"
 
 #define ADDRESS "ffff:fe:06.0" /* where no machine has a gpu */
 #define RUN                                                                                        \

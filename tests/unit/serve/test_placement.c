@@ -8,7 +8,6 @@
 #include "serve/daemon.h"
 #include "serve/serve.h"
 #include "varlink/idl.h"
-#include "varlink/idl_check.h"
 
 struct fixture {
     struct daemon daemon;

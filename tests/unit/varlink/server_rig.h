@@ -222,6 +222,16 @@ static inline uint64_t patience_end(void)
     return uv_hrtime() + PATIENCE_S * UINT64_C(1000000000);
 }
 
+/* Limits of a daemon without a configuration file. */
+static inline struct server_limits default_limits(void)
+{
+    struct config config;
+    assert_int_equal(config_init(&config, NULL), BERTH_OK);
+    const struct server_limits limits = server_limits_of(&config);
+    config_done(&config);
+    return limits;
+}
+
 static inline void start(struct daemon *d, const struct server_limits *limits)
 {
     struct berth_err err = {0};
@@ -273,7 +283,8 @@ static inline int set_up(void **state)
                                        .product = "p",
                                        .version = "0",
                                        .url = "u"};
-    start(d, &server_default_limits);
+    const struct server_limits limits = default_limits();
+    start(d, &limits);
     *state = d;
     return 0;
 }

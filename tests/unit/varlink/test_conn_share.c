@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "varlink/conn_share.h"
-#include "varlink/message_weight.h"
+#include "varlink/message.h"
 
 #define SEATS 600
 

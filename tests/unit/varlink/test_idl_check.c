@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "varlink/idl_check.h"
+#include "varlink/idl.h"
 
 static const char *const text =
     "interface a.b\n"

@@ -185,8 +185,9 @@ static void test_no_memory_to_read(void **state)
 static void test_checked_replies(void **state)
 {
     struct daemon *d = *state;
+    const struct server_limits limits = default_limits();
     d->config.check_replies = true;
-    restart(d, &server_default_limits);
+    restart(d, &limits);
     struct client *c = client_new(d);
     say(c, STATUS);
     hears(c, "{'error':'io.berth.Fabric.Unavailable','parameters':{'detail':'our reply to "
@@ -388,6 +389,7 @@ static void test_gone_during_stream(void **state)
 static void test_close_during_everything(void **state)
 {
     struct daemon *d = *state;
+    const struct server_limits limits = default_limits();
     struct client *work = client_new(d), *streaming = client_new(d), *unread = client_new(d),
                   *half = client_new(d);
     say(work, "{'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'m'}}");
@@ -399,7 +401,7 @@ static void test_close_during_everything(void **state)
     /* whether it ends before or after the server begins to close is a race that either side may
      * win */
     sem_post(&d->release);
-    restart(d, &server_default_limits);
+    restart(d, &limits);
     hears_the_end(streaming);
     hears_the_end(half);
     client_free(work);

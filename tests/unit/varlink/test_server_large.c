@@ -5,7 +5,7 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
-#include "varlink/message_weight.h"
+#include "varlink/message.h"
 
 #define REFUSED                                                                                    \
     "{'error':'org.varlink.service.InvalidParameter','parameters':{'parameter':'message','detail'" \
@@ -100,7 +100,7 @@ static void test_oneway_long(void **state)
         {",\"parameters\":{\"oneway\":true}", "", true},
         {"", ",\"oneway\":true", true},
     };
-    size_t limit = server_default_limits.message_bytes;
+    size_t limit = default_limits().message_bytes;
     char *text = malloc(limit + 100);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int head = sprintf(text, "{\"method\":\"io.berth.Fabric.GetStatus\"%s", cases[i].early);
@@ -222,7 +222,7 @@ static void test_budget(void **state)
 {
     struct daemon *d = *state;
     enum { COUNT = 12 };
-    struct server_limits limits = server_default_limits;
+    struct server_limits limits = default_limits();
     limits.input_bytes_per_user = 4 * 128 * 1024;
     restart(d, &limits);
     enum { SIZE = 100 * 1000 };

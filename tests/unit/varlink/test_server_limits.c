@@ -43,7 +43,7 @@ static void test_unread_stream(void **state)
 static void test_unread_replies(void **state)
 {
     struct daemon *d = *state;
-    struct server_limits limits = server_default_limits;
+    struct server_limits limits = default_limits();
     limits.unsent_bytes = 3 * BIG;
     restart(d, &limits);
     struct client *c = client_new(d);
@@ -63,7 +63,7 @@ static void test_unread_replies(void **state)
 static void test_unread_of_a_user(void **state)
 {
     struct daemon *d = *state;
-    struct server_limits limits = server_default_limits;
+    struct server_limits limits = default_limits();
     limits.unsent_bytes_per_user = 10 * BIG;
     restart(d, &limits);
     enum { COUNT = 20, CALLS = 20 };
@@ -94,7 +94,7 @@ static void test_unread_of_a_user(void **state)
 static void test_large_calls(void **state)
 {
     struct daemon *d = *state;
-    struct server_limits limits = server_default_limits;
+    struct server_limits limits = default_limits();
     limits.large_calls_per_user = 1;
     restart(d, &limits);
     static const char
@@ -138,7 +138,7 @@ static void test_large_calls(void **state)
 static void test_unread_timeout(void **state)
 {
     struct daemon *d = *state;
-    struct server_limits limits = server_default_limits;
+    struct server_limits limits = default_limits();
     limits.unread_ms = 2000;
     restart(d, &limits);
     struct client *lazy = client_new(d), *slow = client_new(d), *content = client_new(d),
@@ -198,7 +198,7 @@ static void test_stream_keeps_no_message(void **state)
  * kernel keeps. All are answered then. */
 static unsigned calls_taken(struct daemon *d, unsigned queued_calls)
 {
-    struct server_limits limits = server_default_limits;
+    struct server_limits limits = default_limits();
     limits.queued_calls = queued_calls;
     restart(d, &limits);
     struct client *c = client_new(d);
@@ -239,7 +239,7 @@ static void test_queue(void **state)
 static void test_long_message(void **state)
 {
     struct daemon *d = *state;
-    struct server_limits limits = server_default_limits;
+    struct server_limits limits = default_limits();
     limits.message_bytes = 10000;
     restart(d, &limits);
     char *text = malloc(20000);
@@ -282,7 +282,7 @@ static void test_long_message(void **state)
 static void test_connection_limit(void **state)
 {
     struct daemon *d = *state;
-    struct server_limits limits = server_default_limits;
+    struct server_limits limits = default_limits();
     limits.connections = 1; /* and what is kept for the daemon's user, as these are */
     restart(d, &limits);
     enum { ALL = 1 + SERVER_RESERVE };
@@ -313,7 +313,7 @@ static void test_room_is_kept_for_root(void **state)
     if (geteuid() != 0)
         skip();
     struct daemon *d = *state;
-    struct server_limits limits = server_default_limits;
+    struct server_limits limits = default_limits();
     limits.connections = 3;
     restart(d, &limits);
     struct client *clients[6];
@@ -370,7 +370,7 @@ static void test_no_descriptors(void **state)
 static void test_idle(void **state)
 {
     struct daemon *d = *state;
-    struct server_limits limits = server_default_limits;
+    struct server_limits limits = default_limits();
     limits.idle_ms = 500; /* more than passes between a connect and a call on a loaded machine */
     restart(d, &limits);
     turn(d);
@@ -401,7 +401,7 @@ static void test_idle_is_shortened(void **state)
     say(silent, STATUS);
     hears(silent, NULL);
     hears_nothing(silent);
-    struct server_limits limits = server_default_limits;
+    struct server_limits limits = default_limits();
     limits.idle_ms = 100;
     server_configure(d->server, &limits, NULL);
     hears_the_end(silent);
@@ -411,7 +411,7 @@ static void test_idle_is_shortened(void **state)
 static void test_half_message(void **state)
 {
     struct daemon *d = *state;
-    struct server_limits limits = server_default_limits;
+    struct server_limits limits = default_limits();
     limits.half_message_ms = 100;
     restart(d, &limits);
     struct client *slow = client_new(d), *quiet = client_new(d);
@@ -440,6 +440,7 @@ static void test_access(void **state)
     if (geteuid() != 0)
         skip();
     struct daemon *d = *state;
+    const struct server_limits limits = default_limits();
     static const char *const probe_call = "{'method':'io.berth.Health.Probe'}";
     static const char *const denied =
         "{'error':'org.varlink.service.PermissionDenied','parameters':{'detail':'io.berth.Health."
@@ -460,7 +461,7 @@ static void test_access(void **state)
     say(member, probe_call);
     hears(member, denied);
     /* holds for who is there, too */
-    server_configure(d->server, &server_default_limits, "nogroup");
+    server_configure(d->server, &limits, "nogroup");
     say(member, probe_call);
     hears(member, "{'parameters':{'left':0}}");
     struct client *primary = client_as(d, 4711, NOBODY, 0);
@@ -468,7 +469,7 @@ static void test_access(void **state)
     hears(primary, "{'parameters':{'left':0}}");
     say(nobody, probe_call);
     hears(nobody, denied);
-    server_configure(d->server, &server_default_limits, "no-such-group");
+    server_configure(d->server, &limits, "no-such-group");
     say(primary, probe_call);
     hears(primary, denied);
     client_free(root);
@@ -482,7 +483,7 @@ static void test_user_limit(void **state)
     if (geteuid() != 0)
         skip();
     struct daemon *d = *state;
-    struct server_limits limits = server_default_limits;
+    struct server_limits limits = default_limits();
     limits.connections_per_user = 2;
     restart(d, &limits);
     struct client *mine[3], *own[3];

@@ -1,9 +1,31 @@
-#include "varlink/numeral.h"
+#include "varlink/message.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Returns the position behind the string that begins at text, or end. */
+static const char *skip_string(const char *text, const char *end)
+{
+    for (text++; text < end && *text != '"'; text++)
+        text += *text == '\\';
+    return text < end ? text + 1 : end;
+}
+
+size_t message_weight(const char *text, size_t length)
+{
+    size_t weight = 0;
+    for (const char *at = text, *end = text + length; at < end;) {
+        if (*at == '"') {
+            at = skip_string(at, end);
+            continue;
+        }
+        weight += *at == ',' ? 1 : *at == '{' || *at == '[' ? MESSAGE_WEIGHT_NEST : 0;
+        at++;
+    }
+    return weight;
+}
 
 #define BEYOND "1e308" /* has the length of the shortest numeral beyond a double, 1e309 */
 
@@ -51,7 +73,7 @@ static void fit(char *numeral, size_t length)
     numeral[length] = saved;
 }
 
-void numeral_fit(char *text, size_t length)
+void message_fit_numerals(char *text, size_t length)
 {
     char *end = text + length;
     for (char *at = text; at < end;) {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "varlink/numeral.h"
+#include "varlink/message.h"
 
 static void only_what_is_beyond_changes(void **state)
 {
@@ -30,7 +30,7 @@ static void only_what_is_beyond_changes(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char text[80];
         snprintf(text, sizeof text, "%s", rows[i][0]);
-        numeral_fit(text, strlen(text));
+        message_fit_numerals(text, strlen(text));
         assert_string_equal(text, rows[i][1] != NULL ? rows[i][1] : rows[i][0]);
     }
 }
