@@ -14,9 +14,9 @@
 /* a driver without persistent state starts each of its GPUs anew, about a second each */
 #define LIMIT_S 10
 
-void facts_text_add(struct facts_text *facts, const char *line, size_t length)
+void sched_facts_text_add(struct sched_facts_text *facts, const char *line, size_t length)
 {
-    char *more = facts->is_lost || facts->length + length + 2 > FACTS_TEXT_MAX
+    char *more = facts->is_lost || facts->length + length + 2 > SCHED_FACTS_TEXT_MAX
                      ? NULL
                      : realloc(facts->text, facts->length + length + 2);
     if (more == NULL) {
@@ -30,14 +30,14 @@ void facts_text_add(struct facts_text *facts, const char *line, size_t length)
     facts->text = more;
 }
 
-char *facts_text_take(struct facts_text *facts)
+char *sched_facts_text_take(struct sched_facts_text *facts)
 {
     char *text = facts->text;
     if (facts->is_lost) {
         free(text);
         text = NULL;
     }
-    *facts = (struct facts_text){0};
+    *facts = (struct sched_facts_text){0};
     return text;
 }
 
@@ -48,7 +48,7 @@ void sched_facts_init(struct sched_facts *facts, const struct sched_facts_env *e
 
 void sched_facts_done(struct sched_facts *facts)
 {
-    free(facts_text_take(&facts->said));
+    free(sched_facts_text_take(&facts->said));
     free(facts->latest);
     *facts = (struct sched_facts){0};
 }
@@ -65,7 +65,7 @@ void sched_facts_take(struct sched_facts *facts, char *take_text)
 
 static void line_read(void *arg, const char *line, size_t length)
 {
-    facts_text_add(&((struct sched_facts *)arg)->said, line, length);
+    sched_facts_text_add(&((struct sched_facts *)arg)->said, line, length);
 }
 
 __attribute__((format(printf, 3, 4))) static void
@@ -90,7 +90,7 @@ static void ended(void *arg, const struct runner_end *end)
 {
     struct sched_facts *facts = arg;
     char text[512];
-    char *said = facts_text_take(&facts->said);
+    char *said = sched_facts_text_take(&facts->said);
     bool is_whole = end->ending == RUNNER_EXITED && end->code == 0 && said != NULL;
     facts->runner = NULL;
     facts->stuck = end->stuck;
@@ -138,7 +138,7 @@ bool sched_facts_ask(struct sched_facts *facts, const struct graph *graph)
         .args = facts->args,
         .limit_ms = (uint64_t)limit_s * 1000,
         .silence_ms = (uint64_t)limit_s * 1000,
-        .output_max = FACTS_TEXT_MAX,
+        .output_max = SCHED_FACTS_TEXT_MAX,
         .line = line_read,
         .ended = ended,
         .arg = facts,

@@ -13,20 +13,20 @@
 #include "node/graph.h"
 
 /* Output of `berth-probe-gpu --facts`, collected line by line. */
-#define FACTS_TEXT_MAX (4u << 20) /* 64 devices with all their links take 100 kB */
+#define SCHED_FACTS_TEXT_MAX (4u << 20) /* 64 devices with all their links take 100 kB */
 
-struct facts_text {
+struct sched_facts_text {
     char *text; /* NULL nothing yet */
     size_t length;
     bool is_lost; /* incomplete: out of memory, or too long */
 };
 
 /* without the newline */
-void facts_text_add(struct facts_text *facts, const char *line, size_t length);
+void sched_facts_text_add(struct sched_facts_text *facts, const char *line, size_t length);
 
 /* Returns the complete text, which the caller frees, and begins anew. NULL when it is empty or
  * incomplete. */
-char *facts_text_take(struct facts_text *facts);
+char *sched_facts_text_take(struct sched_facts_text *facts);
 
 struct sched_facts_env {
     uv_loop_t *loop;
@@ -43,10 +43,10 @@ struct sched_facts {
     char program[4096];
     const char *args[3];
     bool was_asked, is_new;
-    int stuck;              /* a process that cannot be killed; 0 none */
-    struct facts_text said; /* of the running query */
-    char *latest;           /* NULL none */
-    struct note note;       /* reason why latest is missing or old; code "" none */
+    int stuck;                    /* a process that cannot be killed; 0 none */
+    struct sched_facts_text said; /* of the running query */
+    char *latest;                 /* NULL none */
+    struct note note;             /* reason why latest is missing or old; code "" none */
 };
 
 void sched_facts_init(struct sched_facts *facts, const struct sched_facts_env *env);

@@ -440,7 +440,7 @@ static void look_line(void *arg, const char *line, size_t length)
 {
     struct sched_probe *probe = arg;
     gpu_use_line(&probe->out, probe->graph, line, length);
-    facts_text_add(&probe->said, line, length);
+    sched_facts_text_add(&probe->said, line, length);
 }
 
 /* Continues after the facts. Failed facts reveal no use of GPUs; the probe will report its own
@@ -449,7 +449,7 @@ static void look_ended(void *arg, const struct runner_end *end)
 {
     struct sched_probe *probe = arg;
     struct berth_err err = {0};
-    char *said = facts_text_take(&probe->said);
+    char *said = sched_facts_text_take(&probe->said);
     probe->runner = NULL;
     probe->looking = false;
     if (end->ending == RUNNER_EXITED && end->code == 0 && probe->env.config->node == NULL)

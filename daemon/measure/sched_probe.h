@@ -78,7 +78,7 @@ struct sched_probe {
     size_t best_measured, best_left_out; /* values of the start that measured most */
     size_t measured, left_out;           /* values of the programs before it */
     bool looking;                        /* the running process only reports GPUs in use */
-    struct facts_text said;              /* by that process */
+    struct sched_facts_text said;        /* by that process */
     struct sched_left_out claims;        /* claims to avoid; the scheduler owns the set */
     struct gpu_use out;                  /* GPUs that this program leaves out */
     char *hung;                          /* cells that it leaves out; NULL none */

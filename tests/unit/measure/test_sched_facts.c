@@ -368,22 +368,22 @@ static void a_stop_does_not_wait_for_a_driver(void **state)
 static void a_text_is_whole_or_nothing(void **state)
 {
     (void)state;
-    struct facts_text facts = {0};
-    assert_null(facts_text_take(&facts));
-    facts_text_add(&facts, "one", 3);
-    facts_text_add(&facts, "", 0);
-    facts_text_add(&facts, "two", 3);
-    char *text = facts_text_take(&facts);
+    struct sched_facts_text facts = {0};
+    assert_null(sched_facts_text_take(&facts));
+    sched_facts_text_add(&facts, "one", 3);
+    sched_facts_text_add(&facts, "", 0);
+    sched_facts_text_add(&facts, "two", 3);
+    char *text = sched_facts_text_take(&facts);
     assert_string_equal(text, "one\n\ntwo\n");
     free(text);
     static char long_line[60000];
     memset(long_line, 'x', sizeof long_line);
-    for (size_t i = 0; i <= FACTS_TEXT_MAX / sizeof long_line; i++)
-        facts_text_add(&facts, long_line, sizeof long_line);
-    facts_text_add(&facts, "short", 5);
-    assert_null(facts_text_take(&facts));
-    facts_text_add(&facts, "again", 5);
-    text = facts_text_take(&facts);
+    for (size_t i = 0; i <= SCHED_FACTS_TEXT_MAX / sizeof long_line; i++)
+        sched_facts_text_add(&facts, long_line, sizeof long_line);
+    sched_facts_text_add(&facts, "short", 5);
+    assert_null(sched_facts_text_take(&facts));
+    sched_facts_text_add(&facts, "again", 5);
+    text = sched_facts_text_take(&facts);
     assert_string_equal(text, "again\n");
     free(text);
 }
