@@ -12,7 +12,7 @@ static const char *const link_colour[LINK_KIND_COUNT] = {
     [LINK_PCIE] = "#607d8b",   [LINK_SMP] = "#1565c0",    [LINK_MEMBUS] = "#9e9e9e",
     [LINK_NETWORK] = "#ef6c00"};
 
-static const char *fill_of(enum place_kind kind)
+static const char *fill_colour(enum place_kind kind)
 {
     return kind == PLACE_GPU      ? "#e3f2e1"
            : kind == PLACE_NIC    ? "#fff1dc"
@@ -78,7 +78,7 @@ static void put_place(const struct graph *graph, place_id id, int depth, struct 
     if (place->pci != NULL)
         export_text(text, "\\n");
     export_text_quoted(text, place->pci);
-    export_text(text, "\" fillcolor=\"%s\"%s];\n", fill_of(place->kind),
+    export_text(text, "\" fillcolor=\"%s\"%s];\n", fill_colour(place->kind),
                 place->kind == PLACE_SWITCH ? " shape=ellipse" : "");
 }
 

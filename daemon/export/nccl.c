@@ -46,7 +46,7 @@ static bool has_device(const struct tree *tree, uint64_t pci)
     return false;
 }
 
-static const struct hwloc_view_pci *seen(const struct tree *tree, uint64_t pci)
+static const struct hwloc_view_pci *view_of(const struct tree *tree, uint64_t pci)
 {
     return tree->input->view != NULL ? hwloc_view_find(tree->input->view, pci) : NULL;
 }
@@ -54,7 +54,7 @@ static const struct hwloc_view_pci *seen(const struct tree *tree, uint64_t pci)
 /* Adds a device with the switches above it. */
 static void add_device(struct tree *tree, uint64_t pci, place_id place, place_id numa)
 {
-    const struct hwloc_view_pci *view = seen(tree, pci);
+    const struct hwloc_view_pci *view = view_of(tree, pci);
     uint64_t parent = view != NULL ? view->parent : PCI_NONE;
     if (pci == PCI_NONE || has_device(tree, pci))
         return;
@@ -120,7 +120,7 @@ static void put_slot(struct print *text, const struct place *gpu)
 static void put_pci_attributes(const struct tree *tree, const struct device *device,
                                struct print *text)
 {
-    const struct hwloc_view_pci *view = seen(tree, device->pci);
+    const struct hwloc_view_pci *view = view_of(tree, device->pci);
     char address[24];
     pci_format(device->pci, address);
     export_text(text, "<pci busid=\"%s\"", address);
@@ -140,7 +140,7 @@ static void put_link(const struct tree *tree, const struct link *link, place_id 
                      struct print *text)
 {
     const struct place *other = &tree->graph->places[to];
-    const struct hwloc_view_pci *view = seen(tree, address_of(other));
+    const struct hwloc_view_pci *view = view_of(tree, address_of(other));
     bool is_switch = other->kind == PLACE_SWITCH;
     unsigned class_id = is_switch ? SWITCH_CLASS : view != NULL ? view->class_id : 0;
     put_indent(text, depth);

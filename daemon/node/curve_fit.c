@@ -267,50 +267,50 @@ static double last_half(const struct problem *p, const struct solution *s)
         return NAN;
     for (size_t i = 0; i < p->count; i++) {
         const struct curve_sample *sample = &p->samples[i];
-        double weight = 0, miss = 2 * (solution_time(s, (double)sample->bytes) - sample->ns);
+        double weight = 0, misfit = 2 * (solution_time(s, (double)sample->bytes) - sample->ns);
         for (size_t k = 0; k < n; k++)
             weight += x[k] / normal.length[used[k]] * column(s, used[k], (double)sample->bytes);
         weight /= normal.length[used[last]] * sample->ns * sample->ns;
-        sum += weight * weight * (sample->half_ns * sample->half_ns + miss * miss);
+        sum += weight * weight * (sample->half_ns * sample->half_ns + misfit * misfit);
     }
     return sqrt(sum);
 }
 
 /* Sets the spread of one more transfer of a size from from_bytes to to_bytes. Small ones are timed
  * in batches, which evens out single ones: a single one deviates as much as the largest do. */
-static void find_spread(const struct problem *p, const struct solution *s, double to_bytes,
-                        struct curve_piece *piece)
+static void set_spread(const struct problem *p, const struct solution *s, double to_bytes,
+                       struct curve_piece *piece)
 {
     double from_bytes = (double)piece->from_bytes;
-    double deviation = 0, miss = 0, all_deviation = 0, all_miss = 0, top = 0;
+    double deviation = 0, misfits = 0, all_deviation = 0, all_misfits = 0, top = 0;
     size_t count = 0, tops = p->count < 3 ? p->count : 3;
     uint32_t n = UINT32_MAX;
     for (size_t i = 0; i < p->count; i++) {
         const struct curve_sample *sample = &p->samples[i];
         double its = spread_deviation(sample->half_ns, sample->n) / sample->ns,
-               away = solution_time(s, (double)sample->bytes) / sample->ns - 1;
+               misfit = solution_time(s, (double)sample->bytes) / sample->ns - 1;
         all_deviation += its * its;
-        all_miss += away * away;
+        all_misfits += misfit * misfit;
         top += i + tops >= p->count ? its * its / (double)tops : 0;
         n = sample->n < n ? sample->n : n;
         if ((double)sample->bytes < from_bytes || (double)sample->bytes > to_bytes)
             continue;
         deviation += its * its;
-        miss += away * away;
+        misfits += misfit * misfit;
         count++;
     }
-    piece->spread = piece->passed_by = NAN;
+    piece->spread = piece->misfit_spread = NAN;
     if (isnan(all_deviation))
         return;
     if (count < 3) {
         count = p->count;
         deviation = all_deviation;
-        miss = all_miss;
+        misfits = all_misfits;
     }
     double own = deviation / (double)count;
-    piece->spread =
-        spread_one(sqrt(top > EVENED_OUT * own ? top : own), sqrt(miss / (double)count), n, count);
-    piece->passed_by = spread_one(0, sqrt(miss / (double)count), n, count);
+    piece->spread = spread_one(sqrt(top > EVENED_OUT * own ? top : own),
+                               sqrt(misfits / (double)count), n, count);
+    piece->misfit_spread = spread_one(0, sqrt(misfits / (double)count), n, count);
 }
 
 static void make_pieces(const struct problem *p, const struct solution *s, struct curve_fit *ret)
@@ -326,8 +326,8 @@ static void make_pieces(const struct problem *p, const struct solution *s, struc
         fit.piece[fit.piece_count++] = (struct curve_piece){(int64_t)from, t0, slope, NAN, NAN};
     }
     for (size_t k = 0; k < fit.piece_count; k++)
-        find_spread(p, s, k + 1 < fit.piece_count ? (double)fit.piece[k + 1].from_bytes : INFINITY,
-                    &fit.piece[k]);
+        set_spread(p, s, k + 1 < fit.piece_count ? (double)fit.piece[k + 1].from_bytes : INFINITY,
+                   &fit.piece[k]);
     for (size_t i = 0; i < p->count; i++)
         fit.residual =
             fmax(fit.residual,
@@ -397,6 +397,7 @@ double curve_fit_spread(const struct curve_fit *fit, double bytes)
 double curve_fit_spread_mean(const struct curve_fit *fit, double bytes, double count)
 {
     const struct curve_piece *piece = piece_of(fit, bytes);
-    double fixed = piece->passed_by * piece->passed_by, own = piece->spread * piece->spread - fixed;
+    double fixed = piece->misfit_spread * piece->misfit_spread,
+           own = piece->spread * piece->spread - fixed;
     return sqrt(fixed + own / fmax(count, 1));
 }

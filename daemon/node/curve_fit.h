@@ -36,7 +36,7 @@ struct curve_piece {
      * size has no interval */
     double spread;
     /* the part of spread from the misfit: a mean of many transfers does not reduce it */
-    double passed_by;
+    double misfit_spread;
 };
 
 struct curve_fit {

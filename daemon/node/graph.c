@@ -287,11 +287,11 @@ static enum berth_code check_places(const struct graph *graph, struct berth_err 
                                place->name);
         if ((place->kind != PLACE_CORE && place->kind != PLACE_PU) || place->cpus == NULL)
             continue;
-        struct cpuset *seen = place->kind == PLACE_CORE ? &cores : &pus;
-        if (cpuset_intersects(seen, place->cpus))
+        struct cpuset *used = place->kind == PLACE_CORE ? &cores : &pus;
+        if (cpuset_intersects(used, place->cpus))
             return err_set(err, BERTH_BAD_DATA, "%s shares a cpu with another %s", place->name,
                            kind_names[place->kind]);
-        cpuset_or(seen, place->cpus);
+        cpuset_or(used, place->cpus);
     }
     return BERTH_OK;
 }

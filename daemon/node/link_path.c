@@ -120,7 +120,7 @@ static bool may_pass(const struct search *search, place_id place, const struct e
     }
 }
 
-static struct reached *find(struct search *search, place_id place)
+static struct reached *entry_of(struct search *search, place_id place)
 {
     for (size_t i = 0; i < search->count; i++)
         if (search->reached[i].place == place)
@@ -145,8 +145,8 @@ static double widest(struct search *search, place_id from)
 {
     double bound = fmin(widest_edge(search->paths, from), widest_edge(search->paths, search->to));
     search->count = 0;
-    find(search, search->to)->width = 0;
-    find(search, from)->width = INFINITY;
+    entry_of(search, search->to)->width = 0;
+    entry_of(search, from)->width = INFINITY;
     while (search->reached[0].width < bound) {
         struct reached *at = NULL;
         for (size_t i = 0; i < search->count; i++)
@@ -158,7 +158,7 @@ static double widest(struct search *search, place_id from)
         const struct link_paths *paths = search->paths;
         for (size_t e = paths->first[at->place]; e < paths->first[at->place + 1]; e++) {
             bool may = at->place == from || may_pass(search, at->place, &paths->edge[e]);
-            struct reached *next = may ? find(search, paths->edge[e].to) : NULL;
+            struct reached *next = may ? entry_of(search, paths->edge[e].to) : NULL;
             if (next != NULL && !next->done)
                 next->width = fmax(next->width, fmin(at->width, paths->edge[e].bytes_per_s));
         }
@@ -171,7 +171,7 @@ static const struct reached *shortest(struct search *search, place_id from, doub
 {
     const struct reached *end = NULL;
     search->count = 0;
-    find(search, from)->links = 0;
+    entry_of(search, from)->links = 0;
     for (size_t i = 0; i < search->count && (end == NULL || search->reached[i].links < end->links);
          i++) {
         const struct link_paths *paths = search->paths;
@@ -181,7 +181,7 @@ static const struct reached *shortest(struct search *search, place_id from, doub
             size_t before = search->count;
             if (edge->bytes_per_s < width || (place != from && !may_pass(search, place, edge)))
                 continue;
-            struct reached *next = find(search, edge->to);
+            struct reached *next = entry_of(search, edge->to);
             if (next == NULL)
                 continue;
             if (search->count > before) {

@@ -109,8 +109,8 @@ struct overheads *overheads_new(const struct values *values)
     const struct value *first;
     size_t range = values_range(values, METRIC_TRANSFER_OVERHEAD, PLACE_NONE, &first), count = 0;
     struct overheads *overheads = calloc(1, sizeof *overheads);
-    const struct value **known = calloc(range + 1, sizeof(struct value *));
-    bool ok = overheads != NULL && known != NULL;
+    const struct value **ordered = calloc(range + 1, sizeof(struct value *));
+    bool ok = overheads != NULL && ordered != NULL;
     if (ok) {
         overheads->entry = calloc(range + 1, sizeof *overheads->entry);
         overheads->text = calloc(range + 1, sizeof *overheads->text);
@@ -118,15 +118,15 @@ struct overheads *overheads_new(const struct values *values)
     }
     for (size_t i = 0; i < range && ok; i++)
         if (!isnan(first[i].value))
-            known[count++] = &first[i];
+            ordered[count++] = &first[i];
     if (ok && count > 1)
-        qsort(known, count, sizeof *known, compare_axes);
+        qsort(ordered, count, sizeof *ordered, compare_axes);
     for (size_t i = 0, next; i < count && ok; i = next) {
-        for (next = i + 1; next < count && known[next]->axes == known[i]->axes; next++)
+        for (next = i + 1; next < count && ordered[next]->axes == ordered[i]->axes; next++)
             ;
-        ok = add(overheads, values, &known[i], next - i);
+        ok = add(overheads, values, &ordered[i], next - i);
     }
-    free(known);
+    free(ordered);
     if (!ok) {
         overheads_free(overheads);
         return NULL;

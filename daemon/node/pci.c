@@ -28,9 +28,9 @@ void pci_format(uint64_t pci, char buffer[24])
              (unsigned)(pci >> 3 & 0x1f), (unsigned)(pci & 7));
 }
 
-const char *pci_port_key(size_t level, const char *what, char buffer[PCI_PORT_KEY])
+const char *pci_port_key(size_t level, const char *suffix, char buffer[PCI_PORT_KEY])
 {
     static const char *const levels[PCI_PORT_LEVELS] = {"", "2", "3"};
-    snprintf(buffer, PCI_PORT_KEY, "pcie_port%s%s", levels[level], what);
+    snprintf(buffer, PCI_PORT_KEY, "pcie_port%s%s", levels[level], suffix);
     return buffer;
 }

@@ -21,4 +21,4 @@ void pci_format(uint64_t pci, char buffer[24]);
 
 /* Writes the key of a place's detail for its port of that level: "pcie_port", "pcie_port2", ...,
  * followed by the suffix, "" or "_bytes_per_s". Returns buffer. */
-const char *pci_port_key(size_t level, const char *what, char buffer[PCI_PORT_KEY]);
+const char *pci_port_key(size_t level, const char *suffix, char buffer[PCI_PORT_KEY]);

@@ -27,8 +27,8 @@ struct cursor {
 
 /* Returns a key's value of one of the expected types; NULL when absent (an error if it is needed)
  * or of another type. */
-static json_t *get(const struct cursor *cursor, const char *key, bool needed, const char *wanted,
-                   bool (*is_wanted)(const json_t *))
+static json_t *get(const struct cursor *cursor, const char *key, bool needed, const char *expected,
+                   bool (*is_expected)(const json_t *))
 {
     json_t *value = json_object_get(cursor->object, key);
     if (value == NULL) {
@@ -36,8 +36,8 @@ static json_t *get(const struct cursor *cursor, const char *key, bool needed, co
             err_set(cursor->err, BERTH_BAD_DATA, "%s: %s is missing", cursor->in, key);
         return NULL;
     }
-    if (!is_wanted(value)) {
-        err_set(cursor->err, BERTH_BAD_DATA, "%s: %s is not %s", cursor->in, key, wanted);
+    if (!is_expected(value)) {
+        err_set(cursor->err, BERTH_BAD_DATA, "%s: %s is not %s", cursor->in, key, expected);
         return NULL;
     }
     return value;
@@ -353,12 +353,12 @@ static void read_finding(const struct cursor *cursor, struct record *record)
 
 static void read_end(const struct cursor *cursor, struct record *record)
 {
-    static const char *const known[] = {"complete", "cancelled", "budget", "failed"};
+    static const char *const statuses[] = {"complete", "cancelled", "budget", "failed"};
     record->end.status = read_word(cursor, "status", NAME_MAX_LENGTH);
     record->end.elapsed_ns = read_integer(cursor, "elapsed_ns", true, 0, 0, INT64_MAX);
     record->end.conditions = read_conditions(cursor);
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(record->end.status, known[i]) == 0)
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+        if (strcmp(record->end.status, statuses[i]) == 0)
             return;
     err_set(cursor->err, BERTH_BAD_DATA, "%s: unknown status %s", cursor->in, record->end.status);
 }

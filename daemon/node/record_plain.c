@@ -22,7 +22,7 @@ static void expect(struct reader *reader, const char *text)
 
 /* Reads from behind a quotation mark to behind the next: 1 to max characters of printable ASCII
  * without blanks and escapes. */
-static void take_word(struct reader *reader, char *word, size_t max)
+static void read_word(struct reader *reader, char *word, size_t max)
 {
     size_t length = 0;
     word[0] = '\0';
@@ -62,7 +62,7 @@ static const char *skip_number(const char *c)
     return digits;
 }
 
-static double take_number(struct reader *reader)
+static double read_number(struct reader *reader)
 {
     const char *last = reader->failed ? NULL : skip_number(reader->at);
     reader->failed = last == NULL || last >= reader->end;
@@ -73,26 +73,26 @@ static double take_number(struct reader *reader)
     return number;
 }
 
-static uint32_t take_count(struct reader *reader)
+static uint32_t read_count(struct reader *reader)
 {
     const char *begin = reader->at;
-    double number = take_number(reader);
+    double number = read_number(reader);
     bool is_whole = !reader->failed && skip_digits(begin) == reader->at && number >= 1 &&
                     number <= RECORD_REPETITIONS_MAX;
     reader->failed = reader->failed || !is_whole;
     return is_whole ? (uint32_t)number : 0;
 }
 
-static void take_axes(struct reader *reader, enum metric metric, char *axes, size_t size)
+static void read_axes(struct reader *reader, enum metric metric, char *axes, size_t size)
 {
     char word[2 * AXES_MAX][WORD_MAX + 1];
     const char *text[2 * AXES_MAX];
     size_t count = 0;
     while (!reader->failed && reader->at < reader->end && *reader->at != '}' && count < AXES_MAX) {
         expect(reader, count > 0 ? ",\"" : "\"");
-        take_word(reader, word[2 * count], WORD_MAX);
+        read_word(reader, word[2 * count], WORD_MAX);
         expect(reader, ":\"");
-        take_word(reader, word[2 * count + 1], WORD_MAX);
+        read_word(reader, word[2 * count + 1], WORD_MAX);
         for (size_t i = 0; i < count; i++)
             reader->failed = reader->failed || strcmp(word[2 * i], word[2 * count]) == 0;
         text[2 * count] = word[2 * count];
@@ -110,29 +110,29 @@ static bool is_allowed(double number)
     return number >= RECORD_NUMBER_MIN && number <= RECORD_NUMBER_MAX;
 }
 
-static void take_cell(struct reader *reader, struct record_plain *ret)
+static void read_cell(struct reader *reader, struct record_plain *ret)
 {
     static const char axes[] = ",\"axes\":{";
     char metric[RECORD_PLACE_MAX + 1];
     expect(reader, "{\"record\":\"value\",\"metric\":\"");
-    take_word(reader, metric, RECORD_PLACE_MAX);
+    read_word(reader, metric, RECORD_PLACE_MAX);
     expect(reader, ",\"from\":\"");
-    take_word(reader, ret->from, RECORD_PLACE_MAX);
+    read_word(reader, ret->from, RECORD_PLACE_MAX);
     expect(reader, ",\"to\":\"");
-    take_word(reader, ret->to, RECORD_PLACE_MAX);
+    read_word(reader, ret->to, RECORD_PLACE_MAX);
     ret->axes[0] = '\0';
     reader->failed = reader->failed || !metric_parse(metric, &ret->metric);
     if (reader->failed || (size_t)(reader->end - reader->at) < sizeof axes ||
         memcmp(reader->at, axes, sizeof axes - 1) != 0)
         return;
     expect(reader, axes);
-    take_axes(reader, ret->metric, ret->axes, sizeof ret->axes);
+    read_axes(reader, ret->metric, ret->axes, sizeof ret->axes);
 }
 
 bool record_plain_cell(const char *line, size_t length, struct record_plain *ret)
 {
     struct reader reader = {line, line + length, false};
-    take_cell(&reader, ret);
+    read_cell(&reader, ret);
     expect(&reader, ",\"value\":");
     /* Axes may stand behind the value; the cell is then not the one without axes. */
     return !reader.failed &&
@@ -142,15 +142,15 @@ bool record_plain_cell(const char *line, size_t length, struct record_plain *ret
 bool record_plain(const char *line, size_t length, struct record_plain *ret)
 {
     struct reader reader = {line, line + length, length > RECORD_LINE_MAX};
-    take_cell(&reader, ret);
+    read_cell(&reader, ret);
     expect(&reader, ",\"value\":");
-    ret->value = take_number(&reader);
+    ret->value = read_number(&reader);
     expect(&reader, ",\"low\":");
-    ret->low = take_number(&reader);
+    ret->low = read_number(&reader);
     expect(&reader, ",\"high\":");
-    ret->high = take_number(&reader);
+    ret->high = read_number(&reader);
     expect(&reader, ",\"n\":");
-    ret->n = take_count(&reader);
+    ret->n = read_count(&reader);
     expect(&reader, "}");
     bool is_whole = !reader.failed && reader.at == reader.end;
     return is_whole && is_allowed(ret->value) && (is_allowed(ret->low) || ret->low == 0) &&

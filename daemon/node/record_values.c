@@ -50,11 +50,11 @@ static enum berth_code add_samples(const struct record *record, struct value *v,
 
 /* Converts the interval of single calls in the record to that of their median in the value:
  * node/spread.h derives the former from the latter. */
-static void take_calls(const struct record *record, struct value *v)
+static void set_calls(const struct record *record, struct value *v)
 {
-    double share = spread_interval(1, record->value.t0_call_n);
-    v->low = v->value - (v->value - record->value.t0_call_low_ns) * share;
-    v->high = v->value + (record->value.t0_call_high_ns - v->value) * share;
+    double scale = spread_interval(1, record->value.t0_call_n);
+    v->low = v->value - (v->value - record->value.t0_call_low_ns) * scale;
+    v->high = v->value + (record->value.t0_call_high_ns - v->value) * scale;
     v->n = record->value.t0_call_n;
 }
 
@@ -74,7 +74,7 @@ static enum berth_code add_overheads(const struct record *record, const struct v
         v.value = t0_ns[clock];
         v.low = v.high = NAN;
         if (clock == TRANSFER_CALL)
-            take_calls(record, &v);
+            set_calls(record, &v);
         code = add(values, &v, axes, NULL, err);
     }
     return code;

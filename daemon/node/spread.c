@@ -24,9 +24,9 @@ static double lower_rank(uint32_t n)
 
 /* Returns the quantile of the normal distribution for a share from 0.5 on: P. J. Acklam's rational
  * function for the middle, then one step of Newton's method. */
-static double normal_quantile(double share)
+static double normal_quantile(double probability)
 {
-    double q = share - 0.5, r = q * q;
+    double q = probability - 0.5, r = q * q;
     double x = (((((-39.69683028665376 * r + 220.9460984245205) * r - 275.9285104469687) * r +
                   138.3577518672690) *
                      r -
@@ -40,7 +40,7 @@ static double normal_quantile(double share)
                  13.28068155288572) *
                     r +
                 1);
-    double error = 0.5 * erfc(-x * M_SQRT1_2) - share;
+    double error = 0.5 * erfc(-x * M_SQRT1_2) - probability;
     return x - error * sqrt(2 * M_PI) * exp(x * x / 2);
 }
 
@@ -84,16 +84,17 @@ double spread_one(double deviation, double error, uint32_t n, size_t intervals)
 
 double spread_cell(double half, uint32_t n) { return spread_mean(half, n, 0, 1); }
 
-double spread_cell_among(double half, uint32_t n, double like)
+double spread_cell_among(double half, uint32_t n, double peer_deviation)
 {
-    return spread_mean(half, n, like, 1);
+    return spread_mean(half, n, peer_deviation, 1);
 }
 
-double spread_mean(double half, uint32_t n, double like, double count)
+double spread_mean(double half, uint32_t n, double peer_deviation, double count)
 {
     double own = spread_deviation(half, n),
-           deviation = like > 0 ? sqrt((own * own + like * like) / 2) : own;
+           deviation =
+               peer_deviation > 0 ? sqrt((own * own + peer_deviation * peer_deviation) / 2) : own;
     return spread_one(deviation / sqrt(fmax(count, 1)),
                       deviation * sqrt(MEDIAN_VAR / (n >= SPREAD_N_LEAST ? n : SPREAD_N_LEAST)), n,
-                      like > 0 ? 2 : 1);
+                      peer_deviation > 0 ? 2 : 1);
 }

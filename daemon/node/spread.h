@@ -32,11 +32,11 @@ double spread_one(double deviation, double error, uint32_t n, size_t intervals);
 /* Returns the same of one cell alone, around its median. */
 double spread_cell(double half, uint32_t n);
 
-/* Returns the same of a cell whose peers, measured alike, deviate by like on average. One cell's
- * own interval is wide or narrow by chance, so it counts as much as all of its peers'; like 0: no
- * peers. */
-double spread_cell_among(double half, uint32_t n, double like);
+/* Returns the same of a cell whose peers, measured alike, deviate by peer_deviation on average. One
+ * cell's own interval is wide or narrow by chance, so it counts as much as all of its peers'.
+ * peer_deviation 0: no peers. */
+double spread_cell_among(double half, uint32_t n, double peer_deviation);
 
 /* Returns the same of the mean of count more repetitions (1 and more). These even out, but the
  * error of the median does not. */
-double spread_mean(double half, uint32_t n, double like, double count);
+double spread_mean(double half, uint32_t n, double peer_deviation, double count);

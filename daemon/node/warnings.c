@@ -28,8 +28,8 @@ void warnings_add_task(struct warnings *warnings, size_t task, const char *text)
 {
     for (size_t i = 0; i < warnings->count; i++) {
         size_t first, more = 0;
-        const char *said = strstr(warnings->line[i], ": ");
-        if (said == NULL || strcmp(said + 2, text) != 0 ||
+        const char *rest = strstr(warnings->line[i], ": ");
+        if (rest == NULL || strcmp(rest + 2, text) != 0 ||
             sscanf(warnings->line[i], "task %zu and %zu more", &first, &more) < 1)
             continue;
         snprintf(warnings->line[i], WARNING_LENGTH, "task %zu and %zu more: %s", first, more + 1,
