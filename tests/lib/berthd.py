@@ -16,13 +16,15 @@ from varlink import call
 BIN = pathlib.Path(os.environ.get("BIN", HERE.parent.parent / "build/bin")).resolve()
 NODES = HERE.parent / "nodes"
 REPORT = re.compile(r"^.*((ERROR|WARNING): \w+Sanitizer|: runtime error: )", re.MULTILINE)
-RUN = '{"record":"run","schema":1,"probe":"cpu","backend":"cpu","started_at":1790000000,"conditions":{}}'
+RUN = ('{"record":"run","schema":1,"probe":"cpu","backend":"cpu",'
+       '"started_at":1790000000,"conditions":{}}')
 
 
 class Daemon:
     """A private berthd in a directory of its own."""
 
-    def __init__(self, *arguments, directory=None, config="", environment=None, pass_fds=(), wait=True, under=()):
+    def __init__(self, *arguments, directory=None, config="", environment=None, pass_fds=(),
+                 wait=True, under=()):
         """under: words of a command that runs the daemon, such as valgrind's."""
         self.directory = pathlib.Path(directory or tempfile.mkdtemp(prefix="berth-test-"))
         self.socket = str(self.directory / "s")
@@ -31,9 +33,11 @@ class Daemon:
         self.config = self.directory / "berth.conf"
         self.config.write_text(config)
         self.log = open(self.directory / "log", "ab")
-        self.process = subprocess.Popen(
-            [*under, BIN / "berthd", "--config", self.config, "--socket", self.socket, "--state-dir", self.state, *arguments],
-            stderr=self.log, stdin=subprocess.DEVNULL, env={**os.environ, **(environment or {})}, pass_fds=pass_fds)
+        self.process = subprocess.Popen([*under, BIN / "berthd", "--config", self.config,
+                                         "--socket", self.socket, "--state-dir", self.state,
+                                         *arguments], stderr=self.log, stdin=subprocess.DEVNULL,
+                                        env={**os.environ, **(environment or {})},
+                                        pass_fds=pass_fds)
         if wait:
             self.wait_for_socket()
 
@@ -115,7 +119,8 @@ def fake_gpu_probe(script, facts="", origin="standin", node="mi250x"):
         (copy / "node.json").write_text(json.dumps({**description, "origin": origin}))
         probes.mkdir()
         path = probes / "berth-probe-gpu"
-        path.write_text(f"#!/bin/sh\nif [ \"$1\" = --facts ]; then\n:\n{facts}\nexit 0\nfi\necho \"$*\" >> {folder}/started\n{script}")
+        path.write_text(f"#!/bin/sh\nif [ \"$1\" = --facts ]; then\n:\n{facts}\nexit 0\nfi\n"
+                        f"echo \"$*\" >> {folder}/started\n{script}")
         path.chmod(0o755)
         yield copy, probes
 
@@ -127,7 +132,8 @@ def started(probes):
 
 
 def findings(daemon):
-    return {finding["code"]: finding for finding in daemon.call("io.berth.Health.Check")["findings"]}
+    return {finding["code"]: finding
+            for finding in daemon.call("io.berth.Health.Check")["findings"]}
 
 
 def alive(pid):
@@ -147,7 +153,8 @@ def until(condition, seconds=20):
 
 
 def children(pid):
-    return [int(p) for p in subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True).stdout.split()]
+    return [int(p) for p in subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)],
+                                           capture_output=True, text=True).stdout.split()]
 
 
 def probe_of(daemon):

@@ -16,7 +16,8 @@ INVALID = "org.varlink.service.InvalidParameter"
 
 
 def claim(daemon, *places, purpose="compute", ttl_s=600, **more):
-    return call(daemon.socket, PLACEMENT + "Claim", {"places": list(places), "purpose": purpose, "ttl_s": ttl_s, **more})
+    return call(daemon.socket, PLACEMENT + "Claim",
+                {"places": list(places), "purpose": purpose, "ttl_s": ttl_s, **more})
 
 
 def claimed(daemon, *places, **more):
@@ -78,14 +79,16 @@ def as_nobody(*calls, uid=65534):
     os.waitpid(child, 0)
     replies = [tuple(reply) for reply in json.loads(text)]
     for _, reply in replies:
-        if " of uid " in reply.get("by", "") and reply["by"].startswith("process ") and reply["by"].split()[-1] not in TEST_USERS:
+        by = reply.get("by", "")
+        if " of uid " in by and by.startswith("process ") and by.split()[-1] not in TEST_USERS:
             raise LeftOut(f"something else on this machine is in the way: {reply['detail']}")
     return replies
 
 
 def command(daemon, *arguments):
     """Exit status, standard output, standard error."""
-    done = subprocess.run([BIN / "berth", "--socket", daemon.socket, *arguments], capture_output=True, text=True, timeout=20,
+    done = subprocess.run([BIN / "berth", "--socket", daemon.socket, *arguments],
+                          capture_output=True, text=True, timeout=20,
                           env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8"})
     assert done.stderr.count("\n") <= 1, done.stderr
     return done.returncode, done.stdout, done.stderr

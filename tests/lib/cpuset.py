@@ -9,7 +9,8 @@ from berthd import until
 
 def _top():
     """Folder of the cpusets, and name of the file with a group's effective cpus."""
-    for top, cpus in ((pathlib.Path("/sys/fs/cgroup/cpuset"), "cpuset.effective_cpus"), (pathlib.Path("/sys/fs/cgroup"), "cpuset.cpus.effective")):
+    for top, cpus in ((pathlib.Path("/sys/fs/cgroup/cpuset"), "cpuset.effective_cpus"),
+                      (pathlib.Path("/sys/fs/cgroup"), "cpuset.cpus.effective")):
         if (top / cpus).exists():
             return top, cpus
     raise LeftOut("no cpuset controller is mounted here")
@@ -28,7 +29,8 @@ def cpuset(cpu):
         raise LeftOut(f"no cpuset can be made here: {error}") from error
     try:
         try:
-            (folder / "cpuset.mems").write_text((top / effective.replace("_cpus", "_mems").replace("cpus.", "mems.")).read_text())
+            memories = top / effective.replace("_cpus", "_mems").replace("cpus.", "mems.")
+            (folder / "cpuset.mems").write_text(memories.read_text())
             (folder / "cpuset.cpus").write_text(str(cpu))
         except OSError as error:
             raise LeftOut(f"no cpuset can be made here: {error}") from error

@@ -11,18 +11,21 @@ from berthd import BIN, HERE, NODES
 from tap import LeftOut
 
 SHARED = pathlib.Path(os.environ.get("BERTH_NODES", HERE.parent.parent.parent / "shared/nodes"))
-RUN = '{"record":"run","schema":1,"probe":"all","backend":"store","started_at":1790000000,"source":"%s"}'
+RUN = ('{"record":"run","schema":1,"probe":"all","backend":"store",'
+       '"started_at":1790000000,"source":"%s"}')
 
 
 def nodes():
     """Folders of nodes: the valid ones of the tests, and others where there are any."""
-    own = [path for path in sorted(NODES.iterdir()) if path.is_dir() and not path.name.startswith("broken")]
-    return own + [path for path in sorted(SHARED.iterdir()) if (path / "node.json").exists()] if SHARED.is_dir() else own
+    own = [path for path in sorted(NODES.iterdir()) if path.is_dir()
+           and not path.name.startswith("broken")]
+    return own + [path for path in sorted(SHARED.iterdir())
+                  if (path / "node.json").exists()] if SHARED.is_dir() else own
 
 
 def run(*command, text=None, environment=None):
-    done = subprocess.run([str(part) for part in command], input=text, capture_output=True, text=True, timeout=120,
-                          env={**os.environ, **(environment or {})})
+    done = subprocess.run([str(part) for part in command], input=text, capture_output=True,
+                          text=True, timeout=120, env={**os.environ, **(environment or {})})
     return done.returncode, done.stdout, done.stderr
 
 
@@ -69,7 +72,9 @@ def numbers(listed):
 
 
 def has_xml(node):
-    description = json.loads((node / "node.json").read_text()) if (node / "node.json").exists() else {"hwloc": "?"}
+    description = {"hwloc": "?"}
+    if (node / "node.json").exists():
+        description = json.loads((node / "node.json").read_text())
     return "hwloc" in description
 
 
@@ -90,7 +95,9 @@ class made:
         if self.name is not None:
             description["name"] = self.name
         (self.folder / "node.json").write_text(json.dumps(description))
-        (self.folder / "measurements.jsonl").write_text("\n".join([RUN % self.source, *map(json.dumps, self.records or [])]) + "\n")
+        (self.folder / "measurements.jsonl").write_text("\n".join([RUN % self.source,
+                                                                   *map(json.dumps, self.records
+                                                                        or [])]) + "\n")
         return self.folder
 
     def __exit__(self, *_):
@@ -98,7 +105,8 @@ class made:
 
 
 def value(metric, start, to, number, **axes):
-    return {"record": "value", "metric": metric, "from": start, "to": to, "axes": axes, "value": number, "n": 9}
+    return {"record": "value", "metric": metric, "from": start, "to": to, "axes": axes,
+            "value": number, "n": 9}
 
 
 def cells(node, metric):

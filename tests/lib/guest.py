@@ -9,7 +9,8 @@ import re
 class Console:
     def __init__(self, path):
         self.parts, self.number, self.failed, self.passed, name, text = {}, 0, 0, [], None, []
-        for line in open(path, encoding="utf-8", errors="replace").read().replace("\r", "").split("\n"):
+        for line in open(path, encoding="utf-8",
+                         errors="replace").read().replace("\r", "").split("\n"):
             if match := re.search(r"@@ end (\d+)$", line):
                 self.parts[name] = ("\n".join(text).strip(), int(match[1]))
                 name = None
@@ -40,7 +41,8 @@ class Console:
 
     def came_through(self):
         """Checks that the guest reached its last line."""
-        self.check("the machine came up and everything ran", self.last == "done", "\n".join(f"{k}: {v[1]}" for k, v in self.parts.items()))
+        self.check("the machine came up and everything ran", self.last == "done",
+                   "\n".join(f"{k}: {v[1]}" for k, v in self.parts.items()))
 
     def end(self):
         print(f"1..{self.number}")

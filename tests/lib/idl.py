@@ -10,7 +10,8 @@ class Type:
     """kind: bool, int, float, string, object, enum, struct, array, map, named."""
 
     def __init__(self, kind, nullable=False, element=None, names=None, name=None):
-        self.kind, self.nullable, self.element, self.names, self.name = kind, nullable, element, names, name
+        self.kind, self.nullable, self.element = kind, nullable, element
+        self.names, self.name = names, name
 
 
 class Interface:
@@ -60,7 +61,8 @@ class Interface:
             if self.words[0] == ",":
                 self._take()
         self._take()
-        return Type("enum", nullable, names=values) if values else Type("struct", nullable, names=fields, name=owner)
+        return Type("enum", nullable, names=values) if values else Type("struct", nullable,
+                                                                        names=fields, name=owner)
 
     def resolve(self, type_):
         """The type that a name stands for; the type itself otherwise."""
@@ -78,11 +80,13 @@ class Interface:
             if not isinstance(value, list if kind == "array" else dict):
                 return f"{at}: no {kind}"
             items = enumerate(value) if kind == "array" else value.items()
-            return next(filter(None, (self.mismatch(type_.element, item, f"{at}.{key}") for key, item in items)), None)
+            return next(filter(None, (self.mismatch(type_.element, item, f"{at}.{key}")
+                                      for key, item in items)), None)
         good = {"bool": lambda: isinstance(value, bool), "object": lambda: isinstance(value, dict),
                 "int": lambda: isinstance(value, int) and not isinstance(value, bool),
                 "float": lambda: isinstance(value, (int, float)) and not isinstance(value, bool),
-                "string": lambda: isinstance(value, str), "enum": lambda: value in type_.names}[kind]
+                "string": lambda: isinstance(value, str),
+                "enum": lambda: value in type_.names}[kind]
         return None if good() else f"{at}: {value!r:.60} is no {kind}"
 
     def _mismatch_struct(self, type_, value, at):
@@ -90,12 +94,14 @@ class Interface:
             return f"{at}: no object"
         if unknown := set(value) - set(type_.names):
             return f"{at}: {unknown} is not declared"
-        return next(filter(None, (self.mismatch(field, value.get(name), f"{at}.{name}") for name, field in type_.names.items())), None)
+        return next(filter(None, (self.mismatch(field, value.get(name), f"{at}.{name}")
+                                  for name, field in type_.names.items())), None)
 
 
 def files():
     """Name to text of each interface file."""
-    return {path.name.removesuffix(".varlink"): path.read_text() for path in sorted(SCHEMA.glob("*.varlink"))}
+    return {path.name.removesuffix(".varlink"): path.read_text()
+            for path in sorted(SCHEMA.glob("*.varlink"))}
 
 
 def limits():

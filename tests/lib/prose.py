@@ -2,7 +2,7 @@
 """Thermometers of the comments in C: prose.py NAME FILE... prints one line for the files together.
 
 Counts "what" per 1,000 words, comments that open with What, Whether, Of, How or As, and sentences
-of more than 25 words. A sentence ends with its mark, its paragraph, its item or its label ("Uses:").
+of more than 25 words. A sentence ends with its mark, paragraph, item or label ("Uses:").
 """
 import re
 import sys
@@ -14,9 +14,10 @@ FILE = re.compile(r"[\w/.*-]+\.(c|h|cu|py|sh|def)\b")
 
 
 def comments(text):
-    """The texts of all comments, without their marks; the tools' own (NOLINT, cppcheck) are left out."""
+    """The texts of all comments, without their marks and without those for tools (NOLINT)."""
     for token in TOKEN.finditer(text):
-        if token.group().startswith("/") and not re.search("NOLINT|cppcheck-suppress", token.group()):
+        if token.group().startswith("/") and not re.search("NOLINT|cppcheck-suppress",
+                                                           token.group()):
             yield re.sub(r"^[ \t]*\* ?", "", token.group().strip("/* \n"), flags=re.MULTILINE)
 
 
@@ -33,8 +34,9 @@ def main(name, files):
     openings = sum(re.match(r"(What|Whether|Of|How|As)\b", text) is not None for text in texts)
     sentences = [sentence for text in texts for sentence in END.split(text)]
     long = sum(len(words(sentence)) > LONG for sentence in sentences)
+    opening = 100 * openings / max(len(texts), 1)
     print(f"{name}: what {1000 * whats / max(total, 1):.1f} per 1,000 of {total} words; "
-          f"open with What, Whether, Of, How or As {100 * openings / max(len(texts), 1):.1f} % of {len(texts)} comments; "
+          f"open with What, Whether, Of, How or As {opening:.1f} % of {len(texts)} comments; "
           f"over {LONG} words {long} of {len(sentences)} sentences")
 
 

@@ -23,7 +23,8 @@ class Service:
         return self
 
     def __exit__(self, *_):
-        self.listener.shutdown(socket.SHUT_RDWR)  # ends accept in its thread, which otherwise may get the next service's descriptor
+        # ends accept in its thread, which otherwise may get the next service's descriptor
+        self.listener.shutdown(socket.SHUT_RDWR)
         self.thread.join()
         self.listener.close()
         shutil.rmtree(self.directory)

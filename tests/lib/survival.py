@@ -25,12 +25,14 @@ KINDS = {"allocation": ALLOCATIONS, "access": ACCESSES}
 
 def scratch():
     """A folder in memory where possible: a disk would take most of the time."""
-    return pathlib.Path(tempfile.mkdtemp(prefix="berth-survival-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+    return pathlib.Path(tempfile.mkdtemp(prefix="berth-survival-", dir="/dev/shm"
+                                         if os.access("/dev/shm", os.W_OK) else None))
 
 
 class Control(ctypes.Structure):
     """The structure of tests/survival/preload.c."""
-    _fields_ = [(name, ctypes.c_int64) for name in ("kind", "countdown", "for_ever", "failed", "live", "wall_s", "ready")]
+    _fields_ = [(name, ctypes.c_int64)
+                for name in ("kind", "countdown", "for_ever", "failed", "live", "wall_s", "ready")]
 
     @classmethod
     def at(cls, path):
@@ -78,8 +80,10 @@ class Survivor:
             self.control.ready = 0
             environment = self.control.environment()
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen([self.program, "--config", self.config, "--socket", self.socket, "--state-dir", self.state, *arguments],
-                                            stderr=log, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment)
+            self.process = subprocess.Popen([self.program, "--config", self.config, "--socket",
+                                             self.socket, "--state-dir", self.state, *arguments],
+                                            stderr=log, stdin=subprocess.DEVNULL,
+                                            stdout=subprocess.DEVNULL, env=environment)
         atexit.register(self.kill)
 
     def connect(self, seconds=20):
@@ -93,7 +97,8 @@ class Survivor:
                     return connection
                 # A child of the previous, killed daemon may hold the socket a moment longer.
                 connection.socket.close()
-            assert time.monotonic() < end, f"it does not listen, or {PRELOAD} is not there (make survivors): " + self.said()
+            missing = f"it does not listen, or {PRELOAD} is missing (make survivors): "
+            assert time.monotonic() < end, missing + self.said()
             time.sleep(0.001)
         atexit.unregister(self.kill)
         return None
@@ -149,7 +154,9 @@ def record(**fields):
 
 
 def value(metric, source, target, number, **axes):
-    return record(record="value", metric=metric, **{"from": source, "to": target}, value=number, low=number, high=number, n=9, axes={name: str(axis) for name, axis in axes.items()})
+    return record(record="value", metric=metric, **{"from": source, "to": target}, value=number,
+                  low=number, high=number, n=9,
+                  axes={name: str(axis) for name, axis in axes.items()})
 
 
 def seeded(name):

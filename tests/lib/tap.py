@@ -28,6 +28,7 @@ def run_tests(tests):
         except Exception:  # every failure is printed
             failed += 1
             print(f"not ok {number} - {test.__name__}", flush=True)
-            print("".join("# " + line for line in traceback.format_exc().splitlines(True)), flush=True)
+            print("".join("# " + line for line in traceback.format_exc().splitlines(True)),
+                  flush=True)
     print(f"1..{len(tests)}")
     return failed

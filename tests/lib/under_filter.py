@@ -21,14 +21,16 @@ PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 22, 38
 
 def numbers():
     """Every system call of this machine by its name."""
-    return {name: int(number) for name, number in re.findall(r"#define __NR_(\w+) (\d+)", HEADER.read_text())}
+    return {name: int(number)
+            for name, number in re.findall(r"#define __NR_(\w+) (\d+)", HEADER.read_text())}
 
 
 def members(word):
     """Names of the calls in a word of SystemCallFilter."""
     if not word.startswith("@"):
         return {word}
-    text = subprocess.run(["systemd-analyze", "--no-pager", "syscall-filter", word], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run(["systemd-analyze", "--no-pager", "syscall-filter", word],
+                          capture_output=True, text=True, check=True).stdout
     words = [line.strip() for line in text.splitlines()[1:]]
     return set().union(*(members(inner) for inner in words if inner and not inner.startswith("#")))
 
@@ -53,11 +55,14 @@ def install(numbers_allowed):
     text = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in code))
     program = struct.pack("HxxxxxxP", len(code), ctypes.addressof(text))
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 or libc.prctl(PR_SET_SECCOMP, 2, ctypes.c_char_p(program), 0, 0) != 0:
+    if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 or libc.prctl(PR_SET_SECCOMP, 2,
+                                                                      ctypes.c_char_p(program), 0,
+                                                                      0) != 0:
         raise OSError(ctypes.get_errno(), "no filter can be set here")
 
 
 if __name__ == "__main__":
     known = numbers()
-    install(None if sys.argv[1] == "-" else {known[name] for name in allowed(sys.argv[1]) if name in known})
+    install(None if sys.argv[1] == "-"
+            else {known[name] for name in allowed(sys.argv[1]) if name in known})
     os.execvp(sys.argv[2], sys.argv[2:])

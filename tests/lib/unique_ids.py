@@ -13,5 +13,7 @@ def with_unique_ids(node, folder):
     for properties in copy.glob("kfd/topology/nodes/*/properties"):
         text = properties.read_text()
         if re.search(r"^simd_count [1-9]", text, re.M):
-            properties.write_text(re.sub(r"^unique_id .*\n", "", text, flags=re.M) + f"unique_id {0x1234560000 + int(properties.parent.name)}\n")
+            others = re.sub(r"^unique_id .*\n", "", text, flags=re.M)
+            unique = 0x1234560000 + int(properties.parent.name)
+            properties.write_text(others + f"unique_id {unique}\n")
     return copy

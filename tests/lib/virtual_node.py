@@ -31,7 +31,8 @@ ENVIRONMENT = {**os.environ, "STANDIN": str(STANDIN)}
 
 def measured(node, *arguments, status=0, **variables):
     """Records of a whole run, with these variables added to the environment."""
-    done = subprocess.run(command(node, *arguments), capture_output=True, text=True, env={**ENVIRONMENT, **variables}, timeout=250)
+    done = subprocess.run(command(node, *arguments), capture_output=True, text=True,
+                          env={**ENVIRONMENT, **variables}, timeout=250)
     assert done.returncode == status, (done.returncode, done.stderr[-2000:])
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -48,8 +49,10 @@ def ended(records, status="complete"):
 
 def refused(node, *arguments):
     """Checks for one line about wrong usage, and returns it."""
-    done = subprocess.run(command(node, *arguments), capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
-    assert done.returncode == 64 and done.stdout == "" and done.stderr.count("\n") == 1, (arguments, done.returncode, done.stdout[:200], done.stderr)
+    done = subprocess.run(command(node, *arguments), capture_output=True, text=True,
+                          env=ENVIRONMENT, timeout=60)
+    is_refused = done.returncode == 64 and done.stdout == "" and done.stderr.count("\n") == 1
+    assert is_refused, (arguments, done.returncode, done.stdout[:200], done.stderr)
     return done.stderr
 
 
@@ -59,8 +62,10 @@ def put_in(node, sets):
     Returns lists of (bytes/s, ns).
     """
     text = "".join(";".join(" ".join(flow) for flow in flows) + "\n" for flows in sets)
-    done = subprocess.run([STANDIN / "paths", node], input=text, capture_output=True, text=True, check=True)
-    return [[tuple(float(number) for number in flow.split()) for flow in line.split(";")] for line in done.stdout.splitlines()]
+    done = subprocess.run([STANDIN / "paths", node], input=text, capture_output=True, text=True,
+                          check=True)
+    return [[tuple(float(number) for number in flow.split()) for flow in line.split(";")]
+            for line in done.stdout.splitlines()]
 
 
 @contextlib.contextmanager
@@ -73,6 +78,7 @@ def probe_folder(node):
             (pathlib.Path(folder) / program.name).symlink_to(program)
         wrapper = pathlib.Path(folder) / "berth-probe-gpu"
         wrapper.unlink()
-        wrapper.write_text(f"#!/bin/sh\nSTANDIN={STANDIN} exec {' '.join(str(part) for part in command(node))} \"$@\"\n")
+        words = " ".join(str(part) for part in command(node))
+        wrapper.write_text(f"#!/bin/sh\nSTANDIN={STANDIN} exec {words} \"$@\"\n")
         wrapper.chmod(0o755)
         yield folder
