@@ -55,7 +55,8 @@ includes() {
     local program
     for program in daemon client probes; do
         ours "$program/*.[ch]" "$program/*.cu" | xargs grep -HE '^ *# *include *"[a-z0-9_/]+\.h"' |
-            sed -E "s|^([^:]*):.*\"(.*)\".*|\1 $program/\2|" | while read -r file used; do [ ! -f "$used" ] || echo "$file $used"; done
+            sed -E "s|^([^:]*):.*\"(.*)\".*|\1 $program/\2|" |
+            while read -r file used; do [ ! -f "$used" ] || echo "$file $used"; done
     done
 }
 
@@ -64,17 +65,21 @@ includes() {
 calls() {
     local program
     for program in daemon client probes; do
-        find "$BUILD/obj/$program" -name '*.o' -print0 | xargs -0 nm -gA | awk -v cut="$BUILD/obj/" '
+        find "$BUILD/obj/$program" -name '*.o' -print0 | xargs -0 nm -gA |
+            awk -v cut="$BUILD/obj/" '
             { file = $1; sub(/:.*/, "", file); sub(/\.o$/, "", file); sub(cut, "", file)
               print ($(NF - 1) == "U" || $(NF - 1) == "w" ? "uses" : "has"), $NF, file }
-            ' | sort | awk '$1 == "has" { home[$2] = $3 } $1 == "uses" && $2 in home && home[$2] != $3 { print $3, home[$2], $2 }'
+            ' | sort | awk '$1 == "has" { home[$2] = $3 }
+                $1 == "uses" && $2 in home && home[$2] != $3 { print $3, home[$2], $2 }'
     done
 }
 
 # between LINES OF includes OR calls: those that go from one folder to another that it may not use
 between() {
     local file used name from to key last='' verdict=0
-    while read -r file used name; do echo "${file%/*} ${used%/*} $file $used $name"; done | sort | while read -r from to file used name; do
+    while read -r file used name; do
+        echo "${file%/*} ${used%/*} $file $used $name"
+    done | sort | while read -r from to file used name; do
         key="$from $to"
         [ "$key" = "$last" ] || { allows "$from" "$to" && verdict=0 || verdict=1; }
         last=$key
@@ -85,7 +90,8 @@ check_includes() { includes | between; }
 check_calls() { calls | between; }
 check_folders() {
     ours 'daemon/*' 'client/*' 'probes/*' | sed 's|/[^/]*$||' | sort -u | while read -r folder; do
-        awk -v f="$folder" '$1 == f { found = 1 } END { exit !found }' <<<"$folders" || echo "$folder is not in the table of folders"
+        awk -v f="$folder" '$1 == f { found = 1 } END { exit !found }' <<<"$folders" ||
+            echo "$folder is not in the table of folders"
     done
 }
 
@@ -96,32 +102,37 @@ page() {
         on && /^ \*   / { print substr($0, 6); next } { on = 0 }' "$1/${1##*/}.h" | paste -sd ' '
 }
 check_pages() {
-    local folder used said
+    local folder used named
     while read -r folder used; do
         case $folder in daemon | client) continue ;; esac
         [ -e "$folder/${folder##*/}.h" ] || { echo "$folder has no ${folder##*/}.h" && continue; }
         case $used in '') used=nobody ;; '*') used='all of its program' ;; esac
-        said=$(page "$folder" Uses)
-        [ "$said" = "$used" ] || echo "$folder/${folder##*/}.h says that it uses $said, the table says $used"
+        named=$(page "$folder" Uses)
+        [ "$named" = "$used" ] ||
+            echo "$folder/${folder##*/}.h names $named as used, the table $used"
     done < <(sed '/^$/d; s/  */ /g' <<<"$folders")
 }
 check_public() {
     local file used folder last='' public=''
-    includes | awk '{ f = $1; u = $2; sub("/[^/]*$", "", f); sub("/[^/]*$", "", u); if (f != u) print u, $1, $2 }' | sort | while read -r folder file used; do
-        [ "$folder" = "$last" ] || { last=$folder && public=" $(page "$folder" 'Public headers') "; }
-        [[ $public == *" ${used##*/} "* ]] || echo "$file includes $used, which $folder keeps to itself"
+    includes | awk '{ f = $1; u = $2; sub("/[^/]*$", "", f); sub("/[^/]*$", "", u)
+        if (f != u) print u, $1, $2 }' | sort | while read -r folder file used; do
+        [ "$folder" = "$last" ] ||
+            { last=$folder && public=" $(page "$folder" 'Public headers') "; }
+        [[ $public == *" ${used##*/} "* ]] ||
+            echo "$file includes $used, which $folder keeps to itself"
     done
 }
 
 check_picture() {
-    diff <(sed -nE '/^\x60{3}folders$/,/^\x60{3}$/p' docs/ARCHITECTURE.md | sed '1d; $d') <(tests/lib/folders.sh) |
+    diff <(sed -nE '/^\x60{3}folders$/,/^\x60{3}$/p' docs/ARCHITECTURE.md | sed '1d; $d') \
+        <(tests/lib/folders.sh) |
         sed -n 's/^</docs\/ARCHITECTURE.md has:      /p; s/^>/tests\/lib\/folders.sh draws: /p'
 }
 # Paths of files and folders, with * for any name.
 check_named_paths() {
-    local document path
+    local document path top='client|daemon|docs|etc|probes|schema|systemd|tests'
     for document in docs/ARCHITECTURE.md CONTRIBUTING.md; do
-        grep -oE '(^|[^A-Za-z0-9_./*-])(client|daemon|docs|etc|probes|schema|systemd|tests)/[A-Za-z0-9_./*-]+' "$document" |
+        grep -oE "(^|[^A-Za-z0-9_./*-])($top)/[A-Za-z0-9_./*-]+" "$document" |
             sed -E 's/^[^a-z]//; s/[.-]+$//' | sort -u | while IFS= read -r path; do
             compgen -G "$path" >/dev/null || echo "$document names $path, and nothing is there"
         done
@@ -131,7 +142,9 @@ check_named_paths() {
 # A header includes no header that leads back to it, and a file calls no file that leads back to it,
 # in one folder too.
 check_cycles() { includes | grep '\.h .*' | tsort 2>&1 >/dev/null | sed 's/^tsort: //'; }
-check_circles() { calls | awk '{ print $1, $2 }' | sort -u | tsort 2>&1 >/dev/null | sed 's/^tsort: //'; }
+check_circles() {
+    calls | awk '{ print $1, $2 }' | sort -u | tsort 2>&1 >/dev/null | sed 's/^tsort: //'
+}
 
 # The library's header (a pattern of grep), and the files that may include it.
 doors='
@@ -157,22 +170,24 @@ check_doors() {
 
 # Pure folders know neither JSON, nor the loop, nor the database, nor the clock.
 check_pure() {
-    ours 'daemon/sim/*.[ch]' 'daemon/search/*.[ch]' 'daemon/cost/*.[ch]' 'daemon/plan/*.[ch]' 'daemon/health/*.[ch]' |
+    ours daemon/{sim,search,cost,plan,health}/'*.[ch]' |
         xargs grep -HnE '^ *# *include *<(jansson|uv|sqlite3|time)\.h>'
 }
 
 check_marks() {
-    { code && ours '*.md'; } | grep -vx tests/structure.sh | xargs grep -HnwE 'TODO|FIXME|XXX|HACK|TBD'
+    { code && ours '*.md'; } | grep -vx tests/structure.sh |
+        xargs grep -HnwE 'TODO|FIXME|XXX|HACK|TBD'
 }
 
-objects() { find "$BUILD/obj/daemon" "$BUILD/obj/client" "$BUILD/obj/probes" -name '*.o' 2>/dev/null; }
+objects() { find "$BUILD"/obj/{daemon,client,probes} -name '*.o' 2>/dev/null; }
 
 # .data.rel.ro holds constants with addresses in them; the loader makes it read-only. A signal's
 # handler reads its data from file scope only. The count of lost lines of the log belongs to the
 # process, which has one standard error.
 check_state() {
     objects | xargs objdump -t | awk '/:     file format / { object = $1 }
-        / O / && / (\.data|\.bss|\.tdata|\.tbss|\*COM\*)/ && !/\.data\.rel\.ro/ && !(object ~ /\/store_index\.o:/ && $NF == "inside") &&
+        / O / && / (\.data|\.bss|\.tdata|\.tbss|\*COM\*)/ && !/\.data\.rel\.ro/ &&
+        !(object ~ /\/store_index\.o:/ && $NF == "inside") &&
         !(object ~ /\/log\.o:/ && $NF ~ /^lost/) { print object, $NF }'
 }
 
@@ -206,18 +221,24 @@ check_names() {
 check_exports() {
     local exported listed declared
     [ -e "$BUILD/lib/libberth.so" ] || { echo "$BUILD/lib/libberth.so is not built" && return; }
-    exported=$(nm -D --defined-only "$BUILD"/lib/libberth.so | awk '{ sub(/@.*/, "", $NF); print $NF }' | grep -v '^LIBBERTH' | sort -u)
+    exported=$(nm -D --defined-only "$BUILD"/lib/libberth.so |
+        awk '{ sub(/@.*/, "", $NF); print $NF }' | grep -v '^LIBBERTH' | sort -u)
     listed=$(sed 's/#.*//' client/lib/libberth.sym | grep -oE '\bberth_[a-z0-9_]+' | sort -u)
-    declared=$(sed -nE 's/^BERTH_PUBLIC .*\b(berth_[a-z0-9_]+)\(.*/\1/p' client/lib/berth.h | sort -u)
-    comm -3 <(echo "$exported") <(echo "$listed") | sed 's/^\t\(.*\)/\1 is listed but not exported/; t; s/$/ is exported but not listed/'
-    comm -3 <(echo "$exported") <(echo "$declared") | sed 's/^\t\(.*\)/\1 is in berth.h but not exported/; t; s/$/ is exported but not in berth.h/'
+    declared=$(sed -nE 's/^BERTH_PUBLIC .*\b(berth_[a-z0-9_]+)\(.*/\1/p' client/lib/berth.h |
+        sort -u)
+    comm -3 <(echo "$exported") <(echo "$listed") |
+        sed 's/^\t\(.*\)/\1 is listed but not exported/; t; s/$/ is exported but not listed/'
+    comm -3 <(echo "$exported") <(echo "$declared") |
+        sed 's/^\t\(.*\)/\1 is in berth.h but not exported/; t
+            s/$/ is exported but not in berth.h/'
 }
 
 check_embedded() {
     local file
     [ -e "$BUILD/bin/berthd" ] || { echo "$BUILD/bin/berthd is not built" && return; }
     for file in $(ours 'schema/*.varlink' 'schema/*.sql'); do
-        perl -e 'local $/; open F, "<:raw", $ARGV[0]; open B, "<:raw", $ARGV[1]; $f = <F>; $b = <B>; exit(index($b, $f) < 0)' \
+        perl -e 'local $/; open F, "<:raw", $ARGV[0]; open B, "<:raw", $ARGV[1];
+            $f = <F>; $b = <B>; exit(index($b, $f) < 0)' \
             "$file" "$BUILD/bin/berthd" || echo "$file is not in $BUILD/bin/berthd"
     done
 }
@@ -229,7 +250,8 @@ check_top() {
     local entry
     for entry in $(ours | cut -d/ -f1 | sort -u); do
         case $entry in
-        .ci | .clang-format | .clang-tidy | .git-blame-ignore-revs | .gitignore | CHANGELOG.md | CONTRIBUTING.md | LICENSE | Makefile | README.md) ;;
+        .ci | .clang-format | .clang-tidy | .git-blame-ignore-revs | .gitignore) ;;
+        CHANGELOG.md | CONTRIBUTING.md | LICENSE | Makefile | README.md) ;;
         client | daemon | docs | etc | probes | schema | systemd | tests) ;;
         *) echo "$entry" ;;
         esac
@@ -237,7 +259,8 @@ check_top() {
 }
 
 check_paths() {
-    ours | grep -vE '\.xml$|^tests/nodes/|^tests/structure\.sh$' | xargs grep -HnIE '(^|[^a-z.])/(work|home|root)/[a-z]'
+    ours | grep -vE '\.xml$|^tests/nodes/|^tests/structure\.sh$' |
+        xargs grep -HnIE '(^|[^a-z.])/(work|home|root)/[a-z]'
 }
 
 # prose NAME [PATTERN...]: a thermometer is no rule, because a count can be met without a clearer
@@ -245,7 +268,8 @@ check_paths() {
 prose() {
     local name=$1
     shift
-    ours "$@" | grep -vE '^daemon/(sim|search|cost|plan)/' | xargs python3 tests/lib/prose.py "# comments of $name"
+    ours "$@" | grep -vE '^daemon/(sim|search|cost|plan)/' |
+        xargs python3 tests/lib/prose.py "# comments of $name"
 }
 
 rule "one door per foreign library" check_doors

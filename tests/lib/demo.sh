@@ -34,8 +34,9 @@ show status --wait || { cat "$work/berthd.log" && exit 1; }
 
 title "What the machine is made of"
 show topo
-title "What was measured: each matrix that has values, with its 95 % intervals (berth matrix lists all metrics)"
-for metric in $("$BIN/berth" matrix | awk '($3 == "higher" || $3 == "lower") && $4 > 0 { print $1 }'); do
+title "Measured matrices, with their 95 % intervals (berth matrix lists all metrics)"
+measured=$("$BIN/berth" matrix | awk '($3 == "higher" || $3 == "lower") && $4 > 0 { print $1 }')
+for metric in $measured; do
     show matrix "$metric"
 done
 title "Where to put an allocation, and where to run two tasks"
@@ -50,7 +51,8 @@ title "The measurements are kept in SQLite"
 find "$work/state" -name "berth.db*" -size +0 -printf "%p: %s bytes\n"
 if command -v sqlite3 >/dev/null; then
     sqlite3 -readonly "$work/state/berth.db" \
-        "SELECT metric || ': ' || count(*) || ' series, ' || count(value) || ' with a value' FROM series GROUP BY metric"
+        "SELECT metric || ': ' || count(*) || ' series, ' || count(value) || ' with a value'
+         FROM series GROUP BY metric"
 else
     echo "(sqlite3, the command, is not here to look inside; the daemon does not need it)"
 fi
@@ -71,4 +73,6 @@ left_out=()
 command -v nvcc >/dev/null || left_out+=("no CUDA compiler")
 command -v hipcc >/dev/null || left_out+=("no HIP compiler")
 printf '%s\n' "${left_out[@]-nothing}"
-[ -e /dev/nvidiactl ] || [ -e /dev/kfd ] || echo "GPUs are measured where there are any; what that gives, recorded on two H200: build/bin/berth --node tests/nodes/h200x2 sets (curves gpu_gpu_copy_engine, matrix memory_latency)."
+[ -e /dev/nvidiactl ] || [ -e /dev/kfd ] ||
+    echo "GPUs are measured where there are any; a recording of two H200: build/bin/berth" \
+        "--node tests/nodes/h200x2 sets (curves gpu_gpu_copy_engine, matrix memory_latency)."

@@ -5,19 +5,31 @@ set -eu
 
 packages() {
     case $1 in
-    build) echo gcc libc6-dev make pkg-config libhwloc-dev libnuma-dev libuv1-dev libsqlite3-dev libjansson-dev libcmocka-dev ;;
-    test) echo clang libclang-rt-14-dev binutils procps util-linux python3 sqlite3 strace systemd man-db groff-base mandoc zsh graphviz hwloc-nox libxml2-utils prometheus openmpi-bin ;;
+    build)
+        echo gcc libc6-dev make pkg-config libhwloc-dev libnuma-dev libuv1-dev libsqlite3-dev \
+            libjansson-dev libcmocka-dev
+        ;;
+    test)
+        echo clang libclang-rt-14-dev binutils procps util-linux python3 sqlite3 strace systemd \
+            man-db groff-base mandoc zsh graphviz hwloc-nox libxml2-utils prometheus openmpi-bin
+        ;;
     numa) echo qemu-system-x86 seabios busybox-static cpio ;;
-    cluster) echo munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins libslurm-dev util-linux mpich libmpich-dev gfortran ;;
+    cluster)
+        echo munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins libslurm-dev util-linux \
+            mpich libmpich-dev gfortran
+        ;;
     deb) echo build-essential dpkg-dev debhelper lintian libslurm-dev ;;
     package) echo mmdebstrap qemu-system-x86 seabios busybox-static cpio e2fsprogs ;;
     lint) echo clang clang-format-14 clang-tidy cppcheck shellcheck systemd libslurm-dev ;;
-    *) echo "deps.sh: no group called $1; there are build, test, numa, cluster, deb, package and lint" >&2 && exit 64 ;;
+    *)
+        echo "deps.sh: no group $1; groups are build, test, numa, cluster, deb, package, lint" >&2
+        exit 64
+        ;;
     esac
 }
 
 if ! command -v dpkg-query >/dev/null; then
-    echo "deps: this is no Debian system, so nothing is installed here; Debian's names of what is needed:"
+    echo "deps: this is no Debian system, so nothing is installed; Debian's names of the packages:"
     for group; do echo "  $group: $(packages "$group")"; done
     exit 0
 fi
@@ -26,7 +38,8 @@ missing=()
 for group; do
     for package in $(packages "$group"); do
         status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
-        [ "$status" = installed ] || [[ " ${missing[*]-} " == *" $package "* ]] || missing+=("$package")
+        [ "$status" = installed ] || [[ " ${missing[*]-} " == *" $package "* ]] ||
+            missing+=("$package")
     done
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
@@ -45,5 +58,6 @@ run() {
     "$@"
 }
 export DEBIAN_FRONTEND=noninteractive
-run "${as_root[@]}" apt-get -q -q update || echo "deps: the package lists could not be refreshed; trying with those at hand"
+run "${as_root[@]}" apt-get -q -q update ||
+    echo "deps: the package lists could not be refreshed; trying with the present ones"
 run "${as_root[@]}" apt-get -q -q install -y --no-install-recommends "${missing[@]}" >/dev/null

@@ -16,7 +16,8 @@ awk -F ' *[|] *' '
         for (level = top; level > 0; level--)
             for (i = 1; i <= count; i++)
                 if (levels[i] == level) {
-                    printf "%3s  %-11s %-34s %s\n", level == shown ? "" : level, names[i], purposes[i], uses[i]
+                    printf "%3s  %-11s %-34s %s\n", level == shown ? "" : level, names[i],
+                        purposes[i], uses[i]
                     shown = level
                 }
         print ""

@@ -9,5 +9,6 @@ corpus=tests/fuzz/corpus/${name#fuzz_}
 mkdir -p "$work"
 folders=("$work")
 [ ! -d "$corpus" ] || folders+=("$corpus")
-exec "$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -verbosity=1 \
+exec "$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+    -print_final_stats=1 -verbosity=1 \
     -artifact_prefix="$work-" "${folders[@]}"

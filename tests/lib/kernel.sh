@@ -9,10 +9,13 @@ if [ -z "$kernel" ]; then
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT
     mkdir -p "$cache"
-    name=$(apt-cache depends linux-image-amd64 2>/dev/null | awk '/Depends: linux-image/ { print $2; exit }')
+    name=$(apt-cache depends linux-image-amd64 2>/dev/null |
+        awk '/Depends: linux-image/ { print $2; exit }')
     [ -n "$name" ] || { echo "apt knows no linux-image-amd64" && exit 77; }
-    (cd "$work" && apt-get -q -q download "$name" >&2) || { echo "$name could not be downloaded" && exit 77; }
-    dpkg-deb --fsys-tarfile "$work"/linux-image-*.deb | tar -x -C "$cache" --wildcards './boot/vmlinuz-*'
+    (cd "$work" && apt-get -q -q download "$name" >&2) ||
+        { echo "$name could not be downloaded" && exit 77; }
+    dpkg-deb --fsys-tarfile "$work"/linux-image-*.deb |
+        tar -x -C "$cache" --wildcards './boot/vmlinuz-*'
     kernel=$(compgen -G "$cache/boot/vmlinuz-*" | tail -n 1)
 fi
 echo "$kernel"

@@ -70,12 +70,16 @@ is_whole() {
 }
 
 # The first line of a sanitizer's report, or of valgrind's; a pattern of grep -E.
-REPORT='(ERROR|WARNING): (Address|Leak|Memory|Thread|UndefinedBehavior)Sanitizer|: runtime error: |Invalid (read|write) of size'
+REPORT='(ERROR|WARNING): (Address|Leak|Memory|Thread|UndefinedBehavior)Sanitizer'
+REPORT+='|: runtime error: |Invalid (read|write) of size'
 is_reported() { grep -qE "$REPORT" "$1"; }
 
 # failing LOG: prints the failures in a log, after a sanitizer's report, which is the cause
 failing() {
-    { grep -m1 -A 40 -E "$REPORT" "$1" || true; grep -A 12 '^not ok' "$1" | tail -n 60 || true; } >"$1.cause"
+    {
+        grep -m1 -A 40 -E "$REPORT" "$1" || true
+        grep -A 12 '^not ok' "$1" | tail -n 60 || true
+    } >"$1.cause"
     [ -s "$1.cause" ] || tail -n 60 "$1" >"$1.cause"
     sed 's/^/         | /' "$1.cause"
 }
@@ -84,7 +88,8 @@ failing() {
 add() {
     passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
     [ "$2" = 0 ] || broken+=("$4")
-    [ "$3" = 0 ] || left_out+=("$4: $({ grep '# SKIP' "$5" || tail -n 1 "$5"; } | sed 's/.*# SKIP //' | paste -sd ' ')")
+    [ "$3" = 0 ] || left_out+=("$4: $({ grep '# SKIP' "$5" || tail -n 1 "$5"; } |
+        sed 's/.*# SKIP //' | paste -sd ' ')")
 }
 
 # tell NAME: waits until that test has ended, and prints its result
@@ -126,7 +131,8 @@ once_more() {
                 failing "$first"
                 unsteady+=("$name")
             else
-                echo "FAILED   $name again (${took[$name]} s, exit status ${ended[$name]}); the first is in $first"
+                echo "FAILED   $name again (${took[$name]} s, exit status ${ended[$name]});" \
+                    "the first is in $first"
                 failing "$log"
             fi
         else
@@ -184,7 +190,9 @@ mixed() {
     # shellcheck disable=SC2086 # the pattern is meant as a pattern
     beside=$(grep -l '^# May run beside others\.$' $glob)
     together "$label" "$beside" "$@"
-    each "$label" "$(for file in $glob; do grep -qx "$file" <<<"$beside" || echo "$file"; done)" "$@"
+    each "$label" "$(for file in $glob; do
+        grep -qx "$file" <<<"$beside" || echo "$file"
+    done)" "$@"
 }
 
 # skip NAME REASON
@@ -202,7 +210,9 @@ summary() {
     once_more
     title summary
     for name in ${broken[@]+"${broken[@]}"}; do echo "failed: $name"; done
-    for name in ${unsteady[@]+"${unsteady[@]}"}; do echo "UNSTEADY: $name failed and passed at the second time, which is a bug to mend"; done
+    for name in ${unsteady[@]+"${unsteady[@]}"}; do
+        echo "UNSTEADY: $name failed and passed at the second time, which is a bug to mend"
+    done
     for name in ${left_out[@]+"${left_out[@]}"}; do echo "left out: $name"; done
     echo "The slowest:"
     for name in "${!took[@]}"; do echo "${took[$name]} s: $name"; done | sort -rn | head -n 20
