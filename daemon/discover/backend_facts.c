@@ -60,17 +60,17 @@ static const char *text_of(const json_t *object, const char *key)
 static place_id find_gpu(struct draft *draft, const struct names *names, uint64_t pci,
                          const char *uuid)
 {
-    for (int how = 0; how < 3; how++)
+    for (int criterion = 0; criterion < 3; criterion++)
         for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE;
              gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1)) {
             const struct place *place = draft_place(draft, gpu);
             if (is_named(names, gpu))
                 continue;
-            if (how == 0   ? pci != PCI_NONE && draft_extra(draft, gpu)->pci == pci
-                : how == 1 ? place->uuid != NULL && strcmp(place->uuid, uuid) == 0
-                           : place->pci == NULL && place->uuid == NULL) {
+            if (criterion == 0   ? pci != PCI_NONE && draft_extra(draft, gpu)->pci == pci
+                : criterion == 1 ? place->uuid != NULL && strcmp(place->uuid, uuid) == 0
+                                 : place->pci == NULL && place->uuid == NULL) {
                 char label[64];
-                if (how > 0 && pci != PCI_NONE && place->pci != NULL)
+                if (criterion > 0 && pci != PCI_NONE && place->pci != NULL)
                     draft_disagree(draft,
                                    "The driver places %s elsewhere than hwloc does, at %s; kept is "
                                    "what the driver says.",
@@ -90,7 +90,7 @@ static void join_sibling(struct draft *draft, place_id gpu, uint64_t pci)
             continue;
         if (draft_place(draft, other)->cpus != NULL)
             draft_cpus(draft, gpu, draft_place(draft, other)->cpus);
-        draft_extra(draft, gpu)->said_numa = draft_extra(draft, other)->said_numa;
+        draft_extra(draft, gpu)->reported_numa = draft_extra(draft, other)->reported_numa;
         draft_extra(draft, gpu)->pcie_bytes_per_s = draft_extra(draft, other)->pcie_bytes_per_s;
         draft_module(draft, (place_id[]){other, gpu}, 2, DRAFT_FACTS);
         return;
@@ -142,9 +142,9 @@ static void add_device(struct draft *draft, struct names *names, const struct re
     struct place *place = draft_place(draft, gpu);
     draft_text(draft, &place->uuid, uuid);
     draft_text(draft, &place->render_node, text_of(object, "render_node"));
-    draft_say_model(draft, gpu, text_of(object, "model"), DRAFT_FACTS);
+    draft_report_model(draft, gpu, text_of(object, "model"), DRAFT_FACTS);
     json_int_t bytes = json_integer_value(json_object_get(object, "bytes"));
-    draft_say_memory(draft, gpu, bytes > 0 ? (int64_t)bytes : -1, DRAFT_FACTS);
+    draft_report_memory(draft, gpu, bytes > 0 ? (int64_t)bytes : -1, DRAFT_FACTS);
     json_t *minor = json_object_get(object, "minor");
     if (json_is_integer(minor) && json_integer_value(minor) >= 0 &&
         json_integer_value(minor) < 65536)

@@ -38,9 +38,9 @@ static void add_machine(struct walk *walk)
     struct draft *draft = walk->draft;
     draft_cpus(draft, 0, &walk->allowed);
     const char *model = hwloc_obj_get_info_by_name(root, "DMIProductName");
-    draft_say_model(draft, 0,
-                    model != NULL ? model : hwloc_obj_get_info_by_name(root, "PlatformModel"),
-                    DRAFT_HWLOC);
+    draft_report_model(draft, 0,
+                       model != NULL ? model : hwloc_obj_get_info_by_name(root, "PlatformModel"),
+                       DRAFT_HWLOC);
     const char *architecture = hwloc_obj_get_info_by_name(root, "Architecture");
     draft_detail(draft, 0, "architecture", "%s", architecture != NULL ? architecture : "");
     draft_software(draft, "kernel", hwloc_obj_get_info_by_name(root, "OSRelease"));
@@ -62,7 +62,7 @@ static void add_packages(struct walk *walk)
         snprintf(trimmed, sizeof trimmed, "%s", model);
         for (size_t end = strlen(trimmed); end > 0 && trimmed[end - 1] == ' ';)
             trimmed[--end] = '\0';
-        draft_say_model(walk->draft, id, trimmed, DRAFT_HWLOC);
+        draft_report_model(walk->draft, id, trimmed, DRAFT_HWLOC);
     }
 }
 
@@ -124,7 +124,7 @@ static void add_numas(struct walk *walk)
             continue;
         struct draft *draft = walk->draft;
         place_id id = draft_add(draft, PLACE_NUMA, (int32_t)obj->os_index, DRAFT_HWLOC);
-        draft_say_memory(draft, id, bytes > INT64_MAX ? -1 : (int64_t)bytes, DRAFT_HWLOC);
+        draft_report_memory(draft, id, bytes > INT64_MAX ? -1 : (int64_t)bytes, DRAFT_HWLOC);
         if (owns_cpus(walk, obj)) {
             draft_cpus(draft, id, &cpus);
         } else {
@@ -159,7 +159,7 @@ static void add_memoryless_numas(struct walk *walk)
                 draft_numbered(walk->draft, PLACE_NUMA, number) != PLACE_NONE)
                 continue;
             place_id id = draft_add(walk->draft, PLACE_NUMA, number, DRAFT_HWLOC);
-            draft_say_memory(walk->draft, id, 0, DRAFT_HWLOC);
+            draft_report_memory(walk->draft, id, 0, DRAFT_HWLOC);
             draft_cpus(walk->draft, id, &cpus);
         }
 }
@@ -222,7 +222,7 @@ static void add_llc(struct walk *walk, struct hwloc_obj *core)
     place_id id = draft_add(walk->draft, PLACE_LLC, 0, DRAFT_HWLOC);
     draft_cpus(walk->draft, id, &cpus);
     if (cache->attr->cache.size > 0 && cache->attr->cache.size < INT64_MAX)
-        draft_say_memory(walk->draft, id, (int64_t)cache->attr->cache.size, DRAFT_HWLOC);
+        draft_report_memory(walk->draft, id, (int64_t)cache->attr->cache.size, DRAFT_HWLOC);
     draft_detail(walk->draft, id, "level", "%u", cache->attr->cache.depth);
 }
 
@@ -378,8 +378,8 @@ static void add_devices(struct walk *walk)
             continue;
         draft_detail(walk->draft, numa, "gpu_pci", "%s", draft_place(walk->draft, gpu)->pci);
         if (draft_place(walk->draft, gpu)->capacity_bytes < 0)
-            draft_say_memory(walk->draft, gpu, draft_place(walk->draft, numa)->capacity_bytes,
-                             DRAFT_HWLOC);
+            draft_report_memory(walk->draft, gpu, draft_place(walk->draft, numa)->capacity_bytes,
+                                DRAFT_HWLOC);
         draft_link(walk->draft, numa, gpu, LINK_MEMBUS, 0, (double)NAN, LINK_UP, DRAFT_HWLOC);
     }
 }

@@ -19,8 +19,8 @@ struct attach {
     bool out_of_memory;
 };
 
-static const struct value *known(const struct attach *attach, enum metric metric, place_id from,
-                                 place_id to, const char *axes)
+static const struct value *measured_value(const struct attach *attach, enum metric metric,
+                                          place_id from, place_id to, const char *axes)
 {
     const struct value *value = values_find(attach->snap->values, metric, from, to, axes);
     return value != NULL && value->source != VALUE_NOMINAL && isfinite(value->value) &&
@@ -59,11 +59,11 @@ static bool find_objects(struct attach *attach)
 }
 
 /* Notes the source of a value as an info. A second, different source makes it "mixed". */
-static void note_source(struct attach *attach, struct hwloc_obj *obj, const char *what,
+static void note_source(struct attach *attach, struct hwloc_obj *obj, const char *part,
                         enum value_source source)
 {
     char key[80];
-    snprintf(key, sizeof key, BACKEND_HWLOC_SOURCE_INFO "%s", what);
+    snprintf(key, sizeof key, BACKEND_HWLOC_SOURCE_INFO "%s", part);
     const char *name = value_source_name(source);
     for (unsigned i = 0; i < obj->infos_count; i++)
         if (strcmp(obj->infos[i].name, key) == 0) {
@@ -125,25 +125,26 @@ static void set_attribute(struct attach *attach, const struct attribute *attribu
 }
 
 /* Values from a place to a memory; NULL where there is none. */
-struct known {
+struct bandwidths {
     const struct value *read, *write;
 };
 
-static struct known bandwidth_of(const struct attach *attach, place_id from, place_id memory)
+static struct bandwidths bandwidth_of(const struct attach *attach, place_id from, place_id memory)
 {
     /* kernels of a gpu in the host's memory are named by the direction of the bytes */
     if (attach->graph->places[from].kind == PLACE_GPU)
-        return (struct known){
-            known(attach, METRIC_HOST_GPU_KERNEL, memory, from, "operation=read"),
-            known(attach, METRIC_HOST_GPU_KERNEL, from, memory, "operation=write")};
-    return (struct known){known(attach, METRIC_MEMORY_BANDWIDTH, from, memory, ""),
-                          known(attach, METRIC_MEMORY_BANDWIDTH, from, memory, "operation=write")};
+        return (struct bandwidths){
+            measured_value(attach, METRIC_HOST_GPU_KERNEL, memory, from, "operation=read"),
+            measured_value(attach, METRIC_HOST_GPU_KERNEL, from, memory, "operation=write")};
+    return (struct bandwidths){
+        measured_value(attach, METRIC_MEMORY_BANDWIDTH, from, memory, ""),
+        measured_value(attach, METRIC_MEMORY_BANDWIDTH, from, memory, "operation=write")};
 }
 
 static void set_bandwidth(struct attach *attach, place_id from, place_id memory)
 {
-    struct known known_values = bandwidth_of(attach, from, memory);
-    const struct value *read = known_values.read, *write = known_values.write;
+    struct bandwidths bandwidths = bandwidth_of(attach, from, memory);
+    const struct value *read = bandwidths.read, *write = bandwidths.write;
     if (read != NULL)
         set_attribute(attach, &read_bandwidth, from, memory, read->value, read->source);
     if (write != NULL)
@@ -169,26 +170,26 @@ static void set_latency(struct attach *attach, place_id from, place_id memory, d
 /* True when inner has bandwidth to every memory to which around has. hwloc uses the first initiator
  * that contains the requested cpus. Otherwise, memories without values of inner would be compared
  * by the values of other cpus. */
-static bool knows_as_many(const struct attach *attach, place_id inner, place_id around)
+static bool covers(const struct attach *attach, place_id inner, place_id around)
 {
     const struct graph *graph = attach->graph;
     for (place_id memory = graph_next(graph, PLACE_NUMA, 0); memory != PLACE_NONE;
          memory = graph_next(graph, PLACE_NUMA, memory + 1)) {
-        struct known own = bandwidth_of(attach, inner, memory),
-                     its = bandwidth_of(attach, around, memory);
+        struct bandwidths own = bandwidth_of(attach, inner, memory),
+                          its = bandwidth_of(attach, around, memory);
         if ((its.read != NULL && own.read == NULL) || (its.write != NULL && own.write == NULL))
             return false;
     }
     return true;
 }
 
-static bool knows_any(const struct attach *attach, place_id from)
+static bool has_bandwidth(const struct attach *attach, place_id from)
 {
     const struct graph *graph = attach->graph;
     for (place_id memory = graph_next(graph, PLACE_NUMA, 0); memory != PLACE_NONE;
          memory = graph_next(graph, PLACE_NUMA, memory + 1)) {
-        struct known known_values = bandwidth_of(attach, from, memory);
-        if (known_values.read != NULL || known_values.write != NULL)
+        struct bandwidths bandwidths = bandwidth_of(attach, from, memory);
+        if (bandwidths.read != NULL || bandwidths.write != NULL)
             return true;
     }
     return false;
@@ -206,8 +207,8 @@ static bool fits_around(const struct attach *attach, place_id package)
              inner = graph_next(graph, inside[k], inner + 1)) {
             const struct cpuset *its = graph->places[inner].cpus;
             bool is_inside = cpus != NULL && its != NULL && cpuset_contains(cpus, its);
-            if (is_inside && knows_any(attach, inner) &&
-                (cpuset_equal(cpus, its) || !knows_as_many(attach, inner, package)))
+            if (is_inside && has_bandwidth(attach, inner) &&
+                (cpuset_equal(cpus, its) || !covers(attach, inner, package)))
                 return false;
         }
     return true;
@@ -217,7 +218,7 @@ static bool is_initiator_of_bandwidth(const struct attach *attach, place_id from
 {
     const struct place *place = &attach->graph->places[from];
     if (place->kind == PLACE_LLC)
-        return place->numa != PLACE_NONE && knows_as_many(attach, from, place->numa);
+        return place->numa != PLACE_NONE && covers(attach, from, place->numa);
     return place->kind != PLACE_PACKAGE || fits_around(attach, from);
 }
 
@@ -232,7 +233,7 @@ static void set_mean_latency(struct attach *attach, place_id numa, place_id memo
          llc = graph_next(graph, PLACE_LLC, llc + 1)) {
         if (graph->places[llc].numa != numa)
             continue;
-        const struct value *value = known(attach, METRIC_MEMORY_LATENCY, llc, memory, "");
+        const struct value *value = measured_value(attach, METRIC_MEMORY_LATENCY, llc, memory, "");
         if (value == NULL)
             return;
         sum += value->value;
@@ -256,7 +257,7 @@ static void add_attributes(struct attach *attach)
                  memory = graph_next(graph, PLACE_NUMA, memory + 1)) {
                 const struct value *value =
                     kinds[k] != PLACE_PACKAGE
-                        ? known(attach, METRIC_MEMORY_LATENCY, from, memory, "")
+                        ? measured_value(attach, METRIC_MEMORY_LATENCY, from, memory, "")
                         : NULL;
                 if (has_bandwidth)
                     set_bandwidth(attach, from, memory);
@@ -284,8 +285,8 @@ static size_t choose_places(const struct attach *attach, enum metric metric, enu
             size_t missing = 0;
             for (size_t j = 0; j < count; j++)
                 if (i != j)
-                    missing += (known(attach, metric, chosen[i], chosen[j], "") == NULL) +
-                               (known(attach, metric, chosen[j], chosen[i], "") == NULL);
+                    missing += (measured_value(attach, metric, chosen[i], chosen[j], "") == NULL) +
+                               (measured_value(attach, metric, chosen[j], chosen[i], "") == NULL);
             if (missing >= most && missing > 0) {
                 worst = i;
                 most = missing;
@@ -313,7 +314,7 @@ static void add_matrix(struct attach *attach, const char *name, enum metric metr
     for (size_t i = 0; i < count; i++) {
         objects[i] = attach->object[chosen[i]];
         for (size_t j = 0; j < count; j++) {
-            const struct value *value = known(attach, metric, chosen[i], chosen[j], "");
+            const struct value *value = measured_value(attach, metric, chosen[i], chosen[j], "");
             cell[i * count + j] = value == NULL ? 0 : (hwloc_uint64_t)llround(value->value / unit);
             if (value != NULL && count > 1)
                 note_source(attach, root, name, value->source);

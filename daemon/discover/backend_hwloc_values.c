@@ -40,11 +40,11 @@ static struct hwloc_obj *next_numa(struct reading *values, struct hwloc_obj *pre
 
 /* True when berth set any part of it in its export. ret_source is the source of all of it; nominal
  * where there are several. */
-static bool is_noted(struct hwloc_obj *obj, const char *what, enum value_source *ret_source)
+static bool is_noted(struct hwloc_obj *obj, const char *part, enum value_source *ret_source)
 {
     char key[80];
     enum value_source source = VALUE_NOMINAL;
-    snprintf(key, sizeof key, BACKEND_HWLOC_SOURCE_INFO "%s", what);
+    snprintf(key, sizeof key, BACKEND_HWLOC_SOURCE_INFO "%s", part);
     const char *name = hwloc_obj_get_info_by_name(obj, key);
     bool is_one = name != NULL && value_source_parse(name, &source);
     *ret_source = is_one ? source : VALUE_NOMINAL;

@@ -58,7 +58,7 @@ static int number_of(struct hwloc_obj *obj, const char *key)
     return is_number ? atoi(text) : -1;
 }
 
-static void look_at_cpus(hwloc_topology_t topology, struct hwloc_view *view)
+static void read_cpus(hwloc_topology_t topology, struct hwloc_view *view)
 {
     struct hwloc_obj *package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
     const char *vendor = package == NULL ? NULL : hwloc_obj_get_info_by_name(package, "CPUVendor");
@@ -68,9 +68,9 @@ static void look_at_cpus(hwloc_topology_t topology, struct hwloc_view *view)
     view->model = number_of(package, "CPUModelNumber");
 }
 
-static bool look(hwloc_topology_t topology, struct hwloc_view *view)
+static bool read_view(hwloc_topology_t topology, struct hwloc_view *view)
 {
-    look_at_cpus(topology, view);
+    read_cpus(topology, view);
     for (struct hwloc_obj *core = NULL;
          (core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core)) != NULL;) {
         if (!grow_by_one(&view->core, view->core_count, sizeof *view->core))
@@ -91,7 +91,7 @@ enum berth_code backend_hwloc_view(const char *xml, const char *name, struct hwl
     enum berth_code code = backend_hwloc_load(xml, name, NULL, &topology, err);
     if (code != BERTH_OK)
         return code;
-    if (!look(topology, &view))
+    if (!read_view(topology, &view))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for the devices of this node");
     hwloc_topology_destroy(topology);
     if (code != BERTH_OK)

@@ -118,7 +118,7 @@ static void match_cpus(const struct kfd_view *view)
         }
         last = draft_place(draft, numa)->number;
         view->places[i] = numa;
-        draft_say_memory(draft, numa, node->memory_bytes, DRAFT_KFD);
+        draft_report_memory(draft, numa, node->memory_bytes, DRAFT_KFD);
         const struct cpuset *cpus = draft_place(draft, numa)->cpus;
         if (cpus != NULL && cpuset_count(cpus) != node->cpu_count)
             draft_disagree(draft,
@@ -136,7 +136,8 @@ static void uuid_of(const struct kfd_node *node, char buffer[32])
 
 enum match { MATCH_PCI, MATCH_DEVICE, MATCH_UUID, MATCH_ORDER, MATCH_COUNT };
 
-static bool matches(struct draft *draft, place_id gpu, const struct kfd_node *node, enum match how)
+static bool matches(struct draft *draft, place_id gpu, const struct kfd_node *node,
+                    enum match criterion)
 {
     const struct place *place = draft_place(draft, gpu);
     const char *vendor = place_detail(place, "vendor");
@@ -144,7 +145,7 @@ static bool matches(struct draft *draft, place_id gpu, const struct kfd_node *no
     uuid_of(node, uuid);
     if (draft_extra(draft, gpu)->kfd_node >= 0 || (vendor != NULL && strcmp(vendor, "amd") != 0))
         return false;
-    switch (how) {
+    switch (criterion) {
     case MATCH_PCI:
         return draft_extra(draft, gpu)->pci == pci_of(node);
     case MATCH_DEVICE: /* hwloc shows all partitions at the device's first function */
@@ -162,29 +163,29 @@ static bool matches(struct draft *draft, place_id gpu, const struct kfd_node *no
 static void match_gpus(const struct kfd_view *view)
 {
     struct draft *draft = view->draft;
-    size_t seen = 0, unmatched = 0, added = 0;
+    size_t shown = 0, unmatched = 0, added = 0;
     for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE;
          gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1)) {
         const char *vendor = place_detail(draft_place(draft, gpu), "vendor");
-        seen += vendor != NULL && strcmp(vendor, "amd") == 0;
+        shown += vendor != NULL && strcmp(vendor, "amd") == 0;
     }
-    for (int how = MATCH_PCI; how < MATCH_COUNT; how++)
+    for (int criterion = MATCH_PCI; criterion < MATCH_COUNT; criterion++)
         for (size_t i = 0; i < view->tree->count; i++) {
             const struct kfd_node *node = &view->tree->nodes[i];
             if (!is_gpu(node) || view->places[i] != PLACE_NONE)
                 continue;
             place_id gpu = graph_next(draft->graph, PLACE_GPU, 0);
-            while (gpu != PLACE_NONE && !matches(draft, gpu, node, (enum match)how))
+            while (gpu != PLACE_NONE && !matches(draft, gpu, node, (enum match)criterion))
                 gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1);
             if (gpu == PLACE_NONE)
                 continue;
             char label[64];
-            if (how >= MATCH_UUID)
+            if (criterion >= MATCH_UUID)
                 draft_disagree(draft,
                                "kfd and hwloc place a gpu differently; %s is taken for kfd's node "
                                "%d by its %s.",
                                draft_label(draft, gpu, label), node->number,
-                               how == MATCH_UUID ? "uuid" : "order");
+                               criterion == MATCH_UUID ? "uuid" : "order");
             view->places[i] = gpu;
             draft_extra(draft, gpu)->kfd_node = node->number;
         }
@@ -202,11 +203,11 @@ static void match_gpus(const struct kfd_view *view)
         unmatched +=
             vendor != NULL && strcmp(vendor, "amd") == 0 && draft_extra(draft, gpu)->kfd_node < 0;
     }
-    if (seen > 0 && (added > 0 || unmatched > 0))
+    if (shown > 0 && (added > 0 || unmatched > 0))
         draft_disagree(draft,
                        "hwloc shows %zu AMD gpus, kfd %zu; kept are all, %zu known to kfd alone "
                        "and %zu to hwloc alone.",
-                       seen, seen - unmatched + added, added, unmatched);
+                       shown, shown - unmatched + added, added, unmatched);
 }
 
 /* Returns the name in the PCI id database, for nodes without a library that gives a better one. */
@@ -233,10 +234,10 @@ static void describe_gpu(const struct kfd_view *view, const struct kfd_node *nod
     place_id gpu = place_of(view, node);
     struct place *place = draft_place(draft, gpu);
     draft_pci(draft, gpu, pci_of(node));
-    draft_say_memory(draft, gpu, node->memory_bytes, DRAFT_KFD);
+    draft_report_memory(draft, gpu, node->memory_bytes, DRAFT_KFD);
     draft_detail(draft, gpu, "kfd_node", "%d", node->number);
     if (place->model == NULL)
-        draft_say_model(draft, gpu, device_name(node->device_id), DRAFT_KFD);
+        draft_report_model(draft, gpu, device_name(node->device_id), DRAFT_KFD);
     if (node->unique != 0) {
         char uuid[32];
         uuid_of(node, uuid);
@@ -336,7 +337,7 @@ static void link_host(const struct kfd_view *view, const struct kfd_node *gpu,
                       const struct kfd_node *cpu, const struct kfd_link *link)
 {
     place_id numa = place_of(view, cpu);
-    draft_extra(view->draft, place_of(view, gpu))->said_numa = numa;
+    draft_extra(view->draft, place_of(view, gpu))->reported_numa = numa;
     /* an APU: its memory is the cores', with the driver's constant as rate */
     if (link->type == KFD_LINK_XGMI && link->weight == KFD_WEIGHT_SAME_DEVICE)
         draft_link(view->draft, outside(view, gpu), numa, LINK_MEMBUS, 0, speed_of(link), LINK_UP,

@@ -76,8 +76,8 @@ struct reading {
     struct berth_err first;
 };
 
-static void take_record(struct reading *reading, const char *line, size_t length,
-                        struct berth_err *err)
+static void add_record(struct reading *reading, const char *line, size_t length,
+                       struct berth_err *err)
 {
     struct discovery *found = reading->found;
     struct record record;
@@ -98,8 +98,7 @@ static void take_record(struct reading *reading, const char *line, size_t length
     record_done(&record);
 }
 
-static void take_broken(struct reading *reading, const char *line, size_t length,
-                        const char *detail)
+static void add_broken(struct reading *reading, const char *line, size_t length, const char *detail)
 {
     char why[200];
     snprintf(why, sizeof why, "line %zu of the measurements is no value: %.150s", reading->number,
@@ -119,11 +118,11 @@ static enum berth_code read_line(void *arg, const char *line, size_t length, str
         record_add_plain(&plain, reading->found->graph, reading->source, reading->started_at,
                          reading->found->values, &own);
     else if (length > 0)
-        take_record(reading, line, length, &own);
+        add_record(reading, line, length, &own);
     if (own.code == BERTH_NO_MEMORY)
         return err_set(err, own.code, "%s", own.detail);
     if (own.code != BERTH_OK)
-        take_broken(reading, line, length, own.detail);
+        add_broken(reading, line, length, own.detail);
     if (own.code != BERTH_OK && reading->broken++ == 0) {
         reading->first = own;
         reading->first_line = reading->number;

@@ -9,7 +9,7 @@
 #define GIB 1073741824.0
 
 static const struct draft_extra new_extra = {
-    .pci = PCI_NONE, .kfd_node = -1, .said_numa = PLACE_NONE, .pcie_bytes_per_s = (double)NAN};
+    .pci = PCI_NONE, .kfd_node = -1, .reported_numa = PLACE_NONE, .pcie_bytes_per_s = (double)NAN};
 
 const char *draft_source_name(enum draft_source source)
 {
@@ -148,7 +148,7 @@ const char *draft_label(struct draft *draft, place_id id, char buffer[64])
     return buffer;
 }
 
-void draft_say_memory(struct draft *draft, place_id id, int64_t bytes, enum draft_source source)
+void draft_report_memory(struct draft *draft, place_id id, int64_t bytes, enum draft_source source)
 {
     struct place *place = draft_place(draft, id);
     struct draft_extra *extra = draft_extra(draft, id);
@@ -177,7 +177,8 @@ void draft_say_memory(struct draft *draft, place_id id, int64_t bytes, enum draf
     }
 }
 
-void draft_say_model(struct draft *draft, place_id id, const char *model, enum draft_source source)
+void draft_report_model(struct draft *draft, place_id id, const char *model,
+                        enum draft_source source)
 {
     struct place *place = draft_place(draft, id);
     struct draft_extra *extra = draft_extra(draft, id);

@@ -35,7 +35,7 @@ struct draft_extra {
     bool model_is_chip;
     uint64_t pci;            /* PCI_NONE when it has none */
     int32_t kfd_node;        /* -1 when kfd has no such node */
-    place_id said_numa;      /* NUMA node from a source other than locality; PLACE_NONE */
+    place_id reported_numa;  /* NUMA node from a source other than locality; PLACE_NONE */
     int32_t pcie_width;      /* lanes; 0 unknown */
     double pcie_bytes_per_s; /* NAN unknown */
 };
@@ -83,8 +83,9 @@ void draft_pci(struct draft *draft, place_id id, uint64_t pci);
 /* Add a source's memory size or model name. A value that differs from another source's is a
  * disagreement. Memory within 2 % (CPU side: 10 %) and models of which one contains the other are
  * equal. bytes -1 and text NULL or "" add nothing. */
-void draft_say_memory(struct draft *draft, place_id id, int64_t bytes, enum draft_source source);
-void draft_say_model(struct draft *draft, place_id id, const char *model, enum draft_source source);
+void draft_report_memory(struct draft *draft, place_id id, int64_t bytes, enum draft_source source);
+void draft_report_model(struct draft *draft, place_id id, const char *model,
+                        enum draft_source source);
 
 /* Adds a link or, where the two places have one of that kind, more facts about it. width 0 and
  * bytes_per_s NAN are unknown. */

@@ -57,15 +57,16 @@ static place_id first_of(place_id a, place_id b, place_id c)
 static void settle_device(struct draft *draft, place_id id)
 {
     struct place *place = draft_place(draft, id);
-    place_id said = draft_extra(draft, id)->said_numa, local = nearest_numa(draft, place->cpus);
-    if (said != PLACE_NONE && local != PLACE_NONE && said != local) {
+    place_id reported = draft_extra(draft, id)->reported_numa,
+             local = nearest_numa(draft, place->cpus);
+    if (reported != PLACE_NONE && local != PLACE_NONE && reported != local) {
         char label[64];
         draft_disagree(draft,
                        "hwloc places %s next to %s, kfd links it to %s; kept is what kfd says.",
                        draft_label(draft, id, label), draft_place(draft, local)->name,
-                       draft_place(draft, said)->name);
+                       draft_place(draft, reported)->name);
     }
-    place->numa = said != PLACE_NONE ? said : local;
+    place->numa = reported != PLACE_NONE ? reported : local;
     if (place->parent == PLACE_NONE)
         place->parent = first_of(place->numa, holder(draft, PLACE_PACKAGE, place->cpus), 0);
 }
@@ -450,11 +451,11 @@ static bool is_address(const char *text)
 static bool same_but_for_addresses(const char *a, const char *b)
 {
     while (*a != '\0' && *b != '\0') {
-        size_t step = is_address(a) && is_address(b) ? PCI_LENGTH : 1;
-        if (step == 1 && *a != *b)
+        size_t length = is_address(a) && is_address(b) ? PCI_LENGTH : 1;
+        if (length == 1 && *a != *b)
             return false;
-        a += step;
-        b += step;
+        a += length;
+        b += length;
     }
     return *a == *b;
 }

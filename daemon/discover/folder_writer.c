@@ -23,7 +23,7 @@ struct recording {
 static void free_text(char **text) { free(*text); }
 static void free_names(char ***names) { files_names_free(*names); }
 
-static void hand_out(struct recording *recording, const char *file, const char *text)
+static void emit(struct recording *recording, const char *file, const char *text)
 {
     if (!recording->stopped)
         recording->stopped = !recording->visit(recording->arg, file, text, strlen(text));
@@ -94,13 +94,13 @@ static json_t *axes_json(const char *axes)
 static json_t *value_json(const struct graph *graph, const struct values *values,
                           const struct value *value)
 {
-    bool known = !isnan(value->value);
+    bool has_value = !isnan(value->value);
     json_t *object =
-        json_pack("{s:s, s:s, s:s, s:s, s:o*}", "record", known ? "value" : "skip", "metric",
+        json_pack("{s:s, s:s, s:s, s:s, s:o*}", "record", has_value ? "value" : "skip", "metric",
                   metric_info(value->metric)->name, "from", graph->places[value->from].name, "to",
                   graph->places[value->to].name, "axes", axes_json(values_axes(values, value)));
     bool ok = object != NULL;
-    if (known)
+    if (has_value)
         ok = ok && set_number(object, "value", value->value) &&
              set_number(object, "low", value->low) && set_number(object, "high", value->high) &&
              (value->n == 0 || json_object_set_new(object, "n", json_integer(value->n)) == 0);
@@ -191,7 +191,7 @@ static enum berth_code record_values(struct recording *recording, const struct g
     }
     ok = ok && append_sets(&text, graph, sets);
     if (ok && text.length > 0)
-        hand_out(recording, "measurements.jsonl", text.bytes);
+        emit(recording, "measurements.jsonl", text.bytes);
     free(text.bytes);
     return ok ? BERTH_OK : no_memory(err);
 }
@@ -213,7 +213,7 @@ static enum berth_code record_file(struct recording *recording, const struct fil
         return no_memory(err);
     enum berth_code code = files_read(io, path, KFD_FILE_MAX, &text, NULL);
     if (code == BERTH_OK)
-        hand_out(recording, file, text);
+        emit(recording, file, text);
     return code == BERTH_NO_MEMORY ? no_memory(err) : BERTH_OK;
 }
 
@@ -284,7 +284,7 @@ static enum berth_code record_node_json(struct recording *recording, const struc
     ok = ok && json_object_set(node, "software", software) == 0;
     char *text = ok ? print_tree(node, JSON_INDENT(2)) : NULL;
     if (text != NULL)
-        hand_out(recording, "node.json", text);
+        emit(recording, "node.json", text);
     ok = text != NULL;
     free(text);
     json_decref(software);
@@ -303,11 +303,11 @@ static enum berth_code record_sources(struct recording *recording, const struct 
     enum berth_code code = record_node_json(recording, graph, origin, has_measurements, xml != NULL,
                                             kfd != NULL, facts != NULL, err);
     if (code == BERTH_OK && xml != NULL)
-        hand_out(recording, "topology.xml", xml);
+        emit(recording, "topology.xml", xml);
     if (code == BERTH_OK && kfd != NULL)
         code = record_kfd(recording, io, kfd, err);
     if (code == BERTH_OK && facts != NULL)
-        hand_out(recording, "facts.jsonl", facts);
+        emit(recording, "facts.jsonl", facts);
     return code == BERTH_OK ? record_values(recording, graph, values, sets, has_nominal, err)
                             : code;
 }

@@ -118,14 +118,14 @@ static bool is_meaningful(const char *id)
     return id != NULL && strspn(id, "GPU0 -") < strlen(id) && strcmp(id, "N/A") != 0;
 }
 
-static void say_kibibytes(struct draft *draft, place_id gpu, const char *text)
+static void report_kibibytes(struct draft *draft, place_id gpu, const char *text)
 {
     char *end;
     if (text == NULL)
         return;
     long long kibibytes = strtoll(text, &end, 10);
     if (*end == '\0' && kibibytes > 0 && kibibytes < INT64_MAX / 1024)
-        draft_say_memory(draft, gpu, kibibytes * 1024, DRAFT_HWLOC);
+        draft_report_memory(draft, gpu, kibibytes * 1024, DRAFT_HWLOC);
 }
 
 /* Adds the facts of one runtime's function about a gpu. */
@@ -139,11 +139,11 @@ static void describe_gpu(struct draft *draft, place_id gpu, const struct iodev_f
     }
     if (!is_driver_function(function) && !is_opencl_gpu(function))
         return;
-    draft_say_model(draft, gpu, info(function, "GPUModel"), DRAFT_HWLOC);
-    say_kibibytes(draft, gpu, info(function, "RSMIVRAMSize"));
-    say_kibibytes(draft, gpu, info(function, "CUDAGlobalMemorySize"));
+    draft_report_model(draft, gpu, info(function, "GPUModel"), DRAFT_HWLOC);
+    report_kibibytes(draft, gpu, info(function, "RSMIVRAMSize"));
+    report_kibibytes(draft, gpu, info(function, "CUDAGlobalMemorySize"));
     if (draft_place(draft, gpu)->capacity_bytes < 0)
-        say_kibibytes(draft, gpu, info(function, "OpenCLGlobalMemorySize"));
+        report_kibibytes(draft, gpu, info(function, "OpenCLGlobalMemorySize"));
     if (is_meaningful(info(function, "NVIDIAUUID")))
         draft_text(draft, &draft_place(draft, gpu)->uuid, info(function, "NVIDIAUUID"));
     if (is_meaningful(info(function, "AMDUUID"))) { /* the runtime expects this prefix */
@@ -199,7 +199,7 @@ static void add_gpus(struct draft *draft, struct iodev *device)
                              function);
         }
     if (draft_place(draft, device->place)->model == NULL && device->model != NULL) {
-        draft_say_model(draft, device->place, device->model, DRAFT_HWLOC);
+        draft_report_model(draft, device->place, device->model, DRAFT_HWLOC);
         draft_extra(draft, device->place)->model_is_chip = true;
     }
     if (device->places > 1) {
@@ -208,7 +208,8 @@ static void add_gpus(struct draft *draft, struct iodev *device)
         for (size_t i = 0; i < count; i++) {
             parts[i] = device->place + (place_id)i;
             /* only the first has a name */
-            draft_say_model(draft, parts[i], draft_place(draft, device->place)->model, DRAFT_HWLOC);
+            draft_report_model(draft, parts[i], draft_place(draft, device->place)->model,
+                               DRAFT_HWLOC);
             draft_extra(draft, parts[i])->model_is_chip =
                 draft_extra(draft, device->place)->model_is_chip;
         }
@@ -235,7 +236,7 @@ static void add_nic(struct draft *draft, struct iodev *device)
     if (device->has_locality)
         draft_cpus(draft, nic, &device->cpus);
     draft_extra(draft, nic)->pcie_bytes_per_s = device->bytes_per_s;
-    draft_say_model(draft, nic, device->model, DRAFT_HWLOC);
+    draft_report_model(draft, nic, device->model, DRAFT_HWLOC);
     const char *fabric = device->class_id == 0x0207   ? "infiniband"
                          : device->class_id == 0x0208 ? "omnipath"
                                                       : "ethernet";
@@ -333,8 +334,8 @@ static void place_strays(const struct iodev_list *devices, struct draft *draft)
          gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1)) {
         if (draft_place(draft, gpu)->model != NULL)
             continue;
-        draft_say_model(draft, gpu, info(stray, "GPUModel"), DRAFT_HWLOC);
-        say_kibibytes(draft, gpu, info(stray, "OpenCLGlobalMemorySize"));
+        draft_report_model(draft, gpu, info(stray, "GPUModel"), DRAFT_HWLOC);
+        report_kibibytes(draft, gpu, info(stray, "OpenCLGlobalMemorySize"));
     }
 }
 
@@ -410,8 +411,8 @@ void iodev_add_places(struct iodev_list *devices, const uint64_t *gpu_memory,
         } else if (is_switch(device)) {
             device->place = draft_add(draft, PLACE_SWITCH, 0, DRAFT_HWLOC);
             draft_pci(draft, device->place, device->pci);
-            draft_say_model(draft, device->place,
-                            device->model != NULL ? device->model : "NVSwitch", DRAFT_HWLOC);
+            draft_report_model(draft, device->place,
+                               device->model != NULL ? device->model : "NVSwitch", DRAFT_HWLOC);
         }
     }
     place_strays(devices, draft);

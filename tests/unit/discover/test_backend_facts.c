@@ -27,7 +27,7 @@ static void begin(struct draft *draft)
         draft_pci(draft, gpu, bus << 8);
         draft_cpus(draft, gpu, &cpus);
         draft_detail(draft, gpu, "vendor", "nvidia");
-        draft_say_memory(draft, gpu, 1000000000, DRAFT_HWLOC);
+        draft_report_memory(draft, gpu, 1000000000, DRAFT_HWLOC);
     }
 }
 
