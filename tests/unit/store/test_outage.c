@@ -434,7 +434,7 @@ static void accept(struct store *store, const struct graph *graph, double base, 
 {
     struct run run = pingpongs(graph, base);
     const bool all[CORES - 1] = {true, true, true, true, true};
-    const struct judge_limits limits = {0};
+    const struct health_limits limits = {0};
     values_finish(run.values);
     assert_int_equal(store_baseline_accept(store, graph, run.values, all, &limits, now_s, NULL),
                      BERTH_OK);
