@@ -488,7 +488,7 @@ static enum berth_code serve(struct process *process, struct berth_err *err)
     log_limit_close(&process->log);
     uv_run(&process->loop, UV_RUN_NOWAIT);
     claim_keep_free(daemon->claims);
-    plan_cache_done(&daemon->held);
+    plan_cache_done(&daemon->plans);
     sched_free(daemon->sched);
     free_memory_free(daemon->free_memory);
     service_manager_free(daemon->notify);
@@ -508,7 +508,7 @@ static void fill_standard_descriptors(void)
 
 int main(int argc, char **argv)
 {
-    if (guardian_is_meant(argv))
+    if (guardian_is_requested(argv))
         guardian_main(argv);
     struct process process = {.lock_fd = -1};
     fill_standard_descriptors();

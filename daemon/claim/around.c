@@ -32,7 +32,7 @@ static bool is_own(const struct files *io, const struct claim *claim,
 }
 
 /* Makes the list of allowed places if there is none yet: NULL allows all. */
-static bool open_list(bool **list, size_t count)
+static bool ensure_list(bool **list, size_t count)
 {
     if (*list != NULL)
         return true;
@@ -43,52 +43,52 @@ static bool open_list(bool **list, size_t count)
 }
 
 /* Resources removed for one claim, as text: "gpu0, numa1, cpus 0-7". */
-struct taken {
+struct removed {
     struct cpuset cpus;
     char places[80];
     size_t more; /* number of places that did not fit */
     bool any;
 };
 
-static void note_place(struct taken *taken, const char *name)
+static void note_place(struct removed *removed, const char *name)
 {
-    size_t used = strlen(taken->places);
-    taken->any = true;
-    if (used + strlen(name) + 3 < sizeof taken->places)
-        snprintf(taken->places + used, sizeof taken->places - used, "%s, ", name);
+    size_t used = strlen(removed->places);
+    removed->any = true;
+    if (used + strlen(name) + 3 < sizeof removed->places)
+        snprintf(removed->places + used, sizeof removed->places - used, "%s, ", name);
     else
-        taken->more++;
+        removed->more++;
 }
 
-static void take_cpus(struct allowed *allowed, const struct cpuset *cpus, struct taken *taken)
+static void remove_cpus(struct allowed *allowed, const struct cpuset *cpus, struct removed *removed)
 {
     for (int c = cpuset_next(cpus, 0); c >= 0; c = cpuset_next(cpus, (unsigned)c + 1))
         if (cpuset_has(&allowed->cpus, (unsigned)c)) {
             cpuset_remove(&allowed->cpus, (unsigned)c);
-            cpuset_add(&taken->cpus, (unsigned)c);
-            taken->any = true;
+            cpuset_add(&removed->cpus, (unsigned)c);
+            removed->any = true;
         }
 }
 
-static bool take_inside(const struct graph *graph, place_id outer, struct allowed *allowed,
-                        struct taken *taken)
+static bool remove_inside(const struct graph *graph, place_id outer, struct allowed *allowed,
+                          struct removed *removed)
 {
     for (place_id p = 0; (size_t)p < graph->place_count; p++) {
         enum place_kind kind = graph_place(graph, p)->kind;
         if ((kind != PLACE_GPU && kind != PLACE_NUMA) || !claim_is_inside(graph, outer, p))
             continue;
         bool **list = kind == PLACE_GPU ? &allowed->gpus : &allowed->memory;
-        if (!open_list(list, graph->place_count))
+        if (!ensure_list(list, graph->place_count))
             return false;
         if ((*list)[p])
-            note_place(taken, graph_place(graph, p)->name);
+            note_place(removed, graph_place(graph, p)->name);
         (*list)[p] = false;
     }
     return true;
 }
 
-static bool take_claim(const struct graph *graph, const struct claim *claim,
-                       struct allowed *allowed, struct taken *taken)
+static bool remove_claim(const struct graph *graph, const struct claim *claim,
+                         struct allowed *allowed, struct removed *removed)
 {
     char name[CLAIM_PLACE_SIZE];
     for (const char *at = claim->places; claim_next_place(&at, name);) {
@@ -96,29 +96,30 @@ static bool take_claim(const struct graph *graph, const struct claim *claim,
         if (place == PLACE_NONE)
             continue;
         if (claim_cpus(graph_place(graph, place)) != NULL)
-            take_cpus(allowed, claim_cpus(graph_place(graph, place)), taken);
-        if (!take_inside(graph, place, allowed, taken))
+            remove_cpus(allowed, claim_cpus(graph_place(graph, place)), removed);
+        if (!remove_inside(graph, place, allowed, removed))
             return false;
     }
     return true;
 }
 
-static void warn(struct warnings *warnings, const struct claim *claim, const struct taken *taken)
+static void warn(struct warnings *warnings, const struct claim *claim,
+                 const struct removed *removed)
 {
     char by[96], cpus[48] = "", more[40] = "";
     claim_describe(claim, by, sizeof by);
-    if (taken->more > 0)
-        snprintf(more, sizeof more, "%zu more, ", taken->more);
-    if (!cpuset_is_empty(&taken->cpus)) {
+    if (removed->more > 0)
+        snprintf(more, sizeof more, "%zu more, ", removed->more);
+    if (!cpuset_is_empty(&removed->cpus)) {
         char list[40];
-        if (cpuset_format_list(&taken->cpus, list, sizeof list) >= sizeof list)
-            snprintf(list, sizeof list, "%zu of them", cpuset_count(&taken->cpus));
+        if (cpuset_format_list(&removed->cpus, list, sizeof list) >= sizeof list)
+            snprintf(list, sizeof list, "%zu of them", cpuset_count(&removed->cpus));
         snprintf(cpus, sizeof cpus, "cpus %s, ", list);
     }
-    char what[160];
-    snprintf(what, sizeof what, "%s%s%s", taken->places, more, cpus);
-    what[strlen(what) - 2] = '\0'; /* the last comma */
-    warnings_add(warnings, "left out: %.110s, by claim %.60s", what, by);
+    char resources[160];
+    snprintf(resources, sizeof resources, "%s%s%s", removed->places, more, cpus);
+    resources[strlen(resources) - 2] = '\0'; /* the last comma */
+    warnings_add(warnings, "left out: %.110s, by claim %.60s", resources, by);
 }
 
 /* True when the claim covers an allowed cpu or GPU. */
@@ -165,7 +166,7 @@ enum berth_code claim_around(const struct claim_set *claims, const struct files 
     size_t named = 0, others = 0, own = 0;
     bool had_cpus = !cpuset_is_empty(&allowed->cpus), had_gpus = allows_any_gpu(graph, allowed);
     for (size_t i = 0; i < claims->count; i++) {
-        struct taken taken = {.any = false};
+        struct removed removed = {.any = false};
         if (claims->item[i]->purpose == CLAIM_COMPUTE && is_for_all(claims->item[i], caller) &&
             own < CLAIMS_NAMED && covers_allowed(graph, claims->item[i], allowed)) {
             warn_of_own(warnings, claims->item[i]);
@@ -173,10 +174,10 @@ enum berth_code claim_around(const struct claim_set *claims, const struct files 
         }
         if (claims->item[i]->purpose != CLAIM_COMPUTE || is_own(io, claims->item[i], caller))
             continue;
-        if (!take_claim(graph, claims->item[i], allowed, &taken))
+        if (!remove_claim(graph, claims->item[i], allowed, &removed))
             return err_set(err, BERTH_NO_MEMORY, "no memory for what is allowed");
-        if (taken.any && named++ < CLAIMS_NAMED)
-            warn(warnings, claims->item[i], &taken);
+        if (removed.any && named++ < CLAIMS_NAMED)
+            warn(warnings, claims->item[i], &removed);
     }
     if (named > CLAIMS_NAMED)
         others = named - CLAIMS_NAMED;

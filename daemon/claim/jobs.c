@@ -13,8 +13,8 @@
 #define FIRST_USER 1000 /* UID_MIN of login.defs(5); lower ones belong to the system */
 
 /* Copies the first claimed place with a cpu of the set; false when there is none. */
-static bool find_place(const struct graph *graph, const struct claim *claim,
-                       const struct cpuset *cpus, char name[CLAIM_PLACE_SIZE])
+static bool first_covered(const struct graph *graph, const struct claim *claim,
+                          const struct cpuset *cpus, char name[CLAIM_PLACE_SIZE])
 {
     for (const char *at = claim->places; claim_next_place(&at, name);) {
         place_id place = graph_find(graph, name);
@@ -37,7 +37,7 @@ static bool may_be_bound(const struct files *io, const struct graph *graph,
         return true;
     if (syscall(SYS_sched_getaffinity, pid, sizeof cpus.word, cpus.word) < 0)
         return errno != ESRCH;
-    return !cpuset_contains(&cpus, all) && find_place(graph, claim, &cpus, name);
+    return !cpuset_contains(&cpus, all) && first_covered(graph, claim, &cpus, name);
 }
 
 static bool is_users(const struct files *io, const char *name, uid_t except)
@@ -61,7 +61,7 @@ static enum berth_code check_process(const struct files *io, const struct graph 
     if (code == BERTH_NO_MEMORY)
         return err_set(err, code, "no memory for a claim");
     if (code != BERTH_OK || cpuset_contains(&process.cpus, all) ||
-        !find_place(graph, claim, &process.cpus, name) ||
+        !first_covered(graph, claim, &process.cpus, name) ||
         claim_proc_start(io, pid, &start, NULL) != BERTH_OK)
         return BERTH_OK;
     snprintf(by, sizeof by, "process %jd of uid %ju", (intmax_t)pid, (uintmax_t)process.uid);

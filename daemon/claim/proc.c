@@ -117,9 +117,9 @@ static bool is_below(const char *cgroup, const char *mount, const char *path)
     size_t top = strlen(mount);
     if (strncmp(cgroup, mount, top) != 0)
         return false;
-    const char *wanted = cgroup + top;
-    size_t length = strlen(wanted);
-    return length > 0 && strncmp(path, wanted, length) == 0 &&
+    const char *relative = cgroup + top;
+    size_t length = strlen(relative);
+    return length > 0 && strncmp(path, relative, length) == 0 &&
            (path[length] == '\0' || path[length] == '/');
 }
 

@@ -52,8 +52,8 @@ static bool cover_init(struct cover *cover, const struct graph *graph, const str
     return true;
 }
 
-static enum berth_code already(const struct claim *by, uid_t uid, const char *place,
-                               struct berth_err *err)
+static enum berth_code refuse(const struct claim *by, uid_t uid, const char *place,
+                              struct berth_err *err)
 {
     char text[96];
     claim_describe(by, text, sizeof text);
@@ -75,7 +75,7 @@ static enum berth_code check_compute(const struct graph *graph, const struct cov
             continue;
         const struct cpuset *cpus = claim_cpus(graph_place(graph, place));
         if (cover->part[place] || (cpus != NULL && cpuset_intersects(cpus, &cover->cpus)))
-            return already(other, claim->uid, name, err);
+            return refuse(other, claim->uid, name, err);
     }
     return BERTH_OK;
 }
@@ -102,7 +102,7 @@ static enum berth_code check_gpus(const struct graph *graph, const struct cover 
             if (cover->gpu[g] && claim_is_inside(graph, place, g) &&
                 (claim->purpose != other->purpose ||
                  !may_share(graph_place(graph, g), claim, other)))
-                return already(other, claim->uid, graph_place(graph, g)->name, err);
+                return refuse(other, claim->uid, graph_place(graph, g)->name, err);
     }
     return BERTH_OK;
 }
@@ -205,11 +205,11 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-static bool names_place(const char *places, const char *wanted)
+static bool names_place(const char *places, const char *place)
 {
     char name[CLAIM_PLACE_SIZE];
     while (claim_next_place(&places, name))
-        if (strcmp(name, wanted) == 0)
+        if (strcmp(name, place) == 0)
             return true;
     return false;
 }
@@ -365,35 +365,36 @@ enum berth_code claim_set_add(struct claim_set *claims, const struct graph *grap
     return BERTH_OK;
 }
 
-static bool meets(const struct graph *graph, const struct claim *claim, const struct claim *other)
+static bool conflicts(const struct graph *graph, const struct claim *claim,
+                      const struct claim *other)
 {
     struct cover cover;
     struct berth_err err = {0};
     if (claim == NULL || !cover_init(&cover, graph, claim))
         return false;
-    bool they_meet = check_pair(graph, &cover, claim, other, &err) != BERTH_OK;
+    bool they_conflict = check_pair(graph, &cover, claim, other, &err) != BERTH_OK;
     cover_done(&cover);
-    return they_meet;
+    return they_conflict;
 }
 
 const struct claim *claim_set_overridden(const struct claim_set *claims, const struct graph *graph,
                                          const struct claim *claim, const struct claim *before)
 {
     for (size_t i = 0; i < claims->count; i++)
-        if (!claims->item[i]->is_admins && meets(graph, claim, claims->item[i]) &&
-            !meets(graph, before, claims->item[i]))
+        if (!claims->item[i]->is_admins && conflicts(graph, claim, claims->item[i]) &&
+            !conflicts(graph, before, claims->item[i]))
             return claims->item[i];
     return NULL;
 }
 
-void claim_set_take_back(struct claim_set *claims, const struct claim *claim)
+void claim_set_undo_add(struct claim_set *claims, const struct claim *claim)
 {
     claim_set_remove(claims, claim);
     claims->generation -= 2; /* of adding and of removing it */
 }
 
-void claim_set_put_back(struct claim_set *claims, const struct claim *claim,
-                        struct claim *take_before)
+void claim_set_undo_replace(struct claim_set *claims, const struct claim *claim,
+                            struct claim *take_before)
 {
     claims->item[index_of(claims, claim)] = take_before;
     claims->generation--;
@@ -415,9 +416,9 @@ enum berth_code claim_set_check_stored(const struct claim_set *claims, const str
                                        ? claim_set_find_key(claims, stored->uid, stored->key)
                                        : NULL;
     if (same_id != NULL)
-        return already(same_id, stored->uid, "its id", err);
+        return refuse(same_id, stored->uid, "its id", err);
     if (same_key != NULL)
-        return already(same_key, stored->uid, "its key", err);
+        return refuse(same_key, stored->uid, "its key", err);
     return check_others(claims, graph, stored, NULL, err);
 }
 

@@ -48,8 +48,8 @@ const struct claim *claim_set_overridden(const struct claim_set *claims, const s
 
 /* Undoes the claim_set_add that replaced take_before by this claim, before any other change. Takes
  * the reference. */
-void claim_set_put_back(struct claim_set *claims, const struct claim *claim,
-                        struct claim *take_before);
+void claim_set_undo_replace(struct claim_set *claims, const struct claim *claim,
+                            struct claim *take_before);
 
 /* Adds a stored claim unchanged, even if its places have changed. Returns false when out of
  * memory. */
@@ -72,7 +72,7 @@ void claim_set_remove(struct claim_set *claims, const struct claim *claim);
 
 /* Undoes the claim_set_add that added this claim, before any other change; restores the
  * generation. */
-void claim_set_take_back(struct claim_set *claims, const struct claim *claim);
+void claim_set_undo_add(struct claim_set *claims, const struct claim *claim);
 
 /* Removes one claim past its deadline and returns its id; false when there is none. */
 bool claim_set_expire_one(struct claim_set *claims, uint64_t now_ns, char ret_id[CLAIM_ID_SIZE]);

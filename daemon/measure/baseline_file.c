@@ -171,7 +171,7 @@ struct reading {
     struct berth_err err;
 };
 
-static void complain(struct reading *reading, const char *what)
+static void set_error(struct reading *reading, const char *what)
 {
     if (reading->err.code == BERTH_OK)
         err_set(&reading->err, BERTH_BAD_DATA, "%s", what);
@@ -184,7 +184,7 @@ static const char *text_of(struct reading *reading, const char *key, size_t size
         return json_string_value(value);
     char why[128];
     snprintf(why, sizeof why, "%s is no text of less than %zu bytes", key, size);
-    complain(reading, why);
+    set_error(reading, why);
     return "";
 }
 
@@ -196,21 +196,21 @@ static int64_t integer_of(struct reading *reading, const char *key, int64_t max)
         return number;
     char why[128];
     snprintf(why, sizeof why, "%s is no integer from 0 to %lld", key, (long long)max);
-    complain(reading, why);
+    set_error(reading, why);
     return 0;
 }
 
-static void take_head(struct reading *reading)
+static void parse_head(struct reading *reading)
 {
     if (integer_of(reading, "schema", INT32_MAX) != SCHEMA)
-        complain(reading, "it has another schema than 1");
+        set_error(reading, "it has another schema than 1");
     text_of(reading, "machine", 1024);
     reading->same = strcmp(text_of(reading, "fingerprint", 64), reading->graph->fingerprint) == 0;
     integer_of(reading, "written_at_s", YEAR_9999);
     reading->begun = true;
 }
 
-static void take_place(struct reading *reading)
+static void parse_place(struct reading *reading)
 {
     struct expected_place place = {.seen_s = integer_of(reading, "seen_s", YEAR_9999)};
     enum place_kind kind;
@@ -220,7 +220,7 @@ static void take_place(struct reading *reading)
              text_of(reading, "identity", sizeof place.identity));
     snprintf(place.model, sizeof place.model, "%s", text_of(reading, "model", sizeof place.model));
     if (!place_kind_parse(place.kind, &kind) || place.identity[0] == '\0')
-        complain(reading, "it is no place");
+        set_error(reading, "it is no place");
     if (reading->err.code == BERTH_OK && !baseline_set_add_place(reading->set, &place))
         err_set(&reading->err, BERTH_NO_MEMORY, "no memory for places");
 }
@@ -232,14 +232,14 @@ static void read_samples(struct reading *reading, struct baseline *baseline,
     size_t i;
     if (!json_is_array(array) || json_array_size(array) == 0 ||
         json_array_size(array) > BASELINE_VALUES) {
-        complain(reading, "values is no array of 1 to 16 numbers");
+        set_error(reading, "values is no array of 1 to 16 numbers");
         return;
     }
     json_array_foreach(array, i, item)
     {
         double value = json_number_value(item);
         if (!json_is_number(item) || !(value >= NUMBER_MIN && value <= NUMBER_MAX))
-            complain(reading, "values has something that is no measured number");
+            set_error(reading, "values has something that is no measured number");
         samples->value[i] = value;
     }
     baseline->count = (uint8_t)json_array_size(array);
@@ -252,13 +252,13 @@ static void read_axes(struct reading *reading, enum metric metric, char *buffer,
     const char *key, *text[2 * AXES_MAX];
     size_t count = 0;
     if (!json_is_object(axes) || json_object_size(axes) > AXES_MAX) {
-        complain(reading, "axes is no object of at most 16 members");
+        set_error(reading, "axes is no object of at most 16 members");
         return;
     }
     json_object_foreach(axes, key, value)
     {
         if (!json_is_string(value))
-            complain(reading, "axes has a member that is no text");
+            set_error(reading, "axes has a member that is no text");
         text[2 * count] = key;
         text[2 * count++ + 1] = json_is_string(value) ? json_string_value(value) : "";
     }
@@ -266,7 +266,7 @@ static void read_axes(struct reading *reading, enum metric metric, char *buffer,
         axes_canonical(metric, text, count, buffer, size, &reading->err);
 }
 
-static void take_expected(struct reading *reading)
+static void parse_expected(struct reading *reading)
 {
     struct baseline baseline = {.begun_s = integer_of(reading, "begun_s", YEAR_9999)};
     struct baseline_values samples = {0};
@@ -277,7 +277,7 @@ static void take_expected(struct reading *reading)
     place_id from = graph_find(reading->graph, text_of(reading, "from", 64)),
              to = graph_find(reading->graph, text_of(reading, "to", 64));
     if (!json_is_boolean(accepted))
-        complain(reading, "accepted is neither true nor false");
+        set_error(reading, "accepted is neither true nor false");
     baseline.accepted = json_is_true(accepted);
     read_samples(reading, &baseline, &samples);
     if (is_known)
@@ -289,38 +289,38 @@ static void take_expected(struct reading *reading)
         err_set(&reading->err, BERTH_NO_MEMORY, "no memory for baselines");
 }
 
-static void take_record(struct reading *reading)
+static void parse_record(struct reading *reading)
 {
     const char *record = text_of(reading, "record", 32);
     bool is_head = strcmp(record, "baseline") == 0;
     if (reading->ended || reading->begun == is_head) {
-        complain(reading, reading->ended ? "something follows the end record"
-                          : is_head      ? "a second baseline record"
-                                         : "a record before the baseline record");
+        set_error(reading, reading->ended ? "something follows the end record"
+                           : is_head      ? "a second baseline record"
+                                          : "a record before the baseline record");
     } else if (is_head) {
-        take_head(reading);
+        parse_head(reading);
     } else if (strcmp(record, "end") == 0) {
         if (integer_of(reading, "count", RECORDS_MAX) != reading->records)
-            complain(reading, "it counts other records than there are");
+            set_error(reading, "it counts other records than there are");
         reading->ended = true;
     } else if (++reading->records > RECORDS_MAX) {
-        complain(reading, "too many records");
+        set_error(reading, "too many records");
     } else if (strcmp(record, "place") == 0) {
-        take_place(reading);
+        parse_place(reading);
     } else if (strcmp(record, "expected") == 0) {
-        take_expected(reading);
+        parse_expected(reading);
     } else {
-        complain(reading, "it is no record of this schema");
+        set_error(reading, "it is no record of this schema");
     }
 }
 
-static void take_line(struct reading *reading, const char *line, size_t length)
+static void parse_line(struct reading *reading, const char *line, size_t length)
 {
     reading->line = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);
     if (json_is_object(reading->line))
-        take_record(reading);
+        parse_record(reading);
     else
-        complain(reading, "it is no JSON object");
+        set_error(reading, "it is no JSON object");
     json_decref(reading->line);
     reading->line = NULL;
 }
@@ -335,9 +335,9 @@ static enum berth_code read_file(FILE *file, const char *path, struct reading *r
         size_t length = strlen(line);
         number++;
         if (length + 1 == sizeof line && line[length - 1] != '\n')
-            complain(reading, "the line is too long");
+            set_error(reading, "the line is too long");
         else
-            take_line(reading, line, length);
+            parse_line(reading, line, length);
     }
     if (reading->err.code == BERTH_OK && ferror(file))
         return err_set_errno(err, BERTH_IO, errno, "%s", path);

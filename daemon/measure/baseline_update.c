@@ -113,7 +113,7 @@ enum berth_code baseline_update(struct store *store, const struct snapshot *base
     }
     struct history_env accepting = *env;
     accepting.is_acceptance = true;
-    history_recall(store, snapshot, &accepting);
+    history_load(store, snapshot, &accepting);
     plan_pairs_of(snapshot);
     if (env->folder[0] != '\0')
         export(store, snapshot, env, &accepted);

@@ -24,7 +24,7 @@ struct guardian {
     sigset_t probe_mask;
 };
 
-static void tell(enum guardian_news news, int number)
+static void send_news(enum guardian_news news, int number)
 {
     struct guardian_message message = {.news = (int)news, .number = number};
     send(GUARDIAN_SOCKET, &message, sizeof message, MSG_NOSIGNAL);
@@ -64,7 +64,7 @@ _Noreturn static void become_probe(const struct guardian *guardian, pid_t parent
     if (getppid() == parent) {
         sigprocmask(SIG_SETMASK, &guardian->probe_mask, NULL);
         execvp(argv[0], argv + 1);
-        tell(GUARDIAN_FAILED, errno);
+        send_news(GUARDIAN_FAILED, errno);
     }
     _exit(127);
 }
@@ -76,11 +76,11 @@ static void start_probe(struct guardian *guardian, char **argv)
     if (child == 0)
         become_probe(guardian, self, argv);
     if (child < 0) {
-        tell(GUARDIAN_FAILED, errno);
+        send_news(GUARDIAN_FAILED, errno);
         return;
     }
     guardian->probe = child;
-    tell(GUARDIAN_STARTED, child);
+    send_news(GUARDIAN_STARTED, child);
     /* Close the outputs, so that they end with the probe, not with this process. */
     dup2(STDIN_FILENO, STDOUT_FILENO);
     dup2(STDIN_FILENO, STDERR_FILENO);
@@ -91,7 +91,7 @@ static void probe_ended(struct guardian *guardian, const siginfo_t *how)
 {
     kill(-guardian->probe, SIGKILL);
     guardian->probe = 0;
-    tell(how->si_code == CLD_EXITED ? GUARDIAN_EXITED : GUARDIAN_SIGNALED, how->si_status);
+    send_news(how->si_code == CLD_EXITED ? GUARDIAN_EXITED : GUARDIAN_SIGNALED, how->si_status);
 }
 
 /* Reaps children. Returns true while any is left. */
@@ -117,7 +117,7 @@ static void pass_on_term(const struct guardian *guardian)
 }
 
 /* Reads pending signals; true when one was SIGTERM. The others only wake the guardian. */
-static bool take_signals(const struct guardian *guardian)
+static bool read_signals(const struct guardian *guardian)
 {
     struct signalfd_siginfo signal;
     bool term = false;
@@ -132,7 +132,7 @@ static void watch(struct guardian *guardian)
                            {.fd = GUARDIAN_SOCKET, .events = POLLIN}};
     while (!is_deserted(guardian)) {
         poll(fds, 2, -1);
-        if (take_signals(guardian))
+        if (read_signals(guardian))
             pass_on_term(guardian);
         reap(guardian);
     }
@@ -147,11 +147,11 @@ static void kill_all(struct guardian *guardian)
          wait_ms = wait_ms < LONGEST_WAIT_MS ? 2 * wait_ms : LONGEST_WAIT_MS) {
         offspring_kill("/proc");
         if (poll(&signals, 1, wait_ms) > 0)
-            take_signals(guardian);
+            read_signals(guardian);
     }
 }
 
-bool guardian_is_meant(char *const *argv)
+bool guardian_is_requested(char *const *argv)
 {
     return argv[0] != NULL && strcmp(argv[0], GUARDIAN_NAME) == 0 && argv[1] != NULL &&
            argv[2] != NULL && argv[3] != NULL;
@@ -161,7 +161,7 @@ _Noreturn void guardian_main(char **argv)
 {
     struct guardian guardian = {.daemon = (pid_t)strtol(argv[1], NULL, 10)};
     if (!prepare(&guardian))
-        tell(GUARDIAN_FAILED, errno);
+        send_news(GUARDIAN_FAILED, errno);
     else if (!is_deserted(&guardian))
         start_probe(&guardian, argv + 2);
     watch(&guardian);

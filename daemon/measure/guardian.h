@@ -34,7 +34,7 @@ struct guardian_message {
 
 /* True when this process was started as a guardian. Call it first in main, followed by
  * guardian_main. */
-bool guardian_is_meant(char *const *argv);
+bool guardian_is_requested(char *const *argv);
 
 /* Ends the process, which must have one thread. */
 _Noreturn void guardian_main(char **argv);

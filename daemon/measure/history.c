@@ -13,8 +13,8 @@
 #include "store/finding.h"
 #include "store/place.h"
 
-static enum berth_code recall_baselines(struct store *store, struct snapshot *snapshot,
-                                        struct berth_err *err)
+static enum berth_code load_baselines(struct store *store, struct snapshot *snapshot,
+                                      struct berth_err *err)
 {
     struct baseline *baseline = calloc(snapshot->values->count + 1, sizeof *baseline);
     if (baseline == NULL)
@@ -32,8 +32,8 @@ static enum berth_code recall_baselines(struct store *store, struct snapshot *sn
 
 /* Stores the snapshot's findings and copies the times of open ones into it, for later
  * assessments. */
-static enum berth_code keep_findings(struct store *store, struct snapshot *snapshot,
-                                     const struct history_env *env, struct berth_err *err)
+static enum berth_code store_findings(struct store *store, struct snapshot *snapshot,
+                                      const struct history_env *env, struct berth_err *err)
 {
     struct assessment assessment = {0};
     enum berth_code code = health_assess(snapshot, NULL, &env->limits, &assessment, err);
@@ -74,7 +74,7 @@ __attribute__((format(printf, 6, 7))) static void add_note(struct snapshot *snap
 }
 
 /* Removes this module's notes of an earlier snapshot, before it finds the current ones. */
-static void forget_notes(struct snapshot *snapshot)
+static void remove_notes(struct snapshot *snapshot)
 {
     size_t kept = 0;
     for (size_t i = 0; i < snapshot->note_count; i++)
@@ -114,20 +114,20 @@ static enum berth_code compare_places(struct store *store, struct snapshot *snap
     return code;
 }
 
-static enum berth_code recall(struct store *store, struct snapshot *snapshot,
-                              const struct history_env *env, struct berth_err *err)
+static enum berth_code load(struct store *store, struct snapshot *snapshot,
+                            const struct history_env *env, struct berth_err *err)
 {
-    forget_notes(snapshot);
+    remove_notes(snapshot);
     enum berth_code code = compare_places(store, snapshot, env, err);
     if (code == BERTH_OK)
-        code = recall_baselines(store, snapshot, err);
-    return code == BERTH_OK ? keep_findings(store, snapshot, env, err) : code;
+        code = load_baselines(store, snapshot, err);
+    return code == BERTH_OK ? store_findings(store, snapshot, env, err) : code;
 }
 
-void history_recall(struct store *store, struct snapshot *snapshot, const struct history_env *env)
+void history_load(struct store *store, struct snapshot *snapshot, const struct history_env *env)
 {
     struct berth_err why = {0};
-    if (recall(store, snapshot, env, &why) != BERTH_OK)
+    if (load(store, snapshot, env, &why) != BERTH_OK)
         note_failure(snapshot, env, &why);
 }
 
@@ -149,7 +149,7 @@ void history_advance(struct store *store, struct snapshot *snapshot, const struc
     if (run != NULL && run->values != NULL)
         code = store_baseline_record(store, snapshot->graph, run->values, was_overloaded(run),
                                      &env->limits, &why);
-    if (recall(store, snapshot, env, &why) != BERTH_OK || code != BERTH_OK)
+    if (load(store, snapshot, env, &why) != BERTH_OK || code != BERTH_OK)
         note_failure(snapshot, env, &why);
 }
 
@@ -185,5 +185,5 @@ void history_begin(struct store *store, struct snapshot *snapshot, const struct 
     if (code != BERTH_OK && code != BERTH_ABSENT)
         add_note(snapshot, "baseline-unreadable", SEVERITY_WARNING, "machine0", env->now_s,
                  "the baseline was not imported: %.200s", why.detail);
-    history_recall(store, snapshot, env);
+    history_load(store, snapshot, env);
 }

@@ -21,14 +21,14 @@ struct history_env {
 
 /* Call it first on a snapshot from discovery. Imports the baseline from the folder when the store
  * has none of this node. Notes hardware that the machine of this name had earlier and lacks now.
- * Then acts as history_recall. */
+ * Then acts as history_load. */
 void history_begin(struct store *store, struct snapshot *snapshot, const struct history_env *env);
 
 /* Adds the baselines to the snapshot, assesses it and stores the findings. Replaces this module's
  * earlier notes, including those copied from another snapshot. env->now_s is the time of new
  * findings that have none of their own. */
-void history_recall(struct store *store, struct snapshot *snapshot, const struct history_env *env);
+void history_load(struct store *store, struct snapshot *snapshot, const struct history_env *env);
 
-/* Adds the values of a stored run to the baselines, then acts as history_recall. run NULL: none. */
+/* Adds the values of a stored run to the baselines, then acts as history_load. run NULL: none. */
 void history_advance(struct store *store, struct snapshot *snapshot, const struct run *run,
                      const struct history_env *env);

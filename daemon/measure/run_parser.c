@@ -12,71 +12,70 @@
 
 #define SKIPPED_MAX 1000
 
-enum berth_code run_parser_init(struct run_parser *ret_collect, const struct graph *graph,
+enum berth_code run_parser_init(struct run_parser *ret_parser, const struct graph *graph,
                                 const char *probe, const char *profile, int64_t now_s,
                                 struct berth_err *err)
 {
-    struct run_parser collect = {
+    struct run_parser parser = {
         .graph = graph, .now_s = now_s, .progress = {.from = PLACE_NONE, .to = PLACE_NONE}};
-    collect.run.values = values_new();
-    collect.run.sets = sets_new();
-    collect.skipped = json_array();
-    if (collect.run.values == NULL || collect.run.sets == NULL || collect.skipped == NULL) {
-        run_parser_done(&collect);
+    parser.run.values = values_new();
+    parser.run.sets = sets_new();
+    parser.skipped = json_array();
+    if (parser.run.values == NULL || parser.run.sets == NULL || parser.skipped == NULL) {
+        run_parser_done(&parser);
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     }
-    snprintf(collect.run.probe, sizeof collect.run.probe, "%s", probe);
-    snprintf(collect.run.profile, sizeof collect.run.profile, "%s", profile);
-    collect.run.started_at_s = now_s;
-    *ret_collect = collect;
+    snprintf(parser.run.probe, sizeof parser.run.probe, "%s", probe);
+    snprintf(parser.run.profile, sizeof parser.run.profile, "%s", profile);
+    parser.run.started_at_s = now_s;
+    *ret_parser = parser;
     return BERTH_OK;
 }
 
-void run_parser_done(struct run_parser *collect)
+void run_parser_done(struct run_parser *parser)
 {
-    run_done(&collect->run);
-    json_decref(collect->skipped);
-    *collect = (struct run_parser){0};
+    run_done(&parser->run);
+    json_decref(parser->skipped);
+    *parser = (struct run_parser){0};
 }
 
-static void take_value(struct run_parser *collect, const struct record *record,
-                       struct berth_err *err)
+static void parse_value(struct run_parser *parser, const struct record *record,
+                        struct berth_err *err)
 {
-    if (collect->run.values->count >= RUN_PARSER_VALUES_MAX) {
+    if (parser->run.values->count >= RUN_PARSER_VALUES_MAX) {
         err_set(err, BERTH_BAD_DATA, "more than %d values", RUN_PARSER_VALUES_MAX);
         return;
     }
-    size_t before = collect->run.values->count;
-    if (record_add_values(record, collect->graph, VALUE_MEASURED, collect->now_s,
-                          collect->run.values, err) != BERTH_OK ||
-        collect->run.values->count == before)
+    size_t before = parser->run.values->count;
+    if (record_add_values(record, parser->graph, VALUE_MEASURED, parser->now_s, parser->run.values,
+                          err) != BERTH_OK ||
+        parser->run.values->count == before)
         return;
-    const struct value *last = &collect->run.values->item[collect->run.values->count - 1];
-    collect->progress.has_value = last->why_not == NULL;
-    collect->progress.metric = last->metric;
-    collect->progress.from = last->from;
-    collect->progress.to = last->to;
-    collect->progress.value = last->value;
+    const struct value *last = &parser->run.values->item[parser->run.values->count - 1];
+    parser->progress.has_value = last->why_not == NULL;
+    parser->progress.metric = last->metric;
+    parser->progress.from = last->from;
+    parser->progress.to = last->to;
+    parser->progress.value = last->value;
 }
 
-static void take_set(struct run_parser *collect, const struct record *record, struct berth_err *err)
+static void parse_set(struct run_parser *parser, const struct record *record, struct berth_err *err)
 {
-    if (collect->run.sets->count >= RUN_PARSER_SETS_MAX)
+    if (parser->run.sets->count >= RUN_PARSER_SETS_MAX)
         err_set(err, BERTH_BAD_DATA, "more than %d sets", RUN_PARSER_SETS_MAX);
     else
-        record_add_set(record, collect->graph, VALUE_MEASURED, collect->now_s, collect->run.sets,
-                       err);
+        record_add_set(record, parser->graph, VALUE_MEASURED, parser->now_s, parser->run.sets, err);
 }
 
 /* Returns the node's name of a place; records may use its address. */
-static const char *name_of(const struct run_parser *collect, const char *text)
+static const char *name_of(const struct run_parser *parser, const char *text)
 {
-    place_id place = graph_find(collect->graph, text);
-    return place == PLACE_NONE ? text : graph_place(collect->graph, place)->name;
+    place_id place = graph_find(parser->graph, text);
+    return place == PLACE_NONE ? text : graph_place(parser->graph, place)->name;
 }
 
 /* Adds "METRIC AXES gpu0 to gpu1, gpu2 to gpu3: WHY" for a set, which has no places of its own. */
-static void take_skipped_set(struct run_parser *collect, const struct record *record)
+static void list_skipped_set(struct run_parser *parser, const struct record *record)
 {
     char text[1024];
     const char *axes = record->skip.axes;
@@ -90,37 +89,37 @@ static void take_skipped_set(struct run_parser *collect, const struct record *re
         if (used < sizeof text)
             used +=
                 (size_t)snprintf(text + used, sizeof text - used, "%s %s to %s", i > 0 ? "," : "",
-                                 name_of(collect, json_string_value(json_object_get(flow, "from"))),
-                                 name_of(collect, json_string_value(json_object_get(flow, "to"))));
+                                 name_of(parser, json_string_value(json_object_get(flow, "from"))),
+                                 name_of(parser, json_string_value(json_object_get(flow, "to"))));
     }
-    json_array_append_new(collect->skipped, json_sprintf("%s: %s", text, record->skip.why));
+    json_array_append_new(parser->skipped, json_sprintf("%s: %s", text, record->skip.why));
 }
 
-static void take_skip(struct run_parser *collect, const struct record *record)
+static void list_skip(struct run_parser *parser, const struct record *record)
 {
-    if (json_array_size(record->skip.flows) > 0 && json_array_size(collect->skipped) < SKIPPED_MAX)
-        take_skipped_set(collect, record);
-    else if (json_array_size(collect->skipped) < SKIPPED_MAX)
+    if (json_array_size(record->skip.flows) > 0 && json_array_size(parser->skipped) < SKIPPED_MAX)
+        list_skipped_set(parser, record);
+    else if (json_array_size(parser->skipped) < SKIPPED_MAX)
         json_array_append_new(
-            collect->skipped,
+            parser->skipped,
             json_sprintf("%s %s %s%s%s: %s", metric_info(record->skip.metric)->name,
-                         name_of(collect, record->skip.from), name_of(collect, record->skip.to),
+                         name_of(parser, record->skip.from), name_of(parser, record->skip.to),
                          record->skip.axes[0] ? " " : "", record->skip.axes, record->skip.why));
 }
 
 /* Parses "METRIC FROM TO", for a set followed by its flows. Keeps the text of unknown names,
  * because the probe knows them. */
-static void take_cell(struct run_parser *collect, const char *text)
+static void parse_cell(struct run_parser *parser, const char *text)
 {
     char metric[64], from[72], to[72], set[8];
-    struct collect_cell *cell = &collect->cell;
-    *cell = (struct collect_cell){.from = PLACE_NONE, .to = PLACE_NONE};
+    struct run_cell *cell = &parser->cell;
+    *cell = (struct run_cell){.from = PLACE_NONE, .to = PLACE_NONE};
     snprintf(cell->text, sizeof cell->text, "%s", text);
     if (sscanf(cell->text, "%63s %71s %71s %7s", metric, from, to, set) != 3 ||
         !metric_parse(metric, &cell->metric))
         return;
-    cell->from = graph_find(collect->graph, from);
-    cell->to = graph_find(collect->graph, to);
+    cell->from = graph_find(parser->graph, from);
+    cell->to = graph_find(parser->graph, to);
     cell->known = cell->from != PLACE_NONE && cell->to != PLACE_NONE;
 }
 
@@ -134,81 +133,80 @@ static const char *known_code(const char *code)
 
 /* Adds a finding at the GPU where the transfer begins, or else ends. One finding for each GPU names
  * the first path and counts the others. */
-static void take_finding(struct run_parser *collect, const struct record *record,
-                         struct berth_err *err)
+static void parse_finding(struct run_parser *parser, const struct record *record,
+                          struct berth_err *err)
 {
-    place_id from = graph_find(collect->graph, record->finding.from),
-             to = graph_find(collect->graph, record->finding.to);
+    place_id from = graph_find(parser->graph, record->finding.from),
+             to = graph_find(parser->graph, record->finding.to);
     const char *code = known_code(record->finding.code);
     if (from == PLACE_NONE || to == PLACE_NONE) {
         err_no_such_place(err, from == PLACE_NONE ? record->finding.from : record->finding.to);
         return;
     }
-    const struct place *a = graph_place(collect->graph, from), *b = graph_place(collect->graph, to);
+    const struct place *a = graph_place(parser->graph, from), *b = graph_place(parser->graph, to);
     place_id at = a->kind != PLACE_GPU && b->kind == PLACE_GPU ? to : from;
     size_t i = 0;
-    while (i < collect->wrong_count &&
-           (collect->wrong[i].at != at || collect->wrong[i].code != code))
+    while (i < parser->fault_count && (parser->fault[i].at != at || parser->fault[i].code != code))
         i++;
     if (i == RUN_PARSER_PLACES_MAX)
         return; /* enough findings */
-    const char *place = graph_place(collect->graph, at)->name;
+    const char *place = graph_place(parser->graph, at)->name;
     char text[256];
-    if (i == collect->wrong_count) {
-        collect->wrong_count++;
-        collect->wrong[i].code = code;
-        collect->wrong[i].at = at;
-        collect->wrong[i].paths = 0;
+    if (i == parser->fault_count) {
+        parser->fault_count++;
+        parser->fault[i].code = code;
+        parser->fault[i].at = at;
+        parser->fault[i].paths = 0;
         if (strcmp(code, "gpu-lost") == 0)
-            snprintf(collect->wrong[i].text, sizeof collect->wrong[i].text,
+            snprintf(parser->fault[i].text, sizeof parser->fault[i].text,
                      "%s answers no longer: %.150s", place, record->finding.why);
         else
-            snprintf(collect->wrong[i].text, sizeof collect->wrong[i].text,
+            snprintf(parser->fault[i].text, sizeof parser->fault[i].text,
                      "what goes from %s to %s arrives wrong: %.115s", a->name, b->name,
                      record->finding.why);
     }
-    if (++collect->wrong[i].paths > 1)
-        snprintf(text, sizeof text, "%s; so do %u more of its paths", collect->wrong[i].text,
-                 collect->wrong[i].paths - 1);
+    if (++parser->fault[i].paths > 1)
+        snprintf(text, sizeof text, "%s; so do %u more of its paths", parser->fault[i].text,
+                 parser->fault[i].paths - 1);
     else
-        snprintf(text, sizeof text, "%s", collect->wrong[i].text);
-    run_parser_note(collect, NOTE_CRITICAL, code, place, text);
+        snprintf(text, sizeof text, "%s", parser->fault[i].text);
+    run_parser_note(parser, NOTE_CRITICAL, code, place, text);
 }
 
-static void take_run(struct run_parser *collect, const struct record *record, struct berth_err *err)
+static void parse_run(struct run_parser *parser, const struct record *record, struct berth_err *err)
 {
-    if (collect->begun) {
+    if (parser->begun) {
         err_set(err, BERTH_BAD_DATA, "a second run record");
         return;
     }
-    collect->begun = true;
-    snprintf(collect->run.backend, sizeof collect->run.backend, "%s", record->run.backend);
+    parser->begun = true;
+    snprintf(parser->run.backend, sizeof parser->run.backend, "%s", record->run.backend);
     if (record->run.conditions == NULL)
         return;
-    collect->run.conditions = print_tree(record->run.conditions, JSON_COMPACT);
-    if (collect->run.conditions == NULL)
+    parser->run.conditions = print_tree(record->run.conditions, JSON_COMPACT);
+    if (parser->run.conditions == NULL)
         err_set(err, BERTH_NO_MEMORY, "out of memory");
 }
 
 /* Merges conditions that are known only at the end. Keeps the old ones when out of memory. */
-static void add_conditions(struct run_parser *collect, json_t *more)
+static void add_conditions(struct run_parser *parser, json_t *more)
 {
     if (json_object_size(more) == 0)
         return;
-    json_t *all = collect->run.conditions == NULL ? json_object()
-                                                  : json_loads(collect->run.conditions, 0, NULL);
+    json_t *all = parser->run.conditions == NULL ? json_object()
+                                                 : json_loads(parser->run.conditions, 0, NULL);
     char *text = json_object_update(all, more) == 0 ? print_tree(all, JSON_COMPACT) : NULL;
     json_decref(all);
     if (text == NULL)
         return;
-    free(collect->run.conditions);
-    collect->run.conditions = text;
+    free(parser->run.conditions);
+    parser->run.conditions = text;
 }
 
 /* Formats the times among the statistics from 5 ms on. */
-static void take_times(struct run_parser *collect, const json_t *statistics)
+static void parse_times(struct run_parser *parser, const json_t *statistics)
 {
-    char text[sizeof collect->spent - 4] = "";
+    char text[sizeof parser->spent - 4] = "";
     const char *key;
     json_t *value;
     size_t used = 0;
@@ -223,48 +221,49 @@ static void take_times(struct run_parser *collect, const json_t *statistics)
                              (int)length - 3, key, (double)json_integer_value(value) / 1e9);
     }
     if (used > 0)
-        snprintf(collect->spent, sizeof collect->spent, " (%s)", text);
+        snprintf(parser->spent, sizeof parser->spent, " (%s)", text);
 }
 
-static void take(struct run_parser *collect, const struct record *record, struct berth_err *err)
+static void parse_record(struct run_parser *parser, const struct record *record,
+                         struct berth_err *err)
 {
-    if (!collect->begun && record->kind != RECORD_RUN) {
+    if (!parser->begun && record->kind != RECORD_RUN) {
         err_set(err, BERTH_BAD_DATA, "a record before the run record");
         return;
     }
-    if (collect->ended) {
+    if (parser->ended) {
         err_set(err, BERTH_BAD_DATA, "a record after the end record");
         return;
     }
     switch (record->kind) {
     case RECORD_RUN:
-        take_run(collect, record, err);
+        parse_run(parser, record, err);
         break;
     case RECORD_VALUE:
-        take_value(collect, record, err);
+        parse_value(parser, record, err);
         break;
     case RECORD_SKIP:
-        take_value(collect, record, err);
+        parse_value(parser, record, err);
         if (err->code == BERTH_OK)
-            take_skip(collect, record);
+            list_skip(parser, record);
         break;
     case RECORD_SET:
-        take_set(collect, record, err);
+        parse_set(parser, record, err);
         break;
     case RECORD_PROGRESS:
-        collect->progress.done = record->progress.done;
-        collect->progress.total = record->progress.total;
-        take_cell(collect, record->progress.cell != NULL ? record->progress.cell : "");
+        parser->progress.done = record->progress.done;
+        parser->progress.total = record->progress.total;
+        parse_cell(parser, record->progress.cell != NULL ? record->progress.cell : "");
         break;
     case RECORD_FINDING:
-        take_finding(collect, record, err);
+        parse_finding(parser, record, err);
         break;
     case RECORD_END:
-        collect->ended = true;
-        take_cell(collect, "");
-        snprintf(collect->run.status, sizeof collect->run.status, "%s", record->end.status);
-        add_conditions(collect, record->end.conditions);
-        take_times(collect, json_object_get(record->object, "statistics"));
+        parser->ended = true;
+        parse_cell(parser, "");
+        snprintf(parser->run.status, sizeof parser->run.status, "%s", record->end.status);
+        add_conditions(parser, record->end.conditions);
+        parse_times(parser, json_object_get(record->object, "statistics"));
         break;
     case RECORD_DEVICE:
     case RECORD_LINK:
@@ -273,21 +272,21 @@ static void take(struct run_parser *collect, const struct record *record, struct
 }
 
 /* Lists the last value as skipped; it has no number. */
-static void tell_skipped(struct run_parser *collect)
+static void list_last_skip(struct run_parser *parser)
 {
-    const struct values *values = collect->run.values;
+    const struct values *values = parser->run.values;
     const struct value *none = &values->item[values->count - 1];
     const char *axes = values_axes(values, none);
-    if (json_array_size(collect->skipped) < SKIPPED_MAX)
-        json_array_append_new(collect->skipped,
+    if (json_array_size(parser->skipped) < SKIPPED_MAX)
+        json_array_append_new(parser->skipped,
                               json_sprintf("%s %s %s%s%s: %s", metric_info(none->metric)->name,
-                                           collect->graph->places[none->from].name,
-                                           collect->graph->places[none->to].name,
+                                           parser->graph->places[none->from].name,
+                                           parser->graph->places[none->to].name,
                                            axes[0] != '\0' ? " " : "", axes, none->why_not));
 }
 
 /* Adds a missing value with its reason. If the run has a number for the cell, it stays. */
-static void skip(struct run_parser *collect, const struct collect_cell *cell, const char *why)
+static void skip(struct run_parser *parser, const struct run_cell *cell, const char *why)
 {
     const struct value none = {.metric = cell->metric,
                                .source = VALUE_MEASURED,
@@ -296,46 +295,46 @@ static void skip(struct run_parser *collect, const struct collect_cell *cell, co
                                .value = (double)NAN,
                                .low = (double)NAN,
                                .high = (double)NAN,
-                               .measured_at_s = collect->now_s};
-    if (collect->run.values->count < RUN_PARSER_VALUES_MAX &&
-        values_add(collect->run.values, &none, "", why))
-        tell_skipped(collect);
+                               .measured_at_s = parser->now_s};
+    if (parser->run.values->count < RUN_PARSER_VALUES_MAX &&
+        values_add(parser->run.values, &none, "", why))
+        list_last_skip(parser);
 }
 
 /* Adds a missing value for a line that is a broken value record. */
-static void take_broken(struct run_parser *collect, const char *line, size_t length,
-                        const char *detail)
+static void parse_broken(struct run_parser *parser, const char *line, size_t length,
+                         const char *detail)
 {
     char why[200];
-    if (!collect->begun || collect->ended || collect->run.values->count >= RUN_PARSER_VALUES_MAX)
+    if (!parser->begun || parser->ended || parser->run.values->count >= RUN_PARSER_VALUES_MAX)
         return;
     snprintf(why, sizeof why, "the probe printed no value of it: %.160s", detail);
     text_clean(why);
-    if (record_add_broken(line, length, collect->graph, VALUE_MEASURED, collect->now_s, why,
-                          collect->run.values))
-        tell_skipped(collect);
+    if (record_add_broken(line, length, parser->graph, VALUE_MEASURED, parser->now_s, why,
+                          parser->run.values))
+        list_last_skip(parser);
 }
 
-bool run_parser_line(struct run_parser *collect, const char *line, size_t length)
+bool run_parser_line(struct run_parser *parser, const char *line, size_t length)
 {
     struct berth_err err = {0};
     struct record record;
     if (record_parse(line, length, &record, &err) == BERTH_OK) {
-        take(collect, &record, &err);
+        parse_record(parser, &record, &err);
         record_done(&record);
     }
     if (err.code == BERTH_OK)
         return true;
-    take_broken(collect, line, length, err.detail);
-    if (collect->bad_lines++ == 0)
-        snprintf(collect->first_bad, sizeof collect->first_bad, "%s", err.detail);
-    return collect->bad_lines < RUN_PARSER_BAD_LINES_MAX;
+    parse_broken(parser, line, length, err.detail);
+    if (parser->bad_lines++ == 0)
+        snprintf(parser->first_bad, sizeof parser->first_bad, "%s", err.detail);
+    return parser->bad_lines < RUN_PARSER_BAD_LINES_MAX;
 }
 
-void run_parser_note(struct run_parser *collect, enum note_severity severity, const char *code,
+void run_parser_note(struct run_parser *parser, enum note_severity severity, const char *code,
                      const char *place, const char *text)
 {
-    struct run *run = &collect->run;
+    struct run *run = &parser->run;
     size_t at = 0;
     while (at < run->note_count &&
            (strcmp(run->notes[at].code, code) != 0 || strcmp(run->notes[at].place, place) != 0))
@@ -348,7 +347,7 @@ void run_parser_note(struct run_parser *collect, enum note_severity severity, co
         run->note_count++;
     }
     struct note *note = &run->notes[at];
-    *note = (struct note){.severity = severity, .since_s = collect->now_s};
+    *note = (struct note){.severity = severity, .since_s = parser->now_s};
     snprintf(note->probe, sizeof note->probe, "%s", run->probe);
     snprintf(note->code, sizeof note->code, "%s", code);
     snprintf(note->place, sizeof note->place, "%s", place);
@@ -357,63 +356,63 @@ void run_parser_note(struct run_parser *collect, enum note_severity severity, co
 }
 
 /* Notes an early end. Its missing cells are unknown, so the caller gets the reason instead. */
-static void note_failure(struct run_parser *collect, const char *code, const char *why)
+static void note_failure(struct run_parser *parser, const char *code, const char *why)
 {
     char text[256]; /* untrusted text, cut */
-    run_parser_note(collect, NOTE_WARNING, code, "machine0", why);
+    run_parser_note(parser, NOTE_WARNING, code, "machine0", why);
     snprintf(text, sizeof text, "%.255s", why);
     text_clean(text);
-    if (json_array_size(collect->skipped) < SKIPPED_MAX)
-        json_array_append_new(collect->skipped, json_string(text));
+    if (json_array_size(parser->skipped) < SKIPPED_MAX)
+        json_array_append_new(parser->skipped, json_string(text));
 }
 
-static void note_ending(struct run_parser *collect, const char *ending, const char *text)
+static void note_ending(struct run_parser *parser, const char *ending, const char *text)
 {
-    const struct collect_cell *cell = &collect->cell;
+    const struct run_cell *cell = &parser->cell;
     char code[32], why[256];
     bool stopped_in_cell =
         cell->text[0] != '\0' && (strcmp(ending, "crashed") == 0 || strcmp(ending, "timeout") == 0);
     snprintf(code, sizeof code, "probe-%.20s", ending);
     if (!stopped_in_cell) {
-        note_failure(collect, code, text);
+        note_failure(parser, code, text);
         return;
     }
-    const char *from = cell->known ? collect->graph->places[cell->from].name : "machine0";
+    const char *from = cell->known ? parser->graph->places[cell->from].name : "machine0";
     if (cell->known)
         snprintf(why, sizeof why, "%.140s, while it measured %.40s from %.19s to %.19s", text,
-                 metric_info(cell->metric)->name, from, collect->graph->places[cell->to].name);
+                 metric_info(cell->metric)->name, from, parser->graph->places[cell->to].name);
     else
         snprintf(why, sizeof why, "%.80s, while it measured %.150s", text, cell->text);
-    run_parser_note(collect, NOTE_WARNING, code, from, why);
+    run_parser_note(parser, NOTE_WARNING, code, from, why);
     const char *skipped = strcmp(ending, "crashed") == 0
                               ? "the probe crashed while it measured this"
                               : "the probe hung while it measured this";
     if (cell->known)
-        skip(collect, cell, skipped);
-    else if (json_array_size(collect->skipped) < SKIPPED_MAX)
-        json_array_append_new(collect->skipped, json_sprintf("%s: %s", cell->text, skipped));
+        skip(parser, cell, skipped);
+    else if (json_array_size(parser->skipped) < SKIPPED_MAX)
+        json_array_append_new(parser->skipped, json_sprintf("%s: %s", cell->text, skipped));
 }
 
-void run_parser_finish(struct run_parser *collect, const char *ending, const char *text,
+void run_parser_finish(struct run_parser *parser, const char *ending, const char *text,
                        int64_t elapsed_ns)
 {
     char why[256];
-    collect->run.elapsed_ns = elapsed_ns;
+    parser->run.elapsed_ns = elapsed_ns;
     if (ending[0] != '\0') {
-        snprintf(collect->run.status, sizeof collect->run.status, "%s", ending);
+        snprintf(parser->run.status, sizeof parser->run.status, "%s", ending);
         /* A user cancelled the run: that is no fault. */
         if (strcmp(ending, "cancelled") != 0 && strcmp(ending, "put-off") != 0)
-            note_ending(collect, ending, text);
-    } else if (!collect->ended) {
-        snprintf(collect->run.status, sizeof collect->run.status, "failed");
+            note_ending(parser, ending, text);
+    } else if (!parser->ended) {
+        snprintf(parser->run.status, sizeof parser->run.status, "failed");
         snprintf(why, sizeof why, "%.200s ended without an end record", text);
-        note_failure(collect, "probe-failed", why);
+        note_failure(parser, "probe-failed", why);
     }
-    if (collect->bad_lines > 0 && strcmp(ending, "garbage") != 0) {
+    if (parser->bad_lines > 0 && strcmp(ending, "garbage") != 0) {
         snprintf(why, sizeof why, "%.60s printed %zu line%s, the first: %.100s", text,
-                 collect->bad_lines,
-                 collect->bad_lines == 1 ? " that is no record" : "s that are no records",
-                 collect->first_bad);
-        note_failure(collect, "probe-garbage", why);
+                 parser->bad_lines,
+                 parser->bad_lines == 1 ? " that is no record" : "s that are no records",
+                 parser->first_bad);
+        note_failure(parser, "probe-garbage", why);
     }
 }

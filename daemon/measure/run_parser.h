@@ -17,7 +17,7 @@
 #define RUN_PARSER_SETS_MAX      4096
 
 /* Progress, and the latest value. */
-struct collect_progress {
+struct run_progress {
     int64_t done, total;
     bool has_value;
     enum metric metric;
@@ -26,7 +26,7 @@ struct collect_progress {
 };
 
 /* Cell that the probe reports as being measured; known when it is a cell of this node. */
-struct collect_cell {
+struct run_cell {
     char text[204]; /* "" none */
     bool known;
     enum metric metric;
@@ -37,17 +37,17 @@ struct collect_cell {
 
 struct run_parser {
     struct run run;
-    struct collect_cell cell;
+    struct run_cell cell;
     struct {
         const char *code; /* of record_findings */
         place_id at;
         unsigned paths;
         char text[200]; /* of the first path */
-    } wrong[RUN_PARSER_PLACES_MAX];
-    size_t wrong_count;
+    } fault[RUN_PARSER_PLACES_MAX];
+    size_t fault_count;
     /* times of the end record, in seconds: " (driver 0.25, rates 1.31)"; "" none */
     char spent[240];
-    struct collect_progress progress;
+    struct run_progress progress;
     const struct graph *graph; /* borrowed: names in the lines are its places */
     json_t *skipped;           /* array of strings, "memory_latency llc0 numa1: why" */
     int64_t now_s;             /* measured_at_s of the values */
@@ -57,23 +57,23 @@ struct run_parser {
 };
 
 /* Fails with NO_MEMORY. graph must outlive it. */
-enum berth_code run_parser_init(struct run_parser *ret_collect, const struct graph *graph,
+enum berth_code run_parser_init(struct run_parser *ret_parser, const struct graph *graph,
                                 const char *probe, const char *profile, int64_t now_s,
                                 struct berth_err *err);
-void run_parser_done(struct run_parser *collect);
+void run_parser_done(struct run_parser *parser);
 
 /* Parses one line of output. Returns false when there were so many broken lines that the probe
  * should be stopped. */
-bool run_parser_line(struct run_parser *collect, const char *line, size_t length);
+bool run_parser_line(struct run_parser *parser, const char *line, size_t length);
 
 /* Adds a note about the run at that place. Cuts text to fit. Replaces a note of the same code and
  * place. */
-void run_parser_note(struct run_parser *collect, enum note_severity severity, const char *code,
+void run_parser_note(struct run_parser *parser, enum note_severity severity, const char *code,
                      const char *place, const char *text);
 
 /* Sets run.status and run.elapsed_ns and notes a failure. ending is "" for a normal end, which
  * needs the end record. Otherwise it is a status (crashed, timeout, garbage, cancelled, failed,
  * put-off), with text as the reason. For a probe that crashed or was killed for silence, the note
  * names the current cell, at its first place, and that cell gets a skip. */
-void run_parser_finish(struct run_parser *collect, const char *ending, const char *text,
+void run_parser_finish(struct run_parser *parser, const char *ending, const char *text,
                        int64_t elapsed_ns);

@@ -93,7 +93,7 @@ static void abandon(uv_timer_t *timer)
 
 /* Releases the guardian. Shuts the socket down, because a child of ours between fork and exec may
  * hold a copy. SIGCONT wakes a guardian that was stopped. */
-static void let_go(struct runner *runner)
+static void release(struct runner *runner)
 {
     uv_os_fd_t fd;
     if (uv_is_closing((uv_handle_t *)&runner->socket))
@@ -109,7 +109,7 @@ static void let_go(struct runner *runner)
 static void settle(struct runner *runner)
 {
     if (runner->over && is_drained(runner))
-        let_go(runner);
+        release(runner);
     if (runner->exited && is_drained(runner))
         abandon(&runner->limit);
 }
@@ -132,9 +132,9 @@ static void program_ended(struct runner *runner, enum runner_ending how, int cod
     settle(runner);
 }
 
-static void kill_now(uv_timer_t *timer) { let_go(timer->data); }
+static void kill_now(uv_timer_t *timer) { release(timer->data); }
 
-static void end_it(struct runner *runner, enum runner_ending why)
+static void stop_program(struct runner *runner, enum runner_ending why)
 {
     if (runner->stopping || runner->over || runner->exited)
         return;
@@ -145,29 +145,29 @@ static void end_it(struct runner *runner, enum runner_ending why)
         kill(runner->guardian.pid, SIGTERM);
         uv_timer_start(&runner->limit, kill_now, KILL_DELAY_MS, 0);
     } else {
-        let_go(runner);
+        release(runner);
     }
 }
 
-static void limit_passed(uv_timer_t *timer) { end_it(timer->data, RUNNER_TOO_LONG); }
-static void silence_passed(uv_timer_t *timer) { end_it(timer->data, RUNNER_HUNG); }
+static void limit_passed(uv_timer_t *timer) { stop_program(timer->data, RUNNER_TOO_LONG); }
+static void silence_passed(uv_timer_t *timer) { stop_program(timer->data, RUNNER_HUNG); }
 
-static void hear(struct runner *runner, enum guardian_news news, int number)
+static void handle_news(struct runner *runner, enum guardian_news news, int number)
 {
     if (news == GUARDIAN_STARTED) {
         runner->program = number;
     } else if (runner->stopping) {
-        let_go(runner);
+        release(runner);
     } else if (news == GUARDIAN_FAILED) {
         runner->stopping = true;
         runner->end = (struct runner_end){.ending = RUNNER_NOT_STARTED, .code = number};
-        let_go(runner);
+        release(runner);
     } else if (!runner->over) {
         program_ended(runner, news == GUARDIAN_EXITED ? RUNNER_EXITED : RUNNER_SIGNALED, number);
     }
 }
 
-static void give_message(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf)
+static void provide_message(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf)
 {
     (void)suggested;
     struct runner *runner = handle->data;
@@ -187,7 +187,7 @@ static void read_message(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf
     if (runner->message_used < sizeof runner->message)
         return;
     runner->message_used = 0;
-    hear(runner, (enum guardian_news)runner->message.news, runner->message.number);
+    handle_news(runner, (enum guardian_news)runner->message.news, runner->message.number);
 }
 
 /* Handles the guardian's exit. A released guardian leaves nothing. Any other was killed, and the
@@ -210,7 +210,7 @@ static void guardian_exited(uv_process_t *process, int64_t status, int term_sign
         settle(runner);
 }
 
-static void give_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf)
+static void provide_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf)
 {
     (void)suggested;
     struct runner *runner = handle->data;
@@ -232,7 +232,7 @@ static void split_lines(struct runner *runner, size_t fresh)
     runner->used = (size_t)(end - start);
     memmove(runner->buffer, start, runner->used);
     if (runner->used == sizeof runner->buffer)
-        end_it(runner, RUNNER_FLOODED);
+        stop_program(runner, RUNNER_FLOODED);
 }
 
 static void read_out(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf)
@@ -252,11 +252,11 @@ static void read_out(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf)
     runner->total += (uint64_t)count;
     split_lines(runner, (size_t)count);
     if (runner->total > runner->spec.output_max)
-        end_it(runner, RUNNER_FLOODED);
+        stop_program(runner, RUNNER_FLOODED);
 }
 
 /* Reads standard error, of which only the last non-empty line is kept. */
-static void give_error_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf)
+static void provide_error_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf)
 {
     (void)suggested;
     struct runner *runner = handle->data;
@@ -370,15 +370,15 @@ enum berth_code runner_start(uv_loop_t *loop, const struct runner_spec *spec,
         abandon(&runner->limit);
         return BERTH_OK;
     }
-    uv_read_start((uv_stream_t *)&runner->socket, give_message, read_message);
-    uv_read_start((uv_stream_t *)&runner->out, give_buffer, read_out);
-    uv_read_start((uv_stream_t *)&runner->error_out, give_error_buffer, read_error);
+    uv_read_start((uv_stream_t *)&runner->socket, provide_message, read_message);
+    uv_read_start((uv_stream_t *)&runner->out, provide_buffer, read_out);
+    uv_read_start((uv_stream_t *)&runner->error_out, provide_error_buffer, read_error);
     uv_timer_start(&runner->limit, limit_passed, spec->limit_ms, 0);
     uv_timer_start(&runner->silence, silence_passed, spec->silence_ms, spec->silence_ms);
     return BERTH_OK;
 }
 
-void runner_stop(struct runner *runner) { end_it(runner, RUNNER_STOPPED); }
+void runner_stop(struct runner *runner) { stop_program(runner, RUNNER_STOPPED); }
 
 void runner_describe(const struct runner_end *end, const struct runner_spec *spec, char *buffer,
                      size_t size)

@@ -15,9 +15,9 @@
 #include "measure/snapshot_builder.h"
 
 /* Invariants:
- * 1. A probe runs only while writing is 0, except for REFRESH_NOTES: its values replace those of
+ * 1. A probe runs only while writing is 0, except for BUILD_NOTES: its values replace those of
  * the snapshot that the previous write made. One write at a time derives a snapshot from the last
- * one. The exception is a run, which includes the notes of a concurrent REFRESH_NOTES.
+ * one. The exception is a run, which includes the notes of a concurrent BUILD_NOTES.
  * 2. snapshot is never NULL after sched_new; it changes only in publish().
  * 3. The loop never calls the store, which may block. Jobs on the thread pool do, and sched_new
  * before the loop runs. */
@@ -32,11 +32,11 @@ struct sched {
     struct sched_probe probe;
     struct sched_jobs jobs;
     struct sched_facts facts;
-    unsigned writing; /* number of struct refresh in jobs */
+    unsigned writing; /* number of struct build in jobs */
     bool reload_due;
     bool held;
     bool own;     /* the current request is the daemon's own */
-    bool owed;    /* the daemon's own measuring was cut short or put off */
+    bool is_due;  /* the daemon's own measuring was cut short or put off */
     bool waits;   /* ... and waits for the drivers' facts */
     unsigned cut; /* number of interruptions in a row */
     struct sched_again again;
@@ -46,15 +46,15 @@ struct sched {
     void *stopped_arg;
 };
 
-enum refresh_kind { REFRESH_RUN, REFRESH_NOTES, REFRESH_DISCOVER, REFRESH_ACCEPT };
+enum build_kind { BUILD_RUN, BUILD_NOTES, BUILD_DISCOVER, BUILD_ACCEPT };
 
 /* Job that makes the next snapshot: stores a run, discovers again, or accepts a baseline. It owns
  * everything that it uses. */
-struct refresh {
+struct build {
     struct sched_job job; /* first */
     struct sched *sched;
     const struct files *io;
-    enum refresh_kind kind;
+    enum build_kind kind;
     struct history_env past;
     struct snapshot_builder_facts facts; /* DISCOVER */
     struct run run;
@@ -65,7 +65,7 @@ struct refresh {
     struct snapshot *base; /* referenced */
     uint64_t generation;
     struct snapshot *result;
-    struct note store_says; /* NOTES: code "" nothing */
+    struct note store_note; /* NOTES: code "" nothing */
     struct berth_err err;
 };
 
@@ -73,10 +73,10 @@ static void next_step(struct sched *sched);
 static void jobs_moved(struct sched_jobs *jobs);
 static void probe_moved(void *arg);
 static void probe_ran(void *arg, struct run *take_run);
-static void probe_looked(void *arg, char *take_facts);
-static void facts_said(void *arg);
+static void probe_facts(void *arg, char *take_facts);
+static void facts_answered(void *arg);
 static void resume_due(void *arg);
-static void gpus_may_be_free(void *arg);
+static void retry_gpus(void *arg);
 
 static void publish(struct sched *sched, struct snapshot *take_snapshot)
 {
@@ -120,13 +120,13 @@ enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched,
         return code;
     }
     sched_jobs_init(&sched->jobs, env->loop, sched->store, jobs_moved);
-    struct sched_probe_env probe_env = {env->loop,    env->clock, env->config, probe_moved,
-                                        probe_looked, probe_ran,  sched};
+    struct sched_probe_env probe_env = {env->loop,   env->clock, env->config, probe_moved,
+                                        probe_facts, probe_ran,  sched};
     sched_probe_init(&sched->probe, &probe_env);
     sched_facts_init(&sched->facts,
-                     &(struct sched_facts_env){env->loop, env->config, facts_said, sched});
+                     &(struct sched_facts_env){env->loop, env->config, facts_answered, sched});
     sched_again_init(&sched->again, env->loop,
-                     &(struct sched_again_env){env->config, resume_due, gpus_may_be_free, sched});
+                     &(struct sched_again_env){env->config, resume_due, retry_gpus, sched});
     sched_upkeep_init(&sched->upkeep, env->loop, &sched->jobs, env->config);
     sched_watch_init(&sched->watch, env->loop, &sched->jobs,
                      folder != NULL ? NULL : env->config->state_dir);
@@ -148,12 +148,12 @@ void sched_free(struct sched *sched)
     free(sched);
 }
 
-static void measure_what_is_owed(struct sched *sched)
+static void measure_due(struct sched *sched)
 {
     struct probe_request request = {0};
     uint64_t number;
     struct berth_err err = {0};
-    sched->owed = sched->held;
+    sched->is_due = sched->held;
     if (sched_probe(sched, &request, &number, &err) == BERTH_OK)
         sched->own = sched_probe_is_active(&sched->probe);
     else
@@ -176,7 +176,7 @@ void sched_begin(struct sched *sched)
     sched->store_is_unread = store_is_unread(sched->store);
     if (sched->store_is_out)
         sched_upkeep_due(&sched->upkeep);
-    bool asks = config->node == NULL && sched_facts_ask(&sched->facts, sched->snapshot->graph);
+    bool asks = config->node == NULL && sched_facts_query(&sched->facts, sched->snapshot->graph);
     if (sched_facts_is_new(&sched->facts)) /* no probe to ask */
         next_step(sched);
     if (!can_measure(sched) || !config->probe_at_start)
@@ -187,10 +187,10 @@ void sched_begin(struct sched *sched)
         sched_again_follow(&sched->again, sched->snapshot, sched->probe.claims.set);
         return;
     }
-    sched->owed = true;
+    sched->is_due = true;
     sched->waits = asks; /* the drivers' facts (GPUs, processes) come before measuring */
     if (!asks)
-        measure_what_is_owed(sched);
+        measure_due(sched);
 }
 
 enum sched_state sched_state(const struct sched *sched)
@@ -208,91 +208,90 @@ enum store_state sched_store_state(const struct sched *sched) { return store_sta
 
 void sched_probe_view(const struct sched *sched, struct probe_view *ret_view)
 {
-    sched_probe_look(&sched->probe, ret_view);
+    sched_probe_read_view(&sched->probe, ret_view);
 }
 
 /* ---- jobs ---- */
 
-static void refresh_work(struct sched_job *job, struct store *store)
+static void build_work(struct sched_job *job, struct store *store)
 {
-    struct refresh *refresh = (struct refresh *)job;
-    switch (refresh->kind) {
-    case REFRESH_RUN:
-        snapshot_builder_with_run(store, refresh->base, &refresh->run, &refresh->past,
-                                  refresh->generation, &refresh->result, &refresh->err);
+    struct build *build = (struct build *)job;
+    switch (build->kind) {
+    case BUILD_RUN:
+        snapshot_builder_with_run(store, build->base, &build->run, &build->past, build->generation,
+                                  &build->result, &build->err);
         break;
-    case REFRESH_NOTES:
-        store_note(store, &refresh->store_says);
-        snapshot_builder_with_run(store, refresh->base, NULL, &refresh->past, refresh->generation,
-                                  &refresh->result, &refresh->err);
+    case BUILD_NOTES:
+        store_note(store, &build->store_note);
+        snapshot_builder_with_run(store, build->base, NULL, &build->past, build->generation,
+                                  &build->result, &build->err);
         break;
-    case REFRESH_DISCOVER:
-        snapshot_builder_discover(store, refresh->io, NULL, &refresh->facts, &refresh->past,
-                                  refresh->generation, &refresh->result, &refresh->err);
+    case BUILD_DISCOVER:
+        snapshot_builder_discover(store, build->io, NULL, &build->facts, &build->past,
+                                  build->generation, &build->result, &build->err);
         malloc_trim(0); /* return the memory that discovery freed */
         break;
-    case REFRESH_ACCEPT:
-        baseline_update(store, refresh->base, refresh->selected, &refresh->past,
-                        refresh->generation, &refresh->accepted, &refresh->result, &refresh->err);
+    case BUILD_ACCEPT:
+        baseline_update(store, build->base, build->selected, &build->past, build->generation,
+                        &build->accepted, &build->result, &build->err);
         break;
     }
 }
 
-static void refresh_done(struct sched_job *job)
+static void build_done(struct sched_job *job)
 {
-    struct refresh *refresh = (struct refresh *)job;
-    struct sched *sched = refresh->sched;
+    struct build *build = (struct build *)job;
+    struct sched *sched = build->sched;
     sched->writing--;
-    if (refresh->result != NULL)
-        publish(sched, refresh->result);
+    if (build->result != NULL)
+        publish(sched, build->result);
     else
-        log_line(LOG_LEVEL_WARNING, "the node stays as it was: %s", refresh->err.detail);
-    if (refresh->kind == REFRESH_RUN)
+        log_line(LOG_LEVEL_WARNING, "the node stays as it was: %s", build->err.detail);
+    if (build->kind == BUILD_RUN)
         sched_upkeep_due(&sched->upkeep);
-    if (refresh->kind == REFRESH_NOTES)
-        sched_upkeep_log(&refresh->store_says);
-    if (refresh->kind == REFRESH_ACCEPT)
-        refresh->accepted_done(refresh->accepted_arg, refresh->err.code, &refresh->accepted,
-                               &refresh->err);
+    if (build->kind == BUILD_NOTES)
+        sched_upkeep_log(&build->store_note);
+    if (build->kind == BUILD_ACCEPT)
+        build->accepted_done(build->accepted_arg, build->err.code, &build->accepted, &build->err);
     /* GPUs have appeared */
-    if (refresh->kind == REFRESH_DISCOVER && sched->stopped == NULL &&
-        !sched_facts_was_asked(&sched->facts))
-        sched_facts_ask(&sched->facts, sched->snapshot->graph);
-    snapshot_unref(refresh->base);
-    run_done(&refresh->run);
-    free(refresh->selected);
-    free(refresh->facts.text);
-    free(refresh);
+    if (build->kind == BUILD_DISCOVER && sched->stopped == NULL &&
+        !sched_facts_was_queried(&sched->facts))
+        sched_facts_query(&sched->facts, sched->snapshot->graph);
+    snapshot_unref(build->base);
+    run_done(&build->run);
+    free(build->selected);
+    free(build->facts.text);
+    free(build);
 }
 
-/* Returns a refresh without the fields of its kind, for add_refresh; NULL when out of memory. */
-static struct refresh *new_refresh(struct sched *sched, enum refresh_kind kind)
+/* Returns a build without the fields of its kind, for queue_build; NULL when out of memory. */
+static struct build *new_build(struct sched *sched, enum build_kind kind)
 {
-    struct refresh *refresh = calloc(1, sizeof *refresh);
-    if (refresh == NULL)
+    struct build *build = calloc(1, sizeof *build);
+    if (build == NULL)
         return NULL;
-    refresh->job.work = refresh_work;
-    refresh->job.done = refresh_done;
-    refresh->sched = sched;
-    refresh->io = sched->env.io;
-    refresh->kind = kind;
-    refresh->past = past_env_now(sched);
-    refresh->base = snapshot_ref(sched->snapshot);
-    refresh->generation = ++sched->generation;
-    return refresh;
+    build->job.work = build_work;
+    build->job.done = build_done;
+    build->sched = sched;
+    build->io = sched->env.io;
+    build->kind = kind;
+    build->past = past_env_now(sched);
+    build->base = snapshot_ref(sched->snapshot);
+    build->generation = ++sched->generation;
+    return build;
 }
 
-static void add_refresh(struct sched *sched, struct refresh *refresh)
+static void queue_build(struct sched *sched, struct build *build)
 {
     sched->writing++;
-    sched_jobs_add(&sched->jobs, &refresh->job);
+    sched_jobs_add(&sched->jobs, &build->job);
 }
 
-/* Starts a refresh. Moves take_run into the job; NULL discovers again. */
-static void start_refresh(struct sched *sched, struct run *take_run)
+/* Starts a build. Moves take_run into the job; NULL discovers again. */
+static void start_build(struct sched *sched, struct run *take_run)
 {
-    struct refresh *refresh = new_refresh(sched, take_run != NULL ? REFRESH_RUN : REFRESH_DISCOVER);
-    if (refresh == NULL) {
+    struct build *build = new_build(sched, take_run != NULL ? BUILD_RUN : BUILD_DISCOVER);
+    if (build == NULL) {
         log_line(LOG_LEVEL_ERROR, take_run != NULL
                                       ? "out of memory: a probe run is lost"
                                       : "out of memory: the node is not looked at again");
@@ -301,12 +300,12 @@ static void start_refresh(struct sched *sched, struct run *take_run)
         return;
     }
     if (take_run != NULL) {
-        refresh->run = *take_run;
+        build->run = *take_run;
         *take_run = (struct run){0};
     } else {
-        refresh->facts = sched_facts_copy(&sched->facts);
+        build->facts = sched_facts_copy(&sched->facts);
     }
-    add_refresh(sched, refresh);
+    queue_build(sched, build);
 }
 
 static void jobs_moved(struct sched_jobs *jobs)
@@ -324,8 +323,8 @@ void sched_store_used(struct sched *sched)
     sched_watch_follow(&sched->watch);
     if (changes == sched->store_changes || sched->writing > 0 || sched->stopped != NULL)
         return;
-    struct refresh *refresh = new_refresh(sched, REFRESH_NOTES);
-    if (refresh == NULL)
+    struct build *build = new_build(sched, BUILD_NOTES);
+    if (build == NULL)
         return; /* the next use tries again */
     sched->store_changes = changes;
     sched->store_is_out = store_state(sched->store) == STORE_MEMORY_ONLY;
@@ -336,14 +335,14 @@ void sched_store_used(struct sched *sched)
         sched->store_is_unread = false;
         sched->reload_due = true;
     }
-    add_refresh(sched, refresh);
+    queue_build(sched, build);
     notifier_wake(sched->env.notifier);
 }
 
-void sched_look_at_store(struct sched *sched)
+void sched_check_store(struct sched *sched)
 {
     if (sched != NULL)
-        sched_watch_ask(&sched->watch);
+        sched_watch_request(&sched->watch);
 }
 
 void sched_add_job(struct sched *sched, struct sched_job *job)
@@ -357,17 +356,17 @@ static void probe_ran(void *arg, struct run *take_run)
 {
     struct sched *sched = arg;
     if (take_run != NULL)
-        start_refresh(sched, take_run);
+        start_build(sched, take_run);
     notifier_wake(sched->env.notifier);
     next_step(sched);
 }
 
-static void probe_looked(void *arg, char *take_facts)
+static void probe_facts(void *arg, char *take_facts)
 {
-    sched_facts_take(&((struct sched *)arg)->facts, take_facts);
+    sched_facts_store(&((struct sched *)arg)->facts, take_facts);
 }
 
-static void facts_said(void *arg) { next_step(arg); }
+static void facts_answered(void *arg) { next_step(arg); }
 
 /* Starts the next work when neither a probe nor a write runs. */
 static void next_step(struct sched *sched)
@@ -377,25 +376,25 @@ static void next_step(struct sched *sched)
     if (sched_probe_is_active(&sched->probe)) {
         if (sched_probe_step(&sched->probe, sched->snapshot->graph, sched->snapshot->shapes))
             return;
-        if (sched->own && !sched->owed)
+        if (sched->own && !sched->is_due)
             sched->cut = 0;
         notifier_wake(sched->env.notifier);
     }
     if (sched->stopped != NULL) {
-        if (!sched_jobs_busy(&sched->jobs) && !sched_facts_is_asking(&sched->facts))
+        if (!sched_jobs_busy(&sched->jobs) && !sched_facts_is_querying(&sched->facts))
             sched->stopped(sched->stopped_arg);
         return;
     }
     /* A stand-in's values are not stored and new facts would discard them. */
     bool has_facts = sched_facts_is_new(&sched->facts) && !sched->snapshot->has_standin;
-    if (!sched_facts_is_asking(&sched->facts) && (sched->reload_due || has_facts)) {
+    if (!sched_facts_is_querying(&sched->facts) && (sched->reload_due || has_facts)) {
         sched->reload_due = false;
-        start_refresh(sched, NULL);
+        start_build(sched, NULL);
         notifier_wake(sched->env.notifier);
-    } else if (sched->waits && !sched_facts_is_asking(&sched->facts)) {
+    } else if (sched->waits && !sched_facts_is_querying(&sched->facts)) {
         sched->waits = false;
-        if (sched->owed)
-            measure_what_is_owed(sched);
+        if (sched->is_due)
+            measure_due(sched);
     }
 }
 
@@ -421,17 +420,17 @@ enum berth_code sched_accept(struct sched *sched, bool *take_selected, sched_acc
 {
     enum berth_code code =
         check_idle(sched, sched->env.config->node == NULL, false, "has no baseline to accept", err);
-    struct refresh *refresh = code == BERTH_OK ? new_refresh(sched, REFRESH_ACCEPT) : NULL;
-    if (code == BERTH_OK && refresh == NULL)
+    struct build *build = code == BERTH_OK ? new_build(sched, BUILD_ACCEPT) : NULL;
+    if (code == BERTH_OK && build == NULL)
         code = err_set(err, BERTH_NO_MEMORY, "out of memory");
     if (code != BERTH_OK) {
         free(take_selected);
         return code;
     }
-    refresh->selected = take_selected;
-    refresh->accepted_done = done;
-    refresh->accepted_arg = arg;
-    add_refresh(sched, refresh);
+    build->selected = take_selected;
+    build->accepted_done = done;
+    build->accepted_arg = arg;
+    queue_build(sched, build);
     notifier_wake(sched->env.notifier);
     return BERTH_OK;
 }
@@ -462,31 +461,31 @@ static void resume_due(void *arg)
     if (sched_state(sched) != SCHED_READY)
         sched_again_later(&sched->again, sched->cut);
     else
-        measure_what_is_owed(sched);
+        measure_due(sched);
 }
 
 /* Measures GPUs that were in use, unless the scheduler is busy; then a later timer asks again. */
-static void gpus_may_be_free(void *arg)
+static void retry_gpus(void *arg)
 {
     struct sched *sched = arg;
     struct probe_request request;
     struct berth_err err;
     uint64_t number;
     bool idle =
-        sched_state(sched) == SCHED_READY && !sched->held && !sched->owed && can_measure(sched);
+        sched_state(sched) == SCHED_READY && !sched->held && !sched->is_due && can_measure(sched);
     if (idle && sched_again_request(sched->snapshot, sched->probe.claims.set, &request) &&
         sched_probe(sched, &request, &number, &err) == BERTH_OK)
         sched->own = sched_probe_is_active(&sched->probe);
 }
 
 /* Stops a probe for the claim. The daemon's own measuring is repeated later. */
-static void give_way(struct sched *sched, const struct claim *claim)
+static void yield_to(struct sched *sched, const struct claim *claim)
 {
     char by[96];
     if (!sched_probe_is_active(&sched->probe) || sched->probe.cancelled)
         return;
     if (sched->own) {
-        sched->owed = true;
+        sched->is_due = true;
         sched->cut++;
     }
     claim_describe(claim, by, sizeof by);
@@ -502,19 +501,19 @@ void sched_follow_claims(struct sched *sched, const struct claim_set *claims)
     sched->probe.claims.set = claims;
     sched->held = holder != NULL;
     if (sched->held)
-        sched_again_not_now(&sched->again);
+        sched_again_cancel(&sched->again);
     if (obstacle == NULL)
-        obstacle = sched_probe_in_way(&sched->probe);
+        obstacle = sched_probe_obstacle(&sched->probe);
     if (obstacle != NULL)
-        give_way(sched, obstacle);
-    if (sched->owed && !sched->held && (was_held || obstacle != NULL) && sched->stopped == NULL)
+        yield_to(sched, obstacle);
+    if (sched->is_due && !sched->held && (was_held || obstacle != NULL) && sched->stopped == NULL)
         sched_again_later(&sched->again, sched->cut);
     if (sched->stopped == NULL)
         sched_again_follow(&sched->again, sched->snapshot, claims);
 }
 
 bool sched_is_measuring(const struct sched *sched) { return sched_probe_is_running(&sched->probe); }
-bool sched_is_giving_way(const struct sched *sched)
+bool sched_is_yielding(const struct sched *sched)
 {
     return sched_probe_is_running(&sched->probe) && sched->probe.cancelled;
 }
@@ -532,8 +531,8 @@ void sched_reload(struct sched *sched)
     if (sched->env.config->node != NULL)
         return;
     sched->reload_due = true;
-    sched->facts.was_asked = false;
-    sched_facts_ask(&sched->facts, sched->snapshot->graph);
+    sched->facts.was_queried = false;
+    sched_facts_query(&sched->facts, sched->snapshot->graph);
     next_step(sched);
 }
 

@@ -49,8 +49,8 @@ void sched_begin(struct sched *sched);
  * claim. That time grows with each interruption, so that many short jobs do not restart it again
  * and again. */
 void sched_follow_claims(struct sched *sched, const struct claim_set *claims);
-bool sched_is_measuring(const struct sched *sched);  /* a probe program is alive */
-bool sched_is_giving_way(const struct sched *sched); /* ... and has been stopped */
+bool sched_is_measuring(const struct sched *sched); /* a probe program is alive */
+bool sched_is_yielding(const struct sched *sched);  /* ... and has been stopped */
 
 enum sched_state sched_state(const struct sched *sched);
 struct snapshot *sched_snapshot(const struct sched *sched); /* borrowed, never NULL */
@@ -64,7 +64,7 @@ void sched_store_used(struct sched *sched);
 
 /* Call it when a user asks for the daemon's state. Has the store's file checked soon, at most once
  * a second. */
-void sched_look_at_store(struct sched *sched); /* NULL is fine: nothing is stored then */
+void sched_check_store(struct sched *sched); /* NULL is fine: nothing is stored then */
 void sched_probe_view(const struct sched *sched, struct probe_view *ret_view);
 
 /* Starts measuring. Consumes take_request's strings even on failure. ret_number identifies it in

@@ -18,22 +18,22 @@ static void resume_due(uv_timer_t *timer)
     again->env.resume(again->env.arg);
 }
 
-static void start_look(struct sched_again *again);
+static void start_retry(struct sched_again *again);
 
-static void look_due(uv_timer_t *timer)
+static void retry_due(uv_timer_t *timer)
 {
     struct sched_again *again = timer->data;
-    again->looks++;
-    start_look(again);
-    again->env.look(again->env.arg);
+    again->retries++;
+    start_retry(again);
+    again->env.retry_gpus(again->env.arg);
 }
 
 void sched_again_init(struct sched_again *again, uv_loop_t *loop, const struct sched_again_env *env)
 {
     *again = (struct sched_again){.env = *env};
     uv_timer_init(loop, &again->resume);
-    uv_timer_init(loop, &again->look);
-    again->resume.data = again->look.data = again;
+    uv_timer_init(loop, &again->retry);
+    again->resume.data = again->retry.data = again;
 }
 
 /* Returns the delay in ms, doubled @times times. */
@@ -51,15 +51,15 @@ void sched_again_later(struct sched_again *again, unsigned cut)
                    delay_ms(again->env.config->claim_resume_s, cut > 0 ? cut - 1 : 0), 0);
 }
 
-void sched_again_not_now(struct sched_again *again) { uv_timer_stop(&again->resume); }
+void sched_again_cancel(struct sched_again *again) { uv_timer_stop(&again->resume); }
 
-static void start_look(struct sched_again *again)
+static void start_retry(struct sched_again *again)
 {
     const struct config *config = again->env.config;
     int64_t first_s = config->gpu_retry_s > 0      ? config->gpu_retry_s
                       : config->claim_resume_s > 0 ? config->claim_resume_s
                                                    : 1;
-    uv_timer_start(&again->look, look_due, delay_ms(first_s, again->looks), 0);
+    uv_timer_start(&again->retry, retry_due, delay_ms(first_s, again->retries), 0);
 }
 
 enum due { DUE_NOT, DUE_IN_USE, DUE_PROFILED };
@@ -92,15 +92,15 @@ void sched_again_follow(struct sched_again *again, const struct snapshot *snapsh
     if (config->gpu_retry_s == 0)
         any[DUE_IN_USE] = false;
     if ((!any[DUE_IN_USE] && !any[DUE_PROFILED]) || !config->probe_at_start) {
-        uv_timer_stop(&again->look);
-        again->looks = 0;
-    } else if (any[DUE_PROFILED] && again->looks == 0) {
+        uv_timer_stop(&again->retry);
+        again->retries = 0;
+    } else if (any[DUE_PROFILED] && again->retries == 0) {
         uint64_t wait_ms = delay_ms(config->claim_resume_s, 0);
-        if (!uv_is_active((uv_handle_t *)&again->look) ||
-            uv_timer_get_due_in(&again->look) > wait_ms)
-            uv_timer_start(&again->look, look_due, wait_ms, 0);
-    } else if (!uv_is_active((uv_handle_t *)&again->look)) {
-        start_look(again);
+        if (!uv_is_active((uv_handle_t *)&again->retry) ||
+            uv_timer_get_due_in(&again->retry) > wait_ms)
+            uv_timer_start(&again->retry, retry_due, wait_ms, 0);
+    } else if (!uv_is_active((uv_handle_t *)&again->retry)) {
+        start_retry(again);
     }
 }
 
@@ -149,5 +149,5 @@ bool sched_again_request(const struct snapshot *snapshot, const struct claim_set
 void sched_again_stop(struct sched_again *again)
 {
     uv_close((uv_handle_t *)&again->resume, NULL);
-    uv_close((uv_handle_t *)&again->look, NULL);
+    uv_close((uv_handle_t *)&again->retry, NULL);
 }

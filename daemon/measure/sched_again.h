@@ -11,16 +11,16 @@
 #include "node/snapshot.h"
 
 struct sched_again_env {
-    const struct config *config; /* may change between calls */
-    void (*resume)(void *arg);   /* interrupted measuring is due */
-    void (*look)(void *arg);     /* GPUs that were in use may be free */
+    const struct config *config;   /* may change between calls */
+    void (*resume)(void *arg);     /* interrupted measuring is due */
+    void (*retry_gpus)(void *arg); /* GPUs that were in use may be free */
     void *arg;
 };
 
 struct sched_again {
     struct sched_again_env env; /* private, all of it */
-    uv_timer_t resume, look;
-    unsigned looks; /* in a row */
+    uv_timer_t resume, retry;
+    unsigned retries; /* in a row */
 };
 
 void sched_again_init(struct sched_again *again, uv_loop_t *loop,
@@ -29,12 +29,12 @@ void sched_again_init(struct sched_again *again, uv_loop_t *loop,
 /* Calls resume after claim_resume_s. The delay doubles with each interruption in a row, up to ten
  * minutes. */
 void sched_again_later(struct sched_again *again, unsigned cut);
-void sched_again_not_now(struct sched_again *again);
+void sched_again_cancel(struct sched_again *again);
 
-/* Calls look while the snapshot has notes on GPUs left out as in use: after gpu_retry_s, then twice
- * that, up to ten minutes. For GPUs profiled by an ended claim, calls it after claim_resume_s.
- * Never calls it if the daemon does not measure by itself. Call this for each snapshot and each
- * change of the claims (NULL none). */
+/* Calls retry_gpus while the snapshot has notes on GPUs left out as in use: after gpu_retry_s, then
+ * twice that, up to ten minutes. For GPUs profiled by an ended claim, calls it after
+ * claim_resume_s. Never calls it if the daemon does not measure by itself. Call this for each
+ * snapshot and each change of the claims (NULL none). */
 void sched_again_follow(struct sched_again *again, const struct snapshot *snapshot,
                         const struct claim_set *claims);
 

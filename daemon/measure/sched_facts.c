@@ -30,7 +30,7 @@ void sched_facts_text_add(struct sched_facts_text *facts, const char *line, size
     facts->text = more;
 }
 
-char *sched_facts_text_take(struct sched_facts_text *facts)
+char *sched_facts_text_detach(struct sched_facts_text *facts)
 {
     char *text = facts->text;
     if (facts->is_lost) {
@@ -48,12 +48,12 @@ void sched_facts_init(struct sched_facts *facts, const struct sched_facts_env *e
 
 void sched_facts_done(struct sched_facts *facts)
 {
-    free(sched_facts_text_take(&facts->said));
+    free(sched_facts_text_detach(&facts->output));
     free(facts->latest);
     *facts = (struct sched_facts){0};
 }
 
-void sched_facts_take(struct sched_facts *facts, char *take_text)
+void sched_facts_store(struct sched_facts *facts, char *take_text)
 {
     if (take_text == NULL)
         return;
@@ -65,7 +65,7 @@ void sched_facts_take(struct sched_facts *facts, char *take_text)
 
 static void line_read(void *arg, const char *line, size_t length)
 {
-    sched_facts_text_add(&((struct sched_facts *)arg)->said, line, length);
+    sched_facts_text_add(&((struct sched_facts *)arg)->output, line, length);
 }
 
 __attribute__((format(printf, 3, 4))) static void
@@ -89,19 +89,19 @@ note_why_not(struct sched_facts *facts, bool is_logged, const char *format, ...)
 static void ended(void *arg, const struct runner_end *end)
 {
     struct sched_facts *facts = arg;
-    char text[512];
-    char *said = sched_facts_text_take(&facts->said);
-    bool is_whole = end->ending == RUNNER_EXITED && end->code == 0 && said != NULL;
+    char why[512];
+    char *text = sched_facts_text_detach(&facts->output);
+    bool is_whole = end->ending == RUNNER_EXITED && end->code == 0 && text != NULL;
     facts->runner = NULL;
     facts->stuck = end->stuck;
     if (is_whole) {
-        sched_facts_take(facts, said);
+        sched_facts_store(facts, text);
     } else {
-        free(said);
-        runner_describe(end, &facts->spec, text, sizeof text);
-        note_why_not(facts, end->ending != RUNNER_STOPPED, "%.190s", text);
+        free(text);
+        runner_describe(end, &facts->spec, why, sizeof why);
+        note_why_not(facts, end->ending != RUNNER_STOPPED, "%.190s", why);
     }
-    facts->env.said(facts->env.arg);
+    facts->env.answered(facts->env.arg);
 }
 
 static const struct program *find_program(void)
@@ -114,7 +114,7 @@ static const struct program *find_program(void)
     return NULL;
 }
 
-bool sched_facts_ask(struct sched_facts *facts, const struct graph *graph)
+bool sched_facts_query(struct sched_facts *facts, const struct graph *graph)
 {
     const struct program *program = find_program();
     struct berth_err err = {0};
@@ -123,7 +123,7 @@ bool sched_facts_ask(struct sched_facts *facts, const struct graph *graph)
     if (facts->stuck != 0 || program == NULL ||
         !programs_runs(program, facts->env.config, graph, facts->program, sizeof facts->program))
         return false;
-    facts->was_asked = true;
+    facts->was_queried = true;
     if (access(facts->program, X_OK) != 0) {
         note_why_not(facts, true, "%.150s: %s", facts->program, strerror(errno));
         return false;

@@ -26,12 +26,12 @@ void sched_facts_text_add(struct sched_facts_text *facts, const char *line, size
 
 /* Returns the complete text, which the caller frees, and begins anew. NULL when it is empty or
  * incomplete. */
-char *sched_facts_text_take(struct sched_facts_text *facts);
+char *sched_facts_text_detach(struct sched_facts_text *facts);
 
 struct sched_facts_env {
     uv_loop_t *loop;
     const struct config *config; /* may change between calls */
-    void (*said)(void *arg);     /* called when a query has ended */
+    void (*answered)(void *arg); /* called when a query has ended */
     void *arg;
 };
 
@@ -42,11 +42,11 @@ struct sched_facts {
     struct runner_spec spec;
     char program[4096];
     const char *args[3];
-    bool was_asked, is_new;
-    int stuck;                    /* a process that cannot be killed; 0 none */
-    struct sched_facts_text said; /* of the running query */
-    char *latest;                 /* NULL none */
-    struct note note;             /* reason why latest is missing or old; code "" none */
+    bool was_queried, is_new;
+    int stuck;                      /* a process that cannot be killed; 0 none */
+    struct sched_facts_text output; /* of the running query */
+    char *latest;                   /* NULL none */
+    struct note note;               /* reason why latest is missing or old; code "" none */
 };
 
 void sched_facts_init(struct sched_facts *facts, const struct sched_facts_env *env);
@@ -55,19 +55,19 @@ void sched_facts_done(struct sched_facts *facts); /* nothing may run */
 /* Starts a query if graph has GPUs and none is running. It takes at most 10 s, or the configured
  * silence of a probe. Returns false when no answer will come: there is nothing to ask, an earlier
  * process cannot be killed, or the probe does not exist. sched_facts_copy notes the last case. */
-bool sched_facts_ask(struct sched_facts *facts, const struct graph *graph);
-static inline bool sched_facts_is_asking(const struct sched_facts *facts)
+bool sched_facts_query(struct sched_facts *facts, const struct graph *graph);
+static inline bool sched_facts_is_querying(const struct sched_facts *facts)
 {
     return facts->runner != NULL;
 }
-static inline bool sched_facts_was_asked(const struct sched_facts *facts)
+static inline bool sched_facts_was_queried(const struct sched_facts *facts)
 {
-    return facts->was_asked;
+    return facts->was_queried;
 }
-void sched_facts_stop(struct sched_facts *facts); /* said is still called */
+void sched_facts_stop(struct sched_facts *facts); /* answered is still called */
 
 /* Stores a text that another query got for its own purpose. NULL: it got none. */
-void sched_facts_take(struct sched_facts *facts, char *take_text);
+void sched_facts_store(struct sched_facts *facts, char *take_text);
 
 /* True when there is news that sched_facts_copy has not returned yet. */
 static inline bool sched_facts_is_new(const struct sched_facts *facts) { return facts->is_new; }

@@ -5,7 +5,7 @@
 
 static void begin_next(struct sched_jobs *jobs);
 
-static void work(uv_work_t *request)
+static void run_job(uv_work_t *request)
 {
     struct sched_jobs *jobs = request->data;
     jobs->running->work(jobs->running, jobs->store);
@@ -32,7 +32,7 @@ static void begin_next(struct sched_jobs *jobs)
         jobs->last = NULL;
     job->next = NULL;
     jobs->running = job;
-    uv_queue_work(jobs->loop, &jobs->request, work, ended);
+    uv_queue_work(jobs->loop, &jobs->request, run_job, ended);
 }
 
 void sched_jobs_init(struct sched_jobs *jobs, uv_loop_t *loop, struct store *store,

@@ -106,16 +106,16 @@ enum berth_code sched_left_out_check(const struct claim_set *claims, bool is_for
                    of_admin != NULL ? "" : "; --force measures beside those of ordinary users");
 }
 
-static void report(const char *code, const char *place, const char *text,
-                   struct run_parser *collect, json_t *skipped)
+static void report(const char *code, const char *place, const char *text, struct run_parser *parser,
+                   json_t *skipped)
 {
-    run_parser_note(collect, NOTE_INFO, code, place, text);
+    run_parser_note(parser, NOTE_INFO, code, place, text);
     if (skipped != NULL)
         json_array_append_new(skipped, json_sprintf("%s: %s", place, text));
 }
 
 void sched_left_out_report(const struct gpu_use *use, const struct graph *graph,
-                           const struct sched_left_out *what, struct run_parser *collect,
+                           const struct sched_left_out *what, struct run_parser *parser,
                            json_t *skipped)
 {
     for (size_t i = 0; i < use->count; i++) {
@@ -128,18 +128,18 @@ void sched_left_out_report(const struct gpu_use *use, const struct graph *graph,
             claim_describe(claim, by, sizeof by);
         if (what->is_gpu_probe && (claim != NULL || processes == GPU_USE_PROFILED)) {
             snprintf(text, sizeof text, "claim %s profiles it: nothing was measured on it", by);
-            report(SCHED_LEFT_OUT_PROFILED, name, text, collect, skipped);
+            report(SCHED_LEFT_OUT_PROFILED, name, text, parser, skipped);
         } else if (what->is_gpu_probe && processes > 0) {
             snprintf(text, sizeof text, "%lld process%s on it: nothing was measured on it",
                      processes, processes == 1 ? " is" : "es are");
-            report(SCHED_LEFT_OUT_IN_USE, name, text, collect, skipped);
+            report(SCHED_LEFT_OUT_IN_USE, name, text, parser, skipped);
         }
         for (place_id numa = 0;
              !what->is_gpu_probe && (numa = next_memory(graph, gpu, numa)) != PLACE_NONE; numa++) {
             snprintf(text, sizeof text,
                      "it is the memory of %s, which claim %s profiles: nothing was measured on it",
                      name, by);
-            report(SCHED_LEFT_OUT_PROFILED, graph_place(graph, numa)->name, text, collect, skipped);
+            report(SCHED_LEFT_OUT_PROFILED, graph_place(graph, numa)->name, text, parser, skipped);
         }
     }
 }

@@ -47,5 +47,5 @@ char *sched_left_out_memory(const struct gpu_use *use, const struct graph *graph
 /* Reports each place left out as a finding of the run, and in skipped, the reply to the caller.
  * skipped NULL: it has been reported. */
 void sched_left_out_report(const struct gpu_use *use, const struct graph *graph,
-                           const struct sched_left_out *what, struct run_parser *collect,
+                           const struct sched_left_out *what, struct run_parser *parser,
                            json_t *skipped);

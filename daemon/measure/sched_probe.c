@@ -35,7 +35,7 @@ void sched_probe_request_done(struct probe_request *request)
 }
 
 /* Resets the state of attempts for the next program and adds up the counts. */
-static void forget_attempts(struct sched_probe *probe)
+static void reset_attempts(struct sched_probe *probe)
 {
     free(probe->hung);
     probe->hung = NULL;
@@ -52,7 +52,7 @@ void sched_probe_done(struct sched_probe *probe)
     json_decref(probe->skipped);
     probe->skipped = NULL;
     sched_probe_request_done(&probe->request);
-    forget_attempts(probe);
+    reset_attempts(probe);
     free(probe->shapes);
     free(probe->metrics);
     free(probe->places);
@@ -61,27 +61,27 @@ void sched_probe_done(struct sched_probe *probe)
     probe->shapes = probe->metrics = probe->places = probe->without = probe->sets = NULL;
 }
 
-void sched_probe_look(const struct sched_probe *probe, struct probe_view *ret_view)
+void sched_probe_read_view(const struct sched_probe *probe, struct probe_view *ret_view)
 {
     *ret_view = (struct probe_view){
         .number = probe->number,
         .running = probe->active,
         .cancelled = probe->cancelled,
         .yielded_to = probe->yielded_to[0] != '\0' ? probe->yielded_to : NULL,
-        .progress = probe->collect.progress,
+        .progress = probe->parser.progress,
         .share = NAN,
         .remaining_ns = NAN,
         .measured = probe->measured + probe->best_measured,
         .left_out = probe->left_out + probe->best_left_out,
         .skipped = probe->skipped,
     };
-    const struct collect_progress *progress = &probe->collect.progress;
+    const struct run_progress *progress = &probe->parser.progress;
     bool counts = progress->total > 0 && progress->total >= progress->done;
     if (probe->active && probe->begun > 0 && (counts || probe->begun > 1))
         ret_view->share = ((double)(probe->begun - 1) +
                            (counts ? (double)progress->done / (double)progress->total : 0)) /
                           (double)probe->steps;
-    if (probe->runner != NULL && !probe->looking && progress->done > 0 && counts)
+    if (probe->runner != NULL && !probe->is_querying && progress->done > 0 && counts)
         ret_view->remaining_ns = (double)(clock_mono_ns(probe->env.clock) - probe->started_ns) /
                                  (double)progress->done *
                                  (double)(progress->total - progress->done);
@@ -89,8 +89,8 @@ void sched_probe_look(const struct sched_probe *probe, struct probe_view *ret_vi
 
 /* ---- selection of programs ---- */
 
-static bool is_asked(const struct sched_probe *probe, const struct program *program,
-                     const struct graph *graph, char *ret_path, size_t size)
+static bool is_requested(const struct sched_probe *probe, const struct program *program,
+                         const struct graph *graph, char *ret_path, size_t size)
 {
     return (!program->full_only || probe->request.full) &&
            (!probe->request.when_free ||
@@ -118,7 +118,7 @@ enum berth_code sched_probe_begin(struct sched_probe *probe, struct probe_reques
     const struct program *program;
     size_t steps = 0;
     for (size_t i = 0; (program = program_at(i)) != NULL; i++)
-        steps += is_asked(probe, program, graph, path, sizeof path);
+        steps += is_requested(probe, program, graph, path, sizeof path);
     if (is_stuck(probe)) {
         code = err_set(err, BERTH_BUSY,
                        "a probe before this one (below process %d) cannot be killed: it is stuck "
@@ -140,9 +140,9 @@ enum berth_code sched_probe_begin(struct sched_probe *probe, struct probe_reques
     sched_probe_request_done(&old);
     json_decref(probe->skipped);
     probe->skipped = skipped;
-    forget_attempts(probe);
+    reset_attempts(probe);
     probe->measured = probe->left_out = 0;
-    probe->collect.progress = (struct collect_progress){.from = PLACE_NONE, .to = PLACE_NONE};
+    probe->parser.progress = (struct run_progress){.from = PLACE_NONE, .to = PLACE_NONE};
     probe->active = true;
     probe->cancelled = false;
     probe->yielded_to[0] = '\0';
@@ -157,7 +157,7 @@ enum berth_code sched_probe_begin(struct sched_probe *probe, struct probe_reques
 static void probe_line(void *arg, const char *line, size_t length)
 {
     struct sched_probe *probe = arg;
-    if (!run_parser_line(&probe->collect, line, length))
+    if (!run_parser_line(&probe->parser, line, length))
         runner_stop(probe->runner);
     probe->env.moved(probe->env.arg);
 }
@@ -184,21 +184,20 @@ static const char *ending_status(const struct sched_probe *probe, const struct r
 }
 
 /* Leaves out the GPUs that the run lost. Returns true when there are any. */
-static bool leave_lost(struct sched_probe *probe)
+static bool exclude_lost(struct sched_probe *probe)
 {
     size_t before = probe->out.count;
-    for (size_t i = 0; i < probe->collect.run.note_count; i++)
-        if (strcmp(probe->collect.run.notes[i].code, "gpu-lost") == 0)
-            gpu_use_add(&probe->out, graph_find(probe->graph, probe->collect.run.notes[i].place),
-                        0);
+    for (size_t i = 0; i < probe->parser.run.note_count; i++)
+        if (strcmp(probe->parser.run.notes[i].code, "gpu-lost") == 0)
+            gpu_use_add(&probe->out, graph_find(probe->graph, probe->parser.run.notes[i].place), 0);
     return probe->out.count > before;
 }
 
 /* Leaves out the cell at which the probe hung or crashed. Returns false when it is unknown or
  * memory runs out. */
-static bool leave_cell(struct sched_probe *probe, const struct runner_end *end)
+static bool exclude_cell(struct sched_probe *probe, const struct runner_end *end)
 {
-    const char *cell = probe->collect.cell.text;
+    const char *cell = probe->parser.cell.text;
     size_t used = probe->hung != NULL ? strlen(probe->hung) : 0;
     if ((end->ending != RUNNER_HUNG && end->ending != RUNNER_SIGNALED) || cell[0] == '\0' ||
         strchr(cell, ',') != NULL)
@@ -212,19 +211,19 @@ static bool leave_cell(struct sched_probe *probe, const struct runner_end *end)
 }
 
 /* True when the program is to be started again; the notes of this run then join the next one's. */
-static bool wants_another(struct sched_probe *probe, const struct runner_end *end)
+static bool needs_another(struct sched_probe *probe, const struct runner_end *end)
 {
-    bool lost = leave_lost(probe), hung = leave_cell(probe, end);
+    bool lost = exclude_lost(probe), hung = exclude_cell(probe, end);
     probe->attempts++;
     if ((!lost && !hung) || probe->attempts >= SCHED_PROBE_ATTEMPTS || probe->cancelled ||
         probe->stuck != 0 ||
         (program_now(probe)->is_gpu && gpu_use_has_all(&probe->out, probe->graph)))
         return false;
     probe->kept_count = 0;
-    for (size_t i = 0; i < probe->collect.run.note_count &&
+    for (size_t i = 0; i < probe->parser.run.note_count &&
                        probe->kept_count < sizeof probe->kept / sizeof probe->kept[0];
          i++)
-        probe->kept[probe->kept_count++] = probe->collect.run.notes[i];
+        probe->kept[probe->kept_count++] = probe->parser.run.notes[i];
     return true;
 }
 
@@ -236,7 +235,7 @@ static void note_leftovers(struct sched_probe *probe, const struct runner_end *e
         snprintf(text, sizeof text,
                  "%s ended, but something that it started kept its output open and was killed",
                  file);
-        run_parser_note(&probe->collect, NOTE_WARNING, "probe-left", "machine0", text);
+        run_parser_note(&probe->parser, NOTE_WARNING, "probe-left", "machine0", text);
     }
     if (end->stuck != 0) {
         probe->stuck = end->stuck;
@@ -244,19 +243,19 @@ static void note_leftovers(struct sched_probe *probe, const struct runner_end *e
                  "%s (below process %d) cannot be killed: it is stuck in a driver; nothing is "
                  "measured until it is gone",
                  file, end->stuck);
-        run_parser_note(&probe->collect, NOTE_CRITICAL, "probe-stuck", "machine0", text);
+        run_parser_note(&probe->parser, NOTE_CRITICAL, "probe-stuck", "machine0", text);
     }
 }
 
 /* Passes the collected run on. */
-static void give_run(struct sched_probe *probe)
+static void pass_run(struct sched_probe *probe)
 {
-    json_array_extend(probe->skipped, probe->collect.skipped);
-    struct run run = probe->collect.run;
-    probe->collect.run = (struct run){0};
-    struct collect_progress progress = probe->collect.progress;
-    run_parser_done(&probe->collect);
-    probe->collect.progress = progress;
+    json_array_extend(probe->skipped, probe->parser.skipped);
+    struct run run = probe->parser.run;
+    probe->parser.run = (struct run){0};
+    struct run_progress progress = probe->parser.progress;
+    run_parser_done(&probe->parser);
+    probe->parser.progress = progress;
     graph_unref(probe->graph);
     probe->graph = NULL;
     probe->env.ran(probe->env.arg, &run);
@@ -271,12 +270,12 @@ static void probe_ended(void *arg, const struct runner_end *end)
     runner_describe(end, &probe->spec, text, sizeof text);
     const char *status = ending_status(probe, end);
     if (strcmp(status, "garbage") == 0 && end->ending == RUNNER_STOPPED)
-        snprintf(text, sizeof text, "%s printed rubbish: %s", file, probe->collect.first_bad);
+        snprintf(text, sizeof text, "%s printed rubbish: %s", file, probe->parser.first_bad);
     uint64_t elapsed_ns = clock_mono_ns(probe->env.clock) - probe->started_ns;
-    run_parser_finish(&probe->collect, status, status[0] ? text : file, (int64_t)elapsed_ns);
+    run_parser_finish(&probe->parser, status, status[0] ? text : file, (int64_t)elapsed_ns);
     note_leftovers(probe, end);
-    const struct run *run = &probe->collect.run;
-    bool again = wants_another(probe, end);
+    const struct run *run = &probe->parser.run;
+    bool again = needs_another(probe, end);
     size_t measured = values_numbers(run->values), left_out = run->values->count - measured;
     if (measured >= probe->best_measured) {
         probe->best_measured = measured;
@@ -284,15 +283,15 @@ static void probe_ended(void *arg, const struct runner_end *end)
     }
     log_line(run->note_count > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO,
              "%s: %s, %zu values measured, %zu left out in %.2f s%s%s%s%s%s%s", file, run->status,
-             measured, left_out, (double)elapsed_ns / 1e9, probe->collect.spent,
+             measured, left_out, (double)elapsed_ns / 1e9, probe->parser.spent,
              run->note_count > 0 ? ": " : "", run->note_count > 0 ? run->notes[0].place : "",
              run->note_count > 0 ? ": " : "", run->note_count > 0 ? run->notes[0].text : "",
              again ? "; it is started again without that" : "");
     if (!again) {
         probe->next++;
-        forget_attempts(probe);
+        reset_attempts(probe);
     }
-    give_run(probe);
+    pass_run(probe);
 }
 
 static void add_argument(struct sched_probe *probe, size_t *count, const char *key,
@@ -365,19 +364,19 @@ static void begin_spec(struct sched_probe *probe, uint64_t limit_ms,
     probe->started_ns = clock_mono_ns(probe->env.clock);
 }
 
-static enum berth_code begin_collecting(struct sched_probe *probe, struct berth_err *err)
+static enum berth_code begin_run(struct sched_probe *probe, struct berth_err *err)
 {
     enum berth_code code =
-        run_parser_init(&probe->collect, probe->graph, program_now(probe)->name,
+        run_parser_init(&probe->parser, probe->graph, program_now(probe)->name,
                         probe->request.full ? "full" : "quick", clock_now_s(probe->env.clock), err);
     if (code != BERTH_OK)
         return code;
-    probe->collect.run.is_partial =
+    probe->parser.run.is_partial =
         probe->request.metrics != NULL || probe->request.places != NULL || probe->out.count > 0;
     for (size_t i = 0; i < probe->kept_count; i++)
-        run_parser_note(&probe->collect, (enum note_severity)probe->kept[i].severity,
+        run_parser_note(&probe->parser, (enum note_severity)probe->kept[i].severity,
                         probe->kept[i].code, probe->kept[i].place, probe->kept[i].text);
-    sched_left_out_report(&probe->out, probe->graph, &probe->claims, &probe->collect,
+    sched_left_out_report(&probe->out, probe->graph, &probe->claims, &probe->parser,
                           probe->attempts == 0 ? probe->skipped : NULL);
     return BERTH_OK;
 }
@@ -389,7 +388,7 @@ static enum berth_code start_measuring(struct sched_probe *probe, struct berth_e
     sched_left_out_add(&probe->out, probe->graph, &probe->claims);
     if (!name_arguments(probe))
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
-    enum berth_code code = begin_collecting(probe, err);
+    enum berth_code code = begin_run(probe, err);
     if (code != BERTH_OK)
         return code;
     snprintf(probe->budget_text, sizeof probe->budget_text, "%llu", (unsigned long long)budget_ns);
@@ -415,7 +414,7 @@ static enum berth_code start_measuring(struct sched_probe *probe, struct berth_e
                probe_ended);
     code = runner_start(probe->env.loop, &probe->spec, &probe->runner, err);
     if (code != BERTH_OK)
-        run_parser_done(&probe->collect);
+        run_parser_done(&probe->parser);
     return code;
 }
 
@@ -423,39 +422,39 @@ static enum berth_code start_measuring(struct sched_probe *probe, struct berth_e
 static void put_off(struct sched_probe *probe)
 {
     struct berth_err err = {0};
-    enum berth_code code = begin_collecting(probe, &err);
+    enum berth_code code = begin_run(probe, &err);
     probe->next++;
-    forget_attempts(probe);
+    reset_attempts(probe);
     if (code != BERTH_OK) {
         graph_unref(probe->graph);
         probe->graph = NULL;
         probe->env.ran(probe->env.arg, NULL);
         return;
     }
-    run_parser_finish(&probe->collect, "put-off", "", 0);
-    give_run(probe);
+    run_parser_finish(&probe->parser, "put-off", "", 0);
+    pass_run(probe);
 }
 
-static void look_line(void *arg, const char *line, size_t length)
+static void facts_line(void *arg, const char *line, size_t length)
 {
     struct sched_probe *probe = arg;
     gpu_use_line(&probe->out, probe->graph, line, length);
-    sched_facts_text_add(&probe->said, line, length);
+    sched_facts_text_add(&probe->facts, line, length);
 }
 
 /* Continues after the facts. Failed facts reveal no use of GPUs; the probe will report its own
  * failure. */
-static void look_ended(void *arg, const struct runner_end *end)
+static void facts_ended(void *arg, const struct runner_end *end)
 {
     struct sched_probe *probe = arg;
     struct berth_err err = {0};
-    char *said = sched_facts_text_take(&probe->said);
+    char *text = sched_facts_text_detach(&probe->facts);
     probe->runner = NULL;
-    probe->looking = false;
+    probe->is_querying = false;
     if (end->ending == RUNNER_EXITED && end->code == 0 && probe->env.config->node == NULL)
-        probe->env.looked(probe->env.arg, said);
+        probe->env.facts(probe->env.arg, text);
     else
-        free(said);
+        free(text);
     if (end->stuck != 0)
         probe->stuck = end->stuck;
     sched_left_out_add(&probe->out, probe->graph, &probe->claims);
@@ -473,20 +472,20 @@ static void look_ended(void *arg, const struct runner_end *end)
     graph_unref(probe->graph);
     probe->graph = NULL;
     probe->next++;
-    forget_attempts(probe);
+    reset_attempts(probe);
     probe->env.ran(probe->env.arg, NULL);
 }
 
-static enum berth_code start_looking(struct sched_probe *probe, struct berth_err *err)
+static enum berth_code start_query(struct sched_probe *probe, struct berth_err *err)
 {
     probe->args[0] = probe->program;
     probe->args[1] = "--facts";
     probe->args[2] = NULL;
-    begin_spec(probe, program_now(probe)->start_ms, look_line, look_ended);
-    probe->looking = true;
+    begin_spec(probe, program_now(probe)->start_ms, facts_line, facts_ended);
+    probe->is_querying = true;
     probe->out.vendor = programs_vendor(program_now(probe), probe->graph);
     enum berth_code code = runner_start(probe->env.loop, &probe->spec, &probe->runner, err);
-    probe->looking = code == BERTH_OK;
+    probe->is_querying = code == BERTH_OK;
     return code;
 }
 
@@ -497,7 +496,7 @@ static enum berth_code start_program(struct sched_probe *probe, const struct gra
     bool is_first = probe->attempts == 0;
     probe->claims.is_gpu_probe = program_now(probe)->is_gpu;
     probe->claims.is_forced = probe->request.force;
-    enum berth_code code = is_first && program_now(probe)->is_gpu ? start_looking(probe, err)
+    enum berth_code code = is_first && program_now(probe)->is_gpu ? start_query(probe, err)
                                                                   : start_measuring(probe, err);
     if (code != BERTH_OK) {
         graph_unref(probe->graph);
@@ -519,7 +518,7 @@ static bool find_next(struct sched_probe *probe, const struct graph *graph)
 {
     const struct program *program;
     while ((program = program_now(probe)) != NULL &&
-           !is_asked(probe, program, graph, probe->program, sizeof probe->program))
+           !is_requested(probe, program, graph, probe->program, sizeof probe->program))
         probe->next++;
     return program != NULL;
 }
@@ -536,7 +535,7 @@ bool sched_probe_step(struct sched_probe *probe, const struct graph *graph, cons
         if (err.code == BERTH_OK && start_program(probe, graph, &err) == BERTH_OK)
             return true;
         log_line(LOG_LEVEL_WARNING, "%s: %s", program_at(at)->file, err.detail);
-        forget_attempts(probe);
+        reset_attempts(probe);
         probe->next = at + 1;
     }
     probe->active = false;
@@ -550,9 +549,9 @@ void sched_probe_cancel(struct sched_probe *probe)
         runner_stop(probe->runner);
 }
 
-const struct claim *sched_probe_in_way(const struct sched_probe *probe)
+const struct claim *sched_probe_obstacle(const struct sched_probe *probe)
 {
-    if (probe->runner == NULL || probe->looking || probe->cancelled)
+    if (probe->runner == NULL || probe->is_querying || probe->cancelled)
         return NULL;
     return sched_left_out_missing(&probe->out, probe->graph, &probe->claims);
 }

@@ -42,10 +42,10 @@ struct probe_view {
     uint64_t number; /* of the request: 1, 2, 3, ...; 0 none yet */
     bool running;
     bool cancelled;
-    const char *yielded_to;           /* claim for which it was stopped; NULL none */
-    struct collect_progress progress; /* of the running program */
-    double share;                     /* finished fraction of the request, 0 to 1; NAN unknown */
-    double remaining_ns;              /* of the running program; NAN unknown */
+    const char *yielded_to;       /* claim for which it was stopped; NULL none */
+    struct run_progress progress; /* of the running program */
+    double share;                 /* finished fraction of the request, 0 to 1; NAN unknown */
+    double remaining_ns;          /* of the running program; NAN unknown */
     /* values of ended programs; for a repeated one, of the start that measured most */
     size_t measured, left_out;
     json_t *skipped; /* borrowed array, valid until the next request; NULL none */
@@ -57,7 +57,7 @@ struct sched_probe_env {
     const struct config *config; /* may change between calls */
     void (*moved)(void *arg);    /* a line was read */
     /* facts from the drivers before GPUs are measured; NULL none */
-    void (*looked)(void *arg, char *take_facts);
+    void (*facts)(void *arg, char *take_facts);
     /* a program ended; call sched_probe_step next. NULL: it did not start */
     void (*ran)(void *arg, struct run *take_run);
     void *arg;
@@ -77,8 +77,8 @@ struct sched_probe {
     unsigned attempts;                   /* ended starts of this program; 0 during the first */
     size_t best_measured, best_left_out; /* values of the start that measured most */
     size_t measured, left_out;           /* values of the programs before it */
-    bool looking;                        /* the running process only reports GPUs in use */
-    struct sched_facts_text said;        /* by that process */
+    bool is_querying;                    /* the running process only reports GPUs in use */
+    struct sched_facts_text facts;       /* by that process */
     struct sched_left_out claims;        /* claims to avoid; the scheduler owns the set */
     struct gpu_use out;                  /* GPUs that this program leaves out */
     char *hung;                          /* cells that it leaves out; NULL none */
@@ -94,7 +94,7 @@ struct sched_probe {
     const char *args[24];
     uint64_t started_ns;
     const struct graph *graph; /* a reference, while runner runs */
-    struct run_parser collect;
+    struct run_parser parser;
     json_t *skipped;
 };
 
@@ -115,7 +115,7 @@ bool sched_probe_step(struct sched_probe *probe, const struct graph *graph, cons
 void sched_probe_cancel(struct sched_probe *probe);
 
 /* Returns the claim that profiles a GPU which the running program uses; NULL none. */
-const struct claim *sched_probe_in_way(const struct sched_probe *probe);
+const struct claim *sched_probe_obstacle(const struct sched_probe *probe);
 
 /* Cancels, because the claim described by @by excludes measuring. */
 void sched_probe_yield(struct sched_probe *probe, const char *by);
@@ -125,4 +125,4 @@ static inline bool sched_probe_is_running(const struct sched_probe *probe)
 {
     return probe->runner != NULL;
 }
-void sched_probe_look(const struct sched_probe *probe, struct probe_view *ret_view);
+void sched_probe_read_view(const struct sched_probe *probe, struct probe_view *ret_view);

@@ -9,7 +9,7 @@
 /* before another try at a file that fails right after each return */
 #define RETURN_WAIT_MAX_S 4
 
-static void work(struct sched_job *job, struct store *store)
+static void maintain(struct sched_job *job, struct store *store)
 {
     struct sched_upkeep *upkeep = (struct sched_upkeep *)job;
     struct berth_err err = {0};
@@ -47,7 +47,7 @@ void sched_upkeep_init(struct sched_upkeep *upkeep, uv_loop_t *loop, struct sche
                        const struct config *config)
 {
     *upkeep = (struct sched_upkeep){
-        .job = {.work = work, .done = done}, .jobs = jobs, .config = config, .wait_s = 1};
+        .job = {.work = maintain, .done = done}, .jobs = jobs, .config = config, .wait_s = 1};
     uv_timer_init(loop, &upkeep->timer);
     upkeep->timer.data = upkeep;
 }

@@ -9,7 +9,7 @@ struct warm {
     struct snapshot *snapshot; /* referenced */
 };
 
-static void work(struct sched_job *job, struct store *store)
+static void derive(struct sched_job *job, struct store *store)
 {
     (void)store;
     plan_pairs_of(((struct warm *)job)->snapshot);
@@ -26,7 +26,7 @@ void sched_warm(struct sched *sched)
     struct warm *warm = calloc(1, sizeof *warm);
     if (warm == NULL)
         return;
-    warm->job = (struct sched_job){.work = work, .done = done};
+    warm->job = (struct sched_job){.work = derive, .done = done};
     warm->snapshot = snapshot_ref(sched_snapshot(sched));
     sched_add_job(sched, &warm->job);
 }

@@ -3,10 +3,10 @@
 #include <string.h>
 
 /* after this time, a deletion of the directory has finished and finds no new file */
-#define LOOK_AFTER_MS 1000
-#define LOOK_AGAIN_MS 1000
+#define CHECK_DELAY_MS    1000
+#define CHECK_INTERVAL_MS 1000
 
-static void work(struct sched_job *job, struct store *store)
+static void run_check(struct sched_job *job, struct store *store)
 {
     (void)job;
     store_look(store);
@@ -14,17 +14,17 @@ static void work(struct sched_job *job, struct store *store)
 
 static void done(struct sched_job *job) { ((struct sched_watch *)job)->queued = false; }
 
-static void look(struct sched_watch *watch)
+static void queue_check(struct sched_watch *watch)
 {
     watch->is_certain = false;
     if (watch->queued || watch->stopped)
         return;
     watch->queued = true;
-    watch->looked_ms = uv_now(watch->timer.loop);
+    watch->checked_ms = uv_now(watch->timer.loop);
     sched_jobs_add(watch->jobs, &watch->job);
 }
 
-static void timer_passed(uv_timer_t *timer) { look(timer->data); }
+static void timer_passed(uv_timer_t *timer) { queue_check(timer->data); }
 
 static bool is_last_part(const char *path, const char *name)
 {
@@ -37,7 +37,7 @@ static bool is_last_part(const char *path, const char *name)
 /* Handles an event in the directory. Creation, removal and renaming of a file count as a rename;
  * the store's logs cause renames in normal use. Truncation counts as a change, as do the store's
  * own writes. Sizes and inodes that its last call left need no check. */
-static void happened(uv_fs_event_t *event, const char *name, int what, int status)
+static void on_event(uv_fs_event_t *event, const char *name, int what, int status)
 {
     struct sched_watch *watch = event->data;
     bool is_file = name == NULL || strcmp(name, "berth.db") == 0;
@@ -50,16 +50,16 @@ static void happened(uv_fs_event_t *event, const char *name, int what, int statu
     if (uv_is_active((uv_handle_t *)&watch->timer))
         return;
     if (is_certain || (is_changed && !store_is_as_left(watch->jobs->store)))
-        uv_timer_start(&watch->timer, timer_passed, LOOK_AFTER_MS, 0);
+        uv_timer_start(&watch->timer, timer_passed, CHECK_DELAY_MS, 0);
 }
 
 void sched_watch_init(struct sched_watch *watch, uv_loop_t *loop, struct sched_jobs *jobs,
                       const char *directory)
 {
-    *watch = (struct sched_watch){.job = {.work = work, .done = done},
+    *watch = (struct sched_watch){.job = {.work = run_check, .done = done},
                                   .jobs = jobs,
                                   .directory = directory,
-                                  .looked_ms = uv_now(loop)};
+                                  .checked_ms = uv_now(loop)};
     uv_fs_event_init(loop, &watch->event);
     uv_timer_init(loop, &watch->timer);
     watch->event.data = watch->timer.data = watch;
@@ -70,7 +70,7 @@ static void arm(struct sched_watch *watch)
 {
     watch->files = store_files(watch->jobs->store);
     uv_fs_event_stop(&watch->event);
-    uv_fs_event_start(&watch->event, happened, watch->directory, 0);
+    uv_fs_event_start(&watch->event, on_event, watch->directory, 0);
 }
 
 void sched_watch_begin(struct sched_watch *watch)
@@ -81,10 +81,10 @@ void sched_watch_begin(struct sched_watch *watch)
     arm(watch);
 }
 
-void sched_watch_ask(struct sched_watch *watch)
+void sched_watch_request(struct sched_watch *watch)
 {
-    if (watch->begun && uv_now(watch->timer.loop) - watch->looked_ms >= LOOK_AGAIN_MS)
-        look(watch);
+    if (watch->begun && uv_now(watch->timer.loop) - watch->checked_ms >= CHECK_INTERVAL_MS)
+        queue_check(watch);
 }
 
 void sched_watch_follow(struct sched_watch *watch)
@@ -94,7 +94,7 @@ void sched_watch_follow(struct sched_watch *watch)
     if (store_files(watch->jobs->store) != watch->files) {
         arm(watch); /* drops pending events */
         if (!uv_is_active((uv_handle_t *)&watch->timer))
-            uv_timer_start(&watch->timer, timer_passed, LOOK_AFTER_MS, 0);
+            uv_timer_start(&watch->timer, timer_passed, CHECK_DELAY_MS, 0);
     }
     if (!watch->is_certain && uv_is_active((uv_handle_t *)&watch->timer) &&
         store_is_as_left(watch->jobs->store))

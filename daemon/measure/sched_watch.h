@@ -17,7 +17,7 @@ struct sched_watch {
     const char *directory;
     uv_fs_event_t event;
     uv_timer_t timer;
-    uint64_t files, looked_ms;
+    uint64_t files, checked_ms;
     bool queued, begun, stopped;
     bool is_certain; /* the timer runs for more than a change of size */
 };
@@ -29,7 +29,7 @@ void sched_watch_init(struct sched_watch *watch, uv_loop_t *loop, struct sched_j
 void sched_watch_begin(struct sched_watch *watch);
 
 /* Has the file checked, unless that was done within the last second. */
-void sched_watch_ask(struct sched_watch *watch);
+void sched_watch_request(struct sched_watch *watch);
 
 /* Call it after the store was used. If the store has begun another file, even in a new directory of
  * the same name, watches that. The store's own changes need no check. */

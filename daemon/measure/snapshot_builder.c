@@ -39,7 +39,7 @@ static bool append_lasting(struct note **notes, size_t *count, const struct snap
     return ok;
 }
 
-static bool says(const struct run *run, const struct note *note)
+static bool has_note(const struct run *run, const struct note *note)
 {
     for (size_t i = 0; i < run->note_count; i++)
         if (strcmp(run->notes[i].code, note->code) == 0 &&
@@ -55,7 +55,7 @@ static bool inherit_notes(struct run *run, const struct snapshot *base)
     bool ok = true;
     for (size_t i = 0; ok && run->is_partial && i < base->note_count; i++)
         if (base->notes[i].severity > 1 && strcmp(base->notes[i].probe, run->probe) == 0 &&
-            !says(run, &base->notes[i]))
+            !has_note(run, &base->notes[i]))
             ok = append_notes(&run->notes, &run->note_count, &base->notes[i], 1);
     return ok;
 }
@@ -93,14 +93,14 @@ static enum berth_code first_snapshot(struct store *store, struct discovery *fou
     values_finish(values);
     if (stored_at_s > last_probe_at_s)
         last_probe_at_s = stored_at_s;
-    struct note store_says,
+    struct note store_note_now,
         garbage = {.severity = 1, .code = "folder-garbage", .place = "machine0"};
     memcpy(garbage.text, found->left_out, sizeof garbage.text);
     if (garbage.text[0] != '\0' && !append_notes(&notes, &count, &garbage, 1))
         goto out;
     if (note_or_null != NULL && !append_notes(&notes, &count, note_or_null, 1))
         goto out;
-    if ((store_note(store, &store_says) && !append_notes(&notes, &count, &store_says, 1)) ||
+    if ((store_note(store, &store_note_now) && !append_notes(&notes, &count, &store_note_now, 1)) ||
         !append_notes(&notes, &count, stored, stored_count))
         goto out;
     struct snapshot *snapshot =
@@ -123,20 +123,24 @@ out:
 
 /* Discovers this machine. NVIDIA's procfs files have less than its library but exist as soon as the
  * driver is loaded. They count until the library has reported. */
-static enum berth_code discover_here(const struct files *io, const char *said,
+static enum berth_code discover_here(const struct files *io, const char *facts_text,
                                      struct discovery *ret, struct berth_err *err)
 {
     char *files = NULL, *both = NULL;
-    if (said != NULL && strstr(said, "\"vendor\":\"nvidia\"") != NULL)
-        return discover_live(io, said, ret, err);
+    if (facts_text != NULL && strstr(facts_text, "\"vendor\":\"nvidia\"") != NULL)
+        return discover_live(io, facts_text, ret, err);
     enum berth_code code = nvproc_facts(io, &files, err);
-    if (code == BERTH_OK && said != NULL && files != NULL &&
-        asprintf(&both, "%s%s", said, files) < 0) {
+    if (code == BERTH_OK && facts_text != NULL && files != NULL &&
+        asprintf(&both, "%s%s", facts_text, files) < 0) {
         both = NULL;
         code = err_set(err, BERTH_NO_MEMORY, "no memory for discovery");
     }
     if (code == BERTH_OK)
-        code = discover_live(io, both != NULL ? both : said != NULL ? said : files, ret, err);
+        code = discover_live(io,
+                             both != NULL         ? both
+                             : facts_text != NULL ? facts_text
+                                                  : files,
+                             ret, err);
     free(files);
     free(both);
     return code;
@@ -158,9 +162,9 @@ enum berth_code snapshot_builder_discover(struct store *store, const struct file
                                           struct snapshot **ret_snapshot, struct berth_err *err)
 {
     struct discovery found = {0};
-    const char *said = facts != NULL ? facts->text : NULL;
+    const char *facts_text = facts != NULL ? facts->text : NULL;
     enum berth_code code = folder != NULL ? discover_folder(folder, &found, err)
-                                          : discover_here(io, said, &found, err);
+                                          : discover_here(io, facts_text, &found, err);
     if (code != BERTH_OK)
         return code;
     char boot_id[40];
@@ -195,7 +199,7 @@ static char *shapes_after(const struct snapshot *base, const struct run *run)
 static bool is_standin(const struct run *run) { return strcmp(run->backend, "standin") == 0; }
 
 static enum berth_code make_next(struct store *store, const struct snapshot *base,
-                                 const struct run *run, int64_t run_id, bool noted,
+                                 const struct run *run, int64_t run_id, bool has_notes,
                                  const struct note *notes, size_t count,
                                  const struct history_env *past, uint64_t generation,
                                  struct snapshot **ret_snapshot, struct berth_err *err)
@@ -203,9 +207,9 @@ static enum berth_code make_next(struct store *store, const struct snapshot *bas
     struct snapshot *snapshot = NULL;
     struct values *values = values_new();
     struct sets *sets = sets_new();
-    noted = noted && sets != NULL && sets_add_all(sets, base->sets) &&
-            (run == NULL || sets_add_all(sets, run->sets));
-    if (noted && values != NULL && values_add_all(values, base->values) &&
+    has_notes = has_notes && sets != NULL && sets_add_all(sets, base->sets) &&
+                (run == NULL || sets_add_all(sets, run->sets));
+    if (has_notes && values != NULL && values_add_all(values, base->values) &&
         (run == NULL || values_add_all(values, run->values))) {
         values_finish(values);
         snapshot =
@@ -231,18 +235,19 @@ static enum berth_code make_next(struct store *store, const struct snapshot *bas
 }
 
 /* Copies base with the store's current notes. */
-static enum berth_code renoted(struct store *store, const struct snapshot *base,
-                               const struct history_env *past, uint64_t generation,
-                               struct snapshot **ret_snapshot, struct berth_err *err)
+static enum berth_code renew_notes(struct store *store, const struct snapshot *base,
+                                   const struct history_env *past, uint64_t generation,
+                                   struct snapshot **ret_snapshot, struct berth_err *err)
 {
-    struct note *notes = NULL, store_says;
+    struct note *notes = NULL, store_note_now;
     size_t count = 0;
-    bool noted = !store_note(store, &store_says) || append_notes(&notes, &count, &store_says, 1);
-    for (size_t i = 0; noted && i < base->note_count; i++)
+    bool has_notes =
+        !store_note(store, &store_note_now) || append_notes(&notes, &count, &store_note_now, 1);
+    for (size_t i = 0; has_notes && i < base->note_count; i++)
         if (strncmp(base->notes[i].code, "store-", 6) != 0)
-            noted = append_notes(&notes, &count, &base->notes[i], 1);
-    enum berth_code code =
-        make_next(store, base, NULL, 0, noted, notes, count, past, generation, ret_snapshot, err);
+            has_notes = append_notes(&notes, &count, &base->notes[i], 1);
+    enum berth_code code = make_next(store, base, NULL, 0, has_notes, notes, count, past,
+                                     generation, ret_snapshot, err);
     free(notes);
     return code;
 }
@@ -252,16 +257,17 @@ enum berth_code snapshot_builder_with_run(struct store *store, const struct snap
                                           uint64_t generation, struct snapshot **ret_snapshot,
                                           struct berth_err *err)
 {
-    struct note *notes = NULL, store_says;
+    struct note *notes = NULL, store_note_now;
     size_t count = 0;
     struct berth_err why = {0};
     int64_t run_id = 0;
-    bool noted = true;
+    bool has_notes = true;
     if (run == NULL)
-        return renoted(store, base, past, generation, ret_snapshot, err);
-    bool filled = inherit_notes(run, base);
+        return renew_notes(store, base, past, generation, ret_snapshot, err);
+    bool is_complete = inherit_notes(run, base);
     /* store the values in any case */
-    filled = (run->values == NULL || curve_fill_large(run->values, base->graph)) && filled;
+    is_complete =
+        (run->values == NULL || curve_fill_large(run->values, base->graph)) && is_complete;
     bool is_kept = !is_standin(run) || base->graph->origin != ORIGIN_LIVE;
     enum berth_code code =
         is_kept ? store_write_run(store, base->graph, run, &run_id, &why) : BERTH_OK;
@@ -277,13 +283,13 @@ enum berth_code snapshot_builder_with_run(struct store *store, const struct snap
         snprintf(note.text, sizeof note.text,
                  "the last measurements are served but not stored: %.190s", why.detail);
         text_clean(note.text);
-        noted = append_notes(&notes, &count, &note, 1);
+        has_notes = append_notes(&notes, &count, &note, 1);
     } else {
         for (size_t i = 0; run->values != NULL && i < run->values->count; i++)
             run->values->item[i].run = run_id;
     }
-    if (code == BERTH_OK && store_note(store, &store_says)) {
-        noted = append_notes(&notes, &count, &store_says, 1);
+    if (code == BERTH_OK && store_note(store, &store_note_now)) {
+        has_notes = append_notes(&notes, &count, &store_note_now, 1);
     }
     if (!is_kept) {
         struct note note = {
@@ -293,12 +299,13 @@ enum berth_code snapshot_builder_with_run(struct store *store, const struct snap
                 "what was measured last comes from a stand-in for a GPU's driver; it is not stored",
             .since_s = run->started_at_s};
         snprintf(note.probe, sizeof note.probe, "%s", run->probe);
-        noted = noted && append_notes(&notes, &count, &note, 1);
+        has_notes = has_notes && append_notes(&notes, &count, &note, 1);
     }
-    noted = filled && noted && append_notes(&notes, &count, run->notes, run->note_count) &&
-            append_lasting(&notes, &count, base, run);
-    code = make_next(store, base, run, run_id, noted, notes, count, past, generation, ret_snapshot,
-                     err);
+    has_notes = is_complete && has_notes &&
+                append_notes(&notes, &count, run->notes, run->note_count) &&
+                append_lasting(&notes, &count, base, run);
+    code = make_next(store, base, run, run_id, has_notes, notes, count, past, generation,
+                     ret_snapshot, err);
     free(notes);
     return code;
 }

@@ -10,7 +10,7 @@
 #include "serve/request.h"
 #include "serve/serve.h"
 
-static const char *const hows[] = {"stream", "random", NULL};
+static const char *const patterns[] = {"stream", "random", NULL};
 
 static enum berth_code read_access(const struct graph *graph, const json_t *json,
                                    struct memuse_access *ret, struct berth_err *err)
@@ -26,7 +26,7 @@ static enum berth_code read_access(const struct graph *graph, const json_t *json
     if (code == BERTH_OK)
         code = request_int(json, "cores", ALLOC_CORES_MIN, ALLOC_CORES_MAX, 0, &ret->cores, err);
     if (code == BERTH_OK)
-        code = request_word(json, "pattern", hows, 0, &how, err);
+        code = request_word(json, "pattern", patterns, 0, &how, err);
     ret->random = how == 1;
     return code;
 }
@@ -157,8 +157,8 @@ static enum berth_code print_answer(void *state, struct print *print, struct ber
     return BERTH_OK;
 }
 
-static enum berth_code understand(const struct call *call, struct reply *reply,
-                                  struct berth_err *err)
+static enum berth_code parse_request(const struct call *call, struct reply *reply,
+                                     struct berth_err *err)
 {
     const struct graph *graph = call->snap->graph;
     struct alloc_request *request = &reply->request;
@@ -174,8 +174,8 @@ static enum berth_code understand(const struct call *call, struct reply *reply,
 }
 
 /* Copies the free memory: the loop refreshes it while a plan is made on the thread pool. */
-static enum berth_code look_at_memory(const struct call *call, struct reply *reply,
-                                      struct berth_err *err)
+static enum berth_code copy_free_memory(const struct call *call, struct reply *reply,
+                                        struct berth_err *err)
 {
     struct free_memory_view free = free_memory_read(call->daemon->free_memory);
     reply->request.free = free;
@@ -195,9 +195,9 @@ enum berth_code query_allocate(const struct call *call, struct outcome *ret, str
     if (reply == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
     reply->snap = snapshot_ref(call->snap);
-    enum berth_code code = understand(call, reply, err);
+    enum berth_code code = parse_request(call, reply, err);
     if (code == BERTH_OK)
-        code = look_at_memory(call, reply, err);
+        code = copy_free_memory(call, reply, err);
     if (code == BERTH_OK)
         *ret = (struct outcome){
             .kind = reply->request.access_count > ACCESSES_AT_ONCE ? OUTCOME_WORK : OUTCOME_RESULT,

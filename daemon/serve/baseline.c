@@ -42,7 +42,7 @@ static json_t *baseline_json(const struct baseline *baseline, enum metric metric
 
 /* Query of GetBaseline for the thread pool. It asks the store, because a baseline loaded from a
  * folder has no measured value. */
-struct wanted {
+struct baseline_query {
     struct store *store; /* borrowed; the scheduler ends after the thread pool */
     struct snapshot *snap;
     enum metric metric;
@@ -51,40 +51,40 @@ struct wanted {
     struct health_limits limits;
 };
 
-static json_t *answer_baseline(const struct wanted *wanted, const struct baseline *baseline)
+static json_t *answer_baseline(const struct baseline_query *query, const struct baseline *baseline)
 {
-    const struct metric_info *info = metric_info(wanted->metric);
+    const struct metric_info *info = metric_info(query->metric);
     json_t *json = json_object();
     bool ok = json != NULL && answer_set(json, "unit", json_string_nocheck(info->unit)) &&
               answer_set(json, "better",
                          json_string_nocheck(info->higher_is_better ? "higher" : "lower")) &&
               answer_set(json, "baseline",
                          baseline != NULL && baseline->count > 0
-                             ? baseline_json(baseline, wanted->metric, &wanted->limits)
+                             ? baseline_json(baseline, query->metric, &query->limits)
                              : json_null());
     return done(json, ok);
 }
 
 static const struct baseline *find_baseline(const struct baseline_set *set,
-                                            const struct wanted *wanted)
+                                            const struct baseline_query *query)
 {
     for (size_t i = 0; i < set->values->count; i++) {
         const struct value *v = &set->values->item[i];
-        if (v->metric == wanted->metric && v->from == wanted->from && v->to == wanted->to &&
-            strcmp(values_axes(set->values, v), wanted->axes) == 0)
+        if (v->metric == query->metric && v->from == query->from && v->to == query->to &&
+            strcmp(values_axes(set->values, v), query->axes) == 0)
             return &set->baseline[i];
     }
     return NULL;
 }
 
-static enum berth_code look_up(void *state, json_t **ret_result, struct berth_err *err)
+static enum berth_code query_store(void *state, json_t **ret_result, struct berth_err *err)
 {
-    const struct wanted *wanted = state;
+    const struct baseline_query *query = state;
     struct baseline_set set;
     enum berth_code code = baseline_set_init(&set)
-                               ? store_baseline_list(wanted->store, wanted->snap->graph, &set, err)
+                               ? store_baseline_list(query->store, query->snap->graph, &set, err)
                                : err_set(err, BERTH_NO_MEMORY, "no memory for baselines");
-    json_t *json = code == BERTH_OK ? answer_baseline(wanted, find_baseline(&set, wanted)) : NULL;
+    json_t *json = code == BERTH_OK ? answer_baseline(query, find_baseline(&set, query)) : NULL;
     baseline_set_done(&set);
     if (code == BERTH_OK && json == NULL)
         code = err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
@@ -93,11 +93,11 @@ static enum berth_code look_up(void *state, json_t **ret_result, struct berth_er
     return code;
 }
 
-static void wanted_free(void *state)
+static void query_free(void *state)
 {
-    struct wanted *wanted = state;
-    snapshot_unref(wanted->snap);
-    free(wanted);
+    struct baseline_query *query = state;
+    snapshot_unref(query->snap);
+    free(query);
 }
 
 enum berth_code query_get_baseline(const struct call *call, struct outcome *ret,
@@ -105,40 +105,39 @@ enum berth_code query_get_baseline(const struct call *call, struct outcome *ret,
 {
     const struct snapshot *snap = call->snap;
     const char *name = json_string_value(json_object_get(call->params, "metric"));
-    struct wanted wanted = {.store = sched_store(call->daemon->sched),
-                            .from = PLACE_NONE,
-                            .to = PLACE_NONE,
-                            .limits = health_limits_from(&call->daemon->config)};
-    if (!metric_parse(name, &wanted.metric)) {
+    struct baseline_query query = {.store = sched_store(call->daemon->sched),
+                                   .from = PLACE_NONE,
+                                   .to = PLACE_NONE,
+                                   .limits = health_limits_from(&call->daemon->config)};
+    if (!metric_parse(name, &query.metric)) {
         err_set(err, BERTH_NO_SUCH_METRIC, "there is no metric %.60s (berth matrix lists them)",
                 name);
         err_text(err, 0, name);
         return err->code;
     }
-    enum berth_code code = request_place(snap->graph, json_object_get(call->params, "from"), "from",
-                                         &wanted.from, err);
+    enum berth_code code =
+        request_place(snap->graph, json_object_get(call->params, "from"), "from", &query.from, err);
     if (code == BERTH_OK)
         code =
-            request_place(snap->graph, json_object_get(call->params, "to"), "to", &wanted.to, err);
+            request_place(snap->graph, json_object_get(call->params, "to"), "to", &query.to, err);
     if (code == BERTH_OK)
-        code = request_axes(call->params, wanted.metric, wanted.axes, sizeof wanted.axes, err);
+        code = request_axes(call->params, query.metric, query.axes, sizeof query.axes, err);
     if (code != BERTH_OK)
         return code;
-    const struct value *v =
-        snap->baseline != NULL
-            ? values_find(snap->values, wanted.metric, wanted.from, wanted.to, wanted.axes)
-            : NULL;
+    const struct value *v = snap->baseline != NULL ? values_find(snap->values, query.metric,
+                                                                 query.from, query.to, query.axes)
+                                                   : NULL;
     if (v == NULL) {
-        struct wanted *state = malloc(sizeof *state);
+        struct baseline_query *state = malloc(sizeof *state);
         if (state == NULL)
             return err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
-        *state = wanted;
+        *state = query;
         state->snap = snapshot_ref(call->snap);
         *ret = (struct outcome){
-            .kind = OUTCOME_WORK, .state = state, .work = look_up, .free_state = wanted_free};
+            .kind = OUTCOME_WORK, .state = state, .work = query_store, .free_state = query_free};
         return BERTH_OK;
     }
-    json_t *json = answer_baseline(&wanted, &snap->baseline[v - snap->values->item]);
+    json_t *json = answer_baseline(&query, &snap->baseline[v - snap->values->item]);
     if (json == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
     *ret = (struct outcome){.kind = OUTCOME_RESULT, .result = json};

@@ -282,7 +282,7 @@ static json_t *prediction_json(const struct prediction *prediction, const char *
 
 /* Warns of HSA_ENABLE_PEER_SDMA without effect: AMD's runtime copies only between GPUs that it
  * sees. */
-static void warn_of_unseen(struct reply *reply)
+static void warn_of_hidden_gpus(struct reply *reply)
 {
     struct bind_answer *answer = &reply->answer;
     for (size_t t = 0; !reply->asked->shows_all && answer->task_count > 1 && t < answer->task_count;
@@ -300,7 +300,7 @@ static void warn_of_unseen(struct reply *reply)
 static enum berth_code put_answer(struct reply *reply, json_t *json, struct berth_err *err)
 {
     struct bind_answer *answer = &reply->answer;
-    warn_of_unseen(reply);
+    warn_of_hidden_gpus(reply);
     if (reply->asked->is_size_assumed)
         warnings_add(&answer->warnings,
                      "bytes is not given: each flow of the pattern counts as many as host_bytes, "
@@ -404,7 +404,7 @@ static enum berth_code make_json(void *state, json_t **ret, struct berth_err *er
     return code;
 }
 
-static enum berth_code make_json_to_keep(void *state, json_t **ret, struct berth_err *err)
+static enum berth_code make_kept_json(void *state, json_t **ret, struct berth_err *err)
 {
     struct binding *binding = state;
     (void)ret;
@@ -426,8 +426,8 @@ static enum stream_step next(void *state, json_t **ret_reply, struct berth_err *
 
 /* Removes others' claimed resources from the allowed ones, then restricts them to the caller's own
  * claim. */
-static enum berth_code look_at_claims(const struct call *call, struct binding *binding,
-                                      struct berth_err *err)
+static enum berth_code apply_claims(const struct call *call, struct binding *binding,
+                                    struct berth_err *err)
 {
     const struct claim *within = NULL;
     if (call->daemon->claims == NULL)
@@ -447,8 +447,8 @@ static enum berth_code look_at_claims(const struct call *call, struct binding *b
     return code;
 }
 
-static enum berth_code understand(const struct call *call, struct binding *binding,
-                                  struct berth_err *err)
+static enum berth_code parse_request(const struct call *call, struct binding *binding,
+                                     struct berth_err *err)
 {
     struct bind_asked *asked = &binding->asked;
     enum berth_code code = query_bind_request(call->snap->graph, call->params, asked, err);
@@ -464,7 +464,7 @@ static enum berth_code understand(const struct call *call, struct binding *bindi
 }
 
 /* Answers with the stored plan. */
-static void answer_at_once(struct binding *binding, struct outcome *ret)
+static void answer_kept(struct binding *binding, struct outcome *ret)
 {
     *ret = (struct outcome){
         .kind = OUTCOME_STREAM, .state = binding, .next = next, .free_state = binding_free};
@@ -477,7 +477,7 @@ static void answer_later(struct binding *binding, struct outcome *ret)
     if (binding->asked.key != NULL)
         *ret = (struct outcome){.kind = OUTCOME_STREAM,
                                 .state = binding,
-                                .work = make_json_to_keep,
+                                .work = make_kept_json,
                                 .next = next,
                                 .free_state = binding_free};
 }
@@ -489,11 +489,11 @@ enum berth_code query_bind(const struct call *call, struct outcome *ret, struct 
         return no_memory(err);
     binding->snap = snapshot_ref(call->snap);
     binding->claims = snapshot_claims(call->snap);
-    enum berth_code code = understand(call, binding, err);
+    enum berth_code code = parse_request(call, binding, err);
     if (code == BERTH_OK && !binding->stands)
-        code = look_at_claims(call, binding, err);
+        code = apply_claims(call, binding, err);
     if (code == BERTH_OK && binding->stands)
-        answer_at_once(binding, ret);
+        answer_kept(binding, ret);
     else if (code == BERTH_OK)
         answer_later(binding, ret);
     if (code != BERTH_OK)

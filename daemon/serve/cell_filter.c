@@ -64,20 +64,20 @@ static place_id only_place(const struct graph *graph, const bool *flags)
     return only;
 }
 
-static enum berth_code check_ends(const struct graph *graph, const struct cell_filter *pick,
+static enum berth_code check_ends(const struct graph *graph, const struct cell_filter *filter,
                                   struct berth_err *err)
 {
-    place_id from = only_place(graph, pick->from), to = only_place(graph, pick->to);
+    place_id from = only_place(graph, filter->from), to = only_place(graph, filter->to);
     bool are_known = from != PLACE_NONE && to != PLACE_NONE;
-    return are_known ? request_ends(graph, pick->metric, from, to, err) : BERTH_OK;
+    return are_known ? request_ends(graph, filter->metric, from, to, err) : BERTH_OK;
 }
 
-enum berth_code cell_filter_init(struct cell_filter *ret_pick, const json_t *params,
+enum berth_code cell_filter_init(struct cell_filter *ret_filter, const json_t *params,
                                  const struct graph *graph, struct berth_err *err)
 {
     const char *name = json_string_value(json_object_get(params, "metric"));
-    struct cell_filter pick = {0};
-    if (!metric_parse(name, &pick.metric)) {
+    struct cell_filter filter = {0};
+    if (!metric_parse(name, &filter.metric)) {
         err_set(err, BERTH_NO_SUCH_METRIC, "there is no metric %.60s (berth matrix lists them)",
                 name);
         err_text(err, 0, name);
@@ -85,42 +85,42 @@ enum berth_code cell_filter_init(struct cell_filter *ret_pick, const json_t *par
     }
     json_t *where = json_object_get(params, "where");
     if (json_is_object(where))
-        pick.where = json_incref(where);
-    enum berth_code code = parse_places(graph, params, "from", &pick.from, err);
+        filter.where = json_incref(where);
+    enum berth_code code = parse_places(graph, params, "from", &filter.from, err);
     if (code == BERTH_OK)
-        code = parse_places(graph, params, "to", &pick.to, err);
+        code = parse_places(graph, params, "to", &filter.to, err);
     if (code == BERTH_OK)
-        code = check_where(pick.metric, pick.where, err);
+        code = check_where(filter.metric, filter.where, err);
     if (code == BERTH_OK)
-        code = check_ends(graph, &pick, err);
+        code = check_ends(graph, &filter, err);
     if (code != BERTH_OK) {
-        cell_filter_done(&pick);
+        cell_filter_done(&filter);
         return code;
     }
-    *ret_pick = pick;
+    *ret_filter = filter;
     return BERTH_OK;
 }
 
-void cell_filter_done(struct cell_filter *pick)
+void cell_filter_done(struct cell_filter *filter)
 {
-    free(pick->from);
-    free(pick->to);
-    json_decref(pick->where);
-    *pick = (struct cell_filter){0};
+    free(filter->from);
+    free(filter->to);
+    json_decref(filter->where);
+    *filter = (struct cell_filter){0};
 }
 
-bool cell_filter_matches(const struct cell_filter *pick, place_id from, place_id to,
+bool cell_filter_matches(const struct cell_filter *filter, place_id from, place_id to,
                          const char *axes)
 {
-    if ((pick->from != NULL && !pick->from[from]) || (pick->to != NULL && !pick->to[to]))
+    if ((filter->from != NULL && !filter->from[from]) || (filter->to != NULL && !filter->to[to]))
         return false;
     const char *axis;
-    json_t *wanted;
+    json_t *value;
     char buffer[64];
-    json_object_foreach(pick->where, axis, wanted)
+    json_object_foreach(filter->where, axis, value)
     {
-        const char *has = axes_get(pick->metric, axes, axis, buffer, sizeof buffer);
-        if (has == NULL || strcmp(has, json_string_value(wanted)) != 0)
+        const char *has = axes_get(filter->metric, axes, axis, buffer, sizeof buffer);
+        if (has == NULL || strcmp(has, json_string_value(value)) != 0)
             return false;
     }
     return true;

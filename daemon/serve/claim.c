@@ -48,8 +48,8 @@ static json_t *claim_json(const struct claim_keep *keep, const struct claim *cla
     return json;
 }
 
-static enum berth_code mark_places(const struct graph *graph, const json_t *params, bool *asked,
-                                   struct berth_err *err)
+static enum berth_code parse_places(const struct graph *graph, const json_t *params, bool *asked,
+                                    struct berth_err *err)
 {
     const json_t *names = NULL, *name;
     size_t i;
@@ -92,7 +92,7 @@ static enum berth_code read_places(const struct graph *graph, const json_t *para
     bool *asked = calloc(graph->place_count, sizeof *asked);
     if (asked == NULL)
         return no_memory(err);
-    enum berth_code code = mark_places(graph, params, asked, err);
+    enum berth_code code = parse_places(graph, params, asked, err);
     char *text = code == BERTH_OK ? list_marked(graph, asked) : NULL;
     free(asked);
     if (code != BERTH_OK)
@@ -154,8 +154,8 @@ static enum berth_code read_claim(const struct call *call, struct claim *spec, i
 }
 
 /* Makes the claim and its answer. */
-static enum berth_code make(struct claim_keep *keep, const struct claim *spec, int64_t ttl_s,
-                            struct outcome *ret, struct berth_err *err)
+static enum berth_code make_claim(struct claim_keep *keep, const struct claim *spec, int64_t ttl_s,
+                                  struct outcome *ret, struct berth_err *err)
 {
     const struct claim *claim = NULL;
     bool is_new = spec->key == NULL ||
@@ -188,7 +188,7 @@ struct claiming {
     struct outcome made; /* its next is NULL before the claim is made */
 };
 
-static enum berth_code look_at_processes(void *state, json_t **ret, struct berth_err *err)
+static enum berth_code check_processes(void *state, json_t **ret, struct berth_err *err)
 {
     const struct claiming *claiming = state;
     const struct claim *spec = claiming->spec;
@@ -206,8 +206,8 @@ static enum berth_code look_at_processes(void *state, json_t **ret, struct berth
 static enum stream_step next(void *state, json_t **ret_reply, struct berth_err *err)
 {
     struct claiming *claiming = state;
-    if (claiming->made.next == NULL &&
-        make(claiming->keep, claiming->spec, claiming->ttl_s, &claiming->made, err) != BERTH_OK)
+    if (claiming->made.next == NULL && make_claim(claiming->keep, claiming->spec, claiming->ttl_s,
+                                                  &claiming->made, err) != BERTH_OK)
         return STREAM_ERROR;
     return claiming->made.next(claiming->made.state, ret_reply, err);
 }
@@ -222,8 +222,9 @@ static void claiming_free(void *state)
     free(claiming);
 }
 
-static enum berth_code make_later(const struct call *call, const struct claim *spec, int64_t ttl_s,
-                                  bool jobs_matter, struct outcome *ret, struct berth_err *err)
+static enum berth_code make_after_check(const struct call *call, const struct claim *spec,
+                                        int64_t ttl_s, bool jobs_matter, struct outcome *ret,
+                                        struct berth_err *err)
 {
     struct claiming *claiming = malloc(sizeof *claiming);
     struct claim *copy = claiming != NULL ? claim_new(spec) : NULL;
@@ -240,7 +241,7 @@ static enum berth_code make_later(const struct call *call, const struct claim *s
                                   .ttl_s = ttl_s};
     *ret = (struct outcome){.kind = OUTCOME_STREAM,
                             .state = claiming,
-                            .work = look_at_processes,
+                            .work = check_processes,
                             .next = next,
                             .acts = true,
                             .free_state = claiming_free};
@@ -260,14 +261,14 @@ enum berth_code query_claim(const struct call *call, struct outcome *ret, struct
         code = claim_keep_check(keep, &spec, ttl_s, &jobs_matter, err);
     if (code == BERTH_OK)
         code = jobs_matter || spec.owner.cgroup != NULL
-                   ? make_later(call, &spec, ttl_s, jobs_matter, ret, err)
-                   : make(keep, &spec, ttl_s, ret, err);
+                   ? make_after_check(call, &spec, ttl_s, jobs_matter, ret, err)
+                   : make_claim(keep, &spec, ttl_s, ret, err);
     free(spec.places);
     return code;
 }
 
-static enum berth_code find_to_release(const struct call *call, const struct claim **ret,
-                                       struct berth_err *err)
+static enum berth_code claim_to_release(const struct call *call, const struct claim **ret,
+                                        struct berth_err *err)
 {
     const struct claim_set *claims = claim_keep_claims(call->daemon->claims);
     char *id = NULL, *key = NULL;
@@ -300,7 +301,7 @@ static enum berth_code find_to_release(const struct call *call, const struct cla
 enum berth_code query_release(const struct call *call, struct outcome *ret, struct berth_err *err)
 {
     const struct claim *claim = NULL;
-    enum berth_code code = find_to_release(call, &claim, err);
+    enum berth_code code = claim_to_release(call, &claim, err);
     if (code != BERTH_OK)
         return code;
     json_t *result = json_pack("{s:i}", "released", claim != NULL ? 1 : 0);

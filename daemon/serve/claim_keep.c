@@ -584,9 +584,9 @@ static enum berth_code try(struct claim_keep *keep, const struct claim *asked, i
 static void undo(struct claim_keep *keep, struct attempt *attempt)
 {
     if (attempt->before != NULL)
-        claim_set_put_back(&keep->claims, attempt->claim, attempt->before);
+        claim_set_undo_replace(&keep->claims, attempt->claim, attempt->before);
     else
-        claim_set_take_back(&keep->claims, attempt->claim);
+        claim_set_undo_add(&keep->claims, attempt->claim);
 }
 
 enum berth_code claim_keep_check(struct claim_keep *keep, const struct claim *spec, int64_t ttl_s,
@@ -669,7 +669,7 @@ static enum stream_step next_answer(void *state, json_t **ret_reply, struct bert
     const struct claim_keep *keep = pending->keep;
     (void)err;
     if (keep->tried < pending->generation || keep->saves < pending->saves ||
-        sched_is_giving_way(keep->env.sched))
+        sched_is_yielding(keep->env.sched))
         return STREAM_WAIT;
     if (pending->says_stored) /* without memory for it, it is not said */
         json_object_set_new(pending->result, "stored",

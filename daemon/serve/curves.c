@@ -12,14 +12,14 @@
 /* A GetCurves in progress. */
 struct drawing {
     struct snapshot *snap;
-    struct cell_filter pick;
+    struct cell_filter filter;
 };
 
 static void drawing_free(void *state)
 {
     struct drawing *drawing = state;
     snapshot_unref(drawing->snap);
-    cell_filter_done(&drawing->pick);
+    cell_filter_done(&drawing->filter);
     free(drawing);
 }
 
@@ -93,14 +93,14 @@ static enum berth_code print_curves(void *state, struct print *reply, struct ber
     const struct curve *first;
     if (curves == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
-    size_t count = curve_range(curves, drawing->pick.metric, &first);
+    size_t count = curve_range(curves, drawing->filter.metric, &first);
     print_open(reply, '{');
     print_key(reply, "metric");
-    print_string(reply, metric_info(drawing->pick.metric)->name);
+    print_string(reply, metric_info(drawing->filter.metric)->name);
     print_key(reply, "curves");
     print_open(reply, '[');
     for (size_t i = 0; i < count; i++)
-        if (cell_filter_matches(&drawing->pick, first[i].from, first[i].to, first[i].axes))
+        if (cell_filter_matches(&drawing->filter, first[i].from, first[i].to, first[i].axes))
             print_curve(reply, drawing->snap->graph, &first[i]);
     print_close(reply, ']');
     print_key(reply, "basis");
@@ -112,25 +112,26 @@ static enum berth_code print_curves(void *state, struct print *reply, struct ber
 enum berth_code query_get_curves(const struct call *call, struct outcome *ret,
                                  struct berth_err *err)
 {
-    struct cell_filter pick;
-    enum berth_code code = cell_filter_init(&pick, call->params, call->snap->graph, err);
+    struct cell_filter filter;
+    enum berth_code code = cell_filter_init(&filter, call->params, call->snap->graph, err);
     if (code != BERTH_OK)
         return code;
-    if (json_object_get(pick.where, "bytes") != NULL) {
-        cell_filter_done(&pick);
+    if (json_object_get(filter.where, "bytes") != NULL) {
+        cell_filter_done(&filter);
         err_set(err, BERTH_INVALID_PARAMETER, "a curve goes over all sizes: it has no axis bytes");
         err_text(err, 0, "where.bytes");
         return err->code;
     }
     struct drawing *drawing = calloc(1, sizeof *drawing);
     if (drawing == NULL) {
-        cell_filter_done(&pick);
+        cell_filter_done(&filter);
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     }
-    *drawing = (struct drawing){.snap = snapshot_ref(call->snap), .pick = pick};
+    *drawing = (struct drawing){.snap = snapshot_ref(call->snap), .filter = filter};
     const struct curve *first;
-    bool at_once = snapshot_has_curves(call->snap) &&
-                   curve_range(snapshot_curves(call->snap), pick.metric, &first) <= CURVES_AT_ONCE;
+    bool at_once =
+        snapshot_has_curves(call->snap) &&
+        curve_range(snapshot_curves(call->snap), filter.metric, &first) <= CURVES_AT_ONCE;
     *ret = (struct outcome){.kind = at_once ? OUTCOME_RESULT : OUTCOME_WORK,
                             .state = drawing,
                             .write = print_curves,

@@ -23,7 +23,7 @@ struct daemon {
     struct notifier notifier;
     struct sched *sched;
     struct claim_keep *claims;
-    struct plan_cache held; /* plans under keys without a claim */
+    struct plan_cache plans; /* plans under keys without a claim */
     struct server *server;
     struct free_memory
         /* NULL for a recorded node, whose memory cannot be read */

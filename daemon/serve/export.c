@@ -93,7 +93,7 @@ static enum berth_code write_export(void *state, struct print *reply, struct ber
 }
 
 /* Reads places of computing claims and free memory. Returns false when out of memory. */
-static bool look_around(const struct call *call, struct exporting *exporting)
+static bool read_state(const struct call *call, struct exporting *exporting)
 {
     const struct graph *graph = call->snap->graph;
     const struct claim_set *claims = claim_keep_claims(call->daemon->claims);
@@ -134,7 +134,7 @@ enum berth_code query_export(const struct call *call, struct outcome *ret, struc
     exporting->io = call->daemon->io;
     exporting->limits = health_limits_from(&call->daemon->config);
     exporting->now_s = clock_now_s(&call->daemon->clock);
-    bool ok = look_around(call, exporting);
+    bool ok = read_state(call, exporting);
     if (ok && call->daemon->config.node != NULL)
         ok = (exporting->folder = strdup(call->daemon->config.node)) != NULL;
     if (!ok) {

@@ -141,7 +141,7 @@ enum berth_code query_check(const struct call *call, struct outcome *ret, struct
     enum berth_code code = request_places(call->snap->graph, call->params, &selected, err);
     if (code != BERTH_OK)
         return code;
-    sched_look_at_store(call->daemon->sched);
+    sched_check_store(call->daemon->sched);
     struct check *check = malloc(sizeof *check);
     if (check == NULL) {
         free(selected);

@@ -10,7 +10,7 @@
 #include "store/history.h"
 
 /* A History in progress. */
-struct ask {
+struct history_query {
     struct store *store;
     struct snapshot *snap;
     enum metric metric;
@@ -19,11 +19,11 @@ struct ask {
     int64_t since_s;
 };
 
-static void ask_free(void *state)
+static void query_free(void *state)
 {
-    struct ask *ask = state;
-    snapshot_unref(ask->snap);
-    free(ask);
+    struct history_query *query = state;
+    snapshot_unref(query->snap);
+    free(query);
 }
 
 /* Returns the end of the JSON string at c; NULL if it has escapes, control characters or
@@ -95,10 +95,11 @@ static void print_conditions(struct print *reply, const char *text)
 
 static enum berth_code print_history(void *state, struct print *reply, struct berth_err *err)
 {
-    const struct ask *ask = state;
+    const struct history_query *query = state;
     struct history history = {0};
-    enum berth_code code = store_history(ask->store, ask->snap->graph, ask->metric, ask->from,
-                                         ask->to, ask->axes, ask->since_s, &history, err);
+    enum berth_code code =
+        store_history(query->store, query->snap->graph, query->metric, query->from, query->to,
+                      query->axes, query->since_s, &history, err);
     if (code != BERTH_OK)
         return code;
     print_open(reply, '{');
@@ -130,7 +131,7 @@ static enum berth_code print_history(void *state, struct print *reply, struct be
 }
 
 /* Reads the axes. A history has one cell, so axes missing in where have their defaults. */
-static enum berth_code parse_axes(json_t *where, struct ask *ask, struct berth_err *err)
+static enum berth_code parse_axes(json_t *where, struct history_query *query, struct berth_err *err)
 {
     const char *text[2 * WHERE_AXES_MAX], *axis;
     json_t *value;
@@ -143,7 +144,7 @@ static enum berth_code parse_axes(json_t *where, struct ask *ask, struct berth_e
     {
         text[2 * count] = axis;
         text[2 * count++ + 1] = json_string_value(value);
-        if (axes_canonical(ask->metric, &text[2 * count - 2], 1, ask->axes, sizeof ask->axes,
+        if (axes_canonical(query->metric, &text[2 * count - 2], 1, query->axes, sizeof query->axes,
                            &why) == BERTH_OK)
             continue;
         snprintf(path, sizeof path, "where.%.80s", axis);
@@ -151,39 +152,39 @@ static enum berth_code parse_axes(json_t *where, struct ask *ask, struct berth_e
         err_text(err, 0, path);
         return BERTH_INVALID_PARAMETER;
     }
-    return axes_canonical(ask->metric, text, count, ask->axes, sizeof ask->axes, err);
+    return axes_canonical(query->metric, text, count, query->axes, sizeof query->axes, err);
 }
 
 enum berth_code query_history(const struct call *call, struct outcome *ret, struct berth_err *err)
 {
     const char *name = json_string_value(json_object_get(call->params, "metric"));
     const struct graph *graph = call->snap->graph;
-    struct ask ask = {.store = sched_store(call->daemon->sched), .since_s = INT64_MIN};
-    if (!metric_parse(name, &ask.metric)) {
+    struct history_query query = {.store = sched_store(call->daemon->sched), .since_s = INT64_MIN};
+    if (!metric_parse(name, &query.metric)) {
         err_set(err, BERTH_NO_SUCH_METRIC, "there is no metric %.60s (berth matrix lists them)",
                 name);
         err_text(err, 0, name);
         return BERTH_NO_SUCH_METRIC;
     }
     enum berth_code code =
-        request_place(graph, json_object_get(call->params, "from"), "from", &ask.from, err);
+        request_place(graph, json_object_get(call->params, "from"), "from", &query.from, err);
     if (code == BERTH_OK)
-        code = request_place(graph, json_object_get(call->params, "to"), "to", &ask.to, err);
+        code = request_place(graph, json_object_get(call->params, "to"), "to", &query.to, err);
     if (code == BERTH_OK)
-        code = parse_axes(json_object_get(call->params, "where"), &ask, err);
+        code = parse_axes(json_object_get(call->params, "where"), &query, err);
     if (code == BERTH_OK)
-        code = request_ends(graph, ask.metric, ask.from, ask.to, err);
+        code = request_ends(graph, query.metric, query.from, query.to, err);
     if (code != BERTH_OK)
         return code;
     json_t *since_s = json_object_get(call->params, "since_s");
     if (json_is_integer(since_s))
-        ask.since_s = json_integer_value(since_s);
-    struct ask *state = malloc(sizeof *state);
+        query.since_s = json_integer_value(since_s);
+    struct history_query *state = malloc(sizeof *state);
     if (state == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
-    ask.snap = snapshot_ref(call->snap);
-    *state = ask;
+    query.snap = snapshot_ref(call->snap);
+    *state = query;
     *ret = (struct outcome){
-        .kind = OUTCOME_WORK, .state = state, .write = print_history, .free_state = ask_free};
+        .kind = OUTCOME_WORK, .state = state, .write = print_history, .free_state = query_free};
     return BERTH_OK;
 }

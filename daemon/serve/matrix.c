@@ -11,8 +11,8 @@
 
 /* Largest numbers of cells that the loop prints and compares. Beyond these the thread pool makes
  * the reply. */
-#define CELLS_AT_ONCE 128
-#define LOOKS_AT_ONCE 2000
+#define CELLS_AT_ONCE    128
+#define COMPARED_AT_ONCE 2000
 
 enum berth_code query_list_metrics(const struct call *call, struct outcome *ret,
                                    struct berth_err *err)
@@ -52,9 +52,9 @@ enum berth_code query_list_metrics(const struct call *call, struct outcome *ret,
 /* A GetMatrix in progress. */
 struct matrix {
     struct snapshot *snap;
-    struct cell_filter pick;
-    const struct values *values; /* the snapshot's, or then */
-    struct values *then;         /* owned; NULL for the latest values */
+    struct cell_filter filter;
+    const struct values *values; /* the snapshot's, or past */
+    struct values *past;         /* owned; NULL for the latest values */
     struct store *store;         /* borrowed; NULL for the latest values */
     int64_t at_s;
 };
@@ -63,8 +63,8 @@ static void matrix_free(void *state)
 {
     struct matrix *matrix = state;
     snapshot_unref(matrix->snap);
-    cell_filter_done(&matrix->pick);
-    values_free(matrix->then);
+    cell_filter_done(&matrix->filter);
+    values_free(matrix->past);
     free(matrix);
 }
 
@@ -79,18 +79,18 @@ struct axes_text {
 static void print_axes(struct print *reply, const struct matrix *matrix, const struct value *value,
                        struct axes_text *kept)
 {
-    struct axes_text *known = &kept[value->axes % AXES_KEPT];
-    if (known->length > 0 && known->axes == value->axes) {
-        print_bytes(reply, known->text, known->length);
+    struct axes_text *cached = &kept[value->axes % AXES_KEPT];
+    if (cached->length > 0 && cached->axes == value->axes) {
+        print_bytes(reply, cached->text, cached->length);
         return;
     }
     size_t before = reply->length;
-    jsonify_print_axes(reply, matrix->pick.metric, values_axes(matrix->values, value));
+    jsonify_print_axes(reply, matrix->filter.metric, values_axes(matrix->values, value));
     size_t length = reply->length - before;
-    if (reply->failed || length > sizeof known->text)
+    if (reply->failed || length > sizeof cached->text)
         return;
-    *known = (struct axes_text){.axes = value->axes, .length = length};
-    memcpy(known->text, reply->data + before, length);
+    *cached = (struct axes_text){.axes = value->axes, .length = length};
+    memcpy(cached->text, reply->data + before, length);
 }
 
 static void print_cell(struct print *reply, const struct matrix *matrix, const struct value *value,
@@ -121,9 +121,9 @@ static void print_cell(struct print *reply, const struct matrix *matrix, const s
     print_close(reply, '}');
 }
 
-static inline bool is_to(const struct cell_filter *pick, place_id to)
+static inline bool is_to(const struct cell_filter *filter, place_id to)
 {
-    return pick->to == NULL || pick->to[to];
+    return filter->to == NULL || filter->to[to];
 }
 
 /* Prints the matching cells. Cells ascend by from, so selected sources skip the others. */
@@ -131,16 +131,16 @@ static void print_cells(struct print *reply, const struct matrix *matrix)
 {
     struct axes_text kept[AXES_KEPT] = {0};
     const struct graph *graph = matrix->snap->graph;
-    for (size_t from = 0; from < (matrix->pick.from != NULL ? graph->place_count : 1); from++) {
+    for (size_t from = 0; from < (matrix->filter.from != NULL ? graph->place_count : 1); from++) {
         const struct value *first;
-        if (matrix->pick.from != NULL && !matrix->pick.from[from])
+        if (matrix->filter.from != NULL && !matrix->filter.from[from])
             continue;
         size_t count =
-            values_range(matrix->values, matrix->pick.metric,
-                         matrix->pick.from != NULL ? (place_id)from : PLACE_NONE, &first);
+            values_range(matrix->values, matrix->filter.metric,
+                         matrix->filter.from != NULL ? (place_id)from : PLACE_NONE, &first);
         for (size_t i = 0; i < count; i++)
-            if (is_to(&matrix->pick, first[i].to) &&
-                cell_filter_matches(&matrix->pick, first[i].from, first[i].to,
+            if (is_to(&matrix->filter, first[i].to) &&
+                cell_filter_matches(&matrix->filter, first[i].from, first[i].to,
                                     values_axes(matrix->values, &first[i])))
                 print_cell(reply, matrix, &first[i], kept);
     }
@@ -148,13 +148,13 @@ static void print_cells(struct print *reply, const struct matrix *matrix)
 
 /* Makes the values as of at_s. Cells never measured are kept. Measured ones come from the snapshot
  * if they are old enough, otherwise from the store. */
-static enum berth_code look_back(struct matrix *matrix, struct berth_err *err)
+static enum berth_code load_past(struct matrix *matrix, struct berth_err *err)
 {
     const struct values *latest = matrix->values;
     const struct value *first;
-    size_t count = values_range(latest, matrix->pick.metric, PLACE_NONE, &first);
-    matrix->values = matrix->then = values_new();
-    bool ok = matrix->then != NULL;
+    size_t count = values_range(latest, matrix->filter.metric, PLACE_NONE, &first);
+    matrix->values = matrix->past = values_new();
+    bool ok = matrix->past != NULL;
     for (size_t i = 0; i < count && ok; i++) {
         struct value v = first[i];
         bool is_later = v.source == VALUE_MEASURED && v.measured_at_s > matrix->at_s;
@@ -168,28 +168,28 @@ static enum berth_code look_back(struct matrix *matrix, struct berth_err *err)
                                .high = NAN};
         else if (is_later)
             continue;
-        ok = values_add(matrix->then, &v, values_axes(latest, &first[i]), v.why_not);
+        ok = values_add(matrix->past, &v, values_axes(latest, &first[i]), v.why_not);
     }
     if (!ok)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
-    enum berth_code code = store_load_at(matrix->store, matrix->snap->graph, matrix->pick.metric,
-                                         matrix->at_s, matrix->then, err);
+    enum berth_code code = store_load_at(matrix->store, matrix->snap->graph, matrix->filter.metric,
+                                         matrix->at_s, matrix->past, err);
     if (code == BERTH_OK)
-        values_finish(matrix->then);
+        values_finish(matrix->past);
     return code;
 }
 
 static enum berth_code print_matrix(void *state, struct print *reply, struct berth_err *err)
 {
     struct matrix *matrix = state;
-    enum berth_code code = matrix->store != NULL ? look_back(matrix, err) : BERTH_OK;
+    enum berth_code code = matrix->store != NULL ? load_past(matrix, err) : BERTH_OK;
     if (code != BERTH_OK)
         return code;
     print_open(reply, '{');
     print_key(reply, "metric");
-    print_name(reply, metric_info(matrix->pick.metric)->name);
+    print_name(reply, metric_info(matrix->filter.metric)->name);
     print_key(reply, "unit");
-    print_name(reply, metric_info(matrix->pick.metric)->unit);
+    print_name(reply, metric_info(matrix->filter.metric)->unit);
     print_key(reply, "cells");
     print_open(reply, '[');
     print_cells(reply, matrix);
@@ -204,36 +204,38 @@ static enum berth_code print_matrix(void *state, struct print *reply, struct ber
  * comparing it. */
 static bool is_large(const struct matrix *matrix)
 {
-    const struct cell_filter *pick = &matrix->pick;
+    const struct cell_filter *filter = &matrix->filter;
     const struct value *first;
-    size_t looked = 0, printed = 0, end = pick->from != NULL ? matrix->snap->graph->place_count : 1;
-    for (size_t from = 0; from < end && looked <= LOOKS_AT_ONCE && printed <= CELLS_AT_ONCE;
+    size_t compared = 0, printed = 0,
+           end = filter->from != NULL ? matrix->snap->graph->place_count : 1;
+    for (size_t from = 0; from < end && compared <= COMPARED_AT_ONCE && printed <= CELLS_AT_ONCE;
          from++) {
-        if (pick->from != NULL && !pick->from[from])
+        if (filter->from != NULL && !filter->from[from])
             continue;
-        size_t count = values_range(matrix->values, pick->metric,
-                                    pick->from != NULL ? (place_id)from : PLACE_NONE, &first);
-        looked += count;
-        for (size_t i = 0; i < count && printed <= CELLS_AT_ONCE && looked <= LOOKS_AT_ONCE; i++)
-            printed += is_to(pick, first[i].to);
+        size_t count = values_range(matrix->values, filter->metric,
+                                    filter->from != NULL ? (place_id)from : PLACE_NONE, &first);
+        compared += count;
+        for (size_t i = 0; i < count && printed <= CELLS_AT_ONCE && compared <= COMPARED_AT_ONCE;
+             i++)
+            printed += is_to(filter, first[i].to);
     }
-    return looked > LOOKS_AT_ONCE || printed > CELLS_AT_ONCE;
+    return compared > COMPARED_AT_ONCE || printed > CELLS_AT_ONCE;
 }
 
 enum berth_code query_get_matrix(const struct call *call, struct outcome *ret,
                                  struct berth_err *err)
 {
-    struct cell_filter pick;
-    enum berth_code code = cell_filter_init(&pick, call->params, call->snap->graph, err);
+    struct cell_filter filter;
+    enum berth_code code = cell_filter_init(&filter, call->params, call->snap->graph, err);
     if (code != BERTH_OK)
         return code;
     struct matrix *matrix = calloc(1, sizeof *matrix);
     if (matrix == NULL) {
-        cell_filter_done(&pick);
+        cell_filter_done(&filter);
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     }
     *matrix = (struct matrix){
-        .snap = snapshot_ref(call->snap), .pick = pick, .values = call->snap->values};
+        .snap = snapshot_ref(call->snap), .filter = filter, .values = call->snap->values};
     const json_t *at_s = json_object_get(call->params, "at_s");
     if (json_is_integer(at_s)) {
         matrix->store = sched_store(call->daemon->sched);

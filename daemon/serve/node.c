@@ -30,13 +30,13 @@ static double best_measured(const struct values *values, enum metric metric, pla
 {
     const struct value *first;
     size_t count = values_range(values, metric, from, &first);
-    char way[48];
+    char text[48];
     for (size_t i = 0; i < count; i++) {
         if (first[i].to != to || first[i].source != VALUE_MEASURED || first[i].why_not != NULL ||
             first[i].value <= best)
             continue;
         const char *direction =
-            axes_get(metric, values_axes(values, &first[i]), "direction", way, sizeof way);
+            axes_get(metric, values_axes(values, &first[i]), "direction", text, sizeof text);
         if (direction == NULL || strncmp(direction, "both", 4) != 0) /* a sum of both directions */
             best = first[i].value;
     }

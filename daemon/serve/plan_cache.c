@@ -20,30 +20,30 @@ static void plan_free(struct plan_cache_plan *plan)
     free(plan);
 }
 
-void plan_cache_done(struct plan_cache *held)
+void plan_cache_done(struct plan_cache *cache)
 {
-    while (held->first != NULL) {
-        struct plan_cache_plan *plan = held->first;
-        held->first = plan->next;
+    while (cache->first != NULL) {
+        struct plan_cache_plan *plan = cache->first;
+        cache->first = plan->next;
         plan_free(plan);
     }
-    held->count = 0;
+    cache->count = 0;
 }
 
 /* Drops expired plans. Then drops plans, the oldest first, until the user has fewer than per_user
  * and all users have fewer than in_all. Plans are in the order of their last request. */
-static void make_room(struct plan_cache *held, uid_t uid, size_t per_user, size_t in_all,
+static void make_room(struct plan_cache *cache, uid_t uid, size_t per_user, size_t in_all,
                       uint64_t now_ns)
 {
     size_t all = 0, its = 0;
-    for (struct plan_cache_plan **at = &held->first; *at != NULL;) {
+    for (struct plan_cache_plan **at = &cache->first; *at != NULL;) {
         struct plan_cache_plan *plan = *at;
         bool is_its = plan->uid == uid;
         if (now_ns - plan->asked_ns > PLAN_CACHE_S * SECOND_NS || all >= in_all ||
             (is_its && its >= per_user)) {
             *at = plan->next;
             plan_free(plan);
-            held->count--;
+            cache->count--;
             continue;
         }
         all++;
@@ -52,24 +52,24 @@ static void make_room(struct plan_cache *held, uid_t uid, size_t per_user, size_
     }
 }
 
-const char *plan_cache_find(struct plan_cache *held, uid_t uid, const char *key, const char *asked,
+const char *plan_cache_find(struct plan_cache *cache, uid_t uid, const char *key, const char *asked,
                             uint64_t now_ns)
 {
-    make_room(held, uid, PLAN_CACHE_PER_USER, PLAN_CACHE_MAX, now_ns);
-    for (struct plan_cache_plan **at = &held->first; *at != NULL; at = &(*at)->next) {
+    make_room(cache, uid, PLAN_CACHE_PER_USER, PLAN_CACHE_MAX, now_ns);
+    for (struct plan_cache_plan **at = &cache->first; *at != NULL; at = &(*at)->next) {
         struct plan_cache_plan *plan = *at;
         if (plan->uid != uid || strcmp(plan->key, key) != 0 || strcmp(plan->asked, asked) != 0)
             continue;
         *at = plan->next;
-        plan->next = held->first;
-        held->first = plan;
+        plan->next = cache->first;
+        cache->first = plan;
         plan->asked_ns = now_ns;
         return plan->answered;
     }
     return NULL;
 }
 
-bool plan_cache_keep(struct plan_cache *held, uid_t uid, const char *key, const char *asked,
+bool plan_cache_keep(struct plan_cache *cache, uid_t uid, const char *key, const char *asked,
                      const char *answered, uint64_t now_ns)
 {
     struct plan_cache_plan *plan = malloc(sizeof *plan);
@@ -84,9 +84,9 @@ bool plan_cache_keep(struct plan_cache *held, uid_t uid, const char *key, const 
         plan_free(plan);
         return false;
     }
-    make_room(held, uid, PLAN_CACHE_PER_USER - 1, PLAN_CACHE_MAX - 1, now_ns);
-    plan->next = held->first;
-    held->first = plan;
-    held->count++;
+    make_room(cache, uid, PLAN_CACHE_PER_USER - 1, PLAN_CACHE_MAX - 1, now_ns);
+    plan->next = cache->first;
+    cache->first = plan;
+    cache->count++;
     return true;
 }

@@ -22,14 +22,14 @@ struct plan_cache {
     size_t count;
 };
 
-void plan_cache_done(struct plan_cache *held);
+void plan_cache_done(struct plan_cache *cache);
 
 /* Returns the answer to exactly this request under this key, borrowed until the next call; NULL
  * when there is none. Restarts its PLAN_CACHE_S. */
-const char *plan_cache_find(struct plan_cache *held, uid_t uid, const char *key, const char *asked,
+const char *plan_cache_find(struct plan_cache *cache, uid_t uid, const char *key, const char *asked,
                             uint64_t now_ns);
 
 /* Adds an answer that is not in the cache yet. Returns false, without change, when out of
  * memory. */
-bool plan_cache_keep(struct plan_cache *held, uid_t uid, const char *key, const char *asked,
+bool plan_cache_keep(struct plan_cache *cache, uid_t uid, const char *key, const char *asked,
                      const char *answered, uint64_t now_ns);

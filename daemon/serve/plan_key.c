@@ -25,7 +25,7 @@ static enum berth_code recall(struct plan_key *key, const struct claim *claim, j
 {
     if (claim != NULL)
         return claim_plan_recall(claim, key->asked, ret, err);
-    const char *answered = plan_cache_find(&key->daemon->held, key->uid, key->key, key->asked,
+    const char *answered = plan_cache_find(&key->daemon->plans, key->uid, key->key, key->asked,
                                            clock_mono_ns(&key->daemon->clock));
     *ret = answered != NULL ? json_loads(answered, 0, NULL) : NULL;
     return answered == NULL || *ret != NULL ? BERTH_OK : no_memory(err);
@@ -35,7 +35,7 @@ static bool keep(struct plan_key *key, const struct claim *claim, const char *an
 {
     if (claim != NULL)
         return claim_keep_plan(key->daemon->claims, claim, key->asked, answered);
-    return plan_cache_keep(&key->daemon->held, key->uid, key->key, key->asked, answered,
+    return plan_cache_keep(&key->daemon->plans, key->uid, key->key, key->asked, answered,
                            clock_mono_ns(&key->daemon->clock));
 }
 

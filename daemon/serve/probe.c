@@ -17,7 +17,7 @@
 struct probe_stream {
     const struct daemon *daemon;
     uint64_t number;
-    struct collect_progress told;
+    struct run_progress sent;
     bool begun;
 };
 
@@ -28,7 +28,7 @@ static json_t *place_name(const struct graph *graph, place_id place)
 
 static json_t *progress_json(const struct daemon *daemon, const struct probe_view *view, bool last)
 {
-    const struct collect_progress *progress = &view->progress;
+    const struct run_progress *progress = &view->progress;
     const struct graph *graph = sched_snapshot(daemon->sched)->graph;
     bool shown = progress->has_value;
     json_t *skipped = json_null();
@@ -52,15 +52,15 @@ static enum stream_step next_progress(void *state, json_t **ret_reply, struct be
     struct probe_stream *stream = state;
     struct probe_view view;
     sched_probe_view(stream->daemon->sched, &view);
-    bool mine = view.number == stream->number;
-    bool over = !mine || (!view.running && sched_state(stream->daemon->sched) == SCHED_READY);
+    bool is_current = view.number == stream->number;
+    bool over = !is_current || (!view.running && sched_state(stream->daemon->sched) == SCHED_READY);
     bool changed =
-        view.progress.done != stream->told.done || view.progress.total != stream->told.total;
+        view.progress.done != stream->sent.done || view.progress.total != stream->sent.total;
     if (!over && stream->begun && !changed)
         return STREAM_WAIT;
     stream->begun = true;
-    stream->told = view.progress;
-    if (over && mine && view.yielded_to != NULL) {
+    stream->sent = view.progress;
+    if (over && is_current && view.yielded_to != NULL) {
         err_text(err, 0, view.yielded_to);
         err_set(err, BERTH_BUSY, "stopped for claim %s; what was measured until then is kept",
                 view.yielded_to);

@@ -65,7 +65,7 @@ static enum berth_code status_json(const struct daemon *daemon, json_t **ret_res
 /* State in the latest reply of a GetStatus stream. */
 struct status_stream {
     const struct daemon *daemon;
-    bool told;
+    bool sent;
     enum sched_state state;
     double progress;
     enum store_state store;
@@ -78,7 +78,7 @@ static enum stream_step next_status(void *state, json_t **ret_reply, struct bert
     const struct daemon *daemon = stream->daemon;
     struct status_stream now = {
         .daemon = daemon,
-        .told = true,
+        .sent = true,
         .state = sched_state(daemon->sched),
         .progress = progress_of(daemon),
         .store = sched_store_state(daemon->sched),
@@ -86,7 +86,7 @@ static enum stream_step next_status(void *state, json_t **ret_reply, struct bert
     };
     bool same_progress =
         now.progress == stream->progress || (isnan(now.progress) && isnan(stream->progress));
-    if (stream->told && now.state == stream->state && same_progress && now.store == stream->store &&
+    if (stream->sent && now.state == stream->state && same_progress && now.store == stream->store &&
         now.generation == stream->generation)
         return STREAM_WAIT;
     *stream = now;
@@ -96,7 +96,7 @@ static enum stream_step next_status(void *state, json_t **ret_reply, struct bert
 enum berth_code query_get_status(const struct call *call, struct outcome *ret,
                                  struct berth_err *err)
 {
-    sched_look_at_store(call->daemon->sched);
+    sched_check_store(call->daemon->sched);
     if (call->more) {
         struct status_stream *stream = calloc(1, sizeof *stream);
         if (stream == NULL)
@@ -117,14 +117,14 @@ enum berth_code query_get_status(const struct call *call, struct outcome *ret,
  * generation then. */
 struct watch_stream {
     const struct daemon *daemon;
-    struct snapshot *told;
+    struct snapshot *sent;
     uint64_t claims;
 };
 
 static void watch_free(void *state)
 {
     struct watch_stream *stream = state;
-    snapshot_unref(stream->told);
+    snapshot_unref(stream->sent);
     free(stream);
 }
 
@@ -170,13 +170,13 @@ static enum stream_step next_watch(void *state, json_t **ret_reply, struct berth
 {
     struct watch_stream *stream = state;
     struct snapshot *now = sched_snapshot(stream->daemon->sched);
-    bool has_claims = stream->told != NULL && stream->claims != snapshot_claims(now);
-    if (now == stream->told && !has_claims)
+    bool has_claims = stream->sent != NULL && stream->claims != snapshot_claims(now);
+    if (now == stream->sent && !has_claims)
         return STREAM_WAIT;
-    enum berth_code code = watch_json(stream->told, now, has_claims, ret_reply, err);
+    enum berth_code code = watch_json(stream->sent, now, has_claims, ret_reply, err);
     stream->claims = snapshot_claims(now);
-    snapshot_unref(stream->told);
-    stream->told = snapshot_ref(now);
+    snapshot_unref(stream->sent);
+    stream->sent = snapshot_ref(now);
     return code == BERTH_OK ? STREAM_REPLY : STREAM_ERROR;
 }
 

@@ -237,7 +237,7 @@ static void a_key_adds_places_and_an_owner(void **state)
     uint64_t before = set.generation;
     struct claim *was = claim_ref(set.item[0]);
     assert_int_equal(add(&set, graph, &more, &err), BERTH_OK);
-    claim_set_put_back(&set, set.item[0], was);
+    claim_set_undo_replace(&set, set.item[0], was);
     assert_string_equal(set.item[0]->places, "gpu0");
     assert_int_equal(set.generation, before);
     assert_int_equal(add(&set, graph, &more, &err), BERTH_OK);

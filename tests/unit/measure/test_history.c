@@ -54,7 +54,7 @@ static void a_run_is_taken_in_and_remembered(void **state)
     store = opened(world, STORE_OK); /* another daemon */
     struct snapshot *again = snapshot_of(world->graph, store);
     env.now_s = 1790000200;
-    history_recall(store, again, &env);
+    history_load(store, again, &env);
     assert_true(again->baseline[0].is_worse && again->baseline[0].low_runs == 1);
     assert_int_equal(again->opened_count, CORES - 1);
     assert_int_equal(again->opened[0].since_s, 1780000200);
@@ -224,7 +224,7 @@ static void a_gpu_that_is_gone_is_missed_until_that_is_accepted(void **state)
         if (boot == 0)
             snapshot_unref(snapshot);
     }
-    history_recall(store, snapshot, &env);
+    history_load(store, snapshot, &env);
     assert_int_equal(snapshot->note_count, 1);
     struct accepted accepted;
     struct snapshot *after = NULL;
@@ -265,7 +265,7 @@ static void what_failed_is_noted_until_it_works(void **state)
                      BERTH_OK);
     assert_int_equal(after->note_count, 1);
     assert_string_equal(after->notes[0].code, "probe-hung");
-    history_recall(store, before, &env);
+    history_load(store, before, &env);
     assert_int_equal(before->note_count, 2);
     assert_string_equal(before->notes[1].code, "baseline-unreadable");
     snapshot_unref(before);

@@ -329,7 +329,7 @@ static void a_missing_program_ends_like_any_other(void **state)
 int main(int argc, char **argv)
 {
     (void)argc;
-    if (guardian_is_meant(argv))
+    if (guardian_is_requested(argv))
         guardian_main(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_come_whole),

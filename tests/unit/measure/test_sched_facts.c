@@ -369,11 +369,11 @@ static void a_text_is_whole_or_nothing(void **state)
 {
     (void)state;
     struct sched_facts_text facts = {0};
-    assert_null(sched_facts_text_take(&facts));
+    assert_null(sched_facts_text_detach(&facts));
     sched_facts_text_add(&facts, "one", 3);
     sched_facts_text_add(&facts, "", 0);
     sched_facts_text_add(&facts, "two", 3);
-    char *text = sched_facts_text_take(&facts);
+    char *text = sched_facts_text_detach(&facts);
     assert_string_equal(text, "one\n\ntwo\n");
     free(text);
     static char long_line[60000];
@@ -381,9 +381,9 @@ static void a_text_is_whole_or_nothing(void **state)
     for (size_t i = 0; i <= SCHED_FACTS_TEXT_MAX / sizeof long_line; i++)
         sched_facts_text_add(&facts, long_line, sizeof long_line);
     sched_facts_text_add(&facts, "short", 5);
-    assert_null(sched_facts_text_take(&facts));
+    assert_null(sched_facts_text_detach(&facts));
     sched_facts_text_add(&facts, "again", 5);
-    text = sched_facts_text_take(&facts);
+    text = sched_facts_text_detach(&facts);
     assert_string_equal(text, "again\n");
     free(text);
 }
@@ -391,7 +391,7 @@ static void a_text_is_whole_or_nothing(void **state)
 int main(int argc, char **argv)
 {
     (void)argc;
-    if (guardian_is_meant(argv))
+    if (guardian_is_requested(argv))
         guardian_main(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_text_is_whole_or_nothing),

@@ -278,7 +278,7 @@ static void bind_says_what_it_did_not_weigh(void **state)
     assert_non_null(
         strstr(text_at(json_object_get(reply, "launcher"), "rankfile"), "rank 9=localhost"));
     json_decref(reply);
-    plan_cache_done(&f.daemon.held);
+    plan_cache_done(&f.daemon.plans);
     snapshot_unref(f.snap);
 }
 
