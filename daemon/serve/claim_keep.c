@@ -16,13 +16,13 @@
 #include "store/claim.h"
 
 #define STORE_AGAIN_S 10
-/* a long way off is looked at once a day, so that no product overflows */
+/* a distant deadline is checked once a day, so that no product overflows */
 #define TIMER_MAX_S  86400
 #define RELEASED_MAX 4096
 
 /*
  * Invariants:
- * 1. A claim with an owner is watched, and only such a one.
+ * 1. A claim is watched exactly if it has an owner.
  * 2. The scheduler has followed every change of the claims.
  * 3. The current snapshot names the generation of the set.
  * 4. The timer runs exactly while there is a claim, or something that could not be stored.
@@ -44,14 +44,14 @@ struct claim_keep {
     size_t released_count;
 
     bool saving, failed;
-    uint64_t tried; /* generation that was stored last, or that storing failed for */
-    uint64_t saves; /* how many have ended */
-    uint64_t kept;  /* generation that outlives this process: it is in the file */
-    /* store_files when that was begun: another number means that they are to be stored again */
+    uint64_t tried; /* generation of the last attempt to store, successful or not */
+    uint64_t saves; /* number of ended attempts */
+    uint64_t kept;  /* generation in the file, which outlives this process */
+    /* store_files when that was begun; another number: store again */
     uint64_t files;
 };
 
-/* It owns references to what it writes, so that the set may change meanwhile. */
+/* References to the claims to write, so that the set may change meanwhile. */
 struct save {
     struct sched_job job; /* first */
     struct claim_keep *keep;
@@ -97,8 +97,7 @@ static void save_work(struct sched_job *job, struct store *store)
         read_work(save, store);
         return;
     }
-    /* What was found broken, truncated or gone meanwhile is another file by now, and that is the
-     * one to write to. */
+    /* If the file was found broken, truncated or gone, it is another one now: write to that. */
     bool again = true;
     for (int i = 0; i < TRIES && again; i++) {
         save->err = (struct berth_err){0};
@@ -118,8 +117,8 @@ static void changed(struct claim_keep *keep);
 static enum berth_code join(struct claim_keep *keep, const struct claim_set *stored, size_t ended,
                             struct berth_err *err);
 
-/* Whether the store writes to another database since claims were last stored: they may not be in
- * it. Whoever found the old one broken, or gone. */
+/* True when the store has changed its database since claims were last stored: they may not be in
+ * it. */
 static bool has_moved(const struct claim_keep *keep)
 {
     return store_files(sched_store(keep->env.sched)) != keep->files;
@@ -174,7 +173,7 @@ static void save_done(struct sched_job *job)
     if (save->is_lasting)
         keep->kept = save->generation;
     else if (keep->kept == save->generation)
-        keep->kept = 0; /* the file has gone since */
+        keep->kept = 0; /* the file is gone */
     save_free(save);
     if (keep->tried != keep->claims.generation || (!keep->failed && has_moved(keep)))
         store_claims(keep);
@@ -202,7 +201,7 @@ static struct save *save_new(struct claim_keep *keep)
     return save;
 }
 
-/* One at a time: what changes meanwhile is stored next, together. */
+/* Stores the claims, one job at a time; the next job stores later changes together. */
 static void store_claims(struct claim_keep *keep)
 {
     if (keep->saving)
@@ -219,9 +218,9 @@ static void store_claims(struct claim_keep *keep)
     sched_add_job(keep->env.sched, &save->job);
 }
 
-/* ---- what follows from a change ---- */
+/* ---- effects of a change ---- */
 
-/* Whether the log takes another line about the claims of that user. */
+/* True when the log accepts another line about that user's claims. */
 static bool may_tell(struct claim_keep *keep, const struct claim *claim)
 {
     return log_limit_allows(keep->env.log, claim->uid, "claims");
@@ -302,7 +301,7 @@ static void woken(struct notifier_listener *listener)
         store_claims(keep);
 }
 
-/* ---- beginning and end ---- */
+/* ---- start and end ---- */
 
 static bool has_owner(const struct claim *claim)
 {
@@ -456,8 +455,7 @@ void claim_keep_stop(struct claim_keep *keep)
     keep->stopping = true;
     if (keep->claims.count > 0 || keep->tried != keep->claims.generation || keep->failed ||
         keep->is_unread)
-        /* what is stored already costs nothing, and nobody may have noticed yet that the file is
-         * gone */
+        /* storing again is cheap, and a lost file may be unnoticed */
         store_claims(keep);
     notifier_leave(keep->env.notifier, &keep->listener);
     claim_watch_close(keep->watch);
@@ -474,7 +472,7 @@ void claim_keep_free(struct claim_keep *keep)
     free(keep);
 }
 
-/* ---- what is asked ---- */
+/* ---- queries and changes ---- */
 
 const struct claim_set *claim_keep_claims(const struct claim_keep *keep) { return &keep->claims; }
 
@@ -485,8 +483,7 @@ int64_t claim_keep_expires_at_s(const struct claim_keep *keep, const struct clai
     return clock_now_s(keep->env.clock) + (int64_t)((left_ns + 500000000u) / 1000000000u);
 }
 
-/* An id is for people to type and must not be one that a claim had before, of this daemon or the
- * last: a number by chance. */
+/* Makes an id for users to type: random, so that it repeats none of this daemon or the last one. */
 static void make_id(const struct claim_keep *keep, char id[CLAIM_ID_SIZE])
 {
     uint32_t number = (uint32_t)clock_mono_ns(keep->env.clock);
@@ -535,7 +532,7 @@ static enum berth_code check_ttl(const struct claim_keep *keep, const struct cla
                        most_s);
 }
 
-/* Ends the claims of ordinary users that an administrator's new claim covers something of. */
+/* Ends ordinary users' claims that share a resource with an administrator's new claim. */
 static void end_overridden(struct claim_keep *keep, const struct claim *claim,
                            const struct claim *before)
 {
@@ -553,10 +550,10 @@ static void end_overridden(struct claim_keep *keep, const struct claim *claim,
     }
 }
 
-/* One that is put into the set, and what stood under its key; nobody has seen it. */
+/* A claim added on trial, with the one that it replaced; not visible to others. */
 struct attempt {
     const struct claim *claim;
-    struct claim *before; /* NULL nothing; a reference */
+    struct claim *before; /* NULL none; a reference */
 };
 
 static enum berth_code try(struct claim_keep *keep, const struct claim *asked, int64_t ttl_s,
@@ -653,11 +650,11 @@ bool claim_keep_plan(struct claim_keep *keep, const struct claim *claim, const c
     return true;
 }
 
-/* ---- answering when it is true ---- */
+/* ---- answers after storing ---- */
 
 struct pending {
     struct claim_keep *keep;
-    uint64_t generation, saves; /* that are to have come before the answer */
+    uint64_t generation, saves; /* to wait for before the answer */
     json_t *result;
     bool says_stored, is_told;
     char unless_told[CLAIM_ID_SIZE];
@@ -671,7 +668,7 @@ static enum stream_step next_answer(void *state, json_t **ret_reply, struct bert
     if (keep->tried < pending->generation || keep->saves < pending->saves ||
         sched_is_yielding(keep->env.sched))
         return STREAM_WAIT;
-    if (pending->says_stored) /* without memory for it, it is not said */
+    if (pending->says_stored) /* omitted when out of memory */
         json_object_set_new(pending->result, "stored",
                             json_boolean(!keep->is_unread && keep->kept >= pending->generation));
     pending->is_told = true;

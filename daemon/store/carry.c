@@ -5,9 +5,9 @@
 
 #include "store/db.h"
 
-/* A row that select gives is handed to insert, column by column. Numbers of rows differ from file
- * to file, so rows name what they belong to: a node its fingerprint, a series what it is of. ?1 of
- * select is what is added to the number of a run. */
+/* Copies rows: select's columns are insert's parameters. Row ids differ between files, so rows
+ * refer by content: a node by fingerprint, a series by its key. ?1 of select is added to run
+ * ids. */
 struct pump {
     const char *select, *insert;
 };
@@ -26,7 +26,7 @@ static const struct pump machines[] = {
      ", ?2, ?3, ?4) ON CONFLICT DO NOTHING"},
 };
 
-/* In memory nothing is ever settled; see store/retention.h. */
+/* Measurements. Memory has no settled ones; see store/retention.h. */
 static const struct pump measured[] = {
     {"SELECT text FROM text", "INSERT INTO text (text) VALUES (?1) ON CONFLICT DO NOTHING"},
     {"SELECT r.id + ?1, n.fingerprint, b.boot_id, r.probe, r.backend, r.profile, r.started_s, "
@@ -82,8 +82,8 @@ static const struct pump accepted[] = {
      " AND to_place = ?4 AND axes = ?5 AND begun_s < ?6"},
 };
 
-/* Tables that are carried whole, both ways. A column node is the row of a node; the number of a row
- * is left out. */
+/* Tables copied whole in both directions. A column "node" refers to a node's row; row ids are
+ * omitted. */
 static const char *const state_tables[] = {"baseline", "finding", "expected_place", NULL};
 /* Rows in the last one mean that memory has all claims. */
 static const char *const claim_tables[] = {"claim", "claim_generation", NULL};
@@ -116,7 +116,7 @@ static enum berth_code pump_rows(sqlite3 *from, sqlite3 *to, const struct pump *
     return code;
 }
 
-/* The columns of a table as lists for a SELECT and an INSERT. Both databases have the newest
+/* Copies a table, with its columns listed for SELECT and INSERT. Both databases have the newest
  * schema. */
 static enum berth_code carry_table(sqlite3 *from, sqlite3 *to, const char *table, const char *verb,
                                    struct berth_err *err)

@@ -6,7 +6,7 @@
 #include "store/core.h"
 #include "store/file.h"
 
-#define VERSION_MAX (INT64_MAX / 2) /* so that counting on from it has no end */
+#define VERSION_MAX (INT64_MAX / 2) /* leaves room for later versions */
 
 struct saving {
     struct claim *const *claims;
@@ -25,7 +25,7 @@ static char *text_of(sqlite3_stmt *row, int at)
     return (char *)(uintptr_t)sqlite3_column_text(row, at);
 }
 
-/* Text of ours has no NUL byte. */
+/* True for text without NUL bytes, as we write it. */
 static bool is_text(sqlite3_stmt *row, int at)
 {
     const char *text = text_of(row, at);
@@ -74,7 +74,7 @@ static const struct claim *find(const struct saving *saving, const char *id)
     return NULL;
 }
 
-/* Deletes what has ended. What is deleted has been stepped past, which SQLite allows. */
+/* Deletes claims that have ended. SQLite allows deleting a row after stepping past it. */
 static enum berth_code delete_ended(struct store *store, const struct saving *saving,
                                     struct berth_err *err)
 {
@@ -87,7 +87,7 @@ static enum berth_code delete_ended(struct store *store, const struct saving *sa
         if (is_text(row, 0) && find(saving, text_of(row, 0)) != NULL &&
             strcmp(store_core_text(row, 1), store->boot_id) == 0)
             continue;
-        sqlite3_bind_value(delete, 1, sqlite3_column_value(row, 0)); /* whatever it is */
+        sqlite3_bind_value(delete, 1, sqlite3_column_value(row, 0)); /* of any type */
         code = store_core_step(store, delete, "deleting a claim", NULL, err);
     }
     if (code == BERTH_OK && rc != SQLITE_DONE)
@@ -153,7 +153,8 @@ static bool is_within(sqlite3_stmt *row, int at, int64_t low, int64_t high)
     return number >= low && number <= high;
 }
 
-/* The strings are the row's until the next step. False for a row that none of ours wrote. */
+/* Reads a row; its strings are valid until the next step. Returns false for a row that the store
+ * did not write. */
 static bool read_row(sqlite3_stmt *row, struct claim *ret)
 {
     for (int i = 0; i < sqlite3_column_count(row); i++)

@@ -124,7 +124,7 @@ static enum berth_code check_owner(int64_t application, int64_t version, bool ha
     return BERTH_OK;
 }
 
-/* Reads what tells whose file this is, and at which version. */
+/* Reads the file's owner and schema version. */
 static enum berth_code identify(sqlite3 *db, int64_t *ret_version, struct berth_err *err)
 {
     int64_t version = 0, application = 0, tables = 0;
@@ -140,7 +140,7 @@ static enum berth_code identify(sqlite3 *db, int64_t *ret_version, struct berth_
     return code;
 }
 
-/* Both edges of every tree: a few pages of each, and those that the next run writes to. */
+/* Reads both ends of every tree: a few pages of each, including those that the next run writes. */
 static const char edges[] =
     "SELECT (SELECT min(id) + max(id) FROM node), (SELECT min(fingerprint) || max(fingerprint) "
     "FROM node),"
@@ -219,8 +219,8 @@ static enum berth_code check_columns(sqlite3 *db, struct berth_err *err)
     return code;
 }
 
-/* Makes the file ours to create, with its mode, before SQLite opens it. An existing file is not
- * opened here: closing it would drop the locks of every connection that this process has to it. */
+/* Creates the file with its mode before SQLite opens it. Does not open an existing file: closing it
+ * would drop the locks of this process' connections. */
 static enum berth_code create_file(const char *path, struct berth_err *err)
 {
     static const char *const beside[] = {"-wal", "-shm", "-journal"};
@@ -228,7 +228,7 @@ static enum berth_code create_file(const char *path, struct berth_err *err)
     char name[4096];
     for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++) {
         snprintf(name, sizeof name, "%s%s", path, beside[i]);
-        if (lstat(name, &status) == 0 && !S_ISREG(status.st_mode)) /* opening it might not end */
+        if (lstat(name, &status) == 0 && !S_ISREG(status.st_mode)) /* opening it may block */
             return err_set(err, BERTH_IO, "berth.db%s is not a regular file", beside[i]);
     }
     if (lstat(path, &status) == 0)
@@ -244,7 +244,7 @@ static enum berth_code create_file(const char *path, struct berth_err *err)
     return BERTH_OK;
 }
 
-/* What was written on the word of an index that is gone must not be committed. */
+/* Refuses to commit writes that rest on a lost index. */
 static int refuse_commit(void *arg)
 {
     (void)arg;
@@ -261,10 +261,10 @@ static enum berth_code prepare_connection(sqlite3 *db, bool exclusive, struct be
     sqlite3_busy_timeout(db, BUSY_MS);
     sqlite3_commit_hook(db, refuse_commit, NULL);
     sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    /* A newer version's file must not even get its own log written into it. */
+    /* Do not even write a newer version's log into its file. */
     sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     enum berth_code code = store_db_exec(db, settings, "settings", err);
-    /* before anything is read: then even a log needs no memory that is shared through a file */
+    /* before any read: then a log needs no memory shared through a file */
     if (code == BERTH_OK && exclusive)
         code = store_db_exec(db, "PRAGMA locking_mode = EXCLUSIVE", "locking mode", err);
     int64_t version = 0;
@@ -290,7 +290,7 @@ static enum berth_code prepare_connection(sqlite3 *db, bool exclusive, struct be
 
 bool store_db_is_network(uint32_t kind)
 {
-    /* linux/magic.h and the sources of those that are not in it. */
+    /* linux/magic.h, and the sources of those missing there */
     static const uint32_t magic[] = {
         0x6969,     0x517b,     0xff534d42, 0xfe534d42, /* nfs, smb, cifs, smb2 */
         0x0bd00bd0, 0x47504653, 0x19830326, 0x00c36400, /* lustre, gpfs, beegfs, ceph */
@@ -316,9 +316,9 @@ static bool is_on_network(const char *path)
     return statfs(directory, &status) == 0 && store_db_is_network((uint32_t)status.f_type);
 }
 
-/* Reads application and version from where SQLite's file format has them (fileformat2.html, 1.3),
- * so that a newer version's file does not even get a log beside it. Only while this process has no
- * connection to the file; see create_file. */
+/* Reads application and version directly from the file (fileformat2.html, 1.3), so that a newer
+ * version's file gets no log. Only while this process has no connection to the file; see
+ * create_file. */
 static enum berth_code check_header(const char *path, struct berth_err *err)
 {
     unsigned char header[100];
@@ -327,7 +327,7 @@ static enum berth_code check_header(const char *path, struct berth_err *err)
     if (fd >= 0)
         close(fd);
     if (length < (ssize_t)sizeof header || memcmp(header, "SQLite format 3", 16) != 0)
-        return BERTH_OK; /* opening it says what is wrong */
+        return BERTH_OK; /* opening it reports the error */
     return check_owner(be32toh(*(const uint32_t *)(header + 68)),
                        (int32_t)be32toh(*(const uint32_t *)(header + 60)),
                        be32toh(*(const uint32_t *)(header + 40)) != 0, err);
@@ -378,7 +378,7 @@ bool store_db_open_reader(const char *path, sqlite3 **ret_db)
     struct stat status;
     sqlite3 *db = NULL;
     int64_t version = 0, unused;
-    /* opening anything else might never end */
+    /* opening anything else may block */
     if (lstat(path, &status) < 0 || !S_ISREG(status.st_mode))
         return false;
     snprintf(name, sizeof name, "%s-wal", path);
@@ -448,7 +448,7 @@ enum berth_code store_db_set_aside(const char *path, int64_t now_s, char *buffer
     snprintf(index, sizeof index, "%s-shm", path);
     if (rename(path, buffer) < 0)
         return err_set_errno(err, BERTH_IO, errno, "it cannot be set aside");
-    /* A log without its database is deleted by SQLite, so being interrupted here harms nothing. */
+    /* SQLite deletes a log without its database, so an interruption here is harmless. */
     if (rename(log, log_aside) < 0 && errno != ENOENT)
         return err_set_errno(err, BERTH_IO, errno, "its log cannot be set aside");
     unlink(index);

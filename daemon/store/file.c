@@ -12,7 +12,7 @@
 #include "store/carry.h"
 #include "store/db.h"
 
-/* Since when stays what it was while the same thing is wrong. */
+/* Sets the note; keeps its time while the problem is the same. */
 __attribute__((format(printf, 4, 5))) static void
 set_note(struct store *store, int severity, const char *code, const char *format, ...)
 {
@@ -39,12 +39,12 @@ static void note_memory_only(struct store *store, const char *why)
              store_file_is_unread(store) ? "; its claims and baselines are unknown" : "", why);
 }
 
-#define LOG_FRAMES 1000 /* as SQLite's own limit */
+#define LOG_FRAMES 1000 /* SQLite's own limit */
 
 #define ASIDE        "berth.db.corrupt-"
 #define REMEMBERED_S (30 * 86400)
 
-/* The last file that was set aside, if it still lies there and is not old; since when. */
+/* Returns name and time of the last file set aside, if it still exists and is not old. */
 static bool find_aside(const struct store *store, char *name, size_t size, int64_t *ret_since_s)
 {
     char directory[4096];
@@ -71,14 +71,14 @@ static bool find_aside(const struct store *store, char *name, size_t size, int64
     return found;
 }
 
-/* What is to be said of a file that works. */
+/* Sets state and note of a file that works. */
 static void note_file(struct store *store, const char *aside, const char *how_broken)
 {
     char name[64];
     int64_t since_s;
     store->state = STORE_SET_ASIDE;
     if (aside[0] != '\0') {
-        store->note.code[0] = '\0'; /* not since the one before */
+        store->note.code[0] = '\0'; /* a new time */
         set_note(store, 1, "store-set-aside",
                  "the database was broken (%.100s) and is now %.60s; history begins anew",
                  how_broken, strrchr(aside, '/') + 1);
@@ -86,7 +86,7 @@ static void note_file(struct store *store, const char *aside, const char *how_br
     }
     if (find_aside(store, name, sizeof name, &since_s)) {
         if (strcmp(store->note.code, "store-set-aside") == 0 && store->note.since_s == since_s)
-            return; /* which also says why */
+            return; /* which also names the reason */
         set_note(store, 1, "store-set-aside",
                  "the database was broken and became %s; history began anew then (this ends when "
                  "that file is moved away)",
@@ -145,8 +145,8 @@ bool store_is_as_left(const struct store *store)
     return memcmp(left, now, sizeof now) == 0;
 }
 
-/* SQLite also calls a file malformed when one read of it failed (EIO), so it is looked at a second
- * time before it is believed. */
+/* Opens the file. Checks a malformed file twice, because SQLite calls it malformed after one failed
+ * read (EIO). */
 static enum berth_code look_once(const struct store *store, const char *how_broken,
                                  sqlite3 **ret_db, struct berth_err *err)
 {
@@ -159,7 +159,7 @@ static enum berth_code look_once(const struct store *store, const char *how_brok
                                         : err_set(err, first.code, "%s", first.detail);
 }
 
-/* What an index says that is lost meanwhile is not believed either. */
+/* Opens the file; does not trust results of an index that was lost meanwhile. */
 static enum berth_code look(const struct store *store, const char *how_broken, sqlite3 **ret_db,
                             struct berth_err *err)
 {
@@ -181,8 +181,8 @@ static enum berth_code look(const struct store *store, const char *how_broken, s
         "the index of its log cannot be kept: the disk is full, or somebody truncates it");
 }
 
-/* A connection to the file, or to a fresh one in the place of a broken one. aside and broken say
- * which. */
+/* Opens the file, or a new one in place of a broken one; aside and broken then tell its name and
+ * the reason. */
 static enum berth_code open_file(struct store *store, const char *how_broken, char *aside,
                                  size_t aside_size, char *broken, size_t broken_size,
                                  sqlite3 **ret_db, struct berth_err *err)
@@ -191,7 +191,7 @@ static enum berth_code open_file(struct store *store, const char *how_broken, ch
     char directory[4096];
     snprintf(directory, sizeof directory, "%s", store->path);
     *strrchr(directory, '/') = '\0';
-    mkdir(directory, 0750); /* when this fails, opening the file says why */
+    mkdir(directory, 0750); /* if it fails, opening the file reports the reason */
     enum berth_code code = look(store, how_broken, ret_db, &why);
     if (code == BERTH_BAD_DATA) {
         snprintf(broken, broken_size, "%s", why.detail);
@@ -252,7 +252,7 @@ static bool has_moved(sqlite3 *db)
            moved != 0;
 }
 
-/* how_broken as for open_file. */
+/* Returns to the file; how_broken as for open_file. */
 static bool return_to(struct store *store, const char *how_broken)
 {
     struct berth_err why = {0};
@@ -304,8 +304,8 @@ void store_file_renew(struct store *store)
                  "in use; it was made anew");
 }
 
-/* Whether the log or its index is deleted or replaced. It lives on as long as this process has it,
- * and others would use another; closing the database brings what is in the log into the file. */
+/* True when the log or its index is deleted or replaced. It exists as long as this process holds
+ * it, but others would use another. Closing the database copies the log into the file. */
 static bool is_gone(struct store *store)
 {
     static const char *const suffix[] = {"-wal", "-shm"};
@@ -327,9 +327,9 @@ static bool is_gone(struct store *store)
     return is_gone;
 }
 
-/* Whether the file lacks a page that the log does not have either, by the number of pages that the
- * connection knows. An empty file is also cut: SQLite would delete the log beside it. Its size is
- * read last, as others may copy the log into it. */
+/* True when the file lacks a page that the log lacks too, judged by the connection's number of
+ * pages. An empty file is cut too: SQLite would delete its log. The size is read last, because
+ * others may copy the log into it. */
 static bool is_file_cut(const struct store *store, bool has_log, int64_t *ret_bytes,
                         struct berth_err *ret_how)
 {
@@ -349,16 +349,16 @@ static bool is_file_cut(const struct store *store, bool has_log, int64_t *ret_by
     return !store_index_is_lost();
 }
 
-/* What was lost of state is still in the cache of the connection, or it is not read at all. What
- * lies there is opened when it is whole, which the rest of a log need not be that is older than
- * pages in the file. An empty file is begun anew in its place. lost: what the note says of a file
- * that is used on; NULL no note. */
+/* Stops using a cut file and opens the rest. Lost state is still in the connection's cache, or not
+ * read at all. The rest is used if it is whole; the log's rest need not be, if it is older than the
+ * file's pages. An empty file is begun anew. lost: subject of the note on a file that is used
+ * further; NULL no note. */
 static void mend(struct store *store, const char *how, const char *lost)
 {
     store_file_leave(store, how);
     if (store->state != STORE_MEMORY_ONLY)
         return;         /* out of memory: the next call tries again */
-    store_index_lose(); /* which keeps SQLite from writing into the file what the log has */
+    store_index_lose(); /* keeps SQLite from writing the log into the file */
     store_db_close(store->file);
     store->file = NULL;
     store_index_renew(store->path);
@@ -366,8 +366,8 @@ static void mend(struct store *store, const char *how, const char *lost)
         set_note(store, 1, "store-cut", "somebody truncated %s", lost);
 }
 
-/* Copies a log of more frames than that into the file. SQLite does not: what is cut off a file
- * before a checkpoint, which makes it as long again, is not noticed after it. */
+/* Checks file and log, and copies a log of more than @frames frames into the file. SQLite does not:
+ * after its checkpoint, which restores the length, a cut file would go unnoticed. */
 static void look_after(struct store *store, uint32_t frames)
 {
     static const char file_lost[] =
@@ -382,7 +382,7 @@ static void look_after(struct store *store, uint32_t frames)
     if (is_file_cut(store, has_log, &bytes, &how))
         mend(store, how.detail, bytes == 0 ? file_lost : NULL);
     else if (bytes < 0)
-        return; /* gone, which the next call sees */
+        return; /* gone: the next call notices */
     else if (has_log && store_index_log_is_cut(store->db, &store->log))
         mend(store, "somebody truncated its log", log_lost);
     else if (has_log && store->log.frames > frames && !store_index_copy_log(store->db))
@@ -398,7 +398,7 @@ void store_file_mend(struct store *store)
     }
     store_db_close(store->db);
     store->db = NULL;
-    store_file_open(store, NULL, NULL); /* without memory, the next call does */
+    store_file_open(store, NULL, NULL); /* out of memory: the next call opens it */
 }
 
 enum berth_code store_file_check(struct store *store, struct berth_err *err)
@@ -411,7 +411,7 @@ enum berth_code store_file_check(struct store *store, struct berth_err *err)
             store_index_lose();
             store_file_renew(store);
         } else if (taken_away) {
-            /* which leaves a log of another file alone: SQLite looks, too */
+            /* leaves another file's log alone: SQLite checks too */
             store_db_close(store->db);
             store->db = NULL;
         } else {
