@@ -34,7 +34,9 @@ const struct cmd_option cmd_bind_options[] = {
         {.letter = 'c',
          .name = "cores-per-task",
          .value = "CORES",
-         .help = "whole cores of each task; default an even share of those next to its gpus"},
+         .help = "whole cores of each task; default an even share of those next to its gpus; "
+                 "without gpus, tasks that exchange bytes get the cores with which they share an "
+                 "L3"},
     [CMD_BIND_THREADS] = {.name = "threads-per-core",
                           .value = "THREADS",
                           .help = "hardware threads used of each core; default all allowed ones"},

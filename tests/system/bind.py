@@ -8,11 +8,12 @@ import json
 import pathlib
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import NODES, Daemon  # noqa: E402
+from berthd import BIN, NODES, Daemon  # noqa: E402
 from node import has_links_alone  # noqa: E402
 from tap import run_tests  # noqa: E402
 from varlink import Connection  # noqa: E402
@@ -509,8 +510,56 @@ def numbers_beyond_64_bits_are_answered():
         assert error is not None and node.bind(tasks=2), "the connection goes on"
 
 
+def write_zen(folder, llcs):
+    """A Zen node: L3s of four cores in one NUMA node. A pair in one L3 takes 48 ns, one across 197."""
+    cores, index = 4 * llcs, itertools.count(1)
+
+    def sets(first, count):
+        mask = f"0x{((1 << count) - 1) << first:08x}"
+        return f'cpuset="{mask}" complete_cpuset="{mask}" nodeset="0x1" complete_nodeset="0x1" gp_index="{next(index)}"'
+
+    def core(n):
+        return f'<object type="Core" os_index="{n}" {sets(n, 1)}><object type="PU" os_index="{n}" {sets(n, 1)}/></object>'
+
+    def llc(n):
+        return f'<object type="L3Cache" cache_size="16777216" depth="3" cache_linesize="64" cache_associativity="16" cache_type="0" {sets(4 * n, 4)}>' + "".join(map(core, range(4 * n, 4 * n + 4))) + "</object>"
+
+    xml = (f'<object type="Machine" os_index="0" allowed_cpuset="0x{(1 << cores) - 1:08x}" allowed_nodeset="0x1" {sets(0, cores)}><object type="Package" os_index="0" {sets(0, cores)}>'
+           f'<object type="NUMANode" os_index="0" local_memory="{64 * GIB}" {sets(0, cores)}/>' + "".join(map(llc, range(llcs))) + "</object></object>")
+    records = [{"record": "run", "schema": 1, "probe": "cpu", "backend": "cpu", "started_at": 1790000000, "source": "measured", "conditions": {}}]
+    for a, b in itertools.permutations(range(cores), 2):
+        ns = 48 if a // 4 == b // 4 else 197
+        records.append({"record": "value", "metric": "cpu_pingpong", "from": f"core{a}", "to": f"core{b}", "value": ns, "low": ns - 1, "high": ns + 1, "n": 10})
+    folder.mkdir()
+    (folder / "topology.xml").write_text('<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n<topology version="2.0">' + xml + "</topology>\n")
+    (folder / "node.json").write_text(json.dumps({"name": folder.name, "origin": "standin", "hwloc": "topology.xml", "measurements": "measurements.jsonl"}))
+    (folder / "measurements.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    return folder
+
+
+def cpus_of(text):
+    return [cpu for part in text.split(",") for cpu in range(int(part.split("-")[0]), int(part.split("-")[-1]) + 1)]
+
+
+def tasks_that_exchange_bytes_share_an_l3():
+    """Where that leaves out more than half of their cores they keep an even share, and a note says so."""
+    with tempfile.TemporaryDirectory() as top:
+        for llcs, is_shared in ((2, True), (4, False)):
+            folder = write_zen(pathlib.Path(top) / f"zen-{llcs}", llcs)
+            said = subprocess.run([BIN / "berth", "--node", folder, *"bind -n 2 --flow 0:1:1M".split()], capture_output=True, text=True, check=True).stdout
+            cpus = [cpus_of(line.split()[1]) for line in said.splitlines() if re.match(r" +[01]  [0-9]", line)]
+            words = " ".join(said.split())
+            assert len(cpus) == 2, said
+            if is_shared:
+                assert {cpu // 4 for task in cpus for cpu in task} in ({0}, {1}) and len(cpus[0]) == len(cpus[1]) == 2, said
+                assert "2 cores a task, so that tasks that exchange bytes share an L3; 4 each (cores_per_task) use more cores" in words, said
+            else:
+                assert len(cpus[0]) == len(cpus[1]) == 8, said
+                assert "tasks that exchange bytes have 8 cores each and share no L3; with 2 each (cores_per_task) they would, but more than half of their cores would be left out" in words, said
+
+
 if __name__ == "__main__":
-    run_tests([best_is_never_worse_than_one_way_of_copying, the_environment_has_the_runtime_copy_as_was_priced, what_few_bytes_take_adds_up_from_what_is_said, what_was_not_measured_of_the_launchers_order_is_said, a_lower_bound_does_not_go_before_a_whole_price, every_number_of_a_sentence_follows_from_the_price,
+    run_tests([tasks_that_exchange_bytes_share_an_l3, best_is_never_worse_than_one_way_of_copying, the_environment_has_the_runtime_copy_as_was_priced, what_few_bytes_take_adds_up_from_what_is_said, what_was_not_measured_of_the_launchers_order_is_said, a_lower_bound_does_not_go_before_a_whole_price, every_number_of_a_sentence_follows_from_the_price,
                an_answer_is_short_and_says_the_same_once, gpus_are_named_where_that_is_surely_right,
                a_device_that_is_cut_gives_place_to_its_slices, cores_away_from_their_gpu_are_told, every_task_gets_its_share_of_what_is_near, what_is_not_known_is_said,
                order_matters_where_each_copies_to_all_over_one_port, a_guess_at_the_drivers_way_is_told, where_nothing_moves_a_reason_says_why, what_is_wrong_with_a_request_is_named,

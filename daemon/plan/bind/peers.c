@@ -363,7 +363,7 @@ void plan_bind_peers_join(const struct traffic *traffic, size_t tasks, size_t *r
 }
 
 enum berth_code plan_bind_peers_fewer(const struct bind_peers *peers, int64_t each, int64_t *ret,
-                                      struct berth_err *err)
+                                      bool *ret_is_half, struct berth_err *err)
 {
     size_t *joined = calloc(peers->tasks, 2 * sizeof *joined), family = 0, room = 0;
     *ret = 0;
@@ -376,8 +376,8 @@ enum berth_code plan_bind_peers_fewer(const struct bind_peers *peers, int64_t ea
     free(joined);
     for (size_t g = 0; g < peers->cores->group_count; g++)
         room = peers->cores->group[g].cores > room ? peers->cores->group[g].cores : room;
-    if (family > 1 && room < family * (size_t)each && 2 * room >= family * (size_t)each &&
-        room >= family)
+    if (family > 1 && room < family * (size_t)each && room >= family)
         *ret = (int64_t)(room / family);
+    *ret_is_half = 2 * room >= family * (size_t)each;
     return BERTH_OK;
 }

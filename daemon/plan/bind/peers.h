@@ -48,6 +48,6 @@ enum berth_code plan_bind_peers_assign(const struct bind_peers *peers, struct cp
 void plan_bind_peers_join(const struct traffic *traffic, size_t tasks, size_t *ret);
 
 /* How many cores let the tasks of the largest family share an L3, where berth's own number, each,
- * does not and half of it would; 0 elsewhere. NO_MEMORY. */
+ * does not; 0 elsewhere. ret_is_half: half of each would, too. NO_MEMORY. */
 enum berth_code plan_bind_peers_fewer(const struct bind_peers *peers, int64_t each, int64_t *ret,
-                                      struct berth_err *err);
+                                      bool *ret_is_half, struct berth_err *err);

@@ -347,6 +347,14 @@ static void say_fewer(int64_t fewer, int64_t each, const struct weight *even,
                  (long long)fewer, fewer == 1 ? "" : "s", (long long)each, at);
 }
 
+static void say_even(int64_t fewer, int64_t each, const char *why, struct warnings *warnings)
+{
+    warnings_add(warnings,
+                 "tasks that exchange bytes have %lld cores each and share no L3; with %lld each "
+                 "(cores_per_task) they would, but %s",
+                 (long long)each, (long long)fewer, why);
+}
+
 enum berth_code plan_bind_stream_choose_fewer(const struct bind_stream *stream,
                                               const struct bind_cores_request *request,
                                               struct cpuset *cpus, int64_t *each,
@@ -360,9 +368,16 @@ enum berth_code plan_bind_stream_choose_fewer(const struct bind_stream *stream,
     enum bind_order other_order = ORDER_EVEN;
     struct weight even, other;
     int64_t got = 0;
-    enum berth_code code = plan_bind_peers_fewer(&peers, *each, &smaller.cores_per_task, err);
+    bool is_half;
+    enum berth_code code =
+        plan_bind_peers_fewer(&peers, *each, &smaller.cores_per_task, &is_half, err);
     if (code != BERTH_OK || smaller.cores_per_task == 0)
         return code;
+    if (!is_half) {
+        say_even(smaller.cores_per_task, *each, "more than half of their cores would be left out",
+                 warnings);
+        return BERTH_OK;
+    }
     struct cpuset *fewer = calloc(request->tasks, sizeof *fewer);
     if (fewer == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the cpus");
@@ -380,6 +395,8 @@ enum berth_code plan_bind_stream_choose_fewer(const struct bind_stream *stream,
         say_fewer(got, *each, &even, warnings);
         *each = got;
         *order = other_order;
+    } else if (code == BERTH_OK) {
+        say_even(smaller.cores_per_task, *each, "the step is not known to take less", warnings);
     }
     evidence_done(&uncited);
     free(fewer);
