@@ -34,9 +34,10 @@ GCC_AT_O1 := -Wno-format-truncation -Wno-maybe-uninitialized
 CFLAGS ?= $(if $(SAN),-O1 -g1 $(if $(findstring clang,$(CC)),,$(GCC_AT_O1)),-O2 -g)
 DEFINES    = -D_GNU_SOURCE -DBERTH_VERSION='"$(VERSION)"' -DBERTH_LIBEXECDIR='"$(LIBEXECDIR)"' \
              -DBERTH_SYSCONFDIR='"$(SYSCONFDIR)/berth"' -DBERTH_DEBUG=$(if $(SAN),1,0)
+FORTIFY    = -D_FORTIFY_SOURCE=2
 ALL_CFLAGS = -std=c17 $(DEFINES) $(WARN) -fno-omit-frame-pointer -fPIC -pthread \
              -fvisibility=hidden \
-             $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all,-D_FORTIFY_SOURCE=2) \
+             $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all,$(FORTIFY)) \
              -Ischema $(CFLAGS)
 RELRO       = -Wl,-z,relro,-z,now
 ALL_LDFLAGS = -pthread $(if $(SAN),-fsanitize=$(SAN),$(RELRO)) $(LDFLAGS)
@@ -88,7 +89,8 @@ all: ## build the programs into build/bin and the library into build/lib
 all: $(PROGRAMS) $(LIBS) $(or $(SPANK),no_spank)
 
 # One clear line instead of hundreds of compiler errors. Goals that install libraries first pass.
-WITHOUT_LIBRARIES := deps deb demo check check-numa check-cluster check-package ci bench bench-gpu \
+WITHOUT_LIBRARIES := deps deb demo check check-all check-sites check-numa check-cluster \
+                     check-package ci bench bench-gpu \
                      bench-advice lint help clean dist uninstall format
 ifneq ($(filter-out $(WITHOUT_LIBRARIES),$(or $(MAKECMDGOALS),all)),)
 has_pkg  = $(shell $(PKGCONFIG) --exists $(1) 2>/dev/null && echo yes)
@@ -111,6 +113,9 @@ $(BUILD)/obj/probes/%.o: probes/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,cc,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -iquote probes -MMD -MP -c -o $@ $<
+# Optimising a unit test takes longer than the test. What it tests stays optimised.
+$(BUILD)/obj/tests/unit/%.o: CFLAGS := -O0 -g $(if $(findstring clang,$(CC)),,$(GCC_AT_O1))
+$(BUILD)/obj/tests/unit/%.o: FORTIFY :=
 $(BUILD)/obj/tests/%.o: tests/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,cc,$<)
@@ -327,9 +332,19 @@ demo: ## install missing packages, build, and show this machine: topology, matri
 	@BIN=$(BUILD)/bin tests/lib/demo.sh
 
 .PHONY: check
-check: ## install the test tools, build, and run every test
-	@tests/lib/deps.sh build test numa cluster
-	@BUILD=$(BUILD) tests/run.sh
+check: ## find bugs in at most 8 minutes: tests, sanitizers, fuzzing. UNIT=plan/route or CHANGED=1: half a minute
+	@tests/lib/deps.sh build $(if $(UNIT)$(CHANGED),,test)
+	@BUILD=$(BUILD) tests/run.sh $(if $(UNIT),unit $(UNIT),$(if $(CHANGED),changed,check))
+
+.PHONY: check-all
+check-all: ## what check leaves out: every fault, survival, Slurm, sanitized daemons, ThreadSanitizer
+	@tests/lib/deps.sh build test cluster
+	@BUILD=$(BUILD) tests/run.sh all
+
+.PHONY: check-sites
+check-sites: ## check-numa, check-cluster, check-package, check-walk: emulated machines, packages, an hour
+	@status=0; for t in numa cluster package walk; do \
+	    $(MAKE) --no-print-directory check-$$t || status=1; done; exit $$status
 
 .PHONY: check-numa
 check-numa: ## run daemon, probe and an advised program on an emulated NUMA machine (QEMU)

@@ -1,77 +1,127 @@
 #!/bin/bash
-# Every test, without stopping at the first that fails; the last line is the count. BUILD is the folder of the build. How a test is run and what it
-# says with that is in tests/lib/runner.sh. Logs stay in $BUILD/check.
+# run.sh check|all|unit FOLDER|changed: runs a group of tests. The last line is the count.
 #
-# What measures time or waits for it runs alone, so that nothing but the machine disturbs it. Programs that compute, and
-# scripts that say "May run beside others.", run as many at a time as there are processors.
+# check    most tests, within eight minutes on two cores: make check
+# all      tests that take longer: make check-all
+# unit     the unit tests of a folder and of those below it: make check UNIT=plan/route
+# changed  the unit tests of changed folders, for half a minute: make check CHANGED=1
+#
+# BUILD is the folder of the build, with logs in $BUILD/check or $BUILD/check-all.
+# tests/lib/runner.sh runs and counts.
 set -u
 shopt -s globstar # ** reaches the folders below
 cd "$(dirname "$0")/.." || exit 70
+[ $# -gt 0 ] || set -- check
 export BUILD=${BUILD:-build} CMOCKA_MESSAGE_OUTPUT=TAP
-export BIN=$BUILD/bin
+export BIN=$BUILD/bin ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
 LOGS=$BUILD/check
+[ "$1" != all ] || LOGS=$BUILD/check-all
 rm -rf "$LOGS" && mkdir -p "$LOGS"
 . tests/lib/runner.sh
 
-title unit
-build programs all units examples standins "$BUILD"/slurm/app "$BUILD"/bench/{advice_run,gpu_curves} BUILD="$BUILD" && together unit "$BUILD/unit/**/test_*" env
+SANITIZED=$BUILD/san-address-undefined
 
-title "fault, every allocation and every access to the disk fails in turn"
-build faults faults BUILD="$BUILD" && together fault "$BUILD/fault/test_*" env
+# system LABEL COMMAND...: the system tests; those that take long begin first
+system() {
+    local label=$1 first
+    first=$(printf 'tests/system/%s.sh ' standin standin_figures hostile gpu_virtual health alloc route)
+    shift
+    together "$label" "$first $(grep -lw BIN tests/system/*.sh)" "$@"
+}
 
-title "survival: whole daemons whose memory, files and clock fail, that are killed, whose probes will not end"
-build survivors survivors BUILD="$BUILD" && mixed survival "tests/survival/*.py" python3
+check() {
+    title unit
+    build programs all units examples standins documents "$BUILD"/bench/{year,advice_run,gpu_curves} &&
+        together unit "$BUILD/unit/**/test_*" env
 
-title structure
-run structure tests/structure.sh
+    title "structure, wire, system, install"
+    start structure.sh tests/structure.sh
+    together wire "tests/wire/*.sh" env
+    system system env
+    together system "tests/system/*.sh" env # those that need no programs
+    tell structure.sh
+    run install tests/install.sh
 
-title "wire, system, install"
-each wire "tests/wire/*.sh" env
-mixed system "tests/system/*.sh" env
-run install tests/install.sh
-
-title "an emulated machine with four NUMA nodes"
-run numa env LOG="$LOGS/numa-console.log" tests/numa/run.sh
-
-title "jobs under a private Slurm of one node"
-each slurm "tests/slurm/*.sh" env
-
-title packages
-skip package "make check-package builds them, installs them in a clean Debian and boots it: minutes, as root"
-
-title "everything again, with AddressSanitizer and UndefinedBehaviorSanitizer"
-export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
-if build sanitizers all units examples standins SAN=address,undefined BUILD="$BUILD/san-address-undefined"; then
-    together asan "$BUILD/san-address-undefined/unit/**/test_*" env
+    title "unit and wire, with AddressSanitizer and UndefinedBehaviorSanitizer"
     # This build of the daemon also checks its own replies against the interface files.
-    each "asan wire" "tests/wire/*.sh" env BIN="$BUILD/san-address-undefined/bin"
-    mixed "asan system" "$(grep -lw BIN tests/system/*.sh)" env BIN="$BUILD/san-address-undefined/bin"
-fi
+    build sanitizers all units SAN=address,undefined BUILD="$SANITIZED" &&
+        together asan "$(find "$SANITIZED/unit" -name 'test_*' | sort | grep -v '/store/test_cut$')" env &&
+        together "asan wire" "tests/wire/*.sh" env BIN="$SANITIZED/bin"
 
-title "unit, and a daemon whose every thread works, with ThreadSanitizer"
-# ThreadSanitizer needs a memory layout that is not randomised too far; where a container forbids that, it is tried as it is.
-fixed=(setarch -R) && "${fixed[@]}" true 2>/dev/null || fixed=(env)
-if ! grep -rlE 'pthread_create|uv_queue_work' --include='*.c' tests/unit daemon >/dev/null; then
-    skip tsan "nothing here starts a thread"
-else
-    # A program in which nothing can start a thread has no race; one that loads libraries may get threads from them.
-    threaded=()
+    title "fuzz, a minute"
+    if ! command -v clang >/dev/null; then
+        skip fuzz "clang is not here"
+    else
+        build fuzzers fuzzers BUILD="$BUILD/fuzz" CC=clang SAN=address,undefined CFLAGS="-O1 -g1 -fsanitize=fuzzer-no-link" &&
+            together fuzz "$BUILD/fuzz/fuzzers/fuzz_*" tests/lib/fuzz.sh
+    fi
+}
+
+all() {
+    title "fault: every allocation and every access to the disk fails in turn"
+    build faults all units faults standins "$BUILD/bench/year" && BERTH_LONG=1 TEST_SECONDS=1200 together fault "$BUILD/fault/test_*" env
+
+    title "survival: daemons with failing memory, files, clock and probes, and killed ones"
+    build survivors survivors && together survival "tests/survival/*.py" python3
+
+    title "jobs under a private Slurm of one node"
+    # The others need an emulated machine: make check-sites.
+    for file in exec hooks plugin; do run "slurm $file.sh" "tests/slurm/$file.sh"; done
+
+    title "system, with AddressSanitizer and UndefinedBehaviorSanitizer"
+    if build sanitizers all examples standins documents "$SANITIZED/unit/store/test_cut" SAN=address,undefined BUILD="$SANITIZED"; then
+        start "asan store/test_cut" "$SANITIZED/unit/store/test_cut"
+        system "asan system" env BIN="$SANITIZED/bin"
+        tell "asan store/test_cut"
+    fi
+
+    title "unit, and a daemon with all its threads at work, with ThreadSanitizer"
+    # ThreadSanitizer needs addresses that are not randomised; some containers forbid to ask for it.
+    local fixed=(setarch -R) program threaded=()
+    "${fixed[@]}" true 2>/dev/null || fixed=(env)
+    # Only a program that can start a thread has races; loaded libraries may start some.
     for program in "$BUILD"/unit/**/test_*; do
-        [ ! -x "$program" ] || ! nm -u "$program" | grep -qE ' (pthread_create|uv_queue_work|dlopen)(@|$)' || threaded+=("$BUILD/san-thread/unit/${program#"$BUILD"/unit/}")
+        [ ! -x "$program" ] || ! nm -u "$program" | grep -qE ' (pthread_create|uv_queue_work|dlopen)(@|$)' ||
+            threaded+=("$BUILD/san-thread/unit/${program#"$BUILD"/unit/}")
     done
-    build threads all "${threaded[@]}" SAN=thread BUILD="$BUILD/san-thread" && together tsan "${threaded[*]}" "${fixed[@]}" &&
-        run "tsan pool" env BIN="$BUILD/san-thread/bin" TSAN_OPTIONS="suppressions=$PWD/tests/lib/tsan.supp" "${fixed[@]}" python3 tests/survival/pool.py &&
-        each "tsan" "tests/system/load.sh tests/system/plans.sh" "${fixed[@]}" env BIN="$BUILD/san-thread/bin"
-fi
+    export TSAN_OPTIONS="suppressions=$PWD/tests/lib/tsan.supp"
+    build threads all "${threaded[@]}" SAN=thread BUILD="$BUILD/san-thread" &&
+        together tsan "${threaded[*]}" "${fixed[@]}" &&
+        together tsan tests/survival/pool.py "${fixed[@]}" env BIN="$BUILD/san-thread/bin" python3 &&
+        together tsan "tests/system/load.sh tests/system/plans.sh" "${fixed[@]}" env BIN="$BUILD/san-thread/bin"
+}
 
-title "fuzz, a few seconds each"
-if ! compgen -G 'tests/fuzz/fuzz_*.c' >/dev/null; then
-    skip fuzz "there are no fuzz targets"
-elif ! command -v clang >/dev/null; then
-    skip fuzz "clang is not here"
-else
-    build fuzzers fuzzers BUILD="$BUILD/fuzz" CC=clang SAN=address,undefined CFLAGS="-O1 -g1 -fsanitize=fuzzer-no-link" &&
-        together fuzz "$BUILD/fuzz/fuzzers/fuzz_*" tests/lib/fuzz.sh
-fi
+# units_of FILE...: builds and runs these unit tests, named by their sources
+units_of() {
+    local programs=("${@%.c}")
+    programs=("${programs[@]/#tests/$BUILD}")
+    build "units" "${programs[@]}" && together unit "${programs[*]}" env
+}
 
+unit() {
+    local sources
+    mapfile -t sources < <(find "tests/unit/$1" -name 'test_*.c' 2>/dev/null | sort)
+    [ ${#sources[@]} -gt 0 ] || { echo "tests/unit/$1 has no unit tests; the folders are: $(find tests/unit -mindepth 1 -type d -printf '%P ')" >&2 && exit 64; }
+    title "unit $1"
+    units_of "${sources[@]}"
+}
+
+# Begins with the nearest folders, and names those for which half a minute is too short.
+changed() {
+    local folder sources late=()
+    title "structure, formats"
+    build programs all || return
+    start structure.sh tests/structure.sh
+    run formats tests/lib/formats.sh
+    for folder in $(tests/lib/changed.sh folders); do
+        [ $SECONDS -lt 20 ] || { late+=("$folder") && continue; }
+        mapfile -t sources < <(find "tests/unit/$folder" -maxdepth 1 -name 'test_*.c' 2>/dev/null | sort)
+        [ ${#sources[@]} -eq 0 ] || { title "unit $folder" && units_of "${sources[@]}"; }
+    done
+    title structure
+    tell structure.sh
+    [ ${#late[@]} -eq 0 ] || skip unit "no time for these folders: ${late[*]}"
+}
+
+"$@"
 summary

@@ -1,8 +1,9 @@
 #!/bin/bash
-# fuzz.sh FUZZER [SECONDS]: runs one libFuzzer program for 5 s, FUZZ_CHECK_SECONDS or SECONDS over
-# its corpus in tests/fuzz/corpus/NAME. Findings stay beside the program, never in the corpus.
+# fuzz.sh FUZZER [SECONDS]: runs one libFuzzer program for 9 s, FUZZ_CHECK_SECONDS or SECONDS over
+# its corpus in tests/fuzz/corpus/NAME. Findings stay beside the program, never in the corpus. All
+# programs take a minute together.
 set -eu
-fuzzer=$1 seconds=${2:-${FUZZ_CHECK_SECONDS:-5}}
+fuzzer=$1 seconds=${2:-${FUZZ_CHECK_SECONDS:-9}}
 name=$(basename "$fuzzer")
 work=$(dirname "$fuzzer")/work-$name
 corpus=tests/fuzz/corpus/${name#fuzz_}

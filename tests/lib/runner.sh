@@ -12,7 +12,7 @@
 # disturbance explains these. None is run again when more than AGAIN_AT_MOST failed.
 passed=0 failed=0 skipped=0
 left_out=() broken=() unsteady=()
-PROCESSORS=$(nproc)
+AT_ONCE=$((2 * $(nproc))) # many tests wait rather than compute
 declare -A begun ended took # by the name of a test: when it began, its exit status, its seconds
 declare -A command # by the name of a test: what runs it
 again=()   # names of failed tests that are run once more
@@ -38,11 +38,11 @@ count() {
         }' "$1"
 }
 
-# start NAME COMMAND...: begins a test program, at most $PROCESSORS at a time
+# start NAME COMMAND...: begins a test program, at most $AT_ONCE at a time
 start() {
     local name=$1
     shift
-    while [ "${#at_work[@]}" -ge "$PROCESSORS" ]; do finish; done
+    while [ "${#at_work[@]}" -ge "$AT_ONCE" ]; do finish; done
     timeout -k 10 "${TEST_SECONDS:-450}" "$@" >"$(log_of "$name")" 2>&1 </dev/null &
     at_work[$!]=$name
     command[$name]=$(printf '%q ' "$@")
@@ -66,7 +66,7 @@ finish() {
 
 # is_whole NAME: true when that test works with whole daemons, not only with one module
 is_whole() {
-    case $1 in *" test_"* | *"/test_"* | "fuzz "* | structure) return 1 ;; esac
+    case $1 in *" test_"* | *"/test_"* | "fuzz "* | formats | *structure.sh) return 1 ;; esac
 }
 
 # The first line of a sanitizer's report, or of valgrind's; a pattern of grep -E.
@@ -162,37 +162,19 @@ build() {
 # named FILE: the name of a test; a unit test keeps the folder that it tests
 named() { case $1 in */unit/*) echo "${1##*/unit/}" ;; *) basename "$1" ;; esac; }
 
-# each LABEL GLOB COMMAND...: one test per file that matches, run by COMMAND, one after the other
-each() {
-    local label=$1 glob=$2 file
-    shift 2
-    for file in $glob; do
-        [ ! -e "$file" ] || run "$label $(named "$file")" "$@" "$file"
-    done
-}
-
-# together LABEL GLOB COMMAND...: the same, concurrently; results in order
+# together LABEL GLOB COMMAND...: one test per file that matches, run by COMMAND beside each other;
+# results in order. A file that stands twice is one test.
 together() {
     local label=$1 glob=$2 file name names=()
     shift 2
     for file in $glob; do
-        [ -e "$file" ] || continue
-        names+=("$label $(named "$file")")
-        start "${names[-1]}" "$@" "$file"
+        name="$label $(named "$file")"
+        if [ -e "$file" ] && [ -z "${begun[$name]-}" ]; then
+            names+=("$name")
+            start "$name" "$@" "$file"
+        fi
     done
     for name in ${names[@]+"${names[@]}"}; do tell "$name"; done
-}
-
-# mixed LABEL GLOB COMMAND...: concurrent ones first, then the others one after the other
-mixed() {
-    local label=$1 glob=$2 beside
-    shift 2
-    # shellcheck disable=SC2086 # the pattern is meant as a pattern
-    beside=$(grep -l '^# May run beside others\.$' $glob)
-    together "$label" "$beside" "$@"
-    each "$label" "$(for file in $glob; do
-        grep -qx "$file" <<<"$beside" || echo "$file"
-    done)" "$@"
 }
 
 # skip NAME REASON
@@ -217,6 +199,6 @@ summary() {
     echo "The slowest:"
     for name in "${!took[@]}"; do echo "${took[$name]} s: $name"; done | sort -rn | head -n 20
     echo "$((SECONDS / 60)) min $((SECONDS % 60)) s, logs in $LOGS"
-    echo "$passed passed, $failed failed, $skipped skipped"
+    echo "$passed passed, $failed failed, $skipped skipped" | tee "$LOGS/count"
     [ "$failed" = 0 ]
 }

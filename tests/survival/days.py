@@ -1,7 +1,6 @@
 """A hundred and twenty days of measurements every four hours under a clock that the test moves, with questions in between: the daemon does not
 grow. Values are kept for ten days, so that what is older has become daily medians more than a hundred times by the end, and the file grows by
 those alone; two years later they are gone, too. BERTH_DAYS=400 for longer. Prints TAP."""
-# May run beside others.
 import os
 import pathlib
 import shutil

@@ -4,7 +4,6 @@ answer, the database whole, and the next attempt works. Prints TAP.
 
 A start has thousands of places: BERTH_LONG=1 tries each; else the first 200 are tried and from there one in 9 to 97, others by
 BERTH_SEED."""
-# May run beside others.
 import contextlib
 import os
 import pathlib

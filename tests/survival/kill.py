@@ -1,7 +1,6 @@
 """kill -9 while a daemon starts, measures, thins its history, accepts baselines and grants claims: BERTH_KILLS=500 times at random moments. Each
 time the file that is left is whole, every run, set, baseline and median in it too, and the next start serves all that was answered. The clock
 goes six hours forth before each run, so that a day has some four runs and is thinned two days later. Prints TAP."""
-# May run beside others.
 import collections
 import concurrent.futures
 import contextlib

@@ -1,7 +1,6 @@
 """kill -9 of the daemon at any moment of a probe: whatever it started is gone soon after, wherever that was between fork and end.
 BERTH_KILLS=60 times with the real probe, half as often with each of some that do all to stay. Their processes are known by the
 file that they run. Prints TAP."""
-# May run beside others.
 import contextlib
 import os
 import pathlib

@@ -1,6 +1,5 @@
 #!/bin/bash
 # Where to allocate, asked of whole daemons: on virtual nodes measured by the real GPU probe over a stand-in driver, and on recorded ones. BIN is where the programs are.
-# May run beside others.
 set -eu
 cd "$(dirname "$0")/../.."
 export BIN=${BIN:-build/bin} BUILD=${BUILD:-build}

@@ -1,4 +1,3 @@
 #!/bin/bash
 # The planner's known right answers and its properties, asked of whole daemons over test nodes, of all of a node and of parts. BIN is where the programs are.
-# May run beside others.
 exec python3 "$(dirname "$0")/answers.py" "$@"

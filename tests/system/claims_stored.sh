@@ -1,4 +1,3 @@
 #!/bin/bash
 # Claims in the store: whole daemons over a real socket with a real database. BIN is where the programs are.
-# May run beside others.
 exec python3 "$(dirname "$0")/claims_stored.py" "$@"

@@ -1,4 +1,3 @@
 #!/bin/bash
 # What ordinary users may claim, and what gives way to administrators. BIN is where the programs are.
-# May run beside others.
 exec python3 "$(dirname "$0")/claims_users.py" "$@"

@@ -1,4 +1,3 @@
 #!/bin/bash
 # What a person sees first, on a terminal of 80 columns. BIN is where the programs are.
-# May run beside others.
 exec python3 "$(dirname "$0")/columns.py" "$@"

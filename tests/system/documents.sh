@@ -1,6 +1,5 @@
 #!/bin/bash
 # Manual pages and shells' completion against the programs' own tables. BIN is where the programs are.
-# May run beside others.
 set -eu
 cd "$(dirname "$0")/../.."
 export BIN=${BIN:-build/bin}

@@ -1,4 +1,3 @@
 #!/bin/bash
 # Drift: whole daemons whose probe prints what the test says, over several runs and restarts. BIN is where the programs are.
-# May run beside others.
 exec python3 "$(dirname "$0")/drift.py" "$@"

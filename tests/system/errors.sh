@@ -1,4 +1,3 @@
 #!/bin/bash
 # What the berth command answers to mistakes. BIN is where the programs are.
-# May run beside others.
 exec python3 "$(dirname "$0")/errors.py" "$@"

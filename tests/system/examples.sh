@@ -1,6 +1,5 @@
 #!/bin/bash
 # The programs of docs/examples against a daemon over a recorded node, and the library's header in C++.
-# May run beside others.
 set -eu
 cd "$(dirname "$0")/../.."
 BIN=${BIN:-build/bin}

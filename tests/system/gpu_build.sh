@@ -1,6 +1,5 @@
 #!/bin/bash
 # The GPU probe is built with whatever compilers there are, and needs none of the vendors' libraries to start.
-# May run beside others.
 set -eu
 cd "$(dirname "$0")/../.."
 BIN=${BIN:-build/bin}

@@ -1,6 +1,5 @@
 #!/bin/bash
 # What a run of the gpu probe is made under, on virtual nodes with made-up /sys and /proc and a library in NVML's place. BIN is the folder of the programs.
-# May run beside others.
 set -eu
 cd "$(dirname "$0")/../.."
 export BIN=${BIN:-build/bin} BUILD=${BUILD:-build}

@@ -1,6 +1,5 @@
 #!/bin/bash
 # tests/bench/gpu_curves on a virtual node: its curves say what was not measured, and one that does not is found.
-# May run beside others.
 set -eu
 cd "$(dirname "$0")/../.."
 export BIN=${BIN:-build/bin} BUILD=${BUILD:-build}

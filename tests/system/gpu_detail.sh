@@ -1,4 +1,3 @@
 #!/bin/bash
 # Latencies over sizes, flags, streaming operations, numbers of blocks and matrix products on virtual nodes. BIN is where the programs are, STANDIN the stand-ins.
-# May run beside others.
 exec python3 "$(dirname "$0")/gpu_detail.py" "$@"

@@ -1,7 +1,6 @@
 #!/bin/bash
 # The kernels of the GPU probe do what gpu_kernels.h says: run on the CPU under AddressSanitizer and UndefinedBehaviorSanitizer, then under ThreadSanitizer,
 # and where there is nvcc and a device, on that, plain and under compute-sanitizer.
-# May run beside others.
 set -u
 cd "$(dirname "$0")/../.." || exit 70
 work=$(mktemp -d) || exit 70

@@ -1,4 +1,3 @@
 #!/bin/bash
 # Collectives, kinds of memory, copy calls and noise on virtual nodes. BIN is where the programs are, STANDIN the stand-ins.
-# May run beside others.
 exec python3 "$(dirname "$0")/gpu_kinds.py" "$@"

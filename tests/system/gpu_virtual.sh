@@ -1,6 +1,5 @@
 #!/bin/bash
 # From boot to answers on a virtual node of eight GCDs: berthd, the real GPU probe, a stand-in driver. BIN is where the programs are.
-# May run beside others.
 set -eu
 cd "$(dirname "$0")/../.."
 export BIN=${BIN:-build/bin} BUILD=${BUILD:-build}

@@ -1,6 +1,5 @@
 #!/bin/bash
 # Sound nodes are healthy without a finding: recorded ones, and virtual ones measured by the real probe. BIN is where the programs are.
-# May run beside others.
 set -eu
 cd "$(dirname "$0")/../.."
 export BIN=${BIN:-build/bin} BUILD=${BUILD:-build}

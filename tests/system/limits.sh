@@ -1,4 +1,3 @@
 #!/bin/bash
 # Limits, signals and leftovers of whole daemons. BIN is where the programs are.
-# May run beside others.
 exec python3 "$(dirname "$0")/limits.py" "$@"

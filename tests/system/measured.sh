@@ -1,4 +1,3 @@
 #!/bin/bash
 # What of a price was measured: as answers and the command say it, of every test node. BIN is where the programs are.
-# May run beside others.
 exec python3 "$(dirname "$0")/measured.py" "$@"

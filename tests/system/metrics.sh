@@ -1,4 +1,3 @@
 #!/bin/bash
 # What berth export prometheus writes, and the rules, dashboard and timer beside it, read by promtool and systemd-analyze. BIN is where the programs are.
-# May run beside others.
 exec python3 "$(dirname "$0")/metrics.py" "$@"

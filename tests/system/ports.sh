@@ -1,4 +1,3 @@
 #!/bin/bash
 # Copies with the host on gpus that share a NUMA node or a PCIe port, where little is measured. BIN is where the programs are.
-# May run beside others.
 exec python3 "$(dirname "$0")/ports.py" "$@"

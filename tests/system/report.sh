@@ -1,4 +1,3 @@
 #!/bin/bash
 # The page that berth report writes. BIN is where the programs are.
-# May run beside others.
 exec python3 "$(dirname "$0")/report.py" "$@"

@@ -1,6 +1,5 @@
 #!/bin/bash
 # What the runner of all tests makes of programs that pass, fail, fail once, hang and leave themselves out. Prints TAP.
-# May run beside others.
 # shellcheck disable=SC2016 # what stands in single quotes is for the programs and the runner
 set -u
 cd "$(dirname "$0")/../.." || exit 70
@@ -69,7 +68,7 @@ ok "it is named once" [ "$(grep -c '^failed: ' "$work/said")" = 2 ]
 TEST_SECONDS=1 runner 'run "system hang" "$1/hang"'
 ok "what hangs has failed" last "0 passed, 1 failed, 0 skipped"
 
-runner 'for label in unit fault asan; do run "$label test_bad" "$1/test_bad"; done; run structure "$1/test_bad"; run "fuzz test" "$1/test_bad"'
+runner 'for label in unit fault asan; do run "$label test_bad" "$1/test_bad"; done; run formats "$1/test_bad"; run "fuzz test" "$1/test_bad"'
 ok "what only computes is not run again" [ "$(find "$work" -name 'test_bad.*' | wc -l)" = 5 ]
 ok "and has failed" last "0 passed, 5 failed, 0 skipped"
 
@@ -84,7 +83,7 @@ AGAIN_AT_MOST=2 runner 'run "system once" "$1/once"; for t in a b; do run "wire 
 ok "where many fail nothing is run again" last "3 passed, 3 failed, 0 skipped"
 ok "and none is unsteady" without 'UNSTEADY|once more'
 
-runner 'together system "$1/good $1/silent" env; mixed wire "$1/absent $1/bad" env; skip packages "another time"'
-ok "those beside others count as those alone" last "4 passed, 1 failed, 3 skipped"
+runner 'together system "$1/good $1/silent" env; together wire "$1/absent $1/bad $1/bad" env; skip packages "another time"'
+ok "tests beside each other count, each once" last "4 passed, 1 failed, 3 skipped"
 echo "1..$number"
 exit $broken

@@ -1,6 +1,5 @@
 #!/bin/bash
 # The gpu probe on virtual nodes: see standin.py. BIN is the folder of the programs.
-# May run beside others.
 set -u
 BIN=${BIN:-build/bin}
 if [ ! -e "$BIN/../standin/paths" ]; then

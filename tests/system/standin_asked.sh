@@ -1,6 +1,5 @@
 #!/bin/bash
 # What the gpu probe is asked, on virtual nodes: see standin_asked.py. BIN is the folder of the programs.
-# May run beside others.
 set -u
 BIN=${BIN:-build/bin}
 if [ ! -e "$BIN/../standin/paths" ]; then

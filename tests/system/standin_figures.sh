@@ -1,6 +1,5 @@
 #!/bin/bash
 # The figures of virtual nodes, as their tables say them and as the gpu probe measures them: see standin_figures.py. BIN is the folder of the programs.
-# May run beside others.
 set -u
 BIN=${BIN:-build/bin}
 if [ ! -e "$BIN/../standin/paths" ]; then

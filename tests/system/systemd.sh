@@ -1,6 +1,5 @@
 #!/bin/bash
 # The units as systemd-analyze reads them, the daemon as a service manager starts it, and both probes under the unit's filter. BIN is where the programs are.
-# May run beside others.
 set -eu
 cd "$(dirname "$0")/../.."
 export BIN=${BIN:-build/bin}

@@ -1,4 +1,3 @@
 #!/bin/bash
 # Curves and sets from a probe to whoever asks. BIN is where the programs are.
-# May run beside others.
 exec python3 "$(dirname "$0")/transfers.py" "$@"

@@ -3,7 +3,6 @@
 # folder of ours (12 MB, downloaded once), talk to a daemon. With a socket as argument it is that daemon, else a private one
 # over the stand-in node of tests/wire. BIN is where the programs are; BERTH_CACHE is kept between runs. Prints TAP; 77 when the
 # packages cannot be downloaded.
-# May run beside others.
 set -u
 cd "$(dirname "$0")/../.." || exit 70
 BIN=${BIN:-build/bin}
