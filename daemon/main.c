@@ -173,7 +173,7 @@ static void check_admins(const struct config *config)
                  config->admin_group);
 }
 
-static struct snapshot *current_snapshot(struct daemon *daemon)
+static const struct snapshot *current_snapshot(struct daemon *daemon)
 {
     return sched_snapshot(daemon->sched);
 }
@@ -432,7 +432,6 @@ static void run(struct process *process)
     uv_idle_init(&process->loop, &process->first_turn);
     uv_idle_start(&process->first_turn, first_turn);
     sched_begin(daemon->sched);
-    sched_warm(daemon->sched);
     const struct graph *graph = sched_snapshot(daemon->sched)->graph;
     log_line(LOG_LEVEL_INFO, "serving %s (%s): %zu packages, %zu NUMA nodes, %zu cores, %zu gpus",
              graph->name, origin_name(graph->origin), graph_count(graph, PLACE_PACKAGE),

@@ -32,14 +32,14 @@ static bool is_told(const struct resource_model *model, size_t s)
 }
 
 /* One line, which names the first of them: the smallest set comes first. */
-void plan_doubt_warn_between(struct snapshot *snap, const struct doubt_ends *ends, unsigned kinds,
-                             struct warnings *warnings)
+void plan_doubt_warn_between(const struct snapshot *snap, const struct doubt_ends *ends,
+                             unsigned kinds, struct warnings *warnings)
 {
-    const struct resource_model *model = resource_model_of(snap);
+    const struct resource_model *model = snap->derived.resources;
     const struct contradiction *first = NULL;
     size_t first_set = 0, more = 0;
     char others[48] = "";
-    for (size_t s = 0; model != NULL && s < model->set_count; s++) {
+    for (size_t s = 0; s < model->set_count; s++) {
         const struct contradiction *it = &model->set[s].contradiction;
         if (it->value == NULL || (resource_kind_of(it->value->metric) & kinds) == 0 ||
             !is_between(it->value, ends) || is_told(model, s))
@@ -64,8 +64,8 @@ void plan_doubt_warn_between(struct snapshot *snap, const struct doubt_ends *end
                  snap->sets->item[first_set].flow[first->flow].bytes_per_s / 1e9, others);
 }
 
-void plan_doubt_warn(struct snapshot *snap, const place_id *places, size_t count, unsigned kinds,
-                     struct warnings *warnings)
+void plan_doubt_warn(const struct snapshot *snap, const place_id *places, size_t count,
+                     unsigned kinds, struct warnings *warnings)
 {
     plan_doubt_warn_between(
         snap, &(struct doubt_ends){.one = places, .ones = count, .other = places, .others = count},

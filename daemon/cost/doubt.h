@@ -10,8 +10,8 @@
 
 /* Warns of transfers of these kinds (enum resource_kind, any of them) both of whose ends are among
  * the places. */
-void plan_doubt_warn(struct snapshot *snap, const place_id *places, size_t count, unsigned kinds,
-                     struct warnings *warnings);
+void plan_doubt_warn(const struct snapshot *snap, const place_id *places, size_t count,
+                     unsigned kinds, struct warnings *warnings);
 
 /* Two lists of places, which may be the same. */
 struct doubt_ends {
@@ -20,5 +20,5 @@ struct doubt_ends {
 };
 
 /* Of transfers between a place of the one list and one of the other, in either direction. */
-void plan_doubt_warn_between(struct snapshot *snap, const struct doubt_ends *ends, unsigned kinds,
-                             struct warnings *warnings);
+void plan_doubt_warn_between(const struct snapshot *snap, const struct doubt_ends *ends,
+                             unsigned kinds, struct warnings *warnings);

@@ -210,11 +210,10 @@ static bool lacks_start(const struct gpurate *at, enum metric metric, double byt
 /* How far one repetition is from the next, of the transfers that a value is one of; 0 not known. */
 static double deviation_of(const struct gpurate *at, enum metric metric)
 {
-    const struct resource_model *resources = resource_model_of(at->snap);
-    if (resources != NULL && (metric == METRIC_MEMORY_BANDWIDTH || metric == METRIC_GPU_STREAM))
+    const struct resource_model *resources = at->snap->derived.resources;
+    if (metric == METRIC_MEMORY_BANDWIDTH || metric == METRIC_GPU_STREAM)
         return resources->own[metric == METRIC_GPU_STREAM];
-    const struct agreement *alike =
-        resources != NULL ? agree_of(resources->agree, resource_kind_of(metric)) : NULL;
+    const struct agreement *alike = agree_of(resources->agree, resource_kind_of(metric));
     return alike != NULL ? alike->one : 0;
 }
 
@@ -237,7 +236,7 @@ static const struct curve *curve_of(const struct gpurate *at, const struct try *
                                     const struct value *v)
 {
     const struct curves *curves =
-        v->source == VALUE_MEASURED && at->span < LARGE_BYTES ? snapshot_curves(at->snap) : NULL;
+        v->source == VALUE_MEASURED && at->span < LARGE_BYTES ? at->snap->derived.curves : NULL;
     return curves != NULL ? curve_find(curves, try->metric, try->from, try->to, try->axes) : NULL;
 }
 
@@ -344,10 +343,8 @@ static enum berth_code nominal(const struct gpurate *at, const struct try *like,
     struct move move;
     const struct value *known_rate = NULL;
     place_id nearest = locality_numa(at->snap->graph, at->gpu);
-    const struct plan_pairs *pairs = plan_pairs_of(at->snap);
+    const struct plan_pairs *pairs = at->snap->derived.pairs;
     *ret = memtime_unknown();
-    if (pairs == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "no memory for what is known of transfers");
     if (like->from == like->to ||
         !plan_pairs_move(at->snap, pairs, like->from, like->to, MOVE_KERNEL, &move))
         return BERTH_OK;

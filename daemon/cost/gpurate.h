@@ -64,7 +64,7 @@ void gpurate_forget(struct gpurate_memo *memo, size_t warnings);
 
 /* A gpu and what it touches. */
 struct gpurate {
-    struct snapshot *snap;
+    const struct snapshot *snap;
     const struct memkind_node *node;
     const struct memkind_place *place;
     place_id gpu;

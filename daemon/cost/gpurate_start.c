@@ -11,7 +11,7 @@ static void look_at_starts(const struct gpurate *at, enum metric metric, double 
                            double *least)
 {
     const struct curve *curve;
-    for (size_t n = curve_range(snapshot_curves(at->snap), metric, &curve); n > 0; curve++, n--)
+    for (size_t n = curve_range(at->snap->derived.curves, metric, &curve); n > 0; curve++, n--)
         if (curve->from == at->gpu || curve->to == at->gpu) {
             *most = fmax(*most, curve->fit.piece[0].t0_ns);
             *least = fmin(*least, curve->fit.piece[0].t0_ns);
@@ -24,12 +24,11 @@ static void look_at_starts(const struct gpurate *at, enum metric metric, double 
  * either, may say more than the host's that is. */
 static struct gpurate_start find_start(const struct gpurate *at, enum metric metric)
 {
-    const struct curves *curves = snapshot_curves(at->snap);
-    const struct curve *curve =
-        curves != NULL ? curve_find(curves, METRIC_GPU_STREAM, at->gpu, at->gpu, "") : NULL;
+    const struct curves *curves = at->snap->derived.curves;
+    const struct curve *curve = curve_find(curves, METRIC_GPU_STREAM, at->gpu, at->gpu, "");
     double most = curve != NULL ? curve->fit.piece[0].t0_ns : 0,
            least = curve != NULL ? most : INFINITY;
-    if (curves == NULL || metric == METRIC_MEMORY_BANDWIDTH || metric == METRIC_GPU_STREAM)
+    if (metric == METRIC_MEMORY_BANDWIDTH || metric == METRIC_GPU_STREAM)
         return (struct gpurate_start){most, 0};
     look_at_starts(at, metric, &most, &least);
     if (metric == METRIC_HOST_GPU_KERNEL &&

@@ -35,14 +35,15 @@ const struct value *plan_like_latency(const struct snapshot *snap, const struct 
 
 /* most_off: how far its rate may be from that of many bytes, and, where it is known what few bytes
  * take, what starting one costs from that. */
-static const struct curve *find(struct snapshot *snap, const struct value *rate, double most_off)
+static const struct curve *find(const struct snapshot *snap, const struct value *rate,
+                                double most_off)
 {
     const struct value *latency = plan_like_latency(snap, rate);
     const struct graph *graph = snap->graph;
-    const struct curves *curves = snapshot_curves(snap);
+    const struct curves *curves = snap->derived.curves;
     const struct curve *first, *found = NULL;
     double found_off = INFINITY;
-    size_t count = curves != NULL ? curve_range(curves, rate->metric, &first) : 0;
+    size_t count = curve_range(curves, rate->metric, &first);
     for (size_t i = 0; i < count; i++) {
         const struct curve *curve = &first[i];
         double off = fabs(curve_wmax_bytes_per_s(curve) / rate->value - 1);
@@ -63,12 +64,12 @@ static const struct curve *find(struct snapshot *snap, const struct value *rate,
     return found;
 }
 
-const struct curve *plan_like_curve(struct snapshot *snap, const struct value *rate)
+const struct curve *plan_like_curve(const struct snapshot *snap, const struct value *rate)
 {
     return find(snap, rate, ALIKE);
 }
 
-const struct curve *plan_like_start(struct snapshot *snap, const struct value *rate)
+const struct curve *plan_like_start(const struct snapshot *snap, const struct value *rate)
 {
     return find(snap, rate, INFINITY);
 }

@@ -14,11 +14,11 @@
  * models that gets the same rate to 5 %: one that shares the gpu rather than another, then the one
  * closest in rate, then the first; where plan_like_latency is known, one that starts as fast to 5
  * %. rate is a cell of the snapshot without an axis bytes. NULL: there is none. */
-const struct curve *plan_like_curve(struct snapshot *snap, const struct value *rate);
+const struct curve *plan_like_curve(const struct snapshot *snap, const struct value *rate);
 
 /* The same whatever rate it gets: what starting a transfer costs is known of it. NULL: there is
  * none. */
-const struct curve *plan_like_start(struct snapshot *snap, const struct value *rate);
+const struct curve *plan_like_start(const struct snapshot *snap, const struct value *rate);
 
 /* What a few bytes of that very transfer were measured to take in a queue, which is what starting
  * one costs there. NULL: nobody measured it. */

@@ -14,7 +14,7 @@
 
 #define MEMO_MAX 16384
 
-enum berth_code plan_load_new(struct snapshot *snap, const place_id *places, size_t count,
+enum berth_code plan_load_new(const struct snapshot *snap, const place_id *places, size_t count,
                               enum load_by by, struct load_table **ret, struct berth_err *err)
 {
     if (count > LOAD_PLACES_MAX)
@@ -287,7 +287,7 @@ static struct prediction end_of(const struct load_table *table, const struct loa
     const struct load_resource *shared = shared_of(table, stream);
     struct prediction alone = {0, 0, 0};
     const struct agreement *drift =
-        ride != NULL ? agree_of(resource_model_of(table->snap)->agree, ride->kind) : NULL;
+        ride != NULL ? agree_of(table->snap->derived.resources->agree, ride->kind) : NULL;
     if (ride != NULL)
         alone = plan_move_queued(&ride->move, stream->bytes);
     struct prediction end =

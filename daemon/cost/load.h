@@ -114,7 +114,7 @@ struct load_scratch;
 /* places are gpus, NUMA nodes and nics (a nic stands for everything outside the node), each once.
  * The snapshot outlives the table. NO_MEMORY; INVALID_PARAMETER when there are more than
  * LOAD_PLACES_MAX. */
-enum berth_code plan_load_new(struct snapshot *snap, const place_id *places, size_t count,
+enum berth_code plan_load_new(const struct snapshot *snap, const place_id *places, size_t count,
                               enum load_by by, struct load_table **ret, struct berth_err *err);
 void plan_load_free(struct load_table *table); /* NULL is fine */
 

@@ -201,10 +201,10 @@ static bool list(const struct load_table *table, const struct resource_model *mo
 
 bool plan_load_known_find(struct load_table *table)
 {
-    const struct resource_model *model = resource_model_of(table->snap);
+    const struct resource_model *model = table->snap->derived.resources;
     struct taken taken = {0};
     size_t used = 0;
-    bool ok = model != NULL && list(table, model, &taken);
+    bool ok = list(table, model, &taken);
     table->known = calloc(taken.count + 1, sizeof *table->known);
     table->who = calloc(taken.flows + 1, sizeof *table->who);
     table->who_bytes_per_s = calloc(taken.flows + 1, sizeof *table->who_bytes_per_s);

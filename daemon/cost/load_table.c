@@ -359,11 +359,11 @@ static bool make_limits(struct load_table *table)
 
 bool plan_load_table_fill(struct load_table *table, const place_id *places)
 {
-    const struct resource_model *model = resource_model_of(table->snap);
+    const struct resource_model *model = table->snap->derived.resources;
     table->place = calloc(table->place_count + 1, sizeof *table->place);
     table->ride = calloc(2 * table->place_count * table->place_count + 1, sizeof *table->ride);
-    table->pairs = plan_pairs_of(table->snap);
-    if (model == NULL || table->pairs == NULL || table->place == NULL || table->ride == NULL)
+    table->pairs = table->snap->derived.pairs;
+    if (table->place == NULL || table->ride == NULL)
         return false;
     for (size_t i = 0; i < table->place_count; i++)
         table->place[i] = places[i];

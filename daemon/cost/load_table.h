@@ -20,7 +20,7 @@ struct load_ride {
 };
 
 struct load_table {
-    struct snapshot *snap;
+    const struct snapshot *snap;
     const struct plan_pairs *pairs;
     place_id *place;
     size_t place_count;

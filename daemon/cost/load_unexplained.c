@@ -78,9 +78,9 @@ size_t plan_load_unexplained(const struct load_table *table, const struct load_f
                              size_t count, const struct load_scratch *scratch, bool uneven,
                              size_t first)
 {
-    const struct resource_model *model = resource_model_of(table->snap);
+    const struct resource_model *model = table->snap->derived.resources;
     const struct sets *sets = table->snap->sets;
-    for (size_t s = first; model != NULL && sets != NULL && s < model->set_count; s++) {
+    for (size_t s = first; sets != NULL && s < model->set_count; s++) {
         const struct set *set = &sets->item[s];
         if (model->set[s].predicted == NULL || model->set[s].is_reproduced ||
             is_uneven(set, &model->set[s]) != uneven)

@@ -19,8 +19,8 @@ struct looking {
 static bool is_over_host(const struct looking *looking, size_t i)
 {
     const struct load_ride *ride = looking->scratch->ride[i];
-    const struct resource_model *model = resource_model_of(looking->table->snap);
-    return ride != NULL && looking->flow[i].bytes > 0 && model != NULL &&
+    const struct resource_model *model = looking->table->snap->derived.resources;
+    return ride != NULL && looking->flow[i].bytes > 0 &&
            resource_structure_is_over_host(model->structure, ride->move.from, ride->move.to);
 }
 
@@ -133,7 +133,7 @@ static void find_between(const struct looking *looking, const struct resource_st
 struct load_untried plan_load_untried(const struct load_table *table, const struct load_flow *flows,
                                       size_t count, const struct load_scratch *scratch)
 {
-    const struct resource_model *model = resource_model_of(table->snap);
+    const struct resource_model *model = table->snap->derived.resources;
     const struct sets *sets = table->snap->sets;
     struct looking looking = {
         table, flows, count, scratch, calloc(count * count + 1, sizeof *looking.open), 0};

@@ -405,8 +405,8 @@ static size_t farthest(const struct set *set, const struct resource_set *explain
  * more. */
 static void warn_of_unexplained(const struct asked *asked, bool uneven)
 {
-    struct snapshot *snap = asked->table->snap;
-    const struct resource_model *model = resource_model_of(snap);
+    const struct snapshot *snap = asked->table->snap;
+    const struct resource_model *model = snap->derived.resources;
     size_t s =
         plan_load_unexplained(asked->table, asked->flow, asked->count, asked->scratch, uneven, 0);
     for (size_t named = 0; named < UNEXPLAINED_MAX && s != LOAD_NO_SET; named++) {

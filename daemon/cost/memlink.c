@@ -9,7 +9,7 @@
 
 /* What the cores of one NUMA node get of the memory; NAN not known. ret_value: of the memory's own
  * cores; ret_move: of others. */
-static double part_of(const struct memkind_node *node, struct snapshot *snap,
+static double part_of(const struct memkind_node *node, const struct snapshot *snap,
                       const struct plan_pairs *pairs, place_id numa, place_id memory,
                       const char *how, const struct value **ret_value, struct move *ret_move)
 {
@@ -28,13 +28,13 @@ static double part_of(const struct memkind_node *node, struct snapshot *snap,
     return *ret_value != NULL && (*ret_value)->value > 0 ? (*ret_value)->value : NAN;
 }
 
-enum berth_code memlink_stream(const struct memkind_node *node, struct snapshot *snap,
+enum berth_code memlink_stream(const struct memkind_node *node, const struct snapshot *snap,
                                const struct accessor *who, place_id memory, const char *how,
                                struct memrate_basis *basis, struct memrate *ret,
                                struct berth_err *err)
 {
     const struct graph *graph = snap->graph;
-    const struct plan_pairs *pairs = plan_pairs_of(snap);
+    const struct plan_pairs *pairs = snap->derived.pairs;
     unsigned covered = 0;
     double rate = INFINITY, by_links = INFINITY;
     const struct value *own = NULL;

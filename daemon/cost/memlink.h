@@ -13,7 +13,7 @@
  * their own memory as its rate says, from another by the links. With a warning, and the evidence
  * there is. value is NAN where cores are not all in such packages, or nothing is known of a link.
  * how: "read" or "write". NO_MEMORY. */
-enum berth_code memlink_stream(const struct memkind_node *node, struct snapshot *snap,
+enum berth_code memlink_stream(const struct memkind_node *node, const struct snapshot *snap,
                                const struct accessor *who, place_id memory, const char *how,
                                struct memrate_basis *basis, struct memrate *ret,
                                struct berth_err *err);

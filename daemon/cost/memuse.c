@@ -228,7 +228,7 @@ static enum berth_code take_one_access(const struct memuse *use, const struct sn
 }
 
 enum berth_code memuse_cores(const struct memuse *use, const struct memkind_node *node,
-                             struct snapshot *snap, place_id numa, double span,
+                             const struct snapshot *snap, place_id numa, double span,
                              struct memrate_basis *basis, struct memtime *ret,
                              struct berth_err *err)
 {

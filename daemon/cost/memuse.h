@@ -45,7 +45,7 @@ enum memkind_reach memuse_reaches(struct memuse *use, const struct memkind_node 
 /* What cores pay for the memory that NUMA node numa is, in a buffer of span bytes; NAN when nothing
  * known predicts it. NO_MEMORY. */
 enum berth_code memuse_cores(const struct memuse *use, const struct memkind_node *node,
-                             struct snapshot *snap, place_id numa, double span,
+                             const struct snapshot *snap, place_id numa, double span,
                              struct memrate_basis *basis, struct memtime *ret,
                              struct berth_err *err);
 

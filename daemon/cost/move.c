@@ -31,16 +31,12 @@ static double measured_ns(const struct value *v)
 }
 
 /* Its own, or of the pair whose curve stands for its. */
-static void take_overheads(struct snapshot *snap, struct move *move)
+static void take_overheads(const struct snapshot *snap, struct move *move)
 {
-    const struct curves *curves = snapshot_curves(snap);
     place_id from = move->is_like ? move->curve->from : move->from,
              to = move->is_like ? move->curve->to : move->to;
-    struct overhead none = {{NULL}},
-                    its = curves != NULL
-                              ? overheads_find(curves->overheads, move->rate->metric, from, to,
-                                               values_axes(snap->values, move->rate))
-                              : none;
+    struct overhead its = overheads_find(snap->derived.curves->overheads, move->rate->metric, from,
+                                         to, values_axes(snap->values, move->rate));
     const struct value *call = its.clock[TRANSFER_CALL], *queue = its.clock[TRANSFER_QUEUE];
     move->call = call;
     move->t0_call_ns = call != NULL ? call->value : NAN;
@@ -54,7 +50,7 @@ static void take_overheads(struct snapshot *snap, struct move *move)
 /* What a few bytes take here; what a call adds to that is its launch and the sight of its end, by
  * the same mechanism the same everywhere. Else of another pair by that mechanism: where nothing
  * says what starting one costs here, that is nearer than nothing. */
-static void take_start(struct snapshot *snap, struct move *move)
+static void take_start(const struct snapshot *snap, struct move *move)
 {
     const struct curve *other = plan_like_start(snap, move->rate);
     const struct value *latency = plan_like_latency(snap, move->rate);
@@ -79,26 +75,22 @@ static void take_start(struct snapshot *snap, struct move *move)
 #define BLIND_WORTH 1.02
 
 /* Looks whether the transfer under these axes is known, and better than what move has. */
-static void consider(struct snapshot *snap, enum metric metric, const char *axes, place_id driver,
-                     struct move *move)
+static void consider(const struct snapshot *snap, enum metric metric, const char *axes,
+                     place_id driver, struct move *move)
 {
     const struct value *v = values_find(snap->values, metric, move->from, move->to, axes);
     if ((v == NULL || v->source == VALUE_NOMINAL) && *axes == '\0') {
-        const struct resource_model *model = resource_model_of(snap);
         const struct value *alone =
-            model != NULL ? resource_model_alone(model, metric, move->from, move->to) : NULL;
+            resource_model_alone(snap->derived.resources, metric, move->from, move->to);
         v = alone != NULL ? alone : v;
     }
     if (v == NULL || !(v->value > 0) || !goes_before(v, move->rate))
         return;
-    const struct curves *curves = snapshot_curves(snap);
-    const struct curve *own =
-        curves != NULL ? curve_find(curves, metric, move->from, move->to, axes) : NULL;
+    const struct curve *own = curve_find(snap->derived.curves, metric, move->from, move->to, axes);
     if (own == NULL && move->curve != NULL && v->value < BLIND_WORTH * move->bytes_per_s)
         return;
-    const struct resource_model *resources = resource_model_of(snap);
     const struct agreement *alike =
-        resources != NULL ? agree_of(resources->agree, resource_kind_of(metric)) : NULL;
+        agree_of(snap->derived.resources->agree, resource_kind_of(metric));
     move->rate = v;
     move->one = alike != NULL ? alike->one : 0;
     move->driver = driver;
@@ -122,7 +114,7 @@ static void consider(struct snapshot *snap, enum metric metric, const char *axes
 #define SETTING_WORTH 1.05
 
 /* The same under a variable that AMD's runtime reads at its start. */
-static void consider_setting(struct snapshot *snap, enum metric metric, const char *axes,
+static void consider_setting(const struct snapshot *snap, enum metric metric, const char *axes,
                              struct move *move)
 {
     struct move other = *move;
@@ -159,16 +151,9 @@ static bool is_pull_better(const struct move *push, const struct move *pull)
     return pull->t0_call_ns < push->t0_call_ns;
 }
 
-enum berth_code plan_move_prepare(struct snapshot *snap, struct berth_err *err)
-{
-    return snapshot_curves(snap) != NULL && resource_model_of(snap) != NULL
-               ? BERTH_OK
-               : err_set(err, BERTH_NO_MEMORY, "no memory for transfers");
-}
-
 /* Whether the places are two different memories of which one is a gpu's; then what is rated between
  * them, rate NULL if nothing is. */
-static bool look(struct snapshot *snap, place_id from, place_id to, enum move_by by,
+static bool look(const struct snapshot *snap, place_id from, place_id to, enum move_by by,
                  struct move *ret)
 {
     const struct graph *graph = snap->graph;
@@ -205,13 +190,12 @@ static bool look(struct snapshot *snap, place_id from, place_id to, enum move_by
         consider_setting(snap, METRIC_HOST_GPU_COPY_ENGINE, "sdma=off", &move);
         consider_setting(snap, METRIC_HOST_GPU_KERNEL, "xnack=on", &move);
     }
-    const struct resource_model *model = resource_model_of(snap);
-    move.drift = model != NULL ? agree_of(model->agree, plan_move_kind(graph, &move)) : NULL;
+    move.drift = agree_of(snap->derived.resources->agree, plan_move_kind(graph, &move));
     *ret = move;
     return true;
 }
 
-bool plan_move_rated(struct snapshot *snap, place_id from, place_id to, enum move_by by,
+bool plan_move_rated(const struct snapshot *snap, place_id from, place_id to, enum move_by by,
                      struct move *ret)
 {
     struct move move;
@@ -232,17 +216,16 @@ static void bound_engine(const struct graph *graph, struct move *move)
         move->bytes_per_s = fmin(move->bytes_per_s, move->engine->bytes_per_s);
 }
 
-bool plan_move_find(struct snapshot *snap, place_id from, place_id to, enum move_by by,
+bool plan_move_find(const struct snapshot *snap, place_id from, place_id to, enum move_by by,
                     struct move *ret)
 {
     struct move move;
     if (!look(snap, from, to, by, &move))
         return false;
     if (move.rate == NULL) {
-        const struct resource_model *model = resource_model_of(snap);
-        move.bytes_per_s =
-            model != NULL ? resource_structure_width(model->structure, from, to, NULL) : 0;
-        move.most = model != NULL ? resource_structure_cores(model->structure, from, to) : NULL;
+        const struct resource_structure *structure = snap->derived.resources->structure;
+        move.bytes_per_s = resource_structure_width(structure, from, to, NULL);
+        move.most = resource_structure_cores(structure, from, to);
         bound_engine(snap->graph, &move);
     }
     if (!(move.bytes_per_s > 0) || isinf(move.bytes_per_s))
@@ -281,12 +264,11 @@ bool plan_move_is_ceiling(const struct move *move)
                               : !plan_move_is_back(move) && !plan_move_is_engines(move);
 }
 
-void plan_move_why_not(struct snapshot *snap, place_id from, place_id to, char text[MOVE_WHY_SIZE])
+void plan_move_why_not(const struct snapshot *snap, place_id from, place_id to,
+                       char text[MOVE_WHY_SIZE])
 {
     const struct graph *graph = snap->graph;
-    const struct resource_model *model = resource_model_of(snap);
-    uint32_t link =
-        model != NULL ? resource_structure_unstated(model->structure, from, to) : LINK_PATH_STATED;
+    uint32_t link = resource_structure_unstated(snap->derived.resources->structure, from, to);
     *text = '\0';
     if (graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU &&
         plan_ends_vendors_differ(graph, from, to))

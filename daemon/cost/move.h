@@ -67,15 +67,11 @@ struct move {
     bool is_slowed_by_guess;
 };
 
-/* Makes what the snapshot has not made yet of what transfers rest on. NO_MEMORY. Whatever is found
- * afterwards is not found for lack of memory. */
-enum berth_code plan_move_prepare(struct snapshot *snap, struct berth_err *err);
-
 /* The better of what is known for that mechanism; measured goes before published and nominal, which
  * is what links are said to carry, however little was ever seen to go over such (whoever prices
  * transfers asks plan_pairs_move). False when nothing is known, or they are not two different
  * memories of which one is a gpu's. A way of which one part's width nobody states has none. */
-bool plan_move_find(struct snapshot *snap, place_id from, place_id to, enum move_by by,
+bool plan_move_find(const struct snapshot *snap, place_id from, place_id to, enum move_by by,
                     struct move *ret);
 
 #define MOVE_WHY_SIZE 96
@@ -84,7 +80,8 @@ bool plan_move_find(struct snapshot *snap, place_id from, place_id to, enum move
  * pair that links join, each stated but for that one, or of two gpus that no runtime copies
  * between;
  * "" there is none such. */
-void plan_move_why_not(struct snapshot *snap, place_id from, place_id to, char text[MOVE_WHY_SIZE]);
+void plan_move_why_not(const struct snapshot *snap, place_id from, place_id to,
+                       char text[MOVE_WHY_SIZE]);
 
 /* Whether its rate is by what a gpu's kernels get of the memory that it has in common with its
  * cores (MI300A), in move->most: a copy from there to there gets half of that. */
@@ -106,7 +103,7 @@ bool plan_move_is_back(const struct move *move);
 
 /* plan_move_find without what links are said to carry: false where nobody measured or published a
  * rate. */
-bool plan_move_rated(struct snapshot *snap, place_id from, place_id to, enum move_by by,
+bool plan_move_rated(const struct snapshot *snap, place_id from, place_id to, enum move_by by,
                      struct move *ret);
 
 /* From then on the same transfer in the opposite direction goes on beside it. False when what both

@@ -54,7 +54,7 @@ static double least_ns_per_byte(const struct move *move)
     return least;
 }
 
-double plan_pairs_both(struct snapshot *snap, const struct move *move)
+double plan_pairs_both(const struct snapshot *snap, const struct move *move)
 {
     struct move back = *move;
     struct step_flow flow[] = {{.move = move, .bytes = MANY_BYTES},
@@ -67,7 +67,7 @@ double plan_pairs_both(struct snapshot *snap, const struct move *move)
 }
 
 /* False when out of memory. */
-static bool take(struct snapshot *snap, const struct move *move, struct pair *ret)
+static bool take(const struct snapshot *snap, const struct move *move, struct pair *ret)
 {
     struct pair pair = {.move = *move,
                         .both = *move,
@@ -272,8 +272,8 @@ static bool is_between_vendors(const struct graph *graph, place_id from, place_i
            graph_place(graph, to)->kind == PLACE_GPU && plan_ends_vendors_differ(graph, from, to);
 }
 
-static size_t find_moves(struct snapshot *snap, const place_id *memory, size_t count, bool *gone,
-                         struct move *moves, uint32_t *at)
+static size_t find_moves(const struct snapshot *snap, const place_id *memory, size_t count,
+                         bool *gone, struct move *moves, uint32_t *at)
 {
     size_t found = 0;
     for (size_t m = 0; m < count; m++)
@@ -330,7 +330,7 @@ static size_t list_memories(const struct graph *graph, place_id *memory)
     return count;
 }
 
-static struct plan_pairs *fill(struct snapshot *snap, const place_id *memory, size_t count,
+static struct plan_pairs *fill(const struct snapshot *snap, const place_id *memory, size_t count,
                                const struct move *moves, const uint32_t *at, size_t found)
 {
     const struct graph *graph = snap->graph;
@@ -348,7 +348,7 @@ static struct plan_pairs *fill(struct snapshot *snap, const place_id *memory, si
         pairs->passes[m] = graph_place(graph, memory[m])->kind == PLACE_GPU ||
                            plan_ends_gpu_of(graph, memory[m]) == PLACE_NONE;
     }
-    const struct resource_model *model = resource_model_of(snap);
+    const struct resource_model *model = snap->derived.resources;
     pairs->model = model;
     for (size_t i = 0; i < found; i++) {
         struct pair *pair = &pairs->item[i];
@@ -371,7 +371,7 @@ static struct plan_pairs *fill(struct snapshot *snap, const place_id *memory, si
     return pairs;
 }
 
-static struct plan_pairs *make(struct snapshot *snap)
+struct plan_pairs *plan_pairs_new(const struct snapshot *snap)
 {
     const struct graph *graph = snap->graph;
     size_t most = graph_count(graph, PLACE_GPU) + graph_count(graph, PLACE_NUMA);
@@ -381,8 +381,7 @@ static struct plan_pairs *make(struct snapshot *snap)
     uint32_t *at = calloc(count * count * BY_COUNT + 1, sizeof *at);
     bool *gone = calloc(count + 1, sizeof *gone);
     struct plan_pairs *pairs = NULL;
-    if (memory != NULL && gone != NULL && moves != NULL && at != NULL &&
-        plan_move_prepare(snap, NULL) == BERTH_OK)
+    if (memory != NULL && gone != NULL && moves != NULL && at != NULL)
         pairs =
             fill(snap, memory, count, moves, at, find_moves(snap, memory, count, gone, moves, at));
     free(gone);
@@ -392,18 +391,7 @@ static struct plan_pairs *make(struct snapshot *snap)
     return pairs;
 }
 
-const struct plan_pairs *plan_pairs_of(struct snapshot *snap)
-{
-    void *pairs = __atomic_load_n(&snap->pairs, __ATOMIC_ACQUIRE), *others = NULL;
-    if (pairs != NULL)
-        return pairs;
-    pairs = make(snap);
-    if (pairs == NULL || __atomic_compare_exchange_n(&snap->pairs, &others, pairs, false,
-                                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        return pairs;
-    free(pairs); /* somebody was faster */
-    return others;
-}
+void plan_pairs_free(struct plan_pairs *pairs) { free(pairs); }
 
 /* ---- asking them ---- */
 
@@ -564,7 +552,7 @@ static void take_back(const struct snapshot *snap, const struct move *back, stru
                          .slowdown = 1};
 }
 
-bool plan_pairs_move(struct snapshot *snap, const struct plan_pairs *pairs, place_id from,
+bool plan_pairs_move(const struct snapshot *snap, const struct plan_pairs *pairs, place_id from,
                      place_id to, enum move_by by, struct move *ret)
 {
     const struct pair *pair = plan_pairs_find(pairs, from, to, by);

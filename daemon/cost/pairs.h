@@ -56,8 +56,10 @@ struct pair {
 
 struct plan_pairs;
 
-/* Made by whoever asks first, as curves are; NULL when out of memory. */
-const struct plan_pairs *plan_pairs_of(struct snapshot *snap);
+/* Derived of a snapshot whose curves and resources are derived (cost/derive.h). NULL when out of
+ * memory. */
+struct plan_pairs *plan_pairs_new(const struct snapshot *snap);
+void plan_pairs_free(struct plan_pairs *pairs); /* NULL is fine */
 
 /* NULL: nothing is measured or published. */
 const struct pair *plan_pairs_find(const struct plan_pairs *pairs, place_id from, place_id to,
@@ -102,13 +104,13 @@ struct pair_limit plan_pairs_limit(const struct plan_pairs *pairs, uint16_t limi
  * says of it (plan_move_is_own). False when nothing is known, or they are not two different
  * memories of which one is a gpu's, or gpus of two vendors, whose runtimes do not open each
  * other's. */
-bool plan_pairs_move(struct snapshot *snap, const struct plan_pairs *pairs, place_id from,
+bool plan_pairs_move(const struct snapshot *snap, const struct plan_pairs *pairs, place_id from,
                      place_id to, enum move_by by, struct move *ret);
 
 /* How many times longer the bytes of a transfer take while as many go the other way, where nobody
  * measured that: beside another as any two (cost/step.h), whose lanes have two directions. Of one
  * gpu's kernels in both it is so where they share the gpu (plan_way_kernels). NAN: no memory. */
-double plan_pairs_both(struct snapshot *snap, const struct move *move);
+double plan_pairs_both(const struct snapshot *snap, const struct move *move);
 
 /* Whether that mechanism is priced by links alone where the other one was measured or published.
  * Such a price goes before no other (plan/route/source.h). */

@@ -43,13 +43,13 @@ void published_bound_apply(const struct snapshot *snap, struct move *move)
     move->reach = NULL;
 }
 
-const struct value *published_bound_together(struct snapshot *snap, const struct move *move)
+const struct value *published_bound_together(const struct snapshot *snap, const struct move *move)
 {
     const struct graph *graph = snap->graph;
     const struct value *v, *like = NULL;
     if (move->by != MOVE_KERNEL || !is_gpu(graph, move->from) || !is_gpu(graph, move->to))
         return NULL;
-    const struct resource_model *model = resource_model_of(snap);
+    const struct resource_model *model = snap->derived.resources;
     size_t n = values_range(snap->values, METRIC_MEMORY_BANDWIDTH, PLACE_NONE, &v);
     for (; n > 0; v++, n--) {
         if (v->source != VALUE_PUBLISHED || !(v->value > 0) || v->from == v->to ||

@@ -21,4 +21,4 @@ void published_bound_apply(const struct snapshot *snap, struct move *move);
  * (memory_bandwidth, operation=copy), both directions together; of the snapshot. Kernels that copy
  * both ways at once get no more. Of a pair that links of the same kind and rate join it stands for
  * this one. NULL: not published, or no transfer between gpus by kernel. */
-const struct value *published_bound_together(struct snapshot *snap, const struct move *move);
+const struct value *published_bound_together(const struct snapshot *snap, const struct move *move);

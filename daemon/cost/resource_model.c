@@ -529,25 +529,3 @@ bool resource_model_uses(const struct graph *graph, const struct resource_found 
             return true;
     return false;
 }
-
-bool resource_model_is_made(const struct snapshot *snapshot)
-{
-    return __atomic_load_n(&snapshot->resources, __ATOMIC_ACQUIRE) != NULL;
-}
-
-const struct resource_model *resource_model_of(struct snapshot *snapshot)
-{
-    struct resource_model *made = __atomic_load_n(&snapshot->resources, __ATOMIC_ACQUIRE),
-                          *others = NULL;
-    if (made != NULL)
-        return made;
-    made = resource_model_new(snapshot->graph, snapshot->sets, snapshot->values);
-    if (made == NULL)
-        return NULL;
-    __atomic_store_n(&snapshot->free_resources, resource_model_free, __ATOMIC_RELEASE);
-    if (__atomic_compare_exchange_n(&snapshot->resources, &others, made, false, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_ACQUIRE))
-        return made;
-    resource_model_free(made); /* somebody was faster */
-    return others;
-}

@@ -19,7 +19,6 @@
 #include "cost/resource_structure.h"
 #include "node/graph.h"
 #include "node/sets.h"
-#include "node/snapshot.h"
 #include "node/values.h"
 
 /* One that limits. */
@@ -73,11 +72,6 @@ struct resource_model {
 struct resource_model *resource_model_new(const struct graph *graph, const struct sets *sets,
                                           const struct values *values);
 void resource_model_free(struct resource_model *model); /* NULL is fine */
-
-/* The model of a snapshot's sets: made by the first caller, in some ms for hundreds of sets; it
- * belongs to the snapshot. Any thread. NULL when out of memory. */
-const struct resource_model *resource_model_of(struct snapshot *snapshot);
-bool resource_model_is_made(const struct snapshot *snapshot);
 
 /* What a set of one says of a transfer, all axes at their defaults, that has no number beside; NULL
  * nothing. Its axes are 0, the empty text. */

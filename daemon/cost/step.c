@@ -165,12 +165,12 @@ double plan_step_launch_ns(const struct move *move)
                : fmin(queue_ns, fmax(move->t0_call_ns - plan_move_start_ns(move), 0) / 2);
 }
 
-enum berth_code plan_step(struct snapshot *snap, struct step_flow *flows, size_t count,
+enum berth_code plan_step(const struct snapshot *snap, struct step_flow *flows, size_t count,
                           struct berth_err *err)
 {
     struct work work = {
-        .snap = snap, .model = resource_model_of(snap), .flow = flows, .count = count};
-    bool ok = work.model != NULL && make_room(&work);
+        .snap = snap, .model = snap->derived.resources, .flow = flows, .count = count};
+    bool ok = make_room(&work);
     if (ok) {
         prepare(&work);
         load_share_run(work.share, work.limit, work.stream, count);

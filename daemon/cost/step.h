@@ -31,5 +31,5 @@ struct step_flow {
 double plan_step_launch_ns(const struct move *move);
 
 /* At most STEP_FLOWS_MAX flows. NO_MEMORY. */
-enum berth_code plan_step(struct snapshot *snap, struct step_flow *flows, size_t count,
+enum berth_code plan_step(const struct snapshot *snap, struct step_flow *flows, size_t count,
                           struct berth_err *err);

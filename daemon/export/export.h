@@ -34,7 +34,7 @@ extern const char *const export_names[]; /* in that order, ends with NULL */
 
 /* Input of a format. Arrays by place belong to the graph of snap. */
 struct export_input {
-    struct snapshot *snap;
+    const struct snapshot *snap;
     const char *xml, *xml_name;          /* the node's hwloc XML; NULL if it has none */
     const struct hwloc_view *view;       /* view of that XML for NCCL, RCCL and GRES; NULL none */
     const struct assessment *assessment; /* for PROMETHEUS */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cost/pairs.h"
+#include "cost/derive.h"
 #include "health/baseline.h"
 #include "health/findings.h"
 #include "measure/baseline_file.h"
@@ -40,7 +40,10 @@ static struct snapshot *copy(const struct snapshot *base, uint64_t generation)
         return NULL;
     }
     snapshot->sets = sets;
-    return snapshot;
+    if (derive_costs(snapshot))
+        return snapshot;
+    snapshot_unref(snapshot);
+    return NULL;
 }
 
 /* Selects the values to accept. base and its copy have the same values in the same order. */
@@ -91,7 +94,7 @@ static void export(struct store *store, const struct snapshot *snapshot,
 enum berth_code baseline_update(struct store *store, const struct snapshot *base,
                                 const bool *selected, const struct history_env *env,
                                 uint64_t generation, struct accepted *ret_accepted,
-                                struct snapshot **ret_snapshot, struct berth_err *err)
+                                const struct snapshot **ret_snapshot, struct berth_err *err)
 {
     struct accepted accepted = {0};
     struct snapshot *snapshot = copy(base, generation);
@@ -114,7 +117,6 @@ enum berth_code baseline_update(struct store *store, const struct snapshot *base
     struct history_env accepting = *env;
     accepting.is_acceptance = true;
     history_load(store, snapshot, &accepting);
-    plan_pairs_of(snapshot);
     if (env->folder[0] != '\0')
         export(store, snapshot, env, &accepted);
     *ret_accepted = accepted;

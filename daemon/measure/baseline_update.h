@@ -29,4 +29,4 @@ struct accepted {
 enum berth_code baseline_update(struct store *store, const struct snapshot *base,
                                 const bool *selected, const struct history_env *env,
                                 uint64_t generation, struct accepted *ret_accepted,
-                                struct snapshot **ret_snapshot, struct berth_err *err);
+                                const struct snapshot **ret_snapshot, struct berth_err *err);

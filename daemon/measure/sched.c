@@ -27,7 +27,7 @@ struct sched {
     uint64_t store_changes; /* store_changes included in snapshot, or in the next one */
     bool store_is_out;      /* the store was memory only at that time */
     bool store_is_unread;   /* since the start: the snapshot lacks the file's values */
-    struct snapshot *snapshot;
+    const struct snapshot *snapshot;
     uint64_t generation;
     struct sched_probe probe;
     struct sched_jobs jobs;
@@ -62,9 +62,9 @@ struct build {
     struct accepted accepted;
     sched_accepted accepted_done;
     void *accepted_arg;
-    struct snapshot *base; /* referenced */
+    const struct snapshot *base; /* referenced */
     uint64_t generation;
-    struct snapshot *result;
+    const struct snapshot *result;
     struct note store_note; /* NOTES: code "" nothing */
     struct berth_err err;
 };
@@ -78,7 +78,7 @@ static void facts_answered(void *arg);
 static void resume_due(void *arg);
 static void retry_gpus(void *arg);
 
-static void publish(struct sched *sched, struct snapshot *take_snapshot)
+static void publish(struct sched *sched, const struct snapshot *take_snapshot)
 {
     snapshot_note_claims(take_snapshot, snapshot_claims(sched->snapshot));
     snapshot_unref(sched->snapshot);
@@ -200,7 +200,7 @@ enum sched_state sched_state(const struct sched *sched)
                : SCHED_READY;
 }
 
-struct snapshot *sched_snapshot(const struct sched *sched) { return sched->snapshot; }
+const struct snapshot *sched_snapshot(const struct sched *sched) { return sched->snapshot; }
 
 struct store *sched_store(struct sched *sched) { return sched->store; }
 

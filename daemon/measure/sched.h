@@ -53,7 +53,7 @@ bool sched_is_measuring(const struct sched *sched); /* a probe program is alive 
 bool sched_is_yielding(const struct sched *sched);  /* ... and has been stopped */
 
 enum sched_state sched_state(const struct sched *sched);
-struct snapshot *sched_snapshot(const struct sched *sched); /* borrowed, never NULL */
+const struct snapshot *sched_snapshot(const struct sched *sched); /* borrowed, never NULL */
 enum store_state sched_store_state(const struct sched *sched);
 /* for the thread pool: every call may block */
 struct store *sched_store(struct sched *sched);
@@ -97,9 +97,3 @@ void sched_reload(struct sched *sched);
  * afterwards. */
 void sched_stop(struct sched *sched, void (*done)(void *arg), void *arg);
 void sched_free(struct sched *sched);
-
-/* measure/sched_warm.c: derives the transfer estimates (cost/pairs.h) of the first snapshot on the
- * thread pool, so that neither the start nor the first request waits for them. Later snapshots have
- * them before they are published. Out of memory, the first request derives them. Loop thread only.
- */
-void sched_warm(struct sched *sched);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "cost/pairs.h"
+#include "cost/derive.h"
 #include "discover/discover.h"
 #include "store/set.h"
 
@@ -110,8 +110,12 @@ static enum berth_code first_snapshot(struct store *store, struct discovery *fou
         snapshot->sets = sets;
         sets = NULL;
         store_load_shapes(store, &snapshot->shapes, NULL); /* without them the probe tunes again */
+    }
+    if (snapshot != NULL && derive_costs(snapshot)) {
         *ret_snapshot = snapshot;
         code = BERTH_OK;
+    } else {
+        snapshot_unref(snapshot);
     }
 out:
     values_free(values);
@@ -159,9 +163,11 @@ enum berth_code snapshot_builder_discover(struct store *store, const struct file
                                           const char *folder,
                                           const struct snapshot_builder_facts *facts,
                                           const struct history_env *past, uint64_t generation,
-                                          struct snapshot **ret_snapshot, struct berth_err *err)
+                                          const struct snapshot **ret_snapshot,
+                                          struct berth_err *err)
 {
     struct discovery found = {0};
+    struct snapshot *snapshot = NULL;
     const char *facts_text = facts != NULL ? facts->text : NULL;
     enum berth_code code = folder != NULL ? discover_folder(folder, &found, err)
                                           : discover_here(io, facts_text, &found, err);
@@ -171,13 +177,12 @@ enum berth_code snapshot_builder_discover(struct store *store, const struct file
     read_boot_id(io, boot_id, sizeof boot_id);
     code = first_snapshot(store, &found,
                           facts != NULL && facts->note.code[0] != '\0' ? &facts->note : NULL,
-                          boot_id, generation, ret_snapshot, err);
+                          boot_id, generation, &snapshot, err);
     discovery_done(&found);
     if (code == BERTH_OK && folder == NULL)
-        history_begin(store, *ret_snapshot, past);
-    /* not for the first one, for which a start waits (measure/sched_warm.c) */
-    if (code == BERTH_OK && facts != NULL)
-        plan_pairs_of(*ret_snapshot);
+        history_begin(store, snapshot, past);
+    if (code == BERTH_OK)
+        *ret_snapshot = snapshot;
     return code;
 }
 
@@ -202,7 +207,7 @@ static enum berth_code make_next(struct store *store, const struct snapshot *bas
                                  const struct run *run, int64_t run_id, bool has_notes,
                                  const struct note *notes, size_t count,
                                  const struct history_env *past, uint64_t generation,
-                                 struct snapshot **ret_snapshot, struct berth_err *err)
+                                 const struct snapshot **ret_snapshot, struct berth_err *err)
 {
     struct snapshot *snapshot = NULL;
     struct values *values = values_new();
@@ -225,8 +230,10 @@ static enum berth_code make_next(struct store *store, const struct snapshot *bas
     snapshot->sets = sets;
     snapshot->shapes = shapes_after(base, run);
     snapshot->has_standin = base->has_standin || (run != NULL && is_standin(run));
-    /* derive its estimates; out of memory, a request tries again */
-    plan_pairs_of(snapshot);
+    if (!derive_costs(snapshot)) {
+        snapshot_unref(snapshot);
+        return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    }
     /* the history is this machine's; stand-ins have none */
     if (!snapshot->has_standin || base->graph->origin != ORIGIN_LIVE)
         history_advance(store, snapshot, run_id != 0 ? run : NULL, past);
@@ -237,7 +244,7 @@ static enum berth_code make_next(struct store *store, const struct snapshot *bas
 /* Copies base with the store's current notes. */
 static enum berth_code renew_notes(struct store *store, const struct snapshot *base,
                                    const struct history_env *past, uint64_t generation,
-                                   struct snapshot **ret_snapshot, struct berth_err *err)
+                                   const struct snapshot **ret_snapshot, struct berth_err *err)
 {
     struct note *notes = NULL, store_note_now;
     size_t count = 0;
@@ -254,7 +261,7 @@ static enum berth_code renew_notes(struct store *store, const struct snapshot *b
 
 enum berth_code snapshot_builder_with_run(struct store *store, const struct snapshot *base,
                                           struct run *run, const struct history_env *past,
-                                          uint64_t generation, struct snapshot **ret_snapshot,
+                                          uint64_t generation, const struct snapshot **ret_snapshot,
                                           struct berth_err *err)
 {
     struct note *notes = NULL, store_note_now;

@@ -24,7 +24,8 @@ enum berth_code snapshot_builder_discover(struct store *store, const struct file
                                           const char *folder,
                                           const struct snapshot_builder_facts *facts,
                                           const struct history_env *past, uint64_t generation,
-                                          struct snapshot **ret_snapshot, struct berth_err *err);
+                                          const struct snapshot **ret_snapshot,
+                                          struct berth_err *err);
 
 /* Makes a snapshot from base. run NULL: copies base with the store's current notes. Otherwise
  * stores the run, including the sizes that curves complete (node/curve.h). Its values and sets
@@ -33,5 +34,5 @@ enum berth_code snapshot_builder_discover(struct store *store, const struct file
  * becomes a note. Fails with NO_MEMORY only. */
 enum berth_code snapshot_builder_with_run(struct store *store, const struct snapshot *base,
                                           struct run *run, const struct history_env *past,
-                                          uint64_t generation, struct snapshot **ret_snapshot,
+                                          uint64_t generation, const struct snapshot **ret_snapshot,
                                           struct berth_err *err);

@@ -2,7 +2,7 @@
  * Curves: the time of a transfer over its size, for each transfer metric, pair of places and axes
  * that was measured at several sizes.
  *
- * Made from a snapshot's values (snapshot_curves) and constant from then on. Only cells of transfer
+ * Made from a snapshot's values (cost/derive.h) and constant from then on. Only cells of transfer
  * metrics are read; values of other metrics cost nothing.
  */
 #pragma once

@@ -36,62 +36,43 @@ enum origin snapshot_origin(const struct snapshot *snapshot)
     return snapshot->has_standin ? ORIGIN_STANDIN : snapshot->graph->origin;
 }
 
-void snapshot_note_claims(struct snapshot *snapshot, uint64_t generation)
+void snapshot_note_claims(const struct snapshot *snapshot, uint64_t generation)
 {
-    __atomic_store_n(&snapshot->claims, generation, __ATOMIC_RELAXED);
+    __atomic_store_n(&((struct snapshot *)snapshot)->claims, generation, __ATOMIC_RELAXED);
 }
 uint64_t snapshot_claims(const struct snapshot *snapshot)
 {
     return __atomic_load_n(&snapshot->claims, __ATOMIC_RELAXED);
 }
 
-bool snapshot_has_curves(const struct snapshot *snapshot)
+void snapshot_keep(const struct snapshot *constant, struct snapshot_kept *take)
 {
-    return __atomic_load_n(&snapshot->curves, __ATOMIC_ACQUIRE) != NULL;
-}
-
-const struct curves *snapshot_curves(struct snapshot *snapshot)
-{
-    struct curves *curves = __atomic_load_n(&snapshot->curves, __ATOMIC_ACQUIRE);
-    if (curves != NULL)
-        return curves;
-    curves = curve_make_all(snapshot->values, snapshot->graph);
-    struct curves *others = NULL;
-    if (curves == NULL || __atomic_compare_exchange_n(&snapshot->curves, &others, curves, false,
-                                                      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        return curves;
-    curve_free_all(curves); /* somebody was faster */
-    return others;
-}
-
-void snapshot_keep(struct snapshot *snapshot, struct snapshot_kept *take)
-{
+    struct snapshot *snapshot = (struct snapshot *)constant;
     take->next = __atomic_load_n(&snapshot->kept, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(&snapshot->kept, &take->next, take, false, __ATOMIC_RELEASE,
                                         __ATOMIC_RELAXED))
         ;
 }
 
-struct snapshot *snapshot_ref(struct snapshot *snapshot)
+const struct snapshot *snapshot_ref(const struct snapshot *snapshot)
 {
-    unsigned before = __atomic_fetch_add(&snapshot->refs, 1, __ATOMIC_RELAXED);
+    unsigned before = __atomic_fetch_add(&((struct snapshot *)snapshot)->refs, 1, __ATOMIC_RELAXED);
     assert(before > 0);
     (void)before;
     return snapshot;
 }
 
-void snapshot_unref(struct snapshot *snapshot)
+void snapshot_unref(const struct snapshot *constant)
 {
+    struct snapshot *snapshot = (struct snapshot *)constant;
     /* Acquire and release: what any holder read happens before the last one frees. */
     if (snapshot == NULL || __atomic_sub_fetch(&snapshot->refs, 1, __ATOMIC_ACQ_REL) > 0)
         return;
+    if (snapshot->derived.free != NULL)
+        snapshot->derived.free(&snapshot->derived);
     graph_unref(snapshot->graph);
     values_free((struct values *)snapshot->values);
-    curve_free_all(snapshot->curves);
-    if (snapshot->resources != NULL)
-        snapshot->free_resources(snapshot->resources);
     sets_free(snapshot->sets);
-    free(snapshot->pairs);
     for (struct snapshot_kept *kept = snapshot->kept, *next; kept != NULL; kept = next) {
         next = kept->next;
         free(kept);

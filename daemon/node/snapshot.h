@@ -13,7 +13,8 @@
 #include "node/values.h"
 
 struct baseline;
-struct resource_model;
+struct plan_pairs;     /* cost/pairs.h */
+struct resource_model; /* cost/resource_model.h */
 
 enum note_severity { NOTE_INFO, NOTE_WARNING, NOTE_CRITICAL };
 
@@ -44,22 +45,26 @@ struct snapshot_kept {
     struct snapshot_kept *next;
 };
 
+/* What planners rest on. Made of graph, values and sets in this order before the snapshot is shared
+ * (cost/derive.h), constant from then on. */
+struct derived {
+    struct curves *curves;                 /* of values */
+    struct resource_model *resources;      /* of sets: what transfers share */
+    struct plan_pairs *pairs;              /* of each pair of memories: what a transfer costs */
+    void (*free)(struct derived *derived); /* frees all three; NULL: nothing is derived */
+};
+
 struct snapshot {
-    unsigned refs;                    /* atomic, private */
-    uint64_t claims;                  /* atomic, private: see snapshot_claims */
-    char id[48];                      /* same id: same graph and values */
-    uint64_t generation;              /* 1, 2, 3, ... within this daemon's life */
-    const struct graph *graph;        /* one reference held */
-    const struct values *values;      /* owned */
-    struct curves *curves;            /* atomic, private: of values; NULL not made yet */
-    struct sets *sets;                /* owned; NULL none */
-    struct resource_model *resources; /* atomic; of sets (resource_model_of); NULL not made yet */
-    void (*free_resources)(struct resource_model *resources); /* atomic; frees them */
-    /* atomic, private, one block: what planners know of each pair of memories (cost/pairs.h);
-     * NULL not made yet */
-    void *pairs;
-    struct snapshot_kept *kept; /* atomic, private, owned */
-    struct note *notes;         /* owned */
+    unsigned refs;               /* atomic, private */
+    uint64_t claims;             /* atomic, private: see snapshot_claims */
+    char id[48];                 /* same id: same graph and values */
+    uint64_t generation;         /* 1, 2, 3, ... within this daemon's life */
+    const struct graph *graph;   /* one reference held */
+    const struct values *values; /* owned */
+    struct sets *sets;           /* owned; NULL none */
+    struct derived derived;      /* owned */
+    struct snapshot_kept *kept;  /* atomic, private, owned */
+    struct note *notes;          /* owned */
     size_t note_count;
     int64_t last_probe_at_s; /* 0 never */
     /* owned; one for each item of values, in their order; NULL: nothing is known of the past */
@@ -84,17 +89,11 @@ enum origin snapshot_origin(const struct snapshot *snapshot);
 /* The generation of the claims in force, which answers name beside the snapshot's id. It is no part
  * of the snapshot: it is noted here, where every answer passes, and moves on while the rest stays.
  * Any thread. */
-void snapshot_note_claims(struct snapshot *snapshot, uint64_t generation);
+void snapshot_note_claims(const struct snapshot *snapshot, uint64_t generation);
 uint64_t snapshot_claims(const struct snapshot *snapshot);
 
-/* The curves of values, made by whoever asks first, in some us for each curve: a start does not
- * wait for them, and a later snapshot has them when it is published. Any thread. NULL when out of
- * memory. */
-const struct curves *snapshot_curves(struct snapshot *snapshot);
-bool snapshot_has_curves(const struct snapshot *snapshot);
-
 /* From then on the block, which malloc gave, is the snapshot's, and ends with it. Any thread. */
-void snapshot_keep(struct snapshot *snapshot, struct snapshot_kept *take);
+void snapshot_keep(const struct snapshot *snapshot, struct snapshot_kept *take);
 
-struct snapshot *snapshot_ref(struct snapshot *snapshot);
-void snapshot_unref(struct snapshot *snapshot); /* NULL is fine */
+const struct snapshot *snapshot_ref(const struct snapshot *snapshot);
+void snapshot_unref(const struct snapshot *snapshot); /* NULL is fine */

@@ -79,7 +79,7 @@ static enum berth_code read_kinds(const json_t *params, unsigned *ret, struct be
 
 /* A request with its answer, until that is sent. */
 struct reply {
-    struct snapshot *snap;
+    const struct snapshot *snap;
     struct allowed allowed;
     struct memuse_access access[ALLOC_ACCESSES_MAX];
     struct free_memory_node *free; /* owned */

@@ -44,7 +44,7 @@ static json_t *baseline_json(const struct baseline *baseline, enum metric metric
  * folder has no measured value. */
 struct baseline_query {
     struct store *store; /* borrowed; the scheduler ends after the thread pool */
-    struct snapshot *snap;
+    const struct snapshot *snap;
     enum metric metric;
     place_id from, to;
     char axes[512];

@@ -35,7 +35,7 @@ struct reply {
 /* A request in progress. The plan uses this alone, on the loop or on the thread pool. Claims are
  * read and changed on the loop, before and after. */
 struct binding {
-    struct snapshot *snap;
+    const struct snapshot *snap;
     struct bind_asked asked;
     char *key;                /* the request's; owned */
     uint64_t claims;          /* generation of the claims at the time of the request */

@@ -179,7 +179,7 @@ static enum berth_code make_claim(struct claim_keep *keep, const struct claim *s
  * changed. */
 struct claiming {
     struct claim_keep *keep;
-    struct snapshot *snap;
+    const struct snapshot *snap;
     struct files io;
     struct peer peer;
     struct claim *spec;

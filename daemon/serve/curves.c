@@ -11,7 +11,7 @@
 
 /* A GetCurves in progress. */
 struct drawing {
-    struct snapshot *snap;
+    const struct snapshot *snap;
     struct cell_filter filter;
 };
 
@@ -88,11 +88,10 @@ static void print_curve(struct print *reply, const struct graph *graph, const st
 
 static enum berth_code print_curves(void *state, struct print *reply, struct berth_err *err)
 {
+    (void)err;
     const struct drawing *drawing = state;
-    const struct curves *curves = snapshot_curves(drawing->snap);
+    const struct curves *curves = drawing->snap->derived.curves;
     const struct curve *first;
-    if (curves == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "out of memory");
     size_t count = curve_range(curves, drawing->filter.metric, &first);
     print_open(reply, '{');
     print_key(reply, "metric");
@@ -129,9 +128,7 @@ enum berth_code query_get_curves(const struct call *call, struct outcome *ret,
     }
     *drawing = (struct drawing){.snap = snapshot_ref(call->snap), .filter = filter};
     const struct curve *first;
-    bool at_once =
-        snapshot_has_curves(call->snap) &&
-        curve_range(snapshot_curves(call->snap), filter.metric, &first) <= CURVES_AT_ONCE;
+    bool at_once = curve_range(call->snap->derived.curves, filter.metric, &first) <= CURVES_AT_ONCE;
     *ret = (struct outcome){.kind = at_once ? OUTCOME_RESULT : OUTCOME_WORK,
                             .state = drawing,
                             .write = print_curves,

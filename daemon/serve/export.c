@@ -13,7 +13,7 @@
 
 struct exporting {
     enum export_format format;
-    struct snapshot *snap;
+    const struct snapshot *snap;
     struct files io;
     char *folder; /* NULL this machine */
     struct health_limits limits;

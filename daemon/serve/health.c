@@ -11,8 +11,8 @@
 #include "serve/serve.h"
 
 struct check {
-    struct snapshot *snap; /* referenced */
-    bool *selected;        /* owned; NULL the whole node */
+    const struct snapshot *snap; /* referenced */
+    bool *selected;              /* owned; NULL the whole node */
     struct health_limits limits;
 };
 

@@ -12,7 +12,7 @@
 /* A History in progress. */
 struct history_query {
     struct store *store;
-    struct snapshot *snap;
+    const struct snapshot *snap;
     enum metric metric;
     place_id from, to;
     char axes[512];

@@ -51,7 +51,7 @@ enum berth_code query_list_metrics(const struct call *call, struct outcome *ret,
 
 /* A GetMatrix in progress. */
 struct matrix {
-    struct snapshot *snap;
+    const struct snapshot *snap;
     struct cell_filter filter;
     const struct values *values; /* the snapshot's, or past */
     struct values *past;         /* owned; NULL for the latest values */

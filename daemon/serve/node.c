@@ -101,12 +101,14 @@ static json_t *found_json(const struct graph *graph, const struct resource_found
         "high", jsonify_number(step->high), "inferred", true, "users", users);
 }
 
+struct asked {
+    const struct snapshot *snap; /* referenced */
+};
+
 static enum berth_code node_json(void *state, json_t **ret_result, struct berth_err *err)
 {
-    struct snapshot *snap = state;
-    const struct resource_model *model = resource_model_of(snap);
-    if (model == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    const struct snapshot *snap = ((const struct asked *)state)->snap;
+    const struct resource_model *model = snap->derived.resources;
     const struct graph *graph = snap->graph;
     json_t *places = json_array(), *links = json_array(), *resources = json_array();
     for (size_t i = 0; i < graph->place_count; i++)
@@ -129,15 +131,20 @@ static enum berth_code node_json(void *state, json_t **ret_result, struct berth_
     return BERTH_OK;
 }
 
-static void release_snapshot(void *state) { snapshot_unref(state); }
+static void asked_free(void *state)
+{
+    snapshot_unref(((const struct asked *)state)->snap);
+    free(state);
+}
 
 /* Runs on the thread pool: it takes a good part of a millisecond or more. */
 enum berth_code query_get_node(const struct call *call, struct outcome *ret, struct berth_err *err)
 {
-    (void)err;
-    *ret = (struct outcome){.kind = OUTCOME_WORK,
-                            .state = snapshot_ref(call->snap),
-                            .work = node_json,
-                            .free_state = release_snapshot};
+    struct asked *asked = malloc(sizeof *asked);
+    if (asked == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    *asked = (struct asked){snapshot_ref(call->snap)};
+    *ret = (struct outcome){
+        .kind = OUTCOME_WORK, .state = asked, .work = node_json, .free_state = asked_free};
     return BERTH_OK;
 }

@@ -8,7 +8,7 @@
 
 /* A Record in progress. The thread pool makes all files; then each reply sends one. */
 struct recording {
-    struct snapshot *snap;
+    const struct snapshot *snap;
     struct files io;
     char *folder;  /* NULL this machine */
     json_t *files; /* array of replies */

@@ -13,7 +13,7 @@
 
 /* A request with its answer, until that is sent. */
 struct reply {
-    struct snapshot *snap;
+    const struct snapshot *snap;
     struct allowed allowed;
     struct route_transfer meanwhile[ROUTE_MEANWHILE_MAX];
     struct route_request request; /* points to both above */

@@ -13,7 +13,7 @@
 
 /* A GetSets in progress. */
 struct listing {
-    struct snapshot *snap;
+    const struct snapshot *snap;
     bool all;
     enum metric metric; /* unless all */
 };
@@ -113,11 +113,10 @@ static void print_shared(struct print *reply, const struct graph *graph,
 
 static enum berth_code print_sets(void *state, struct print *reply, struct berth_err *err)
 {
+    (void)err;
     const struct listing *listing = state;
     const struct sets *sets = listing->snap->sets;
-    const struct resource_model *model = resource_model_of(listing->snap);
-    if (model == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    const struct resource_model *model = listing->snap->derived.resources;
     print_open(reply, '{');
     print_key(reply, "sets");
     print_open(reply, '[');
@@ -151,8 +150,7 @@ enum berth_code query_get_sets(const struct call *call, struct outcome *ret, str
     if (listing == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     *listing = (struct listing){snapshot_ref(call->snap), name == NULL, metric};
-    bool many = call->snap->sets != NULL &&
-                (call->snap->sets->count > SETS_AT_ONCE || !resource_model_is_made(call->snap));
+    bool many = call->snap->sets != NULL && call->snap->sets->count > SETS_AT_ONCE;
     *ret = (struct outcome){.kind = many ? OUTCOME_WORK : OUTCOME_RESULT,
                             .state = listing,
                             .write = print_sets,

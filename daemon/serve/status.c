@@ -117,7 +117,7 @@ enum berth_code query_get_status(const struct call *call, struct outcome *ret,
  * generation then. */
 struct watch_stream {
     const struct daemon *daemon;
-    struct snapshot *sent;
+    const struct snapshot *sent;
     uint64_t claims;
 };
 
@@ -169,7 +169,7 @@ static enum berth_code watch_json(const struct snapshot *before, const struct sn
 static enum stream_step next_watch(void *state, json_t **ret_reply, struct berth_err *err)
 {
     struct watch_stream *stream = state;
-    struct snapshot *now = sched_snapshot(stream->daemon->sched);
+    const struct snapshot *now = sched_snapshot(stream->daemon->sched);
     bool has_claims = stream->sent != NULL && stream->claims != snapshot_claims(now);
     if (now == stream->sent && !has_claims)
         return STREAM_WAIT;

@@ -17,7 +17,7 @@
 struct dispatch_context {
     const struct service *service;
     struct daemon *daemon;
-    struct snapshot *(*snapshot)(struct daemon *daemon); /* the current one, borrowed */
+    const struct snapshot *(*snapshot)(struct daemon *daemon); /* the current one, borrowed */
 };
 
 struct dispatch {

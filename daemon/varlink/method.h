@@ -22,7 +22,7 @@ struct call {
     json_t *params;
     const struct peer *peer;
     bool more;
-    struct snapshot *snap; /* borrowed; snapshot_ref to keep it beyond the handler */
+    const struct snapshot *snap; /* borrowed; snapshot_ref to keep it beyond the handler */
     struct daemon *daemon;
 };
 

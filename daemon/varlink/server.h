@@ -23,7 +23,7 @@ struct server_limits server_limits_of(const struct config *config);
 struct server_config {
     const struct method *methods;
     struct daemon *daemon;
-    struct snapshot *(*snapshot)(struct daemon *daemon); /* the current one, borrowed */
+    const struct snapshot *(*snapshot)(struct daemon *daemon); /* the current one, borrowed */
     /* called on the loop when a call's work on the thread pool has ended; NULL fine */
     void (*worked)(struct daemon *daemon);
     struct notifier *notifier;

@@ -4,10 +4,11 @@
  */
 #pragma once
 #include "bench.h"
+#include "cost/derive.h"
 #include "discover/discover.h"
 #include "node/snapshot.h"
 
-static inline struct snapshot *bench_node(const char *folder)
+static inline struct snapshot *bench_node(const char *folder, double *ret_derived_ns)
 {
     struct discovery found = {0};
     struct berth_err err = {0};
@@ -20,5 +21,9 @@ static inline struct snapshot *bench_node(const char *folder)
         bench_die(folder);
     snap->sets = found.sets;
     graph_unref(found.graph);
+    double begin = bench_now_ns();
+    if (!derive_costs(snap))
+        bench_die(folder);
+    *ret_derived_ns = bench_now_ns() - begin;
     return snap;
 }

@@ -1,10 +1,10 @@
 /*
  * How long Bind takes for the traffic of a step, on nodes built in memory whose measurements differ
- * a little from pair to pair, as real ones do: FIGURE median_ms largest_ms first_ms made_ms for
- * each size of node and sort of traffic (first: of a new snapshot; made: what answers rest on, once
- * for each snapshot, before it is published); and how far 64 gpus are from the best that ten other
- * orders of the same gpus led to, and from the best that a long annealing by price finds, from the
- * answer and from random places.
+ * a little from pair to pair, as real ones do: FIGURE median_ms largest_ms first_ms derived_ms for
+ * each size of node and sort of traffic (first: of a new snapshot; derived: what answers rest on,
+ * once for each snapshot, before it is published); and how far 64 gpus are from the best that ten
+ * other orders of the same gpus led to, and from the best that a long annealing by price finds,
+ * from the answer and from random places.
  *
  * bind FOLDER: of a node of at least 8 gpus, as recorded or measured, the same figures for 8 of
  * them and traffic of several sorts, then whether the answer is proven: of all that have dozens of
@@ -15,7 +15,6 @@
 
 #include "bench_node.h"
 #include "cost/load.h"
-#include "cost/pairs.h"
 #include "node/allowed.h"
 #include "node/graph.h"
 #include "node/locality.h"
@@ -120,9 +119,9 @@ static void run_together(struct sets *sets, place_id a, place_id b, place_id to,
 
 /* Gpus of a module have 200 GB/s to each other, those of eight 100 or 50, others 25; 28 to a NUMA
  * node, which two of a module share. order: which gpu has which place in this. What answers rest on
- * is made, too: ret_made_ns. */
+ * is made, too: ret_derived_ns. */
 static struct snapshot *measure(const struct node *node, const size_t *order, uint64_t seed,
-                                double *ret_made_ns)
+                                double *ret_derived_ns)
 {
     struct values *values = values_new();
     struct sets *sets = sets_new();
@@ -153,8 +152,8 @@ static struct snapshot *measure(const struct node *node, const size_t *order, ui
     need(snap != NULL);
     snap->sets = sets;
     double begin = bench_now_ns();
-    need(plan_pairs_of(snap) != NULL); /* as a published snapshot has it */
-    *ret_made_ns = bench_now_ns() - begin;
+    need(derive_costs(snap)); /* as a published snapshot has it */
+    *ret_derived_ns = bench_now_ns() - begin;
     return snap;
 }
 
@@ -210,15 +209,15 @@ static double ask(const struct node *node, struct snapshot *snap, const struct q
 static void measure_times(const struct node *node, const struct question *question)
 {
     size_t order[64];
-    double took[ROUNDS], made_ns;
+    double took[ROUNDS], derived_ns;
     for (size_t g = 0; g < node->gpus; g++)
         order[g] = g;
-    struct snapshot *snap = measure(node, order, 42, &made_ns);
+    struct snapshot *snap = measure(node, order, 42, &derived_ns);
     for (size_t i = 0; i < ROUNDS; i++)
         ask(node, snap, question, &took[i], NULL);
     double first = took[0], median = bench_median(took, ROUNDS);
     printf("%s %.3f %.3f %.3f %.3f\n", question->name, median / 1e6, took[ROUNDS - 1] / 1e6,
-           first / 1e6, made_ns / 1e6);
+           first / 1e6, derived_ns / 1e6);
     snapshot_unref(snap);
 }
 
@@ -470,8 +469,8 @@ static void measure_folder(const char *folder, const char *only)
         {"grid2d-of-6-and-host", 6, TRAFFIC_GRID2D, 128 << 10, 4 << 10},
         {"ring-of-4", 4, TRAFFIC_RING, 64 << 20, 0},
         {"alltoall-of-5-and-host", 5, TRAFFIC_ALLTOALL, 64 << 20, 1 << 20}};
-    struct snapshot *snap = bench_node(folder);
-    need(plan_pairs_of(snap) != NULL);
+    double derived_ns;
+    struct snapshot *snap = bench_node(folder, &derived_ns);
     for (size_t q = 0; q < sizeof question / sizeof question[0]; q++) {
         if (!is_wanted(only, &question[q]))
             continue;

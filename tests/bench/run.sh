@@ -124,7 +124,7 @@ micros() { awk -v name="$1" -v column="$2" '$1 == name { printf "%.1f", $column 
 absolute "Route, the planner alone, 8 GCDs" "$(micros route 2)" 20 us
 information "  the slowest of all pairs and sizes" "$(micros route 3) us" - -
 information "  the first of its pair" "$(micros route-first 2) us" - -
-information "  what answers rest on, made once for a snapshot" "$(micros made 2) us" - -
+information "  what answers rest on, derived once for a snapshot" "$(micros derived 2) us" - -
 absolute "Allocate, the planner alone, 8 GCDs" "$(micros allocate 2)" 20 us
 information "  the slowest of all who use it" "$(micros allocate 3) us" - -
 
@@ -192,7 +192,7 @@ rm -rf "$year"
 slowest() { awk -v begins="$1" -v column="${2:-2}" 'index($1, begins) == 1 && $column > most { most = $column } END { printf "%.2f", most }' "$work/bind"; }
 absolute "Bind for traffic: 8 GPUs, proven" "$(slowest 8-)" 1 ms
 absolute "  the first answer of a snapshot" "$(slowest 8- 4)" 1 ms
-information "  what answers rest on, made once for a snapshot" "$(slowest 8- 5) ms" - -
+information "  what answers rest on, derived once for a snapshot" "$(slowest 8- 5) ms" - -
 absolute "Bind for traffic: 16 GPUs" "$(slowest 16-)" 20 ms
 absolute "Bind for traffic: 64 GPUs" "$(slowest 64-)" 200 ms
 absolute "  above the best that a long annealing finds" "$(slowest beyond-64)" 1 %

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "cost/derive.h"
 #include "fault.h"
 #include "node/snapshot.h"
 
@@ -24,14 +25,14 @@ static inline struct snapshot *fault_snapshot(struct graph *graph, struct values
     values_finish(values);
     struct snapshot *snap = snapshot_new(graph, values, NULL, 0, 0, 1);
     assert_non_null(snap);
-    if (sets != NULL)
-        snap->sets = sets;
+    snap->sets = sets;
     graph_unref(graph);
     return snap;
 }
 
-/* ask makes the answer to question over a snapshot that make gives for it, and asserts what is
- * right of one. At least so many places give an error. */
+/* ask makes the answer to question over a snapshot that make gives for it, of which what planners
+ * rest on is derived before, and asserts what is right of one. At least so many places give an
+ * error. */
 static inline void fault_each_place(struct snapshot *(*make)(const void *),
                                     enum berth_code (*ask)(struct snapshot *, const void *,
                                                            struct berth_err *),
@@ -42,10 +43,11 @@ static inline void fault_each_place(struct snapshot *(*make)(const void *),
         int failures = 0;
         for (long at = 1;; at++) {
             struct berth_err err = {0};
-            /* anew, because it keeps its curves and resources */
+            /* anew, because costs are derived once */
             struct snapshot *snap = make(question);
             fault_arm(at, for_ever);
-            enum berth_code code = ask(snap, question, &err);
+            enum berth_code code = derive_costs(snap) ? ask(snap, question, &err) : BERTH_NO_MEMORY;
+            assert_true((snap->derived.pairs == NULL) == (snap->derived.free == NULL));
             bool failed = fault_disarm();
             /* what cannot be looked up is not taken for what was not measured */
             if (code != BERTH_OK && !(failed && code == BERTH_NO_MEMORY))

@@ -107,6 +107,7 @@ static void each_place_of(struct question question, int least)
 {
     struct berth_err err = {0};
     struct snapshot *snap = make_snapshot(NULL);
+    assert_true(derive_costs(snap));
     assert_int_equal(answer_to(snap, &question, &question.expected_ns, &err), BERTH_OK);
     snapshot_unref(snap);
     fault_each_place(make_snapshot, ask, &question, least);

@@ -49,7 +49,8 @@ static void taking_and_accepting(void **state)
     for (int for_ever = 0; for_ever < 2; for_ever++) {
         bool failed = true;
         for (long at = 1; failed; at += for_ever ? 7 : 1) {
-            struct snapshot *snapshot = snapshot_of(world->graph, store), *after = NULL;
+            struct snapshot *snapshot = snapshot_of(world->graph, store);
+            const struct snapshot *after = NULL;
             struct accepted accepted = {0};
             assert_non_null(snapshot);
             fault_arm(at, for_ever);
@@ -89,7 +90,8 @@ static void import_with_faults(void **state)
     int64_t id;
     snprintf(env.folder, sizeof env.folder, "%s", world->directory);
     assert_int_equal(store_write_run(store, world->graph, &run, &id, &err), BERTH_OK);
-    struct snapshot *snapshot = snapshot_of(world->graph, store), *after = NULL;
+    struct snapshot *snapshot = snapshot_of(world->graph, store);
+    const struct snapshot *after = NULL;
     assert_int_equal(baseline_update(store, snapshot, NULL, &env, 2, &accepted, &after, &err),
                      BERTH_OK);
     snapshot_unref(after);

@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct snapshot *no_snapshot(struct daemon *daemon)
+static const struct snapshot *no_snapshot(struct daemon *daemon)
 {
     (void)daemon;
     return NULL;

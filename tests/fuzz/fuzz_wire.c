@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define GIVE_UP_TURNS 2000000
 #define QUIET_TURNS   30 /* without a byte, after which the peer goes away */
 
-static struct snapshot *no_snapshot(struct daemon *daemon)
+static const struct snapshot *no_snapshot(struct daemon *daemon)
 {
     (void)daemon;
     return NULL;

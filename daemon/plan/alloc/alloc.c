@@ -335,9 +335,7 @@ static enum berth_code prepare(struct alloc_work *work, struct berth_err *err)
 {
     if (work->request->bytes <= 0)
         return err_invalid(err, "bytes", "an allocation has at least one");
-    enum berth_code code = plan_move_prepare(work->snap, err);
-    if (code == BERTH_OK)
-        code = memkind_node_init(work->snap->graph, &work->answer.node, err);
+    enum berth_code code = memkind_node_init(work->snap->graph, &work->answer.node, err);
     if (code == BERTH_OK)
         code = uses_init(work, err);
     return code == BERTH_OK ? candidates(work, err) : code;
@@ -361,7 +359,7 @@ static enum berth_code rank(struct alloc_work *work, struct berth_err *err)
     return BERTH_OK;
 }
 
-enum berth_code plan_alloc(struct snapshot *snap, const struct alloc_request *request,
+enum berth_code plan_alloc(const struct snapshot *snap, const struct alloc_request *request,
                            struct alloc_answer *ret, struct berth_err *err)
 {
     struct alloc_work work = {.snap = snap, .request = request, .cores = {.numa = PLACE_NONE}};

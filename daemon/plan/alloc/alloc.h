@@ -95,6 +95,6 @@ struct alloc_answer {
  * a place), NOTHING_ALLOWED (no memory or gpu is, or all who use it reach none of the kinds),
  * NOT_MEASURED when there are several memories and neither values nor structure tell them apart,
  * UNAVAILABLE (memuse_init), NO_MEMORY. The snapshot is not changed, but its curves may be made. */
-enum berth_code plan_alloc(struct snapshot *snap, const struct alloc_request *request,
+enum berth_code plan_alloc(const struct snapshot *snap, const struct alloc_request *request,
                            struct alloc_answer *ret, struct berth_err *err);
 void plan_alloc_done(struct alloc_answer *answer);

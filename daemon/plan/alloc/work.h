@@ -26,7 +26,7 @@ struct alloc_most {
 };
 
 struct alloc_work {
-    struct snapshot *snap;
+    const struct snapshot *snap;
     const struct alloc_request *request;
     struct memuse *use;
     size_t use_count;

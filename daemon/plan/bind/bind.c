@@ -25,7 +25,7 @@
 
 /* What is done for one request. */
 struct work {
-    struct snapshot *snap;
+    const struct snapshot *snap;
     const struct bind_request *request;
     struct bind_cores cores;
     struct bind_gpus gpus;
@@ -331,7 +331,7 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     return code;
 }
 
-enum berth_code plan_bind(struct snapshot *snap, const struct bind_request *request,
+enum berth_code plan_bind(const struct snapshot *snap, const struct bind_request *request,
                           struct bind_answer *ret, struct berth_err *err)
 {
     struct prediction unknown = {NAN, NAN, NAN};

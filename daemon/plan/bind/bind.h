@@ -71,6 +71,6 @@ struct bind_answer {
 
 /* Fails with INVALID_PARAMETER naming it, NOT_ENOUGH (gpus, cores, threads of a core),
  * NOTHING_ALLOWED, UNAVAILABLE when the node's cores are not known, NO_MEMORY. */
-enum berth_code plan_bind(struct snapshot *snap, const struct bind_request *request,
+enum berth_code plan_bind(const struct snapshot *snap, const struct bind_request *request,
                           struct bind_answer *ret, struct berth_err *err);
 void plan_bind_done(struct bind_answer *answer);

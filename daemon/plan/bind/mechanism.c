@@ -157,12 +157,13 @@ static void say_other(const struct bind_by *by, const struct sort *peers, double
 }
 
 /* Why kernels and not copy engines, where links are said to carry the same for both. */
-static void say_engines(struct snapshot *snap, const struct sort *peers, struct bind_answer *answer)
+static void say_engines(const struct snapshot *snap, const struct sort *peers,
+                        struct bind_answer *answer)
 {
     const struct move *kernel = peers->count[1] > 0 ? peers->kernel[0] : NULL;
-    const struct plan_pairs *pairs = plan_pairs_of(snap);
+    const struct plan_pairs *pairs = snap->derived.pairs;
     struct move engine;
-    if (kernel == NULL || kernel->rate != NULL || pairs == NULL ||
+    if (kernel == NULL || kernel->rate != NULL ||
         !plan_pairs_move(snap, pairs, kernel->from, kernel->to, MOVE_COPY_ENGINE, &engine) ||
         engine.rate != NULL || engine.engine == NULL)
         return;
@@ -233,12 +234,12 @@ static bool knows_apart(const struct snapshot *snap)
  * are begun: so it was seen on gpus with one port to the others. Where each task copies to every
  * other by engine that order decides; where they have lanes of their own the copies are priced as
  * going at once. False without memory. */
-static bool find_order(const struct bind_price *price, struct snapshot *snap, size_t tasks,
+static bool find_order(const struct bind_price *price, const struct snapshot *snap, size_t tasks,
                        bool *ret_meet, bool *ret_apart)
 {
     size_t *copies = calloc(tasks + 1, sizeof *copies), all = 0,
            flows = plan_bind_price_ride_count(price);
-    const struct plan_pairs *pairs = plan_pairs_of(snap);
+    const struct plan_pairs *pairs = snap->derived.pairs;
     *ret_meet = *ret_apart = false;
     for (size_t f = 0; copies != NULL && f < flows; f++) {
         struct bind_ride ride = plan_bind_price_ride(price, f);
@@ -246,8 +247,7 @@ static bool find_order(const struct bind_price *price, struct snapshot *snap, si
             ride.move->by == MOVE_COPY_ENGINE)
             all += ++copies[ride.task] == tasks - 1;
     }
-    for (size_t f = 0;
-         pairs != NULL && tasks > 2 && all == tasks && f < flows && !(*ret_meet && *ret_apart); f++)
+    for (size_t f = 0; tasks > 2 && all == tasks && f < flows && !(*ret_meet && *ret_apart); f++)
         for (size_t other = f + 1; other < flows; other++) {
             struct bind_ride a = plan_bind_price_ride(price, f),
                              b = plan_bind_price_ride(price, other);
@@ -258,12 +258,12 @@ static bool find_order(const struct bind_price *price, struct snapshot *snap, si
             *ret_meet |= meet;
             *ret_apart |= !meet;
         }
-    bool ok = copies != NULL && pairs != NULL;
+    bool ok = copies != NULL;
     free(copies);
     return ok;
 }
 
-static bool say_order(const struct bind_price *price, struct snapshot *snap,
+static bool say_order(const struct bind_price *price, const struct snapshot *snap,
                       struct bind_answer *answer)
 {
     bool meet, apart;
@@ -282,7 +282,7 @@ static bool say_order(const struct bind_price *price, struct snapshot *snap,
 }
 
 enum berth_code plan_bind_mechanism(const struct bind_price *price, const struct bind_by *by,
-                                    struct snapshot *snap, struct bind_answer *answer,
+                                    const struct snapshot *snap, struct bind_answer *answer,
                                     struct berth_err *err)
 {
     size_t rides = plan_bind_price_ride_count(price);

@@ -19,5 +19,5 @@ struct bind_by {
 /* Fills the variables of the answer's tasks and adds its reasons, after the plan was priced last.
  * by: the best plan, by how gpus copy (enum load_by). NO_MEMORY. */
 enum berth_code plan_bind_mechanism(const struct bind_price *price, const struct bind_by *by,
-                                    struct snapshot *snap, struct bind_answer *answer,
+                                    const struct snapshot *snap, struct bind_answer *answer,
                                     struct berth_err *err);

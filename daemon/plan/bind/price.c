@@ -166,7 +166,8 @@ static void find_lack(struct bind_price *price)
     }
 }
 
-enum berth_code plan_bind_price_new(struct snapshot *snap, const struct bind_price_request *request,
+enum berth_code plan_bind_price_new(const struct snapshot *snap,
+                                    const struct bind_price_request *request,
                                     struct bind_price **ret, struct berth_err *err)
 {
     struct bind_price *price = calloc(1, sizeof *price);

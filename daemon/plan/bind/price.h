@@ -40,7 +40,8 @@ struct bind_price_request {
 
 /* The arrays and the snapshot outlive it. INVALID_PARAMETER when there are too many places,
  * NO_MEMORY. */
-enum berth_code plan_bind_price_new(struct snapshot *snap, const struct bind_price_request *request,
+enum berth_code plan_bind_price_new(const struct snapshot *snap,
+                                    const struct bind_price_request *request,
                                     struct bind_price **ret, struct berth_err *err);
 void plan_bind_price_free(struct bind_price *price); /* NULL is fine */
 

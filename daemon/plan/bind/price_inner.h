@@ -27,7 +27,7 @@ struct kind {
 };
 
 struct bind_price {
-    struct snapshot *snap;
+    const struct snapshot *snap;
     struct bind_price_request request;
     struct load_table *table;
     struct load_scratch *scratch;

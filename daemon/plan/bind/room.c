@@ -52,7 +52,7 @@ static bool make_trial(struct trial *trial, const struct bind_cores *cores,
     return true;
 }
 
-static enum berth_code try_out(struct trial *trial, struct snapshot *snap,
+static enum berth_code try_out(struct trial *trial, const struct snapshot *snap,
                                const struct bind_request *request, place_id *ret_memory,
                                int64_t *ret_cores, struct berth_err *err)
 {
@@ -73,7 +73,8 @@ static enum berth_code try_out(struct trial *trial, struct snapshot *snap,
     return code;
 }
 
-enum berth_code plan_bind_room_memory(struct snapshot *snap, const struct bind_request *request,
+enum berth_code plan_bind_room_memory(const struct snapshot *snap,
+                                      const struct bind_request *request,
                                       const struct bind_cores *cores,
                                       const struct bind_room_choice *choice, place_id *ret_memory,
                                       int64_t *ret_cores, struct berth_err *err)

@@ -39,7 +39,8 @@ struct bind_room_choice {
 
 /* The memory that each task has once cores are handed out, by task, and how many cores; nothing is
  * said and nothing taken. As plan_bind_cores and plan_bind_memory. */
-enum berth_code plan_bind_room_memory(struct snapshot *snap, const struct bind_request *request,
+enum berth_code plan_bind_room_memory(const struct snapshot *snap,
+                                      const struct bind_request *request,
                                       const struct bind_cores *cores,
                                       const struct bind_room_choice *choice, place_id *ret_memory,
                                       int64_t *ret_cores, struct berth_err *err);

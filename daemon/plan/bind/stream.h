@@ -13,7 +13,7 @@
 #include "plan/bind/cores.h"
 
 struct bind_stream {
-    struct snapshot *snap;
+    const struct snapshot *snap;
     const struct traffic *traffic; /* NULL or empty: nothing says */
     const struct allowed *allowed;
     struct bind_cores *cores;

@@ -17,7 +17,7 @@
 #define OTHER_MODULE 1
 
 struct work {
-    struct snapshot *snap;
+    const struct snapshot *snap;
     const struct bind_request *request;
     const struct bind_gpus *gpus;
     struct bind_cores *cores;
@@ -305,8 +305,8 @@ static enum berth_code look(struct work *work, enum load_by by, struct berth_err
  * known. */
 static bool is_guess(const struct work *work, enum move_by by)
 {
-    const struct plan_pairs *pairs = plan_pairs_of(work->snap);
-    for (size_t a = 0; pairs != NULL && a < work->gpus->count; a++)
+    const struct plan_pairs *pairs = work->snap->derived.pairs;
+    for (size_t a = 0; a < work->gpus->count; a++)
         for (size_t b = 0; b < work->gpus->count; b++)
             if (a != b && plan_pairs_is_guess(pairs, work->gpus->gpu[a], work->gpus->gpu[b], by))
                 return true;
@@ -508,7 +508,8 @@ static enum berth_code choose(struct work *work, struct bind_answer *answer, str
     return BERTH_OK;
 }
 
-enum berth_code plan_bind_traffic_choose(struct snapshot *snap, const struct bind_request *request,
+enum berth_code plan_bind_traffic_choose(const struct snapshot *snap,
+                                         const struct bind_request *request,
                                          const struct bind_gpus *gpus, struct bind_cores *cores,
                                          struct bind_answer *answer, struct bind_traffic *ret,
                                          struct berth_err *err)

@@ -41,14 +41,15 @@ struct bind_traffic {
 /* Fills the answer's gpu, for which there is room, and says so in is_chosen or is_placed, unless
  * nothing known predicts what any choice takes and no task sends another bytes. INVALID_PARAMETER
  * when there is more than can be weighed; NO_MEMORY. plan_bind_traffic_done in any case. */
-enum berth_code plan_bind_traffic_choose(struct snapshot *snap, const struct bind_request *request,
+enum berth_code plan_bind_traffic_choose(const struct snapshot *snap,
+                                         const struct bind_request *request,
                                          const struct bind_gpus *gpus, struct bind_cores *cores,
                                          struct bind_answer *answer, struct bind_traffic *ret,
                                          struct berth_err *err);
 
 /* The answer's predictions, proof, gap, evidence, reasons and warnings, once its tasks have their
  * memory. NO_MEMORY. */
-enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, struct snapshot *snap,
+enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, const struct snapshot *snap,
                                        const struct bind_gpus *gpus, struct bind_answer *answer,
                                        struct berth_err *err);
 void plan_bind_traffic_done(struct bind_traffic *traffic);

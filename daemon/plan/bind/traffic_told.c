@@ -120,7 +120,7 @@ static void say_order(struct bind_traffic *traffic, struct bind_answer *answer)
             plan_bind_price_has_host(traffic->price) ? ", then those from the host and to it" : "");
 }
 
-enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, struct snapshot *snap,
+enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, const struct snapshot *snap,
                                        const struct bind_gpus *gpus, struct bind_answer *answer,
                                        struct berth_err *err)
 {

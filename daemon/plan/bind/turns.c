@@ -48,11 +48,9 @@ static bool has_one_port(const struct bind_price *price, const struct plan_pairs
 
 static bool is_round(const struct bind_price *price)
 {
-    const struct plan_pairs *pairs =
-        is_all_to_all(price) && is_by_engine(price) ? plan_pairs_of(price->snap) : NULL;
-    bool round = pairs != NULL;
+    bool round = is_all_to_all(price) && is_by_engine(price);
     for (size_t gpu = 0; round && gpu < price->request.gpu_count; gpu++)
-        round = has_one_port(price, pairs, gpu);
+        round = has_one_port(price, price->snap->derived.pairs, gpu);
     return round;
 }
 

@@ -7,7 +7,7 @@
 
 /* While an answer is made. */
 struct route_work {
-    struct snapshot *snap;
+    const struct snapshot *snap;
     struct route_request request; /* a gpu's memory that Linux shows as a NUMA node is the gpu */
     struct way_ends ends;
     struct route_answer *answer;

@@ -426,10 +426,8 @@ static enum berth_code fill(struct route_work *work, struct berth_err *err)
     enum berth_code code = plan_ends_check(work->snap, request->allowed, request->from, request->to,
                                            request->bytes, err);
     answer->option = code == BERTH_OK ? malloc(ROUTE_OPTIONS_MAX * sizeof *answer->option) : NULL;
-    if (code == BERTH_OK && (work->ends.pairs == NULL || answer->option == NULL))
-        code = err_set(err, BERTH_NO_MEMORY, "no memory for what is known of transfers");
-    if (code == BERTH_OK)
-        code = plan_move_prepare(work->snap, err);
+    if (code == BERTH_OK && answer->option == NULL)
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for paths");
     if (code == BERTH_OK)
         code = plan_route_price_meanwhile(work, err);
     if (code != BERTH_OK)
@@ -453,7 +451,7 @@ static enum berth_code fill(struct route_work *work, struct berth_err *err)
     return code == BERTH_OK ? say_all(work, err) : code;
 }
 
-enum berth_code plan_route(struct snapshot *snap, const struct route_request *request,
+enum berth_code plan_route(const struct snapshot *snap, const struct route_request *request,
                            struct route_answer *ret, struct berth_err *err)
 {
     struct route_answer answer = {.b80_bytes = NAN};
@@ -463,7 +461,7 @@ enum berth_code plan_route(struct snapshot *snap, const struct route_request *re
     work.answer = &answer;
     work.ends = (struct way_ends){.graph = snap->graph,
                                   .snap = snap,
-                                  .pairs = plan_pairs_of(snap),
+                                  .pairs = snap->derived.pairs,
                                   .bytes = (double)request->bytes,
                                   .both = request->both,
                                   .allowed = request->allowed};

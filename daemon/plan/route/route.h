@@ -18,6 +18,6 @@
 /* Fails with INVALID_PARAMETER (from, to, bytes, meanwhile: naming it), NOTHING_ALLOWED, NOT_ENOUGH
  * when an end cannot hold so many bytes, UNAVAILABLE when an end is a gpu that was lost or is cut
  * into slices, NOT_MEASURED when nothing is known of any way, NO_MEMORY. */
-enum berth_code plan_route(struct snapshot *snap, const struct route_request *request,
+enum berth_code plan_route(const struct snapshot *snap, const struct route_request *request,
                            struct route_answer *ret, struct berth_err *err);
 void plan_route_done(struct route_answer *answer);

@@ -9,7 +9,7 @@
 
 /* An answer whose options are priced, cited and in order. */
 struct route_said {
-    struct snapshot *snap;
+    const struct snapshot *snap;
     const struct plan_pairs *pairs;
     const struct route_request *request;
     struct route_answer *answer;

@@ -10,7 +10,7 @@ struct uses {
     size_t count;
 };
 
-static void list(struct snapshot *snap, const struct route_option *option, bool both,
+static void list(const struct snapshot *snap, const struct route_option *option, bool both,
                  const struct resource_found *found, struct uses *ret)
 {
     ret->count = 0;
@@ -43,7 +43,7 @@ static size_t distance(size_t a, size_t b) { return a > b ? a - b : b - a; }
 
 /* The set with the most of the option's transfers; of such that with as many users as the option
  * has, or nearly. */
-static void look(struct snapshot *snap, const struct route_option *option, bool both,
+static void look(const struct snapshot *snap, const struct route_option *option, bool both,
                  const struct resource_found *found, struct route_shared *ret)
 {
     struct uses uses;
@@ -72,16 +72,15 @@ static void look(struct snapshot *snap, const struct route_option *option, bool 
     }
 }
 
-struct route_shared plan_route_shared(struct snapshot *snap, const struct route_option *option,
-                                      bool both)
+struct route_shared plan_route_shared(const struct snapshot *snap,
+                                      const struct route_option *option, bool both)
 {
-    const struct resource_model *model = resource_model_of(snap);
+    const struct resource_model *model = snap->derived.resources;
     struct route_shared shared = {.set = NULL};
-    for (size_t r = 0; model != NULL && r < model->found_count && shared.set == NULL; r++)
+    for (size_t r = 0; r < model->found_count && shared.set == NULL; r++)
         if (strcmp(model->found[r].name, option->shared) == 0)
             look(snap, option, both, &model->found[r], &shared);
-    for (size_t i = 0; model != NULL && i < model->structure->count && shared.set == NULL &&
-                       shared.bytes_per_s == 0;
+    for (size_t i = 0; i < model->structure->count && shared.set == NULL && shared.bytes_per_s == 0;
          i++)
         if (strcmp(model->structure->item[i].name, option->shared) == 0)
             shared.bytes_per_s = model->structure->item[i].bytes_per_s;

@@ -15,5 +15,5 @@ struct route_shared {
 };
 
 /* Of option->shared, which is not NULL; both: as many bytes go the other way meanwhile. */
-struct route_shared plan_route_shared(struct snapshot *snap, const struct route_option *option,
-                                      bool both);
+struct route_shared plan_route_shared(const struct snapshot *snap,
+                                      const struct route_option *option, bool both);

@@ -22,7 +22,7 @@ struct way_ends {
     const struct plan_pairs *pairs;
     place_id from, to;
     double bytes;
-    struct snapshot *snap;
+    const struct snapshot *snap;
     bool both; /* as many bytes go the other way meanwhile */
     /* only ways through other memories that move more bytes per second; 0: all */
     double least_rate;

@@ -72,7 +72,7 @@ static void transfers_of_one_sort_have_one_price(void **state)
                         rate, rate * 0.98, rate * 1.02);
         }
     struct snapshot *snap = nodes_snapshot(graph, values);
-    const struct plan_pairs *pairs = plan_pairs_of(snap);
+    const struct plan_pairs *pairs = snap->derived.pairs;
     assert_non_null(pairs);
     const struct pair *first =
         plan_pairs_find(pairs, nodes_place(snap->graph, PLACE_GPU, 1),

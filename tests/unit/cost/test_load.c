@@ -37,8 +37,7 @@ static void together(struct sets *sets, enum metric metric, size_t count, const 
 static void begin_table(struct fixture *f, struct values *values, struct sets *sets,
                         enum load_by by)
 {
-    f->snap = nodes_snapshot(f->graph, values);
-    f->snap->sets = sets;
+    f->snap = nodes_snapshot_of(f->graph, values, sets);
     struct berth_err err = {0};
     if (plan_load_new(f->snap, f->place, 12, by, &f->table, &err) != BERTH_OK)
         fail_msg("%s", err.detail);

@@ -105,8 +105,7 @@ static struct world measured(uint64_t *seed)
     }
     for (int m = 0; m < 4; m++)
         measure_together(sets, seed, 2, &w.place[2 * m], host, PORT / 2);
-    w.snap = nodes_snapshot(graph, values);
-    w.snap->sets = sets;
+    w.snap = nodes_snapshot_of(graph, values, sets);
     assert_int_equal(plan_load_new(w.snap, w.place, 9, LOAD_COPY_ENGINE, &w.table, NULL), BERTH_OK);
     w.scratch = plan_load_scratch_new(w.table, 8);
     assert_non_null(w.scratch);

@@ -28,6 +28,7 @@ static struct fixture begin(const char *folder, enum load_by by)
     f.snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
     assert_non_null(f.snap);
     f.snap->sets = found.sets;
+    assert_true(derive_costs(f.snap));
     place_id places[64];
     size_t count = 0;
     for (place_id p = 0; p < (place_id)found.graph->place_count; p++) {
@@ -252,7 +253,7 @@ static void one_transfer_fills_what_a_gpu_has_to_a_switch(void **state)
 {
     (void)state;
     struct fixture f = begin("tests/nodes/h200x4", LOAD_BEST);
-    const struct resource_structure *structure = resource_model_of(f.snap)->structure;
+    const struct resource_structure *structure = f.snap->derived.resources->structure;
     size_t links = 0;
     for (size_t i = 0; i < structure->count; i++) {
         const struct resource_nominal *item = &structure->item[i];

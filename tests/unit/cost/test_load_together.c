@@ -52,8 +52,7 @@ static void together(struct fixture *f, enum metric metric, size_t count, const 
 
 static void make(struct fixture *f, enum load_by by)
 {
-    f->snap = nodes_snapshot(f->graph, f->values);
-    f->snap->sets = f->sets;
+    f->snap = nodes_snapshot_of(f->graph, f->values, f->sets);
     assert_int_equal(plan_load_new(f->snap, f->place, 12, by, &f->table, NULL), BERTH_OK);
     f->scratch = plan_load_scratch_new(f->table, 16);
     assert_non_null(f->scratch);

@@ -59,8 +59,7 @@ static struct fixture begin(void)
     for (int m = 0; m < 4; m++)
         together(sets, gpu(&f, 2 * m), gpu(&f, 2 * m + 1), numa(&f, 0), 10);
     together(sets, gpu(&f, 2), gpu(&f, 4), numa(&f, 0), 20);
-    f.snap = nodes_snapshot(f.graph, values);
-    f.snap->sets = sets;
+    f.snap = nodes_snapshot_of(f.graph, values, sets);
     for (int i = 0; i < 4; i++)
         assert_true(plan_move_find(f.snap, gpu(&f, (int[]){4, 5, 2, 6}[i]), numa(&f, 0),
                                    MOVE_COPY_ENGINE, &f.move[i]));

@@ -227,7 +227,7 @@ static void a_gpu_that_is_gone_is_missed_until_that_is_accepted(void **state)
     history_load(store, snapshot, &env);
     assert_int_equal(snapshot->note_count, 1);
     struct accepted accepted;
-    struct snapshot *after = NULL;
+    const struct snapshot *after = NULL;
     bool some[4] = {false};
     assert_int_equal(baseline_update(store, snapshot, some, &env, 2, &accepted, &after, &err),
                      BERTH_OK);
@@ -259,8 +259,8 @@ static void what_failed_is_noted_until_it_works(void **state)
                                  {.code = "gpu-missing"},
                                  {.code = "past-unknown"},
                                  {.code = "baseline-unreadable"}};
-    struct snapshot *before = snapshot_new(world->graph, values_new(), notes, 5, 1, 1),
-                    *after = NULL;
+    struct snapshot *before = snapshot_new(world->graph, values_new(), notes, 5, 1, 1);
+    const struct snapshot *after = NULL;
     assert_int_equal(baseline_update(store, before, NULL, &env, 2, &accepted, &after, &err),
                      BERTH_OK);
     assert_int_equal(after->note_count, 1);
@@ -279,7 +279,8 @@ static void accepting_keeps_the_sets(void **state)
     struct store *store = opened(world, STORE_OK);
     struct berth_err err = {0};
     struct accepted accepted;
-    struct snapshot *snapshot = after_run(world, store, 100, 1790000000), *after = NULL;
+    struct snapshot *snapshot = after_run(world, store, 100, 1790000000);
+    const struct snapshot *after = NULL;
     struct set_flow flow = {
         .from = 1, .to = 2, .axes = "", .bytes_per_s = 1e9, .low = NAN, .high = NAN};
     snapshot->sets = sets_new();

@@ -215,7 +215,7 @@ static void facts_come_after_the_first_snapshot(void **state)
     put_facts(&rig, 1);
     put_probe(&rig, "cat facts");
     begin(&rig);
-    struct snapshot *first = snapshot_ref(sched_snapshot(rig.sched));
+    const struct snapshot *first = snapshot_ref(sched_snapshot(rig.sched));
     assert_non_null(gpu_of(&rig));
     assert_null(place_detail(gpu_of(&rig), "processes"));
     assert_true(runs_until(&rig, has_one_process));

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "cost/derive.h"
 #include "node/graph.h"
 #include "node/snapshot.h"
 #include "node/values.h"
@@ -172,8 +173,9 @@ static inline void nodes_value(struct values *values, enum metric metric, enum v
     assert_true(values_add(values, &v, axes, NULL));
 }
 
-/* Takes both. */
-static inline struct snapshot *nodes_snapshot(struct graph *graph, struct values *values)
+/* Takes all three, sets NULL: none. What planners rest on is derived. */
+static inline struct snapshot *nodes_snapshot_of(struct graph *graph, struct values *values,
+                                                 struct sets *sets)
 {
     nodes_finish(graph);
     if (values == NULL)
@@ -183,5 +185,12 @@ static inline struct snapshot *nodes_snapshot(struct graph *graph, struct values
     struct snapshot *snap = snapshot_new(graph, values, NULL, 0, 0, 1);
     assert_non_null(snap);
     graph_unref(graph);
+    snap->sets = sets;
+    assert_true(derive_costs(snap));
     return snap;
+}
+
+static inline struct snapshot *nodes_snapshot(struct graph *graph, struct values *values)
+{
+    return nodes_snapshot_of(graph, values, NULL);
 }

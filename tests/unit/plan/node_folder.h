@@ -12,6 +12,7 @@ static inline struct snapshot *folder_snapshot(const char *folder)
     struct snapshot *snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
     assert_non_null(snap);
     snap->sets = found.sets;
+    assert_true(derive_costs(snap));
     graph_unref(found.graph);
     return snap;
 }

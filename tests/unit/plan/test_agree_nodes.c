@@ -27,6 +27,7 @@ static struct fixture on(const char *folder)
     f.snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
     assert_non_null(f.snap);
     f.snap->sets = found.sets;
+    assert_true(derive_costs(f.snap));
     f.graph = (struct graph *)f.snap->graph;
     f.allowed.given = true;
     graph_unref(found.graph);

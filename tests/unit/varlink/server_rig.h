@@ -46,7 +46,7 @@ struct daemon {
 
 /* Methods with names of the interface files and answers of this test. */
 
-static inline struct snapshot *no_snapshot(struct daemon *daemon)
+static inline const struct snapshot *no_snapshot(struct daemon *daemon)
 {
     (void)daemon;
     return NULL;

@@ -126,6 +126,7 @@ static void what_crosses_packages_by_a_width_that_nobody_states_has_no_price(voi
         }
         struct fixture f = {.snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1),
                             .allowed.given = true};
+        assert_true(f.snap != NULL && derive_costs(f.snap));
         assert_int_equal(cpuset_parse(own ? "0-143" : "0-71", &f.allowed.cpus, &err), BERTH_OK);
         struct bind_request request = {.tasks = 2,
                                        .gpus_per_task = 1,
@@ -161,6 +162,7 @@ static void several_kernels_of_a_gpu_are_told_to_share_it(void **state)
         assert_int_equal(discover_folder("tests/nodes/mi250x", &found, &err), BERTH_OK);
         struct fixture f = {.snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1),
                             .allowed.given = true};
+        assert_true(f.snap != NULL && derive_costs(f.snap));
         locality_cpus(found.graph, &f.allowed.cpus);
         struct bind_request request = {.tasks = 3,
                                        .gpus_per_task = 1,

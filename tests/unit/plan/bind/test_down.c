@@ -19,6 +19,7 @@ static struct fixture begin(const char *folder, const char *down)
     f.snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
     assert_non_null(f.snap);
     f.snap->sets = found.sets;
+    assert_true(derive_costs(f.snap));
     locality_cpus(found.graph, &f.allowed.cpus);
     graph_unref(found.graph);
     return f;

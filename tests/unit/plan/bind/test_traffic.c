@@ -32,8 +32,7 @@ static place_id gpu(const struct fixture *f, int n) { return nodes_place(f->grap
 
 static struct fixture begin(struct graph *graph, struct values *values, struct sets *sets)
 {
-    struct fixture f = {.graph = graph, .snap = nodes_snapshot(graph, values)};
-    f.snap->sets = sets;
+    struct fixture f = {.graph = graph, .snap = nodes_snapshot_of(graph, values, sets)};
     f.allowed.given = true;
     locality_cpus(graph, &f.allowed.cpus);
     return f;

@@ -93,6 +93,7 @@ static void in_turn_only_where_copies_leave_by_one_port(void **state)
         struct berth_err err = {0};
         assert_int_equal(discover_folder(folders[own], &found, &err), BERTH_OK);
         struct snapshot *snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
+        assert_true(snap != NULL && derive_costs(snap));
         const struct {
             const struct traffic_request *traffic;
             enum load_by by;

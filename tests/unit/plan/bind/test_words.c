@@ -9,7 +9,7 @@ static struct fixture begin(struct graph *graph, const struct note *notes, size_
 {
     struct fixture f = {.snap = snapshot_new(graph, values_new(), notes, note_count, 0, 1),
                         .allowed = {.given = true}};
-    assert_non_null(f.snap);
+    assert_true(f.snap != NULL && derive_costs(f.snap));
     locality_cpus(graph, &f.allowed.cpus);
     graph_unref(graph);
     return f;

@@ -13,6 +13,7 @@
 struct fixture {
     struct graph *graph;
     struct values *values;
+    struct sets *sets; /* NULL none */
     struct snapshot *snap;
     struct allowed allowed;
     struct route_answer answer;
@@ -86,21 +87,20 @@ static inline void together(struct fixture *f, enum metric metric, const struct 
                             size_t count)
 {
     struct set_flow flow[8];
-    if (f->snap == NULL)
-        f->snap = nodes_snapshot(f->graph, f->values);
-    f->snap->sets = f->snap->sets != NULL ? f->snap->sets : sets_new();
+    assert_null(f->snap);
+    f->sets = f->sets != NULL ? f->sets : sets_new();
     for (size_t i = 0; i < count; i++)
         flow[i] =
             (struct set_flow){its[i].from, its[i].to, (char *)"", its[i].gb_per_s * GB, NAN, NAN};
-    assert_true(f->snap->sets != NULL &&
-                sets_add(f->snap->sets, &(struct set){metric, VALUE_MEASURED, 0, flow, count}));
+    assert_true(f->sets != NULL &&
+                sets_add(f->sets, &(struct set){metric, VALUE_MEASURED, 0, flow, count}));
 }
 
 /* Asks for a route; later values do not count. */
 static inline enum berth_code ask(struct fixture *f, struct route_request request)
 {
     if (f->snap == NULL)
-        f->snap = nodes_snapshot(f->graph, f->values);
+        f->snap = nodes_snapshot_of(f->graph, f->values, f->sets);
     plan_route_done(&f->answer);
     f->err = (struct berth_err){0};
     request.allowed = &f->allowed;

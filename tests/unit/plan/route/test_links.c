@@ -15,6 +15,7 @@ static struct fixture on(const char *folder)
     f.snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
     assert_non_null(f.snap);
     f.snap->sets = found.sets;
+    assert_true(derive_costs(f.snap));
     f.graph = (struct graph *)f.snap->graph;
     graph_unref(found.graph);
     return f;
@@ -232,6 +233,7 @@ static void what_tells_of_one_memory_has_a_copy_get_half_of_that(void **state)
         f.snap = snapshot_new(found.graph, values, NULL, 0, 0, 1);
         assert_non_null(f.snap);
         f.snap->sets = found.sets;
+        assert_true(derive_costs(f.snap));
         f.graph = (struct graph *)f.snap->graph;
         graph_unref(found.graph);
         asked(&f, of(numa(&f, 0), gpu(&f, 0), 1024 * MIB));

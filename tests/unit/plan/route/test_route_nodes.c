@@ -18,6 +18,7 @@ static struct snapshot *load(const char *folder)
     struct snapshot *snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
     assert_non_null(snap);
     snap->sets = found.sets;
+    assert_true(derive_costs(snap));
     graph_unref(found.graph);
     return snap;
 }
@@ -155,6 +156,8 @@ static void a_run_of_just_these_copies_is_measured_whatever_is_said_of_the_memor
             flow->bytes_per_s = got[count++] * GB;
         }
     assert_int_equal(count, sizeof got / sizeof *got);
+    f.snap->derived.free(&f.snap->derived);
+    assert_true(derive_costs(f.snap));
     const struct route_option *best = best_of(&f, gpu(&f, 0), numa(&f, 0), 1024 * MIB, false);
     assert_int_equal(best->way_count, 2);
     assert_within(best->predicted.time_ns, 1024 * MIB / 97.6, 0.02);
@@ -243,7 +246,7 @@ static void what_cores_get_between_packages_stands_for_that_link(void **state)
     f = (struct fixture){.snap = snapshot_new(found.graph, none, NULL, 0, 0, 1),
                          .graph = found.graph,
                          .allowed.given = true};
-    assert_non_null(f.snap);
+    assert_true(f.snap != NULL && derive_costs(f.snap));
     assert_int_equal(
         ask(&f, (struct route_request){.from = numa(&f, 0), .to = gpu(&f, 1), .bytes = 64 * MIB}),
         BERTH_NOT_MEASURED);

@@ -167,7 +167,6 @@ static void from_a_gpu_to_numa(struct fixture *f, double each, double stated)
     if (stated > 0)
         nodes_value(f->values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(f, 3), numa(f, 3),
                     "operation=write", stated * GB, NAN, NAN);
-    f->snap = nodes_snapshot(f->graph, f->values);
     struct sets *sets = sets_new();
     assert_non_null(sets);
     const double rates[] = {50, 50, each};
@@ -190,7 +189,7 @@ static void from_a_gpu_to_numa(struct fixture *f, double each, double stated)
                           .flow_count = i == 2 ? 2 : 1};
         assert_true(sets_add(sets, &set));
     }
-    f->snap->sets = sets;
+    f->snap = nodes_snapshot_of(f->graph, f->values, sets);
 }
 
 /* Half directly, half over another gpu's port, where it was seen that the memory takes both. Where

@@ -60,7 +60,7 @@ static void no_way_is_faster_than_its_reach(void **state)
                                           "tests/nodes/mi250x"};
     for (size_t f = 0; f < sizeof folders / sizeof *folders; f++) {
         struct snapshot *snap = folder_snapshot(folders[f]);
-        const struct plan_pairs *pairs = plan_pairs_of(snap);
+        const struct plan_pairs *pairs = snap->derived.pairs;
         const place_id *memory;
         struct seen seen = {0, 0};
         assert_non_null(pairs);
