@@ -10,8 +10,9 @@
 #include <cmocka.h>
 
 #include "base/files.h"
+#include "unit/base/tree.h"
 
-static char root[64];
+static char root[TREE_SIZE];
 
 static const char *at(const char *path)
 {
@@ -31,9 +32,7 @@ static void write_file(const char *path, const char *text, size_t length)
 static int make_tree(void **state)
 {
     (void)state;
-    snprintf(root, sizeof root, "/tmp/test_sysio.XXXXXX");
-    if (mkdtemp(root) == NULL)
-        return -1;
+    tree_make(root);
     mkdir(at("/sys"), 0755);
     mkdir(at("/sys/nodes"), 0755);
     for (int i = 0; i < 12; i++) {
@@ -53,9 +52,8 @@ static int make_tree(void **state)
 static int remove_tree(void **state)
 {
     (void)state;
-    char command[96];
-    snprintf(command, sizeof command, "rm -rf '%s'", root);
-    return system(command);
+    tree_remove(root);
+    return 0;
 }
 
 static void reads_what_is_there(void **state)

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/free_memory.h"
+#include "unit/base/tree.h"
 
 static int64_t fixed_now_s(void *state)
 {
@@ -20,37 +21,20 @@ static int64_t fixed_now_s(void *state)
 }
 static uint64_t fixed_mono_ns(void *state) { return *(uint64_t *)state; }
 
-static char root[64];
-
-static void write_file(const char *path, const char *text)
-{
-    char whole[256];
-    snprintf(whole, sizeof whole, "%s%s", root, path);
-    for (char *c = whole + strlen(root) + 1; *c != '\0'; c++)
-        if (*c == '/') {
-            *c = '\0';
-            mkdir(whole, 0700);
-            *c = '/';
-        }
-    FILE *f = fopen(whole, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
+static char root[TREE_SIZE];
 
 static int make_root(void **state)
 {
     (void)state;
-    snprintf(root, sizeof root, "/tmp/berth-free-memory-XXXXXX");
-    return mkdtemp(root) == NULL;
+    tree_make(root);
+    return 0;
 }
 
 static int remove_root(void **state)
 {
     (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    return system(command);
+    tree_remove(root);
+    return 0;
 }
 
 static void nodes_are_read_at_most_ten_times_a_second(void **state)
@@ -61,13 +45,13 @@ static void nodes_are_read_at_most_ten_times_a_second(void **state)
     struct files io = {root};
     struct free_memory *memory = NULL;
     struct berth_err err = {0};
-    write_file("/sys/devices/system/node/node0/meminfo",
-               "Node 0 MemTotal:  1000 kB\nNode 0 MemFree:  123 kB\nNode 0 MemUsed: 1 kB\n");
-    write_file("/sys/devices/system/node/node12/meminfo",
-               "\nNode 12 MemTotal:  1000 kB\nNode 12 MemFree:  7 kB\n");
-    write_file("/sys/devices/system/node/node3/meminfo", "Node 3 MemFree: many kB\n");
-    write_file("/sys/devices/system/node/node4x/meminfo", "Node 4 MemFree: 1 kB\n");
-    write_file("/sys/devices/system/node/online", "0,3,12\n");
+    tree_put(root, "/sys/devices/system/node/node0/meminfo",
+             "Node 0 MemTotal:  1000 kB\nNode 0 MemFree:  123 kB\nNode 0 MemUsed: 1 kB\n");
+    tree_put(root, "/sys/devices/system/node/node12/meminfo",
+             "\nNode 12 MemTotal:  1000 kB\nNode 12 MemFree:  7 kB\n");
+    tree_put(root, "/sys/devices/system/node/node3/meminfo", "Node 3 MemFree: many kB\n");
+    tree_put(root, "/sys/devices/system/node/node4x/meminfo", "Node 4 MemFree: 1 kB\n");
+    tree_put(root, "/sys/devices/system/node/online", "0,3,12\n");
     assert_int_equal(free_memory_new(&io, &clock, &memory, &err), BERTH_OK);
 
     struct free_memory_view view = free_memory_read(memory);
@@ -78,7 +62,7 @@ static void nodes_are_read_at_most_ten_times_a_second(void **state)
     assert_int_equal(free_memory_of(&view, 4), -1);
     assert_int_equal(view.at_s, 1790000000);
 
-    write_file("/sys/devices/system/node/node0/meminfo", "Node 0 MemFree:  99 kB\n");
+    tree_put(root, "/sys/devices/system/node/node0/meminfo", "Node 0 MemFree:  99 kB\n");
     now_ns += FREE_MEMORY_EVERY_MS * 1000000 - 1;
     view = free_memory_read(memory);
     assert_int_equal(free_memory_of(&view, 0), 123 * 1024);
@@ -107,9 +91,10 @@ static void caches_that_can_be_dropped_count_as_free(void **state)
     struct files io = {root};
     struct free_memory *memory = NULL;
     struct berth_err err = {0};
-    write_file("/proc/meminfo", "MemTotal:  9000 kB\nMemFree:  900 kB\nMemAvailable:  4500 kB\n");
-    write_file("/sys/devices/system/node/node0/meminfo", NODE(0, 6000));
-    write_file("/sys/devices/system/node/node1/meminfo", NODE(1, 3000));
+    tree_put(root, "/proc/meminfo",
+             "MemTotal:  9000 kB\nMemFree:  900 kB\nMemAvailable:  4500 kB\n");
+    tree_put(root, "/sys/devices/system/node/node0/meminfo", NODE(0, 6000));
+    tree_put(root, "/sys/devices/system/node/node1/meminfo", NODE(1, 3000));
     assert_int_equal(free_memory_new(&io, &clock, &memory, &err), BERTH_OK);
     struct free_memory_view view = free_memory_read(memory);
     assert_int_equal(free_memory_of(&view, 0), 4123 * 1024);
@@ -125,17 +110,17 @@ static void a_single_memory_has_what_the_kernel_estimates(void **state)
     struct files io = {root};
     struct free_memory *memory = NULL;
     struct berth_err err = {0};
-    write_file("/sys/devices/system/node/node0/meminfo",
-               "Node 0 MemTotal:  0 kB\nNode 0 MemFree:  0 kB\n");
-    write_file("/sys/devices/system/node/node1/meminfo", NODE(1, 3000));
+    tree_put(root, "/sys/devices/system/node/node0/meminfo",
+             "Node 0 MemTotal:  0 kB\nNode 0 MemFree:  0 kB\n");
+    tree_put(root, "/sys/devices/system/node/node1/meminfo", NODE(1, 3000));
     /* without /proc/meminfo the node's own file does */
     assert_int_equal(free_memory_new(&io, &clock, &memory, &err), BERTH_OK);
     struct free_memory_view view = free_memory_read(memory);
     assert_int_equal(free_memory_of(&view, 1), 4123 * 1024);
     free_memory_free(memory);
 
-    write_file(
-        "/proc/meminfo",
+    tree_put(
+        root, "/proc/meminfo",
         "MemTotal:  9000 kB\nMemFree:  900 kB\nMemAvailable:  4500 kB\nActive(file):  50 kB\n");
     assert_int_equal(free_memory_new(&io, &clock, &memory, &err), BERTH_OK);
     view = free_memory_read(memory);
@@ -143,9 +128,8 @@ static void a_single_memory_has_what_the_kernel_estimates(void **state)
     assert_int_equal(free_memory_of(&view, 0), 0);
     assert_int_equal(free_memory_of(&view, 1), 4500 * 1024);
     /* an old kernel */
-    write_file(
-        "/proc/meminfo",
-        "MemTotal:  9000 kB\nMemFree:  900 kB\nActive(file):  50 kB\nInactive(file):  much\n");
+    tree_put(root, "/proc/meminfo",
+             "MemTotal:  9000 kB\nMemFree:  900 kB\nActive(file):  50 kB\nInactive(file):  much\n");
     now_ns += FREE_MEMORY_EVERY_MS * 1000000;
     view = free_memory_read(memory);
     assert_int_equal(free_memory_of(&view, 1), 950 * 1024);
@@ -161,7 +145,8 @@ static void without_nodes_the_machine_is_node_0(void **state)
     struct berth_err err = {0};
     assert_int_equal(free_memory_new(&io, &clock, &memory, &err), BERTH_ABSENT);
     assert_null(memory);
-    write_file("/proc/meminfo", "MemTotal:  2000 kB\nMemFree:   1500 kB\nMemAvailable: 1800 kB\n");
+    tree_put(root, "/proc/meminfo",
+             "MemTotal:  2000 kB\nMemFree:   1500 kB\nMemAvailable: 1800 kB\n");
     err = (struct berth_err){0};
     assert_int_equal(free_memory_new(&io, &clock, &memory, &err), BERTH_OK);
     struct free_memory_view view = free_memory_read(memory);

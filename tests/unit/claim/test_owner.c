@@ -13,23 +13,12 @@
 #include "claim/proc.h"
 #include "node/warnings.h"
 
-static char root[64];
+#include "unit/base/tree.h"
+
+static char root[TREE_SIZE];
 static struct files io;
 
-static void put(const char *path, const char *text)
-{
-    char full[256];
-    snprintf(full, sizeof full, "%s%s", root, path);
-    for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
-        *slash = '\0';
-        mkdir(full, 0755);
-        *slash = '/';
-    }
-    FILE *file = fopen(full, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
+static void put(const char *path, const char *text) { tree_put(root, path, text); }
 
 static void put_status(int pid, int parent, const char *uids, const char *gids, const char *cpus)
 {
@@ -62,9 +51,7 @@ static void put_process(int pid, int parent, const char *start, unsigned uid, co
 static int make_tree(void **state)
 {
     (void)state;
-    snprintf(root, sizeof root, "/tmp/test_claim.XXXXXX");
-    if (mkdtemp(root) == NULL)
-        return -1;
+    tree_make(root);
     io.root = root;
     put_process(10, 1, "100", 1000, "0-7,64-71", "/job/step");
     put_process(11, 10, "110", 1000, "0-3", "/job/step");
@@ -80,9 +67,8 @@ static int make_tree(void **state)
 static int remove_tree(void **state)
 {
     (void)state;
-    char command[96];
-    snprintf(command, sizeof command, "rm -rf '%s'", root);
-    return system(command);
+    tree_remove(root);
+    return 0;
 }
 
 static void a_process_is_read_whatever_it_is_called(void **state)

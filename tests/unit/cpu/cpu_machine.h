@@ -1,25 +1,19 @@
 /* Writes small sysfs trees below a temporary directory, for tests of the CPU probe. Include after
  * cmocka.h. */
 #pragma once
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "unit/base/tree.h"
 
 static inline char *machine_new(void)
 {
-    char *root = strdup("/tmp/berth-machine-XXXXXX");
+    char *root = malloc(TREE_SIZE);
     assert_non_null(root);
-    assert_non_null(mkdtemp(root));
+    tree_make(root);
     return root;
 }
 
 static inline void machine_free(char *root)
 {
-    char command[256];
-    snprintf(command, sizeof command, "rm -rf '%s'", root);
-    assert_int_equal(system(command), 0);
+    tree_remove(root);
     free(root);
 }
 
@@ -28,22 +22,12 @@ static inline void machine_put(const char *root, const char *text, const char *f
     __attribute__((format(printf, 3, 4)));
 static inline void machine_put(const char *root, const char *text, const char *format, ...)
 {
-    char path[512], full[768];
+    char path[512];
     va_list args;
     va_start(args, format);
     vsnprintf(path, sizeof path, format, args);
     va_end(args);
-    snprintf(full, sizeof full, "%s%s", root, path);
-    for (char *slash = strchr(full + strlen(root) + 1, '/'); slash != NULL;
-         slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(full, 0755);
-        *slash = '/';
-    }
-    FILE *file = fopen(full, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
+    tree_put(root, path, text);
 }
 
 /* Cores with the pus core and core + cores (with threads 2), llcs of per_llc cores, nodes of

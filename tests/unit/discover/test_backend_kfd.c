@@ -10,41 +10,34 @@
 #include <cmocka.h>
 
 #include "discover/backend.h"
+#include "unit/base/tree.h"
 
-static char root[64];
+static char root[TREE_SIZE];
 
 static int make_root(void **state)
 {
     (void)state;
-    snprintf(root, sizeof root, "/tmp/test_kfd.XXXXXX");
-    return mkdtemp(root) == NULL ? -1 : 0;
+    tree_make(root);
+    return 0;
 }
 
 static int remove_root(void **state)
 {
     (void)state;
-    char command[96];
-    snprintf(command, sizeof command, "rm -rf '%s'", root);
-    return system(command);
+    tree_remove(root);
+    return 0;
 }
 
 /* Writes root/kfd/topology/nodes/path. */
 __attribute__((format(printf, 2, 3))) static void put(const char *path, const char *format, ...)
 {
-    char full[512];
-    snprintf(full, sizeof full, "%s/kfd/topology/nodes/%s", root, path);
-    for (char *slash = strchr(full + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(full, 0755);
-        *slash = '/';
-    }
-    FILE *file = fopen(full, "w");
-    assert_non_null(file);
+    char full[256], text[4096];
+    snprintf(full, sizeof full, "/kfd/topology/nodes/%s", path);
     va_list args;
     va_start(args, format);
-    vfprintf(file, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    fclose(file);
+    tree_put(root, full, text);
 }
 
 static void put_gpu(int node, unsigned location, const char *more)

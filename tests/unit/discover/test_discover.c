@@ -12,37 +12,30 @@
 
 #include "discover/discover.h"
 #include "discover/draft.h"
+#include "unit/base/tree.h"
 
-static char folder[64];
+static char folder[TREE_SIZE];
 
 static int make_folder(void **state)
 {
     (void)state;
-    snprintf(folder, sizeof folder, "/tmp/test_discover.XXXXXX");
-    return mkdtemp(folder) == NULL ? -1 : 0;
+    tree_make(folder);
+    return 0;
 }
 
 static int remove_folder(void **state)
 {
     (void)state;
-    char command[96];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
+    tree_remove(folder);
+    return 0;
 }
 
 static bool write_file(void *arg, const char *file, const char *text, size_t length)
 {
     (void)arg;
     char path[512];
-    for (const char *slash = strchr(file, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        snprintf(path, sizeof path, "%s/%.*s", folder, (int)(slash - file), file);
-        mkdir(path, 0755);
-    }
-    snprintf(path, sizeof path, "%s/%s", folder, file);
-    FILE *out = fopen(path, "w");
-    assert_non_null(out);
-    assert_int_equal(fwrite(text, 1, length, out), length);
-    fclose(out);
+    snprintf(path, sizeof path, "/%s", file);
+    tree_put_bytes(folder, path, text, length);
     return true;
 }
 

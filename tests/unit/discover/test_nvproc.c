@@ -12,6 +12,7 @@
 
 #include "discover/discover.h"
 #include "discover/draft.h"
+#include "unit/base/tree.h"
 
 #define GPUS   "/proc/driver/nvidia/gpus/"
 #define UUID_A "GPU-e6e4339c-af84-95e5-0281-b0622c0ded69"
@@ -25,46 +26,29 @@
     "DMA Mask: \t 0xfffffffffffff\nBus Location: \t " address "\nDevice Minor: \t " minor          \
     "\nGPU Firmware: \t 580.159.04\nGPU Excluded:\t No\n"
 
-static char root[64];
+static char root[TREE_SIZE];
 
 static int make_root(void **state)
 {
     (void)state;
-    snprintf(root, sizeof root, "/tmp/test_nvproc.XXXXXX");
-    return mkdtemp(root) == NULL ? -1 : 0;
+    tree_make(root);
+    return 0;
 }
 
 static int remove_root(void **state)
 {
     (void)state;
-    char command[96];
-    snprintf(command, sizeof command, "rm -rf '%s'", root);
-    return system(command);
+    tree_remove(root);
+    return 0;
 }
 
-static void put_bytes(const char *path, const char *text, size_t length)
-{
-    char whole[512];
-    snprintf(whole, sizeof whole, "%s%s", root, path);
-    for (char *c = whole + strlen(root) + 1; *c != '\0'; c++)
-        if (*c == '/') {
-            *c = '\0';
-            mkdir(whole, 0700);
-            *c = '/';
-        }
-    FILE *out = fopen(whole, "w");
-    assert_non_null(out);
-    assert_int_equal(fwrite(text, 1, length, out), length);
-    fclose(out);
-}
-
-static void put(const char *path, const char *text) { put_bytes(path, text, strlen(text)); }
+static void put(const char *path, const char *text) { tree_put(root, path, text); }
 
 static bool put_file(void *arg, const char *file, const char *text, size_t length)
 {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", (const char *)arg, file);
-    put_bytes(path, text, length);
+    tree_put_bytes(root, path, text, length);
     return true;
 }
 
@@ -148,10 +132,10 @@ static void garbage_is_left_out_field_by_field(void **state)
     }
     static char large[1 << 16];
     memset(large, 'x', sizeof large);
-    put_bytes(GPUS "0000:01:00.0/information", large, sizeof large);
+    tree_put_bytes(root, GPUS "0000:01:00.0/information", large, sizeof large);
     assert_facts("{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"0000:01:"
                  "00.0\"}\n");
-    put_bytes(GPUS "0000:01:00.0/information", "Model: A\0B\n", 11);
+    tree_put_bytes(root, GPUS "0000:01:00.0/information", "Model: A\0B\n", 11);
     assert_facts("{\"record\":\"device\",\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"0000:01:"
                  "00.0\"}\n");
 }

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "measure/offspring.h"
+#include "unit/base/tree.h"
 
 struct found {
     pid_t pid[600];
@@ -50,11 +51,8 @@ static pid_t start_child(void)
 static void put(const char *folder, const char *path, const char *text)
 {
     char full[300];
-    snprintf(full, sizeof full, "%s/%s", folder, path);
-    FILE *file = fopen(full, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
+    snprintf(full, sizeof full, "/%s", path);
+    tree_put(folder, full, text);
 }
 
 static void make(const char *folder, const char *path)
@@ -62,19 +60,6 @@ static void make(const char *folder, const char *path)
     char full[300];
     snprintf(full, sizeof full, "%s/%s", folder, path);
     assert_int_equal(mkdir(full, 0700), 0);
-}
-
-static void *new_folder(char *folder)
-{
-    strcpy(folder, "/tmp/berth-offspring-XXXXXX");
-    return mkdtemp(folder);
-}
-
-static void remove_folder(const char *folder)
-{
-    char command[100];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    assert_int_equal(system(command), 0);
 }
 
 static void living_and_dead_children_are_found_and_killed(void **state)
@@ -98,8 +83,8 @@ static void living_and_dead_children_are_found_and_killed(void **state)
 static void a_long_list_is_read_whole(void **state)
 {
     (void)state;
-    char folder[64], list[8000] = "";
-    assert_non_null(new_folder(folder));
+    char folder[TREE_SIZE], list[8000] = "";
+    tree_make(folder);
     make(folder, "thread-self");
     size_t used = 0;
     for (int i = 0; i < 600; i++)
@@ -109,15 +94,15 @@ static void a_long_list_is_read_whole(void **state)
     assert_int_equal(offspring_each(folder, note, &found), 600);
     for (int i = 0; i < 600; i++)
         assert_int_equal(found.pid[i], 100000 + 7919 * i);
-    remove_folder(folder);
+    tree_remove(folder);
 }
 
 /* As in a kernel that keeps no list. Names may look like anything. */
 static void without_a_list_all_processes_are_looked_at(void **state)
 {
     (void)state;
-    char folder[64], mine[100], named[100], other[100], broken[100];
-    assert_non_null(new_folder(folder));
+    char folder[TREE_SIZE], mine[100], named[100], other[100], broken[100];
+    tree_make(folder);
     snprintf(mine, sizeof mine, "10 (sh) S %d 1 1 0", getpid());
     snprintf(named, sizeof named, "11 (a) R 1 (b) Z %d 1 1 0", getpid());
     snprintf(other, sizeof other, "12 (x) S %d %d 1 0", getppid(), getpid());
@@ -134,7 +119,7 @@ static void without_a_list_all_processes_are_looked_at(void **state)
     struct found found = {0};
     assert_int_equal(offspring_each(folder, note, &found), 2);
     assert_true(has(&found, 10) && has(&found, 11));
-    remove_folder(folder);
+    tree_remove(folder);
     assert_int_equal(offspring_each(folder, note, &found), 0);
 }
 

@@ -18,6 +18,7 @@
 #include "measure/guardian.h"
 #include "measure/sched.h"
 #include "measure/sched_facts.h"
+#include "unit/base/tree.h"
 
 #define ADDRESS "ffff:fe:06.0" /* where no machine has a gpu */
 #define RUN                                                                                        \
@@ -32,7 +33,7 @@
 #define END "{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":5}\n"
 
 struct rig {
-    char folder[32];
+    char folder[TREE_SIZE];
     uv_loop_t loop;
     struct files io;
     struct clock clock;
@@ -55,25 +56,11 @@ static uint64_t now_ns(void *state)
     return uv_hrtime();
 }
 
-static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *walk)
-{
-    (void)status, (void)kind, (void)walk;
-    return remove(path);
-}
-
 static void put(const struct rig *rig, const char *name, const char *text, mode_t mode)
 {
     char path[PATH_MAX];
+    tree_put(rig->folder, name, text);
     snprintf(path, sizeof path, "%s%s", rig->folder, name);
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        assert_true(mkdir(path, 0755) == 0 || errno == EEXIST);
-        *slash = '/';
-    }
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
     assert_int_equal(chmod(path, mode), 0);
 }
 
@@ -110,9 +97,9 @@ static void prepare(struct rig *rig)
 {
     struct berth_err err = {0};
     char path[PATH_MAX];
-    *rig = (struct rig){.folder = "/tmp/test_sched_facts.XXXXXX"};
+    *rig = (struct rig){0};
     rig->clock = (struct clock){now_s, now_ns, rig};
-    assert_non_null(mkdtemp(rig->folder));
+    tree_make(rig->folder);
     rig->io.root = rig->folder;
     put(rig, "/proc/meminfo", "MemTotal:       999000000000 kB\nMemFree:  1 kB\n", 0644);
     assert_int_equal(uv_loop_init(&rig->loop), 0);
@@ -152,7 +139,7 @@ static void end(struct rig *rig)
     sched_free(rig->sched);
     assert_int_equal(uv_loop_close(&rig->loop), 0);
     config_done(&rig->config);
-    nftw(rig->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    tree_remove(rig->folder);
 }
 
 /* Every 10 ms, for what is no event of the loop. */

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "store/store.h"
+#include "unit/base/tree.h"
 
 #define CORES 6
 #define BOOT  "11111111-2222-3333-4444-555555555555"
@@ -66,9 +67,7 @@ static inline int setup(void **state)
 static inline int teardown(void **state)
 {
     struct world *world = *state;
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", world->directory);
-    assert_int_equal(system(command), 0);
+    tree_remove(world->directory);
     graph_unref(world->graph);
     free(world);
     return 0;

@@ -16,11 +16,12 @@
 #include <unistd.h>
 
 #include "gpu/driver/api.h"
+#include "unit/base/tree.h"
 
 #define NOBODY 65534
 
 struct world {
-    char root[32];
+    char root[TREE_SIZE];
     struct probe_why why;
 };
 
@@ -39,8 +40,7 @@ static int set_up(void **state)
     struct world *world = calloc(1, sizeof *world);
     char path[64];
     assert_non_null(world);
-    strcpy(world->root, "/tmp/berth-test-XXXXXX");
-    assert_non_null(mkdtemp(world->root));
+    tree_make(world->root);
     assert_int_equal(chmod(world->root, 0755), 0);
     snprintf(path, sizeof path, "%s/dev", world->root);
     assert_int_equal(mkdir(path, 0755), 0);
@@ -53,10 +53,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct world *world = *state;
-    char command[64];
-    snprintf(command, sizeof command, "rm -r %s", world->root);
-    /* NOLINTNEXTLINE(cert-env33-c): of a folder that this test made */
-    assert_int_equal(system(command), 0);
+    tree_remove(world->root);
     free(world);
     return 0;
 }

@@ -15,6 +15,7 @@
 #include "gpu/driver/image.h"
 #include "gpu/driver/node.h"
 #include "gpu/driver/numa.h"
+#include "unit/base/tree.h"
 
 #define DEVICES 4
 #define NOBODY  65534
@@ -394,36 +395,21 @@ static void test_runtimes_that_do_not_start(void **state)
                         "libfake.so: some error: is nvidia-fabricmanager running?");
 }
 
-static void put(const char *root, const char *path, const char *text)
-{
-    char name[512];
-    snprintf(name, sizeof name, "%s%s", root, path);
-    for (char *slash = name + strlen(root) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
-        *slash = '\0';
-        mkdir(name, 0755);
-        *slash = '/';
-    }
-    FILE *file = fopen(name, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
-
 static void test_numa_nodes(void **state)
 {
     struct world *world = *state;
-    char root[] = "/tmp/berth-test-XXXXXX", command[128];
+    char root[TREE_SIZE], command[128];
     int numbers[GPU_NUMAS_MAX];
-    assert_non_null(mkdtemp(root));
+    tree_make(root);
     assert_int_equal(gpu_numa_list(root, numbers, GPU_NUMAS_MAX), 1);
     assert_int_equal(numbers[0], 0);
-    put(root, "/sys/devices/system/node/has_memory", "0-3,8-9\n");
-    put(root, "/sys/bus/pci/devices/0000:41:00.0/numa_node", "2\n");
-    put(root, "/sys/bus/pci/devices/0000:81:00.0/numa_node", "-1\n");
+    tree_put(root, "/sys/devices/system/node/has_memory", "0-3,8-9\n");
+    tree_put(root, "/sys/bus/pci/devices/0000:41:00.0/numa_node", "2\n");
+    tree_put(root, "/sys/bus/pci/devices/0000:81:00.0/numa_node", "-1\n");
     assert_int_equal(gpu_numa_list(root, numbers, GPU_NUMAS_MAX), 6);
     assert_int_equal(gpu_numa_list(root, numbers, 3), 3);
-    put(root, "/proc/self/status",
-        "Name:\tx\nMems_allowed:\t00000302\nMems_allowed_list:\t1,8-9\nThreads:\t1\n");
+    tree_put(root, "/proc/self/status",
+             "Name:\tx\nMems_allowed:\t00000302\nMems_allowed_list:\t1,8-9\nThreads:\t1\n");
     assert_int_equal(gpu_numa_list(root, numbers, GPU_NUMAS_MAX), 3);
     assert_int_equal(numbers[0], 1);
     assert_int_equal(numbers[2], 9);
@@ -436,7 +422,7 @@ static void test_numa_nodes(void **state)
     assert_string_equal(world->node.closed.text, "");
     assert_nothing_left(world);
     /* One GPU is closed to us, so the driver does not list it. */
-    put(root, "/dev/dri/renderD135", "");
+    tree_put(root, "/dev/dri/renderD135", "");
     snprintf(command, sizeof command, "chmod -R a+rX %s && chmod 0 %s/dev/dri/renderD135", root,
              root);
     /* NOLINTNEXTLINE(cert-env33-c): of a folder that this test made */
@@ -450,26 +436,24 @@ static void test_numa_nodes(void **state)
     assert_memory_equal(world->node.closed.text, "/dev/dri/renderD135 is closed to this process",
                         45);
     assert_nothing_left(world);
-    snprintf(command, sizeof command, "rm -r %s", root);
-    /* NOLINTNEXTLINE(cert-env33-c): of a folder that this test made */
-    assert_int_equal(system(command), 0);
+    tree_remove(root);
 }
 
 /* One CPU of each core, of those that this process may run on. */
 static void test_numa_cores(void **state)
 {
-    char root[] = "/tmp/berth-test-XXXXXX", command[64], text[64];
+    char root[TREE_SIZE], text[64];
     int allowed[2] = {-1, -1}, cpus[8], count = 0;
     cpu_set_t set;
     (void)state;
-    assert_non_null(mkdtemp(root));
+    tree_make(root);
     assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
     for (int i = 0; i < CPU_SETSIZE && count < 2; i++)
         if (CPU_ISSET(i, &set))
             allowed[count++] = i;
     assert_int_equal(gpu_numa_cores(root, 3, cpus, 8), 0);
     snprintf(text, sizeof text, "%d-%d,4000\n", allowed[0], allowed[count - 1]);
-    put(root, "/sys/devices/system/node/node3/cpulist", text);
+    tree_put(root, "/sys/devices/system/node/node3/cpulist", text);
     assert_int_equal(gpu_numa_cores(root, 2, cpus, 8), 0);
     assert_int_equal(gpu_numa_cores(root, 3, cpus, 8), count);
     assert_int_equal(gpu_numa_cores(root, 3, cpus, 1), 1);
@@ -478,11 +462,9 @@ static void test_numa_cores(void **state)
     char name[96];
     snprintf(name, sizeof name, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
              allowed[0]);
-    put(root, name, text);
+    tree_put(root, name, text);
     assert_int_equal(gpu_numa_cores(root, 3, cpus, 8), 1);
-    snprintf(command, sizeof command, "rm -r %s", root);
-    /* NOLINTNEXTLINE(cert-env33-c): of a folder that this test made */
-    assert_int_equal(system(command), 0);
+    tree_remove(root);
 }
 
 int main(void)

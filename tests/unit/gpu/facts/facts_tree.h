@@ -18,49 +18,27 @@
 
 #include "gpu/facts/facts.h"
 #include "node/record.h"
+#include "unit/base/tree.h"
 
-static char root[32]; /* of this test: /sys, /proc, /dev, /usr/lib */
-
-static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *walk)
-{
-    (void)status, (void)kind, (void)walk;
-    return remove(path);
-}
+static char root[TREE_SIZE]; /* of this test: /sys, /proc, /dev, /usr/lib */
 
 static int set_up(void **state)
 {
     (void)state;
-    snprintf(root, sizeof root, "/tmp/test_gpu_facts.XXXXXX");
+    tree_make(root);
     unsetenv("FAKE_NVML");
     unsetenv("FAKE_NVML_NODE");
-    return mkdtemp(root) == NULL;
+    return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    return nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    tree_remove(root);
+    return 0;
 }
 
-static void make_folders(char *path)
-{
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        assert_true(mkdir(path, 0755) == 0 || errno == EEXIST);
-        *slash = '/';
-    }
-}
-
-static void put(const char *name, const char *text)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s%s", root, name);
-    make_folders(path);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
+static void put(const char *name, const char *text) { tree_put(root, name, text); }
 
 /* Returns the whole output, which must be records from the first line to the last. */
 static char *facts_why(struct probe_why *why)

@@ -5,8 +5,7 @@
 static void put_link(const char *name, const char *target)
 {
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s%s", root, name);
-    make_folders(path);
+    tree_folders(root, name, path);
     assert_int_equal(symlink(target, path), 0);
 }
 
