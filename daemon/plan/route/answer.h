@@ -69,8 +69,8 @@ struct route_option {
      * direct way, whatever the size asked for */
     bool is_clear;
     bool may_lead; /* may go first (plan_route_order_may_lead) */
-    /* faster than the first, and not first for what it rests on: the command that measures that;
-     * "" no such */
+    /* faster than the first: the command that measures what is missing of it, or of the first
+     * where that rests on less; "" no such */
     char worth_measuring[SOURCE_COMMAND_SIZE];
     struct prediction predicted;
     /* of the snapshot: what it shares, with what moves meanwhile or with itself, and is slowed

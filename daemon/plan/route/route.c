@@ -351,15 +351,16 @@ static enum berth_code not_measured(const struct route_work *work, struct berth_
                    from->name, to->name, why);
 }
 
-/* What would be faster than the first, if it is what nobody measured. */
+/* What would be faster than the first: what is missing of it, if it is what nobody measured, else
+ * what is missing of the first, which rests on less. */
 static void note_worth(const struct route_work *work)
 {
     struct route_answer *answer = work->answer;
     for (size_t i = 1; i < answer->count; i++) {
         struct route_option *option = &answer->option[i];
-        if (!option->is_evident && option->predicted.time_ns < answer->option[0].predicted.time_ns)
-            plan_source_command(&work->ends, option->way, option->way_count,
-                                option->worth_measuring);
+        const struct route_option *lacks = option->is_evident ? &answer->option[0] : option;
+        if (option->predicted.time_ns < answer->option[0].predicted.time_ns)
+            plan_source_command(&work->ends, lacks->way, lacks->way_count, option->worth_measuring);
     }
 }
 

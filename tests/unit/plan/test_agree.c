@@ -215,6 +215,30 @@ static void kernels_by_links_stand_behind_published_engines(void **state)
     end(&f);
 }
 
+/* A measured way that is not better by a quarter stays behind a published rate: what is worth
+ * measuring is the first. */
+static void what_the_first_lacks_is_worth_measuring(void **state)
+{
+    (void)state;
+    for (int is_measured = 0; is_measured < 2; is_measured++) {
+        struct fixture f = begin();
+        if (is_measured)
+            rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "", 50);
+        else
+            published(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), 50);
+        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 2), "", 60);
+        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 2), gpu(&f, 1), "", 60);
+        assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB)), BERTH_OK);
+        assert_true(plan_route_answer_is_direct(&f.answer.option[0]));
+        assert_int_equal(f.answer.count, 2);
+        assert_true(f.answer.option[1].is_evident && !f.answer.option[1].is_clear);
+        assert_true(f.answer.option[1].predicted.time_ns < f.answer.option[0].predicted.time_ns);
+        assert_string_equal(f.answer.option[1].worth_measuring,
+                            is_measured ? "" : "berth probe gpu_gpu_copy_engine");
+        end(&f);
+    }
+}
+
 static void links_never_lead_before_what_was_measured(void **state)
 {
     (void)state;
@@ -274,6 +298,7 @@ int main(void)
         cmocka_unit_test(the_other_direction_stands_for_one_that_is_not_known),
         cmocka_unit_test(what_was_measured_one_way_stands_for_the_other),
         cmocka_unit_test(kernels_by_links_stand_behind_published_engines),
+        cmocka_unit_test(what_the_first_lacks_is_worth_measuring),
         cmocka_unit_test(links_never_lead_before_what_was_measured),
         cmocka_unit_test(a_gpu_that_is_cut_into_slices_is_no_end),
     };
