@@ -9,7 +9,7 @@
 #include "node/engine_limit.h"
 #include "node/pci.h"
 
-/* Largest number of sockets for which no information from hwloc means that every pair is joined. */
+/* Largest number of sockets that count as joined pairwise when hwloc reports no socket links. */
 #define PACKAGES_ALL_JOINED 4
 
 static bool holds(const struct place *outer, const struct cpuset *inner)

@@ -375,8 +375,8 @@ static size_t shared_ports(const struct iodev_list *devices, const struct draft 
     return count;
 }
 
-/* Adds PCIe ports above several gpus: they share its link to the host, with nics below the same
- * port. Partitions of one device have its own link. */
+/* Adds PCIe ports with several gpus below: these share the port's link to the host, with nics below
+ * it. Partitions of one device have its own link. */
 static void add_ports(const struct iodev_list *devices, struct draft *draft)
 {
     for (size_t i = 0; i < devices->count && !draft->out_of_memory; i++) {

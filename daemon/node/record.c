@@ -228,7 +228,7 @@ static void read_samples(const struct cursor *cursor, json_t *samples, struct re
     }
 }
 
-/* Returns true when there is any. */
+/* Reads the start-up times. True when there is any. */
 static bool read_t0(const struct cursor *cursor, struct record *record)
 {
     bool has_t0 = false;
