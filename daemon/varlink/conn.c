@@ -33,7 +33,7 @@ static void on_moved(struct outbox *outbox, bool ok)
         return;
     }
     conn_wake_queued(conn->host);
-    conn_want_turn(conn);
+    conn_ask_turn(conn);
 }
 
 /* Reading. */
@@ -72,14 +72,14 @@ static void input_filled(struct conn_input *input)
     if (input->is_reading)
         settle(conn, false);
     if (!input->is_reading || conn->state == BETWEEN)
-        conn_want_turn(conn);
+        conn_ask_turn(conn);
 }
 
 static void input_ended(struct conn_input *input)
 {
     struct conn *conn = conn_of_input(input);
     if (!close_abandoned(conn))
-        conn_want_turn(conn);
+        conn_ask_turn(conn);
 }
 
 static enum conn_wait wait_of(const struct conn *conn)
@@ -145,7 +145,7 @@ static void run_once(struct conn *conn)
     bool progressed = answer_one(conn);
     settle(conn, progressed);
     if (progressed)
-        conn_want_turn(conn);
+        conn_ask_turn(conn);
 }
 
 static void feed_starved(struct conn_host *host)

@@ -59,7 +59,7 @@ static void work_done(struct conn_work *work)
     if (conn->host->worked != NULL)
         conn->host->worked(conn->host->context.daemon);
     conn_share_charge_pool(conn->seat.user, work->elapsed_ns, uv_hrtime());
-    conn_room_worked(&conn->room);
+    conn_room_leave_pool(&conn->room);
     conn_wake_queued(conn->host);
     if (work->code == BERTH_OK && conn->outcome.kind == OUTCOME_STREAM && !conn->is_closing) {
         conn->state = STREAMING;
@@ -75,7 +75,7 @@ static void work_done(struct conn_work *work)
     if (conn->is_closing)
         conn_free_when_over(conn);
     else
-        conn_want_turn(conn);
+        conn_ask_turn(conn);
 }
 
 static void message_opened(struct conn_work *work);
@@ -131,7 +131,7 @@ bool conn_call_pull(struct conn *conn)
 void conn_call_woken(struct notifier_listener *listener)
 {
     struct conn *conn = (struct conn *)((char *)listener - offsetof(struct conn, listener));
-    conn_want_turn(conn);
+    conn_ask_turn(conn);
 }
 
 static void ask_for_room(struct conn *conn, enum conn_state state)
@@ -156,7 +156,7 @@ static void refuse_message(struct conn *conn, enum berth_code code, struct berth
 
 /* Frees the message before the call ends: a parsed message can be a hundred times its text, and a
  * stream lasts for days. */
-static void let_go_of_message(struct conn *conn)
+static void release_message(struct conn *conn)
 {
     json_t *message = conn->call.is_large ? dispatch_take_message(&conn->call) : NULL;
     if (message != NULL)
@@ -171,7 +171,7 @@ static void run_call(struct conn *conn)
     struct outcome outcome = {.kind = OUTCOME_RESULT};
     enum berth_code code =
         dispatch_call(&conn->call, &conn->host->context, &conn->peer, &outcome, &err);
-    let_go_of_message(conn);
+    release_message(conn);
     if (code != BERTH_OK) {
         err_set(&err, code, "%s",
                 err_info(code)->about); /* default when the handler set no error */
@@ -199,7 +199,7 @@ static void message_opened(struct conn_work *work)
 {
     struct conn *conn = (struct conn *)((char *)work - offsetof(struct conn, work));
     conn_share_charge_pool(conn->seat.user, work->elapsed_ns, uv_hrtime());
-    conn_room_let_go(&conn->room);
+    conn_room_release(&conn->room);
     conn_wake_queued(conn->host);
     conn->state = BETWEEN;
     if (work->code == BERTH_OK) {
@@ -209,7 +209,7 @@ static void message_opened(struct conn_work *work)
         refuse_message(conn, work->code, &work->err);
     }
     if (!conn->is_closing) {
-        conn_want_turn(conn);
+        conn_ask_turn(conn);
         return;
     }
     if (conn->state == OPENED)

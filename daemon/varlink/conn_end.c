@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-void conn_want_turn(struct conn *conn)
+void conn_ask_turn(struct conn *conn)
 {
     if (conn->is_closing)
         return;
@@ -24,7 +24,7 @@ void conn_end_call(struct conn *conn)
     conn->outcome = (struct outcome){.kind = OUTCOME_RESULT};
     dispatch_done(&conn->call);
     conn->state = BETWEEN;
-    conn_room_let_go(&conn->room);
+    conn_room_release(&conn->room);
     conn_wake_queued(conn->host);
 }
 

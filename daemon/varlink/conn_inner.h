@@ -68,7 +68,7 @@ static inline struct conn *conn_of_input(const struct conn_input *input)
 }
 
 /* Asks for a turn of the connection's user, in which the connection is served. */
-void conn_want_turn(struct conn *conn);
+void conn_ask_turn(struct conn *conn);
 
 /* Schedules another turn after room on the pool or input budget was freed, if a connection waits
  * for either. */

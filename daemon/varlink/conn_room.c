@@ -13,7 +13,7 @@ void conn_room_join(struct conn_room *room, struct conn_rooms *rooms, struct con
 
 void conn_room_leave(struct conn_room *room, size_t buffered, bool is_last)
 {
-    conn_room_let_go(room);
+    conn_room_release(room);
     struct conn_rooms *rooms = room->rooms;
     rooms->scattered_bytes += room->outbox->queued_bytes + buffered;
     if (rooms->scattered_bytes < SCATTERED_MAX && (rooms->scattered_bytes == 0 || !is_last))
@@ -87,7 +87,7 @@ struct conn_room *conn_room_next(struct conn_rooms *rooms, const struct server_l
     return best;
 }
 
-void conn_room_worked(struct conn_room *room)
+void conn_room_leave_pool(struct conn_room *room)
 {
     if (room->is_working && room->is_slow)
         room->rooms->slow--;
@@ -96,11 +96,11 @@ void conn_room_worked(struct conn_room *room)
     room->is_working = false;
 }
 
-void conn_room_let_go(struct conn_room *room)
+void conn_room_release(struct conn_room *room)
 {
     if (room->is_asking)
         stop_asking(room);
     room->user->large_calls -= room->is_held;
     room->is_held = false;
-    conn_room_worked(room);
+    conn_room_leave_pool(room);
 }

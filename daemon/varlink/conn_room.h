@@ -56,7 +56,7 @@ struct conn_room *conn_room_next(struct conn_rooms *rooms, const struct server_l
                                  uint64_t now_ns);
 
 /* Ends the use of the thread pool; fine without any. */
-void conn_room_worked(struct conn_room *room);
+void conn_room_leave_pool(struct conn_room *room);
 
 /* Ends asking and holding; fine without either. */
-void conn_room_let_go(struct conn_room *room);
+void conn_room_release(struct conn_room *room);

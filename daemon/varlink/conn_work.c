@@ -59,8 +59,8 @@ static struct conn_work *work_of(struct conn_slow_job *job)
     return (struct conn_work *)((char *)job - offsetof(struct conn_work, job));
 }
 
-static void run_slowly(struct conn_slow_job *job) { run_it(work_of(job)); }
-static void over_slowly(struct conn_slow_job *job) { work_of(job)->done(work_of(job)); }
+static void run_on_slow(struct conn_slow_job *job) { run_it(work_of(job)); }
+static void done_on_slow(struct conn_slow_job *job) { work_of(job)->done(work_of(job)); }
 static void run(uv_work_t *request) { run_it(request->data); }
 
 static void over(uv_work_t *request, int status)
@@ -82,7 +82,7 @@ static enum berth_code begin(struct conn_work *work, uv_loop_t *loop, const stru
     work->code = BERTH_OK;
     work->elapsed_ns = 0;
     if (work->slow != NULL) {
-        work->job = (struct conn_slow_job){.run = run_slowly, .done = over_slowly};
+        work->job = (struct conn_slow_job){.run = run_on_slow, .done = done_on_slow};
         conn_slow_queue(work->slow, &work->job);
         return BERTH_OK;
     }
@@ -135,10 +135,10 @@ static struct drop *drop_of(struct conn_slow_job *job)
     return (struct drop *)((char *)job - offsetof(struct drop, job));
 }
 
-static void drop_slowly(struct conn_slow_job *job) { drop_message(drop_of(job)); }
+static void drop_on_slow(struct conn_slow_job *job) { drop_message(drop_of(job)); }
 
 /* Trims on the pool: a nice thread that trims would block every thread that allocates. */
-static void dropped_slowly(struct conn_slow_job *job)
+static void trim_on_pool(struct conn_slow_job *job)
 {
     struct drop *drop = drop_of(job);
     if (uv_queue_work(drop->loop, &drop->request, drop_on_pool, dropped) != 0)
@@ -154,7 +154,7 @@ void conn_work_drop(uv_loop_t *loop, struct conn_slow *slow, json_t *take_messag
     }
     *drop = (struct drop){.loop = loop,
                           .request.data = drop,
-                          .job = {.run = drop_slowly, .done = dropped_slowly},
+                          .job = {.run = drop_on_slow, .done = trim_on_pool},
                           .message = take_message};
     if (slow != NULL)
         conn_slow_queue(slow, &drop->job);

@@ -46,10 +46,10 @@ static void a_thread_is_left_whoever_asks(void **state)
     for (size_t i = 0; i < CONN_ROOM_WORKING; i++)
         assert_int_equal(next(&f), i);
     assert_int_equal(next(&f), ROOMS);
-    conn_room_worked(&f.room[1]);
+    conn_room_leave_pool(&f.room[1]);
     assert_int_equal(next(&f), 3);
     for (size_t i = 0; i < 4; i++)
-        conn_room_let_go(&f.room[i]);
+        conn_room_release(&f.room[i]);
     assert_true(f.rooms.working == 0 && f.rooms.first == NULL);
 }
 
@@ -63,18 +63,18 @@ static void who_was_served_least_recently_is_next(void **state)
     assert_int_equal(next(&f), 0);
     assert_int_equal(next(&f), 4);
     assert_int_equal(next(&f), 7);
-    conn_room_let_go(&f.room[4]);
+    conn_room_release(&f.room[4]);
     assert_int_equal(next(&f), 1);
-    conn_room_let_go(&f.room[7]);
+    conn_room_release(&f.room[7]);
     assert_int_equal(next(&f), 5); /* user 1 has as many as it may */
     /* a stream of what was made counts for its user, not for the pool */
-    conn_room_worked(&f.room[1]);
+    conn_room_leave_pool(&f.room[1]);
     assert_int_equal(next(&f), 6);
-    conn_room_let_go(&f.room[6]);
+    conn_room_release(&f.room[6]);
     assert_int_equal(next(&f), ROOMS);
-    conn_room_let_go(&f.room[0]);
+    conn_room_release(&f.room[0]);
     assert_int_equal(next(&f), 2);
-    conn_room_let_go(&f.room[3]); /* who leaves while it asks is forgotten */
+    conn_room_release(&f.room[3]); /* who leaves while it asks is forgotten */
     assert_null(f.rooms.first);
 }
 
@@ -88,14 +88,14 @@ static void a_user_holds_as_much_as_is_left(void **state)
     assert_int_equal(next(&f), ROOMS);
     f.user[1].unsent_bytes = f.rooms.unsent_bytes = 1000;
     assert_int_equal(next(&f), 0);
-    conn_room_let_go(&f.room[0]);
+    conn_room_release(&f.room[0]);
     conn_room_ask(&f.room[0]);
     f.rooms.unsent_bytes = 2001; /* of others, so that 999 are left */
     assert_int_equal(next(&f), ROOMS);
     f.rooms.unsent_bytes = 2000;
     assert_int_equal(next(&f), 0);
     f.rooms.unsent_bytes = 5000;
-    conn_room_let_go(&f.room[1]);
+    conn_room_release(&f.room[1]);
     conn_room_ask(&f.room[1]);
     assert_int_equal(next(&f), 1); /* who holds nothing has room in any case */
 }
@@ -116,13 +116,13 @@ static void a_greedy_user_has_the_slow_thread(void **state)
     assert_int_equal(next(&f), 3);
     assert_false(f.room[3].is_slow);
     assert_int_equal(next(&f), ROOMS);
-    conn_room_let_go(&f.room[0]);
+    conn_room_release(&f.room[0]);
     assert_int_equal(next(&f), 1);
     f.now_ns += UINT64_C(100) * CONN_SHARE_POOL_PART;
     assert_int_equal(next(&f), 2);
     assert_false(f.room[2].is_slow);
     for (size_t i = 0; i < 4; i++)
-        conn_room_let_go(&f.room[i]);
+        conn_room_release(&f.room[i]);
     assert_true(f.rooms.working == 0 && f.rooms.slow == 0);
 }
 
