@@ -1,7 +1,9 @@
 #!/bin/bash
-# Jobs on an emulated machine with eight cpus on four NUMA nodes, of which the virtual MI250X node has as many: Debian's kernel under QEMU, a private
-# Slurm with berth's plugin and hooks in it, and berthd. tests/slurm/berths.py judges what each task found itself in. BUILD is the folder of the build; LOG keeps the console.
-# CONSTRAIN is off, or v1 or v2: the version of the cgroups by which Slurm constrains cores and devices (tests/slurm/constrained.sh), there with NODE=h200x4 on the
+# Jobs on an emulated machine with eight cpus on four NUMA nodes, of which the virtual MI250X node
+# has as many: Debian's kernel under QEMU, a private Slurm with berth's plugin and hooks in it, and
+# berthd. tests/slurm/berths.py judges what each task found itself in. BUILD is the folder of the
+# build; LOG keeps the console. CONSTRAIN is off, or v1 or v2: the version of the cgroups by which
+# Slurm constrains cores and devices (tests/slurm/constrained.sh), there with NODE=h200x4 on the
 # first cpus, the one NUMA node and the gpus of the recorded H200 node.
 set -eu
 cd "$(dirname "$0")/../.."

@@ -1,5 +1,6 @@
 #!/bin/bash
-# The regret bench in small: that it carries out what it says, that rivals and traffic are what they are called, and 20 requests to a virtual node of four GPUs.
+# The regret bench in small: its executor, its rivals and traffic, and 20 requests to a virtual node
+# of four GPUs.
 set -eu
 cd "$(dirname "$0")/../.."
 export BUILD=${BUILD:-build} BIN=${BIN:-build/bin}

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Where to allocate, asked of whole daemons: on virtual nodes measured by the real GPU probe over a stand-in driver, and on recorded ones. BIN is where the programs are.
+# Allocate in whole daemons, over virtual nodes measured by the real GPU probe on a stand-in driver,
+# and over recorded ones. BIN is the folder of the programs.
 set -eu
 cd "$(dirname "$0")/../.."
 export BIN=${BIN:-build/bin} BUILD=${BUILD:-build}

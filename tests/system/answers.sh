@@ -1,3 +1,4 @@
 #!/bin/bash
-# The planner's known right answers and its properties, asked of whole daemons over test nodes, of all of a node and of parts. BIN is where the programs are.
+# The planner's known correct answers and its invariants, in whole daemons over test nodes, for
+# whole nodes and parts. BIN is the folder of the programs.
 exec python3 "$(dirname "$0")/answers.py" "$@"

@@ -1,3 +1,4 @@
 #!/bin/bash
-# What Bind says of its plans: the mechanism, the numbers in its sentences, bad requests; asked of whole daemons over test nodes. BIN is where the programs are.
+# Bind's plans in whole daemons over test nodes: the mechanism, the numbers in its sentences, bad
+# requests. BIN is the folder of the programs.
 exec python3 "$(dirname "$0")/bind.py" "$@"

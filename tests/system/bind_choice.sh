@@ -1,3 +1,4 @@
 #!/bin/bash
-# What Bind's choices have in common, with requests drawn at random; asked of whole daemons over test nodes. BIN is where the programs are.
+# Invariants of Bind's choices, by random requests to whole daemons over test nodes. BIN is the
+# folder of the programs.
 exec python3 "$(dirname "$0")/bind_choice.py" "$@"

@@ -1,3 +1,4 @@
 #!/bin/bash
-# What a bottleneck is called can be looked up as the schema says, on every test node. BIN is where the programs are.
+# Every bottleneck is found by its name as the schema documents, on every test node. BIN is the
+# folder of the programs.
 exec python3 "$(dirname "$0")/bottlenecks.py" "$@"

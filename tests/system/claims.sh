@@ -1,3 +1,3 @@
 #!/bin/bash
-# Claims: whole daemons over a real socket with a real database. BIN is where the programs are.
+# Claims: whole daemons over a real socket with a real database. BIN is the folder of the programs.
 exec python3 "$(dirname "$0")/claims.py" "$@"

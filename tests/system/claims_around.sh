@@ -1,3 +1,4 @@
 #!/bin/bash
-# What gives way to claims: whole daemons over a real socket. BIN is where the programs are.
+# Claims stop probes and measuring, and plans avoid them: whole daemons over a real socket. BIN is
+# the folder of the programs.
 exec python3 "$(dirname "$0")/claims_around.py" "$@"

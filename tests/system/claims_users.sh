@@ -1,3 +1,4 @@
 #!/bin/bash
-# What ordinary users may claim, and what gives way to administrators. BIN is where the programs are.
+# Limits of ordinary users' claims, and claims of administrators above them. BIN is the folder of
+# the programs.
 exec python3 "$(dirname "$0")/claims_users.py" "$@"

@@ -1,3 +1,3 @@
 #!/bin/bash
-# What a person sees first, on a terminal of 80 columns. BIN is where the programs are.
+# Tables of the command on a terminal of 80 columns. BIN is the folder of the programs.
 exec python3 "$(dirname "$0")/columns.py" "$@"

@@ -1,3 +1,3 @@
 #!/bin/bash
-# Whole daemons over a real socket with a real database. BIN is where the programs are.
+# Whole daemons over a real socket with a real database. BIN is the folder of the programs.
 exec python3 "$(dirname "$0")/daemon.py" "$@"

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Manual pages and shells' completion against the programs' own tables. BIN is where the programs are.
+# Manual pages and shells' completion against the programs' own tables. BIN is the folder of the
+# programs.
 set -eu
 cd "$(dirname "$0")/../.."
 export BIN=${BIN:-build/bin}

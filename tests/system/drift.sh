@@ -1,3 +1,4 @@
 #!/bin/bash
-# Drift: whole daemons whose probe prints what the test says, over several runs and restarts. BIN is where the programs are.
+# Drift: whole daemons with a scripted probe, over several runs and restarts. BIN is the folder of
+# the programs.
 exec python3 "$(dirname "$0")/drift.py" "$@"

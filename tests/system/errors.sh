@@ -1,3 +1,3 @@
 #!/bin/bash
-# What the berth command answers to mistakes. BIN is where the programs are.
+# Errors of the berth command. BIN is the folder of the programs.
 exec python3 "$(dirname "$0")/errors.py" "$@"

@@ -1,5 +1,6 @@
 #!/bin/bash
-# The programs of docs/examples against a daemon over a recorded node, and the library's header in C++.
+# The programs of docs/examples against a daemon over a recorded node, and the library's header in
+# C++.
 set -eu
 cd "$(dirname "$0")/../.."
 BIN=${BIN:-build/bin}

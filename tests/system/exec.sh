@@ -1,3 +1,4 @@
 #!/bin/bash
-# berth exec: what a task has once it runs, read from inside it, over whole daemons; daemons that are not there, hang and die. BIN is where the programs are.
+# berth exec: resources of a running task, read from inside it, over whole daemons; also with
+# absent, hanging and dying daemons. BIN is the folder of the programs.
 exec python3 "$(dirname "$0")/exec.py" "$@"

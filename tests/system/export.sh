@@ -1,3 +1,4 @@
 #!/bin/bash
-# What berth export writes, read by the tools that it is for: hwloc, Slurm, Graphviz, xmllint. BIN is where the programs are.
+# Output of berth export, read by its target tools: hwloc, Slurm, Graphviz, xmllint. BIN is the
+# folder of the programs.
 exec python3 "$(dirname "$0")/export.py" "$@"

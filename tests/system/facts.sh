@@ -1,3 +1,4 @@
 #!/bin/bash
-# What the GPU drivers say, from the probe to the answers of a daemon. BIN is where the programs are.
+# Facts of the GPU drivers, from the probe to the answers of a daemon. BIN is the folder of the
+# programs.
 exec python3 "$(dirname "$0")/facts.py" "$@"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The GPU probe is built with whatever compilers there are, and needs none of the vendors' libraries to start.
+# The GPU probe is built with any set of compilers, and starts without the vendors' libraries.
 set -eu
 cd "$(dirname "$0")/../.."
 BIN=${BIN:-build/bin}

@@ -1,3 +1,3 @@
 #!/bin/bash
-# tests/bench/gpu_compare.py against programs that print what the tools print, with numbers of the test's choice.
+# tests/bench/gpu_compare.py against scripts in place of the tools, with chosen numbers.
 exec python3 "$(dirname "$0")/gpu_compare.py" "$@"

@@ -1,5 +1,6 @@
 #!/bin/bash
-# What a run of the gpu probe is made under, on virtual nodes with made-up /sys and /proc and a library in NVML's place. BIN is the folder of the programs.
+# Conditions of a run of the gpu probe, on virtual nodes with invented /sys and /proc and a library
+# in place of NVML. BIN is the folder of the programs.
 set -eu
 cd "$(dirname "$0")/../.."
 export BIN=${BIN:-build/bin} BUILD=${BUILD:-build}

@@ -1,5 +1,6 @@
 #!/bin/bash
-# tests/bench/gpu_curves on a virtual node: its curves say what was not measured, and one that does not is found.
+# tests/bench/gpu_curves on a virtual node: its curves predict other sizes, and a wrong one is
+# detected.
 set -eu
 cd "$(dirname "$0")/../.."
 export BIN=${BIN:-build/bin} BUILD=${BUILD:-build}

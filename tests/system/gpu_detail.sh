@@ -1,3 +1,4 @@
 #!/bin/bash
-# Latencies over sizes, flags, streaming operations, numbers of blocks and matrix products on virtual nodes. BIN is where the programs are, STANDIN the stand-ins.
+# Latencies over sizes, flags, streaming operations, numbers of blocks and matrix products on
+# virtual nodes. BIN is the folder of the programs, STANDIN the stand-ins.
 exec python3 "$(dirname "$0")/gpu_detail.py" "$@"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The HIP side of the GPU probe over HIP's names forwarded to CUDA gives what the CUDA side gives: on a virtual node here, on a real NVIDIA GPU with
-# STANDIN_CUDA= (nothing).
+# The HIP side of the GPU probe over HIP's names forwarded to CUDA gives what the CUDA side gives:
+# on a virtual node here, on a real NVIDIA GPU with STANDIN_CUDA= (nothing).
 set -eu
 cd "$(dirname "$0")/../.."
 BIN=${BIN:-build/bin}

@@ -1,6 +1,7 @@
 #!/bin/bash
-# The kernels of the GPU probe do what gpu_kernels.h says: run on the CPU under AddressSanitizer and UndefinedBehaviorSanitizer, then under ThreadSanitizer,
-# and where there is nvcc and a device, on that, plain and under compute-sanitizer.
+# The kernels of the GPU probe do what gpu_kernels.h says: run on the CPU under AddressSanitizer and
+# UndefinedBehaviorSanitizer, then under ThreadSanitizer, and where there is nvcc and a device, on
+# that, plain and under compute-sanitizer.
 set -u
 cd "$(dirname "$0")/../.." || exit 70
 work=$(mktemp -d) || exit 70

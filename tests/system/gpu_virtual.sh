@@ -1,5 +1,6 @@
 #!/bin/bash
-# From boot to answers on a virtual node of eight GCDs: berthd, the real GPU probe, a stand-in driver. BIN is where the programs are.
+# From boot to answers on a virtual node of eight GCDs: berthd, the real GPU probe, a stand-in
+# driver. BIN is the folder of the programs.
 set -eu
 cd "$(dirname "$0")/../.."
 export BIN=${BIN:-build/bin} BUILD=${BUILD:-build}

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Sound nodes are healthy without a finding: recorded ones, and virtual ones measured by the real probe. BIN is where the programs are.
+# Sound nodes are healthy without a finding: recorded ones, and virtual ones measured by the real
+# probe. BIN is the folder of the programs.
 set -eu
 cd "$(dirname "$0")/../.."
 export BIN=${BIN:-build/bin} BUILD=${BUILD:-build}

@@ -1,3 +1,4 @@
 #!/bin/bash
-# What of a price was measured: as answers and the command say it, of every test node. BIN is where the programs are.
+# Measured parts of prices, in answers and in the command, for every test node. BIN is the folder of
+# the programs.
 exec python3 "$(dirname "$0")/measured.py" "$@"

@@ -1,3 +1,4 @@
 #!/bin/bash
-# What berth export prometheus writes, and the rules, dashboard and timer beside it, read by promtool and systemd-analyze. BIN is where the programs are.
+# Output of berth export prometheus, with its rules, dashboard and timer, read by promtool and
+# systemd-analyze. BIN is the folder of the programs.
 exec python3 "$(dirname "$0")/metrics.py" "$@"

@@ -1,3 +1,4 @@
 #!/bin/bash
-# The variables by which a task's libraries use the nics next to it: in answers, in a shell, and taken by berth exec. BIN is where the programs are.
+# Variables that select the nics next to a task: in answers, in a shell, and set by berth exec. BIN
+# is the folder of the programs.
 exec python3 "$(dirname "$0")/nics.py" "$@"

@@ -1,3 +1,4 @@
 #!/bin/bash
-# What claims keep the probes from: gpus that are profiled, on virtual nodes and by the real GPU probe over the stand-in driver. BIN is where the programs are.
+# Claims keep probes off gpus that are profiled, on virtual nodes and with the real GPU probe over
+# the stand-in driver. BIN is the folder of the programs.
 exec python3 "$(dirname "$0")/profiled.py" "$@"

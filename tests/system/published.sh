@@ -1,3 +1,4 @@
 #!/bin/bash
-# What the README of each reconstructed test node says its paper states, against what a daemon over that folder answers. BIN is where the programs are.
+# Published figures in the README of each reconstructed test node, against the answers of a daemon
+# over that folder. BIN is the folder of the programs.
 exec python3 "$(dirname "$0")/published.py" "$@"

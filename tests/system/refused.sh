@@ -1,3 +1,4 @@
 #!/bin/bash
-# What Bind, Allocate and Route refuse, on every test node, asked by the command and on the socket: a named error that says what there is. BIN is where the programs are.
+# Refusals of Bind, Allocate and Route on every test node, by command and socket: a named error with
+# the available resources. BIN is the folder of the programs.
 exec python3 "$(dirname "$0")/refused.py" "$@"

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Route over a real socket: the right answers that are known of virtual nodes, measured by the real GPU probe on a stand-in driver, and of recorded ones. BIN is where the programs are.
+# Route over a real socket: known correct answers for virtual nodes, measured by the real GPU probe
+# on a stand-in driver, and for recorded ones. BIN is the folder of the programs.
 set -eu
 cd "$(dirname "$0")/../.."
 export BIN=${BIN:-build/bin} BUILD=${BUILD:-build}

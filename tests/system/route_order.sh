@@ -1,3 +1,4 @@
 #!/bin/bash
-# What holds for every answer of Route, asked at random of whole daemons over all test nodes. BIN is where the programs are.
+# Invariants of Route, by random requests to whole daemons over all test nodes. BIN is the folder of
+# the programs.
 exec python3 "$(dirname "$0")/route_order.py" "$@"

@@ -1,5 +1,6 @@
 #!/bin/bash
-# What the runner of all tests makes of programs that pass, fail, fail once, hang and leave themselves out. Prints TAP.
+# Results of the runner of all tests for programs that pass, fail, fail once, hang and skip
+# themselves. Prints TAP.
 # shellcheck disable=SC2016 # what stands in single quotes is for the programs and the runner
 set -u
 cd "$(dirname "$0")/../.." || exit 70

@@ -1,3 +1,4 @@
 #!/bin/bash
-# What answers say of what decided, and of what is proven, asked of whole daemons over test nodes. BIN is where the programs are.
+# Statements of answers about decisive figures and proofs, in whole daemons over test nodes. BIN is
+# the folder of the programs.
 exec python3 "$(dirname "$0")/said.py" "$@"

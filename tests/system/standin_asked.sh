@@ -1,5 +1,6 @@
 #!/bin/bash
-# What the gpu probe is asked, on virtual nodes: see standin_asked.py. BIN is the folder of the programs.
+# Options, names and start of the gpu probe on virtual nodes: see standin_asked.py. BIN is the
+# folder of the programs.
 set -u
 BIN=${BIN:-build/bin}
 if [ ! -e "$BIN/../standin/paths" ]; then

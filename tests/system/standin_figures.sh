@@ -1,5 +1,6 @@
 #!/bin/bash
-# The figures of virtual nodes, as their tables say them and as the gpu probe measures them: see standin_figures.py. BIN is the folder of the programs.
+# Figures of virtual nodes, in their tables and as measured by the gpu probe: see
+# standin_figures.py. BIN is the folder of the programs.
 set -u
 BIN=${BIN:-build/bin}
 if [ ! -e "$BIN/../standin/paths" ]; then

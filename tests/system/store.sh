@@ -1,6 +1,6 @@
 #!/bin/bash
-# What happens to the database while a whole daemon runs on it. BIN is where the programs are. A namespace of its own, where the kernel
-# permits one, lets small file systems be mounted.
+# Faults of the database under a running daemon. BIN is the folder of the programs. A namespace of
+# its own, where the kernel permits one, lets small file systems be mounted.
 here=$(dirname "$0")
 for way in "unshare -m" "unshare -rm"; do
     if $way true 2>/dev/null; then

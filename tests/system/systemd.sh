@@ -1,5 +1,6 @@
 #!/bin/bash
-# The units as systemd-analyze reads them, the daemon as a service manager starts it, and both probes under the unit's filter. BIN is where the programs are.
+# The units in systemd-analyze, the daemon started by a service manager, and both probes under the
+# unit's filter. BIN is the folder of the programs.
 set -eu
 cd "$(dirname "$0")/../.."
 export BIN=${BIN:-build/bin}

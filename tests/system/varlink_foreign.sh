@@ -1,8 +1,9 @@
 #!/bin/bash
-# Varlink clients that nobody here wrote: Debian 13's varlinkctl and python3-varlink, unpacked beside their own libc in a
-# folder of ours (12 MB, downloaded once), talk to a daemon. With a socket as argument it is that daemon, else a private one
-# over the stand-in node of tests/wire. BIN is where the programs are; BERTH_CACHE is kept between runs. Prints TAP; 77 when the
-# packages cannot be downloaded.
+# Foreign Varlink clients, Debian 13's varlinkctl and python3-varlink, call a daemon. They are
+# unpacked with their own libc in a folder of ours (12 MB, downloaded once). With a socket as
+# argument it is that daemon, else a private one over the stand-in node of tests/wire. BIN is the
+# folder of the programs; BERTH_CACHE is kept between runs. Prints TAP; 77 when the packages cannot
+# be downloaded.
 set -u
 cd "$(dirname "$0")/../.." || exit 70
 BIN=${BIN:-build/bin}

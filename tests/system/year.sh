@@ -1,5 +1,6 @@
 #!/bin/bash
-# A year of hourly runs, with a fiftieth of the cells of an 8-GPU node (make bench writes the whole of it), and a daemon that starts on it.
+# A year of hourly runs, with a fiftieth of the cells of an 8-GPU node (make bench writes all), and
+# a daemon that starts on it.
 set -eu
 cd "$(dirname "$0")/../.."
 BIN=${BIN:-build/bin}

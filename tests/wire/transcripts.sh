@@ -1,6 +1,7 @@
 #!/bin/bash
-# Plays every transcript against a daemon of its own that serves the stand-in node beside this file. BIN is where the programs
-# are. With a socket as argument it plays against whoever listens there.
+# Plays every transcript against a daemon of its own that serves the stand-in node beside this file.
+# BIN is the folder of the programs. With a socket as argument it plays against whoever listens
+# there.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# = 0 ] || exec python3 "$here/run.py" "$1" "$here"/*.txt
