@@ -19,6 +19,7 @@
 #include "node/graph.h"
 #include "node/locality.h"
 #include "plan/bind/bind.h"
+#include "unit/base/random.h"
 
 #define GB     1e9
 #define ROUNDS 15
@@ -28,14 +29,6 @@ struct node {
     place_id gpu[64], numa[32];
     size_t gpus, numas;
 };
-
-static uint64_t random_next(uint64_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed;
-}
 
 static void need(bool ok)
 {

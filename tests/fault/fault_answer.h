@@ -15,6 +15,21 @@
 
 #define GB 1e9
 
+/* Adds a measured value in GB/s. */
+static inline void fault_value(struct values *values, enum metric metric, place_id from,
+                               place_id to, const char *axes, double gb_per_s)
+{
+    struct value v = {.metric = metric,
+                      .source = VALUE_MEASURED,
+                      .from = from,
+                      .to = to,
+                      .n = 9,
+                      .value = gb_per_s * GB,
+                      .low = gb_per_s * GB,
+                      .high = gb_per_s * GB};
+    assert_true(values_add(values, &v, axes, NULL));
+}
+
 /* A snapshot of what was made; takes all three, sets may be NULL. */
 static inline struct snapshot *fault_snapshot(struct graph *graph, struct values *values,
                                               struct sets *sets)

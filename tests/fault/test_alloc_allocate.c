@@ -35,20 +35,6 @@ static struct graph *make_graph(void)
     return graph;
 }
 
-static void add(struct values *values, enum metric metric, place_id from, place_id to,
-                const char *axes, double gb_per_s)
-{
-    struct value v = {.metric = metric,
-                      .source = VALUE_MEASURED,
-                      .from = from,
-                      .to = to,
-                      .n = 9,
-                      .value = gb_per_s * GB,
-                      .low = gb_per_s * GB,
-                      .high = gb_per_s * GB};
-    assert_true(values_add(values, &v, axes, NULL));
-}
-
 static struct snapshot *make_snapshot(const void *question)
 {
     (void)question;
@@ -57,10 +43,10 @@ static struct snapshot *make_snapshot(const void *question)
     static const char *const sizes[] = {"bytes=4096;operation=read", "bytes=65536;operation=read",
                                         "bytes=1048576;operation=read", "operation=read"};
     for (int i = 0; i < 4; i++)
-        add(values, METRIC_HOST_GPU_KERNEL, NUMA0, GPU0, sizes[i], 10 + 10 * i);
-    add(values, METRIC_MEMORY_BANDWIDTH, GPU0, GPU0, "", 4000);
-    add(values, METRIC_MEMORY_BANDWIDTH, NUMA0, NUMA0, "", 100);
-    add(values, METRIC_ALLOCATION, GPU0, NUMA0, "kind=pinned", 4);
+        fault_value(values, METRIC_HOST_GPU_KERNEL, NUMA0, GPU0, sizes[i], 10 + 10 * i);
+    fault_value(values, METRIC_MEMORY_BANDWIDTH, GPU0, GPU0, "", 4000);
+    fault_value(values, METRIC_MEMORY_BANDWIDTH, NUMA0, NUMA0, "", 100);
+    fault_value(values, METRIC_ALLOCATION, GPU0, NUMA0, "kind=pinned", 4);
     return fault_snapshot(graph, values, NULL);
 }
 

@@ -18,20 +18,6 @@ static struct graph *make_graph(void)
     return graph;
 }
 
-static void add(struct values *values, enum metric metric, place_id from, place_id to,
-                const char *axes, double gb_per_s)
-{
-    struct value v = {.metric = metric,
-                      .source = VALUE_MEASURED,
-                      .from = from,
-                      .to = to,
-                      .n = 9,
-                      .value = gb_per_s * GB,
-                      .low = gb_per_s * GB,
-                      .high = gb_per_s * GB};
-    assert_true(values_add(values, &v, axes, NULL));
-}
-
 static struct snapshot *make_snapshot(const void *question)
 {
     (void)question;
@@ -41,9 +27,9 @@ static struct snapshot *make_snapshot(const void *question)
     static const char *const sizes[] = {"bytes=4096", "bytes=65536", "bytes=1048576",
                                         "bytes=16777216", ""};
     for (int i = 0; i < 5; i++)
-        add(values, METRIC_GPU_GPU_COPY_ENGINE, GPU0, GPU1, sizes[i], 10 + 10 * i);
-    add(values, METRIC_HOST_GPU_COPY_ENGINE, GPU0, NUMA, "", 20);
-    add(values, METRIC_HOST_GPU_COPY_ENGINE, NUMA, GPU1, "", 20);
+        fault_value(values, METRIC_GPU_GPU_COPY_ENGINE, GPU0, GPU1, sizes[i], 10 + 10 * i);
+    fault_value(values, METRIC_HOST_GPU_COPY_ENGINE, GPU0, NUMA, "", 20);
+    fault_value(values, METRIC_HOST_GPU_COPY_ENGINE, NUMA, GPU1, "", 20);
     for (place_id gpu = GPU0; gpu <= GPU1; gpu++) {
         struct set_flow flow = {.from = gpu,
                                 .to = NUMA,

@@ -15,16 +15,6 @@ struct scene {
     struct resource_structure *structure;
 };
 
-static struct link *join(struct graph *graph, place_id a, place_id b, enum link_kind kind,
-                         double gb)
-{
-    struct link *link = graph_add_link(graph, a, b, kind);
-    assert_non_null(link);
-    link->nominal_bytes_per_s = gb * GB;
-    link->state = LINK_UP;
-    return link;
-}
-
 /* Three switches; gpu0 and gpu1 have 25 to each, gpu2 has lost one of its links, gpu3 has one link
  * only. */
 static void begin(struct scene *scene)
@@ -37,10 +27,10 @@ static void begin(struct scene *scene)
     for (int s = 0; s < 3; s++)
         scene->nvswitch[s] = nodes_add(scene->graph, PLACE_SWITCH, s, 0, PLACE_NONE, NULL);
     for (int g = 0; g < 4; g++) {
-        join(scene->graph, scene->numa, scene->gpu[g], LINK_PCIE, 15);
+        nodes_join(scene->graph, scene->numa, scene->gpu[g], LINK_PCIE, 15 * GB);
         for (int s = 0; s < (g == 3 ? 1 : 3); s++)
-            join(scene->graph, scene->gpu[g], scene->nvswitch[s], LINK_NVLINK, 25)->state =
-                g == 2 && s == 2 ? LINK_DOWN : LINK_UP;
+            nodes_join(scene->graph, scene->gpu[g], scene->nvswitch[s], LINK_NVLINK, 25 * GB)
+                ->state = g == 2 && s == 2 ? LINK_DOWN : LINK_UP;
     }
     nodes_finish(scene->graph);
 }

@@ -1,6 +1,7 @@
 /* Writes small sysfs trees below a temporary directory, for tests of the CPU probe. Include after
  * cmocka.h. */
 #pragma once
+#include "cpu/topology.h"
 #include "unit/base/tree.h"
 
 static inline char *machine_new(void)
@@ -69,4 +70,15 @@ static inline char *machine_regular(int cores, int threads, int per_llc, int per
         machine_put(root, text, "/sys/devices/system/node/node%d/meminfo", node);
     }
     return root;
+}
+
+/* Reads the topology of this machine, as far as this process may use it. */
+static inline void topology_here(struct cpu_topology *ret_topology)
+{
+    struct cpu_list cpus, memory;
+    bool known;
+    struct probe_why why = {0};
+    assert_true(cpu_topology_allowed(&cpus, &memory, &known, &why));
+    if (!cpu_topology_read("", &cpus, known ? &memory : NULL, ret_topology, &why))
+        fail_msg("%s", why.text);
 }

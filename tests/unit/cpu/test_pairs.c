@@ -16,20 +16,11 @@
 #include "cpu/queue.h"
 #include "cpu/topology.h"
 #include "cpu/workers.h"
+#include "cpu_machine.h"
 
 /* Time for a ping-pong, which ends much earlier when its two threads run at the same time. On a
  * loaded machine they seldom do. */
 #define PATIENCE_NS 5000000000
-
-static void topology_here(struct cpu_topology *ret_topology)
-{
-    struct cpu_list cpus, memory;
-    bool known;
-    struct probe_why why = {0};
-    assert_true(cpu_topology_allowed(&cpus, &memory, &known, &why));
-    if (!cpu_topology_read("", &cpus, known ? &memory : NULL, ret_topology, &why))
-        fail_msg("%s", why.text);
-}
 
 /* Two cores of this machine, or false where there is one. */
 static bool two_cores(int ret_pus[2])

@@ -117,6 +117,17 @@ static inline place_id nodes_place(const struct graph *graph, enum place_kind ki
     return PLACE_NONE;
 }
 
+/* Links two places. bytes_per_s: of each direction, as stated. */
+static inline struct link *nodes_join(struct graph *graph, place_id a, place_id b,
+                                      enum link_kind kind, double bytes_per_s)
+{
+    struct link *link = graph_add_link(graph, a, b, kind);
+    assert_non_null(link);
+    link->nominal_bytes_per_s = bytes_per_s;
+    link->state = LINK_UP;
+    return link;
+}
+
 static inline void nodes_finish(struct graph *graph)
 {
     struct berth_err err = {0};

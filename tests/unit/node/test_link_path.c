@@ -55,16 +55,6 @@ static void gpus_are_reached_by_the_widest_way(void **state)
     discovery_done(&found);
 }
 
-static struct link *join(struct graph *graph, place_id a, place_id b, enum link_kind kind,
-                         double gb)
-{
-    struct link *link = graph_add_link(graph, a, b, kind);
-    assert_non_null(link);
-    link->nominal_bytes_per_s = gb * 1e9;
-    link->state = LINK_UP;
-    return link;
-}
-
 static void links_that_are_down_or_lead_through_the_host_are_the_last_choice(void **state)
 {
     (void)state;
@@ -72,11 +62,11 @@ static void links_that_are_down_or_lead_through_the_host_are_the_last_choice(voi
     place_id numa = nodes_place(graph, PLACE_NUMA, 0), gpu[3];
     for (int g = 0; g < 3; g++) {
         gpu[g] = nodes_add(graph, PLACE_GPU, g, numa, numa, NULL);
-        join(graph, numa, gpu[g], LINK_PCIE, 60);
+        nodes_join(graph, numa, gpu[g], LINK_PCIE, 60 * 1e9);
     }
-    join(graph, gpu[0], gpu[1], LINK_NVLINK, 50);
-    join(graph, gpu[0], gpu[2], LINK_NVLINK, 50); /* gpus pass nothing on by NVLink */
-    join(graph, gpu[1], gpu[2], LINK_NVLINK, 25)->state = LINK_DOWN;
+    nodes_join(graph, gpu[0], gpu[1], LINK_NVLINK, 50 * 1e9);
+    nodes_join(graph, gpu[0], gpu[2], LINK_NVLINK, 50 * 1e9); /* gpus pass nothing on by NVLink */
+    nodes_join(graph, gpu[1], gpu[2], LINK_NVLINK, 25 * 1e9)->state = LINK_DOWN;
     nodes_finish(graph);
     struct link_paths *paths = link_paths_new(graph);
     assert_non_null(paths);
@@ -106,10 +96,10 @@ static void a_gpus_links_to_switches_that_are_down_are_named(void **state)
         gpu[g] = nodes_add(graph, PLACE_GPU, g, numa, numa, NULL);
     for (int s = 0; s < 2; s++)
         nvswitch[s] = nodes_add(graph, PLACE_SWITCH, s, numa, PLACE_NONE, NULL);
-    join(graph, gpu[0], nvswitch[0], LINK_NVLINK, 450);
-    join(graph, gpu[1], nvswitch[0], LINK_NVLINK, 450)->state = LINK_DOWN;
+    nodes_join(graph, gpu[0], nvswitch[0], LINK_NVLINK, 450 * 1e9);
+    nodes_join(graph, gpu[1], nvswitch[0], LINK_NVLINK, 450 * 1e9)->state = LINK_DOWN;
     for (int s = 0; s < 2; s++)
-        join(graph, gpu[2], nvswitch[s], LINK_NVLINK, 450)->state = LINK_DOWN;
+        nodes_join(graph, gpu[2], nvswitch[s], LINK_NVLINK, 450 * 1e9)->state = LINK_DOWN;
     nodes_finish(graph);
     assert_int_equal(plan_ends_down_between(graph, gpu[0], gpu[1], down), 1);
     assert_string_equal(down[0], "the link between gpu1 and switch0 is down");
@@ -158,7 +148,7 @@ static void without_widths_nothing_is_known(void **state)
     place_id numa = nodes_place(graph, PLACE_NUMA, 0),
              gpu = nodes_add(graph, PLACE_GPU, 0, numa, numa, NULL),
              lone = nodes_add(graph, PLACE_GPU, 1, numa, numa, NULL);
-    join(graph, numa, gpu, LINK_PCIE, NAN);
+    nodes_join(graph, numa, gpu, LINK_PCIE, NAN);
     nodes_finish(graph);
     struct link_paths *paths = link_paths_new(graph);
     struct link_path path;
@@ -177,9 +167,9 @@ static void many_gpus_do_not_take_long(void **state)
     place_id numa = nodes_place(graph, PLACE_NUMA, 0), gpu[64];
     for (int g = 0; g < 64; g++) {
         gpu[g] = nodes_add(graph, PLACE_GPU, g, numa, numa, NULL);
-        join(graph, numa, gpu[g], LINK_PCIE, 60);
+        nodes_join(graph, numa, gpu[g], LINK_PCIE, 60 * 1e9);
         for (int h = 0; h < g; h++)
-            join(graph, gpu[h], gpu[g], LINK_NVLINK, 25);
+            nodes_join(graph, gpu[h], gpu[g], LINK_NVLINK, 25 * 1e9);
     }
     nodes_finish(graph);
     struct link_paths *paths = link_paths_new(graph);

@@ -19,21 +19,6 @@ static const char *const nodes[] = {
     "tests/nodes/h200x2", "tests/nodes/h200x4",     "tests/nodes/h200x4-hand"};
 #define NODES (sizeof nodes / sizeof *nodes)
 
-static struct fixture on(const char *folder)
-{
-    struct discovery found = {0};
-    struct fixture f = {0};
-    assert_int_equal(discover_folder(folder, &found, &f.err), BERTH_OK);
-    f.snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
-    assert_non_null(f.snap);
-    f.snap->sets = found.sets;
-    assert_true(derive_costs(f.snap));
-    f.graph = (struct graph *)f.snap->graph;
-    f.allowed.given = true;
-    graph_unref(found.graph);
-    return f;
-}
-
 /* Directly and by that mechanism, or by links alone, which are as wide for both; NAN Route has no
  * such. */
 static double route_ns(struct fixture *f, place_id from, place_id to, enum move_by by, bool both)

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "search/search.h"
+#include "unit/base/random.h"
 
 #define SLOTS     72
 #define KINDS     3
@@ -32,14 +33,6 @@ struct node {
     double far[SLOTS], apart[SLOTS * SLOTS], meet[SLOTS * SLOTS];
     size_t uses, priced;
 };
-
-static uint64_t random_next(uint64_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed;
-}
 
 static struct search_cost price(void *context, const uint16_t *slot)
 {

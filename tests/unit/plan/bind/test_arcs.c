@@ -1,5 +1,6 @@
 /* Bounds of a search beside prices: never more than any choice takes, and exact for transfers with
  * the host. */
+#include "unit/base/random.h"
 #include "unit/plan/node_folder.h"
 
 #include "plan/bind/arcs.h"
@@ -16,14 +17,6 @@ struct priced {
     size_t gpus;
     double crowds_ns;
 };
-
-static uint64_t random_next(uint64_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed;
-}
 
 static void begin_only(struct priced *priced, struct snapshot *snap,
                        const struct traffic_request *wanted, enum load_by by)

@@ -8,17 +8,10 @@
 #include <cmocka.h>
 
 #include "plan/bind/share.h"
+#include "unit/base/random.h"
 
 #define GROUPS_MAX 5
 #define TASKS_MAX  5
-
-static uint64_t random_next(uint64_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed;
-}
 
 /* Hall's condition for so many each: of each set of tasks those together next to enough cores. */
 static bool fits(const struct bind_share_request *request, size_t groups, int64_t each)

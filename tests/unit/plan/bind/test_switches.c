@@ -10,15 +10,6 @@
 #define NVLINK   (25 * GB)
 #define PCIE     (16 * GB)
 
-static void join(struct graph *graph, place_id a, place_id b, enum link_kind kind,
-                 double bytes_per_s)
-{
-    struct link *link = graph_add_link(graph, a, b, kind);
-    assert_non_null(link);
-    link->nominal_bytes_per_s = bytes_per_s;
-    link->state = LINK_UP;
-}
-
 static struct fixture begin(void)
 {
     struct graph *graph = nodes_cpu(&(struct shape){2, 1, 1, 8, 1, INT64_C(512) << 30});
@@ -30,9 +21,9 @@ static struct fixture begin(void)
         place_id at = nodes_place(graph, PLACE_NUMA, side);
         struct cpuset cpus = *graph_place(graph, at)->cpus;
         place_id gpu = nodes_add(graph, PLACE_GPU, g, at, at, &cpus);
-        join(graph, at, gpu, LINK_PCIE, PCIE);
+        nodes_join(graph, at, gpu, LINK_PCIE, PCIE);
         for (int s = 0; s < SWITCHES; s++)
-            join(graph, gpu, nvswitch[side * SWITCHES + s], LINK_NVLINK, NVLINK);
+            nodes_join(graph, gpu, nvswitch[side * SWITCHES + s], LINK_NVLINK, NVLINK);
     }
     return fixture_of(nodes_snapshot(graph, NULL));
 }

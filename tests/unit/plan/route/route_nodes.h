@@ -1,7 +1,7 @@
 /* A node of eight gpus with measurements set by a test, which then asks for routes. */
 #pragma once
 #include "node/allowed.h"
-#include "unit/node/built_nodes.h"
+#include "unit/plan/node_folder.h"
 
 #include "node/transfer.h"
 #include "node/warnings.h"
@@ -28,6 +28,14 @@ static inline struct fixture begin(void)
     return f;
 }
 
+/* A node folder, with its measurements. */
+static inline struct fixture on(const char *folder)
+{
+    struct snapshot *snap = folder_snapshot(folder);
+    return (struct fixture){
+        .graph = (struct graph *)snap->graph, .snap = snap, .allowed.given = true};
+}
+
 static inline place_id gpu(const struct fixture *f, int n)
 {
     return nodes_place(f->graph, PLACE_GPU, n);
@@ -42,6 +50,15 @@ static inline void rate(struct fixture *f, enum metric metric, place_id from, pl
 {
     nodes_value(f->values, metric, VALUE_MEASURED, from, to, axes, gb_per_s * GB,
                 gb_per_s * 0.98 * GB, gb_per_s * 1.02 * GB);
+}
+
+/* Links two gpus. */
+static inline void join(struct fixture *f, int a, int b, double gb_per_s)
+{
+    struct link *link = graph_add_link(f->graph, gpu(f, a), gpu(f, b), LINK_XGMI);
+    assert_non_null(link);
+    link->nominal_bytes_per_s = gb_per_s * GB;
+    link->state = LINK_UP;
 }
 
 static inline void starting(struct fixture *f, place_id from, place_id to, const char *axes,

@@ -3,23 +3,8 @@
 #include "unit/plan/route/route_nodes.h"
 
 #include "cost/published_bound.h"
-#include "discover/discover.h"
 #include "plan/route/links.h"
 #include "plan/route/links_time.h"
-
-static struct fixture on(const char *folder)
-{
-    struct discovery found = {0};
-    struct fixture f = {.allowed.given = true};
-    assert_int_equal(discover_folder(folder, &found, &f.err), BERTH_OK);
-    f.snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
-    assert_non_null(f.snap);
-    f.snap->sets = found.sets;
-    assert_true(derive_costs(f.snap));
-    f.graph = (struct graph *)f.snap->graph;
-    graph_unref(found.graph);
-    return f;
-}
 
 static void asked(struct fixture *f, struct route_request request)
 {

@@ -5,32 +5,7 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
-#include "discover/discover.h"
 #include "plan/route/call.h"
-
-/* NULL: the folder is to be refused. */
-static struct snapshot *load(const char *folder)
-{
-    struct discovery found = {0};
-    struct berth_err err = {0};
-    if (discover_folder(folder, &found, &err) != BERTH_OK)
-        return NULL;
-    struct snapshot *snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
-    assert_non_null(snap);
-    snap->sets = found.sets;
-    assert_true(derive_costs(snap));
-    graph_unref(found.graph);
-    return snap;
-}
-
-static struct fixture on(const char *folder)
-{
-    struct fixture f = {.snap = load(folder)};
-    assert_non_null(f.snap);
-    f.graph = (struct graph *)f.snap->graph;
-    f.allowed.given = true;
-    return f;
-}
 
 static const struct route_option *best_of(struct fixture *f, place_id from, place_id to,
                                           int64_t bytes, bool both)
@@ -531,7 +506,7 @@ static void check_pair(struct fixture *f, place_id from, place_id to, const char
 
 static size_t check_node(const char *folder)
 {
-    struct snapshot *snap = load(folder);
+    struct snapshot *snap = folder_load(folder);
     size_t asked = 0;
     if (snap == NULL)
         return 0;

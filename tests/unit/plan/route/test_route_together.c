@@ -4,14 +4,6 @@
 
 #include "plan/route/call.h"
 
-static void join(struct fixture *f, int a, int b, double gb_per_s)
-{
-    struct link *link = graph_add_link(f->graph, gpu(f, a), gpu(f, b), LINK_XGMI);
-    assert_non_null(link);
-    link->nominal_bytes_per_s = gb_per_s * GB;
-    link->state = LINK_UP;
-}
-
 /* By both mechanisms, with links. */
 static void pair(struct fixture *f, int a, int b, double engine, double kernel)
 {

@@ -18,14 +18,6 @@ static void kernel(struct fixture *f, int from, int to, double gb_per_s)
     overheads(f, gpu(f, from), gpu(f, to), METRIC_GPU_GPU_KERNEL, 14000, 6000);
 }
 
-static void join(struct fixture *f, int a, int b, double gb_per_s)
-{
-    struct link *link = graph_add_link(f->graph, gpu(f, a), gpu(f, b), LINK_XGMI);
-    assert_non_null(link);
-    link->nominal_bytes_per_s = gb_per_s * GB;
-    link->state = LINK_UP;
-}
-
 /* 10 GB/s directly and through any one gpu; 100 GB/s through gpu2 and then gpu3. */
 static void two_gpus_between_are_found_where_they_are_faster(void **state)
 {
