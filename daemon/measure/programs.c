@@ -109,8 +109,8 @@ char *programs_common(const struct program *program, const char *metrics)
     return common;
 }
 
-static void find(const struct program *program, const struct config *config, char *ret_path,
-                 size_t size)
+static void locate(const struct program *program, const struct config *config, char *ret_path,
+                   size_t size)
 {
     if (config->probe_dir != NULL) {
         snprintf(ret_path, size, "%s/%s", config->probe_dir, program->file);
@@ -142,7 +142,7 @@ static bool has_gpu_of(const struct graph *graph, const char *vendor)
 bool programs_runs(const struct program *program, const struct config *config,
                    const struct graph *graph, char *ret_path, size_t size)
 {
-    find(program, config, ret_path, size);
+    locate(program, config, ret_path, size);
     if (program->is_gpu && (!has_gpu_of(graph, program->vendor) ||
                             (program->beside != NULL && !has_gpu_of(graph, program->beside))))
         return false;

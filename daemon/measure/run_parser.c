@@ -120,7 +120,7 @@ static void parse_cell(struct run_parser *parser, const char *text)
         return;
     cell->from = graph_find(parser->graph, from);
     cell->to = graph_find(parser->graph, to);
-    cell->known = cell->from != PLACE_NONE && cell->to != PLACE_NONE;
+    cell->is_known = cell->from != PLACE_NONE && cell->to != PLACE_NONE;
 }
 
 static const char *known_code(const char *code)
@@ -377,8 +377,8 @@ static void note_ending(struct run_parser *parser, const char *ending, const cha
         note_failure(parser, code, text);
         return;
     }
-    const char *from = cell->known ? parser->graph->places[cell->from].name : "machine0";
-    if (cell->known)
+    const char *from = cell->is_known ? parser->graph->places[cell->from].name : "machine0";
+    if (cell->is_known)
         snprintf(why, sizeof why, "%.140s, while it measured %.40s from %.19s to %.19s", text,
                  metric_info(cell->metric)->name, from, parser->graph->places[cell->to].name);
     else
@@ -387,7 +387,7 @@ static void note_ending(struct run_parser *parser, const char *ending, const cha
     const char *skipped = strcmp(ending, "crashed") == 0
                               ? "the probe crashed while it measured this"
                               : "the probe hung while it measured this";
-    if (cell->known)
+    if (cell->is_known)
         skip(parser, cell, skipped);
     else if (json_array_size(parser->skipped) < SKIPPED_MAX)
         json_array_append_new(parser->skipped, json_sprintf("%s: %s", cell->text, skipped));

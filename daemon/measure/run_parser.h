@@ -25,10 +25,10 @@ struct run_progress {
     double value;
 };
 
-/* Cell that the probe reports as being measured; known when it is a cell of this node. */
+/* Cell that the probe reports as being measured; is_known: it is a cell of this node. */
 struct run_cell {
     char text[204]; /* "" none */
-    bool known;
+    bool is_known;
     enum metric metric;
     place_id from, to;
 };

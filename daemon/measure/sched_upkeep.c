@@ -84,10 +84,10 @@ void sched_upkeep_stop(struct sched_upkeep *upkeep)
     uv_close((uv_handle_t *)&upkeep->timer, NULL);
 }
 
-void sched_upkeep_log(const struct note *says)
+void sched_upkeep_log(const struct note *note)
 {
-    if (says->code[0] == '\0')
+    if (note->code[0] == '\0')
         log_line(LOG_LEVEL_INFO, "the store works again");
     else
-        log_line(says->severity > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "store: %s", says->text);
+        log_line(note->severity > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "store: %s", note->text);
 }

@@ -38,4 +38,4 @@ void sched_upkeep_out(struct sched_upkeep *upkeep);
 void sched_upkeep_stop(struct sched_upkeep *upkeep);
 
 /* Logs the store's state; code "" means that it works again. */
-void sched_upkeep_log(const struct note *says);
+void sched_upkeep_log(const struct note *note);

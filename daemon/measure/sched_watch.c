@@ -9,7 +9,7 @@
 static void run_check(struct sched_job *job, struct store *store)
 {
     (void)job;
-    store_look(store);
+    store_check(store);
 }
 
 static void done(struct sched_job *job) { ((struct sched_watch *)job)->queued = false; }

@@ -221,7 +221,7 @@ static void store_claims(struct claim_keep *keep)
 /* ---- effects of a change ---- */
 
 /* True when the log accepts another line about that user's claims. */
-static bool may_tell(struct claim_keep *keep, const struct claim *claim)
+static bool may_log(struct claim_keep *keep, const struct claim *claim)
 {
     return log_limit_allows(keep->env.log, claim->uid, "claims");
 }
@@ -268,7 +268,7 @@ static void timer_due(uv_timer_t *timer)
     bool any = false;
     uint64_t now_ns = clock_mono_ns(keep->env.clock);
     for (size_t i = 0; i < keep->claims.count; i++)
-        if (keep->claims.item[i]->deadline_ns <= now_ns && may_tell(keep, keep->claims.item[i]))
+        if (keep->claims.item[i]->deadline_ns <= now_ns && may_log(keep, keep->claims.item[i]))
             log_line(LOG_LEVEL_INFO, "claim %s has ended with its time", keep->claims.item[i]->id);
     while (claim_set_expire_one(&keep->claims, now_ns, id)) {
         claim_watch_remove(keep->watch, id);
@@ -287,7 +287,7 @@ static void owner_ended(void *arg, const char *id)
     const struct claim *claim = claim_set_find(&keep->claims, id);
     if (claim == NULL)
         return;
-    if (may_tell(keep, claim))
+    if (may_log(keep, claim))
         log_line(LOG_LEVEL_INFO, "claim %s has ended with %s", id,
                  claim->owner.pid != 0 ? "its process" : "its cgroup");
     claim_keep_release(keep, claim);
@@ -507,10 +507,11 @@ static enum berth_code watch_owner(struct claim_keep *keep, const struct claim *
     return err_set(err, BERTH_NO_SUCH_OWNER, "%s", why.detail);
 }
 
-static void tell(struct claim_keep *keep, const struct claim *claim, const struct claim *before)
+static void log_change(struct claim_keep *keep, const struct claim *claim,
+                       const struct claim *before)
 {
     char by[96];
-    if (!may_tell(keep, claim))
+    if (!may_log(keep, claim))
         return;
     claim_describe(claim, by, sizeof by);
     if (before == NULL)
@@ -556,8 +557,8 @@ struct attempt {
     struct claim *before; /* NULL none; a reference */
 };
 
-static enum berth_code try(struct claim_keep *keep, const struct claim *asked, int64_t ttl_s,
-                           struct attempt *ret, struct berth_err *err)
+static enum berth_code add_on_trial(struct claim_keep *keep, const struct claim *asked,
+                                    int64_t ttl_s, struct attempt *ret, struct berth_err *err)
 {
     const struct config *config = keep->env.config;
     struct claim spec = *asked;
@@ -590,7 +591,7 @@ enum berth_code claim_keep_check(struct claim_keep *keep, const struct claim *sp
                                  bool *ret_jobs_matter, struct berth_err *err)
 {
     struct attempt attempt;
-    enum berth_code code = try(keep, spec, ttl_s, &attempt, err);
+    enum berth_code code = add_on_trial(keep, spec, ttl_s, &attempt, err);
     if (code != BERTH_OK)
         return code;
     *ret_jobs_matter =
@@ -603,14 +604,14 @@ enum berth_code claim_keep_add(struct claim_keep *keep, const struct claim *spec
                                const struct claim **ret_claim, struct berth_err *err)
 {
     struct attempt attempt;
-    enum berth_code code = try(keep, spec, ttl_s, &attempt, err);
+    enum berth_code code = add_on_trial(keep, spec, ttl_s, &attempt, err);
     if (code != BERTH_OK)
         return code;
     if (!has_owner(attempt.before) && (code = watch_owner(keep, attempt.claim, err)) != BERTH_OK) {
         undo(keep, &attempt);
         return code;
     }
-    tell(keep, attempt.claim, attempt.before);
+    log_change(keep, attempt.claim, attempt.before);
     end_overridden(keep, attempt.claim, attempt.before);
     claim_unref(attempt.before);
     changed(keep);
@@ -656,8 +657,8 @@ struct pending {
     struct claim_keep *keep;
     uint64_t generation, saves; /* to wait for before the answer */
     json_t *result;
-    bool says_stored, is_told;
-    char unless_told[CLAIM_ID_SIZE];
+    bool says_stored, is_sent;
+    char unless_sent[CLAIM_ID_SIZE];
 };
 
 static enum stream_step next_answer(void *state, json_t **ret_reply, struct berth_err *err)
@@ -671,7 +672,7 @@ static enum stream_step next_answer(void *state, json_t **ret_reply, struct bert
     if (pending->says_stored) /* omitted when out of memory */
         json_object_set_new(pending->result, "stored",
                             json_boolean(!keep->is_unread && keep->kept >= pending->generation));
-    pending->is_told = true;
+    pending->is_sent = true;
     *ret_reply = json_incref(pending->result);
     return STREAM_LAST;
 }
@@ -680,11 +681,11 @@ static void free_pending(void *state)
 {
     struct pending *pending = state;
     struct claim_keep *keep = pending->keep;
-    const struct claim *claim = pending->is_told || keep->stopping
+    const struct claim *claim = pending->is_sent || keep->stopping
                                     ? NULL
-                                    : claim_set_find(&keep->claims, pending->unless_told);
+                                    : claim_set_find(&keep->claims, pending->unless_sent);
     if (claim != NULL) {
-        if (may_tell(keep, claim))
+        if (may_log(keep, claim))
             log_line(LOG_LEVEL_INFO,
                      "claim %s has ended: who asked for it hung up before the answer", claim->id);
         claim_keep_release(keep, claim);
@@ -694,7 +695,7 @@ static void free_pending(void *state)
 }
 
 enum berth_code claim_keep_answer(struct claim_keep *keep, json_t *take_result, bool says_stored,
-                                  const struct claim *unless_told, struct outcome *ret,
+                                  const struct claim *unless_sent, struct outcome *ret,
                                   struct berth_err *err)
 {
     struct pending *pending = take_result != NULL ? malloc(sizeof *pending) : NULL;
@@ -710,8 +711,8 @@ enum berth_code claim_keep_answer(struct claim_keep *keep, json_t *take_result, 
         pending->saves = keep->saves + 1; /* nothing has changed, but the file may have */
         store_claims(keep);
     }
-    if (unless_told != NULL)
-        memcpy(pending->unless_told, unless_told->id, CLAIM_ID_SIZE);
+    if (unless_sent != NULL)
+        memcpy(pending->unless_sent, unless_sent->id, CLAIM_ID_SIZE);
     *ret = (struct outcome){
         .kind = OUTCOME_STREAM, .state = pending, .next = next_answer, .free_state = free_pending};
     return BERTH_OK;

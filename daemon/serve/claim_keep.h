@@ -72,8 +72,8 @@ bool claim_keep_plan(struct claim_keep *keep, const struct claim *claim, const c
 /* Makes an outcome that answers with take_result when all changes so far are stored, or storing has
  * failed and was logged. During a claim for computing it also waits until no probe is alive.
  * says_stored: adds the member "stored", true if the changes outlive this process. If the caller
- * hangs up before the answer, releases unless_told (NULL none), because nobody else knows that
+ * hangs up before the answer, releases unless_sent (NULL none), because nobody else knows that
  * claim. Fails with NO_MEMORY. */
 enum berth_code claim_keep_answer(struct claim_keep *keep, json_t *take_result, bool says_stored,
-                                  const struct claim *unless_told, struct outcome *ret,
+                                  const struct claim *unless_sent, struct outcome *ret,
                                   struct berth_err *err);

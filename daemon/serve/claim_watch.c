@@ -57,7 +57,7 @@ static void closed(uv_handle_t *handle) { free_entry(handle->data); }
 
 /* Checks the owner itself on every event: a cgroup's file also changes when the cgroup is
  * frozen. */
-static void look(struct entry *entry)
+static void check_owner(struct entry *entry)
 {
     struct claim_watch *watch = entry->watch;
     if (watch != NULL && !claim_owner_lives(watch->io, &entry->claim->owner))
@@ -81,7 +81,7 @@ static void cgroup_changed(uv_fs_event_t *file, const char *name, int events, in
     (void)name;
     (void)events;
     (void)status;
-    look(file->data);
+    check_owner(file->data);
 }
 
 static enum berth_code watch_process(struct claim_watch *watch, struct entry *entry,

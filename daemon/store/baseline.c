@@ -80,9 +80,9 @@ static enum berth_code write_row(struct store *store, sqlite3_stmt *statement,
     return store_core_step(store, statement, "writing a baseline", NULL, err);
 }
 
-/* Calls take for each baseline of this node. */
+/* Calls @each for each baseline of this node. */
 static enum berth_code each_row(struct store *store,
-                                enum berth_code (*take)(sqlite3_stmt *row, void *arg,
+                                enum berth_code (*each)(sqlite3_stmt *row, void *arg,
                                                         struct berth_err *err),
                                 void *arg, struct berth_err *err)
 {
@@ -90,7 +90,7 @@ static enum berth_code each_row(struct store *store,
     enum berth_code code = store_core_prepare(store, select_all, &row, err);
     if (code == BERTH_OK) {
         sqlite3_bind_int64(row, 1, store->node);
-        code = store_core_each(store, row, "reading baselines", take, arg, err);
+        code = store_core_each(store, row, "reading baselines", each, arg, err);
     }
     sqlite3_finalize(row);
     return code;
@@ -208,8 +208,8 @@ static enum berth_code read_one(struct store *store, const struct writing *writi
     return code;
 }
 
-static enum berth_code take_value(struct store *store, struct writing *writing,
-                                  const struct value *v, struct berth_err *err)
+static enum berth_code record_value(struct store *store, struct writing *writing,
+                                    const struct value *v, struct berth_err *err)
 {
     const char *axes = values_axes(writing->values, v);
     struct baseline baseline = {0};
@@ -226,13 +226,13 @@ static enum berth_code take_value(struct store *store, struct writing *writing,
     return write_row(store, writing->replace, writing->graph, v, axes, &baseline, &values, err);
 }
 
-static enum berth_code take_all(struct store *store, void *arg, struct berth_err *err)
+static enum berth_code record_all(struct store *store, void *arg, struct berth_err *err)
 {
     struct writing *writing = arg;
     enum berth_code code = BERTH_OK;
     for (size_t i = 0; i < writing->values->count && code == BERTH_OK; i++)
         if (writing->values->item[i].value > 0) /* not NAN */
-            code = take_value(store, writing, &writing->values->item[i], err);
+            code = record_value(store, writing, &writing->values->item[i], err);
     return code;
 }
 
@@ -292,7 +292,7 @@ enum berth_code store_baseline_record(struct store *store, const struct graph *g
 {
     struct writing writing = {
         .graph = graph, .values = values, .limits = limits, .is_overloaded = is_overloaded};
-    return write_with(store, &writing, take_all, err);
+    return write_with(store, &writing, record_all, err);
 }
 
 enum berth_code store_baseline_accept(struct store *store, const struct graph *graph,

@@ -66,7 +66,7 @@ static enum berth_code insert_claim(struct store *store, sqlite3_stmt *insert,
     return store_core_step(store, insert, "writing a claim", NULL, err);
 }
 
-static const struct claim *find(const struct saving *saving, const char *id)
+static const struct claim *claim_of(const struct saving *saving, const char *id)
 {
     for (size_t i = 0; i < saving->count; i++)
         if (strcmp(saving->claims[i]->id, id) == 0)
@@ -84,7 +84,7 @@ static enum berth_code delete_ended(struct store *store, const struct saving *sa
     if (code == BERTH_OK)
         code = store_core_prepare(store, "DELETE FROM claim WHERE id = ?1", &delete, err);
     while (code == BERTH_OK && (rc = store_core_next(row)) == SQLITE_ROW) {
-        if (is_text(row, 0) && find(saving, text_of(row, 0)) != NULL &&
+        if (is_text(row, 0) && claim_of(saving, text_of(row, 0)) != NULL &&
             strcmp(store_core_text(row, 1), store->boot_id) == 0)
             continue;
         sqlite3_bind_value(delete, 1, sqlite3_column_value(row, 0)); /* of any type */

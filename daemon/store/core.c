@@ -61,14 +61,14 @@ enum berth_code store_core_step(struct store *store, sqlite3_stmt *statement, co
 }
 
 enum berth_code store_core_each(struct store *store, sqlite3_stmt *statement, const char *doing,
-                                enum berth_code (*take)(sqlite3_stmt *row, void *arg,
+                                enum berth_code (*each)(sqlite3_stmt *row, void *arg,
                                                         struct berth_err *err),
                                 void *arg, struct berth_err *err)
 {
     enum berth_code code = BERTH_OK;
     int rc = SQLITE_DONE;
     while (code == BERTH_OK && (rc = store_core_next(statement)) == SQLITE_ROW)
-        code = take(statement, arg, err);
+        code = each(statement, arg, err);
     if (code == BERTH_OK && rc != SQLITE_DONE)
         code = store_core_fail(store, doing, err);
     sqlite3_reset(statement);
@@ -158,7 +158,7 @@ enum berth_code store_core_transact(struct store *store,
 
 /* Sets store->node to the node's row in a file that is only read; 0, which has no data, if it is
  * missing. */
-static enum berth_code find_node(struct store *store)
+static enum berth_code read_node(struct store *store)
 {
     sqlite3_stmt *row = NULL;
     enum berth_code code =
@@ -179,7 +179,7 @@ enum berth_code store_core_read(struct store *store,
         sqlite3 *memory = store->db;
         int64_t node = store->node;
         store->db = store->file;
-        enum berth_code code = find_node(store);
+        enum berth_code code = read_node(store);
         if (code == BERTH_OK)
             code = work(store, arg, NULL);
         store->db = memory;
@@ -261,18 +261,18 @@ static bool same_note(const struct note *a, const struct note *b)
            strcmp(a->code, b->code) == 0 && strcmp(a->text, b->text) == 0;
 }
 
-void store_core_tell(struct store *store)
+void store_core_publish(struct store *store)
 {
-    bool is_wrong = store->note.code[0] != '\0', was_wrong = store->told.note.code[0] != '\0';
-    bool changed = store->state != store->told.state || is_wrong != was_wrong ||
-                   (is_wrong && !same_note(&store->note, &store->told.note));
-    __atomic_store_n(&store->told.is_unread, store_file_is_unread(store), __ATOMIC_RELEASE);
-    __atomic_store_n(&store->told.files, store->files, __ATOMIC_RELEASE);
+    bool is_wrong = store->note.code[0] != '\0', was_wrong = store->published.note.code[0] != '\0';
+    bool changed = store->state != store->published.state || is_wrong != was_wrong ||
+                   (is_wrong && !same_note(&store->note, &store->published.note));
+    __atomic_store_n(&store->published.is_unread, store_file_is_unread(store), __ATOMIC_RELEASE);
+    __atomic_store_n(&store->published.files, store->files, __ATOMIC_RELEASE);
     if (!changed)
         return;
-    store->told.note = store->note;
-    __atomic_store_n(&store->told.state, store->state, __ATOMIC_RELEASE);
-    __atomic_fetch_add(&store->told.changes, 1, __ATOMIC_RELEASE);
+    store->published.note = store->note;
+    __atomic_store_n(&store->published.state, store->state, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&store->published.changes, 1, __ATOMIC_RELEASE);
 }
 
 enum berth_code store_core_done(struct store *store, enum berth_code code)
@@ -298,9 +298,9 @@ enum berth_code store_core_done(struct store *store, enum berth_code code)
     }
     store->how_broken[0] = store->how_failed[0] = '\0';
     for (size_t i = 0; i < STORE_PARTS; i++)
-        __atomic_store_n(&store->told.bytes[i],
+        __atomic_store_n(&store->published.bytes[i],
                          files == store->files ? bytes[i] : STORE_BYTES_UNKNOWN, __ATOMIC_RELEASE);
-    store_core_tell(store);
+    store_core_publish(store);
     store_index_leave();
     pthread_mutex_unlock(&store->lock);
     return code;

@@ -36,7 +36,7 @@ enum berth_code store_core_ready(struct store *store, struct berth_err *err);
 enum berth_code store_core_done(struct store *store, enum berth_code code);
 
 /* Publishes the state for store_state and similar functions. Part of store_core_done. */
-void store_core_tell(struct store *store);
+void store_core_publish(struct store *store);
 
 /* Runs work in one transaction, all or nothing. */
 enum berth_code store_core_transact(struct store *store,
@@ -68,9 +68,9 @@ enum berth_code store_core_step(struct store *store, sqlite3_stmt *statement, co
  * store_core_fail. */
 int store_core_next(sqlite3_stmt *statement);
 
-/* Calls take for each row of a statement, until it fails, and resets the statement. */
+/* Calls @each for each row of a statement, until it fails, and resets the statement. */
 enum berth_code store_core_each(struct store *store, sqlite3_stmt *statement, const char *doing,
-                                enum berth_code (*take)(sqlite3_stmt *row, void *arg,
+                                enum berth_code (*each)(sqlite3_stmt *row, void *arg,
                                                         struct berth_err *err),
                                 void *arg, struct berth_err *err);
 

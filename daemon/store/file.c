@@ -45,7 +45,7 @@ static void note_memory_only(struct store *store, const char *why)
 #define REMEMBERED_S (30 * 86400)
 
 /* Returns name and time of the last file set aside, if it still exists and is not old. */
-static bool find_aside(const struct store *store, char *name, size_t size, int64_t *ret_since_s)
+static bool latest_aside(const struct store *store, char *name, size_t size, int64_t *ret_since_s)
 {
     char directory[4096];
     int64_t since_s = clock_now_s(&store->clock) - REMEMBERED_S;
@@ -84,7 +84,7 @@ static void note_file(struct store *store, const char *aside, const char *how_br
                  how_broken, strrchr(aside, '/') + 1);
         return;
     }
-    if (find_aside(store, name, sizeof name, &since_s)) {
+    if (latest_aside(store, name, sizeof name, &since_s)) {
         if (strcmp(store->note.code, "store-set-aside") == 0 && store->note.since_s == since_s)
             return; /* which also names the reason */
         set_note(store, 1, "store-set-aside",
@@ -138,7 +138,7 @@ bool store_is_as_left(const struct store *store)
 {
     int64_t left[STORE_PARTS], now[STORE_PARTS];
     for (size_t i = 0; i < STORE_PARTS; i++)
-        left[i] = __atomic_load_n(&store->told.bytes[i], __ATOMIC_ACQUIRE);
+        left[i] = __atomic_load_n(&store->published.bytes[i], __ATOMIC_ACQUIRE);
     if (left[0] == STORE_BYTES_UNKNOWN)
         return false;
     read_sizes(store->path, now);
@@ -147,8 +147,8 @@ bool store_is_as_left(const struct store *store)
 
 /* Opens the file. Checks a malformed file twice, because SQLite calls it malformed after one failed
  * read (EIO). */
-static enum berth_code look_once(const struct store *store, const char *how_broken,
-                                 sqlite3 **ret_db, struct berth_err *err)
+static enum berth_code open_confirmed(const struct store *store, const char *how_broken,
+                                      sqlite3 **ret_db, struct berth_err *err)
 {
     struct berth_err first = {0};
     if (how_broken != NULL && !store_db_is_whole(store->path, store->journal))
@@ -160,13 +160,13 @@ static enum berth_code look_once(const struct store *store, const char *how_brok
 }
 
 /* Opens the file; does not trust results of an index that was lost meanwhile. */
-static enum berth_code look(const struct store *store, const char *how_broken, sqlite3 **ret_db,
-                            struct berth_err *err)
+static enum berth_code open_trusted(const struct store *store, const char *how_broken,
+                                    sqlite3 **ret_db, struct berth_err *err)
 {
     for (int tries = 0; tries < 2; tries++) {
         struct berth_err why = {0};
         sqlite3 *db = NULL;
-        enum berth_code code = look_once(store, how_broken, &db, &why);
+        enum berth_code code = open_confirmed(store, how_broken, &db, &why);
         if (!store_index_is_lost()) {
             if (code != BERTH_OK)
                 return err_set(err, code, "%s", why.detail);
@@ -192,7 +192,7 @@ static enum berth_code open_file(struct store *store, const char *how_broken, ch
     snprintf(directory, sizeof directory, "%s", store->path);
     *strrchr(directory, '/') = '\0';
     mkdir(directory, 0750); /* if it fails, opening the file reports the reason */
-    enum berth_code code = look(store, how_broken, ret_db, &why);
+    enum berth_code code = open_trusted(store, how_broken, ret_db, &why);
     if (code == BERTH_BAD_DATA) {
         snprintf(broken, broken_size, "%s", why.detail);
         why = (struct berth_err){0};
@@ -309,7 +309,7 @@ void store_file_renew(struct store *store)
 static bool is_gone(struct store *store)
 {
     static const char *const suffix[] = {"-wal", "-shm"};
-    bool is_known = store->seen.files == store->files, is_gone = false;
+    bool is_first_known = store->first.files == store->files, is_gone = false;
     if (store->boot == 0 || store_db_is_exclusive(store->db))
         return false;
     for (size_t i = 0; i < 2; i++) {
@@ -318,12 +318,13 @@ static bool is_gone(struct store *store)
         snprintf(name, sizeof name, "%s%s", store->path, suffix[i]);
         if (lstat(name, &status) < 0 && errno != ENOENT)
             return false;
-        is_gone |= status.st_ino == 0 || (is_known && (status.st_ino != store->seen.inode[i] ||
-                                                       status.st_dev != store->seen.device[i]));
-        store->seen.inode[i] = status.st_ino;
-        store->seen.device[i] = status.st_dev;
+        is_gone |=
+            status.st_ino == 0 || (is_first_known && (status.st_ino != store->first.inode[i] ||
+                                                      status.st_dev != store->first.device[i]));
+        store->first.inode[i] = status.st_ino;
+        store->first.device[i] = status.st_dev;
     }
-    store->seen.files = store->files;
+    store->first.files = store->files;
     return is_gone;
 }
 
@@ -368,7 +369,7 @@ static void mend(struct store *store, const char *how, const char *lost)
 
 /* Checks file and log, and copies a log of more than @frames frames into the file. SQLite does not:
  * after its checkpoint, which restores the length, a cut file would go unnoticed. */
-static void look_after(struct store *store, uint32_t frames)
+static void check_and_copy(struct store *store, uint32_t frames)
 {
     static const char file_lost[] =
         "the database (berth.db) while it was in use; history begins anew",
@@ -393,7 +394,7 @@ void store_file_mend(struct store *store)
 {
     if (store->db == NULL || store->state == STORE_MEMORY_ONLY || has_moved(store->db) ||
         !is_gone(store)) {
-        look_after(store, LOG_FRAMES);
+        check_and_copy(store, LOG_FRAMES);
         return;
     }
     store_db_close(store->db);
@@ -429,11 +430,11 @@ enum berth_code store_file_check(struct store *store, struct berth_err *err)
     return code;
 }
 
-void store_file_remember(struct store *store)
+void store_file_clear_aside(struct store *store)
 {
     char name[64];
     int64_t since_s;
-    if (store->state == STORE_SET_ASIDE && !find_aside(store, name, sizeof name, &since_s)) {
+    if (store->state == STORE_SET_ASIDE && !latest_aside(store, name, sizeof name, &since_s)) {
         store->state = STORE_OK;
         if (strcmp(store->note.code, "store-set-aside") == 0)
             note_file(store, "", "");
@@ -442,7 +443,7 @@ void store_file_remember(struct store *store)
 
 void store_file_close(struct store *store)
 {
-    look_after(store, 0);
+    check_and_copy(store, 0);
     store_db_close(store->db);
     store_db_close(store->file);
     store->db = store->file = NULL;

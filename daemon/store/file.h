@@ -33,7 +33,7 @@ enum berth_code store_file_check(struct store *store, struct berth_err *err);
 void store_file_renew(struct store *store);
 
 /* Removes the note on a set-aside file that has been moved away or is old. */
-void store_file_remember(struct store *store);
+void store_file_clear_aside(struct store *store);
 
 /* Stops using a file or log that was shortened. Opens the rest, or sets it aside and begins anew,
  * with a note. Cheap without changes: call it before each call, and after it for changes

@@ -6,7 +6,7 @@
 #include "base/grow.h"
 #include "store/core.h"
 
-enum statement { OPEN_OR_UPDATE, MARK, CLEAR, CLEAR_ELSEWHERE, FORGET, STANDING, STATEMENTS };
+enum statement { OPEN_OR_UPDATE, MARK, CLEAR, CLEAR_ELSEWHERE, DELETE_OLD, STANDING, STATEMENTS };
 
 /* Within the transaction confirmed rows have cleared_s -1; rows still at NULL have cleared. */
 static const char *const sql[STATEMENTS] = {
@@ -27,7 +27,7 @@ static const char *const sql[STATEMENTS] = {
     [CLEAR_ELSEWHERE] =
         "UPDATE finding SET cleared_s = ?2 WHERE cleared_s IS NULL AND node IN"
         " (SELECT o.id FROM node o JOIN node n ON n.name = o.name WHERE n.id = ?1 AND o.id <> ?1)",
-    [FORGET] =
+    [DELETE_OLD] =
         "DELETE FROM finding WHERE cleared_s IS NOT NULL AND id <="
         " (SELECT id FROM finding WHERE cleared_s IS NOT NULL ORDER BY id DESC LIMIT 1 OFFSET ?1)",
     [STANDING] =
@@ -127,9 +127,9 @@ static enum berth_code keep_all(struct store *store, void *arg, struct berth_err
     if (code == BERTH_OK) /* found when the machine had other hardware */
         code = mark(store, keeping, CLEAR_ELSEWHERE, store->node, keeping->now_s, false, err);
     if (code == BERTH_OK) {
-        sqlite3_bind_int64(keeping->statement[FORGET], 1, STORE_FINDINGS_MAX);
-        code = store_core_step(store, keeping->statement[FORGET], "forgetting old findings", NULL,
-                               err);
+        sqlite3_bind_int64(keeping->statement[DELETE_OLD], 1, STORE_FINDINGS_MAX);
+        code = store_core_step(store, keeping->statement[DELETE_OLD], "forgetting old findings",
+                               NULL, err);
     }
     if (code != BERTH_OK)
         return code;

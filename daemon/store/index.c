@@ -30,7 +30,7 @@ struct mapping {
 static unsigned digit(char c) { return c <= '9' ? (unsigned)(c - '0') : (unsigned)(c - 'a') + 10; }
 
 /* Parses one more byte. Returns true at the end of the line. */
-static bool take(struct mapping *line, char c)
+static bool parse_byte(struct mapping *line, char c)
 {
     if (c == '\n')
         return true;
@@ -60,7 +60,7 @@ static bool is_shared(int maps, uintptr_t address)
     ssize_t length;
     for (off_t at = 0; (length = pread(maps, text, sizeof text, at)) > 0; at += length)
         for (ssize_t i = 0; i < length; i++) {
-            if (!take(&line, text[i]))
+            if (!parse_byte(&line, text[i]))
                 continue;
             if (address >= line.from && address < line.to)
                 return line.is_writable && line.is_shared;

@@ -43,7 +43,7 @@ struct store {
         uint64_t files; /* number of that database; another number: unknown */
         dev_t device[2];
         ino_t inode[2];
-    } seen;
+    } first;
     struct store_log log; /* state at the last check; zeroes unknown */
     struct {              /* for callers that do not wait: written with the lock, read without */
         enum store_state state;
@@ -51,7 +51,7 @@ struct store {
         uint64_t changes, files;
         int64_t bytes[STORE_PARTS]; /* after the last call; STORE_BYTES_UNKNOWN */
         struct note note;           /* with the lock only */
-    } told;
+    } published;
     const struct graph *graph;
     char boot_id[40];
     int64_t node, boot; /* rows */

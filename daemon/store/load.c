@@ -98,7 +98,7 @@ static enum berth_code load_notes(struct store *store, struct notes *notes, stru
 }
 
 /* Removes an earlier database's notes of a probe that has a run in this one. */
-static enum berth_code forget_notes(sqlite3_stmt *row, void *arg, struct berth_err *err)
+static enum berth_code remove_notes(sqlite3_stmt *row, void *arg, struct berth_err *err)
 {
     struct notes *notes = arg;
     const char *probe = store_core_text(row, 0);
@@ -111,7 +111,7 @@ static enum berth_code forget_notes(sqlite3_stmt *row, void *arg, struct berth_e
     return BERTH_OK;
 }
 
-static enum berth_code forget_replaced(struct store *store, struct notes *notes,
+static enum berth_code remove_replaced(struct store *store, struct notes *notes,
                                        struct berth_err *err)
 {
     sqlite3_stmt *row = NULL;
@@ -119,7 +119,7 @@ static enum berth_code forget_replaced(struct store *store, struct notes *notes,
         store_core_prepare(store, "SELECT name FROM probe WHERE node = ?1", &row, err);
     if (code == BERTH_OK) {
         sqlite3_bind_int64(row, 1, store->node);
-        code = store_core_each(store, row, "reading probes", forget_notes, notes, err);
+        code = store_core_each(store, row, "reading probes", remove_notes, notes, err);
     }
     sqlite3_finalize(row);
     return code;
@@ -150,7 +150,7 @@ static enum berth_code load_all(struct store *store, void *arg, struct berth_err
     if (code != BERTH_OK || last_probe_at_s == 0)
         return code;
     loading->last_probe_at_s = last_probe_at_s;
-    code = forget_replaced(store, &loading->notes, err);
+    code = remove_replaced(store, &loading->notes, err);
     return code == BERTH_OK ? load_notes(store, &loading->notes, err) : code;
 }
 
@@ -175,7 +175,7 @@ enum berth_code store_load_latest(struct store *store, const struct graph *graph
     return BERTH_OK;
 }
 
-static enum berth_code take_shapes(sqlite3_stmt *row, void *arg, struct berth_err *err)
+static enum berth_code copy_shapes(sqlite3_stmt *row, void *arg, struct berth_err *err)
 {
     char **shapes = arg, *text = strdup(store_core_text(row, 0));
     if (text == NULL)
@@ -201,7 +201,7 @@ static enum berth_code load_shapes(struct store *store, void *arg, struct berth_
                            &row, err);
     if (code == BERTH_OK) {
         sqlite3_bind_int64(row, 1, store->node);
-        code = store_core_each(store, row, "reading shapes", take_shapes, shapes, err);
+        code = store_core_each(store, row, "reading shapes", copy_shapes, shapes, err);
     }
     sqlite3_finalize(row);
     return code;

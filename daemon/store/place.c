@@ -109,8 +109,8 @@ static enum berth_code insert_present(struct store *store, struct comparing *com
     return code;
 }
 
-static enum berth_code forget(struct store *store, struct comparing *comparing,
-                              const struct baseline_set *gone, struct berth_err *err)
+static enum berth_code delete_places(struct store *store, struct comparing *comparing,
+                                     const struct baseline_set *gone, struct berth_err *err)
 {
     sqlite3_stmt *statement = comparing->statement[DELETE];
     enum berth_code code = BERTH_OK;
@@ -131,7 +131,7 @@ static enum berth_code compare_all(struct store *store, void *arg, struct berth_
     if (code == BERTH_OK)
         code = insert_present(store, comparing, err);
     if (code == BERTH_OK)
-        code = forget(store, comparing, &gone, err);
+        code = delete_places(store, comparing, &gone, err);
     baseline_set_done(&gone);
     return code;
 }

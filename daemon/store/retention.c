@@ -127,8 +127,8 @@ static enum berth_code do_step(struct store *store, void *arg, struct berth_err 
 static const int64_t nothing = INT64_MAX;
 
 /* Returns the number that sql selects; `nothing` for NULL. */
-static enum berth_code ask(struct store *store, const char *sql, int64_t first, int64_t second,
-                           int64_t *ret_number, struct berth_err *err)
+static enum berth_code number_of(struct store *store, const char *sql, int64_t first,
+                                 int64_t second, int64_t *ret_number, struct berth_err *err)
 {
     sqlite3_stmt *statement = NULL;
     enum berth_code code = store_core_prepare(store, sql, &statement, err);
@@ -155,11 +155,11 @@ static enum berth_code choose_series(struct store *store, int64_t done, struct s
                                      struct berth_err *err)
 {
     int64_t next = 0, last = 0;
-    enum berth_code code = ask(
+    enum berth_code code = number_of(
         store, "SELECT max(id) FROM (SELECT id FROM series WHERE id > ?1 ORDER BY id LIMIT 128)",
         done, 0, &next, err);
     if (code == BERTH_OK)
-        code = ask(store, "SELECT max(id) FROM series WHERE id > ?1", done, 0, &last, err);
+        code = number_of(store, "SELECT max(id) FROM series WHERE id > ?1", done, 0, &last, err);
     step->parameter[0] = done + 1;
     step->parameter[1] = step->last = next;
     step->is_last = next == last;
@@ -168,15 +168,15 @@ static enum berth_code choose_series(struct store *store, int64_t done, struct s
 
 /* Chooses the runs to settle: those of past days. The choice stays fixed while they are settled,
  * though runs are added and days end. */
-static enum berth_code find_settling(struct store *store, int64_t today, struct step *step,
-                                     bool *ret_any, struct berth_err *err)
+static enum berth_code choose_settling(struct store *store, int64_t today, struct step *step,
+                                       bool *ret_any, struct berth_err *err)
 {
     struct keeping_state *keeping = &store->keeping;
     enum berth_code code = BERTH_OK;
     if (keeping->settled == 0) {
         keeping->before_s = today * DAY_S;
-        code = ask(store, "SELECT max(id) FROM run WHERE is_settled = 0 AND started_s < ?1",
-                   keeping->before_s, 0, &keeping->run, err);
+        code = number_of(store, "SELECT max(id) FROM run WHERE is_settled = 0 AND started_s < ?1",
+                         keeping->before_s, 0, &keeping->run, err);
     }
     *ret_any = code == BERTH_OK && keeping->run != nothing;
     if (!*ret_any)
@@ -188,21 +188,21 @@ static enum berth_code find_settling(struct store *store, int64_t today, struct 
 
 /* True when the clock is trusted: a wrong one would make everything old. It needs runs on several
  * of the previous days. */
-static enum berth_code is_believed(struct store *store, const struct keep *keep, int64_t today,
-                                   bool *ret_believed, struct berth_err *err)
+static enum berth_code is_clock_trusted(struct store *store, const struct keep *keep, int64_t today,
+                                        bool *ret_trusted, struct berth_err *err)
 {
     static const char days[] = "SELECT count(DISTINCT started_s / 86400) FROM run WHERE started_s "
                                ">= ?1 AND started_s < ?2";
     int64_t count = 0;
-    enum berth_code code =
-        ask(store, days, (today - STORE_KEEP_WEEK + 1) * DAY_S, (today + 1) * DAY_S, &count, err);
+    enum berth_code code = number_of(store, days, (today - STORE_KEEP_WEEK + 1) * DAY_S,
+                                     (today + 1) * DAY_S, &count, err);
     if (code == BERTH_OK)
-        *ret_believed = count >= keep->witness_days;
+        *ret_trusted = count >= keep->witness_days;
     return code;
 }
 
-static enum berth_code find_thinning(struct store *store, const struct keep *keep, int64_t today,
-                                     struct step *step, bool *ret_any, struct berth_err *err)
+static enum berth_code choose_thinning(struct store *store, const struct keep *keep, int64_t today,
+                                       struct step *step, bool *ret_any, struct berth_err *err)
 {
     static const char first_run[] =
         "SELECT min(id) FROM run WHERE is_thinned = 0 AND started_s >= ?1 AND started_s < ?2";
@@ -211,11 +211,11 @@ static enum berth_code find_thinning(struct store *store, const struct keep *kee
     struct keeping_state *keeping = &store->keeping;
     int64_t oldest_s = nothing;
     enum berth_code code =
-        ask(store, "SELECT min(started_s) FROM run WHERE is_thinned = 0 AND started_s < ?1",
-            (today - keep->history_days) * DAY_S, 0, &oldest_s, err);
+        number_of(store, "SELECT min(started_s) FROM run WHERE is_thinned = 0 AND started_s < ?1",
+                  (today - keep->history_days) * DAY_S, 0, &oldest_s, err);
     *ret_any = false;
     if (code == BERTH_OK && oldest_s != nothing)
-        code = is_believed(store, keep, today, ret_any, err);
+        code = is_clock_trusted(store, keep, today, ret_any, err);
     if (!*ret_any)
         return code;
     int64_t day = oldest_s / DAY_S - (oldest_s % DAY_S < 0);
@@ -226,10 +226,11 @@ static enum berth_code find_thinning(struct store *store, const struct keep *kee
     *step = (struct step){
         .is_thinning = true,
         .parameter = {[2] = day * DAY_S, (day + 1) * DAY_S, day, today - keep->daily_days}};
-    code = ask(store, first_run, step->parameter[2], step->parameter[3], &step->parameter[6], err);
+    code = number_of(store, first_run, step->parameter[2], step->parameter[3], &step->parameter[6],
+                     err);
     if (code == BERTH_OK)
-        code =
-            ask(store, last_run, step->parameter[2], step->parameter[3], &step->parameter[7], err);
+        code = number_of(store, last_run, step->parameter[2], step->parameter[3],
+                         &step->parameter[7], err);
     return code == BERTH_OK ? choose_series(store, keeping->series, step, err) : code;
 }
 
@@ -242,9 +243,9 @@ enum berth_code store_retention(struct store *store, const struct keep *keep, bo
     const int64_t today = clock_now_s(&store->clock) / DAY_S;
     enum berth_code code = store_core_ready(store, err);
     if (code == BERTH_OK && store->state != STORE_MEMORY_ONLY) {
-        code = find_settling(store, today, &step, &any, err);
+        code = choose_settling(store, today, &step, &any, err);
         if (code == BERTH_OK && !any) /* thinning needs settled values */
-            code = find_thinning(store, keep, today, &step, &any, err);
+            code = choose_thinning(store, keep, today, &step, &any, err);
     }
     if (code == BERTH_OK && any)
         code = store_core_transact(store, do_step, &step, err);

@@ -16,22 +16,22 @@ void run_done(struct run *run)
 
 enum store_state store_state(const struct store *store)
 {
-    return __atomic_load_n(&store->told.state, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&store->published.state, __ATOMIC_ACQUIRE);
 }
 
 bool store_is_unread(const struct store *store)
 {
-    return __atomic_load_n(&store->told.is_unread, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&store->published.is_unread, __ATOMIC_ACQUIRE);
 }
 
 uint64_t store_changes(const struct store *store)
 {
-    return __atomic_load_n(&store->told.changes, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&store->published.changes, __ATOMIC_ACQUIRE);
 }
 
 uint64_t store_files(const struct store *store)
 {
-    return __atomic_load_n(&store->told.files, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&store->published.files, __ATOMIC_ACQUIRE);
 }
 
 bool store_note(struct store *store, struct note *ret_note)
@@ -82,8 +82,8 @@ enum berth_code store_open_as(const char *directory, enum store_journal journal,
         store_close(store);
         return code;
     }
-    store->told.bytes[0] = STORE_BYTES_UNKNOWN;
-    store_core_tell(store);
+    store->published.bytes[0] = STORE_BYTES_UNKNOWN;
+    store_core_publish(store);
     *ret_store = store;
     return BERTH_OK;
 }
@@ -114,11 +114,11 @@ enum berth_code store_begin(struct store *store, const struct graph *graph, cons
     return store_core_done(store, store_core_ready(store, err));
 }
 
-void store_look(struct store *store)
+void store_check(struct store *store)
 {
     store_core_lock(store);
     if (store_file_check(store, NULL) == BERTH_OK)
-        store_file_remember(store);
+        store_file_clear_aside(store);
     store_core_done(store, BERTH_OK);
 }
 

@@ -87,7 +87,7 @@ void store_close(struct store *store); /* NULL is fine; calls store_retry first 
 bool store_retry(struct store *store);
 
 /* Checks the file as every call does first: its existence, and that of a set-aside file. */
-void store_look(struct store *store);
+void store_check(struct store *store);
 
 /* True when files and sizes are those after the last call, so that only the store has written to
  * them. Takes no lock and three lstat(2). False, without these, in memory and with a rollback

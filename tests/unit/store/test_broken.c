@@ -63,7 +63,7 @@ static void expect_set_aside(struct world *world)
     char aside[96];
     snprintf(aside, sizeof aside, "%s.corrupt-1790000000", world->database);
     assert_int_equal(unlink(aside), 0);
-    store_look(store);
+    store_check(store);
     assert_int_equal(store_state(store), STORE_OK);
     assert_string_equal(noted(store).code, "");
     store_close(store);
