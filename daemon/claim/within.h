@@ -12,9 +12,9 @@
  * nothing.
  *
  * Narrows each kind only if the claims cover some of it: a claim of GPUs leaves the cpus unchanged.
- * Memory counts for NUMA nodes of the host, not of GPUs. *ret_claim is the first of the claims,
- * borrowed, also on failure; NULL when there is none. Fails with NOTHING_ALLOWED when no cpu or no
- * memory is left, and with NO_MEMORY. */
+ * Memory counts for NUMA nodes of the host, not of GPUs. Returns the first of the claims in
+ * *ret_claim, borrowed, also on failure; NULL when there is none. Fails with NOTHING_ALLOWED when
+ * no cpu or no memory is left, and with NO_MEMORY. */
 enum berth_code claim_within(const struct claim_set *claims, const struct files *io,
                              const struct graph *graph, const struct claim_caller *caller,
                              struct allowed *allowed, const struct claim **ret_claim,

@@ -23,9 +23,9 @@ struct accepted {
 };
 
 /* Accepts base's values of the selected places as expected and exports the baselines. Leaves out
- * values that are too uncertain. selected is by place id; NULL: all places, and the hardware too.
- * *ret_snapshot is base with the new baselines, as that generation. Fails with NO_MEMORY or the
- * store's error; nothing is accepted then. */
+ * values that are too uncertain. The flags in selected are by place id; NULL: all places, and the
+ * hardware too. Sets *ret_snapshot to base with the new baselines, as that generation. Fails with
+ * NO_MEMORY or the store's error; nothing is accepted then. */
 enum berth_code baseline_update(struct store *store, const struct snapshot *base,
                                 const bool *selected, const struct history_env *env,
                                 uint64_t generation, struct accepted *ret_accepted,

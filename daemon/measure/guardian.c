@@ -45,8 +45,8 @@ static bool prepare(struct guardian *guardian)
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &guardian->probe_mask);
     prctl(PR_SET_NAME, GUARDIAN_NAME);
-    /* a group of its own, so that the daemon's group does not end it; the same session, so that the
-     * daemon distinguishes it from adopted processes */
+    /* A group of its own: signals to the daemon's group do not reach it. The same session: the
+     * daemon distinguishes it from adopted processes. */
     setpgid(0, 0);
     fcntl(GUARDIAN_SOCKET, F_SETFD, FD_CLOEXEC);
     guardian->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -73,7 +73,7 @@ void run_parser_note(struct run_parser *parser, enum note_severity severity, con
 
 /* Sets run.status and run.elapsed_ns and notes a failure. ending is "" for a normal end, which
  * needs the end record. Otherwise it is a status (crashed, timeout, garbage, cancelled, failed,
- * put-off), with text as the reason. For a probe that crashed or was killed for silence, the note
- * names the current cell, at its first place, and that cell gets a skip. */
+ * put-off), with text as the reason. When a probe crashed or was killed for silence, the note is at
+ * the current cell's first place and names the cell. That cell gets a skip. */
 void run_parser_finish(struct run_parser *parser, const char *ending, const char *text,
                        int64_t elapsed_ns);

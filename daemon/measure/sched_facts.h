@@ -53,8 +53,8 @@ void sched_facts_init(struct sched_facts *facts, const struct sched_facts_env *e
 void sched_facts_done(struct sched_facts *facts); /* nothing may run */
 
 /* Starts a query if graph has GPUs and none is running. It takes at most 10 s, or the configured
- * silence of a probe. Returns false when no answer will come: there is nothing to ask, an earlier
- * process cannot be killed, or the probe does not exist. sched_facts_copy notes the last case. */
+ * silence of a probe. Returns false when no answer will come. There is nothing to ask, an earlier
+ * process cannot be killed, or the probe does not exist, which sched_facts_copy notes. */
 bool sched_facts_query(struct sched_facts *facts, const struct graph *graph);
 static inline bool sched_facts_is_querying(const struct sched_facts *facts)
 {

@@ -21,8 +21,8 @@ enum berth_code claim_watch_new(uv_loop_t *loop, const struct files *io,
 void claim_watch_close(struct claim_watch *watch);
 
 /* Watches a claim's owner, if it has one. A NULL watch does nothing. Fails with ABSENT when the
- * owner has ended, UNAVAILABLE when this kernel has no pidfd_open (before Linux 5.3), IO when too
- * many files are open, and NO_MEMORY. */
+ * owner has ended, and UNAVAILABLE when this kernel has no pidfd_open (before Linux 5.3). Fails
+ * with IO when too many files are open, and NO_MEMORY. */
 enum berth_code claim_watch_add(struct claim_watch *watch, const struct claim *claim,
                                 struct berth_err *err);
 

@@ -86,8 +86,8 @@ static bool is_kind(const char *name, const char *text, size_t letters)
     return strncmp(name, text, letters) == 0 && strspn(name + letters, "0123456789") > 0;
 }
 
-/* Lists the places whose names begin with the first letters of text: "gpu0 to gpu7", "core0 to
- * core1, core24 to core25". "" none; ends in "..." when cut. */
+/* Lists the places whose names begin with the first letters of text. Examples: "gpu0 to gpu7",
+ * "core0 to core1, core24 to core25". "" none; ends in "..." when cut. */
 static void list_kind(const struct graph *graph, const char *text, size_t letters, char *ret,
                       size_t size)
 {
@@ -129,8 +129,8 @@ static void list_kinds(const struct graph *graph, char *ret, size_t size)
     }
 }
 
-/* The kind comes from the letters of the name. Details are "this node has no place gpu9; of that
- * kind it has gpu0 to gpu7", or "this node has no gpu, and so no place gpu0; it has numa0 to
+/* The kind comes from the letters of the name. A detail is "this node has no place gpu9; of that
+ * kind it has gpu0 to gpu7". Or it is "this node has no gpu, and so no place gpu0; it has numa0 to
  * numa3". Otherwise as err_no_such_place. */
 enum berth_code request_no_such_place(const struct graph *graph, const char *name,
                                       struct berth_err *err)

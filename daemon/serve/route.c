@@ -29,8 +29,8 @@ static void reply_free(void *state)
     free(reply);
 }
 
-/* Prints times without rounding: options are compared, and small transfers may take less than 1 ns
- * at their bandwidth. print_real prints null for NAN and infinity. */
+/* Prints times without rounding: options are compared, and small transfers may take less than 1 ns.
+ * Function print_real prints null for NAN and infinity. */
 static void print_prediction(struct print *print, const struct reply *reply,
                              const struct route_option *option)
 {

@@ -5,8 +5,9 @@
 #include "health/baseline.h"
 #include "store/store.h"
 
-/* Loads the baselines of values' numbers into ret_baseline, at the index of each item; leaves the
- * others unchanged. ret_baseline has room for values->count. values must be finished. */
+/* Loads the baselines of values' numbers into ret_baseline, at the index of each item. Leaves the
+ * others unchanged. The array ret_baseline has room for values->count, and values must be
+ * finished. */
 enum berth_code store_baseline_load(struct store *store, const struct graph *graph,
                                     const struct values *values, struct baseline *ret_baseline,
                                     struct berth_err *err);

@@ -6,8 +6,8 @@
 #include "store/db.h"
 
 /* Copies rows: select's columns are insert's parameters. Row ids differ between files, so rows
- * refer by content: a node by fingerprint, a series by its key. ?1 of select is added to run
- * ids. */
+ * refer by content: a node by fingerprint, a series by its key. Parameter ?1 of select is added to
+ * run ids. */
 struct pump {
     const char *select, *insert;
 };

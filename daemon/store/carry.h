@@ -19,9 +19,9 @@
  * unchanged. Fails as store_db_error. */
 enum berth_code store_carry_state(sqlite3 *file, sqlite3 *memory, struct berth_err *err);
 
-/* Moves all data of memory into file, in one transaction of file. has_state: memory got the file's
- * state, so its own replaces that; otherwise its state is only added. Claims that were saved in
- * memory always replace the file's. On failure file is unchanged. Fails as store_db_error. */
+/* Moves all data of memory into file, in one transaction of file. With has_state, memory got the
+ * file's state, so its own replaces that; otherwise its state is only added. Claims that were saved
+ * in memory always replace the file's. On failure file is unchanged. Fails as store_db_error. */
 enum berth_code store_carry_home(sqlite3 *memory, bool has_state, sqlite3 *file,
                                  struct berth_err *err);
 

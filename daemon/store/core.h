@@ -45,8 +45,8 @@ enum berth_code store_core_transact(struct store *store,
                                     void *arg, struct berth_err *err);
 
 /* Runs work, which only reads, on all written data. That is one database, or, while the file can
- * only be read, the file and then memory. store->node is the node's row in the current one. For
- * tables of measurements; state is in store->db alone. */
+ * only be read, the file and then memory. During work, store->node is the node's row in the current
+ * one. For tables of measurements; state is in store->db alone. */
 enum berth_code store_core_read(struct store *store,
                                 enum berth_code (*work)(struct store *, void *, struct berth_err *),
                                 void *arg, struct berth_err *err);

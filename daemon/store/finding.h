@@ -12,8 +12,8 @@
 
 /* Makes the assessment's findings the open ones, in one transaction. New ones get their at_s, or
  * now_s if that is unknown. Existing ones get the new text and numbers. Missing ones clear at
- * now_s, unless the assessment is incomplete (is_cut). is_acceptance: they clear because they were
- * accepted. *ret_opened is a new array of all open findings (free). */
+ * now_s, unless the assessment is incomplete (is_cut). With is_acceptance they clear because they
+ * were accepted. Returns all open findings in *ret_opened, a new array (free). */
 enum berth_code store_finding_keep(struct store *store, const struct assessment *assessment,
                                    int64_t now_s, bool is_acceptance, struct opened **ret_opened,
                                    size_t *ret_count, struct berth_err *err);

@@ -32,8 +32,8 @@ enum berth_code store_history(struct store *store, const struct graph *graph, en
                               place_id from, place_id to, const char *axes, int64_t since_s,
                               struct history *ret_history, struct berth_err *err);
 
-/* Adds the values of one metric as of at_s: of each series, the latest value whose run had started,
- * or the latest daily median whose day had begun. Otherwise adds the reason for a missing value.
- * The caller finishes values. */
+/* Adds the values of one metric as of at_s. Takes of each series the latest value whose run had
+ * started, or the latest daily median whose day had begun. Otherwise adds the reason for a missing
+ * value. The caller finishes values. */
 enum berth_code store_load_at(struct store *store, const struct graph *graph, enum metric metric,
                               int64_t at_s, struct values *values, struct berth_err *err);

@@ -56,7 +56,8 @@ struct store_log {
 bool store_index_log_is_cut(sqlite3 *db, struct store_log *seen);
 
 /* Returns the last page that must be in the database file; later ones are in the log and not copied
- * yet. 0 when there is none or it is unknown. db has read from the database, in WAL mode. */
+ * yet. Returns 0 when there is none or it is unknown. The connection db has read from the database,
+ * in WAL mode. */
 int64_t store_index_file_pages(sqlite3 *db, int64_t pages);
 
 /* Copies pages from the log into the file, as far as readers allow. Returns false when a page of

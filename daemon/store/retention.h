@@ -25,8 +25,8 @@ struct keep {
  * for each series, by one median with the lowest and highest value and their number. The median of
  * an even number is the mean of the middle two. Deletes the day's values, skips, notes, runs and
  * unused texts, except runs and notes that are the latest of a series or probe. If a day with a
- * median gets more values (the clock went back), the median of the larger number stays.
- * witness_days protects values from a wrong clock. Does nothing while the store is in memory.
- * *ret_more: call again, there is more work. Fails as store_write_run. */
+ * median gets more values (the clock went back), the median of the larger number stays. The limit
+ * witness_days protects values from a wrong clock. Does nothing while the store is in memory. Sets
+ * *ret_more when there is more work: call again. Fails as store_write_run. */
 enum berth_code store_retention(struct store *store, const struct keep *keep, bool *ret_more,
                                 struct berth_err *err);

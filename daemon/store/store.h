@@ -137,7 +137,7 @@ enum berth_code store_load_latest(struct store *store, const struct graph *graph
                                   size_t *ret_note_count, int64_t *ret_last_probe_at_s,
                                   struct berth_err *err);
 
-/* Returns the condition "shapes" of the newest GPU probe run that has it: the probe's text on the
- * best launch shapes of kernels, with models and driver. NULL, and OK, when there is none;
+/* Returns the condition "shapes" of the newest GPU probe run that has it. It is the probe's text on
+ * the best launch shapes of kernels, with models and driver. NULL, and OK, when there is none;
  * otherwise the caller frees it. */
 enum berth_code store_load_shapes(struct store *store, char **ret_shapes, struct berth_err *err);
