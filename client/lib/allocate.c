@@ -59,7 +59,8 @@ static int read_allocation(struct berth *berth, json_t *take_reply,
             .free_bytes = lib_read_maybe_integer(&read, item, "free_bytes"),
             .free_at_s = lib_read_maybe_integer(&read, item, "free_at_s"),
         };
-        options[i].why = lib_read_evidence(&read, item, "why", &options[i].why_count);
+        options[i].evidence =
+            lib_read_evidence(&read, item, "evidence", &options[i].evidence_count);
     }
     allocation->options = options;
     allocation->warnings = lib_read_texts(&read, take_reply, "warnings");

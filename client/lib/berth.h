@@ -299,8 +299,8 @@ struct berth_binding {
     int proven_optimal;
     double gap;                  /* gap to a lower bound, when not proven */
     struct berth_pairs launcher; /* launcher options, by launcher name */
-    const struct berth_evidence *why;
-    size_t why_count;
+    const struct berth_evidence *evidence;
+    size_t evidence_count;
     struct berth_texts reasons; /* grounds of the decision, a sentence each */
     struct berth_texts warnings;
     struct berth_basis basis;
@@ -443,8 +443,8 @@ struct berth_memory_option {
     const char *call; /* the function to call, in the terms of its programming interface */
     struct berth_prediction predicted;
     int64_t free_bytes, free_at_s;
-    const struct berth_evidence *why;
-    size_t why_count;
+    const struct berth_evidence *evidence;
+    size_t evidence_count;
 };
 
 struct berth_allocation {

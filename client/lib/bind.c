@@ -107,7 +107,7 @@ int lib_bind_read(struct berth *berth, json_t *take_reply, struct berth_binding 
     binding->proven_optimal = lib_read_bool(&read, take_reply, "proven_optimal");
     binding->gap = lib_read_maybe_number(&read, take_reply, "gap");
     binding->launcher = lib_read_pairs(&read, take_reply, "launcher");
-    binding->why = lib_read_evidence(&read, take_reply, "why", &binding->why_count);
+    binding->evidence = lib_read_evidence(&read, take_reply, "evidence", &binding->evidence_count);
     if (json_is_array(json_object_get(take_reply, "reasons"))) /* nullable */
         binding->reasons = lib_read_texts(&read, take_reply, "reasons");
     binding->warnings = lib_read_texts(&read, take_reply, "warnings");

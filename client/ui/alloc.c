@@ -33,7 +33,7 @@ void ui_alloc(struct ui *ui, const json_t *reply)
     json_array_foreach(options, i, option) { put_option(&table, option); }
     ui_table_end(&table, 0, true);
     ui_reasons(ui, json_object_get(reply, "reasons"));
-    ui_evidence(ui, json_object_get(json_array_get(options, 0), "why"));
+    ui_evidence(ui, json_object_get(json_array_get(options, 0), "evidence"));
     ui_warnings(ui, json_object_get(reply, "warnings"));
     ui_basis(ui, ui_member(json_object_get(reply, "basis"), "origin"));
 }

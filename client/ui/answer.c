@@ -88,20 +88,20 @@ static void put_one(struct ui *ui, const json_t *item)
     ui_done(&line);
 }
 
-void ui_evidence(struct ui *ui, const json_t *why)
+void ui_evidence(struct ui *ui, const json_t *evidence)
 {
     size_t i;
     const json_t *item;
-    if (json_array_size(why) == 0)
+    if (json_array_size(evidence) == 0)
         return;
     ui_put(ui, "\n");
     ui_style(ui, UI_BOLD);
     ui_put(ui, "Why\n");
     ui_style(ui, UI_PLAIN);
-    json_array_foreach(why, i, item)
+    json_array_foreach(evidence, i, item)
     {
         if (i == EVIDENCE_MOST) {
-            ui_put(ui, "  and %zu more (--json has them)\n", json_array_size(why) - i);
+            ui_put(ui, "  and %zu more (--json has them)\n", json_array_size(evidence) - i);
             return;
         }
         put_one(ui, item);

@@ -52,7 +52,7 @@ const char *ui_member(const json_t *object, const char *key);
 void ui_prediction(struct ui *ui, const json_t *prediction);
 /* Prints sentences: the measured value, its places and its time. Prints a few, then the number of
  * the others. */
-void ui_evidence(struct ui *ui, const json_t *why);
+void ui_evidence(struct ui *ui, const json_t *evidence);
 /* Prints the reasons, sentences with numbers that a person can check. */
 void ui_reasons(struct ui *ui, const json_t *reasons);
 void ui_warnings(struct ui *ui, const json_t *warnings);

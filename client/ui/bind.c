@@ -159,7 +159,7 @@ void ui_bind(struct ui *ui, const json_t *reply)
     put_tasks(ui, json_object_get(reply, "tasks"));
     put_predictions(ui, reply);
     ui_reasons(ui, json_object_get(reply, "reasons"));
-    ui_evidence(ui, json_object_get(reply, "why"));
+    ui_evidence(ui, json_object_get(reply, "evidence"));
     ui_warnings(ui, json_object_get(reply, "warnings"));
     ui_basis(ui, ui_member(json_object_get(reply, "basis"), "origin"));
 }

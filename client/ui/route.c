@@ -195,7 +195,7 @@ void ui_route(struct ui *ui, const json_t *reply)
     put_calls(ui, options);
     put_sizes(ui, reply);
     ui_reasons(ui, json_object_get(reply, "reasons"));
-    ui_evidence(ui, json_object_get(json_array_get(options, 0), "why"));
+    ui_evidence(ui, json_object_get(json_array_get(options, 0), "evidence"));
     ui_warnings(ui, json_object_get(reply, "warnings"));
     ui_basis(ui, ui_member(json_object_get(reply, "basis"), "origin"));
 }

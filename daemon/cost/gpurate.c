@@ -395,7 +395,7 @@ static void warn_of(const struct gpurate *at, const char *how, const char *stand
             return;
     warnings_add(
         basis->warnings,
-        "how fast kernels of %s %s was not measured of every memory: %s stands for it (why)",
+        "how fast kernels of %s %s was not measured of every memory: %s stands for it (evidence)",
         graph_place(at->snap->graph, at->gpu)->name, how, stands_for);
     if (memo->said_count < GPURATE_SAID)
         memo->said[memo->said_count++] =
@@ -519,7 +519,7 @@ enum berth_code gpurate_stream(const struct gpurate *at, const char *how, double
             warnings_add(
                 basis->warnings,
                 "what it costs when %s touches memory for the first time was not measured of every "
-                "memory: that of %s stands for it (why)",
+                "memory: that of %s stands for it (evidence)",
                 graph_place(at->snap->graph, at->gpu)->name,
                 graph_place(at->snap->graph, touch->from == at->gpu ? touch->to : touch->from)
                     ->name);

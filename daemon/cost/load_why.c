@@ -124,15 +124,16 @@ static void warn_of_rates(const struct asked *asked, const char *prefix)
         [LACK_MEASUREMENT] = {"nothing was measured",
                               "the time is what the links are said to allow"},
         [LACK_HALF] = {"nothing was measured",
-                       "it counts with half of what that memory is known to carry (why)"},
+                       "it counts with half of what that memory is known to carry (evidence)"},
         [LACK_BACK] = {"nothing was measured",
-                       "it counts with what the other direction gets (why)"},
+                       "it counts with what the other direction gets (evidence)"},
         [LACK_BOUND] = {"nothing was measured",
-                        "it counts with a bound that is published of such accesses (why)"},
+                        "it counts with a bound that is published of such accesses (evidence)"},
         [LACK_MOST] = {"nothing was measured", "it counts with the most that is known at either "
-                                               "end (why), whatever links are said to carry"},
-        [LACK_ENGINE] = {"nothing was measured", "it counts with what is published of such copy "
-                                                 "engines (why), whatever links are said to carry"},
+                                               "end (evidence), whatever links are said to carry"},
+        [LACK_ENGINE] = {"nothing was measured",
+                         "it counts with what is published of such copy "
+                         "engines (evidence), whatever links are said to carry"},
         [LACK_NETWORK] = {"nothing is measured",
                           "the time is what the nic and its links are said to allow at best"},
         [LACK_SMALL] = {"what so few bytes take was not measured", "the time is at least this"},

@@ -254,9 +254,10 @@ enum berth_code memuse_cores(const struct memuse *use, const struct memkind_node
         bool is_peak = code == BERTH_OK && !isnan(rate.value) && isnan(rate.low) &&
                        memkind_one_of(node, numa) != PLACE_NONE;
         if (is_peak)
-            warnings_add(basis->warnings,
-                         "how fast cores use memory that is a gpu's as well was not measured: no "
-                         "faster than that memory is said to be (why; berth probe measures it)");
+            warnings_add(
+                basis->warnings,
+                "how fast cores use memory that is a gpu's as well was not measured: no "
+                "faster than that memory is said to be (evidence; berth probe measures it)");
         basis->at_least |= is_peak;
         if (code == BERTH_OK && isnan(rate.value))
             code = memlink_stream(node, snap, &use->who, numa, streams[i].how, basis, &rate, err);

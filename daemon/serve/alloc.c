@@ -129,7 +129,7 @@ static void print_option(struct print *print, const struct reply *reply,
     print_count(print, option->free_bytes);
     print_key(print, "free_at_s");
     print_count(print, option->free_at_s);
-    print_key(print, "why");
+    print_key(print, "evidence");
     answer_print_evidence(print, reply->snap, &reply->answer.evidence, option->why,
                           option->why_count);
     print_close(print, '}');

@@ -330,7 +330,7 @@ static enum berth_code put_answer(struct reply *reply, json_t *json, struct bert
                                    answer->baseline_is_measured)) &&
         answer_set(json, "proven_optimal", json_boolean(answer->is_proven)) &&
         answer_set(json, "gap", number_json(answer->gap)) &&
-        answer_set(json, "why",
+        answer_set(json, "evidence",
                    answer_evidence(reply->snap, &answer->evidence, 0, answer->evidence.count)) &&
         answer_set(json, "reasons", answer_warnings(&answer->reasons)) &&
         answer_set(json, "warnings", answer_warnings(&answer->warnings)) &&

@@ -113,7 +113,7 @@ static void print_option(struct print *print, const struct reply *reply,
     print_string(print, call.text);
     print_key(print, "predicted");
     print_prediction(print, reply, option);
-    print_key(print, "why");
+    print_key(print, "evidence");
     answer_print_evidence(print, snap, &reply->answer.evidence, option->why, option->why_count);
     print_close(print, '}');
 }

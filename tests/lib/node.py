@@ -30,4 +30,4 @@ class Node:
 def has_links_alone(answer):
     """True when a transfer between gpus of the node is priced by link rates."""
     return any(value["source"] == "nominal" and value["metric"].startswith("gpu_gpu")
-               for value in answer["why"] or [])
+               for value in answer["evidence"] or [])

@@ -58,7 +58,7 @@ for cpu in CPU_NODES:
     check(f"measured: from cpu {cpu} the advice is followed and the pages are there",
           status == 0 and re.search(r"advised numa[0-3] \(numa_alloc_onnode\(16777216, [0-3]\)\), 4096 of 4096 pages there$", text), text)
 check("the answer for numa1 cites values from numa1's cores",
-      all(e["from"] in ("numa1", "llc2", "llc3") for o in reply("answer by numa1").get("options", [{"why": [{"from": "none"}]}]) for e in o["why"]),
+      all(e["from"] in ("numa1", "llc2", "llc3") for o in reply("answer by numa1").get("options", [{"evidence": [{"from": "none"}]}]) for e in o["evidence"]),
       said("answer by numa1")[0])
 
 for cpus, mems, nodes in ("2-3", "1", {"numa1"}), ("0-1", "3", {"numa3"}), ("4-5", "0,2", {"numa0", "numa2"}):

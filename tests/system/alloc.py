@@ -124,9 +124,9 @@ def check_reasons(options, reasons, accesses):
         assert alone or part or found[8] == "", reason
         for option, rate, links in zip((first, second), re.findall(RATE, found[8]), re.findall(rf"{RATE}({LINKS})", found[8])):
             source = "published" if links[1] == " published" else "nominal"
-            stated = max((v["value"] for v in option["why"] if v["source"] == source and (links[1] != " by links" or (alone or part)[1] in (v["from"], v["to"]))), default=0)
+            stated = max((v["value"] for v in option["evidence"] if v["source"] == source and (links[1] != " by links" or (alone or part)[1] in (v["from"], v["to"]))), default=0)
             assert not links[1] or number(rate) <= 1.01e-9 * stated, (reason, option)  # what links are said to carry is what is said to be by links, and what is published that
-            assert links[1] != " published" or all(v["source"] == "published" for v in option["why"] if v["unit"] == "bytes_per_s"), (reason, option)
+            assert links[1] != " published" or all(v["source"] == "published" for v in option["evidence"] if v["unit"] == "bytes_per_s"), (reason, option)
         bytes_of = {access["by"]: access["reads_bytes"] + access["writes_bytes"] for access in accesses}
         if alone and alone[1] in bytes_of:
             near(bytes_of[alone[1]] / number(alone[2]), time(first), 0.011)
@@ -148,7 +148,7 @@ def is_bound(option):
 def is_stated(option, warnings):
     """Such a time by what is stated, bounded, or no more than what is known of others: it stands where it would as a time."""
     named = " | ".join(re.findall(r"how fast gpus use [^|]* was not measured: (?:the rate that|taken as no)", warnings))
-    return any(w["source"] == "nominal" or w["metric"].endswith("_bound") for w in option["why"]) or re.search(rf"\b{option['memory']}\b", named)
+    return any(w["source"] == "nominal" or w["metric"].endswith("_bound") for w in option["evidence"]) or re.search(rf"\b{option['memory']}\b", named)
 
 
 def answer(daemon, size, *accesses, **request):
@@ -163,7 +163,7 @@ def answer(daemon, size, *accesses, **request):
     last = max((n for n, o in enumerate(options) if o["predicted"] and not is_bound(o)), default=-1)
     owns = {o["memory"] for o in options[:last + 1] if not o["predicted"]}
     assert not owns or all(memory in warnings for memory in owns) and "its own memory is not known of" in warnings, (owns, warnings)
-    assert all(o["why"] or "their links" in warnings for o in known) and all(o["call"] for o in options), (options, warnings)
+    assert all(o["evidence"] or "their links" in warnings for o in known) and all(o["call"] for o in options), (options, warnings)
     check_reasons(options, reply["reasons"], accesses)
     # What takes at least some time stands behind what is predicted. Of such first what is one for want of the rate of so few cores, then what has a part that is not counted, each by time
     # (within their errors the nearest goes first): where a shorter one stands behind a longer one, warnings say what is not counted, and of one shorter than the first a reason speaks.
@@ -334,7 +334,7 @@ def on_every_node_pinned_memory_is_the_gpus_own_unless_farther_was_measured_fast
                     assert error is None, (folder, gpu, error, reply)
                     order = [o["memory"] for o in reply["options"]]
                     for option in reply["options"][:order.index(own)]:
-                        sources = [(v["source"], v["from"], v["to"]) for v in option["why"]]
+                        sources = [(v["source"], v["from"], v["to"]) for v in option["evidence"]]
                         assert any(s == "measured" and option["memory"] in ends for s, *ends in sources), (folder, gpu, own, access, reply["options"])
                     asked += len(order) > 1
     assert asked > 20, asked
@@ -342,7 +342,7 @@ def on_every_node_pinned_memory_is_the_gpus_own_unless_farther_was_measured_fast
         options, first, warnings = answer(daemon, 4 * GIB, by("gpu0", reads=16 * GIB), kinds=["pinned"])
         assert first["memory"] == "numa3" and len({time(o) for o in options.values()}) == 1, options
         near(time(first), 16 * GIB / 28.3e9 * 1e9)  # 25.5 is managed memory's
-        assert options["numa0", "pinned"]["why"] and "use numa0, numa1, numa2 was not measured: taken as no faster than what is known of such" in warnings, warnings
+        assert options["numa0", "pinned"]["evidence"] and "use numa0, numa1, numa2 was not measured: taken as no faster than what is known of such" in warnings, warnings
         options, first, _ = answer(daemon, 4 * GIB, by("gpu0", reads=16 * GIB), by("gpu4", reads=16 * GIB), kinds=["pinned"])
         assert first["memory"] == "numa3" and time(first) == time(options["numa0", "pinned"]) <= time(options["numa1", "pinned"]), options
 
@@ -376,7 +376,7 @@ def on_reconstructed_nodes_cores_are_priced_by_what_was_published_or_stated():
                 near(time(options[memory, "system"]), GIB / rate * 1e9, 1e-5)
             assert "not every memory_bandwidth here is measured: why says which are " + "nominal" in warnings, warnings
             for option in options.values():
-                assert option["predicted"] is None or (option["why"] or "their links" in warnings) and {v["source"] for v in option["why"]} <= {"published", "nominal"}, option
+                assert option["predicted"] is None or (option["evidence"] or "their links" in warnings) and {v["source"] for v in option["evidence"]} <= {"published", "nominal"}, option
             # package0's 64 cores against 16; a peak that is the gpu's as well, and links, which cores do not fill
             assert is_bound(first) and (name != "mi300a" or all(is_bound(o) for o in options.values() if o["predicted"])), options
             assert ("no faster than that memory is said to be" in warnings) == (name == "mi300a"), warnings
@@ -387,7 +387,7 @@ def on_reconstructed_nodes_cores_are_priced_by_what_was_published_or_stated():
             assert f"of all its {cores} cores together only: fewer take at least" in warnings, warnings
             gpu = "gpu4" if name == "mi250x" else "gpu0"
             options, first, warnings = answer(daemon, GIB, by(gpu, reads=GIB), by("numa0", reads=1000))
-            assert first["predicted"] and all(v["source"] in ("published", "nominal") for v in first["why"]), first
+            assert first["predicted"] and all(v["source"] in ("published", "nominal") for v in first["evidence"]), first
             # A memory's peak is published of reading: it stands for writing.
             options, first, warnings = answer(daemon, GIB, by(gpu, reads=GIB, writes=GIB))
             assert first["predicted"] and ("reading such memory stands for it" in warnings) == (name == "gh200-quad"), (first, warnings)

@@ -201,7 +201,7 @@ def where_nothing_was_measured_kernels_copy_between_gpus_of_amd():
                 is_wide = target != "gpu2"
                 assert error is None and [option["segments"][0]["mechanism"] for option in plain] == (["copy_engine", "kernel"] if is_wide else ["kernel", "copy_engine"]), (target, error, answer)
                 assert answer["options"][0] == plain[0] and plain[1]["worth_measuring"] == ("berth probe gpu_gpu_kernel" if is_wide else None), plain
-                assert plain[0]["why"][0]["source"] == ("published" if is_wide else "nominal") and abs(GIB / plain[0]["predicted"]["time_ns"] / (50 if is_wide else 37.5) - 1) < 0.01, plain[0]
+                assert plain[0]["evidence"][0]["source"] == ("published" if is_wide else "nominal") and abs(GIB / plain[0]["predicted"]["time_ns"] / (50 if is_wide else 37.5) - 1) < 0.01, plain[0]
     with Node("mi300a") as node:
         assert any("go by kernel" in reason for reason in node.bind(4, **ring)["reasons"])
 
@@ -242,11 +242,11 @@ def what_was_measured_together_is_cited():
     """
     with Node("h200x4") as node:
         few = node.bind(2, gpus=[0, 1], host_bytes=876110)  # of which starting is a good part
-        assert any("among 4 such transfers measured together (why)" in reason for reason in few["reasons"]) and [len(item["flows"]) for item in few["why"] if "flows" in item] == [4], few
+        assert any("among 4 such transfers measured together (evidence)" in reason for reason in few["reasons"]) and [len(item["flows"]) for item in few["evidence"] if "flows" in item] == [4], few
         for tasks, each, more, wanted in ((2, 1, {}, 4), (3, 1, {}, 6), (4, 1, {}, 8), (2, 2, {}, 8), (4, 1, {"flows": [{"from": 0, "to": 1, "bytes": 4096}]}, 8)):
             answer = node.bind(tasks, gpus_per_task=each, host_bytes=512 * MB, **more)
             said = re.findall(r"among (\d+) such transfers measured together \(why\)", " ".join(answer["reasons"]))
-            assert said == [str(wanted)] and [len(item["flows"]) for item in answer["why"] if "flows" in item] == [wanted], (tasks, each, more, answer["reasons"], answer["why"])
+            assert said == [str(wanted)] and [len(item["flows"]) for item in answer["evidence"] if "flows" in item] == [wanted], (tasks, each, more, answer["reasons"], answer["evidence"])
 
 
 def tasks_that_share_a_gpu_take_as_long_as_one_with_all_of_their_bytes():
@@ -268,7 +268,7 @@ def tasks_that_share_a_gpu_take_as_long_as_one_with_all_of_their_bytes():
                     assert abs(time_of(shared) / time_of(once) - 1) < 0.003, (name, gpus, several, whole, time_of(once), time_of(shared))
                     assert [answer["predicted"]["measured"] for answer in (once, shared)] in ([True, True], [False, False]), (name, whole, once["predicted"], shared["predicted"])
                     if name == "h200x4" and "host_bytes" in whole and count > 1:
-                        sets = [[item["flows"] for item in answer["why"] if "flows" in item] for answer in (once, shared)]
+                        sets = [[item["flows"] for item in answer["evidence"] if "flows" in item] for answer in (once, shared)]
                         assert sets[0] == sets[1] and len(sets[0][0]) == 2 * count, sets
                     compared += 1
     assert compared == 70, compared

@@ -184,7 +184,7 @@ def what_few_bytes_take_adds_up_from_what_is_said():
                 total += START.fullmatch(lines[0]) is not None
             if node.gpus == 4:
                 with_start = node.bind(tasks=2, gpus_per_task=2, pattern="ring", bytes=4096)
-                metrics = [reason["metric"] for reason in with_start["why"]]
+                metrics = [reason["metric"] for reason in with_start["evidence"]]
                 assert START.fullmatch(with_start["reasons"][1]) is None or "transfer_overhead" in metrics, (metrics, with_start["reasons"])
     assert total > 10, total
 
@@ -236,14 +236,14 @@ def an_answer_is_short_and_says_the_same_once():
         for node in nodes:
             for request in requests_for(node):
                 answer = node.bind(**request)
-                assert len(answer["why"]) <= 6 and len(answer["reasons"]) <= 9 and len(answer["warnings"]) <= 12, (request, answer)
+                assert len(answer["evidence"]) <= 6 and len(answer["reasons"]) <= 9 and len(answer["warnings"]) <= 12, (request, answer)
                 assert not any("more warnings than fit" in line for line in answer["warnings"]), request
                 for line in answer["reasons"] + answer["warnings"]:
                     assert len(line) < 199, line
                 said = [masked(line) for line in answer["warnings"] if "together (" not in line]
                 assert len(set(said)) == len(said), (request, answer["warnings"])
-                transfers = [item for item in answer["why"] if "gpu" in item["metric"]]
-                assert not transfers or answer["why"][0] in transfers or answer["why"][0]["metric"] in ("transfer_overhead", "copy_latency"), (request, [item["metric"] for item in answer["why"]])
+                transfers = [item for item in answer["evidence"] if "gpu" in item["metric"]]
+                assert not transfers or answer["evidence"][0] in transfers or answer["evidence"][0]["metric"] in ("transfer_overhead", "copy_latency"), (request, [item["metric"] for item in answer["evidence"]])
 
 
 def gpus_are_named_where_that_is_surely_right():
@@ -439,17 +439,17 @@ def tasks_without_gpus_have_a_price_where_what_they_stream_is_known():
                     continue
                 asked += 1
                 assert answer["baseline"] is None or time_of(answer) <= answer["baseline"]["time_ns"] * 1.0051, answer
-                assert answer["why"] and any("stream" in line and "memory of" in line for line in answer["reasons"]), answer
+                assert answer["evidence"] and any("stream" in line and "memory of" in line for line in answer["reasons"]), answer
                 twice = node.bind(tasks=tasks, gpus_per_task=0, cores_per_task=cores, host_bytes=2 * GIB, allowed=allowed)
                 assert abs(time_of(twice) / time_of(answer) - 2) < 1e-9 and [t["cpus"] for t in twice["tasks"]] == [t["cpus"] for t in answer["tasks"]], (answer, twice)
                 memory = answer["tasks"][0]["memory"][0]
                 if all(task["memory"] == [memory] for task in answer["tasks"]):
                     access = {"by": memory, "reads_bytes": tasks * GIB, "writes_bytes": tasks * GIB, "cores": tasks * cores}
                     error, reply = node.peer.call("io.berth.Placement.Allocate", {"bytes": tasks * GIB, "kinds": ["system"], "accesses": [access], "allowed": {"memory": [memory]}})
-                    touched = any(v["metric"] == "allocation" for v in reply["options"][0]["why"]) if error is None else True
+                    touched = any(v["metric"] == "allocation" for v in reply["options"][0]["evidence"]) if error is None else True
                     assert touched or allowed or abs(reply["options"][0]["predicted"]["time_ns"] / time_of(answer) - 1) < 1e-5, (answer, reply)
             answer = node.bind(tasks=2, gpus_per_task=0, cores_per_task=1, pattern="ring", bytes=MIB)
-            assert any("what they send each other" in line for line in answer["warnings"]) if answer["predicted"] is None else "cpu_pingpong" in str(answer["why"]), answer
+            assert any("what they send each other" in line for line in answer["warnings"]) if answer["predicted"] is None else "cpu_pingpong" in str(answer["evidence"]), answer
     assert asked > 30, asked
 
 

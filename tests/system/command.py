@@ -280,7 +280,7 @@ def bind_says_what_can_be_checked():
     assert " at that size" not in said("mi250x", "-n", 8, "--pattern", "alltoall", "--bytes", "1G")
     # What starting costs is another pair's number, also where that pair is of the plan.
     out = said("h200x4", "-n", 4, "--pattern", "ring", "--bytes", "4K")
-    assert "7.33 µs to start it" in out and "the number of gpu1 to gpu2 (why) counts for others too" in out, out
+    assert "7.33 µs to start it" in out and "the number of gpu1 to gpu2 (evidence) counts for others too" in out, out
     # Transfers of one task that differ: the order in which they are begun counts, and is said.
     differ = ["--flow", "2:0:5734", "--flow", "1:0:4096", "--flow", "0:2:11744051", "--flow", "0:1:2048"]
     order = "a task is taken to start its transfers in the order of the tasks that they are for, lowest first"

@@ -73,7 +73,7 @@ def a_price_says_whether_it_was_measured():
                     reply = json.loads(command(folder, "--json", *words))
                     if "error" in reply:
                         continue  # refused: nothing to price
-                    prices = [(option["predicted"], option["why"]) for option in reply["options"] if option["predicted"] is not None]
+                    prices = [(option["predicted"], option["evidence"]) for option in reply["options"] if option["predicted"] is not None]
                     for predicted, why in prices:
                         seen.add((words[0], predicted["measured"]))
                         assert not predicted["measured"] or all(item["source"] == "measured" for item in why), (folder, words, predicted, why)

@@ -68,7 +68,7 @@ def is_sound(answer):
     direct = [o["predicted"]["time_ns"] for o in answer["options"] if [s["via"] for s in o["segments"]] == [[]]]
     assert times[1:] == sorted(times[1:]) and times[0] <= min(direct) and answer["reasons"], answer
     for option in answer["options"]:
-        assert near(sum(s["share"] for s in option["segments"]), 1, 1e-6) and option["call"] and option["why"], option
+        assert near(sum(s["share"] for s in option["segments"]), 1, 1e-6) and option["call"] and option["evidence"], option
 
 
 def on_mi250x_from_boot():
@@ -195,7 +195,7 @@ def what_a_kernel_has_of_a_reconstructed_mi250x():
         for gpus in (range(8), range(2)):
             free = ask(daemon, "gpu0", "gpu1", overlap=True, allowed={"gpus": [f"gpu{g}" for g in gpus]})
             assert any("stop at 50.0 GB/s from gpu0" in line and "150.0 GB/s to gpu1 by its links" in line for line in free["warnings"]), free["warnings"]
-            assert any(e["metric"] == "gpu_gpu_kernel" and e["source"] == "nominal" for e in free["options"][0]["why"]), free["options"][0]["why"]
+            assert any(e["metric"] == "gpu_gpu_kernel" and e["source"] == "nominal" for e in free["options"][0]["evidence"]), free["options"][0]["evidence"]
         beside = ask(daemon, "gpu0", "gpu1", 1 << 28, meanwhile=[{"from": "gpu0", "to": "gpu2", "bytes": 1 << 28}])
         alone = single(ask(daemon, "gpu0", "gpu1", 1 << 28), "kernel")["predicted"]
         shared = single(beside, "kernel")["predicted"]
@@ -213,7 +213,7 @@ def what_was_published_goes_before_links():
         for target, gb_per_s, command, perhaps in (("gpu7", 50, "berth probe gpu_gpu_kernel", 75),
                                                    ("gpu2", 37.5, "berth probe --full gpu_gpu_copy_engine gpu_gpu_copy_engine_concurrent", 81.8)):
             first, *others = ask(daemon, "gpu0", target, 64 << 20)["options"]
-            assert [(s["mechanism"], s["via"]) for s in first["segments"]] == [("copy_engine", [])] and near(rate(first, 64 << 20), gb_per_s) and first["why"][0]["source"] == "published", first
+            assert [(s["mechanism"], s["via"]) for s in first["segments"]] == [("copy_engine", [])] and near(rate(first, 64 << 20), gb_per_s) and first["evidence"][0]["source"] == "published", first
             assert first["may_lead"] and first["worth_measuring"] is None, first
             assert first["predicted"]["low_ns"] is None and first["predicted"]["high_ns"] is None, first  # a published range is no 95 % interval
             faster = [option for option in others if option["predicted"]["time_ns"] < first["predicted"]["time_ns"]]

@@ -92,7 +92,7 @@ def is_at_least(option):
 
 
 def is_nominal(option):
-    return any(value["source"] == "nominal" for value in option["why"])
+    return any(value["source"] == "nominal" for value in option["evidence"])
 
 
 def is_ordered(answer):

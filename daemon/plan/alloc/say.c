@@ -102,7 +102,7 @@ static void warn_of_floors(struct alloc_work *work)
     if (list(work, is_floor, MEMRATE_FLOOR_CORES, text) > 0)
         warnings_add(warnings,
                      "what these cores get of %s was not measured: no more than what those next to "
-                     "it do (why; berth probe measures it)",
+                     "it do (evidence; berth probe measures it)",
                      text);
     if (list(work, is_floor, MEMRATE_FLOOR_RANDOM, text) > 0)
         warnings_add(warnings,
@@ -139,7 +139,7 @@ static void warn_of_times(struct alloc_work *work)
     if (list(work, is_by_least, MEMKIND_SYSTEM, text) > 0)
         warnings_add(warnings,
                      "how fast gpus use %s was not measured: taken as no faster than what is known "
-                     "of such, whatever their links are said to carry (why)",
+                     "of such, whatever their links are said to carry (evidence)",
                      text);
     if (list(work, is_by_start, MEMKIND_SYSTEM, text) > 0)
         warnings_add(warnings,
@@ -176,11 +176,12 @@ static void warn_of_setup(struct alloc_work *work)
     for (size_t i = 0; i < work->use_count; i++)
         are_several |= work->use[i].gpu == PLACE_NONE && work->use[i].who.cores > 1;
     if (work->with_setup > 0 && are_several)
-        warnings_add(warnings, "what first touch costs was measured with one thread (why): several "
-                               "that touch the memory first take less time");
+        warnings_add(warnings,
+                     "what first touch costs was measured with one thread (evidence): several "
+                     "that touch the memory first take less time");
     if (work->with_setup > 0 && work->without_setup > 0)
         warnings_add(warnings, "what first touch costs was not measured of every memory: it is "
-                               "counted where it was (why)");
+                               "counted where it was (evidence)");
     else if (work->without_setup > 0 && work->allocator != PLACE_NONE)
         warnings_add(warnings, "what first touch and pinning of host memory cost was not measured "
                                "(berth probe --full does): no time here has it");

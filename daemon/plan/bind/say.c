@@ -250,10 +250,11 @@ static void say_queue(const struct graph *graph, const struct bind_priced *price
 static void say_seen(const struct bind_priced *priced, const char *prefix, struct warnings *lines)
 {
     if (priced->seen != NULL)
-        warnings_add(lines,
-                     "%sthat is what it gets among %zu such transfers measured together (why): "
-                     "those that get least are no faster once the others have ended",
-                     prefix, priced->seen->flow_count);
+        warnings_add(
+            lines,
+            "%sthat is what it gets among %zu such transfers measured together (evidence): "
+            "those that get least are no faster once the others have ended",
+            prefix, priced->seen->flow_count);
 }
 
 /* Where nothing carries notably less than all that goes through it would get alone, each with what

@@ -101,10 +101,10 @@ static void say_stand_in(const struct bind_price *price, const struct graph *gra
                                              value->metric == METRIC_TRANSFER_OVERHEAD);
         if (!is_transfer || is_of_plan(price, value))
             continue;
-        warnings_add(
-            &answer->reasons,
-            "the number of %s to %s (why) counts for others too: nothing known tells them apart",
-            graph_place(graph, value->from)->name, graph_place(graph, value->to)->name);
+        warnings_add(&answer->reasons,
+                     "the number of %s to %s (evidence) counts for others too: nothing known tells "
+                     "them apart",
+                     graph_place(graph, value->from)->name, graph_place(graph, value->to)->name);
         return;
     }
 }

@@ -18,10 +18,11 @@
 static const char *half_of(const struct graph *graph, const struct move *hop)
 {
     return hop->most->from == hop->driver
-               ? "it counts with half of what that gpu streams in its memory (why)"
+               ? "it counts with half of what that gpu streams in its memory (evidence)"
            : graph_place(graph, hop->most->from)->kind == PLACE_GPU
-               ? "it counts with half of what a gpu of the same model streams in its memory (why)"
-               : "it counts with half of what firmware says of that memory (why)";
+               ? "it counts with half of what a gpu of the same model streams in its memory "
+                 "(evidence)"
+               : "it counts with half of what firmware says of that memory (evidence)";
 }
 
 /* bytes: of its way; piece: of them at a time. */
@@ -32,19 +33,20 @@ static void warn_of_hop(const struct route_said *said, const struct move *hop, d
     struct warnings *warnings = &said->answer->warnings;
     const char *from = graph_place(graph, hop->from)->name, *to = graph_place(graph, hop->to)->name;
     if (hop->rate == NULL) {
-        warnings_add(warnings, "nothing was measured from %s to %s%s: %s", from, to,
-                     hop->by == MOVE_KERNEL ? " by kernel" : "",
-                     plan_move_is_own(hop)    ? half_of(graph, hop)
-                     : plan_move_is_back(hop) ? "it counts with what the other direction gets (why)"
-                     : plan_move_is_engines(hop) ? "it counts with what is published of such copy "
-                                                   "engines (why), whatever links are said to carry"
-                     : plan_move_is_bounded(hop)
-                         ? "it counts with a bound that is published of such accesses (why)"
-                     : hop->most != NULL ? "it counts with the most that is known at either end "
-                                           "(why), whatever links are said to carry"
-                     : hop->reach != NULL
-                         ? "it counts with what such links reach of what they are said to carry"
-                         : "the time is what the links are said to allow at best");
+        warnings_add(
+            warnings, "nothing was measured from %s to %s%s: %s", from, to,
+            hop->by == MOVE_KERNEL ? " by kernel" : "",
+            plan_move_is_own(hop)       ? half_of(graph, hop)
+            : plan_move_is_back(hop)    ? "it counts with what the other direction gets (evidence)"
+            : plan_move_is_engines(hop) ? "it counts with what is published of such copy "
+                                          "engines (evidence), whatever links are said to carry"
+            : plan_move_is_bounded(hop)
+                ? "it counts with a bound that is published of such accesses (evidence)"
+            : hop->most != NULL ? "it counts with the most that is known at either end "
+                                  "(evidence), whatever links are said to carry"
+            : hop->reach != NULL
+                ? "it counts with what such links reach of what they are said to carry"
+                : "the time is what the links are said to allow at best");
         if (plan_move_lacks_start(hop, piece))
             warnings_add(warnings,
                          "what starting a transfer from %s to %s costs was not measured: the time "
@@ -476,10 +478,10 @@ static void say_shared(const struct route_said *said, const struct route_option 
     const struct route_shared shared = plan_route_shared(said->snap, option, said->request->both);
     (void)plan_text_rate((double)said->request->bytes / option->predicted.time_ns * 1e9, moved);
     if (shared.set != NULL)
-        warnings_add(&said->answer->reasons,
-                     "it shares %s, over which %zu transfers got %s together (why), and moves %s",
-                     option->shared, shared.users, plan_text_rate(shared.bytes_per_s, carried),
-                     moved);
+        warnings_add(
+            &said->answer->reasons,
+            "it shares %s, over which %zu transfers got %s together (evidence), and moves %s",
+            option->shared, shared.users, plan_text_rate(shared.bytes_per_s, carried), moved);
     else if (shared.bytes_per_s > 0)
         warnings_add(&said->answer->reasons,
                      "it shares %s, which counts with the %s that are known of it, and moves %s",

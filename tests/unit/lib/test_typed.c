@@ -67,7 +67,8 @@ static const char binding_reply[] =
     "DEVICES\"],\"from_the_future\":[1]}],"
     "\"predicted\":{\"time_ns\":1000,\"low_ns\":900.5,\"high_ns\":1100,\"bottleneck\":null},"
     "\"baseline\":null,\"proven_optimal\":true,\"gap\":null,"
-    "\"launcher\":{\"slurm\":\"--cpu-bind=mask_cpu:0xff\"},\"why\":[{\"metric\":\"memory_latency\","
+    "\"launcher\":{\"slurm\":\"--cpu-bind=mask_cpu:0xff\"},\"evidence\":[{\"metric\":\"memory_"
+    "latency\","
     "\"from\":\"llc0\",\"to\":\"numa0\",\"axes\":{},"
     "\"flows\":null,\"value\":91.5,\"low\":90,\"high\":93,\"unit\":\"ns\",\"source\":\"guessed\","
     "\"measured_at_s\":1790000000}],\"warnings\":[\"w\"],"
@@ -247,7 +248,7 @@ static void allocate(void **state)
     say(&pair, "{\"options\":[{\"memory\":\"numa1\",\"kind\":\"system\",\"call\":\"numa_alloc_"
                "onnode(n, 1)\",\"predicted\":{\"time_ns\":5,\"low_ns\":4,"
                "\"high_ns\":6,\"bottleneck\":\"mem1\"},\"free_bytes\":123,\"free_at_s\":null,"
-               "\"why\":[]}],\"warnings\":[],"
+               "\"evidence\":[]}],\"warnings\":[],"
                "\"basis\":{\"snapshot\":\"s\",\"claims\":\"\",\"origin\":\"live\"}}");
     assert_int_equal(berth_allocate(pair.berth, &request, &allocation), BERTH_DONE);
     expect_parameters(&pair, "io.berth.Placement.Allocate",

@@ -140,7 +140,7 @@ static void what_was_measured_one_way_stands_for_the_other(void **state)
     assert_within(route_ns(&f, gpu(&f, 1), gpu(&f, 0), false), one_ns, 1e-9);
     assert_true(lines_with(&f.answer.warnings,
                            "nothing was measured from gpu1 to gpu0: it counts with "
-                           "what the other direction gets (why)"));
+                           "what the other direction gets (evidence)"));
     assert_true(lines_with(&f.answer.reasons,
                            "copy engine: gpu1 to gpu0 counts with 400.0 GB/s: gpu0 to "
                            "gpu1 gets that (measured), the other direction"));

@@ -131,7 +131,7 @@ static void allocate_answers_with_evidence(void **state)
     assert_string_equal(text_at(first, "call"), "numa_alloc_onnode(1073741824, 0)");
     assert_string_equal(text_at(first, "kind"), "system");
     assert_true(json_is_null(json_object_get(first, "free_bytes")));
-    const json_t *why = json_array_get(json_object_get(first, "why"), 0);
+    const json_t *why = json_array_get(json_object_get(first, "evidence"), 0);
     assert_string_equal(text_at(why, "source"), "measured");
     assert_string_equal(text_at(json_object_get(why, "axes"), "threads"), "all");
     assert_true(json_real_value(json_object_get(json_object_get(first, "predicted"), "low_ns")) >

@@ -18,7 +18,7 @@ static void assert_says(const char *proven, const char *gap, const char *says)
         text, sizeof text,
         "{\"tasks\":[],\"predicted\":{\"time_ns\":1000000.0,\"low_ns\":null,\"high_ns\":null,"
         "\"bottleneck\":null,\"measured\":true},\"baseline\":null,\"proven_optimal\":%s,\"gap\":%s,"
-        "\"reasons\":[],\"why\":[],\"warnings\":[],\"basis\":{\"snapshot\":\"a-1\",\"claims\":"
+        "\"reasons\":[],\"evidence\":[],\"warnings\":[],\"basis\":{\"snapshot\":\"a-1\",\"claims\":"
         "\"0\",\"origin\":\"live\"}}",
         proven, gap);
     json_t *reply = json_loads(text, 0, NULL);

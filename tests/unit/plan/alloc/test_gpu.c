@@ -468,7 +468,7 @@ static void pinning_gains_nothing_for_cores_alone(void **state)
     assert_int_equal(f.answer.option[0].place.kind, MEMKIND_SYSTEM);
     assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), GIB / 200.0 + GIB / 2.0);
     assert_true(lines_with(&f.answer.warnings,
-                           "what first touch costs was measured with one thread (why)"));
+                           "what first touch costs was measured with one thread (evidence)"));
     assert_int_equal(ask_reads(&f, 0, f.gpu[0], GIB), BERTH_OK);
     assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), GIB / 50.0 + GIB / 4.0);
     assert_false(lines_with(&f.answer.warnings, "with one thread"));

@@ -92,7 +92,7 @@ static void a_number_that_stands_for_others_says_so(void **state)
     assert_int_equal(lines_with(&f.answer.reasons, "transfers slow each other by less than 0.5 %"),
                      1);
     assert_int_equal(lines_with(&f.answer.reasons, "no transfer slows another"), 0);
-    assert_int_equal(lines_with(&f.answer.reasons, "(why) counts for others too"), 1);
+    assert_int_equal(lines_with(&f.answer.reasons, "(evidence) counts for others too"), 1);
     end(&f);
     f = begin("tests/nodes/h200x2", "none"); /* one pair: nothing is like it */
     ask_pairs(&f, 2);

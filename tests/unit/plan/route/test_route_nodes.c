@@ -346,7 +346,7 @@ static void what_is_shared_is_cited(void **state)
         sum += set->flow[i].bytes_per_s;
     }
     char said[96];
-    snprintf(said, sizeof said, "over which %zu transfers got %.0f GB/s together (why)",
+    snprintf(said, sizeof said, "over which %zu transfers got %.0f GB/s together (evidence)",
              set->flow_count, sum / 1e9);
     assert_true(lines_with(&f.answer.reasons, said));
     end(&f);
