@@ -3,13 +3,13 @@
 #include "cmd/cmd.h"
 #include "ui/answer.h"
 
-enum { OVERLAP, BOTH, MEANWHILE, CPUS, GPUS, OPTIONS };
+enum { OVERLAP, BOTH, CONCURRENT, CPUS, GPUS, OPTIONS };
 
 static const struct cmd_option options[] = {
     [OVERLAP] = {.name = "overlap", .help = "the gpus must stay free to compute: no kernels"},
     [BOTH] = {.name = "both", .help = "as many bytes go the other way at the same time"},
-    [MEANWHILE] =
-        {.name = "meanwhile",
+    [CONCURRENT] =
+        {.name = "concurrent",
          .value = "FROM:TO:SIZE",
          .help =
              "what begins to move at the same time, for example gpu1:numa0:64M; may be repeated"},
@@ -36,8 +36,8 @@ static int add_meanwhile(struct cmd *cmd, json_t *transfers, const char *text)
     const char *size = json_string_value(json_array_get(parts, 2));
     int status = CMD_DONE;
     if (json_array_size(parts) != 3 || size == NULL || !lib_parse_size(size, &bytes))
-        status = cmd_usage(cmd, "--meanwhile takes FROM:TO:SIZE, such as gpu1:numa0:64M, not %.60s",
-                           text);
+        status = cmd_usage(
+            cmd, "--concurrent takes FROM:TO:SIZE, such as gpu1:numa0:64M, not %.60s", text);
     else if (json_array_append_new(
                  transfers, json_pack("{s:O,s:O,s:I}", "from", json_array_get(parts, 0), "to",
                                       json_array_get(parts, 1), "bytes", (json_int_t)bytes)) != 0)
@@ -52,9 +52,9 @@ static int set_meanwhile(struct cmd *cmd, json_t *request)
     const char *text;
     size_t position = 0;
     int status =
-        json_object_set_new(request, "meanwhile", transfers) == 0 ? CMD_DONE : cmd_fail_memory();
+        json_object_set_new(request, "concurrent", transfers) == 0 ? CMD_DONE : cmd_fail_memory();
     while (status == CMD_DONE &&
-           (text = cmd_value_next(cmd, &options[MEANWHILE], &position)) != NULL)
+           (text = cmd_value_next(cmd, &options[CONCURRENT], &position)) != NULL)
         status = add_meanwhile(cmd, transfers, text);
     return status;
 }

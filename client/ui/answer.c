@@ -96,7 +96,7 @@ void ui_evidence(struct ui *ui, const json_t *evidence)
         return;
     ui_put(ui, "\n");
     ui_style(ui, UI_BOLD);
-    ui_put(ui, "Why\n");
+    ui_put(ui, "Evidence\n");
     ui_style(ui, UI_PLAIN);
     json_array_foreach(evidence, i, item)
     {

@@ -30,11 +30,11 @@ void ui_claim(struct ui *ui, const json_t *reply);
 void ui_released(struct ui *ui, const json_t *reply);
 void ui_claims(struct ui *ui, const json_t *reply);
 
-/* ui/transfer.c and ui/sets.c: replies of GetCurves and of GetSets. A set shows its flows, the rate
- * of each, its fair share of the shared resources, and those resources. "(not)" marks a rate more
- * than 5 % off its fair share. */
+/* ui/transfer.c and ui/contention.c: replies of GetCurves and of GetContention. A concurrent
+ * run shows its flows, the rate of each, the rate predicted from the shared limits, and those
+ * limits. "(not)" marks a prediction more than 5 % off. */
 void ui_curves(struct ui *ui, const json_t *reply);
-void ui_sets(struct ui *ui, const json_t *reply);
+void ui_contention(struct ui *ui, const json_t *reply);
 
 /* ui/history.c: prints a series. history: reply of History; baseline: reply of GetBaseline. Shows
  * the latest points, at most `most`, in a line each. */

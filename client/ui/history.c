@@ -69,7 +69,7 @@ static void put_expected(struct ui *ui, const json_t *reply, const struct expect
 static int out_of_line(const struct expected *expected, const json_t *point)
 {
     double value = number_of(point, "value"), sign = expected->is_higher_better ? 1 : -1;
-    bool is_day = integer_of(point, "of") > 0;
+    bool is_day = integer_of(point, "values") > 0;
     double best = is_day ? value : number_of(point, expected->is_higher_better ? "high" : "low");
     double worst = is_day ? value : number_of(point, expected->is_higher_better ? "low" : "high");
     if (integer_of(point, "measured_at_s") < expected->begun_s)
@@ -195,7 +195,7 @@ static void put_point(struct ui *ui, const struct expected *expected, const json
         interval[2 * UI_NUMBER + 8];
     double number = number_of(point, "value");
     int verdict = out_of_line(expected, point);
-    long long of = (long long)integer_of(point, "of");
+    long long of = (long long)integer_of(point, "values");
     ui_when(when, integer_of(point, "measured_at_s"));
     if (of > 0)
         when[strcspn(when, " ")] = '\0';

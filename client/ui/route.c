@@ -3,17 +3,18 @@
 
 #include "ui/answer.h"
 
-/* Prints "copy engine", "kernel via gpu2 in pieces of 4 MiB"; in a split also the part's share. */
+/* Prints "copy engine", "kernel via gpu2 in pieces of 4 MiB"; in a split also the fraction of the
+ * part. */
 static void put_way(struct ui *ui, const json_t *segment)
 {
     const json_t *via = json_object_get(segment, "via"), *place,
                  *chunk = json_object_get(segment, "chunk_bytes");
     const char *mechanism = ui_member(segment, "mechanism");
-    double share = json_number_value(json_object_get(segment, "share"));
+    double fraction = json_number_value(json_object_get(segment, "fraction"));
     char number[UI_NUMBER];
     size_t i;
-    if (share > 0 && share < 1)
-        ui_put(ui, "%.0f %% by ", 100 * share);
+    if (fraction > 0 && fraction < 1)
+        ui_put(ui, "%.0f %% by ", 100 * fraction);
     ui_text(ui, strcmp(mechanism, "copy_engine") == 0 || strcmp(mechanism, "host") == 0
                     ? "copy engine"
                     : mechanism);

@@ -50,7 +50,7 @@ struct load_start {
 
 /* What flows share. */
 struct load_resource {
-    char name[RESOURCE_NAME_SIZE]; /* as GetNode and GetSets name it */
+    char name[RESOURCE_NAME_SIZE]; /* as GetNode and GetContention name it */
     struct resource_step step[RESOURCE_STEPS_MAX];
     size_t step_count;
     /* of structure: nothing was measured together; low and high are NAN */

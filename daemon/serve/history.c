@@ -118,7 +118,7 @@ static enum berth_code print_history(void *state, struct print *reply, struct be
         print_real(reply, point->high);
         print_key(reply, "run");
         print_integer(reply, point->run);
-        print_key(reply, "of");
+        print_key(reply, "values");
         print_count(reply, point->run == 0 ? (int64_t)point->n : -1);
         print_key(reply, "conditions");
         print_conditions(reply, point->conditions);

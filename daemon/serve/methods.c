@@ -11,7 +11,7 @@ const struct method methods[] = {
     {"io.berth.Fabric.GetCurves", ACCESS_ANY, query_get_curves},
     {"io.berth.Fabric.GetMatrix", ACCESS_ANY, query_get_matrix},
     {"io.berth.Fabric.GetNode", ACCESS_ANY, query_get_node},
-    {"io.berth.Fabric.GetSets", ACCESS_ANY, query_get_sets},
+    {"io.berth.Fabric.GetContention", ACCESS_ANY, query_get_contention},
     {"io.berth.Fabric.GetStatus", ACCESS_ANY, query_get_status},
     {"io.berth.Fabric.History", ACCESS_ANY, query_history},
     {"io.berth.Fabric.ListMetrics", ACCESS_ANY, query_list_metrics},

@@ -15,7 +15,7 @@
 struct reply {
     const struct snapshot *snap;
     struct allowed allowed;
-    struct route_transfer meanwhile[ROUTE_MEANWHILE_MAX];
+    struct route_transfer meanwhile[ROUTE_CONCURRENT_MAX];
     struct route_request request; /* points to both above */
     struct route_answer answer;
 };
@@ -76,7 +76,7 @@ static void print_segment(struct print *print, const struct graph *graph,
     print_count(print, option->chunk_bytes[index] > 0 ? (int64_t)option->chunk_bytes[index] : -1);
     print_key(print, "streams");
     print_integer(print, (int64_t)way->hop_count);
-    print_key(print, "share");
+    print_key(print, "fraction");
     print_real(print, option->share[index]);
     print_close(print, '}');
 }
@@ -174,13 +174,13 @@ static enum berth_code read_request(const struct graph *graph, const json_t *par
     return code;
 }
 
-static enum berth_code read_meanwhile(const struct graph *graph, const json_t *params,
-                                      struct route_transfer *transfers,
-                                      struct route_request *request, struct berth_err *err)
+static enum berth_code read_concurrent(const struct graph *graph, const json_t *params,
+                                       struct route_transfer *transfers,
+                                       struct route_request *request, struct berth_err *err)
 {
     const json_t *array = NULL, *item;
     size_t i;
-    enum berth_code code = request_array(params, "meanwhile", ROUTE_MEANWHILE_MAX, &array, err);
+    enum berth_code code = request_array(params, "concurrent", ROUTE_CONCURRENT_MAX, &array, err);
     if (code != BERTH_OK)
         return code;
     json_array_foreach(array, i, item)
@@ -191,7 +191,7 @@ static enum berth_code read_meanwhile(const struct graph *graph, const json_t *p
         if (code == BERTH_OK)
             code = request_int(item, "bytes", 1, INT64_MAX, 0, &transfers[i].bytes, err);
         if (code != BERTH_OK) {
-            err_in_item(err, "meanwhile", i);
+            err_in_item(err, "concurrent", i);
             return code;
         }
     }
@@ -210,7 +210,7 @@ enum berth_code query_route(const struct call *call, struct outcome *ret, struct
     reply->snap = snapshot_ref(call->snap);
     enum berth_code code = read_request(graph, call->params, &reply->allowed, request, err);
     if (code == BERTH_OK)
-        code = read_meanwhile(graph, call->params, reply->meanwhile, request, err);
+        code = read_concurrent(graph, call->params, reply->meanwhile, request, err);
     if (code == BERTH_OK)
         /* beside other transfers it takes 0.1 to 0.6 ms */
         *ret =

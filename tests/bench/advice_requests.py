@@ -119,10 +119,10 @@ def route(draw, node):
     elif extra < 0.4:
         request["both_directions"] = True
     elif extra < 0.6:
-        request["meanwhile"] = []
+        request["concurrent"] = []
         for _ in range(draw.randint(1, 3)):
             a, b = ends(draw, node)
-            request["meanwhile"].append({"from": a, "to": b, "bytes": max(4096, request["bytes"])})
+            request["concurrent"].append({"from": a, "to": b, "bytes": max(4096, request["bytes"])})
     return request
 
 

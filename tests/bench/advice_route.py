@@ -24,7 +24,7 @@ def texts(segments):
 def meanwhile(node, run, request):
     """What moves at the same time goes the way that is faster alone."""
     result = []
-    for other in request.get("meanwhile", []):
+    for other in request.get("concurrent", []):
         ways = [texts([(other["bytes"], [(kind, other["from"], other["to"], None)], 0)]) for kind in "ek"]
         alone = run.run([("held", way, []) for way in ways])
         result += ways[alone[1] < alone[0]]
@@ -44,7 +44,7 @@ def advised(request, option):
         places = [request["from"], *segment["via"], request["to"]]
         kind = "k" if segment["mechanism"] == "kernel" else "e"
         mine = drivers if len(option["segments"]) == 1 and len(drivers) == len(places) - 1 else [None] * (len(places) - 1)
-        size = left if i + 1 == len(option["segments"]) else min(left, round(request["bytes"] * segment["share"] / 16) * 16)
+        size = left if i + 1 == len(option["segments"]) else min(left, round(request["bytes"] * segment["fraction"] / 16) * 16)
         left -= size
         if size > 0:
             result.append((size, [(kind, a, b, d) for a, b, d in zip(places, places[1:], mine)], segment["chunk_bytes"] or 0))

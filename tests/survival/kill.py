@@ -74,7 +74,7 @@ class Known:
         """All of that is served; and what was not known for sure is now."""
         number = newest(connection)
         assert number >= self.number, f"run {self.number} was finished, and {number} is served"
-        sets = connection.call("io.berth.Fabric.GetSets")[1]["sets"]
+        sets = connection.call("io.berth.Fabric.GetContention")[1]["runs"]
         assert [flow["bytes_per_s"] for one in sets for flow in one["flows"]] == ([number] * 2 if number else []), (number, sets)
         keys = {claim["key"] for claim in connection.call("io.berth.Placement.ListClaims")[1]["claims"]}
         sure = {self.held} - {None} - self.unsure

@@ -228,7 +228,7 @@ def four_that_write_to_the_host():
     with Node("h200x4-hand") as node:
         def each(count, start, target):
             meanwhile = [{"from": start.format(g), "to": target.format(g), "bytes": GIB} for g in range(1, count)]
-            return GIB / node.first_way(start.format(0), target.format(0), GIB, meanwhile=meanwhile)["predicted"]["time_ns"]
+            return GIB / node.first_way(start.format(0), target.format(0), GIB, concurrent=meanwhile)["predicted"]["time_ns"]
 
         for count, together in ((1, 55.4), (2, 110.7), (3, 157), (4, 164.5)):
             assert abs(count * each(count, "gpu{}", "numa0") / together - 1) < 0.02, (count, count * each(count, "gpu{}", "numa0"))

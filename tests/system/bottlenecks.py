@@ -24,7 +24,7 @@ class Looked(Node):
     def __init__(self, folder):
         super().__init__(folder)
         self.links = {frozenset((link["from"], link["to"])) for link in self.told["links"]}
-        self.shared = {shared["name"] for shared in self.peer.call("io.berth.Fabric.GetSets")[1]["shared"]}
+        self.shared = {shared["name"] for shared in self.peer.call("io.berth.Fabric.GetContention")[1]["shared"]}
         self.seen = {}
 
     def kind_of(self, name):
@@ -82,8 +82,8 @@ def ask_much(node):
         if start not in gpus and end not in gpus:
             continue
         others = [gpu for gpu in gpus if gpu not in (start, end)][:1]
-        beside = [{"meanwhile": [{"from": start, "to": other, "bytes": GIB}]} for other in others if start in gpus]  # kernels of one gpu, where they are faster
-        for more in ({}, {"overlap": True}, {"both_directions": True}, *beside, {"meanwhile": [{"from": end, "to": start, "bytes": GIB}]}, {"meanwhile": [{"from": gpus[-1], "to": numas[0], "bytes": GIB}]}):
+        beside = [{"concurrent": [{"from": start, "to": other, "bytes": GIB}]} for other in others if start in gpus]  # kernels of one gpu, where they are faster
+        for more in ({}, {"overlap": True}, {"both_directions": True}, *beside, {"concurrent": [{"from": end, "to": start, "bytes": GIB}]}, {"concurrent": [{"from": gpus[-1], "to": numas[0], "bytes": GIB}]}):
             node.look("Route", bytes=GIB, **{"from": start, "to": end}, **more)
 
 

@@ -153,7 +153,7 @@ def there_are_quotas():
     with Daemon("--no-probe", config="claims_in_all = 1\n") as daemon:
         claimed(daemon, "core0")
         error, reply = claim(daemon, "core1")
-        assert error == PLACEMENT + "NotEnough" and (reply["what"], reply["wanted"], reply["available"]) == ("claims", 2, 1), reply
+        assert error == PLACEMENT + "NotEnough" and (reply["resource"], reply["requested"], reply["available"]) == ("claims", 2, 1), reply
 
 
 # ---- owners ----

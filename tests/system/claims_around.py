@@ -277,7 +277,7 @@ def a_plan_stays_within_its_claim():
         got = claimed(daemon, "gpu5", "core40", key="j")
         for request, what in (({"gpus_per_task": 2}, "gpus"), ({"tasks": 2, "gpus_per_task": 0}, "cores")):
             error, reply = bind(daemon, key="j", **request)
-            assert error == PLACEMENT + "NotEnough" and (reply["what"], reply["available"]) == (what, 1), (error, reply)
+            assert error == PLACEMENT + "NotEnough" and (reply["resource"], reply["available"]) == (what, 1), (error, reply)
             assert "stays within claim " + got["claim"] in reply["detail"], reply
         error, reply = bind(daemon, key="j", allowed={"cpus": "0-7"})
         assert error == PLACEMENT + "NothingAllowed" and got["claim"] in reply["detail"], (error, reply)

@@ -61,7 +61,7 @@ def wrong_usage_is_64_and_one_line():
         (["topo", "extra"], "does not take extra"), (["--socket"], "needs a value"), (["topo", "--json=1"], "takes no value"),
         (["bind"], "-n TASKS"), (["bind", "-n", "0"], "from 1"), (["bind", "-n", "2", "--format", "slrm"], "rankfile, numactl, omp_places, cray_mpich; not \"slrm\""), (["alloc"], "how much"),
         (["alloc", "4X"], "4X"), (["alloc", "1G", "--by", "gpu0"], "PLACE:reads"), (["alloc", "1G", "--by", "gpu0:reads=0"], "neither reads nor writes"), (["alloc", "1G", "--by", "gpu0:raeds=1"], "raeds=1"),
-        (["route", "gpu0", "gpu1"], "how much"), (["route", "gpu0", "gpu1", "0"], "not 0"), (["route", "gpu0", "gpu1", "1", "--meanwhile", "gpu1,1"], "FROM:TO:SIZE"), (["route", "gpu0", "gpu1", "1", "2"], "does not take 2"),
+        (["route", "gpu0", "gpu1"], "how much"), (["route", "gpu0", "gpu1", "0"], "not 0"), (["route", "gpu0", "gpu1", "1", "--concurrent", "gpu1,1"], "FROM:TO:SIZE"), (["route", "gpu0", "gpu1", "1", "2"], "does not take 2"),
         (["claim", "gpu0", "--ttl", "60", "--node", NODE], "would end with this command"), (["matrix", "--size", "1"], "needs a metric"), (["matrix", "m", "--where", "x"], "AXIS=VALUE"), (["status", "--timeout", "1"], "--wait"),
         (["record"], "where to"), (["topo", "--socket", "a", "--node", "b"], "exclude"), (["bind", "-n", "1", "--gpus", "3-1", "--node", NODE], "3-1"),
         (["alloc", "99999999T"], "99999999T"), (["help", "nothing"], "nothing"),
@@ -187,9 +187,9 @@ def a_recorded_node_is_drawn_and_planned_for():
             assert (3, False) in lead and lead[0] == (1, True) and lead.count((1, True)) == 2, lead
         else:
             assert "In a program that runs already hipMemcpyPeerAsync on a stream of gpu0 with HSA_ENABLE_PEER_SDMA=1" in " ".join(out.split()), out
-    commas, colons = (berth("--node", NODE, "route", "gpu0", "gpu1", "1G", "--meanwhile", text) for text in ("gpu2,gpu3,1G", "gpu2:gpu3:1G"))
+    commas, colons = (berth("--node", NODE, "route", "gpu0", "gpu1", "1G", "--concurrent", text) for text in ("gpu2,gpu3,1G", "gpu2:gpu3:1G"))
     assert commas == colons and colons[0] == 0, (commas, colons)
-    four = [word for i in (1, 2, 3) for word in ("--meanwhile", f"gpu{i},numa0,1G")]
+    four = [word for i in (1, 2, 3) for word in ("--concurrent", f"gpu{i},numa0,1G")]
     status, out, _ = berth("--node", HERE.parent / "nodes/h200x4-hand", "route", "gpu0", "numa0", "1G", *four)
     assert status == 0 and "26.1 ms" in out and "shares numa0:memory:write" in out, out
     status, out, err = berth("--node", NODE, "route", "gpu0", "gpu9", "1G")

@@ -48,7 +48,7 @@ def gpus_of(answer):
 
 
 def shared(node):
-    return {part["name"]: part for part in node.peer.call("io.berth.Fabric.GetSets")[1]["shared"]}
+    return {part["name"]: part for part in node.peer.call("io.berth.Fabric.GetContention")[1]["shared"]}
 
 
 def is_near_the_best(machine, steps, error=0.05, **written):
@@ -177,8 +177,8 @@ class WithHostRuns(Hives):
 def a_split_over_the_host_does_not_lead_beside_what_was_not_measured_with_it():
     """A gpu's link to the host, said to carry more than two copies: that two from different memories fit was not measured."""
     with asked(WithHostRuns([4, 4], host=63e9)) as node:
-        for more, leads in (({}, True), ({"meanwhile": [{"from": "numa1", "to": "gpu2", "bytes": SIZE}]}, False), ({"meanwhile": [{"from": "gpu3", "to": "numa1", "bytes": SIZE}]}, False),
-                            ({"meanwhile": [{"from": "gpu2", "to": "numa1", "bytes": SIZE}]}, True)):
+        for more, leads in (({}, True), ({"concurrent": [{"from": "numa1", "to": "gpu2", "bytes": SIZE}]}, False), ({"concurrent": [{"from": "gpu3", "to": "numa1", "bytes": SIZE}]}, False),
+                            ({"concurrent": [{"from": "gpu2", "to": "numa1", "bytes": SIZE}]}, True)):
             error, answer = node.ask("Route", {"from": "gpu3", "to": "gpu2", "bytes": SIZE, **more})
             assert error is None and leads == any("numa0" in segment["via"] for segment in answer["options"][0]["segments"]), (more, error, answer["options"][0])
 

@@ -33,7 +33,7 @@ def an_error_is_json_too():
     node = ["--node", NODES / "h200x4"]
     for words, name, parameters in (
             (["matrix", "memory_latncy"], "io.berth.Fabric.NoSuchMetric", {"metric": "memory_latncy"}),
-            (["bind", "-n", "5"], "io.berth.Placement.NotEnough", {"what": "gpus", "wanted": 5, "available": 4}),
+            (["bind", "-n", "5"], "io.berth.Placement.NotEnough", {"resource": "gpus", "requested": 5, "available": 4}),
             (["health", "gpu9"], "io.berth.Health.NoSuchPlace", {"place": "gpu9"}),
             (["route", "gpu0", "gpu0", "1M"], "org.varlink.service.InvalidParameter", {"parameter": "to"}),
             (["probe"], "io.berth.Health.Unavailable", {}), (["accept"], "io.berth.Health.Unavailable", {})):

@@ -76,8 +76,8 @@ def from_boot_to_answers():
         peer = rates(daemon, "gpu_gpu_copy_engine", direction="write")
         assert len(peer) == 56 and near(peer["gpu0", "gpu1"], WIDE) and near(peer["gpu0", "gpu2"], LINK) and near(peer["gpu2", "gpu0"], LINK), peer
 
-        answer = daemon.call(FABRIC + "GetSets")
-        assert answer["sets"] and all(s["reproduced"] for s in answer["sets"]), [s for s in answer["sets"] if not s["reproduced"]][:3]
+        answer = daemon.call(FABRIC + "GetContention")
+        assert answer["runs"] and all(s["reproduced"] for s in answer["runs"]), [s for s in answer["runs"] if not s["reproduced"]][:3]
         shared = {s["name"]: s["capacities"] for s in answer["shared"] if s["metric"] == "host_gpu_copy_engine_concurrent"}
         for module in range(4):
             for way in ("in", "out"):
@@ -99,8 +99,8 @@ def from_boot_to_answers():
                     assert cells(replayed, metric) == cells(daemon, metric), metric
                     curves = [d.call(FABRIC + "GetCurves", {"metric": metric})["curves"] for d in (daemon, replayed)]
                     assert curves[0] == curves[1], metric
-                again = replayed.call(FABRIC + "GetSets")
-                assert again["sets"] == answer["sets"] and again["shared"] == answer["shared"]
+                again = replayed.call(FABRIC + "GetContention")
+                assert again["runs"] == answer["runs"] and again["shared"] == answer["shared"]
 
 
 def a_boot_with_the_defaults():
@@ -124,7 +124,7 @@ def a_boot_with_the_defaults():
         for metric, count in (("host_gpu_copy_engine", 64), ("gpu_gpu_copy_engine", 56), ("gpu_gpu_kernel", 56)):
             found = rates(daemon, metric, **({"direction": "one", "kind": "pinned"} if metric.startswith("host") else {}))
             assert len(found) == count and all(value > 0 for value in found.values()), (metric, len(found))
-        assert daemon.call(FABRIC + "GetSets")["sets"]
+        assert daemon.call(FABRIC + "GetContention")["runs"]
         somebody = ["--cpus", "0-63", "--gpus", ",".join(f"gpu{i}" for i in range(8))]  # this machine's own are none of the node's
         for question in (["bind", "-n", "8", "--pattern", "ring", "--bytes", "64M"], ["route", "gpu1", "gpu7", "64M"], ["alloc", "1G", "--by", "gpu0:reads=16G"]):
             said = berth("--socket", daemon.socket, *question, *somebody)

@@ -35,7 +35,7 @@ ARRAY = b'{"method":"io.berth.Fabric.GetMatrix","parameters":{"metric":"numa_dis
 NAME = b'{"method":"' + 60000 * b"x" + b'"}\0'
 ROUTE = json.dumps({"method": "io.berth.Placement.Route", "parameters": {
     "from": "gpu0", "to": "gpu1", "bytes": MIB,
-    "meanwhile": [{"from": f"gpu{i % 8}", "to": f"gpu{(i % 8 + 1 + i // 8 % 7) % 8}", "bytes": MIB + i}
+    "concurrent": [{"from": f"gpu{i % 8}", "to": f"gpu{(i % 8 + 1 + i // 8 % 7) % 8}", "bytes": MIB + i}
                   for i in range(100)]}}).encode() + b"\0"
 ALLOCATE = json.dumps({"method": "io.berth.Placement.Allocate", "parameters": {
     "bytes": MIB, "accesses": [{"by": f"gpu{i % 8}", "reads_bytes": MIB + i, "writes_bytes": 0}

@@ -34,7 +34,7 @@ QUESTIONS = [("io.berth.Fabric.GetStatus", {}), ("io.berth.Fabric.GetNode", {}),
              ("io.berth.Fabric.GetMatrix", {"metric": "memory_latency"}), ("io.berth.Fabric.GetMatrix", {"metric": "cpu_pingpong"}),
              ("io.berth.Fabric.GetMatrix", {"metric": "memory_latency", "at_s": 1790000000}), ("io.berth.Fabric.GetCurves", {"metric": "memory_latency"}),
              ("io.berth.Placement.Allocate", {"bytes": 1 << 20}), ("io.berth.Placement.Bind", {"tasks": 1}), ("io.berth.Health.Check", {}),
-             ("io.berth.Fabric.History", {"metric": "memory_latency", "from": "numa0", "to": "numa0"}), ("io.berth.Fabric.GetSets", {}),
+             ("io.berth.Fabric.History", {"metric": "memory_latency", "from": "numa0", "to": "numa0"}), ("io.berth.Fabric.GetContention", {}),
              ("io.berth.Health.ListFindings", {}), ("io.berth.Health.GetBaseline", {"metric": "memory_latency", "from": "numa0", "to": "numa0"}),
              ("io.berth.Placement.ListClaims", {})]
 

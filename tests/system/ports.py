@@ -143,7 +143,7 @@ def switches_behind_switches_are_ports_too():
         assert time_of(two) == time_of(four) and abs(time_of(eight) / time_of(two) - 2) < 0.02, (time_of(two), time_of(four), time_of(eight))
         assert "pcie-port2" in eight["predicted"]["bottleneck"] and any("second PCIe port" in warning for warning in eight["warnings"]), eight
         for target, shares in (("gpu1", False), ("gpu2", True)):  # behind the same switch, and behind another one
-            error, answer = node.ask("Route", {"from": "gpu0", "to": target, "bytes": SIZE, "meanwhile": [{"from": "gpu1", "to": "numa0", "bytes": SIZE}]})
+            error, answer = node.ask("Route", {"from": "gpu0", "to": target, "bytes": SIZE, "concurrent": [{"from": "gpu1", "to": "numa0", "bytes": SIZE}]})
             assert error is None and shares == ("pcie-port2" in (answer["options"][0]["predicted"]["bottleneck"] or "")), (target, error, answer["options"][0])
     with asked([[[2, 2]], [[2, 2]]], GPU, inner=2 * GPU) as node:  # the outer one is the narrower
         assert abs(time_of(bind(node, 8)) / time_of(bind(node, 2)) - 4) < 0.05 and "gpu0:pcie-port:" in bind(node, 8)["predicted"]["bottleneck"]
@@ -153,7 +153,7 @@ def switches_behind_switches_are_ports_too():
 
 def peers_behind_one_port_do_not_use_it():
     with asked([[2, 2], [2, 2]]) as node:
-        error, answer = node.ask("Route", {"from": "gpu0", "to": "gpu1", "bytes": SIZE, "meanwhile": [{"from": "gpu0", "to": "numa0", "bytes": SIZE}]})
+        error, answer = node.ask("Route", {"from": "gpu0", "to": "gpu1", "bytes": SIZE, "concurrent": [{"from": "gpu0", "to": "numa0", "bytes": SIZE}]})
         assert error is None and not any(is_about_a_port(option["predicted"]["bottleneck"]) for option in answer["options"] if option["predicted"]), (error, answer)
 
 

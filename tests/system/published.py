@@ -173,7 +173,7 @@ def wrong_with(answers, kind, metric, pair, axes, value, low, high):
 
 def wrong_set(answers, metric, flows, axes, value):
     """The sum of a set's rates, where there is such a set."""
-    for found in answers.daemon.call(FABRIC + "GetSets", {"metric": metric})["sets"]:
+    for found in answers.daemon.call(FABRIC + "GetContention", {"metric": metric})["runs"]:
         if sorted((flow["from"], flow["to"]) for flow in found["flows"]) == sorted(flows) and all(flow["axes"].get(key) == axis for flow in found["flows"] for key, axis in axes.items()):
             total = sum(flow["bytes_per_s"] for flow in found["flows"])
             return None if abs(total / value - 1) < 0.005 else total

@@ -79,7 +79,7 @@ def more_transfers_meanwhile_than_are_weighed():
         ends = [*node.has("gpu"), *node.has("numa")][:2]
         transfer = {"from": ends[0], "to": ends[-1], "bytes": MIB}
         for count in (101, 108, 500, 10_000):
-            node.refuses("Route", {**transfer, "meanwhile": [transfer] * count}, "InvalidParameter", "meanwhile: more than 100 items")
+            node.refuses("Route", {**transfer, "concurrent": [transfer] * count}, "InvalidParameter", "concurrent: more than 100 items")
 
 
 def more_gpus_than_there_are():
@@ -87,7 +87,7 @@ def more_gpus_than_there_are():
         gpus = node.has("gpu")
         there = ("allowed and there: " + gpus[0],) if gpus else ("this node has none",)
         reply = node.refuses("Bind", {"tasks": 2, "gpus_per_task": 99}, "NotEnough", "2 tasks with 99 gpus each need 198", *there)
-        assert reply["wanted"] == 198 and reply["available"] == len(gpus), reply
+        assert reply["requested"] == 198 and reply["available"] == len(gpus), reply
         node.command_refuses(["bind", "-n", 2, "-g", 99], "NotEnough", "need 198", *there)
         if gpus:
             node.command_refuses(["bind", "-n", 1, "-g", 99], "NotEnough", "1 task with 99 gpus needs 99; ")
@@ -125,7 +125,7 @@ def absurd_sizes():
         traffic = [{"pattern": "ring", "bytes": 800 * PIB}, {"flows": [{"from": 0, "to": 1, "bytes": 800 * PIB}]}] if is_known else []
         for request in ({"host_bytes": 800 * PIB}, {"host_bytes": host + 1}, *traffic):
             reply = node.refuses("Bind", {"tasks": 2, **request}, "NotEnough", "in one step do not fit in the ")
-            assert reply["what"] == "bytes of memory" and reply["wanted"] > reply["available"] > 0, reply
+            assert reply["resource"] == "bytes of memory" and reply["requested"] > reply["available"] > 0, reply
         node.command_refuses(["bind", "-n", 1, "--host-bytes", "1000000T"], "NotEnough", "977 PiB in one step do not fit in the host memory of this node")
         node.refuses("Bind", {"tasks": 1, "host_bytes": 1 << 61}, "InvalidParameter", "2 EiB in one step; at most 1 EiB is weighed")
         node.refuses("Allocate", {"bytes": 800 * PIB}, "NotEnough", "800 PiB do not fit in one memory: the largest has ")
@@ -141,8 +141,8 @@ def absurd_sizes():
                 least = min(node.capacity[name], node.capacity["numa0"])
                 for size in (800 * PIB, least + 1):
                     reply = node.refuses("Route", {"from": name, "to": "numa0", "bytes": size}, "NotEnough", " do not fit in the memory of ", ", which has ")
-                    assert reply["wanted"] == size and reply["available"] in (node.capacity[name], node.capacity["numa0"]), reply
-            node.refuses("Route", {"from": gpus[0], "to": "numa0", "bytes": MIB, "meanwhile": [{"from": gpus[0], "to": "numa0", "bytes": 800 * PIB}]}, "NotEnough", "800 PiB do not fit in the memory of ")
+                    assert reply["requested"] == size and reply["available"] in (node.capacity[name], node.capacity["numa0"]), reply
+            node.refuses("Route", {"from": gpus[0], "to": "numa0", "bytes": MIB, "concurrent": [{"from": gpus[0], "to": "numa0", "bytes": 800 * PIB}]}, "NotEnough", "800 PiB do not fit in the memory of ")
             node.refuses("Route", {"from": gpus[0], "to": "numa0", "bytes": 0}, "InvalidParameter", "bytes: 0 is not from 1")
             node.command_refuses(["route", gpus[0], "numa0", "1000000T"], "NotEnough", "977 PiB do not fit in the memory of ")
 
@@ -163,7 +163,7 @@ def places_that_are_not_there():
         node.refuses("Route", {"from": "", "to": "numa0", "bytes": MIB}, "NoSuchPlace", "no place \"\"; it has ")
         for gpu in node.has("gpu")[:1]:
             for start, said in (("core0", "core0 is no memory"), (gpu, f"the bytes are in {gpu} already")):
-                node.refuses("Route", {"from": gpu, "to": "numa0", "bytes": MIB, "meanwhile": [{"from": start, "to": gpu, "bytes": MIB}]}, "InvalidParameter", "meanwhile[0]: " + said)
+                node.refuses("Route", {"from": gpu, "to": "numa0", "bytes": MIB, "concurrent": [{"from": start, "to": gpu, "bytes": MIB}]}, "InvalidParameter", "concurrent[0]: " + said)
 
 
 def words_that_are_none_of_several():
@@ -191,7 +191,7 @@ def gpus_that_are_lost():
                 node.refuses("Bind", {"tasks": len(there) + 1}, "NotEnough", there[0], there[-1], "gpu0 is lost")
                 node.refuses("Allocate", {"bytes": MIB, "accesses": [{"by": "gpu0", "reads_bytes": MIB, "writes_bytes": 0}]}, "Unavailable", "gpu0 stopped answering", ", ".join(there))
                 node.refuses("Route", {"from": "gpu0", "to": "numa0", "bytes": MIB}, "Unavailable", "gpu0 is lost", ", ".join(there))
-                node.refuses("Route", {"from": there[0], "to": "numa0", "bytes": MIB, "meanwhile": [{"from": "numa0", "to": "gpu0", "bytes": MIB}]}, "Unavailable", "gpu0 is lost", ", ".join(there))
+                node.refuses("Route", {"from": there[0], "to": "numa0", "bytes": MIB, "concurrent": [{"from": "numa0", "to": "gpu0", "bytes": MIB}]}, "Unavailable", "gpu0 is lost", ", ".join(there))
                 node.command_refuses(["route", "gpu0", "numa0", "1M"], "Unavailable", "gpu0 is lost", ", ".join(there))
                 node.command_refuses(["alloc", "1M", "--by", "gpu0:reads=1M"], "Unavailable", "these answer: " + ", ".join(there))
 
@@ -216,11 +216,11 @@ def one_of_several_is_named():
         for method, request, parameter in (("Allocate", {"bytes": MIB, "accesses": [good, {**good, "reads_bytes": -1}]}, "accesses[1].reads_bytes"), ("Allocate", {"bytes": MIB, "accesses": [good, {**good, "reads_bytes": 0}]}, "accesses[1]"),
                                            ("Allocate", {"bytes": MIB, "accesses": [{**good, "cores": 1}]}, "accesses[0]"), ("Bind", {"tasks": 2, "flows": [{"from": 0, "to": 1, "bytes": 1}, {"from": 0, "to": 2, "bytes": 1}]}, "flows[1]"),
                                            ("Bind", {"tasks": 2, "flows": [{"from": 0, "to": 1, "bytes": -1}]}, "flows[0]"),
-                                           ("Route", {"from": "gpu0", "to": "gpu1", "bytes": 1, "meanwhile": [{"from": "gpu2", "to": "gpu3", "bytes": MIB}, {"from": "gpu2", "to": "gpu2", "bytes": MIB}]}, "meanwhile[1]"),
-                                           ("Route", {"from": "gpu0", "to": "gpu1", "bytes": 1, "meanwhile": [{"from": "gpu2", "to": "gpu3", "bytes": 0}]}, "meanwhile[0].bytes")):
+                                           ("Route", {"from": "gpu0", "to": "gpu1", "bytes": 1, "concurrent": [{"from": "gpu2", "to": "gpu3", "bytes": MIB}, {"from": "gpu2", "to": "gpu2", "bytes": MIB}]}, "concurrent[1]"),
+                                           ("Route", {"from": "gpu0", "to": "gpu1", "bytes": 1, "concurrent": [{"from": "gpu2", "to": "gpu3", "bytes": 0}]}, "concurrent[0].bytes")):
             reply = node.refuses(method, request, "InvalidParameter", parameter + ": ")
             assert reply["parameter"] == parameter, reply
-        node.command_refuses(["route", "gpu0", "gpu1", "1M", "--meanwhile", "gpu2:gpu2:1M"], "InvalidParameter", "--meanwhile: the bytes are in gpu2 already")
+        node.command_refuses(["route", "gpu0", "gpu1", "1M", "--concurrent", "gpu2:gpu2:1M"], "InvalidParameter", "--concurrent: the bytes are in gpu2 already")
         node.refuses("Allocate", {"bytes": 0}, "InvalidParameter", "bytes: 0")
 
 

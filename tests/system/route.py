@@ -68,7 +68,7 @@ def is_sound(answer):
     direct = [o["predicted"]["time_ns"] for o in answer["options"] if [s["via"] for s in o["segments"]] == [[]]]
     assert times[1:] == sorted(times[1:]) and times[0] <= min(direct) and answer["reasons"], answer
     for option in answer["options"]:
-        assert near(sum(s["share"] for s in option["segments"]), 1, 1e-6) and option["call"] and option["evidence"], option
+        assert near(sum(s["fraction"] for s in option["segments"]), 1, 1e-6) and option["call"] and option["evidence"], option
 
 
 def on_mi250x_from_boot():
@@ -107,11 +107,11 @@ def on_mi250x_from_boot():
         assert any("stop at 50.0 GB/s from gpu0" in line and "152.0 GB/s to gpu1" in line for line in free["warnings"]), free["warnings"]
 
         alone = single(ask(daemon, "gpu4", "numa0"), "copy_engine")
-        beside = ask(daemon, "gpu4", "numa0", meanwhile=[{"from": "gpu5", "to": "numa0", "bytes": GIB}])
+        beside = ask(daemon, "gpu4", "numa0", concurrent=[{"from": "gpu5", "to": "numa0", "bytes": GIB}])
         shared = single(beside, "copy_engine")
         assert near(shared["predicted"]["time_ns"] / alone["predicted"]["time_ns"], 2) and shared["predicted"]["bottleneck"] == "module2:host-port:out", shared
         assert beside["crossovers"] == [] and beside["b80_bytes"] is None
-        apart = ask(daemon, "gpu4", "numa0", meanwhile=[{"from": "gpu0", "to": "numa3", "bytes": GIB}])
+        apart = ask(daemon, "gpu4", "numa0", concurrent=[{"from": "gpu0", "to": "numa3", "bytes": GIB}])
         assert near(single(apart, "copy_engine")["predicted"]["time_ns"] / alone["predicted"]["time_ns"], 1), apart["options"]
 
         only = ask(daemon, "gpu0", "gpu1", allowed={"gpus": ["gpu0", "gpu1"], "memory": ["numa3"]})
@@ -196,7 +196,7 @@ def what_a_kernel_has_of_a_reconstructed_mi250x():
             free = ask(daemon, "gpu0", "gpu1", overlap=True, allowed={"gpus": [f"gpu{g}" for g in gpus]})
             assert any("stop at 50.0 GB/s from gpu0" in line and "150.0 GB/s to gpu1 by its links" in line for line in free["warnings"]), free["warnings"]
             assert any(e["metric"] == "gpu_gpu_kernel" and e["source"] == "nominal" for e in free["options"][0]["evidence"]), free["options"][0]["evidence"]
-        beside = ask(daemon, "gpu0", "gpu1", 1 << 28, meanwhile=[{"from": "gpu0", "to": "gpu2", "bytes": 1 << 28}])
+        beside = ask(daemon, "gpu0", "gpu1", 1 << 28, concurrent=[{"from": "gpu0", "to": "gpu2", "bytes": 1 << 28}])
         alone = single(ask(daemon, "gpu0", "gpu1", 1 << 28), "kernel")["predicted"]
         shared = single(beside, "kernel")["predicted"]
         assert near(shared["time_ns"] / alone["time_ns"], 1) and (shared["bottleneck"], alone["bottleneck"]) == (None, None), (shared, alone)

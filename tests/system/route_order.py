@@ -67,7 +67,7 @@ def drawn(draw, node):
     if draw.random() < 0.3:
         request["both_directions"] = True
     if draw.random() < 0.5:
-        request["meanwhile"] = [transfer(draw.choice([size, size, draw.choice(SIZES)])) for _ in range(draw.randint(1, 3))]
+        request["concurrent"] = [transfer(draw.choice([size, size, draw.choice(SIZES)])) for _ in range(draw.randint(1, 3))]
     return request
 
 
@@ -75,7 +75,7 @@ def parts_of(draw, node, request):
     """Parts of the node with all ends, each with more gpus than the one before, and with all of the
     host's memory or the same part of it.
     """
-    ends = {transfer[key] for transfer in [request, *request.get("meanwhile", [])] for key in ("from", "to")}
+    ends = {transfer[key] for transfer in [request, *request.get("concurrent", [])] for key in ("from", "to")}
     memory = [numa for numa in node.numas if numa in ends or draw.random() < 0.5] if draw.random() < 0.2 else node.numas
     more = [gpu for gpu in node.gpus if gpu not in ends]
     draw.shuffle(more)
@@ -174,7 +174,7 @@ def ask_near(node, draw):
 
     The time of each listed path does not fall with more bytes, and barely rises for a few more.
     """
-    request = {**drawn(draw, node), "meanwhile": [], "overlap": draw.random() < 0.2}
+    request = {**drawn(draw, node), "concurrent": [], "overlap": draw.random() < 0.2}
     prices, shown = {}, 0
     for size in sizes_near(draw):
         answer = node.route({**request, "bytes": size}, (node.gpus, node.numas))
@@ -217,7 +217,7 @@ def what_did_not_hold_once():
         def lead(start, target, size, gpus, **more):
             answer = node.route({"from": f"gpu{start}", "to": f"gpu{target}", "bytes": size, **more}, ([f"gpu{g}" for g in gpus], node.numas))
             return time_of(answer["options"][0])
-        beside = {"meanwhile": [{"from": "gpu5", "to": "gpu7", "bytes": 64 << 20}]}
+        beside = {"concurrent": [{"from": "gpu5", "to": "gpu7", "bytes": 64 << 20}]}
         times = [lead(5, 3, 64 << 20, gpus, **beside) for gpus in ((0, 3, 5, 6, 7), (0, 1, 3, 5, 6, 7), range(8))]
         assert times == sorted(times, reverse=True), times
         assert lead(6, 0, 1 << 30, range(8)) <= lead(6, 0, 1 << 30, range(8), overlap=True)

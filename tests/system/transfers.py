@@ -42,7 +42,7 @@ def everything(daemon):
     """All transfers of an answer, without the name of the snapshot."""
     metrics = [m["name"] for m in daemon.call(FABRIC + "ListMetrics")["metrics"]]
     return ({m: daemon.call(FABRIC + "GetCurves", {"metric": m})["curves"] for m in metrics},
-            daemon.call(FABRIC + "GetSets")["sets"], {m: cells(daemon, m) for m in ("cpu_copy", "transfer_overhead")})
+            daemon.call(FABRIC + "GetContention")["runs"], {m: cells(daemon, m) for m in ("cpu_copy", "transfer_overhead")})
 
 
 def berth(daemon, *arguments, node=None):
@@ -79,15 +79,15 @@ def curves_and_sets_survive_everything():
         assert [len(s["flows"]) for s in sets] == [1, 2] and sets[0]["source"] == "measured", sets
         slow = [f for f in sets[1]["flows"] if f["from"] == "numa0"][0]
         assert slow == {"from": "numa0", "to": "numa0", "axes": {"operation": "write", "threads": "2"}, "bytes_per_s": 1.1e10, "low": 1e10, "high": 1.25e10,
-                        "explained": 1.1e10}, slow
+                        "predicted_bytes_per_s": 1.1e10}, slow
         assert all(s["reproduced"] for s in sets), sets
         assert "probe-garbage" not in findings(daemon)
 
         assert json.loads(berth(daemon, "curves", "cpu_copy", "--json"))["curves"] == curves["cpu_copy"]
         assert json.loads(berth(daemon, "curves", "cpu_copy", "core0", "numa0", "--json"))["curves"] == [one]
         assert "20 GB/s" in berth(daemon, "curves", "cpu_copy") and "no curves" in berth(daemon, "curves", "cpu_pingpong")
-        assert json.loads(berth(daemon, "sets", "--json"))["sets"] == sets
-        assert "together" in berth(daemon, "sets") and "nothing" in berth(daemon, "sets", "cpu_copy")
+        assert json.loads(berth(daemon, "contention", "--json"))["runs"] == sets
+        assert "together" in berth(daemon, "contention") and "nothing" in berth(daemon, "contention", "cpu_copy")
 
         with tempfile.TemporaryDirectory() as recorded:
             berth(daemon, "record", recorded + "/node")
@@ -124,7 +124,7 @@ def wrong_sets_and_late_lines_are_refused():
     nowhere = {**SOLO, "flows": [{"from": "core0", "to": "gpu77", "bytes_per_s": 1}]}
     with fake_probe(script(SOLO, nowhere, END, late, BOTH)) as folder, Daemon("--no-probe", config=f"probe_dir = {folder}\n") as daemon:
         daemon.call("io.berth.Health.Probe", {"profile": "quick"})
-        assert len(daemon.call(FABRIC + "GetSets")["sets"]) == 1
+        assert len(daemon.call(FABRIC + "GetContention")["runs"]) == 1
         assert cells(daemon, "cpu_copy") == []
         finding = findings(daemon)["probe-garbage"]
         assert "3 lines" in finding["text"] and "gpu77" in finding["text"], finding
@@ -137,17 +137,17 @@ def a_recorded_gpu_node_has_curves_and_sets():
     assert curves[0]["t0_call_ns"] is None and curves[0]["b80_bytes"] is None, "nobody measured what a call costs"
     matrix = json.loads(berth(None, "matrix", "gpu_gpu_copy_engine", "--json", node=NODES / "h200x4-hand"))["cells"]
     assert [c["value"] for c in matrix if c["axes"]["bytes"] == "large"] == [curves[0]["wmax_bytes_per_s"]], matrix
-    sets = json.loads(berth(None, "sets", "host_gpu_copy_engine_concurrent", "--json", node=NODES / "h200x4-hand"))["sets"]
+    sets = json.loads(berth(None, "contention", "host_gpu_copy_engine_concurrent", "--json", node=NODES / "h200x4-hand"))["runs"]
     assert len(sets) == 30, len(sets)
-    answer = json.loads(berth(None, "sets", "--json", node=NODES / "h200x4-hand"))
-    assert all(s["reproduced"] for s in answer["sets"]) and len(answer["shared"]) == 1, answer["shared"]
+    answer = json.loads(berth(None, "contention", "--json", node=NODES / "h200x4-hand"))
+    assert all(s["reproduced"] for s in answer["runs"]) and len(answer["shared"]) == 1, answer["shared"]
     shared = answer["shared"][0]
-    assert shared["name"] == "numa0:memory:write" and shared["users"] == [f"gpu{i}>numa0" for i in range(4)] and shared["or"] == [], shared
+    assert shared["name"] == "numa0:memory:write" and shared["users"] == [f"gpu{i}>numa0" for i in range(4)] and shared["alternatives"] == [], shared
     assert [(c["transfers"], round(c["bytes_per_s"] / 1e9, 1)) for c in shared["capacities"]] == [(3, 157.3), (4, 164.5)], shared
     resources = {r["name"]: r for r in json.loads(berth(None, "topo", "--json", node=NODES / "h200x4-hand"))["resources"]}
     memory = resources["numa0:memory:write:host_gpu_copy_engine"]
     assert memory["inferred"] and round(memory["capacity_bytes_per_s"] / 1e9, 1) == 164.5, resources
-    drawn = berth(None, "sets", node=NODES / "h200x4-hand")
+    drawn = berth(None, "contention", node=NODES / "h200x4-hand")
     assert "gpu0,gpu1,gpu2>numa0" in drawn and "numa0:memory:write" in drawn and "164 GB/s for 4 and more" in drawn, drawn
     together = [sum(f["bytes_per_s"] for f in s["flows"]) for s in sets if len(s["flows"]) == 4]
     assert sorted(together) == [164.5e9, 220.4e9], together
@@ -159,11 +159,11 @@ def four_measured_gpus_are_alike_to_each_other_and_share_the_host():
     for direction, low, high in (("write", 395, 400), ("read", 395, 401), ("both", 783, 788)):
         large = [c["value"] / 1e9 for c in cells if c["axes"].get("direction") == direction and c["axes"]["bytes"] == "large"]
         assert len(large) == 12 and low < min(large) <= max(large) < high, (direction, large)
-    answer = json.loads(berth(None, "sets", "--json", node=node))
+    answer = json.loads(berth(None, "contention", "--json", node=node))
     shared = {s["name"]: s for s in answer["shared"] if s["metric"] == "host_gpu_copy_engine_concurrent"}
     memory = {name: [(c["transfers"], round(c["bytes_per_s"] / 1e9)) for c in shared["numa0:memory" + name]["capacities"]] for name in ("", ":read", ":write")}
     assert memory == {"": [(4, 166), (6, 178), (8, 164)], ":read": [(3, 147), (4, 161)], ":write": [(2, 109), (3, 135), (4, 136)]}, memory
-    ring = [s for s in answer["sets"] if s["metric"] == "gpu_gpu_copy_engine_concurrent" and len(s["flows"]) == 4]
+    ring = [s for s in answer["runs"] if s["metric"] == "gpu_gpu_copy_engine_concurrent" and len(s["flows"]) == 4]
     assert len(ring) == 3 and all(s["reproduced"] and abs(sum(f["bytes_per_s"] for f in s["flows"]) / 1.57e12 - 1) < 0.01 for s in ring), ring
 
 
@@ -173,12 +173,12 @@ def recorded_sets_of_one_gpu_are_what_it_moves():
     """
     kernels = 0
     for name in ("h200x1", "h200x2", "h200x4"):
-        answer = json.loads(berth(None, "sets", "--json", node=NODES / name))
+        answer = json.loads(berth(None, "contention", "--json", node=NODES / name))
         alone = {}
-        for one in answer["sets"]:
+        for one in answer["runs"]:
             if len(one["flows"]) == 1:
                 alone[one["metric"], one["flows"][0]["from"], one["flows"][0]["to"]] = one["flows"][0]["bytes_per_s"]
-        for one in answer["sets"]:
+        for one in answer["runs"]:
             gpus = {end for f in one["flows"] for end in (f["from"], f["to"]) if end.startswith("gpu")}
             for gpu in gpus:
                 mine = [f for f in one["flows"] if gpu in (f["from"], f["to"])]

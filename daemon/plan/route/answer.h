@@ -22,7 +22,7 @@
 #define ROUTE_WORTH 0.8
 /* of its time: by so much more must that direct way take for the size asked for */
 #define ROUTE_DOUBT 0.04
-_Static_assert(ROUTE_MEANWHILE_MAX + ROUTE_WAYS_MAX * WAY_HOPS_MAX <= STEP_FLOWS_MAX,
+_Static_assert(ROUTE_CONCURRENT_MAX + ROUTE_WAYS_MAX * WAY_HOPS_MAX <= STEP_FLOWS_MAX,
                "no room for one split beside them");
 
 struct route_transfer {
@@ -37,7 +37,7 @@ struct route_request {
     bool both;    /* as many bytes go the other way meanwhile */
     /* begin with it, each by the mechanism that is faster alone */
     const struct route_transfer *meanwhile;
-    size_t meanwhile_count; /* at most ROUTE_MEANWHILE_MAX */
+    size_t meanwhile_count; /* at most ROUTE_CONCURRENT_MAX */
     const struct allowed *allowed;
 };
 

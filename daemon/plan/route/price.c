@@ -57,14 +57,14 @@ enum berth_code plan_route_price_meanwhile(struct route_work *work, struct berth
 {
     const struct route_request *request = &work->request;
     const struct graph *graph = work->snap->graph;
-    if (request->meanwhile_count > ROUTE_MEANWHILE_MAX)
-        return err_invalid(err, "meanwhile", "at most %d transfers are weighed",
-                           ROUTE_MEANWHILE_MAX);
+    if (request->meanwhile_count > ROUTE_CONCURRENT_MAX)
+        return err_invalid(err, "concurrent", "at most %d transfers are weighed",
+                           ROUTE_CONCURRENT_MAX);
     for (size_t i = 0; i < request->meanwhile_count; i++) {
         const struct route_transfer *other = &request->meanwhile[i];
         struct move *move = &work->meanwhile[i], kernel;
         char named[32];
-        snprintf(named, sizeof named, "meanwhile[%zu]", i);
+        snprintf(named, sizeof named, "concurrent[%zu]", i);
         for (int end = 0; end < 2; end++) {
             const struct place *place = graph_place(graph, end == 0 ? other->from : other->to);
             if (place->kind != PLACE_GPU && place->kind != PLACE_NUMA)

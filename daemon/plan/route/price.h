@@ -11,7 +11,7 @@ struct route_work {
     struct route_request request; /* a gpu's memory that Linux shows as a NUMA node is the gpu */
     struct way_ends ends;
     struct route_answer *answer;
-    struct move meanwhile[ROUTE_MEANWHILE_MAX];
+    struct move meanwhile[ROUTE_CONCURRENT_MAX];
 };
 
 /* The time of so many bytes by it, in what shares and pieces. */

@@ -185,7 +185,7 @@ static void a_route_weighs_what_moves_meanwhile(void **state)
     request.meanwhile = nowhere;
     request.meanwhile_count = 1;
     assert_int_equal(plan_route(f.snap, &request, &answer, &err), BERTH_INVALID_PARAMETER);
-    assert_string_equal(err.arg[0].text, "meanwhile[0]");
+    assert_string_equal(err.arg[0].text, "concurrent[0]");
     end(&f);
 }
 

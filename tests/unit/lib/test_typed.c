@@ -98,7 +98,7 @@ static void bind_sends_what_is_set_and_reads_everything(void **state)
     assert_true(binding->predicted.low_ns == 900.5 && isnan(binding->baseline.time_ns) &&
                 isnan(binding->gap));
     assert_null(binding->predicted.bottleneck);
-    assert_int_equal(binding->why[0].source, BERTH_SOURCE_UNKNOWN); /* a newer daemon's */
+    assert_int_equal(binding->evidence[0].source, BERTH_SOURCE_UNKNOWN); /* a newer daemon's */
     assert_int_equal(binding->basis.origin, BERTH_ORIGIN_RECORDED);
     assert_string_equal(binding->launcher.item[0].name, "slurm");
     berth_binding_free(binding);

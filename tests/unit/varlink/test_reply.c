@@ -97,13 +97,15 @@ static void test_errors(void **state)
     struct berth_err err = {.code = BERTH_NOT_ENOUGH,
                             .detail = "only two",
                             .arg = {{.text = "gpus"}, {.number = 4}, {.number = -2}}};
-    assert_error(&reply, &err,
-                 "{\"error\":\"a.b.NotEnough\",\"parameters\":{\"what\":\"gpus\",\"wanted\":4,"
-                 "\"available\":-2,\"detail\":\"only two\"}}");
+    assert_error(
+        &reply, &err,
+        "{\"error\":\"a.b.NotEnough\",\"parameters\":{\"resource\":\"gpus\",\"requested\":4,"
+        "\"available\":-2,\"detail\":\"only two\"}}");
     err.detail[0] = '\0';
-    assert_error(&reply, &err,
-                 "{\"error\":\"a.b.NotEnough\",\"parameters\":{\"what\":\"gpus\",\"wanted\":4,"
-                 "\"available\":-2}}");
+    assert_error(
+        &reply, &err,
+        "{\"error\":\"a.b.NotEnough\",\"parameters\":{\"resource\":\"gpus\",\"requested\":4,"
+        "\"available\":-2}}");
     err = (struct berth_err){.code = BERTH_PERMISSION_DENIED, .detail = "not yours"};
     assert_error(&reply, &err,
                  "{\"error\":\"org.varlink.service.PermissionDenied\",\"parameters\":{\"detail\":"

@@ -1,5 +1,5 @@
-/* GetSets as text for a person: a line for each set, and the shared resources that the sets show.
- */
+/* GetContention as text for a person: a line for each concurrent run, and the limits that the runs
+ * show to be shared. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -135,10 +135,10 @@ static void shorten(char *line, size_t size, size_t count)
     snprintf(line + cut, size - cut, " ... %zu in all", count);
 }
 
-static void put_set(struct ui_table *table, const json_t *set)
+static void put_run(struct ui_table *table, const json_t *run)
 {
-    const json_t *flows = json_object_get(set, "flows"),
-                 *reproduced = json_object_get(set, "reproduced");
+    const json_t *flows = json_object_get(run, "flows"),
+                 *reproduced = json_object_get(run, "reproduced");
     char line[LINE_SIZE] = "", number[UI_NUMBER];
     name_flows(flows, line, sizeof line);
     shorten(line, sizeof line, json_array_size(flows));
@@ -149,10 +149,10 @@ static void put_set(struct ui_table *table, const json_t *set)
     ui_cell(table, "%s", line);
     ui_cell(table, "%s", ui_rate(number, sum_of(flows, "bytes_per_s")));
     ui_cell(table, "%s%s",
-            json_is_null(reproduced) ? "" : ui_rate(number, sum_of(flows, "explained")),
+            json_is_null(reproduced) ? "" : ui_rate(number, sum_of(flows, "predicted_bytes_per_s")),
             json_is_false(reproduced) ? " (not)" : "");
     ui_cell(table, "%s",
-            ui_when(number, json_integer_value(json_object_get(set, "measured_at_s"))));
+            ui_when(number, json_integer_value(json_object_get(run, "measured_at_s"))));
 }
 
 /* "157 GB/s (157 to 158) for 3, 164 GB/s for 4 and more" */
@@ -192,7 +192,7 @@ static void join(const json_t *texts, char *line, size_t size)
 
 static void put_shared(struct ui *ui, const json_t *shared)
 {
-    static const char *const heading[] = {"shared", "of", "capacity", "or it is", "by"};
+    static const char *const heading[] = {"shared", "of", "capacity", "alternatives", "users"};
     const json_t *one;
     struct ui_table table;
     size_t i;
@@ -209,7 +209,7 @@ static void put_shared(struct ui *ui, const json_t *shared)
         ui_cell(&table, "%s", ui_member(one, "metric"));
         list_capacities(json_object_get(one, "capacities"), line, sizeof line);
         ui_cell(&table, "%s", line);
-        join(json_object_get(one, "or"), line, sizeof line);
+        join(json_object_get(one, "alternatives"), line, sizeof line);
         ui_cell(&table, "%s", line);
         join(json_object_get(one, "users"), line, sizeof line);
         ui_cell(&table, "%s", line);
@@ -217,21 +217,21 @@ static void put_shared(struct ui *ui, const json_t *shared)
     ui_table_end(&table, 0, true);
 }
 
-void ui_sets(struct ui *ui, const json_t *reply)
+void ui_contention(struct ui *ui, const json_t *reply)
 {
     static const char *const heading[] = {"transfers", "axes",      "each, GB/s",
-                                          "together",  "explained", "measured"};
-    const json_t *sets = json_object_get(reply, "sets"), *set;
+                                          "together",  "predicted", "measured"};
+    const json_t *runs = json_object_get(reply, "runs"), *run;
     const char *metric = "";
     struct ui_table table = {0};
     size_t i;
-    if (json_array_size(sets) == 0) {
+    if (json_array_size(runs) == 0) {
         ui_put(ui, "nothing was measured at the same time as something else\n");
         return;
     }
-    json_array_foreach(sets, i, set)
+    json_array_foreach(runs, i, run)
     {
-        const char *its = ui_member(set, "metric");
+        const char *its = ui_member(run, "metric");
         if (i == 0 || strcmp(its, metric) != 0) {
             if (i > 0) {
                 ui_table_end(&table, 2, true);
@@ -246,7 +246,7 @@ void ui_sets(struct ui *ui, const json_t *reply)
                 ui_cell(&table, "%s", heading[k]);
         }
         metric = its;
-        put_set(&table, set);
+        put_run(&table, run);
     }
     ui_table_end(&table, 2, true);
     put_shared(ui, json_object_get(reply, "shared"));

@@ -11,7 +11,7 @@
  * thread pool. */
 #define SETS_AT_ONCE 25
 
-/* A GetSets in progress. */
+/* A GetContention in progress. */
 struct listing {
     const struct snapshot *snap;
     bool all;
@@ -42,7 +42,7 @@ static void print_flow(struct print *reply, const struct graph *graph, enum metr
     print_real(reply, flow->low);
     print_key(reply, "high");
     print_real(reply, flow->high);
-    print_key(reply, "explained");
+    print_key(reply, "predicted_bytes_per_s");
     print_real(reply, explained);
     print_close(reply, '}');
 }
@@ -103,7 +103,7 @@ static void print_shared(struct print *reply, const struct graph *graph,
         print_close(reply, '}');
     }
     print_close(reply, ']');
-    print_key(reply, "or");
+    print_key(reply, "alternatives");
     print_open(reply, '[');
     for (size_t i = 0; i < found->twin_count; i++)
         print_string(reply, found->twin[i]);
@@ -118,7 +118,7 @@ static enum berth_code print_sets(void *state, struct print *reply, struct berth
     const struct sets *sets = listing->snap->sets;
     const struct resource_model *model = listing->snap->derived.resources;
     print_open(reply, '{');
-    print_key(reply, "sets");
+    print_key(reply, "runs");
     print_open(reply, '[');
     for (size_t i = 0; sets != NULL && i < sets->count; i++)
         if (listing->all || sets->item[i].metric == listing->metric)
@@ -136,7 +136,8 @@ static enum berth_code print_sets(void *state, struct print *reply, struct berth
     return BERTH_OK;
 }
 
-enum berth_code query_get_sets(const struct call *call, struct outcome *ret, struct berth_err *err)
+enum berth_code query_get_contention(const struct call *call, struct outcome *ret,
+                                     struct berth_err *err)
 {
     const char *name = json_string_value(json_object_get(call->params, "metric"));
     enum metric metric = 0;

@@ -11,13 +11,13 @@ static int fill(struct cmd *cmd, json_t *parameters)
 
 static int run(struct cmd *cmd)
 {
-    return cmd_answer(cmd, "io.berth.Fabric.GetSets", fill, ui_sets);
+    return cmd_answer(cmd, "io.berth.Fabric.GetContention", fill, ui_contention);
 }
 
-const struct cmd_command cmd_sets = {
-    .name = "sets",
+const struct cmd_command cmd_contention = {
+    .name = "contention",
     .operands = "[METRIC]",
-    .about = "transfers that were measured at the same time, and what each got",
+    .about = "concurrent transfers that were measured, their rates, and the limits that they share",
     .most_operands = 1,
     .run = run,
 };
