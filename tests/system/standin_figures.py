@@ -8,8 +8,8 @@ import pathlib
 import re
 import sys
 
-import published
-from published import axes_of, places_of
+import published_figures as published
+from published_figures import axes_of, places_of
 from standin import LONG, called, check_curves, check_latencies, check_sets, check_values, is_near
 from tap import run_tests
 from virtual_node import NODES, described, ended, measured

@@ -3,4 +3,4 @@
 # races.
 here=$(cd "$(dirname "$0")" && pwd)
 export TSAN_OPTIONS="suppressions=$here/../lib/tsan.supp${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
-exec python3 "$here/load.py" "$@"
+exec python3 "$here/mixed_load.py" "$@"

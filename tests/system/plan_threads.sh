@@ -3,4 +3,4 @@
 # SAN=thread they report races.
 here=$(cd "$(dirname "$0")" && pwd)
 export TSAN_OPTIONS="suppressions=$here/../lib/tsan.supp${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
-exec python3 "$here/plans.py" "$@"
+exec python3 "$here/plan_threads.py" "$@"
