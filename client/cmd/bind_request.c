@@ -53,10 +53,10 @@ const struct cmd_option cmd_bind_options[] = {
          .value = "SIZE",
          .help =
              "bytes of each flow of the pattern; as many as --host-bytes, or 64M, where not given"},
-    [CMD_BIND_FLOW] =
-        {.name = "flow",
-         .value = "FROM:TO:SIZE",
-         .help = "bytes from one rank to another in a step, for example 0:1:64M; may be repeated"},
+    [CMD_BIND_FLOW] = {.name = "flow",
+                       .value = "FROM:TO:SIZE",
+                       .help = "bytes from one rank to another in an iteration, for example "
+                               "0:1:64M; may be repeated"},
     [CMD_BIND_FLOWS] =
         {.name = "flows",
          .value = "FILE",
@@ -64,7 +64,7 @@ const struct cmd_option cmd_bind_options[] = {
     [CMD_BIND_HOST_BYTES] =
         {.name = "host-bytes",
          .value = "SIZE",
-         .help = "bytes that each task moves to, and again from, host memory in a step"},
+         .help = "bytes that each task moves to, and again from, host memory in an iteration"},
     [CMD_BIND_RANKS] =
         {.name = "ranks",
          .value = "LIST",

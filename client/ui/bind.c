@@ -101,7 +101,7 @@ static void write_predictions(struct ui *ui, const json_t *reply)
                  *baseline = json_object_get(reply, "baseline");
     double ours = json_number_value(json_object_get(predicted, "time_ns")),
            theirs = json_number_value(json_object_get(baseline, "time_ns"));
-    ui_put(ui, "Time of a step: ");
+    ui_put(ui, "Time of an iteration: ");
     ui_prediction(ui, predicted);
     if (*ui_member(predicted, "bottleneck") != '\0') {
         ui_put(ui, ", limited by ");

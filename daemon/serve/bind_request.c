@@ -111,7 +111,7 @@ static enum berth_code check_room(int64_t bytes, int64_t room, const char *what,
         return BERTH_OK;
     plan_text_sizes((double)bytes, (double)room, asked, has);
     return err_not_enough(err, "bytes of memory", bytes, room,
-                          "%s in one step do not fit in %s: %s", asked, what, has);
+                          "%s in one iteration do not fit in %s: %s", asked, what, has);
 }
 
 /* Checks sizes against memory. A task's messages must fit in its GPUs' memory. Bytes to the host

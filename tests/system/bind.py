@@ -28,7 +28,7 @@ START = re.compile(r"(in order, )?the last transfer to end is ([\d.]+) (\w+) fro
                    r"([\d.]+) (\w+) to start it, (?:([\d.]+) (\w+)|nearly nothing) for its bytes(?: \(([\d.]+) (\w+) alone\))?" + MARK)
 RATE = {"kB/s": 1e-6, "MB/s": 1e-3, "GB/s": 1, "TB/s": 1e3}  # in bytes a nanosecond
 SHARE = re.compile(r"(in order, )?(?:(\d+) transfers of )?((?:gpu\d+(?:, | and )?)+)(?: and (\d+) more)? share .*: ([\d.]+) GB/s together, ([\d.]+)(?: to ([\d.]+))? alone.*")
-HOW = re.compile(r"copies (between gpus|with the host|between gpus and with the host) go by (kernel|copy engine)(?:: (.*?))?(?:; by (kernel|copy engine) a step takes (?:at least )?([\d.]+) (\w+)" + MARK + ")?")
+HOW = re.compile(r"copies (between gpus|with the host|between gpus and with the host) go by (kernel|copy engine)(?:: (.*?))?(?:; by (kernel|copy engine) an iteration takes (?:at least )?([\d.]+) (\w+)" + MARK + ")?")
 
 
 class Node:
@@ -157,7 +157,7 @@ def numbers_follow_from_the_price(node, request, answer):
                 said = float(how[5]) * UNIT[how[6]]
                 assert said >= 0.965 * other and other >= answer["predicted"]["time_ns"] * (1 - 1e-9) and said <= 20 * other, (request, line, other)
         else:
-            assert LAST.fullmatch(line) or START.fullmatch(line) or " share " not in line and "last transfer" not in line and "a step takes" not in line or "count as sharing" in line or line.startswith("task ") or "tasks share" in line or " kernels of gpu" in line, line
+            assert LAST.fullmatch(line) or START.fullmatch(line) or " share " not in line and "last transfer" not in line and "an iteration takes" not in line or "count as sharing" in line or line.startswith("task ") or "tasks share" in line or " kernels of gpu" in line, line
     # Where the last to end is slowed by what it shares, it gets at least its share of that, but for what starting it costs.
     first = next((SHARE.fullmatch(line) for line in answer["warnings"] if SHARE.fullmatch(line)), None)
     if first is not None and None in rate_of and answer["predicted"]["bottleneck"] is not None and request.get("bytes", 0) >= 64 * MIB and not request.get("host_bytes"):
@@ -395,10 +395,10 @@ def what_is_wrong_with_a_request_is_named():
         ({"tasks": 2, "cores_per_task": 100}, "NotEnough", "64"), ({"tasks": 1, "threads_per_core": 3}, "NotEnough", "widest has 2"),
         ({"tasks": 2, "flows": [{"from": 0, "to": 2, "bytes": 1}]}, "InvalidParameter", "rank 0 to rank 2; there are ranks 0 to 1"),
         ({"tasks": 2, "flows": [{"from": -1, "to": 0, "bytes": 1}]}, "InvalidParameter", "rank -1"), ({"tasks": 2, "flows": [{"from": 0, "to": 1, "bytes": -1}]}, "InvalidParameter", "-1 bytes"),
-        ({"tasks": 2, "flows": [{"from": 0, "to": 1, "bytes": huge}]}, "InvalidParameter", "4 EiB in one step; at most 1 EiB"),
+        ({"tasks": 2, "flows": [{"from": 0, "to": 1, "bytes": huge}]}, "InvalidParameter", "4 EiB in one iteration; at most 1 EiB"),
         ({"tasks": 2, "bytes": 5}, "InvalidParameter", "no pattern"), ({"tasks": 2, "pattern": "ring", "bytes": huge}, "InvalidParameter", "4 EiB"),
         ({"tasks": 2, "pattern": "ring", "bytes": -1}, "InvalidParameter", "-1 bytes"), ({"tasks": 2, "host_bytes": huge}, "InvalidParameter", "4 EiB"), ({"tasks": 2, "host_bytes": -7}, "InvalidParameter", "-7 bytes"),
-        ({"tasks": 2, "pattern": "ring", "bytes": 65 << 30}, "NotEnough", "65 GiB in one step do not fit in the memory of one gpu: 64 GiB"),
+        ({"tasks": 2, "pattern": "ring", "bytes": 65 << 30}, "NotEnough", "65 GiB in one iteration do not fit in the memory of one gpu: 64 GiB"),
         ({"tasks": 2, "gpus_per_task": 2, "pattern": "ring", "bytes": 129 << 30}, "NotEnough", "the memory of a task's gpus: 128 GiB"), ({"tasks": 2, "host_bytes": 513 << 30}, "NotEnough", "the host memory of this node: 512 GiB"),
         ({"tasks": 2, "ranks": [0]}, "InvalidParameter", "1 rank for 2 tasks"), ({"tasks": 2, "ranks": [3, 3], "world": 8}, "InvalidParameter", "twice"),
         ({"tasks": 2, "ranks": [6, 8], "world": 8, **pattern}, "InvalidParameter", "8 is no rank of the job, which has 8"), ({"tasks": 2, "ranks": [6, 7], **pattern}, "InvalidParameter", "world"),

@@ -146,7 +146,7 @@ def a_recorded_node_is_drawn_and_planned_for():
         assert answer["predicted"]["time_ns"] <= answer["baseline"]["time_ns"], asked
     status, out, err = berth("--node", BARE, "bind", "-n", 1, "--host-bytes", "64M")
     assert json.loads(berth("--node", BARE, "--json", "bind", "-n", 1, "--host-bytes", "64M")[1])["proven_optimal"], "there is nothing to choose"
-    assert status == 0 and "Time of a step: not predicted." in out and "Proven" not in out and "roven:" in berth("--node", NODE, "bind", "-n", 2, "--host-bytes", "1G")[1], (out, err)
+    assert status == 0 and "Time of an iteration: not predicted." in out and "Proven" not in out and "roven:" in berth("--node", NODE, "bind", "-n", 2, "--host-bytes", "1G")[1], (out, err)
     status, out, err = berth("--node", NODE, "bind", "-n", 9, "--tasks-per-gpu", 2, "--host-bytes", "1M", "--json")
     assert status == 0 and {gpu for task in json.loads(out)["tasks"] for gpu in task["gpus"]} == {f"gpu{i}" for i in range(8)}, (out, err)
     with tempfile.TemporaryDirectory() as folder:
@@ -285,7 +285,7 @@ def bind_says_what_can_be_checked():
     differ = ["--flow", "2:0:5734", "--flow", "1:0:4096", "--flow", "0:2:11744051", "--flow", "0:1:2048"]
     order = "a task is taken to start its transfers in the order of the tasks that they are for, lowest first"
     assert order + ": in another one" in said("h200x4", "-n", 3, *differ) and order not in said("h200x4", "-n", 3, "--pattern", "alltoall", "--bytes", "4K")
-    assert order + ", then those from the host and to it: in another one the step may take more or less" in said("h200x4", "-n", 2, "--flow", "0:1:64K", "--host-bytes", "1M")
+    assert order + ", then those from the host and to it: in another one the iteration may take more or less" in said("h200x4", "-n", 2, "--flow", "0:1:64K", "--host-bytes", "1M")
     # As many bytes, to the host and to a gpu, which starts them in another time: by the other order the step takes less or more, too.
     assert order in said("h200x4", "-n", 2, "--flow", "0:1:64K", "--host-bytes", "64K") and order not in said("h200x4", "-n", 4, "--pattern", "ring", "--bytes", "64K")
     # What is proven of lower bounds is called that; one of which no more is known is not as long as a whole price, nor so many times as long.

@@ -84,7 +84,7 @@ def a_price_says_whether_it_was_measured():
                 words = ["bind", "-n", "2", "--pattern", "pairs", "--bytes", "1G", "--gpus", "0,1"]
                 reply, said = json.loads(command(folder, "--json", *words)), command(folder, *words)
                 seen.add(("bind", reply["predicted"]["measured"]))
-                step = next(line for line in said.splitlines() if line.startswith("Time of a step"))
+                step = next(line for line in said.splitlines() if line.startswith("Time of an iteration"))
                 assert ("not all measured" in step) == (not reply["predicted"]["measured"] or not reply["baseline"]["measured"]), (folder, said)
                 assert not reply["predicted"]["measured"] or "(not measured)" not in said.split("Note")[0], (folder, said)
     assert seen == {(method, measured) for method in ("alloc", "route", "bind") for measured in (True, False)}, seen

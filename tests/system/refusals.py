@@ -124,10 +124,10 @@ def absurd_sizes():
         is_known = not gpus or node.memory_is_known("gpu")
         traffic = [{"pattern": "ring", "bytes": 800 * PIB}, {"flows": [{"from": 0, "to": 1, "bytes": 800 * PIB}]}] if is_known else []
         for request in ({"host_bytes": 800 * PIB}, {"host_bytes": host + 1}, *traffic):
-            reply = node.refuses("Bind", {"tasks": 2, **request}, "NotEnough", "in one step do not fit in the ")
+            reply = node.refuses("Bind", {"tasks": 2, **request}, "NotEnough", "in one iteration do not fit in the ")
             assert reply["resource"] == "bytes of memory" and reply["requested"] > reply["available"] > 0, reply
-        node.command_refuses(["bind", "-n", 1, "--host-bytes", "1000000T"], "NotEnough", "977 PiB in one step do not fit in the host memory of this node")
-        node.refuses("Bind", {"tasks": 1, "host_bytes": 1 << 61}, "InvalidParameter", "2 EiB in one step; at most 1 EiB is weighed")
+        node.command_refuses(["bind", "-n", 1, "--host-bytes", "1000000T"], "NotEnough", "977 PiB in one iteration do not fit in the host memory of this node")
+        node.refuses("Bind", {"tasks": 1, "host_bytes": 1 << 61}, "InvalidParameter", "2 EiB in one iteration; at most 1 EiB is weighed")
         node.refuses("Allocate", {"bytes": 800 * PIB}, "NotEnough", "800 PiB do not fit in one memory: the largest has ")
         node.command_refuses(["alloc", "1000000T"], "NotEnough", "977 PiB do not fit in one memory: the largest has ")
         node.refuses("Allocate", {"bytes": 0}, "InvalidParameter", "bytes: 0 is not from 1")

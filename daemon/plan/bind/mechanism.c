@@ -140,7 +140,7 @@ static void say_how(const struct graph *graph, const struct sort *sort, bool pee
     }
 }
 
-/* "; by kernel a step takes 671 us", when it differs. */
+/* "; by kernel an iteration takes 671 us", when it differs. */
 static void say_other(const struct bind_by *by, const struct sort *peers, double step_ns,
                       char *text, size_t size)
 {
@@ -150,7 +150,7 @@ static void say_other(const struct bind_by *by, const struct sort *peers, double
     text[0] = '\0';
     if (!isnan(other_ns) && fabs(other_ns - step_ns) > PRICE_WORTH * step_ns &&
         (peers->count[0] == 0 || peers->count[1] == 0))
-        snprintf(text, size, "; by %s a step takes %s%s%s",
+        snprintf(text, size, "; by %s an iteration takes %s%s%s",
                  other == LOAD_KERNEL ? "kernel" : "copy engine",
                  by[other].is_least ? "at least " : "", plan_text_time(other_ns, time),
                  by[other].is_measured ? "" : " (not all measured)");
@@ -201,7 +201,7 @@ static bool say_kernels(const struct bind_price *price, const struct graph *grap
         warnings_add(
             &answer->reasons,
             "%zu kernels of %s%s copy at the same time: that many share the blocks that it holds, "
-            "launched with fewer each, or they take turns and the step is longer",
+            "launched with fewer each, or they take turns and the iteration is longer",
             kernels[most], graph_place(graph, most)->name, more);
     free(kernels);
     return true;
@@ -270,10 +270,11 @@ static bool say_order(const struct bind_price *price, const struct snapshot *sna
     if (!find_order(price, snap, answer->task_count, &meet, &apart))
         return false;
     if (meet && !apart && plan_bind_price_is_round(price))
-        warnings_add(&answer->reasons,
-                     "copies of one gpu go one after the other: task t begins with that to t+1, "
-                     "then to t+2, and so on round; if all begin with the same task's, the step is "
-                     "up to twice as long");
+        warnings_add(
+            &answer->reasons,
+            "copies of one gpu go one after the other: task t begins with that to t+1, "
+            "then to t+2, and so on round; if all begin with the same task's, the iteration is "
+            "up to twice as long");
     if (apart && !knows_apart(snap))
         warnings_add(&answer->warnings,
                      "what copies by one gpu's engines to several gpus at once do to each other "

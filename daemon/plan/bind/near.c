@@ -95,8 +95,9 @@ void plan_bind_near_say(const struct snapshot *snap, const struct bind_cores *co
 {
     size_t tasks = answer->task_count;
     if (order == ORDER_LAUNCHER)
-        warnings_add(&answer->reasons, "tasks have the cores in order: a step takes less so than "
-                                       "where the fewest others are for the cores there");
+        warnings_add(&answer->reasons,
+                     "tasks have the cores in order: an iteration takes less so than "
+                     "where the fewest others are for the cores there");
     else if (order == ORDER_PEERS)
         warnings_add(&answer->reasons,
                      "tasks that send each other bytes are in one llc, else in one NUMA node, as "

@@ -88,7 +88,7 @@ static enum berth_code check_bytes(const char *parameter, int64_t bytes, struct 
     if (bytes < 0)
         return err_invalid(err, parameter, "%" PRId64 " bytes are no amount", bytes);
     if (bytes > TRAFFIC_BYTES_MAX)
-        return err_invalid(err, parameter, "%s in one step; at most 1 EiB is weighed",
+        return err_invalid(err, parameter, "%s in one iteration; at most 1 EiB is weighed",
                            plan_text_size((double)bytes, text));
     return BERTH_OK;
 }

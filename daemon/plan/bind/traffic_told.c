@@ -1,5 +1,5 @@
-/* What Bind says of the traffic once tasks have their memory: what a step takes, so and with gpus
- * in order, and why. */
+/* What Bind says of the traffic once tasks have their memory: what an iteration takes, so and with
+ * gpus in order, and why. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -62,10 +62,11 @@ static void say_torn_tasks(const struct graph *graph, const struct bind_gpus *gp
             other = locality_above(graph, gpu[i], PLACE_MODULE) != module ? gpu[i] : PLACE_NONE;
         if (module == PLACE_NONE || other == PLACE_NONE || room < each)
             continue;
-        warnings_add(&answer->warnings,
-                     "task %zu has gpus of several modules (%s, %s), because a step takes less so; "
-                     "what it moves between them itself is not in the traffic",
-                     t, graph_place(graph, gpu[0])->name, graph_place(graph, other)->name);
+        warnings_add(
+            &answer->warnings,
+            "task %zu has gpus of several modules (%s, %s), because an iteration takes less so; "
+            "what it moves between them itself is not in the traffic",
+            t, graph_place(graph, gpu[0])->name, graph_place(graph, other)->name);
         return;
     }
 }
@@ -116,7 +117,7 @@ static void say_order(struct bind_traffic *traffic, struct bind_answer *answer)
         warnings_add(
             &answer->reasons,
             "a task is taken to start its transfers in the order of the tasks that they are for, "
-            "lowest first%s: in another one the step may take more or less",
+            "lowest first%s: in another one the iteration may take more or less",
             plan_bind_price_has_host(traffic->price) ? ", then those from the host and to it" : "");
 }
 
