@@ -232,9 +232,9 @@ static void what_tells_of_one_memory_has_a_copy_get_half_of_that(void **state)
             assert_true(lines_with(&f.answer.reasons,
                                    "half of what gpu2, of the same model, streams in its "
                                    "memory (measured), which such a copy reads and writes"));
-            assert_true(
-                lines_with(&f.answer.warnings, "it counts with half of what a gpu of the same "
-                                               "model streams in its memory (evidence)"));
+            assert_true(lines_with(&f.answer.warnings,
+                                   "it counts with half of what a gpu of the same "
+                                   "model streams in its memory (evidence)"));
         } else if (measured == 1) {
             assert_true(!plan_move_is_own(&kernel->way[0].hop[0]) &&
                         kernel->predicted.time_ns > 1024 * MIB / 1000.0);
