@@ -24,7 +24,7 @@ SANITIZED=$BUILD/san-address-undefined
 # system LABEL COMMAND...: the system tests; those that take long begin first
 system() {
     local label=$1 first
-    first=$(printf 'tests/system/%s.sh ' standin standin_figures hostile gpu_virtual health alloc route)
+    first=$(printf 'tests/system/%s.sh ' standin standin_figures hostile_users gpu_virtual health alloc route)
     shift
     together "$label" "$first $(grep -lw BIN tests/system/*.sh)" "$@"
 }
@@ -88,7 +88,7 @@ all() {
     build threads all "${threaded[@]}" SAN=thread BUILD="$BUILD/san-thread" &&
         together tsan "${threaded[*]}" "${fixed[@]}" &&
         together tsan tests/survival/pool.py "${fixed[@]}" env BIN="$BUILD/san-thread/bin" python3 &&
-        together tsan "tests/system/load.sh tests/system/plans.sh" "${fixed[@]}" env BIN="$BUILD/san-thread/bin"
+        together tsan "tests/system/mixed_load.sh tests/system/plan_threads.sh" "${fixed[@]}" env BIN="$BUILD/san-thread/bin"
 }
 
 # units_of FILE...: builds and runs these unit tests, named by their sources
