@@ -1,4 +1,4 @@
 #!/bin/bash
 # Placement where gpus reach each other through their packages, against the best of all placements.
 # BIN is the folder of the programs.
-exec python3 "$(dirname "$0")/crossing.py" "$@"
+exec python3 "$(dirname "$0")/cross_socket.py" "$@"
