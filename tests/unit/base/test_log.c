@@ -100,8 +100,8 @@ static void nobody_reads(void **state)
     assert_non_null(strstr(read_back, "and again\n"));
 }
 
-/* A full disk, which a limit of the file's size stands for, takes a part of a line; what comes when
- * it has room again begins a line. */
+/* A full disk, represented by a limit of the file's size, takes a part of a line. The next line
+ * after that begins a line. */
 static void a_full_disk(void **state)
 {
     (void)state;

@@ -218,7 +218,7 @@ static void who_stands_within_an_owner(void **state)
     assert_false(holds(&none, 11) || holds(&top, 11));
 }
 
-/* What is asked of one process for many claims is read once. */
+/* The data of one process are read once for many claims. */
 static void a_lineage_is_read_once(void **state)
 {
     (void)state;
@@ -405,7 +405,7 @@ static void plans_get_what_others_have_not_claimed(void **state)
     struct claim_caller stranger = {7, NULL, NULL};
     struct warnings warnings = {0};
     bool left_out = false;
-    /* gpu4 is, by numa0; no gpu at all is not what claims did */
+    /* gpu4 is, by numa0; an absence of gpus is not caused by claims */
     for (int is_claimed = 0; is_claimed < 2; is_claimed++) {
         struct allowed some = {.gpus = calloc(graph->place_count, sizeof(bool))};
         assert_non_null(some.gpus);

@@ -109,8 +109,8 @@ static void purposes_do_not_meet(void **state)
     graph_unref(graph);
 }
 
-/* Those of root's end what is in their way; another user's job is in the way of an ordinary user,
- * whatever for. */
+/* Claims of root end conflicting ones. Another user's job conflicts with an ordinary user's claim
+ * for any purpose. */
 static void administrators_go_first(void **state)
 {
     (void)state;
@@ -141,8 +141,8 @@ static void administrators_go_first(void **state)
     }
     assert_null(claim_set_overridden(&set, graph, claim_set_find(&set, "c4"), NULL));
     assert_int_equal(set.count, 1);
-    /* What stood beside it may go on when it is renewed with more places; what is in the way of
-     * these may not. */
+    /* A compatible claim stays when it is renewed with more places; a claim in conflict with these
+     * ends the renewal. */
     compute.places = (char *)"gpu1";
     compute.purpose = CLAIM_PROFILING;
     assert_int_equal(add(&set, graph, &compute, &err), BERTH_OK);
@@ -324,7 +324,7 @@ struct model {
     uint64_t deadline_ns;
 };
 
-/* What a place covers: its cpus, itself and everything that has it above. */
+/* True when outer covers inner: its cpus, itself and every place below it. */
 static bool model_covers(const struct graph *graph, place_id outer, place_id inner)
 {
     for (; inner != PLACE_NONE; inner = graph_place(graph, inner)->parent)

@@ -64,7 +64,7 @@ static void sizes(void **state)
     }
 }
 
-/* What is wrong with a size is its unit, or something else. */
+/* A wrong size has a wrong unit, or another error. */
 static void units(void **state)
 {
     (void)state;

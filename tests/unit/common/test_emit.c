@@ -13,7 +13,7 @@
 #include "cpu/report.h"
 #include "node/record.h"
 
-/* A pipe that takes what is printed. */
+/* A pipe that receives the output. */
 struct sink {
     int read_end;
     struct probe_out out;
@@ -28,7 +28,7 @@ static void sink_open(struct sink *sink)
                           .out = {.fd = ends[1], .gate = PTHREAD_MUTEX_INITIALIZER}};
 }
 
-/* What was printed since the last call. */
+/* Returns the output since the last call. */
 static const char *sink_take(struct sink *sink)
 {
     ssize_t got = read(sink->read_end, sink->text, sizeof sink->text - 1);
@@ -128,7 +128,7 @@ static void last_line(void **state)
     sink_close(&sink);
 }
 
-/* What the report prints is what the daemon reads. */
+/* The daemon reads the lines of the report. */
 static void values_parse(void **state)
 {
     (void)state;

@@ -98,7 +98,7 @@ static void stopping(void **state)
     assert_false(probe_stats_enough(beyond, 6, false));
 }
 
-/* Of intervals over samples of a known distribution, about 96 % hold its median. */
+/* About 96 % of intervals over samples of a known distribution contain its median. */
 static void simulated(void **state)
 {
     (void)state;

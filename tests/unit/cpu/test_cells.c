@@ -64,8 +64,8 @@ static size_t count_role(const struct cpu_cells *cells, enum cpu_role role)
     return found;
 }
 
-/* What holds for every list: phases ascend, no cell comes twice, no core hands itself something
- * over, and the reader's rate of a queue comes right behind the writer's. */
+/* Invariants of every list: phases ascend, no cell occurs twice, no core hands over to itself, and
+ * the reader's rate of a queue follows the writer's. */
 static void check(const struct cpu_cells *cells)
 {
     for (size_t i = 0; i < cells->count; i++) {
@@ -129,7 +129,7 @@ static void quick(void **state)
     cpu_topology_done(&topology);
 }
 
-/* Of many llcs, some: as many copies as the time of quick has room for. */
+/* Some of many llcs: as many copies as fit the time of quick. */
 static void quick_handoffs_of_many_llcs(void **state)
 {
     (void)state;
@@ -187,7 +187,7 @@ static void full(void **state)
     assert_int_equal(count_role(&cells, CPU_ROLE_PLAIN), 8 * 8 * 2);
     assert_int_equal(count(&cells, PROBE_CPU_COPY, CPU_PHASE_HANDOFF), 8 * 7);
     assert_int_equal(count(&cells, PROBE_CPU_QUEUE, CPU_PHASE_HANDOFF), 8 * 7 * 2);
-    /* two neighbours in each llc and the firsts across also copy what no cache holds */
+    /* two neighbours in each llc and the firsts across also copy more than any cache holds */
     size_t far = 0;
     for (size_t i = 0; i < cells.count; i++)
         far += cells.item[i].metric == PROBE_CPU_COPY && cells.item[i].bytes == 16 << 20;
@@ -279,7 +279,7 @@ static size_t noisy(const struct cpu_cells *cells, enum cpu_noise_kind noise)
         const struct cpu_cell *cell = &cells->item[i];
         if (cell->noise != noise || cell->metric != PROBE_MEMORY_NOISE)
             continue;
-        /* Behind what it disturbs. */
+        /* Follows the cell that it disturbs. */
         const struct cpu_cell *before = &cells->item[i - 1];
         assert_true(i > 0 && before->metric == cell->beside && before->noise == noise &&
                     before->direction == cell->direction && before->threads == cell->threads &&
@@ -324,7 +324,8 @@ static void noise(void **state)
     wanted = (struct cpu_wanted){.profile = CPU_FULL, .seed = 1};
     wanted.metrics[PROBE_MEMORY_NOISE] = true;
     cells = cells_of(&topology, &wanted);
-    assert_int_equal(cells.count, 2 * 2 * 2 * (4 + 2 * 3 * 2)); /* with what it disturbs */
+    assert_int_equal(cells.count,
+                     2 * 2 * 2 * (4 + 2 * 3 * 2)); /* with the cells that it disturbs */
     cpu_cells_done(&cells);
     wanted = all_of(CPU_QUICK);
     cells = cells_of(&topology, &wanted);

@@ -76,7 +76,7 @@ static void wait_until_told(void *arg, unsigned index)
         ;
 }
 
-/* One thread that does not come back costs its work alone: what follows has new threads. */
+/* One thread that does not return costs only its own cells: the next ones have new threads. */
 static void workers_go_on_without_a_stuck_one(void **state)
 {
     (void)state;

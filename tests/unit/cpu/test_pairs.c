@@ -229,8 +229,8 @@ static void when_a_window_stands(void **state)
     assert_false(cpu_pairs_stand(12, 0, 128, 32));
 }
 
-/* Four cores that are the two CPUs of this machine twice: pairs side by side may get in each
- * other's way. Whatever comes of that, each cell is reported once, and what was used is told. */
+/* Four cores that are the two CPUs of this machine twice: concurrent pairs may disturb each other.
+ * Each cell is still reported once, and the decision is reported. */
 static void every_pair_once(void **state)
 {
     (void)state;
@@ -295,8 +295,8 @@ static void every_pair_once(void **state)
     cpu_workers_free(workers);
 }
 
-/* What stands for two llcs and its check: where they differ, the spare cells are measured and
- * counted; where not, they are not. */
+/* One cell represents two llcs, with a check: where they differ, the spare cells are measured and
+ * counted; otherwise not. */
 static void spare_cells(void **state)
 {
     (void)state;

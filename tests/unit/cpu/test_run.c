@@ -28,7 +28,7 @@ struct tally {
     char conditions[4096];
 };
 
-/* Runs the probe on the CPUs given (NULL: all allowed) and reads back what it printed. */
+/* Runs the probe on the CPUs given (NULL: all allowed) and reads its output. */
 static void run_and_read(int64_t budget_ns, const char *cpus, struct tally *ret_tally)
 {
     struct cpu_topology topology;
@@ -125,8 +125,8 @@ static void quick(void **state)
     assert_true(tally.values > 0);
 }
 
-/* What comes behind the sizes of the buffers, which follow the free memory of a machine that others
- * use, too. */
+/* Returns the conditions behind the sizes of the buffers, which depend on the free memory of a
+ * shared machine. */
 static const char *behind_buffers(const char *conditions)
 {
     const char *behind = strstr(conditions, "\"clock_source\"");

@@ -81,7 +81,7 @@ static void regular(void **state)
     machine_free(root);
 }
 
-/* A cpuset: numbers stay those of the whole node, and what is left out is counted. */
+/* A cpuset: numbers stay those of the whole node, and the left out cpus are counted. */
 static void restricted(void **state)
 {
     (void)state;

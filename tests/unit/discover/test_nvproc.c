@@ -19,7 +19,7 @@
 #define UUID_B "GPU-00000000-0000-4000-8000-00000000000b"
 /* no trigraphs */
 #define UUID_UNKNOWN "GPU-\?\?\?\?\?\?\?\?-\?\?\?\?-\?\?\?\?-\?\?\?\?-\?\?\?\?\?\?\?\?\?\?\?\?"
-/* As driver 580 writes it. */
+/* The format of driver 580. */
 #define INFORMATION(model, uuid, address, minor)                                                   \
     "Model: \t\t " model "\nIRQ:   \t\t 41\nGPU UUID: \t " uuid                                    \
     "\nVideo BIOS: \t 96.00.a5.00.1a\nBus Type: \t PCIe\nDMA Size: \t 52 bits\n"                   \
@@ -223,7 +223,7 @@ static void records_merge_with_the_gpus_of_hwloc_by_address(void **state)
                "0\",\"model\":\"NVIDIA H200\",\"uuid\":\"" UUID_A "\",\"minor\":1}\n");
     struct discovery with = load_folder("/with");
     assert_int_equal(graph_count(with.graph, PLACE_GPU), 2);
-    /* what the chip is called and what the product is called are two things */
+    /* names of the chip and of the product may differ */
     assert_int_equal(with.graph->disagreement_count, 0);
     assert_string_equal(place(&with, "gpu0")->uuid, UUID_A);
     assert_int_equal(place(&with, "gpu0")->minor, 1);

@@ -51,8 +51,8 @@ static void a_slow_one_among_its_likes_is_found(void **state)
     end(&f);
 }
 
-/* What varies by itself says so in its intervals: pageable copies of four gpus of one virtual
- * machine, as they were measured. */
+/* Values that vary by themselves have wide intervals: pageable copies of four gpus of one virtual
+ * machine, as measured. */
 static void peers_that_are_not_known_well_accuse_nobody(void **state)
 {
     (void)state;
@@ -190,7 +190,7 @@ static void links_that_are_down(void **state)
     assert_int_equal(f.assessment.verdict, VERDICT_UNHEALTHY);
     assert_true(f.assessment.drain);
     assert_string_equal(f.assessment.finding[0].place, "gpu0");
-    /* only what is asked about, with what is inside it */
+    /* only the requested places, with the places inside */
     bool *selected = calloc(f.graph->place_count, sizeof *selected);
     selected[nodes_place(f.graph, PLACE_GPU, 4)] = true;
     assess(&f, selected);
@@ -333,7 +333,7 @@ static void many_causes_are_bounded(void **state)
     end(&f);
 }
 
-/* What one gpu's links make slow is one finding, about that gpu; what all do is one about the
+/* Slow links of one gpu are one finding, about that gpu; slow links of all are one about the
  * machine. */
 static void one_cause_is_one_finding(void **state)
 {
@@ -387,8 +387,8 @@ static void pairs_of_cores_that_scatter_accuse_no_core(void **state)
     }
 }
 
-/* What the host's pages decide, and what single repetitions scatter by, excuses more than a share.
- */
+/* Effects of the host's pages, and the scatter of single repetitions, excuse more than a
+ * percentage. */
 static void the_spread_of_a_metric_allows_the_verdict(void **state)
 {
     (void)state;

@@ -103,8 +103,7 @@ static void accept(struct series *series, double value)
     baseline_accept(&series->baseline, &series->values, &v, &limits, series->now_s);
 }
 
-/* Accepting what is as expected costs nothing; what is not begins anew, with the noise that was
- * known. */
+/* Accepting an expected value costs nothing; another one begins anew, with the known noise. */
 static void accepting_keeps_what_is_in_line(void **state)
 {
     (void)state;
@@ -317,7 +316,7 @@ static void noisy_series_raise_few_alarms_and_drain_nothing(void **state)
     assert_int_equal(quiet.drains, 0);
 }
 
-/* As one on two busy CPUs: the interval reaches from nothing to what is usual. */
+/* A value of two busy CPUs: the interval reaches from zero to the usual value. */
 static void vague_values_are_neither_taken_in_nor_counted(void **state)
 {
     (void)state;

@@ -25,7 +25,7 @@ static void say(struct fixture *f, const char *line)
     snprintf(f->facts + used, sizeof f->facts - used, "%s\n", line);
 }
 
-/* One of several H200s, with what is special about it. */
+/* Adds one of several H200s, with its own facts. */
 static void say_gpu(struct fixture *f, int number, const char *more)
 {
     char line[1024];
@@ -345,7 +345,8 @@ static void what_a_probe_run_noted_is_said_once(void **state)
     end(&f);
 }
 
-/* What moves from one look to the next, and what the driver alone knows, is no other machine. */
+/* Facts that change between two readings, and facts of the driver only, do not make another
+ * machine. */
 static void facts_leave_the_fingerprint_alone(void **state)
 {
     (void)state;

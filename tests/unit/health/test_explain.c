@@ -219,8 +219,7 @@ static void a_fact_is_as_grave_as_what_it_stands_for(void **state)
     end(&f);
 }
 
-/* What goes between the ends of a link, or what is within them; a value that two rules find counts
- * once. */
+/* Values between the ends of a link, or within them; a value found by two rules counts once. */
 static void a_degraded_link_between_packages(void **state)
 {
     (void)state;
@@ -239,7 +238,7 @@ static void a_degraded_link_between_packages(void **state)
         const struct finding *fact = shown(&f, is_down ? "link-down" : "link-degraded");
         assert_non_null(fact);
         assert_int_equal(fact->explains, 8);
-        assert_int_equal(listed(&f), 2); /* and what is slow within a package */
+        assert_int_equal(listed(&f), 2); /* and the slow values within a package */
         end(&f);
     }
 }

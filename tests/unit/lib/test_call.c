@@ -52,7 +52,7 @@ static void say(struct pair *pair, const char *text)
     assert_int_equal(write(pair->peer, text, strlen(text) + 1), strlen(text) + 1);
 }
 
-/* What the library sent next, NUL included. */
+/* Expects the next text from the library, NUL included. */
 static void expect_sent(struct pair *pair, const char *text)
 {
     char got[1024] = {0};

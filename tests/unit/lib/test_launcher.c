@@ -156,7 +156,7 @@ static void ranks_are_mapped(void **state)
     /* All are here. */
     expect_ranks(LOOK("MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=2", "PMI_RANK=1", "PMI_SIZE=2"), 2,
                  (const int[]){0, 1});
-    /* Of more nodes nothing says how. */
+    /* The distribution over several nodes is unknown. */
     expect_ranks(LOOK("MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=2", "PMI_RANK=1", "PMI_SIZE=4"), 0,
                  NULL);
     /* Without the word srun had nothing to distribute, or did it in blocks. */

@@ -61,7 +61,7 @@ static void memory_is_named_once(void **state)
     lib_merge_done(&together);
 }
 
-/* A nic that is one gpu's is not chosen for all; what all have stays. */
+/* A nic of only one gpu is not chosen for all; common ones stay. */
 static void variables_of_nics_are_those_of_all(void **state)
 {
     (void)state;

@@ -57,7 +57,7 @@ static void the_first_one_says_it(void **state)
     assert_int_equal(status.st_mode & 0777, 0600);
 }
 
-/* As if what was said had been said so long ago. */
+/* Moves the time of the entries this many seconds back. */
 static void make_older(const struct place *place, uint64_t seconds)
 {
     uint64_t slot[512];

@@ -137,8 +137,8 @@ static void take_parts(void)
     berth_free(berth);
 }
 
-/* What chooses a nic is set where nobody else has; what another berth has set, of a task from which
- * this one descends, is this one's. */
+/* Variables that choose a nic are set where they are unset. Those of another berth, set for an
+ * ancestor of this task, are replaced. */
 static void take_nics(void)
 {
     static const struct berth_pair first[] = {{"UCX_NET_DEVICES", "mlx5_0:1"},

@@ -328,7 +328,7 @@ static void a_file_brings_back_what_was_written(void **state)
     store_close(store);
 }
 
-/* What a line of the file must not be, and what is said about it. */
+/* Invalid lines of the file, with their errors. */
 static const struct {
     const char *text, *why;
 } broken[] = {

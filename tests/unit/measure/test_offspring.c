@@ -97,7 +97,7 @@ static void a_long_list_is_read_whole(void **state)
     tree_remove(folder);
 }
 
-/* As in a kernel that keeps no list. Names may look like anything. */
+/* A kernel without such a list. Names may contain any characters. */
 static void without_a_list_all_processes_are_looked_at(void **state)
 {
     (void)state;

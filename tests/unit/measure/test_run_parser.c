@@ -163,7 +163,7 @@ static void a_reason_is_cut_between_characters(void **state)
     graph_unref(graph);
 }
 
-/* What is known at the end only goes over what was said at the beginning. */
+/* Conditions of the end replace those of the beginning. */
 static void conditions_of_the_end(void **state)
 {
     (void)state;
@@ -205,7 +205,7 @@ static void an_early_end_is_a_finding(void **state)
     run_parser_finish(&collect, "", "berth-probe-cpu", 7);
     assert_string_equal(collect.run.status, "failed");
     assert_note(&collect, "probe-failed", "without an end record");
-    assert_int_equal(collect.run.values->count, 1); /* what was measured is kept */
+    assert_int_equal(collect.run.values->count, 1); /* the measured value stays */
     /* and whoever asked is told */
     assert_string_equal(json_string_value(json_array_get(collect.skipped, 0)),
                         collect.run.notes[0].text);
@@ -265,7 +265,7 @@ static void rubbish_is_counted_and_cut(void **state)
     "{\"record\":\"value\",\"metric\":\"" metric "\",\"from\":\"" core "\",\"to\":\"" core         \
     "\",\"value\":50,\"n\":1}"
 
-/* Of what goes between two places; the two threads of a core are two. core0 has one. */
+/* A metric between two places; the two threads of a core are two. core0 has one. */
 static void from_a_place_to_itself_there_is_no_value(void **state)
 {
     (void)state;
@@ -319,7 +319,7 @@ static void what_hung_is_named_and_skipped(void **state)
     assert_int_equal(json_array_size(collect.skipped), 1);
     run_parser_done(&collect);
 
-    /* Something unknown is named too; and what ended is not what hung. */
+    /* An unknown cell is named too, and an ended cell is not the hung one. */
     collect = begin(graph);
     assert_true(feed(&collect, RUN));
     assert_true(feed(&collect, CELL("warp_drive gpu7")));

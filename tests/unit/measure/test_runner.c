@@ -193,7 +193,7 @@ static void assert_gone(const char *pid)
     fail_msg("%s is still there, as %s", pid, text);
 }
 
-/* What the child leaves running in its session dies with it: nothing keeps the pipes open. */
+/* Processes that the child leaves in its session die with it, so no pipe stays open. */
 static void children_of_the_child_die_too(void **state)
 {
     (void)state;

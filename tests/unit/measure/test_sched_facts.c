@@ -64,8 +64,8 @@ static void put(const struct rig *rig, const char *name, const char *text, mode_
     assert_int_equal(chmod(path, mode), 0);
 }
 
-/* What the probe does with --facts: a shell script; each time that it is asked is a line in the
- * file asked. */
+/* Writes a shell script that the probe runs with --facts; each call adds a line to the file
+ * asked. */
 static void put_probe(const struct rig *rig, const char *script)
 {
     char text[1024];
@@ -142,7 +142,7 @@ static void end(struct rig *rig)
     tree_remove(rig->folder);
 }
 
-/* Every 10 ms, for what is no event of the loop. */
+/* Checks every 10 ms for conditions that are no event of the loop. */
 static void look_again(uv_timer_t *timer)
 {
     struct rig *rig = timer->data;
@@ -259,7 +259,7 @@ static void facts_that_fail_are_a_note(void **state)
     prepare(&rig);
     put_gpu(&rig);
     put_facts(&rig, 1);
-    put_probe(&rig, "cat facts; echo no luck >&2; exit 3"); /* what it said may not be all */
+    put_probe(&rig, "cat facts; echo no luck >&2; exit 3"); /* its output may be incomplete */
     begin(&rig);
     assert_true(runs_until(&rig, has_note));
     assert_non_null(gpu_of(&rig));
@@ -300,8 +300,8 @@ static void a_driver_that_hangs_holds_nothing_up(void **state)
     end(&rig);
 }
 
-/* What is said before gpus are measured counts afterwards; and who asks to measure meanwhile is not
- * sent away. */
+/* Facts from before the gpus were measured count afterwards, and a request to measure meanwhile is
+ * accepted. */
 static void what_a_look_says_counts(void **state)
 {
     (void)state;

@@ -125,7 +125,7 @@ static void sets_come_back_from_the_store(void **state)
     graph_unref(other);
 }
 
-/* Of a day long ago the last measurement stays, of days longer ago none, and the latest of a set in
+/* The last measurement of an old day stays, none of still older days, and the latest of a set in
  * any case. */
 static void old_sets_are_thinned(void **state)
 {

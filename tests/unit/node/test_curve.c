@@ -217,8 +217,8 @@ static void left_out_sizes_of_a_h200_are_predicted(void **state)
     assert_true(fit.residual < 0.02 && fabs(1 / fit.piece[2].ns_per_byte - 397) < 2);
 }
 
-/* An H200's copies, by the engine of the one that writes and of the one that reads, as measured on
- * two of them: what a call takes beside what one takes in a queue. */
+/* Copies of an H200, by the engine of the writer and of the reader, as measured on two of them: the
+ * time of a call and of one in a queue. */
 static void calls_are_told_from_queues(void **state)
 {
     (void)state;

@@ -187,7 +187,7 @@ static void many_gpus_do_not_take_long(void **state)
     double ms = (double)(after.tv_sec - before.tv_sec) * 1e3 +
                 (double)(after.tv_nsec - before.tv_nsec) / 1e6;
     print_message("%.1f ms\n", ms);
-    assert_true(ms < 2000); /* far above what it takes: under a sanitizer, on a busy machine */
+    assert_true(ms < 2000); /* far above its time, for a sanitizer on a busy machine */
     link_paths_free(paths);
     graph_unref(graph);
 }

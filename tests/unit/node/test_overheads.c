@@ -41,7 +41,7 @@ static struct values *fill(place_id a, place_id b)
                                 has(m, i, clock) ? 1000 * m + 10 * (int)i + clock : NAN, NAN, NAN);
             }
     }
-    /* What no transfer has: no such metric, no such clock, an axis that the metric lacks. */
+    /* Axes of no transfer: no such metric, no such clock, an axis that the metric lacks. */
     nodes_value(values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, a, b, "", 1, NAN, NAN);
     nodes_value(values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, a, b, "metric=memory_latency", 2,
                 NAN, NAN);

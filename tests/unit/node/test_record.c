@@ -155,7 +155,7 @@ static void the_other_kinds(void **state)
     "\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9"   \
     "\u00e9\u00e9\u00e9\u00e9\u00e9"
 
-/* What must be refused, and a word that its message must contain. */
+/* Lines that must be refused, each with a word of its error. */
 static const struct {
     const char *line, *says;
 } hostile[] = {
@@ -458,8 +458,8 @@ static void become_values(void **state)
     graph_unref(graph);
 }
 
-/* What a record says of single calls becomes the interval of their median, from which it follows
- * again; without it only the value is known. */
+/* Single calls of a record become the interval of their median, which determines them again;
+ * without them only the value is known. */
 static void calls_become_values(void **state)
 {
     (void)state;
@@ -530,8 +530,8 @@ static void compare_with_plain(const char *line, size_t *plain_count)
     record_done(&record);
 }
 
-/* What is read without a tree says what it says with one: usual lines, and all that one character
- * makes of them. */
+/* Lines have the same meaning with and without a tree: usual ones, and all variants by one
+ * character. */
 static void plain_lines_say_the_same(void **state)
 {
     (void)state;

@@ -67,7 +67,7 @@ static void many_repetitions_say_the_same(void **state)
     assert_true(isnan(spread_cell(NAN, 9)));
 }
 
-/* Four repetitions even out what each of them is off, and not what the median is. */
+/* Four repetitions even out their own deviations, and not that of the median. */
 static void the_mean_of_several_is_inside(void **state)
 {
     (void)state;

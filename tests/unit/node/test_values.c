@@ -213,8 +213,8 @@ static bool same_key(const struct model *a, const struct model *b)
            strcmp(a->axes, b->axes) == 0;
 }
 
-/* The rule of daemon/node/values.h, said another way: what would be lost by replacing old with new.
- */
+/* True when replacing old with new loses information: the rule of daemon/node/values.h in another
+ * form. */
 static bool loses(const struct value *old, const struct value *new)
 {
     if (isnan(old->value))
@@ -292,8 +292,7 @@ static void agrees_with_a_naive_model(void **state)
         check_against_model(seed * 7919);
 }
 
-/* 288 cores measured pairwise: what the largest recorded nodes have. Keys come in the worst order.
- */
+/* 288 cores measured pairwise, like the largest recorded nodes. Keys come in the worst order. */
 static void a_big_matrix(void **state)
 {
     (void)state;

@@ -136,7 +136,7 @@ static void allocate_answers_with_evidence(void **state)
     assert_string_equal(text_at(json_object_get(why, "axes"), "threads"), "all");
     assert_true(json_real_value(json_object_get(json_object_get(first, "predicted"), "low_ns")) >
                 0);
-    /* what firmware states is a peak, so that the time is a lower bound */
+    /* a stated rate of firmware is a peak, so that the time is a lower bound */
     const json_t *least = json_object_get(second, "predicted");
     assert_true(json_equal(json_object_get(least, "low_ns"), json_object_get(least, "time_ns")) &&
                 json_is_null(json_object_get(least, "high_ns")));
@@ -165,7 +165,7 @@ static void kinds_that_cannot_be_priced_are_named(void **state)
     snapshot_unref(f.snap);
 }
 
-/* What is wrong, and what the error names; arg is parameter 0 of the error. */
+/* Refused requests with their errors; arg is parameter 0 of the error. */
 struct refusal {
     const char *request;
     enum berth_code code;

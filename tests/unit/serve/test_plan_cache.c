@@ -53,7 +53,7 @@ static void there_is_room_for_so_many(void **state)
     for (unsigned n = 0; n < 3 * PLAN_CACHE_PER_USER; n++) {
         snprintf(key, sizeof key, "%u", n);
         assert_true(plan_cache_keep(&held, 1, key, "q", key, n));
-        /* what is asked for stays */
+        /* plans in use stay */
         assert_string_equal(plan_cache_find(&held, 1, "0", "q", n) != NULL ? "0" : "none", "0");
     }
     assert_int_equal(held.count, PLAN_CACHE_PER_USER + 1);

@@ -25,7 +25,7 @@ static json_t *node(void)
     return made;
 }
 
-/* What the numbers mean, "gpu0 gpu1 "; or "" with a reason. */
+/* Asserts the meaning of the numbers, "gpu0 gpu1 "; or "" with a reason. */
 static void assert_means(const char *conf, const char *numbers, const char *expected)
 {
     struct slurm_gres gres;

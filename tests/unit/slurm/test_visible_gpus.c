@@ -36,7 +36,7 @@ static void constrained_devices_are_noticed(void **state)
     assert_false(slurm_visible_is_inside("0", NULL));
 }
 
-/* Within a step of three gpus, the node's 3, 1 and 2, by what the variables say; none of them has a
+/* Asserts the node's gpus 3, 1 and 2 within a step of three, by the variables; none of them has a
  * device node here. */
 static void assert_value(const char *visible, const char *numbers, const char *own,
                          const char *other, const char *expected)

@@ -137,7 +137,7 @@ static void scene_limit(struct setting *setting)
     fprintf(setting->out, "%lld\n", (long long)(now_ns(setting) - start));
 }
 
-/* What the host's clock shows is what calls cost. */
+/* The host's clock shows the cost of calls. */
 static void scene_clock(struct setting *setting)
 {
     open_all(setting);
@@ -163,8 +163,8 @@ static void test_clock(void **state)
            "20 14820\n");
 }
 
-/* Kernels: own memory at 1000 GB/s, what a copy reads and writes counted twice; peers by the link;
- * few threads get less. */
+/* Kernels: own memory at 1000 GB/s, with the bytes of a copy counted twice; peers by the link; few
+ * threads get less. */
 static void scene_kernels(struct setting *setting)
 {
     const struct gpu_api *api = setting->api;
@@ -283,7 +283,7 @@ static void test_pingpong(void **state)
     expect("", scene_pingpong, "300 360000 360000 150000 50\n");
 }
 
-/* Bytes really go, by engine and kernel, and the check kernel finds what a path broke. */
+/* Bytes are really copied, by engine and kernel, and the check kernel detects a faulty path. */
 static void scene_bytes(struct setting *setting)
 {
     const struct gpu_api *api = setting->api;

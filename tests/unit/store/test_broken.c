@@ -279,7 +279,7 @@ static void no_regular_file(void **state)
     "INSERT INTO claim VALUES (" id ", '" BOOT "', " version ", " uid                              \
     ", 'compute', 'core0', NULL, " key ", " pid ", NULL, NULL, " deadline ", NULL, NULL, 0);"
 
-/* What somebody else wrote there is no claim; those beside it are. */
+/* Foreign entries are no claims; valid ones beside them are. */
 static void claims_that_none_of_ours_wrote(void **state)
 {
     struct world *world = *state;

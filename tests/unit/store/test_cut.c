@@ -142,7 +142,7 @@ static void copy_file(const char *from_directory, const char *to_directory, cons
     assert_int_equal(fclose(to), 0);
 }
 
-/* What was set aside as well. */
+/* Also removes the files that were set aside. */
 static void remove_files(const char *directory)
 {
     char path[340];
@@ -164,7 +164,7 @@ static void copy_files(const char *from, const char *to)
     copy_file(from, to, "berth.db-wal");
 }
 
-/* What the next daemon finds after a kill: the files as they are now. */
+/* Returns the claims that the next daemon finds after a kill: the files as they are now. */
 static size_t claims_after_kill(const struct world *world)
 {
     struct world after = *world;
@@ -215,8 +215,8 @@ static long life(const struct world *world, struct cut first, struct cut second)
     return count;
 }
 
-/* How the life begins: with no file, with a file, with a log that a kill has left, with one that is
- * long enough to be copied. */
+/* Beginnings of a life: with no file, with a file, with a log left by a kill, with one that is long
+ * enough to be copied. */
 enum beginning { NO_FILE, A_FILE, A_LOG, A_LONG_LOG };
 
 static void begin(const struct world *world)
@@ -341,8 +341,7 @@ static void execute(sqlite3 *db, const char *sql)
     assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
 }
 
-/* What is left of the log would put older pages beside newer ones, which were copied into the file.
- */
+/* The rest of the log would put older pages beside newer ones, which were copied into the file. */
 static void the_rest_of_a_log_is_older(void **state)
 {
     struct world *world = *state;

@@ -259,8 +259,8 @@ static struct run all_pairs(const struct graph *graph, int64_t at_s, double more
     return run;
 }
 
-/* As long as a day is under way its series come a few at a time, and being stopped in between,
- * while it is settled or thinned, loses nothing. */
+/* The series of the current day come a few at a time. An interruption while the day is settled or
+ * thinned loses nothing. */
 static void a_day_in_steps(void **state)
 {
     struct world *world = *state;
@@ -383,7 +383,7 @@ static void as_it_was_then(void **state)
     assert_true(value_at(store, world->graph, START_S + 85 * DAY_S, &when_s) == 3 &&
                 when_s == START_S + 3600);
     assert_true(value_at(store, world->graph, START_S + 89 * DAY_S, &when_s) == 6);
-    assert_true(value_at(store, world->graph, now_s, &when_s) == 6); /* what was written last */
+    assert_true(value_at(store, world->graph, now_s, &when_s) == 6); /* the last written one */
     keep_all(store, 50, 1000);
     /* the median */
     assert_true(value_at(store, world->graph, START_S + 85 * DAY_S, &when_s) == 2 &&
@@ -406,7 +406,7 @@ static void only_a_reason(void **state)
     store_close(store);
 }
 
-/* A file of the first version is brought up with what is in it. */
+/* A file of the first version is upgraded with its contents. */
 static void the_first_version(void **state)
 {
     struct world *world = *state;

@@ -124,7 +124,7 @@ static void stop_reader(const struct reader *reader)
     assert_int_equal(status, 0);
 }
 
-/* Then the file stays what it is, header and all, until somebody says that it is worth nothing. */
+/* Then the file stays unchanged, header and all, until it is declared worthless. */
 static void test_that_another_has_open(void **state)
 {
     struct world *world = *state;
@@ -143,7 +143,7 @@ struct writing {
     struct world *world;
     bool before, after; /* when the index is truncated: before the statement, or after it */
     off_t size;
-    bool unaware; /* whoever writes does not look at what comes of it */
+    bool unaware; /* the writer does not check the result */
 };
 
 static enum berth_code write_text(struct store *store, void *arg, struct berth_err *err)
@@ -206,8 +206,8 @@ static void test_within_a_transaction(void **state)
     assert_whole(world, store, RUNS + 1);
 }
 
-/* The frames are written and the index is not: what is committed is in the log, and so is what was
- * there before. */
+/* The frames are written and the index is not: the commit is in the log, and so are the earlier
+ * ones. */
 static void test_before_it_is_committed(void **state)
 {
     struct world *world = *state;
@@ -220,7 +220,7 @@ static void test_before_it_is_committed(void **state)
     assert_whole(world, store, RUNS);
 }
 
-/* What was read on the word of a lost index is not believed. */
+/* Values read by a lost index are not used. */
 static void test_while_it_is_read(void **state)
 {
     struct world *world = *state;
@@ -244,7 +244,7 @@ static void test_while_it_is_read(void **state)
     assert_whole(world, store, RUNS);
 }
 
-/* How the log is truncated in the middle of a commit: to bytes, once so many were written at some
+/* Truncation of the log in the middle of a commit: to a length, after this many bytes at some
  * place. */
 static struct {
     sqlite3_syscall_ptr next;
@@ -264,7 +264,7 @@ static ssize_t write_and_cut(int fd, const void *text, size_t bytes, off_t at)
     return written;
 }
 
-/* What is then written behind the gap is not found after a kill: the store notices at once. */
+/* Frames behind the gap are not found after a kill: the store notices at once. */
 static void test_log_cut_within_a_commit(void **state)
 {
     enum { HEADER = 32, PAGE = 4096 };

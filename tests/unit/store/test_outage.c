@@ -187,7 +187,7 @@ static void a_lock_at_open(void **state)
     assert_int_equal(query(world, "SELECT count(*) FROM run"), 1);
 }
 
-/* What somebody does to the files beside the database costs nothing. */
+/* Changes of the files beside the database cost nothing. */
 static void log_and_index(void **state)
 {
     struct world *world = *state;
@@ -245,7 +245,7 @@ static void a_rollback_journal(void **state)
     store_close(store);
 }
 
-static long network_kind; /* what statfs says that every file system is; 0 the truth */
+static long network_kind; /* kind of every file system by statfs; 0 the real one */
 
 /* Goes before libc's. */
 int statfs(const char *path, struct statfs *status)
@@ -308,8 +308,7 @@ static size_t found(struct store *store, const char *const *places, size_t count
     return standing;
 }
 
-/* What was found while the file could not be used is in it when it can, and what stood before knows
- * since when. */
+/* Findings of an outage are in the file afterwards, and earlier ones keep their start. */
 static void findings_are_carried_home(void **state)
 {
     struct world *world = *state;
@@ -373,7 +372,7 @@ static void what_is_stored_is_read(void **state)
     assert_int_equal(query(world, "SELECT count(*) FROM run"), 2);
 }
 
-/* Somebody who has the file to himself, with what he wrote in the log: it cannot be read either. */
+/* Opens the file exclusively, with entries in the log: it cannot be read either. */
 static sqlite3 *held(const struct world *world)
 {
     sqlite3 *db;
@@ -441,7 +440,7 @@ static void accept(struct store *store, const struct graph *graph, double base, 
     run_done(&run);
 }
 
-/* What is accepted while the file cannot be read counts, unless the file's is newer. */
+/* Baselines accepted while the file cannot be read count, unless the file's is newer. */
 static void baselines_of_a_file_that_cannot_be_read(void **state)
 {
     struct world *world = *state;

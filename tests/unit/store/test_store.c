@@ -108,8 +108,8 @@ static void the_latest_counts_and_all_is_kept(void **state)
     run = pingpongs(world->graph, 200);
     written(store, world->graph, &run);
 
-    /* A run that did not get to core 1 leaves what was measured before; another probe ran before
-     * all of them. */
+    /* A run that did not reach core 1 leaves earlier values; another probe ran before all of
+     * them. */
     run = pingpongs(world->graph, 300);
     run.values->count = 0;
     struct value v = {.metric = METRIC_CPU_PINGPONG,
@@ -318,8 +318,7 @@ static void many_threads(void **state)
     assert_int_equal(query(world, "SELECT count(*) FROM value"), 120 * (CORES - 1));
 }
 
-/* Measuring for weeks with no file, or none that can be written to: the oldest runs go, and what is
- * latest stays. */
+/* Measuring for weeks without a writable file: the oldest runs go, and the latest stay. */
 static void memory_is_bounded(void **state)
 {
     struct world *world = *state;

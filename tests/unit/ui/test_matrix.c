@@ -128,7 +128,7 @@ static void many_combinations_with_many_cells_are_turned(void **state)
     ui_done(&ui);
 }
 
-/* Seven combinations of what a daemon would never say. */
+/* Seven combinations that a daemon never sends. */
 static void odd_axes_are_turned(void **state)
 {
     (void)state;
@@ -197,8 +197,8 @@ static void odd_cells(void **state)
     }
 }
 
-/* Nine cells each of eight kinds one way and one the other: those at the defaults are drawn, or at
- * what was named, and the rest is told. */
+/* Nine cells each of eight kinds in one direction and one in the other: those at the defaults or
+ * the named ones are drawn, and the rest is listed. */
 static void what_is_meant_is_drawn(void **state)
 {
     (void)state;
@@ -230,7 +230,7 @@ static void what_is_meant_is_drawn(void **state)
     ui_done(&ui);
     ui = draw("ns", cells, (struct ui_matrix_options){.choice = {where, defaults}}, false);
     assert_non_null(strstr(ui.text, "  direction=read kind=large\n"));
-    /* what was asked for by name is all shown; the daemon leaves out what was not */
+    /* all requested cells are shown; the daemon leaves out the others */
     assert_non_null(strstr(ui.text, "  direction=write kind=large\n"));
     ui_done(&ui);
     json_decref(defaults);
@@ -295,8 +295,8 @@ static void of_many_sizes_the_large_one_is_drawn(void **state)
     json_decref(where);
 }
 
-/* What stays in one place is no matrix: an axis goes down the rows, or it is a list; still of the
- * large size alone. */
+/* Values within one place are no matrix: an axis goes down the rows, or it is a list; still of the
+ * large size only. */
 static void sizes_in_one_place(void **state)
 {
     (void)state;

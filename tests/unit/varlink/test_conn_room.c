@@ -67,7 +67,7 @@ static void who_was_served_least_recently_is_next(void **state)
     assert_int_equal(next(&f), 1);
     conn_room_release(&f.room[7]);
     assert_int_equal(next(&f), 5); /* user 1 has as many as it may */
-    /* a stream of what was made counts for its user, not for the pool */
+    /* a stream from the pool counts for its user, not for the pool */
     conn_room_leave_pool(&f.room[1]);
     assert_int_equal(next(&f), 6);
     conn_room_release(&f.room[6]);

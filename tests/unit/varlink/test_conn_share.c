@@ -114,8 +114,7 @@ static void who_leaves_has_no_turn(void **state)
     end(&f, 6);
 }
 
-/* What a user took on the thread pool is remembered over its connections, for as long as it counts.
- */
+/* A user's time on the thread pool is kept over its connections, for as long as it counts. */
 static void connecting_anew_helps_nobody(void **state)
 {
     (void)state;

@@ -84,7 +84,7 @@ static void test_listens(void **state)
     close(lock_fd);
 }
 
-/* What another process is told. */
+/* Returns the code that another process gets. */
 static enum berth_code code_elsewhere(void)
 {
     int status = 0;
@@ -184,8 +184,8 @@ static void test_group(void **state)
     assert_int_equal(status.st_gid, nogroup->gr_gid);
 }
 
-/* A child gets count descriptors from 3 on, as a service manager passes them, and its pid (or
- * another) in the environment. It exits with what it was told. */
+/* Runs a child with count descriptors from 3 on, as a service manager passes them, and its pid (or
+ * another) in the environment. It exits with its result. */
 enum { SEES_NONE = 100, SEES_ERROR = 200 };
 
 static int activated(int fd, int count, bool wrong_pid)

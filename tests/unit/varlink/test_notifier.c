@@ -15,7 +15,7 @@ struct sleeper {
     int woken;
     struct sleeper *free_these[3]; /* leave and are freed when this one is woken */
     struct sleeper *join;
-    int wakes; /* how many times it wakes the notifier itself */
+    int wakes; /* number of its own wakes of the notifier */
 };
 
 static void woken(struct notifier_listener *listener)

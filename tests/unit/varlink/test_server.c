@@ -144,7 +144,7 @@ static void *scarce(size_t size)
     return malloc(size);
 }
 
-/* Whether the next reply is that there was no memory to read the call. */
+/* True when the next reply is that there was no memory to read the call. */
 static bool hears_of_no_memory(struct client *c)
 {
     while (memchr(c->data, '\0', c->length) == NULL) {
@@ -216,7 +216,7 @@ static void test_pipelined(void **state)
     say(c, STATUS);
     hears(c, "{'parameters':{'calls':1}}");
     hears_nothing(c);
-    assert_int_equal(d->calls, 2); /* the work holds up what follows */
+    assert_int_equal(d->calls, 2); /* the work delays the next calls */
     struct client *other = client_new(d);
     say(other, STATUS);
     hears(other, "{'parameters':{'calls':3}}"); /* of this connection only */
@@ -398,8 +398,7 @@ static void test_close_during_everything(void **state)
         say(unread, "{'method':'io.berth.Fabric.GetNode'}");
     send_bytes(half, "{", 1);
     hears(streaming, NULL);
-    /* whether it ends before or after the server begins to close is a race that either side may
-     * win */
+    /* a race between its end and the begin of the closing, with either result */
     sem_post(&d->release);
     restart(d, &limits);
     hears_the_end(streaming);

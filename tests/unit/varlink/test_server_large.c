@@ -24,7 +24,7 @@ static char *with_items(size_t items, const char *item, size_t *ret_size)
     return text;
 }
 
-/* What is at the limit is answered, in the order of the calls; what is beyond, or far beyond, is
+/* Messages at the limit are answered, in the order of the calls. Those beyond, or far beyond, are
  * refused, and the connection ends. */
 static void test_items(void **state)
 {
@@ -53,8 +53,7 @@ static void test_items(void **state)
     until_clients(d, 0);
 }
 
-/* What is too heavy to be parsed gets no answer when it wants none, and one when it says that it
- * does. */
+/* A message too heavy to be parsed gets no answer when it is oneway, and one when it is not. */
 static void test_oneway_items(void **state)
 {
     struct daemon *d = *state;
@@ -193,7 +192,7 @@ static void test_left_unopened(void **state)
     free(text);
 }
 
-/* How many of count unfinished messages of 100 KB are read wholly. */
+/* Returns how many of count unfinished messages of 100 KB are read completely. */
 static unsigned taken(struct daemon *d, struct client **c, unsigned count, const char *text,
                       size_t size)
 {
@@ -216,8 +215,8 @@ static unsigned taken(struct daemon *d, struct client **c, unsigned count, const
     return whole;
 }
 
-/* Of many unfinished messages only so many are read as a user's budget holds, and one more; small
- * calls go on, and as soon as one is complete another is read. */
+/* Unfinished messages are read up to a user's budget, and one more. Small calls go on, and as soon
+ * as one message is complete another is read. */
 static void test_budget(void **state)
 {
     struct daemon *d = *state;

@@ -58,8 +58,8 @@ static void test_unread_replies(void **state)
     client_free(c);
 }
 
-/* Many connections of one user together get hardly more than what one may leave unread, and who
- * reads is answered all the same. */
+/* Many connections of one user together get hardly more than one may leave unread, and readers are
+ * still answered. */
 static void test_unread_of_a_user(void **state)
 {
     struct daemon *d = *state;
@@ -89,8 +89,8 @@ static void test_unread_of_a_user(void **state)
         client_free(lazy[i]);
 }
 
-/* What the thread pool makes is made for so many calls of a user at a time, in their order, and a
- * stream of it counts to its end. */
+/* Calls on the thread pool are limited for a user at a time, in their order, and a stream from it
+ * counts to its end. */
 static void test_large_calls(void **state)
 {
     struct daemon *d = *state;
@@ -194,8 +194,8 @@ static void test_stream_keeps_no_message(void **state)
     free(text);
 }
 
-/* How many calls a peer gets rid of while the first one works: those that are read, and what the
- * kernel keeps. All are answered then. */
+/* Returns the number of calls that a peer sends while the first one works: those read, and those in
+ * the kernel's buffer. All are answered then. */
 static unsigned calls_taken(struct daemon *d, unsigned queued_calls)
 {
     struct server_limits limits = default_limits();
@@ -283,7 +283,7 @@ static void test_connection_limit(void **state)
 {
     struct daemon *d = *state;
     struct server_limits limits = default_limits();
-    limits.connections = 1; /* and what is kept for the daemon's user, as these are */
+    limits.connections = 1; /* and the reserve for the daemon's user, which this is */
     restart(d, &limits);
     enum { ALL = 1 + SERVER_RESERVE };
     struct client *first[ALL];

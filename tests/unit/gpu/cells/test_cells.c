@@ -26,7 +26,7 @@ static size_t count(const struct gpu_cells *cells, enum probe_metric metric, enu
     return found;
 }
 
-/* Of two every ordered pair is measured in every way, nothing is mirrored. */
+/* Every ordered pair of two is measured in every way, without mirroring. */
 static void both_ways_of_two_devices(void **state)
 {
     (void)state;
@@ -53,9 +53,9 @@ static void both_ways_of_two_devices(void **state)
     free(fake);
 }
 
-/* Of four every ordered pair has a rate for every way that copies or reads or writes, both ways at
- * once one for the two; one pair stands for the others' curves, one device for those of kernels
- * that only read or only write the host's memory. */
+/* Every ordered pair of four has a rate for every copy, read and write; both directions at once
+ * have one for the pair. One pair represents the curves of the others. One device represents those
+ * of kernels that only read or only write the host's memory. */
 static void every_pair_of_few_devices(void **state)
 {
     (void)state;
@@ -99,7 +99,8 @@ static void every_pair_of_few_devices(void **state)
     free(fake);
 }
 
-/* Of many each pair has its rates, and one stands for those that look and measure alike. */
+/* Each pair of many has its rates, and one represents those with the same structure and
+ * measurements. */
 static void many_devices_share_curves(void **state)
 {
     (void)state;
@@ -294,8 +295,8 @@ static void shapes_as_text(void **state)
     assert_string_equal(text, "Fake 1/13000: read 512x100u12 write 256x200u4 copy 1024x0u1 "
                               "host-read 256x100u2 host-write 256x100u2 "
                               "host-copy 256x100u16");
-    /* Of a peer's memory pulling belongs to it: without, as a probe of before printed it, it is not
-     * tuned. */
+    /* Pulling belongs to a peer's memory: without it, in records of an older probe, the memory is
+     * not tuned. */
     static const char peer[] =
         "Fake 1/13000: peer-read 512x100u12 peer-write 256x0u4 peer-copy 256x0u4";
     gpu_tune_default(&fake->node);

@@ -35,7 +35,7 @@ static void the_cycle_visits_each_slot_once(void **state)
         }
 }
 
-/* Steps from slot to slot are not what a prefetcher guesses: of 1000 hardly any two are alike, and
+/* Steps from slot to slot are unpredictable for a prefetcher: of 1000 hardly any two are equal, and
  * seeds differ. */
 static void the_order_is_random(void **state)
 {

@@ -23,7 +23,7 @@ static bool lay(int test, uint64_t bytes, size_t room, struct gpu_bs *ret_bs)
     return gpu_bs_lay(test, bytes, &a, &b, ret_bs);
 }
 
-/* What an operation touches. */
+/* Memory that an operation accesses. */
 struct extent {
     uint64_t address, bytes;
 };
@@ -84,7 +84,7 @@ static void the_largest_fills_the_buffers(void **state)
         size_t count = extents_of(&bs, extents);
         for (size_t i = 0; i < count; i++)
             touched += extents[i].bytes;
-        /* Of BS3 one buffer; of a mesh the one with the nodes, up to one layer of elements. */
+        /* One buffer of BS3; of a mesh the one with the nodes, up to one layer of elements. */
         assert_true(touched > (test == 3 ? room / 100 * 99 : room / 100 * 170));
     }
 }

@@ -176,9 +176,9 @@ static void shapes_are_found(void **state)
     end(&rig);
 }
 
-/* How two kernels share a device is found once for a model: here where little under way is as fast
- * as much, an even share is kept; what is alone on its device, or between devices, is left as it
- * is. */
+/* The sharing of a device by two kernels is measured once for a model. Here a small grid is as fast
+ * as a large one, so an even share stays. A kernel alone on its device, or between devices, is
+ * unchanged. */
 static void kernels_both_ways_share(void **state)
 {
     (void)state;

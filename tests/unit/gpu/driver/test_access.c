@@ -58,8 +58,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* What an unprivileged process is told; "" when nothing is closed to it. Through a pipe, because it
- * cannot become root again. */
+/* Returns the advice to an unprivileged process; "" when every file is open to it. Runs in a child
+ * with a pipe, because it cannot become root again. */
 static const char *asked(struct world *world, const char *runtime)
 {
     int pipes[2], status;

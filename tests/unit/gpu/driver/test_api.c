@@ -71,7 +71,7 @@ static void test_without_a_driver_it_says_so(void **state)
     gpu_api_free(api);
 }
 
-/* What an old library lacks. */
+/* Calls functions that an old library lacks. */
 static int call_what_is_lacking(void)
 {
     struct probe_why why = {0};
@@ -103,7 +103,7 @@ static int make_cuda(void)
     return is_right ? 0 : 1;
 }
 
-/* What a process of its own, with libraries of its own, ends with. */
+/* Returns the exit status of the function in a child with its own libraries. */
 static int status_of(int (*function)(void))
 {
     int status = -1;

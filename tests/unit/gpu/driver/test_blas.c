@@ -91,7 +91,7 @@ static void failures_have_words(void **state)
     free(node);
 }
 
-/* What is not of the same kind is never brought together. */
+/* Real drivers and stand-ins are never combined. */
 static void real_drivers_and_stand_ins_do_not_mix(void **state)
 {
     (void)state;

@@ -52,7 +52,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* What the library was called with since the last time. */
+/* Asserts the calls of the library since the last time. */
 static void assert_calls(const struct rig *rig, const char *expected)
 {
     char text[4096];

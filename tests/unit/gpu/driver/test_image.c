@@ -53,7 +53,7 @@ static void test_images_have_all_kernels(void **state)
         skip();
     if (cuda_size > 0) {
         assert_has_kernels(cuda_image, cuda_size);
-        assert_memory_equal(cuda_image, "\x50\xed\x55\xba", 4); /* what a fatbin begins with */
+        assert_memory_equal(cuda_image, "\x50\xed\x55\xba", 4); /* begin of a fatbin */
     }
     if (hip_size > 0) {
         assert_has_kernels(hip_image, hip_size);

@@ -20,8 +20,8 @@
 #define DEVICES 4
 #define NOBODY  65534
 
-/* What the runtime has, and what is open in it. Threads of the node under test count at the same
- * time. */
+/* State of the runtime, with its open objects. Threads of the node under test count
+ * concurrently. */
 struct fake {
     const char *pci[DEVICES];
     int count, init_code, open_code[DEVICES], load_code;

@@ -1,9 +1,7 @@
-/*
- * A libnvidia-ml.so.1 with canned answers, for test_gpu_facts. The environment says which machine
- * it is (FAKE_NVML_NODE: h200, gh200, none) and which calls fail (FAKE_NVML: "nvmlDeviceGetUUID=3
- * nvmlDeviceGetName@2=15", the call, perhaps a device, the code). Built with FAKE_OLD it lacks what
- * drivers learned last.
- */
+/* A libnvidia-ml.so.1 with canned answers, for test_facts. The environment selects the machine
+ * (FAKE_NVML_NODE: h200, gh200, none) and the failing calls (FAKE_NVML: "nvmlDeviceGetUUID=3
+ * nvmlDeviceGetName@2=15", the call, perhaps a device, the code). Built with FAKE_OLD it lacks the
+ * latest functions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -177,7 +177,7 @@ static void more_processes_than_fit_are_counted(void **state)
     put_library("libnvidia-ml.so.1");
     setenv("FAKE_NVML", "nvmlDeviceGetComputeRunningProcesses_v3@1=7", 1);
     char *text = facts();
-    /* what it was asked for, and the one of the other list */
+    /* of the requested list, and one of the other list */
     assert_has(text, "device", 1, "{\"processes\":257}");
     free(text);
 }

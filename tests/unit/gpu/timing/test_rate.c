@@ -107,8 +107,8 @@ static void flows_end_together(void **state)
     end(fake, trial);
 }
 
-/* Copies of one device that wait for each other: together they get what one gets alone, and neither
- * all of it. */
+/* Copies of one device in sequence: together they have the rate of one alone, and neither has all
+ * of it. */
 static void what_waits_is_not_what_runs_together(void **state)
 {
     (void)state;
@@ -134,9 +134,9 @@ static void what_waits_is_not_what_runs_together(void **state)
     end(fake, trial);
 }
 
-/* Copies that several devices drive wait for each other as well where what they come from does one
- * after the other: so do an H200's to the engines of its peers. Else the first would have all of
- * the rate, the others some, and their sum more than there is. */
+/* Copies that several devices drive are sequential as well where their source device does one after
+ * the other, like an H200's to the engines of its peers. Otherwise the first would have the full
+ * rate and the others some, with a sum above the real one. */
 static void what_leaves_one_device_in_turn_is_its_rate(void **state)
 {
     (void)state;
@@ -159,7 +159,7 @@ static void what_leaves_one_device_in_turn_is_its_rate(void **state)
     for (int i = 0; i < 3; i++)
         assert_float_equal(rates[i].value / 133.33e9, 1, 0.02);
     assert_float_equal(sum.value / 400e9, 1, 0.02);
-    /* What does not wait keeps its own rate, however little that is of the other's. */
+    /* A concurrent copy keeps its own rate, even a small one. */
     fake->sends_in_turn = false;
     fake->rate[1] = 20;
     assert_true(gpu_rate_together(trial, flows, 2, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum,
@@ -197,7 +197,7 @@ static void steps_make_no_rate_better(void **state)
     assert_true(fabs(sum / RATES) < 0.003);
 }
 
-/* So that no cache holds what is moved. */
+/* No cache holds the copied bytes. */
 static void no_leg_is_smaller_than_asked_for(void **state)
 {
     (void)state;
@@ -281,7 +281,7 @@ static void failures_are_told(void **state)
         gpu_rate_together(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000, &rate, NULL, &fault, &why));
     assert_int_equal(fault, gpu_api_fault(719));
     assert_string_equal(why.text, "0000:01:00.0: transfer: launch failed");
-    assert_int_equal(fake->streams[0][0].waits, waits + 1); /* what was enqueued is waited for */
+    assert_int_equal(fake->streams[0][0].waits, waits + 1); /* waits for the enqueued copy */
     assert_int_equal(rate.n, 77);
     fake->fail_copy = 0;
     fake->timeless = true;
