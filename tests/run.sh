@@ -58,11 +58,18 @@ check() {
 }
 
 all() {
-    title "fault: every allocation and every access to the disk fails in turn"
-    build faults all units faults standins "$BUILD/bench/year" && BERTH_LONG=1 TEST_SECONDS=1200 together fault "$BUILD/fault/test_*" env
-
+    local program faults=()
+    export TEST_SECONDS=${TEST_SECONDS:-1500}
     title "survival: daemons with failing memory, files, clock and probes, and killed ones"
-    build survivors survivors && together survival "tests/survival/*.py" python3
+    build faults all units faults survivors standins documents "$BUILD/bench/year" || return
+    for program in "$BUILD"/fault/test_*; do # they compute for long: survival goes on beside them
+        faults+=("fault ${program##*/}")
+        start "${faults[-1]}" env BERTH_LONG=1 "$program"
+    done
+    together survival "tests/survival/*.py" python3
+
+    title "fault: every allocation and every access to the disk fails in turn"
+    for program in "${faults[@]}"; do tell "$program"; done
 
     title "jobs under a private Slurm of one node"
     # The others need an emulated machine: make check-sites.
@@ -77,7 +84,7 @@ all() {
 
     title "unit, and a daemon with all its threads at work, with ThreadSanitizer"
     # ThreadSanitizer needs addresses that are not randomised; some containers forbid to ask for it.
-    local fixed=(setarch -R) program threaded=()
+    local fixed=(setarch -R) threaded=()
     "${fixed[@]}" true 2>/dev/null || fixed=(env)
     # Only a program that can start a thread has races; loaded libraries may start some.
     for program in "$BUILD"/unit/**/test_*; do

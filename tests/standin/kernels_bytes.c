@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define REAL_CHASE (1u << 20) /* cycles of so many slots are really built */
+#define REAL_CHASE (1u << 17) /* cycles of so many slots are really built */
 #define SMALL      65536      /* bytes */
 #define LOOKS      128
 
@@ -126,9 +126,13 @@ void kernel_bytes_build(struct world *world, struct world_op *op)
     memcpy(&args, op->args, sizeof args);
     if (!memory_find(world->memory, args.address, args.slots * args.stride, &spot))
         return;
-    for (gpu_u64 i = 0; args.slots <= REAL_CHASE && i < args.slots; i++) {
-        gpu_u64 next = gpu_chase_address(&args, i + 1 < args.slots ? i + 1 : 0);
-        memcpy(spot.bytes + (gpu_chase_address(&args, i) - args.address), &next, 8);
+    if (args.slots > REAL_CHASE)
+        return;
+    gpu_u64 at = gpu_chase_address(&args, 0);
+    for (gpu_u64 i = 1; i <= args.slots; i++) {
+        gpu_u64 next = gpu_chase_address(&args, i < args.slots ? i : 0);
+        memcpy(spot.bytes + (at - args.address), &next, 8);
+        at = next;
     }
 }
 
