@@ -62,15 +62,6 @@ def vendors(node):
     return {gpu["details"].get("vendor") for gpu in places(node, "gpu").values()}
 
 
-def numbers(listed):
-    """The members of a list such as 0-3,8."""
-    found = set()
-    for part in filter(None, (listed or "").strip().split(",")):
-        first, _, last = part.partition("-")
-        found |= set(range(int(first), int(last or first) + 1))
-    return found
-
-
 def has_xml(node):
     description = {"hwloc": "?"}
     if (node / "node.json").exists():

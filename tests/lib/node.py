@@ -27,6 +27,15 @@ class Node:
         return error and error.split(".")[-1], answer
 
 
+def cpus_of(listed):
+    """The members of a list such as "0-3,8", as a set; empty for None."""
+    found = set()
+    for part in filter(None, (listed or "").strip().split(",")):
+        first, _, last = part.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
 def has_links_alone(answer):
     """True when a transfer between gpus of the node is priced by link rates."""
     return any(value["source"] == "nominal" and value["metric"].startswith("gpu_gpu")

@@ -13,10 +13,9 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import BIN, NODES, Daemon  # noqa: E402
-from node import has_links_alone  # noqa: E402
+from berthd import BIN, NODES  # noqa: E402
+from node import Node, cpus_of, has_links_alone  # noqa: E402
 from tap import run_tests  # noqa: E402
-from varlink import Connection  # noqa: E402
 
 WITH_GPUS = ["mi250x", "mi300a", "gh200-quad", "h200x1", "h200x2", "h200x4"]
 PATTERNS = ["pairs", "ring", "allreduce", "alltoall", "grid2d", "grid3d"]
@@ -31,20 +30,11 @@ SHARE = re.compile(r"(in order, )?(?:(\d+) transfers of )?((?:gpu\d+(?:, | and )
 HOW = re.compile(r"copies (between gpus|with the host|between gpus and with the host) go by (kernel|copy engine)(?:: (.*?))?(?:; by (kernel|copy engine) an iteration takes (?:at least )?([\d.]+) (\w+)" + MARK + ")?")
 
 
-class Node:
+class Asked(Node):
     def __init__(self, name):
-        self.daemon = Daemon("--node", NODES / name)
-        self.peer = Connection(self.daemon.socket, timeout=60)
-        places = self.daemon.call("io.berth.Fabric.GetNode")["places"]
-        self.gpus = sum(place["kind"] == "gpu" for place in places)
-        self.is_amd = any(place["kind"] == "gpu" and (place["details"] or {}).get("vendor") == "amd" for place in places)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.peer.socket.close()
-        self.daemon.__exit__()
+        super().__init__(NODES / name)
+        self.gpus = len(self.has("gpu"))
+        self.is_amd = any((self.place[gpu]["details"] or {}).get("vendor") == "amd" for gpu in self.has("gpu"))
 
     def ask(self, **request):
         return self.peer.call("io.berth.Placement.Bind", {"allowed": {}, **request})
@@ -60,7 +50,7 @@ def on(names):
     """Each node in turn: a daemon at a time."""
     def each():
         for name in names:
-            with Node(name) as node:
+            with Asked(name) as node:
                 yield node
     yield each()
 
@@ -95,7 +85,7 @@ def best_is_never_worse_than_one_way_of_copying():
     """
     compared = []
     for name in WITH_GPUS:
-        with Node(name) as node:
+        with Asked(name) as node:
             for request in requests_for(node):
                 best, engine, kernel = told = [node.bind(**request, mechanism=mechanism) for mechanism in ("best", "copy_engine", "kernel")]
                 ways = [time_of(way) for way in (engine, kernel) if time_of(way) is not None]
@@ -108,7 +98,7 @@ def best_is_never_worse_than_one_way_of_copying():
 def the_environment_has_the_runtime_copy_as_was_priced():
     """On MI250X, where copy engines were published, which happen without a word, and of kernels links tell."""
     ring = {"tasks": 4, "pattern": "ring", "bytes": 64 * MIB}
-    with Node("mi250x") as node:
+    with Asked("mi250x") as node:
         for mechanism, value, words in [("best", "1", "by copy engine"), ("kernel", "0", "by kernel: HSA_ENABLE_PEER_SDMA=0"), ("copy_engine", "1", "by copy engine")]:
             answer = node.bind(**ring, mechanism=mechanism)
             assert all(task["environment"]["HSA_ENABLE_PEER_SDMA"] == value for task in answer["tasks"]), (mechanism, answer["tasks"])
@@ -199,7 +189,7 @@ def what_was_not_measured_of_the_launchers_order_is_said():
 
 
 def a_lower_bound_does_not_go_before_a_whole_price():
-    with Node("h200x4-hand") as node: # where it is known of gpu0 to gpu1 alone what starting a copy costs
+    with Asked("h200x4-hand") as node: # where it is known of gpu0 to gpu1 alone what starting a copy costs
         before = 0
         for size in (1, 4 << 10, 64 << 10, MIB, 15 * MIB, 16 * MIB, 128 * MIB, 256 * MIB, GIB):
             for allowed in ({}, {"allowed": {"gpus": ["gpu0", "gpu1"]}}):
@@ -211,7 +201,7 @@ def a_lower_bound_does_not_go_before_a_whole_price():
             before = answer["predicted"]["time_ns"]
         few = node.bind(tasks=2, flows=[{"from": 0, "to": 1, "bytes": 64 << 10}], mechanism="copy_engine")
         assert any("the best that counts as taking longer takes at least 1.04 µs (not all measured): gpu0, gpu2" in line for line in few["reasons"]), few["reasons"]
-    with Node("mi250x") as node:
+    with Asked("mi250x") as node:
         for mechanism, words in (("best", "by copy engine at no more than 50.0 GB/s"), ("kernel", "by kernel at no more than 75.0 GB/s")):
             answer = node.bind(tasks=4, pattern="ring", bytes=1024, mechanism=mechanism, allowed={"gpus": ["gpu0", "gpu1", "gpu6", "gpu7"]})
             assert answer["proven_optimal"] and answer["predicted"]["low_ns"] == answer["predicted"]["time_ns"] and any(words in line for line in answer["reasons"]), (words, answer)
@@ -247,7 +237,7 @@ def an_answer_is_short_and_says_the_same_once():
 
 
 def gpus_are_named_where_that_is_surely_right():
-    with Node("gh200-quad") as node:
+    with Asked("gh200-quad") as node:
         tasks = node.bind(tasks=4, pattern="ring", bytes=MIB)["tasks"]
         assert [(task["gpus"][0], task["environment"]) for task in tasks] == [(f"gpu{i}", {"CUDA_VISIBLE_DEVICES": str(i), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}) for i in range(4)], tasks
         # gpu0 may be hidden from the tasks: then gpu2 would be number 1.
@@ -255,7 +245,7 @@ def gpus_are_named_where_that_is_surely_right():
         assert all(task["environment"] == {} for task in answer["tasks"]) and any("gpu2 has no uuid" in line for line in answer["warnings"]), answer
         answer = node.bind(tasks=1, allowed={"gpus": ["gpu0", "gpu3"]}, visible="own")
         assert answer["tasks"][0]["environment"]["CUDA_VISIBLE_DEVICES"] == "0", answer
-    with Node("mi250x") as node:
+    with Asked("mi250x") as node:
         for gpus, wanted in (([4, 5, 6, 7], 4 * [None]), ([0, 1], ["0", "1"]), ([0, 1, 3], ["0", "1", None])):
             answer = node.bind(tasks=len(gpus), order="rank", allowed={"gpus": [f"gpu{i}" for i in gpus]})
             assert [task["environment"].get("ROCR_VISIBLE_DEVICES") for task in answer["tasks"]] == wanted, answer["tasks"]
@@ -272,7 +262,7 @@ def a_device_that_is_cut_gives_place_to_its_slices():
                    "model": "NVIDIA H200 MIG 3g.71gb", "bytes": 71000000000} for i in range(2)]
         at = lines.index(whole) + 1
         (path / "facts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines[:at] + slices + lines[at:]))
-        with Node(path) as node:
+        with Asked(path) as node:
             assert node.gpus == 6
             answer = node.bind(tasks=5)
             gpus = [task["gpus"] for task in answer["tasks"]]
@@ -284,7 +274,7 @@ def a_device_that_is_cut_gives_place_to_its_slices():
 
 
 def cores_away_from_their_gpu_are_told():
-    with Node("mi250x") as node:
+    with Asked("mi250x") as node:
         for cpus, wanted in (("0-47", ["none of the cores next to these is allowed: gpu0 at llc6 (numa3) with cores in llc0 (numa0); gpu1 at llc7 (numa3) with cores in llc1 (numa0)"]),
                              ("0-47,56-63", ["none of the cores next to these is allowed: gpu0 at llc6 (numa3) with cores in llc7 (numa3)"]), ("0-63", [])):
             answer = node.bind(tasks=8, cores_per_task=4, order="rank", allowed={"cpus": cpus})
@@ -292,7 +282,7 @@ def cores_away_from_their_gpu_are_told():
 
 
 def every_task_gets_its_share_of_what_is_near():
-    with Node("mi250x") as node:
+    with Asked("mi250x") as node:
         for cpus, gpus, wanted in (("0-31", 8, 8), ("0-15", 4, 4), ("0-47", 8, 8), ("8-15,24-31", 8, 4), ("0-63", 8, 8)):
             allowed = {"cpus": cpus, "gpus": [f"gpu{i}" for i in range(0, 8, 8 // gpus)]}
             answer = node.bind(tasks=4, host_bytes=GIB, allowed=allowed)
@@ -302,7 +292,7 @@ def every_task_gets_its_share_of_what_is_near():
         answer = node.bind(tasks=8, order="rank", allowed={"cpus": "0-49,56-63"})
         assert "2 cores a task: there are 2 next to the gpus of task 0 (gpu0); the others would have 8 each (cores_per_task says how many all get)" in answer["warnings"], answer["warnings"]
         assert answer["tasks"][0]["cpus"].startswith("48-49") and not any("next to these" in line for line in answer["warnings"]), answer
-    with Node("epyc-2s") as node:
+    with Asked("epyc-2s") as node:
         for tasks in (1, 2, 3, 4):
             assert not any("enough free cores" in line for line in node.bind(tasks=tasks)["warnings"]), tasks
         assert any("are in several NUMA nodes" in line for line in node.bind(tasks=2, cores_per_task=15)["warnings"])
@@ -313,14 +303,14 @@ def what_is_not_known_is_said():
     price.
     """
     for name, pattern in (("mi250x", "pairs"), ("gh200-quad", "ring")):
-        with Node(name) as node:
+        with Asked(name) as node:
             for size, small in ((4096, True), (64 * MIB, False)):
                 answer = node.bind(tasks=2, pattern=pattern, bytes=size)
                 predicted = answer["predicted"]
                 assert any(words in line for words in ("what starting a transfer costs is not known", "what so few bytes take was not measured") for line in answer["warnings"]) == small, answer["warnings"]
                 assert (predicted["low_ns"], predicted["high_ns"]) == (predicted["time_ns"] if small else None, None), predicted
     for name, words in (("gh200-quad", "this node has no nic"), ("h200x4", "nic0 to gpu0")):
-        with Node(name) as node:
+        with Asked(name) as node:
             ring = {"tasks": 4, "pattern": "ring", "bytes": 64 * MIB}
             whole, part = node.bind(**ring), node.bind(**ring, ranks=[4, 5, 6, 7], world=16)
             assert part["predicted"]["low_ns"] == part["predicted"]["time_ns"] <= time_of(whole) * (1 + 1e-9) and part["predicted"]["high_ns"] is None, part["predicted"]
@@ -334,7 +324,7 @@ def order_matters_where_each_copies_to_all_over_one_port():
     not measured.
     """
     for name, by_engine in (("h200x4", (True, False)), ("gh200-quad", (False, True)), ("mi250x", (False, True))):
-        with Node(name) as node:
+        with Asked(name) as node:
             for request, is_engine, (in_turn, apart) in (({"tasks": 4, "pattern": "alltoall"}, True, by_engine), ({"tasks": 4, "pattern": "alltoall"}, False, (False, False)),
                                                          ({"tasks": min(6, node.gpus), "pattern": "grid2d"}, True, (False, False))):
                 answer = node.bind(**request, bytes=256 * MIB, mechanism="copy_engine" if is_engine else "kernel")
@@ -346,7 +336,7 @@ def order_matters_where_each_copies_to_all_over_one_port():
 def a_guess_at_the_drivers_way_is_told():
     """Bind's plan and the launcher's own order: no time is a bound from links then."""
     ways, best = "several ways are as wide and as short: which one the driver takes is not known", "said to allow at best"
-    with Node("mi250x") as node:
+    with Asked("mi250x") as node:
         for request, ours, order in (({"tasks": 2, "gpus_per_task": 2, "pattern": "pairs", "bytes": 256 * MIB}, False, True),
                                      ({"tasks": 8, "pattern": "alltoall", "bytes": 16 * MIB, "mechanism": "kernel"}, True, False),
                                      ({"tasks": 2, "pattern": "pairs", "bytes": 16 * MIB, "mechanism": "kernel"}, False, False)):
@@ -367,10 +357,10 @@ def where_nothing_moves_a_reason_says_why():
                 for task in answer["tasks"][:3]:
                     line = next(line for line in answer["reasons"] if line.startswith(f"task {task['task']} has "))
                     assert all(name in line for name in task["gpus"] + task["memory"]) and "cores of " in line and len(line) < 199, line
-    with Node("mi250x") as node:
+    with Asked("mi250x") as node:
         assert "task 0 has gpu0 and cores of llc6 (numa3), as gpu0 hangs on llc6; memory of numa3" in node.bind(tasks=8)["reasons"]
         assert "5 more tasks likewise" in node.bind(tasks=8)["reasons"] and any("not all gpus are needed" in line for line in node.bind(tasks=2)["reasons"])
-    with Node("mi300a") as node:
+    with Asked("mi300a") as node:
         answer = node.bind(tasks=1, allowed={"gpus": ["gpu0"], "cpus": "24-47"})
         assert any("the nearest allowed: gpu0 is in numa0, at distance 32 by the firmware" in line for line in answer["reasons"]), answer["reasons"]
 
@@ -405,7 +395,7 @@ def what_is_wrong_with_a_request_is_named():
         ({"tasks": 2, "world": 1}, "InvalidParameter", "world"), ({"tasks": 2, "pattern": "star", "bytes": 1}, "InvalidParameter", "pattern"),
         ({"tasks": 4, "gpus_per_task": 2, "tasks_per_gpu": 2}, "InvalidParameter", "tasks_per_gpu"), ({"tasks": 20, "tasks_per_gpu": 2}, "NotEnough", "up to 2 on one, need 10; allowed and there: gpu0-gpu7"),
     ]
-    with Node("mi250x") as node:
+    with Asked("mi250x") as node:
         plain = node.bind(tasks=2)
         for request, wanted, words in cases:
             error, reply = node.ask(**request)
@@ -415,7 +405,7 @@ def what_is_wrong_with_a_request_is_named():
 
 def tasks_that_may_use_no_gpu_are_told_so():
     said = "8 gpus are there and none is allowed (allowed.gpus): the tasks have none"
-    with Node("mi250x") as node:
+    with Asked("mi250x") as node:
         for more in ({}, {"host_bytes": MIB}):
             answer = node.bind(tasks=2, allowed={"gpus": []}, **more)
             assert said in answer["warnings"] and all(task["gpus"] == [] for task in answer["tasks"]), answer
@@ -463,7 +453,7 @@ def what_another_choice_takes_is_told_and_true():
     elsewhere = re.compile(r"with memory (?:of (\w+) instead of (\w+)|of another NUMA node each \(.*\)) the same gpus take (?:([\d.]+) (\w+)" + MARK + r", ([\d.]+) times )?as long" + MARK)
     seen = set()
     for name in WITH_GPUS:
-        with Node(name) as node:
+        with Asked(name) as node:
             for tasks in sorted({1, 2, node.gpus // 2, node.gpus} - {0}):
                 for request in ({"host_bytes": GIB}, {"pattern": "pairs", "bytes": 256 * MIB, "order": "rank"}, {"pattern": "ring", "bytes": 256 * MIB}):
                     if tasks > node.gpus or (tasks == 1 and "pattern" in request):
@@ -500,7 +490,7 @@ def what_another_choice_takes_is_told_and_true():
 
 def numbers_beyond_64_bits_are_answered():
     """Sends the requests as they are written, over one open connection."""
-    with Node("mi250x") as node:
+    with Asked("mi250x") as node:
         for number in ("9223372036854775808", "-9223372036854775809", "18446744073709551616", "1e400", "-1e309", "9" * 500):
             node.peer.socket.sendall(b'{"method":"io.berth.Placement.Bind","parameters":{"key":"\\"9223372036854775808","tasks":2,"pattern":"ring","bytes":%s}}\0' % number.encode())
             reply = node.peer.receive()
@@ -535,10 +525,6 @@ def write_zen(folder, llcs):
     (folder / "node.json").write_text(json.dumps({"name": folder.name, "origin": "standin", "hwloc": "topology.xml", "measurements": "measurements.jsonl"}))
     (folder / "measurements.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     return folder
-
-
-def cpus_of(text):
-    return [cpu for part in text.split(",") for cpu in range(int(part.split("-")[0]), int(part.split("-")[-1]) + 1)]
 
 
 def tasks_that_exchange_bytes_share_an_l3():

@@ -7,9 +7,9 @@ import random
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import NODES, Daemon  # noqa: E402
+from berthd import NODES  # noqa: E402
+from node import Node, cpus_of  # noqa: E402
 from tap import run_tests  # noqa: E402
-from varlink import Connection  # noqa: E402
 
 WITH_GPUS = ["mi250x", "mi300a", "gh200-quad", "h200x1", "h200x2", "h200x4"]
 PATTERNS = ["pairs", "ring", "allreduce", "alltoall", "grid2d", "grid3d"]
@@ -18,34 +18,16 @@ SHARED = NODES.parent.parent.parent / "shared/nodes"
 SAME = 1e-9 * 4  # what the planner takes for equal
 
 
-def cpus_of(text):
-    """"0-3,8" as a set."""
-    found = set()
-    for part in text.split(",") if text else []:
-        first, _, last = part.partition("-")
-        found |= set(range(int(first), int(last or first) + 1))
-    return found
-
-
 def text_of(cpus):
     return ",".join(str(cpu) for cpu in sorted(cpus))
 
 
-class Node:
+class Asked(Node):
     def __init__(self, name):
         self.name = name
-        self.daemon = Daemon("--node", NODES / name if (NODES / name).is_dir() else SHARED / name)
-        self.peer = Connection(self.daemon.socket, timeout=60)
-        places = self.daemon.call("io.berth.Fabric.GetNode")["places"]
-        self.gpus = [place["name"] for place in places if place["kind"] == "gpu"]
-        self.cores = [cpus_of(place["cpus"]) for place in places if place["kind"] == "core"]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.peer.socket.close()
-        self.daemon.__exit__()
+        super().__init__(NODES / name if (NODES / name).is_dir() else SHARED / name)
+        self.gpus = self.has("gpu")
+        self.cores = [cpus_of(self.place[core]["cpus"]) for core in self.has("core")]
 
     def ask(self, request):
         return self.peer.call("io.berth.Placement.Bind", request)
@@ -101,7 +83,7 @@ def on_each(count, check, names=WITH_GPUS):
     """Runs check(node, draw) this often on each node; returns the sum of the results."""
     total = 0
     for name in names:
-        with Node(name) as node:
+        with Asked(name) as node:
             draw = random.Random(f"bind {name}")
             total += sum(check(node, draw) or 0 for _ in range(count))
     return total
@@ -149,7 +131,7 @@ def what_gpus_send_each_other_proves_a_choice_whatever_memory_its_tasks_have():
 
     The other task has remote memory, and copies with the host do not decide.
     """
-    with Node("mi250x") as node:
+    with Asked("mi250x") as node:
         for request in ({"tasks": 2, "gpus_per_task": 2, "host_bytes": 64 * KIB, "flows": [{"from": 1, "to": 0, "bytes": GIB}]},
                         {"tasks": 3, "gpus_per_task": 2, "host_bytes": MIB, "flows": [{"from": 1, "to": 2, "bytes": 64 * MIB}, {"from": 1, "to": 0, "bytes": 4 * KIB}]}):
             answer = node.bind({"allowed": {}, **request})
@@ -191,7 +173,7 @@ def no_task_is_torn_while_one_place_has_room():
     for name, numa, package, cores in (("mi250x", 16, 64, 64), ("epyc-2s", 8, 16, 32), ("h100x4-spr", 14, 56, 112)):
         if name == "h100x4-spr" and not (SHARED / name).is_dir():
             continue
-        with Node(name) as node:
+        with Asked(name) as node:
             for _ in range(60):
                 allowed = sorted(draw.sample(range(cores), draw.randint(cores // 3, cores)))
                 tasks = draw.randint(1, 6 if len(node.gpus) == 0 else min(6, len(node.gpus)))
@@ -205,7 +187,7 @@ def no_task_is_torn_while_one_place_has_room():
                         assert len({cpu // size for cpu in cpus_of(task["cpus"])}) == 1, (name, request, answer["tasks"])
                     seen.add((name, size, request["gpus_per_task"], fits))
     assert {("mi250x", 16, 1, True), ("mi250x", 16, 0, True), ("epyc-2s", 8, 0, True), ("epyc-2s", 16, 0, True)} <= seen, seen
-    with Node("mi250x") as node:
+    with Asked("mi250x") as node:
         for tasks, each, gpus in ((2, 32, 1), (2, 32, 0), (4, 16, 2)):
             answer = node.bind({"tasks": tasks, "cores_per_task": each, "threads_per_core": 1, "gpus_per_task": gpus, "allowed": {}})
             assert all(len({cpu // 16 for cpu in cpus_of(task["cpus"])}) == each // 16 for task in answer["tasks"]), answer["tasks"]
@@ -217,13 +199,13 @@ def memory_is_next_to_the_gpu_where_about_as_many_cores_are():
                                   ("mi250x", {"tasks": 1, "cores_per_task": 11, "allowed": {"gpus": ["gpu0"], "cpus": "0-7,48-50"}}, ["numa0"]),
                                   ("h100x4-spr", {"tasks": 4, "cores_per_task": 28}, ["numa3", "numa1", "numa7", "numa5"])):
         if (NODES / name).is_dir() or (SHARED / name).is_dir():
-            with Node(name) as node:
+            with Asked(name) as node:
                 answer = node.bind({"allowed": {}, **request})
                 assert [task["memory"] for task in answer["tasks"]] == [[place] for place in wanted], (name, answer["tasks"])
 
 
 def where_there_is_no_proof_a_reason_says_why():
-    with Node("mi250x") as node:
+    with Asked("mi250x") as node:
         for request in ({"tasks": 4, "gpus_per_task": 2, "pattern": "allreduce", "bytes": 64 * MIB, "host_bytes": 8 * MIB}, {"tasks": 19, "tasks_per_gpu": 3, "pattern": "grid3d", "bytes": 256 * MIB},
                         {"tasks": 8, "pattern": "ring", "bytes": 64 * MIB}):
             answer = node.bind({"allowed": {}, **request})
@@ -233,7 +215,7 @@ def where_there_is_no_proof_a_reason_says_why():
 def dozens_of_different_flows_are_proven_whoever_is_who():
     pairs = [(a, b) for a in range(8) for b in range(8) if a != b]
     names = [3, 6, 0, 5, 7, 1, 4, 2]
-    with Node("mi250x") as node:
+    with Asked("mi250x") as node:
         for count in (24, 40, 56):
             flows = [(*pairs[i * 25 % 56], (1 + i * i * 37 % 251) * MIB + i) for i in range(count)]
             answers = [node.bind({"allowed": {}, "tasks": 8, "flows": [{"from": a, "to": b, "bytes": size} for a, b, size in each]}) for each in (flows, [(names[a], names[b], size) for a, b, size in flows])]

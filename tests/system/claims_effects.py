@@ -16,6 +16,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import Daemon, NODES, RUN, alive, cells, fake_probe, probe_of, until  # noqa: E402
 from claiming import PLACEMENT, as_nobody, bind, claimed, command, listed, release  # noqa: E402
+from node import cpus_of  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 from varlink import Connection, call  # noqa: E402
 
@@ -239,14 +240,6 @@ def bind_and_exec_treat_a_users_own_claims_alike():
 
 def name_of(daemon, key):
     return next(name for name, claim in listed(daemon).items() if claim["key"] == key)
-
-
-def cpus_of(text):
-    cpus = set()
-    for part in text.split(","):
-        low, _, high = part.partition("-")
-        cpus |= set(range(int(low), int(high or low) + 1))
-    return cpus
 
 
 def a_plan_stays_within_its_claim():

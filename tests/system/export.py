@@ -13,7 +13,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lib"))
 from berthd import BIN, Daemon, NODES  # noqa: E402
 from cpuset import cpuset  # noqa: E402
-from exported import ask, berth, cells, export, has_xml, made, nodes, numbers, places, run, tool, value, vendors  # noqa: E402
+from exported import ask, berth, cells, export, has_xml, made, nodes, places, run, tool, value, vendors  # noqa: E402
+from node import cpus_of  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 
 
@@ -222,7 +223,7 @@ def test_nccl_has_the_links_and_numa_nodes_of_the_node():
         if path == "system/cpu":
             numa = "numa" + attributes["numaid"]
             mask = int(attributes["affinity"].replace(",", ""), 16)
-            assert {cpu for cpu in range(512) if mask >> cpu & 1} == numbers(places(node, "numa")[numa]["cpus"]), (numa, attributes)
+            assert {cpu for cpu in range(512) if mask >> cpu & 1} == cpus_of(places(node, "numa")[numa]["cpus"]), (numa, attributes)
         elif path.endswith("/pci"):
             address = attributes["busid"]
             at[address] = numa
@@ -277,8 +278,8 @@ def test_gres_counts_cores_as_hwloc_does():
                 if cores is None:
                     assert not gpu["cpus"], (node, gpu, line)
                     continue
-                _, text, said = run(calc, "--if", "xml", "-i", folder / "topology.xml", "--po", "-I", "pu", *[f"core:{n}" for n in sorted(numbers(cores[1]))])
-                assert numbers(text) == numbers(gpu["cpus"]), (node, line, text, said, gpu["cpus"])
+                _, text, said = run(calc, "--if", "xml", "-i", folder / "topology.xml", "--po", "-I", "pu", *[f"core:{n}" for n in sorted(cpus_of(cores[1]))])
+                assert cpus_of(text) == cpus_of(gpu["cpus"]), (node, line, text, said, gpu["cpus"])
                 looked += 1
     assert looked > 12, looked
 

@@ -15,8 +15,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import BIN, Daemon, NODES  # noqa: E402
-from varlink import Connection  # noqa: E402
+from berthd import BIN, NODES  # noqa: E402
+from node import Node, cpus_of  # noqa: E402
 from tap import run_tests  # noqa: E402
 
 MB, GIB = 1_000_000, 1 << 30
@@ -29,22 +29,13 @@ RING_HALVES = [{0, 1, 6, 7}, {2, 3, 4, 5}]
 PATTERNS = ["pairs", "ring", "allreduce", "alltoall", "grid2d", "grid3d"]
 
 
-class Node:
+class Asked(Node):
     """A daemon over a test node."""
 
     def __init__(self, name):
-        self.daemon = Daemon("--node", NODES / name)
-        self.peer = Connection(self.daemon.socket, timeout=60)
-        places = self.daemon.call("io.berth.Fabric.GetNode")["places"]
-        self.cpus = sorted(int(place["name"][2:]) for place in places if place["kind"] == "pu")
-        self.gpus = sorted(int(place["name"][3:]) for place in places if place["kind"] == "gpu")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.peer.socket.close()
-        self.daemon.__exit__()
+        super().__init__(NODES / name)
+        self.cpus = sorted(int(name[2:]) for name in self.has("pu"))
+        self.gpus = sorted(int(name[3:]) for name in self.has("gpu"))
 
     def allowed(self, gpus=None, cpus=None, memory=None):
         allowed = {"gpus": [f"gpu{g}" for g in sorted(self.gpus if gpus is None else gpus)], "cpus": ",".join(map(str, sorted(self.cpus if cpus is None else cpus)))}
@@ -64,7 +55,7 @@ class Node:
         """
         assert [task["task"] for task in answer["tasks"]] == list(range(tasks)), answer
         own = [gpu_numbers(task) for task in answer["tasks"]]
-        cores = [numbers(task["cpus"]) for task in answer["tasks"]]
+        cores = [cpus_of(task["cpus"]) for task in answer["tasks"]]
         assert all(len(some) == request.get("gpus_per_task", 1) or not self.gpus for some in own), (own, request)
         assert (len(set(sum(own, []))) == len(sum(own, [])) or "tasks_per_gpu" in request) and set(sum(own, [])) <= set(self.gpus if gpus is None else gpus), (own, gpus)
         assert all(cores) and len(set().union(*cores)) == sum(map(len, cores)) and set().union(*cores) <= set(self.cpus if cpus is None else cpus), (cores, cpus)
@@ -80,15 +71,6 @@ class Node:
         error, answer = self.ask("Allocate", {"bytes": size, "accesses": list(accesses)}, **part)
         assert error is None, (size, accesses, error, answer)
         return answer["options"][0]
-
-
-def numbers(text):
-    """The cpus of a list such as 0-3,8."""
-    found = set()
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        found |= set(range(int(first), int(last or first) + 1))
-    return found
 
 
 def gpu_numbers(task):
@@ -116,23 +98,23 @@ def command(*arguments):
 
 def one_task_per_gcd_gets_its_own_ccx():
     draw = random.Random(1)
-    with Node("mi250x") as node:
+    with Asked("mi250x") as node:
         for gpus in [range(8)] + [sorted(draw.sample(range(8), k)) for k in (1, 2, 3, 5, 6, 7)]:
             for request in ({}, {"order": "rank"}, {"host_bytes": GIB}, {"pattern": "ring", "bytes": GIB}):
                 answer = node.bind(len(gpus), gpus=gpus, **request)
                 for task in answer["tasks"]:
                     gpu, = gpu_numbers(task)
-                    assert numbers(task["cpus"]) <= ccx(CCX_OF_GCD[gpu]), (gpus, request, task)
+                    assert cpus_of(task["cpus"]) <= ccx(CCX_OF_GCD[gpu]), (gpus, request, task)
                     assert task["memory"] == [f"numa{NUMA_OF_MODULE[gpu // 2]}"] and task["memory_policy"] == "preferred", task
                 assert request.get("order") != "rank" or chosen(answer) == list(gpus), answer
         # The first core of each CCX is the system's, as on Frontier: seven are left, and none of another CCX.
         cpus = [cpu for cpu in range(64) if cpu % 8]
         for tasks in (1, 2, 5, 8):
             for task in node.bind(tasks, cpus=cpus, cores_per_task=7)["tasks"]:
-                assert numbers(task["cpus"]) == ccx(CCX_OF_GCD[gpu_numbers(task)[0]]) & set(cpus), task
+                assert cpus_of(task["cpus"]) == ccx(CCX_OF_GCD[gpu_numbers(task)[0]]) & set(cpus), task
         # A CCX that is somebody else's: the task of its GPU, and no other, leaves it, and stays in the same NUMA node.
         tasks = node.bind(8, cpus=set(range(128)) - ccx(6), cores_per_task=4, order="rank")["tasks"]
-        assert numbers(tasks[0]["cpus"]) <= ccx(7) and all(numbers(task["cpus"]) <= ccx(CCX_OF_GCD[g]) for g, task in enumerate(tasks) if g > 0), tasks
+        assert cpus_of(tasks[0]["cpus"]) <= ccx(7) and all(cpus_of(task["cpus"]) <= ccx(CCX_OF_GCD[g]) for g, task in enumerate(tasks) if g > 0), tasks
 
 
 def the_line_that_sites_write_by_hand():
@@ -148,7 +130,7 @@ def the_line_that_sites_write_by_hand():
 
 
 def host_traffic_parts_tasks_and_exchange_brings_them_together():
-    with Node("mi250x") as node:
+    with Asked("mi250x") as node:
         draw = random.Random(2)
         for gpus in [range(8)] + [sorted(draw.sample(range(8), draw.randint(3, 7))) for _ in range(20)]:
             modules = {gpu // 2 for gpu in gpus}
@@ -163,7 +145,7 @@ def host_traffic_parts_tasks_and_exchange_brings_them_together():
 
 
 def a_ring_of_four_belongs_on_one_half():
-    with Node("mi250x") as node:
+    with Asked("mi250x") as node:
         # By copy engine as published: 50 GB/s within a half, 37.5 between. What kernels get one way is not stated.
         answer = node.bind(4, pattern="ring", bytes=100 * MB, mechanism="copy_engine")
         assert set(chosen(answer)) in RING_HALVES and answer["proven_optimal"], answer
@@ -186,7 +168,7 @@ def where_nothing_was_measured_kernels_copy_between_gpus_of_amd():
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(NODES / "mi250x", folder, dirs_exist_ok=True)
         (pathlib.Path(folder) / "measurements.jsonl").write_text("")
-        with Node(folder) as node:
+        with Asked(folder) as node:
             ring = {"pattern": "ring", "bytes": 100 * MB}
             answer = node.bind(4, **ring)
             assert set(chosen(answer)) in RING_HALVES and abs(time_of(answer) / (1e6 / 0.75) - 1) < 0.01, answer
@@ -202,30 +184,30 @@ def where_nothing_was_measured_kernels_copy_between_gpus_of_amd():
                 assert error is None and [option["segments"][0]["mechanism"] for option in plain] == (["copy_engine", "kernel"] if is_wide else ["kernel", "copy_engine"]), (target, error, answer)
                 assert answer["options"][0] == plain[0] and plain[1]["worth_measuring"] == ("berth probe gpu_gpu_kernel" if is_wide else None), plain
                 assert plain[0]["evidence"][0]["source"] == ("published" if is_wide else "nominal") and abs(GIB / plain[0]["predicted"]["time_ns"] / (50 if is_wide else 37.5) - 1) < 0.01, plain[0]
-    with Node("mi300a") as node:
+    with Asked("mi300a") as node:
         assert any("go by kernel" in reason for reason in node.bind(4, **ring)["reasons"])
 
 
 def a_task_stays_inside_one_superchip():
     for name, cores in (("gh200-quad", 72), ("mi300a", 24)):
-        with Node(name) as node:
+        with Asked(name) as node:
             for gpus in [range(4), (1, 2, 3), (0, 3), (2,)]:
                 for request in ({}, {"host_bytes": GIB}, {"pattern": "alltoall", "bytes": GIB}):
                     answer = node.bind(len(gpus), gpus=gpus, **request)
                     for task in answer["tasks"]:
                         gpu, = gpu_numbers(task)
-                        assert {cpu // cores for cpu in numbers(task["cpus"]) if cpu < 4 * cores} == {gpu}, (name, gpus, request, task)
+                        assert {cpu // cores for cpu in cpus_of(task["cpus"]) if cpu < 4 * cores} == {gpu}, (name, gpus, request, task)
                         assert task["memory"] == [f"numa{gpu}"], (name, task)
             # Two tasks without a GPU each take a chip of their own rather than half of each.
             for task in node.bind(2, gpus=(), gpus_per_task=0, cores_per_task=cores)["tasks"] if name == "gh200-quad" else ():
-                assert len({cpu // cores for cpu in numbers(task["cpus"])}) == 1, task
+                assert len({cpu // cores for cpu in cpus_of(task["cpus"])}) == 1, task
 
 
 def four_that_write_to_the_host():
     """Two copies to the host run at full rate, three and four share the memory; reads share
     nothing.
     """
-    with Node("h200x4-hand") as node:
+    with Asked("h200x4-hand") as node:
         def each(count, start, target):
             meanwhile = [{"from": start.format(g), "to": target.format(g), "bytes": GIB} for g in range(1, count)]
             return GIB / node.first_way(start.format(0), target.format(0), GIB, concurrent=meanwhile)["predicted"]["time_ns"]
@@ -240,7 +222,7 @@ def what_was_measured_together_is_cited():
 
     It is the set of all transfers of the step, with the host, and no smaller one.
     """
-    with Node("h200x4") as node:
+    with Asked("h200x4") as node:
         few = node.bind(2, gpus=[0, 1], host_bytes=876110)  # of which starting is a good part
         assert any("among 4 such transfers measured together (evidence)" in reason for reason in few["reasons"]) and [len(item["flows"]) for item in few["evidence"] if "flows" in item] == [4], few
         for tasks, each, more, wanted in ((2, 1, {}, 4), (3, 1, {}, 6), (4, 1, {}, 8), (2, 2, {}, 8), (4, 1, {"flows": [{"from": 0, "to": 1, "bytes": 4096}]}, 8)):
@@ -255,7 +237,7 @@ def tasks_that_share_a_gpu_take_as_long_as_one_with_all_of_their_bytes():
     """
     compared = 0
     for name in ("mi250x", "h200x4", "h200x4-hand", "gh200-quad", "mi300a"):
-        with Node(name) as node:
+        with Asked(name) as node:
             for gpus, several in itertools.product(((0,), (0, 1), (0, 1, 2), (0, 1, 2, 3)), (2, 3)):
                 count = len(gpus)
                 ring = [{"from": g, "to": (g + 1) % count, "bytes": several * 256 * MB} for g in range(count)]
@@ -278,7 +260,7 @@ def gpus_that_are_alike_stay_in_order():
     """Four H200 on one switch: their numbers differ by measurement noise, which moves nobody's
     gpus.
     """
-    with Node("h200x4") as node:
+    with Asked("h200x4") as node:
         draw = random.Random(5)
         for _ in range(40):
             tasks = draw.randint(2, 4)
@@ -310,7 +292,7 @@ def one_pair_again(slower, newer=True):
         slow = [{**record, **{key: record[key] / slower for key in ("value", "low", "high")}} for record in ours]
         kept = records + [{**run, "started_at": run["started_at"] + 3600}] if newer else [record for record in records if record not in ours]
         path.write_text("".join(json.dumps(record) + "\n" for record in kept + slow))
-        with Node(folder) as node:
+        with Asked(folder) as node:
             yield node
 
 
@@ -321,7 +303,7 @@ def a_pair_that_got_slower_is_alone_slower():
     it.
     """
     pairs = {"pattern": "pairs", "bytes": 256 * MB, "mechanism": "copy_engine"}
-    with Node("h200x4") as node:
+    with Asked("h200x4") as node:
         sound = time_of(node.bind(2, **pairs))
         alone = {request: time_of(node.bind(2, gpus=[0, int(request)], flows=[{"from": 0, "to": 1, "bytes": 256 * MB}], mechanism="copy_engine")) for request in "12"}
     for slower, newer in ((3, True), (3, False), (1.3, False), (1.1, True)):
@@ -354,7 +336,7 @@ def without_sizes(*pairs):
             of_start = record.get("metric") in ("transfer_overhead", "copy_latency")
             return record["record"] != "value" or (record["from"], record["to"]) not in pairs or not (of_start or "bytes" in record["axes"])
         path.write_text("".join(line + "\n" for line in path.read_text().splitlines() if is_kept(json.loads(line))))
-        with Node(folder) as node:
+        with Asked(folder) as node:
             yield node
 
 
@@ -363,7 +345,7 @@ def what_another_pair_stands_for_is_not_measured():
     measured. For many bytes the pair's own rate decides, and neither holds.
     """
     stands = re.compile("sizes .*not measured|what starting .*not measured")
-    with without_sizes(("gpu0", "gpu1"), ("gpu0", "numa0")) as node, Node("h200x4") as whole:
+    with without_sizes(("gpu0", "gpu1"), ("gpu0", "numa0")) as node, Asked("h200x4") as whole:
         for place, (size, is_own) in itertools.product(("gpu1", "numa0"), ((4096, False), (MB, False), (4 * GIB, True))):
             tasks, bind = (2, {"flows": [{"from": 0, "to": 1, "bytes": size}]}) if place == "gpu1" else (1, {"host_bytes": size})
             for asked, measured in ((node, is_own), (whole, True)):
@@ -378,7 +360,7 @@ def what_another_pair_stands_for_is_not_measured():
 def twice_the_bytes_leave_the_choice():
     compared = 0
     for name in ("mi250x", "h200x4", "gh200-quad", "mi300a"):
-        with Node(name) as node:
+        with Asked(name) as node:
             draw = random.Random(name)
             for _ in range(25):
                 gpus = draw.sample(node.gpus, draw.randint(2, len(node.gpus)))
@@ -409,7 +391,7 @@ def twice_the_bytes_leave_the_choice():
 
 def one_more_gpu_never_makes_it_worse():
     for name, rounds in (("mi250x", 30), ("h200x4", 10), ("gh200-quad", 10), ("mi300a", 10)):
-        with Node(name) as node:
+        with Asked(name) as node:
             draw = random.Random(name)
             for _ in range(rounds):
                 order = draw.sample(node.gpus, len(node.gpus))
@@ -431,9 +413,9 @@ def one_more_gpu_takes_no_price_away_where_tasks_have_many_cores():
     """
     compared = 0
     for name, rounds in (("mi250x", 10), ("gh200-quad", 15), ("mi300a", 25)):
-        with Node(name) as node:
+        with Asked(name) as node:
             draw = random.Random(name)
-            near = {gpu: sorted(numbers(node.bind(1, gpus=[gpu])["tasks"][0]["cpus"])) for gpu in node.gpus}
+            near = {gpu: sorted(cpus_of(node.bind(1, gpus=[gpu])["tasks"][0]["cpus"])) for gpu in node.gpus}
             for _ in range(rounds):
                 order, tasks, cores = draw.sample(node.gpus, len(node.gpus)), draw.randint(1, len(node.gpus) - 1), draw.choice([2, 4, 7])
                 cpus = set().union(*(draw.sample(near[gpu], draw.choice([1, cores, 2 * cores])) for gpu in node.gpus))
@@ -450,7 +432,7 @@ def one_more_gpu_takes_no_price_away_where_tasks_have_many_cores():
 
 def the_best_of_all_subsets_is_found():
     """In the order of ranks a subset has one assignment: the answer over all gpus is the least of those over each subset."""
-    with Node("mi250x") as node:
+    with Asked("mi250x") as node:
         for tasks, request in ((2, {"pattern": "pairs", "bytes": GIB}), (3, {"host_bytes": 64 * MB}), (4, {"pattern": "ring", "bytes": 100 * MB, "mechanism": "kernel"}),
                                (4, {"pattern": "alltoall", "bytes": 64 << 10, "host_bytes": MB}), (6, {"pattern": "grid2d", "bytes": 16 * MB})):
             for gpus in (range(8), (0, 1, 2, 3, 5, 6, 7)):
@@ -462,7 +444,7 @@ def the_best_of_all_subsets_is_found():
 
 def fewer_tasks_have_a_plan_as_well():
     for name in ("mi250x", "h200x4", "gh200-quad", "mi300a", "epyc-2s", "h200x1"):
-        with Node(name) as node:
+        with Asked(name) as node:
             draw = random.Random(name)
             for _ in range(4):
                 gpus = draw.sample(node.gpus, draw.randint(1, len(node.gpus))) if node.gpus else []
@@ -479,7 +461,7 @@ def the_answer_depends_on_nothing_else():
     request = {"tasks": 4, "pattern": "ring", "bytes": 100 * MB, "mechanism": "kernel"}
     answers = []
     for _ in range(2):
-        with Node("mi250x") as node:
+        with Asked("mi250x") as node:
             for gpus in (range(8), range(7, -1, -1)):
                 allowed = {"cpus": "0-127", "gpus": [f"gpu{g}" for g in gpus]}
                 error, answer = node.peer.call("io.berth.Placement.Bind", {**request, "allowed": allowed})

@@ -11,8 +11,8 @@ import random
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import Daemon, NODES  # noqa: E402
-from varlink import Connection  # noqa: E402
+from berthd import NODES  # noqa: E402
+from node import Node  # noqa: E402
 from tap import run_tests  # noqa: E402
 
 SHARED = pathlib.Path(os.environ.get("BERTH_NODES", NODES.parent.parent.parent / "shared/nodes"))
@@ -26,23 +26,14 @@ SHARES_SLACK = 1.001  # several ways end together to a thousandth
 PASSED_OVER = ("but what several transfers cost was not measured", "it goes behind what is known better", "but nothing was measured or published of it", "which is no more than these numbers are known to", "what one transfer by", "what so few bytes take there was not measured")
 
 
-class Node:
+class Checked(Node):
     """A daemon over a node folder, and the errors of its answers."""
 
     def __init__(self, folder, broken):
+        super().__init__(folder)
         self.name, self.broken = folder.name, broken
-        self.daemon = Daemon("--node", folder)
-        self.peer = Connection(self.daemon.socket, timeout=60)
-        places = self.daemon.call("io.berth.Fabric.GetNode")["places"]
-        self.gpus = sorted((place["name"] for place in places if place["kind"] == "gpu"), key=lambda name: int(name[3:]))
-        self.numas = sorted((place["name"] for place in places if place["kind"] == "numa"), key=lambda name: int(name[4:]))
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.peer.socket.close()
-        self.daemon.__exit__()
+        self.gpus = sorted(self.has("gpu"), key=lambda name: int(name[3:]))
+        self.numas = sorted(self.has("numa"), key=lambda name: int(name[4:]))
 
     def route(self, request, part):
         """None for a refusal; otherwise an answer that is sound, with the prices that other parts
@@ -149,7 +140,7 @@ def what_holds_for_every_answer():
     broken, asked = collections.defaultdict(list), 0
     for folder in folders():
         try:
-            node = Node(folder, broken)
+            node = Checked(folder, broken)
         except AssertionError:
             continue  # a folder that is refused
         with node:
@@ -196,7 +187,7 @@ def what_a_way_takes_follows_its_bytes():
     broken, asked = collections.defaultdict(list), 0
     for folder in folders():
         try:
-            node = Node(folder, broken)
+            node = Checked(folder, broken)
         except AssertionError:
             continue  # a folder that is refused
         with node:
@@ -213,7 +204,7 @@ def what_did_not_hold_once():
     One more gpu, which only the fastest split uses, is slow beside concurrent transfers. Copy
     engines beat one kernel by less than a fifth.
     """
-    with Node(NODES / "mi250x", {}) as node:
+    with Checked(NODES / "mi250x", {}) as node:
         def lead(start, target, size, gpus, **more):
             answer = node.route({"from": f"gpu{start}", "to": f"gpu{target}", "bytes": size, **more}, ([f"gpu{g}" for g in gpus], node.numas))
             return time_of(answer["options"][0])
