@@ -33,8 +33,8 @@ struct claim_owner {
     char *cgroup; /* path below /sys/fs/cgroup */
 };
 
-/* One claim. Constant while it is in a set: a change replaces it. So another thread may write it
- * down during a change. */
+/* One claim. Constant while it is in a set: a change replaces it. So another thread may read it
+ * during a change. */
 struct claim {
     unsigned refs; /* private */
     char id[CLAIM_ID_SIZE];

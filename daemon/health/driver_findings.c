@@ -52,7 +52,7 @@ static void drain(struct findings *findings)
     findings->finding[findings->count - 1].drain = true;
 }
 
-/* Says that the last finding concerns links of the GPU, of which the fraction @left remains.
+/* Records that the last finding concerns links of the GPU, of which the fraction @left remains.
  * Returns true. */
 static bool set_scope(struct findings *findings, enum finding_scope scope, place_id gpu,
                       double left)

@@ -369,7 +369,7 @@ static enum berth_code open_file(const char *path, FILE **ret_file, struct berth
     return BERTH_OK;
 }
 
-/* Reads the file as a test. ABSENT when there is none. */
+/* Returns OK when the file could be imported, ABSENT when there is none. */
 static enum berth_code try_file(const char *path, const struct graph *graph)
 {
     struct berth_err why = {0};

@@ -23,8 +23,8 @@
 enum berth_code baseline_file_read(const char *folder, const struct graph *graph,
                                    struct baseline_set *set, bool *ret_same, struct berth_err *err);
 
-/* Links a FOLDER/NAME.baseline that baseline_file_read would refuse to
- * FOLDER/NAME.baseline.unreadable-<now_s>, before a new one replaces it. */
+/* Keeps an unreadable FOLDER/NAME.baseline: links it to FOLDER/NAME.baseline.unreadable-<now_s>,
+ * before a new one replaces it. Fails with IO, NO_MEMORY. */
 enum berth_code baseline_file_keep(const char *folder, const struct graph *graph, int64_t now_s,
                                    struct berth_err *err);
 

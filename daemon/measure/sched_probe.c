@@ -418,7 +418,7 @@ static enum berth_code start_measuring(struct sched_probe *probe, struct berth_e
     return code;
 }
 
-/* Ends without a start; the run has a note of the reason. */
+/* Records a run that was put off, with notes of the reasons. */
 static void put_off(struct sched_probe *probe)
 {
     struct berth_err err = {0};

@@ -1,4 +1,4 @@
-/* io.berth.Placement.Allocate: JSON request to plan_alloc, JSON answer. */
+/* io.berth.Placement.Allocate: conversion between JSON and plan_alloc. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* io.berth.Placement.Bind: JSON request to plan_bind, JSON answer. */
+/* io.berth.Placement.Bind: conversion between JSON and plan_bind. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

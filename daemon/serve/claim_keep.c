@@ -489,7 +489,7 @@ static void make_id(const struct claim_keep *keep, char id[CLAIM_ID_SIZE])
     uint32_t number = (uint32_t)clock_mono_ns(keep->env.clock);
     do {
         if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number)
-            number = number * 1664525u + 1013904223u; /* too early in the boot */
+            number = number * 1664525u + 1013904223u; /* no random numbers yet, early in the boot */
         snprintf(id, CLAIM_ID_SIZE, "c%08" PRIx32, number);
     } while (claim_set_find(&keep->claims, id) != NULL);
 }

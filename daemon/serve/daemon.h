@@ -25,9 +25,8 @@ struct daemon {
     struct claim_keep *claims;
     struct plan_cache plans; /* plans under keys without a claim */
     struct server *server;
-    struct free_memory
-        /* NULL for a recorded node, whose memory cannot be read */
-        *free_memory;
+    /* NULL for a recorded node, whose memory cannot be read */
+    struct free_memory *free_memory;
     struct service_manager *notify;
     int64_t started_at_s;
 };

@@ -1,4 +1,4 @@
-/* io.berth.Placement.Route: JSON request to plan_route, JSON answer. */
+/* io.berth.Placement.Route: conversion between JSON and plan_route. */
 #include <math.h>
 #include <stdlib.h>
 

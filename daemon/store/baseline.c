@@ -184,11 +184,11 @@ enum berth_code store_baseline_count(struct store *store, size_t *ret_count, str
 struct writing {
     const struct graph *graph;
     const struct values *values;
-    const struct health_limits *limits; /* run, accepted */
-    bool is_overloaded;                 /* run */
-    const bool *chosen;                 /* accepted */
+    const struct health_limits *limits; /* for values of a run, or accepted ones */
+    bool is_overloaded;                 /* for a run's values */
+    const bool *chosen;                 /* for accepted values */
     int64_t now_s;
-    const struct baseline_set *set; /* imported */
+    const struct baseline_set *set; /* for an import */
     sqlite3_stmt *select, *replace;
 };
 

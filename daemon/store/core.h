@@ -51,7 +51,7 @@ enum berth_code store_core_read(struct store *store,
                                 enum berth_code (*work)(struct store *, void *, struct berth_err *),
                                 void *arg, struct berth_err *err);
 
-/* Converts SQLite's last error, and remembers one that means a broken file. */
+/* Sets err from SQLite's last error, and remembers one that means a broken file. */
 enum berth_code store_core_fail(struct store *store, const char *doing, struct berth_err *err);
 
 /* Prepares a statement for one call, which ends it (sqlite3_finalize). A call a minute needs no

@@ -15,8 +15,8 @@ struct keep {
     int64_t history_days; /* age in days up to which every value is kept */
     /* age in days up to which daily medians are kept */
     int64_t daily_days;
-    /* least number of the last STORE_KEEP_WEEK UTC days, with today, that need a run before
-     * anything counts as old */
+    /* nothing counts as old if fewer of the last STORE_KEEP_WEEK UTC days, with today, have a
+     * run */
     int64_t witness_days;
 };
 
