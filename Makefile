@@ -332,7 +332,7 @@ demo: ## install missing packages, build, and show this machine: topology, matri
 	@BIN=$(BUILD)/bin tests/lib/demo.sh
 
 .PHONY: check
-check: ## find bugs in at most 8 minutes: tests, sanitizers, fuzzing. UNIT=plan/route or CHANGED=1: half a minute
+check: ## test in 8 minutes, sanitized and fuzzed; UNIT=plan/route or CHANGED=1: in seconds
 	@tests/lib/deps.sh build $(if $(UNIT)$(CHANGED),,test)
 	@BUILD=$(BUILD) tests/run.sh $(if $(UNIT),unit $(UNIT),$(if $(CHANGED),changed,check))
 

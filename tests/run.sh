@@ -24,15 +24,16 @@ SANITIZED=$BUILD/san-address-undefined
 # system LABEL COMMAND...: the system tests; those that take long begin first
 system() {
     local label=$1 first
-    first=$(printf 'tests/system/%s.sh ' standin standin_figures hostile_users gpu_virtual health alloc route)
+    first=$(printf 'tests/system/%s.sh ' \
+        standin standin_figures hostile_users gpu_virtual health alloc route)
     shift
     together "$label" "$first $(grep -lw BIN tests/system/*.sh)" "$@"
 }
 
 check() {
     title unit
-    build programs all units examples standins documents "$BUILD"/bench/{year,advice_run,gpu_curves} &&
-        together unit "$BUILD/unit/**/test_*" env
+    build programs all units examples standins documents \
+        "$BUILD"/bench/{year,advice_run,gpu_curves} && together unit "$BUILD/unit/**/test_*" env
 
     title "structure, wire, system, install"
     start structure.sh tests/structure.sh
@@ -52,8 +53,8 @@ check() {
     if ! command -v clang >/dev/null; then
         skip fuzz "clang is not here"
     else
-        build fuzzers fuzzers BUILD="$BUILD/fuzz" CC=clang SAN=address,undefined CFLAGS="-O1 -g1 -fsanitize=fuzzer-no-link" &&
-            together fuzz "$BUILD/fuzz/fuzzers/fuzz_*" tests/lib/fuzz.sh
+        build fuzzers fuzzers BUILD="$BUILD/fuzz" CC=clang SAN=address,undefined \
+            CFLAGS="-O1 -g1 -fsanitize=fuzzer-no-link" && together fuzz "$BUILD/fuzz/fuzzers/fuzz_*" tests/lib/fuzz.sh
     fi
 }
 
@@ -76,7 +77,8 @@ all() {
     for file in exec hooks plugin; do run "slurm $file.sh" "tests/slurm/$file.sh"; done
 
     title "system, with AddressSanitizer and UndefinedBehaviorSanitizer"
-    if build sanitizers all examples standins documents "$SANITIZED/unit/store/test_cut" SAN=address,undefined BUILD="$SANITIZED"; then
+    if build sanitizers all examples standins documents "$SANITIZED/unit/store/test_cut" \
+        SAN=address,undefined BUILD="$SANITIZED"; then
         start "asan store/test_cut" "$SANITIZED/unit/store/test_cut"
         system "asan system" env BIN="$SANITIZED/bin"
         tell "asan store/test_cut"
@@ -88,14 +90,15 @@ all() {
     "${fixed[@]}" true 2>/dev/null || fixed=(env)
     # Only a program that can start a thread has races; loaded libraries may start some.
     for program in "$BUILD"/unit/**/test_*; do
-        [ ! -x "$program" ] || ! nm -u "$program" | grep -qE ' (pthread_create|uv_queue_work|dlopen)(@|$)' ||
+        nm -u "$program" | grep -qE ' (pthread_create|uv_queue_work|dlopen)(@|$)' &&
             threaded+=("$BUILD/san-thread/unit/${program#"$BUILD"/unit/}")
     done
     export TSAN_OPTIONS="suppressions=$PWD/tests/lib/tsan.supp"
     build threads all "${threaded[@]}" SAN=thread BUILD="$BUILD/san-thread" &&
         together tsan "${threaded[*]}" "${fixed[@]}" &&
-        together tsan tests/survival/pool.py "${fixed[@]}" env BIN="$BUILD/san-thread/bin" python3 &&
-        together tsan "tests/system/mixed_load.sh tests/system/plan_threads.sh" "${fixed[@]}" env BIN="$BUILD/san-thread/bin"
+        fixed+=(env BIN="$BUILD/san-thread/bin") &&
+        together tsan tests/survival/pool.py "${fixed[@]}" python3 &&
+        together tsan "tests/system/mixed_load.sh tests/system/plan_threads.sh" "${fixed[@]}"
 }
 
 # units_of FILE...: builds and runs these unit tests, named by their sources
@@ -108,7 +111,11 @@ units_of() {
 unit() {
     local sources
     mapfile -t sources < <(find "tests/unit/$1" -name 'test_*.c' 2>/dev/null | sort)
-    [ ${#sources[@]} -gt 0 ] || { echo "tests/unit/$1 has no unit tests; the folders are: $(find tests/unit -mindepth 1 -type d -printf '%P ')" >&2 && exit 64; }
+    if [ ${#sources[@]} -eq 0 ]; then
+        echo "tests/unit/$1 has no unit tests; the folders are:" \
+            "$(find tests/unit -mindepth 1 -type d -printf '%P ')" >&2
+        exit 64
+    fi
     title "unit $1"
     units_of "${sources[@]}"
 }
@@ -121,8 +128,9 @@ changed() {
     start structure.sh tests/structure.sh
     run formats tests/lib/formats.sh
     for folder in $(tests/lib/changed.sh folders); do
+        [ -d "tests/unit/$folder" ] || continue
         [ $SECONDS -lt 20 ] || { late+=("$folder") && continue; }
-        mapfile -t sources < <(find "tests/unit/$folder" -maxdepth 1 -name 'test_*.c' 2>/dev/null | sort)
+        mapfile -t sources < <(find tests/unit/"$folder" -maxdepth 1 -name 'test_*.c' | sort)
         [ ${#sources[@]} -eq 0 ] || { title "unit $folder" && units_of "${sources[@]}"; }
     done
     title structure

@@ -163,13 +163,16 @@ build() {
 named() { case $1 in */unit/*) echo "${1##*/unit/}" ;; *) basename "$1" ;; esac; }
 
 # together LABEL GLOB COMMAND...: one test per file that matches, run by COMMAND beside each other;
-# results in order. A file that stands twice is one test.
+# results in order. A file that stands twice is one test; one that is not there has failed.
 together() {
     local label=$1 glob=$2 file name names=()
     shift 2
     for file in $glob; do
         name="$label $(named "$file")"
-        if [ -e "$file" ] && [ -z "${begun[$name]-}" ]; then
+        if [ ! -e "$file" ]; then
+            echo "FAILED   $name: there is no $file"
+            failed=$((failed + 1)) broken+=("$name")
+        elif [ -z "${begun[$name]-}" ]; then
             names+=("$name")
             start "$name" "$@" "$file"
         fi

@@ -86,5 +86,8 @@ ok "and none is unsteady" without 'UNSTEADY|once more'
 
 runner 'together system "$1/good $1/silent" env; together wire "$1/absent $1/bad $1/bad" env; skip packages "another time"'
 ok "tests beside each other count, each once" last "4 passed, 1 failed, 3 skipped"
+runner 'together system "$1/good $1/nothing-*" env'
+ok "a test that is not there has failed" last "2 passed, 1 failed, 1 skipped"
+ok "and is named" says '^failed: system nothing-'
 echo "1..$number"
 exit $broken
