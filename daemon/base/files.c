@@ -39,8 +39,8 @@ static int open_checked(const struct files *io, const char *path, int flags)
     return open(real, flags);
 }
 
-/* Opens path. Every symbolic link below a root of our own must stay there: a recorded tree may come
- * from anyone. -1 with errno, EXDEV when the path leaves the root. */
+/* Opens path. Below a root of our own every symbolic link must stay there: anyone may have made a
+ * recorded tree. -1 with errno, EXDEV when the path leaves the root. */
 static int open_beneath(const struct files *io, const char *path, int flags)
 {
     struct open_how how = {.flags = (uint64_t)flags,

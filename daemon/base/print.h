@@ -105,6 +105,6 @@ void print_null(struct print *print);
 void print_json(struct print *print, const json_t *value);
 
 /* Returns the text that json_dumps() with these flags should give; the caller frees it. NULL when
- * out of memory. jansson's own leaves out the names of members that it had no memory for and calls
- * that a success (2.14, do_dump()). */
+ * out of memory. The reason: json_dumps() leaves out the names of members that it had no memory for
+ * and calls that a success (2.14, do_dump()). */
 char *print_tree(const json_t *value, size_t flags);

@@ -6,9 +6,9 @@
  * Public headers: export.h
  * Shown by: tests/system/export.sh, docs/EXPORT.md
  *
- * The node in the formats of other tools; docs/EXPORT.md says which tool reads each, and how.
- * hwloc's XML is written by discover/backend_hwloc_measured.c, beside the code that reads it. Pure
- * but for hwloc, which reads its XML: any thread.
+ * Writes the node in the formats of other tools; docs/EXPORT.md names the tools and their commands.
+ * The XML for hwloc is written by discover/backend_hwloc_measured.c, beside the code that reads it.
+ * Pure, except that hwloc reads its XML; any thread.
  */
 #pragma once
 #include <stdbool.h>

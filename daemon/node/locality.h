@@ -20,7 +20,7 @@ place_id locality_above(const struct graph *graph, place_id id, enum place_kind 
  * stated. */
 const struct value *locality_numa_distance(const struct snapshot *snap, place_id a, place_id b);
 
-/* Returns the distance of two places, only for sorting. 0: they share cpus (a gpu and the llc to
- * which it is attached). 10: they share a NUMA node. Otherwise the firmware's distance between
- * their NUMA nodes, else 20 in one package, 30 elsewhere. */
+/* Returns the distance of two places, only for sorting. It is 0 when they share cpus (a gpu and the
+ * llc to which it is attached) and 10 when they share a NUMA node. Otherwise it is the firmware's
+ * distance between their NUMA nodes, else 20 in one package, 30 elsewhere. */
 double locality_distance(const struct snapshot *snap, place_id a, place_id b);

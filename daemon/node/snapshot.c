@@ -65,7 +65,7 @@ const struct snapshot *snapshot_ref(const struct snapshot *snapshot)
 void snapshot_unref(const struct snapshot *constant)
 {
     struct snapshot *snapshot = (struct snapshot *)constant;
-    /* Acquire and release: what any holder read happens before the last one frees. */
+    /* Acquire and release: reads of every holder happen before the last one frees. */
     if (snapshot == NULL || __atomic_sub_fetch(&snapshot->refs, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     if (snapshot->derived.free != NULL)

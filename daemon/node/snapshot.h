@@ -18,10 +18,10 @@ struct resource_model; /* cost/resource_model.h */
 
 enum note_severity { NOTE_INFO, NOTE_WARNING, NOTE_CRITICAL };
 
-/* Something about the node that is not a value: a probe that crashed, a store that could not be
+/* A note about the node that is not a value: a probe that crashed, a store that could not be
  * read. */
 struct note {
-    char probe[16]; /* whose latest run says it; "" it is of no run */
+    char probe[16]; /* its latest run wrote the note; "" for no run */
     char code[32];  /* "probe-crashed", "store-memory-only", ... lower case, stable */
     int severity;   /* 0 info, 1 warning, 2 critical */
     char place[20]; /* "machine0" when none fits better */
@@ -31,27 +31,24 @@ struct note {
 
 #define FINDING_SUBJECT_SIZE 384
 
-/* A finding that stands since an earlier moment. code, place and subject name it;
- * health/assessment.h.
- */
+/* A finding since an earlier moment, named by code, place and subject; health/assessment.h. */
 struct opened {
     char code[32], place[20], subject[FINDING_SUBJECT_SIZE];
     int64_t since_s;
 };
 
-/* What a planner works out once of a snapshot and keeps with it: one block that begins with this.
- */
+/* Head of a planner's memory block that the snapshot keeps, for results computed once. */
 struct snapshot_kept {
     struct snapshot_kept *next;
 };
 
-/* What planners rest on. Made of graph, values and sets in this order before the snapshot is shared
- * (cost/derive.h), constant from then on. */
+/* Data for planners, derived from graph, values and sets in this order before the snapshot is
+ * shared (cost/derive.h). Constant from then on. */
 struct derived {
     struct curves *curves;                 /* of values */
-    struct resource_model *resources;      /* of sets: what transfers share */
-    struct plan_pairs *pairs;              /* of each pair of memories: what a transfer costs */
-    void (*free)(struct derived *derived); /* frees all three; NULL: nothing is derived */
+    struct resource_model *resources;      /* of sets: shared limits of transfers */
+    struct plan_pairs *pairs;              /* costs of transfers between each pair of memories */
+    void (*free)(struct derived *derived); /* frees all three; NULL: none are derived */
 };
 
 struct snapshot {
@@ -67,32 +64,32 @@ struct snapshot {
     struct note *notes;          /* owned */
     size_t note_count;
     int64_t last_probe_at_s; /* 0 never */
-    /* owned; one for each item of values, in their order; NULL: nothing is known of the past */
+    /* owned; one for each item of values, in their order; NULL: no known past */
     struct baseline *baseline;
     struct opened *opened; /* owned */
     size_t opened_count;
-    bool has_standin; /* values of it come from a stand-in for a GPU's driver */
-    /* owned; how the GPU probe found kernels are launched best, in its own words; NULL not known */
+    bool has_standin; /* some values come from a stand-in for a GPU's driver */
+    /* owned; best launch shapes of kernels in the format of the GPU probe; NULL unknown */
     char *shapes;
 };
 
-/* take_values and the notes (copied) belong to the snapshot afterwards; graph gets one more
- * reference. id becomes the first 8 digits of the fingerprint, a dash and generation. NULL when out
- * of memory (take_values is freed). */
+/* Makes a snapshot, which owns take_values and copies the notes; graph gets one more reference. The
+ * id is the first 8 digits of the fingerprint, a dash and generation. NULL when out of memory
+ * (take_values is freed). */
 struct snapshot *snapshot_new(const struct graph *graph, struct values *take_values,
                               const struct note *notes, size_t note_count, int64_t last_probe_at_s,
                               uint64_t generation);
 
-/* Of all that is in it: the graph's, or standin. */
+/* Returns the origin of all data: the graph's, or standin. */
 enum origin snapshot_origin(const struct snapshot *snapshot);
 
-/* The generation of the claims in force, which answers name beside the snapshot's id. It is no part
- * of the snapshot: it is noted here, where every answer passes, and moves on while the rest stays.
- * Any thread. */
+/* The generation of the claims in force, which answers name beside the snapshot's id. It is not
+ * part of the snapshot. It is stored here, where every answer passes, and changes while the rest
+ * stays. Any thread. */
 void snapshot_note_claims(const struct snapshot *snapshot, uint64_t generation);
 uint64_t snapshot_claims(const struct snapshot *snapshot);
 
-/* From then on the block, which malloc gave, is the snapshot's, and ends with it. Any thread. */
+/* Gives the block, allocated by malloc, to the snapshot, which frees it at its end. Any thread. */
 void snapshot_keep(const struct snapshot *snapshot, struct snapshot_kept *take);
 
 const struct snapshot *snapshot_ref(const struct snapshot *snapshot);

@@ -41,8 +41,8 @@ struct outcome {
     enum berth_code (*work)(void *state, json_t **ret_result, struct berth_err *err);
 
     /* RESULT and WORK: optional, writes the reply's parameters, one JSON object, from state where a
-     * tree would cost more than the rest of the answer. WORK: runs instead of work. A failure drops
-     * the written text. */
+     * tree would cost more than the rest of the answer. WORK: runs on the thread pool, in place of
+     * work. A failure drops the written text. */
     enum berth_code (*write)(void *state, struct print *reply, struct berth_err *err);
 
     /* STREAM: called on the loop after each wake of the notifier, when the peer has room. Gives at
