@@ -152,13 +152,14 @@ static void put_precision(struct ui *ui, const struct ui_group *group)
     if (count > 0) {
         char median[UI_NUMBER], widest[UI_NUMBER];
         qsort(half, count, sizeof *half, compare_doubles);
-        ui_put(ui, "  95 %% interval: half width %s %% in the median, %s %% at most",
-               ui_digits(median, half[count / 2]), ui_digits(widest, half[count - 1]));
+        char times[64] = "";
         if (most > 0 && most == least)
-            ui_put(ui, "; %ld repetitions", most);
+            snprintf(times, sizeof times, "; %ld repetitions", most);
         else if (most > 0)
-            ui_put(ui, "; %ld to %ld repetitions", least, most);
-        ui_put(ui, "\n");
+            snprintf(times, sizeof times, "; %ld to %ld repetitions", least, most);
+        ui_pad(ui, 2);
+        ui_line(ui, 2, "95 %% interval: half width %s %% in the median, %s %% at most%s",
+                ui_digits(median, half[count / 2]), ui_digits(widest, half[count - 1]), times);
     }
     free(half);
 }
@@ -230,12 +231,13 @@ static void put_group(struct view *view, const struct ui_group *group)
     if (*group->axes != '\0') {
         ui_put(view->ui, "\n  ");
         ui_style(view->ui, UI_BOLD);
-        ui_text(view->ui, group->axes);
+        ui_paragraph(view->ui, 2, group->axes);
         ui_style(view->ui, UI_PLAIN);
+    } else {
+        ui_put(view->ui, "\n");
     }
-    ui_put(view->ui, "\n");
     int room = (view->ui->width - 2 - label) / width;
-    size_t step = room < 4 ? 4 : (size_t)room;
+    size_t step = room < 1 ? 1 : (size_t)room;
     for (size_t first = 0; first < group->columns; first += step) {
         if (first > 0)
             ui_put(view->ui, "\n");
@@ -319,9 +321,10 @@ static void put_groups(struct view *view, const struct ui_cells *cells, size_t m
     put_notes(view);
     if (cells->count > most) {
         const char *axes = cells->group[most].axes;
-        ui_put(view->ui,
-               "\n  %zu more combinations of axes; --where picks some, for example --where %.*s\n",
-               cells->count - most, (int)strcspn(axes, " "), axes);
+        ui_put(view->ui, "\n  ");
+        ui_line(view->ui, 2,
+                "%zu more combinations of axes; --where picks some, for example --where %.*s",
+                cells->count - most, (int)strcspn(axes, " "), axes);
     }
 }
 
@@ -402,32 +405,25 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
     bool is_one_size = own != NULL || json_object_get(options->choice.where, "bytes") != NULL;
     choose_unit(&view, cells, unit == NULL ? "" : unit);
     view.all_from = common_source(cells);
+    bool is_elsewhere = origin != NULL && strcmp(origin, "live") != 0;
     ui_style(ui, UI_BOLD);
     ui_text(ui, metric);
     ui_style(ui, UI_PLAIN);
     ui_put(ui, "  ");
-    ui_text(ui, view.unit);
-    ui_put(ui, "%s",
-           options->better > 0   ? ", higher is better"
-           : options->better < 0 ? ", lower is better"
-                                 : "");
-    if (view.all_from != NULL) {
-        ui_put(ui, ", ");
-        ui_text(ui, view.all_from);
-        ui_put(ui, ", not measured");
-    }
-    if (origin != NULL && strcmp(origin, "live") != 0) {
-        ui_put(ui, "  (");
-        ui_text(ui, origin);
-        ui_put(ui, ")");
-    }
-    ui_put(ui, "\n");
+    ui_line(ui, ui_columns(metric == NULL ? "" : metric) + 2, "%s%s%s%s%s%s%s%s", view.unit,
+            options->better > 0   ? ", higher is better"
+            : options->better < 0 ? ", lower is better"
+                                  : "",
+            view.all_from != NULL ? ", " : "", view.all_from != NULL ? view.all_from : "",
+            view.all_from != NULL ? ", not measured" : "", is_elsewhere ? " (" : "",
+            is_elsewhere ? origin : "", is_elsewhere ? ")" : "");
     if (cells->count == 0)
-        ui_put(ui, options->picked
-                       ? "  nothing that was asked for is measured or known: without --where, "
-                         "--size, --from and --to the table shows what is (berth probe measures, "
-                         "with --full the most)\n"
-                       : "  nothing measured and nothing known (berth probe measures)\n");
+        ui_line(ui, 2,
+                options->picked
+                    ? "  nothing that was asked for is measured or known: without --where, "
+                      "--size, --from and --to the table shows what is (berth probe measures, "
+                      "with --full the most)"
+                    : "  nothing measured and nothing known (berth probe measures)");
     else if (is_one_size && cells->count <= SIZES_MOST && ui_sizes_matrix(cells))
         put_groups(&view, cells, SIZES_MOST);
     else if ((options->all_sizes || (is_one_size && ui_pivot_helps(cells))) &&

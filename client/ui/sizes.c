@@ -67,13 +67,14 @@ static void put_option(char *text, size_t size, int64_t bytes)
 
 void ui_sizes_rest(struct ui *ui, const struct ui_sizes *others)
 {
-    char least[UI_NUMBER], most[UI_NUMBER], example[UI_NUMBER];
+    char least[UI_NUMBER], most[UI_NUMBER], example[UI_NUMBER], range[2 * UI_NUMBER + 8];
     if (others->count == 0)
         return;
     put_option(example, sizeof example, others->bytes[others->count / 2]);
-    ui_put(ui, "\n  %zu size%s besides, %s", others->count, others->count == 1 ? "" : "s",
-           ui_count_bytes(least, others->bytes[0]));
-    if (others->count > 1)
-        ui_put(ui, " to %s", ui_count_bytes(most, others->bytes[others->count - 1]));
-    ui_put(ui, ": --size %s shows one of them, --size all every one\n", example);
+    snprintf(range, sizeof range, "%s%s%s", ui_count_bytes(least, others->bytes[0]),
+             others->count > 1 ? " to " : "",
+             others->count > 1 ? ui_count_bytes(most, others->bytes[others->count - 1]) : "");
+    ui_put(ui, "\n  ");
+    ui_line(ui, 2, "%zu size%s besides, %s: --size %s shows one of them, --size all every one",
+            others->count, others->count == 1 ? "" : "s", range, example);
 }

@@ -8,6 +8,7 @@
 
 #define COLUMNS_MAX 80
 #define NARROW      24 /* least columns for wrapped words */
+#define CONTINUED   4  /* more indentation of a row's later lines */
 
 void ui_table_begin(struct ui_table *table, struct ui *ui, const char *align)
 {
@@ -50,53 +51,87 @@ static int longest_word(const char *text)
     return longest;
 }
 
+/* A row while it is printed. */
+struct line {
+    struct ui *ui;
+    int indent;
+    const char *begin; /* start of the row's later lines */
+    int used;          /* columns of the line that are taken */
+    int spaces;        /* in front of the next cell */
+};
+
+/* Starts a line of the row with room for that many columns, unless the current line has it. */
+static void make_room(struct line *line, int columns)
+{
+    int later = line->indent + CONTINUED;
+    if (line->used <= later || line->used + columns <= line->ui->width || *line->begin != '\0')
+        return;
+    ui_put(line->ui, "\n");
+    ui_pad(line->ui, later);
+    line->used = later;
+    line->spaces = 0;
+}
+
+/* Prints text in wrapped lines that all start at the same column, and the end of the last one. */
+static void print_wrapped(struct line *line, const char *text)
+{
+    struct ui *ui = line->ui;
+    int left = ui->width - line->used;
+    struct ui rest = {.utf8 = ui->utf8, .width = left > NARROW ? left : NARROW};
+    ui_pad(ui, line->spaces);
+    ui_paragraph(&rest, 0, text);
+    for (char *part = rest.text; part != NULL && *part != '\0';) {
+        size_t length = strcspn(part, "\n");
+        if (part != rest.text) {
+            ui_pad(ui, line->indent);
+            ui_put(ui, "%s", line->begin);
+            ui_pad(ui, line->used - line->indent - ui_columns(line->begin));
+        }
+        ui_put(ui, "%.*s\n", (int)length, part);
+        part += length + 1;
+    }
+    ui->failed = ui->failed || rest.failed;
+    ui_done(&rest);
+}
+
+static void print_cell(struct line *line, const char *text, int width, char align)
+{
+    int missing = width - ui_columns(text);
+    ui_pad(line->ui, line->spaces + (align == 'r' ? missing : 0));
+    ui_put(line->ui, "%s", text);
+    line->spaces = align == 'l' ? missing : 0;
+    line->used += width;
+}
+
+/* Wraps a row at its columns. A cell that is wider than a line is wrapped at its words. */
 static void print_row(struct ui_table *table, size_t row, const int *width, int indent)
 {
     struct ui *ui = table->ui;
-    const char *begin = ""; /* start of the row's later lines */
-    int used = indent;
-    ui_pad(ui, indent);
+    struct line line = {.ui = ui, .indent = indent, .begin = "", .used = indent, .spaces = indent};
     for (int c = 0; c < table->columns; c++) {
         const char *text = table->cell[row * (size_t)table->columns + (size_t)c];
-        int missing = width[c] - ui_columns(text);
+        bool is_last = c == table->columns - 1 && table->align[c] == 'l';
+        int columns = ui_columns(text);
         if (table->align[c] == 'c')
-            begin = text;
+            line.begin = text;
         if (table->align[c] == 'c' || width[c] == 0)
             continue; /* not shown, or an empty column */
-        if (table->align[c] == 'r')
-            ui_pad(ui, missing);
-        if (c == table->columns - 1 && table->align[c] == 'l') {
-            int left = ui->width - used;
+        if (is_last) {
+            int left = ui->width - line.used;
             bool is_narrow = left < NARROW || longest_word(text) > left;
-            if (is_narrow && ui_columns(text) > left && *begin == '\0') {
-                used = indent + 4; /* on lines of its own */
-                left = ui->width - used;
-                ui_put(ui, "\n");
-                ui_pad(ui, used);
-            }
-            struct ui rest = {.utf8 = ui->utf8, .width = left > NARROW ? left : NARROW};
-            ui_paragraph(&rest, 0, text);
-            /* Later lines of the paragraph start below its first line. */
-            for (char *line = rest.text; line != NULL && *line != '\0';) {
-                size_t length = strcspn(line, "\n");
-                if (line != rest.text) {
-                    ui_pad(ui, indent);
-                    ui_put(ui, "%s", begin);
-                    ui_pad(ui, used - indent - ui_columns(begin));
-                }
-                ui_put(ui, "%.*s\n", (int)length, line);
-                line += length + 1;
-            }
-            ui->failed = ui->failed || rest.failed;
-            ui_done(&rest);
+            make_room(&line, is_narrow ? columns : 0);
+            print_wrapped(&line, text);
             return;
         }
-        ui_put(ui, "%s", text);
-        if (table->align[c] == 'l')
-            ui_pad(ui, missing);
-        if (c < table->columns - 1)
-            ui_pad(ui, table->gap);
-        used += width[c] + table->gap;
+        make_room(&line, width[c]);
+        if (columns > ui->width - line.used && *line.begin == '\0') {
+            print_wrapped(&line, text);
+            line.used = line.spaces = indent + CONTINUED;
+            continue;
+        }
+        print_cell(&line, text, width[c], table->align[c]);
+        line.spaces += table->gap;
+        line.used += table->gap;
     }
     ui_put(ui, "\n");
 }

@@ -75,8 +75,8 @@ void ui_curves(struct ui *ui, const json_t *reply)
     struct ui_table table;
     size_t i;
     if (json_array_size(curves) == 0) {
-        ui_put(ui, "no curves: %s is no transfer, or was not measured at two sizes there\n",
-               ui_member(reply, "metric"));
+        ui_line(ui, 0, "no curves: %s is no transfer, or was not measured at two sizes there",
+                ui_member(reply, "metric"));
         return;
     }
     ui_table_begin(&table, ui, "lllrrrrrrl");

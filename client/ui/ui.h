@@ -56,7 +56,7 @@ struct ui_table {
 void ui_table_begin(struct ui_table *table, struct ui *ui, const char *align);
 /* cleans like ui_text */
 void ui_cell(struct ui_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* prints and frees; the last column is wrapped at the ui's width */
+/* prints and frees; rows are wrapped at columns, the last column at words, at the ui's width */
 void ui_table_end(struct ui_table *table, int indent, bool has_header);
 
 /* Wraps words at the ui's width; later lines are indented. */

@@ -134,7 +134,7 @@ def a_recorded_node_is_drawn_and_planned_for():
     status, out, _ = berth("--node", NODE, "bind", "-n", 2, "--key", "mine")
     assert status == 0 and "stands under its key until nobody asked for it for 10 minutes" in " ".join(out.split()) and "no claim under that key" in " ".join(out.split()), out
     status, out, _ = berth("--node", NODE, "bind", "-n", 4, "--pattern", "ring", "--bytes", "100MB", "--mechanism", "kernel")
-    assert status == 0 and "ms (not all measured); in the launcher's own order: 2" in out and "2.00 times as long" in " ".join(out.split()) and "Proven" in out and "Decided by" in out, out
+    assert status == 0 and "ms (not all measured); in the launcher's own order: at least 2" in " ".join(out.split()) and "Proven of lower bounds" in out and "Decided by" in out, out
     assert {word for word in out.split() if word.startswith("gpu")} >= {"gpu0", "gpu1", "gpu6", "gpu7"}, out
     assert "in order, the last transfer to end is 95.4 MiB from gpu1 to gpu2 by kernel at 37.5 GB/s" in " ".join(out.split()), out
     assert "no time is predicted" in berth("--node", NODE, "bind", "-n", 4, "--cpus", "0-63")[1]

@@ -76,5 +76,19 @@ def what_a_node_has_none_of_is_no_slip_of_the_finger():
     assert done.returncode == 65 and json.loads(done.stdout)["parameters"]["place"] == "gpu0", done
 
 
+def measurements_fit():
+    """Rows are wrapped at their columns, and no word of them is lost."""
+    for name in ("mi250x", "h200x4"):
+        node = ("--node", NODES / name)
+        metrics = json.loads(subprocess.run([BIN / "berth", "--json", *node, "matrix"], capture_output=True, check=True).stdout)["metrics"]
+        for metric in (metric["name"] for metric in metrics if metric["cells"] > 0):
+            assert metric in fits(*node, "matrix", metric), (name, metric)
+            fits(*node, "matrix", metric, "--size", "all")
+        for words in [["sets"]] + [["curves", metric] for metric in ("gpu_gpu_copy_engine", "host_gpu_copy_engine", "gpu_gpu_kernel", "gpu_stream")]:
+            narrow = fits(*node, *words)
+            wide = subprocess.run([BIN / "berth", *node, *words], capture_output=True, text=True, env=PLAIN, check=True).stdout
+            assert sorted(narrow.split()) == sorted(wide.split()), (name, words, narrow)
+
+
 if __name__ == "__main__":
-    sys.exit(run_tests([help_fits, answers_fit, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)
+    sys.exit(run_tests([help_fits, answers_fit, measurements_fit, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)

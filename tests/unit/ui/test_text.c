@@ -95,9 +95,32 @@ static void words_without_room_have_lines_of_their_own(void **state)
     ui_cell(&table, "short");
     ui_cell(&table, "some words that are too long for one line");
     ui_table_end(&table, 1, true);
-    assert_string_equal(ui.text,
-                        " a name of twenty-five chars  about\n short                        \n"
-                        "     some words that are too long for\n     one line\n");
+    assert_string_equal(ui.text, " a name of twenty-five chars  about\n short\n"
+                                 "     some words that are too long for\n     one line\n");
+    ui_done(&ui);
+}
+
+static void rows_wrap_at_columns(void **state)
+{
+    (void)state;
+    struct ui ui = {.width = 24, .utf8 = true};
+    struct ui_table table;
+    ui_table_begin(&table, &ui, "lrrl");
+    static const char *const cells[] = {"a name", "1 GB/s", "12 GB/s",  "when",
+                                        "other",  "2 GB/s", "150 GB/s", "then"};
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        ui_cell(&table, "%s", cells[i]);
+    ui_table_end(&table, 0, false);
+    assert_string_equal(ui.text, "a name  1 GB/s   12 GB/s\n    when\n"
+                                 "other   2 GB/s  150 GB/s\n    then\n");
+    ui_done(&ui);
+    ui = (struct ui){.width = 20, .utf8 = true};
+    ui_table_begin(&table, &ui, "lrrl");
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        ui_cell(&table, "%s", cells[i]);
+    ui_table_end(&table, 0, false);
+    assert_string_equal(ui.text, "a name  1 GB/s\n     12 GB/s  when\n"
+                                 "other   2 GB/s\n    150 GB/s  then\n");
     ui_done(&ui);
 }
 
@@ -192,6 +215,7 @@ int main(void)
         cmocka_unit_test(words_wrap),
         cmocka_unit_test(tables_align),
         cmocka_unit_test(words_without_room_have_lines_of_their_own),
+        cmocka_unit_test(rows_wrap_at_columns),
         cmocka_unit_test(a_line_keeps_to_the_width),
         cmocka_unit_test(a_row_goes_on_below_its_own_beginning),
         cmocka_unit_test(numbers_have_three_digits),
