@@ -45,15 +45,22 @@ void discovery_done(struct discovery *discovery);
 enum berth_code discover_xml(const struct files *io, const char *folder, char **ret_xml,
                              char **ret_name, struct berth_err *err);
 
+/* Contents of a node folder; borrowed. */
+struct folder_contents {
+    const struct graph *graph;
+    enum origin origin; /* of the snapshot */
+    const struct values *values;
+    const struct sets *sets; /* NULL none */
+};
+
 /* discover/folder_writer.c: writes a node folder as files, for Record: node.json, topology.xml,
  * kfd/..., facts.jsonl, measurements.jsonl. The function visit receives each once and returns false
- * to stop. A NULL in sets is none, in folder the live machine. The origin is that of the snapshot.
- * Slow (tens of ms): call it on a worker thread. */
+ * to stop. folder is the source of the other files; NULL: the live machine. Slow (tens of ms): call
+ * it on a worker thread. */
 typedef bool (*discover_visit)(void *arg, const char *file, const char *text, size_t length);
 enum berth_code discover_write_folder(const struct files *io, const char *folder,
-                                      const struct graph *graph, enum origin origin,
-                                      const struct values *values, const struct sets *sets,
-                                      discover_visit visit, void *arg, struct berth_err *err);
+                                      const struct folder_contents *contents, discover_visit visit,
+                                      void *arg, struct berth_err *err);
 
 /* discover/nvproc.c: NVIDIA's gpus in the kernel driver's /proc/driver/nvidia/gpus, by PCI address.
  * Loads no runtime and wakes no gpu.

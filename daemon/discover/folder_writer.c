@@ -15,6 +15,10 @@
 #define KFD_FILE_MAX 65536
 
 struct recording {
+    const struct files *io;
+    const char *xml, *kfd, *facts; /* text, path below io, text; NULL none */
+    const struct folder_contents *contents;
+    bool has_nominal; /* nominal values are recorded, too */
     discover_visit visit;
     void *arg;
     bool stopped; /* visit has returned false */
@@ -175,21 +179,21 @@ static bool append_sets(struct text *text, const struct graph *graph, const stru
     return ok;
 }
 
-static enum berth_code record_values(struct recording *recording, const struct graph *graph,
-                                     const struct values *values, const struct sets *sets,
-                                     bool has_nominal, struct berth_err *err)
+static enum berth_code record_values(struct recording *recording, struct berth_err *err)
 {
+    const struct graph *graph = recording->contents->graph;
+    const struct values *values = recording->contents->values;
     struct text text = {0};
     bool ok = true;
     const struct value *group = NULL;
-    while (ok && (group = next_group(values, group, has_nominal)) != NULL) {
+    while (ok && (group = next_group(values, group, recording->has_nominal)) != NULL) {
         ok = append_json(&text, run_json(group->source, group->measured_at_s));
         for (size_t i = 0; ok && i < values->count; i++)
             if (values->item[i].source == group->source &&
                 values->item[i].measured_at_s == group->measured_at_s)
                 ok = append_json(&text, value_json(graph, values, &values->item[i]));
     }
-    ok = ok && append_sets(&text, graph, sets);
+    ok = ok && append_sets(&text, graph, recording->contents->sets);
     if (ok && text.length > 0)
         emit(recording, "measurements.jsonl", text.bytes);
     free(text.bytes);
@@ -198,9 +202,8 @@ static enum berth_code record_values(struct recording *recording, const struct g
 
 /* Copies the file from/rest as to/rest. Kernels may lack files, and users may lack the right to
  * read them. */
-static enum berth_code record_file(struct recording *recording, const struct files *io,
-                                   const char *from, const char *to, const char *rest,
-                                   struct berth_err *err)
+static enum berth_code record_file(struct recording *recording, const char *from, const char *to,
+                                   const char *rest, struct berth_err *err)
 {
     char *path __attribute__((cleanup(free_text))) = NULL,
                *file __attribute__((cleanup(free_text))) = NULL;
@@ -211,21 +214,21 @@ static enum berth_code record_file(struct recording *recording, const struct fil
         file = NULL;
     if (path == NULL || file == NULL)
         return no_memory(err);
-    enum berth_code code = files_read(io, path, KFD_FILE_MAX, &text, NULL);
+    enum berth_code code = files_read(recording->io, path, KFD_FILE_MAX, &text, NULL);
     if (code == BERTH_OK)
         emit(recording, file, text);
     return code == BERTH_NO_MEMORY ? no_memory(err) : BERTH_OK;
 }
 
 /* Copies the files of one node of the tree that berth reads. */
-static enum berth_code record_kfd_node(struct recording *recording, const struct files *io,
-                                       const char *from, const char *to, struct berth_err *err)
+static enum berth_code record_kfd_node(struct recording *recording, const char *from,
+                                       const char *to, struct berth_err *err)
 {
     static const char *const files[] = {"properties", "gpu_id", "name"};
     static const char *const lists[] = {"io_links", "p2p_links", "mem_banks"};
     enum berth_code code = BERTH_OK;
     for (size_t i = 0; i < 3 && code == BERTH_OK; i++)
-        code = record_file(recording, io, from, to, files[i], err);
+        code = record_file(recording, from, to, files[i], err);
     for (size_t i = 0; i < 3 && code == BERTH_OK; i++) {
         char *directory __attribute__((cleanup(free_text))) = NULL;
         char **names __attribute__((cleanup(free_names))) = NULL;
@@ -233,27 +236,26 @@ static enum berth_code record_kfd_node(struct recording *recording, const struct
             directory = NULL;
             return no_memory(err);
         }
-        if (files_list(io, directory, &names, NULL) != BERTH_OK)
+        if (files_list(recording->io, directory, &names, NULL) != BERTH_OK)
             continue;
         for (size_t k = 0; names[k] != NULL && code == BERTH_OK; k++) {
             char rest[512];
             snprintf(rest, sizeof rest, "%s/%.255s/properties", lists[i], names[k]);
-            code = record_file(recording, io, from, to, rest, err);
+            code = record_file(recording, from, to, rest, err);
         }
     }
     return code;
 }
 
-static enum berth_code record_kfd(struct recording *recording, const struct files *io,
-                                  const char *kfd, struct berth_err *err)
+static enum berth_code record_kfd(struct recording *recording, struct berth_err *err)
 {
     char *directory __attribute__((cleanup(free_text))) = NULL;
     char **names __attribute__((cleanup(free_names))) = NULL;
-    if (asprintf(&directory, "%s/topology/nodes", kfd) < 0) {
+    if (asprintf(&directory, "%s/topology/nodes", recording->kfd) < 0) {
         directory = NULL;
         return no_memory(err);
     }
-    enum berth_code code = files_list(io, directory, &names, err);
+    enum berth_code code = files_list(recording->io, directory, &names, err);
     for (size_t i = 0; code == BERTH_OK && names[i] != NULL; i++) {
         char *from __attribute__((cleanup(free_text))) = NULL;
         char to[300];
@@ -262,20 +264,24 @@ static enum berth_code record_kfd(struct recording *recording, const struct file
             return no_memory(err);
         }
         snprintf(to, sizeof to, "kfd/topology/nodes/%.255s", names[i]);
-        code = record_kfd_node(recording, io, from, to, err);
+        code = record_kfd_node(recording, from, to, err);
     }
     return code;
 }
 
-static enum berth_code record_node_json(struct recording *recording, const struct graph *graph,
-                                        enum origin origin, bool has_measurements, bool has_xml,
-                                        bool has_kfd, bool has_facts, struct berth_err *err)
+static enum berth_code record_node_json(struct recording *recording, struct berth_err *err)
 {
-    json_t *node = json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:s*}", "name", graph->name, "origin",
-                             origin_name(origin == ORIGIN_LIVE ? ORIGIN_RECORDED : origin), "hwloc",
-                             has_xml ? "topology.xml" : NULL, "kfd", has_kfd ? "kfd" : NULL,
-                             "facts", has_facts ? "facts.jsonl" : NULL, "measurements",
-                             has_measurements ? "measurements.jsonl" : NULL);
+    const struct folder_contents *contents = recording->contents;
+    const struct graph *graph = contents->graph;
+    enum origin origin = contents->origin == ORIGIN_LIVE ? ORIGIN_RECORDED : contents->origin;
+    bool has_measurements = next_group(contents->values, NULL, recording->has_nominal) != NULL ||
+                            (contents->sets != NULL && contents->sets->count > 0);
+    json_t *node =
+        json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:s*}", "name", graph->name, "origin",
+                  origin_name(origin), "hwloc", recording->xml != NULL ? "topology.xml" : NULL,
+                  "kfd", recording->kfd != NULL ? "kfd" : NULL, "facts",
+                  recording->facts != NULL ? "facts.jsonl" : NULL, "measurements",
+                  has_measurements ? "measurements.jsonl" : NULL);
     json_t *software = json_object();
     bool ok = node != NULL && software != NULL;
     for (size_t i = 0; ok && i < graph->software_count; i++)
@@ -292,32 +298,23 @@ static enum berth_code record_node_json(struct recording *recording, const struc
     return ok ? BERTH_OK : no_memory(err);
 }
 
-static enum berth_code record_sources(struct recording *recording, const struct files *io,
-                                      const char *xml, const char *kfd, const char *facts,
-                                      const struct graph *graph, enum origin origin,
-                                      const struct values *values, const struct sets *sets,
-                                      bool has_nominal, struct berth_err *err)
+static enum berth_code record_all(struct recording *recording, struct berth_err *err)
 {
-    bool has_measurements =
-        next_group(values, NULL, has_nominal) != NULL || (sets != NULL && sets->count > 0);
-    enum berth_code code = record_node_json(recording, graph, origin, has_measurements, xml != NULL,
-                                            kfd != NULL, facts != NULL, err);
-    if (code == BERTH_OK && xml != NULL)
-        emit(recording, "topology.xml", xml);
-    if (code == BERTH_OK && kfd != NULL)
-        code = record_kfd(recording, io, kfd, err);
-    if (code == BERTH_OK && facts != NULL)
-        emit(recording, "facts.jsonl", facts);
-    return code == BERTH_OK ? record_values(recording, graph, values, sets, has_nominal, err)
-                            : code;
+    enum berth_code code = record_node_json(recording, err);
+    if (code == BERTH_OK && recording->xml != NULL)
+        emit(recording, "topology.xml", recording->xml);
+    if (code == BERTH_OK && recording->kfd != NULL)
+        code = record_kfd(recording, err);
+    if (code == BERTH_OK && recording->facts != NULL)
+        emit(recording, "facts.jsonl", recording->facts);
+    return code == BERTH_OK ? record_values(recording, err) : code;
 }
 
 enum berth_code discover_write_folder(const struct files *io, const char *folder,
-                                      const struct graph *graph, enum origin origin,
-                                      const struct values *values, const struct sets *sets,
-                                      discover_visit visit, void *arg, struct berth_err *err)
+                                      const struct folder_contents *contents, discover_visit visit,
+                                      void *arg, struct berth_err *err)
 {
-    struct recording recording = {.visit = visit, .arg = arg};
+    struct recording recording = {.io = io, .contents = contents, .visit = visit, .arg = arg};
     enum berth_code code;
     if (folder != NULL) {
         struct replay replay;
@@ -325,8 +322,12 @@ enum berth_code discover_write_folder(const struct files *io, const char *folder
         if (code != BERTH_OK)
             return code;
         const struct files inside = {replay.root};
-        code = record_sources(&recording, &inside, replay.xml, replay.kfd, replay.facts, graph,
-                              origin, values, sets, true, err);
+        recording.io = &inside;
+        recording.xml = replay.xml;
+        recording.kfd = replay.kfd;
+        recording.facts = replay.facts;
+        recording.has_nominal = true;
+        code = record_all(&recording, err);
         backend_replay_done(&replay);
         return code;
     }
@@ -334,9 +335,10 @@ enum berth_code discover_write_folder(const struct files *io, const char *folder
     code = backend_hwloc_export(io, &xml, err);
     if (code != BERTH_OK)
         return code;
-    bool has_kfd = files_exists(io, LIVE_KFD "/topology/nodes");
-    return record_sources(&recording, io, xml, has_kfd ? LIVE_KFD : NULL, graph->facts, graph,
-                          origin, values, sets, false, err);
+    recording.xml = xml;
+    recording.kfd = files_exists(io, LIVE_KFD "/topology/nodes") ? LIVE_KFD : NULL;
+    recording.facts = contents->graph->facts;
+    return record_all(&recording, err);
 }
 
 enum berth_code discover_xml(const struct files *io, const char *folder, char **ret_xml,

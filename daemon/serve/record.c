@@ -42,9 +42,10 @@ static enum berth_code make_files(void *state, json_t **ret_result, struct berth
     if (recording->files == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     const struct snapshot *snap = recording->snap;
-    return discover_write_folder(&recording->io, recording->folder, snap->graph,
-                                 snapshot_origin(snap), snap->values, snap->sets, add_file,
-                                 recording, err);
+    const struct folder_contents contents = {snap->graph, snapshot_origin(snap), snap->values,
+                                             snap->sets};
+    return discover_write_folder(&recording->io, recording->folder, &contents, add_file, recording,
+                                 err);
 }
 
 static enum stream_step next_file(void *state, json_t **ret_reply, struct berth_err *err)

@@ -91,9 +91,8 @@ static void this_machine_is_seen_and_recorded(void **state)
     assert_true(graph_count(live.graph, PLACE_CORE) >= 1);
     assert_true(graph_count(live.graph, PLACE_NUMA) >= 1);
     assert_int_equal(live.graph->origin, ORIGIN_LIVE);
-    assert_int_equal(discover_write_folder(&io, NULL, live.graph, ORIGIN_LIVE, live.values, NULL,
-                                           write_file, NULL, &err),
-                     BERTH_OK);
+    const struct folder_contents contents = {live.graph, ORIGIN_LIVE, live.values, NULL};
+    assert_int_equal(discover_write_folder(&io, NULL, &contents, write_file, NULL, &err), BERTH_OK);
     assert_int_equal(discover_folder(folder, &again, &err), BERTH_OK);
     assert_int_equal(again.graph->origin, ORIGIN_RECORDED);
     assert_same(&live, &again);
@@ -112,9 +111,9 @@ static void a_folder_records_as_itself(void **state)
     snprintf(path, sizeof path, "tests/nodes/%s", name);
     assert_int_equal(discover_folder(path, &first, &err), BERTH_OK);
     make_folder(state);
-    assert_int_equal(discover_write_folder(&io, path, first.graph, first.graph->origin,
-                                           first.values, first.sets, write_file, NULL, &err),
-                     BERTH_OK);
+    const struct folder_contents contents = {first.graph, first.graph->origin, first.values,
+                                             first.sets};
+    assert_int_equal(discover_write_folder(&io, path, &contents, write_file, NULL, &err), BERTH_OK);
     assert_int_equal(discover_folder(folder, &again, &err), BERTH_OK);
     remove_folder(state);
     assert_int_equal(first.graph->origin, again.graph->origin);
@@ -139,9 +138,11 @@ static void a_visitor_may_stop(void **state)
     const struct files io = {""};
     int calls = 0;
     assert_int_equal(discover_folder("tests/nodes/mi250x", &found, NULL), BERTH_OK);
-    assert_int_equal(discover_write_folder(&io, "tests/nodes/mi250x", found.graph, ORIGIN_RECORDED,
-                                           found.values, found.sets, stop_at_once, &calls, NULL),
-                     BERTH_OK);
+    const struct folder_contents contents = {found.graph, ORIGIN_RECORDED, found.values,
+                                             found.sets};
+    assert_int_equal(
+        discover_write_folder(&io, "tests/nodes/mi250x", &contents, stop_at_once, &calls, NULL),
+        BERTH_OK);
     assert_int_equal(calls, 1);
     discovery_done(&found);
 }
