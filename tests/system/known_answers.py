@@ -227,7 +227,7 @@ def what_was_measured_together_is_cited():
         assert any("among 4 such transfers measured together (evidence)" in reason for reason in few["reasons"]) and [len(item["flows"]) for item in few["evidence"] if "flows" in item] == [4], few
         for tasks, each, more, wanted in ((2, 1, {}, 4), (3, 1, {}, 6), (4, 1, {}, 8), (2, 2, {}, 8), (4, 1, {"flows": [{"from": 0, "to": 1, "bytes": 4096}]}, 8)):
             answer = node.bind(tasks, gpus_per_task=each, host_bytes=512 * MB, **more)
-            said = re.findall(r"among (\d+) such transfers measured together \(why\)", " ".join(answer["reasons"]))
+            said = re.findall(r"among (\d+) such transfers measured together \(evidence\)", " ".join(answer["reasons"]))
             assert said == [str(wanted)] and [len(item["flows"]) for item in answer["evidence"] if "flows" in item] == [wanted], (tasks, each, more, answer["reasons"], answer["evidence"])
 
 
