@@ -3,7 +3,7 @@
  *
  * Main types: struct claim, struct claim_set, struct claim_owner.
  * Uses: base node
- * Public headers: around.h claim.h jobs.h owner.h plan.h permission.h set.h within.h
+ * Public headers: around.h claim.h jobs.h owner.h plan.h permission.h set.h
  * Shown by: tests/unit/claim, `berth claim`
  *
  * One claim: a right to places, for a purpose, until a deadline. Loop thread only; other threads

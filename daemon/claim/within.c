@@ -1,4 +1,4 @@
-#include "claim/within.h"
+#include "claim/around.h"
 
 #include <stdlib.h>
 #include <string.h>

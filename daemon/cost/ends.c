@@ -5,7 +5,6 @@
 
 #include "cost/text.h"
 #include "node/allowed.h"
-#include "node/apu.h"
 #include "node/gpu.h"
 
 bool plan_ends_is_lost(const struct snapshot *snap, place_id gpu)
@@ -34,7 +33,7 @@ place_id plan_ends_gpu_of(const struct graph *graph, place_id numa)
         const struct link *link = &graph->links[i];
         place_id other = link->from == numa ? link->to : link->to == numa ? link->from : PLACE_NONE;
         if (other != PLACE_NONE && link->kind == LINK_MEMBUS &&
-            graph_place(graph, other)->kind == PLACE_GPU && apu_at(graph, numa) != other)
+            graph_place(graph, other)->kind == PLACE_GPU && gpu_apu_at(graph, numa) != other)
             return other;
     }
     return PLACE_NONE;
@@ -44,7 +43,7 @@ bool plan_ends_are_one(const struct graph *graph, place_id a, place_id b)
 {
     place_id numa = graph_place(graph, a)->kind == PLACE_NUMA ? a : b, gpu = numa == a ? b : a;
     return graph_place(graph, numa)->kind == PLACE_NUMA &&
-           graph_place(graph, gpu)->kind == PLACE_GPU && apu_at(graph, numa) == gpu;
+           graph_place(graph, gpu)->kind == PLACE_GPU && gpu_apu_at(graph, numa) == gpu;
 }
 
 /* Of the links of a place to b, or to any switch where b is none: how many there are, when all are

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "node/apu.h"
+#include "node/gpu.h"
 
 #define LANES_MAX ((size_t)64 * LANES_WORDS)
 #define FAR       UINT32_MAX
@@ -144,9 +144,9 @@ static place_id package_of(const struct graph *graph, place_id id)
 static void with_host(struct map *map, place_id gpu, place_id numa, bool out, struct lanes *ret)
 {
     const struct graph *graph = map->graph;
-    place_id apu = apu_at(graph, numa);
+    place_id apu = gpu_apu_at(graph, numa);
     /* it is that one's memory */
-    if (apu != PLACE_NONE && apu_is(graph_place(graph, gpu)) &&
+    if (apu != PLACE_NONE && gpu_is_apu(graph_place(graph, gpu)) &&
         graph_place(graph, gpu)->numa != numa) {
         find_widths(map, out ? gpu : apu);
         between_gpus(map, out ? gpu : apu, out ? apu : gpu, ret);

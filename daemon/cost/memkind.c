@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/apu.h"
 #include "node/gpu.h"
 #include "node/locality.h"
 
@@ -22,7 +21,7 @@ enum berth_code memkind_node_init(const struct graph *graph, struct memkind_node
         numa_of[i] = PLACE_NONE;
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
          g = graph_next(graph, PLACE_GPU, g + 1))
-        if (apu_is(graph_place(graph, g)))
+        if (gpu_is_apu(graph_place(graph, g)))
             numa_of[g] = locality_numa(graph, g);
     for (size_t i = 0; i < graph->link_count; i++) {
         const struct link *link = &graph->links[i];
@@ -31,7 +30,7 @@ enum berth_code memkind_node_init(const struct graph *graph, struct memkind_node
         bool is_numas = graph_place(graph, link->from)->kind == PLACE_NUMA ||
                         graph_place(graph, link->to)->kind == PLACE_NUMA;
         bool is_apus =
-            apu_is(graph_place(graph, link->from)) || apu_is(graph_place(graph, link->to));
+            gpu_is_apu(graph_place(graph, link->from)) || gpu_is_apu(graph_place(graph, link->to));
         if (link->kind == LINK_MEMBUS && is_gpus && is_numas && !is_apus) {
             numa_of[link->from] = link->to;
             numa_of[link->to] = link->from;

@@ -11,7 +11,6 @@
 #include "cost/published_bound.h"
 #include "cost/resource_model.h"
 #include "cost/step.h"
-#include "node/apu.h"
 #include "node/gpu.h"
 
 #define BY_COUNT   2
@@ -79,7 +78,7 @@ static bool take(const struct snapshot *snap, const struct move *move, struct pa
                                    graph_place(snap->graph, move->to)->kind == PLACE_GPU};
     place_id numa =
         graph_place(snap->graph, move->from)->kind == PLACE_NUMA ? move->from : move->to;
-    pair.is_with_host = !pair.is_peer && apu_at(snap->graph, numa) == PLACE_NONE;
+    pair.is_with_host = !pair.is_peer && gpu_apu_at(snap->graph, numa) == PLACE_NONE;
     pair.knows_both = plan_move_both(snap, &pair.both);
     if (!pair.knows_both)
         pair.both.slowdown = plan_pairs_both(snap, move);
@@ -564,9 +563,9 @@ bool plan_pairs_move(const struct snapshot *snap, const struct plan_pairs *pairs
     if (is_between_vendors(snap->graph, from, to))
         return false;
     place_id from_apu = graph_place(snap->graph, from)->kind == PLACE_NUMA
-                            ? apu_at(snap->graph, from)
+                            ? gpu_apu_at(snap->graph, from)
                             : PLACE_NONE,
-             to_apu = graph_place(snap->graph, to)->kind == PLACE_NUMA ? apu_at(snap->graph, to)
+             to_apu = graph_place(snap->graph, to)->kind == PLACE_NUMA ? gpu_apu_at(snap->graph, to)
                                                                        : PLACE_NONE;
     if (from_apu != PLACE_NONE && from_apu != to)
         return plan_pairs_move(snap, pairs, from_apu, to, by, ret);

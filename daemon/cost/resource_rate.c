@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cost/resource_role.h"
-#include "node/apu.h"
+#include "node/gpu.h"
 
 #define WIDER 0.01 /* links differ by more, or not at all */
 
@@ -41,7 +41,7 @@ static double one_rate(const struct values *values, place_id gpu, place_id numa)
 
 double resource_rate_both(const struct graph *graph, const struct values *values, place_id memory)
 {
-    place_id gpu = apu_at(graph, memory);
+    place_id gpu = gpu_apu_at(graph, memory);
     return gpu == PLACE_NONE ? resource_rate_memory(values, memory, "")
                              : one_rate(values, gpu, memory) / 2;
 }
@@ -112,7 +112,7 @@ double resource_rate_one_memory(const struct graph *graph, const struct values *
 {
     place_id numa = graph_place(graph, link->from)->kind == PLACE_NUMA ? link->from : link->to,
              gpu = numa == link->from ? link->to : link->from;
-    return graph_place(graph, numa)->kind == PLACE_NUMA && apu_at(graph, numa) == gpu
+    return graph_place(graph, numa)->kind == PLACE_NUMA && gpu_apu_at(graph, numa) == gpu
                ? resource_rate_both(graph, values, numa)
                : 0;
 }

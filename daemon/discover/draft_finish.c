@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/apu.h"
 #include "node/engine_limit.h"
+#include "node/gpu.h"
 #include "node/pci.h"
 
 /* Largest number of sockets that count as joined pairwise when hwloc reports no socket links. */
@@ -188,7 +188,7 @@ static void link_devices(struct draft *draft)
         if (has_host_link(draft, from))
             continue;
         /* its PCIe link only enumerates it */
-        if (from == id && host != PLACE_NONE && apu_is(place) &&
+        if (from == id && host != PLACE_NONE && gpu_is_apu(place) &&
             draft_place(draft, host)->kind == PLACE_NUMA)
             draft_link(draft, from, host, LINK_MEMBUS, 0, (double)NAN, LINK_UP, extra->source);
         else

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/apu.h"
+#include "node/gpu.h"
 
 place_id sched_left_out_gpu(const struct graph *graph, place_id place)
 {
@@ -14,7 +14,7 @@ place_id sched_left_out_gpu(const struct graph *graph, place_id place)
         return place;
     if (pci != NULL)
         return graph_find(graph, pci);
-    return asked->kind == PLACE_NUMA ? apu_at(graph, place) : PLACE_NONE;
+    return asked->kind == PLACE_NUMA ? gpu_apu_at(graph, place) : PLACE_NONE;
 }
 
 static const struct claim *profiler(const struct sched_left_out *what, const struct graph *graph,

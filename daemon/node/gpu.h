@@ -18,3 +18,10 @@ bool gpu_has_slices(const struct graph *graph, const struct place *device);
 /* True for a device in MIG mode (NVIDIA): programs run on its slices, or nowhere where it has
  * none. */
 bool gpu_is_cut(const struct graph *graph, place_id gpu);
+
+/* True when the gpu is of a product whose processor and gpu have one memory. */
+bool gpu_is_apu(const struct place *gpu);
+
+/* Returns such a gpu that is attached to that NUMA node; PLACE_NONE if there is none.
+ * The node's memory is then the gpu's own. */
+place_id gpu_apu_at(const struct graph *graph, place_id numa);

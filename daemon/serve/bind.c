@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "claim/around.h"
-#include "claim/within.h"
 #include "cost/ends.h"
 #include "cost/evidence.h"
 #include "node/allowed.h"

@@ -8,8 +8,8 @@
 
 #include "common/clock.h"
 #include "gpu/cells/cells.h"
-#include "gpu/driver/call.h"
 #include "gpu/driver/image.h"
+#include "gpu/driver/node.h"
 #include "gpu/timing/launch_shapes.h"
 #include "gpu/timing/rate.h"
 
@@ -100,8 +100,8 @@ static bool report_lost(struct gpu_run *run, const struct gpu_cell *cell)
         size_t space, total;
         enum gpu_fault fault = GPU_FAULT_NONE;
         if (!run->node->device[i].usable ||
-            (gpu_call_enter(run->node, i, &fault, NULL) &&
-             gpu_call_check(run->node, i, api->space(api, &space, &total), "", &fault, NULL)))
+            (gpu_node_enter(run->node, i, &fault, NULL) &&
+             gpu_node_check(run->node, i, api->space(api, &space, &total), "", &fault, NULL)))
             continue;
         lost++;
         ok = ok && gpu_report_finding(run->report, run->node, "gpu-lost", i, i, run->lost.text);

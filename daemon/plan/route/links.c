@@ -4,7 +4,6 @@
 
 #include "cost/ends.h"
 #include "cost/published_bound.h"
-#include "node/apu.h"
 #include "node/gpu.h"
 #include "plan/route/links_time.h"
 
@@ -31,7 +30,7 @@ static bool may_stop(const struct way_ends *ends, place_id via, enum place_kind 
         !plan_way_may_pass(ends, via))
         return false;
     return kind == PLACE_GPU ? !plan_ends_is_lost(ends->snap, via) && !gpu_is_cut(graph, via)
-                             : apu_at(graph, via) == PLACE_NONE;
+                             : gpu_apu_at(graph, via) == PLACE_NONE;
 }
 
 static bool may_copy(const struct graph *graph, place_id from, place_id to)

@@ -9,7 +9,7 @@
 #include "cost/ends.h"
 #include "cost/evidence.h"
 #include "node/allowed.h"
-#include "node/apu.h"
+#include "node/gpu.h"
 #include "node/metric.h"
 #include "node/warnings.h"
 #include "plan/route/beside.h"
@@ -394,13 +394,13 @@ static place_id resolved(struct route_work *work, place_id end, place_id other, 
     place_id gpu = !is_known && graph_place(graph, end)->kind == PLACE_NUMA
                        ? plan_ends_gpu_of(graph, end)
                        : PLACE_NONE;
-    if (graph_place(graph, end)->kind == PLACE_NUMA && apu_at(graph, end) == other)
+    if (graph_place(graph, end)->kind == PLACE_NUMA && gpu_apu_at(graph, end) == other)
         warnings_add(
             &work->answer->warnings,
             "%s is the memory of %s, too, whose kernels reach all of it: the bytes need not move",
             graph_place(graph, end)->name, graph_place(graph, other)->name);
     else if (!is_known && gpu == PLACE_NONE && graph_place(graph, end)->kind == PLACE_NUMA)
-        gpu = apu_at(graph, end);
+        gpu = gpu_apu_at(graph, end);
     if (gpu == PLACE_NONE || !allowed_has_gpu(work->request.allowed, gpu) ||
         !allowed_has_memory(work->request.allowed, end))
         return end;

@@ -8,7 +8,7 @@
 
 #include "common/clock.h"
 #include "common/free_memory.h"
-#include "gpu/driver/call.h"
+#include "gpu/driver/node.h"
 #include "gpu/timing/repeat.h"
 
 #define BYTES     ((size_t)64 << 20)
@@ -62,13 +62,13 @@ static bool pinned(const struct allocation *at, int64_t *ret_ns, enum gpu_fault 
     const struct gpu_node *node = at->run->node;
     void *memory;
     int64_t begin_ns = probe_clock_ns();
-    if (!gpu_call_check(node, at->device,
+    if (!gpu_node_check(node, at->device,
                         node->api->host_alloc(node->api, at->bytes, GPU_HOST_PINNED, &memory),
                         "allocate pinned memory", ret_fault, why))
         return false;
     touch(memory, at->bytes);
     *ret_ns = probe_clock_ns() - begin_ns;
-    return gpu_call_check(node, at->device, node->api->host_free(node->api, memory),
+    return gpu_node_check(node, at->device, node->api->host_free(node->api, memory),
                           "free pinned memory", ret_fault, why);
 }
 
@@ -77,7 +77,7 @@ static bool allocate_once(void *arg, double *ret_value, enum gpu_fault *ret_faul
 {
     const struct allocation *at = arg;
     int64_t ns = 0;
-    if (!gpu_call_enter(at->run->node, at->device, ret_fault, why) ||
+    if (!gpu_node_enter(at->run->node, at->device, ret_fault, why) ||
         (!at->only && !prefer(at->numa, why)))
         return false;
     bool ok = at->kind == PINNED ? pinned(at, &ns, ret_fault, why) : ordinary(at->bytes, &ns, why);

@@ -4,7 +4,7 @@
 
 #include "common/clock.h"
 #include "gpu/cells/cells.h"
-#include "gpu/driver/call.h"
+#include "gpu/driver/node.h"
 
 #define CACHES      4 /* times the last-level cache: memory */
 #define CACHES_MIN  2
@@ -127,7 +127,7 @@ static bool build(const struct chase *chase, const struct gpu_memory *spare,
 {
     const struct gpu_node *node = chase->run->node;
     const struct gpu_device *owner = &node->device[chase->owner];
-    if (!gpu_call_enter(node, chase->owner, ret_fault, why))
+    if (!gpu_node_enter(node, chase->owner, ret_fault, why))
         return false;
     int code = node->api->launch(node->api, owner->kernel[GPU_KERNEL_CHASE_BUILD],
                                  (unsigned)owner->attribute[GPU_ATTRIBUTE_MULTIPROCESSORS], 256,
@@ -136,7 +136,7 @@ static bool build(const struct chase *chase, const struct gpu_memory *spare,
         code = node->api->fill(node->api, spare->address, 0, spare->bytes, owner->stream[0]);
     if (code == 0)
         code = node->api->stream_wait(node->api, owner->stream[0]);
-    return gpu_call_check(node, chase->owner, code, "build the cycle", ret_fault, why);
+    return gpu_node_check(node, chase->owner, code, "build the cycle", ret_fault, why);
 }
 
 /* True when the pieces are enough. Those that an interval needs are worth twice the time; spent is

@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "common/clock.h"
-#include "gpu/driver/call.h"
 #include "gpu/driver/collective.h"
+#include "gpu/driver/node.h"
 #include "gpu/timing/repeat.h"
 
 #define LATENCY_BYTES 8
@@ -142,8 +142,8 @@ static bool wait_for_all(struct session *session)
     const struct gpu_node *node = session->run->node;
     for (int i = 0; i < session->members; i++) {
         int device = session->devices[i];
-        if (!gpu_call_enter(node, device, &session->fault, &session->why) ||
-            !gpu_call_check(node, device, node->api->stream_wait(node->api, session->streams[i]),
+        if (!gpu_node_enter(node, device, &session->fault, &session->why) ||
+            !gpu_node_check(node, device, node->api->stream_wait(node->api, session->streams[i]),
                             "collective", &session->fault, &session->why))
             return false;
     }
@@ -304,8 +304,8 @@ static bool make_events(struct session *session)
     for (int i = 0; i < session->members; i++) {
         int device = session->devices[i];
         session->streams[i] = node->device[device].stream[0];
-        if (!gpu_call_enter(node, device, &session->fault, &session->why) ||
-            !gpu_call_check(node, device, node->api->event_new(node->api, &session->events[i]),
+        if (!gpu_node_enter(node, device, &session->fault, &session->why) ||
+            !gpu_node_check(node, device, node->api->event_new(node->api, &session->events[i]),
                             "event", &session->fault, &session->why))
             return false;
         session->event_count++;
@@ -327,7 +327,7 @@ static void end(struct session *session)
     const struct gpu_node *node = session->run->node;
     gpu_collective_leave(session->group);
     for (int i = 0; i < session->event_count; i++)
-        if (gpu_call_enter(node, session->devices[i], NULL, NULL))
+        if (gpu_node_enter(node, session->devices[i], NULL, NULL))
             node->api->event_free(node->api, session->events[i]);
 }
 

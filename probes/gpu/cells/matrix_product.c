@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "gpu/driver/blas.h"
-#include "gpu/driver/call.h"
 #include "gpu/driver/gpu_kernels.h"
+#include "gpu/driver/node.h"
 #include "gpu/timing/work.h"
 
 #define SIDE     4096
@@ -114,10 +114,10 @@ static bool warm_up(struct job *job, enum gpu_fault *ret_fault, struct probe_why
 {
     const struct gpu_api *api = job->node->api;
     gpu_stream stream = job->node->device[job->device].stream[0];
-    if (!gpu_call_enter(job->node, job->device, ret_fault, why))
+    if (!gpu_node_enter(job->node, job->device, ret_fault, why))
         return false;
     int code = enqueue(job, stream);
-    return gpu_call_check(job->node, job->device, code != 0 ? code : api->stream_wait(api, stream),
+    return gpu_node_check(job->node, job->device, code != 0 ? code : api->stream_wait(api, stream),
                           "product", ret_fault, why);
 }
 

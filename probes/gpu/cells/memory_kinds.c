@@ -1,7 +1,7 @@
 #include "gpu/cells/cells.h"
 
 #include "common/clock.h"
-#include "gpu/driver/call.h"
+#include "gpu/driver/node.h"
 #include "gpu/timing/repeat.h"
 
 #define COPY_BYTES ((size_t)64 << 20)
@@ -53,7 +53,7 @@ static bool copy_once(void *arg, double *ret_value, enum gpu_fault *ret_fault,
     const struct gpu_node *node = at->run->node;
     const struct gpu_api *api = node->api;
     gpu_stream stream = at->call == SYNC ? NULL : node->device[at->device].stream[0];
-    if (!gpu_call_enter(node, at->device, ret_fault, why))
+    if (!gpu_node_enter(node, at->device, ret_fault, why))
         return false;
     int64_t begin_ns = probe_clock_ns();
     int code = at->call == SYNC ? api->copy_now(api, at->to, at->from, at->bytes)
@@ -61,7 +61,7 @@ static bool copy_once(void *arg, double *ret_value, enum gpu_fault *ret_fault,
     if (code == 0)
         code = api->stream_wait(api, stream);
     int64_t end_ns = probe_clock_ns();
-    if (!gpu_call_check(node, at->device, code, "copy", ret_fault, why))
+    if (!gpu_node_check(node, at->device, code, "copy", ret_fault, why))
         return false;
     *ret_value = (double)at->bytes / (double)(end_ns - begin_ns) * 1e9;
     return true;

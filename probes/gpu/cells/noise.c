@@ -6,7 +6,7 @@
 #include "common/free_memory.h"
 #include "cpu/noise.h"
 #include "cpu/workers.h"
-#include "gpu/driver/numa.h"
+#include "gpu/driver/node.h"
 #include "gpu/driver/pages.h"
 #include "gpu/timing/path.h"
 

@@ -2,8 +2,8 @@
 
 #include "common/clock.h"
 #include "gpu/cells/pingpong_host.h"
-#include "gpu/driver/call.h"
 #include "gpu/driver/gpu_kernels.h"
+#include "gpu/driver/node.h"
 #include "gpu/driver/pages.h"
 
 #define ROUNDS   2200
@@ -35,25 +35,25 @@ static bool read_result(const struct side *side, uint64_t ret_words[3], enum gpu
 {
     const struct gpu_api *api = side->node->api;
     gpu_stream stream = side->node->device[side->device].stream[0];
-    if (!gpu_call_enter(side->node, side->device, ret_fault, why))
+    if (!gpu_node_enter(side->node, side->device, ret_fault, why))
         return false;
     int code = api->copy(api, (gpu_address)(uintptr_t)ret_words, side->args.result,
                          3 * sizeof *ret_words, stream);
     if (code == 0)
         code = api->stream_wait(api, stream);
-    return gpu_call_check(side->node, side->device, code, "read the result", ret_fault, why);
+    return gpu_node_check(side->node, side->device, code, "read the result", ret_fault, why);
 }
 
 static bool clear(const struct gpu_node *node, int device, gpu_address flags,
                   enum gpu_fault *ret_fault, struct probe_why *why)
 {
     gpu_stream stream = node->device[device].stream[0];
-    if (!gpu_call_enter(node, device, ret_fault, why))
+    if (!gpu_node_enter(node, device, ret_fault, why))
         return false;
     int code = node->api->fill(node->api, flags, 0, 2 * APART, stream);
     if (code == 0)
         code = node->api->stream_wait(node->api, stream);
-    return gpu_call_check(node, device, code, "clear the flags", ret_fault, why);
+    return gpu_node_check(node, device, code, "clear the flags", ret_fault, why);
 }
 
 static bool find_side(struct gpu_run *run, int device, bool first, struct side *ret_side,
@@ -169,15 +169,15 @@ static bool play_host(const struct side *side, struct gpu_player *player, double
     gpu_stream stream = side->node->device[side->device].stream[0];
     atomic_store(player->mine, 0);
     atomic_store(player->theirs, 0);
-    if (!gpu_call_enter(side->node, side->device, ret_fault, why) ||
-        !gpu_call_check(side->node, side->device, enqueue((void *)(uintptr_t)side, stream),
+    if (!gpu_node_enter(side->node, side->device, ret_fault, why) ||
+        !gpu_node_check(side->node, side->device, enqueue((void *)(uintptr_t)side, stream),
                         "launch", ret_fault, why))
         return false;
     *ret_fault = GPU_FAULT_OTHER;
     bool played = gpu_player_run(player, &ns, why);
     /* The kernel ends by itself, also without the host. */
     enum gpu_fault fault;
-    if (!gpu_call_check(side->node, side->device,
+    if (!gpu_node_check(side->node, side->device,
                         side->node->api->stream_wait(side->node->api, stream), "ping-pong", &fault,
                         played ? why : NULL)) {
         *ret_fault = fault;

@@ -6,7 +6,7 @@
 
 #include "common/clock.h"
 #include "gpu/cells/transfer.h"
-#include "gpu/driver/call.h"
+#include "gpu/driver/node.h"
 #include "gpu/timing/path.h"
 #include "gpu/timing/repeat.h"
 
@@ -73,11 +73,11 @@ static bool take_back(struct turns *at, enum gpu_fault *ret_fault, struct probe_
     int device = at->flow.op.device;
     gpu_stream stream = node->device[device].stream[0];
     if (at->is_managed) {
-        if (!gpu_call_enter(node, device, ret_fault, why))
+        if (!gpu_node_enter(node, device, ret_fault, why))
             return false;
         (void)api->managed_prefetch(api, (gpu_address)(uintptr_t)at->host, at->flow.op.bytes, -1,
                                     stream);
-        if (!gpu_call_check(node, device, api->stream_wait(api, stream), "prefetch", ret_fault,
+        if (!gpu_node_check(node, device, api->stream_wait(api, stream), "prefetch", ret_fault,
                             why))
             return false;
     }

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/driver/call.h"
 #include "gpu/driver/gpu_kernels.h"
+#include "gpu/driver/node.h"
 #include "gpu/timing/path.h"
 
 #define BYTES  (UINT64_C(256) << 10)
@@ -43,7 +43,7 @@ static bool end_of(struct gpu_run *run, int place, int other, int which, struct 
 static bool check(struct gpu_run *run, int device, int code, const char *what,
                   enum gpu_fault *ret_fault, struct probe_why *why)
 {
-    return gpu_call_check(run->node, device, code, what, ret_fault, why);
+    return gpu_node_check(run->node, device, code, what, ret_fault, why);
 }
 
 static bool wait_for(struct gpu_run *run, int device, enum gpu_fault *ret_fault,
@@ -65,7 +65,7 @@ static bool put_pattern(struct gpu_run *run, const struct end *end, uint64_t see
     if (end->place >= 0 && device->kernel[GPU_KERNEL_FILL] != NULL) {
         struct gpu_pattern_args args = {
             .address = end->memory.address, .bytes = BYTES, .seed = seed};
-        return gpu_call_enter(run->node, end->device, ret_fault, why) &&
+        return gpu_node_enter(run->node, end->device, ret_fault, why) &&
                check(run, end->device,
                      api->launch(api, device->kernel[GPU_KERNEL_FILL], 64, 256, device->stream[0],
                                  &args, sizeof args),
@@ -75,7 +75,7 @@ static bool put_pattern(struct gpu_run *run, const struct end *end, uint64_t see
     for (uint64_t i = 0; i < WORDS; i++)
         words[i] = gpu_pattern(seed, i);
     return end->place < 0 ||
-           (gpu_call_enter(run->node, end->device, ret_fault, why) &&
+           (gpu_node_enter(run->node, end->device, ret_fault, why) &&
             check(run, end->device,
                   api->copy(api, end->memory.address, (gpu_address)(uintptr_t)words, BYTES,
                             device->stream[0]),
@@ -91,7 +91,7 @@ static bool poison(struct gpu_run *run, const struct end *end, enum gpu_fault *r
         memset(end->memory.host, POISON, BYTES);
         return true;
     }
-    return gpu_call_enter(run->node, end->device, ret_fault, why) &&
+    return gpu_node_enter(run->node, end->device, ret_fault, why) &&
            check(run, end->device,
                  api->fill(api, end->memory.address, POISON, BYTES,
                            run->node->device[end->device].stream[0]),
@@ -139,7 +139,7 @@ static bool count_wrong(struct gpu_run *run, const struct end *end, uint64_t see
     if (end->place < 0) {
         words = end->memory.host;
     } else {
-        if (!gpu_call_enter(run->node, end->device, ret_fault, why))
+        if (!gpu_node_enter(run->node, end->device, ret_fault, why))
             return false;
         if (run->node->device[end->device].kernel[GPU_KERNEL_CHECK] != NULL)
             return count_on_device(run, end, seed, ret_wrong, ret_first, ret_fault, why);

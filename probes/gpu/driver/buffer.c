@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "common/free_memory.h"
-#include "gpu/driver/call.h"
+#include "gpu/driver/node.h"
 #include "gpu/driver/pages.h"
 
 #define LEAST_BYTES ((size_t)4 << 20) /* least useful size for a measurement */
@@ -85,10 +85,10 @@ void gpu_buffers_free(struct gpu_buffers *buffers)
     const struct gpu_node *node = buffers->node;
     for (int i = 0; i < node->device_count; i++)
         for (int which = 0; which < 2; which++)
-            if (buffers->devices[i][which].made && gpu_call_enter(node, i, NULL, NULL))
+            if (buffers->devices[i][which].made && gpu_node_enter(node, i, NULL, NULL))
                 node->api->free(node->api, buffers->devices[i][which].address);
     int any = first_usable(node);
-    bool entered = any >= 0 && gpu_call_enter(node, any, NULL, NULL);
+    bool entered = any >= 0 && gpu_node_enter(node, any, NULL, NULL);
     for (int i = 0; entered && i < node->numa_count; i++)
         for (int kind = 0; kind < GPU_MEMORY_KIND_COUNT; kind++)
             for (int which = 0; which < 2; which++)
@@ -105,21 +105,21 @@ static bool make_device(struct gpu_buffers *buffers, int device, struct buffer *
 {
     const struct gpu_api *api = buffers->node->api;
     size_t space, total;
-    if (!gpu_call_check(buffers->node, device, api->space(api, &space, &total), "free memory", NULL,
+    if (!gpu_node_check(buffers->node, device, api->space(api, &space, &total), "free memory", NULL,
                         &buffer->why))
         return false;
     buffer->bytes = at_most(buffers->device_bytes, space / 4);
     if (buffer->bytes < LEAST_BYTES)
         return probe_why_set(&buffer->why, "%s: only %zu bytes are free",
                              buffers->node->device[device].name, space);
-    if (!gpu_call_check(buffers->node, device, api->alloc(api, buffer->bytes, &buffer->address),
+    if (!gpu_node_check(buffers->node, device, api->alloc(api, buffer->bytes, &buffer->address),
                         "allocate", NULL, &buffer->why))
         return false;
     gpu_stream stream = buffers->node->device[device].stream[0];
     int code = api->fill(api, buffer->address, ORDINARY, buffer->bytes, stream);
     if (code == 0)
         code = api->stream_wait(api, stream);
-    if (gpu_call_check(buffers->node, device, code, "write to what was allocated", NULL,
+    if (gpu_node_check(buffers->node, device, code, "write to what was allocated", NULL,
                        &buffer->why))
         return true;
     (void)api->free(api, buffer->address);
@@ -134,7 +134,7 @@ bool gpu_buffers_device(struct gpu_buffers *buffers, int device, int which,
     struct buffer *buffer = &buffers->devices[device][which];
     if (!buffers->node->device[device].usable)
         return probe_why_set(why, "%.190s", buffers->node->device[device].why.text);
-    if (!gpu_call_enter(buffers->node, device, NULL, why))
+    if (!gpu_node_enter(buffers->node, device, NULL, why))
         return false;
     if (!buffer->tried) {
         buffer->tried = true;
@@ -168,18 +168,18 @@ static bool make_managed(struct gpu_buffers *buffers, int device, int numa,
 {
     const struct gpu_node *node = buffers->node;
     const struct gpu_api *api = node->api;
-    if (!gpu_call_check(node, device, api->managed_alloc(api, buffer->bytes, &buffer->address),
+    if (!gpu_node_check(node, device, api->managed_alloc(api, buffer->bytes, &buffer->address),
                         "allocate managed memory", NULL, &buffer->why))
         return false;
     bool ok = true;
     if (kind == GPU_MEMORY_MANAGED) {
-        ok = gpu_call_check(
+        ok = gpu_node_check(
             node, device,
             api->managed_advise(api, buffer->address, buffer->bytes, GPU_ADVISE_HOST, 0), "advise",
             NULL, &buffer->why);
         for (int i = 0; ok && i < node->device_count; i++)
             if (node->device[i].usable && node->device[i].attribute[GPU_ATTRIBUTE_MANAGED] > 0)
-                ok = gpu_call_check(node, i,
+                ok = gpu_node_check(node, i,
                                     api->managed_advise(api, buffer->address, buffer->bytes,
                                                         GPU_ADVISE_ACCESSED_BY,
                                                         node->device[i].api_device),
@@ -200,7 +200,7 @@ static bool make_registered(struct gpu_buffers *buffers, int device, enum gpu_me
     const struct gpu_api *api = buffers->node->api;
     if (kind > GPU_MEMORY_NONCOHERENT)
         return true;
-    buffer->registered = gpu_call_check(
+    buffer->registered = gpu_node_check(
         buffers->node, device,
         api->host_register(api, buffer->pages.base, buffer->pages.bytes, kinds[kind]),
         "register host memory", NULL, &buffer->why);
@@ -248,7 +248,7 @@ bool gpu_buffers_host(struct gpu_buffers *buffers, int numa_index, enum gpu_memo
     struct buffer *buffer = &buffers->hosts[numa_index][kind][which];
     if (!node->device[device].usable)
         return probe_why_set(why, "%.190s", node->device[device].why.text);
-    if (!can_use(&node->device[device], kind, why) || !gpu_call_enter(node, device, NULL, why))
+    if (!can_use(&node->device[device], kind, why) || !gpu_node_enter(node, device, NULL, why))
         return false;
     if (!buffer->tried) {
         buffer->tried = true;
@@ -261,7 +261,7 @@ bool gpu_buffers_host(struct gpu_buffers *buffers, int numa_index, enum gpu_memo
                                 .bytes = buffer->bytes};
     memory.address = (gpu_address)(uintptr_t)memory.host;
     if (buffer->registered &&
-        !gpu_call_check(node, device,
+        !gpu_node_check(node, device,
                         node->api->host_address(node->api, memory.host, &memory.address),
                         "address of host memory", NULL, why))
         return false;

@@ -10,7 +10,6 @@
 #include "gpu/driver/api.h"
 #include "gpu/driver/dl.h"
 #include "gpu/driver/image.h"
-#include "gpu/driver/numa.h"
 
 /* Codes of CUDA and HIP on a machine without devices, and of CUDA when NVSwitch is not set up. */
 enum { NO_DEVICE = 100, INVALID_DEVICE = 101, NOT_READY = 802 };
@@ -351,12 +350,21 @@ int gpu_node_near(const struct gpu_node *node, int device)
     return 0;
 }
 
-bool gpu_node_enter(const struct gpu_node *node, int device, struct probe_why *why)
+bool gpu_node_check(const struct gpu_node *node, int device, int code, const char *what,
+                    enum gpu_fault *ret_fault, struct probe_why *why)
 {
-    const struct gpu_device *wanted = &node->device[device];
-    if (!wanted->usable)
-        return probe_why_set(why, "%s cannot be used: %s", wanted->name, wanted->why.text);
-    int code = node->api->enter(node->api, wanted->api_device, wanted->context);
-    return code == 0 || probe_why_set(why, "%s cannot be entered: %s", wanted->name,
-                                      node->api->text(node->api, code));
+    if (code == 0)
+        return true;
+    if (ret_fault != NULL)
+        *ret_fault = gpu_api_fault(code);
+    return probe_why_set(why, "%s: %s: %.120s", node->device[device].name, what,
+                         node->api->text(node->api, code));
+}
+
+bool gpu_node_enter(const struct gpu_node *node, int device, enum gpu_fault *ret_fault,
+                    struct probe_why *why)
+{
+    const struct gpu_device *the = &node->device[device];
+    return gpu_node_check(node, device, node->api->enter(node->api, the->api_device, the->context),
+                          "enter", ret_fault, why);
 }

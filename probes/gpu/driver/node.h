@@ -118,5 +118,20 @@ bool gpu_node_is(const char *pci, const char *uuid, const char *text);
 /* Index in numa of the NUMA node next to the device; 0 when unknown. */
 int gpu_node_near(const struct gpu_node *node, int device);
 
-/* Makes the device current for the calling thread; false sets why. */
-bool gpu_node_enter(const struct gpu_node *node, int device, struct probe_why *why);
+/* True for code 0 of a call of the runtime. Else false, with the kind of failure, and why: the
+ * device, the attempted call, and the runtime's message. ret_fault and why may be NULL. */
+bool gpu_node_check(const struct gpu_node *node, int device, int code, const char *what,
+                    enum gpu_fault *ret_fault, struct probe_why *why);
+
+/* Makes the device current for the calling thread. */
+bool gpu_node_enter(const struct gpu_node *node, int device, enum gpu_fault *ret_fault,
+                    struct probe_why *why);
+
+/* gpu/driver/numa.c: numbers of the host's NUMA nodes that have memory and that this process may
+ * use. Ascending, at most max, below root ("" but in tests), the kernel's own numbers. A kernel
+ * without NUMA has node 0. Returns at least one. */
+int gpu_numa_list(const char *root, int *ret_numbers, int max);
+
+/* CPUs of a NUMA node that this process may run on, one for each core, ascending, at most max.
+ * Returns their number. 0 where the kernel does not show them. */
+int gpu_numa_cores(const char *root, int numa, int *ret_cpus, int max);

@@ -1,4 +1,4 @@
-#include "gpu/driver/numa.h"
+#include "gpu/driver/node.h"
 
 #include <sched.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-#include "gpu/driver/numa.h"
+#include "gpu/driver/node.h"
 
 void gpu_seats_find(const char *root, int numa, struct gpu_seats *ret_seats)
 {

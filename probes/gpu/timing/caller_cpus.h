@@ -14,7 +14,7 @@ struct gpu_seats {
     cpu_set_t before;
 };
 
-/* Finds the CPUs. root as in gpu/driver/numa.h, numa the kernel's number. The thread later returns
+/* Finds the CPUs. root as in gpu_numa_list, numa the kernel's number. The thread later returns
  * to the CPUs that it has now. */
 void gpu_seats_find(const char *root, int numa, struct gpu_seats *ret_seats);
 

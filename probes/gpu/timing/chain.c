@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "common/clock.h"
-#include "gpu/driver/call.h"
+#include "gpu/driver/node.h"
 
 #define LONG  8 /* operations in the longer of two queues */
 #define TIMES 3 /* in a profile of seconds each curve costs about a millisecond more by this */
@@ -42,12 +42,12 @@ static bool make_events(struct chain *chain, enum gpu_fault *ret_fault, struct p
     gpu_event *const events[] = {chain->before, chain->after};
     int code = 0;
     for (int d = 0; d < 2 && code == 0; d++) {
-        if (!gpu_call_enter(node, devices[d], ret_fault, why))
+        if (!gpu_node_enter(node, devices[d], ret_fault, why))
             return false;
         for (int i = 0; i < LONG && code == 0; i++)
             code = node->api->event_plain_new(node->api, &events[d][i]);
     }
-    return gpu_call_check(node, chain->op->device, code, "event", ret_fault, why);
+    return gpu_node_check(node, chain->op->device, code, "event", ret_fault, why);
 }
 
 /* The other end, or any device; the same where there is no other. */
@@ -133,7 +133,7 @@ static bool see_end(const struct chain *chain, double *ret_ns, enum gpu_fault *r
     const struct gpu_node *node = gpu_trial_node(chain->trial);
     const gpu_stream *stream = node->device[chain->op->device].stream;
     int64_t start_ns = 0;
-    if (!gpu_call_enter(node, chain->op->device, ret_fault, why))
+    if (!gpu_node_enter(node, chain->op->device, ret_fault, why))
         return false;
     int code = 0, waited = 0;
     for (int i = 0; i < 2 && code == 0; i++)
@@ -144,7 +144,7 @@ static bool see_end(const struct chain *chain, double *ret_ns, enum gpu_fault *r
         code = code == 0 ? waited : code;
     }
     *ret_ns = (double)(probe_clock_ns() - start_ns);
-    return gpu_call_check(node, chain->op->device, code, "transfer", ret_fault, why);
+    return gpu_node_check(node, chain->op->device, code, "transfer", ret_fault, why);
 }
 
 static bool measure(struct chain *chain, double queued_ns, struct gpu_chain *ret,

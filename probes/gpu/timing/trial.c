@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
-#include "gpu/driver/call.h"
 #include "gpu/driver/gpu_kernels.h"
+#include "gpu/driver/node.h"
 
 /* longest wait of a gate: the device is free again when this process is stopped in between */
 #define HOLD_NS UINT64_C(1000000000)
@@ -33,13 +33,13 @@ const struct gpu_node *gpu_trial_node(const struct gpu_trial *trial) { return tr
 static bool check(const struct gpu_trial *trial, int code, int device, const char *what,
                   enum gpu_fault *ret_fault, struct probe_why *why)
 {
-    return gpu_call_check(trial->node, device, code, what, ret_fault, why);
+    return gpu_node_check(trial->node, device, code, what, ret_fault, why);
 }
 
 static bool enter(const struct gpu_trial *trial, int device, enum gpu_fault *ret_fault,
                   struct probe_why *why)
 {
-    return gpu_call_enter(trial->node, device, ret_fault, why);
+    return gpu_node_enter(trial->node, device, ret_fault, why);
 }
 
 static bool prepare(struct gpu_trial *trial, int device, enum gpu_fault *ret_fault,

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "common/clock.h"
-#include "gpu/driver/call.h"
+#include "gpu/driver/node.h"
 
 #define SPREAD_NS  200e3 /* time of the operations behind one reported time */
 #define SPREAD_MAX 16
@@ -42,10 +42,10 @@ static bool prepare(struct gpu_trial *trial, const struct gpu_work *work, enum g
     const struct gpu_node *node = gpu_trial_node(trial);
     gpu_stream stream = node->device[work->device].stream[0];
     return work->prepare == NULL ||
-           (gpu_call_enter(node, work->device, ret_fault, why) &&
-            gpu_call_check(node, work->device, work->prepare(work->arg, stream), "prepare",
+           (gpu_node_enter(node, work->device, ret_fault, why) &&
+            gpu_node_check(node, work->device, work->prepare(work->arg, stream), "prepare",
                            ret_fault, why) &&
-            gpu_call_check(node, work->device, node->api->stream_wait(node->api, stream), "prepare",
+            gpu_node_check(node, work->device, node->api->stream_wait(node->api, stream), "prepare",
                            ret_fault, why));
 }
 
@@ -137,7 +137,7 @@ static bool call_once(struct gpu_trial *trial, const struct gpu_work *work, doub
     if (code == 0)
         code = node->api->stream_wait(node->api, stream);
     *ret_ns = (double)(probe_clock_ns() - start_ns);
-    return gpu_call_check(node, work->device, code, "launch", ret_fault, why);
+    return gpu_node_check(node, work->device, code, "launch", ret_fault, why);
 }
 
 static bool call_all(struct gpu_trial *trial, const struct gpu_work *work,
@@ -168,7 +168,7 @@ bool gpu_work_call(struct gpu_trial *trial, const struct gpu_work *work,
     unsigned n;
     bool ok =
         prepare(trial, work, ret_fault, why) &&
-        gpu_call_enter(gpu_trial_node(trial), work->device, ret_fault, why) &&
+        gpu_node_enter(gpu_trial_node(trial), work->device, ret_fault, why) &&
         call_all(trial, work, seats, probe_clock_ns() + budget_ns, samples, &n, ret_fault, why);
     gpu_seats_leave(seats);
     if (ok)
