@@ -180,7 +180,7 @@ static void assert_gone(const char *pid)
     char path[64], text[64] = "";
     assert_true(strtol(pid, NULL, 10) > 1);
     snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 3000; i++) {
         FILE *file = fopen(path, "r");
         if (file == NULL)
             return;
@@ -204,7 +204,7 @@ static void children_of_the_child_die_too(void **state)
 
 /* The child ends when its own child has left the session and says so. */
 #define ESCAPE(redirection)                                                                        \
-    "trap 'exit 0' USR1; setsid sh -c 'kill -USR1 $PPID; exec sleep 5'" redirection                \
+    "trap 'exit 0' USR1; setsid sh -c 'kill -USR1 $PPID; exec sleep 60'" redirection                \
     " & echo $!; while :; do sleep 0.01; done"
 
 /* Nothing outlives it, but that something kept the output open is said. */
