@@ -12,7 +12,7 @@ const char *ui_member(const json_t *object, const char *key)
     return text == NULL ? "" : text;
 }
 
-static double number_of(const json_t *object, const char *key)
+double ui_member_number(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
     return json_is_number(value) ? json_number_value(value) : NAN;
@@ -28,8 +28,9 @@ static void put_interval(struct ui *ui, const char *low, const char *high)
 void ui_prediction(struct ui *ui, const json_t *prediction)
 {
     char time[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER];
-    double time_ns = number_of(prediction, "time_ns"), low_ns = number_of(prediction, "low_ns"),
-           high_ns = number_of(prediction, "high_ns");
+    double time_ns = ui_member_number(prediction, "time_ns"),
+           low_ns = ui_member_number(prediction, "low_ns"),
+           high_ns = ui_member_number(prediction, "high_ns");
     if (isnan(time_ns)) {
         ui_put(ui, "not predicted");
         return;
@@ -71,10 +72,10 @@ static void put_one(struct ui *ui, const json_t *item)
     ui_put(&line, "%s", strcmp(from, to) == 0 ? "" : ui->utf8 ? " \u2192 " : " to ");
     ui_text(&line, strcmp(from, to) == 0 ? "" : to);
     put_axes(&line, json_object_get(item, "axes"));
-    ui_put(&line, ": %s", ui_value(ui, value, number_of(item, "value"), unit));
-    if (!isnan(number_of(item, "low")) && !isnan(number_of(item, "high")))
-        put_interval(&line, ui_value(ui, low, number_of(item, "low"), unit),
-                     ui_value(ui, high, number_of(item, "high"), unit));
+    ui_put(&line, ": %s", ui_value(ui, value, ui_member_number(item, "value"), unit));
+    if (!isnan(ui_member_number(item, "low")) && !isnan(ui_member_number(item, "high")))
+        put_interval(&line, ui_value(ui, low, ui_member_number(item, "low"), unit),
+                     ui_value(ui, high, ui_member_number(item, "high"), unit));
     ui_put(&line, ", ");
     ui_text(&line, source);
     if (json_integer_value(at) > 0)

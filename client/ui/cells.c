@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/answer.h"
+
 #define GROUP_MOST ((size_t)1 << 22)
 
 int ui_compare_names(const char *a, const char *b) { return strverscmp(a, b); }
@@ -50,12 +52,6 @@ static int compare_keyed(const void *a, const void *b)
     return order != 0 ? order : (x->position > y->position) - (x->position < y->position);
 }
 
-static double number_of(const json_t *json, const char *key)
-{
-    const json_t *value = json_object_get(json, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 static const char *text_of(const json_t *json, const char *key)
 {
     const char *text = json_string_value(json_object_get(json, key));
@@ -68,9 +64,9 @@ static struct ui_one_cell read_cell(const json_t *json)
         .from = text_of(json, "from"),
         .to = text_of(json, "to"),
         .source = text_of(json, "source"),
-        .value = number_of(json, "value"),
-        .low = number_of(json, "low"),
-        .high = number_of(json, "high"),
+        .value = ui_member_number(json, "value"),
+        .low = ui_member_number(json, "low"),
+        .high = ui_member_number(json, "high"),
         .repetitions = (long)json_integer_value(json_object_get(json, "repetitions")),
     };
     const char *why_not = json_string_value(json_object_get(json, "why_not"));

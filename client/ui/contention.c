@@ -10,12 +10,6 @@
 #define EACH_MOST     8  /* most rates in a list */
 #define NAMES_COLUMNS 40 /* columns of the transfers' names */
 
-static double number_of(const json_t *object, const char *key)
-{
-    const json_t *number = json_object_get(object, key);
-    return json_is_number(number) ? json_number_value(number) : NAN;
-}
-
 /* Appends text; cut where it does not fit. */
 static void add(char *line, size_t size, const char *text, const char *separator)
 {
@@ -105,7 +99,7 @@ static void list_rates(const json_t *flows, char *line, size_t size)
     line[0] = '\0';
     json_array_foreach(flows, i, flow)
     {
-        double rate = number_of(flow, "bytes_per_s") / 1e9;
+        double rate = ui_member_number(flow, "bytes_per_s") / 1e9;
         low = fmin(low, rate);
         high = fmax(high, rate);
         if (json_array_size(flows) <= EACH_MOST)
@@ -120,7 +114,7 @@ static double sum_of(const json_t *flows, const char *key)
     const json_t *flow;
     double sum = 0;
     size_t i;
-    json_array_foreach(flows, i, flow) { sum += number_of(flow, key); }
+    json_array_foreach(flows, i, flow) { sum += ui_member_number(flow, key); }
     return sum;
 }
 
@@ -165,7 +159,7 @@ static void list_capacities(const json_t *capacities, char *line, size_t size)
     {
         char one[160], rate[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER],
             from[48] = "", range[2 * UI_NUMBER + 8] = "";
-        double least = number_of(capacity, "low"), most = number_of(capacity, "high");
+        double least = ui_member_number(capacity, "low"), most = ui_member_number(capacity, "high");
         long long transfers = (long long)json_integer_value(json_object_get(capacity, "transfers"));
         if (!isnan(least) && !isnan(most))
             snprintf(range, sizeof range, " (%s to %s)", ui_digits(low, least / 1e9),
@@ -173,8 +167,8 @@ static void list_capacities(const json_t *capacities, char *line, size_t size)
         if (transfers > 1)
             snprintf(from, sizeof from, " for %lld%s", transfers,
                      i + 1 == count ? " and more" : "");
-        snprintf(one, sizeof one, "%s%s%s", ui_rate(rate, number_of(capacity, "bytes_per_s")),
-                 range, from);
+        snprintf(one, sizeof one, "%s%s%s",
+                 ui_rate(rate, ui_member_number(capacity, "bytes_per_s")), range, from);
         add(line, size, one, ", ");
     }
 }

@@ -18,12 +18,6 @@ struct expected {
     int64_t begun_s;
 };
 
-static double number_of(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 static int64_t integer_of(const json_t *object, const char *key)
 {
     return (int64_t)json_integer_value(json_object_get(object, key));
@@ -35,9 +29,9 @@ static struct expected expected_of(const json_t *reply)
     return (struct expected){
         .unit = ui_member(reply, "unit"),
         .is_higher_better = strcmp(ui_member(reply, "better"), "higher") == 0,
-        .median = number_of(baseline, "expected"),
-        .worse_beyond = number_of(baseline, "worse_beyond"),
-        .better_beyond = number_of(baseline, "better_beyond"),
+        .median = ui_member_number(baseline, "expected"),
+        .worse_beyond = ui_member_number(baseline, "worse_beyond"),
+        .better_beyond = ui_member_number(baseline, "better_beyond"),
         .begun_s = integer_of(baseline, "begun_at_s"),
     };
 }
@@ -68,10 +62,12 @@ static void put_expected(struct ui *ui, const json_t *reply, const struct expect
  * interval: its low and high are the extremes of the day. */
 static int out_of_line(const struct expected *expected, const json_t *point)
 {
-    double value = number_of(point, "value"), sign = expected->is_higher_better ? 1 : -1;
+    double value = ui_member_number(point, "value"), sign = expected->is_higher_better ? 1 : -1;
     bool is_day = integer_of(point, "values") > 0;
-    double best = is_day ? value : number_of(point, expected->is_higher_better ? "high" : "low");
-    double worst = is_day ? value : number_of(point, expected->is_higher_better ? "low" : "high");
+    double best =
+        is_day ? value : ui_member_number(point, expected->is_higher_better ? "high" : "low");
+    double worst =
+        is_day ? value : ui_member_number(point, expected->is_higher_better ? "low" : "high");
     if (integer_of(point, "measured_at_s") < expected->begun_s)
         return 0;
     /* comparisons with NAN are false, and fmax and fmin skip it */
@@ -94,7 +90,7 @@ static double best_of(const struct expected *expected, const json_t *points)
     double best = expected->median;
     json_array_foreach(points, i, point)
     {
-        double value = number_of(point, "value");
+        double value = ui_member_number(point, "value");
         if (isnan(best) || (expected->is_higher_better ? value > best : value < best))
             best = value;
     }
@@ -127,14 +123,15 @@ static void put_line(struct ui *ui, const struct expected *expected, const json_
     if (!ui->utf8 || count < 3)
         return;
     for (size_t i = 0; i < count; i++)
-        low = fmin(low, goodness(expected, number_of(json_array_get(points, i), "value"), best));
+        low = fmin(low,
+                   goodness(expected, ui_member_number(json_array_get(points, i), "value"), best));
     ui_put(ui, "  ");
     for (size_t c = 0; c < columns; c++) {
         double worst = 1;
         int verdict = 0;
         for (size_t i = c * count / columns; i < (c + 1) * count / columns; i++) {
             const json_t *point = json_array_get(points, i);
-            worst = fmin(worst, goodness(expected, number_of(point, "value"), best));
+            worst = fmin(worst, goodness(expected, ui_member_number(point, "value"), best));
             verdict = out_of_line(expected, point) < 0 ? -1 : verdict;
         }
         ui_style(ui, verdict < 0 ? UI_WARN : UI_PLAIN);
@@ -193,7 +190,7 @@ static void put_point(struct ui *ui, const struct expected *expected, const json
 {
     char when[UI_NUMBER], value[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER],
         interval[2 * UI_NUMBER + 8];
-    double number = number_of(point, "value");
+    double number = ui_member_number(point, "value");
     int verdict = out_of_line(expected, point);
     long long of = (long long)integer_of(point, "values");
     ui_when(when, integer_of(point, "measured_at_s"));
@@ -201,10 +198,10 @@ static void put_point(struct ui *ui, const struct expected *expected, const json
         when[strcspn(when, " ")] = '\0';
     ui_value(ui, value, number, expected->unit);
     interval[0] = '\0';
-    if (!isnan(number_of(point, "low")) && !isnan(number_of(point, "high")))
+    if (!isnan(ui_member_number(point, "low")) && !isnan(ui_member_number(point, "high")))
         snprintf(interval, sizeof interval, "%s to %s",
-                 ui_value(ui, low, number_of(point, "low"), expected->unit),
-                 ui_value(ui, high, number_of(point, "high"), expected->unit));
+                 ui_value(ui, low, ui_member_number(point, "low"), expected->unit),
+                 ui_value(ui, high, ui_member_number(point, "high"), expected->unit));
     ui_put(ui, "  %-23s  ", when);
     ui_pad(ui, 10 - ui_columns(value));
     ui_put(ui, "%s  %s", value, interval);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/answer.h"
+
 static const char *const kind_names[] = {"machine", "package", "numa", "llc", "core",
                                          "pu",      "module",  "gpu",  "nic", "switch"};
 
@@ -37,12 +39,6 @@ size_t ui_cpus_count(const struct ui_cpus *cpus)
 static const char *text_of(const json_t *object, const char *key)
 {
     return json_string_value(json_object_get(object, key));
-}
-
-static double number_of(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
 static enum ui_kind kind_of(const char *name)
@@ -193,8 +189,8 @@ static void read_links(struct ui_node *node, const json_t *links, const int *by_
             .kind = text_of(json, "kind"),
             .state = text_of(json, "state"),
             .width = json_integer_value(json_object_get(json, "width")),
-            .nominal = number_of(json, "nominal_bytes_per_s"),
-            .measured = number_of(json, "measured_bytes_per_s"),
+            .nominal = ui_member_number(json, "nominal_bytes_per_s"),
+            .measured = ui_member_number(json, "measured_bytes_per_s"),
         };
         if (link.kind == NULL)
             link.kind = "?";

@@ -7,12 +7,6 @@
 
 #define LINE_SIZE 256
 
-static double number_of(const json_t *object, const char *key)
-{
-    const json_t *number = json_object_get(object, key);
-    return json_is_number(number) ? json_number_value(number) : NAN;
-}
-
 static int64_t count_of(const json_t *object, const char *key)
 {
     return json_integer_value(json_object_get(object, key));
@@ -50,7 +44,8 @@ static void put_pieces(const struct ui *ui, struct ui_table *table, const json_t
     const json_t *piece;
     json_array_foreach(pieces, i, piece)
     {
-        double rate = number_of(piece, "bytes_per_s"), t0_ns = number_of(piece, "t0_ns"),
+        double rate = ui_member_number(piece, "bytes_per_s"),
+               t0_ns = ui_member_number(piece, "t0_ns"),
                bytes = (double)count_of(piece, "from_bytes");
         if (used < sizeof line && i == 0)
             used += (size_t)snprintf(line, sizeof line, "%s", ui_time(ui, number, t0_ns));
@@ -84,18 +79,18 @@ void ui_curves(struct ui *ui, const json_t *reply)
     json_array_foreach(curves, i, curve)
     {
         char axes[LINE_SIZE], a[UI_NUMBER], b[UI_NUMBER];
-        double b80 = number_of(curve, "b80_bytes");
+        double b80 = ui_member_number(curve, "b80_bytes");
         ui_cell(&table, "%s", ui_member(curve, "from"));
         ui_cell(&table, "%s", ui_member(curve, "to"));
         ui_cell(&table, "%s", axes_text(json_object_get(curve, "axes"), axes, sizeof axes));
         ui_cell(&table, "%lld of %s to %s", (long long)count_of(curve, "sizes"),
                 ui_bytes(a, count_of(curve, "least_bytes")),
                 ui_bytes(b, count_of(curve, "most_bytes")));
-        ui_cell(&table, "%s", ui_time(ui, a, number_of(curve, "t0_call_ns")));
-        ui_cell(&table, "%s", ui_time(ui, a, number_of(curve, "t0_queue_ns")));
-        ui_cell(&table, "%s", ui_rate(a, number_of(curve, "wmax_bytes_per_s")));
+        ui_cell(&table, "%s", ui_time(ui, a, ui_member_number(curve, "t0_call_ns")));
+        ui_cell(&table, "%s", ui_time(ui, a, ui_member_number(curve, "t0_queue_ns")));
+        ui_cell(&table, "%s", ui_rate(a, ui_member_number(curve, "wmax_bytes_per_s")));
         ui_cell(&table, "%s", ui_bytes(a, b80 >= 0 && b80 < 9e18 ? (int64_t)b80 : -1));
-        ui_cell(&table, "%.1f %%", 100 * number_of(curve, "residual"));
+        ui_cell(&table, "%.1f %%", 100 * ui_member_number(curve, "residual"));
         put_pieces(ui, &table, json_object_get(curve, "pieces"));
     }
     ui_table_end(&table, 0, true);

@@ -204,7 +204,7 @@ static void children_of_the_child_die_too(void **state)
 
 /* The child ends when its own child has left the session and says so. */
 #define ESCAPE(redirection)                                                                        \
-    "trap 'exit 0' USR1; setsid sh -c 'kill -USR1 $PPID; exec sleep 60'" redirection                \
+    "trap 'exit 0' USR1; setsid sh -c 'kill -USR1 $PPID; exec sleep 60'" redirection               \
     " & echo $!; while :; do sleep 0.01; done"
 
 /* Nothing outlives it, but that something kept the output open is said. */
