@@ -61,7 +61,7 @@ static bool prepare_chase(const struct cpu_access *access, const struct scene *s
     int64_t cache = cpu_buffers_cache(access->topology, cell->llc);
     int64_t least = cell->bytes > 0 ? cell->bytes : CPU_BUFFERS_LEAST_TIMES * cache;
     int64_t lines_bytes = scene->bytes / SPAN_PER_LINE;
-    int64_t wanted = cell->bytes > 0 ? cell->bytes : lines_bytes;
+    int64_t requested = cell->bytes > 0 ? cell->bytes : lines_bytes;
     if (lines_bytes < least && cell->bytes == 0)
         return probe_why_set(
             why, "the lines visited, %lld bytes%s, are not twice the last-level cache of %lld",
@@ -69,12 +69,12 @@ static bool prepare_chase(const struct cpu_access *access, const struct scene *s
     if (lines_bytes < least)
         return probe_why_set(why, "the buffer of %lld bytes%s is too small",
                              (long long)scene->bytes, cpu_buffers_remark(buffer));
-    if (buffer->chase_bytes == wanted)
+    if (buffer->chase_bytes == requested)
         return true;
-    if (!cpu_chase_build(buffer->memory.base, (size_t)(wanted * SPAN_PER_LINE), access->random,
+    if (!cpu_chase_build(buffer->memory.base, (size_t)(requested * SPAN_PER_LINE), access->random,
                          &buffer->chase, why))
         return false;
-    buffer->chase_bytes = wanted;
+    buffer->chase_bytes = requested;
     return true;
 }
 

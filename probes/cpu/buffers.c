@@ -71,10 +71,10 @@ static int64_t cell_bytes(const struct cpu_topology *topology, const struct cpu_
 
 /* Size of a memory's buffer for its cells: within the limit, but at least the minimum of the most
  * demanding cell. 0: none needs it. */
-static int64_t wanted_bytes(const struct cpu_topology *topology, const struct cpu_cells *cells,
-                            int memory, int64_t *ret_least)
+static int64_t requested_bytes(const struct cpu_topology *topology, const struct cpu_cells *cells,
+                               int memory, int64_t *ret_least)
 {
-    int64_t wanted = 0, needed = 0, limit = ALL_BUFFERS / topology->numa_count;
+    int64_t requested = 0, needed = 0, limit = ALL_BUFFERS / topology->numa_count;
     for (size_t i = 0; i < cells->count; i++) {
         const struct cpu_cell *cell = &cells->item[i];
         if ((cell->metric != PROBE_MEMORY_BANDWIDTH && cell->metric != PROBE_MEMORY_LATENCY) ||
@@ -84,14 +84,14 @@ static int64_t wanted_bytes(const struct cpu_topology *topology, const struct cp
         int64_t least =
             (cell->bytes > 0 ? bytes : bytes * CPU_BUFFERS_LEAST_TIMES / CPU_BUFFERS_TIMES) + noise;
         bytes += noise;
-        wanted = bytes > wanted ? bytes : wanted;
+        requested = bytes > requested ? bytes : requested;
         needed = least > needed ? least : needed;
     }
     *ret_least = needed;
-    if (wanted == 0)
+    if (requested == 0)
         return 0;
     limit = needed > limit ? needed : limit;
-    return wanted < BUFFER_MIN ? BUFFER_MIN : wanted > limit ? limit : wanted;
+    return requested < BUFFER_MIN ? BUFFER_MIN : requested > limit ? limit : requested;
 }
 
 /* Rounds down to the three leading binary digits. Free memory differs from run to run; the size of
@@ -121,8 +121,8 @@ static void make_one(int64_t limit, const struct cpu_topology *topology, int num
 {
     int64_t least = (int64_t)request->least;
     limit = steady_above(limit, least) / (2 * MIB) * (2 * MIB);
-    if (limit < (int64_t)request->wanted)
-        request->wanted = (size_t)limit;
+    if (limit < (int64_t)request->requested)
+        request->requested = (size_t)limit;
     if (limit < 2 * MIB)
         probe_why_write(&ret_buffer->why, "too little free memory");
     else
@@ -144,13 +144,13 @@ bool cpu_buffers_new(const char *root, const struct cpu_topology *topology,
     if (item == NULL)
         return probe_why_set(why, "out of memory");
     for (int i = 0; i < topology->numa_count; i++)
-        count += wanted_bytes(topology, cells, i, &least) > 0;
+        count += requested_bytes(topology, cells, i, &least) > 0;
     for (int i = 0; i < topology->numa_count && made < count && !*ret_overrun; i++) {
-        int64_t wanted = wanted_bytes(topology, cells, i, &least);
-        if (wanted == 0)
+        int64_t requested = requested_bytes(topology, cells, i, &least);
+        if (requested == 0)
             continue;
         struct cpu_memory_request request = {
-            .wanted = (size_t)wanted,
+            .requested = (size_t)requested,
             .least = (size_t)least,
             .small_limit = small_left / (count - made),
         };

@@ -32,7 +32,7 @@ struct cpu_buffers {
     struct cpu_buffer *item;
 };
 
-/* Limits of the filling: until the soft end the wanted bytes, until the hard end the least
+/* Limits of the filling: until the soft end the requested bytes, until the hard end the least
  * bytes. */
 struct cpu_buffers_time {
     int64_t started_ns, soft_ns, hard_ns; /* times of the clock */

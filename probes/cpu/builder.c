@@ -11,21 +11,22 @@ static bool has_place(const struct cpu_cell *cell, const char *const *places, si
     return found;
 }
 
-static bool is_wanted(const struct cpu_wanted *wanted, const struct cpu_cell *cell)
+static bool is_selected(const struct cpu_selection *selection, const struct cpu_cell *cell)
 {
     /* Noise and the metric that it disturbs are measured together. */
-    bool asked = wanted->metrics[cell->metric] ||
-                 (cell->noise != CPU_NOISE_NONE && wanted->metrics[PROBE_MEMORY_NOISE]) ||
-                 (cell->metric == PROBE_MEMORY_NOISE && wanted->metrics[cell->beside]);
-    if (!asked || has_place(cell, wanted->without, wanted->without_count))
+    bool asked = selection->metrics[cell->metric] ||
+                 (cell->noise != CPU_NOISE_NONE && selection->metrics[PROBE_MEMORY_NOISE]) ||
+                 (cell->metric == PROBE_MEMORY_NOISE && selection->metrics[cell->beside]);
+    if (!asked || has_place(cell, selection->without, selection->without_count))
         return false;
-    return wanted->place_count == 0 || has_place(cell, wanted->places, wanted->place_count);
+    return selection->place_count == 0 ||
+           has_place(cell, selection->places, selection->place_count);
 }
 
 void cpu_builder_add(struct cpu_builder *builder, const struct cpu_cell *cell)
 {
     struct cpu_cells *cells = &builder->cells;
-    if (builder->failed || !is_wanted(builder->wanted, cell))
+    if (builder->failed || !is_selected(builder->selection, cell))
         return;
     if (cells->count == cells->capacity) {
         size_t capacity = cells->capacity == 0 ? 64 : cells->capacity * 2;

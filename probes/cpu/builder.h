@@ -1,17 +1,17 @@
-/* Collects the wanted cells of a run, which each group adds. */
+/* Collects the selected cells of a run, which each group adds. */
 #pragma once
 #include "common/random.h"
 #include "cpu/cell.h"
 
 struct cpu_builder {
     const struct cpu_topology *topology;
-    const struct cpu_wanted *wanted;
+    const struct cpu_selection *selection;
     struct cpu_cells cells; /* owned by the caller */
     struct probe_random random;
     bool failed; /* out of memory */
 };
 
-/* Adds a copy of the cell if it is wanted. */
+/* Adds a copy of the cell if it is selected. */
 void cpu_builder_add(struct cpu_builder *builder, const struct cpu_cell *cell);
 
 /* cpu/cells_memory.c: the cells of the group memory. Latency is measured from each llc with usable

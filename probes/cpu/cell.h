@@ -64,7 +64,7 @@ struct cpu_cells {
 };
 
 /* The caller's selection; no places means all. */
-struct cpu_wanted {
+struct cpu_selection {
     enum cpu_profile profile;
     uint64_t seed;
     bool metrics[PROBE_METRIC_COUNT];

@@ -58,10 +58,11 @@ static bool order_cells(struct cpu_builder *builder)
     return true;
 }
 
-bool cpu_cells_new(const struct cpu_topology *topology, const struct cpu_wanted *wanted,
+bool cpu_cells_new(const struct cpu_topology *topology, const struct cpu_selection *selection,
                    struct cpu_cells *ret_cells, struct probe_why *why)
 {
-    struct cpu_builder builder = {.topology = topology, .wanted = wanted, .random = {wanted->seed}};
+    struct cpu_builder builder = {
+        .topology = topology, .selection = selection, .random = {selection->seed}};
     cpu_cells_pairs_add(&builder);
     cpu_cells_memory_add(&builder);
     if (builder.failed || !order_cells(&builder)) {

@@ -14,6 +14,6 @@
 #include "cpu/topology.h"
 
 /* Fails when out of memory. */
-bool cpu_cells_new(const struct cpu_topology *topology, const struct cpu_wanted *wanted,
+bool cpu_cells_new(const struct cpu_topology *topology, const struct cpu_selection *selection,
                    struct cpu_cells *ret_cells, struct probe_why *why);
 void cpu_cells_done(struct cpu_cells *cells);

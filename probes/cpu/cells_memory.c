@@ -212,7 +212,7 @@ static void add_from_llc(struct cpu_builder *builder, int llc, int memory)
     if (cache->numa < 0 || topology->numas[cache->numa].llcs <= 1)
         return;
     add_all_cores(builder, CPU_PHASE_DETAIL, llc, -1, memory);
-    if (builder->wanted->profile == CPU_FULL)
+    if (builder->selection->profile == CPU_FULL)
         add_core_counts(builder, llc, -1, memory);
 }
 
@@ -226,7 +226,7 @@ void cpu_cells_memory_add(struct cpu_builder *builder)
             add_from_numa(builder, numa, memory);
         for (int llc = 0; llc < topology->llc_count; llc++)
             add_from_llc(builder, llc, memory);
-        if (builder->wanted->profile == CPU_FULL) {
+        if (builder->selection->profile == CPU_FULL) {
             add_sizes(builder, memory);
             add_noise(builder, memory);
         }

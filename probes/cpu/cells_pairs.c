@@ -66,7 +66,7 @@ static void add_handoff(struct cpu_builder *builder, int from, int to, int64_t b
 static void add_siblings(struct cpu_builder *builder)
 {
     for (int core = 0; core < builder->topology->core_count; core++)
-        for (int cas = 0; cas < (builder->wanted->profile == CPU_FULL ? 2 : 1); cas++)
+        for (int cas = 0; cas < (builder->selection->profile == CPU_FULL ? 2 : 1); cas++)
             add_pingpong(builder, core, core, cas, rank_of(KIND_SIBLINGS, cas), CPU_ROLE_PLAIN);
 }
 
@@ -256,7 +256,7 @@ void cpu_cells_pairs_add(struct cpu_builder *builder)
         return;
     }
     add_siblings(builder);
-    if (builder->wanted->profile == CPU_FULL)
+    if (builder->selection->profile == CPU_FULL)
         add_full(builder, &groups);
     else
         add_quick(builder, &groups);

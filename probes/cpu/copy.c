@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "cpu/patience.h"
 #include "cpu/stream.h"
+#include "cpu/wait_limit.h"
 
 #define SMALLEST ((int64_t)4096)
 #define BEYOND   ((int64_t)4 << 20) /* twice the largest known level-2 cache of a core */
@@ -21,8 +21,8 @@ struct cpu_copy {
     const struct cpu_stream *stream;
     struct cpu_copy_plan plan;
     int64_t bytes[CPU_COPY_SIZES_MAX];
-    int64_t patience_ns;
-    struct cpu_patience patience;
+    int64_t wait_limit_ns;
+    struct cpu_wait_limit wait_limit;
     /* The copying side writes its next request and the number of its finished copy; the writing
      * side answers. */
     _Alignas(256) _Atomic uint32_t done;
@@ -69,18 +69,18 @@ void cpu_copy_begin(struct cpu_copy *copy, const struct cpu_copy_plan *plan)
     double bytes = 0;
     for (unsigned i = 0; i < plan->sizes; i++)
         bytes += (double)plan->bytes[i] * 3 * (PROBE_STATS_MIN + 1);
-    copy->patience_ns = PROBE_STATS_PATIENCE * plan->budget_ns + (int64_t)(bytes / SLOWEST * 1e9);
-    cpu_patience_begin(&copy->patience, copy->patience_ns);
+    copy->wait_limit_ns = PROBE_STATS_PATIENCE * plan->budget_ns + (int64_t)(bytes / SLOWEST * 1e9);
+    cpu_wait_limit_begin(&copy->wait_limit, copy->wait_limit_ns);
 }
 
-int64_t cpu_copy_patience_ns(const struct cpu_copy *copy) { return copy->patience_ns; }
+int64_t cpu_copy_wait_limit_ns(const struct cpu_copy *copy) { return copy->wait_limit_ns; }
 
 static void write_side(struct cpu_copy *copy)
 {
     for (uint32_t number = 1;; number++) {
         for (unsigned spins = 1; atomic_load_explicit(&copy->done, memory_order_acquire) != number;
              spins++)
-            if (cpu_patience_ends(&copy->patience, spins))
+            if (cpu_wait_limit_ends(&copy->wait_limit, spins))
                 return;
         size_t bytes = copy->next_bytes;
         if (bytes == 0)
@@ -121,7 +121,7 @@ static bool copy_once(struct cpu_copy *copy, uint32_t number, size_t bytes, int6
     copy->stream->write(target, bytes);
     for (unsigned spins = 1; atomic_load_explicit(&copy->written, memory_order_acquire) != number;
          spins++)
-        if (cpu_patience_ends(&copy->patience, spins))
+        if (cpu_wait_limit_ends(&copy->wait_limit, spins))
             return false;
     int64_t start = probe_clock_ns();
     copy->stream->copy(target, copy->plan.source, bytes);
@@ -156,7 +156,7 @@ static void copy_side(struct cpu_copy *copy)
         for (unsigned k = 0; k < left; k++) {
             unsigned i = order[k];
             double took_ns;
-            if (cpu_patience_is_over(&copy->patience) ||
+            if (cpu_wait_limit_is_reached(&copy->wait_limit) ||
                 !copy_once(copy, ++number, (size_t)copy->bytes[i], cost_ns, &took_ns))
                 return; /* and the writing side leaves where it next waits */
             if (!first)
@@ -168,10 +168,10 @@ static void copy_side(struct cpu_copy *copy)
     atomic_store_explicit(&copy->done, number + 1, memory_order_release);
 }
 
-void cpu_copy_play(void *table, unsigned side)
+void cpu_copy_run_side(void *table, unsigned side)
 {
     struct cpu_copy *copy = table;
-    if (!cpu_patience_meet(&copy->patience))
+    if (!cpu_wait_limit_meet(&copy->wait_limit))
         return;
     if (side == 0)
         write_side(copy);
@@ -190,7 +190,7 @@ bool cpu_copy_end(struct cpu_copy *copy, struct probe_summary ret_times[CPU_COPY
                                  "only %u copies of %lld bytes within %.0f ms: the two CPUs do not "
                                  "run at the same time",
                                  copy->n[i], (long long)copy->bytes[i],
-                                 (double)copy->patience_ns / 1e6);
+                                 (double)copy->wait_limit_ns / 1e6);
     for (unsigned i = 0; i < copy->plan.sizes; i++)
         ret_times[i] = probe_stats_quantile(copy->sample_ns[i], copy->n[i], 0.5);
     return true;

@@ -40,15 +40,16 @@ struct cpu_copy_plan {
     uint64_t seed;
 };
 
-/* Prepares a match (cpu/workers.h): side 0 writes, side 1 copies. Each size is copied six times at
- * least. */
+/* Prepares a pair run (cpu/workers.h): side 0 writes, side 1 copies. Each size is copied six times
+ * at least. */
 void cpu_copy_begin(struct cpu_copy *copy, const struct cpu_copy_plan *plan);
-void cpu_copy_play(void *table, unsigned side);
+void cpu_copy_run_side(void *table, unsigned side);
 
-/* Latest time at which a started match is given up. */
-int64_t cpu_copy_patience_ns(const struct cpu_copy *copy);
+/* Latest time at which a started pair run is given up. */
+int64_t cpu_copy_wait_limit_ns(const struct cpu_copy *copy);
 
-/* The times of the sizes, in nanoseconds. Fails with why when the match was given up, because the
- * two CPUs do not run at the same time. Fails also when the copied bytes differ from the source. */
+/* The times of the sizes, in nanoseconds. Fails with why when the pair run was given up, because
+ * the two CPUs do not run at the same time. Fails also when the copied bytes differ from the
+ * source. */
 bool cpu_copy_end(struct cpu_copy *copy, struct probe_summary ret_times[CPU_COPY_SIZES_MAX],
                   struct probe_why *why);

@@ -4,18 +4,18 @@
 
 #include "common/free_memory.h"
 #include "cpu/copy.h"
-#include "cpu/patience.h"
 #include "cpu/queue.h"
+#include "cpu/wait_limit.h"
 #include "cpu/workers.h"
 
 #define HUGE_BYTES ((size_t)2 << 20)
-/* after their patience, for both sides to get their CPUs once more and leave */
+/* after their wait limit, for both sides to get their CPUs once more and leave */
 #define GRACE_NS INT64_C(2000000000)
 /* limit of small pages on all nodes: giving them back when the run is stopped takes some 20 ms */
 #define SMALL_BYTES ((int64_t)128 << 20)
 
 struct node {
-    bool wanted, ready;
+    bool requested, ready;
     struct cpu_memory memory;
     struct probe_why why; /* reason when it is not ready */
 };
@@ -25,9 +25,9 @@ struct cpu_handoff {
     struct cpu_workers *workers;
     struct cpu_copy *copy;
     struct cpu_queue *queue;
-    struct cpu_match match;
+    struct cpu_pair_run pair_run;
     struct node *nodes;        /* one for each NUMA node */
-    unsigned in_row;           /* matches that could not be measured, up to the last one */
+    unsigned in_row;           /* pair runs that could not be measured, up to the last one */
     bool stuck;                /* a thread that did not come back uses all of this */
     struct probe_why given_up; /* reason, if not empty, that nothing is tried any more */
 };
@@ -50,21 +50,21 @@ static int64_t largest_copy(const struct cpu_cell *cell)
     return bytes[cpu_copy_sizes(cell->bytes, bytes) - 1];
 }
 
-static void make_memory(struct cpu_handoff *handoff, const char *root, int numa, size_t wanted,
+static void make_memory(struct cpu_handoff *handoff, const char *root, int numa, size_t requested,
                         size_t least, int count, int64_t soft_ns, int64_t hard_ns,
                         bool *ret_overrun)
 {
     struct node *node = &handoff->nodes[numa];
     int64_t limit = probe_room_bytes(root, handoff->topology->numas[numa].number, count) /
                     (int64_t)HUGE_BYTES * (int64_t)HUGE_BYTES;
-    struct cpu_memory_request request = {.wanted = wanted,
+    struct cpu_memory_request request = {.requested = requested,
                                          .least = least,
                                          .soft_ns = soft_ns,
                                          .hard_ns = hard_ns,
                                          .small_limit = SMALL_BYTES / count};
-    if ((int64_t)request.wanted > limit)
-        request.wanted = limit < 0 ? 0 : (size_t)limit;
-    if (request.wanted < least)
+    if ((int64_t)request.requested > limit)
+        request.requested = limit < 0 ? 0 : (size_t)limit;
+    if (request.requested < least)
         probe_why_write(&node->why, "too little free memory");
     else
         node->ready = cpu_memory_new(handoff->topology, numa, &request, handoff->workers,
@@ -86,15 +86,15 @@ static bool make_memories(struct cpu_handoff *handoff, const char *root,
         const int ends[] = {cell->from_core, cell->to_core};
         for (int k = 0; k < 2; k++) {
             int numa = handoff->topology->cores[ends[k]].numa;
-            if (numa >= 0 && !handoff->nodes[numa].wanted) {
-                handoff->nodes[numa].wanted = true;
+            if (numa >= 0 && !handoff->nodes[numa].requested) {
+                handoff->nodes[numa].requested = true;
                 count++;
             }
         }
     }
     size_t least = largest > 0 ? room(4096) : CPU_QUEUE_BYTES;
     for (int i = 0; i < handoff->topology->numa_count && !*ret_overrun; i++)
-        if (handoff->nodes[i].wanted)
+        if (handoff->nodes[i].requested)
             make_memory(handoff, root, i, largest > 0 ? room(largest) : CPU_QUEUE_BYTES, least,
                         count, soft_ns, hard_ns, ret_overrun);
     return !*ret_overrun;
@@ -168,13 +168,13 @@ static const struct cpu_memory *memory_of(const struct cpu_handoff *handoff, int
     return NULL;
 }
 
-static bool run(struct cpu_handoff *handoff, const struct cpu_cell *cell, int64_t patience_ns,
+static bool run(struct cpu_handoff *handoff, const struct cpu_cell *cell, int64_t wait_limit_ns,
                 struct probe_why *why)
 {
     const struct cpu_core *cores = handoff->topology->cores;
-    handoff->match.pus[0] = cores[cell->from_core].pu;
-    handoff->match.pus[1] = cores[cell->to_core].pu;
-    bool ok = cpu_match_run(handoff->workers, &handoff->match, 1, patience_ns + GRACE_NS,
+    handoff->pair_run.pus[0] = cores[cell->from_core].pu;
+    handoff->pair_run.pus[1] = cores[cell->to_core].pu;
+    bool ok = cpu_pair_runs(handoff->workers, &handoff->pair_run, 1, wait_limit_ns + GRACE_NS,
                             &handoff->stuck, why);
     if (handoff->stuck)
         probe_why_write(&handoff->given_up, "not tried after %s %s: %.120s", cell->from, cell->to,
@@ -182,12 +182,12 @@ static bool run(struct cpu_handoff *handoff, const struct cpu_cell *cell, int64_
     return ok;
 }
 
-/* Counts failed matches in a row. After several failures the CPUs of this machine do not run at the
- * same time. */
+/* Counts failed pair runs in a row. After several failures the CPUs of this machine do not run at
+ * the same time. */
 static bool note_played(struct cpu_handoff *handoff, bool ok, const struct probe_why *why)
 {
     handoff->in_row = ok ? 0 : handoff->in_row + 1;
-    if (handoff->in_row == CPU_PATIENCE_IN_ROW && !handoff->stuck)
+    if (handoff->in_row == CPU_WAIT_LIMIT_IN_ROW && !handoff->stuck)
         probe_why_write(&handoff->given_up, "not tried after %u others in a row, the last: %.120s",
                         handoff->in_row, why->text);
     return ok;
@@ -222,8 +222,9 @@ static bool measure_copy(struct cpu_handoff *handoff, const struct cpu_cell *cel
                                  .budget_ns = budget_ns,
                                  .seed = seed};
     cpu_copy_begin(handoff->copy, &plan);
-    handoff->match = (struct cpu_match){.play = cpu_copy_play, .table = handoff->copy};
-    bool ok = run(handoff, cell, cpu_copy_patience_ns(handoff->copy), why) &&
+    handoff->pair_run =
+        (struct cpu_pair_run){.run_side = cpu_copy_run_side, .state = handoff->copy};
+    bool ok = run(handoff, cell, cpu_copy_wait_limit_ns(handoff->copy), why) &&
               cpu_copy_end(handoff->copy, copied.times, why);
     if (!note_played(handoff, ok, why))
         return false;
@@ -239,8 +240,9 @@ static bool measure_queue(struct cpu_handoff *handoff, const struct cpu_cell *ce
     if (ring == NULL)
         return false;
     cpu_queue_begin(handoff->queue, ring->base, budget_ns);
-    handoff->match = (struct cpu_match){.play = cpu_queue_play, .table = handoff->queue};
-    bool ok = run(handoff, cell, cpu_queue_patience_ns(handoff->queue), why) &&
+    handoff->pair_run =
+        (struct cpu_pair_run){.run_side = cpu_queue_run_side, .state = handoff->queue};
+    bool ok = run(handoff, cell, cpu_queue_wait_limit_ns(handoff->queue), why) &&
               cpu_queue_end(handoff->queue, &ret_rates[0], &ret_rates[1], why);
     return note_played(handoff, ok, why);
 }

@@ -30,7 +30,7 @@ void cpu_handoff_print(const struct cpu_handoff *handoff, struct probe_line *lin
 
 /* Measures and reports the cell for about budget_ns. The cell is a copy, or the writer's rate of a
  * queue; then cell + 1 is the reader's and is reported too. Skips a cell when its CPUs do not run
- * at the same time. Skips all cells after CPU_PATIENCE_IN_ROW of those, or when a thread does not
+ * at the same time. Skips all cells after CPU_WAIT_LIMIT_IN_ROW of those, or when a thread does not
  * return. Returns the number of cells reported; 0 when the reader of the record is gone. */
 size_t cpu_handoff_measure(struct cpu_handoff *handoff, const struct cpu_cell *cell,
                            int64_t budget_ns, uint64_t seed, struct cpu_report *report);

@@ -75,24 +75,24 @@ static int take_option(int key, char *text, void *arg)
 {
     struct options *options = arg;
     int64_t number;
-    struct cpu_wanted *wanted = &options->run.wanted;
+    struct cpu_selection *selection = &options->run.selection;
     switch (key) {
     case OPT_PROFILE:
         if (strcmp(text, "quick") != 0 && strcmp(text, "full") != 0)
             return usage("--profile is quick or full, not", text);
-        wanted->profile = strcmp(text, "full") == 0 ? CPU_FULL : CPU_QUICK;
+        selection->profile = strcmp(text, "full") == 0 ? CPU_FULL : CPU_QUICK;
         return -1;
     case OPT_METRICS:
-        return probe_options_metrics(&command, text, wanted->metrics);
+        return probe_options_metrics(&command, text, selection->metrics);
     case OPT_CPUS:
         options->has_cpus = true;
         return cpu_list_parse(text, &options->cpus) ? -1 : usage("not a list of CPUs", text);
     case OPT_PLACES:
-        return probe_options_names(text, PLACES_MAX, options->places, &wanted->place_count)
+        return probe_options_names(text, PLACES_MAX, options->places, &selection->place_count)
                    ? -1
                    : usage("--places takes 1 to 4096 names", NULL);
     case OPT_WITHOUT:
-        return probe_options_names(text, PLACES_MAX, options->without, &wanted->without_count)
+        return probe_options_names(text, PLACES_MAX, options->without, &selection->without_count)
                    ? -1
                    : usage("--without takes 1 to 4096 names", NULL);
     case OPT_BUDGET:
@@ -102,7 +102,7 @@ static int take_option(int key, char *text, void *arg)
     case OPT_SEED:
         if (!probe_options_integer(text, 0, &number))
             return usage("--seed is not a number from 0 on", text);
-        wanted->seed = (uint64_t)number;
+        selection->seed = (uint64_t)number;
         return -1;
     case OPT_TABLE:
         options->table = true;
@@ -121,14 +121,14 @@ static int parse_options(int argc, char **argv, struct options *options)
     int status = probe_options_parse(&command, argc, argv, take_option, options);
     if (status >= 0)
         return status;
-    struct cpu_wanted *wanted = &options->run.wanted;
-    status = probe_options_settle_metrics(&command, options->child, wanted->metrics);
+    struct cpu_selection *selection = &options->run.selection;
+    status = probe_options_settle_metrics(&command, options->child, selection->metrics);
     if (status >= 0)
         return status;
     if (options->run.budget_ns == 0)
-        options->run.budget_ns = wanted->profile == CPU_FULL ? FULL_BUDGET_NS : QUICK_BUDGET_NS;
-    wanted->places = options->places;
-    wanted->without = options->without;
+        options->run.budget_ns = selection->profile == CPU_FULL ? FULL_BUDGET_NS : QUICK_BUDGET_NS;
+    selection->places = options->places;
+    selection->without = options->without;
     return -1;
 }
 
@@ -165,9 +165,9 @@ static bool check_names(const struct options *options, const struct cpu_topology
 static bool check_places(const struct options *options, const struct cpu_topology *topology,
                          struct probe_why *why)
 {
-    const struct cpu_wanted *wanted = &options->run.wanted;
-    return check_names(options, topology, wanted->places, wanted->place_count, why) &&
-           check_names(options, topology, wanted->without, wanted->without_count, why);
+    const struct cpu_selection *selection = &options->run.selection;
+    return check_names(options, topology, selection->places, selection->place_count, why) &&
+           check_names(options, topology, selection->without, selection->without_count, why);
 }
 
 static int measure(const struct options *options, const struct cpu_topology *topology,
@@ -199,7 +199,7 @@ static int measure(const struct options *options, const struct cpu_topology *top
 int main(int argc, char **argv)
 {
     struct options options = {
-        .run = {.root = "", .started_ns = probe_clock_ns(), .wanted = {.seed = 1}}};
+        .run = {.root = "", .started_ns = probe_clock_ns(), .selection = {.seed = 1}}};
     options.places = calloc(PLACES_MAX, sizeof *options.places);
     options.without = calloc(PLACES_MAX, sizeof *options.without);
     int status = options.places == NULL || options.without == NULL
@@ -211,7 +211,7 @@ int main(int argc, char **argv)
     if (status < 0) {
         if (probe_stop_prepare(options.child, &why) && read_topology(&options, &topology, &why) &&
             check_places(&options, &topology, &why) &&
-            cpu_cells_new(&topology, &options.run.wanted, &cells, &why)) {
+            cpu_cells_new(&topology, &options.run.selection, &cells, &why)) {
             status = measure(&options, &topology, &cells);
         } else {
             fprintf(stderr, "berth-probe-cpu: %s\n", why.text);

@@ -262,7 +262,7 @@ static bool try_hugetlb(const struct cpu_topology *topology, int numa,
                         struct cpu_memory *memory, bool *ret_overrun)
 {
     const struct cpu_numa *node = &topology->numas[numa];
-    size_t bytes = round_up(request->wanted, HUGE_BYTES);
+    size_t bytes = round_up(request->requested, HUGE_BYTES);
     int64_t free_pages = probe_file_number(
         "", "/sys/devices/system/node/node%d/hugepages/hugepages-2048kB/free_hugepages",
         node->number);
@@ -293,7 +293,7 @@ bool cpu_memory_new(const struct cpu_topology *topology, int numa,
     if (!node->allowed)
         return probe_why_set(why, "memory of node %d is not in this process's set of allowed nodes",
                              node->number);
-    struct cpu_memory memory = {.bytes = round_up(request->wanted, HUGE_BYTES)};
+    struct cpu_memory memory = {.bytes = round_up(request->requested, HUGE_BYTES)};
     if (!try_hugetlb(topology, numa, request, workers, &memory, ret_overrun)) {
         if (*ret_overrun)
             return probe_why_set(why, "filling huge pages does not end");

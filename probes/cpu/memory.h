@@ -39,14 +39,14 @@ int64_t cpu_memory_small_limit(int64_t limit_ns);
  * has least bytes. It stops in any case after hard_ns, and before more than small_limit bytes lie
  * on small pages. */
 struct cpu_memory_request {
-    size_t wanted, least;
+    size_t requested, least;
     int64_t soft_ns, hard_ns;
     int64_t small_limit;
 };
 
-/* The buffer may have fewer bytes than wanted, when time or the allowance of small pages ran out.
- * Fails when the node may not be allocated on, pages are in the wrong place, or there is no memory.
- * *ret_overrun as in cpu_workers_run. */
+/* The buffer may have fewer bytes than requested, when time or the allowance of small pages ran
+ * out. Fails when the node may not be allocated on, pages are in the wrong place, or there is no
+ * memory. *ret_overrun as in cpu_workers_run. */
 bool cpu_memory_new(const struct cpu_topology *topology, int numa,
                     const struct cpu_memory_request *request, struct cpu_workers *workers,
                     struct cpu_memory *ret_memory, bool *ret_overrun, struct probe_why *why);

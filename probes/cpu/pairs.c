@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "cpu/patience.h"
 #include "cpu/pingpong.h"
 #include "cpu/schedule.h"
+#include "cpu/wait_limit.h"
 #include "cpu/workers.h"
 
 #define LEAST_NS INT64_C(2000000) /* least time of a cell */
-/* after their patience, for players to get their CPUs once more and leave */
+/* after their wait limit, for threads to get their CPUs once more and leave */
 #define GRACE_NS INT64_C(2000000000)
 #define SAMPLE   12 /* cells measured again after a window */
 /* a window falls when one in SHARE of the sample differs */
@@ -25,7 +25,7 @@ struct outcome {
     struct probe_why why;
 };
 
-/* All on the heap, because a stuck thread still uses the boards and matches after this module has
+/* All on the heap, because a stuck thread still uses the states and pair runs after this module has
  * given up. */
 struct pairs {
     const struct cpu_pairs_plan *plan;
@@ -37,9 +37,9 @@ struct pairs {
     bool *busy;                     /* one for each core */
     struct outcome *batch;          /* plan->most_at_once */
     size_t *window, window_count;   /* cells of the batches that are not reported yet */
-    struct cpu_pingpong **boards;   /* plan->most_at_once */
-    struct cpu_match *matches;
-    struct cpu_report_way *way; /* report of the current method */
+    struct cpu_pingpong **states;   /* plan->most_at_once */
+    struct cpu_pair_run *pair_runs;
+    struct cpu_report_method *way; /* report of the current method */
     unsigned at_once;
     size_t left;     /* cells that are to be done and neither measured nor skipped */
     unsigned in_row; /* cells played alone that could not be measured, up to the last one */
@@ -62,15 +62,15 @@ static void destroy(struct pairs *pairs)
 {
     if (pairs == NULL)
         return;
-    for (unsigned i = 0; pairs->boards != NULL && i < pairs->plan->most_at_once; i++)
-        cpu_pingpong_free(pairs->boards[i]);
+    for (unsigned i = 0; pairs->states != NULL && i < pairs->plan->most_at_once; i++)
+        cpu_pingpong_free(pairs->states[i]);
     free(pairs->list);
     free(pairs->outcomes);
     free(pairs->busy);
     free(pairs->batch);
     free(pairs->window);
-    free(pairs->boards);
-    free(pairs->matches);
+    free(pairs->states);
+    free(pairs->pair_runs);
     free(pairs);
 }
 
@@ -85,13 +85,13 @@ static struct pairs *create(const struct cpu_pairs_plan *plan)
     pairs->busy = calloc((size_t)plan->topology->core_count, sizeof *pairs->busy);
     pairs->window = calloc(plan->count + 1, sizeof *pairs->window);
     pairs->batch = calloc(plan->most_at_once, sizeof *pairs->batch);
-    pairs->boards = calloc(plan->most_at_once, sizeof(struct cpu_pingpong *));
-    pairs->matches = calloc(plan->most_at_once, sizeof *pairs->matches);
+    pairs->states = calloc(plan->most_at_once, sizeof(struct cpu_pingpong *));
+    pairs->pair_runs = calloc(plan->most_at_once, sizeof *pairs->pair_runs);
     bool ok = pairs->list != NULL && pairs->outcomes != NULL && pairs->busy != NULL &&
-              pairs->batch != NULL && pairs->window != NULL && pairs->boards != NULL &&
-              pairs->matches != NULL;
+              pairs->batch != NULL && pairs->window != NULL && pairs->states != NULL &&
+              pairs->pair_runs != NULL;
     for (unsigned i = 0; ok && i < plan->most_at_once; i++)
-        ok = (pairs->boards[i] = cpu_pingpong_new(NULL)) != NULL;
+        ok = (pairs->states[i] = cpu_pingpong_new(NULL)) != NULL;
     if (ok)
         return pairs;
     destroy(pairs);
@@ -118,24 +118,24 @@ static void play(struct pairs *pairs, const size_t *cells, size_t count,
             share = rest_ns / (int64_t)(pairs->left / count + 1);
     int64_t budget_ns = share > plan->most_ns ? plan->most_ns : share < LEAST_NS ? LEAST_NS : share;
     int64_t most_ns = PROBE_STATS_PATIENCE * budget_ns, least_ns = PROBE_STATS_PATIENCE * LEAST_NS;
-    int64_t patience_ns = most_ns < rest_ns ? most_ns : rest_ns > least_ns ? rest_ns : least_ns;
+    int64_t wait_limit_ns = most_ns < rest_ns ? most_ns : rest_ns > least_ns ? rest_ns : least_ns;
     for (size_t i = 0; i < count; i++) {
         const struct cpu_cell *cell = &plan->cells[cells[i]];
-        cpu_pingpong_begin(pairs->boards[i], cell->cas, budget_ns, patience_ns);
-        pairs->matches[i] =
-            (struct cpu_match){.play = cpu_pingpong_play, .table = pairs->boards[i]};
-        find_pus(plan->topology, cell, pairs->matches[i].pus);
+        cpu_pingpong_begin(pairs->states[i], cell->cas, budget_ns, wait_limit_ns);
+        pairs->pair_runs[i] =
+            (struct cpu_pair_run){.run_side = cpu_pingpong_run_side, .state = pairs->states[i]};
+        find_pus(plan->topology, cell, pairs->pair_runs[i].pus);
     }
     struct probe_why failure;
-    bool ran = cpu_match_run(pairs->workers, pairs->matches, (unsigned)count,
-                             patience_ns + GRACE_NS, &pairs->overrun, &failure);
+    bool ran = cpu_pair_runs(pairs->workers, pairs->pair_runs, (unsigned)count,
+                             wait_limit_ns + GRACE_NS, &pairs->overrun, &failure);
     if (pairs->overrun)
         probe_why_write(&pairs->given_up, "not tried after %s %s or a pair beside it: %.120s",
                         plan->cells[cells[0]].from, plan->cells[cells[0]].to, failure.text);
     for (size_t i = 0; i < count; i++)
         if (ran)
             ret_outcomes[i].measured =
-                cpu_pingpong_end(pairs->boards[i], &ret_outcomes[i].summary, &ret_outcomes[i].why);
+                cpu_pingpong_end(pairs->states[i], &ret_outcomes[i].summary, &ret_outcomes[i].why);
         else
             ret_outcomes[i] = (struct outcome){.why = failure};
 }
@@ -181,7 +181,7 @@ static void note_ratio(double ratio, double *worst)
 /* Measures a sample of the window alone. Returns true when side by side makes no difference. */
 static bool verify_window(struct pairs *pairs)
 {
-    struct cpu_report_way *told = pairs->way;
+    struct cpu_report_method *told = pairs->way;
     size_t count = pairs->window_count, sampled = count < SAMPLE ? count : SAMPLE, differing = 0;
     size_t unmeasured = count_unmeasured(pairs, pairs->window, count);
     for (size_t i = 0; i < sampled && !is_given_up(pairs); i++) {
@@ -210,7 +210,7 @@ static bool verify_window(struct pairs *pairs)
 static void note_alone(struct pairs *pairs, const struct outcome *outcome)
 {
     pairs->in_row = outcome->measured ? 0 : pairs->in_row + 1;
-    if (pairs->in_row == CPU_PATIENCE_IN_ROW)
+    if (pairs->in_row == CPU_WAIT_LIMIT_IN_ROW)
         probe_why_write(&pairs->given_up, "not tried after %u others in a row, the last: %.120s",
                         pairs->in_row, outcome->why.text);
 }

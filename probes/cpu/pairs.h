@@ -12,7 +12,7 @@
  * A quarter of a batch may not even end, because the CPUs do not run at the same time. A virtual
  * machine with more CPUs than the real one is an example. Then the batch is done again with a
  * quarter of the pairs at once. A pair that does not end alone is skipped. All remaining pairs are
- * skipped after CPU_PATIENCE_IN_ROW of those, or when a thread does not return at all.
+ * skipped after CPU_WAIT_LIMIT_IN_ROW of those, or when a thread does not return at all.
  *
  * In the quick profile, one pair of cores represents two llcs. Another pair, drawn at random,
  * checks it. When they differ by more than a fifth, the spare cells of these llcs are measured too.

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "cpu/patience.h"
+#include "cpu/wait_limit.h"
 
 #define WARM_ROUNDS  200
 #define BATCH_ROUNDS 500
@@ -28,8 +28,8 @@ struct cpu_pingpong {
     struct flags *flags; /* PLACES of them */
     size_t bytes;        /* whole pages */
     bool cas;
-    int64_t budget_ns, patience_ns;
-    struct cpu_patience patience;
+    int64_t budget_ns, wait_limit_ns;
+    struct cpu_wait_limit wait_limit;
     double batch_ns[PROBE_STATS_MAX]; /* a round's mean time */
     unsigned batches, stop_place;
     bool slow; /* given up */
@@ -66,26 +66,26 @@ static uint32_t rounds_at(unsigned place) { return place == 0 ? WARM_ROUNDS : BA
 
 /* Release and acquire order the two flags on weakly ordered machines and cost nothing on x86.
  * Numbers begin with 1. */
-static bool ask_store(struct flags *flags, uint32_t rounds, struct cpu_patience *patience)
+static bool ask_store(struct flags *flags, uint32_t rounds, struct cpu_wait_limit *wait_limit)
 {
     for (uint32_t number = 1; number <= rounds; number++) {
         atomic_store_explicit(&flags->ping, number, memory_order_release);
         for (unsigned spins = 1; atomic_load_explicit(&flags->pong, memory_order_acquire) != number;
              spins++)
-            if (cpu_patience_ends(patience, spins))
+            if (cpu_wait_limit_ends(wait_limit, spins))
                 return false;
     }
     return true;
 }
 
-static void answer_store(struct flags *flags, struct cpu_patience *patience)
+static void answer_store(struct flags *flags, struct cpu_wait_limit *wait_limit)
 {
     for (unsigned place = 0;; place++, flags++)
         for (uint32_t last = 0, number; last != rounds_at(place); last = number) {
             for (unsigned spins = 1;
                  (number = atomic_load_explicit(&flags->ping, memory_order_acquire)) == last;
                  spins++)
-                if (cpu_patience_ends(patience, spins))
+                if (cpu_wait_limit_ends(wait_limit, spins))
                     return;
             atomic_store_explicit(&flags->pong, number, memory_order_release);
             if (number == STOP)
@@ -94,28 +94,28 @@ static void answer_store(struct flags *flags, struct cpu_patience *patience)
 }
 
 /* Changes the line from 0 to the given number. */
-static bool change_cas(struct flags *flags, uint32_t to, struct cpu_patience *patience)
+static bool change_cas(struct flags *flags, uint32_t to, struct cpu_wait_limit *wait_limit)
 {
     uint32_t expected = 0;
     for (unsigned spins = 1; !atomic_compare_exchange_strong_explicit(
              &flags->ping, &expected, to, memory_order_acq_rel, memory_order_relaxed);
          spins++) {
-        if (cpu_patience_ends(patience, spins))
+        if (cpu_wait_limit_ends(wait_limit, spins))
             return false;
         expected = 0;
     }
     return true;
 }
 
-static bool ask_cas(struct flags *flags, uint32_t rounds, struct cpu_patience *patience)
+static bool ask_cas(struct flags *flags, uint32_t rounds, struct cpu_wait_limit *wait_limit)
 {
     for (uint32_t i = 0; i < rounds; i++)
-        if (!change_cas(flags, 1, patience))
+        if (!change_cas(flags, 1, wait_limit))
             return false;
     return true;
 }
 
-static void answer_cas(struct flags *flags, struct cpu_patience *patience)
+static void answer_cas(struct flags *flags, struct cpu_wait_limit *wait_limit)
 {
     for (unsigned place = 0;; place++, flags++)
         for (uint32_t done = 0; done < rounds_at(place); done++) {
@@ -123,7 +123,7 @@ static void answer_cas(struct flags *flags, struct cpu_patience *patience)
             for (unsigned spins = 1; !atomic_compare_exchange_strong_explicit(
                      &flags->ping, &expected, 0, memory_order_acq_rel, memory_order_relaxed);
                  spins++) {
-                if (expected == STOP || cpu_patience_ends(patience, spins))
+                if (expected == STOP || cpu_wait_limit_ends(wait_limit, spins))
                     return;
                 expected = 1;
             }
@@ -134,15 +134,15 @@ static void answer_cas(struct flags *flags, struct cpu_patience *patience)
 static bool ask(struct cpu_pingpong *pingpong, unsigned place)
 {
     struct flags *flags = pingpong->flags + place;
-    return pingpong->cas ? ask_cas(flags, rounds_at(place), &pingpong->patience)
-                         : ask_store(flags, rounds_at(place), &pingpong->patience);
+    return pingpong->cas ? ask_cas(flags, rounds_at(place), &pingpong->wait_limit)
+                         : ask_store(flags, rounds_at(place), &pingpong->wait_limit);
 }
 
 /* At the place where the answering thread waits. */
 static void stop_answering(struct cpu_pingpong *pingpong, unsigned place)
 {
     if (pingpong->cas)
-        change_cas(&pingpong->flags[place], STOP, &pingpong->patience);
+        change_cas(&pingpong->flags[place], STOP, &pingpong->wait_limit);
     else
         atomic_store_explicit(&pingpong->flags[place].ping, STOP, memory_order_release);
     pingpong->stop_place = place;
@@ -169,18 +169,18 @@ static bool measure(struct cpu_pingpong *pingpong)
 }
 
 void cpu_pingpong_begin(struct cpu_pingpong *pingpong, bool cas, int64_t budget_ns,
-                        int64_t patience_ns)
+                        int64_t wait_limit_ns)
 {
     pingpong->cas = cas;
     pingpong->budget_ns = budget_ns;
-    pingpong->patience_ns = patience_ns;
+    pingpong->wait_limit_ns = wait_limit_ns;
     pingpong->batches = 0;
     pingpong->slow = true;
     madvise(pingpong->flags, pingpong->bytes, MADV_DONTNEED);
-    cpu_patience_begin(&pingpong->patience, patience_ns);
+    cpu_wait_limit_begin(&pingpong->wait_limit, wait_limit_ns);
 }
 
-void cpu_pingpong_play(void *table, unsigned side)
+void cpu_pingpong_run_side(void *table, unsigned side)
 {
     struct cpu_pingpong *pingpong = table;
     for (unsigned place = 0; side == 0 && place < PLACES; place++) {
@@ -188,16 +188,16 @@ void cpu_pingpong_play(void *table, unsigned side)
         atomic_store(&pingpong->flags[place].ping, 0);
         atomic_store(&pingpong->flags[place].pong, 0);
     }
-    if (!cpu_patience_meet(&pingpong->patience))
+    if (!cpu_wait_limit_meet(&pingpong->wait_limit))
         return;
     if (side == 0) {
         pingpong->slow = !measure(pingpong);
         if (!pingpong->slow)
             stop_answering(pingpong, pingpong->batches + 1);
     } else if (pingpong->cas) {
-        answer_cas(pingpong->flags, &pingpong->patience);
+        answer_cas(pingpong->flags, &pingpong->wait_limit);
     } else {
-        answer_store(pingpong->flags, &pingpong->patience);
+        answer_store(pingpong->flags, &pingpong->wait_limit);
     }
 }
 
@@ -207,10 +207,10 @@ bool cpu_pingpong_end(struct cpu_pingpong *pingpong, struct probe_summary *ret_s
     if (pingpong->slow)
         return probe_why_set(
             why, "only %u batches within %.0f ms: the two CPUs do not run at the same time",
-            pingpong->batches, (double)pingpong->patience_ns / 1e6);
+            pingpong->batches, (double)pingpong->wait_limit_ns / 1e6);
     /* Final state of the flags: cas touches the first line alone. */
     const struct flags *last = &pingpong->flags[pingpong->stop_place];
-    assert(atomic_load(&pingpong->patience.over) ||
+    assert(atomic_load(&pingpong->wait_limit.over) ||
            (atomic_load(&last->ping) == STOP &&
             atomic_load(&last->pong) == (pingpong->cas ? 0 : STOP)));
     *ret_summary = probe_stats_quantile(pingpong->batch_ns, pingpong->batches, 0.5);

@@ -22,13 +22,13 @@ struct cpu_pingpong;
 struct cpu_pingpong *cpu_pingpong_new(struct probe_why *why);
 void cpu_pingpong_free(struct cpu_pingpong *pingpong);
 
-/* Prepares a match (cpu/workers.h) of about budget_ns, given up after patience_ns; at least six
- * batches are taken. Its table is the struct cpu_pingpong. */
+/* Prepares a pair run (cpu/workers.h) of about budget_ns, given up after wait_limit_ns; at least
+ * six batches are taken. Its table is the struct cpu_pingpong. */
 void cpu_pingpong_begin(struct cpu_pingpong *pingpong, bool cas, int64_t budget_ns,
-                        int64_t patience_ns);
-void cpu_pingpong_play(void *table, unsigned side);
+                        int64_t wait_limit_ns);
+void cpu_pingpong_run_side(void *table, unsigned side);
 
-/* Returns the result of the match. Fails with why when it was given up, because the two CPUs do not
- * run at the same time. */
+/* Returns the result of the pair run. Fails with why when it was given up, because the two CPUs do
+ * not run at the same time. */
 bool cpu_pingpong_end(struct cpu_pingpong *pingpong, struct probe_summary *ret_summary,
                       struct probe_why *why);

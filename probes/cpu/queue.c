@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "cpu/patience.h"
+#include "cpu/wait_limit.h"
 
 #define PAYLOAD_BYTES (512 - sizeof(uint64_t))
 #define CHUNKS        (CPU_QUEUE_BYTES / sizeof(struct chunk))
@@ -22,8 +22,8 @@ _Static_assert(sizeof(struct chunk) == 512, "the ring is full of chunks of 512 b
 
 struct cpu_queue {
     struct chunk *ring;
-    int64_t budget_ns, patience_ns;
-    struct cpu_patience patience;
+    int64_t budget_ns, wait_limit_ns;
+    struct cpu_wait_limit wait_limit;
     /* passes that the writer may begin; UINT64_MAX: none any more */
     _Alignas(256) _Atomic uint64_t begun;
     _Alignas(256) _Atomic int64_t writer_ns; /* the writer's time of the pass, 0 not known yet */
@@ -48,17 +48,17 @@ void cpu_queue_begin(struct cpu_queue *queue, char *ring, int64_t budget_ns)
 {
     queue->ring = (struct chunk *)(void *)ring;
     queue->budget_ns = budget_ns;
-    queue->patience_ns = PROBE_STATS_PATIENCE * budget_ns + LEAST_NS;
+    queue->wait_limit_ns = PROBE_STATS_PATIENCE * budget_ns + LEAST_NS;
     queue->n = 0;
     queue->wrong = false;
     atomic_store(&queue->begun, 0);
     atomic_store(&queue->writer_ns, 0);
-    cpu_patience_begin(&queue->patience, queue->patience_ns);
+    cpu_wait_limit_begin(&queue->wait_limit, queue->wait_limit_ns);
 }
 
-int64_t cpu_queue_patience_ns(const struct cpu_queue *queue) { return queue->patience_ns; }
+int64_t cpu_queue_wait_limit_ns(const struct cpu_queue *queue) { return queue->wait_limit_ns; }
 
-/* Clears flags of an earlier match, or of the memory's earlier user. */
+/* Clears flags of an earlier pair run, or of the memory's earlier user. */
 static void clear(struct cpu_queue *queue)
 {
     for (size_t i = 0; i < CHUNKS; i++)
@@ -72,7 +72,7 @@ static void write_side(struct cpu_queue *queue)
         uint64_t begun;
         for (unsigned spins = 1;
              (begun = atomic_load_explicit(&queue->begun, memory_order_acquire)) < pass; spins++)
-            if (cpu_patience_ends(&queue->patience, spins))
+            if (cpu_wait_limit_ends(&queue->wait_limit, spins))
                 return;
         if (begun == UINT64_MAX)
             return;
@@ -98,7 +98,7 @@ static bool read_pass(struct cpu_queue *queue, uint64_t pass, int64_t *ret_ns)
         struct chunk *chunk = &queue->ring[i];
         for (unsigned spins = 1; atomic_load_explicit(&chunk->ready, memory_order_acquire) != pass;
              spins++)
-            if (cpu_patience_ends(&queue->patience, spins))
+            if (cpu_wait_limit_ends(&queue->wait_limit, spins))
                 return false;
         memcpy(payload, chunk->payload, sizeof payload);
         /* The copy is made although most of it is never read. */
@@ -125,12 +125,12 @@ static void read_side(struct cpu_queue *queue)
     for (uint64_t pass = 1; !both_enough(queue, spent_ns > queue->budget_ns); pass++) {
         atomic_store_explicit(&queue->begun, pass, memory_order_release);
         int64_t reader_ns, writer_ns;
-        if (cpu_patience_is_over(&queue->patience) || !read_pass(queue, pass, &reader_ns))
+        if (cpu_wait_limit_is_reached(&queue->wait_limit) || !read_pass(queue, pass, &reader_ns))
             return; /* and the writing side leaves where it next waits */
         for (unsigned spins = 1;
              (writer_ns = atomic_load_explicit(&queue->writer_ns, memory_order_acquire)) == 0;
              spins++)
-            if (cpu_patience_ends(&queue->patience, spins))
+            if (cpu_wait_limit_ends(&queue->wait_limit, spins))
                 return;
         atomic_store_explicit(&queue->writer_ns, 0, memory_order_relaxed);
         spent_ns = probe_clock_ns() - begin;
@@ -142,12 +142,12 @@ static void read_side(struct cpu_queue *queue)
     atomic_store_explicit(&queue->begun, UINT64_MAX, memory_order_release);
 }
 
-void cpu_queue_play(void *table, unsigned side)
+void cpu_queue_run_side(void *table, unsigned side)
 {
     struct cpu_queue *queue = table;
     if (side == 0)
         clear(queue);
-    if (!cpu_patience_meet(&queue->patience))
+    if (!cpu_wait_limit_meet(&queue->wait_limit))
         return;
     if (side == 0)
         write_side(queue);
@@ -163,7 +163,7 @@ bool cpu_queue_end(struct cpu_queue *queue, struct probe_summary *ret_writer,
     if (queue->n < PROBE_STATS_MIN)
         return probe_why_set(
             why, "only %u passes within %.0f ms: the two CPUs do not run at the same time",
-            queue->n, (double)queue->patience_ns / 1e6);
+            queue->n, (double)queue->wait_limit_ns / 1e6);
     *ret_writer = probe_stats_quantile(queue->writer_rate, queue->n, 0.5);
     *ret_reader = probe_stats_quantile(queue->reader_rate, queue->n, 0.5);
     return true;

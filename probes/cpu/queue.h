@@ -24,16 +24,16 @@ struct cpu_queue;
 struct cpu_queue *cpu_queue_new(void); /* NULL when out of memory */
 void cpu_queue_free(struct cpu_queue *queue);
 
-/* Prepares a match (cpu/workers.h) of about budget_ns: side 0 writes, side 1 reads. It has at least
- * six passes after two that are discarded. ring has CPU_QUEUE_BYTES, aligned to lines, and stays
- * the caller's. */
+/* Prepares a pair run (cpu/workers.h) of about budget_ns: side 0 writes, side 1 reads. It has at
+ * least six passes after two that are discarded. ring has CPU_QUEUE_BYTES, aligned to lines, and
+ * stays the caller's. */
 void cpu_queue_begin(struct cpu_queue *queue, char *ring, int64_t budget_ns);
-void cpu_queue_play(void *table, unsigned side);
+void cpu_queue_run_side(void *table, unsigned side);
 
-/* Latest time at which a started match is given up. */
-int64_t cpu_queue_patience_ns(const struct cpu_queue *queue);
+/* Latest time at which a started pair run is given up. */
+int64_t cpu_queue_wait_limit_ns(const struct cpu_queue *queue);
 
-/* Fails with why when the match was given up, because the two CPUs do not run at the same time.
+/* Fails with why when the pair run was given up, because the two CPUs do not run at the same time.
  * Fails also when the bytes read differ from the bytes written. */
 bool cpu_queue_end(struct cpu_queue *queue, struct probe_summary *ret_writer,
                    struct probe_summary *ret_reader, struct probe_why *why);

@@ -148,7 +148,8 @@ bool cpu_report_skip_metric(struct cpu_report *report, enum probe_metric metric,
     return probe_line_write(&line, report->out);
 }
 
-static void print_way(const char *name, const struct cpu_report_way *way, struct probe_line *line)
+static void print_way(const char *name, const struct cpu_report_method *way,
+                      struct probe_line *line)
 {
     char key[40];
     if (way->at_once == 0)

@@ -20,7 +20,7 @@ struct cpu_result {
 };
 
 /* The method used for pairs of cores, for the end record. */
-struct cpu_report_way {
+struct cpu_report_method {
     /* pairs side by side at the end, 0: nothing was measured by this method */
     unsigned at_once;
     size_t verified, differing; /* measured side by side, then alone; of these, differing */
@@ -29,7 +29,7 @@ struct cpu_report_way {
 };
 
 struct cpu_report_pairs {
-    struct cpu_report_way ways[2]; /* store, cas */
+    struct cpu_report_method ways[2]; /* store, cas */
     /* pairs of llcs of which one pair of cores was checked by another; number that differed */
     size_t llc_pairs, llc_differing;
     double llc_worst_ratio; /* the check over the first */

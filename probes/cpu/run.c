@@ -92,7 +92,7 @@ static bool print_run(const struct run *run)
     probe_line_text(&line, "probe", "cpu");
     probe_line_text(&line, "backend", "linux");
     probe_line_integer(&line, "started_at", (int64_t)time(NULL));
-    probe_line_integer(&line, "seed", (int64_t)run->options->wanted.seed);
+    probe_line_integer(&line, "seed", (int64_t)run->options->selection.seed);
     probe_line_open(&line, "conditions");
     struct probe_conditions conditions;
     probe_conditions_begin(&conditions, run->options->root, &line);
@@ -102,7 +102,8 @@ static bool print_run(const struct run *run)
     probe_line_text(&line, "vectors", cpu_stream_best()->name);
     cpu_buffers_print(&run->buffers, &line);
     cpu_handoff_print(run->handoff, &line);
-    probe_line_text(&line, "profile", run->options->wanted.profile == CPU_FULL ? "full" : "quick");
+    probe_line_text(&line, "profile",
+                    run->options->selection.profile == CPU_FULL ? "full" : "quick");
     probe_line_integer(&line, "cores", run->topology->core_count);
     probe_conditions_end(&conditions, "not_known");
     probe_line_close(&line);
@@ -111,7 +112,7 @@ static bool print_run(const struct run *run)
 
 static int64_t most_ns(const struct run *run)
 {
-    return run->options->wanted.profile == CPU_FULL ? 100000000 : 30000000;
+    return run->options->selection.profile == CPU_FULL ? 100000000 : 30000000;
 }
 
 /* The time of one cell: an even share of the rest of its phase, within bounds. */
@@ -205,7 +206,7 @@ static bool skip_empty_metrics(struct run *run)
     };
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++) {
         /* quick leaves noise out: a person gets a line about it, a record does not. */
-        bool found = !run->options->wanted.metrics[metrics[i].metric] ||
+        bool found = !run->options->selection.metrics[metrics[i].metric] ||
                      (metrics[i].metric == PROBE_MEMORY_NOISE && run->report->out != NULL);
         for (size_t j = 0; j < run->cells->count && !found; j++) {
             const struct cpu_cell *cell = &run->cells->item[j];
@@ -216,9 +217,9 @@ static bool skip_empty_metrics(struct run *run)
         if (found)
             continue;
         if (!cpu_report_skip_metric(run->report, metrics[i].metric,
-                                    run->options->wanted.place_count > 0 ||
-                                            run->options->wanted.without_count > 0
-                                        ? "none between the wanted places"
+                                    run->options->selection.place_count > 0 ||
+                                            run->options->selection.without_count > 0
+                                        ? "none between the selected places"
                                         : metrics[i].why))
             return false;
     }
@@ -235,7 +236,7 @@ enum cpu_run_status cpu_run(const struct cpu_topology *topology, const struct cp
                       .cells = cells,
                       .options = options,
                       .report = report,
-                      .random = {options->wanted.seed},
+                      .random = {options->selection.seed},
                       .shares = shares};
     enum cpu_run_status status = CPU_RUN_FAILED;
     run.workers = cpu_workers_new();

@@ -8,7 +8,7 @@
 
 struct cpu_run_options {
     const char *root;
-    struct cpu_wanted wanted;
+    struct cpu_selection selection;
     int64_t budget_ns;  /* budget of the whole run, from started_ns on */
     int64_t started_ns; /* time of the clock */
 };

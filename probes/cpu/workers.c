@@ -181,23 +181,23 @@ bool cpu_workers_run(struct cpu_workers *workers, const int *pus, unsigned count
     return probe_why_set(why, "not done after %.1f s", (double)limit_ns / 1e9);
 }
 
-static void play(void *arg, unsigned index)
+static void run_side(void *arg, unsigned index)
 {
-    const struct cpu_match *match = (const struct cpu_match *)arg + index / 2;
-    match->play(match->table, index % 2);
+    const struct cpu_pair_run *pair_run = (const struct cpu_pair_run *)arg + index / 2;
+    pair_run->run_side(pair_run->state, index % 2);
 }
 
-bool cpu_match_run(struct cpu_workers *workers, const struct cpu_match *matches, unsigned count,
-                   int64_t limit_ns, bool *ret_overrun, struct probe_why *why)
+bool cpu_pair_runs(struct cpu_workers *workers, const struct cpu_pair_run *pair_runs,
+                   unsigned count, int64_t limit_ns, bool *ret_overrun, struct probe_why *why)
 {
     int *pus = malloc(2 * count * sizeof *pus);
     *ret_overrun = false;
     if (pus == NULL)
         return probe_why_set(why, "out of memory");
     for (unsigned i = 0; i < 2 * count; i++)
-        pus[i] = matches[i / 2].pus[i % 2];
-    bool ok = cpu_workers_run(workers, pus, 2 * count, play, (void *)(uintptr_t)matches, limit_ns,
-                              ret_overrun, why);
+        pus[i] = pair_runs[i / 2].pus[i % 2];
+    bool ok = cpu_workers_run(workers, pus, 2 * count, run_side, (void *)(uintptr_t)pair_runs,
+                              limit_ns, ret_overrun, why);
     free(pus);
     return ok;
 }

@@ -1,7 +1,7 @@
 /**
  * A pool of threads, pinned anew for each piece of work. They are kept between pieces, because a
- * freshly started thread measures its own start. A match is a measurement between two of them. Used
- * from one thread.
+ * freshly started thread measures its own start. A pair run is a measurement between two of them.
+ * Used from one thread.
  */
 #pragma once
 #include <stdbool.h>
@@ -25,14 +25,14 @@ bool cpu_workers_run(struct cpu_workers *workers, const int *pus, unsigned count
                      bool *ret_overrun, struct probe_why *why);
 
 /* A measurement between two threads. */
-struct cpu_match {
-    int pus[2];                               /* from, to */
-    void (*play)(void *table, unsigned side); /* side 0 runs on pus[0], side 1 on pus[1] */
-    void *table;                              /* state shared by the two sides */
+struct cpu_pair_run {
+    int pus[2];                                   /* from, to */
+    void (*run_side)(void *state, unsigned side); /* side 0 runs on pus[0], side 1 on pus[1] */
+    void *state;                                  /* state shared by the two sides */
 };
 
-/* Plays all matches side by side; no CPU is in two of them. Fails as cpu_workers_run does.
- * *ret_overrun: a thread is stuck and still uses the matches and their tables. They must be on the
- * heap, and are never freed nor used again in that case. */
-bool cpu_match_run(struct cpu_workers *workers, const struct cpu_match *matches, unsigned count,
-                   int64_t limit_ns, bool *ret_overrun, struct probe_why *why);
+/* Runs all pairs side by side; no CPU is in two of them. Fails as cpu_workers_run does.
+ * *ret_overrun: a thread is stuck and still uses the pair runs and their states. They must be on
+ * the heap, and are never freed nor used again in that case. */
+bool cpu_pair_runs(struct cpu_workers *workers, const struct cpu_pair_run *pair_runs,
+                   unsigned count, int64_t limit_ns, bool *ret_overrun, struct probe_why *why);

@@ -132,19 +132,19 @@ static int take_word(const char *text, const char *first, const char *second, co
 static int take_option(int key, char *text, void *arg)
 {
     struct options *options = arg;
-    struct gpu_wanted *wanted = &options->run.wanted;
+    struct gpu_selection *selection = &options->run.selection;
     int64_t number;
     bool second;
     int status;
     switch (key) {
     case OPT_PROFILE:
         status = take_word(text, "quick", "full", "--profile is quick or full, not", &second);
-        wanted->profile = second ? GPU_FULL : GPU_QUICK;
+        selection->profile = second ? GPU_FULL : GPU_QUICK;
         return status;
     case OPT_METRICS:
-        return probe_options_metrics(&command, text, wanted->metrics);
+        return probe_options_metrics(&command, text, selection->metrics);
     case OPT_PLACES:
-        return probe_options_names(text, PLACES_MAX, options->places, &wanted->place_count)
+        return probe_options_names(text, PLACES_MAX, options->places, &selection->place_count)
                    ? -1
                    : usage("--places takes 1 to 4096 names", NULL);
     case OPT_BUDGET:
@@ -154,7 +154,7 @@ static int take_option(int key, char *text, void *arg)
     case OPT_SEED:
         if (!probe_options_integer(text, 0, &number))
             return usage("--seed is not a number from 0 on", text);
-        wanted->seed = (uint64_t)number;
+        selection->seed = (uint64_t)number;
         return -1;
     case OPT_BACKEND:
         status = take_word(text, "cuda", "hip", "--backend is cuda or hip, not", &second);
@@ -164,7 +164,7 @@ static int take_option(int key, char *text, void *arg)
         options->run.shapes = text;
         return -1;
     case OPT_SKIP:
-        return probe_options_names(text, SKIPPED_MAX, options->skipped, &wanted->skipped_count)
+        return probe_options_names(text, SKIPPED_MAX, options->skipped, &selection->skipped_count)
                    ? -1
                    : usage("--skip takes 1 to 256 cells", NULL);
     case OPT_WITHOUT:
@@ -172,7 +172,7 @@ static int take_option(int key, char *text, void *arg)
                    ? -1
                    : usage("--without takes 1 to 64 GPUs", NULL);
     case OPT_SETS:
-        return probe_options_names(text, SETS_MAX, options->sets, &wanted->set_count)
+        return probe_options_names(text, SETS_MAX, options->sets, &selection->set_count)
                    ? -1
                    : usage("--sets takes 1 to 256 sets", NULL);
     case OPT_VARIANT:
@@ -200,7 +200,7 @@ static int parse_options(int argc, char **argv, struct options *options)
     int status = probe_options_parse(&command, argc, argv, take_option, options);
     if (status >= 0)
         return status;
-    struct gpu_wanted *wanted = &options->run.wanted;
+    struct gpu_selection *selection = &options->run.selection;
     if (options->variant[0] != NULL) {
         if (options->backend != NULL && strcmp(options->backend, "hip") != 0)
             return usage("--variant is of AMD's driver, --backend hip, not", options->backend);
@@ -210,19 +210,19 @@ static int parse_options(int argc, char **argv, struct options *options)
         return usage("--shapes is not what the conditions of a run say, \"MODEL/DRIVER: read "
                      "512x132u4 write ... copy ...\", but",
                      options->run.shapes);
-    status = probe_options_settle_metrics(&command, options->child, wanted->metrics);
+    status = probe_options_settle_metrics(&command, options->child, selection->metrics);
     if (status >= 0)
         return status;
     if (options->run.budget_ns == 0)
-        options->run.budget_ns = wanted->profile == GPU_FULL ? FULL_BUDGET_NS : QUICK_BUDGET_NS;
-    wanted->places = options->places;
-    wanted->skipped = options->skipped;
-    wanted->sets = options->sets;
+        options->run.budget_ns = selection->profile == GPU_FULL ? FULL_BUDGET_NS : QUICK_BUDGET_NS;
+    selection->places = options->places;
+    selection->skipped = options->skipped;
+    selection->sets = options->sets;
     return -1;
 }
 
-/* Opens the first driver that is there and has devices, of those wanted; else why gets the fault of
- * each. */
+/* Opens the first driver that is there and has devices, of those selected; else why gets the fault
+ * of each. */
 static struct gpu_api *open_node(const struct options *options, struct gpu_node *ret_node,
                                  struct probe_why *why)
 {
@@ -265,7 +265,7 @@ static int measure_opened(const struct options *options, struct gpu_node *node,
     struct probe_why why = {0};
     char unknown[GPU_NAMES_TEXT];
     if (!options->child &&
-        !gpu_names_check(node, &run.wanted, options->without, unknown, sizeof unknown)) {
+        !gpu_names_check(node, &run.selection, options->without, unknown, sizeof unknown)) {
         fprintf(stderr, "berth-probe-gpu: %s\n", unknown);
         return PROBE_OPTIONS_USAGE;
     }
@@ -278,7 +278,7 @@ static int measure_opened(const struct options *options, struct gpu_node *node,
         gpu_probe_end(&report, node, &run, status, &times);
     int64_t elapsed_ns = probe_clock_ns() - run.started_ns;
     if (options->table && status != GPU_PROBE_FAILED &&
-        !(gpu_report_print(&report, stdout) && gpu_times_say(&times, elapsed_ns, stdout)))
+        !(gpu_report_print(&report, stdout) && gpu_times_summary(&times, elapsed_ns, stdout)))
         status = GPU_PROBE_FAILED;
     fflush(stdout);
     if (status == GPU_PROBE_FAILED || status == GPU_PROBE_GONE)
@@ -320,7 +320,7 @@ static int print_facts(const char *root, struct probe_out *out)
 int main(int argc, char **argv)
 {
     gpu_collective_environment();
-    struct options options = {.run = {.started_ns = probe_clock_ns(), .wanted = {.seed = 1}}};
+    struct options options = {.run = {.started_ns = probe_clock_ns(), .selection = {.seed = 1}}};
     options.places = calloc(PLACES_MAX, sizeof *options.places);
     options.skipped = calloc(SKIPPED_MAX, sizeof *options.skipped);
     options.without = calloc(GPU_DEVICES_MAX + 1, sizeof *options.without);

@@ -147,8 +147,15 @@ static bool warm_up(struct gpu_run *run)
             !gpu_buffers_device(run->buffers, i, 1, &memory[1], &left_out))
             continue;
         uint64_t bytes = memory[0].bytes < memory[1].bytes ? memory[0].bytes : memory[1].bytes;
-        struct gpu_op op = {i, GPU_BY_ENGINE, GPU_HOW_COPY, memory[1].address, memory[0].address, i,
-                            i, bytes,         {0}};
+        struct gpu_op op = {i,
+                            GPU_BY_ENGINE,
+                            GPU_OPERATION_COPY,
+                            memory[1].address,
+                            memory[0].address,
+                            i,
+                            i,
+                            bytes,
+                            {0}};
         flows[count] = (struct gpu_flow){.op = op, .count = 4, .span = bytes};
         count++;
     }
@@ -182,8 +189,9 @@ static void find_legs(struct gpu_run *run, const struct gpu_cells *cells)
     for (size_t i = 0; i < cells->count; i++)
         parts += leg_parts(&cells->item[i]);
     double fit = LEG_SHARE * (double)run->budget_ns / (double)(LEGS * parts);
-    run->leg_ns = run->wanted.profile == GPU_FULL ? LEG_FULL_NS : within_legs(fit);
-    run->peer_leg_ns = run->wanted.profile == GPU_FULL ? LEG_FULL_NS : within_legs(PEER_LEGS * fit);
+    run->leg_ns = run->selection.profile == GPU_FULL ? LEG_FULL_NS : within_legs(fit);
+    run->peer_leg_ns =
+        run->selection.profile == GPU_FULL ? LEG_FULL_NS : within_legs(PEER_LEGS * fit);
     run->stepped_leg_ns = LEG_FULL_NS;
 }
 
@@ -214,7 +222,7 @@ static bool print_run(const struct gpu_run *run, const struct gpu_probe_options 
     probe_line_text(&line, "probe", "gpu");
     probe_line_text(&line, "backend", node->api->is_standin ? "standin" : node->api->name);
     probe_line_integer(&line, "started_at", (int64_t)time(NULL));
-    probe_line_integer(&line, "seed", (int64_t)options->wanted.seed);
+    probe_line_integer(&line, "seed", (int64_t)options->selection.seed);
     probe_line_open(&line, "conditions");
     gpu_conditions_print(options->conditions, node, &line);
     probe_line_text(&line, "library", node->api->library);
@@ -230,7 +238,7 @@ static bool print_run(const struct gpu_run *run, const struct gpu_probe_options 
                                                       : gpu_image_included());
     if (node->compiler != NULL)
         probe_line_text(&line, "kernels_compiled_by", node->compiler);
-    probe_line_text(&line, "profile", options->wanted.profile == GPU_FULL ? "full" : "quick");
+    probe_line_text(&line, "profile", options->selection.profile == GPU_FULL ? "full" : "quick");
     probe_line_close(&line);
     return probe_line_write(&line, run->report->out);
 }
@@ -244,10 +252,10 @@ static int64_t time_at(const struct gpu_run *run, double share)
 static int64_t cell_budget_ns(const struct gpu_run *run, const struct gpu_cell *cell, size_t left,
                               int64_t now_ns)
 {
-    int64_t most = run->wanted.profile == GPU_FULL ? CELL_FULL_NS : CELL_QUICK_NS;
+    int64_t most = run->selection.profile == GPU_FULL ? CELL_FULL_NS : CELL_QUICK_NS;
     int64_t even = run->budget_ns / (int64_t)(run->report->total + 1);
     /* else the last cells would not be reached */
-    if (run->wanted.profile == GPU_QUICK && most > CELL_EVEN * even)
+    if (run->selection.profile == GPU_QUICK && most > CELL_EVEN * even)
         most = CELL_EVEN * even;
     if (cell->phase == GPU_PHASE_TUNE)
         most = CELL_TUNE_NS;
@@ -259,8 +267,8 @@ static bool hung_before(const struct gpu_run *run, const struct gpu_cell *cell)
 {
     char text[GPU_RUN_CELL_SIZE];
     gpu_run_cell(run, cell, text, sizeof text);
-    for (size_t i = 0; i < run->wanted.skipped_count; i++)
-        if (strcmp(text, run->wanted.skipped[i]) == 0)
+    for (size_t i = 0; i < run->selection.skipped_count; i++)
+        if (strcmp(text, run->selection.skipped[i]) == 0)
             return true;
     return false;
 }
@@ -327,12 +335,12 @@ static bool skip_empty(struct gpu_run *run, const struct gpu_cells *cells)
     };
     struct probe_axes axes = {0};
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++) {
-        bool found = !run->wanted.metrics[metrics[i].metric] ||
-                     (metrics[i].full && run->wanted.profile != GPU_FULL);
+        bool found = !run->selection.metrics[metrics[i].metric] ||
+                     (metrics[i].full && run->selection.profile != GPU_FULL);
         for (size_t j = 0; j < cells->count && !found; j++)
             found = cells->item[j].metric == metrics[i].metric;
         const char *why =
-            run->wanted.place_count > 0 ? "none between the wanted places" : metrics[i].why;
+            run->selection.place_count > 0 ? "none between the selected places" : metrics[i].why;
         if (!found && !gpu_report_skip(run->report, run->node, metrics[i].metric, GPU_PLACE_NONE,
                                        GPU_PLACE_NONE, &axes, why))
             return false;
@@ -380,14 +388,14 @@ enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_prob
     }
     run->node = node;
     run->report = report;
-    run->wanted = options->wanted;
-    run->random = (struct probe_random){options->wanted.seed};
+    run->selection = options->selection;
+    run->random = (struct probe_random){options->selection.seed};
     run->started_ns = probe_clock_ns();
     run->budget_ns = time_left_ns(node, options->budget_ns);
     (void)node->api->version(node->api, &driver); /* stays 0 */
     gpu_tune_default(node);
     if (options->shapes != NULL)
-        gpu_tune_take(node, driver, options->shapes);
+        gpu_tune_parse(node, driver, options->shapes);
     size_t host_bytes = HOST_BYTES * (node->device_count < 2   ? 2
                                       : node->device_count > 8 ? 8
                                                                : (size_t)node->device_count);
@@ -395,7 +403,8 @@ enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_prob
     if (gpu_trial_new(node, &run->trial, &fault, why) &&
         gpu_buffers_new(node, host_bytes, DEVICE_BYTES, &run->buffers, why)) {
         gpu_times_add(times, GPU_TIME_BUFFERS, probe_clock_ns());
-        run->together = (struct gpu_together){.trial = run->trial, .buffers = run->buffers};
+        run->bidirectional =
+            (struct gpu_bidirectional){.trial = run->trial, .buffers = run->buffers};
         status = run_cells(run, options, driver, times, why);
     } else if (!print_run(run, options, driver)) {
         status = GPU_PROBE_GONE;

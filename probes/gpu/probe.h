@@ -9,7 +9,7 @@
 #include "gpu/times.h"
 
 struct gpu_probe_options {
-    struct gpu_wanted wanted;
+    struct gpu_selection selection;
     /* budget from the driver's start: opening the devices, measuring, and closing them */
     int64_t budget_ns;
     int64_t started_ns; /* time of the clock at the process's start */

@@ -52,7 +52,7 @@ void gpu_times_print(const struct gpu_times *times, struct probe_line *line)
     probe_line_close(line);
 }
 
-bool gpu_times_say(const struct gpu_times *times, int64_t elapsed_ns, FILE *file)
+bool gpu_times_summary(const struct gpu_times *times, int64_t elapsed_ns, FILE *file)
 {
     const char *before = ":";
     bool ok = fprintf(file, "%.2f s", (double)elapsed_ns / 1e9) > 0;

@@ -48,4 +48,4 @@ void gpu_times_cell(struct gpu_times *times, enum gpu_phase phase, enum probe_me
 void gpu_times_print(const struct gpu_times *times, struct probe_line *line);
 
 /* Prints one line for a person: "5.10 s: driver 0.25, open 0.48, ...", without kinds below 5 ms. */
-bool gpu_times_say(const struct gpu_times *times, int64_t elapsed_ns, FILE *file);
+bool gpu_times_summary(const struct gpu_times *times, int64_t elapsed_ns, FILE *file);

@@ -46,7 +46,7 @@ struct bench {
     struct gpu_node node;
     struct gpu_trial *trial;
     struct gpu_buffers *buffers;
-    struct gpu_seats seats; /* of the device whose curve is looked at */
+    struct gpu_caller_cpus caller_cpus; /* of the device whose curve is looked at */
     struct probe_random random;
     struct errors queued, called;
     size_t calls, calls_within; /* of those of which the record says how far they are apart */
@@ -105,10 +105,10 @@ static bool path_of(const char *metric, json_t *axes, struct gpu_path *ret_path)
     const char *how = json_string_value(json_object_get(axes, "operation")),
                *direction = json_string_value(json_object_get(axes, "direction"));
     *ret_path = (struct gpu_path){.mechanism = by_engine ? GPU_BY_ENGINE : GPU_BY_KERNEL,
-                                  .how = GPU_HOW_COPY};
+                                  .operation = GPU_OPERATION_COPY};
     bool pulls = how != NULL && strcmp(how, "pull") == 0; /* a kernel's copy the other way round */
     if (how != NULL && !pulls)
-        ret_path->how = strcmp(how, "read") == 0 ? GPU_HOW_READ : GPU_HOW_WRITE;
+        ret_path->operation = strcmp(how, "read") == 0 ? GPU_OPERATION_READ : GPU_OPERATION_WRITE;
     ret_path->pulled = pulls || (direction != NULL && strcmp(direction, "read") == 0);
     return json_object_size(axes) == (how != NULL ? 1u : 0u) + (direction != NULL ? 1u : 0u);
 }
@@ -186,7 +186,7 @@ static bool try_size(struct bench *bench, const struct gpu_flow *flow, uint64_t 
     op.bytes = bytes;
     if (!gpu_rate_times(bench->trial, &op, flow->span, &sample, &one, &bench->random,
                         bench->budget_ns, &fault, why) ||
-        !gpu_rate_calls(bench->trial, &op, 1, GPU_RATE_CALLS, &bench->seats, bench->budget_ns,
+        !gpu_rate_calls(bench->trial, &op, 1, GPU_RATE_CALLS, &bench->caller_cpus, bench->budget_ns,
                         calls, &count, &fault, why))
         return false;
     double predicted = curve_fit_time_ns(curve, (double)bytes),
@@ -235,8 +235,8 @@ static void try_curve(struct bench *bench, json_t *record)
         printf("  %s\n", ok ? why.text : "no curve");
         return;
     }
-    gpu_seats_find("", bench->node.numa[gpu_node_near(&bench->node, flow.op.device)],
-                   &bench->seats);
+    gpu_caller_cpus_choose("", bench->node.numa[gpu_node_near(&bench->node, flow.op.device)],
+                           &bench->caller_cpus);
     size_t first[] = {bench->queued.count, bench->called.count};
     struct starts starts = {
         number_of(record, "t0_call_ns"),
@@ -294,7 +294,7 @@ int main(int argc, char **argv)
         const char *shapes =
             json_string_value(json_object_get(json_object_get(record, "conditions"), "shapes"));
         if (shapes != NULL)
-            gpu_tune_take(&bench->node, driver, shapes);
+            gpu_tune_parse(&bench->node, driver, shapes);
         if (json_is_array(json_object_get(record, "samples")))
             json_array_append(records, record);
         json_decref(record);

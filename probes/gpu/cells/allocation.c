@@ -122,7 +122,7 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
 bool gpu_cells_allocation(const struct gpu_run *run, struct gpu_cells *cells)
 {
     bool ok = true;
-    for (int device = 0; run->wanted.profile == GPU_FULL && ok && run->node->numa_count > 0 &&
+    for (int device = 0; run->selection.profile == GPU_FULL && ok && run->node->numa_count > 0 &&
                          device < run->node->device_count;
          device++)
         for (int kind = ORDINARY; ok && kind < KIND_COUNT; kind++) {

@@ -10,10 +10,11 @@
 
 static struct probe_axes axes_of(const struct gpu_cell *cell)
 {
-    static const char *const names[] = {
-        [GPU_HOW_READ] = "read", [GPU_HOW_WRITE] = "write", [GPU_HOW_COPY] = "copy"};
+    static const char *const names[] = {[GPU_OPERATION_READ] = "read",
+                                        [GPU_OPERATION_WRITE] = "write",
+                                        [GPU_OPERATION_COPY] = "copy"};
     struct probe_axes axes = {0};
-    if (cell->variant != GPU_HOW_READ)
+    if (cell->variant != GPU_OPERATION_READ)
         probe_axes_add(&axes, "operation", "%s", names[cell->variant]);
     probe_axes_add(&axes, "threads", "%lld", (long long)cell->bytes);
     return axes;
@@ -22,7 +23,8 @@ static struct probe_axes axes_of(const struct gpu_cell *cell)
 static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
     static const enum gpu_kernel firsts[] = {GPU_KERNEL_READ, GPU_KERNEL_WRITE, GPU_KERNEL_COPY};
-    struct gpu_path path = {.mechanism = GPU_BY_KERNEL, .how = (enum gpu_how)cell->variant};
+    struct gpu_path path = {.mechanism = GPU_BY_KERNEL,
+                            .operation = (enum gpu_operation)cell->variant};
     struct gpu_flow flow;
     struct probe_summary rate;
     struct probe_axes axes = axes_of(cell);
@@ -32,14 +34,14 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     if (!gpu_path_flow(run->buffers, &path, cell->from, cell->to, &flow, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     const struct gpu_shape busy = {.block = BLOCK, .grid = (unsigned)cell->bytes, .unroll = UNROLL};
-    if (gpu_node_stream_fits(&run->node->device[cell->from], firsts[path.how], &busy))
+    if (gpu_node_stream_fits(&run->node->device[cell->from], firsts[path.operation], &busy))
         flow.op.shape = busy;
     flow.op.shape.grid = (unsigned)cell->bytes;
-    if (!gpu_rate_together(run->trial, &flow, 1, run->leg_ns,
-                           cache > 0 ? CACHES * (uint64_t)cache : 0, budget_ns, &rate, NULL, &fault,
-                           &why))
+    if (!gpu_rate_concurrent(run->trial, &flow, 1, run->leg_ns,
+                             cache > 0 ? CACHES * (uint64_t)cache : 0, budget_ns, &rate, NULL,
+                             &fault, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
-    double factor = path.how == GPU_HOW_COPY ? 2 : 1;
+    double factor = path.operation == GPU_OPERATION_COPY ? 2 : 1;
     rate = (struct probe_summary){.value = factor * rate.value,
                                   .low = factor * rate.low,
                                   .high = factor * rate.high,
@@ -50,10 +52,10 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
 bool gpu_cells_blocks(const struct gpu_run *run, struct gpu_cells *cells)
 {
     bool ok = true;
-    if (run->wanted.profile != GPU_FULL)
+    if (run->selection.profile != GPU_FULL)
         return true;
     for (int device = 0; device < run->node->device_count; device++)
-        for (int how = GPU_HOW_READ; how <= GPU_HOW_COPY; how++) {
+        for (int how = GPU_OPERATION_READ; how <= GPU_OPERATION_COPY; how++) {
             int all = run->node->device[device].attribute[GPU_ATTRIBUTE_MULTIPROCESSORS];
             struct gpu_cell cell = {.metric = PROBE_MEMORY_BANDWIDTH,
                                     .phase = GPU_PHASE_DETAIL,

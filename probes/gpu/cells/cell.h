@@ -24,7 +24,7 @@ enum gpu_phase {
     GPU_PHASE_COUNT
 };
 
-struct gpu_run; /* gpu/cells/run.h: node, trial, buffers, report, wanted, budget */
+struct gpu_run; /* gpu/cells/run.h: node, trial, buffers, report, selection, budget */
 struct gpu_cell;
 
 /* Measures the cell and reports its values, or why there are none, by gpu/cells/report.h or

@@ -25,8 +25,8 @@ bool gpu_cells_peer(const struct gpu_run *run, struct gpu_cells *cells);
 
 /* True when two pairs of devices are peers: the same models, copy paths and distance on the bus, so
  * that one curve holds for both. */
-bool gpu_cells_peer_alike(const struct gpu_node *node, int from, int to, int other_from,
-                          int other_to);
+bool gpu_cells_peer_equivalent(const struct gpu_node *node, int from, int to, int other_from,
+                               int other_to);
 
 /* memory_bandwidth of a device in its own memory over numbers of blocks. threads=1, 2, 4, ...
  * blocks up to twice its multiprocessors, otherwise launched as tuned. Measures read, write, and

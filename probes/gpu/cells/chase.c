@@ -43,9 +43,9 @@ static uint64_t larger_cache(const struct gpu_run *run, int device, int place)
 
 uint64_t gpu_cells_chase_beyond(uint64_t cache, uint64_t buffer_bytes)
 {
-    uint64_t wanted = CACHES * cache < LEAST ? LEAST : CACHES * cache;
+    uint64_t requested = CACHES * cache < LEAST ? LEAST : CACHES * cache;
     uint64_t most = buffer_bytes / GPU_CHASE_STRIDE * GPU_CHASE_LINE;
-    uint64_t bytes = wanted < most ? wanted : most;
+    uint64_t bytes = requested < most ? requested : most;
     return bytes < CACHES_MIN * cache ? 0 : bytes;
 }
 
@@ -277,7 +277,7 @@ static bool stands_for_others(const struct gpu_run *run, int from, int to)
         for (int b = 0; b < run->node->device_count; b++) {
             if (a == from && b == to)
                 return true;
-            if (a != b && gpu_cells_peer_alike(run->node, from, to, a, b))
+            if (a != b && gpu_cells_peer_equivalent(run->node, from, to, a, b))
                 return false;
         }
     for (int a = 0; !is_peer && !few && a < from; a++)
@@ -290,7 +290,7 @@ static bool stands_for_others(const struct gpu_run *run, int from, int to)
 static bool list_target(const struct gpu_run *run, struct gpu_cells *cells, int device, int to)
 {
     uint64_t sizes[GPU_CELLS_CHASE_SIZES], cache = larger_cache(run, device, to);
-    bool spare = run->wanted.profile != GPU_FULL && !stands_for_others(run, device, to);
+    bool spare = run->selection.profile != GPU_FULL && !stands_for_others(run, device, to);
     struct gpu_cell cell = {.metric = PROBE_MEMORY_LATENCY,
                             .phase = spare ? GPU_PHASE_DETAIL : GPU_PHASE_LATENCY,
                             .rank = (spare ? SPARE_RANK : 0) + (to == device ? 0 : 1),
@@ -300,7 +300,7 @@ static bool list_target(const struct gpu_run *run, struct gpu_cells *cells, int 
                             .measure = measure,
                             .axes = axes_of};
     bool ok = gpu_cells_add(run, cells, &cell);
-    if (run->wanted.profile != GPU_FULL)
+    if (run->selection.profile != GPU_FULL)
         return ok;
     cell.phase = GPU_PHASE_DETAIL;
     uint64_t most = to >= 0 && CACHES * cache > LEAST ? CACHES * cache : LEAST;
@@ -314,7 +314,7 @@ static bool list_target(const struct gpu_run *run, struct gpu_cells *cells, int 
 
 bool gpu_cells_chase(const struct gpu_run *run, struct gpu_cells *cells)
 {
-    bool full = run->wanted.profile == GPU_FULL, ok = true;
+    bool full = run->selection.profile == GPU_FULL, ok = true;
     for (int device = 0; device < run->node->device_count; device++) {
         for (int to = 0; ok && to < run->node->device_count; to++)
             ok = list_target(run, cells, device, to);

@@ -35,10 +35,10 @@ struct session {
     struct probe_why why;
 };
 
-static int first_usable(const struct gpu_node *node, int wanted, int *ret_devices)
+static int first_usable(const struct gpu_node *node, int selection, int *ret_devices)
 {
     int found = 0;
-    for (int i = 0; i < node->device_count && found < wanted; i++)
+    for (int i = 0; i < node->device_count && found < selection; i++)
         if (node->device[i].usable)
             ret_devices[found++] = i;
     return found;
@@ -353,7 +353,7 @@ bool gpu_cells_collective(const struct gpu_run *run, struct gpu_cells *cells)
     int devices[GPU_DEVICES_MAX];
     int usable = first_usable(run->node, GPU_DEVICES_MAX, devices);
     bool ok = true;
-    for (int members = 2; run->wanted.profile == GPU_FULL && ok && members <= usable; members++)
+    for (int members = 2; run->selection.profile == GPU_FULL && ok && members <= usable; members++)
         for (int i = 0; ok && i < 2; i++) {
             struct gpu_cell cell = {.metric = metrics[i],
                                     .phase = GPU_PHASE_DETAIL,

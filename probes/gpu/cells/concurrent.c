@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "gpu/cells/names.h"
-#include "gpu/timing/both_ways.h"
+#include "gpu/timing/bidirectional.h"
 #include "gpu/timing/path.h"
 #include "gpu/timing/rate.h"
 
@@ -161,7 +161,7 @@ static bool measure_set(struct gpu_run *run, const struct gpu_cell *cell,
     struct gpu_report_flow results[GPU_TRIAL_FLOWS_MAX];
     int ends[GPU_TRIAL_FLOWS_MAX][2];
     struct gpu_path path = {
-        .mechanism = mechanism, .how = GPU_HOW_COPY, .shared = true, .pulled = pulled};
+        .mechanism = mechanism, .operation = GPU_OPERATION_COPY, .shared = true, .pulled = pulled};
     struct probe_axes axes = cell->axes != NULL ? cell->axes(cell) : (struct probe_axes){0};
     struct probe_why why = {0};
     enum gpu_fault fault;
@@ -172,14 +172,14 @@ static bool measure_set(struct gpu_run *run, const struct gpu_cell *cell,
     if (both_with_host && mechanism == GPU_BY_KERNEL) {
         int device = ends[0][0] >= 0 ? ends[0][0] : ends[0][1],
             numa = ends[0][0] >= 0 ? ends[0][1] : ends[0][0];
-        if (!gpu_together_find(&run->together, device, numa, &fault, &why))
+        if (!gpu_bidirectional_measure(&run->bidirectional, device, numa, &fault, &why))
             return gpu_run_failed(run, cell, &axes, fault, &why);
-        gpu_together_share(&run->together, flows, count);
+        gpu_bidirectional_divide(&run->bidirectional, flows, count);
     } else {
-        gpu_path_share(run->node, flows, count);
+        gpu_path_divide(run->node, flows, count);
     }
-    if (!gpu_rate_together(run->trial, flows, count, run->leg_ns, 0, budget_ns, rates, NULL, &fault,
-                           &why))
+    if (!gpu_rate_concurrent(run->trial, flows, count, run->leg_ns, 0, budget_ns, rates, NULL,
+                             &fault, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     for (size_t i = 0; i < count; i++)
         results[i] = (struct gpu_report_flow){ends[i][0], ends[i][1], rates[i]};
@@ -242,7 +242,7 @@ static bool measure_peer(struct gpu_run *run, const struct gpu_cell *cell, int64
 static bool list_host(const struct gpu_run *run, struct gpu_cells *cells,
                       struct probe_random *random)
 {
-    bool full = run->wanted.profile == GPU_FULL, ok = true;
+    bool full = run->selection.profile == GPU_FULL, ok = true;
     uint64_t *masks = malloc(HOST_SETS_MAX * sizeof *masks);
     if (masks == NULL)
         return false;
@@ -276,7 +276,7 @@ static bool list_far(const struct gpu_run *run, struct gpu_cells *cells)
     int devices = run->node->device_count;
     bool ok = true;
     for (int index = 0;
-         ok && run->wanted.profile == GPU_FULL && devices > 1 && index < run->node->numa_count;
+         ok && run->selection.profile == GPU_FULL && devices > 1 && index < run->node->numa_count;
          index++) {
         bool far = false;
         for (int device = 0; device < devices; device++)
@@ -319,9 +319,9 @@ static bool add_peer(const struct gpu_run *run, struct gpu_cells *cells, int64_t
 static bool list_asked(const struct gpu_run *run, struct gpu_cells *cells, size_t *ret_count)
 {
     bool ok = true;
-    for (size_t i = 0; ok && i < run->wanted.set_count; i++) {
+    for (size_t i = 0; ok && i < run->selection.set_count; i++) {
         int device[4];
-        if (!gpu_names_set(run->node, run->wanted.sets[i], device) || device[0] < 0 ||
+        if (!gpu_names_set(run->node, run->selection.sets[i], device) || device[0] < 0 ||
             device[1] < 0 || device[2] < 0 || device[3] < 0)
             continue;
         ok = add_peer(run, cells, number_of(2, device[0], device[1], device[2], device[3]),
@@ -335,7 +335,7 @@ static bool list_asked(const struct gpu_run *run, struct gpu_cells *cells, size_
 static bool list_peer(const struct gpu_run *run, struct gpu_cells *cells,
                       struct probe_random *random)
 {
-    bool full = run->wanted.profile == GPU_FULL;
+    bool full = run->selection.profile == GPU_FULL;
     size_t count, asked = 0,
                   most = full                          ? FULL_PAIRS
                          : run->node->device_count > 4 ? QUICK_PAIRS
@@ -361,7 +361,7 @@ static bool list_fans(const struct gpu_run *run, struct gpu_cells *cells)
 {
     int64_t numbers[2 * GPU_DEVICES_MAX];
     bool ok = true;
-    for (int variant = GPU_BY_ENGINE; run->wanted.profile == GPU_FULL && variant <= PULLED;
+    for (int variant = GPU_BY_ENGINE; run->selection.profile == GPU_FULL && variant <= PULLED;
          variant++) {
         size_t count = gpu_cells_sets_fans(run->node->device_count, variant == PULLED, numbers);
         for (size_t i = 0; ok && i < count; i++)
@@ -372,7 +372,7 @@ static bool list_fans(const struct gpu_run *run, struct gpu_cells *cells)
 
 bool gpu_cells_sets(const struct gpu_run *run, struct gpu_cells *cells)
 {
-    struct probe_random random = {run->wanted.seed};
+    struct probe_random random = {run->selection.seed};
     return list_host(run, cells, &random) && list_far(run, cells) &&
            list_peer(run, cells, &random) && list_fans(run, cells);
 }

@@ -15,13 +15,13 @@ enum { ONE, BOTH, READ, WRITE, COPY };
 
 static struct gpu_path path_of(const struct gpu_cell *cell)
 {
-    static const enum gpu_how hows[] = {
-        [READ] = GPU_HOW_READ, [WRITE] = GPU_HOW_WRITE, [COPY] = GPU_HOW_COPY};
+    static const enum gpu_operation hows[] = {
+        [READ] = GPU_OPERATION_READ, [WRITE] = GPU_OPERATION_WRITE, [COPY] = GPU_OPERATION_COPY};
     int what = cell->variant / 16;
     struct gpu_path path = {.kind = (enum gpu_memory_kind)(cell->variant % 16)};
     if (what >= READ) {
         path.mechanism = GPU_BY_KERNEL;
-        path.how = hows[what];
+        path.operation = hows[what];
     }
     return path;
 }
@@ -53,13 +53,13 @@ static bool measure_rate(struct gpu_run *run, const struct gpu_cell *cell, int64
 /* True when every pair is measured in full detail: in the full profile, and with few pairs. */
 static bool wants_all(const struct gpu_run *run)
 {
-    return run->wanted.profile == GPU_FULL ||
+    return run->selection.profile == GPU_FULL ||
            run->node->device_count * run->node->numa_count <= FEW_PAIRS;
 }
 
 static bool wants_all_curves(const struct gpu_run *run)
 {
-    return run->wanted.profile == GPU_FULL || run->node->device_count <= FEW_CURVES;
+    return run->selection.profile == GPU_FULL || run->node->device_count <= FEW_CURVES;
 }
 
 /* True for the first device of a model, which represents the others for kernels. */
@@ -80,7 +80,7 @@ static bool measure_curve(struct gpu_run *run, const struct gpu_cell *cell, int6
     bool is_near = GPU_PLACE_NUMA(gpu_node_near(run->node, device)) == numa;
     bool few = (path.mechanism == GPU_BY_KERNEL && !wants_all_curves(run) &&
                 !stands_for_others(run, device)) ||
-               (run->wanted.profile != GPU_FULL && !is_near);
+               (run->selection.profile != GPU_FULL && !is_near);
     return gpu_transfer_curve(run, cell, &axes, &path, CURVE_BYTES, few, budget_ns);
 }
 
@@ -131,7 +131,7 @@ static bool wants_curve(const struct gpu_run *run, int device, int what)
 static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int numa, int device,
                       bool near)
 {
-    bool full = run->wanted.profile == GPU_FULL, ok = true;
+    bool full = run->selection.profile == GPU_FULL, ok = true;
     for (int kind = 0; kind < GPU_MEMORY_KIND_COUNT; kind++)
         for (int what = ONE; what <= COPY; what++)
             for (int back = 0; back < 2; back++) {

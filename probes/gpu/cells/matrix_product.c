@@ -165,7 +165,7 @@ static bool list_target(const struct gpu_run *run, struct gpu_cells *cells, int 
 bool gpu_cells_product(const struct gpu_run *run, struct gpu_cells *cells)
 {
     bool ok = true;
-    if (run->wanted.profile != GPU_FULL)
+    if (run->selection.profile != GPU_FULL)
         return true;
     for (int device = 0; device < run->node->device_count; device++) {
         for (int to = 0; ok && to < run->node->device_count; to++)

@@ -112,7 +112,7 @@ static bool list_copies(const struct gpu_run *run, struct gpu_cells *cells, int 
 bool gpu_cells_kinds(const struct gpu_run *run, struct gpu_cells *cells)
 {
     bool ok = true;
-    for (int device = 0; run->wanted.profile == GPU_FULL && ok && run->node->numa_count > 0 &&
+    for (int device = 0; run->selection.profile == GPU_FULL && ok && run->node->numa_count > 0 &&
                          device < run->node->device_count;
          device++)
         ok = list_copies(run, cells, device, GPU_PLACE_NUMA(gpu_node_near(run->node, device)));

@@ -107,24 +107,24 @@ static bool refuse(const struct gpu_node *node, const char *what, const char *na
     return false;
 }
 
-bool gpu_names_check(const struct gpu_node *node, const struct gpu_wanted *wanted,
+bool gpu_names_check(const struct gpu_node *node, const struct gpu_selection *selection,
                      const char *const *without, char *ret_text, size_t size)
 {
     for (const char *const *name = without; *name != NULL; name++)
         if (!is_gpu(node, *name))
             return refuse(node, "--without: no such GPU", *name, false, ret_text, size);
-    for (size_t i = 0; i < wanted->place_count; i++)
-        if (!is_gpu(node, wanted->places[i]) && !is_numa(node, wanted->places[i]))
-            return refuse(node, "--places: no such GPU or NUMA node", wanted->places[i], true,
+    for (size_t i = 0; i < selection->place_count; i++)
+        if (!is_gpu(node, selection->places[i]) && !is_numa(node, selection->places[i]))
+            return refuse(node, "--places: no such GPU or NUMA node", selection->places[i], true,
                           ret_text, size);
-    for (size_t i = 0; i < wanted->set_count; i++)
-        if (!is_set(node, wanted->sets[i]))
+    for (size_t i = 0; i < selection->set_count; i++)
+        if (!is_set(node, selection->sets[i]))
             return refuse(node, "--sets: not \"FROM>TO+FROM>TO\" with GPUs of this machine",
-                          wanted->sets[i], false, ret_text, size);
-    for (size_t i = 0; i < wanted->skipped_count; i++)
-        if (!is_cell(node, wanted->skipped[i]))
+                          selection->sets[i], false, ret_text, size);
+    for (size_t i = 0; i < selection->skipped_count; i++)
+        if (!is_cell(node, selection->skipped[i]))
             return refuse(
                 node, "--skip: not \"METRIC FROM TO\" with a metric and two places of this machine",
-                wanted->skipped[i], true, ret_text, size);
+                selection->skipped[i], true, ret_text, size);
     return true;
 }

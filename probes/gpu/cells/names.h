@@ -15,5 +15,5 @@ bool gpu_names_set(const struct gpu_node *node, const char *text, int ret_device
 /* True when every name of the places, of without (NULL-terminated) and of sets is one of the
  * node's. Every skipped cell must be "metric from to" with names that a record has. GPUs that were
  * left out are valid names, too. False: one sentence gives the wrong name and the valid ones. */
-bool gpu_names_check(const struct gpu_node *node, const struct gpu_wanted *wanted,
+bool gpu_names_check(const struct gpu_node *node, const struct gpu_selection *selection,
                      const char *const *without, char *ret_text, size_t size);

@@ -18,13 +18,13 @@
 
 static const char *how_of(const struct gpu_cell *cell)
 {
-    return cell->variant == GPU_HOW_READ ? "read" : "write";
+    return cell->variant == GPU_OPERATION_READ ? "read" : "write";
 }
 
 static struct probe_axes axes_of(const struct gpu_cell *cell)
 {
     struct probe_axes axes = {0};
-    if (cell->variant != GPU_HOW_READ)
+    if (cell->variant != GPU_OPERATION_READ)
         probe_axes_add(&axes, "operation", "%s", how_of(cell));
     probe_axes_add(&axes, "noise", "numa");
     return axes;
@@ -85,7 +85,7 @@ static bool report(struct gpu_run *run, const struct gpu_cell *cell, struct nois
     probe_axes_add(&noise_axes, "noise", "numa");
     probe_axes_add(&noise_axes, "beside", "%s", how_of(cell));
     return gpu_run_value(run, cell, &axes, &rate) &&
-           (!run->wanted.metrics[PROBE_MEMORY_NOISE] ||
+           (!run->selection.metrics[PROBE_MEMORY_NOISE] ||
             gpu_report_value(run->report, run->node, PROBE_MEMORY_NOISE, cell->from, cell->to,
                              &noise_axes, &read));
 }
@@ -94,9 +94,10 @@ static bool prepare(struct noisy *noisy, const struct gpu_cell *cell, struct pro
 {
     const struct gpu_node *node = noisy->run->node;
     int place = cell->to, numa = node->numa[GPU_PLACE_NUMA(0) - place];
-    struct gpu_path path = {
-        .mechanism = GPU_BY_KERNEL, .how = (enum gpu_how)cell->variant, .kind = GPU_MEMORY_PINNED};
-    bool reads = path.how == GPU_HOW_READ;
+    struct gpu_path path = {.mechanism = GPU_BY_KERNEL,
+                            .operation = (enum gpu_operation)cell->variant,
+                            .kind = GPU_MEMORY_PINNED};
+    bool reads = path.operation == GPU_OPERATION_READ;
     /* Reading is a path from that memory, writing one to it. */
     if (!gpu_path_flow(noisy->run->buffers, &path, reads ? place : cell->from,
                        reads ? cell->from : place, &noisy->flow, why))
@@ -158,9 +159,9 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
 
 bool gpu_cells_noise(const struct gpu_run *run, struct gpu_cells *cells)
 {
-    static const enum gpu_how hows[] = {GPU_HOW_READ, GPU_HOW_WRITE};
+    static const enum gpu_operation hows[] = {GPU_OPERATION_READ, GPU_OPERATION_WRITE};
     bool ok = true;
-    for (int device = 0; run->wanted.profile == GPU_FULL && device < run->node->device_count;
+    for (int device = 0; run->selection.profile == GPU_FULL && device < run->node->device_count;
          device++)
         for (size_t i = 0; ok && i < sizeof hows / sizeof hows[0]; i++) {
             struct gpu_cell cell = {.metric = PROBE_MEMORY_BANDWIDTH,

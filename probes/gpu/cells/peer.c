@@ -31,51 +31,68 @@ enum {
 
 static const struct {
     struct gpu_path path;
-    const char *how;       /* axis operation when not copy */
+    const char *operation; /* axis operation when not copy */
     const char *direction; /* axis direction when not the default */
     bool both;
-} ways[] = {
+} paths[] = {
     [ENGINE_WRITE] = {{.mechanism = GPU_BY_ENGINE}, NULL, NULL, false},
     [ENGINE_READ] = {{.mechanism = GPU_BY_ENGINE, .pulled = true}, NULL, "read", false},
     [ENGINE_BOTH] = {{.mechanism = GPU_BY_ENGINE}, NULL, "both", true},
     [ENGINE_READ_BOTH] = {{.mechanism = GPU_BY_ENGINE, .pulled = true}, NULL, "both-read", true},
-    [KERNEL_READ] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_READ}, "read", NULL, false},
-    [KERNEL_WRITE] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_WRITE}, "write", NULL, false},
-    [KERNEL_COPY] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY}, NULL, NULL, false},
-    [KERNEL_PULL] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY, .pulled = true},
+    [KERNEL_READ] = {{.mechanism = GPU_BY_KERNEL, .operation = GPU_OPERATION_READ},
+                     "read",
+                     NULL,
+                     false},
+    [KERNEL_WRITE] = {{.mechanism = GPU_BY_KERNEL, .operation = GPU_OPERATION_WRITE},
+                      "write",
+                      NULL,
+                      false},
+    [KERNEL_COPY] = {{.mechanism = GPU_BY_KERNEL, .operation = GPU_OPERATION_COPY},
+                     NULL,
+                     NULL,
+                     false},
+    [KERNEL_PULL] = {{.mechanism = GPU_BY_KERNEL, .operation = GPU_OPERATION_COPY, .pulled = true},
                      "pull",
                      NULL,
                      false},
-    [KERNEL_READ_BOTH] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_READ}, "read", "both", true},
-    [KERNEL_WRITE_BOTH] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_WRITE},
+    [KERNEL_READ_BOTH] = {{.mechanism = GPU_BY_KERNEL, .operation = GPU_OPERATION_READ},
+                          "read",
+                          "both",
+                          true},
+    [KERNEL_WRITE_BOTH] = {{.mechanism = GPU_BY_KERNEL, .operation = GPU_OPERATION_WRITE},
                            "write",
                            "both",
                            true},
-    [KERNEL_COPY_BOTH] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY}, NULL, "both", true},
-    [KERNEL_PULL_BOTH] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY, .pulled = true},
+    [KERNEL_COPY_BOTH] = {{.mechanism = GPU_BY_KERNEL, .operation = GPU_OPERATION_COPY},
+                          NULL,
+                          "both",
+                          true},
+    [KERNEL_PULL_BOTH] = {{.mechanism = GPU_BY_KERNEL,
+                           .operation = GPU_OPERATION_COPY,
+                           .pulled = true},
                           "pull",
                           "both",
                           true},
 };
-#define WAY_COUNT ((int)(sizeof ways / sizeof *ways))
+#define PATH_COUNT ((int)(sizeof paths / sizeof *paths))
 
 static struct probe_axes axes_of(const struct gpu_cell *cell)
 {
-    int way = cell->variant;
+    int path = cell->variant;
     struct probe_axes axes = {0};
-    if (ways[way].how != NULL)
-        probe_axes_add(&axes, "operation", "%s", ways[way].how);
-    if (ways[way].direction != NULL)
-        probe_axes_add(&axes, "direction", "%s", ways[way].direction);
+    if (paths[path].operation != NULL)
+        probe_axes_add(&axes, "operation", "%s", paths[path].operation);
+    if (paths[path].direction != NULL)
+        probe_axes_add(&axes, "direction", "%s", paths[path].direction);
     return axes;
 }
 
 static bool measure_rate(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
     struct probe_axes axes = axes_of(cell);
-    const struct gpu_path *path = &ways[cell->variant].path;
+    const struct gpu_path *path = &paths[cell->variant].path;
     struct probe_summary rate = {0};
-    bool ok = gpu_transfer_rate(run, cell, &axes, path, ways[cell->variant].both ? path : NULL, 1,
+    bool ok = gpu_transfer_rate(run, cell, &axes, path, paths[cell->variant].both ? path : NULL, 1,
                                 0, budget_ns, &rate);
     if (cell->variant == ENGINE_WRITE)
         run->peer_bytes_per_s[cell->from][cell->to] = (float)rate.value;
@@ -85,7 +102,7 @@ static bool measure_rate(struct gpu_run *run, const struct gpu_cell *cell, int64
 static bool measure_latency(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
     struct probe_axes axes = {0};
-    return gpu_transfer_latency(run, cell, &axes, &ways[cell->variant].path, budget_ns);
+    return gpu_transfer_latency(run, cell, &axes, &paths[cell->variant].path, budget_ns);
 }
 
 /* Here reading is the default. */
@@ -102,13 +119,13 @@ static bool measure_own(struct gpu_run *run, const struct gpu_cell *cell, int64_
 {
     struct probe_axes axes = own_axes_of(cell);
     int cache = run->node->device[cell->from].attribute[GPU_ATTRIBUTE_L2_BYTES];
-    return gpu_transfer_rate(run, cell, &axes, &ways[cell->variant].path, NULL,
+    return gpu_transfer_rate(run, cell, &axes, &paths[cell->variant].path, NULL,
                              cell->variant == KERNEL_COPY ? 2 : 1,
                              cache > 0 ? CACHES * (uint64_t)cache : 0, budget_ns, NULL);
 }
 
-bool gpu_cells_peer_alike(const struct gpu_node *node, int from, int to, int other_from,
-                          int other_to)
+bool gpu_cells_peer_equivalent(const struct gpu_node *node, int from, int to, int other_from,
+                               int other_to)
 {
     const struct gpu_device *device = node->device;
     return strcmp(device[from].model, device[other_from].model) == 0 &&
@@ -130,7 +147,7 @@ static bool stands_for_others(const struct gpu_run *run, int from, int to)
             if (a == from && b == to)
                 return true;
             double other = (double)run->peer_bytes_per_s[a][b];
-            if (a != b && gpu_cells_peer_alike(run->node, from, to, a, b) &&
+            if (a != b && gpu_cells_peer_equivalent(run->node, from, to, a, b) &&
                 fabs(own - other) <= ALIKE * own)
                 return false;
         }
@@ -139,7 +156,7 @@ static bool stands_for_others(const struct gpu_run *run, int from, int to)
 
 static bool has_pairs_to(const struct gpu_run *run, int pairs)
 {
-    return run->wanted.profile == GPU_FULL ||
+    return run->selection.profile == GPU_FULL ||
            run->node->device_count * (run->node->device_count - 1) <= pairs;
 }
 
@@ -147,25 +164,25 @@ static bool has_pairs_to(const struct gpu_run *run, int pairs)
 static bool wants_all_rates(const struct gpu_run *run) { return has_pairs_to(run, ALL_PAIRS); }
 static bool wants_all_curves(const struct gpu_run *run) { return has_pairs_to(run, ALL_CURVES); }
 
-/* True when the rate is wanted. Quick measures both directions at once only from one end, because
- * either end gives the same. It omits that rate for kernels that only read or only write, which is
- * near the sum of the single directions. With many pairs, only one of peer pairs has the rate of a
- * pulling kernel. */
-static bool wants_rate(const struct gpu_run *run, int from, int to, int way)
+/* True when the rate is selected. Quick measures both directions at once only from one end,
+ * because either end gives the same. It omits that rate for kernels that only read or only write,
+ * which is near the sum of the single directions. With many pairs, only one of peer pairs has the
+ * rate of a pulling kernel. */
+static bool wants_rate(const struct gpu_run *run, int from, int to, int path)
 {
-    if (run->wanted.profile == GPU_FULL || wants_all_curves(run))
+    if (run->selection.profile == GPU_FULL || wants_all_curves(run))
         return true;
-    if (ways[way].both)
-        return from < to && (way == ENGINE_BOTH || way == KERNEL_COPY_BOTH ||
-                             (way == KERNEL_PULL_BOTH && wants_all_rates(run)));
-    return way != KERNEL_PULL || wants_all_rates(run) || stands_for_others(run, from, to);
+    if (paths[path].both)
+        return from < to && (path == ENGINE_BOTH || path == KERNEL_COPY_BOTH ||
+                             (path == KERNEL_PULL_BOTH && wants_all_rates(run)));
+    return path != KERNEL_PULL || wants_all_rates(run) || stands_for_others(run, from, to);
 }
 
-static bool wants_curve(const struct gpu_run *run, int from, int to, int way)
+static bool wants_curve(const struct gpu_run *run, int from, int to, int path)
 {
-    if (ways[way].both || (way == KERNEL_PULL && run->wanted.profile != GPU_FULL))
+    if (paths[path].both || (path == KERNEL_PULL && run->selection.profile != GPU_FULL))
         return false;
-    return way == ENGINE_WRITE || way == KERNEL_COPY || wants_all_curves(run) ||
+    return path == ENGINE_WRITE || path == KERNEL_COPY || wants_all_curves(run) ||
            stands_for_others(run, from, to);
 }
 
@@ -173,30 +190,30 @@ static bool measure_curve(struct gpu_run *run, const struct gpu_cell *cell, int6
 {
     struct probe_axes axes = axes_of(cell);
     return gpu_transfer_curve(
-        run, cell, &axes, &ways[cell->variant].path, CURVE_BYTES,
+        run, cell, &axes, &paths[cell->variant].path, CURVE_BYTES,
         !wants_all_curves(run) && !stands_for_others(run, cell->from, cell->to), budget_ns);
 }
 
 static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int from, int to)
 {
     bool ok = true;
-    for (int way = 0; way < WAY_COUNT; way++) {
-        if (!wants_rate(run, from, to, way))
+    for (int path = 0; path < PATH_COUNT; path++) {
+        if (!wants_rate(run, from, to, path))
             continue;
-        bool by_kernel = ways[way].path.mechanism == GPU_BY_KERNEL;
+        bool by_kernel = paths[path].path.mechanism == GPU_BY_KERNEL;
         struct gpu_cell cell = {
             .metric = by_kernel ? PROBE_GPU_GPU_KERNEL : PROBE_GPU_GPU_COPY_ENGINE,
             .phase = GPU_PHASE_RATES,
-            .rank = ways[way].both ? 1 : 0,
+            .rank = paths[path].both ? 1 : 0,
             .from = from,
             .to = to,
-            .variant = way,
+            .variant = path,
             .axes = axes_of,
             /* An H200 polls for the end of its engine's reads from a peer every 9 us. */
-            .is_stepped = !by_kernel && ways[way].path.pulled && wants_all_rates(run),
+            .is_stepped = !by_kernel && paths[path].path.pulled && wants_all_rates(run),
             .measure = measure_rate};
         ok = ok && gpu_cells_add(run, cells, &cell);
-        if (!wants_curve(run, from, to, way))
+        if (!wants_curve(run, from, to, path))
             continue;
         cell.phase = GPU_PHASE_CURVES;
         cell.rank = stands_for_others(run, from, to) ? 0 : 1;
@@ -216,12 +233,12 @@ static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int fr
 static bool list_own(const struct gpu_run *run, struct gpu_cells *cells, int device)
 {
     bool ok = true;
-    for (int way = KERNEL_READ; way <= KERNEL_COPY; way++) {
+    for (int path = KERNEL_READ; path <= KERNEL_COPY; path++) {
         struct gpu_cell cell = {.metric = PROBE_MEMORY_BANDWIDTH,
                                 .phase = GPU_PHASE_RATES,
                                 .from = device,
                                 .to = device,
-                                .variant = way,
+                                .variant = path,
                                 .axes = own_axes_of,
                                 .measure = measure_own};
         ok = ok && gpu_cells_add(run, cells, &cell);

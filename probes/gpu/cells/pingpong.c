@@ -161,20 +161,20 @@ static bool measure_devices(struct gpu_run *run, const struct gpu_cell *cell, in
 }
 
 /* Launched alone: a held stream would wait for this thread. */
-static bool play_host(const struct side *side, struct gpu_player *player, double *ret_ns,
+static bool play_host(const struct side *side, struct gpu_pingpong_host *host_side, double *ret_ns,
                       enum gpu_fault *ret_fault, struct probe_why *why)
 {
     uint64_t words[3] = {0};
     double ns = 0;
     gpu_stream stream = side->node->device[side->device].stream[0];
-    atomic_store(player->mine, 0);
-    atomic_store(player->theirs, 0);
+    atomic_store(host_side->mine, 0);
+    atomic_store(host_side->theirs, 0);
     if (!gpu_node_enter(side->node, side->device, ret_fault, why) ||
         !gpu_node_check(side->node, side->device, enqueue((void *)(uintptr_t)side, stream),
                         "launch", ret_fault, why))
         return false;
     *ret_fault = GPU_FAULT_OTHER;
-    bool played = gpu_player_run(player, &ns, why);
+    bool played = gpu_pingpong_host_run(host_side, &ns, why);
     /* The kernel ends by itself, also without the host. */
     enum gpu_fault fault;
     if (!gpu_node_check(side->node, side->device,
@@ -213,7 +213,8 @@ static bool map_own(const struct gpu_run *run, int device, struct gpu_pages *ret
 /* Places the two flags: the host writes one and the kernel polls it, and the reverse for the
  * other. */
 static bool place_flags(struct gpu_run *run, const struct gpu_cell *cell, struct side *side,
-                        struct gpu_player *player, struct gpu_pages *ret_own, struct probe_why *why)
+                        struct gpu_pingpong_host *host_side, struct gpu_pages *ret_own,
+                        struct probe_why *why)
 {
     struct gpu_memory host;
     struct gpu_pages own = {0};
@@ -225,8 +226,8 @@ static bool place_flags(struct gpu_run *run, const struct gpu_cell *cell, struct
         return false;
     char *polled_here = cell->variant == FLAGS_TO ? own.base : host.host;
     char *polled_there = cell->variant == FLAGS_FROM ? host.host : own.base;
-    player->theirs = (void *)polled_there;
-    player->mine = (void *)(polled_here + APART);
+    host_side->theirs = (void *)polled_there;
+    host_side->mine = (void *)(polled_here + APART);
     side->args.mine =
         cell->variant == FLAGS_FROM ? host.address : (gpu_address)(uintptr_t)polled_there;
     side->args.theirs =
@@ -243,15 +244,15 @@ static bool measure_host(struct gpu_run *run, const struct gpu_cell *cell, int64
     struct probe_why why = {0};
     enum gpu_fault fault = GPU_FAULT_OTHER;
     int64_t end_ns = probe_clock_ns() + budget_ns;
-    struct gpu_player player = {.numa = run->node->numa[GPU_PLACE_NUMA(0) - cell->from],
-                                .rounds = ROUNDS,
-                                .skip = SKIPPED,
-                                .limit_ns = LIMIT_NS};
+    struct gpu_pingpong_host host_side = {.numa = run->node->numa[GPU_PLACE_NUMA(0) - cell->from],
+                                          .rounds = ROUNDS,
+                                          .skip = SKIPPED,
+                                          .limit_ns = LIMIT_NS};
     unsigned n = 0;
     bool ok = find_side(run, cell->to, false, &side, &why) &&
-              place_flags(run, cell, &side, &player, &own, &why);
+              place_flags(run, cell, &side, &host_side, &own, &why);
     for (bool enough = false; ok && !enough;) {
-        ok = play_host(&side, &player, &samples[n], &fault, &why);
+        ok = play_host(&side, &host_side, &samples[n], &fault, &why);
         enough = ok && probe_stats_enough(samples, ++n, probe_clock_ns() >= end_ns);
     }
     /* not after a loss: the device may still write there */
@@ -266,7 +267,7 @@ static bool measure_host(struct gpu_run *run, const struct gpu_cell *cell, int64
 bool gpu_cells_pingpong(const struct gpu_run *run, struct gpu_cells *cells)
 {
     bool ok = true;
-    if (run->wanted.profile != GPU_FULL)
+    if (run->selection.profile != GPU_FULL)
         return true;
     struct gpu_cell cell = {
         .metric = PROBE_GPU_PINGPONG, .phase = GPU_PHASE_DETAIL, .axes = axes_of};

@@ -10,15 +10,15 @@
 #define POLLS 4096 /* polls between two reads of the clock */
 
 struct play {
-    const struct gpu_player *player;
+    const struct gpu_pingpong_host *host;
     double ns;
     uint32_t done;
     bool placed;
 };
 
-static bool await(const struct gpu_player *player, uint32_t number, int64_t end_ns)
+static bool await(const struct gpu_pingpong_host *host, uint32_t number, int64_t end_ns)
 {
-    for (unsigned polls = 1; atomic_load_explicit(player->mine, memory_order_relaxed) != number;
+    for (unsigned polls = 1; atomic_load_explicit(host->mine, memory_order_relaxed) != number;
          polls++)
         if (polls % POLLS == 0 && probe_clock_ns() > end_ns)
             return false;
@@ -35,19 +35,19 @@ static bool has_nodes(void)
 static void *play(void *arg)
 {
     struct play *play = arg;
-    const struct gpu_player *player = play->player;
-    struct gpu_seats seats;
-    gpu_seats_find("", player->numa, &seats);
-    play->placed = seats.count > 0 || (player->numa == 0 && !has_nodes());
+    const struct gpu_pingpong_host *host = play->host;
+    struct gpu_caller_cpus caller_cpus;
+    gpu_caller_cpus_choose("", host->numa, &caller_cpus);
+    play->placed = caller_cpus.count > 0 || (host->numa == 0 && !has_nodes());
     if (!play->placed)
         return NULL;
-    gpu_seats_take(&seats, 0);
-    int64_t began_ns = probe_clock_ns(), end_ns = began_ns + player->limit_ns;
-    for (uint32_t round = 0; round < player->rounds; round++) {
-        if (round == player->skip)
+    gpu_caller_cpus_pin(&caller_cpus, 0);
+    int64_t began_ns = probe_clock_ns(), end_ns = began_ns + host->limit_ns;
+    for (uint32_t round = 0; round < host->rounds; round++) {
+        if (round == host->skip)
             began_ns = probe_clock_ns();
-        atomic_store_explicit(player->theirs, round + 1, memory_order_relaxed);
-        if (!await(player, round + 1, end_ns))
+        atomic_store_explicit(host->theirs, round + 1, memory_order_relaxed);
+        if (!await(host, round + 1, end_ns))
             return NULL;
         play->done = round + 1;
     }
@@ -55,17 +55,18 @@ static void *play(void *arg)
     return NULL;
 }
 
-bool gpu_player_run(const struct gpu_player *player, double *ret_ns, struct probe_why *why)
+bool gpu_pingpong_host_run(const struct gpu_pingpong_host *host, double *ret_ns,
+                           struct probe_why *why)
 {
-    struct play state = {.player = player};
+    struct play state = {.host = host};
     pthread_t thread;
     int error = pthread_create(&thread, NULL, play, &state);
     if (error != 0)
         return probe_why_set(why, "no thread: %s", strerror(error));
     pthread_join(thread, NULL);
     if (!state.placed)
-        return probe_why_set(why, "numa%d has no CPU that may be used", player->numa);
-    if (state.done < player->rounds)
+        return probe_why_set(why, "numa%d has no CPU that may be used", host->numa);
+    if (state.done < host->rounds)
         return probe_why_set(why, "no answer to round %u", state.done + 1);
     *ret_ns = state.ns;
     return true;

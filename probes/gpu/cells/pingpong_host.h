@@ -7,7 +7,7 @@
 
 #include "common/why.h"
 
-struct gpu_player {
+struct gpu_pingpong_host {
     int numa;                        /* the operating system's number */
     _Atomic uint32_t *theirs, *mine; /* written, polled; both 0 before */
     uint32_t rounds, skip;
@@ -16,4 +16,5 @@ struct gpu_player {
 
 /* Plays all rounds and makes the first move. *ret_ns: time of the rounds after skip. False when the
  * node has no CPU that may be used, or the other side does not answer in time. */
-bool gpu_player_run(const struct gpu_player *player, double *ret_ns, struct probe_why *why);
+bool gpu_pingpong_host_run(const struct gpu_pingpong_host *host, double *ret_ns,
+                           struct probe_why *why);

@@ -5,7 +5,7 @@
 
 bool gpu_cells_add(const struct gpu_run *run, struct gpu_cells *cells, const struct gpu_cell *cell)
 {
-    if (!gpu_run_wants(run, cell->metric, cell->from, cell->to))
+    if (!gpu_run_selects(run, cell->metric, cell->from, cell->to))
         return true;
     if (cells->count == cells->capacity) {
         size_t capacity = cells->capacity == 0 ? 64 : 2 * cells->capacity;
@@ -34,25 +34,25 @@ static bool is_called(const struct gpu_node *node, int place, const char *name)
     return strcmp(own, name) == 0;
 }
 
-bool gpu_run_wants(const struct gpu_run *run, enum probe_metric metric, int from, int to)
+bool gpu_run_selects(const struct gpu_run *run, enum probe_metric metric, int from, int to)
 {
-    const struct gpu_wanted *wanted = &run->wanted;
-    bool found = wanted->place_count == 0;
-    for (size_t i = 0; i < wanted->place_count && !found; i++)
-        found = is_called(run->node, from, wanted->places[i]) ||
-                is_called(run->node, to, wanted->places[i]);
-    return found && wanted->metrics[metric];
+    const struct gpu_selection *selection = &run->selection;
+    bool found = selection->place_count == 0;
+    for (size_t i = 0; i < selection->place_count && !found; i++)
+        found = is_called(run->node, from, selection->places[i]) ||
+                is_called(run->node, to, selection->places[i]);
+    return found && selection->metrics[metric];
 }
 
-const struct gpu_seats *gpu_run_seats(struct gpu_run *run, int device)
+const struct gpu_caller_cpus *gpu_run_caller_cpus(struct gpu_run *run, int device)
 {
     int near = gpu_node_near(run->node, device);
     if (near >= run->node->numa_count)
         return NULL;
     if (!run->seated[near])
-        gpu_seats_find("", run->node->numa[near], &run->seats[near]);
+        gpu_caller_cpus_choose("", run->node->numa[near], &run->caller_cpus[near]);
     run->seated[near] = true;
-    return &run->seats[near];
+    return &run->caller_cpus[near];
 }
 
 /* Joins flows and axes; false: there is no room. */

@@ -10,12 +10,12 @@
 #include "gpu/cells/report.h"
 #include "gpu/driver/buffer.h"
 #include "gpu/driver/node.h"
-#include "gpu/timing/both_ways.h"
+#include "gpu/timing/bidirectional.h"
 #include "gpu/timing/caller_cpus.h"
 #include "gpu/timing/trial.h"
 
 /* The caller's selection; no places means all. */
-struct gpu_wanted {
+struct gpu_selection {
     enum gpu_profile profile;
     uint64_t seed;
     bool metrics[PROBE_METRIC_COUNT];
@@ -35,22 +35,22 @@ struct gpu_run {
     struct gpu_trial *trial;
     struct gpu_buffers *buffers;
     struct gpu_report *report;
-    struct gpu_wanted wanted;
+    struct gpu_selection selection;
     struct probe_random random;
     int64_t started_ns, budget_ns;
     /* legs of rates (gpu/timing/rate.h), of those between peers, and of stepped cells */
     double leg_ns, peer_leg_ns, stepped_leg_ns;
-    struct gpu_seats seats[GPU_NUMAS_MAX];
+    struct gpu_caller_cpus caller_cpus[GPU_NUMAS_MAX];
     bool seated[GPU_NUMAS_MAX]; /* nodes whose CPUs were already searched */
     /* rates by copy engine, 0: not measured; used to find peer pairs */
     float peer_bytes_per_s[GPU_DEVICES_MAX][GPU_DEVICES_MAX];
     /* for kernels in both directions with the host */
-    struct gpu_together together;
+    struct gpu_bidirectional bidirectional;
     /* a lost device: reason of the run's end */
     struct probe_why lost;
 };
 
-/* Groups of cells: each adds those of the wanted profile, metrics and places. False when out of
+/* Groups of cells: each adds those of the selected profile, metrics and places. False when out of
  * memory. */
 struct gpu_cells {
     struct gpu_cell *item;
@@ -58,17 +58,17 @@ struct gpu_cells {
 };
 typedef bool (*gpu_list)(const struct gpu_run *run, struct gpu_cells *cells);
 
-/* Adds it when gpu_run_wants it. False when out of memory. */
+/* Adds it when gpu_run_selects it. False when out of memory. */
 bool gpu_cells_add(const struct gpu_run *run, struct gpu_cells *cells, const struct gpu_cell *cell);
 void gpu_cells_done(struct gpu_cells *cells);
 
-/* True when the caller asked for the metric between these places. One of them is among the wanted
- * ones, by its name or, a device, its UUID. */
-bool gpu_run_wants(const struct gpu_run *run, enum probe_metric metric, int from, int to);
+/* True when the caller asked for the metric between these places. One of them is among the
+ * selected ones, by its name or, a device, its UUID. */
+bool gpu_run_selects(const struct gpu_run *run, enum probe_metric metric, int from, int to);
 
 /* CPUs of the NUMA node next to the device, from which the device is called. Found once for each
  * node. */
-const struct gpu_seats *gpu_run_seats(struct gpu_run *run, int device);
+const struct gpu_caller_cpus *gpu_run_caller_cpus(struct gpu_run *run, int device);
 
 /* Name of a cell: "metric from to". A set adds its flows, "metric machine0 machine0
  * FROM>TO+FROM>TO:direction=read", or their number and a digest when they are too long. Contains no

@@ -94,11 +94,11 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
                                                                  : "no such kernel");
         return gpu_run_failed(run, cell, &axes, fault, &why);
     }
-    double longest_ns = run->wanted.profile == GPU_FULL ? INFINITY : QUICK_NS;
+    double longest_ns = run->selection.profile == GPU_FULL ? INFINITY : QUICK_NS;
     if (!gpu_work_times(run->trial, works, &count, longest_ns, &run->random, budget_ns * 9 / 10, ns,
                         &fault, &why) ||
-        !gpu_work_call(run->trial, &works[0], gpu_run_seats(run, cell->from), budget_ns / 10, &call,
-                       &fault, &why))
+        !gpu_work_call(run->trial, &works[0], gpu_run_caller_cpus(run, cell->from), budget_ns / 10,
+                       &call, &fault, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     for (size_t i = 0; i < count; i++)
         samples[i] = (struct probe_sample){.bytes = (int64_t)jobs[i].bs.bytes, .ns = ns[i]};
@@ -109,7 +109,7 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
 
 bool gpu_cells_stream(const struct gpu_run *run, struct gpu_cells *cells)
 {
-    bool full = run->wanted.profile == GPU_FULL, ok = true;
+    bool full = run->selection.profile == GPU_FULL, ok = true;
     for (int device = 0; device < run->node->device_count; device++)
         for (int test = 1; test <= (full ? GPU_BS_TESTS : 1); test++) {
             struct gpu_cell cell = {.metric = PROBE_GPU_STREAM,

@@ -19,11 +19,11 @@ enum { ENGINE, READ, WRITE, COPY, WHAT_COUNT };
 
 static struct gpu_path path_of(const struct gpu_cell *cell)
 {
-    static const enum gpu_how hows[] = {
-        [READ] = GPU_HOW_READ, [WRITE] = GPU_HOW_WRITE, [COPY] = GPU_HOW_COPY};
+    static const enum gpu_operation hows[] = {
+        [READ] = GPU_OPERATION_READ, [WRITE] = GPU_OPERATION_WRITE, [COPY] = GPU_OPERATION_COPY};
     int what = cell->variant / 16;
     return (struct gpu_path){.mechanism = what == ENGINE ? GPU_BY_ENGINE : GPU_BY_KERNEL,
-                             .how = what == ENGINE ? GPU_HOW_COPY : hows[what],
+                             .operation = what == ENGINE ? GPU_OPERATION_COPY : hows[what],
                              .kind = (enum gpu_memory_kind)(cell->variant % 16)};
 }
 
@@ -107,7 +107,8 @@ static bool measure_first_touch(struct gpu_run *run, const struct gpu_cell *cell
     if (!gpu_path_flow(run->buffers, &path, cell->from, cell->to, &at.flow, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     /* These kinds have one address for host and devices. */
-    at.host = (char *)(uintptr_t)(path.how == GPU_HOW_READ ? at.flow.op.from : at.flow.op.to);
+    at.host =
+        (char *)(uintptr_t)(path.operation == GPU_OPERATION_READ ? at.flow.op.from : at.flow.op.to);
     at.flow.op.bytes = at.flow.span < TOUCH_BYTES ? at.flow.span : TOUCH_BYTES;
     at.flow.count = 1;
     return gpu_repeat(touch_once, &at, budget_ns, &rate, &fault, &why)
@@ -169,7 +170,7 @@ static bool measure_share(struct gpu_run *run, const struct gpu_cell *cell, int6
     static const int64_t sizes[] = {64 << 10, 1 << 20, 16 << 20};
     struct probe_axes axes = share_axes(cell);
     struct gpu_path path = {.mechanism = GPU_BY_KERNEL,
-                            .how = GPU_HOW_WRITE,
+                            .operation = GPU_OPERATION_WRITE,
                             .kind = (enum gpu_memory_kind)cell->variant};
     struct turns at = {.run = run};
     struct probe_sample samples[sizeof sizes / sizeof sizes[0]];
@@ -210,7 +211,7 @@ static bool list_shares(const struct gpu_run *run, struct gpu_cells *cells, int 
 bool gpu_cells_touch(const struct gpu_run *run, struct gpu_cells *cells)
 {
     bool ok = true;
-    for (int device = 0; run->wanted.profile == GPU_FULL && ok && run->node->numa_count > 0 &&
+    for (int device = 0; run->selection.profile == GPU_FULL && ok && run->node->numa_count > 0 &&
                          device < run->node->device_count;
          device++) {
         int numa = GPU_PLACE_NUMA(gpu_node_near(run->node, device));

@@ -5,7 +5,8 @@
 /* Resources for timing the device's transfers. */
 static struct gpu_timing timing_of(struct gpu_run *run, int device, int64_t budget_ns)
 {
-    return (struct gpu_timing){run->trial, gpu_run_seats(run, device), &run->random, budget_ns};
+    return (struct gpu_timing){run->trial, gpu_run_caller_cpus(run, device), &run->random,
+                               budget_ns};
 }
 
 static void scale(struct probe_summary *summary, unsigned factor)
@@ -31,8 +32,8 @@ bool gpu_transfer_rate(struct gpu_run *run, const struct gpu_cell *cell,
     if (!gpu_path_flow(run->buffers, path, cell->from, cell->to, &flows[0], &why) ||
         (back != NULL &&
          !gpu_path_flow(run->buffers, back, cell->to, cell->from, &flows[1], &why)) ||
-        !gpu_rate_together(run->trial, flows, back == NULL ? 1 : 2, leg_ns, least, budget_ns, rates,
-                           &sum, &fault, &why))
+        !gpu_rate_concurrent(run->trial, flows, back == NULL ? 1 : 2, leg_ns, least, budget_ns,
+                             rates, &sum, &fault, &why))
         return gpu_run_failed(run, cell, axes, fault, &why);
     scale(&sum, factor);
     if (ret_rate != NULL)
@@ -79,8 +80,8 @@ bool gpu_transfer_latency(struct gpu_run *run, const struct gpu_cell *cell,
                   : gpu_run_failed(run, cell, axes, fault, &why);
     if (!ok)
         return false;
-    return gpu_rate_call(run->trial, &flow.op, gpu_run_seats(run, flow.op.device), budget_ns / 2,
-                         &call, &low, &fault, &why)
+    return gpu_rate_call(run->trial, &flow.op, gpu_run_caller_cpus(run, flow.op.device),
+                         budget_ns / 2, &call, &low, &fault, &why)
                ? gpu_run_value(run, cell, &called, &low)
                : gpu_run_failed(run, cell, &called, fault, &why);
 }

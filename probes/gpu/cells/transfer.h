@@ -6,8 +6,8 @@
 
 /* Measures and reports the rate of one path, or the sum of two at the same time. back is then the
  * path from cell->to to cell->from; NULL: one path. factor: counted bytes for each moved byte (2
- * where reading and writing count). least: see gpu_rate_together. ret_rate, which may be NULL, gets
- * the reported rate. */
+ * where reading and writing count). least: see gpu_rate_concurrent. ret_rate, which may be NULL,
+ * gets the reported rate. */
 bool gpu_transfer_rate(struct gpu_run *run, const struct gpu_cell *cell,
                        const struct probe_axes *axes, const struct gpu_path *path,
                        const struct gpu_path *back, unsigned factor, uint64_t least,

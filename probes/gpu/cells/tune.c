@@ -47,7 +47,7 @@ size_t gpu_cells_tune_shapes(int multiprocessors, enum gpu_cells_grid first,
 }
 
 /* Drops the shapes that the driver does not launch; returns the number left. */
-static size_t drop_refused(const struct gpu_device *device, enum gpu_how how,
+static size_t drop_refused(const struct gpu_device *device, enum gpu_operation how,
                            struct gpu_cells_try *tries, size_t count)
 {
     static const enum gpu_kernel firsts[] = {GPU_KERNEL_READ, GPU_KERNEL_WRITE, GPU_KERNEL_COPY};
@@ -112,7 +112,7 @@ static bool try_shape(struct gpu_run *run, struct gpu_flow *flow, bool again,
     return true;
 }
 
-/* Bytes that take about the wanted time with the current shape. */
+/* Bytes that take about the requested time with the current shape. */
 static bool find_bytes(struct gpu_run *run, struct gpu_flow *flow, uint64_t least,
                        enum gpu_fault *ret_fault, struct probe_why *why)
 {
@@ -123,10 +123,10 @@ static bool find_bytes(struct gpu_run *run, struct gpu_flow *flow, uint64_t leas
         if (!gpu_trial_run(run->trial, flow, 1, ret_fault, why))
             return false;
     double bytes = fmin((double)flow->op.bytes * WANTED / fmax(flow->ns, 1), (double)flow->span);
-    uint64_t wanted = (uint64_t)fmax(bytes, (double)least) / GRAIN * GRAIN;
-    flow->op.bytes = wanted < GRAIN        ? GRAIN
-                     : wanted > flow->span ? flow->span / GRAIN * GRAIN
-                                           : wanted;
+    uint64_t requested = (uint64_t)fmax(bytes, (double)least) / GRAIN * GRAIN;
+    flow->op.bytes = requested < GRAIN        ? GRAIN
+                     : requested > flow->span ? flow->span / GRAIN * GRAIN
+                                              : requested;
     return true;
 }
 
@@ -143,7 +143,7 @@ static bool tune(struct gpu_run *run, struct gpu_flow *flow, int device, enum gp
     struct gpu_cells_try tries[GPU_CELLS_TRIES_MAX];
     const struct gpu_device *of = &run->node->device[device];
     size_t count = gpu_cells_tune_shapes(of->attribute[GPU_ATTRIBUTE_MULTIPROCESSORS], grid, tries);
-    count = drop_refused(of, flow->op.how, tries, count);
+    count = drop_refused(of, flow->op.operation, tries, count);
     for (size_t i = count; i > 1; i--) {
         size_t other = probe_random_below(&run->random, i);
         struct gpu_cells_try kept = tries[i - 1];
@@ -176,7 +176,7 @@ static bool tune(struct gpu_run *run, struct gpu_flow *flow, int device, enum gp
 
 static enum gpu_cells_grid grid_of(enum gpu_tune_target target, int way)
 {
-    bool reads = way == GPU_HOW_READ;
+    bool reads = way == GPU_OPERATION_READ;
     if (target == GPU_TUNE_PEER && way == GPU_TUNE_PULL)
         return GPU_CELLS_GRID_WAVES;
     return target == GPU_TUNE_HOST || (target == GPU_TUNE_PEER && reads) ? GPU_CELLS_GRID_STAYS
@@ -192,15 +192,15 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     struct gpu_shape shapes[GPU_TUNE_PULL + 1];
     struct probe_why why = {0};
     enum gpu_fault fault = GPU_FAULT_OTHER;
-    int ways = gpu_tune_ways(target);
+    int ways = gpu_tune_operations(target);
     for (int way = 0; way < ways; way++) {
         bool pulled = way == GPU_TUNE_PULL;
         struct gpu_path path = {.mechanism = GPU_BY_KERNEL,
-                                .how = pulled ? GPU_HOW_COPY : (enum gpu_how)way,
+                                .operation = pulled ? GPU_OPERATION_COPY : (enum gpu_operation)way,
                                 .pulled = pulled};
         struct gpu_flow flow;
         /* Reads of the host's memory go from it, writes to it. */
-        bool back = target == GPU_TUNE_HOST && way == GPU_HOW_WRITE;
+        bool back = target == GPU_TUNE_HOST && way == GPU_OPERATION_WRITE;
         int64_t end_ns = probe_clock_ns() + budget_ns / ways;
         if (!gpu_path_flow(run->buffers, &path, back ? cell->to : cell->from,
                            back ? cell->from : cell->to, &flow, &why) ||

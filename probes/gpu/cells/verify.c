@@ -164,7 +164,7 @@ static bool flow_of(struct gpu_run *run, int variant, const struct end *source,
     const struct gpu_device *device = &run->node->device[driver];
     struct gpu_op op = {.device = driver,
                         .mechanism = variant >= KERNEL_PUSHED ? GPU_BY_KERNEL : GPU_BY_ENGINE,
-                        .how = GPU_HOW_COPY,
+                        .operation = GPU_OPERATION_COPY,
                         .to = target->memory.address,
                         .from = source->memory.address,
                         .to_device = target->place >= 0 ? target->place : -1,

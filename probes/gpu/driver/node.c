@@ -89,28 +89,28 @@ bool gpu_node_is(const char *pci, const char *uuid, const char *text)
            (gpu_dl_pci(text, address, sizeof address) && strcmp(address, pci) == 0);
 }
 
-static bool is_wanted(const struct gpu_device *device, const char *wanted)
+static bool is_selected(const struct gpu_device *device, const char *selection)
 {
-    return gpu_node_is(device->name, device->uuid, wanted);
+    return gpu_node_is(device->name, device->uuid, selection);
 }
 
-/* Keeps the wanted devices, in their order, and adds wanted ones that are not there. */
-static bool choose(struct gpu_node *node, const char *root, const char *const *wanted,
+/* Keeps the selected devices, in their order, and adds selected ones that are not there. */
+static bool choose(struct gpu_node *node, const char *root, const char *const *selection,
                    struct probe_why *why)
 {
     int kept = 0;
     for (int i = 0; i < node->device_count; i++) {
         bool keep = false;
-        for (const char *const *name = wanted; *name != NULL && !keep; name++)
-            keep = is_wanted(&node->device[i], *name);
+        for (const char *const *name = selection; *name != NULL && !keep; name++)
+            keep = is_selected(&node->device[i], *name);
         if (keep && kept++ != i)
             node->device[kept - 1] = node->device[i];
     }
     int present = kept;
-    for (const char *const *name = wanted; *name != NULL; name++) {
+    for (const char *const *name = selection; *name != NULL; name++) {
         bool found = false;
         for (int i = 0; i < kept && !found; i++)
-            found = is_wanted(&node->device[i], *name);
+            found = is_selected(&node->device[i], *name);
         struct gpu_device absent = {.api_device = -1};
         if (found)
             continue;
@@ -132,7 +132,7 @@ static bool leave_out(struct gpu_node *node, const char *const *without, struct 
     for (int i = 0; i < node->device_count; i++) {
         bool keep = true;
         for (const char *const *name = without; *name != NULL && keep; name++)
-            keep = !is_wanted(&node->device[i], *name);
+            keep = !is_selected(&node->device[i], *name);
         struct gpu_left_out *left = &node->left_out[node->left_out_count];
         if (!keep) {
             memcpy(left->name, node->device[i].name, sizeof left->name);
@@ -296,7 +296,7 @@ static bool start(struct gpu_node *node, const char *root, struct probe_why *why
     return false;
 }
 
-bool gpu_node_open(const struct gpu_api *api, const char *root, const char *const *wanted,
+bool gpu_node_open(const struct gpu_api *api, const char *root, const char *const *selection,
                    const char *const *without, struct gpu_node *ret_node, struct probe_why *why)
 {
     struct opening *openings = calloc(GPU_DEVICES_MAX, sizeof *openings);
@@ -306,7 +306,7 @@ bool gpu_node_open(const struct gpu_api *api, const char *root, const char *cons
         probe_why_write(why, "out of memory");
     } else {
         node->api = api;
-        ok = start(node, root, why) && (wanted == NULL || choose(node, root, wanted, why)) &&
+        ok = start(node, root, why) && (selection == NULL || choose(node, root, selection, why)) &&
              (without == NULL || leave_out(node, without, why));
     }
     if (ok) {

@@ -85,13 +85,13 @@ struct gpu_node {
     int64_t driver_ns, open_ns; /* times to start the driver and to open all devices */
 };
 
-/* Starts the runtime and opens the devices, each by a thread of its own. wanted names them by PCI
- * address or UUID, NULL-terminated; NULL is all. without is a list of the same form: its devices
- * are not touched. A device that cannot be opened, or is wanted by PCI address and not there, is
- * kept with usable false. Files of the system are read below root, "" but in tests. False when the
- * runtime does not start, no device is left, or a wanted name is no possible device name. why then
- * also names a missing permission, if there is one. */
-bool gpu_node_open(const struct gpu_api *api, const char *root, const char *const *wanted,
+/* Starts the runtime and opens the devices, each by a thread of its own. selection names them by
+ * PCI address or UUID, NULL-terminated; NULL is all. without is a list of the same form: its
+ * devices are not touched. A device that cannot be opened, or is selected by PCI address and not
+ * there, is kept with usable false. Files of the system are read below root, "" but in tests. False
+ * when the runtime does not start, no device is left, or a selected name is no possible device
+ * name. why then also names a missing permission, if there is one. */
+bool gpu_node_open(const struct gpu_api *api, const char *root, const char *const *selection,
                    const char *const *without, struct gpu_node *ret_node, struct probe_why *why);
 
 /* Frees all memory on the devices and closes the contexts. Never call it after a device was lost:

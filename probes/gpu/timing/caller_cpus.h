@@ -6,21 +6,21 @@
 #pragma once
 #include <sched.h>
 
-#define GPU_SEATS_MAX 4
+#define GPU_CALLER_CPUS_MAX 4
 
-struct gpu_seats {
-    int cpu[GPU_SEATS_MAX];
+struct gpu_caller_cpus {
+    int cpu[GPU_CALLER_CPUS_MAX];
     int count; /* number of CPUs; 0: the kernel does not show them, and the thread stays in place */
     cpu_set_t before;
 };
 
 /* Finds the CPUs. root as in gpu_numa_list, numa the kernel's number. The thread later returns
  * to the CPUs that it has now. */
-void gpu_seats_find(const char *root, int numa, struct gpu_seats *ret_seats);
+void gpu_caller_cpus_choose(const char *root, int numa, struct gpu_caller_cpus *ret_cpus);
 
 /* Moves the calling thread to CPU number turn modulo count; it stays in place when the kernel
  * refuses. NULL is fine. */
-void gpu_seats_take(const struct gpu_seats *seats, unsigned turn);
+void gpu_caller_cpus_pin(const struct gpu_caller_cpus *caller_cpus, unsigned turn);
 
 /* Returns the thread to its earlier CPUs. NULL is fine. */
-void gpu_seats_leave(const struct gpu_seats *seats);
+void gpu_caller_cpus_restore(const struct gpu_caller_cpus *caller_cpus);

@@ -20,11 +20,11 @@ struct gpu_calls gpu_calls_of(const struct gpu_op *op, const struct probe_sample
 }
 
 bool gpu_calls_make(struct gpu_calls *calls, int half, struct gpu_trial *trial,
-                    const struct gpu_seats *seats, int64_t budget_ns, enum gpu_fault *ret_fault,
-                    struct probe_why *why)
+                    const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
+                    enum gpu_fault *ret_fault, struct probe_why *why)
 {
     unsigned count = (unsigned)calls->op_count * EACH;
-    return gpu_rate_calls(trial, calls->op, calls->op_count, count, seats, budget_ns,
+    return gpu_rate_calls(trial, calls->op, calls->op_count, count, caller_cpus, budget_ns,
                           calls->ns[half], &calls->n[half], ret_fault, why);
 }
 

@@ -30,8 +30,8 @@ struct gpu_calls gpu_calls_of(const struct gpu_op *op, const struct probe_sample
 
 /* Makes the calls of a half, 0 or 1. */
 bool gpu_calls_make(struct gpu_calls *calls, int half, struct gpu_trial *trial,
-                    const struct gpu_seats *seats, int64_t budget_ns, enum gpu_fault *ret_fault,
-                    struct probe_why *why);
+                    const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
+                    enum gpu_fault *ret_fault, struct probe_why *why);
 
 /* Mean of the additional time of calls over the sample in a queue: the median of each size,
  * averaged. low to high holds 95 % of single calls, of both sizes together. samples have their

@@ -33,7 +33,7 @@ static bool find_chain(const struct gpu_timing *timing, const struct gpu_flow *f
     while (i < curve->count && curve->samples[i].bytes != FEW_BYTES)
         i++;
     if (i == curve->count || gpu_trial_node(timing->trial)->kernels_why.text[0] != '\0' ||
-        (op.mechanism == GPU_BY_KERNEL && op.how != GPU_HOW_COPY))
+        (op.mechanism == GPU_BY_KERNEL && op.operation != GPU_OPERATION_COPY))
         return true;
     op.bytes = FEW_BYTES;
     if (!gpu_chain_measure(timing->trial, &op, flow->span, curve->samples[i].ns.value, &chain,
@@ -57,12 +57,12 @@ bool gpu_curve_measure(const struct gpu_timing *timing, const struct gpu_flow *f
     size_t one = 1;
     /* budget of a half */
     int64_t budget_ns = timing->budget_ns, calls_ns = budget_ns / 50 * (int64_t)calls.op_count;
-    if (!gpu_calls_make(&calls, 0, timing->trial, timing->seats, calls_ns, ret_fault, why) ||
+    if (!gpu_calls_make(&calls, 0, timing->trial, timing->caller_cpus, calls_ns, ret_fault, why) ||
         !gpu_rate_times(timing->trial, &op, flow->span, curve->samples, &curve->count,
                         timing->random, budget_ns * 8 / 10, ret_fault, why) ||
         !gpu_rate_times(timing->trial, &op, flow->span, &least, &one, timing->random,
                         budget_ns / 10, ret_fault, why) ||
-        !gpu_calls_make(&calls, 1, timing->trial, timing->seats, calls_ns, ret_fault, why))
+        !gpu_calls_make(&calls, 1, timing->trial, timing->caller_cpus, calls_ns, ret_fault, why))
         return false;
     struct probe_summary more = gpu_calls_more(&calls, curve->samples, curve->count);
     double queue_ns = least.ns.value;

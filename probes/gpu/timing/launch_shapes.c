@@ -8,18 +8,18 @@
 static const char *const prefixes[GPU_TUNE_TARGET_COUNT] = {"", "peer-", "host-"};
 static const char *const ways[WAYS_MAX] = {"read", "write", "copy", [GPU_TUNE_PULL] = "pull"};
 
-int gpu_tune_ways(enum gpu_tune_target target)
+int gpu_tune_operations(enum gpu_tune_target target)
 {
-    return target == GPU_TUNE_PEER ? GPU_TUNE_PULL + 1 : GPU_HOW_COPY + 1;
+    return target == GPU_TUNE_PEER ? GPU_TUNE_PULL + 1 : GPU_OPERATION_COPY + 1;
 }
 
 struct gpu_shape *gpu_tune_shape(struct gpu_device *device, enum gpu_tune_target target, int way)
 {
     if (target != GPU_TUNE_OWN)
         return target == GPU_TUNE_PEER ? &device->peer[way] : &device->host[way];
-    return way == GPU_HOW_READ    ? &device->read
-           : way == GPU_HOW_WRITE ? &device->write
-                                  : &device->copy;
+    return way == GPU_OPERATION_READ    ? &device->read
+           : way == GPU_OPERATION_WRITE ? &device->write
+                                        : &device->copy;
 }
 
 void gpu_tune_default(struct gpu_node *node)
@@ -32,7 +32,7 @@ void gpu_tune_default(struct gpu_node *node)
             node->api->takes_cuda ? (struct gpu_shape){.block = 256, .grid = 0, .unroll = 4}
                                   : (struct gpu_shape){.block = 256, .grid = 8 * grid, .unroll = 4};
         for (int target = 0; target < GPU_TUNE_TARGET_COUNT; target++)
-            for (int way = 0; way < gpu_tune_ways((enum gpu_tune_target)target); way++)
+            for (int way = 0; way < gpu_tune_operations((enum gpu_tune_target)target); way++)
                 *gpu_tune_shape(device, (enum gpu_tune_target)target, way) = shape;
         device->tuned = 0;
     }
@@ -66,7 +66,7 @@ static bool has_target(const char *text, enum gpu_tune_target target)
 {
     struct gpu_shape shape;
     bool all = true;
-    for (int way = 0; way < gpu_tune_ways(target); way++)
+    for (int way = 0; way < gpu_tune_operations(target); way++)
         all = all && find_shape(text, target, way, &shape);
     return all;
 }
@@ -87,7 +87,7 @@ bool gpu_tune_is_text(const char *text)
     return true;
 }
 
-void gpu_tune_take(struct gpu_node *node, int driver, const char *text)
+void gpu_tune_parse(struct gpu_node *node, int driver, const char *text)
 {
     for (int i = 0; i < node->device_count; i++) {
         struct gpu_device *device = &node->device[i];
@@ -100,12 +100,12 @@ void gpu_tune_take(struct gpu_node *node, int driver, const char *text)
         for (int target = 0; found != NULL && target < GPU_TUNE_TARGET_COUNT; target++) {
             struct gpu_shape shapes[WAYS_MAX];
             bool all = true;
-            for (int way = 0; way < gpu_tune_ways((enum gpu_tune_target)target); way++)
+            for (int way = 0; way < gpu_tune_operations((enum gpu_tune_target)target); way++)
                 all = all && find_shape(found + length - 1, (enum gpu_tune_target)target, way,
                                         &shapes[way]);
             if (!all)
                 continue;
-            for (int way = 0; way < gpu_tune_ways((enum gpu_tune_target)target); way++)
+            for (int way = 0; way < gpu_tune_operations((enum gpu_tune_target)target); way++)
                 *gpu_tune_shape(device, (enum gpu_tune_target)target, way) = shapes[way];
             device->tuned |= 1U << target;
         }
@@ -133,8 +133,8 @@ void gpu_tune_print(const struct gpu_node *node, int driver, char *ret_text, siz
         /* each shape brings its blank */
         int length = write_name(&device, driver, text, sizeof text) - 1;
         for (int target = 0; target < GPU_TUNE_TARGET_COUNT; target++)
-            for (int way = 0;
-                 way < gpu_tune_ways((enum gpu_tune_target)target) && (device.tuned >> target & 1);
+            for (int way = 0; way < gpu_tune_operations((enum gpu_tune_target)target) &&
+                              (device.tuned >> target & 1);
                  way++) {
                 const struct gpu_shape *shape =
                     gpu_tune_shape(&device, (enum gpu_tune_target)target, way);

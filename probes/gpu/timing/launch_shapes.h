@@ -15,7 +15,8 @@
 #include "gpu/driver/node.h"
 #include "gpu/timing/trial.h"
 
-/* A use besides those of enum gpu_how, in a peer's memory: copying from there into its own. */
+/* A use besides those of enum gpu_operation, in a peer's memory: copying from there into its own.
+ */
 #define GPU_TUNE_PULL 3
 
 enum gpu_tune_target { GPU_TUNE_OWN, GPU_TUNE_PEER, GPU_TUNE_HOST, GPU_TUNE_TARGET_COUNT };
@@ -29,13 +30,14 @@ bool gpu_tune_is_text(const char *text);
 
 /* Takes the text's shapes for the models here and this driver. A target with all its shapes counts
  * as tuned. Invalid text is skipped. */
-void gpu_tune_take(struct gpu_node *node, int driver, const char *text);
+void gpu_tune_parse(struct gpu_node *node, int driver, const char *text);
 
 /* Prints the tuned shapes, each model once; cut to fit. */
 void gpu_tune_print(const struct gpu_node *node, int driver, char *ret_text, size_t size);
 
-/* Number of uses of that memory that have a shape: those of enum gpu_how, and GPU_TUNE_PULL. */
-int gpu_tune_ways(enum gpu_tune_target target);
+/* Number of uses of that memory that have a shape: those of enum gpu_operation, and GPU_TUNE_PULL.
+ */
+int gpu_tune_operations(enum gpu_tune_target target);
 
-/* The device's shape for that use (below gpu_tune_ways) of that memory. */
+/* The device's shape for that use (below gpu_tune_operations) of that memory. */
 struct gpu_shape *gpu_tune_shape(struct gpu_device *device, enum gpu_tune_target target, int way);

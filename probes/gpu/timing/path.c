@@ -12,9 +12,11 @@ static gpu_function kernel_of(const struct gpu_device *device, const struct gpu_
                               int from, int to, struct gpu_shape *ret_shape)
 {
     const struct gpu_shape own[] = {device->read, device->write, device->copy};
-    const struct gpu_shape *peer = &device->peer[path->pulled ? GPU_TUNE_PULL : path->how];
-    *ret_shape = from < 0 || to < 0 ? device->host[path->how] : from != to ? *peer : own[path->how];
-    return gpu_node_stream_kernel(device, firsts[path->how], ret_shape->unroll);
+    const struct gpu_shape *peer = &device->peer[path->pulled ? GPU_TUNE_PULL : path->operation];
+    *ret_shape = from < 0 || to < 0 ? device->host[path->operation]
+                 : from != to       ? *peer
+                                    : own[path->operation];
+    return gpu_node_stream_kernel(device, firsts[path->operation], ret_shape->unroll);
 }
 
 /* The part of a buffer that belongs to one of the devices. */
@@ -55,10 +57,10 @@ static struct way way_of(const struct gpu_path *path, int from, int to)
             way.device = to;
         return way;
     }
-    way.reads = path->how != GPU_HOW_WRITE;
-    way.writes = path->how != GPU_HOW_READ;
+    way.reads = path->operation != GPU_OPERATION_WRITE;
+    way.writes = path->operation != GPU_OPERATION_READ;
     /* The data of a kernel that reads or pulls come from the memory that it accesses. */
-    if ((path->how == GPU_HOW_READ || path->pulled) && from >= 0) {
+    if ((path->operation == GPU_OPERATION_READ || path->pulled) && from >= 0) {
         way.from = to;
         way.to = from;
     }
@@ -73,7 +75,7 @@ bool gpu_path_flow(struct gpu_buffers *buffers, const struct gpu_path *path, int
     if (!node->device[way.device].usable)
         return probe_why_set(why, "%.190s", node->device[way.device].why.text);
     struct gpu_flow flow = {
-        .op = {.device = way.device, .mechanism = path->mechanism, .how = path->how},
+        .op = {.device = way.device, .mechanism = path->mechanism, .operation = path->operation},
         .span = UINT64_MAX};
     flow.op.to_device = way.to >= 0 ? way.to : -1;
     flow.op.from_device = way.from >= 0 ? way.from : -1;
@@ -106,13 +108,13 @@ bool gpu_path_flow(struct gpu_buffers *buffers, const struct gpu_path *path, int
 /* A multiprocessor holds at least as many threads of a kernel as one block of it may have. */
 static unsigned held_blocks(const struct gpu_device *device, const struct gpu_op *op)
 {
-    int threads = gpu_node_stream_threads(device, firsts[op->how], op->shape.unroll);
+    int threads = gpu_node_stream_threads(device, firsts[op->operation], op->shape.unroll);
     int processors = device->attribute[GPU_ATTRIBUTE_MULTIPROCESSORS];
     unsigned each = (unsigned)(threads > 0 ? threads : THREADS) / op->shape.block;
     return (processors > 0 ? (unsigned)processors : 1) * (each > 0 ? each : 1);
 }
 
-void gpu_path_share(const struct gpu_node *node, struct gpu_flow *flows, size_t count)
+void gpu_path_divide(const struct gpu_node *node, struct gpu_flow *flows, size_t count)
 {
     unsigned kernels[GPU_DEVICES_MAX] = {0};
     for (size_t i = 0; i < count; i++)

@@ -7,8 +7,8 @@
 
 struct gpu_path {
     enum gpu_mechanism mechanism;
-    enum gpu_how how;          /* by kernel */
-    enum gpu_memory_kind kind; /* kind of the host's memory */
+    enum gpu_operation operation; /* by kernel */
+    enum gpu_memory_kind kind;    /* kind of the host's memory */
     /* between devices: by engine driven by the target, by kernel copied from to's memory into own
      */
     bool pulled;
@@ -27,4 +27,4 @@ bool gpu_path_flow(struct gpu_buffers *buffers, const struct gpu_path *path, int
  * wait until it has ended. Each gets its part of the blocks that the device surely holds at once.
  * That is at most its part of its own grid, and at least one. Flows by engine, and the only kernel
  * of a device, stay unchanged. */
-void gpu_path_share(const struct gpu_node *node, struct gpu_flow *flows, size_t count);
+void gpu_path_divide(const struct gpu_node *node, struct gpu_flow *flows, size_t count);

@@ -29,9 +29,9 @@
 #define CALLS_MIN  8
 #define CALLS_COLD 2 /* discarded calls before these */
 
-#define CALLED_SHORT (UINT64_C(4) << 20)
-#define CALLED_LONG  (UINT64_C(32) << 20)
-#define CALLED_SEAT  2 /* from one seat, one after the other */
+#define CALLED_SHORT   (UINT64_C(4) << 20)
+#define CALLED_LONG    (UINT64_C(32) << 20)
+#define CALLED_PER_CPU 2 /* from one CPU, one after the other */
 
 static uint64_t round_up(uint64_t bytes) { return (bytes + GRAIN - 1) / GRAIN * GRAIN; }
 
@@ -178,10 +178,10 @@ static double dithered(double leg_ns, unsigned n)
     return leg_ns * (1 + DITHER * (fmod(n * 0.618034, 1) - 0.5));
 }
 
-bool gpu_rate_together(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, double leg_ns,
-                       uint64_t least, int64_t budget_ns, struct probe_summary *ret_rates,
-                       struct probe_summary *ret_sum, enum gpu_fault *ret_fault,
-                       struct probe_why *why)
+bool gpu_rate_concurrent(struct gpu_trial *trial, struct gpu_flow *flows, size_t count,
+                         double leg_ns, uint64_t least, int64_t budget_ns,
+                         struct probe_summary *ret_rates, struct probe_summary *ret_sum,
+                         enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double samples[GPU_TRIAL_FLOWS_MAX + 1][PROBE_STATS_MAX], expected[GPU_TRIAL_FLOWS_MAX],
         rates[GPU_TRIAL_FLOWS_MAX];
@@ -310,14 +310,15 @@ bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t s
 }
 
 static bool call_all(struct gpu_trial *trial, const struct gpu_op *ops, size_t op_count,
-                     unsigned count, const struct gpu_seats *seats, int64_t end_ns, double *ret_ns,
-                     unsigned *ret_count, enum gpu_fault *ret_fault, struct probe_why *why)
+                     unsigned count, const struct gpu_caller_cpus *caller_cpus, int64_t end_ns,
+                     double *ret_ns, unsigned *ret_count, enum gpu_fault *ret_fault,
+                     struct probe_why *why)
 {
     double ns;
-    unsigned n = 0, each = count / GPU_SEATS_MAX;
+    unsigned n = 0, each = count / GPU_CALLER_CPUS_MAX;
     for (; n < count && (n < CALLS_MIN || probe_clock_ns() < end_ns); n++) {
         if (n % each == 0) {
-            gpu_seats_take(seats, n / each);
+            gpu_caller_cpus_pin(caller_cpus, n / each);
             for (unsigned i = 0; i < CALLS_COLD; i++)
                 if (!gpu_trial_call(trial, &ops[i % op_count], &ns, ret_fault, why))
                     return false;
@@ -330,31 +331,32 @@ static bool call_all(struct gpu_trial *trial, const struct gpu_op *ops, size_t o
 }
 
 bool gpu_rate_calls(struct gpu_trial *trial, const struct gpu_op *ops, size_t op_count,
-                    unsigned count, const struct gpu_seats *seats, int64_t budget_ns,
+                    unsigned count, const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
                     double *ret_ns, unsigned *ret_count, enum gpu_fault *ret_fault,
                     struct probe_why *why)
 {
-    bool ok = call_all(trial, ops, op_count, count, seats, probe_clock_ns() + budget_ns, ret_ns,
-                       ret_count, ret_fault, why);
-    gpu_seats_leave(seats);
+    bool ok = call_all(trial, ops, op_count, count, caller_cpus, probe_clock_ns() + budget_ns,
+                       ret_ns, ret_count, ret_fault, why);
+    gpu_caller_cpus_restore(caller_cpus);
     return ok;
 }
 
-bool gpu_rate_call(struct gpu_trial *trial, const struct gpu_op *op, const struct gpu_seats *seats,
-                   int64_t budget_ns, struct probe_summary *ret_median,
-                   struct probe_summary *ret_low, enum gpu_fault *ret_fault, struct probe_why *why)
+bool gpu_rate_call(struct gpu_trial *trial, const struct gpu_op *op,
+                   const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
+                   struct probe_summary *ret_median, struct probe_summary *ret_low,
+                   enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double samples[GPU_RATE_CALLS];
     unsigned n;
-    if (!gpu_rate_calls(trial, op, 1, GPU_RATE_CALLS, seats, budget_ns, samples, &n, ret_fault,
-                        why))
+    if (!gpu_rate_calls(trial, op, 1, GPU_RATE_CALLS, caller_cpus, budget_ns, samples, &n,
+                        ret_fault, why))
         return false;
     *ret_median = probe_stats_quantile(samples, n, 0.5);
     *ret_low = probe_stats_quantile(samples, n, 0.1);
     return true;
 }
 
-/* Rates by the difference of two copies, from one seat after the other. */
+/* Rates by the difference of two copies, from one CPU after the other. */
 static bool call_copies(const struct gpu_timing *timing, const struct gpu_flow *flow,
                         double *ret_samples, unsigned *ret_count, enum gpu_fault *ret_fault,
                         struct probe_why *why)
@@ -365,9 +367,9 @@ static bool call_copies(const struct gpu_timing *timing, const struct gpu_flow *
     double ns[2];
     unsigned n = 0, turns = 0;
     for (bool enough = false; !enough && turns < PROBE_STATS_MAX; turns++) {
-        gpu_seats_take(timing->seats, turns);
+        gpu_caller_cpus_pin(timing->caller_cpus, turns);
         /* The first is for the runtime's staging buffers, and for this CPU's caches. */
-        for (int i = -1; !enough && i < CALLED_SEAT; i++) {
+        for (int i = -1; !enough && i < CALLED_PER_CPU; i++) {
             for (int leg = 0; leg < 2; leg++) {
                 op.bytes = bytes[leg];
                 if (!gpu_trial_call(timing->trial, &op, &ns[leg], ret_fault, why))
@@ -377,7 +379,7 @@ static bool call_copies(const struct gpu_timing *timing, const struct gpu_flow *
                 continue;
             ret_samples[n++] = (double)(bytes[1] - bytes[0]) * 1e9 / (ns[1] - ns[0]);
             enough = n == PROBE_STATS_MAX ||
-                     (n >= GPU_SEATS_MAX * CALLED_SEAT &&
+                     (n >= GPU_CALLER_CPUS_MAX * CALLED_PER_CPU &&
                       probe_stats_enough(ret_samples, n, probe_clock_ns() >= end_ns));
         }
     }
@@ -392,7 +394,7 @@ bool gpu_rate_called(const struct gpu_timing *timing, const struct gpu_flow *flo
     double samples[PROBE_STATS_MAX];
     unsigned n = 0;
     bool ok = call_copies(timing, flow, samples, &n, ret_fault, why);
-    gpu_seats_leave(timing->seats);
+    gpu_caller_cpus_restore(timing->caller_cpus);
     if (ok && n < PROBE_STATS_MIN) {
         *ret_fault = GPU_FAULT_OTHER;
         ok = probe_why_set(why, "more bytes do not take more time");

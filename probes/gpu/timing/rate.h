@@ -31,7 +31,7 @@
 struct gpu_timing {
     struct gpu_trial *trial;
     /* CPUs for the device that runs it; NULL: the thread's own place */
-    const struct gpu_seats *seats;
+    const struct gpu_caller_cpus *caller_cpus;
     struct probe_random *random;
     int64_t budget_ns;
 };
@@ -39,10 +39,10 @@ struct gpu_timing {
 /* Rates of each flow (op without bytes, and span are given) and of all, in bytes per second.
  * Medians with their intervals; ret_sum may be NULL. leg_ns: approximate time of the long leg. No
  * leg moves fewer than least bytes: a multiple of a cache that must not hold them. */
-bool gpu_rate_together(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, double leg_ns,
-                       uint64_t least, int64_t budget_ns, struct probe_summary *ret_rates,
-                       struct probe_summary *ret_sum, enum gpu_fault *ret_fault,
-                       struct probe_why *why);
+bool gpu_rate_concurrent(struct gpu_trial *trial, struct gpu_flow *flows, size_t count,
+                         double leg_ns, uint64_t least, int64_t budget_ns,
+                         struct probe_summary *ret_rates, struct probe_summary *ret_sum,
+                         enum gpu_fault *ret_fault, struct probe_why *why);
 
 /* Times samples, which come with their bytes, ascending and at most span each, and get their ns.
  * *ret_count becomes the number timed. The last is the first that takes 0.15 ms, or 1/200 of the
@@ -55,22 +55,23 @@ bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t s
 #define GPU_RATE_CALLS 40 /* the lowest decile needs 36 for an interval */
 
 /* Times single calls by the caller's clock, launch to synchronised. count calls (GPU_RATE_CALLS at
- * most) follow each other, of each of the ops in turn. Each of the seats makes as many (NULL: the
+ * most) follow each other, of each of the ops in turn. Each of these CPUs makes as many (NULL: the
  * thread's own place). ret_ns[i] is of ops[i % op_count]. *ret_count is smaller when the budget is
  * spent, and at least 8. */
 bool gpu_rate_calls(struct gpu_trial *trial, const struct gpu_op *ops, size_t op_count,
-                    unsigned count, const struct gpu_seats *seats, int64_t budget_ns,
+                    unsigned count, const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
                     double *ret_ns, unsigned *ret_count, enum gpu_fault *ret_fault,
                     struct probe_why *why);
 
-/* Time of one operation by the caller's clock, launch to synchronised. Called from each of the
- * seats in turn (NULL: from the thread's own place). Gives the median and the lowest decile. */
-bool gpu_rate_call(struct gpu_trial *trial, const struct gpu_op *op, const struct gpu_seats *seats,
-                   int64_t budget_ns, struct probe_summary *ret_median,
-                   struct probe_summary *ret_low, enum gpu_fault *ret_fault, struct probe_why *why);
+/* Time of one operation by the caller's clock, launch to synchronised. Called from each of the CPUs
+ * in turn (NULL: from the thread's own place). Gives the median and the lowest decile. */
+bool gpu_rate_call(struct gpu_trial *trial, const struct gpu_op *op,
+                   const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
+                   struct probe_summary *ret_median, struct probe_summary *ret_low,
+                   enum gpu_fault *ret_fault, struct probe_why *why);
 
 /* Rate of copies in which the host takes part, by the caller's clock, in bytes per second. It is
- * the difference of two copies of the flow's op, from one seat after the other. False also when
+ * the difference of two copies of the flow's op, from one CPU after the other. False also when
  * more bytes do not take more time. */
 bool gpu_rate_called(const struct gpu_timing *timing, const struct gpu_flow *flow,
                      struct probe_summary *ret_rate, enum gpu_fault *ret_fault,

@@ -4,7 +4,7 @@
  *
  * Main types: struct gpu_trial, struct gpu_timing.
  * Uses: common gpu/driver
- * Public headers: both_ways.h caller_cpus.h curve.h launch_shapes.h path.h rate.h repeat.h
+ * Public headers: bidirectional.h caller_cpus.h curve.h launch_shapes.h path.h rate.h repeat.h
  *   timing.h trial.h work.h
  * Shown by: tests/unit/gpu/timing
  */

@@ -138,7 +138,7 @@ void gpu_trial_free(struct gpu_trial *trial)
 static gpu_function stream_kernel(const struct gpu_device *device, const struct gpu_op *op)
 {
     static const enum gpu_kernel firsts[] = {GPU_KERNEL_READ, GPU_KERNEL_WRITE, GPU_KERNEL_COPY};
-    return gpu_node_stream_kernel(device, firsts[op->how], op->shape.unroll);
+    return gpu_node_stream_kernel(device, firsts[op->operation], op->shape.unroll);
 }
 
 static unsigned grid_of(const struct gpu_shape *shape, uint64_t bytes)
@@ -162,8 +162,9 @@ int gpu_trial_enqueue(const struct gpu_trial *trial, const struct gpu_op *op, ui
     gpu_function kernel = stream_kernel(&devices[op->device], op);
     if (kernel == NULL)
         return GPU_MISSING;
-    struct gpu_stream_args args = {.to = op->how == GPU_HOW_READ ? 0 : op->to + offset,
-                                   .from = op->how == GPU_HOW_WRITE ? 0 : op->from + offset,
+    struct gpu_stream_args args = {.to = op->operation == GPU_OPERATION_READ ? 0 : op->to + offset,
+                                   .from =
+                                       op->operation == GPU_OPERATION_WRITE ? 0 : op->from + offset,
                                    .bytes = op->bytes,
                                    .sink = trial->posts[op->device].sink,
                                    .value = UINT64_C(0x0102040810204080)};

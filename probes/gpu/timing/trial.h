@@ -23,13 +23,13 @@
 #define GPU_TRIAL_FLOWS_MAX 128
 
 enum gpu_mechanism { GPU_BY_ENGINE, GPU_BY_KERNEL };
-enum gpu_how { GPU_HOW_READ, GPU_HOW_WRITE, GPU_HOW_COPY };
+enum gpu_operation { GPU_OPERATION_READ, GPU_OPERATION_WRITE, GPU_OPERATION_COPY };
 
 /* One operation. A read has no target, a write no source; both only by kernel. */
 struct gpu_op {
     int device; /* the device that runs it */
     enum gpu_mechanism mechanism;
-    enum gpu_how how;
+    enum gpu_operation operation;
     gpu_address to, from;
     int to_device, from_device; /* -1: host memory */
     uint64_t bytes;

@@ -5,13 +5,13 @@
 #include "common/clock.h"
 #include "gpu/driver/node.h"
 
-#define SPREAD_NS  200e3 /* time of the operations behind one reported time */
-#define SPREAD_MAX 16
-#define FIRST      3 /* operations of the first trial */
-#define CALLS      24
-#define CALLS_MIN  8
-#define CALLS_SEAT 6 /* from one seat, one after the other */
-#define CALLS_COLD 2 /* discarded calls before these */
+#define SPREAD_NS     200e3 /* time of the operations behind one reported time */
+#define SPREAD_MAX    16
+#define FIRST         3 /* operations of the first trial */
+#define CALLS         24
+#define CALLS_MIN     8
+#define CALLS_PER_CPU 6 /* from one CPU, one after the other */
+#define CALLS_COLD    2 /* discarded calls before these */
 
 /* State of one work while it is timed. */
 struct course {
@@ -141,14 +141,14 @@ static bool call_once(struct gpu_trial *trial, const struct gpu_work *work, doub
 }
 
 static bool call_all(struct gpu_trial *trial, const struct gpu_work *work,
-                     const struct gpu_seats *seats, int64_t end_ns, double *ret_samples,
+                     const struct gpu_caller_cpus *caller_cpus, int64_t end_ns, double *ret_samples,
                      unsigned *ret_count, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double cold;
     unsigned n = 0;
     for (; n < CALLS && (n < CALLS_MIN || probe_clock_ns() < end_ns); n++) {
-        if (n % CALLS_SEAT == 0) {
-            gpu_seats_take(seats, n / CALLS_SEAT);
+        if (n % CALLS_PER_CPU == 0) {
+            gpu_caller_cpus_pin(caller_cpus, n / CALLS_PER_CPU);
             for (int i = 0; i < CALLS_COLD; i++)
                 if (!call_once(trial, work, &cold, ret_fault, why))
                     return false;
@@ -161,16 +161,16 @@ static bool call_all(struct gpu_trial *trial, const struct gpu_work *work,
 }
 
 bool gpu_work_call(struct gpu_trial *trial, const struct gpu_work *work,
-                   const struct gpu_seats *seats, int64_t budget_ns, struct probe_summary *ret_ns,
-                   enum gpu_fault *ret_fault, struct probe_why *why)
+                   const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
+                   struct probe_summary *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double samples[CALLS];
     unsigned n;
-    bool ok =
-        prepare(trial, work, ret_fault, why) &&
-        gpu_node_enter(gpu_trial_node(trial), work->device, ret_fault, why) &&
-        call_all(trial, work, seats, probe_clock_ns() + budget_ns, samples, &n, ret_fault, why);
-    gpu_seats_leave(seats);
+    bool ok = prepare(trial, work, ret_fault, why) &&
+              gpu_node_enter(gpu_trial_node(trial), work->device, ret_fault, why) &&
+              call_all(trial, work, caller_cpus, probe_clock_ns() + budget_ns, samples, &n,
+                       ret_fault, why);
+    gpu_caller_cpus_restore(caller_cpus);
     if (ok)
         *ret_ns = probe_stats_quantile(samples, n, 0.5);
     return ok;

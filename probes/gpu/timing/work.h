@@ -29,7 +29,7 @@ bool gpu_work_times(struct gpu_trial *trial, const struct gpu_work *works, size_
                     struct probe_summary *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why);
 
 /* Time of one by the caller's clock: launch to synchronised, nothing else in the stream. Called
- * from each of the seats in turn (NULL: from the thread's own place). Gives the median. */
+ * from each of these CPUs in turn (NULL: from the thread's own place). Gives the median. */
 bool gpu_work_call(struct gpu_trial *trial, const struct gpu_work *work,
-                   const struct gpu_seats *seats, int64_t budget_ns, struct probe_summary *ret_ns,
-                   enum gpu_fault *ret_fault, struct probe_why *why);
+                   const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
+                   struct probe_summary *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why);

@@ -201,7 +201,7 @@ static void values_parse(void **state)
     parse(sink_take(&sink), &record);
     assert_string_equal(record.skip.axes, "side=reader");
     record_done(&record);
-    report.pairs.ways[1] = (struct cpu_report_way){8, 12, 1, 1.25, 7};
+    report.pairs.ways[1] = (struct cpu_report_method){8, 12, 1, 1.25, 7};
     assert_true(cpu_report_end(&report, "budget", 12345));
     const char *text = sink_take(&sink);
     json_t *end = json_loads(text, 0, NULL), *statistics = json_object_get(end, "statistics");

@@ -21,22 +21,22 @@ static void read_machine(char *root, const char *cpus, struct cpu_topology *ret_
     machine_free(root);
 }
 
-static struct cpu_wanted all_of(enum cpu_profile profile)
+static struct cpu_selection all_of(enum cpu_profile profile)
 {
-    struct cpu_wanted wanted = {.profile = profile, .seed = 1};
-    wanted.metrics[PROBE_CPU_PINGPONG] = wanted.metrics[PROBE_CPU_COPY] =
-        wanted.metrics[PROBE_CPU_QUEUE] = true;
-    wanted.metrics[PROBE_MEMORY_BANDWIDTH] = wanted.metrics[PROBE_MEMORY_LATENCY] = true;
-    wanted.metrics[PROBE_MEMORY_NOISE] = true;
-    return wanted;
+    struct cpu_selection selection = {.profile = profile, .seed = 1};
+    selection.metrics[PROBE_CPU_PINGPONG] = selection.metrics[PROBE_CPU_COPY] =
+        selection.metrics[PROBE_CPU_QUEUE] = true;
+    selection.metrics[PROBE_MEMORY_BANDWIDTH] = selection.metrics[PROBE_MEMORY_LATENCY] = true;
+    selection.metrics[PROBE_MEMORY_NOISE] = true;
+    return selection;
 }
 
 static struct cpu_cells cells_of(const struct cpu_topology *topology,
-                                 const struct cpu_wanted *wanted)
+                                 const struct cpu_selection *selection)
 {
     struct cpu_cells cells;
     struct probe_why why = {0};
-    assert_true(cpu_cells_new(topology, wanted, &cells, &why));
+    assert_true(cpu_cells_new(topology, selection, &cells, &why));
     return cells;
 }
 
@@ -100,8 +100,8 @@ static void quick(void **state)
     (void)state;
     struct cpu_topology topology;
     read_machine(machine_regular(16, 2, 4, 8), "0-31", &topology);
-    struct cpu_wanted wanted = all_of(CPU_QUICK);
-    struct cpu_cells cells = cells_of(&topology, &wanted);
+    struct cpu_selection selection = all_of(CPU_QUICK);
+    struct cpu_cells cells = cells_of(&topology, &selection);
     check(&cells);
     assert_int_equal(count(&cells, PROBE_MEMORY_BANDWIDTH, CPU_PHASE_BANDWIDTH), 2 * 2 * 3);
     assert_int_equal(count(&cells, PROBE_MEMORY_LATENCY, CPU_PHASE_LATENCY), 4 * 2);
@@ -135,8 +135,8 @@ static void quick_handoffs_of_many_llcs(void **state)
     (void)state;
     struct cpu_topology topology;
     read_machine(machine_regular(96, 1, 4, 48), "0-95", &topology);
-    struct cpu_wanted wanted = all_of(CPU_QUICK);
-    struct cpu_cells cells = cells_of(&topology, &wanted);
+    struct cpu_selection selection = all_of(CPU_QUICK);
+    struct cpu_cells cells = cells_of(&topology, &selection);
     assert_int_equal(count(&cells, PROBE_CPU_COPY, CPU_PHASE_HANDOFF), 12 + 12);
     size_t inside = 0;
     for (size_t i = 0; i < cells.count; i++)
@@ -155,9 +155,9 @@ static void full_comes_in_rounds(void **state)
     for (int cores = 7; cores <= 8; cores++) {
         struct cpu_topology topology;
         read_machine(machine_regular(cores, 1, cores, cores), "0-7", &topology);
-        struct cpu_wanted wanted = {.profile = CPU_FULL, .seed = 3};
-        wanted.metrics[PROBE_CPU_PINGPONG] = true;
-        struct cpu_cells cells = cells_of(&topology, &wanted);
+        struct cpu_selection selection = {.profile = CPU_FULL, .seed = 3};
+        selection.metrics[PROBE_CPU_PINGPONG] = true;
+        struct cpu_cells cells = cells_of(&topology, &selection);
         struct cpu_schedule_pair pairs[64];
         size_t picked[64], count = 0, batches = 0;
         bool busy[8] = {0};
@@ -179,8 +179,8 @@ static void full(void **state)
     (void)state;
     struct cpu_topology topology;
     read_machine(machine_regular(8, 1, 4, 8), "0-7", &topology);
-    struct cpu_wanted wanted = all_of(CPU_FULL);
-    struct cpu_cells cells = cells_of(&topology, &wanted);
+    struct cpu_selection selection = all_of(CPU_FULL);
+    struct cpu_cells cells = cells_of(&topology, &selection);
     check(&cells);
     /* with each core's own threads */
     assert_int_equal(count(&cells, PROBE_CPU_PINGPONG, CPU_PHASE_PINGPONG), 8 * 8 * 2);
@@ -218,10 +218,11 @@ static void large_llc(void **state)
     (void)state;
     struct cpu_topology topology;
     read_machine(machine_regular(64, 1, 64, 64), "0-63", &topology);
-    struct cpu_wanted wanted = all_of(CPU_QUICK);
-    struct cpu_cells first = cells_of(&topology, &wanted), again = cells_of(&topology, &wanted);
-    wanted.seed = 2;
-    struct cpu_cells other = cells_of(&topology, &wanted);
+    struct cpu_selection selection = all_of(CPU_QUICK);
+    struct cpu_cells first = cells_of(&topology, &selection),
+                     again = cells_of(&topology, &selection);
+    selection.seed = 2;
+    struct cpu_cells other = cells_of(&topology, &selection);
     check(&first);
     assert_true(has(&first, PROBE_CPU_PINGPONG, "core41", "core42") &&
                 has(&first, PROBE_CPU_PINGPONG, "core42", "core41"));
@@ -245,16 +246,16 @@ static void filters(void **state)
     (void)state;
     struct cpu_topology topology;
     read_machine(machine_regular(16, 2, 4, 8), "0-31", &topology);
-    struct cpu_wanted wanted = {.seed = 1};
-    wanted.metrics[PROBE_MEMORY_LATENCY] = true;
-    struct cpu_cells cells = cells_of(&topology, &wanted);
+    struct cpu_selection selection = {.seed = 1};
+    selection.metrics[PROBE_MEMORY_LATENCY] = true;
+    struct cpu_cells cells = cells_of(&topology, &selection);
     assert_int_equal(cells.count, 8);
     cpu_cells_done(&cells);
-    wanted = all_of(CPU_QUICK);
+    selection = all_of(CPU_QUICK);
     static const char *const places[] = {"core5", "gpu0"};
-    wanted.places = places;
-    wanted.place_count = 2;
-    cells = cells_of(&topology, &wanted);
+    selection.places = places;
+    selection.place_count = 2;
+    cells = cells_of(&topology, &selection);
     size_t inside = 0, across = 0;
     for (size_t i = 0; i < cells.count; i++) {
         assert_true(cells.item[i].from_core == 5 || cells.item[i].to_core == 5);
@@ -264,9 +265,9 @@ static void filters(void **state)
     assert_int_equal(inside, 1 + 6); /* its threads, and the three others of its llc both ways */
     assert_int_equal(across, 2 * 12);
     cpu_cells_done(&cells);
-    wanted.places = places + 1;
-    wanted.place_count = 1;
-    cells = cells_of(&topology, &wanted);
+    selection.places = places + 1;
+    selection.place_count = 1;
+    cells = cells_of(&topology, &selection);
     assert_int_equal(cells.count, 0);
     cpu_cells_done(&cells);
     cpu_topology_done(&topology);
@@ -295,8 +296,8 @@ static void noise(void **state)
     (void)state;
     struct cpu_topology topology;
     read_machine(machine_regular(16, 2, 4, 8), "0-31", &topology);
-    struct cpu_wanted wanted = all_of(CPU_FULL);
-    struct cpu_cells cells = cells_of(&topology, &wanted);
+    struct cpu_selection selection = all_of(CPU_FULL);
+    struct cpu_cells cells = cells_of(&topology, &selection);
     check(&cells);
     /* memories x (llcs + nodes x ways x 1 and 4 cores) */
     assert_int_equal(noisy(&cells, CPU_NOISE_CORE), 2 * (4 + 2 * 3 * 2));
@@ -321,14 +322,14 @@ static void noise(void **state)
         }
     }
     cpu_cells_done(&cells);
-    wanted = (struct cpu_wanted){.profile = CPU_FULL, .seed = 1};
-    wanted.metrics[PROBE_MEMORY_NOISE] = true;
-    cells = cells_of(&topology, &wanted);
+    selection = (struct cpu_selection){.profile = CPU_FULL, .seed = 1};
+    selection.metrics[PROBE_MEMORY_NOISE] = true;
+    cells = cells_of(&topology, &selection);
     assert_int_equal(cells.count,
                      2 * 2 * 2 * (4 + 2 * 3 * 2)); /* with the cells that it disturbs */
     cpu_cells_done(&cells);
-    wanted = all_of(CPU_QUICK);
-    cells = cells_of(&topology, &wanted);
+    selection = all_of(CPU_QUICK);
+    cells = cells_of(&topology, &selection);
     assert_int_equal(noisy(&cells, CPU_NOISE_CORE) + noisy(&cells, CPU_NOISE_NUMA), 0);
     cpu_cells_done(&cells);
     cpu_topology_done(&topology);
@@ -365,8 +366,8 @@ static void core_counts(void **state)
                 "/sys/devices/system/node/node2/meminfo");
     read_machine(root, "0-31", &topology);
     assert_int_equal(topology.numa_count, 3);
-    struct cpu_wanted wanted = all_of(CPU_FULL);
-    struct cpu_cells cells = cells_of(&topology, &wanted);
+    struct cpu_selection selection = all_of(CPU_FULL);
+    struct cpu_cells cells = cells_of(&topology, &selection);
     static const struct {
         const char *from;
         int threads[4];
@@ -402,8 +403,8 @@ static void wide_llc(void **state)
     struct cpu_topology topology;
     read_machine(machine_regular(8, 1, 8, 4), "0-7", &topology);
     assert_true(topology.llc_count == 1 && topology.llcs[0].spans && topology.numas[0].llcs == 0);
-    struct cpu_wanted wanted = all_of(CPU_QUICK);
-    struct cpu_cells cells = cells_of(&topology, &wanted);
+    struct cpu_selection selection = all_of(CPU_QUICK);
+    struct cpu_cells cells = cells_of(&topology, &selection);
     check(&cells);
     for (int i = 0; i < 4; i++) {
         const char *from = i < 2 ? "numa0" : "numa1", *to = i % 2 == 0 ? "numa0" : "numa1";
@@ -424,8 +425,8 @@ static void partial(void **state)
     (void)state;
     struct cpu_topology topology;
     read_machine(machine_regular(8, 1, 4, 8), "0-4", &topology);
-    struct cpu_wanted wanted = all_of(CPU_QUICK);
-    struct cpu_cells cells = cells_of(&topology, &wanted);
+    struct cpu_selection selection = all_of(CPU_QUICK);
+    struct cpu_cells cells = cells_of(&topology, &selection);
     check(&cells);
     for (size_t i = 0; i < cells.count; i++)
         if (cells.item[i].metric == PROBE_MEMORY_BANDWIDTH && cells.item[i].threads == 0)
@@ -445,8 +446,8 @@ static void one_core(void **state)
     (void)state;
     struct cpu_topology topology;
     read_machine(machine_regular(1, 1, 1, 1), "0", &topology);
-    struct cpu_wanted wanted = all_of(CPU_QUICK);
-    struct cpu_cells cells = cells_of(&topology, &wanted);
+    struct cpu_selection selection = all_of(CPU_QUICK);
+    struct cpu_cells cells = cells_of(&topology, &selection);
     assert_int_equal(cells.count, 5); /* its threads, read, write, copy, latency */
     cpu_cells_done(&cells);
     cpu_topology_done(&topology);

@@ -28,7 +28,7 @@
 
 /* Time for a ping-pong, which ends much earlier when its two threads run at the same time. On a
  * loaded machine they seldom do. */
-#define PATIENCE_NS 5000000000
+#define WAIT_LIMIT_NS 5000000000
 
 struct seen {
     atomic_uint calls;
@@ -178,7 +178,7 @@ static void memory_is_where_it_should_be(void **state)
     struct probe_why why = {0};
     struct cpu_memory memory;
     /* The soft end is past, so it stops with the least. */
-    struct cpu_memory_request request = {.wanted = 60 << 20,
+    struct cpu_memory_request request = {.requested = 60 << 20,
                                          .least = 20 << 20,
                                          .hard_ns = probe_clock_ns() + 10000000000,
                                          .small_limit = INT64_MAX};
@@ -272,7 +272,7 @@ static int measure_misplaced(void)
     if (!topology.has_numa || !mbind_lies())
         return 77;
     topology.numas[numa].number += 1000; /* its pages come to lie elsewhere */
-    struct cpu_memory_request request = {.wanted = 4 << 20,
+    struct cpu_memory_request request = {.requested = 4 << 20,
                                          .least = 4 << 20,
                                          .hard_ns = probe_clock_ns() + 10000000000,
                                          .small_limit = INT64_MAX};
@@ -305,7 +305,7 @@ static int measure_small(void)
     int64_t limit = cpu_memory_small_limit(10000000);
     if (limit < 1 << 20 || limit > (int64_t)1 << 36 || cpu_memory_small_limit(0) != 0)
         return 1;
-    struct cpu_memory_request request = {.wanted = 64 << 20,
+    struct cpu_memory_request request = {.requested = 64 << 20,
                                          .least = 64 << 20,
                                          .soft_ns = INT64_MAX,
                                          .hard_ns = INT64_MAX,
@@ -352,11 +352,11 @@ static void noise_never_pauses(void **state)
         struct probe_summary summary;
         bool overrun;
         assert_true(cpu_noise_init(&noise, pus + 1, 1, base + BYTES - NOISE, NOISE, &why));
-        struct cpu_bandwidth_request request = {CPU_READ, 1, 1 << 20, 0, PATIENCE_NS / 10};
+        struct cpu_bandwidth_request request = {CPU_READ, 1, 1 << 20, 0, WAIT_LIMIT_NS / 10};
         bool ok = round == 0 ? cpu_bandwidth_measure(base, BYTES - NOISE, workers, pus, &request,
                                                      &noise, &summary, &overrun, &why)
                              : cpu_chase_measure(&chase, workers, pus, false, &noise,
-                                                 PATIENCE_NS / 10, &summary, &overrun, &why);
+                                                 WAIT_LIMIT_NS / 10, &summary, &overrun, &why);
         if (!ok)
             fail_msg("%s", why.text);
         /* One window for each repetition that was used, at least, and in each of them bytes. */

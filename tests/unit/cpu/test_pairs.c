@@ -11,16 +11,16 @@
 #include "common/clock.h"
 #include "cpu/copy.h"
 #include "cpu/pairs.h"
-#include "cpu/patience.h"
 #include "cpu/pingpong.h"
 #include "cpu/queue.h"
 #include "cpu/topology.h"
+#include "cpu/wait_limit.h"
 #include "cpu/workers.h"
 #include "cpu_machine.h"
 
 /* Time for a ping-pong, which ends much earlier when its two threads run at the same time. On a
  * loaded machine they seldom do. */
-#define PATIENCE_NS 5000000000
+#define WAIT_LIMIT_NS 5000000000
 
 /* Two cores of this machine, or false where there is one. */
 static bool two_cores(int ret_pus[2])
@@ -34,11 +34,11 @@ static bool two_cores(int ret_pus[2])
     return two;
 }
 
-static void play(struct cpu_workers *workers, const struct cpu_match *matches, unsigned count)
+static void play(struct cpu_workers *workers, const struct cpu_pair_run *pair_runs, unsigned count)
 {
     bool overrun;
     struct probe_why why = {0};
-    if (!cpu_match_run(workers, matches, count, 20 * PATIENCE_NS, &overrun, &why))
+    if (!cpu_pair_runs(workers, pair_runs, count, 20 * WAIT_LIMIT_NS, &overrun, &why))
         fail_msg("%s", why.text);
 }
 
@@ -58,11 +58,11 @@ static void pingpong_plays(void **state)
     struct probe_why why = {0};
     struct cpu_pingpong *pingpong = cpu_pingpong_new(&why);
     struct probe_summary summary;
-    struct cpu_match match = {
-        .pus = {pus[0], pus[1]}, .play = cpu_pingpong_play, .table = pingpong};
+    struct cpu_pair_run pair_run = {
+        .pus = {pus[0], pus[1]}, .run_side = cpu_pingpong_run_side, .state = pingpong};
     for (int cas = 0; cas < 2; cas++) {
-        cpu_pingpong_begin(pingpong, cas, PATIENCE_NS, 10 * PATIENCE_NS);
-        play(workers, &match, 1);
+        cpu_pingpong_begin(pingpong, cas, WAIT_LIMIT_NS, 10 * WAIT_LIMIT_NS);
+        play(workers, &pair_run, 1);
         if (!cpu_pingpong_end(pingpong, &summary, &why))
             fail_msg("%s", why.text);
         assert_sound(&summary);
@@ -70,9 +70,9 @@ static void pingpong_plays(void **state)
     }
     /* Both on one CPU never run at the same time: that is said, not waited for. */
     int64_t start = probe_clock_ns();
-    match.pus[1] = pus[0];
+    pair_run.pus[1] = pus[0];
     cpu_pingpong_begin(pingpong, false, 100000000, 1000000000);
-    play(workers, &match, 1);
+    play(workers, &pair_run, 1);
     assert_false(cpu_pingpong_end(pingpong, &summary, &why));
     assert_non_null(strstr(why.text, "same time"));
     assert_true(probe_clock_ns() - start < 20000000000);
@@ -80,7 +80,7 @@ static void pingpong_plays(void **state)
     cpu_workers_free(workers);
 }
 
-/* Two matches side by side end each for itself; here they share the CPUs, so either may be too
+/* Two pair runs side by side end each for itself; here they share the CPUs, so either may be too
  * slow, and then says so. */
 static void matches_side_by_side(void **state)
 {
@@ -89,23 +89,23 @@ static void matches_side_by_side(void **state)
     if (!two_cores(pus))
         skip();
     struct cpu_workers *workers = cpu_workers_new();
-    struct cpu_match matches[2];
-    struct cpu_pingpong *boards[2];
+    struct cpu_pair_run pair_runs[2];
+    struct cpu_pingpong *states[2];
     for (int i = 0; i < 2; i++) {
-        boards[i] = cpu_pingpong_new(NULL);
-        matches[i] = (struct cpu_match){
-            .pus = {pus[i], pus[1 - i]}, .play = cpu_pingpong_play, .table = boards[i]};
-        cpu_pingpong_begin(boards[i], i, 200000000, 2000000000);
+        states[i] = cpu_pingpong_new(NULL);
+        pair_runs[i] = (struct cpu_pair_run){
+            .pus = {pus[i], pus[1 - i]}, .run_side = cpu_pingpong_run_side, .state = states[i]};
+        cpu_pingpong_begin(states[i], i, 200000000, 2000000000);
     }
-    play(workers, matches, 2);
+    play(workers, pair_runs, 2);
     for (int i = 0; i < 2; i++) {
         struct probe_summary summary;
         struct probe_why why = {0};
-        if (cpu_pingpong_end(boards[i], &summary, &why))
+        if (cpu_pingpong_end(states[i], &summary, &why))
             assert_sound(&summary);
         else
             assert_non_null(strstr(why.text, "same time"));
-        cpu_pingpong_free(boards[i]);
+        cpu_pingpong_free(states[i]);
     }
     cpu_workers_free(workers);
 }
@@ -142,11 +142,12 @@ static void copies_arrive(void **state)
     struct cpu_copy_plan plan = {source, target, bytes, 3, 200000000, 1};
     struct probe_summary times[CPU_COPY_SIZES_MAX];
     struct probe_why why = {0};
-    struct cpu_match match = {.pus = {pus[0], pus[1]}, .play = cpu_copy_play, .table = copy};
+    struct cpu_pair_run pair_run = {
+        .pus = {pus[0], pus[1]}, .run_side = cpu_copy_run_side, .state = copy};
     memset(source, 0x11, MIB);
     memset(target, 0x22, MIB + CPU_COPY_ROOM);
     cpu_copy_begin(copy, &plan);
-    play(workers, &match, 1);
+    play(workers, &pair_run, 1);
     if (!cpu_copy_end(copy, times, &why))
         assert_non_null(strstr(why.text, "same time"));
     else
@@ -178,10 +179,11 @@ static void queue_hands_over(void **state)
     memset(ring, 0xff, CPU_QUEUE_BYTES); /* whatever was there is no flag */
     struct probe_summary writer, reader;
     struct probe_why why = {0};
-    struct cpu_match match = {.pus = {pus[0], pus[1]}, .play = cpu_queue_play, .table = queue};
+    struct cpu_pair_run pair_run = {
+        .pus = {pus[0], pus[1]}, .run_side = cpu_queue_run_side, .state = queue};
     for (int again = 0; again < 2; again++) {
         cpu_queue_begin(queue, ring, 200000000);
-        play(workers, &match, 1);
+        play(workers, &pair_run, 1);
         if (!cpu_queue_end(queue, &writer, &reader, &why)) {
             assert_non_null(strstr(why.text, "same time"));
             continue;
@@ -380,7 +382,7 @@ static void pairs_that_never_run_together(void **state)
         assert_non_null(strstr(report.kept[i].why, "the two CPUs do not run at the same time"));
         tried += strncmp(report.kept[i].why, "only", 4) == 0;
     }
-    assert_int_equal(tried, CPU_PATIENCE_IN_ROW);
+    assert_int_equal(tried, CPU_WAIT_LIMIT_IN_ROW);
     cpu_report_done(&report);
     cpu_workers_free(workers);
 }

@@ -41,14 +41,17 @@ static void run_and_read(int64_t budget_ns, const char *cpus, struct tally *ret_
         allowed = only;
     }
     assert_true(cpu_topology_read("", &allowed, known ? &memory : NULL, &topology, &why));
-    struct cpu_run_options options = {
-        .root = "", .budget_ns = budget_ns, .started_ns = probe_clock_ns(), .wanted = {.seed = 1}};
-    options.wanted.metrics[PROBE_CPU_PINGPONG] = options.wanted.metrics[PROBE_CPU_COPY] =
-        options.wanted.metrics[PROBE_CPU_QUEUE] = options.wanted.metrics[PROBE_MEMORY_BANDWIDTH] =
-            options.wanted.metrics[PROBE_MEMORY_LATENCY] =
-                options.wanted.metrics[PROBE_MEMORY_NOISE] = true;
+    struct cpu_run_options options = {.root = "",
+                                      .budget_ns = budget_ns,
+                                      .started_ns = probe_clock_ns(),
+                                      .selection = {.seed = 1}};
+    options.selection.metrics[PROBE_CPU_PINGPONG] = options.selection.metrics[PROBE_CPU_COPY] =
+        options.selection.metrics[PROBE_CPU_QUEUE] =
+            options.selection.metrics[PROBE_MEMORY_BANDWIDTH] =
+                options.selection.metrics[PROBE_MEMORY_LATENCY] =
+                    options.selection.metrics[PROBE_MEMORY_NOISE] = true;
     struct cpu_cells cells;
-    assert_true(cpu_cells_new(&topology, &options.wanted, &cells, &why));
+    assert_true(cpu_cells_new(&topology, &options.selection, &cells, &why));
 
     FILE *file = tmpfile();
     assert_non_null(file);

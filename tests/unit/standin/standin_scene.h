@@ -129,13 +129,13 @@ static inline int play(const char *name, const char *more, scene_run scene, char
     return status;
 }
 
-static inline void expect(const char *more, scene_run scene, const char *wanted)
+static inline void expect(const char *more, scene_run scene, const char *selection)
 {
     static const char *const names[] = {"cuda", "hip"};
     for (int i = 0; i < 2; i++) {
         char text[2048];
         int status = play(names[i], more, scene, text, sizeof text);
-        assert_string_equal(text, wanted);
+        assert_string_equal(text, selection);
         assert_int_equal(status, 0);
     }
 }

@@ -9,10 +9,10 @@ static struct gpu_run *run_of(struct fake *fake, enum gpu_profile profile)
     struct gpu_run *run = calloc(1, sizeof *run);
     assert_non_null(run);
     run->node = &fake->node;
-    run->wanted.profile = profile;
-    run->wanted.seed = 1;
+    run->selection.profile = profile;
+    run->selection.seed = 1;
     for (int i = 0; i < PROBE_METRIC_COUNT; i++)
-        run->wanted.metrics[i] = true;
+        run->selection.metrics[i] = true;
     return run;
 }
 
@@ -27,7 +27,7 @@ static size_t count(const struct gpu_cells *cells, enum probe_metric metric, enu
 }
 
 /* Every ordered pair of two is measured in every way, without mirroring. */
-static void both_ways_of_two_devices(void **state)
+static void both_directions_of_two_devices(void **state)
 {
     (void)state;
     struct fake *fake = fake_new(2);
@@ -108,7 +108,7 @@ static void many_devices_share_curves(void **state)
     struct gpu_run *run = run_of(fake, GPU_QUICK);
     struct gpu_cells quick = {0}, full = {0};
     assert_true(gpu_cells_peer(run, &quick));
-    run->wanted.profile = GPU_FULL;
+    run->selection.profile = GPU_FULL;
     assert_true(gpu_cells_peer(run, &full));
     for (int a = 0; a < 8; a++)
         for (int b = 0; b < 8; b++) {
@@ -121,11 +121,11 @@ static void many_devices_share_curves(void **state)
                              a == 0 && b == 1 ? 2 : 1);
             assert_int_equal(count(&full, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_CURVES, a, b), 2);
         }
-    assert_true(gpu_cells_peer_alike(run->node, 0, 1, 5, 3));
+    assert_true(gpu_cells_peer_equivalent(run->node, 0, 1, 5, 3));
     fake->node.device[3].access[5] = false;
-    assert_false(gpu_cells_peer_alike(run->node, 0, 1, 3, 5));
+    assert_false(gpu_cells_peer_equivalent(run->node, 0, 1, 3, 5));
     snprintf(fake->node.device[7].model, sizeof fake->node.device[7].model, "Fake 2");
-    assert_false(gpu_cells_peer_alike(run->node, 0, 1, 0, 7));
+    assert_false(gpu_cells_peer_equivalent(run->node, 0, 1, 0, 7));
     gpu_cells_done(&quick);
     gpu_cells_done(&full);
     free(run);
@@ -154,17 +154,17 @@ static void only_what_is_wanted(void **state)
     struct gpu_run *run = run_of(fake, GPU_QUICK);
     struct gpu_cells cells = {0};
     static const char *const places[] = {"GPU-2", "nowhere"};
-    run->wanted.places = places;
-    run->wanted.place_count = 2;
-    run->wanted.metrics[PROBE_GPU_GPU_KERNEL] = false;
+    run->selection.places = places;
+    run->selection.place_count = 2;
+    run->selection.metrics[PROBE_GPU_GPU_KERNEL] = false;
     assert_true(gpu_cells_peer(run, &cells));
     assert_true(cells.count > 0);
     for (size_t i = 0; i < cells.count; i++) {
         assert_true(cells.item[i].from == 2 || cells.item[i].to == 2);
         assert_int_not_equal(cells.item[i].metric, PROBE_GPU_GPU_KERNEL);
     }
-    assert_true(gpu_run_wants(run, PROBE_COPY_LATENCY, GPU_PLACE_NUMA(0), 2));
-    assert_false(gpu_run_wants(run, PROBE_COPY_LATENCY, GPU_PLACE_NUMA(0), 1));
+    assert_true(gpu_run_selects(run, PROBE_COPY_LATENCY, GPU_PLACE_NUMA(0), 2));
+    assert_false(gpu_run_selects(run, PROBE_COPY_LATENCY, GPU_PLACE_NUMA(0), 1));
     gpu_cells_done(&cells);
     free(run);
     free(fake);
@@ -282,13 +282,13 @@ static void shapes_as_text(void **state)
         "Fake 1/12000: read 32x1u1 write 32x1u1 copy 32x1u1; Fake 1/13000: read 512x100u12 write "
         "256x200u4 copy 1024x0u1 "
         "host-read 256x100u2 host-write 256x100u2 host-copy 256x100u16 peer-read 256x100u2";
-    gpu_tune_take(&fake->node, 13000, good);
+    gpu_tune_parse(&fake->node, 13000, good);
     assert_int_equal(fake->node.device[0].read.unroll, 12);
     assert_int_equal(fake->node.device[1].copy.block, 1024);
     assert_int_equal(fake->node.device[1].copy.grid, 0);
-    assert_int_equal(fake->node.device[1].host[GPU_HOW_COPY].unroll, 16);
+    assert_int_equal(fake->node.device[1].host[GPU_OPERATION_COPY].unroll, 16);
     /* not all three: not tuned */
-    assert_int_equal(fake->node.device[0].peer[GPU_HOW_READ].unroll, 4);
+    assert_int_equal(fake->node.device[0].peer[GPU_OPERATION_READ].unroll, 4);
     assert_int_equal(fake->node.device[0].tuned, 1U << GPU_TUNE_OWN | 1U << GPU_TUNE_HOST);
     gpu_tune_print(&fake->node, 13000, text, sizeof text);
     assert_true(gpu_tune_is_text(text));
@@ -301,13 +301,13 @@ static void shapes_as_text(void **state)
         "Fake 1/13000: peer-read 512x100u12 peer-write 256x0u4 peer-copy 256x0u4";
     gpu_tune_default(&fake->node);
     assert_false(gpu_tune_is_text(peer));
-    gpu_tune_take(&fake->node, 13000, peer);
+    gpu_tune_parse(&fake->node, 13000, peer);
     assert_int_equal(fake->node.device[0].tuned, 0);
     snprintf(text, sizeof text, "%s peer-pull 512x800u8", peer);
-    gpu_tune_take(&fake->node, 13000, text);
+    gpu_tune_parse(&fake->node, 13000, text);
     assert_int_equal(fake->node.device[0].tuned, 1U << GPU_TUNE_PEER);
     assert_int_equal(fake->node.device[1].peer[GPU_TUNE_PULL].grid, 800);
-    assert_int_equal(fake->node.device[1].peer[GPU_HOW_READ].grid, 100);
+    assert_int_equal(fake->node.device[1].peer[GPU_OPERATION_READ].grid, 100);
     char again[1024];
     gpu_tune_print(&fake->node, 13000, again, sizeof again);
     assert_string_equal(again, text);
@@ -322,7 +322,7 @@ static void shapes_as_text(void **state)
         "Not Fake 1/13000: read 512x100u1 write 256x200u4 copy 1024x100u1"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_true(i == 5 || !gpu_tune_is_text(bad[i])); /* another model's is well-formed */
-        gpu_tune_take(&fake->node, 13000, bad[i]);
+        gpu_tune_parse(&fake->node, 13000, bad[i]);
         assert_int_equal(fake->node.device[0].tuned, 0);
         assert_int_equal(fake->node.device[0].read.block, 256);
     }
@@ -356,7 +356,7 @@ static struct gpu_flow kernel_of(int device, unsigned block, unsigned grid, unsi
 {
     return (struct gpu_flow){.op = {.device = device,
                                     .mechanism = GPU_BY_KERNEL,
-                                    .how = GPU_HOW_COPY,
+                                    .operation = GPU_OPERATION_COPY,
                                     .shape = {block, grid, unroll}}};
 }
 
@@ -374,12 +374,12 @@ static void kernels_share_their_device(void **state)
                                kernel_of(2, 256, 1, 4),     kernel_of(2, 1024, 40, 4),
                                kernel_of(1, 512, 7, 1)};
     flows[6].op.mechanism = GPU_BY_ENGINE;
-    gpu_path_share(&fake->node, flows, 7);
+    gpu_path_divide(&fake->node, flows, 7);
     static const unsigned grids[] = {66, 66, 1056, 132 * 4 / 3, 1, 13, 7};
     for (size_t i = 0; i < 7; i++)
         assert_int_equal(flows[i].op.shape.grid, grids[i]);
     flows[2] = kernel_of(1, 512, 0, 12);
-    gpu_path_share(&fake->node, &flows[2], 1);
+    gpu_path_divide(&fake->node, &flows[2], 1);
     assert_int_equal(flows[2].op.shape.grid, 0);
     free(fake);
 }
@@ -387,7 +387,7 @@ static void kernels_share_their_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_ways_of_two_devices),
+        cmocka_unit_test(both_directions_of_two_devices),
         cmocka_unit_test(every_pair_of_few_devices),
         cmocka_unit_test(many_devices_share_curves),
         cmocka_unit_test(curves_have_sizes),

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "gpu/cells/cells.h"
-#include "gpu/timing/both_ways.h"
+#include "gpu/timing/bidirectional.h"
 
 /* A run whose records go into a pipe. */
 struct rig {
@@ -24,17 +24,17 @@ static void begin(struct rig *rig, int devices)
     rig->report.out = &rig->out;
     rig->run->node = &rig->fake->node;
     rig->run->report = &rig->report;
-    rig->run->wanted.profile = GPU_QUICK;
+    rig->run->selection.profile = GPU_QUICK;
     for (int i = 0; i < PROBE_METRIC_COUNT; i++)
-        rig->run->wanted.metrics[i] = true;
+        rig->run->selection.metrics[i] = true;
     /* where the pages of this machine may lie is none of this test's */
     rig->fake->node.numa_count = 0;
     enum gpu_fault fault;
     assert_true(gpu_trial_new(&rig->fake->node, &rig->run->trial, &fault, &why));
     assert_true(gpu_buffers_new(&rig->fake->node, (size_t)64 << 20, (size_t)1 << 30,
                                 &rig->run->buffers, &why));
-    rig->run->together =
-        (struct gpu_together){.trial = rig->run->trial, .buffers = rig->run->buffers};
+    rig->run->bidirectional =
+        (struct gpu_bidirectional){.trial = rig->run->trial, .buffers = rig->run->buffers};
 }
 
 static void end(struct rig *rig)
@@ -162,7 +162,7 @@ static void shapes_are_found(void **state)
         const struct gpu_device *device = &rig.fake->node.device[i];
         assert_int_equal(device->read.unroll, 12);
         assert_int_equal(device->copy.unroll, 12);
-        assert_int_equal(device->peer[GPU_HOW_WRITE].unroll, 12);
+        assert_int_equal(device->peer[GPU_OPERATION_WRITE].unroll, 12);
         assert_int_equal(device->peer[GPU_TUNE_PULL].unroll, 12);
         assert_int_equal(device->copy.block, 256); /* all are as fast, so the first of the list */
         assert_int_equal(device->copy.grid, 0);
@@ -179,7 +179,7 @@ static void shapes_are_found(void **state)
 /* The sharing of a device by two kernels is measured once for a model. Here a small grid is as fast
  * as a large one, so an even share stays. A kernel alone on its device, or between devices, is
  * unchanged. */
-static void kernels_both_ways_share(void **state)
+static void kernels_of_both_directions_share(void **state)
 {
     (void)state;
     struct rig rig;
@@ -192,31 +192,31 @@ static void kernels_both_ways_share(void **state)
     for (int found = 0; found < 3; found++) {
         if (found == 1) {
             /* the fake's peer for the host */
-            assert_true(gpu_together_find(&rig.run->together, 0, 1, &fault, &why));
-            assert_true(rig.run->together.device[1].is_known &&
-                        rig.run->together.device[1].writes == 0);
+            assert_true(gpu_bidirectional_measure(&rig.run->bidirectional, 0, 1, &fault, &why));
+            assert_true(rig.run->bidirectional.device[1].is_known &&
+                        rig.run->bidirectional.device[1].writes == 0);
         } else if (found == 2) {
-            rig.run->together.device[1].writes = 0.25;
+            rig.run->bidirectional.device[1].writes = 0.25;
         }
         /* both ways at device 1, one way at 0, and a copy from 0 to 1 */
         for (int i = 0; i < 4; i++)
             flows[i].op = (struct gpu_op){.device = i < 2,
                                           .mechanism = GPU_BY_KERNEL,
-                                          .how = GPU_HOW_COPY,
+                                          .operation = GPU_OPERATION_COPY,
                                           .from_device = i == 0 ? -1 : i < 2,
                                           .to_device = i == 1 || i == 2 ? -1 : 1,
                                           .shape = {512, 100, 12}};
-        gpu_together_share(&rig.run->together, flows, 4);
+        gpu_bidirectional_divide(&rig.run->bidirectional, flows, 4);
         assert_int_equal(flows[0].op.shape.grid, found == 2 ? 85 : 50);
         assert_int_equal(flows[0].op.shape.unroll, 12);
         assert_int_equal(flows[1].op.shape.grid, found == 2 ? 25 : 50);
         assert_int_equal(flows[1].op.shape.unroll, found == 2 ? 1 : 12);
         assert_int_equal(flows[2].op.shape.grid, 50); /* beside the other of its device */
     }
-    assert_int_equal(gpu_together_best((const double[]){75, 79, 84, 90, 89.5}, 5), 3);
+    assert_int_equal(gpu_bidirectional_best((const double[]){75, 79, 84, 90, 89.5}, 5), 3);
     /* as fast, and more even */
-    assert_int_equal(gpu_together_best((const double[]){75, 79, 89.5, 90, 60}, 5), 2);
-    assert_int_equal(gpu_together_best((const double[]){90, 10}, 2), 0);
+    assert_int_equal(gpu_bidirectional_best((const double[]){75, 79, 89.5, 90, 60}, 5), 2);
+    assert_int_equal(gpu_bidirectional_best((const double[]){90, 10}, 2), 0);
     close(rig.pipe[1]);
     end(&rig);
 }
@@ -224,9 +224,12 @@ static void kernels_both_ways_share(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(right_bytes_are_no_news), cmocka_unit_test(wrong_bytes_are_a_finding),
-        cmocka_unit_test(words_are_compared),      cmocka_unit_test(a_lost_device_ends_it),
-        cmocka_unit_test(shapes_are_found),        cmocka_unit_test(kernels_both_ways_share),
+        cmocka_unit_test(right_bytes_are_no_news),
+        cmocka_unit_test(wrong_bytes_are_a_finding),
+        cmocka_unit_test(words_are_compared),
+        cmocka_unit_test(a_lost_device_ends_it),
+        cmocka_unit_test(shapes_are_found),
+        cmocka_unit_test(kernels_of_both_directions_share),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,11 +87,11 @@ static json_t *nth(const char *text, const char *kind, int number)
     return NULL;
 }
 
-/* Asserts that a record has at least the members of wanted. "absent" as a value: it lacks this
+/* Asserts that a record has at least the expected members. "absent" as a value: it lacks this
  * one. */
-static void assert_has(const char *text, const char *kind, int number, const char *wanted)
+static void assert_has(const char *text, const char *kind, int number, const char *expected)
 {
-    json_t *record = nth(text, kind, number), *want = json_loads(wanted, 0, NULL);
+    json_t *record = nth(text, kind, number), *want = json_loads(expected, 0, NULL);
     assert_non_null(record);
     assert_non_null(want);
     const char *key;
@@ -102,7 +102,7 @@ static void assert_has(const char *text, const char *kind, int number, const cha
         bool absent = json_is_string(value) && strcmp(json_string_value(value), "absent") == 0;
         if (absent ? is != NULL : !json_equal(is, value)) {
             char *shown = json_dumps(record, 0);
-            fail_msg("%s is not as wanted (%s) in %s", key, wanted, shown);
+            fail_msg("%s is not as expected (%s) in %s", key, expected, shown);
         }
     }
     json_decref(record);

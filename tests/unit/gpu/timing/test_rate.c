@@ -5,7 +5,7 @@
 static struct gpu_flow flow_of(int device, uint64_t span)
 {
     struct gpu_op op = {.device = device,
-                        .how = GPU_HOW_COPY,
+                        .operation = GPU_OPERATION_COPY,
                         .to = 0x1000,
                         .from = 0x2000,
                         .to_device = device,
@@ -48,7 +48,7 @@ static void as_many_blocks_as_bytes_need(void **state)
         enum gpu_fault fault;
         flow.count = 1;
         flow.op.mechanism = GPU_BY_KERNEL;
-        flow.op.how = GPU_HOW_READ;
+        flow.op.operation = GPU_OPERATION_READ;
         flow.op.to = flow.op.from = 0; /* nothing is moved */
         flow.op.bytes = cases[i].bytes;
         flow.op.shape = (struct gpu_shape){.block = 256, .grid = cases[i].grid, .unroll = 4};
@@ -72,8 +72,8 @@ static void a_rate_has_no_overhead_in_it(void **state)
         enum gpu_fault fault;
         /* small copies move nothing onto itself */
         flow.op.to = flow.op.from = (gpu_address)(uintptr_t)fake->events;
-        assert_true(gpu_rate_together(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000000, &rate, &sum,
-                                      &fault, &why));
+        assert_true(gpu_rate_concurrent(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000000, &rate,
+                                        &sum, &fault, &why));
         assert_float_equal(rate.value / 50e9, 1, 1e-6);
         assert_float_equal(sum.value / 50e9, 1, 1e-6);
         assert_int_equal(rate.n, PROBE_STATS_MIN);
@@ -98,7 +98,7 @@ static void flows_end_together(void **state)
     struct probe_why why = {0};
     enum gpu_fault fault;
     assert_true(
-        gpu_rate_together(trial, flows, 2, 300e3, 0, 1000000000, rates, &sum, &fault, &why));
+        gpu_rate_concurrent(trial, flows, 2, 300e3, 0, 1000000000, rates, &sum, &fault, &why));
     assert_float_equal(rates[0].value / 10e9, 1, 1e-6);
     assert_float_equal(rates[1].value / 400e9, 1, 1e-6);
     assert_float_equal(sum.value / 410e9, 1, 1e-6);
@@ -124,8 +124,8 @@ static void what_waits_is_not_what_runs_together(void **state)
     struct probe_summary rates[3], sum;
     struct probe_why why = {0};
     enum gpu_fault fault;
-    if (!gpu_rate_together(trial, flows, 3, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum, &fault,
-                           &why))
+    if (!gpu_rate_concurrent(trial, flows, 3, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum, &fault,
+                             &why))
         fail_msg("%s", why.text);
     assert_float_equal(rates[0].value / 200e9, 1, 0.001);
     assert_float_equal(rates[1].value / 200e9, 1, 0.001);
@@ -153,8 +153,8 @@ static void what_leaves_one_device_in_turn_is_its_rate(void **state)
     struct probe_summary rates[3], sum;
     struct probe_why why = {0};
     enum gpu_fault fault;
-    if (!gpu_rate_together(trial, flows, 3, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum, &fault,
-                           &why))
+    if (!gpu_rate_concurrent(trial, flows, 3, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum, &fault,
+                             &why))
         fail_msg("%s", why.text);
     for (int i = 0; i < 3; i++)
         assert_float_equal(rates[i].value / 133.33e9, 1, 0.02);
@@ -162,8 +162,8 @@ static void what_leaves_one_device_in_turn_is_its_rate(void **state)
     /* A concurrent copy keeps its own rate, even a small one. */
     fake->sends_in_turn = false;
     fake->rate[1] = 20;
-    assert_true(gpu_rate_together(trial, flows, 2, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum,
-                                  &fault, &why));
+    assert_true(gpu_rate_concurrent(trial, flows, 2, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum,
+                                    &fault, &why));
     assert_float_equal(rates[0].value / 400e9, 1, 0.001);
     assert_float_equal(rates[1].value / 20e9, 1, 0.001);
     end(fake, trial);
@@ -187,7 +187,7 @@ static void steps_make_no_rate_better(void **state)
         struct probe_why why = {0};
         enum gpu_fault fault;
         assert_true(
-            gpu_rate_together(trial, &flow, 1, 600e3, 0, 1000000000, &rate, NULL, &fault, &why));
+            gpu_rate_concurrent(trial, &flow, 1, 600e3, 0, 1000000000, &rate, NULL, &fault, &why));
         double off = rate.value / (fake->rate[0] * 1e9) - 1;
         if (fabs(off) > 0.01)
             fail_msg("%.0f GB/s come out as %.1f", fake->rate[0], rate.value / 1e9);
@@ -208,8 +208,8 @@ static void no_leg_is_smaller_than_asked_for(void **state)
     struct probe_summary rate;
     struct probe_why why = {0};
     enum gpu_fault fault;
-    assert_true(gpu_rate_together(trial, &flow, 1, GPU_RATE_LEG_NS, UINT64_C(200) << 20, 1000000000,
-                                  &rate, NULL, &fault, &why));
+    assert_true(gpu_rate_concurrent(trial, &flow, 1, GPU_RATE_LEG_NS, UINT64_C(200) << 20,
+                                    1000000000, &rate, NULL, &fault, &why));
     assert_true(flow.op.bytes * flow.count >= UINT64_C(200) << 20);
     assert_float_equal(rate.value / 50e9, 1, 1e-6);
     end(fake, trial);
@@ -277,16 +277,16 @@ static void failures_are_told(void **state)
     enum gpu_fault fault;
     fake->fail_copy = 719;
     int waits = fake->streams[0][0].waits;
-    assert_false(
-        gpu_rate_together(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000, &rate, NULL, &fault, &why));
+    assert_false(gpu_rate_concurrent(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000, &rate, NULL,
+                                     &fault, &why));
     assert_int_equal(fault, gpu_api_fault(719));
     assert_string_equal(why.text, "0000:01:00.0: transfer: launch failed");
     assert_int_equal(fake->streams[0][0].waits, waits + 1); /* waits for the enqueued copy */
     assert_int_equal(rate.n, 77);
     fake->fail_copy = 0;
     fake->timeless = true;
-    assert_false(
-        gpu_rate_together(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000, &rate, NULL, &fault, &why));
+    assert_false(gpu_rate_concurrent(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000, &rate, NULL,
+                                     &fault, &why));
     assert_non_null(strstr(why.text, "more bytes do not take more time"));
     struct gpu_flow many[GPU_STREAMS + 1];
     for (int i = 0; i <= GPU_STREAMS; i++)

@@ -8,7 +8,7 @@
 #include "gpu/timing/trial.h"
 
 /* Results of a run; all but the first two are zero at its start. */
-struct gpu_together {
+struct gpu_bidirectional {
     struct gpu_trial *trial; /* borrowed, as buffers are */
     struct gpu_buffers *buffers;
     struct {
@@ -21,12 +21,13 @@ struct gpu_together {
  * place). Keeps the one that moves most together, for all devices of its model. Among equally fast
  * ones it keeps the most even. Returns at once when one is kept already. False: a trial failed, and
  * nothing is kept. */
-bool gpu_together_find(struct gpu_together *together, int device, int numa,
-                       enum gpu_fault *ret_fault, struct probe_why *why);
+bool gpu_bidirectional_measure(struct gpu_bidirectional *bidirectional, int device, int numa,
+                               enum gpu_fault *ret_fault, struct probe_why *why);
 
 /* Index of the first sum that no other exceeds by more than 1 %. */
-size_t gpu_together_best(const double *sums, size_t count);
+size_t gpu_bidirectional_best(const double *sums, size_t count);
 
 /* Launches flows by the found shapes on devices that run several kernels with the host. Treats the
- * others, and flows without a result, as gpu_path_share does. */
-void gpu_together_share(const struct gpu_together *together, struct gpu_flow *flows, size_t count);
+ * others, and flows without a result, as gpu_path_divide does. */
+void gpu_bidirectional_divide(const struct gpu_bidirectional *bidirectional, struct gpu_flow *flows,
+                              size_t count);

@@ -1,4 +1,4 @@
-#include "gpu/timing/both_ways.h"
+#include "gpu/timing/bidirectional.h"
 
 #include <string.h>
 
@@ -30,7 +30,7 @@ static void share(const struct gpu_node *node, double blocks, struct gpu_flow *f
         kernels[flows[i].op.device] += is_with_host(&flows[i].op);
         own[i] = flows[i].op.shape;
     }
-    gpu_path_share(node, flows, count);
+    gpu_path_divide(node, flows, count);
     for (size_t i = 0; i < count && blocks > 0; i++) {
         struct gpu_op *op = &flows[i].op;
         double processors = node->device[op->device].attribute[GPU_ATTRIBUTE_MULTIPROCESSORS];
@@ -43,7 +43,7 @@ static void share(const struct gpu_node *node, double blocks, struct gpu_flow *f
     }
 }
 
-size_t gpu_together_best(const double *sums, size_t count)
+size_t gpu_bidirectional_best(const double *sums, size_t count)
 {
     double most = 0;
     size_t best = 0;
@@ -54,45 +54,47 @@ size_t gpu_together_best(const double *sums, size_t count)
     return best;
 }
 
-bool gpu_together_find(struct gpu_together *together, int device, int numa,
-                       enum gpu_fault *ret_fault, struct probe_why *why)
+bool gpu_bidirectional_measure(struct gpu_bidirectional *bidirectional, int device, int numa,
+                               enum gpu_fault *ret_fault, struct probe_why *why)
 {
-    const struct gpu_node *node = gpu_trial_node(together->trial);
-    struct gpu_path path = {.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY, .shared = true};
+    const struct gpu_node *node = gpu_trial_node(bidirectional->trial);
+    struct gpu_path path = {
+        .mechanism = GPU_BY_KERNEL, .operation = GPU_OPERATION_COPY, .shared = true};
     struct gpu_flow flows[2];
     double sums[TRIES];
     *ret_fault = GPU_FAULT_OTHER;
-    if (together->device[device].is_known)
+    if (bidirectional->device[device].is_known)
         return true;
     for (size_t i = 0; i < TRIES; i++) {
         struct probe_summary rates[2], sum;
-        if (!gpu_path_flow(together->buffers, &path, numa, device, &flows[0], why) ||
-            !gpu_path_flow(together->buffers, &path, device, numa, &flows[1], why))
+        if (!gpu_path_flow(bidirectional->buffers, &path, numa, device, &flows[0], why) ||
+            !gpu_path_flow(bidirectional->buffers, &path, device, numa, &flows[1], why))
             return false;
         share(node, tries[i], flows, 2);
-        if (!gpu_rate_together(together->trial, flows, 2, LEG_NS, 0, 0, rates, &sum, ret_fault,
-                               why))
+        if (!gpu_rate_concurrent(bidirectional->trial, flows, 2, LEG_NS, 0, 0, rates, &sum,
+                                 ret_fault, why))
             return false;
         sums[i] = sum.value;
     }
-    size_t best = gpu_together_best(sums, TRIES);
+    size_t best = gpu_bidirectional_best(sums, TRIES);
     for (int i = 0; i < node->device_count; i++)
         if (strcmp(node->device[i].model, node->device[device].model) == 0) {
-            together->device[i].is_known = true;
-            together->device[i].writes = tries[best];
+            bidirectional->device[i].is_known = true;
+            bidirectional->device[i].writes = tries[best];
         }
     return true;
 }
 
-void gpu_together_share(const struct gpu_together *together, struct gpu_flow *flows, size_t count)
+void gpu_bidirectional_divide(const struct gpu_bidirectional *bidirectional, struct gpu_flow *flows,
+                              size_t count)
 {
     /* Devices of several models each have their own. */
     for (size_t i = 0; i < count;) {
         size_t end = i + 1;
         while (end < count && flows[end].op.device == flows[i].op.device)
             end++;
-        share(gpu_trial_node(together->trial), together->device[flows[i].op.device].writes,
-              &flows[i], end - i);
+        share(gpu_trial_node(bidirectional->trial),
+              bidirectional->device[flows[i].op.device].writes, &flows[i], end - i);
         i = end;
     }
 }
