@@ -142,13 +142,24 @@ struct header {
     uint32_t frames_in_database;
 };
 
+/* Returns the log that the connection has open, NULL none. */
+static sqlite3_file *log_of(sqlite3 *db)
+{
+    sqlite3_file *log = NULL;
+    return sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) == SQLITE_OK &&
+                   log != NULL && log->pMethods != NULL
+               ? log
+               : NULL;
+}
+
 /* Reads the header through SQLite's mapping: opening and closing the file here would drop SQLite's
- * locks on it. */
+ * locks on it. Without an open log, as in a file cut to nothing, SQLite would never unmap it. */
 static bool read_header(sqlite3 *db, struct header *ret)
 {
     sqlite3_file *file = NULL;
     void volatile *block = NULL;
-    if (sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK ||
+    if (log_of(db) == NULL ||
+        sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK ||
         file == NULL || file->pMethods == NULL || file->pMethods->iVersion < 2 ||
         file->pMethods->xShmMap(file, 0, BLOCK_BYTES, 0, &block) != SQLITE_OK || block == NULL)
         return false;
@@ -253,9 +264,8 @@ bool store_index_log_is_cut(sqlite3 *db, struct store_log *seen)
 {
     enum { TRIES = 3 };
     struct header header;
-    sqlite3_file *log = NULL;
-    if (sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) != SQLITE_OK ||
-        log == NULL || log->pMethods == NULL)
+    sqlite3_file *log = log_of(db);
+    if (log == NULL)
         return false;
     for (int i = 0; i < TRIES; i++) {
         if (!read_header(db, &header))

@@ -185,6 +185,21 @@ static size_t claims_after_kill(const struct world *world)
     return count;
 }
 
+/* Counts the files of the store that this process has open. */
+static size_t open_files(const struct world *world)
+{
+    size_t count = 0;
+    DIR *files = opendir("/proc/self/fd");
+    assert_non_null(files);
+    for (const struct dirent *file; (file = readdir(files)) != NULL;) {
+        char path[128] = "";
+        if (readlinkat(dirfd(files), file->d_name, path, sizeof path - 1) > 0)
+            count += strncmp(path, world->directory, strlen(world->directory)) == 0;
+    }
+    closedir(files);
+    return count;
+}
+
 /* A daemon's life in which files are truncated. Returns the number of accesses. */
 static long life(const struct world *world, struct cut first, struct cut second)
 {
@@ -212,6 +227,7 @@ static long life(const struct world *world, struct cut first, struct cut second)
                       second.at, count, early, late, is_kept, store_state_name(store_state(store)),
                       noted(store).text);
     store_close(store);
+    assert_int_equal(open_files(world), 0);
     return count;
 }
 
@@ -389,9 +405,5 @@ int main(void)
     const struct CMUnitTest tests[] = {TEST(cut_once), TEST(cut_while_it_is_copied),
                                        TEST(cut_while_it_is_mended),
                                        TEST(the_rest_of_a_log_is_older), TEST(cut_twice)};
-    int failed = cmocka_run_group_tests(tests, count_accesses, NULL);
-    fflush(NULL);
-    /* Ends without a check for leaks: SQLite may lose some bytes (232 seen) of a connection whose
-     * file is cut under it. */
-    _exit(failed);
+    return cmocka_run_group_tests(tests, count_accesses, NULL);
 }
