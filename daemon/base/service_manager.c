@@ -17,16 +17,15 @@ struct service_manager {
     uint64_t watchdog_ms;
 };
 
-/* Reads an unsigned decimal number of the environment; 0 when there is none. */
-static uint64_t env_number(const char *name)
+int64_t service_manager_number(const char *name)
 {
     const char *text = getenv(name);
     if (text == NULL || *text < '0' || *text > '9')
-        return 0;
+        return -1;
     char *end;
     errno = 0;
-    unsigned long long number = strtoull(text, &end, 10);
-    return errno == 0 && *end == '\0' ? number : 0;
+    long long number = strtoll(text, &end, 10);
+    return errno == 0 && *end == '\0' ? number : -1;
 }
 
 struct service_manager *service_manager_new(void)
@@ -50,9 +49,10 @@ struct service_manager *service_manager_new(void)
         free(notify);
         return NULL;
     }
-    uint64_t for_pid = env_number("WATCHDOG_PID");
-    if (for_pid == 0 || for_pid == (uint64_t)getpid())
-        notify->watchdog_ms = env_number("WATCHDOG_USEC") / 2000;
+    int64_t for_pid = service_manager_number("WATCHDOG_PID"),
+            period_us = service_manager_number("WATCHDOG_USEC");
+    if (period_us > 0 && (for_pid <= 0 || for_pid == getpid()))
+        notify->watchdog_ms = (uint64_t)period_us / 2000;
     return notify;
 }
 

@@ -18,3 +18,7 @@ void service_manager_send(struct service_manager *notify, const char *format, ..
 
 /* Returns half the watchdog period in ms, 0 when there is none. */
 uint64_t service_manager_watchdog_ms(const struct service_manager *notify);
+
+/* Returns the number in a variable that the service manager sets, such as LISTEN_FDS; -1 when it is
+ * not set, or no number. */
+int64_t service_manager_number(const char *name);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,22 +14,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/service_manager.h"
+
 enum {
     FIRST_PASSED_FD = 3, /* sd_listen_fds(3) */
     BACKLOG = 128,
 };
-
-/* Reads a decimal number of the environment; -1 when there is none. */
-static long env_number(const char *name)
-{
-    const char *text = getenv(name);
-    if (text == NULL || *text < '0' || *text > '9')
-        return -1;
-    char *end;
-    errno = 0;
-    long number = strtol(text, &end, 10);
-    return errno == 0 && *end == '\0' ? number : -1;
-}
 
 static bool socket_option_is(int fd, int option, int expected)
 {
@@ -55,17 +46,18 @@ static enum berth_code prepare_passed(int fd, struct berth_err *err)
 
 enum berth_code listen_activated(int *ret_fd, int *ret_count, struct berth_err *err)
 {
-    long pid = env_number("LISTEN_PID"), count = env_number("LISTEN_FDS");
+    int64_t pid = service_manager_number("LISTEN_PID"),
+            count = service_manager_number("LISTEN_FDS");
     unsetenv("LISTEN_PID");
     unsetenv("LISTEN_FDS");
     unsetenv("LISTEN_FDNAMES");
-    if (pid != (long)getpid() || count <= 0) {
+    if (pid != getpid() || count <= 0) {
         *ret_count = 0;
         return BERTH_OK;
     }
     if (count > 64)
         return err_set(err, BERTH_BAD_CONFIG,
-                       "LISTEN_FDS says %ld, which is more sockets than make sense", count);
+                       "LISTEN_FDS says %" PRId64 ", which is more sockets than make sense", count);
     for (int fd = FIRST_PASSED_FD; fd < FIRST_PASSED_FD + (int)count; fd++) {
         enum berth_code code = prepare_passed(fd, err);
         if (code != BERTH_OK)
