@@ -3,6 +3,7 @@
 #include "unit/node/built_nodes.h"
 
 #include "claim/set.h"
+#include "unit/base/random.h"
 
 #define HOUR UINT64_C(3600000000000)
 
@@ -382,12 +383,6 @@ static size_t model_count(const struct model *model)
     return count;
 }
 
-static unsigned next_random(unsigned *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
-
 static void it_does_as_the_model_does(void **state)
 {
     (void)state;
@@ -399,20 +394,20 @@ static void it_does_as_the_model_does(void **state)
     uint64_t now_ns = 0;
     for (int step = 0; step < 20000; step++) {
         char id[CLAIM_ID_SIZE], key[8];
-        now_ns += next_random(&seed) % 1000;
-        if (next_random(&seed) % 5 == 0 && set.count > 0) {
-            const struct claim *claim = set.item[next_random(&seed) % set.count];
+        now_ns += random_small(&seed) % 1000;
+        if (random_small(&seed) % 5 == 0 && set.count > 0) {
+            const struct claim *claim = set.item[random_small(&seed) % set.count];
             for (int i = 0; i < MODEL_CLAIMS; i++)
                 if (model[i].used && strcmp(model[i].place, claim->places) == 0)
                     model[i].used = false;
             claim_set_remove(&set, claim);
         } else {
             snprintf(id, sizeof id, "c%x", (unsigned)step);
-            snprintf(key, sizeof key, "k%u", next_random(&seed) % 8);
+            snprintf(key, sizeof key, "k%u", random_small(&seed) % 8);
             struct claim spec =
-                spec_of(id, next_random(&seed) % 3, next_random(&seed) % 2 ? key : NULL,
-                        graph->places[next_random(&seed) % graph->place_count].name);
-            spec.deadline_ns = now_ns + 1 + next_random(&seed) % 20000;
+                spec_of(id, random_small(&seed) % 3, random_small(&seed) % 2 ? key : NULL,
+                        graph->places[random_small(&seed) % graph->place_count].name);
+            spec.deadline_ns = now_ns + 1 + random_small(&seed) % 20000;
             const struct claim *claim;
             struct berth_err err = {0};
             enum berth_code code = claim_set_add(&set, graph, &spec, &limits, &claim, &err),

@@ -6,6 +6,7 @@
 #include "cost/load.h"
 #include "node/transfer.h"
 #include "node/warnings.h"
+#include "unit/base/random.h"
 
 #define GB 1e9
 
@@ -313,12 +314,6 @@ static void what_one_kind_showed_of_both_directions_stands_for_others(void **sta
     end(&f);
 }
 
-static double uniform(uint64_t *seed)
-{
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(*seed >> 11) * 0x1p-53;
-}
-
 /* What must hold whatever the flows are. */
 static void no_step_is_below_its_bounds(void **state)
 {
@@ -327,11 +322,12 @@ static void no_step_is_below_its_bounds(void **state)
     uint64_t seed = 7;
     for (int trial = 0; trial < 2000; trial++) {
         struct load_flow flows[16], larger[16];
-        size_t count = 1 + (size_t)(uniform(&seed) * 16);
+        size_t count = 1 + (size_t)(random_uniform(&seed) * 16);
         for (size_t i = 0; i < count; i++) {
-            flows[i].from = (uint16_t)(uniform(&seed) * 8);
-            flows[i].to = uniform(&seed) < 0.5 ? NUMA(0) : (uint16_t)(uniform(&seed) * 8);
-            flows[i].bytes = uniform(&seed) * GB;
+            flows[i].from = (uint16_t)(random_uniform(&seed) * 8);
+            flows[i].to =
+                random_uniform(&seed) < 0.5 ? NUMA(0) : (uint16_t)(random_uniform(&seed) * 8);
+            flows[i].bytes = random_uniform(&seed) * GB;
             larger[i] = flows[i];
             larger[i].bytes *= 2;
         }

@@ -6,6 +6,7 @@
 #include "common/stats.h"
 #include "cost/load.h"
 #include "node/transfer.h"
+#include "unit/base/random.h"
 
 #define GB      1e9
 #define NOISE   0.01
@@ -15,15 +16,9 @@
 #define ALONE   20.0 /* bytes per ns */
 #define PORT    22.0 /* of two together, per ns */
 
-static double uniform(uint64_t *seed)
-{
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return ((double)(*seed >> 11) + 0.5) * 0x1p-53;
-}
-
 static double noisy(uint64_t *seed)
 {
-    return 1 + NOISE * sqrt(-2 * log(uniform(seed))) * cos(2 * M_PI * uniform(seed));
+    return 1 + NOISE * sqrt(-2 * log(random_uniform(seed))) * cos(2 * M_PI * random_uniform(seed));
 }
 
 /* The median and its interval of as many repetitions as the probe makes, at most 15. */
@@ -162,8 +157,8 @@ static void hold(bool in_common)
     size_t inside = 0, tried = 0;
     for (int n = 0; n < WORLDS; n++) {
         struct world w = measured(&seed);
-        double bytes = exp(log(4096) + uniform(&seed) * log(262144));
-        uint16_t one = (uint16_t)(uniform(&seed) * 8);
+        double bytes = exp(log(4096) + random_uniform(&seed) * log(262144));
+        uint16_t one = (uint16_t)(random_uniform(&seed) * 8);
         try_step(&w, &seed, &one, 1, bytes, in_common, &tally[0]);
         try_step(&w, &seed, gpus, 2, bytes + 1e6, in_common, &tally[1]);
         try_step(&w, &seed, modules, 4, bytes, in_common, &tally[2]);

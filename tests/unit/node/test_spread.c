@@ -11,18 +11,13 @@
 
 #include "common/stats.h"
 #include "node/spread.h"
+#include "unit/base/random.h"
 
 #define TRIALS 40000
 
-static double uniform(uint64_t *seed)
-{
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return ((double)(*seed >> 11) + 0.5) * 0x1p-53;
-}
-
 static double normal(uint64_t *seed)
 {
-    return sqrt(-2 * log(uniform(seed))) * cos(2 * M_PI * uniform(seed));
+    return sqrt(-2 * log(random_uniform(seed))) * cos(2 * M_PI * random_uniform(seed));
 }
 
 static void one_more_is_inside(void **state)

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "node/values.h"
+#include "unit/base/random.h"
 
 static struct value number(enum metric metric, place_id from, place_id to, double value)
 {
@@ -201,12 +202,6 @@ struct model {
     char axes[24];
 };
 
-static unsigned next_random(unsigned *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
-
 static bool same_key(const struct model *a, const struct model *b)
 {
     return a->v.metric == b->v.metric && a->v.from == b->v.from && a->v.to == b->v.to &&
@@ -239,14 +234,14 @@ static void check_against_model(unsigned seed)
     struct values *values = values_new();
     size_t count = 0;
     for (int i = 0; i < ADDS; i++) {
-        struct model add = {.v = number((enum metric)(next_random(&seed) % METRIC_COUNT),
-                                        (place_id)(next_random(&seed) % 9),
-                                        (place_id)(next_random(&seed) % 9), i)};
-        add.v.source = (enum value_source)(next_random(&seed) % 3);
-        if (next_random(&seed) % 8 == 0)
+        struct model add = {.v = number((enum metric)(random_small(&seed) % METRIC_COUNT),
+                                        (place_id)(random_small(&seed) % 9),
+                                        (place_id)(random_small(&seed) % 9), i)};
+        add.v.source = (enum value_source)(random_small(&seed) % 3);
+        if (random_small(&seed) % 8 == 0)
             add.v.value = NAN;
-        if (next_random(&seed) % 2 == 0)
-            snprintf(add.axes, sizeof add.axes, "bytes=%u", next_random(&seed) % 4);
+        if (random_small(&seed) % 2 == 0)
+            snprintf(add.axes, sizeof add.axes, "bytes=%u", random_small(&seed) % 4);
         model_add(model, &count, &add);
         assert_true(values_add(values, &add.v, add.axes, "why"));
     }

@@ -10,16 +10,11 @@
 #include <cmocka.h>
 
 #include "sim/share.h"
+#include "unit/base/random.h"
 
 #define WHOS   8
 #define PARTS  4
 #define LIMITS 5
-
-static double uniform(uint64_t *seed)
-{
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(*seed >> 11) * 0x1p-53;
-}
 
 struct world {
     struct resource_step step[LIMITS][2];
@@ -35,29 +30,29 @@ static void make(struct world *w, uint64_t *seed)
 {
     *w = (struct world){.parts = 0};
     for (size_t l = 0; l < LIMITS; l++) {
-        w->step[l][0] = (struct resource_step){1 + (unsigned)(uniform(seed) * 3),
-                                               5 + floor(uniform(seed) * 60), NAN, NAN, NAN};
-        w->step[l][1] = (struct resource_step){w->step[l][0].flows + 2,
-                                               w->step[l][0].bytes_per_s * (0.7 + uniform(seed)),
-                                               NAN, NAN, NAN};
+        w->step[l][0] = (struct resource_step){1 + (unsigned)(random_uniform(seed) * 3),
+                                               5 + floor(random_uniform(seed) * 60), NAN, NAN, NAN};
+        w->step[l][1] = (struct resource_step){
+            w->step[l][0].flows + 2, w->step[l][0].bytes_per_s * (0.7 + random_uniform(seed)), NAN,
+            NAN, NAN};
         w->limit[l] =
-            (struct load_limit){.step = w->step[l], .step_count = 1 + (uniform(seed) < 0.5)};
+            (struct load_limit){.step = w->step[l], .step_count = 1 + (random_uniform(seed) < 0.5)};
     }
     for (size_t i = 0; i < WHOS; i++) {
         struct load_stream *whole = &w->whole[i];
-        size_t parts = 1 + (size_t)(uniform(seed) * PARTS);
-        *whole = (struct load_stream){.bytes_per_s = 1 + floor(uniform(seed) * 40),
+        size_t parts = 1 + (size_t)(random_uniform(seed) * PARTS);
+        *whole = (struct load_stream){.bytes_per_s = 1 + floor(random_uniform(seed) * 40),
                                       .use = w->use[i],
                                       .kind = 1,
                                       .who = (uint32_t)(i + 1)};
-        whole->start_ns = whole->begin_ns = 1e9 * floor(2 * uniform(seed));
+        whole->start_ns = whole->begin_ns = 1e9 * floor(2 * random_uniform(seed));
         for (size_t l = 0; l < LIMITS; l++)
-            if (uniform(seed) < 0.3)
+            if (random_uniform(seed) < 0.3)
                 w->use[i][whole->use_count++] = (uint16_t)l;
         for (size_t p = 0; p < parts; p++) {
             struct load_stream part = *whole;
-            size_t at = (size_t)(uniform(seed) * (double)(w->parts + 1));
-            part.bytes = 1 + floor(uniform(seed) * 20);
+            size_t at = (size_t)(random_uniform(seed) * (double)(w->parts + 1));
+            part.bytes = 1 + floor(random_uniform(seed) * 20);
             whole->bytes += part.bytes;
             w->part[w->parts++] = w->part[at];
             w->part[at] = part;

@@ -13,15 +13,10 @@
 #include "cost/load_interval.h"
 #include "cost/resource_share.h"
 #include "sim/share.h"
+#include "unit/base/random.h"
 
 #define STREAMS 12
 #define LIMITS  6
-
-static double uniform(uint64_t *seed)
-{
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(*seed >> 11) * 0x1p-53;
-}
 
 struct world {
     size_t count;
@@ -36,30 +31,30 @@ struct world {
 /* Capacities are constant or change once with the number of users. */
 static void make(struct world *w, uint64_t *seed)
 {
-    *w = (struct world){.count = 1 + (size_t)(uniform(seed) * STREAMS)};
-    double shared = uniform(seed) < 0.5 ? 0.4 : 0.1; /* all with all, or a few with a few */
-    double later = uniform(seed) < 0.5 ? 0 : 4;      /* all at once, or one after the other */
+    *w = (struct world){.count = 1 + (size_t)(random_uniform(seed) * STREAMS)};
+    double shared = random_uniform(seed) < 0.5 ? 0.4 : 0.1; /* all with all, or a few with a few */
+    double later = random_uniform(seed) < 0.5 ? 0 : 4; /* all at once, or one after the other */
     for (size_t i = 0; i < w->count; i++) {
-        w->alone[i] = 1 + floor(uniform(seed) * 40);
+        w->alone[i] = 1 + floor(random_uniform(seed) * 40);
         w->stream[i] = (struct load_stream){.bytes_per_s = w->alone[i],
-                                            .bytes = floor(uniform(seed) * 100),
+                                            .bytes = floor(random_uniform(seed) * 100),
                                             .use = w->use[i],
                                             .kind = 1};
-        w->stream[i].start_ns = w->stream[i].begin_ns = floor(later * uniform(seed)) * 1e9;
+        w->stream[i].start_ns = w->stream[i].begin_ns = floor(later * random_uniform(seed)) * 1e9;
     }
     for (size_t l = 0; l < LIMITS; l++) {
         struct resource_limit *same = &w->same[l];
         *same = (struct resource_limit){.candidate = RESOURCE_NO_CANDIDATE,
                                         .users = w->users[l],
-                                        .step_count = 1 + (uniform(seed) < 0.5)};
-        same->step[0] = (struct resource_step){1 + (unsigned)(uniform(seed) * 3),
-                                               5 + floor(uniform(seed) * 60), NAN, NAN, NAN};
-        same->step[1] = (struct resource_step){same->step[0].flows + 2,
-                                               same->step[0].bytes_per_s * (0.7 + uniform(seed)),
-                                               NAN, NAN, NAN};
+                                        .step_count = 1 + (random_uniform(seed) < 0.5)};
+        same->step[0] = (struct resource_step){1 + (unsigned)(random_uniform(seed) * 3),
+                                               5 + floor(random_uniform(seed) * 60), NAN, NAN, NAN};
+        same->step[1] = (struct resource_step){
+            same->step[0].flows + 2, same->step[0].bytes_per_s * (0.7 + random_uniform(seed)), NAN,
+            NAN, NAN};
         w->limit[l] = (struct load_limit){.step = same->step, .step_count = same->step_count};
         for (size_t i = 0; i < w->count; i++)
-            if (uniform(seed) < shared) {
+            if (random_uniform(seed) < shared) {
                 w->users[l][i] = 1;
                 w->use[i][w->stream[i].use_count++] = (uint16_t)l;
             }
@@ -206,7 +201,7 @@ static void many_streams_end_about_when_they_should(void **state)
     assert_non_null(share);
     for (size_t i = 0; i < COUNT; i++) {
         streams[i] = (struct load_stream){.bytes_per_s = 10,
-                                          .bytes = 1 + floor(uniform(&seed) * 1000),
+                                          .bytes = 1 + floor(random_uniform(&seed) * 1000),
                                           .use = use,
                                           .use_count = 1,
                                           .kind = 1};

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "store_world.h"
+#include "unit/base/random.h"
 
 #define KILLS 30
 /* on a machine so busy that most writers are killed before they wrote anything */
@@ -53,12 +54,6 @@ static void write_for_ever(const struct world *world, const struct graph *graph,
     }
 }
 
-static unsigned next_random(unsigned *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
-
 /* Returns the number of the last run that the writer reported, or before when it reported none. */
 static int64_t killed_after(const struct world *world, const struct graph *graph, unsigned us,
                             int64_t before)
@@ -89,7 +84,7 @@ static void killed_at_random_moments(void **state)
     unsigned seed = (unsigned)getpid(), span_us = SPAN_US;
     int grew = 0;
     for (int i = 0; i < KILLS || (grew <= KILLS / 10 && i < KILLS_MAX); i++) {
-        int64_t last = killed_after(world, graph, next_random(&seed) % span_us, reported);
+        int64_t last = killed_after(world, graph, random_small(&seed) % span_us, reported);
         grew += last > reported;
         span_us = last > reported || span_us > SPAN_MAX_US / 2 ? SPAN_US : span_us * 2;
         reported = last;

@@ -4,6 +4,7 @@
 
 #include "node/sets.h"
 #include "plan/route/call.h"
+#include "unit/base/random.h"
 
 /* Each way between two gpus, with what starting it costs. */
 static void engine(struct fixture *f, int from, int to, double gb_per_s)
@@ -425,27 +426,21 @@ static void ends_that_cannot_be_are_refused_by_name(void **state)
     end(&f);
 }
 
-static uint32_t next_random(uint32_t *state)
-{
-    *state = *state * 1664525 + 1013904223;
-    return *state >> 8;
-}
-
 /* The same node with its gpus named in another order: gpu i is called name[i]. */
 static struct fixture random_node(uint32_t seed, const int *name)
 {
     struct fixture f = begin();
     for (int a = 0; a < 8; a++)
         for (int b = 0; b < 8; b++) {
-            double by_engine = 10 + next_random(&seed) % 90,
-                   by_kernel = 10 + next_random(&seed) % 190;
-            bool linked = a < b && next_random(&seed) % 2 == 0;
+            double by_engine = 10 + random_small(&seed) % 90,
+                   by_kernel = 10 + random_small(&seed) % 190;
+            bool linked = a < b && random_small(&seed) % 2 == 0;
             if (a == b)
                 continue;
             engine(&f, name[a], name[b], by_engine);
             kernel(&f, name[a], name[b], by_kernel);
             if (linked)
-                join(&f, name[a], name[b], 50 * (1 + next_random(&seed) % 4));
+                join(&f, name[a], name[b], 50 * (1 + random_small(&seed) % 4));
         }
     return f;
 }
