@@ -107,7 +107,7 @@ int main(int argc, char **argv)
     };
     struct cmd cmd = {.commands = commands};
     int status = run(&cmd, argc, argv);
-    if (status == CMD_USAGE && cmd.command != NULL && cmd.command->misused != NULL)
+    if (status == CMD_USAGE && cmd.command != NULL && cmd.command->on_misuse != NULL)
         status = CMD_DONE;
     berth_free(cmd.berth);
     cmd_node_stop(cmd.node);

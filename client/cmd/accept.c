@@ -32,7 +32,7 @@ static void draw(struct ui *ui, const json_t *reply)
     }
 }
 
-static int fill(struct cmd *cmd, json_t *parameters)
+static int set_parameters(struct cmd *cmd, json_t *parameters)
 {
     return cmd->operand_count > 0 ? cmd_set_operands(cmd, parameters, "places") : CMD_DONE;
 }
@@ -40,7 +40,7 @@ static int fill(struct cmd *cmd, json_t *parameters)
 static int run(struct cmd *cmd)
 {
     json_t *reply;
-    int status = cmd_ask_filled(cmd, "io.berth.Health.AcceptBaseline", fill, &reply);
+    int status = cmd_ask_filled(cmd, "io.berth.Health.AcceptBaseline", set_parameters, &reply);
     if (status != CMD_DONE)
         return status;
     status = cmd_show(cmd, reply, draw);

@@ -168,7 +168,7 @@ static int take_command(struct cmd *cmd, const char *word)
     return cmd_usage(cmd, "no command %s", name);
 }
 
-/* Continues after an invalid word during the first pass (is_ahead). */
+/* Continues after an invalid word during the first pass (is_first_pass). */
 static int parse(struct cmd *cmd, int argc, char **argv)
 {
     bool only_operands = false;
@@ -190,7 +190,7 @@ static int parse(struct cmd *cmd, int argc, char **argv)
             status = take_command(cmd, argv[i]);
         else
             cmd->operand[cmd->operand_count++] = argv[i];
-        if (status != CMD_DONE && !cmd->is_ahead)
+        if (status != CMD_DONE && !cmd->is_first_pass)
             return status;
     }
     if (cmd->command != NULL && cmd->operand_count > cmd->command->most_operands) {
@@ -207,10 +207,10 @@ int cmd_parse(struct cmd *cmd, int argc, char **argv)
     cmd->operand = calloc((size_t)argc + 1, sizeof *cmd->operand);
     if (cmd->given == NULL || cmd->operand == NULL)
         return cmd_fail_memory();
-    cmd->is_ahead = true;
+    cmd->is_first_pass = true;
     parse(cmd, argc, argv);
     cmd->has_json = cmd_has(cmd, &cmd_globals[CMD_JSON]);
-    cmd->is_ahead = false;
+    cmd->is_first_pass = false;
     cmd->command = NULL;
     cmd->given_count = cmd->operand_count = 0;
     return parse(cmd, argc, argv);

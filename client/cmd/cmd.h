@@ -57,7 +57,7 @@ struct cmd_command {
     int (*run)(struct cmd *cmd);
     /* takes the line of cmd_usage where standard error may have no reader; the exit status is 0.
      * NULL: standard error, CMD_USAGE */
-    void (*misused)(const char *line);
+    void (*on_misuse)(const char *line);
     const char *notes[CMD_NOTES]; /* paragraphs at the end of its help */
     /* words of its first operand, for completion, ending with NULL; NULL: as in operands */
     const char *const *first;
@@ -80,7 +80,7 @@ struct cmd {
     char *reply;           /* text of the last reply */
     /* true during a first pass over the command line that only looks for --json and prints no
      * errors */
-    bool is_ahead;
+    bool is_first_pass;
     bool has_json; /* --json was given, also behind an invalid word */
 };
 

@@ -1,7 +1,7 @@
 #include "cmd/cmd.h"
 #include "ui/answer.h"
 
-static int fill(struct cmd *cmd, json_t *parameters)
+static int set_parameters(struct cmd *cmd, json_t *parameters)
 {
     if (cmd->operand_count == 0 ||
         json_object_set_new(parameters, "metric", json_string(cmd->operand[0])) == 0)
@@ -11,7 +11,7 @@ static int fill(struct cmd *cmd, json_t *parameters)
 
 static int run(struct cmd *cmd)
 {
-    return cmd_answer(cmd, "io.berth.Fabric.GetContention", fill, ui_contention);
+    return cmd_answer(cmd, "io.berth.Fabric.GetContention", set_parameters, ui_contention);
 }
 
 const struct cmd_command cmd_contention = {

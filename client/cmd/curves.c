@@ -1,7 +1,7 @@
 #include "cmd/cmd.h"
 #include "ui/answer.h"
 
-static int fill(struct cmd *cmd, json_t *parameters)
+static int set_parameters(struct cmd *cmd, json_t *parameters)
 {
     if (cmd->operand_count == 0)
         return cmd_usage(cmd, "curves of which metric? for example berth curves cpu_copy");
@@ -15,7 +15,7 @@ static int fill(struct cmd *cmd, json_t *parameters)
 
 static int run(struct cmd *cmd)
 {
-    return cmd_answer(cmd, "io.berth.Fabric.GetCurves", fill, ui_curves);
+    return cmd_answer(cmd, "io.berth.Fabric.GetCurves", set_parameters, ui_curves);
 }
 
 const struct cmd_command cmd_curves = {

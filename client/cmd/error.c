@@ -59,13 +59,13 @@ int cmd_usage(const struct cmd *cmd, const char *format, ...)
 {
     char line[512], clean[sizeof line];
     va_list args;
-    if (cmd->is_ahead)
+    if (cmd->is_first_pass)
         return CMD_USAGE;
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
     ui_clean(clean, sizeof clean, line); /* a path may hold any bytes */
-    if (cmd->command == NULL || cmd->command->misused == NULL)
+    if (cmd->command == NULL || cmd->command->on_misuse == NULL)
         cmd_print_error(cmd, "Usage",
                         json_pack("{s:s}", "detail", lib_utf8_is_valid(line) ? line : clean));
     return cmd_usage_line(cmd, line);
@@ -75,8 +75,8 @@ int cmd_usage_line(const struct cmd *cmd, const char *line)
 {
     if (cmd->command == NULL)
         return cmd_fail(CMD_USAGE, "%s (berth --help lists what there is)", line);
-    if (cmd->command->misused != NULL) {
-        cmd->command->misused(line);
+    if (cmd->command->on_misuse != NULL) {
+        cmd->command->on_misuse(line);
         return CMD_USAGE;
     }
     return cmd_fail(CMD_USAGE, "%s: %s (berth %s --help shows how)", cmd->command->name, line,

@@ -38,16 +38,16 @@ static int read_count(const struct cmd *cmd, int option, long least, int *number
 
 /* Finds the task's number from the options and the launcher's variables. CMD_DONE also when a
  * number is missing. */
-static int find_who(struct cmd *cmd, struct exec_plan *plan)
+static int identify(struct cmd *cmd, struct exec_plan *plan)
 {
     int tasks = -1, task = -1, status = read_count(cmd, CMD_BIND_TASKS, 1, &tasks);
     if (status == CMD_DONE)
         status = read_count(cmd, CMD_EXEC_TASK, 0, &task);
     if (status != CMD_DONE)
         return status;
-    if (exec_plan_who(plan, tasks, task) < 0)
+    if (exec_plan_identify(plan, tasks, task) < 0)
         return cmd_fail_memory();
-    const struct berth_launcher *who = &plan->who;
+    const struct berth_launcher *who = &plan->launcher;
     if ((who->task < 0 || who->tasks < 0) && (tasks >= 0 || task >= 0))
         return cmd_usage(cmd,
                          "which task is this, and of how many? %s: give both -n TASKS and -t TASK",
@@ -134,19 +134,20 @@ static int read_timeout(const struct cmd *cmd, int *ret_ms)
  * every message at every start. */
 static bool has_others(const struct exec_plan *plan)
 {
-    return plan->said->name != NULL && plan->who.tasks != 1;
+    return plan->reported->name != NULL && plan->launcher.tasks != 1;
 }
 
 static enum lib_once once(const struct exec_plan *plan, const char *line)
 {
-    const char *name = lib_launcher_rank_name(plan->said);
-    return lib_once("/dev/shm", name, name != NULL ? getenv(name) : NULL, plan->said->key, line);
+    const char *name = lib_launcher_rank_name(plan->reported);
+    return lib_once("/dev/shm", name, name != NULL ? getenv(name) : NULL, plan->reported->key,
+                    line);
 }
 
 /* True when this task prints a message that other tasks may print too. */
 static bool is_sayer(const struct exec_plan *plan, const char *line)
 {
-    return !has_others(plan) || once(plan, line) != LIB_ONCE_SAID;
+    return !has_others(plan) || once(plan, line) != LIB_ONCE_PRINTED;
 }
 
 /* Handles a command without a berth. With --strict it does not run. Otherwise it runs, and one task
@@ -160,7 +161,7 @@ static int without(const struct cmd *cmd, const struct exec_plan *plan, int exit
     snprintf(line, sizeof line, "%s: %.80s runs without a berth", why, cmd->operand[0]);
     const enum lib_once said =
         has(cmd, CMD_EXEC_VERBOSE) || !has_others(plan) ? LIB_ONCE_UNKNOWN : once(plan, line);
-    if (said != LIB_ONCE_SAID)
+    if (said != LIB_ONCE_PRINTED)
         cmd_warn("%s%s", line,
                  said == LIB_ONCE_FIRST ? " (said once for all tasks here of which it is true)"
                                         : "");
@@ -192,22 +193,23 @@ static void join(char *text, size_t size, const struct berth_texts *texts)
 }
 
 /* Prints the bindings once for all tasks, from the first one; from each with --verbose. */
-static void say_bound(const struct cmd *cmd, const struct exec_plan *plan)
+static void print_bound(const struct cmd *cmd, const struct exec_plan *plan)
 {
     const struct berth_step *step = plan->step;
     char gpus[128];
     if ((!step->cpus_bound && !step->gpus_bound) ||
-        (plan->who.task > 0 && !has(cmd, CMD_EXEC_VERBOSE)))
+        (plan->launcher.task > 0 && !has(cmd, CMD_EXEC_VERBOSE)))
         return;
     join(gpus, sizeof gpus, &step->gpus);
     cmd_note("%s has bound its tasks, and that stays: task %d to %s%.120s%s%s%s",
-             plan->who.name != NULL ? plan->who.name : "what started this", plan->who.task,
-             step->cpus_bound ? "cpus " : "", step->cpus_bound ? step->cpus : "",
+             plan->launcher.name != NULL ? plan->launcher.name : "what started this",
+             plan->launcher.task, step->cpus_bound ? "cpus " : "",
+             step->cpus_bound ? step->cpus : "",
              step->cpus_bound && step->gpus_bound ? " and " : "", step->gpus_bound ? "gpus " : "",
              step->gpus_bound ? gpus : "");
 }
 
-static void say_berth(struct cmd *cmd, const struct exec_plan *plan)
+static void print_berth(struct cmd *cmd, const struct exec_plan *plan)
 {
     /* for berth bind --format slurm; irrelevant here */
     static const char srun[] = "no options for srun: ";
@@ -223,7 +225,8 @@ static void say_berth(struct cmd *cmd, const struct exec_plan *plan)
     }
     join(gpus, sizeof gpus, &plan->task->gpus);
     join(memory, sizeof memory, &plan->task->memory);
-    cmd_note("task %d of %d: cpus %.120s, memory %s, gpus %s", plan->who.task, plan->who.tasks,
+    cmd_note("task %d of %d: cpus %.120s, memory %s, gpus %s", plan->launcher.task,
+             plan->launcher.tasks,
              plan->parts & BERTH_PART_CPUS ? plan->task->cpus : plan->step->cpus,
              plan->parts & BERTH_PART_MEMORY ? memory : "as it was",
              plan->parts & BERTH_PART_GPUS ? gpus : "as they were");
@@ -232,14 +235,14 @@ static void say_berth(struct cmd *cmd, const struct exec_plan *plan)
 /* Takes the berth. CMD_DONE: the command may run, in its berth or without one. */
 static int take(struct cmd *cmd, struct exec_plan *plan, int timeout_ms)
 {
-    if (plan->who.task < 0 || plan->who.tasks < 0)
-        return without(cmd, plan, CMD_USAGE, plan->who.missing);
+    if (plan->launcher.task < 0 || plan->launcher.tasks < 0)
+        return without(cmd, plan, CMD_USAGE, plan->launcher.missing);
     int usage = CMD_DONE, status = plan_all(cmd, plan, timeout_ms, &usage);
     if (usage != CMD_DONE)
         return usage;
     if (status < 0)
         return without_answer(cmd, plan, status);
-    say_bound(cmd, plan);
+    print_bound(cmd, plan);
     if (plan->binding == NULL)
         return CMD_DONE;
     if (plan->task == NULL)
@@ -248,7 +251,7 @@ static int take(struct cmd *cmd, struct exec_plan *plan, int timeout_ms)
     status = berth_apply(cmd->berth, plan->task, plan->parts);
     if (status < 0)
         return without(cmd, plan, CMD_SYSTEM, berth_error_detail(cmd->berth));
-    say_berth(cmd, plan);
+    print_berth(cmd, plan);
     return CMD_DONE;
 }
 
@@ -278,7 +281,7 @@ static int run(struct cmd *cmd)
     if (cmd->berth == NULL)
         return cmd_fail_memory();
     plan.berth = cmd->berth;
-    status = find_who(cmd, &plan);
+    status = identify(cmd, &plan);
     if (status == CMD_DONE)
         status = take(cmd, &plan, timeout_ms);
     exec_plan_done(&plan);

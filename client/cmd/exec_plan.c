@@ -7,20 +7,21 @@
 #include "lib/slurm_gpus.h"
 #include "lib/write.h"
 
-int exec_plan_who(struct exec_plan *plan, int tasks, int task)
+int exec_plan_identify(struct exec_plan *plan, int tasks, int task)
 {
-    int status = berth_launcher_here(plan->berth, NULL, NULL, &plan->said);
+    int status = berth_launcher_here(plan->berth, NULL, NULL, &plan->reported);
     if (status < 0)
         return status;
-    struct berth_launcher *who = &plan->who;
-    *who = *plan->said;
+    struct berth_launcher *who = &plan->launcher;
+    *who = *plan->reported;
     if (who->name == NULL && tasks < 0 && task < 0) /* started by hand, as the only task */
         tasks = 1, task = 0;
     if (tasks >= 0)
         who->tasks = tasks;
     if (task >= 0)
         who->task = task;
-    if (who->tasks != plan->said->tasks) /* the launcher's ranks are for another number of tasks */
+    if (who->tasks !=
+        plan->reported->tasks) /* the launcher's ranks are for another number of tasks */
         who->ranks = NULL;
     return BERTH_DONE;
 }
@@ -53,7 +54,7 @@ int exec_plan_step(struct exec_plan *plan, const struct berth_allowed *given)
 {
     leave_time(plan);
     return with_whole_time(
-        plan, berth_step_here(plan->berth, &plan->who, given, NULL, NULL, &plan->step));
+        plan, berth_step_here(plan->berth, &plan->launcher, given, NULL, NULL, &plan->step));
 }
 
 bool exec_plan_is_bound(const struct exec_plan *plan)
@@ -99,7 +100,7 @@ static bool share_gpus(struct exec_plan *plan, json_t *request)
 {
     struct berth_bind_request share;
     berth_bind_request_init(&share);
-    share.tasks = plan->who.tasks;
+    share.tasks = plan->launcher.tasks;
     lib_slurm_gpus_distribute(job_gpus(plan), &share);
     const bool has_left_over = share.visible == BERTH_VISIBLE_ALL && !has(request, "visible");
     const bool are_few = share.tasks_per_gpu > 0 && !has(request, "tasks_per_gpu");
@@ -126,10 +127,10 @@ static int make_request(struct exec_plan *plan, const json_t *options, const cha
     const char *visible = json_string_value(json_object_get(options, "visible"));
     json_t *request = json_copy((json_t *)options);
     plan->sees_all = visible != NULL && strcmp(visible, "all") == 0;
-    bool fine = set(request, "tasks", plan->who.tasks) &&
+    bool fine = set(request, "tasks", plan->launcher.tasks) &&
                 json_object_set_new(request, "key",
                                     json_string(key != NULL ? key : plan->step->key)) == 0 &&
-                set_ranks(request, &plan->who) && add_gpus(plan, request);
+                set_ranks(request, &plan->launcher) && add_gpus(plan, request);
     int status = fine ? lib_write_allowed(plan->berth, request, 0, 1, &plan->step->allowed)
                       : lib_fail_memory(plan->berth);
     if (status == BERTH_DONE)
@@ -221,7 +222,7 @@ static int ask_all(struct exec_plan *plan, const json_t *options, const char *ke
         return status;
     status = ask(plan, options, key, 0);
     if (status == BERTH_DONE)
-        plan->task = berth_step_berth(plan->step, plan->who.task, plan->binding, &plan->parts);
+        plan->task = berth_step_berth(plan->step, plan->launcher.task, plan->binding, &plan->parts);
     if (status < 0 || plan->task == NULL || !(plan->parts & BERTH_PART_GPUS))
         return status;
     return show_gpus(plan);
@@ -238,5 +239,5 @@ void exec_plan_done(struct exec_plan *plan)
     lib_merge_done(&plan->merged);
     berth_binding_free(plan->binding);
     berth_step_free(plan->step);
-    berth_launcher_free(plan->said);
+    berth_launcher_free(plan->reported);
 }

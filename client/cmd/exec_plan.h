@@ -2,9 +2,9 @@
  * Plan of a task that berth exec starts: the task's number, the resources of its step, and its
  * berth. Reads no command line.
  *
- * Order of calls: exec_plan_who, exec_plan_connect, exec_plan_step, exec_plan_ask. Each returns a
- * status of berth.h; the handle then has the error. Connecting and all calls together take at most
- * timeout_ms.
+ * Order of calls: exec_plan_identify, exec_plan_connect, exec_plan_step, exec_plan_ask. Each
+ * returns a status of berth.h; the handle then has the error. Connecting and all calls together
+ * take at most timeout_ms.
  */
 #pragma once
 #include <jansson.h>
@@ -18,10 +18,10 @@
 struct exec_plan {
     struct berth *berth; /* borrowed */
     int timeout_ms;
-    int64_t end_ms;              /* deadline on CLOCK_MONOTONIC */
-    struct berth_launcher *said; /* result of berth_launcher_here */
+    int64_t end_ms;                  /* deadline on CLOCK_MONOTONIC */
+    struct berth_launcher *reported; /* result of berth_launcher_here */
     /* copy with the caller's numbers; borrows the texts of said */
-    struct berth_launcher who;
+    struct berth_launcher launcher;
     struct berth_step *step;       /* NULL until exec_plan_step */
     struct berth_binding *binding; /* NULL: none requested, or none received */
     /* joined berths of the gpus that the launcher has bound to the task */
@@ -36,7 +36,7 @@ struct exec_plan {
  * numbers. Without launcher and numbers this is the only task. Returns BERTH_DONE also when a
  * number is missing: who.task or who.tasks is then -1, and who.missing gives the reason. Fails with
  * OUT_OF_MEMORY. */
-int exec_plan_who(struct exec_plan *plan, int tasks, int task);
+int exec_plan_identify(struct exec_plan *plan, int tasks, int task);
 
 /* Starts the time of timeout_ms and connects to socket (NULL: the usual one). Leaves the handle
  * with the rest of the time, for the caller's own calls. */

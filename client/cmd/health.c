@@ -13,7 +13,7 @@ static int exit_of(const char *verdict)
     return 3;
 }
 
-static int fill(struct cmd *cmd, json_t *parameters)
+static int set_parameters(struct cmd *cmd, json_t *parameters)
 {
     return cmd->operand_count > 0 ? cmd_set_operands(cmd, parameters, "places") : CMD_DONE;
 }
@@ -21,7 +21,7 @@ static int fill(struct cmd *cmd, json_t *parameters)
 static int run(struct cmd *cmd)
 {
     json_t *reply;
-    int status = cmd_ask_filled(cmd, "io.berth.Health.Check", fill, &reply);
+    int status = cmd_ask_filled(cmd, "io.berth.Health.Check", set_parameters, &reply);
     if (status != CMD_DONE)
         return status;
     status = cmd_show(cmd, reply, ui_health);

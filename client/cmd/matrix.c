@@ -69,7 +69,7 @@ static int set_where(struct cmd *cmd, json_t *object)
                          wants_all_sizes(cmd) ? NULL : &options[SIZE]);
 }
 
-static int fill(struct cmd *cmd, json_t *parameters)
+static int set_parameters(struct cmd *cmd, json_t *parameters)
 {
     if (json_object_set_new(parameters, "metric", json_string(cmd->operand[0])) != 0)
         return cmd_fail_memory();
@@ -86,7 +86,7 @@ static int run(struct cmd *cmd)
     if (cmd->operand_count == 0)
         return run_list(cmd);
     json_t *reply;
-    int status = cmd_ask_filled(cmd, "io.berth.Fabric.GetMatrix", fill, &reply);
+    int status = cmd_ask_filled(cmd, "io.berth.Fabric.GetMatrix", set_parameters, &reply);
     if (status != CMD_DONE)
         return status;
     if (cmd_wants_json(cmd)) {

@@ -22,7 +22,7 @@ static const struct cmd_option options[] = {
 struct probe {
     bool json, bar;
     struct ui ui; /* ui of standard error */
-    time_t said_at;
+    time_t printed_at;
     json_t *last;
 };
 
@@ -30,10 +30,10 @@ static void show_progress(struct probe *probe, const json_t *reply)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if (!probe->bar &&
-        (now.tv_sec == probe->said_at || json_integer_value(json_object_get(reply, "total")) == 0))
+    if (!probe->bar && (now.tv_sec == probe->printed_at ||
+                        json_integer_value(json_object_get(reply, "total")) == 0))
         return; /* logs get at most one line a second */
-    probe->said_at = now.tv_sec;
+    probe->printed_at = now.tv_sec;
     if (probe->bar)
         ui_progress_bar(&probe->ui, reply);
     else
@@ -104,7 +104,7 @@ static int run(struct cmd *cmd)
     if (status == CMD_DONE)
         status = cmd_connect(cmd);
     if (status == CMD_DONE) {
-        struct probe probe = {.json = cmd_wants_json(cmd), .said_at = -1};
+        struct probe probe = {.json = cmd_wants_json(cmd), .printed_at = -1};
         ui_init(&probe.ui, STDERR_FILENO);
         probe.bar = isatty(STDERR_FILENO);
         struct cmd_stream stream = {.method = "io.berth.Health.Probe",

@@ -103,7 +103,7 @@ const struct cmd_command cmd_slurm = {
     .most_operands = 1,
     .first = whens,
     .run = run,
-    .misused = log_misuse,
+    .on_misuse = log_misuse,
     .notes =
         {"The hooks get what they need from the variables that Slurm sets for them. What cannot be "
          "done, wrong words too, is one line in the system's log, and the exit status is 0: "

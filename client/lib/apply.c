@@ -86,7 +86,7 @@ static bool is_of_gpus(const char *name)
     return false;
 }
 
-bool lib_apply_wants(const char *name, unsigned parts)
+bool lib_apply_includes(const char *name, unsigned parts)
 {
     return parts & (is_of_gpus(name) ? BERTH_PART_GPUS : BERTH_PART_ENVIRONMENT);
 }
@@ -154,7 +154,7 @@ static size_t list_changes(const struct berth_task *task, unsigned parts, struct
         const struct berth_pair *pair = &task->environment.item[i];
         struct change *next = &change[count];
         const char *mark = lib_apply_mark(pair->name, next->mark);
-        if (!lib_apply_wants(pair->name, parts) ||
+        if (!lib_apply_includes(pair->name, parts) ||
             (mark != NULL && !lib_apply_is_free(getenv(pair->name), getenv(mark))))
             continue;
         if (mark != NULL) {
@@ -189,7 +189,7 @@ static int apply_environment(struct berth *berth, const struct berth_task *task,
     if (!fine && change != NULL)
         undo_environment(change, done);
     for (size_t i = 0; fine && i < task->unset.count; i++)
-        if (lib_apply_wants(task->unset.item[i], parts))
+        if (lib_apply_includes(task->unset.item[i], parts))
             unsetenv(task->unset.item[i]);
     for (size_t i = 0; i < count; i++)
         free(change[i].before);

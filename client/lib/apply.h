@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 /* True when the variable is set or unset with these parts (enum berth_part). */
-bool lib_apply_wants(const char *name, unsigned parts);
+bool lib_apply_includes(const char *name, unsigned parts);
 
 #define LIB_APPLY_MARK_SIZE 64
 

@@ -83,7 +83,7 @@ static char *reply_text(const struct lib_reply *reply)
     return json_dumps(reply->parameters, JSON_COMPACT);
 }
 
-static void hand_on(struct berth *berth, const struct lib_reply *reply, void *arg)
+static void deliver(struct berth *berth, const struct lib_reply *reply, void *arg)
 {
     const struct lib_async *async = arg;
     if (reply->message == NULL) {
@@ -109,7 +109,7 @@ int berth_call_async(struct berth *berth, const char *method, const char *parame
     if (status < 0)
         return status;
     struct lib_pending *pending;
-    status = lib_start(berth, method, object, (flags & BERTH_MORE) != 0, hand_on, NULL, &pending);
+    status = lib_start(berth, method, object, (flags & BERTH_MORE) != 0, deliver, NULL, &pending);
     json_decref(object);
     if (status < 0)
         return status;

@@ -94,7 +94,8 @@ static int slurm_tasks(const struct lib_variables *variables,
         list = lib_variable(variables, "SLURM_TASKS_PER_NODE");
     const char *how = lib_variable(variables, "SLURM_DISTRIBUTION");
     ret_distribution->tasks_per_node = list;
-    ret_distribution->how = how != NULL ? how : "block"; /* srun states every other distribution */
+    ret_distribution->method =
+        how != NULL ? how : "block"; /* srun states every other distribution */
     ret_distribution->plane = number(variables, "SLURM_DIST_PLANESIZE");
     ret_distribution->node = number(variables, "SLURM_NODEID");
     int tasks = lib_distribution_tasks(ret_distribution);
@@ -134,8 +135,8 @@ static const char *make_key(struct lib_read *read, const struct lib_variables *v
     return *key != '\0' ? keep_text(read, key) : NULL;
 }
 
-static void say_missing(struct lib_read *read, const struct lib_variables *variables,
-                        const struct names *names, struct berth_launcher *launcher)
+static void describe_missing(struct lib_read *read, const struct lib_variables *variables,
+                             const struct names *names, struct berth_launcher *launcher)
 {
     char line[160];
     const char *task = names->task, *tasks = names->tasks[0];
@@ -194,7 +195,7 @@ static void read_launcher(struct lib_read *read, const struct lib_variables *var
     if (launcher->tasks <= launcher->task || launcher->tasks > LIB_TASKS_MAX)
         launcher->tasks = -1;
     if (launcher->task < 0 || launcher->tasks < 0)
-        say_missing(read, variables, names, launcher);
+        describe_missing(read, variables, names, launcher);
     else
         read_ranks(read, is_slurm ? &distribution : NULL, launcher);
 }

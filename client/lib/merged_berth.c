@@ -88,29 +88,29 @@ bool lib_merge(const struct berth_binding *binding, const struct berth_texts *gp
     }
     if (gpus->count == 0)
         return false;
-    struct lib_merge together = {.task = *find(binding, gpus->item[0]),
-                                 .cpus = list_of(&cpus),
-                                 .memory = calloc(memories + 1, sizeof *together.memory)};
-    together.pairs = calloc(together.task.environment.count + 1, sizeof *together.pairs);
-    if (together.cpus == NULL || together.memory == NULL || together.pairs == NULL) {
-        lib_merge_done(&together);
+    struct lib_merge merged = {.task = *find(binding, gpus->item[0]),
+                               .cpus = list_of(&cpus),
+                               .memory = calloc(memories + 1, sizeof *merged.memory)};
+    merged.pairs = calloc(merged.task.environment.count + 1, sizeof *merged.pairs);
+    if (merged.cpus == NULL || merged.memory == NULL || merged.pairs == NULL) {
+        lib_merge_done(&merged);
         return false;
     }
-    together.task.memory = (struct berth_texts){.item = together.memory};
+    merged.task.memory = (struct berth_texts){.item = merged.memory};
     for (size_t i = 0; i < gpus->count; i++)
-        add_memory(find(binding, gpus->item[i]), &together.task.memory, together.memory);
-    keep_common(binding, gpus, &together.task.environment, together.pairs);
-    together.task.gpus = *gpus;
-    together.task.cpus = together.cpus;
-    together.task.cpu_mask = NULL;
-    *ret = together;
+        add_memory(find(binding, gpus->item[i]), &merged.task.memory, merged.memory);
+    keep_common(binding, gpus, &merged.task.environment, merged.pairs);
+    merged.task.gpus = *gpus;
+    merged.task.cpus = merged.cpus;
+    merged.task.cpu_mask = NULL;
+    *ret = merged;
     return true;
 }
 
-void lib_merge_done(struct lib_merge *together)
+void lib_merge_done(struct lib_merge *merged)
 {
-    free(together->cpus);
-    free((void *)together->memory);
-    free(together->pairs);
-    *together = (struct lib_merge){.cpus = NULL};
+    free(merged->cpus);
+    free((void *)merged->memory);
+    free(merged->pairs);
+    *merged = (struct lib_merge){.cpus = NULL};
 }

@@ -21,4 +21,4 @@ struct lib_merge {
  * before the binding. */
 bool lib_merge(const struct berth_binding *binding, const struct berth_texts *gpus,
                struct lib_merge *ret);
-void lib_merge_done(struct lib_merge *together); /* accepts a zeroed structure */
+void lib_merge_done(struct lib_merge *merged); /* accepts a zeroed structure */

@@ -69,5 +69,5 @@ enum lib_once lib_once(const char *folder, const char *name, const char *value, 
     munmap((void *)slots, SIZE);
     const bool is_first =
         (before & ~times) != (hash & ~times) || ((second - before) & times) >= SECONDS;
-    return is_first ? LIB_ONCE_FIRST : LIB_ONCE_SAID;
+    return is_first ? LIB_ONCE_FIRST : LIB_ONCE_PRINTED;
 }

@@ -4,9 +4,9 @@
 #pragma once
 
 enum lib_once {
-    LIB_ONCE_FIRST,  /* this task prints the line; the others will not */
-    LIB_ONCE_SAID,   /* another task has printed it */
-    LIB_ONCE_UNKNOWN /* this task prints it and others may too: no common ancestor or page found */
+    LIB_ONCE_FIRST,   /* this task prints the line; the others will not */
+    LIB_ONCE_PRINTED, /* another task has printed it */
+    LIB_ONCE_UNKNOWN  /* this task prints it and others may too: no common ancestor or page found */
 };
 
 /* Decides which task prints the line: the first one within a minute. The tasks are those that one

@@ -63,7 +63,7 @@ static int *expand(const char *list, int world, int *ret_count)
 }
 
 /* Gives ranks to the nodes in rounds of at most turn ranks each, as long as a node has room. */
-static void deal(const int *each, int count, int turn, int node, int *ret_ranks)
+static void distribute(const int *each, int count, int turn, int node, int *ret_ranks)
 {
     int *given = calloc((size_t)count, sizeof *given);
     bool any = given != NULL;
@@ -84,13 +84,14 @@ bool lib_distribution_ranks(const struct lib_distribution *distribution, int wor
                             int tasks)
 {
     static const struct {
-        const char *how;
+        const char *method;
         int turn;
     } known[] = {{"block", NODES_MAX}, {"cyclic", 1}, {"plane", 0}};
-    size_t length = strcspn(distribution->how, ":,=");
+    size_t length = strcspn(distribution->method, ":,=");
     int turn = -1, count = 0;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strlen(known[i].how) == length && strncmp(distribution->how, known[i].how, length) == 0)
+        if (strlen(known[i].method) == length &&
+            strncmp(distribution->method, known[i].method, length) == 0)
             turn = known[i].turn > 0 ? known[i].turn : distribution->plane;
     if (turn < 1 || world < 1 || world > WORLD_MAX || distribution->tasks_per_node == NULL)
         return false;
@@ -100,7 +101,7 @@ bool lib_distribution_ranks(const struct lib_distribution *distribution, int wor
     if (fits) {
         for (int i = 0; i < tasks; i++)
             ret_ranks[i] = -1;
-        deal(each, count, turn, distribution->node, ret_ranks);
+        distribute(each, count, turn, distribution->node, ret_ranks);
         fits = ret_ranks[0] >= 0; /* memory sufficed */
     }
     free(each);

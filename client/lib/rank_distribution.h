@@ -8,7 +8,7 @@
 struct lib_distribution {
     const char *tasks_per_node; /* SLURM_STEP_TASKS_PER_NODE: "2(x3),1"; NULL unknown */
     /* SLURM_DISTRIBUTION: "block:cyclic"; the part before the colon is for nodes */
-    const char *how;
+    const char *method;
     int plane; /* SLURM_DIST_PLANESIZE; -1 unknown */
     int node;  /* SLURM_NODEID; -1 unknown */
 };

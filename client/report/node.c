@@ -158,7 +158,7 @@ static void put_place(struct drawing *drawing, size_t index)
     ui_put(page, "</g>\n");
 }
 
-static void put_way(struct drawing *drawing, const struct ui_link *link)
+static void put_path(struct drawing *drawing, const struct ui_link *link)
 {
     const struct spot *a = &drawing->spot[link->from], *b = &drawing->spot[link->to];
     double ax = a->x + a->width / 2, bx = b->x + b->width / 2, ay = a->y + a->height, by = b->y;
@@ -204,7 +204,7 @@ static void put_link(struct drawing *drawing, const struct ui_link *link)
     char number[UI_NUMBER];
     if (!is_drawn(drawing, link))
         return;
-    put_way(drawing, link);
+    put_path(drawing, link);
     ui_put(page,
            " fill=\"none\" stroke=\"%s\" stroke-opacity=\"0.8\" stroke-width=\"%.1f\"%s><title>",
            colour_of(link->kind), rate > 1e9 ? fmin(7, 0.8 + 1.3 * log10(rate / 1e9)) : 0.8,

@@ -67,7 +67,7 @@ void slurm_call_log(int priority, const char *format, ...)
     va_end(args);
 }
 
-void slurm_call_tell(const struct slurm_call *call, int priority, const char *format, ...)
+void slurm_call_report(const struct slurm_call *call, int priority, const char *format, ...)
 {
     va_list args;
     va_start(args, format);

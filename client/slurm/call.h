@@ -13,7 +13,7 @@ struct slurm_call {
     struct berth *berth; /* NULL: no connection */
     int64_t end_ms;      /* deadline on CLOCK_MONOTONIC */
     int budget_ms;
-    /* true: slurm_call_tell does not write to standard error, which belongs to the job; false at
+    /* true: slurm_call_report does not write to standard error, which belongs to the job; false at
      * first */
     bool is_quiet;
 };
@@ -39,5 +39,5 @@ const char *slurm_call_why(struct slurm_call *call);
 void slurm_call_log(int priority, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Writes the line to the system's log and, unless the call is quiet, to standard error. */
-void slurm_call_tell(const struct slurm_call *call, int priority, const char *format, ...)
+void slurm_call_report(const struct slurm_call *call, int priority, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -17,7 +17,7 @@ struct node_state {
     char reason[REASON_SIZE];
 };
 
-static bool look_at_node(const char *node, struct node_state *ret)
+static bool check_node(const char *node, struct node_state *ret)
 {
     char shown[8192], state[128];
     const char *const words[] = {"scontrol", "show", "node", node, NULL};
@@ -85,7 +85,7 @@ static void drain(const struct slurm_health *health, const char *reason)
 {
     struct node_state state;
     char text[REASON_SIZE];
-    if (!look_at_node(health->node, &state))
+    if (!check_node(health->node, &state))
         return;
     snprintf(text, sizeof text, PREFIX "%s", reason);
     if (!state.is_drained)
@@ -100,7 +100,7 @@ static void count_clean(const struct slurm_health *health)
 {
     struct node_state state;
     long clean = read_count(health->state);
-    if (clean == NOT_OURS || !look_at_node(health->node, &state))
+    if (clean == NOT_OURS || !check_node(health->node, &state))
         return;
     if (!state.is_drained || !is_ours(&state)) {
         write_count(health->state, NOT_OURS);

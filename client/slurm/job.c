@@ -83,10 +83,10 @@ bool slurm_job_release_earlier(struct slurm_call *call, const char *key, const j
         if (job == NULL || strcmp(job, key + strlen(SLURM_JOB_KEYS)) == 0 ||
             !covers_any(claimed, places) || (!all_of_them && slurm_scontrol_has_steps(job)))
             continue;
-        slurm_call_tell(call, LOG_NOTICE,
-                        "%s takes places over from the claim of " SLURM_JOB_KEYS
-                        "%s, whose job Slurm has ended",
-                        key, job);
+        slurm_call_report(call, LOG_NOTICE,
+                          "%s takes places over from the claim of " SLURM_JOB_KEYS
+                          "%s, whose job Slurm has ended",
+                          key, job);
         any |= release(call, claimed);
     }
     json_decref(reply);

@@ -96,7 +96,7 @@ struct wanted {
     bool is_there;
 };
 
-static bool look_for(void *arg, const char *name)
+static bool find_item(void *arg, const char *name)
 {
     struct wanted *wanted = arg;
     wanted->is_there |= strcmp(name, wanted->name) == 0;
@@ -106,7 +106,7 @@ static bool look_for(void *arg, const char *name)
 bool slurm_list_has(const char *list, const char *name, bool *ret_has)
 {
     struct wanted wanted = {.name = name};
-    bool is_list = slurm_list_names(list, look_for, &wanted);
+    bool is_list = slurm_list_names(list, find_item, &wanted);
     if (is_list)
         *ret_has = wanted.is_there;
     return is_list;

@@ -106,7 +106,7 @@ struct task {
     struct berth_binding *binding;
     enum berth_visible visible; /* as requested */
     struct slurm_visible shown;
-    struct lib_merge together; /* cpus NULL: the berth is one of the binding's */
+    struct lib_merge merged; /* cpus NULL: the berth is one of the binding's */
     json_t *node;
     /* gpus of the step, and those that Slurm has bound to the task */
     const char *gpus[SLURM_GPUS_MOST], *own_gpus[SLURM_GPUS_MOST];
@@ -226,7 +226,7 @@ static bool ask_by_gpu(struct task *task)
             (task->options.cores_per_task + task->own_count - 1) / task->own_count;
     int status = berth_bind(slurm_call_left(&task->call), &request, &task->binding);
     if (status == BERTH_DONE)
-        return lib_merge(task->binding, &task->step->gpus, &task->together) ||
+        return lib_merge(task->binding, &task->step->gpus, &task->merged) ||
                fail(task, "out of memory");
     if (status == BERTH_ERROR_NOT_ENOUGH)
         snprintf(task->why, sizeof task->why,
@@ -320,8 +320,8 @@ static void set_variable(const struct task *task, const struct berth_pair *pair)
 static bool take(struct task *task)
 {
     unsigned parts = 0;
-    const struct berth_task *berth = &task->together.task;
-    if (task->together.cpus == NULL)
+    const struct berth_task *berth = &task->merged.task;
+    if (task->merged.cpus == NULL)
         berth = berth_step_berth(task->step, task->launcher->task, task->binding, &parts);
     else
         parts = BERTH_PART_ALL &
@@ -335,10 +335,10 @@ static bool take(struct task *task)
     berth = show_gpus(task, berth, parts);
     for (size_t i = 0; i < berth->environment.count; i++)
         if (lib_apply_is_name(berth->environment.item[i].name) &&
-            lib_apply_wants(berth->environment.item[i].name, parts))
+            lib_apply_includes(berth->environment.item[i].name, parts))
             set_variable(task, &berth->environment.item[i]);
     for (size_t i = 0; i < berth->unset.count; i++)
-        if (lib_apply_wants(berth->unset.item[i], parts))
+        if (lib_apply_includes(berth->unset.item[i], parts))
             spank_unsetenv(task->spank, berth->unset.item[i]);
     return true;
 }
@@ -347,11 +347,11 @@ static bool take(struct task *task)
  * slurmstepd. */
 static bool is_first(const char *kind)
 {
-    return lib_once("/dev/shm", NULL, NULL, NULL, kind) != LIB_ONCE_SAID;
+    return lib_once("/dev/shm", NULL, NULL, NULL, kind) != LIB_ONCE_PRINTED;
 }
 
 /* Any task may lack a berth. The job gets one message; the administrator gets one per task. */
-static void say(const struct task *task, int number, bool is_placed)
+static void report(const struct task *task, int number, bool is_placed)
 {
     const struct berth_step *step = task->step;
     if (!is_placed) {
@@ -405,10 +405,10 @@ int slurm_spank_task_init(spank_t spank, int count, char **words)
         is_placed = place(task);
     if (spank_get_item(spank, S_TASK_ID, &number) != ESPANK_SUCCESS)
         number = 0;
-    say(task, number, is_placed);
+    report(task, number, is_placed);
     spank_unsetenv(spank, STEP_GPUS);
     slurm_visible_done(&task->shown);
-    lib_merge_done(&task->together);
+    lib_merge_done(&task->merged);
     berth_binding_free(task->binding);
     berth_step_free(task->step);
     berth_launcher_free(task->launcher);

@@ -80,8 +80,8 @@ static void add(struct slurm_call *call, const char *key, const json_t *places, 
     if (status == BERTH_ERROR_NO_SUCH_OWNER && cgroup != NULL) /* the daemon sees other cgroups */
         status = claim(call, key, places, NULL, is_own);
     if (status != BERTH_DONE)
-        slurm_call_tell(call, LOG_WARNING, "%s: the cores of the job are not claimed: %s", key,
-                        slurm_call_why(call));
+        slurm_call_report(call, LOG_WARNING, "%s: the cores of the job are not claimed: %s", key,
+                          slurm_call_why(call));
 }
 
 /* Places of the cores and of the claim. NULL when the cores cannot be identified. */
@@ -111,13 +111,14 @@ void slurm_step_claim(struct slurm_call *call, uint32_t job, const char *cores, 
     if (status == BERTH_DONE && !has_cores)
         places = list_places(node, cores, claimed);
     if (status != BERTH_DONE)
-        slurm_call_tell(call, LOG_WARNING, "%s: the cores of the job are not claimed: %s", key,
-                        slurm_call_why(call));
+        slurm_call_report(call, LOG_WARNING, "%s: the cores of the job are not claimed: %s", key,
+                          slurm_call_why(call));
     else if (!has_cores && (places == NULL || json_array_size(places) == 0))
-        slurm_call_tell(call, LOG_WARNING,
-                        "%s: the cores of the job are not claimed: which cpus Slurm's cores %.60s "
-                        "are cannot be told",
-                        key, cores);
+        slurm_call_report(
+            call, LOG_WARNING,
+            "%s: the cores of the job are not claimed: which cpus Slurm's cores %.60s "
+            "are cannot be told",
+            key, cores);
     else if (!has_cores)
         add(call, key, places, find_cgroup(task, job, cgroup, sizeof cgroup) ? cgroup : NULL,
             claimed == NULL);

@@ -125,10 +125,10 @@ static void put(FILE *text, const struct berth_task *berth)
 {
     const unsigned parts = BERTH_PART_GPUS | BERTH_PART_ENVIRONMENT;
     for (size_t i = 0; i < berth->environment.count; i++)
-        if (lib_apply_wants(berth->environment.item[i].name, parts))
+        if (lib_apply_includes(berth->environment.item[i].name, parts))
             put_value(text, &berth->environment.item[i]);
     for (size_t i = 0; i < berth->unset.count; i++)
-        if (lib_apply_wants(berth->unset.item[i], parts))
+        if (lib_apply_includes(berth->unset.item[i], parts))
             fprintf(text, "unset %s\n", berth->unset.item[i]);
 }
 
@@ -171,7 +171,7 @@ static bool print(struct task *task, FILE *output)
 }
 
 /* Reports once for all tasks of the step here. */
-static void say(const struct task *task)
+static void report(const struct task *task)
 {
     const char *local = getenv("SLURM_LOCALID"), *job = getenv("SLURM_JOB_ID"),
                *step = getenv("SLURM_STEP_ID");
@@ -213,7 +213,7 @@ void slurm_task_print(const char *socket, int budget_ms, const char *gres_conf, 
     if (task == NULL)
         return;
     if (!run(task, socket, budget_ms, gres_conf, numbers, output))
-        say(task);
+        report(task);
     slurm_visible_done(&task->shown);
     berth_binding_free(task->binding);
     berth_step_free(task->step);

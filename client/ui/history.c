@@ -142,7 +142,7 @@ static void put_line(struct ui *ui, const struct expected *expected, const json_
 }
 
 /* False for conditions that change with every run and explain no change of a value. */
-static bool is_told(const char *condition)
+static bool is_reported(const char *condition)
 {
     return strcmp(condition, "loadavg") != 0 && strcmp(condition, "seed") != 0;
 }
@@ -175,12 +175,12 @@ static void put_changes(struct ui *ui, const json_t *before, const json_t *now)
     json_object_foreach((json_t *)now, key, value)
     {
         const json_t *earlier = json_object_get(before, key);
-        if (is_told(key) && (earlier == NULL || !json_equal((json_t *)earlier, value)))
+        if (is_reported(key) && (earlier == NULL || !json_equal((json_t *)earlier, value)))
             put_change(ui, key, earlier, value);
     }
     json_object_foreach((json_t *)before, key, value)
     {
-        if (is_told(key) && json_object_get(now, key) == NULL)
+        if (is_reported(key) && json_object_get(now, key) == NULL)
             put_change(ui, key, value, NULL);
     }
 }

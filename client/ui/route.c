@@ -5,7 +5,7 @@
 
 /* Prints "copy engine", "kernel via gpu2 in pieces of 4 MiB"; in a split also the fraction of the
  * part. */
-static void put_way(struct ui *ui, const json_t *segment)
+static void put_path(struct ui *ui, const json_t *segment)
 {
     const json_t *via = json_object_get(segment, "via"), *place,
                  *chunk = json_object_get(segment, "chunk_bytes");
@@ -27,14 +27,14 @@ static void put_way(struct ui *ui, const json_t *segment)
         ui_put(ui, " in pieces of %s", ui_bytes(number, json_integer_value(chunk)));
 }
 
-static void put_ways(struct ui *ui, const json_t *option)
+static void put_paths(struct ui *ui, const json_t *option)
 {
     const json_t *segment;
     size_t i;
     json_array_foreach(json_object_get(option, "segments"), i, segment)
     {
         ui_put(ui, "%s", i > 0 ? ", " : "");
-        put_way(ui, segment);
+        put_path(ui, segment);
     }
 }
 
@@ -46,7 +46,7 @@ static void put_winner(struct ui *ui, const json_t *options, const json_t *index
     if (json_array_size(json_object_get(option, "segments")) > 1)
         ui_put(ui, "several ways at once (ask with a size for which)");
     else
-        put_ways(ui, option);
+        put_paths(ui, option);
 }
 
 static double time_of(const json_t *option)
@@ -60,7 +60,7 @@ static void put_option(struct ui_table *table, const json_t *option, double best
     struct ui way = {.utf8 = ui->utf8, .width = ui->width},
               time = {.utf8 = ui->utf8, .width = ui->width};
     const char *shared = ui_member(json_object_get(option, "predicted"), "bottleneck");
-    put_ways(&way, option);
+    put_paths(&way, option);
     ui_prediction(&time, json_object_get(option, "predicted"));
     if (*shared != '\0') {
         ui_put(&time, ", shares ");

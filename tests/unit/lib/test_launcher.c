@@ -183,13 +183,13 @@ static void a_broken_list_says_nothing(void **state)
                                          "1,,2"};
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
         const struct lib_distribution distribution = {
-            .tasks_per_node = broken[i], .how = "block", .plane = -1, .node = 3};
+            .tasks_per_node = broken[i], .method = "block", .plane = -1, .node = 3};
         int ranks[4] = {0};
         assert_int_equal(lib_distribution_tasks(&distribution), -1);
         assert_false(lib_distribution_ranks(&distribution, 8, ranks, 2));
     }
     const struct lib_distribution fine = {
-        .tasks_per_node = "2(x3),1", .how = "block", .plane = -1, .node = 3};
+        .tasks_per_node = "2(x3),1", .method = "block", .plane = -1, .node = 3};
     assert_int_equal(lib_distribution_tasks(&fine), 1);
 }
 

@@ -38,15 +38,15 @@ static void a_task_has_the_berths_of_all_of_its_gpus(void **state)
     (void)state;
     static const char *const names[] = {"gpu2", "gpu1"};
     const struct berth_texts gpus = TEXTS(names);
-    struct lib_merge together;
-    assert_true(lib_merge(&binding, &gpus, &together));
-    assert_string_equal(together.task.cpus, "4-7,16");
-    assert_int_equal(together.task.memory.count, 2);
-    assert_string_equal(together.task.memory.item[0], "numa1");
-    assert_string_equal(together.task.memory.item[1], "numa0");
-    assert_int_equal(together.task.gpus.count, 2);
-    assert_int_equal(together.task.memory_policy, BERTH_POLICY_PREFERRED);
-    lib_merge_done(&together);
+    struct lib_merge merged;
+    assert_true(lib_merge(&binding, &gpus, &merged));
+    assert_string_equal(merged.task.cpus, "4-7,16");
+    assert_int_equal(merged.task.memory.count, 2);
+    assert_string_equal(merged.task.memory.item[0], "numa1");
+    assert_string_equal(merged.task.memory.item[1], "numa0");
+    assert_int_equal(merged.task.gpus.count, 2);
+    assert_int_equal(merged.task.memory_policy, BERTH_POLICY_PREFERRED);
+    lib_merge_done(&merged);
 }
 
 static void memory_is_named_once(void **state)
@@ -54,11 +54,11 @@ static void memory_is_named_once(void **state)
     (void)state;
     static const char *const names[] = {"gpu0", "gpu1"};
     const struct berth_texts gpus = TEXTS(names);
-    struct lib_merge together;
-    assert_true(lib_merge(&binding, &gpus, &together));
-    assert_string_equal(together.task.cpus, "0-11");
-    assert_int_equal(together.task.memory.count, 1);
-    lib_merge_done(&together);
+    struct lib_merge merged;
+    assert_true(lib_merge(&binding, &gpus, &merged));
+    assert_string_equal(merged.task.cpus, "0-11");
+    assert_int_equal(merged.task.memory.count, 1);
+    lib_merge_done(&merged);
 }
 
 /* A nic of only one gpu is not chosen for all; common ones stay. */
@@ -76,16 +76,16 @@ static void variables_of_nics_are_those_of_all(void **state)
         {.gpus = TEXTS(gpu1), .cpus = "1", .environment = {of_other, 2}}};
     const struct berth_binding two = {.tasks = pair, .task_count = 2};
     struct berth_texts gpus = TEXTS(names);
-    struct lib_merge together;
-    assert_true(lib_merge(&two, &gpus, &together));
-    assert_int_equal(together.task.environment.count, 2);
-    assert_string_equal(together.task.environment.item[0].name, "NCCL_IB_HCA");
-    assert_string_equal(together.task.environment.item[1].name, "HSA_ENABLE_SDMA");
-    lib_merge_done(&together);
+    struct lib_merge merged;
+    assert_true(lib_merge(&two, &gpus, &merged));
+    assert_int_equal(merged.task.environment.count, 2);
+    assert_string_equal(merged.task.environment.item[0].name, "NCCL_IB_HCA");
+    assert_string_equal(merged.task.environment.item[1].name, "HSA_ENABLE_SDMA");
+    lib_merge_done(&merged);
     gpus.count = 1;
-    assert_true(lib_merge(&two, &gpus, &together));
-    assert_int_equal(together.task.environment.count, 3);
-    lib_merge_done(&together);
+    assert_true(lib_merge(&two, &gpus, &merged));
+    assert_int_equal(merged.task.environment.count, 3);
+    lib_merge_done(&merged);
 }
 
 static void a_gpu_without_a_berth_of_its_own_has_none(void **state)
@@ -93,10 +93,10 @@ static void a_gpu_without_a_berth_of_its_own_has_none(void **state)
     (void)state;
     static const char *const unknown[] = {"gpu0", "gpu9"}, *const shared[] = {"gpu3"};
     const struct berth_texts sets[] = {TEXTS(unknown), TEXTS(shared), {.count = 0}};
-    struct lib_merge together = {.cpus = NULL};
+    struct lib_merge merged = {.cpus = NULL};
     for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
-        assert_false(lib_merge(&binding, &sets[i], &together));
-        assert_null(together.cpus);
+        assert_false(lib_merge(&binding, &sets[i], &merged));
+        assert_null(merged.cpus);
     }
 }
 

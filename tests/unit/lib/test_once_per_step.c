@@ -46,11 +46,11 @@ static void the_first_one_says_it(void **state)
 {
     const struct place *place = *state;
     assert_int_equal(once(place, "slurm/1.0", "no daemon"), LIB_ONCE_FIRST);
-    assert_int_equal(once(place, "slurm/1.0", "no daemon"), LIB_ONCE_SAID);
+    assert_int_equal(once(place, "slurm/1.0", "no daemon"), LIB_ONCE_PRINTED);
     assert_int_equal(once(place, "slurm/1.0", "another reason"), LIB_ONCE_FIRST);
     assert_int_equal(once(place, "slurm/1.1", "no daemon"), LIB_ONCE_FIRST);
     assert_int_equal(once(place, NULL, "no daemon"), LIB_ONCE_FIRST);
-    assert_int_equal(once(place, NULL, "no daemon"), LIB_ONCE_SAID);
+    assert_int_equal(once(place, NULL, "no daemon"), LIB_ONCE_PRINTED);
     struct stat status;
     assert_int_equal(stat(place->file, &status), 0);
     assert_int_equal(status.st_size, 4096);
@@ -75,7 +75,7 @@ static void what_was_said_long_ago_is_said_again(void **state)
     const struct place *place = *state;
     assert_int_equal(once(place, NULL, "no daemon"), LIB_ONCE_FIRST);
     make_older(place, 50);
-    assert_int_equal(once(place, NULL, "no daemon"), LIB_ONCE_SAID);
+    assert_int_equal(once(place, NULL, "no daemon"), LIB_ONCE_PRINTED);
     make_older(place, 61);
     assert_int_equal(once(place, NULL, "no daemon"), LIB_ONCE_FIRST);
 }
