@@ -1,8 +1,8 @@
 #!/bin/bash
-# run.sh check|all|unit FOLDER|changed: runs a group of tests. The last line is the count.
+# run.sh check|all|PART|unit FOLDER|changed: runs a group of tests. The last line is the count.
 #
 # check    most tests, within eight minutes on two cores: make check
-# all      tests that take longer: make check-all
+# all      tests that take longer: make check-all; its parts are faults, slurm, sanitized, threads
 # unit     the unit tests of a folder and of those below it: make check UNIT=plan/route
 # changed  the unit tests of changed folders, for half a minute: make check CHANGED=1
 #
@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.." || exit 70
 export BUILD=${BUILD:-build} CMOCKA_MESSAGE_OUTPUT=TAP
 export BIN=$BUILD/bin ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
 LOGS=$BUILD/check
-[ "$1" != all ] || LOGS=$BUILD/check-all
+case $1 in all | faults | slurm | sanitized | threads) LOGS=$BUILD/check-all ;; esac
 rm -rf "$LOGS" && mkdir -p "$LOGS"
 . tests/lib/runner.sh
 
@@ -58,24 +58,30 @@ check() {
     fi
 }
 
-all() {
-    local program faults=()
+faults() {
+    local program names=()
     export TEST_SECONDS=${TEST_SECONDS:-1500}
     title "survival: daemons with failing memory, files, clock and probes, and killed ones"
     build faults all units faults survivors standins documents "$BUILD/bench/year" || return
     for program in "$BUILD"/fault/test_*; do # they compute for long: survival goes on beside them
-        faults+=("fault ${program##*/}")
-        start "${faults[-1]}" env BERTH_LONG=1 "$program"
+        names+=("fault ${program##*/}")
+        start "${names[-1]}" env BERTH_LONG=1 "$program"
     done
     together survival "tests/survival/*.py" python3
 
     title "fault: every allocation and every access to the disk fails in turn"
-    for program in "${faults[@]}"; do tell "$program"; done
+    for program in "${names[@]}"; do tell "$program"; done
+}
 
+slurm() {
+    local file
     title "jobs under a private Slurm of one node"
     # The others need an emulated machine: make check-sites.
+    build programs all || return
     for file in exec hooks plugin; do run "slurm $file.sh" "tests/slurm/$file.sh"; done
+}
 
+sanitized() {
     title "system, with AddressSanitizer and UndefinedBehaviorSanitizer"
     if build sanitizers all examples standins documents "$SANITIZED/unit/store/test_cut" \
         SAN=address,undefined BUILD="$SANITIZED"; then
@@ -83,11 +89,14 @@ all() {
         system "asan system" env BIN="$SANITIZED/bin"
         tell "asan store/test_cut"
     fi
+}
 
+threads() {
     title "unit, and a daemon with all its threads at work, with ThreadSanitizer"
     # ThreadSanitizer needs addresses that are not randomised; some containers forbid to ask for it.
-    local fixed=(setarch -R) threaded=()
+    local fixed=(setarch -R) program threaded=()
     "${fixed[@]}" true 2>/dev/null || fixed=(env)
+    build units units || return
     # Only a program that can start a thread has races; loaded libraries may start some.
     for program in "$BUILD"/unit/**/test_*; do
         nm -u "$program" | grep -qE ' (pthread_create|uv_queue_work|dlopen)(@|$)' &&
@@ -99,6 +108,13 @@ all() {
         fixed+=(env BIN="$BUILD/san-thread/bin") &&
         together tsan tests/survival/pool.py "${fixed[@]}" python3 &&
         together tsan "tests/system/mixed_load.sh tests/system/plan_threads.sh" "${fixed[@]}"
+}
+
+all() {
+    faults
+    slurm
+    sanitized
+    threads
 }
 
 # units_of FILE...: builds and runs these unit tests, named by their sources
