@@ -27,13 +27,10 @@ END = '{"record":"end","status":"complete","elapsed_ns":1000}'
 
 def places_in_file(daemon):
     """Of the claims in the database, by key; None while there is none."""
-    try:
-        database = sqlite3.connect(f"file:{daemon.state / 'berth.db'}?mode=ro", uri=True)
-        places = {key: places.split(",") for key, places in database.execute("SELECT key, places FROM claim")}
-        database.close()
-        return places
-    except sqlite3.DatabaseError:
-        return None
+    with contextlib.suppress(sqlite3.DatabaseError), contextlib.closing(
+            sqlite3.connect(f"file:{daemon.state / 'berth.db'}?mode=ro", uri=True)) as database:
+        return {key: places.split(",") for key, places in database.execute("SELECT key, places FROM claim")}
+    return None
 
 
 def rows(daemon):
