@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "cost/derive.h"
 #include "discover/discover.h"
-#include "store/set.h"
+#include "store/store.h"
 
 static bool append_notes(struct note **notes, size_t *count, const struct note *more,
                          size_t more_count)

@@ -89,3 +89,8 @@ double store_core_number(sqlite3_stmt *row, int at);
 const char *store_core_text(sqlite3_stmt *row, int at);
 /* cut to fit, control characters replaced */
 void store_core_copy(sqlite3_stmt *row, int at, char *buffer, size_t size);
+
+/* store/set.c: writes a run's sets on this graph, inside a call's transaction (store/core.h). Fails
+ * with BAD_DATA for a set that was not measured. */
+enum berth_code store_set_write(struct store *store, const struct graph *graph,
+                                const struct sets *sets, struct berth_err *err);

@@ -1,5 +1,3 @@
-#include "store/set.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

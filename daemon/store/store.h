@@ -4,7 +4,7 @@
  *
  * Main types: struct store, struct run.
  * Uses: base node claim health
- * Public headers: baseline.h claim.h finding.h history.h retention.h place.h set.h store.h
+ * Public headers: baseline.h claim.h finding.h history.h retention.h place.h store.h
  * Shown by: tests/unit/store, tests/fault
  *
  * The store: every measurement, in one SQLite file.
@@ -141,3 +141,9 @@ enum berth_code store_load_latest(struct store *store, const struct graph *graph
  * the best launch shapes of kernels, with models and driver. NULL, and OK, when there is none;
  * otherwise the caller frees it. */
 enum berth_code store_load_shapes(struct store *store, char **ret_shapes, struct berth_err *err);
+
+/* store/set.c: adds the latest measurement of each set (transfers measured at the same time) of
+ * this node, except sets with a place that graph lacks. Blocks on the disk; fails as
+ * store_load_latest. */
+enum berth_code store_set_load(struct store *store, const struct graph *graph, struct sets *sets,
+                               struct berth_err *err);

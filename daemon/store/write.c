@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "store/core.h"
-#include "store/set.h"
 
 enum statement {
     INSERT_RUN,

@@ -13,7 +13,7 @@
 #include "node/record.h"
 #include "node/record_values.h"
 #include "node/sets.h"
-#include "store/set.h"
+#include "store/store.h"
 
 static struct graph *graph;
 

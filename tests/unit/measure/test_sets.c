@@ -7,7 +7,7 @@
 #include "measure/run_parser.h"
 #include "node/sets.h"
 #include "store/retention.h"
-#include "store/set.h"
+#include "store/store.h"
 
 static void add(struct sets *sets, int64_t at_s, enum value_source source, size_t count,
                 const place_id *from, const double *rate)
