@@ -1,4 +1,4 @@
--- Transfers measured concurrently; see daemon/store/set.h.
+-- Transfers measured concurrently; see daemon/store/set.c.
 --
 -- flows names them: a line for each, "from to axes", in the order of flow in flow_rate, which has
 -- their rates.
