@@ -187,7 +187,7 @@ objects() { find "$BUILD"/obj/{daemon,client,probes} -name '*.o' 2>/dev/null; }
 check_state() {
     objects | xargs objdump -t | awk '/:     file format / { object = $1 }
         / O / && / (\.data|\.bss|\.tdata|\.tbss|\*COM\*)/ && !/\.data\.rel\.ro/ &&
-        !(object ~ /\/store_index\.o:/ && $NF == "inside") &&
+        !(object ~ /\/store\/log_index\.o:/ && $NF == "inside") &&
         !(object ~ /\/log\.o:/ && $NF ~ /^lost/) { print object, $NF }'
 }
 

@@ -13,7 +13,7 @@
 enum berth_code store_core_fail(struct store *store, const char *doing, struct berth_err *err)
 {
     struct berth_err why = {0};
-    if (store_index_is_lost()) /* then SQLite's error proves nothing */
+    if (store_log_index_is_lost()) /* then SQLite's error proves nothing */
         return err_set(err, BERTH_UNAVAILABLE,
                        "%s: somebody has truncated the index of the database's log", doing);
     enum berth_code code = store_db_error(store->db, doing, &why);
@@ -43,7 +43,7 @@ enum berth_code store_core_prepare(struct store *store, const char *sql,
 int store_core_next(sqlite3_stmt *statement)
 {
     int rc = sqlite3_step(statement);
-    return store_index_is_lost() ? SQLITE_IOERR : rc;
+    return store_log_index_is_lost() ? SQLITE_IOERR : rc;
 }
 
 enum berth_code store_core_step(struct store *store, sqlite3_stmt *statement, const char *doing,
@@ -234,7 +234,7 @@ static enum berth_code write_boot(struct store *store, void *arg, struct berth_e
 void store_core_lock(struct store *store)
 {
     pthread_mutex_lock(&store->lock);
-    store_index_enter(&store->index);
+    store_log_index_enter(&store->log_index);
 }
 
 enum berth_code store_core_ready(struct store *store, struct berth_err *err)
@@ -282,7 +282,7 @@ enum berth_code store_core_done(struct store *store, enum berth_code code)
     /* before the check, so that a later change differs from them */
     store_file_sizes(store, bytes);
     store_file_mend(store);
-    if (store_index_is_lost())
+    if (store_log_index_is_lost())
         store_file_renew(store);
     if (files != store->files) {
         /* errors of the other file do not apply to this one */
@@ -301,7 +301,7 @@ enum berth_code store_core_done(struct store *store, enum berth_code code)
         __atomic_store_n(&store->published.bytes[i],
                          files == store->files ? bytes[i] : STORE_BYTES_UNKNOWN, __ATOMIC_RELEASE);
     store_core_publish(store);
-    store_index_leave();
+    store_log_index_leave();
     pthread_mutex_unlock(&store->lock);
     return code;
 }

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/embedded.h"
-#include "store/index.h"
+#include "store/log_index.h"
 
 #define APPLICATION_ID 0x62727468
 #define BUSY_MS        200
@@ -248,7 +248,7 @@ static enum berth_code create_file(const char *path, struct berth_err *err)
 static int refuse_commit(void *arg)
 {
     (void)arg;
-    return store_index_is_lost();
+    return store_log_index_is_lost();
 }
 
 static enum berth_code prepare_connection(sqlite3 *db, bool exclusive, struct berth_err *err)
@@ -256,7 +256,7 @@ static enum berth_code prepare_connection(sqlite3 *db, bool exclusive, struct be
     static const char settings[] =
         "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
         "PRAGMA cache_size = -512; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0;"
-        "PRAGMA secure_delete = OFF;"; /* see store_index_copy_log */
+        "PRAGMA secure_delete = OFF;"; /* see store_log_copy */
     sqlite3_extended_result_codes(db, 1);
     sqlite3_busy_timeout(db, BUSY_MS);
     sqlite3_commit_hook(db, refuse_commit, NULL);
@@ -279,7 +279,7 @@ static enum berth_code prepare_connection(sqlite3 *db, bool exclusive, struct be
                          exclusive ? "PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL"
                                    : "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
                                      "PRAGMA journal_size_limit = 4194304;"
-                                     "PRAGMA wal_autocheckpoint = 0", /* see store_index_copy_log */
+                                     "PRAGMA wal_autocheckpoint = 0", /* see store_log_copy */
                          "journal mode", err);
     if (code == BERTH_OK)
         code = migrate(db, version, err);
@@ -428,7 +428,7 @@ bool store_db_is_other_version(sqlite3 *db)
 void store_db_close(sqlite3 *db)
 {
     if (db != NULL &&
-        (store_index_is_lost() || store_db_is_other_version(db) || store_index_is_lost()))
+        (store_log_index_is_lost() || store_db_is_other_version(db) || store_log_index_is_lost()))
         sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     sqlite3_close(db);
 }

@@ -167,14 +167,14 @@ static enum berth_code open_trusted(const struct store *store, const char *how_b
         struct berth_err why = {0};
         sqlite3 *db = NULL;
         enum berth_code code = open_confirmed(store, how_broken, &db, &why);
-        if (!store_index_is_lost()) {
+        if (!store_log_index_is_lost()) {
             if (code != BERTH_OK)
                 return err_set(err, code, "%s", why.detail);
             *ret_db = db;
             return BERTH_OK;
         }
         store_db_close(db);
-        store_index_renew(store->path);
+        store_log_index_renew(store->path);
     }
     return err_set(
         err, BERTH_IO,
@@ -297,7 +297,7 @@ void store_file_renew(struct store *store)
     sqlite3 **lost = is_in_memory ? &store->file : &store->db;
     store_db_close(*lost);
     *lost = NULL;
-    store_index_renew(store->path);
+    store_log_index_renew(store->path);
     if (!is_in_memory && store_file_open(store, NULL, NULL) == BERTH_OK && store->state == STORE_OK)
         set_note(store, 1, "store-index-lost",
                  "somebody truncated the index of the database's log (berth.db-shm) while it was "
@@ -341,13 +341,13 @@ static bool is_file_cut(const struct store *store, bool has_log, int64_t *ret_by
     if (code != BERTH_OK && code != BERTH_BAD_DATA)
         return false;
     if (code == BERTH_OK && has_log)
-        pages = store_index_file_pages(store->db, pages);
+        pages = store_log_index_file_pages(store->db, pages);
     int64_t bytes = *ret_bytes = file_bytes(store->path);
     if (bytes < 0 || (code == BERTH_OK && bytes > 0 && bytes >= pages * page_bytes))
         return false;
     if (code == BERTH_OK)
         err_set(ret_how, BERTH_BAD_DATA, "somebody truncated it");
-    return !store_index_is_lost();
+    return !store_log_index_is_lost();
 }
 
 /* Stops using a cut file and opens the rest. Lost state is still in the connection's cache, or not
@@ -358,11 +358,11 @@ static void mend(struct store *store, const char *how, const char *lost)
 {
     store_file_leave(store, how);
     if (store->state != STORE_MEMORY_ONLY)
-        return;         /* out of memory: the next call tries again */
-    store_index_lose(); /* keeps SQLite from writing the log into the file */
+        return;             /* out of memory: the next call tries again */
+    store_log_index_lose(); /* keeps SQLite from writing the log into the file */
     store_db_close(store->file);
     store->file = NULL;
-    store_index_renew(store->path);
+    store_log_index_renew(store->path);
     if (return_to(store, how) && store->state == STORE_OK && lost != NULL)
         set_note(store, 1, "store-cut", "somebody truncated %s", lost);
 }
@@ -384,9 +384,9 @@ static void check_and_copy(struct store *store, uint32_t frames)
         mend(store, how.detail, bytes == 0 ? file_lost : NULL);
     else if (bytes < 0)
         return; /* gone: the next call notices */
-    else if (has_log && store_index_log_is_cut(store->db, &store->log))
+    else if (has_log && store_log_is_cut(store->db, &store->log))
         mend(store, "somebody truncated its log", log_lost);
-    else if (has_log && store->log.frames > frames && !store_index_copy_log(store->db))
+    else if (has_log && store->log.frames > frames && !store_log_copy(store->db))
         mend(store, "somebody truncated it", NULL);
 }
 
@@ -408,8 +408,9 @@ enum berth_code store_file_check(struct store *store, struct berth_err *err)
     struct note before = store->note;
     if (store->db != NULL && store->state != STORE_MEMORY_ONLY) {
         taken_away = has_moved(store->db);
-        if (!taken_away && store_index_is_cut(store->path) && !store_db_is_exclusive(store->db)) {
-            store_index_lose();
+        if (!taken_away && store_log_index_is_cut(store->path) &&
+            !store_db_is_exclusive(store->db)) {
+            store_log_index_lose();
             store_file_renew(store);
         } else if (taken_away) {
             /* leaves another file's log alone: SQLite checks too */
@@ -447,6 +448,6 @@ void store_file_close(struct store *store)
     store_db_close(store->db);
     store_db_close(store->file);
     store->db = store->file = NULL;
-    if (store_index_is_lost())
-        store_index_renew(store->path);
+    if (store_log_index_is_lost())
+        store_log_index_renew(store->path);
 }

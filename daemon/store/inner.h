@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 #include "store/db.h"
-#include "store/index.h"
+#include "store/log_index.h"
 
 /* Progress of store_retention. Starting again, as after a restart, is harmless. */
 struct keeping_state {
@@ -30,7 +30,7 @@ struct keeping_state {
 
 struct store {
     pthread_mutex_t lock; /* held during each call; path and clock are constant */
-    struct store_index index;
+    struct store_log_index log_index;
     sqlite3 *db;
     sqlite3 *file; /* while db is in memory: the file, for reading; NULL if not readable */
     char *path;    /* NULL: memory only by choice */

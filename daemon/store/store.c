@@ -65,7 +65,7 @@ enum berth_code store_open_as(const char *directory, enum store_journal journal,
     if (store == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory for the store");
     pthread_mutex_init(&store->lock, NULL); /* cannot fail on Linux */
-    store_index_init(&store->index);
+    store_log_index_init(&store->log_index);
     store->clock = *clock;
     store->journal = journal;
     if (directory != NULL) {
@@ -75,9 +75,9 @@ enum berth_code store_open_as(const char *directory, enum store_journal journal,
             return err_set(err, BERTH_NO_MEMORY, "out of memory for the store");
         }
     }
-    store_index_enter(&store->index);
+    store_log_index_enter(&store->log_index);
     enum berth_code code = store_file_open(store, NULL, err);
-    store_index_leave();
+    store_log_index_leave();
     if (code != BERTH_OK) {
         store_close(store);
         return code;
@@ -92,11 +92,11 @@ void store_close(struct store *store)
 {
     if (store == NULL)
         return;
-    store_index_enter(&store->index);
+    store_log_index_enter(&store->log_index);
     store_file_return(store);
     store_file_close(store);
-    store_index_leave();
-    store_index_done(&store->index);
+    store_log_index_leave();
+    store_log_index_done(&store->log_index);
     graph_unref(store->graph);
     pthread_mutex_destroy(&store->lock);
     free(store->path);

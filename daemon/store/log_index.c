@@ -1,4 +1,4 @@
-#include "store/index.h"
+#include "store/log_index.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 /* Store used by the current thread. File scope, because a signal handler has no argument; see
  * tests/structure.sh. */
-static _Thread_local struct store_index *inside;
+static _Thread_local struct store_log_index *inside;
 
 /* Parser state of one line of /proc/self/maps, "55d4e000-55d50000 rw-s 00000000 fe:01 1234 /path";
  * proc(5). */
@@ -92,38 +92,38 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     errno = before;
 }
 
-void store_index_init(struct store_index *index)
+void store_log_index_init(struct store_log_index *index)
 {
     struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_RESTART};
-    *index = (struct store_index){.maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC)};
+    *index = (struct store_log_index){.maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC)};
     sigemptyset(&action.sa_mask);
     sigaction(SIGBUS, &action, NULL);
 }
 
-void store_index_done(struct store_index *index)
+void store_log_index_done(struct store_log_index *index)
 {
     if (index->maps >= 0)
         close(index->maps);
     index->maps = -1;
 }
 
-void store_index_enter(struct store_index *index)
+void store_log_index_enter(struct store_log_index *index)
 {
     index->is_lost = 0;
     inside = index;
 }
 
-void store_index_leave(void) { inside = NULL; }
+void store_log_index_leave(void) { inside = NULL; }
 
-bool store_index_is_lost(void) { return inside != NULL && inside->is_lost; }
+bool store_log_index_is_lost(void) { return inside != NULL && inside->is_lost; }
 
-void store_index_lose(void)
+void store_log_index_lose(void)
 {
     if (inside != NULL)
         inside->is_lost = 1;
 }
 
-bool store_index_is_cut(const char *path)
+bool store_log_index_is_cut(const char *path)
 {
     char name[PATH_MAX];
     struct stat status;
@@ -164,7 +164,7 @@ static bool read_header(sqlite3 *db, struct header *ret)
         file->pMethods->xShmMap(file, 0, BLOCK_BYTES, 0, &block) != SQLITE_OK || block == NULL)
         return false;
     memcpy(ret, (void *)block, sizeof *ret);
-    return !store_index_is_lost() && ret->is_made != 0;
+    return !store_log_index_is_lost() && ret->is_made != 0;
 }
 
 static int64_t page_bytes(const struct header *header)
@@ -260,7 +260,7 @@ static bool has_frames(sqlite3_file *log, const struct header *header, const str
 }
 
 /* Retries, because another process may be writing or resetting the log just now. */
-bool store_index_log_is_cut(sqlite3 *db, struct store_log *seen)
+bool store_log_is_cut(sqlite3 *db, struct store_log *seen)
 {
     enum { TRIES = 3 };
     struct header header;
@@ -299,10 +299,10 @@ static bool mark_pages(sqlite3_file *file, const struct header *header, uint32_t
         if (page >= first && page - first < count)
             ret[page - first] = true;
     }
-    return !store_index_is_lost();
+    return !store_log_index_is_lost();
 }
 
-int64_t store_index_file_pages(sqlite3 *db, int64_t pages)
+int64_t store_log_index_file_pages(sqlite3 *db, int64_t pages)
 {
     enum { SPAN = 4096 };
     struct header header;
@@ -342,7 +342,7 @@ static bool is_blank(sqlite3_file *file, int64_t page, int64_t bytes)
 
 /* Copies the log and checks the result. Pages are copied in order, and a cut removes the end. So
  * lost pages, copied before the cut or older, include one behind the first page checked. */
-bool store_index_copy_log(sqlite3 *db)
+bool store_log_copy(sqlite3 *db)
 {
     struct header header;
     sqlite3_file *file = NULL;
@@ -350,17 +350,17 @@ bool store_index_copy_log(sqlite3 *db)
     if (!read_header(db, &header) ||
         sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK)
         return true;
-    int64_t first = store_index_file_pages(db, header.pages);
+    int64_t first = store_log_index_file_pages(db, header.pages);
     int rc = sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_PASSIVE, &in_log, &copied);
     if (rc != SQLITE_OK || copied < in_log)
         return true;
     for (int64_t page = first > 0 ? first : 1; page <= header.pages; page++)
         if (is_blank(file, page, page_bytes(&header)))
-            return store_index_is_lost();
+            return store_log_index_is_lost();
     return true;
 }
 
-void store_index_renew(const char *path)
+void store_log_index_renew(const char *path)
 {
     static const char zeroes[HEADER_BYTES];
     char name[PATH_MAX];

@@ -230,13 +230,13 @@ static void test_while_it_is_read(void **state)
     store_core_lock(store);
     assert_int_equal(store_core_ready(store, &err), BERTH_OK);
     truncate_index(world, 0);
-    assert_false(store_index_is_lost());
+    assert_false(store_log_index_is_lost());
     enum berth_code code = store_core_prepare(store, "SELECT count(*) FROM run", &row, &err);
     int64_t runs = -1;
     if (code == BERTH_OK)
         code = store_core_step(store, row, "counting", &runs, &err);
     sqlite3_finalize(row);
-    assert_true(store_index_is_lost());
+    assert_true(store_log_index_is_lost());
     assert_int_equal(code, BERTH_UNAVAILABLE);
     assert_int_equal(runs, -1);
     assert_non_null(strstr(err.detail, "truncated the index"));
@@ -313,7 +313,7 @@ static int end_of(struct world *world, enum elsewhere where)
     pid_t child = fork();
     if (child == 0) {
         char name[80];
-        struct store_index index;
+        struct store_log_index index;
         pthread_t thread;
         snprintf(name, sizeof name, "%s/file", world->directory);
         int fd = open(name, O_RDWR | O_CREAT, 0600);
@@ -321,17 +321,17 @@ static int end_of(struct world *world, enum elsewhere where)
             _exit(1);
         char *memory = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
                             where == NOT_SHARED ? MAP_PRIVATE : MAP_SHARED, fd, 0);
-        store_index_init(&index);
+        store_log_index_init(&index);
         if (memory == MAP_FAILED || index.maps < 0 || ftruncate(fd, 0) < 0)
             _exit(1);
-        store_index_enter(&index);
+        store_log_index_enter(&index);
         if (where == SENT)
             raise(SIGBUS);
         else if (where == ANOTHER_THREAD && pthread_create(&thread, NULL, touch, memory) == 0)
             pthread_join(thread, NULL);
         memory[4096] = 1; /* inside, and mended unless it is not shared */
-        if (where == OUTSIDE && store_index_is_lost())
-            store_index_leave();
+        if (where == OUTSIDE && store_log_index_is_lost())
+            store_log_index_leave();
         touch(memory);
         _exit(0);
     }
