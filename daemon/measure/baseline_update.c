@@ -9,7 +9,7 @@
 #include "health/findings.h"
 #include "measure/baseline_file.h"
 #include "store/baseline.h"
-#include "store/place.h"
+#include "store/expected_place.h"
 
 /* Copies base without the notes that accepting resolves. */
 static struct snapshot *copy(const struct snapshot *base, uint64_t generation)
@@ -79,7 +79,7 @@ static void export(struct store *store, const struct snapshot *snapshot,
                                ? store_baseline_list(store, snapshot->graph, &set, &why)
                                : BERTH_NO_MEMORY;
     if (code == BERTH_OK)
-        code = store_place_list(store, snapshot->graph, &set, &why);
+        code = store_expected_list(store, snapshot->graph, &set, &why);
     if (code == BERTH_OK)
         code = baseline_file_keep(env->folder, snapshot->graph, env->now_s, &why);
     if (code == BERTH_OK)
@@ -107,7 +107,7 @@ enum berth_code baseline_update(struct store *store, const struct snapshot *base
     enum berth_code code = store_baseline_accept(store, snapshot->graph, snapshot->values, chosen,
                                                  &env->limits, env->now_s, err);
     if (code == BERTH_OK && selected == NULL)
-        code = store_place_compare(store, snapshot->graph, env->now_s, true, &gone, err);
+        code = store_expected_compare(store, snapshot->graph, env->now_s, true, &gone, err);
     baseline_set_done(&gone);
     free(chosen);
     if (code != BERTH_OK) {

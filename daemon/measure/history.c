@@ -10,8 +10,8 @@
 #include "health/assessment.h"
 #include "measure/baseline_file.h"
 #include "store/baseline.h"
+#include "store/expected_place.h"
 #include "store/finding.h"
-#include "store/place.h"
 
 static enum berth_code load_baselines(struct store *store, struct snapshot *snapshot,
                                       struct berth_err *err)
@@ -107,7 +107,7 @@ static enum berth_code compare_places(struct store *store, struct snapshot *snap
 {
     struct baseline_set gone = {0};
     enum berth_code code =
-        store_place_compare(store, snapshot->graph, env->now_s, false, &gone, err);
+        store_expected_compare(store, snapshot->graph, env->now_s, false, &gone, err);
     for (size_t i = 0; i < gone.place_count; i++)
         note_gone(snapshot, &gone.place[i]);
     baseline_set_done(&gone);
@@ -167,7 +167,7 @@ static enum berth_code import(struct store *store, struct snapshot *snapshot,
                ? baseline_file_read(env->folder, snapshot->graph, &set, &same, err)
                : err_set(err, BERTH_NO_MEMORY, "no memory for baselines");
     if (code == BERTH_OK)
-        code = store_place_put(store, snapshot->graph, &set, err);
+        code = store_expected_put(store, snapshot->graph, &set, err);
     if (code == BERTH_OK)
         code = store_baseline_put(store, snapshot->graph, &set, err);
     if (code == BERTH_OK && !same)

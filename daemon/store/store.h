@@ -4,7 +4,7 @@
  *
  * Main types: struct store, struct run.
  * Uses: base node claim health
- * Public headers: baseline.h claim.h finding.h history.h retention.h place.h store.h
+ * Public headers: baseline.h claim.h expected_place.h finding.h history.h retention.h store.h
  * Shown by: tests/unit/store, tests/fault
  *
  * The store: every measurement, in one SQLite file.

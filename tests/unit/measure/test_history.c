@@ -6,8 +6,8 @@
 #include "measure/baseline_file.h"
 #include "measure/baseline_update.h"
 #include "store/baseline.h"
+#include "store/expected_place.h"
 #include "store/finding.h"
-#include "store/place.h"
 
 static struct history_env env; /* the default limits, set by main */
 

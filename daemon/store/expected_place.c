@@ -1,4 +1,4 @@
-#include "store/place.h"
+#include "store/expected_place.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,9 +170,9 @@ static enum berth_code call(struct store *store, struct comparing *comparing,
     return store_core_done(store, code);
 }
 
-enum berth_code store_place_compare(struct store *store, const struct graph *graph, int64_t now_s,
-                                    bool forget_gone, struct baseline_set *set,
-                                    struct berth_err *err)
+enum berth_code store_expected_compare(struct store *store, const struct graph *graph,
+                                       int64_t now_s, bool forget_gone, struct baseline_set *set,
+                                       struct berth_err *err)
 {
     return call(
         store,
@@ -180,14 +180,14 @@ enum berth_code store_place_compare(struct store *store, const struct graph *gra
         compare_all, err);
 }
 
-enum berth_code store_place_list(struct store *store, const struct graph *graph,
-                                 struct baseline_set *set, struct berth_err *err)
+enum berth_code store_expected_list(struct store *store, const struct graph *graph,
+                                    struct baseline_set *set, struct berth_err *err)
 {
     return call(store, &(struct comparing){.graph = graph, .set = set}, list_only, err);
 }
 
-enum berth_code store_place_put(struct store *store, const struct graph *graph,
-                                const struct baseline_set *set, struct berth_err *err)
+enum berth_code store_expected_put(struct store *store, const struct graph *graph,
+                                   const struct baseline_set *set, struct berth_err *err)
 {
     return call(store, &(struct comparing){.graph = graph, .given = set}, put_all, err);
 }
