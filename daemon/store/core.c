@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "store/carry.h"
 #include "store/file.h"
+#include "store/memory_db.h"
 
 enum berth_code store_core_fail(struct store *store, const char *doing, struct berth_err *err)
 {
@@ -245,7 +245,7 @@ enum berth_code store_core_ready(struct store *store, struct berth_err *err)
     if (code == BERTH_OK && !sqlite3_get_autocommit(store->db))
         code = execute(store, "ROLLBACK", "undoing what failed", err);
     if (code == BERTH_OK && store->state == STORE_MEMORY_ONLY)
-        store_carry_bound(store->db, STORE_MEMORY_BYTES);
+        store_memory_db_bound(store->db, STORE_MEMORY_BYTES);
     if (code != BERTH_OK || store->boot != 0)
         return code;
     store->keeping = (struct keeping_state){0}; /* of another file */

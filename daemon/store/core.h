@@ -15,7 +15,7 @@
  * the store there, because the lock is taken once. Do nothing slow there except disk access: parse
  * before, build JSON after.
  *
- * A new table needs a row in store/carry.c, or it does not survive a full disk. After a failure
+ * A new table needs a row in store/memory_db.c, or it does not survive a full disk. After a failure
  * other than NO_MEMORY the store has changed its place (store_core_done), so the same call works
  * when repeated.
  */

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "store/carry.h"
 #include "store/db.h"
+#include "store/memory_db.h"
 
 /* Sets the note; keeps its time while the problem is the same. */
 __attribute__((format(printf, 4, 5))) static void
@@ -225,7 +225,7 @@ enum berth_code store_file_open(struct store *store, const char *how_broken, str
     store->files++;
     enum berth_code code = store_db_open(":memory:", STORE_JOURNAL_WAL, &store->db, err);
     if (code == BERTH_OK && store->path != NULL && store_db_open_reader(store->path, &store->file))
-        store->has_state = store_carry_state(store->file, store->db, NULL) == BERTH_OK;
+        store->has_state = store_memory_db_fill(store->file, store->db, NULL) == BERTH_OK;
     if (store->path != NULL)
         note_memory_only(store, why.detail);
     return code;
@@ -236,7 +236,7 @@ void store_file_leave(struct store *store, const char *why)
     sqlite3 *memory = NULL;
     if (store_db_open(":memory:", STORE_JOURNAL_WAL, &memory, NULL) != BERTH_OK)
         return;
-    store->has_state = store_carry_state(store->db, memory, NULL) == BERTH_OK;
+    store->has_state = store_memory_db_fill(store->db, memory, NULL) == BERTH_OK;
     store->file = store->db;
     store->db = memory;
     store->files++;
@@ -270,7 +270,7 @@ static bool return_to(struct store *store, const char *how_broken)
         code =
             open_file(store, how_broken, aside, sizeof aside, broken, sizeof broken, &file, &why);
     if (code == BERTH_OK)
-        code = store_carry_home(store->db, store->has_state, file, &why);
+        code = store_memory_db_merge(store->db, store->has_state, file, &why);
     if (code != BERTH_OK) {
         if (store->file == NULL) {
             store_db_close(file);

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "base/embedded.h"
-#include "store/carry.h"
 #include "store/history.h"
 #include "store/inner.h"
+#include "store/memory_db.h"
 #include "store_world.h"
 
 static void a_fresh_file(void **state)

@@ -1,4 +1,4 @@
-#include "store/carry.h"
+#include "store/memory_db.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -96,21 +96,21 @@ static enum berth_code pump_rows(sqlite3 *from, sqlite3 *to, const struct pump *
     enum berth_code code = BERTH_OK;
     int rc = SQLITE_DONE;
     if (sqlite3_prepare_v2(from, pump->select, -1, &select, NULL) != SQLITE_OK)
-        code = store_db_error(from, "reading what is carried over", err);
+        code = store_db_error(from, "reading rows to copy", err);
     else if (sqlite3_prepare_v2(to, pump->insert, -1, &insert, NULL) != SQLITE_OK)
-        code = store_db_error(to, "writing what is carried over", err);
+        code = store_db_error(to, "writing copied rows", err);
     if (code == BERTH_OK && sqlite3_bind_parameter_count(select) > 0)
         sqlite3_bind_int64(select, 1, add_to_run);
     while (code == BERTH_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
         for (int i = 0; i < sqlite3_column_count(select) && code == BERTH_OK; i++)
             if (sqlite3_bind_value(insert, i + 1, sqlite3_column_value(select, i)) != SQLITE_OK)
-                code = store_db_error(to, "writing what is carried over", err);
+                code = store_db_error(to, "writing copied rows", err);
         if (code == BERTH_OK && sqlite3_step(insert) != SQLITE_DONE)
-            code = store_db_error(to, "writing what is carried over", err);
+            code = store_db_error(to, "writing copied rows", err);
         sqlite3_reset(insert);
     }
     if (code == BERTH_OK && rc != SQLITE_DONE)
-        code = store_db_error(from, "reading what is carried over", err);
+        code = store_db_error(from, "reading rows to copy", err);
     sqlite3_finalize(select);
     sqlite3_finalize(insert);
     return code;
@@ -118,8 +118,8 @@ static enum berth_code pump_rows(sqlite3 *from, sqlite3 *to, const struct pump *
 
 /* Copies a table, with its columns listed for SELECT and INSERT. Both databases have the newest
  * schema. */
-static enum berth_code carry_table(sqlite3 *from, sqlite3 *to, const char *table, const char *verb,
-                                   struct berth_err *err)
+static enum berth_code copy_table(sqlite3 *from, sqlite3 *to, const char *table, const char *verb,
+                                  struct berth_err *err)
 {
     char select[1024], insert[1024], names[400] = "", shown[500] = "", values[300] = "";
     sqlite3_stmt *column = NULL;
@@ -128,7 +128,7 @@ static enum berth_code carry_table(sqlite3 *from, sqlite3 *to, const char *table
             to,
             "SELECT name FROM pragma_table_info(?1) WHERE NOT (name = 'id' AND type = 'INTEGER')",
             -1, &column, NULL) != SQLITE_OK)
-        return store_db_error(to, "looking at what is carried over", err);
+        return store_db_error(to, "reading the columns to copy", err);
     sqlite3_bind_text(column, 1, table, -1, SQLITE_STATIC);
     while ((rc = sqlite3_step(column)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(column, 0),
@@ -144,7 +144,7 @@ static enum berth_code carry_table(sqlite3 *from, sqlite3 *to, const char *table
     }
     sqlite3_finalize(column);
     if (rc != SQLITE_DONE)
-        return store_db_error(to, "looking at what is carried over", err);
+        return store_db_error(to, "reading the columns to copy", err);
     snprintf(select, sizeof select, "SELECT %s FROM %s", shown, table);
     snprintf(insert, sizeof insert, "%s INTO %s (%s) VALUES (%s)", verb, table, names, values);
     return pump_rows(from, to, &(struct pump){select, insert}, 0, err);
@@ -159,34 +159,34 @@ static enum berth_code pump_all(sqlite3 *from, sqlite3 *to, const struct pump *p
     return code;
 }
 
-static enum berth_code carry_tables(sqlite3 *from, sqlite3 *to, const char *const *tables,
-                                    const char *verb, struct berth_err *err)
+static enum berth_code copy_tables(sqlite3 *from, sqlite3 *to, const char *const *tables,
+                                   const char *verb, struct berth_err *err)
 {
     enum berth_code code = BERTH_OK;
     for (; *tables != NULL && code == BERTH_OK; tables++)
-        code = carry_table(from, to, *tables, verb, err);
+        code = copy_table(from, to, *tables, verb, err);
     return code;
 }
 
 static enum berth_code ended(sqlite3 *db, enum berth_code code, struct berth_err *err)
 {
     if (code == BERTH_OK)
-        code = store_db_exec(db, "COMMIT", "writing what is carried over", err);
+        code = store_db_exec(db, "COMMIT", "writing copied rows", err);
     if (code != BERTH_OK)
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     return code;
 }
 
-enum berth_code store_carry_state(sqlite3 *file, sqlite3 *memory, struct berth_err *err)
+enum berth_code store_memory_db_fill(sqlite3 *file, sqlite3 *memory, struct berth_err *err)
 {
     enum berth_code code = store_db_exec(memory, "BEGIN", "copying the state", err);
     if (code != BERTH_OK)
         return code;
     code = pump_all(file, memory, machines, COUNT(machines), 0, err);
     if (code == BERTH_OK)
-        code = carry_tables(file, memory, state_tables, "INSERT", err);
+        code = copy_tables(file, memory, state_tables, "INSERT", err);
     if (code == BERTH_OK)
-        code = carry_tables(file, memory, claim_tables, "INSERT", err);
+        code = copy_tables(file, memory, claim_tables, "INSERT", err);
     return ended(memory, code, err);
 }
 
@@ -197,13 +197,13 @@ static enum berth_code replace_tables(sqlite3 *from, sqlite3 *to, const char *co
     enum berth_code code = BERTH_OK;
     for (const char *const *table = tables; *table != NULL && code == BERTH_OK; table++) {
         snprintf(sql, sizeof sql, "DELETE FROM %s", *table);
-        code = store_db_exec(to, sql, "writing what is carried over", err);
+        code = store_db_exec(to, sql, "writing copied rows", err);
     }
-    return code == BERTH_OK ? carry_tables(from, to, tables, "INSERT", err) : code;
+    return code == BERTH_OK ? copy_tables(from, to, tables, "INSERT", err) : code;
 }
 
-enum berth_code store_carry_home(sqlite3 *memory, bool has_state, sqlite3 *file,
-                                 struct berth_err *err)
+enum berth_code store_memory_db_merge(sqlite3 *memory, bool has_state, sqlite3 *file,
+                                      struct berth_err *err)
 {
     int64_t last_run = 0, has_claims = 0;
     if (!sqlite3_get_autocommit(file)) /* memory ran out even for undoing the last try */
@@ -223,7 +223,7 @@ enum berth_code store_carry_home(sqlite3 *memory, bool has_state, sqlite3 *file,
         code = pump_all(memory, file, accepted, COUNT(accepted), 0, err);
     if (code == BERTH_OK)
         code = has_state ? replace_tables(memory, file, state_tables, err)
-                         : carry_tables(memory, file, state_tables, "INSERT OR IGNORE", err);
+                         : copy_tables(memory, file, state_tables, "INSERT OR IGNORE", err);
     if (code == BERTH_OK)
         code = store_db_number(memory, "SELECT count(*) FROM claim_generation", &has_claims, err);
     if (code == BERTH_OK && has_claims > 0)
@@ -231,7 +231,7 @@ enum berth_code store_carry_home(sqlite3 *memory, bool has_state, sqlite3 *file,
     return ended(file, code, err);
 }
 
-void store_carry_bound(sqlite3 *memory, int64_t max_bytes)
+void store_memory_db_bound(sqlite3 *memory, int64_t max_bytes)
 {
     static const char used[] = "SELECT (page_count - freelist_count) * page_size FROM "
                                "pragma_page_count, pragma_freelist_count, pragma_page_size";
