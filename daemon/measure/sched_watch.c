@@ -49,7 +49,7 @@ static void on_event(uv_fs_event_t *event, const char *name, int what, int statu
     watch->is_certain |= is_certain;
     if (uv_is_active((uv_handle_t *)&watch->timer))
         return;
-    if (is_certain || (is_changed && !store_is_as_left(watch->jobs->store)))
+    if (is_certain || (is_changed && !store_is_sole_writer(watch->jobs->store)))
         uv_timer_start(&watch->timer, timer_passed, CHECK_DELAY_MS, 0);
 }
 
@@ -97,7 +97,7 @@ void sched_watch_follow(struct sched_watch *watch)
             uv_timer_start(&watch->timer, timer_passed, CHECK_DELAY_MS, 0);
     }
     if (!watch->is_certain && uv_is_active((uv_handle_t *)&watch->timer) &&
-        store_is_as_left(watch->jobs->store))
+        store_is_sole_writer(watch->jobs->store))
         uv_timer_stop(&watch->timer); /* the store made the change itself */
 }
 

@@ -134,7 +134,7 @@ void store_file_sizes(const struct store *store, int64_t ret_bytes[STORE_PARTS])
         ret_bytes[i] = STORE_BYTES_UNKNOWN;
 }
 
-bool store_is_as_left(const struct store *store)
+bool store_is_sole_writer(const struct store *store)
 {
     int64_t left[STORE_PARTS], now[STORE_PARTS];
     for (size_t i = 0; i < STORE_PARTS; i++)

@@ -11,7 +11,7 @@
  *
  * Threads: any number may use one store; a lock admits one at a time. Every function blocks on the
  * disk and on the lock, store_note too. Call them on a worker thread, or at start, before the loop
- * runs. store_state, store_is_unread, store_changes, store_files and store_is_as_left do not block.
+ * runs. store_state, store_is_unread, store_changes, store_files and store_is_sole_writer do not block.
  * Only store_open and store_close need exclusive access.
  *
  * If the schema version is changed while the file is in use, the store treats the file before its
@@ -92,7 +92,7 @@ void store_check(struct store *store);
 /* True when files and sizes are those after the last call, so that only the store has written to
  * them. Takes no lock and three lstat(2). False, without these, in memory and with a rollback
  * journal, whose file system may be a network's. */
-bool store_is_as_left(const struct store *store);
+bool store_is_sole_writer(const struct store *store);
 
 enum store_state store_state(const struct store *store); /* after the last call */
 

@@ -309,7 +309,7 @@ static size_t found(struct store *store, const char *const *places, size_t count
 }
 
 /* Findings of an outage are in the file afterwards, and earlier ones keep their start. */
-static void findings_are_carried_home(void **state)
+static void findings_are_merged_into_the_file(void **state)
 {
     struct world *world = *state;
     struct store *store = opened(world, STORE_OK);
@@ -470,7 +470,7 @@ int main(void)
         TEST(log_and_index),
         TEST(a_rollback_journal),
         TEST(a_network_file_system),
-        TEST(findings_are_carried_home),
+        TEST(findings_are_merged_into_the_file),
         TEST(what_is_stored_is_read),
         TEST(claims_of_a_file_that_cannot_be_read),
         TEST(baselines_of_a_file_that_cannot_be_read),
