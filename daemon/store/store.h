@@ -11,8 +11,8 @@
  *
  * Threads: any number may use one store; a lock admits one at a time. Every function blocks on the
  * disk and on the lock, store_note too. Call them on a worker thread, or at start, before the loop
- * runs. store_state, store_is_unread, store_changes, store_files and store_is_sole_writer do not block.
- * Only store_open and store_close need exclusive access.
+ * runs. store_state, store_is_unread, store_changes, store_files and store_is_sole_writer do not
+ * block. Only store_open and store_close need exclusive access.
  *
  * If the schema version is changed while the file is in use, the store treats the file before its
  * next write as store_open would.
