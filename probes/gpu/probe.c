@@ -341,8 +341,11 @@ static bool skip_empty(struct gpu_run *run, const struct gpu_cells *cells)
             found = cells->item[j].metric == metrics[i].metric;
         const char *why =
             run->selection.place_count > 0 ? "none between the selected places" : metrics[i].why;
-        if (!found && !gpu_report_skip(run->report, run->node, metrics[i].metric, GPU_PLACE_NONE,
-                                       GPU_PLACE_NONE, &axes, why))
+        if (!found &&
+            !gpu_report_skip(run->report, run->node,
+                             &(struct gpu_report_series){metrics[i].metric, GPU_PLACE_NONE,
+                                                         GPU_PLACE_NONE, &axes},
+                             why))
             return false;
     }
     return true;

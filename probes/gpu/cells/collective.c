@@ -272,8 +272,9 @@ static bool measure_bandwidth(struct session *session, const struct gpu_cell *ce
         if (!repeat(session, operation, (uint64_t)samples[i].bytes, budget_ns / (int64_t)count,
                     &samples[i].ns))
             return report_broken(session, cell, axes);
-    return gpu_report_samples(session->run->report, session->run->node, cell->metric, cell->from,
-                              cell->to, axes, samples, count, &(struct gpu_starts){0});
+    return gpu_report_samples(session->run->report, session->run->node,
+                              &(struct gpu_report_series){cell->metric, cell->from, cell->to, axes},
+                              samples, count, &(struct gpu_starts){0});
 }
 
 /* All operations with the buffers in one memory. False ends the run. */

@@ -86,8 +86,10 @@ static bool report(struct gpu_run *run, const struct gpu_cell *cell, struct nois
     probe_axes_add(&noise_axes, "beside", "%s", how_of(cell));
     return gpu_run_value(run, cell, &axes, &rate) &&
            (!run->selection.metrics[PROBE_MEMORY_NOISE] ||
-            gpu_report_value(run->report, run->node, PROBE_MEMORY_NOISE, cell->from, cell->to,
-                             &noise_axes, &read));
+            gpu_report_value(
+                run->report, run->node,
+                &(struct gpu_report_series){PROBE_MEMORY_NOISE, cell->from, cell->to, &noise_axes},
+                &read));
 }
 
 static bool prepare(struct noisy *noisy, const struct gpu_cell *cell, struct probe_why *why)

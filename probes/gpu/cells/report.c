@@ -26,19 +26,18 @@ static struct probe_axes all_axes(const struct gpu_report *report, enum probe_me
 }
 
 static void begin(const struct gpu_report *report, struct probe_line *line, const char *record,
-                  const struct gpu_node *node, enum probe_metric metric, int from, int to,
-                  const struct probe_axes *axes)
+                  const struct gpu_node *node, const struct gpu_report_series *series)
 {
     char names[2][24];
-    gpu_report_place(node, from, names[0], sizeof names[0]);
-    gpu_report_place(node, to, names[1], sizeof names[1]);
-    struct probe_axes all = all_axes(report, metric, axes);
-    probe_record_begin(line, record, metric, names[0], names[1], &all);
+    gpu_report_place(node, series->from, names[0], sizeof names[0]);
+    gpu_report_place(node, series->to, names[1], sizeof names[1]);
+    struct probe_axes all = all_axes(report, series->metric, series->axes);
+    probe_record_begin(line, record, series->metric, names[0], names[1], &all);
 }
 
 /* Keeps a row, with one more axis when bytes is above 0. */
-static bool keep(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric,
-                 int from, int to, const struct probe_axes *axes, int64_t bytes,
+static bool keep(struct gpu_report *report, const struct gpu_node *node,
+                 const struct gpu_report_series *series, int64_t bytes,
                  const struct probe_summary *summary, const char *why)
 {
     struct probe_row *rows = realloc(report->rows, (report->row_count + 1) * sizeof *rows);
@@ -46,13 +45,14 @@ static bool keep(struct gpu_report *report, const struct gpu_node *node, enum pr
         return false;
     report->rows = rows;
     struct probe_row *row = &rows[report->row_count];
-    *row = (struct probe_row){.metric = metric, .axes = all_axes(report, metric, axes)};
+    *row = (struct probe_row){.metric = series->metric,
+                              .axes = all_axes(report, series->metric, series->axes)};
     if (summary != NULL)
         row->summary = *summary;
     if (why != NULL && (row->why = strdup(why)) == NULL)
         return false;
-    gpu_report_place(node, from, row->from, sizeof row->from);
-    gpu_report_place(node, to, row->to, sizeof row->to);
+    gpu_report_place(node, series->from, row->from, sizeof row->from);
+    gpu_report_place(node, series->to, row->to, sizeof row->to);
     if (bytes > 0)
         probe_axes_add(&row->axes, "bytes", "%lld", (long long)bytes);
     report->row_count++;
@@ -70,38 +70,36 @@ bool gpu_report_begin(struct gpu_report *report, const char *cell)
 }
 
 bool gpu_report_value(struct gpu_report *report, const struct gpu_node *node,
-                      enum probe_metric metric, int from, int to, const struct probe_axes *axes,
-                      const struct probe_summary *value)
+                      const struct gpu_report_series *series, const struct probe_summary *value)
 {
     if (report->out == NULL)
-        return keep(report, node, metric, from, to, axes, 0, value, NULL);
+        return keep(report, node, series, 0, value, NULL);
     struct probe_line line;
-    begin(report, &line, "value", node, metric, from, to, axes);
+    begin(report, &line, "value", node, series);
     probe_record_value(&line, value);
     return probe_line_write(&line, report->out);
 }
 
 static bool keep_samples(struct gpu_report *report, const struct gpu_node *node,
-                         enum probe_metric metric, int from, int to, const struct probe_axes *axes,
-                         const struct probe_sample *samples, size_t count)
+                         const struct gpu_report_series *series, const struct probe_sample *samples,
+                         size_t count)
 {
-    bool is_rate = strcmp(probe_metric_unit(metric), "bytes_per_s") == 0, ok = true;
+    bool is_rate = strcmp(probe_metric_unit(series->metric), "bytes_per_s") == 0, ok = true;
     for (size_t i = 0; ok && i < count; i++) {
         struct probe_summary summary = is_rate ? probe_record_rate(&samples[i]) : samples[i].ns;
-        ok = keep(report, node, metric, from, to, axes, samples[i].bytes, &summary, NULL);
+        ok = keep(report, node, series, samples[i].bytes, &summary, NULL);
     }
     return ok;
 }
 
 bool gpu_report_samples(struct gpu_report *report, const struct gpu_node *node,
-                        enum probe_metric metric, int from, int to, const struct probe_axes *axes,
-                        const struct probe_sample *samples, size_t count,
-                        const struct gpu_starts *starts)
+                        const struct gpu_report_series *series, const struct probe_sample *samples,
+                        size_t count, const struct gpu_starts *starts)
 {
     if (report->out == NULL)
-        return keep_samples(report, node, metric, from, to, axes, samples, count);
+        return keep_samples(report, node, series, samples, count);
     struct probe_line line;
-    begin(report, &line, "value", node, metric, from, to, axes);
+    begin(report, &line, "value", node, series);
     const struct {
         const char *key;
         double ns;
@@ -174,27 +172,26 @@ bool gpu_report_set(struct gpu_report *report, const struct gpu_node *node,
 }
 
 bool gpu_report_skip(struct gpu_report *report, const struct gpu_node *node,
-                     enum probe_metric metric, int from, int to, const struct probe_axes *axes,
-                     const char *why)
+                     const struct gpu_report_series *series, const char *why)
 {
     if (report->out == NULL)
-        return keep(report, node, metric, from, to, axes, 0, NULL, why);
+        return keep(report, node, series, 0, NULL, why);
     struct probe_line line;
-    begin(report, &line, "skip", node, metric, from, to, axes);
+    begin(report, &line, "skip", node, series);
     probe_line_text(&line, "why", why);
     return probe_line_write(&line, report->out);
 }
 
 bool gpu_report_skip_set(struct gpu_report *report, const struct gpu_node *node,
-                         enum probe_metric metric, const struct probe_axes *axes,
-                         const int (*ends)[2], size_t count, const char *why)
+                         const struct gpu_report_series *series, const int (*ends)[2], size_t count,
+                         const char *why)
 {
     struct probe_line line;
-    begin(report, &line, "skip", node, metric, GPU_PLACE_NONE, GPU_PLACE_NONE, axes);
+    begin(report, &line, "skip", node, series);
     probe_line_text(&line, "why", why);
     probe_line_open_list(&line, "flows");
     if (report->out == NULL)
-        printf("%s not measured, %s:", probe_metric_name(metric), why);
+        printf("%s not measured, %s:", probe_metric_name(series->metric), why);
     for (size_t i = 0; i < count; i++) {
         char names[2][24];
         gpu_report_place(node, ends[i][0], names[0], sizeof names[0]);

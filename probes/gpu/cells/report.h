@@ -33,16 +33,21 @@ void gpu_report_place(const struct gpu_node *node, int place, char *ret_name, si
  * record with the key "cell", in the form of gpu_run_cell. */
 bool gpu_report_begin(struct gpu_report *report, const char *cell);
 
+/* The series that a report belongs to. from and to are places, as in gpu/driver/node.h. */
+struct gpu_report_series {
+    enum probe_metric metric;
+    int from, to;
+    const struct probe_axes *axes;
+};
+
 /* Reports a value in the metric's unit. */
 bool gpu_report_value(struct gpu_report *report, const struct gpu_node *node,
-                      enum probe_metric metric, int from, int to, const struct probe_axes *axes,
-                      const struct probe_summary *value);
+                      const struct gpu_report_series *series, const struct probe_summary *value);
 
 /* Times of one operation, queued back to back, by size in ascending order. */
 bool gpu_report_samples(struct gpu_report *report, const struct gpu_node *node,
-                        enum probe_metric metric, int from, int to, const struct probe_axes *axes,
-                        const struct probe_sample *samples, size_t count,
-                        const struct gpu_starts *starts);
+                        const struct gpu_report_series *series, const struct probe_sample *samples,
+                        size_t count, const struct gpu_starts *starts);
 struct gpu_report_flow {
     int from, to;
     struct probe_summary bytes_per_s;
@@ -51,12 +56,11 @@ bool gpu_report_set(struct gpu_report *report, const struct gpu_node *node,
                     enum probe_metric metric, const struct probe_axes *axes,
                     const struct gpu_report_flow *flows, size_t count);
 bool gpu_report_skip(struct gpu_report *report, const struct gpu_node *node,
-                     enum probe_metric metric, int from, int to, const struct probe_axes *axes,
-                     const char *why);
+                     const struct gpu_report_series *series, const char *why);
 /* Reports why a set was not measured. */
 bool gpu_report_skip_set(struct gpu_report *report, const struct gpu_node *node,
-                         enum probe_metric metric, const struct probe_axes *axes,
-                         const int (*ends)[2], size_t count, const char *why);
+                         const struct gpu_report_series *series, const int (*ends)[2], size_t count,
+                         const char *why);
 
 /* Reports a fault of the machine: code is wrong-bytes or gpu-lost. */
 bool gpu_report_finding(struct gpu_report *report, const struct gpu_node *node, const char *code,

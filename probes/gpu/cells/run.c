@@ -109,14 +109,17 @@ bool gpu_run_failed(struct gpu_run *run, const struct gpu_cell *cell, const stru
     struct probe_axes own = {0};
     if (axes == NULL && cell->axes != NULL)
         own = cell->axes(cell);
+    const bool is_set = cell->flows != NULL;
+    const struct gpu_report_series series = {cell->metric, is_set ? GPU_PLACE_NONE : cell->from,
+                                             is_set ? GPU_PLACE_NONE : cell->to,
+                                             axes == NULL ? &own : axes};
     int ends[GPU_CELL_FLOWS_MAX][2];
     bool ok = true;
-    if (cell->flows != NULL)
-        ok = gpu_report_skip_set(run->report, run->node, cell->metric, axes == NULL ? &own : axes,
-                                 ends, cell->flows(run, cell, ends), why->text);
+    if (is_set)
+        ok = gpu_report_skip_set(run->report, run->node, &series, ends,
+                                 cell->flows(run, cell, ends), why->text);
     else if (!cell->is_more)
-        ok = gpu_report_skip(run->report, run->node, cell->metric, cell->from, cell->to,
-                             axes == NULL ? &own : axes, why->text);
+        ok = gpu_report_skip(run->report, run->node, &series, why->text);
     if (fault == GPU_FAULT_LOST)
         run->lost = *why;
     return ok && fault != GPU_FAULT_LOST;
@@ -125,6 +128,7 @@ bool gpu_run_failed(struct gpu_run *run, const struct gpu_cell *cell, const stru
 bool gpu_run_value(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
                    const struct probe_summary *value)
 {
-    return gpu_report_value(run->report, run->node, cell->metric, cell->from, cell->to, axes,
+    return gpu_report_value(run->report, run->node,
+                            &(struct gpu_report_series){cell->metric, cell->from, cell->to, axes},
                             value);
 }

@@ -103,7 +103,8 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     for (size_t i = 0; i < count; i++)
         samples[i] = (struct probe_sample){.bytes = (int64_t)jobs[i].bs.bytes, .ns = ns[i]};
     return gpu_report_samples(
-        run->report, run->node, cell->metric, cell->from, cell->to, &axes, samples, count,
+        run->report, run->node,
+        &(struct gpu_report_series){cell->metric, cell->from, cell->to, &axes}, samples, count,
         &(struct gpu_starts){.call = {.value = call.value}, .queue_ns = ns[0].value});
 }
 

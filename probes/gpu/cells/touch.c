@@ -187,8 +187,10 @@ static bool measure_share(struct gpu_run *run, const struct gpu_cell *cell, int6
         if (!gpu_repeat(share_once, &at, budget_ns / 3, &samples[count].ns, &fault, &why))
             return gpu_run_failed(run, cell, &axes, fault, &why);
     }
-    return gpu_report_samples(run->report, run->node, cell->metric, cell->from, cell->to, &axes,
-                              samples, count, &(struct gpu_starts){0});
+    return gpu_report_samples(
+        run->report, run->node,
+        &(struct gpu_report_series){cell->metric, cell->from, cell->to, &axes}, samples, count,
+        &(struct gpu_starts){0});
 }
 
 static bool list_shares(const struct gpu_run *run, struct gpu_cells *cells, int device, int numa)

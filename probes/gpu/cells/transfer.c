@@ -54,7 +54,8 @@ bool gpu_transfer_curve(struct gpu_run *run, const struct gpu_cell *cell,
     const struct gpu_timing timing = timing_of(run, flow.op.device, budget_ns);
     if (!gpu_curve_measure(&timing, &flow, &curve, &fault, &why))
         return gpu_run_failed(run, cell, axes, fault, &why);
-    return gpu_report_samples(run->report, run->node, cell->metric, cell->from, cell->to, axes,
+    return gpu_report_samples(run->report, run->node,
+                              &(struct gpu_report_series){cell->metric, cell->from, cell->to, axes},
                               curve.samples, curve.count, &curve.starts);
 }
 
