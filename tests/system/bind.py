@@ -145,7 +145,7 @@ def numbers_follow_from_the_price(node, request, answer):
             if how[4] is not None:
                 other = time_of(node.bind(**request, mechanism=how[4].replace(" ", "_")))
                 said = float(how[5]) * UNIT[how[6]]
-                assert said >= 0.965 * other and other >= answer["predicted"]["time_ns"] * (1 - 1e-9) and said <= 20 * other, (request, line, other)
+                assert said >= 0.965 * other - 0.005 and other >= answer["predicted"]["time_ns"] * (1 - 1e-9) and said <= 20 * other, (request, line, other)
         else:
             assert LAST.fullmatch(line) or START.fullmatch(line) or " share " not in line and "last transfer" not in line and "an iteration takes" not in line or "count as sharing" in line or line.startswith("task ") or "tasks share" in line or " kernels of gpu" in line, line
     # Where the last to end is slowed by what it shares, it gets at least its share of that, but for what starting it costs.
@@ -302,13 +302,13 @@ def what_is_not_known_is_said():
     """Start-up times of few bytes; and transfers without measurements, beside which others have a
     price.
     """
-    for name, pattern in (("mi250x", "pairs"), ("gh200-quad", "ring")):
+    for name, pattern, bound in (("mi250x", "pairs", False), ("gh200-quad", "ring", True)):
         with Asked(name) as node:
             for size, small in ((4096, True), (64 * MIB, False)):
                 answer = node.bind(tasks=2, pattern=pattern, bytes=size)
                 predicted = answer["predicted"]
                 assert any(words in line for words in ("what starting a transfer costs is not known", "what so few bytes take was not measured") for line in answer["warnings"]) == small, answer["warnings"]
-                assert (predicted["low_ns"], predicted["high_ns"]) == (predicted["time_ns"] if small else None, None), predicted
+                assert (predicted["low_ns"], predicted["high_ns"]) == (predicted["time_ns"] if small or bound else None, None), predicted
     for name, words in (("gh200-quad", "this node has no nic"), ("h200x4", "nic0 to gpu0")):
         with Asked(name) as node:
             ring = {"tasks": 4, "pattern": "ring", "bytes": 64 * MIB}
