@@ -10,7 +10,7 @@
 
 #include "node/record.h"
 
-#define NAMES_MAX   256
+#define NAMES_MAX   256 /* devices and switches; no node has as many */
 #define DETAILS_MAX 64
 
 /* Places by the probe's names; its gpu0 need not be ours. */
@@ -33,10 +33,9 @@ static place_id named(const struct names *names, const char *name)
     return PLACE_NONE;
 }
 
+/* names has room. */
 static void name_place(struct names *names, const char *name, place_id place)
 {
-    if (names->count == NAMES_MAX)
-        return;
     snprintf(names->item[names->count].name, sizeof names->item[0].name, "%s", name);
     names->item[names->count++].place = place;
 }
@@ -119,13 +118,16 @@ static void add_details(struct draft *draft, place_id gpu, json_t *object)
     }
 }
 
-static void add_device(struct draft *draft, struct names *names, const struct record *record)
+/* False when there are more devices than any node has, which would take time for each other one. */
+static bool add_device(struct draft *draft, struct names *names, const struct record *record)
 {
     json_t *object = record->object;
     uint64_t pci = pci_parse(text_of(object, "pci"));
     const char *uuid = text_of(object, "uuid");
     if (named(names, record->device.gpu) != PLACE_NONE)
-        return;
+        return true;
+    if (names->count == NAMES_MAX)
+        return false;
     const char *vendor =
         text_of(object, "vendor")[0] != '\0' ? text_of(object, "vendor") : names->vendor;
     place_id gpu = find_gpu(draft, names, pci, uuid);
@@ -150,6 +152,7 @@ static void add_device(struct draft *draft, struct names *names, const struct re
         json_integer_value(minor) < 65536)
         place->minor = (int32_t)json_integer_value(minor);
     add_details(draft, gpu, object);
+    return true;
 }
 
 /* Resolves a name of a record: "numa3" and "package1" are the node's; gpus and switches the probe's
@@ -168,7 +171,7 @@ static place_id end_of(struct draft *draft, struct names *names, const char *nam
         return draft_numbered(draft, PLACE_NUMA, (int32_t)number);
     if (strcmp(kind, "package") == 0)
         return draft_nth(draft, PLACE_PACKAGE, (size_t)number);
-    if (strcmp(kind, "switch") != 0)
+    if (strcmp(kind, "switch") != 0 || names->count == NAMES_MAX)
         return PLACE_NONE;
     place = draft_add(draft, PLACE_SWITCH, 0, DRAFT_FACTS);
     /* the driver seldom names it: several switches may look like this one */
@@ -260,8 +263,8 @@ static enum berth_code pass(const char *facts, bool links, struct draft *draft, 
         if (code == BERTH_OK) {
             if (!links && record.kind == RECORD_RUN)
                 add_run(draft, names, &record);
-            else if (!links && record.kind == RECORD_DEVICE)
-                add_device(draft, names, &record);
+            else if (!links && record.kind == RECORD_DEVICE && !add_device(draft, names, &record))
+                err_set(&own, BERTH_BAD_DATA, "there are more than %d devices", NAMES_MAX);
             else if (links && record.kind == RECORD_LINK && !add_link(draft, names, &record))
                 err_set(
                     &own, BERTH_BAD_DATA,

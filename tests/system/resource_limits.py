@@ -126,8 +126,34 @@ def more_objects_than_a_node_has():
             assert time.monotonic() - begin < 3
 
 
+def a_folder_of_many_devices_is_soon_read():
+    """Devices are compared with each other: those beyond what any node has are left out, and the daemon says so."""
+    with tempfile.TemporaryDirectory(prefix="berth-test-") as folder:
+        copy = pathlib.Path(folder) / "node"
+        shutil.copytree(NODES / "gh200-quad", copy)
+        run = (copy / "facts.jsonl").read_text().splitlines()[0]
+        lines = [f'{{"record":"device","gpu":"gpu{i}","pci":"{i:08x}:01:00.0","model":"GH200","bytes":1073741824,"partition":"none"}}' for i in range(100_000)]
+        (copy / "facts.jsonl").write_text("\n".join([run, *lines]) + "\n")
+        begin = time.process_time()
+        assert len([json.loads(line) for line in lines]) == 100_000
+        reference_s = time.process_time() - begin
+        with Daemon("--node", copy) as daemon:
+            node = daemon.call("io.berth.Fabric.GetNode")
+            used_s = processor_s(daemon)
+        print(f"# {used_s:.2f} s of processor, {used_s / reference_s:.1f} times as long as python takes for the lines")
+        assert any("there are more than 256 devices" in line for line in node["disagreements"]), node["disagreements"]
+        assert sum(place["kind"] == "gpu" for place in node["places"]) == 256
+        assert used_s < 10 * reference_s, (used_s, reference_s)
+
+
+def processor_s(daemon):
+    """Processor time of the daemon so far."""
+    fields = pathlib.Path(f"/proc/{daemon.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def a_folder_of_many_values_is_light():
-    """The more there are the more they take: for each value a hundred bytes, and not the tree of its line as well."""
+    """The more there are the more they take: for each value a hundred bytes, and not the tree of its line as well. Nor more time than a few times what python takes for the lines."""
     if SANITIZED:
         raise LeftOut("a sanitizer keeps what is freed, and its shadow")
 
@@ -141,13 +167,19 @@ def a_folder_of_many_values_is_light():
             (copy / "measurements.jsonl").write_text("\n".join(lines) + "\n")
             about = json.loads((copy / "node.json").read_text())
             (copy / "node.json").write_text(json.dumps({**about, "measurements": "measurements.jsonl"}))
+            begin = time.process_time()
+            assert all([json.loads(line) for line in lines])
+            reference_s = time.process_time() - begin
             with Daemon("--node", copy) as daemon:
                 daemon.wait_ready()
+                used_s = processor_s(daemon)
                 cells = daemon.call("io.berth.Fabric.GetMatrix", {"metric": "cpu_copy", "from": ["core1"], "to": ["core2"]})["cells"]
                 assert len(cells) >= min(values // 61, 1), cells
                 status = pathlib.Path(f"/proc/{daemon.process.pid}/status").read_text()
-                return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) * 1024
-    few, many = most(1000), most(151_000)
+                return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) * 1024, used_s / reference_s
+    (few, _), (many, times) = most(1000), most(151_000)
+    print(f"# loading takes {times:.1f} times as long as python takes for the lines")
+    assert times < 3, times
     print(f"# {(many - few) / 150_000:.0f} bytes a value")
     assert many - few < 150_000 * 160, (few, many)
 
@@ -164,7 +196,7 @@ def restarts_go_on():
 
 
 TESTS = [few_descriptors, little_address_space, signals_that_mean_nothing, a_log_that_nobody_reads, a_killed_guardian_leaves_nothing,
-         more_objects_than_a_node_has, a_folder_of_many_values_is_light, restarts_go_on]
+         more_objects_than_a_node_has, a_folder_of_many_devices_is_soon_read, a_folder_of_many_values_is_light, restarts_go_on]
 
 if __name__ == "__main__":
     sys.exit(run_tests(TESTS) > 0)
