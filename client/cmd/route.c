@@ -93,7 +93,7 @@ static int run(struct cmd *cmd)
 const struct cmd_command cmd_route = {
     .name = "route",
     .operands = "FROM TO SIZE",
-    .about = "the best way for a transfer",
+    .about = "the best path for a transfer",
     .options = options,
     .option_count = OPTIONS,
     .most_operands = 3,

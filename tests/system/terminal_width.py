@@ -84,7 +84,7 @@ def measurements_fit():
         for metric in (metric["name"] for metric in metrics if metric["cells"] > 0):
             assert metric in fits(*node, "matrix", metric), (name, metric)
             fits(*node, "matrix", metric, "--size", "all")
-        for words in [["sets"]] + [["curves", metric] for metric in ("gpu_gpu_copy_engine", "host_gpu_copy_engine", "gpu_gpu_kernel", "gpu_stream")]:
+        for words in [["contention"]] + [["curves", metric] for metric in ("gpu_gpu_copy_engine", "host_gpu_copy_engine", "gpu_gpu_kernel", "gpu_stream")]:
             narrow = fits(*node, *words)
             wide = subprocess.run([BIN / "berth", *node, *words], capture_output=True, text=True, env=PLAIN, check=True).stdout
             assert sorted(narrow.split()) == sorted(wide.split()), (name, words, narrow)
