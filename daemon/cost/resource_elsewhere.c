@@ -12,6 +12,7 @@ struct looking {
     struct resource_elsewhere *found;
     /* by link and direction: the most that a copy with the host gets over it; 0 none is known */
     double *host;
+    double *peer; /* by pair, as found: the most that goes between these gpus; 0 none is known */
 };
 
 static bool is_gpu(const struct graph *graph, place_id place)
@@ -27,9 +28,9 @@ static bool is_host_link(const struct graph *graph, const struct link *link)
            ((a == PLACE_GPU && b == PLACE_NUMA) || (a == PLACE_NUMA && b == PLACE_GPU));
 }
 
-static bool *pair_of(const struct resource_elsewhere *found, place_id from, place_id to)
+static size_t pair_of(const struct resource_elsewhere *found, place_id from, place_id to)
 {
-    return &found->pair[found->gpu[from] * found->count + found->gpu[to]];
+    return found->gpu[from] * found->count + found->gpu[to];
 }
 
 static void look_at_host(const struct looking *looking, place_id from, place_id to,
@@ -48,17 +49,27 @@ static void look_at_host(const struct looking *looking, place_id from, place_id 
 static void look_at_peers(const struct looking *looking, place_id from, place_id to,
                           double bytes_per_s)
 {
-    struct link_path path;
-    if (from == to || !is_gpu(looking->graph, from) || !is_gpu(looking->graph, to) ||
-        !link_path_find(looking->paths, from, to, &path))
+    if (from == to || !is_gpu(looking->graph, from) || !is_gpu(looking->graph, to))
         return;
+    double *most = &looking->peer[pair_of(looking->found, from, to)];
+    *most = fmax(*most, bytes_per_s);
+}
+
+/* True when two gpus exchange more than a link to the host on their path carries. */
+static bool is_elsewhere(const struct looking *looking, place_id from, place_id to)
+{
+    struct link_path path;
+    double bytes_per_s = looking->peer[pair_of(looking->found, from, to)];
+    if (!(bytes_per_s > 0) || !link_path_find(looking->paths, from, to, &path))
+        return false;
     for (size_t i = 0; i < path.step_count; i++) {
         const struct link *link = &looking->graph->links[path.step[i].link];
         double most = link->nominal_bytes_per_s * CLEARLY,
                host = looking->host[2 * path.step[i].link + path.step[i].back];
         if (is_host_link(looking->graph, link) && host > 0 && host <= most && bytes_per_s > most)
-            *pair_of(looking->found, from, to) = true;
+            return true;
     }
+    return false;
 }
 
 typedef void (*look)(const struct looking *looking, place_id from, place_id to, double bytes_per_s);
@@ -95,19 +106,27 @@ bool resource_elsewhere_find(const struct graph *graph, const struct values *val
     struct looking looking = {.graph = graph,
                               .paths = paths,
                               .found = &found,
-                              .host = calloc(2 * graph->link_count + 1, sizeof *looking.host)};
-    bool ok = found.gpu != NULL && found.pair != NULL && looking.host != NULL;
+                              .host = calloc(2 * graph->link_count + 1, sizeof *looking.host),
+                              .peer = calloc(gpus * gpus + 1, sizeof *looking.peer)};
+    bool ok =
+        found.gpu != NULL && found.pair != NULL && looking.host != NULL && looking.peer != NULL;
     for (place_id g = graph_next(graph, PLACE_GPU, 0); ok && g != PLACE_NONE;
          g = graph_next(graph, PLACE_GPU, g + 1))
         found.gpu[g] = (uint16_t)found.count++;
     if (ok) {
         look_at_all(&looking, values, sets, look_at_host);
         look_at_all(&looking, values, sets, look_at_peers);
+        for (place_id a = graph_next(graph, PLACE_GPU, 0); a != PLACE_NONE;
+             a = graph_next(graph, PLACE_GPU, a + 1))
+            for (place_id b = graph_next(graph, PLACE_GPU, 0); b != PLACE_NONE;
+                 b = graph_next(graph, PLACE_GPU, b + 1))
+                found.pair[pair_of(&found, a, b)] = is_elsewhere(&looking, a, b);
         *ret = found;
     } else {
         resource_elsewhere_done(&found);
     }
     free(looking.host);
+    free(looking.peer);
     return ok;
 }
 
@@ -121,5 +140,6 @@ void resource_elsewhere_done(struct resource_elsewhere *elsewhere)
 bool resource_elsewhere_has(const struct resource_elsewhere *elsewhere, const struct graph *graph,
                             place_id from, place_id to)
 {
-    return from != to && is_gpu(graph, from) && is_gpu(graph, to) && *pair_of(elsewhere, from, to);
+    return from != to && is_gpu(graph, from) && is_gpu(graph, to) &&
+           elsewhere->pair[pair_of(elsewhere, from, to)];
 }

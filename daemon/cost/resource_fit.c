@@ -34,8 +34,9 @@ static bool is_tight(const struct resource_run *run, const unsigned char *users)
     return false;
 }
 
-/* A limit's users in one run. */
+/* A limit's users in one run, of which there is one at least. */
 struct total {
+    const struct resource_run *run;
     unsigned flows;
     bool is_tight;
     double rate, low, high;
@@ -43,7 +44,7 @@ struct total {
 
 static struct total total_of(const struct resource_run *run, const unsigned char *users)
 {
-    struct total total = {.is_tight = is_tight(run, users)};
+    struct total total = {.run = run, .is_tight = is_tight(run, users)};
     for (size_t i = 0; i < run->count; i++) {
         if (!users[run->flow[i]])
             continue;
@@ -78,7 +79,7 @@ static void fit_capacities(const struct total *total, size_t count, bool by_flow
 {
     bool moves;
     for (size_t r = 0; r < count; r++)
-        if (total[r].flows > 0 && total[r].rate > fitting[by_flows ? total[r].flows : 0].top)
+        if (total[r].rate > fitting[by_flows ? total[r].flows : 0].top)
             fitting[by_flows ? total[r].flows : 0].top = total[r].rate;
     do {
         moves = false;
@@ -90,8 +91,7 @@ static void fit_capacities(const struct total *total, size_t count, bool by_flow
         for (size_t r = 0; r < count; r++) {
             struct fitting *its = &fitting[by_flows ? total[r].flows : 0];
             bool is_tight = counts_as_tight(&total[r], its);
-            if (total[r].flows == 0 ||
-                (!is_tight && !(its->before > 0 && total[r].rate > its->capacity)))
+            if (!is_tight && !(its->before > 0 && total[r].rate > its->capacity))
                 continue;
             its->tight += is_tight;
             its->active++;
@@ -111,8 +111,7 @@ static void bound_capacities(const struct total *total, size_t count, bool by_fl
 {
     for (size_t r = 0; r < count; r++) {
         struct fitting *its = &fitting[by_flows ? total[r].flows : 0];
-        if (total[r].flows == 0 ||
-            (!counts_as_tight(&total[r], its) && total[r].rate <= its->capacity))
+        if (!counts_as_tight(&total[r], its) && total[r].rate <= its->capacity)
             continue;
         bool has_interval = !isnan(total[r].low) && !isnan(total[r].high),
              is_first = its->says == 0;
@@ -143,12 +142,12 @@ static double spread_of(const struct fitting *its)
  * farthest run that counts is from it. False when no user is slower for it, or one is known to get
  * more alone. */
 static bool fit_limit(const struct resource_problem *problem, const struct total *total,
-                      bool by_flows, struct resource_limit *limit, double *ret_worst)
+                      size_t count, bool by_flows, struct resource_limit *limit, double *ret_worst)
 {
     struct fitting fitting[FLOWS_MAX + 1] = {0};
     double worst = 0;
-    fit_capacities(total, problem->run_count, by_flows, fitting);
-    bound_capacities(total, problem->run_count, by_flows, fitting);
+    fit_capacities(total, count, by_flows, fitting);
+    bound_capacities(total, count, by_flows, fitting);
     limit->step_count = 0;
     for (unsigned n = 0; n <= FLOWS_MAX && limit->step_count < RESOURCE_STEPS_MAX; n++) {
         const struct fitting *its = &fitting[n];
@@ -178,8 +177,9 @@ static double sum_of(const double *rate, size_t count)
 struct search {
     bool by_total; /* runs are explained when all their flows together are */
     struct resource_problem *problem;
-    struct total *total; /* one for each run */
-    bool *is_given_up;   /* likewise */
+    struct total *total; /* of the runs that use the limit on trial */
+    size_t total_count;
+    bool *is_given_up; /* one for each run */
     struct resource_limit best;
     size_t *group; /* one for each flow, for is_one */
     double work;   /* additions so far, about */
@@ -239,6 +239,15 @@ static bool is_one(struct search *search, const unsigned char *users)
     return true;
 }
 
+/* True when the users of a limit get more than its capacity by the other limits alone. */
+static bool binds(const struct resource_limit *limit, const struct resource_run *run)
+{
+    double sum = 0;
+    for (size_t i = 0; i < run->count; i++)
+        sum += limit->users[run->flow[i]] ? run->predicted[i] : 0;
+    return sum > resource_capacity(limit, resource_users(limit, run->flow, run->count));
+}
+
 /* How many more flows are as measured with this limit, those that were so and no longer are
  * counting twice; nothing when it does not help the run that is to be explained, or leaves one of
  * its users there other than as measured: shares that are not fair, of which one is met by chance,
@@ -249,13 +258,11 @@ static long gain_of(struct search *search, const struct resource_run *explained,
     const struct resource_problem *problem = search->problem;
     bool helps = false, is_wrong = false;
     long gain = 0;
-    for (size_t r = 0; r < problem->run_count; r++) {
-        const struct resource_run *run = &problem->run[r];
-        double rate[FLOWS_MAX], sum = 0;
-        for (size_t i = 0; i < run->count; i++)
-            sum += limit->users[run->flow[i]] ? run->predicted[i] : 0;
-        if (sum <= resource_capacity(limit, resource_users(limit, run->flow, run->count)))
-            continue; /* it does not bind */
+    for (size_t t = 0; t < search->total_count; t++) {
+        const struct resource_run *run = search->total[t].run;
+        double rate[FLOWS_MAX];
+        if (!binds(limit, run))
+            continue;
         resource_share(problem->alone, problem->limit, problem->limit_count + 1, run->flow,
                        run->count, rate);
         search->work += (double)(run->count * run->count * (problem->limit_count + 1));
@@ -273,10 +280,13 @@ static long gain_of(struct search *search, const struct resource_run *explained,
     return helps && !is_wrong ? gain : 0;
 }
 
-static void predict(struct resource_problem *problem)
+/* Predicts all runs; added not NULL: those that the last limit, just added, binds. */
+static void predict(struct resource_problem *problem, const struct resource_limit *added)
 {
     for (size_t r = 0; r < problem->run_count; r++) {
         struct resource_run *run = &problem->run[r];
+        if (added != NULL && !binds(added, run))
+            continue;
         resource_share(problem->alone, problem->limit, problem->limit_count, run->flow, run->count,
                        run->predicted);
         run->is_reproduced = true;
@@ -340,16 +350,21 @@ static long try_limit(struct search *search, const struct resource_run *run,
 {
     const struct resource_problem *problem = search->problem;
     double worst = 0, of_table = 0;
+    search->total_count = 0;
     for (size_t r = 0; r < problem->run_count; r++) {
-        search->total[r] = total_of(&problem->run[r], trial->users);
+        struct total total = total_of(&problem->run[r], trial->users);
+        if (total.flows > 0)
+            search->total[search->total_count++] = total;
         /* with what came before and what follows */
         search->work += 8 * (double)problem->run[r].count;
     }
-    long table =
-        fit_limit(problem, search->total, true, trial, &of_table) ? gain_of(search, run, trial) : 0;
+    long table = fit_limit(problem, search->total, search->total_count, true, trial, &of_table)
+                     ? gain_of(search, run, trial)
+                     : 0;
     struct resource_limit as_table = *trial;
-    long constant =
-        fit_limit(problem, search->total, false, trial, &worst) ? gain_of(search, run, trial) : 0;
+    long constant = fit_limit(problem, search->total, search->total_count, false, trial, &worst)
+                        ? gain_of(search, run, trial)
+                        : 0;
     if (table > constant || (table == constant && worst > CHANGE && as_table.step_count > 1)) {
         *trial = as_table;
         return table;
@@ -428,7 +443,8 @@ static bool explain(struct search *search)
         if (best_candidate(search, run, trial) > 0 ||
             (!search->by_total && nameless(search, run, trial) > 0)) {
             problem->limit_count++;
-            predict(problem);
+            /* by total earlier limits change, too */
+            predict(problem, search->by_total ? NULL : trial);
             if (search->by_total)
                 resource_uneven_widen(problem, trial);
         } else {
@@ -451,12 +467,12 @@ bool resource_fit(struct resource_problem *problem)
     bool ok = search.total != NULL && search.is_given_up != NULL && search.group != NULL &&
               search.best.users != NULL && problem->limit != NULL;
     if (ok) {
-        predict(problem);
+        predict(problem, NULL);
         ok = explain(&search);
     }
     if (ok) {
         resource_spare(problem);
-        predict(problem);
+        predict(problem, NULL);
         memset(search.is_given_up, 0, problem->run_count * sizeof *search.is_given_up);
         search.by_total = true;
         ok = explain(&search);
