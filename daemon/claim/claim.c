@@ -64,6 +64,11 @@ void claim_unref(struct claim *claim)
         free_claim(claim);
 }
 
+bool claim_has_owner(const struct claim *claim)
+{
+    return claim != NULL && (claim->owner.pid != 0 || claim->owner.cgroup != NULL);
+}
+
 bool claim_next_place(const char **at, char name[CLAIM_PLACE_SIZE])
 {
     if (**at == '\0')

@@ -56,6 +56,9 @@ struct claim *claim_new(const struct claim *spec);
 struct claim *claim_ref(struct claim *claim);
 void claim_unref(struct claim *claim); /* NULL is fine */
 
+/* True when a process or a cgroup owns the claim; false for NULL. */
+bool claim_has_owner(const struct claim *claim);
+
 /* Iterates over the names in claim->places. Begin with *at = claim->places; returns false at the
  * end. Cuts name to fit. */
 bool claim_next_place(const char **at, char name[CLAIM_PLACE_SIZE]);

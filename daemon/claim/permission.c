@@ -87,3 +87,30 @@ enum berth_code claim_permission(const struct files *io, const struct graph *gra
                            &process, err);
     return code;
 }
+
+/* Returns the longest duration of such a claim, in seconds. */
+static int64_t longest_s(const struct config *config, bool is_admins, bool has_owner)
+{
+    return is_admins || has_owner ? config->claim_ttl_max_s : config->claim_ttl_user_max_s;
+}
+
+enum berth_code claim_check_ttl(const struct config *config, const struct claim *claim,
+                                const struct claim *before, int64_t ttl_s, struct berth_err *err)
+{
+    int64_t most_s =
+        longest_s(config, claim->is_admins, claim_has_owner(claim) || claim_has_owner(before));
+    if (ttl_s <= most_s)
+        return BERTH_OK;
+    return err_invalid(err, "ttl_s",
+                       "a claim that ends with no process or cgroup lasts %" PRId64
+                       " s at most; owner_pid or owner_cgroup names one (berth claim --owner $$)",
+                       most_s);
+}
+
+void claim_cut_deadline(const struct config *config, struct claim *stored, uint64_t now_ns)
+{
+    int64_t most_s = longest_s(config, stored->is_admins, claim_has_owner(stored));
+    uint64_t latest_ns = now_ns + (uint64_t)most_s * 1000000000u;
+    if (stored->deadline_ns > latest_ns)
+        stored->deadline_ns = latest_ns;
+}

@@ -223,17 +223,12 @@ static bool names_all(const char *places, const char *of)
     return true;
 }
 
-static bool has_owner(const struct claim *claim)
-{
-    return claim->owner.pid != 0 || claim->owner.cgroup != NULL;
-}
-
 /* Returns the first field in which the request under a claim's key contradicts the claim; NULL
  * none. More places are no contradiction. */
 static const char *difference(const struct claim *stands, const struct claim *asked)
 {
-    bool owner_pid = asked->owner.pid != 0 && has_owner(stands),
-         owner_cgroup = asked->owner.cgroup != NULL && has_owner(stands);
+    bool owner_pid = asked->owner.pid != 0 && claim_has_owner(stands),
+         owner_cgroup = asked->owner.cgroup != NULL && claim_has_owner(stands);
     return !names_all(asked->places, stands->places)                 ? "places"
            : stands->purpose != asked->purpose                       ? "purpose"
            : !same_text(stands->configuration, asked->configuration) ? "configuration"
@@ -337,7 +332,7 @@ static enum berth_code renew(struct claim_set *claims, const struct graph *graph
     spec.deadline_ns = asked->deadline_ns;
     spec.places = asked->places;
     spec.is_admins = asked->is_admins;
-    if (!has_owner(stands))
+    if (!claim_has_owner(stands))
         spec.owner = asked->owner;
     return replace(claims, stands, &spec, ret_claim, err);
 }

@@ -11,6 +11,7 @@
 #include "base/log_limit.h"
 #include "claim/jobs.h"
 #include "claim/owner.h"
+#include "claim/permission.h"
 #include "measure/sched.h"
 #include "serve/claim_watch.h"
 #include "store/claim.h"
@@ -303,26 +304,9 @@ static void woken(struct notifier_listener *listener)
 
 /* ---- start and end ---- */
 
-static bool has_owner(const struct claim *claim)
-{
-    return claim != NULL && (claim->owner.pid != 0 || claim->owner.cgroup != NULL);
-}
-
 static bool is_over(struct claim_keep *keep, const struct claim *claim, uint64_t now_ns)
 {
     return claim->deadline_ns <= now_ns || !claim_owner_lives(keep->env.io, &claim->owner);
-}
-
-/* Cuts the deadline to that of a new claim: the configuration may have changed, or somebody the
- * row. Nobody else has seen the claim yet. */
-static void cut_deadline(struct claim_keep *keep, struct claim *stored, uint64_t now_ns)
-{
-    const struct config *config = keep->env.config;
-    int64_t most_s = stored->is_admins || has_owner(stored) ? config->claim_ttl_max_s
-                                                            : config->claim_ttl_user_max_s;
-    uint64_t most_ns = now_ns + (uint64_t)most_s * 1000000000u;
-    if (stored->deadline_ns > most_ns)
-        stored->deadline_ns = most_ns;
 }
 
 static bool was_released(const struct claim_keep *keep, uid_t uid, const char *key)
@@ -369,7 +353,9 @@ static enum berth_code join(struct claim_keep *keep, const struct claim_set *sto
     if (stands == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for claims");
     for (size_t i = 0; i < stored->count && err->code == BERTH_OK; i++) {
-        cut_deadline(keep, stored->item[i], now_ns);
+        /* the configuration may have changed, or another program the row; nobody else has seen
+         * the claim yet */
+        claim_cut_deadline(keep->env.config, stored->item[i], now_ns);
         stands[i] =
             !is_over(keep, stored->item[i], now_ns) && may_stand(keep, stored->item[i], err);
     }
@@ -521,18 +507,6 @@ static void log_change(struct claim_keep *keep, const struct claim *claim,
         log_line(LOG_LEVEL_INFO, "claim %s: now of %.120s", by, claim->places);
 }
 
-static enum berth_code check_ttl(const struct claim_keep *keep, const struct claim *asked,
-                                 const struct claim *before, int64_t ttl_s, struct berth_err *err)
-{
-    int64_t most_s = keep->env.config->claim_ttl_user_max_s;
-    if (asked->is_admins || has_owner(asked) || has_owner(before) || ttl_s <= most_s)
-        return BERTH_OK;
-    return err_invalid(err, "ttl_s",
-                       "a claim that ends with no process or cgroup lasts %" PRId64
-                       " s at most; owner_pid or owner_cgroup names one (berth claim --owner $$)",
-                       most_s);
-}
-
 /* Ends ordinary users' claims that share a resource with an administrator's new claim. */
 static void end_overridden(struct claim_keep *keep, const struct claim *claim,
                            const struct claim *before)
@@ -570,7 +544,7 @@ static enum berth_code add_on_trial(struct claim_keep *keep, const struct claim 
     ttl_s = ttl_s < config->claim_ttl_max_s ? ttl_s : config->claim_ttl_max_s;
     spec.deadline_ns = clock_mono_ns(keep->env.clock) + (uint64_t)ttl_s * 1000000000u;
     make_id(keep, spec.id);
-    enum berth_code code = check_ttl(keep, asked, ret->before, ttl_s, err);
+    enum berth_code code = claim_check_ttl(config, asked, ret->before, ttl_s, err);
     if (code == BERTH_OK)
         code = claim_set_add(&keep->claims, sched_snapshot(keep->env.sched)->graph, &spec, &limits,
                              &ret->claim, err);
@@ -607,7 +581,8 @@ enum berth_code claim_keep_add(struct claim_keep *keep, const struct claim *spec
     enum berth_code code = add_on_trial(keep, spec, ttl_s, &attempt, err);
     if (code != BERTH_OK)
         return code;
-    if (!has_owner(attempt.before) && (code = watch_owner(keep, attempt.claim, err)) != BERTH_OK) {
+    if (!claim_has_owner(attempt.before) &&
+        (code = watch_owner(keep, attempt.claim, err)) != BERTH_OK) {
         undo(keep, &attempt);
         return code;
     }

@@ -425,6 +425,31 @@ static void plans_get_what_others_have_not_claimed(void **state)
     graph_unref(graph);
 }
 
+static void a_claim_without_an_owner_lasts_an_hour(void **state)
+{
+    (void)state;
+    struct config config = {.claim_ttl_max_s = 86400, .claim_ttl_user_max_s = 3600};
+    struct claim users = {.uid = 1000}, admins = {.is_admins = true}, owned = {.owner.pid = 7},
+                 in_job = {.owner.cgroup = (char *)"/job"};
+    struct berth_err err = {0};
+    assert_int_equal(claim_check_ttl(&config, &users, NULL, 3600, &err), BERTH_OK);
+    assert_int_equal(claim_check_ttl(&config, &users, &users, 3601, &err), BERTH_INVALID_PARAMETER);
+    assert_non_null(strstr(err.detail, " 3600 s at most"));
+    assert_int_equal(claim_check_ttl(&config, &users, &owned, 86400, &err), BERTH_OK);
+    struct claim *longer[] = {&admins, &owned, &in_job};
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(claim_check_ttl(&config, longer[i], NULL, 86400, &err), BERTH_OK);
+        longer[i]->deadline_ns = UINT64_MAX;
+        claim_cut_deadline(&config, longer[i], 5);
+        assert_int_equal(longer[i]->deadline_ns, 86400000000005);
+    }
+    users.deadline_ns = UINT64_MAX;
+    claim_cut_deadline(&config, &users, 5);
+    assert_int_equal(users.deadline_ns, 3600000000005);
+    claim_cut_deadline(&config, &users, 6); /* never later */
+    assert_int_equal(users.deadline_ns, 3600000000005);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -438,6 +463,7 @@ int main(void)
         cmocka_unit_test(users_have_a_right_to_what_they_may_use),
         cmocka_unit_test(a_setuid_program_gives_no_rights),
         cmocka_unit_test(plans_get_what_others_have_not_claimed),
+        cmocka_unit_test(a_claim_without_an_owner_lasts_an_hour),
     };
     return cmocka_run_group_tests(tests, make_tree, remove_tree);
 }
