@@ -218,6 +218,19 @@ check_names() {
     done
 }
 
+# A source file says its purpose first, or its own header does.
+check_purpose() {
+    local file named start
+    ours 'daemon/*.c' 'client/*.c' 'probes/*.c' | while IFS= read -r file; do
+        for named in "$file" "${file%c}h"; do
+            start=''
+            [ ! -e "$named" ] || read -r start <"$named"
+            [[ $start != '/*'* ]] || break
+        done
+        [[ $start == '/*'* ]] || echo "$file opens without a comment, and so does its header"
+    done
+}
+
 check_exports() {
     local exported listed declared
     [ -e "$BUILD/lib/libberth.so" ] || { echo "$BUILD/lib/libberth.so is not built" && return; }
@@ -286,6 +299,7 @@ rule "no circle of calls between files" check_circles
 rule "no marks of unfinished work" check_marks
 rule "no mutable data at file scope" check_state
 rule "public names carry the name of their file or folder" check_names
+rule "every source file or its header opens with its purpose" check_purpose
 rule "libberth exports what its symbol list and its header say" check_exports
 rule "every schema file is embedded in the daemon" check_embedded
 rule "the daemon prints JSON with print.h" check_printing

@@ -1,3 +1,4 @@
+/* Explanation of answers without GPUs: closed device files, or variables that hide all GPUs. */
 #include "cmd/cmd.h"
 #include "lib/allowed.h"
 

@@ -1,3 +1,4 @@
+/* Command curves: times of transfers over their size. */
 #include "cmd/cmd.h"
 #include "ui/answer.h"
 

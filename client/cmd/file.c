@@ -1,3 +1,4 @@
+/* Writing of an output file, which is replaced as a whole. */
 
 #include <errno.h>
 #include <fcntl.h>

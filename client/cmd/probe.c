@@ -1,3 +1,4 @@
+/* Command probe: starts a measurement and follows its progress. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

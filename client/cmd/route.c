@@ -1,3 +1,4 @@
+/* Command route: the fastest way between two places, beside other transfers. */
 #include <stdio.h>
 
 #include "cmd/cmd.h"

@@ -1,3 +1,4 @@
+/* Command watch: one line for each new snapshot, with its changes. */
 #include <unistd.h>
 
 #include "cmd/stream.h"

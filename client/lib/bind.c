@@ -1,3 +1,4 @@
+/* Call berth_bind: request, reply and its release. */
 #include "lib/lib.h"
 #include "lib/read.h"
 #include "lib/write.h"

@@ -1,3 +1,4 @@
+/* Call berth_check: request, reply with findings and its release. */
 #include "lib/read.h"
 #include "lib/write.h"
 

@@ -1,3 +1,4 @@
+/* Default key of a plan, from BERTH_KEY or the Slurm job. */
 #include "lib/lib.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Call berth_get_matrix: request, reply and its release. */
 #include "lib/read.h"
 #include "lib/write.h"
 

@@ -1,3 +1,4 @@
+/* Check of a text for valid UTF-8. */
 #include "lib/lib.h"
 
 /* Every sequence in its shortest form, no surrogates, nothing above U+10FFFF. */

@@ -1,3 +1,4 @@
+/* Chart of a series over time, in SVG. */
 #include "report/report.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Table of a matrix with coloured cells, in HTML, and its worst value. */
 #include "report/report.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Drawing of the node, in SVG. */
 #include "report/report.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Health check of a Slurm node: drains it on findings, resumes it after clean checks. */
 #include "slurm/hooks.h"
 
 #include <errno.h>

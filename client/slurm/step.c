@@ -1,3 +1,4 @@
+/* Claim of a job's cores by its first step on the node. */
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Environment of a task from Bind, printed by Slurm's task prolog. */
 #include "slurm/hooks.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Text of a reply of Allocate: a table of options. */
 #include <stdio.h>
 #include <string.h>
 

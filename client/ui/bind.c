@@ -1,3 +1,4 @@
+/* Text of a reply of Bind: tasks, predictions and environment. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

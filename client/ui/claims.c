@@ -1,3 +1,4 @@
+/* Text of replies of Claim, Release and ListClaims. */
 
 #include <inttypes.h>
 #include <pwd.h>

@@ -1,3 +1,4 @@
+/* Text of a reply of Check: verdict and findings. */
 #include <stdio.h>
 #include <string.h>
 

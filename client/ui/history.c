@@ -1,3 +1,4 @@
+/* Text of a series over time, and of changes of findings. */
 
 #include <math.h>
 #include <stdint.h>

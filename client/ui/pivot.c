@@ -1,3 +1,4 @@
+/* Turning of a matrix's cells: one axis becomes columns. */
 #include "ui/cells.h"
 
 #include <stdio.h>

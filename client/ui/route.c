@@ -1,3 +1,4 @@
+/* Text of a reply of Route: ways, times and ways worth measuring. */
 #include <stdio.h>
 #include <string.h>
 

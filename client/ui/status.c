@@ -1,3 +1,4 @@
+/* Text of the daemon's state, a probe's progress and its summary. */
 
 #include <stdio.h>
 #include <string.h>

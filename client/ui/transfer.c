@@ -1,3 +1,4 @@
+/* Text of a reply of GetCurves. */
 
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* Planning within a claim: narrows a caller's allowed places to those of the claim that it names.
+ */
 #include "claim/around.h"
 
 #include <stdlib.h>

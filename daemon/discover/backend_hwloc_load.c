@@ -1,3 +1,5 @@
+/* Loading and exporting of an hwloc topology: the live machine's, or an XML text of a node folder.
+ */
 #include "discover/backend_hwloc.h"
 
 #include <errno.h>

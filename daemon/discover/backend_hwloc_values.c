@@ -1,3 +1,4 @@
+/* Bandwidths and latencies that hwloc's memory attributes (HMAT of the firmware) state. */
 #include "discover/backend_hwloc.h"
 
 #include <math.h>

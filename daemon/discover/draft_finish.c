@@ -1,3 +1,5 @@
+/* Last step of a discovery: makes the constant graph and its values from a draft of all backends.
+ */
 #include "discover/draft.h"
 
 #include <math.h>

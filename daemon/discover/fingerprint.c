@@ -1,3 +1,4 @@
+/* Fingerprint of a node: a hash of its hardware, under which the store keeps its measurements. */
 #include "discover/draft.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Recording of a node as a node folder: the files that a daemon elsewhere answers from. */
 #include "discover/discover.h"
 
 #include <jansson.h>

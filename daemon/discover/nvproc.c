@@ -1,3 +1,4 @@
+/* NVIDIA GPUs as the driver's files below /proc/driver/nvidia show them, as device records. */
 #include "discover/discover.h"
 
 #include <ctype.h>

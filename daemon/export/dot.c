@@ -1,3 +1,4 @@
+/* Export of the node as a Graphviz drawing: places in boxes, links with their measured rates. */
 #include "export/formats.h"
 
 #include <inttypes.h>

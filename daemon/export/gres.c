@@ -1,3 +1,4 @@
+/* Export of the GPUs as lines of Slurm's gres.conf: type, device file, cores and links. */
 #include "export/formats.h"
 
 #include <ctype.h>

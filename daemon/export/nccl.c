@@ -1,3 +1,4 @@
+/* Export of the node as a topology file of NCCL or RCCL (XML). */
 #include "export/formats.h"
 
 #include <inttypes.h>

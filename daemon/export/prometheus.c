@@ -1,3 +1,4 @@
+/* Export of the node, the daemon's state and measured values as Prometheus metrics. */
 #include "export/formats.h"
 
 #include <inttypes.h>

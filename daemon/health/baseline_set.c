@@ -1,3 +1,4 @@
+/* A set of baselines and expected hardware: growth and release. */
 #include "health/baseline.h"
 
 #include <stdlib.h>

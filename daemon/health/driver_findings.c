@@ -1,3 +1,5 @@
+/* Findings from facts of the GPUs' drivers: memory errors, PCIe links, differing GPUs of one model.
+ */
 #include "health/findings.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* Causes of slow values: a link that is down or degraded explains the transfers that use it. */
 #include "health/findings.h"
 
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* Method GetContention: concurrent transfers, with measured and predicted rates and shared limits.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
+/* Table of methods. A method that an interface declares and this table lacks returns
+ * MethodNotImplemented. */
 #include "varlink/method.h"
 
 #include <stddef.h>
 
 #include "serve/serve.h"
 
-/* Table of methods. A method that an interface declares and this table lacks returns
- * MethodNotImplemented. */
 const struct method methods[] = {
     {"io.berth.Fabric.Export", ACCESS_ANY, query_export},
     {"io.berth.Fabric.GetCurves", ACCESS_ANY, query_get_curves},

@@ -1,3 +1,4 @@
+/* Methods Probe and CancelProbe: start, follow and cancel a measurement. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Methods GetStatus and Watch: state and activity of the daemon, and changes of the snapshot. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

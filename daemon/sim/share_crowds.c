@@ -1,3 +1,4 @@
+/* Crowds of a fair share: streams and limits that are connected, found by union-find. */
 #include "sim/share_inner.h"
 
 static uint16_t first_of(struct load_share *share, uint16_t limit)

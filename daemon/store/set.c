@@ -1,3 +1,4 @@
+/* Concurrent transfers in the store: writing and loading of sets. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

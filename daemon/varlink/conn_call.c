@@ -1,3 +1,4 @@
+/* Calls of a connection: parsing, running and answering one call at a time. */
 #include "varlink/conn_inner.h"
 
 #include "base/log.h"

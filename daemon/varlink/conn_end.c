@@ -1,3 +1,4 @@
+/* Ends of a call and of a connection: return of its room and release of its memory. */
 #include "varlink/conn_inner.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Check of a JSON value against a type of an interface definition. */
 #include "varlink/idl.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* Cells of memory_bandwidth, memory_latency and memory_noise, by the cores of NUMA nodes and L3s.
+ */
 #include "cpu/builder.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Cells of cpu_pingpong, cpu_copy and cpu_queue, between two cores. */
 #include "cpu/builder.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Results of all metrics as tables for a person. */
 #include "cpu/report.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Prices of the options of Allocate: the time of an iteration's accesses for each memory. */
 #include "cost/evidence.h"
 #include "node/locality.h"
 #include "plan/alloc/work.h"

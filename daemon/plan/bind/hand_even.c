@@ -1,3 +1,4 @@
+/* Cores for tasks without GPUs: the fewest other tasks for the cores, in one L3 or NUMA node. */
 #include <math.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* Measures allocation: time until ordinary or pinned host memory can be used. */
 #include "gpu/cells/cells.h"
 
 #include <errno.h>

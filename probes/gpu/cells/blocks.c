@@ -1,3 +1,4 @@
+/* Measures memory_bandwidth of a device in its own memory over numbers of blocks. */
 #include "gpu/cells/cells.h"
 
 #include "gpu/timing/path.h"

@@ -1,3 +1,4 @@
+/* Measures memory_latency of a device, by dependent loads in its own and other memories. */
 
 #include <math.h>
 #include <string.h>

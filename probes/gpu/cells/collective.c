@@ -1,3 +1,4 @@
+/* Measures collective_latency and collective_bandwidth of the operations of NCCL or RCCL. */
 #include "gpu/cells/cells.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* Measures copies at the same time: host_gpu_copy_engine_concurrent, host_gpu_kernel_concurrent,
+ * gpu_gpu_copy_engine_concurrent, gpu_gpu_kernel_concurrent. */
 #include "gpu/cells/cells.h"
 
 #include <stdlib.h>

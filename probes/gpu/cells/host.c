@@ -1,3 +1,4 @@
+/* Measures host_gpu_copy_engine, host_gpu_kernel and copy_latency between the host and a device. */
 #include "gpu/cells/cells.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Measures matrix_product, with operands in own and other memories. */
 #include "gpu/cells/cells.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Measures kind_copy: copy calls between any two kinds of memory. */
 #include "gpu/cells/cells.h"
 
 #include "common/clock.h"

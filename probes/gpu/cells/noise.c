@@ -1,3 +1,4 @@
+/* Measures memory_bandwidth of a device beside reading cores, and memory_noise of these cores. */
 #include "gpu/cells/cells.h"
 
 #include <stdlib.h>

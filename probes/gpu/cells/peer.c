@@ -1,3 +1,5 @@
+/* Measures gpu_gpu_copy_engine, gpu_gpu_kernel and copy_latency between devices, and
+ * memory_bandwidth in a device's own memory. */
 #include "gpu/cells/cells.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Measures gpu_pingpong: round trips of a flag between two devices, or a device and a thread. */
 #include "gpu/cells/cells.h"
 
 #include "common/clock.h"

@@ -1,3 +1,4 @@
+/* Measures gpu_stream: operations BS1 to BS7 in a device's own memory, over sizes. */
 #include "gpu/cells/cells.h"
 
 #include <math.h>

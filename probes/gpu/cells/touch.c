@@ -1,3 +1,4 @@
+/* Measures host_gpu_copy_engine and host_gpu_kernel with managed memory, and shared_write. */
 #include "gpu/cells/cells.h"
 
 #include <math.h>

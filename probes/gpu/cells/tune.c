@@ -1,3 +1,4 @@
+/* Finds launch shapes of the kernels for memory_bandwidth, host_gpu_kernel and gpu_gpu_kernel. */
 #include "gpu/cells/cells.h"
 
 #include <math.h>

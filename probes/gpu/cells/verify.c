@@ -1,3 +1,5 @@
+/* Checks the bytes that host_gpu_copy_engine, host_gpu_kernel, gpu_gpu_copy_engine and
+ * gpu_gpu_kernel transfer, outside all timing. */
 #include "gpu/cells/cells.h"
 
 #include <stdlib.h>

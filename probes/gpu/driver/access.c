@@ -1,3 +1,4 @@
+/* Closed device files of a runtime, with their owner and the remedy. */
 #include "gpu/driver/api.h"
 
 #include <errno.h>

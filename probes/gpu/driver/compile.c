@@ -1,3 +1,4 @@
+/* Compilation of the probe's kernels at run time, by nvrtc or hiprtc. */
 
 #include <stddef.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* NVIDIA's driver API, libcuda, behind struct gpu_api. */
 #include "gpu/driver/api.h"
 
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* AMD's runtime, libamdhip64, behind struct gpu_api. */
 #include "gpu/driver/api.h"
 
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* Loading of a device's kernels, and choice among them by unroll. */
 #include "gpu/driver/image.h"
 
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* NUMA nodes and their cores that this process may use, from the kernel's files. */
 #include "gpu/driver/node.h"
 
 #include <sched.h>

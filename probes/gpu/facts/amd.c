@@ -1,3 +1,4 @@
+/* Device and link records of AMD GPUs. */
 #include "gpu/facts/sysfs_amd.h"
 
 #include <stdio.h>
