@@ -174,6 +174,14 @@ check_pure() {
         xargs grep -HnE '^ *# *include *<(jansson|uv|sqlite3|time)\.h>'
 }
 
+# The builder fills a snapshot; everybody else reads it. The data model has no field without a type.
+check_snapshot() {
+    local builders='node/snapshot|cost/derive|measure/(snapshot_builder|baseline_update|history)'
+    ours 'daemon/*.[ch]' | grep -vE "^daemon/($builders)\." |
+        xargs grep -HnP '(?<!const )struct snapshot \*'
+    ours 'daemon/node/*.h' | xargs grep -HnE '^ *(const )?void \*+[a-z_]+;'
+}
+
 check_marks() {
     { code && ours '*.md'; } | grep -vx tests/structure.sh |
         xargs grep -HnwE 'TODO|FIXME|XXX|HACK|TBD'
@@ -294,6 +302,7 @@ rule "docs/ARCHITECTURE.md shows the folders as they are" check_picture
 rule "docs/ARCHITECTURE.md and CONTRIBUTING.md name files that exist" check_named_paths
 rule "only public headers are included from elsewhere" check_public
 rule "pure folders know no library of the outside" check_pure
+rule "only its builder changes a snapshot" check_snapshot
 rule "no include leads back" check_cycles
 rule "no circle of calls between files" check_circles
 rule "no marks of unfinished work" check_marks
