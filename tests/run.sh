@@ -9,7 +9,6 @@
 # BUILD is the folder of the build, with logs in $BUILD/check or $BUILD/check-all.
 # tests/lib/runner.sh runs and counts.
 set -u
-shopt -s globstar # ** reaches the folders below
 cd "$(dirname "$0")/.." || exit 70
 [ $# -gt 0 ] || set -- check
 export BUILD=${BUILD:-build} CMOCKA_MESSAGE_OUTPUT=TAP
@@ -20,6 +19,9 @@ rm -rf "$LOGS" && mkdir -p "$LOGS"
 . tests/lib/runner.sh
 
 SANITIZED=$BUILD/san-address-undefined
+
+# units BUILD: the programs of the unit tests in that build; older ones may lie beside them
+units() { find tests/unit -name 'test_*.c' | sort | sed "s|^tests|$1|; s|\.c\$||"; }
 
 # system LABEL COMMAND...: the system tests; those that take long begin first
 system() {
@@ -33,7 +35,7 @@ system() {
 check() {
     title unit
     build programs all units examples standins documents \
-        "$BUILD"/bench/{year,advice_run,gpu_curves} && together unit "$BUILD/unit/**/test_*" env
+        "$BUILD"/bench/{year,advice_run,gpu_curves} && together unit "$(units "$BUILD")" env
 
     title "structure, wire, system, install"
     start structure.sh tests/structure.sh
@@ -46,7 +48,7 @@ check() {
     title "unit and wire, with AddressSanitizer and UndefinedBehaviorSanitizer"
     # This build of the daemon also checks its own replies against the interface files.
     build sanitizers all units SAN=address,undefined BUILD="$SANITIZED" &&
-        together asan "$(find "$SANITIZED/unit" -name 'test_*' | sort | grep -v '/store/test_cut$')" env &&
+        together asan "$(units "$SANITIZED" | grep -v '/store/test_cut$')" env &&
         together "asan wire" "tests/wire/*.sh" env BIN="$SANITIZED/bin"
 
     title "fuzz, a minute"
@@ -98,7 +100,7 @@ threads() {
     "${fixed[@]}" true 2>/dev/null || fixed=(env)
     build units units || return
     # Only a program that can start a thread has races; loaded libraries may start some.
-    for program in "$BUILD"/unit/**/test_*; do
+    for program in $(units "$BUILD"); do
         nm -u "$program" | grep -qE ' (pthread_create|uv_queue_work|dlopen)(@|$)' &&
             threaded+=("$BUILD/san-thread/unit/${program#"$BUILD"/unit/}")
     done
