@@ -81,8 +81,8 @@ bool gpu_transfer_latency(struct gpu_run *run, const struct gpu_cell *cell,
                   : gpu_run_failed(run, cell, axes, fault, &why);
     if (!ok)
         return false;
-    return gpu_rate_call(run->trial, &flow.op, gpu_run_caller_cpus(run, flow.op.device),
-                         budget_ns / 2, &call, &low, &fault, &why)
+    const struct gpu_timing timing = timing_of(run, flow.op.device, budget_ns / 2);
+    return gpu_rate_call(&timing, &flow.op, &call, &low, &fault, &why)
                ? gpu_run_value(run, cell, &called, &low)
                : gpu_run_failed(run, cell, &called, fault, &why);
 }

@@ -341,15 +341,14 @@ bool gpu_rate_calls(struct gpu_trial *trial, const struct gpu_op *ops, size_t op
     return ok;
 }
 
-bool gpu_rate_call(struct gpu_trial *trial, const struct gpu_op *op,
-                   const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
+bool gpu_rate_call(const struct gpu_timing *timing, const struct gpu_op *op,
                    struct probe_summary *ret_median, struct probe_summary *ret_low,
                    enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double samples[GPU_RATE_CALLS];
     unsigned n;
-    if (!gpu_rate_calls(trial, op, 1, GPU_RATE_CALLS, caller_cpus, budget_ns, samples, &n,
-                        ret_fault, why))
+    if (!gpu_rate_calls(timing->trial, op, 1, GPU_RATE_CALLS, timing->caller_cpus,
+                        timing->budget_ns, samples, &n, ret_fault, why))
         return false;
     *ret_median = probe_stats_quantile(samples, n, 0.5);
     *ret_low = probe_stats_quantile(samples, n, 0.1);

@@ -65,8 +65,7 @@ bool gpu_rate_calls(struct gpu_trial *trial, const struct gpu_op *ops, size_t op
 
 /* Time of one operation by the caller's clock, launch to synchronised. Called from each of the CPUs
  * in turn (NULL: from the thread's own place). Gives the median and the lowest decile. */
-bool gpu_rate_call(struct gpu_trial *trial, const struct gpu_op *op,
-                   const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
+bool gpu_rate_call(const struct gpu_timing *timing, const struct gpu_op *op,
                    struct probe_summary *ret_median, struct probe_summary *ret_low,
                    enum gpu_fault *ret_fault, struct probe_why *why);
 
