@@ -135,7 +135,7 @@ bool cpu_access_measure(struct cpu_access *access, const struct cpu_cell *cell, 
     access->has_noise = ok && scene.noisy;
     if (access->has_noise)
         access->noise = cpu_noise_rate(&scene.noise);
-    if (scene.noisy && !*ret_overrun) /* a stuck thread still uses it */
+    if (scene.noisy && !*ret_overrun) /* a stuck thread still uses the scene */
         cpu_noise_done(&scene.noise);
     return ok || probe_why_set(why, "%s", access->no_noise.text);
 }

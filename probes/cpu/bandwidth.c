@@ -56,7 +56,7 @@ static void meet(struct stream_run *run)
     }
     for (unsigned spins = 0; atomic_load(&run->phase) == phase; spins++)
         if (spins > SPINS)
-            sched_yield(); /* the last one may be waiting for this CPU */
+            sched_yield(); /* the last thread may be waiting for this CPU */
 }
 
 static void stream_part(const struct stream_run *run, unsigned index, size_t repetition)

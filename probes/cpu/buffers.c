@@ -161,7 +161,7 @@ bool cpu_buffers_new(const char *root, const struct cpu_topology *topology,
                  workers, &item[i], ret_overrun);
         small_left -= (int64_t)item[i].memory.small_bytes;
     }
-    if (*ret_overrun) /* a stuck thread still uses them */
+    if (*ret_overrun) /* a stuck thread still uses the buffers */
         return probe_why_set(why, "filling memory does not end");
     *ret_buffers = (struct cpu_buffers){topology, item};
     return true;

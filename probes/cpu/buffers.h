@@ -23,7 +23,7 @@ struct cpu_buffer {
     struct cpu_memory memory;
     struct cpu_chase chase;
     int64_t chase_bytes;  /* bytes of the lines of the built cycle, 0 none */
-    struct probe_why why; /* reason when it is not ready */
+    struct probe_why why; /* reason when the buffer is not ready */
 };
 
 /* Buffers by index of the topology's NUMA nodes. */

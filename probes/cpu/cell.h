@@ -26,8 +26,8 @@ enum cpu_phase {
 enum cpu_role {
     CPU_ROLE_PLAIN,
     CPU_ROLE_FIRSTS, /* between the lowest cores of two llcs */
-    CPU_ROLE_CHECK,  /* another pair of those two llcs */
-    CPU_ROLE_SPARE   /* the others, measured only when the first two differ */
+    CPU_ROLE_CHECK,  /* a second pair of cores of the same two llcs */
+    CPU_ROLE_SPARE   /* further pairs of cores, measured only when the first two differ */
 };
 
 /* Concurrent readers of the target memory: one other core of the initiator's NUMA node, or all
@@ -48,7 +48,7 @@ struct cpu_cell {
     bool reader;
     enum cpu_direction direction; /* bandwidth */
     int threads;                  /* bandwidth: a number of cores; 0 all of the initiator's */
-    /* bandwidth of all: number of unusable cores, for which it is skipped */
+    /* bandwidth of all cores: number of unusable cores, for which the cell is skipped */
     int other_cores;
     /* latency: bytes of the visited lines; 0 far above the caches. copy: bytes of the cache that
      * sizes exceed */

@@ -6,8 +6,10 @@
 
 #include "cpu/schedule.h"
 
-#define SMALL_LLC    16 /* cores: all pairs are measured by quick */
-#define SAMPLE_PAIRS 4  /* random partners per core in a larger llc, besides its neighbours */
+#define SMALL_LLC 16 /* cores: all pairs are measured by quick */
+#define SAMPLE_PAIRS                                                                               \
+    4 /* random partners per core in a larger llc, besides the core's neighbours                   \
+       */
 /* copies, and queues, of quick inside llcs, and as many between them */
 #define QUICK_HANDOFFS 12
 

@@ -158,7 +158,7 @@ static void copy_side(struct cpu_copy *copy)
             double took_ns;
             if (cpu_wait_limit_is_reached(&copy->wait_limit) ||
                 !copy_once(copy, ++number, (size_t)copy->bytes[i], cost_ns, &took_ns))
-                return; /* and the writing side leaves where it next waits */
+                return; /* the writing side returns at its next wait */
             if (!first)
                 copy->sample_ns[i][copy->n[i]++] = took_ns;
             spent_ns = probe_clock_ns() - begin;

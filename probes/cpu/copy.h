@@ -19,7 +19,7 @@
 
 #define CPU_COPY_SIZES_MAX   12
 #define CPU_COPY_SIZES_LEAST 6    /* fewest sizes for a curve */
-#define CPU_COPY_ROOM        8192 /* bytes of a destination beyond its size */
+#define CPU_COPY_ROOM        8192 /* bytes of a destination beyond the bytes copied */
 
 /* Sizes of a cell, ascending by factors of four from 4 KiB to twice beyond (bytes of a cache), at
  * least 4 MiB. Returns their number. */

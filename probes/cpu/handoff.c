@@ -17,7 +17,7 @@
 struct node {
     bool requested, ready;
     struct cpu_memory memory;
-    struct probe_why why; /* reason when it is not ready */
+    struct probe_why why; /* reason when the memory is not ready */
 };
 
 struct cpu_handoff {
@@ -27,7 +27,7 @@ struct cpu_handoff {
     struct cpu_queue *queue;
     struct cpu_pair_run pair_run;
     struct node *nodes;        /* one for each NUMA node */
-    unsigned in_row;           /* pair runs that could not be measured, up to the last one */
+    unsigned in_row;           /* latest consecutive pair runs that could not be measured */
     bool stuck;                /* a thread that did not come back uses all of this */
     struct probe_why given_up; /* reason, if not empty, that nothing is tried any more */
 };

@@ -32,17 +32,18 @@ struct pairs {
     struct cpu_workers *workers;
     struct cpu_report *report;
     struct probe_random random;
-    struct cpu_schedule_pair *list; /* one for each cell; taken: done, or not to be done now */
-    struct outcome *outcomes;       /* one for each cell */
-    bool *busy;                     /* one for each core */
-    struct outcome *batch;          /* plan->most_at_once */
-    size_t *window, window_count;   /* cells of the batches that are not reported yet */
-    struct cpu_pingpong **states;   /* plan->most_at_once */
+    /* one pair for each cell; taken: measured, or not to be measured now */
+    struct cpu_schedule_pair *list;
+    struct outcome *outcomes;     /* one outcome for each cell */
+    bool *busy;                   /* one flag for each core */
+    struct outcome *batch;        /* plan->most_at_once */
+    size_t *window, window_count; /* cells of the batches that are not reported yet */
+    struct cpu_pingpong **states; /* plan->most_at_once */
     struct cpu_pair_run *pair_runs;
     struct cpu_report_method *way; /* report of the current method */
     unsigned at_once;
     size_t left;     /* cells that are to be done and neither measured nor skipped */
-    unsigned in_row; /* cells played alone that could not be measured, up to the last one */
+    unsigned in_row; /* latest consecutive cells played alone that could not be measured */
     bool overrun, gone;
     struct probe_why given_up; /* reason, if not empty, that no cell is tried any more */
 };
@@ -252,7 +253,7 @@ static void skip_rest(struct pairs *pairs)
 static bool play_all(struct pairs *pairs)
 {
     unsigned batches = FIRST_BATCHES;
-    bool fell = false; /* the last window: one may fall by chance */
+    bool fell = false; /* the last window fell; a single window may fall by chance */
     while (pairs->left > 0 && !pairs->gone && !is_given_up(pairs) &&
            probe_clock_ns() < pairs->plan->end_ns) {
         bool alone = pairs->at_once == 1, slow = !play_window(pairs, alone ? 1 : batches) && !alone;

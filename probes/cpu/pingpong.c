@@ -25,7 +25,7 @@ struct flags {
 };
 
 struct cpu_pingpong {
-    struct flags *flags; /* PLACES of them */
+    struct flags *flags; /* PLACES flags */
     size_t bytes;        /* whole pages */
     bool cas;
     int64_t budget_ns, wait_limit_ns;

@@ -14,7 +14,7 @@
 #define LEAST_NS 100000000
 
 struct chunk {
-    _Atomic uint64_t ready; /* the number of the pass that filled it */
+    _Atomic uint64_t ready; /* number of the pass that filled the chunk */
     char payload[PAYLOAD_BYTES];
 };
 
@@ -126,7 +126,7 @@ static void read_side(struct cpu_queue *queue)
         atomic_store_explicit(&queue->begun, pass, memory_order_release);
         int64_t reader_ns, writer_ns;
         if (cpu_wait_limit_is_reached(&queue->wait_limit) || !read_pass(queue, pass, &reader_ns))
-            return; /* and the writing side leaves where it next waits */
+            return; /* the writing side returns at its next wait */
         for (unsigned spins = 1;
              (writer_ns = atomic_load_explicit(&queue->writer_ns, memory_order_acquire)) == 0;
              spins++)

@@ -23,14 +23,16 @@ struct cpu_result {
 struct cpu_report_method {
     /* pairs side by side at the end, 0: nothing was measured by this method */
     unsigned at_once;
-    size_t verified, differing; /* measured side by side, then alone; of these, differing */
-    double worst_ratio;         /* side by side over alone, farthest from 1 */
-    int64_t elapsed_ns;         /* total time, verification included */
+    size_t verified;    /* pairs measured side by side and again alone */
+    size_t differing;   /* pairs that differ alone, or were measured alone only */
+    double worst_ratio; /* side by side over alone, farthest from 1 */
+    int64_t elapsed_ns; /* total time, verification included */
 };
 
 struct cpu_report_pairs {
     struct cpu_report_method ways[2]; /* store, cas */
-    /* pairs of llcs of which one pair of cores was checked by another; number that differed */
+    /* pairs of llcs in which a second pair of cores checked the first; number of llc pairs whose
+     * two pairs of cores differed */
     size_t llc_pairs, llc_differing;
     double llc_worst_ratio; /* the check over the first */
 };

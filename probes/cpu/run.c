@@ -19,7 +19,8 @@ static const double phase_share[CPU_PHASE_COUNT] = {0.07, 0.13, 0.16, 0.10, 0.11
 #define FILL_SOFT_END 0.2
 /* soft end of filling the memory for copies and queues, a few MiB in the quick profile */
 #define PAIR_SOFT_END 0.25
-#define PAIR_HARD     0.05 /* its hard end, after that of the other buffers */
+/* hard end of filling that memory, counted from the hard end of the other buffers */
+#define PAIR_HARD 0.05
 
 #define CELL_LEAST_NS INT64_C(2000000)
 

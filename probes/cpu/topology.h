@@ -18,8 +18,8 @@
 /* llc and numa are indices into the lists below, -1 when unknown. */
 struct cpu_core {
     int number;
-    int pu;      /* its lowest usable pu; work for the core is pinned there */
-    int sibling; /* its next usable pu, -1 none */
+    int pu;      /* the core's lowest usable pu; work for the core is pinned there */
+    int sibling; /* the core's next usable pu, -1 none */
     int threads; /* online pus */
     int llc, numa;
 };

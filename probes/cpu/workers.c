@@ -15,7 +15,7 @@ struct worker {
     pthread_t thread;
     sem_t go;
     unsigned index;
-    int pu; /* CPU where it is pinned, -1 none yet */
+    int pu; /* CPU where the worker is pinned; -1 none yet */
 };
 
 /* The threads that work together; after an overrun they keep all of this to themselves. */

@@ -323,7 +323,7 @@ static bool skip_empty(struct gpu_run *run, const struct gpu_cells *cells)
     static const struct {
         enum probe_metric metric;
         const char *why;
-        bool full; /* quick does not measure it */
+        bool full; /* the quick profile does not measure the metric */
     } metrics[] = {
         {PROBE_HOST_GPU_COPY_ENGINE, "no host memory can be reached", false},
         {PROBE_HOST_GPU_KERNEL, "no host memory can be reached", false},

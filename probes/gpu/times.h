@@ -13,7 +13,7 @@
 
 enum gpu_time {
     GPU_TIME_LOAD,       /* finding and loading the driver's library, listing devices */
-    GPU_TIME_DRIVER,     /* starting it */
+    GPU_TIME_DRIVER,     /* start of the driver */
     GPU_TIME_OPEN,       /* contexts, kernels and peer access of all devices */
     GPU_TIME_CONDITIONS, /* reading the run's conditions from the system and the driver */
     GPU_TIME_BUFFERS,    /* memory and the objects of repetitions */

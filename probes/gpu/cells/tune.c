@@ -35,7 +35,8 @@ size_t gpu_cells_tune_shapes(int multiprocessors, enum gpu_cells_grid first,
     for (size_t j = 0; j < WAVES; j++)
         for (size_t i = 0; i < BLOCKS; i++)
             for (size_t k = 0; k < UNROLLS; k++)
-                /* More threads than a multiprocessor holds only wait. */
+                /* No multiprocessor holds more threads; a further block would wait for a free
+                 * place. */
                 if (blocks[first][i] * waves[first][j] <= 4096) {
                     unsigned grid =
                         waves[first][j] * (multiprocessors > 0 ? (unsigned)multiprocessors : 64);

@@ -29,7 +29,7 @@ typedef void *gpu_function;
 enum gpu_fault {
     GPU_FAULT_NONE,
     GPU_FAULT_MEMORY,      /* out of memory */
-    GPU_FAULT_UNSUPPORTED, /* this device or runtime cannot do it */
+    GPU_FAULT_UNSUPPORTED, /* the device or the runtime lacks the operation */
     GPU_FAULT_PEER,        /* no access between these devices */
     GPU_FAULT_LOST,        /* the device is gone or its context is broken: every later call fails */
     GPU_FAULT_OTHER
@@ -124,14 +124,14 @@ struct gpu_api {
                       /* stream of the entered device; does not wait for the default stream */
                       gpu_stream *ret_stream);
     int (*stream_free)(const struct gpu_api *api, gpu_stream stream);
-    /* the host waits until all in it is done */
+    /* the host waits until all work in the stream is done */
     int (*stream_wait)(const struct gpu_api *api, gpu_stream stream);
     int (*stream_after)(const struct gpu_api *api, gpu_stream stream, gpu_event event);
     /* never waits */
     int (*stream_done)(const struct gpu_api *api, gpu_stream stream, bool *ret_done);
     /* with a time */
     int (*event_new)(const struct gpu_api *api, gpu_event *ret_event);
-    /* without a time: it delays the work behind it less */
+    /* an event without a time delays the following work less */
     int (*event_plain_new)(const struct gpu_api *api, gpu_event *ret_event);
     int (*event_free)(const struct gpu_api *api, gpu_event event);
     int (*event_record)(const struct gpu_api *api, gpu_event event, gpu_stream stream);
@@ -153,7 +153,7 @@ struct gpu_api {
     int (*module_unload)(const struct gpu_api *api, gpu_module module);
     int (*module_function)(const struct gpu_api *api, gpu_module module, const char *name,
                            gpu_function *ret_function);
-    /* most threads of a block of it */
+    /* most threads of a block of the function */
     int (*function_threads)(const struct gpu_api *api, gpu_function function, int *ret_most);
     /* All kernels take one structure by value (gpu_kernels.h). */
     int (*launch)(const struct gpu_api *api, gpu_function function, unsigned grid, unsigned block,

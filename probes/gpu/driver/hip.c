@@ -272,7 +272,7 @@ struct gpu_api *gpu_hip_new(struct probe_why *why)
 {
     static const char *const libraries[] = {"libamdhip64.so.7", "libamdhip64.so.6",
                                             "libamdhip64.so.5", NULL};
-    /* 4 by default, shared by more streams in turn: those would wait for each other */
+    /* The default is 4 hardware queues. More streams share them in turn and wait for each other. */
     (void)setenv("GPU_MAX_HW_QUEUES", "8", 0);
     return open_library("hip", libraries, why);
 }

@@ -67,7 +67,7 @@ static bool list_devices(const char *root, struct gpu_node *node, struct probe_w
         struct gpu_device *device = &node->device[node->device_count];
         device->api_device = i;
         code = api->device_pci(api, i, device->name, sizeof device->name);
-        if (code != 0) /* no measurement could be attributed to it */
+        if (code != 0) /* no measurement could be attributed to this device */
             return probe_why_set(why, "%s does not say where device %d is: %s", api->library, i,
                                  api->text(api, code));
         describe(api, root, device);

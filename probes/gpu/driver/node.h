@@ -13,7 +13,8 @@
 
 #define GPU_DEVICES_MAX 64
 #define GPU_NUMAS_MAX   64
-#define GPU_STREAMS     8 /* kept open on each device: one to all the others of eight */
+/* streams kept open on each device: with eight devices, one to each of the others */
+#define GPU_STREAMS 8
 
 /* Conversions between places and indices of a node. Devices have their index as place, NUMA nodes a
  * number from their index in numa. */
@@ -22,7 +23,7 @@
 
 enum gpu_kernel {
     GPU_KERNEL_GATE,
-    GPU_KERNEL_READ, /* unroll 1, and by gpu_node_stream_kernel the others */
+    GPU_KERNEL_READ, /* unroll 1; gpu_node_stream_kernel returns the kernels of other unrolls */
     GPU_KERNEL_WRITE = GPU_KERNEL_READ + 6,
     GPU_KERNEL_COPY = GPU_KERNEL_WRITE + 6,
     GPU_KERNEL_FILL = GPU_KERNEL_COPY + 6,

@@ -81,7 +81,7 @@ bool gpu_facts_amd_print(const struct gpu_amd *amd, int first, struct probe_out 
         ok = print_device(&amd->device[i], first + i, out);
     for (int i = 0; ok && i < amd->count; i++)
         for (int k = 0; ok && k < amd->device[i].link_count; k++)
-            /* both ends show it */
+            /* both ends show the link */
             if (amd->device[i].link[k].to < 0 || amd->device[i].link[k].to > i)
                 ok = print_link(&amd->device[i].link[k], first + i, first, out);
     return ok;

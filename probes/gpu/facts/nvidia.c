@@ -247,7 +247,7 @@ static bool print_link(int from, const char *to, const char *kind, int width, in
 
 struct bundle {
     int width;
-    int64_t bytes_per_s; /* -1 not known of one of them */
+    int64_t bytes_per_s; /* -1: the rate of one link is unknown */
 };
 
 static void add_link(struct bundle *bundle, const struct gpu_nvml_link *link)

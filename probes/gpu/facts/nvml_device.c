@@ -294,7 +294,7 @@ static void read_nvlinks(const struct reader *reader, int64_t count, int64_t com
         struct nvml_pci pci = {0};
         int64_t state = ask_of(reader, nvml->nvlink_state, i);
         if (state < 0 && count < 0)
-            break; /* their number is unknown: the first invalid one is behind the last */
+            break; /* the number of links is unknown; the first invalid link comes after the last */
         link->is_there = state >= 0;
         link->is_active = state == 1;
         if (!link->is_active)
@@ -337,7 +337,7 @@ static void read_c2c(const struct reader *reader, int64_t count)
     int64_t active = 0, speed = 0;
     for (int64_t i = 0; i < count; i++) {
         if (gpu_nvml_field(&fields[2 * i]) < 0)
-            return; /* one unknown makes all unknown */
+            return; /* one unknown part makes the sum unknown */
         if (gpu_nvml_field(&fields[2 * i]) == 0)
             continue;
         active++;

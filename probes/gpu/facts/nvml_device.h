@@ -48,7 +48,7 @@ struct gpu_nvml_device {
     int64_t power_mw, power_cap_mw, power_default_mw, temperature_c;
     int64_t pcie_generation, pcie_generation_max, pcie_width, pcie_width_max;
     int64_t process_count;
-    unsigned pid[GPU_NVML_PIDS_MAX]; /* the first of them */
+    unsigned pid[GPU_NVML_PIDS_MAX]; /* ids of the first processes */
     struct gpu_nvml_link link[NVML_NVLINKS_MAX];
     int64_t nvlink_version;
     int64_t c2c_links, c2c_links_active,

@@ -20,7 +20,7 @@ struct gpu_amd_device {
     int kfd_node; /* -1: KFD does not show it */
     char pci[16], uuid[32], model[96], render_node[32], hive[24];
     char partition[16], memory_partition[16]; /* "SPX", "NPS1" */
-    bool is_part;                             /* one of several of a device */
+    bool is_part;                             /* one of several parts of a device */
     int64_t gpu_id, bytes, used_bytes, numa;
     /* errors of all blocks that count them, since the driver was loaded */
     int64_t corrected, uncorrected;

@@ -24,12 +24,12 @@ void gpu_caller_cpus_pin(const struct gpu_caller_cpus *caller_cpus, unsigned tur
         return;
     CPU_ZERO(&one);
     CPU_SET(caller_cpus->cpu[turn % (unsigned)caller_cpus->count], &one);
-    (void)sched_setaffinity(0, sizeof one, &one); /* stays where it is */
+    (void)sched_setaffinity(0, sizeof one, &one); /* on failure the thread stays on its CPUs */
 }
 
 void gpu_caller_cpus_restore(const struct gpu_caller_cpus *caller_cpus)
 {
     if (caller_cpus != NULL && caller_cpus->count > 0)
         (void)sched_setaffinity(0, sizeof caller_cpus->before,
-                                &caller_cpus->before); /* as it is then */
+                                &caller_cpus->before); /* on failure the thread stays on its CPUs */
 }

@@ -130,7 +130,7 @@ void gpu_tune_print(const struct gpu_node *node, int driver, char *ret_text, siz
         char text[512];
         if (!is_new_model(node, i))
             continue;
-        /* each shape brings its blank */
+        /* the text of each shape begins with a blank */
         int length = write_name(&device, driver, text, sizeof text) - 1;
         for (int target = 0; target < GPU_TUNE_TARGET_COUNT; target++)
             for (int way = 0; way < gpu_tune_operations((enum gpu_tune_target)target) &&

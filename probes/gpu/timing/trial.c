@@ -16,7 +16,7 @@ struct lane {
 
 /* The objects of a trial on one device. */
 struct post {
-    gpu_address word; /* its address for this device */
+    gpu_address word; /* address of the word for this device */
     gpu_address sink;
     struct lane lanes[GPU_STREAMS];
 };
@@ -105,8 +105,7 @@ bool gpu_trial_new(struct gpu_node *node, struct gpu_trial **ret_trial, enum gpu
             continue;
         if (prepare(trial, i, ret_fault, why)) {
             usable++;
-        } else if (*ret_fault ==
-                   GPU_FAULT_LOST) { /* a thread that frees something on it may be held up */
+        } else if (*ret_fault == GPU_FAULT_LOST) { /* freeing memory of a lost device may block */
             free(trial);
             return false;
         } else {

@@ -27,7 +27,7 @@ enum gpu_operation { GPU_OPERATION_READ, GPU_OPERATION_WRITE, GPU_OPERATION_COPY
 
 /* One operation. A read has no target, a write no source; both only by kernel. */
 struct gpu_op {
-    int device; /* the device that runs it */
+    int device; /* device that runs the operation */
     enum gpu_mechanism mechanism;
     enum gpu_operation operation;
     gpu_address to, from;

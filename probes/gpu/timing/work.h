@@ -16,7 +16,8 @@
 
 struct gpu_work {
     int device;
-    gpu_enqueue prepare; /* before each repetition, outside its time; NULL: nothing */
+    /* enqueued before each repetition, outside the measured time; NULL: nothing */
+    gpu_enqueue prepare;
     gpu_enqueue enqueue; /* once */
     void *arg;           /* argument of both */
 };
