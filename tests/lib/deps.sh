@@ -11,13 +11,11 @@ packages() {
         ;;
     test)
         echo clang libclang-rt-14-dev binutils procps util-linux python3 sqlite3 strace systemd \
-            man-db groff-base mandoc zsh graphviz hwloc-nox libxml2-utils prometheus openmpi-bin
+            man-db groff-base mandoc zsh graphviz hwloc-nox libxml2-utils prometheus openmpi-bin \
+            mpich libmpich-dev gfortran libslurm-dev
         ;;
     numa) echo qemu-system-x86 seabios busybox-static cpio ;;
-    cluster)
-        echo munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins libslurm-dev util-linux \
-            mpich libmpich-dev gfortran
-        ;;
+    cluster) echo munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins util-linux ;;
     deb) echo build-essential dpkg-dev debhelper lintian libslurm-dev ;;
     package) echo mmdebstrap qemu-system-x86 seabios busybox-static cpio e2fsprogs ;;
     lint) echo clang clang-format-14 clang-tidy cppcheck shellcheck systemd libslurm-dev ;;

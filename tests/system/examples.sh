@@ -63,7 +63,7 @@ if BERTH_SOCKET=$work/none python gpu0 gpu1 1 2>"$work/err"; then exit 1; fi
 grep -qx "berth_calls: no daemon at $work/none (NoDaemon)" "$work/err"
 echo "ok 6 - Python calls the library"
 if ! command -v gfortran >/dev/null; then
-    echo "ok 7 # SKIP there is no gfortran (tests/lib/deps.sh cluster)"
+    echo "ok 7 # SKIP there is no gfortran (make check installs it)"
 else
     gfortran -Wall -Wextra -Werror -Wno-c-binding-type -J "$work" -o "$work/berth_calls" docs/examples/berth_calls.f90 -L"$(dirname "$library")" -Wl,-rpath,"$(dirname "$library")" -lberth
     foreign "$work/berth_calls" 8 >"$work/out"
