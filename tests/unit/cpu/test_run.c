@@ -193,7 +193,7 @@ static int run_without(const int *calls, size_t count, struct tally *ret_tally)
                 _exit(77);
         }
         struct tally tally;
-        run_and_read(2000000000, NULL, &tally);
+        run_and_read(4000000000, NULL, &tally);
         _exit(write(ends[1], &tally, sizeof tally) == sizeof tally ? 0 : 1);
     }
     int status;
