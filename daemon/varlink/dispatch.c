@@ -9,14 +9,14 @@
 
 #define LIGHT_SURELY 1024
 #define LIGHT_BYTES  (4u << 10) /* jansson takes about 6 ns a byte */
-#define LIGHT_WEIGHT 500
+#define LIGHT_ITEMS  500
 #define LARGE_BYTES  (64u << 10)
-#define LARGE_WEIGHT 1000
+#define LARGE_ITEMS  1000
 
 bool dispatch_is_light(const char *text, size_t length)
 {
     return length <= LIGHT_SURELY ||
-           (length <= LIGHT_BYTES && message_weight(text, length) <= LIGHT_WEIGHT);
+           (length <= LIGHT_BYTES && message_items(text, length) <= LIGHT_ITEMS);
 }
 
 /* Reads a message with a number that fits no 64 bits or no double, which jansson refuses to read at
@@ -72,8 +72,8 @@ enum berth_code dispatch_open(struct dispatch *dispatch, const char *text, size_
                               struct berth_err *err)
 {
     json_error_t why;
-    size_t weight = length > LIGHT_SURELY ? message_weight(text, length) : 0;
-    if (weight > MESSAGE_WEIGHT_MAX) {
+    size_t items = length > LIGHT_SURELY ? message_items(text, length) : 0;
+    if (items > MESSAGE_ITEMS_MAX) {
         if (dispatch_may_be_oneway(text, length))
             return err_set(
                 err, BERTH_BAD_DATA,
@@ -98,7 +98,7 @@ enum berth_code dispatch_open(struct dispatch *dispatch, const char *text, size_
         return err_set(err, BERTH_BAD_DATA, "a message is no JSON object");
     }
     *dispatch = (struct dispatch){.message = message,
-                                  .is_large = length > LARGE_BYTES || weight > LARGE_WEIGHT};
+                                  .is_large = length > LARGE_BYTES || items > LARGE_ITEMS};
     return BERTH_OK;
 }
 

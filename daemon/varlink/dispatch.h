@@ -40,7 +40,7 @@ bool dispatch_may_be_oneway(const char *text, size_t length);
  * Fails with BAD_DATA when they are no JSON object: broken UTF-8, a key twice, nesting past
  * jansson's 2048 levels or NaN. A number beyond 64 bits or a double is read as a real, which is no
  * integer. Fails with NO_MEMORY when memory is too short, and with INVALID_PARAMETER, for message,
- * when it weighs more than MESSAGE_WEIGHT_MAX (varlink/message.h). Both become BAD_DATA when
+ * when it has more items than MESSAGE_ITEMS_MAX (varlink/message.h). Both become BAD_DATA when
  * the message may be oneway, which is found without parsing. */
 enum berth_code dispatch_open(struct dispatch *dispatch, const char *text, size_t length,
                               struct berth_err *err);

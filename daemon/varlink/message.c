@@ -13,18 +13,18 @@ static const char *skip_string(const char *text, const char *end)
     return text < end ? text + 1 : end;
 }
 
-size_t message_weight(const char *text, size_t length)
+size_t message_items(const char *text, size_t length)
 {
-    size_t weight = 0;
+    size_t items = 0;
     for (const char *at = text, *end = text + length; at < end;) {
         if (*at == '"') {
             at = skip_string(at, end);
             continue;
         }
-        weight += *at == ',' ? 1 : *at == '{' || *at == '[' ? MESSAGE_WEIGHT_NEST : 0;
+        items += *at == ',' ? 1 : *at == '{' || *at == '[' ? MESSAGE_ITEMS_NEST : 0;
         at++;
     }
-    return weight;
+    return items;
 }
 
 #define BEYOND "1e308" /* has the length of the shortest numeral beyond a double, 1e309 */

@@ -1,19 +1,19 @@
 /**
- * The text of a message before it is parsed: its weight, and its numerals. Any thread.
+ * The text of a message before it is parsed: its number of items, and its numerals. Any thread.
  */
 #pragma once
 #include <stddef.h>
 
 /* Items that an array or object counts as. A parsed item takes about 0.1 microseconds and 100
  * bytes. */
-#define MESSAGE_WEIGHT_NEST 4
+#define MESSAGE_ITEMS_NEST 4
 
-/* Limit above every valid request: 37,449 flows, the most that fit in 1 MiB, weigh 262,146. */
-#define MESSAGE_WEIGHT_MAX (270u * 1000)
+/* Limit above every valid request: 37,449 flows, the most that fit in 1 MiB, have 262,146. */
+#define MESSAGE_ITEMS_MAX (270u * 1000)
 
-/* Returns the weight of length bytes of JSON, the number of its items, as an estimate of the cost
- * of parsing. The content of strings has none. Text that is no JSON has an arbitrary weight. */
-size_t message_weight(const char *text, size_t length);
+/* Returns the number of items in length bytes of JSON, an estimate of the cost of parsing. The
+ * content of strings has none. Text that is no JSON has an arbitrary number. */
+size_t message_items(const char *text, size_t length);
 
 /* Replaces numbers that jansson refuses as out of range by ones that it reads. The check of the
  * parameters can then name the offending one. Works in place, in one pass; the length stays. An

@@ -1,4 +1,4 @@
-/* Turns of users on the loop, and the weight of a message. */
+/* Turns of users on the loop, and the number of items of a message. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -140,12 +140,12 @@ static void connecting_anew_helps_nobody(void **state)
     assert_null(f.share.users);
 }
 
-static void weight_counts_items(void **state)
+static void items_are_counted(void **state)
 {
     (void)state;
     static const struct {
         const char *text;
-        size_t weight;
+        size_t items;
     } of[] = {{"", 0},
               {"{}", 4},
               {"[1,2,3]", 6},
@@ -158,8 +158,8 @@ static void weight_counts_items(void **state)
               {"\"\\\"", 0},
               {",[{\"", 9}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
-        assert_int_equal(message_weight(of[i].text, strlen(of[i].text)), of[i].weight);
-    assert_int_equal(message_weight("[,,,,", 3), 6);
+        assert_int_equal(message_items(of[i].text, strlen(of[i].text)), of[i].items);
+    assert_int_equal(message_items("[,,,,", 3), 6);
 }
 
 int main(void)
@@ -169,7 +169,7 @@ int main(void)
         cmocka_unit_test(time_is_shared_not_calls),
         cmocka_unit_test(who_leaves_has_no_turn),
         cmocka_unit_test(connecting_anew_helps_nobody),
-        cmocka_unit_test(weight_counts_items),
+        cmocka_unit_test(items_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static char *with_items(size_t items, const char *item, size_t *ret_size)
 static void test_items(void **state)
 {
     struct daemon *d = *state;
-    size_t fixed = 2 * MESSAGE_WEIGHT_NEST + 1, most = MESSAGE_WEIGHT_MAX - fixed + 1;
+    size_t fixed = 2 * MESSAGE_ITEMS_NEST + 1, most = MESSAGE_ITEMS_MAX - fixed + 1;
     const size_t items[] = {0, 1, 200, 1000, 40000, most, most + 1, 520000};
     for (size_t i = 0; i < sizeof items / sizeof *items; i++) {
         size_t size;
@@ -72,7 +72,7 @@ static void test_oneway_items(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t size;
-        char *items = with_items(MESSAGE_WEIGHT_MAX, "0", &size), *text = malloc(size + 64);
+        char *items = with_items(MESSAGE_ITEMS_MAX, "0", &size), *text = malloc(size + 64);
         int length = sprintf(text, "{%s,%s", cases[i].flag, items + 1);
         struct client *c = client_new(d);
         send_bytes(c, text, (size_t)length + 1);
