@@ -9,7 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/exec_plan.h"
 #include "lib/lib.h"
-#include "lib/once_per_step.h"
+#include "lib/step_printer.h"
 
 #define TIMEOUT_S      2
 #define TIMEOUT_S_MOST 3600
@@ -137,17 +137,17 @@ static bool has_others(const struct exec_plan *plan)
     return plan->reported->name != NULL && plan->launcher.tasks != 1;
 }
 
-static enum lib_once once(const struct exec_plan *plan, const char *line)
+static enum lib_step_printer printer_of(const struct exec_plan *plan, const char *line)
 {
     const char *name = lib_launcher_rank_name(plan->reported);
-    return lib_once("/dev/shm", name, name != NULL ? getenv(name) : NULL, plan->reported->key,
-                    line);
+    return lib_step_printer("/dev/shm", name, name != NULL ? getenv(name) : NULL,
+                            plan->reported->key, line);
 }
 
 /* True when this task prints a message that other tasks may print too. */
-static bool is_sayer(const struct exec_plan *plan, const char *line)
+static bool prints(const struct exec_plan *plan, const char *line)
 {
-    return !has_others(plan) || once(plan, line) != LIB_ONCE_PRINTED;
+    return !has_others(plan) || printer_of(plan, line) != LIB_PRINTER_OTHER;
 }
 
 /* Handles a command without a berth. With --strict it does not run. Otherwise it runs, and one task
@@ -159,12 +159,13 @@ static int without(const struct cmd *cmd, const struct exec_plan *plan, int exit
     if (has(cmd, CMD_EXEC_STRICT))
         return cmd_fail(exit_status, "%s: %.80s is not run (--strict)", why, cmd->operand[0]);
     snprintf(line, sizeof line, "%s: %.80s runs without a berth", why, cmd->operand[0]);
-    const enum lib_once said =
-        has(cmd, CMD_EXEC_VERBOSE) || !has_others(plan) ? LIB_ONCE_UNKNOWN : once(plan, line);
-    if (said != LIB_ONCE_PRINTED)
+    const enum lib_step_printer printer = has(cmd, CMD_EXEC_VERBOSE) || !has_others(plan)
+                                              ? LIB_PRINTER_UNKNOWN
+                                              : printer_of(plan, line);
+    if (printer != LIB_PRINTER_OTHER)
         cmd_warn("%s%s", line,
-                 said == LIB_ONCE_FIRST ? " (said once for all tasks here of which it is true)"
-                                        : "");
+                 printer == LIB_PRINTER_SELF ? " (said once for all tasks here of which it is true)"
+                                             : "");
     return CMD_DONE;
 }
 
@@ -220,7 +221,7 @@ static void print_berth(struct cmd *cmd, const struct exec_plan *plan)
         if (strncmp(plan->binding->warnings.item[i], srun, sizeof srun - 1) == 0)
             continue;
         cmd_closed_explain(cmd, plan->binding->warnings.item[i], warning, sizeof warning);
-        if (is_sayer(plan, warning)) /* warnings belong to the plan of all tasks */
+        if (prints(plan, warning)) /* warnings belong to the plan of all tasks */
             cmd_warn("%s", warning);
     }
     join(gpus, sizeof gpus, &plan->task->gpus);

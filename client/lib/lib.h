@@ -4,8 +4,8 @@
  *
  * Main types: struct berth (berth.h).
  * Uses: nobody
- * Public headers: allowed.h ancestor.h apply.h berth.h cpus.h lib.h merged_berth.h
- *   once_per_step.h size.h slurm_gpus.h write.h
+ * Public headers: allowed.h ancestor.h apply.h berth.h cpus.h lib.h merged_berth.h size.h
+ *   slurm_gpus.h step_printer.h write.h
  * Shown by: tests/unit/lib, docs/examples
  *
  * Declarations that the parts of libberth share. None is exported.

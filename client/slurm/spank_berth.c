@@ -16,8 +16,8 @@
 #include "lib/apply.h"
 #include "lib/berth.h"
 #include "lib/merged_berth.h"
-#include "lib/once_per_step.h"
 #include "lib/slurm_gpus.h"
+#include "lib/step_printer.h"
 #include "slurm/call.h"
 #include "slurm/cores.h"
 #include "slurm/gres.h"
@@ -347,7 +347,7 @@ static bool take(struct task *task)
  * slurmstepd. */
 static bool is_first(const char *kind)
 {
-    return lib_once("/dev/shm", NULL, NULL, NULL, kind) != LIB_ONCE_PRINTED;
+    return lib_step_printer("/dev/shm", NULL, NULL, NULL, kind) != LIB_PRINTER_OTHER;
 }
 
 /* Any task may lack a berth. The job gets one message; the administrator gets one per task. */

@@ -1,4 +1,4 @@
-#include "lib/once_per_step.h"
+#include "lib/step_printer.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -37,20 +37,21 @@ static int tear_down(void **state)
     return 0;
 }
 
-static enum lib_once once(const struct place *place, const char *step, const char *line)
+static enum lib_step_printer printer_of(const struct place *place, const char *step,
+                                        const char *line)
 {
-    return lib_once(place->folder, NULL, NULL, step, line);
+    return lib_step_printer(place->folder, NULL, NULL, step, line);
 }
 
 static void the_first_one_says_it(void **state)
 {
     const struct place *place = *state;
-    assert_int_equal(once(place, "slurm/1.0", "no daemon"), LIB_ONCE_FIRST);
-    assert_int_equal(once(place, "slurm/1.0", "no daemon"), LIB_ONCE_PRINTED);
-    assert_int_equal(once(place, "slurm/1.0", "another reason"), LIB_ONCE_FIRST);
-    assert_int_equal(once(place, "slurm/1.1", "no daemon"), LIB_ONCE_FIRST);
-    assert_int_equal(once(place, NULL, "no daemon"), LIB_ONCE_FIRST);
-    assert_int_equal(once(place, NULL, "no daemon"), LIB_ONCE_PRINTED);
+    assert_int_equal(printer_of(place, "slurm/1.0", "no daemon"), LIB_PRINTER_SELF);
+    assert_int_equal(printer_of(place, "slurm/1.0", "no daemon"), LIB_PRINTER_OTHER);
+    assert_int_equal(printer_of(place, "slurm/1.0", "another reason"), LIB_PRINTER_SELF);
+    assert_int_equal(printer_of(place, "slurm/1.1", "no daemon"), LIB_PRINTER_SELF);
+    assert_int_equal(printer_of(place, NULL, "no daemon"), LIB_PRINTER_SELF);
+    assert_int_equal(printer_of(place, NULL, "no daemon"), LIB_PRINTER_OTHER);
     struct stat status;
     assert_int_equal(stat(place->file, &status), 0);
     assert_int_equal(status.st_size, 4096);
@@ -73,11 +74,11 @@ static void make_older(const struct place *place, uint64_t seconds)
 static void what_was_said_long_ago_is_said_again(void **state)
 {
     const struct place *place = *state;
-    assert_int_equal(once(place, NULL, "no daemon"), LIB_ONCE_FIRST);
+    assert_int_equal(printer_of(place, NULL, "no daemon"), LIB_PRINTER_SELF);
     make_older(place, 50);
-    assert_int_equal(once(place, NULL, "no daemon"), LIB_ONCE_PRINTED);
+    assert_int_equal(printer_of(place, NULL, "no daemon"), LIB_PRINTER_OTHER);
     make_older(place, 61);
-    assert_int_equal(once(place, NULL, "no daemon"), LIB_ONCE_FIRST);
+    assert_int_equal(printer_of(place, NULL, "no daemon"), LIB_PRINTER_SELF);
 }
 
 static void what_cannot_be_known_is_said(void **state)
@@ -86,19 +87,19 @@ static void what_cannot_be_known_is_said(void **state)
     const struct place nowhere = {.folder = "/nonexistent"};
     char other[160];
     for (int i = 0; i < 2; i++)
-        assert_int_equal(once(&nowhere, NULL, "no daemon"), LIB_ONCE_UNKNOWN);
+        assert_int_equal(printer_of(&nowhere, NULL, "no daemon"), LIB_PRINTER_UNKNOWN);
     snprintf(other, sizeof other, "%s/other", place->folder);
     int fd = open(other, O_CREAT | O_RDWR, 0600);
     assert_true(fd >= 0 && symlink(other, place->file) == 0);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(once(place, NULL, "no daemon"), LIB_ONCE_UNKNOWN);
+        assert_int_equal(printer_of(place, NULL, "no daemon"), LIB_PRINTER_UNKNOWN);
     assert_int_equal(lseek(fd, 0, SEEK_END), 0);
     close(fd);
     unlink(place->file);
     assert_int_equal(rename(other, place->file), 0);
     assert_int_equal(chmod(place->file, 0644), 0); /* somebody else may have made it */
     for (int i = 0; i < 2; i++)
-        assert_int_equal(once(place, NULL, "no daemon"), LIB_ONCE_UNKNOWN);
+        assert_int_equal(printer_of(place, NULL, "no daemon"), LIB_PRINTER_UNKNOWN);
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-#include "lib/once_per_step.h"
+#include "lib/step_printer.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -48,26 +48,26 @@ static uint64_t hash_of(uint64_t hash, const char *text)
     return (hash ^ 0xff) * UINT64_C(0x100000001b3);
 }
 
-enum lib_once lib_once(const char *folder, const char *name, const char *value, const char *step,
-                       const char *line)
+enum lib_step_printer lib_step_printer(const char *folder, const char *name, const char *value,
+                                       const char *step, const char *line)
 {
     struct lib_ancestor ancestor;
     struct timespec now;
     char start[64];
     if (!lib_ancestor_find(name, value, &ancestor))
-        return LIB_ONCE_UNKNOWN;
+        return LIB_PRINTER_UNKNOWN;
     snprintf(start, sizeof start, "%d %" PRIu64, (int)ancestor.pid, ancestor.start_ticks);
     lib_ancestor_done(&ancestor);
     uint64_t hash = hash_of(
         hash_of(hash_of(UINT64_C(0xcbf29ce484222325), start), step != NULL ? step : ""), line);
     _Atomic uint64_t *slots = map_slots(folder);
     if (slots == NULL)
-        return LIB_ONCE_UNKNOWN;
+        return LIB_PRINTER_UNKNOWN;
     clock_gettime(CLOCK_BOOTTIME, &now);
     const uint64_t times = (UINT64_C(1) << TIME_BITS) - 1, second = (uint64_t)now.tv_sec & times;
     const uint64_t before = atomic_exchange(&slots[hash % SLOTS], (hash & ~times) | second);
     munmap((void *)slots, SIZE);
     const bool is_first =
         (before & ~times) != (hash & ~times) || ((second - before) & times) >= SECONDS;
-    return is_first ? LIB_ONCE_FIRST : LIB_ONCE_PRINTED;
+    return is_first ? LIB_PRINTER_SELF : LIB_PRINTER_OTHER;
 }
