@@ -88,7 +88,7 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
         !gpu_buffers_device(run->buffers, cell->from, 1, &b, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     size_t count = make_works(run, cell->from, cell->variant, &a, &b, jobs, works);
-    if (!gpu_bs_can(&run->node->device[cell->from], cell->variant) || count == 0) {
+    if (!gpu_bs_has_kernels(&run->node->device[cell->from], cell->variant) || count == 0) {
         probe_why_write(&why, "%.190s",
                         count == 0                               ? "the buffers are too small"
                         : run->node->kernels_why.text[0] != '\0' ? run->node->kernels_why.text

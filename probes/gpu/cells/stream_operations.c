@@ -112,7 +112,7 @@ bool gpu_bs_lay(int test, uint64_t bytes, const struct gpu_memory *a, const stru
     return true;
 }
 
-bool gpu_bs_can(const struct gpu_device *device, int test)
+bool gpu_bs_has_kernels(const struct gpu_device *device, int test)
 {
     return device->kernel[GPU_KERNEL_BS1 + test - 1] != NULL &&
            (!has_sum(test) || device->kernel[GPU_KERNEL_SUM] != NULL) &&

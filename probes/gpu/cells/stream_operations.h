@@ -31,7 +31,7 @@ bool gpu_bs_lay(int test, uint64_t bytes, const struct gpu_memory *a, const stru
                 struct gpu_bs *ret_bs);
 
 /* True when the device has the kernels. */
-bool gpu_bs_can(const struct gpu_device *device, int test);
+bool gpu_bs_has_kernels(const struct gpu_device *device, int test);
 
 /* Builds the index of BS6 and BS7; nothing for the others. Returns the runtime's code. */
 int gpu_bs_prepare(const struct gpu_node *node, int device, const struct gpu_bs *bs,

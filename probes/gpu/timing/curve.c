@@ -2,11 +2,11 @@
 
 #include <math.h>
 
-#include "gpu/timing/calls.h"
+#include "gpu/timing/call_overhead.h"
 #include "gpu/timing/chain.h"
 
 #define LEAST_BYTES 4096
-#define FEW_BYTES   GPU_CALLS_BYTES
+#define FEW_BYTES   GPU_CALL_OVERHEAD_BYTES
 #define FEW_STEP    64
 
 struct gpu_curve gpu_curve_of(uint64_t most, bool few)
@@ -53,18 +53,20 @@ bool gpu_curve_measure(const struct gpu_timing *timing, const struct gpu_flow *f
     struct gpu_op op = flow->op;
     struct probe_sample least = {.bytes = GPU_RATE_LATENCY_BYTES};
     op.bytes = GPU_RATE_LATENCY_BYTES;
-    struct gpu_calls calls = gpu_calls_of(&op, curve->samples, curve->count);
+    struct gpu_call_overhead calls = gpu_call_overhead_begin(&op, curve->samples, curve->count);
     size_t one = 1;
     /* budget of a half */
     int64_t budget_ns = timing->budget_ns, calls_ns = budget_ns / 50 * (int64_t)calls.op_count;
-    if (!gpu_calls_make(&calls, 0, timing->trial, timing->caller_cpus, calls_ns, ret_fault, why) ||
+    if (!gpu_call_overhead_measure(&calls, 0, timing->trial, timing->caller_cpus, calls_ns,
+                                   ret_fault, why) ||
         !gpu_rate_times(timing->trial, &op, flow->span, curve->samples, &curve->count,
                         timing->random, budget_ns * 8 / 10, ret_fault, why) ||
         !gpu_rate_times(timing->trial, &op, flow->span, &least, &one, timing->random,
                         budget_ns / 10, ret_fault, why) ||
-        !gpu_calls_make(&calls, 1, timing->trial, timing->caller_cpus, calls_ns, ret_fault, why))
+        !gpu_call_overhead_measure(&calls, 1, timing->trial, timing->caller_cpus, calls_ns,
+                                   ret_fault, why))
         return false;
-    struct probe_summary more = gpu_calls_more(&calls, curve->samples, curve->count);
+    struct probe_summary more = gpu_call_overhead_summary(&calls, curve->samples, curve->count);
     double queue_ns = least.ns.value;
     curve->starts.queue_ns = queue_ns;
     curve->starts.call =

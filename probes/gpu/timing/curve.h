@@ -1,6 +1,6 @@
 /**
  * The curve of one transfer: its times by size in a queue, and the cost of starting it. Measured by
- * gpu/timing/rate.h, gpu/timing/calls.h and gpu/timing/chain.h.
+ * gpu/timing/rate.h, gpu/timing/call_overhead.h and gpu/timing/chain.h.
  */
 #pragma once
 #include <stdbool.h>

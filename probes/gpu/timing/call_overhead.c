@@ -1,16 +1,16 @@
-#include "gpu/timing/calls.h"
+#include "gpu/timing/call_overhead.h"
 
 #include <math.h>
 
-#define BELOW 0.025                              /* fraction of all calls, and as many above */
-#define EACH  (GPU_RATE_CALLS / GPU_CALLS_SIZES) /* calls of a size in a half */
+#define BELOW 0.025 /* fraction of all calls, and as many above */
+#define EACH  (GPU_RATE_CALLS / GPU_CALL_OVERHEAD_SIZES) /* calls of a size in a half */
 
-struct gpu_calls gpu_calls_of(const struct gpu_op *op, const struct probe_sample *samples,
-                              size_t count)
+struct gpu_call_overhead gpu_call_overhead_begin(const struct gpu_op *op,
+                                                 const struct probe_sample *samples, size_t count)
 {
-    struct gpu_calls calls = {.op_count = 0};
-    for (size_t i = 0; i < count && calls.op_count < GPU_CALLS_SIZES; i++) {
-        if (i > 0 && samples[i].bytes != (int64_t)GPU_CALLS_BYTES)
+    struct gpu_call_overhead calls = {.op_count = 0};
+    for (size_t i = 0; i < count && calls.op_count < GPU_CALL_OVERHEAD_SIZES; i++) {
+        if (i > 0 && samples[i].bytes != (int64_t)GPU_CALL_OVERHEAD_BYTES)
             continue;
         calls.op[calls.op_count] = *op;
         calls.op[calls.op_count].bytes = (uint64_t)samples[i].bytes;
@@ -19,9 +19,9 @@ struct gpu_calls gpu_calls_of(const struct gpu_op *op, const struct probe_sample
     return calls;
 }
 
-bool gpu_calls_make(struct gpu_calls *calls, int half, struct gpu_trial *trial,
-                    const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
-                    enum gpu_fault *ret_fault, struct probe_why *why)
+bool gpu_call_overhead_measure(struct gpu_call_overhead *calls, int half, struct gpu_trial *trial,
+                               const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
+                               enum gpu_fault *ret_fault, struct probe_why *why)
 {
     unsigned count = (unsigned)calls->op_count * EACH;
     return gpu_rate_calls(trial, calls->op, calls->op_count, count, caller_cpus, budget_ns,
@@ -29,7 +29,7 @@ bool gpu_calls_make(struct gpu_calls *calls, int half, struct gpu_trial *trial,
 }
 
 /* Collects the calls of one size, of both halves. */
-static unsigned collect(const struct gpu_calls *calls, size_t op, double queued_ns,
+static unsigned collect(const struct gpu_call_overhead *calls, size_t op, double queued_ns,
                         double *ret_more)
 {
     unsigned n = 0;
@@ -40,8 +40,8 @@ static unsigned collect(const struct gpu_calls *calls, size_t op, double queued_
     return n;
 }
 
-struct probe_summary gpu_calls_more(const struct gpu_calls *calls,
-                                    const struct probe_sample *samples, size_t count)
+struct probe_summary gpu_call_overhead_summary(const struct gpu_call_overhead *calls,
+                                               const struct probe_sample *samples, size_t count)
 {
     double all[2 * GPU_RATE_CALLS], sum = 0;
     unsigned n = 0, sizes = 0;

@@ -13,28 +13,28 @@
 
 #include "gpu/timing/rate.h"
 
-#define GPU_CALLS_BYTES (UINT64_C(64) << 10)
-#define GPU_CALLS_SIZES 2
+#define GPU_CALL_OVERHEAD_BYTES (UINT64_C(64) << 10)
+#define GPU_CALL_OVERHEAD_SIZES 2
 
-struct gpu_calls {
-    struct gpu_op op[GPU_CALLS_SIZES];
-    size_t sample[GPU_CALLS_SIZES]; /* index of its size in the curve */
+struct gpu_call_overhead {
+    struct gpu_op op[GPU_CALL_OVERHEAD_SIZES];
+    size_t sample[GPU_CALL_OVERHEAD_SIZES]; /* index of its size in the curve */
     size_t op_count;
     double ns[2][GPU_RATE_CALLS]; /* times of a half, each of op[i % op_count] */
     unsigned n[2];
 };
 
 /* samples: the sizes of the curve, whose times are not known yet. No call is made. */
-struct gpu_calls gpu_calls_of(const struct gpu_op *op, const struct probe_sample *samples,
-                              size_t count);
+struct gpu_call_overhead gpu_call_overhead_begin(const struct gpu_op *op,
+                                                 const struct probe_sample *samples, size_t count);
 
 /* Makes the calls of a half, 0 or 1. */
-bool gpu_calls_make(struct gpu_calls *calls, int half, struct gpu_trial *trial,
-                    const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
-                    enum gpu_fault *ret_fault, struct probe_why *why);
+bool gpu_call_overhead_measure(struct gpu_call_overhead *calls, int half, struct gpu_trial *trial,
+                               const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
+                               enum gpu_fault *ret_fault, struct probe_why *why);
 
 /* Mean of the additional time of calls over the sample in a queue: the median of each size,
  * averaged. low to high holds 95 % of single calls, of both sizes together. samples have their
  * times. Sizes that are no longer among them do not count; the first one always is. */
-struct probe_summary gpu_calls_more(const struct gpu_calls *calls,
-                                    const struct probe_sample *samples, size_t count);
+struct probe_summary gpu_call_overhead_summary(const struct gpu_call_overhead *calls,
+                                               const struct probe_sample *samples, size_t count);
