@@ -54,7 +54,7 @@ static void add_both(struct cpu_builder *builder, int a, int b, int rank, enum c
 }
 
 /* A copy over sizes and a queue with both its rates. */
-static void add_handoff(struct cpu_builder *builder, int from, int to, int64_t beyond, int rank)
+static void add_copy_queue(struct cpu_builder *builder, int from, int to, int64_t beyond, int rank)
 {
     struct cpu_cell copy = pair_cell(builder, PROBE_CPU_COPY, from, to),
                     queue = pair_cell(builder, PROBE_CPU_QUEUE, from, to);
@@ -136,7 +136,7 @@ static bool drawn(struct probe_random *random, int *most, int *total)
     return yes;
 }
 
-static void add_quick_handoffs(struct cpu_builder *builder, const struct groups *groups)
+static void add_quick_copies_and_queues(struct cpu_builder *builder, const struct groups *groups)
 {
     int total = 0, most = QUICK_HANDOFFS / 2;
     for (int g = 0; g < groups->count; g++)
@@ -145,16 +145,16 @@ static void add_quick_handoffs(struct cpu_builder *builder, const struct groups 
         const int *cores = groups->list + groups->start[g];
         if (groups->start[g + 1] - groups->start[g] < 2 || !drawn(&builder->random, &most, &total))
             continue;
-        add_handoff(builder, cores[0], cores[1], builder->topology->l2_bytes, 0);
-        add_handoff(builder, cores[1], cores[0], builder->topology->l2_bytes, 0);
+        add_copy_queue(builder, cores[0], cores[1], builder->topology->l2_bytes, 0);
+        add_copy_queue(builder, cores[1], cores[0], builder->topology->l2_bytes, 0);
     }
     total = groups->count * (groups->count - 1);
     most = QUICK_HANDOFFS;
     for (int a = 0; a < groups->count; a++)
         for (int b = 0; b < groups->count; b++)
             if (a != b && drawn(&builder->random, &most, &total))
-                add_handoff(builder, groups->list[groups->start[a]], groups->list[groups->start[b]],
-                            builder->topology->l2_bytes, 1);
+                add_copy_queue(builder, groups->list[groups->start[a]],
+                               groups->list[groups->start[b]], builder->topology->l2_bytes, 1);
 }
 
 static void add_quick(struct cpu_builder *builder, const struct groups *groups)
@@ -166,7 +166,7 @@ static void add_quick(struct cpu_builder *builder, const struct groups *groups)
             if (other != g)
                 add_between(builder, groups, g, other);
     }
-    add_quick_handoffs(builder, groups);
+    add_quick_copies_and_queues(builder, groups);
 }
 
 /* ---- full ---- */
@@ -221,8 +221,8 @@ static void add_full(struct cpu_builder *builder, const struct groups *groups)
                 add_pingpong(builder, i, j, cas, rank_of(KIND_FIRSTS, rank + cas), CPU_ROLE_PLAIN);
             bool is_far = cores[i].llc == cores[j].llc ? far[i] != 0 && far[j] != 0
                                                        : far[i] == 1 && far[j] == 1;
-            add_handoff(builder, i, j, is_far ? all_caches : builder->topology->l2_bytes,
-                        is_far ? 0 : 1);
+            add_copy_queue(builder, i, j, is_far ? all_caches : builder->topology->l2_bytes,
+                           is_far ? 0 : 1);
         }
     free(place);
     free(far);

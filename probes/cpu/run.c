@@ -8,7 +8,7 @@
 #include "common/conditions.h"
 #include "cpu/access.h"
 #include "cpu/buffers.h"
-#include "cpu/handoff.h"
+#include "cpu/copy_queue.h"
 #include "cpu/pairs.h"
 #include "cpu/stream.h"
 
@@ -30,7 +30,7 @@ struct run {
     const struct cpu_run_options *options;
     struct cpu_report *report;
     struct cpu_workers *workers;
-    struct cpu_handoff *handoff;
+    struct cpu_copy_queue *copy_queue;
     struct cpu_buffers buffers;
     struct probe_random random;
     struct cpu_access access;
@@ -77,10 +77,10 @@ static bool make_buffers(struct run *run, struct probe_why *why)
     if (!cpu_buffers_new(run->options->root, run->topology, run->cells, &time, run->workers,
                          &run->buffers, &run->overrun, why))
         return false;
-    run->handoff = cpu_handoff_new(
+    run->copy_queue = cpu_copy_queue_new(
         run->options->root, run->topology, run->cells, time_at(run, PAIR_SOFT_END),
         time_at(run, run->shares.fill_end + PAIR_HARD), run->workers, &run->overrun, why);
-    return run->handoff != NULL;
+    return run->copy_queue != NULL;
 }
 
 static bool print_run(const struct run *run)
@@ -102,7 +102,7 @@ static bool print_run(const struct run *run)
     probe_line_text(&line, "timer", "clock_gettime(CLOCK_MONOTONIC)");
     probe_line_text(&line, "vectors", cpu_stream_best()->name);
     cpu_buffers_print(&run->buffers, &line);
-    cpu_handoff_print(run->handoff, &line);
+    cpu_copy_queue_print(run->copy_queue, &line);
     probe_line_text(&line, "profile",
                     run->options->selection.profile == CPU_FULL ? "full" : "quick");
     probe_line_integer(&line, "cores", run->topology->core_count);
@@ -180,8 +180,8 @@ static enum cpu_run_status measure_all(struct run *run, struct probe_why *why)
         else if (now_ns >= time_at(run, run->shares.phase_end[cell->phase]))
             done = cpu_report_late(run->report, cell);
         else if (cell->phase == CPU_PHASE_HANDOFF)
-            done = cpu_handoff_measure(run->handoff, cell, cell_budget_ns(run, cell, now_ns),
-                                       probe_random_next(&run->random), run->report);
+            done = cpu_copy_queue_measure(run->copy_queue, cell, cell_budget_ns(run, cell, now_ns),
+                                          probe_random_next(&run->random), run->report);
         else
             done = measure_access(run, cell, cell_budget_ns(run, cell, now_ns), &status, why);
         if (done == 0)
@@ -256,7 +256,7 @@ enum cpu_run_status cpu_run(const struct cpu_topology *topology, const struct cp
         /* the stuck thread still uses the heap, which stays until the process ends */
         return CPU_RUN_FAILED;
     cpu_workers_free(run.workers);
-    cpu_handoff_free(run.handoff);
+    cpu_copy_queue_free(run.copy_queue);
     cpu_buffers_done(&run.buffers);
     free(run.pus);
     return status;

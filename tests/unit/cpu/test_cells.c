@@ -130,7 +130,7 @@ static void quick(void **state)
 }
 
 /* Some of many llcs: as many copies as fit the time of quick. */
-static void quick_handoffs_of_many_llcs(void **state)
+static void quick_copies_and_queues_of_many_llcs(void **state)
 {
     (void)state;
     struct cpu_topology topology;
@@ -485,7 +485,7 @@ int main(void)
         cmocka_unit_test(wide_llc),
         cmocka_unit_test(one_core),
         cmocka_unit_test(spread),
-        cmocka_unit_test(quick_handoffs_of_many_llcs),
+        cmocka_unit_test(quick_copies_and_queues_of_many_llcs),
         cmocka_unit_test(full_comes_in_rounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

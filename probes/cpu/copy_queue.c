@@ -1,4 +1,4 @@
-#include "cpu/handoff.h"
+#include "cpu/copy_queue.h"
 
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@ struct node {
     struct probe_why why; /* reason when the memory is not ready */
 };
 
-struct cpu_handoff {
+struct cpu_copy_queue {
     const struct cpu_topology *topology;
     struct cpu_workers *workers;
     struct cpu_copy *copy;
@@ -50,12 +50,12 @@ static int64_t largest_copy(const struct cpu_cell *cell)
     return bytes[cpu_copy_sizes(cell->bytes, bytes) - 1];
 }
 
-static void make_memory(struct cpu_handoff *handoff, const char *root, int numa, size_t requested,
-                        size_t least, int count, int64_t soft_ns, int64_t hard_ns,
+static void make_memory(struct cpu_copy_queue *copy_queue, const char *root, int numa,
+                        size_t requested, size_t least, int count, int64_t soft_ns, int64_t hard_ns,
                         bool *ret_overrun)
 {
-    struct node *node = &handoff->nodes[numa];
-    int64_t limit = probe_room_bytes(root, handoff->topology->numas[numa].number, count) /
+    struct node *node = &copy_queue->nodes[numa];
+    int64_t limit = probe_room_bytes(root, copy_queue->topology->numas[numa].number, count) /
                     (int64_t)HUGE_BYTES * (int64_t)HUGE_BYTES;
     struct cpu_memory_request request = {.requested = requested,
                                          .least = least,
@@ -67,11 +67,11 @@ static void make_memory(struct cpu_handoff *handoff, const char *root, int numa,
     if (request.requested < least)
         probe_why_write(&node->why, "too little free memory");
     else
-        node->ready = cpu_memory_new(handoff->topology, numa, &request, handoff->workers,
+        node->ready = cpu_memory_new(copy_queue->topology, numa, &request, copy_queue->workers,
                                      &node->memory, ret_overrun, &node->why);
 }
 
-static bool make_memories(struct cpu_handoff *handoff, const char *root,
+static bool make_memories(struct cpu_copy_queue *copy_queue, const char *root,
                           const struct cpu_cells *cells, int64_t soft_ns, int64_t hard_ns,
                           bool *ret_overrun)
 {
@@ -85,67 +85,67 @@ static bool make_memories(struct cpu_handoff *handoff, const char *root,
         largest = bytes > largest ? bytes : largest;
         const int ends[] = {cell->from_core, cell->to_core};
         for (int k = 0; k < 2; k++) {
-            int numa = handoff->topology->cores[ends[k]].numa;
-            if (numa >= 0 && !handoff->nodes[numa].requested) {
-                handoff->nodes[numa].requested = true;
+            int numa = copy_queue->topology->cores[ends[k]].numa;
+            if (numa >= 0 && !copy_queue->nodes[numa].requested) {
+                copy_queue->nodes[numa].requested = true;
                 count++;
             }
         }
     }
     size_t least = largest > 0 ? room(4096) : CPU_QUEUE_BYTES;
-    for (int i = 0; i < handoff->topology->numa_count && !*ret_overrun; i++)
-        if (handoff->nodes[i].requested)
-            make_memory(handoff, root, i, largest > 0 ? room(largest) : CPU_QUEUE_BYTES, least,
+    for (int i = 0; i < copy_queue->topology->numa_count && !*ret_overrun; i++)
+        if (copy_queue->nodes[i].requested)
+            make_memory(copy_queue, root, i, largest > 0 ? room(largest) : CPU_QUEUE_BYTES, least,
                         count, soft_ns, hard_ns, ret_overrun);
     return !*ret_overrun;
 }
 
-struct cpu_handoff *cpu_handoff_new(const char *root, const struct cpu_topology *topology,
-                                    const struct cpu_cells *cells, int64_t soft_ns, int64_t hard_ns,
-                                    struct cpu_workers *workers, bool *ret_overrun,
-                                    struct probe_why *why)
+struct cpu_copy_queue *cpu_copy_queue_new(const char *root, const struct cpu_topology *topology,
+                                          const struct cpu_cells *cells, int64_t soft_ns,
+                                          int64_t hard_ns, struct cpu_workers *workers,
+                                          bool *ret_overrun, struct probe_why *why)
 {
     *ret_overrun = false;
-    struct cpu_handoff *handoff = calloc(1, sizeof *handoff);
-    if (handoff != NULL) {
-        *handoff = (struct cpu_handoff){.topology = topology,
-                                        .workers = workers,
-                                        .copy = cpu_copy_new(),
-                                        .queue = cpu_queue_new()};
-        handoff->nodes = calloc((size_t)topology->numa_count, sizeof *handoff->nodes);
+    struct cpu_copy_queue *copy_queue = calloc(1, sizeof *copy_queue);
+    if (copy_queue != NULL) {
+        *copy_queue = (struct cpu_copy_queue){.topology = topology,
+                                              .workers = workers,
+                                              .copy = cpu_copy_new(),
+                                              .queue = cpu_queue_new()};
+        copy_queue->nodes = calloc((size_t)topology->numa_count, sizeof *copy_queue->nodes);
     }
-    if (handoff == NULL || handoff->copy == NULL || handoff->queue == NULL ||
-        handoff->nodes == NULL) {
-        cpu_handoff_free(handoff);
+    if (copy_queue == NULL || copy_queue->copy == NULL || copy_queue->queue == NULL ||
+        copy_queue->nodes == NULL) {
+        cpu_copy_queue_free(copy_queue);
         probe_why_write(why, "out of memory");
         return NULL;
     }
-    if (!make_memories(handoff, root, cells, soft_ns, hard_ns, ret_overrun)) {
+    if (!make_memories(copy_queue, root, cells, soft_ns, hard_ns, ret_overrun)) {
         probe_why_write(why, "filling memory does not end"); /* NOLINT(clang-analyzer-unix.Malloc):
                                                                 a stuck thread still uses it */
         return NULL;
     }
-    return handoff;
+    return copy_queue;
 }
 
-void cpu_handoff_free(struct cpu_handoff *handoff)
+void cpu_copy_queue_free(struct cpu_copy_queue *copy_queue)
 {
-    if (handoff == NULL || handoff->stuck)
+    if (copy_queue == NULL || copy_queue->stuck)
         return;
-    for (int i = 0; handoff->nodes != NULL && i < handoff->topology->numa_count; i++)
-        cpu_memory_done(&handoff->nodes[i].memory);
-    free(handoff->nodes);
-    cpu_copy_free(handoff->copy);
-    cpu_queue_free(handoff->queue);
-    free(handoff);
+    for (int i = 0; copy_queue->nodes != NULL && i < copy_queue->topology->numa_count; i++)
+        cpu_memory_done(&copy_queue->nodes[i].memory);
+    free(copy_queue->nodes);
+    cpu_copy_free(copy_queue->copy);
+    cpu_queue_free(copy_queue->queue);
+    free(copy_queue);
 }
 
-void cpu_handoff_print(const struct cpu_handoff *handoff, struct probe_line *line)
+void cpu_copy_queue_print(const struct cpu_copy_queue *copy_queue, struct probe_line *line)
 {
     const struct cpu_memory *worst = NULL;
-    for (int i = 0; i < handoff->topology->numa_count; i++) {
-        const struct cpu_memory *memory = &handoff->nodes[i].memory;
-        if (handoff->nodes[i].ready && (worst == NULL || memory->pages < worst->pages))
+    for (int i = 0; i < copy_queue->topology->numa_count; i++) {
+        const struct cpu_memory *memory = &copy_queue->nodes[i].memory;
+        if (copy_queue->nodes[i].ready && (worst == NULL || memory->pages < worst->pages))
             worst = memory;
     }
     if (worst != NULL)
@@ -153,43 +153,44 @@ void cpu_handoff_print(const struct cpu_handoff *handoff, struct probe_line *lin
 }
 
 /* The memory on a core's node. */
-static const struct cpu_memory *memory_of(const struct cpu_handoff *handoff, int core,
+static const struct cpu_memory *memory_of(const struct cpu_copy_queue *copy_queue, int core,
                                           struct probe_why *why)
 {
-    int numa = handoff->topology->cores[core].numa;
+    int numa = copy_queue->topology->cores[core].numa;
     if (numa < 0) {
         probe_why_write(why, "the NUMA node of core%d is not known",
-                        handoff->topology->cores[core].number);
+                        copy_queue->topology->cores[core].number);
         return NULL;
     }
-    if (handoff->nodes[numa].ready)
-        return &handoff->nodes[numa].memory;
-    *why = handoff->nodes[numa].why;
+    if (copy_queue->nodes[numa].ready)
+        return &copy_queue->nodes[numa].memory;
+    *why = copy_queue->nodes[numa].why;
     return NULL;
 }
 
-static bool run(struct cpu_handoff *handoff, const struct cpu_cell *cell, int64_t wait_limit_ns,
-                struct probe_why *why)
+static bool run(struct cpu_copy_queue *copy_queue, const struct cpu_cell *cell,
+                int64_t wait_limit_ns, struct probe_why *why)
 {
-    const struct cpu_core *cores = handoff->topology->cores;
-    handoff->pair_run.pus[0] = cores[cell->from_core].pu;
-    handoff->pair_run.pus[1] = cores[cell->to_core].pu;
-    bool ok = cpu_pair_runs(handoff->workers, &handoff->pair_run, 1, wait_limit_ns + GRACE_NS,
-                            &handoff->stuck, why);
-    if (handoff->stuck)
-        probe_why_write(&handoff->given_up, "not tried after %s %s: %.120s", cell->from, cell->to,
-                        why->text);
+    const struct cpu_core *cores = copy_queue->topology->cores;
+    copy_queue->pair_run.pus[0] = cores[cell->from_core].pu;
+    copy_queue->pair_run.pus[1] = cores[cell->to_core].pu;
+    bool ok = cpu_pair_runs(copy_queue->workers, &copy_queue->pair_run, 1, wait_limit_ns + GRACE_NS,
+                            &copy_queue->stuck, why);
+    if (copy_queue->stuck)
+        probe_why_write(&copy_queue->given_up, "not tried after %s %s: %.120s", cell->from,
+                        cell->to, why->text);
     return ok;
 }
 
 /* Counts failed pair runs in a row. After several failures the CPUs of this machine do not run at
  * the same time. */
-static bool note_played(struct cpu_handoff *handoff, bool ok, const struct probe_why *why)
+static bool note_played(struct cpu_copy_queue *copy_queue, bool ok, const struct probe_why *why)
 {
-    handoff->in_row = ok ? 0 : handoff->in_row + 1;
-    if (handoff->in_row == CPU_WAIT_LIMIT_IN_ROW && !handoff->stuck)
-        probe_why_write(&handoff->given_up, "not tried after %u others in a row, the last: %.120s",
-                        handoff->in_row, why->text);
+    copy_queue->in_row = ok ? 0 : copy_queue->in_row + 1;
+    if (copy_queue->in_row == CPU_WAIT_LIMIT_IN_ROW && !copy_queue->stuck)
+        probe_why_write(&copy_queue->given_up,
+                        "not tried after %u others in a row, the last: %.120s", copy_queue->in_row,
+                        why->text);
     return ok;
 }
 
@@ -199,12 +200,12 @@ struct copied {
     unsigned sizes;
 };
 
-static bool measure_copy(struct cpu_handoff *handoff, const struct cpu_cell *cell,
+static bool measure_copy(struct cpu_copy_queue *copy_queue, const struct cpu_cell *cell,
                          int64_t budget_ns, uint64_t seed, struct copied *ret_copied,
                          struct probe_why *why)
 {
-    const struct cpu_memory *from = memory_of(handoff, cell->from_core, why);
-    const struct cpu_memory *to = from == NULL ? NULL : memory_of(handoff, cell->to_core, why);
+    const struct cpu_memory *from = memory_of(copy_queue, cell->from_core, why);
+    const struct cpu_memory *to = from == NULL ? NULL : memory_of(copy_queue, cell->to_core, why);
     if (to == NULL)
         return false;
     struct copied copied = {.sizes = cpu_copy_sizes(cell->bytes, copied.bytes)};
@@ -221,45 +222,45 @@ static bool measure_copy(struct cpu_handoff *handoff, const struct cpu_cell *cel
                                  .sizes = copied.sizes,
                                  .budget_ns = budget_ns,
                                  .seed = seed};
-    cpu_copy_begin(handoff->copy, &plan);
-    handoff->pair_run =
-        (struct cpu_pair_run){.run_side = cpu_copy_run_side, .state = handoff->copy};
-    bool ok = run(handoff, cell, cpu_copy_wait_limit_ns(handoff->copy), why) &&
-              cpu_copy_end(handoff->copy, copied.times, why);
-    if (!note_played(handoff, ok, why))
+    cpu_copy_begin(copy_queue->copy, &plan);
+    copy_queue->pair_run =
+        (struct cpu_pair_run){.run_side = cpu_copy_run_side, .state = copy_queue->copy};
+    bool ok = run(copy_queue, cell, cpu_copy_wait_limit_ns(copy_queue->copy), why) &&
+              cpu_copy_end(copy_queue->copy, copied.times, why);
+    if (!note_played(copy_queue, ok, why))
         return false;
     *ret_copied = copied;
     return true;
 }
 
-static bool measure_queue(struct cpu_handoff *handoff, const struct cpu_cell *cell,
+static bool measure_queue(struct cpu_copy_queue *copy_queue, const struct cpu_cell *cell,
                           int64_t budget_ns, struct probe_summary ret_rates[2],
                           struct probe_why *why)
 {
-    const struct cpu_memory *ring = memory_of(handoff, cell->from_core, why);
+    const struct cpu_memory *ring = memory_of(copy_queue, cell->from_core, why);
     if (ring == NULL)
         return false;
-    cpu_queue_begin(handoff->queue, ring->base, budget_ns);
-    handoff->pair_run =
-        (struct cpu_pair_run){.run_side = cpu_queue_run_side, .state = handoff->queue};
-    bool ok = run(handoff, cell, cpu_queue_wait_limit_ns(handoff->queue), why) &&
-              cpu_queue_end(handoff->queue, &ret_rates[0], &ret_rates[1], why);
-    return note_played(handoff, ok, why);
+    cpu_queue_begin(copy_queue->queue, ring->base, budget_ns);
+    copy_queue->pair_run =
+        (struct cpu_pair_run){.run_side = cpu_queue_run_side, .state = copy_queue->queue};
+    bool ok = run(copy_queue, cell, cpu_queue_wait_limit_ns(copy_queue->queue), why) &&
+              cpu_queue_end(copy_queue->queue, &ret_rates[0], &ret_rates[1], why);
+    return note_played(copy_queue, ok, why);
 }
 
-size_t cpu_handoff_measure(struct cpu_handoff *handoff, const struct cpu_cell *cell,
-                           int64_t budget_ns, uint64_t seed, struct cpu_report *report)
+size_t cpu_copy_queue_measure(struct cpu_copy_queue *copy_queue, const struct cpu_cell *cell,
+                              int64_t budget_ns, uint64_t seed, struct cpu_report *report)
 {
-    struct probe_why why = handoff->given_up;
+    struct probe_why why = copy_queue->given_up;
     bool tried = why.text[0] == '\0';
     if (cell->metric == PROBE_CPU_COPY) {
         struct copied copied;
-        return tried && measure_copy(handoff, cell, budget_ns, seed, &copied, &why)
+        return tried && measure_copy(copy_queue, cell, budget_ns, seed, &copied, &why)
                    ? cpu_report_samples(report, cell, copied.bytes, copied.times, copied.sizes)
                    : cpu_report_skip(report, cell, why.text);
     }
     struct probe_summary rates[2];
-    bool ok = tried && measure_queue(handoff, cell, budget_ns, rates, &why);
+    bool ok = tried && measure_queue(copy_queue, cell, budget_ns, rates, &why);
     for (int side = 0; side < 2; side++)
         if (!(ok ? cpu_report_value(report, cell + side, &rates[side])
                  : cpu_report_skip(report, cell + side, why.text)))
