@@ -260,7 +260,7 @@ static int run_command(const struct cmd *cmd)
 {
     execvp(cmd->operand[0], (char *const *)(const void *)cmd->operand);
     int number = errno;
-    /* then its interpreter is missing */
+    /* the file exists: then ENOENT means that its interpreter is missing */
     bool is_there = strchr(cmd->operand[0], '/') != NULL && access(cmd->operand[0], F_OK) == 0;
     return cmd_fail(number == ENOENT && !is_there ? NO_COMMAND : CANNOT_RUN,
                     "cannot run %.200s: %s", cmd->operand[0], strerror(number));

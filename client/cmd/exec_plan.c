@@ -104,7 +104,7 @@ static bool share_gpus(struct exec_plan *plan, json_t *request)
     lib_slurm_gpus_distribute(job_gpus(plan), &share);
     const bool has_left_over = share.visible == BERTH_VISIBLE_ALL && !has(request, "visible");
     const bool are_few = share.tasks_per_gpu > 0 && !has(request, "tasks_per_gpu");
-    /* else the allowed gpus include those of others */
+    /* with more allowed gpus than the job's, some belong to other jobs */
     plan->sees_all =
         plan->sees_all || (has_left_over && job_gpus(plan) == (int)plan->step->allowed.gpus.count);
     return set(request, "gpus_per_task", share.gpus_per_task) &&

@@ -71,7 +71,7 @@ static int out_of_line(const struct expected *expected, const json_t *point)
         is_day ? value : ui_member_number(point, expected->is_higher_better ? "low" : "high");
     if (integer_of(point, "measured_at_s") < expected->begun_s)
         return 0;
-    /* comparisons with NAN are false, and fmax and fmin skip it */
+    /* comparisons with NAN are false; fmax and fmin skip NAN */
     if (fmax(sign * value, sign * best) < sign * expected->worse_beyond)
         return -1;
     return fmin(sign * value, sign * worst) > sign * expected->better_beyond ? 1 : 0;

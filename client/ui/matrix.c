@@ -394,7 +394,7 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
     const char *origin =
         json_string_value(json_object_get(json_object_get(reply, "basis"), "origin"));
     struct ui_sizes others = {.count = 0};
-    json_t *own = NULL; /* the cells borrow from it */
+    json_t *own = NULL; /* owned; the cells borrow texts from own */
     struct ui_cells *cells = take_cells(reply, options, &own, &others);
     if (cells == NULL) {
         json_decref(own);

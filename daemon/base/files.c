@@ -138,7 +138,7 @@ enum berth_code files_read(const struct files *io, const char *path, size_t max,
 
 struct lines {
     char *text;
-    size_t used, room; /* one more byte is allocated */
+    size_t used, room; /* room + 1 bytes are allocated */
     files_line_fn *visit;
     void *arg;
 };

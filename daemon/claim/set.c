@@ -385,7 +385,7 @@ const struct claim *claim_set_overridden(const struct claim_set *claims, const s
 void claim_set_undo_add(struct claim_set *claims, const struct claim *claim)
 {
     claim_set_remove(claims, claim);
-    claims->generation -= 2; /* of adding and of removing it */
+    claims->generation -= 2; /* takes back the steps of adding and of removing the claim */
 }
 
 void claim_set_undo_replace(struct claim_set *claims, const struct claim *claim,

@@ -22,7 +22,7 @@ struct names {
     size_t count;
     size_t added;    /* devices unknown to sources that could have reported them */
     size_t slices;   /* slices unknown to all other sources */
-    char vendor[16]; /* of devices whose records lack it */
+    char vendor[16]; /* vendor of devices whose records name none */
 };
 
 static place_id named(const struct names *names, const char *name)

@@ -57,7 +57,7 @@ static hwloc_topology_t load(const char *xml)
     if (hwloc_topology_init(&topology) != 0)
         return NULL;
     for (size_t i = 0; i < sizeof off / sizeof off[0]; i++)
-        /* fails where hwloc lacks it */
+        /* fails where hwloc lacks the component */
         hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, off[i]);
     hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
     /* Without this flag hwloc hides NUMA nodes that have cpus but no memory. */

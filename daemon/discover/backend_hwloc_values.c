@@ -16,7 +16,7 @@ struct reading {
     struct draft *draft;
     place_id (*place_of)(void *arg, struct hwloc_obj *obj);
     void *arg;
-    bool is_ours; /* berth exported it */
+    bool is_ours; /* berth exported the topology */
 };
 
 struct cpuset backend_hwloc_cpuset(hwloc_const_bitmap_t bitmap, const struct cpuset *allowed)

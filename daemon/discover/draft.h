@@ -28,7 +28,7 @@ const char *draft_source_name(enum draft_source source);
 
 /* Facts about a place beyond struct place. */
 struct draft_extra {
-    enum draft_source source;        /* source that added it */
+    enum draft_source source;        /* source that added the place */
     enum draft_source memory_source; /* source of capacity_bytes */
     enum draft_source model_source;
     /* the model is only the chip's name in the list of PCI names; a driver's name replaces it */

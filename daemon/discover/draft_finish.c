@@ -189,7 +189,7 @@ static void link_devices(struct draft *draft)
         place_id host = host_end(draft, id);
         if (has_host_link(draft, from))
             continue;
-        /* its PCIe link only enumerates it */
+        /* the PCIe link of an APU only enumerates the gpu */
         if (from == id && host != PLACE_NONE && gpu_is_apu(place) &&
             draft_place(draft, host)->kind == PLACE_NUMA)
             draft_link(draft, from, host, LINK_MEMBUS, 0, (double)NAN, LINK_UP, extra->source);

@@ -38,7 +38,7 @@ struct iodev {
     struct iodev_port port[IODEV_PORTS]; /* the bridges above it, from the host on */
     size_t port_count;
     bool has_locality;
-    struct cpuset cpus; /* its local cpus */
+    struct cpuset cpus; /* cpus local to the device */
     uint64_t object;
     struct iodev_function *functions; /* owned */
     size_t function_count;

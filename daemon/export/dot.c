@@ -159,7 +159,7 @@ static void put_link(const struct export_input *input, const struct link *link, 
         link->kind == LINK_MEMBUS && (from->kind == PLACE_PACKAGE || to->kind == PLACE_PACKAGE);
     if (is_inner || (!is_drawn(from->kind) && from->kind != PLACE_PACKAGE) ||
         (!is_drawn(to->kind) && to->kind != PLACE_PACKAGE))
-        return; /* the box stands for it */
+        return; /* the box of the package or module stands for the link */
     export_text(text, "  %s -- %s [label=\"%s", from->name, to->name, link_kind_name(link->kind));
     if (link->width > 0)
         export_text(text, " x%" PRId32, link->width);

@@ -48,7 +48,8 @@ struct finding {
     size_t number;    /* from 1, in the order of discovery */
     /* number of the fact that explains this one, which is then not shown; 0 none */
     size_t explained_by;
-    const struct value *of; /* its value in the snapshot, borrowed; NULL none */
+    /* value in the snapshot that the finding is about, borrowed; NULL none */
+    const struct value *of;
     char text[256];
     double value, expected; /* in unit; NAN none */
     const char *unit;       /* static; NULL none */

@@ -84,7 +84,7 @@ static double relation_of(const struct snapshot *snap, place_id from, place_id t
     const struct graph *graph = snap->graph;
     const struct place *a = graph_place(graph, from), *b = graph_place(graph, to);
     if (a->kind == PLACE_GPU && from == to)
-        return 0; /* its own memory */
+        return 0; /* the GPU's own memory */
     if (a->kind == PLACE_GPU && b->kind == PLACE_GPU) {
         /* Compare direct links only: paths of other pairs differ. */
         for (size_t i = 0; i < graph->link_count; i++) {
@@ -95,7 +95,7 @@ static double relation_of(const struct snapshot *snap, place_id from, place_id t
         return NAN;
     }
     if (from == to && a->kind == PLACE_CORE)
-        return 1; /* its two threads */
+        return 1; /* the core's two threads */
     place_id llc = locality_above(graph, from, PLACE_LLC);
     bool share_llc = a->kind == PLACE_CORE && b->kind == PLACE_CORE && llc != PLACE_NONE &&
                      llc == locality_above(graph, to, PLACE_LLC);

@@ -15,7 +15,7 @@
 /* Result of accepting and of the export. */
 struct accepted {
     size_t count;   /* number of series */
-    size_t in_line; /* number of these in line with their baselines, which stay */
+    size_t in_line; /* number of series in line with their baselines, which stay */
     /* series left out: too uncertain, or measured on a node with more runnable work than CPUs */
     size_t vague, overloaded;
     char file[4352];   /* path of the export; "" none */

@@ -12,7 +12,7 @@
 #include "node/graph.h"
 
 #define GPU_USE_MAX      256
-#define GPU_USE_PROFILED (-1) /* a claim profiles it */
+#define GPU_USE_PROFILED (-1) /* a claim profiles the GPU */
 
 struct gpu_use {
     const char *vendor; /* counts this vendor's GPUs only; NULL all */

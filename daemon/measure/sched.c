@@ -328,7 +328,7 @@ void sched_store_used(struct sched *sched)
         return; /* the next use tries again */
     sched->store_changes = changes;
     sched->store_is_out = store_state(sched->store) == STORE_MEMORY_ONLY;
-    /* it may have recovered in between, unnoticed */
+    /* the store may have recovered in between, unnoticed */
     if (sched->store_is_out) {
         sched_upkeep_out(&sched->upkeep);
     } else if (sched->store_is_unread) {

@@ -76,9 +76,9 @@ struct sched_probe {
     size_t begun, steps;                 /* number of programs of this request */
     unsigned attempts;                   /* ended starts of this program; 0 during the first */
     size_t best_measured, best_left_out; /* values of the start that measured most */
-    size_t measured, left_out;           /* values of the programs before it */
+    size_t measured, left_out;           /* values of the request's earlier programs */
     bool is_querying;                    /* the running process only reports GPUs in use */
-    struct sched_facts_text facts;       /* by that process */
+    struct sched_facts_text facts;       /* records of the process that reports GPUs in use */
     struct sched_left_out claims;        /* claims to avoid; the scheduler owns the set */
     struct gpu_use out;                  /* GPUs that this program leaves out */
     char *hung;                          /* cells that it leaves out; NULL none */

@@ -13,7 +13,7 @@
 #include "store/retention.h"
 
 struct sched_upkeep {
-    struct sched_job job; /* first; private, all of it */
+    struct sched_job job; /* first member; entirely private */
     struct sched_jobs *jobs;
     const struct config *config;
     uv_timer_t timer;

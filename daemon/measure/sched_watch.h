@@ -12,7 +12,7 @@
 #include "measure/sched_jobs.h"
 
 struct sched_watch {
-    struct sched_job job; /* first; private, all of it */
+    struct sched_job job; /* first member; entirely private */
     struct sched_jobs *jobs;
     const char *directory;
     uv_fs_event_t event;

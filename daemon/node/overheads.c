@@ -12,7 +12,7 @@
 struct entry {
     enum metric metric;
     place_id from, to;
-    const char *axes; /* one of text */
+    const char *axes; /* borrowed from text */
     enum transfer_clock clock;
     const struct value *value;
 };

@@ -21,7 +21,7 @@ enum note_severity { NOTE_INFO, NOTE_WARNING, NOTE_CRITICAL };
 /* A note about the node that is not a value: a probe that crashed, a store that could not be
  * read. */
 struct note {
-    char probe[16]; /* its latest run wrote the note; "" for no run */
+    char probe[16]; /* probe whose latest run wrote the note; "" for no run */
     char code[32];  /* "probe-crashed", "store-memory-only", ... lower case, stable */
     int severity;   /* 0 info, 1 warning, 2 critical */
     char place[20]; /* "machine0" when none fits better */

@@ -19,7 +19,7 @@ struct bind_asked {
     /* owned; empty also when a pattern has no partners for these ranks */
     struct traffic traffic;
     bool names_traffic;   /* has a pattern or flows */
-    bool is_size_assumed; /* of a pattern: host_bytes, or BIND_BYTES_ASSUMED without it */
+    bool is_size_assumed; /* the pattern has no size: host_bytes, else BIND_BYTES_ASSUMED */
     const char *key;      /* borrowed; NULL none */
     bool shows_all;
 };

@@ -185,7 +185,7 @@ struct claiming {
     struct claim *spec;
     bool jobs_matter;
     int64_t ttl_s;
-    struct outcome made; /* its next is NULL before the claim is made */
+    struct outcome made; /* next is NULL before the claim is made */
 };
 
 static enum berth_code check_processes(void *state, json_t **ret, struct berth_err *err)

@@ -279,7 +279,7 @@ enum berth_code store_core_done(struct store *store, enum berth_code code)
 {
     uint64_t files = store->files;
     int64_t bytes[STORE_PARTS];
-    /* before the check, so that a later change differs from them */
+    /* read before the check, so that a later change is seen */
     store_file_sizes(store, bytes);
     store_file_mend(store);
     if (store_log_index_is_lost())

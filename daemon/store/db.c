@@ -290,7 +290,7 @@ static enum berth_code prepare_connection(sqlite3 *db, bool exclusive, struct be
 
 bool store_db_is_network(uint32_t kind)
 {
-    /* linux/magic.h, and the sources of those missing there */
+    /* from linux/magic.h, else from the file system's source */
     static const uint32_t magic[] = {
         0x6969,     0x517b,     0xff534d42, 0xfe534d42, /* nfs, smb, cifs, smb2 */
         0x0bd00bd0, 0x47504653, 0x19830326, 0x00c36400, /* lustre, gpfs, beegfs, ceph */

@@ -33,7 +33,7 @@ struct reader {
     const char *axes;
     int64_t since_s;
     struct history history;
-    int64_t last_text; /* its row */
+    int64_t last_text; /* row of the last text read */
 };
 
 void store_history_done(struct history *history)

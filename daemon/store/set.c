@@ -79,7 +79,7 @@ struct reading {
     const struct graph *graph;
     struct sets *sets;
     int64_t id;         /* 0 none yet */
-    char *flows, *next; /* its text, split at next for each flow */
+    char *flows, *next; /* text of the set's flows, split at next for each flow */
     bool left_out;      /* metric or place unknown, or a row missing */
     struct set set;
     struct set_flow flow[SETS_FLOWS_MAX];

@@ -124,7 +124,7 @@ bool conn_call_pull(struct conn *conn)
         answer_error(conn, &err);
         break;
     }
-    if (conn->state == STREAMING) /* a failed write may have ended it */
+    if (conn->state == STREAMING) /* a failed write may have ended the call */
         conn_end_call(conn);
     return true;
 }
@@ -187,7 +187,7 @@ static void run_call(struct conn *conn)
         return;
     }
     if (outcome.kind == OUTCOME_STREAM && conn->call.oneway && !outcome.acts) {
-        conn_end_call(conn); /* its replies would have no reader */
+        conn_end_call(conn); /* the replies of a oneway call have no reader */
     } else if (outcome.kind == OUTCOME_WORK || outcome.work != NULL) {
         ask_for_room(conn, QUEUED);
     } else {

@@ -19,10 +19,11 @@ enum conn_wait {
 /* Zero-initialise. */
 struct conn_clock {
     enum conn_wait wait;
-    uint64_t since_ms;  /* begin of wait */
-    bool is_unread;     /* bytes wait for the peer */
-    uint64_t unread_ms; /* time of the last progress of the unread bytes, or of the first of them */
-    uint64_t gone;      /* bytes sent by then */
+    uint64_t since_ms; /* begin of wait */
+    bool is_unread;    /* bytes wait for the peer */
+    /* time of the last progress of the unread bytes, or of the first unread byte */
+    uint64_t unread_ms;
+    uint64_t gone; /* bytes sent by then */
 };
 
 /* Notes the state after an event: the reason to wait, and the bytes that wait for the peer and that

@@ -119,7 +119,7 @@ static void drop_message(struct drop *drop)
 static void drop_on_pool(uv_work_t *request)
 {
     drop_message(request->data);
-    malloc_trim(0); /* it was many small pieces */
+    malloc_trim(0); /* the message was many small pieces of memory */
 }
 
 static void dropped(uv_work_t *request, int status)

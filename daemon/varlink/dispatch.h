@@ -24,8 +24,8 @@ struct dispatch {
     json_t *message;                     /* owned; NULL when there is no call */
     const struct service_method *method; /* NULL until it is found */
     bool more, oneway;
-    bool is_checked; /* its parameters match the method's declaration */
-    bool is_large;   /* its message takes long to free, or is much memory */
+    bool is_checked; /* the call's parameters match the method's declaration */
+    bool is_large;   /* the message takes long to free, or is much memory */
 };
 
 /* True when a message is small enough to be parsed between others on the loop: below 0.1 ms. */

@@ -17,9 +17,9 @@ typedef enum berth_code (*service_own)(const struct service *service, const json
 
 struct service_method {
     const char *name;             /* "io.berth.Fabric.GetNode" */
-    const struct idl *interface;  /* the interface that declares it */
-    const struct idl_member *idl; /* its declaration */
-    const struct method *row;     /* NULL when the daemon does not implement it */
+    const struct idl *interface;  /* interface that declares the method */
+    const struct idl_member *idl; /* declaration of the method */
+    const struct method *row;     /* NULL when the daemon does not implement the method */
     service_own own;              /* for org.varlink.service, else NULL */
 };
 
