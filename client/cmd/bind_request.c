@@ -11,7 +11,8 @@ static const char *const mechanisms[] = {"best", "copy_engine", "kernel", NULL};
 static const char *const formats[] = {"table",   "env",        "slurm",      "rankfile",
                                       "numactl", "omp_places", "cray_mpich", NULL};
 
-/* One table for both: each has its own options at one end. */
+/* Options of both commands. Those of berth bind alone stand first, those of berth exec alone last.
+ */
 const struct cmd_option cmd_bind_options[] = {
     [CMD_BIND_FORMAT] = {.name = "format",
                          .value = "FORMAT",

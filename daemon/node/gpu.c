@@ -15,7 +15,8 @@ enum gpu_vendor gpu_vendor(const struct place *gpu)
         return strcmp(vendor, "amd") == 0      ? VENDOR_AMD
                : strcmp(vendor, "nvidia") == 0 ? VENDOR_NVIDIA
                                                : VENDOR_UNKNOWN;
-    /* Both write "GPU-"; AMD 16 hexadecimal digits behind it, NVIDIA a uuid with dashes. */
+    /* Both vendors begin with "GPU-". AMD continues with 16 hexadecimal digits, NVIDIA with a uuid
+     * with dashes. */
     if (uuid != NULL && strncmp(uuid, "GPU-", 4) == 0)
         return strchr(uuid + 4, '-') != NULL ? VENDOR_NVIDIA
                : is_hex(uuid + 4, 1, 16)     ? VENDOR_AMD

@@ -28,7 +28,7 @@ json_t *jsonify_details(const struct detail *details, size_t count);
 /* The Basis of an answer: snapshot, claims, origin. */
 json_t *jsonify_basis(const struct snapshot *snap);
 
-/* The same of an answer that was requested at an earlier generation of the claims. */
+/* Basis of an answer that was requested at an earlier generation of the claims. */
 json_t *jsonify_basis_beside(const struct snapshot *snap, uint64_t generation);
 
 /* Every axis of the metric with its value, defaults filled in. */

@@ -71,7 +71,7 @@ static void stream_part(const struct stream_run *run, unsigned index, size_t rep
         run->stream->write(from, run->part);
         break;
     case CPU_COPY:
-        /* Here part and slice are those of one half. */
+        /* part and slice are the source's half of the memory; the target has the same */
         run->stream->copy(from + run->slices * run->slice + COPY_SHIFT, from, run->part);
         break;
     }

@@ -127,7 +127,8 @@ static void add_between(struct cpu_builder *builder, const struct groups *groups
                      i == check ? CPU_ROLE_CHECK : CPU_ROLE_SPARE);
 }
 
-/* Each of total ones is drawn with the same chance, most in all: call it for each in turn. */
+/* Draws *most of *total items, each with the same chance. Call it once for each item: true when the
+ * item is drawn. */
 static bool drawn(struct probe_random *random, int *most, int *total)
 {
     bool yes = *total > 0 && (int)probe_random_below(random, (uint64_t)*total) < *most;

@@ -83,8 +83,8 @@ bool cpu_chase_build(char *base, size_t bytes, struct probe_random *random,
     return true;
 }
 
-/* Each load is volatile, so none is left out, and needs the one before. loads is a multiple of
- * UNROLL. */
+/* Makes dependent loads, each of the address that the previous load returned. They are volatile, so
+ * the compiler omits none. loads is a multiple of UNROLL. */
 static void **walk(void **at, size_t loads)
 {
     for (size_t i = 0; i < loads; i += UNROLL)

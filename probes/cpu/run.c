@@ -12,8 +12,9 @@
 #include "cpu/pairs.h"
 #include "cpu/stream.h"
 
-/* Each phase's share of the budget. The buffers are filled before: fully by the soft end. After it
- * they are filled as far as needed, until the phases with cells need the rest. */
+/* Each phase's share of the budget. The buffers are filled before the phases. Filling aims at full
+ * buffers until FILL_SOFT_END. From then on it fills only as far as cells need, until the phases
+ * need the rest of the budget. */
 static const double phase_share[CPU_PHASE_COUNT] = {0.07, 0.13, 0.16, 0.10, 0.11};
 #define LAST_END      0.97
 #define FILL_SOFT_END 0.2

@@ -107,7 +107,7 @@ static bool measure_latency(struct gpu_run *run, const struct gpu_cell *cell, in
     return gpu_transfer_latency(run, cell, &axes, &paths[cell->variant].path, budget_ns);
 }
 
-/* Here reading is the default. */
+/* Axes of a cell in own memory, where operation=read is the default. */
 static struct probe_axes own_axes_of(const struct gpu_cell *cell)
 {
     struct probe_axes axes = {0};

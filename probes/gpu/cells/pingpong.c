@@ -15,7 +15,7 @@
 
 enum { FLAGS_FROM, FLAGS_TO, FLAGS_READER };
 
-/* One side's view: its own flag, which it polls, and the other's. */
+/* One side of a round trip: polls its own flag and writes the flag of the other side. */
 struct side {
     const struct gpu_node *node;
     int device;

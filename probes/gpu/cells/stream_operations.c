@@ -13,7 +13,7 @@ static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static bool has_sum(int test) { return test >= 3 && test <= 5; }
 static bool has_mesh(int test) { return test >= 6; }
 
-/* Each thread takes one step, as far as that does not leave too many partial sums. */
+/* Returns the number of blocks: one step for each thread, but at most BLOCKS_MAX partial sums. */
 static unsigned blocks_of(int test, uint64_t n)
 {
     uint64_t step = (uint64_t)GPU_BS_BLOCK * 2 * (test == 5 ? GPU_BS_UNROLL / 2 : GPU_BS_UNROLL),
@@ -72,7 +72,7 @@ static bool lay_mesh(uint64_t bytes, const struct gpu_memory *a, uint64_t b_byte
     struct gpu_mesh_args mesh = {.side = {1, 1, 1}};
     if (mesh_bytes(&mesh) > bytes || !mesh_fits(&mesh, a->bytes, b_bytes))
         return false;
-    /* Each direction in turn, as long as it fits. */
+    /* grows each direction in turn, as long as the mesh fits */
     for (bool grown = true; grown;) {
         grown = false;
         for (int d = 0; d < 3; d++) {

@@ -107,7 +107,7 @@ static bool measure_first_touch(struct gpu_run *run, const struct gpu_cell *cell
     enum gpu_fault fault = GPU_FAULT_OTHER;
     if (!gpu_path_flow(run->buffers, &path, cell->from, cell->to, &at.flow, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
-    /* These kinds have one address for host and devices. */
+    /* managed and malloc memory has one address for host and devices */
     at.host =
         (char *)(uintptr_t)(path.operation == GPU_OPERATION_READ ? at.flow.op.from : at.flow.op.to);
     at.flow.op.bytes = at.flow.span < TOUCH_BYTES ? at.flow.span : TOUCH_BYTES;

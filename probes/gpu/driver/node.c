@@ -146,8 +146,8 @@ static bool leave_out(struct gpu_node *node, const char *const *without, struct 
     return kept > 0 || probe_why_set(why, "every GPU is to be left out");
 }
 
-/* One device's work in one of the two steps. Each has a thread of its own, since most of it is
- * waiting for the driver. */
+/* Work of one device in one of the two steps of opening. Each device has its own thread, because
+ * most of the work is waiting for the driver. */
 struct opening {
     struct gpu_node *node;
     struct gpu_device *device;

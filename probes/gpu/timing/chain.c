@@ -50,7 +50,8 @@ static bool make_events(struct chain *chain, enum gpu_fault *ret_fault, struct p
     return gpu_node_check(node, chain->op->device, code, "event", ret_fault, why);
 }
 
-/* The other end, or any device; the same where there is no other. */
+/* Returns the device at the other end of the transfer, else any other usable device, else the
+ * operation's own. */
 static int other_of(const struct gpu_node *node, const struct gpu_op *op)
 {
     int other = op->to_device >= 0 && op->to_device != op->device ? op->to_device : op->from_device;
