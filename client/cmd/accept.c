@@ -1,4 +1,4 @@
-/* Command accept: makes the present values the baseline. */
+/* berth accept: makes the present values the baseline. */
 #include <stdint.h>
 
 #include "cmd/cmd.h"

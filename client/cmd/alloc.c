@@ -1,4 +1,4 @@
-/* Command alloc: the best memory for a buffer. */
+/* berth alloc: the best memory for a buffer. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Command cancel: cancels the running probe. */
+/* berth cancel: cancels the running probe. */
 #include "cmd/cmd.h"
 
 static void draw(struct ui *ui, const json_t *reply)

@@ -1,4 +1,4 @@
-/* Command contention: measured concurrent transfers, their rates and their shared limits. */
+/* berth contention: measured concurrent transfers, their rates and their shared limits. */
 #include "cmd/cmd.h"
 #include "ui/answer.h"
 

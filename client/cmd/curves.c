@@ -1,4 +1,4 @@
-/* Command curves: times of transfers over their size. */
+/* berth curves: times of transfers over their size. */
 #include "cmd/cmd.h"
 #include "ui/answer.h"
 

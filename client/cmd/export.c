@@ -1,4 +1,4 @@
-/* Command export: the node in the format of another program, among them a rankfile. */
+/* berth export: the node in the format of another program, among them a rankfile. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

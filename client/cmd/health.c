@@ -1,4 +1,4 @@
-/* Command health: findings and a verdict as exit status. */
+/* berth health: findings and a verdict as exit status. */
 #include <stdint.h>
 #include <string.h>
 

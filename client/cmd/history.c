@@ -1,4 +1,4 @@
-/* Command history: measurements of one cell over time, or changes of findings. */
+/* berth history: measurements of one cell over time, or changes of findings. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

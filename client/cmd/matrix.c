@@ -1,4 +1,4 @@
-/* Command matrix: a metric between places, or the list of metrics. */
+/* berth matrix: a metric between places, or the list of metrics. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Command probe: starts a measurement and follows its progress. */
+/* berth probe: starts a measurement and follows its progress. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

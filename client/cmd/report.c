@@ -1,4 +1,4 @@
-/* Command report: an HTML page of node, health, matrices and histories. */
+/* berth report: an HTML page of node, health, matrices and histories. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

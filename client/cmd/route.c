@@ -1,4 +1,4 @@
-/* Command route: the fastest way between two places, beside other transfers. */
+/* berth route: the fastest path between two places, also while other transfers run. */
 #include <stdio.h>
 
 #include "cmd/cmd.h"

@@ -1,4 +1,4 @@
-/* Command status: state of the daemon; with --wait, waits until it is ready. */
+/* berth status: state of the daemon; with --wait, waits until it is ready. */
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Command topo: a drawing of the node. */
+/* berth topo: a drawing of the node. */
 #include "ui/topo.h"
 #include "cmd/cmd.h"
 

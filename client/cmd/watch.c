@@ -1,4 +1,4 @@
-/* Command watch: one line for each new snapshot, with its changes. */
+/* berth watch: one line for each new snapshot, with its changes. */
 #include <unistd.h>
 
 #include "cmd/stream.h"

@@ -1,4 +1,5 @@
-/* Method GetContention: concurrent transfers, with measured and predicted rates and shared limits.
+/* io.berth.Fabric.GetContention: concurrent transfers, with measured and predicted rates and shared
+ * limits.
  */
 #include <math.h>
 #include <stdio.h>

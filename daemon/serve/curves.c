@@ -1,4 +1,4 @@
-/* Method GetCurves: fitted curves of time over bytes. */
+/* io.berth.Fabric.GetCurves: fitted curves of time over bytes. */
 #include <stdlib.h>
 
 #include "node/curve.h"

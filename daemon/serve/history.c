@@ -1,4 +1,5 @@
-/* Method History: the stored values of one cell over time, with the conditions of their runs. */
+/* io.berth.Fabric.History: the stored values of one cell over time, with the conditions of their
+ * runs. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Method GetMatrix: a metric between places, now or at an earlier time. */
+/* io.berth.Fabric.GetMatrix: a metric between places, now or at an earlier time. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Method GetNode: places, links, resources and limits found from measurements. */
+/* io.berth.Fabric.GetNode: places, links, resources and limits found from measurements. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Methods Probe and CancelProbe: start, follow and cancel a measurement. */
+/* io.berth.Health.Probe and CancelProbe: start, follow and cancel a measurement. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

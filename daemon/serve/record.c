@@ -1,4 +1,4 @@
-/* Method Record: the node as a node folder, one file a reply. */
+/* io.berth.Fabric.Record: the node as a node folder, one file a reply. */
 #include <stdlib.h>
 #include <string.h>
 

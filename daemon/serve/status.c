@@ -1,4 +1,5 @@
-/* Methods GetStatus and Watch: state and activity of the daemon, and changes of the snapshot. */
+/* io.berth.Fabric.GetStatus and Watch: state and activity of the daemon, and changes of the
+ * snapshot. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
