@@ -86,8 +86,8 @@ static bool set_ranks(json_t *request, const struct berth_launcher *who)
     return fine;
 }
 
-/* Number of gpus that a Slurm job has for these tasks, at most those that they may use. 0 where no
- * job states it: Bind's own default then holds. */
+/* Number of gpus that a Slurm job has for these tasks, at most the allowed gpus. 0 where no job
+ * states a number: Bind's own default then holds. */
 static int job_gpus(const struct exec_plan *plan)
 {
     const long count = lib_slurm_gpus_count(getenv("SLURM_GPUS_ON_NODE")),

@@ -13,7 +13,7 @@
 
 #define NICE 19
 
-/* The last job added; each has the one before it. */
+/* The last job added; each job links to the job added before it. */
 struct jobs {
     _Atomic(struct conn_slow_job *) last;
 };

@@ -68,9 +68,9 @@ struct cpu_selection {
     enum cpu_profile profile;
     uint64_t seed;
     bool metrics[PROBE_METRIC_COUNT];
-    /* cells from or to one of these; a name of no place here matches nothing */
+    /* names of places: cells from or to one of them; an unknown name matches nothing */
     const char *const *places;
     size_t place_count;
-    const char *const *without; /* no cell from or to one of these */
+    const char *const *without; /* names of places without cells from or to them */
     size_t without_count;
 };

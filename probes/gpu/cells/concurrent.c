@@ -73,8 +73,9 @@ size_t gpu_cells_sets_host(int devices, size_t triples, struct probe_random *ran
     return count;
 }
 
-/* Numbers of sets: one or two pairs of devices and their count, 6 bits each. 0 pairs: each device
- * to the one this many further, or the pattern in a. */
+/* The number of a set has the count of its pairs (1 or 2) and their devices, 6 bits each. With
+ * count 0, a is a pattern below and d its device; in TO_THE_NEXT each device copies to the device d
+ * places after it. */
 enum { TO_THE_NEXT, ALL_TO_ONE, ONE_TO_ALL };
 
 static int64_t number_of(int pairs, int a, int b, int c, int d)

@@ -34,7 +34,7 @@ bool gpu_call_overhead_measure(struct gpu_call_overhead *calls, int half, struct
                                enum gpu_fault *ret_fault, struct probe_why *why);
 
 /* Mean of the additional time of calls over the sample in a queue: the median of each size,
- * averaged. low to high holds 95 % of single calls, of both sizes together. samples have their
- * times. Sizes that are no longer among them do not count; the first one always is. */
+ * averaged. low to high holds 95 % of single calls, of both sizes together. samples have times
+ * now. A size that was removed from samples does not count; the first size is never removed. */
 struct probe_summary gpu_call_overhead_summary(const struct gpu_call_overhead *calls,
                                                const struct probe_sample *samples, size_t count);

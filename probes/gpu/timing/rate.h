@@ -55,9 +55,9 @@ bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t s
 #define GPU_RATE_CALLS 40 /* the lowest decile needs 36 for an interval */
 
 /* Times single calls by the caller's clock, launch to synchronised. count calls (GPU_RATE_CALLS at
- * most) follow each other, of each of the ops in turn. Each of these CPUs makes as many (NULL: the
- * thread's own place). ret_ns[i] is of ops[i % op_count]. *ret_count is smaller when the budget is
- * spent, and at least 8. */
+ * most) follow each other, of each of the ops in turn. The caller CPUs make equal numbers of calls
+ * (NULL: the thread stays where it is). ret_ns[i] is of ops[i % op_count]. *ret_count is smaller
+ * when the budget is spent, and at least 8. */
 bool gpu_rate_calls(struct gpu_trial *trial, const struct gpu_op *ops, size_t op_count,
                     unsigned count, const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
                     double *ret_ns, unsigned *ret_count, enum gpu_fault *ret_fault,

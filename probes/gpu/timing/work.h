@@ -1,6 +1,6 @@
 /**
- * Times of any work that can be enqueued on a device: in a queue of its kind, and by the caller's
- * clock. gpu/timing/rate.h does the same for transfers.
+ * Times of any work that can be enqueued on a device: in a queue of equal work, and by the
+ * caller's clock. gpu/timing/rate.h does the same for transfers.
  */
 #pragma once
 #include <stdbool.h>
