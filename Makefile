@@ -342,7 +342,7 @@ check-all: ## what check leaves out: every fault, survival, Slurm, sanitized dae
 	@BUILD=$(BUILD) tests/run.sh all
 
 .PHONY: check-sites
-check-sites: ## check-numa, check-cluster, check-package, check-walk: emulated machines, packages, an hour
+check-sites: ## check-numa, check-cluster, check-package, check-walk: emulated machines, packages
 	@status=0; for t in numa cluster package walk; do \
 	    $(MAKE) --no-print-directory check-$$t || status=1; done; exit $$status
 
