@@ -187,14 +187,22 @@ check_marks() {
         xargs grep -HnwE 'TODO|FIXME|XXX|HACK|TBD'
 }
 
-objects() { find "$BUILD"/obj/{daemon,client,probes} -name '*.o' 2>/dev/null; }
+# Objects of files that exist: a build folder keeps those of removed files.
+objects() {
+    local object file
+    find "$BUILD"/obj/{daemon,client,probes} -name '*.o' 2>/dev/null | while IFS= read -r object; do
+        file=${object#"$BUILD"/obj/}
+        [ ! -e "${file%.o}.c" ] || echo "$object"
+    done
+}
 
 # .data.rel.ro holds constants with addresses in them; the loader makes it read-only. A signal's
 # handler reads its data from file scope only. The count of lost lines of the log belongs to the
 # process, which has one standard error.
 check_state() {
     objects | xargs objdump -t | awk '/:     file format / { object = $1 }
-        / O / && / (\.data|\.bss|\.tdata|\.tbss|\*COM\*)/ && !/\.data\.rel\.ro/ &&
+        (/ O / && / (\.data|\.bss|\*COM\*)/ && !/\.data\.rel\.ro/ ||
+        /\.t(data|bss)/ && $NF !~ /^\./) &&
         !(object ~ /\/store\/log_index\.o:/ && $NF == "inside") &&
         !(object ~ /\/log\.o:/ && $NF ~ /^lost/) { print object, $NF }'
 }
