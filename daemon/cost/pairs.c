@@ -28,7 +28,6 @@ struct plan_pairs {
     /* ((memory * 2 + into it) * 2 + the other end is a gpu) * BY_COUNT + by; NULL nothing is
      * known */
     const struct value **most;
-    void **slot; /* (from * memory_count + to) * PAIRS_SLOTS + number */
     struct pair *item;
     const struct resource_model *model; /* of the snapshot */
     struct plan_nominal nominal;
@@ -298,9 +297,8 @@ static struct plan_pairs *make_room(size_t places, size_t memories, size_t items
     size_t at = align(memories * memories * BY_COUNT * sizeof(uint32_t)),
            passes = align(memories * sizeof(bool)),
            lanes = align(memories * memories * sizeof(struct lanes));
-    size_t most = align(memories * 4 * BY_COUNT * sizeof(struct value *)),
-           slots = align(memories * memories * PAIRS_SLOTS * sizeof(void *));
-    char *block = calloc(1, head + memory + number + at + passes + lanes + most + slots +
+    size_t most = align(memories * 4 * BY_COUNT * sizeof(struct value *));
+    char *block = calloc(1, head + memory + number + at + passes + lanes + most +
                                 items * sizeof(struct pair));
     struct plan_pairs *pairs = (struct plan_pairs *)(void *)block;
     if (block == NULL)
@@ -312,9 +310,8 @@ static struct plan_pairs *make_room(size_t places, size_t memories, size_t items
     pairs->lanes = (struct lanes *)(void *)(block + head + memory + number + at + passes);
     pairs->most =
         (const struct value **)(void *)(block + head + memory + number + at + passes + lanes);
-    pairs->slot = (void **)(void *)(block + head + memory + number + at + passes + lanes + most);
-    pairs->item = (struct pair *)(void *)(block + head + memory + number + at + passes + lanes +
-                                          most + slots);
+    pairs->item =
+        (struct pair *)(void *)(block + head + memory + number + at + passes + lanes + most);
     pairs->memory_count = memories;
     pairs->item_count = items;
     return pairs;
@@ -414,14 +411,6 @@ size_t plan_pairs_memories(const struct plan_pairs *pairs, const place_id **ret_
 bool plan_pairs_passes(const struct plan_pairs *pairs, place_id id)
 {
     return pairs->number[id] >= 0 && pairs->passes[pairs->number[id]];
-}
-
-void **plan_pairs_slot(const struct plan_pairs *pairs, place_id from, place_id to, unsigned number)
-{
-    int32_t f = pairs->number[from], t = pairs->number[to];
-    return f >= 0 && t >= 0
-               ? &pairs->slot[((size_t)f * pairs->memory_count + (size_t)t) * PAIRS_SLOTS + number]
-               : NULL;
 }
 
 const struct lanes *plan_pairs_lanes(const struct plan_pairs *pairs, place_id from, place_id to)

@@ -12,7 +12,6 @@
 #define PAIRS_CHUNK_LEAST 65536 /* pieces are powers of two from here on */
 #define PAIRS_CHUNKS      15    /* up to 1 GiB */
 #define PAIRS_LIMITS_MAX  12
-#define PAIRS_SLOTS       8
 
 /* One hop by one mechanism, measured or published. */
 struct pair {
@@ -67,10 +66,6 @@ const struct pair *plan_pairs_find(const struct plan_pairs *pairs, place_id from
 
 /* The memories of the node: gpus and NUMA nodes, in the order of their places. */
 size_t plan_pairs_memories(const struct plan_pairs *pairs, const place_id **ret_memory);
-
-/* A place for a block that somebody works out once of two memories (snapshot_keep), number below
- * PAIRS_SLOTS; atomic, NULL until then. NULL when they are not two memories. */
-void **plan_pairs_slot(const struct plan_pairs *pairs, place_id from, place_id to, unsigned number);
 
 /* What bytes go over between two memories, whether or not anything is known of such transfers. */
 const struct lanes *plan_pairs_lanes(const struct plan_pairs *pairs, place_id from, place_id to);

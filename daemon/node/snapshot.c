@@ -45,15 +45,6 @@ uint64_t snapshot_claims(const struct snapshot *snapshot)
     return __atomic_load_n(&snapshot->claims, __ATOMIC_RELAXED);
 }
 
-void snapshot_keep(const struct snapshot *constant, struct snapshot_kept *take)
-{
-    struct snapshot *snapshot = (struct snapshot *)constant;
-    take->next = __atomic_load_n(&snapshot->kept, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(&snapshot->kept, &take->next, take, false, __ATOMIC_RELEASE,
-                                        __ATOMIC_RELAXED))
-        ;
-}
-
 const struct snapshot *snapshot_ref(const struct snapshot *snapshot)
 {
     unsigned before = __atomic_fetch_add(&((struct snapshot *)snapshot)->refs, 1, __ATOMIC_RELAXED);
@@ -73,10 +64,6 @@ void snapshot_unref(const struct snapshot *constant)
     graph_unref(snapshot->graph);
     values_free((struct values *)snapshot->values);
     sets_free(snapshot->sets);
-    for (struct snapshot_kept *kept = snapshot->kept, *next; kept != NULL; kept = next) {
-        next = kept->next;
-        free(kept);
-    }
     free(snapshot->notes);
     free(snapshot->baseline);
     free(snapshot->opened);

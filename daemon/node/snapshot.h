@@ -37,11 +37,6 @@ struct opened {
     int64_t since_s;
 };
 
-/* Head of a planner's memory block that the snapshot keeps, for results computed once. */
-struct snapshot_kept {
-    struct snapshot_kept *next;
-};
-
 /* Data for planners, derived from graph, values and sets in this order before the snapshot is
  * shared (cost/derive.h). Constant from then on. */
 struct derived {
@@ -60,7 +55,6 @@ struct snapshot {
     const struct values *values; /* owned */
     struct sets *sets;           /* owned; NULL none */
     struct derived derived;      /* owned */
-    struct snapshot_kept *kept;  /* atomic, private, owned */
     struct note *notes;          /* owned */
     size_t note_count;
     int64_t last_probe_at_s; /* 0 never */
@@ -88,9 +82,6 @@ enum origin snapshot_origin(const struct snapshot *snapshot);
  * stays. Any thread. */
 void snapshot_note_claims(const struct snapshot *snapshot, uint64_t generation);
 uint64_t snapshot_claims(const struct snapshot *snapshot);
-
-/* Gives the block, allocated by malloc, to the snapshot, which frees it at its end. Any thread. */
-void snapshot_keep(const struct snapshot *snapshot, struct snapshot_kept *take);
 
 const struct snapshot *snapshot_ref(const struct snapshot *snapshot);
 void snapshot_unref(const struct snapshot *snapshot); /* NULL is fine */

@@ -1,8 +1,7 @@
 /* What an answer of Route and of Allocate takes, the planner alone, over a node folder: every pair
  * of memories in three sizes, and a buffer that every gpu and all cores read. plan FOLDER prints
  * "NAME median_ns worst_ns" each: of the fastest of some turns of each question, the median over
- * questions and the slowest; derived: what answers rest on, of some new snapshots; route-first: the
- * first of each question, cold. */
+ * questions and the slowest; derived: what answers rest on, of some new snapshots. */
 #include <math.h>
 
 #include "bench_node.h"
@@ -15,8 +14,7 @@
 #define SNAPSHOTS 9
 #define QUESTIONS 65536
 
-static double route_ns(struct snapshot *snap, const struct route_request *request,
-                       double *ret_first_ns)
+static double route_ns(const struct snapshot *snap, const struct route_request *request)
 {
     struct route_answer *answer = malloc(sizeof *answer);
     struct berth_err err = {0};
@@ -30,7 +28,6 @@ static double route_ns(struct snapshot *snap, const struct route_request *reques
             break;
         }
         double took = bench_now_ns() - begin;
-        *ret_first_ns = turn == 0 ? took : *ret_first_ns;
         best_ns = took < best_ns ? took : best_ns;
         plan_route_done(answer);
     }
@@ -79,7 +76,7 @@ int main(int argc, char **argv)
     struct snapshot *snap = bench_node(folder, &derived_ns);
     const struct graph *graph = snap->graph;
     static const int64_t sizes[] = {INT64_C(64) << 10, INT64_C(16) << 20, INT64_C(1) << 30};
-    static double took_ns[QUESTIONS], first_ns[QUESTIONS];
+    static double took_ns[QUESTIONS];
     struct allowed allowed = {.given = true};
     size_t count = 0;
     locality_cpus(graph, &allowed.cpus);
@@ -90,14 +87,12 @@ int main(int argc, char **argv)
                     .from = from, .to = to, .bytes = sizes[s], .allowed = &allowed};
                 bool is_gpu =
                     graph->places[from].kind == PLACE_GPU || graph->places[to].kind == PLACE_GPU;
-                double ns = is_gpu && from != to && count < QUESTIONS
-                                ? route_ns(snap, &request, &first_ns[count])
-                                : NAN;
+                double ns =
+                    is_gpu && from != to && count < QUESTIONS ? route_ns(snap, &request) : NAN;
                 if (!isnan(ns))
                     took_ns[count++] = ns;
             }
     print("route", took_ns, count);
-    print("route-first", first_ns, count);
     count = 0;
     for (place_id by = -1; by < (place_id)graph->place_count; by++) {
         const struct memuse_access access = {.by = by, .reads_bytes = INT64_C(1) << 30};

@@ -244,7 +244,7 @@ static void find_sets(struct beside *beside, const struct chain_list *list, unsi
     for (size_t i = 0; i < list->count; i++) {
         const struct chain_set *set = &list->set[i];
         struct way way[SHARE_WAYS_MAX];
-        if ((firsts >> set->first & 1) == 0 || !plan_chain_may(ends, set))
+        if ((firsts >> set->first & 1) == 0)
             continue;
         plan_chain_ways(set, ends->both, way);
         for (size_t without = 0; without < (set->has_direct ? 2 : 1) && set->count > 1 + without;
@@ -263,8 +263,7 @@ static void find_sets(struct beside *beside, const struct chain_list *list, unsi
  * what is slowed most, also without it. */
 static void add_split(struct beside *beside, unsigned firsts, double limit_ns)
 {
-    const struct chain_list *list =
-        plan_chain_list(&beside->work->ends, !beside->work->request.overlap);
+    struct chain_list *list = plan_chain_list(&beside->work->ends, !beside->work->request.overlap);
     if (list == NULL) {
         beside->code = beside->code != BERTH_OK
                            ? beside->code
@@ -275,7 +274,7 @@ static void add_split(struct beside *beside, unsigned firsts, double limit_ns)
     beside->list = list;
     find_sets(beside, list, firsts);
     (void)add_best(beside, limit_ns);
-    plan_chain_done(list);
+    free(list);
 }
 
 enum berth_code plan_route_beside(struct route_work *work, struct berth_err *err)

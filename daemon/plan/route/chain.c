@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/allowed.h"
 #include "plan/route/source.h"
 
 /* Every set of what eight gpus have between two of them. */
@@ -44,9 +43,8 @@ struct chain {
     struct way first;
     struct chain_set *set; /* owned */
     size_t count, room, with_direct;
-    unsigned tried;   /* sets of gpus left out */
-    bool is_complete; /* none of them was given up */
-    bool is_short;    /* of memory */
+    unsigned tried; /* sets of gpus left out */
+    bool is_short;  /* of memory */
 };
 
 static double rate_of(const struct way *way, size_t count)
@@ -230,10 +228,8 @@ static void search(struct chain *chain, struct gpus kept)
     if (follow(chain, false, &between))
         (void)follow(chain, true, &between);
     for (size_t i = kept.count; i < between.count && !chain->is_short; i++) {
-        if (chain->tried == TRIES || chain->ends.without_count == WITHOUT_MAX) {
-            chain->is_complete = false;
+        if (chain->tried == TRIES || chain->ends.without_count == WITHOUT_MAX)
             return;
-        }
         chain->without[chain->ends.without_count++] = between.gpu[i];
         search(chain, kept);
         chain->ends.without_count--;
@@ -304,8 +300,6 @@ static struct chain_list *list_of(struct chain *chain)
             plan_way_reach(&way, &reach[i]);
         }
         list->reach = reach;
-        list->is_kept = false;
-        list->is_complete = chain->is_complete;
         list->count = chain->count;
         list->with_direct = chain->with_direct;
         if (chain->count > 0)
@@ -352,17 +346,14 @@ static void pair_others(struct chain *chain)
         }
 }
 
-static struct chain_list *make(const struct way_ends *ends, const struct allowed *allowed,
-                               bool kernels)
+struct chain_list *plan_chain_list(const struct way_ends *ends, bool kernels)
 {
     struct chain chain;
     chain.ends = *ends; /* places to be left out need not be anything yet */
-    chain.ends.allowed = allowed;
     chain.ends.bytes = MANY_BYTES;
     chain.ends.without = chain.without;
     chain.set = NULL;
     chain.count = chain.room = 0;
-    chain.is_complete = true;
     chain.is_short = false;
     search_all(&chain, kernels);
     chain.with_direct = chain.count;
@@ -370,69 +361,6 @@ static struct chain_list *make(const struct way_ends *ends, const struct allowed
     struct chain_list *list = list_of(&chain);
     free(chain.set);
     return list;
-}
-
-/* Whether the request leaves out none of the memories of that kind. */
-static bool has_all(const struct way_ends *ends, enum place_kind kind)
-{
-    const place_id *memory;
-    size_t count = plan_pairs_memories(ends->pairs, &memory);
-    for (size_t m = 0; m < count; m++) {
-        bool is_allowed = kind == PLACE_GPU ? allowed_has_gpu(ends->allowed, memory[m])
-                                            : allowed_has_memory(ends->allowed, memory[m]);
-        if (graph_place(ends->graph, memory[m])->kind == kind && !is_allowed)
-            return false;
-    }
-    return true;
-}
-
-/* With all gpus. */
-static const struct chain_list *list_of_all(const struct way_ends *ends, bool kernels)
-{
-    struct allowed all = {.given = true, .memory = ends->allowed->memory};
-    bool may_keep = ends->without_count == 0 && has_all(ends, PLACE_NUMA);
-    void **slot = may_keep ? plan_pairs_slot(ends->pairs, ends->from, ends->to,
-                                             (ends->both ? 2 : 0) + (kernels ? 1 : 0))
-                           : NULL,
-         *others = NULL;
-    struct chain_list *list = slot != NULL ? __atomic_load_n(slot, __ATOMIC_ACQUIRE) : NULL;
-    if (list != NULL)
-        return list;
-    list = make(ends, &all, kernels);
-    if (list == NULL || slot == NULL)
-        return list;
-    list->is_kept = true;
-    if (__atomic_compare_exchange_n(slot, &others, (void *)list, false, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_ACQUIRE)) {
-        snapshot_keep(ends->snap, &list->kept);
-        return list;
-    }
-    free(list); /* somebody was faster */
-    return others;
-}
-
-const struct chain_list *plan_chain_list(const struct way_ends *ends, bool kernels)
-{
-    const struct chain_list *list = list_of_all(ends, kernels);
-    if (list == NULL || list->is_complete || has_all(ends, PLACE_GPU))
-        return list;
-    plan_chain_done(list);
-    return make(ends, ends->allowed, kernels);
-}
-
-bool plan_chain_may(const struct way_ends *ends, const struct chain_set *set)
-{
-    for (size_t w = 0; w < set->count; w++)
-        for (size_t i = 1; i < set->way[w].hop_count; i++)
-            if (!plan_way_may_pass(ends, set->way[w].pair[i]->move.from))
-                return false;
-    return true;
-}
-
-void plan_chain_done(const struct chain_list *list)
-{
-    if (list != NULL && !list->is_kept)
-        free((void *)list);
 }
 
 void plan_chain_ways(const struct chain_set *set, bool both, struct way *ret)

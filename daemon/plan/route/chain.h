@@ -7,14 +7,12 @@
  * faster by that; the first two, three, ... of these are a set each. Where one goes through two
  * gpus, the same is tried with such last; and all that without each set of the gpus that are in the
  * way of others, up to six of them and 64 sets. So the list has what any part of the gpus would
- * find: it is one list of all gpus, from which a request takes what it may (plan_chain_may). Only
- * where there were more sets than that a part of the gpus has a list of its own. With kernels it
- * has what it has without them, and more. Behind these stand any two of the ways that are so taken
+ * find. With kernels it has what it has without them, and more. Behind these stand any two of the
+ * ways that are so taken
  * beside the direct one alone, without that: the direct way may be what is slowed most by what
  * moves meanwhile.
  *
- * The list of a pair of memories is made by whoever asks first and kept with the snapshot, unless
- * the request leaves out memory of the host. Pure; any thread.
+ * Each request makes its list. Pure; any thread.
  */
 #pragma once
 #include "plan/route/share.h"
@@ -44,17 +42,13 @@ struct chain_set {
 };
 
 struct chain_list {
-    struct snapshot_kept kept;     /* first: of the snapshot */
-    bool is_kept, is_complete;     /* no part of the gpus would find other sets */
     const struct way_reach *reach; /* of each way there is in a set, behind them */
     size_t count, with_direct;     /* all, and those that stand first */
     struct chain_set set[];        /* in the order in which they are found */
 };
 
-/* Only by copy engines when kernels are false. NULL when out of memory. plan_chain_done when it is
- * not needed any more. */
-const struct chain_list *plan_chain_list(const struct way_ends *ends, bool kernels);
-void plan_chain_done(const struct chain_list *list); /* NULL is fine */
+/* Only by copy engines when kernels are false. NULL when out of memory. The caller frees it. */
+struct chain_list *plan_chain_list(const struct way_ends *ends, bool kernels);
 
 /* What the caller waits for the end of each way that is not the first: what seeing the end of one
  * more stream was measured to take; where it was not, a call's time. And how much later than the
@@ -68,9 +62,6 @@ double plan_chain_least_ns(const struct way *way, size_t count);
 /* How many bytes go by a set within that time at most, where each of its ways has PAIRS_CHUNK_LEAST
  * or more. */
 double plan_chain_reach(const struct chain_list *list, const struct chain_set *set, double time_ns);
-
-/* Whether the request lets bytes take all ways of a set. */
-bool plan_chain_may(const struct way_ends *ends, const struct chain_set *set);
 
 /* The ways of a set as they are priced. */
 void plan_chain_ways(const struct chain_set *set, bool both, struct way *ret);

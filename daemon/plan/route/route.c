@@ -198,8 +198,12 @@ static bool find_left_out(struct route_work *work, size_t taken)
     if (direct == NULL || !plan_way_direct(&ends, direct->way[0].hop[0].by, &ways[0]))
         return true;
     double alone = plan_way_rate(&ways[0]);
-    if (!plan_split_find(&ends, !work->request.overlap, plan_route_order_firsts(work->answer),
-                         alone / ROUTE_WORTH, false, ways, &found, &shared))
+    struct chain_list *list = plan_chain_list(&ends, !work->request.overlap);
+    bool has_room =
+        list != NULL && plan_split_find(&ends, list, plan_route_order_firsts(work->answer),
+                                        alone / ROUTE_WORTH, false, ways, &found, &shared);
+    free(list);
+    if (!has_room)
         return false;
     double together = plan_split_rate(ways, found);
     if (found > taken && ROUTE_WORTH * together > alone)
@@ -209,14 +213,14 @@ static bool find_left_out(struct route_work *work, size_t taken)
 
 /* Several ways at once, the fastest of those that may lead, or of all; where they are faster than
  * limit_ns, which becomes their time. False when out of memory. */
-static bool add_fastest(struct route_work *work, unsigned firsts, double direct_rate,
-                        bool must_lead, double *limit_ns)
+static bool add_fastest(struct route_work *work, const struct chain_list *list, unsigned firsts,
+                        double direct_rate, bool must_lead, double *limit_ns)
 {
     struct way ways[ROUTE_WAYS_MAX];
     const char *shared = NULL;
     size_t found;
-    if (!plan_split_find(&work->ends, !work->request.overlap, firsts, direct_rate / ROUTE_WORTH,
-                         must_lead, ways, &found, &shared))
+    if (!plan_split_find(&work->ends, list, firsts, direct_rate / ROUTE_WORTH, must_lead, ways,
+                         &found, &shared))
         return false;
     double time_ns =
         found > 0 ? add_option(work, ways, found, shared)->predicted.time_ns : INFINITY;
@@ -239,8 +243,12 @@ static bool add_split(struct route_work *work)
         if (is_direct(&answer->option[i]))
             direct_ns = fmin(direct_ns, answer->option[i].predicted.time_ns);
     double direct_rate = rate_of(direct);
-    return add_fastest(work, firsts, direct_rate, true, &direct_ns) &&
-           add_fastest(work, firsts, direct_rate, false, &direct_ns);
+    struct chain_list *list = plan_chain_list(&work->ends, !work->request.overlap);
+    bool has_room = list != NULL &&
+                    add_fastest(work, list, firsts, direct_rate, true, &direct_ns) &&
+                    add_fastest(work, list, firsts, direct_rate, false, &direct_ns);
+    free(list);
+    return has_room;
 }
 
 /* No split by links of which what its ways share leaves one of them less than is worth it. */

@@ -274,7 +274,7 @@ static bool is_wanted(const struct wanted *wanted, const struct chain_set *set, 
 {
     return (set->rate > wanted->enough) == is_enough && (set->may_lead || !wanted->must_lead) &&
            wanted->ends->bytes >= (double)set->count * SPLIT_LEAST &&
-           (wanted->firsts >> set->first & 1) != 0 && plan_chain_may(wanted->ends, set);
+           (wanted->firsts >> set->first & 1) != 0;
 }
 
 /* What each set takes at least; INFINITY: it is not wanted. */
@@ -333,22 +333,19 @@ static const struct chain_set *fastest(const struct chain_list *list, const stru
     }
 }
 
-bool plan_split_find(const struct way_ends *ends, bool kernels, unsigned firsts, double enough,
-                     bool must_lead, struct way *way, size_t *ret_count, const char **ret_shared)
+bool plan_split_find(const struct way_ends *ends, const struct chain_list *list, unsigned firsts,
+                     double enough, bool must_lead, struct way *way, size_t *ret_count,
+                     const char **ret_shared)
 {
-    const struct chain_list *list = plan_chain_list(ends, kernels);
     const struct wanted wanted = {ends, firsts, enough, must_lead};
-    double *least_ns = list != NULL ? malloc((list->with_direct + 1) * sizeof *least_ns) : NULL;
-    if (least_ns == NULL) {
-        plan_chain_done(list);
+    double *least_ns = malloc((list->with_direct + 1) * sizeof *least_ns);
+    if (least_ns == NULL)
         return false;
-    }
     const struct chain_set *best = fastest(list, &wanted, true, least_ns, way);
     if (best == NULL)
         best = fastest(list, &wanted, false, least_ns, way);
     free(least_ns);
     *ret_count = best != NULL ? best->count : 0;
     *ret_shared = best != NULL ? best->shared : NULL;
-    plan_chain_done(list);
     return true;
 }

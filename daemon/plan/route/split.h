@@ -59,11 +59,12 @@ bool plan_split_is_enough(const double *share, size_t count, double bytes);
 double plan_split_rate(const struct way *way, size_t count);
 
 /* Of the sets of ways (plan/route/chain.h) that which takes so many bytes fastest, of those that
- * very many get more than enough bytes per second by, if there are any. Only by copy engines when
- * kernels are false; must_lead: only of those of which all was measured (plan/route/source.h);
- * firsts: a bit for each mechanism by which the direct way may go. Which there are does not depend
- * on the bytes, so that more of them never take less; and what is found of a part of the gpus, or
- * by copy engines, never takes less than what is found of all. ret_count: how many are in way, each
- * as slow as together; 0: none. ret_shared: as plan_share_ways has it. False when out of memory. */
-bool plan_split_find(const struct way_ends *ends, bool kernels, unsigned firsts, double enough,
-                     bool must_lead, struct way *way, size_t *ret_count, const char **ret_shared);
+ * very many get more than enough bytes per second by, if there are any. must_lead: only of those of
+ * which all was measured (plan/route/source.h); firsts: a bit for each mechanism by which the
+ * direct way may go. Which there are does not depend on the bytes, so that more of them never take
+ * less; and what is found of a part of the gpus, or by copy engines, never takes less than what is
+ * found of all. ret_count: how many are in way, each as slow as together; 0: none. ret_shared: as
+ * plan_share_ways has it. False when out of memory. */
+bool plan_split_find(const struct way_ends *ends, const struct chain_list *list, unsigned firsts,
+                     double enough, bool must_lead, struct way *way, size_t *ret_count,
+                     const char **ret_shared);
