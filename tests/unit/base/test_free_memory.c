@@ -13,29 +13,13 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/free_memory.h"
-#include "unit/base/tree.h"
+#include "unit/base/tree_root.h"
 
 static int64_t fixed_now_s(void *state)
 {
     return (int64_t)(*(uint64_t *)state / 1000000000u) + 1790000000;
 }
 static uint64_t fixed_mono_ns(void *state) { return *(uint64_t *)state; }
-
-static char root[TREE_SIZE];
-
-static int make_root(void **state)
-{
-    (void)state;
-    tree_make(root);
-    return 0;
-}
-
-static int remove_root(void **state)
-{
-    (void)state;
-    tree_remove(root);
-    return 0;
-}
 
 static void nodes_are_read_at_most_ten_times_a_second(void **state)
 {

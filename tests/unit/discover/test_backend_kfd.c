@@ -10,23 +10,7 @@
 #include <cmocka.h>
 
 #include "discover/backend.h"
-#include "unit/base/tree.h"
-
-static char root[TREE_SIZE];
-
-static int make_root(void **state)
-{
-    (void)state;
-    tree_make(root);
-    return 0;
-}
-
-static int remove_root(void **state)
-{
-    (void)state;
-    tree_remove(root);
-    return 0;
-}
+#include "unit/base/tree_root.h"
 
 /* Writes root/kfd/topology/nodes/path. */
 __attribute__((format(printf, 2, 3))) static void put(const char *path, const char *format, ...)

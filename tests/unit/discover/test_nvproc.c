@@ -12,7 +12,7 @@
 
 #include "discover/discover.h"
 #include "discover/draft.h"
-#include "unit/base/tree.h"
+#include "unit/base/tree_root.h"
 
 #define GPUS   "/proc/driver/nvidia/gpus/"
 #define UUID_A "GPU-e6e4339c-af84-95e5-0281-b0622c0ded69"
@@ -25,22 +25,6 @@
     "\nVideo BIOS: \t 96.00.a5.00.1a\nBus Type: \t PCIe\nDMA Size: \t 52 bits\n"                   \
     "DMA Mask: \t 0xfffffffffffff\nBus Location: \t " address "\nDevice Minor: \t " minor          \
     "\nGPU Firmware: \t 580.159.04\nGPU Excluded:\t No\n"
-
-static char root[TREE_SIZE];
-
-static int make_root(void **state)
-{
-    (void)state;
-    tree_make(root);
-    return 0;
-}
-
-static int remove_root(void **state)
-{
-    (void)state;
-    tree_remove(root);
-    return 0;
-}
 
 static void put(const char *path, const char *text) { tree_put(root, path, text); }
 

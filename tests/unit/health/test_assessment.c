@@ -230,18 +230,25 @@ static void notes_without_disagreements(void **state)
     end(&f);
 }
 
-static void a_long_reason_is_cut_between_characters(void **state)
+/* A node without values, judged by one note. */
+static struct fixture assessed_note(const struct note *note)
 {
-    (void)state;
     struct fixture f = begin(nodes_cpu(&four_numas));
     nodes_finish(f.graph);
     values_finish(f.values);
+    f.snap = snapshot_new(f.graph, f.values, note, 1, 0, 1);
+    graph_unref(f.graph);
+    assess(&f, NULL);
+    return f;
+}
+
+static void a_long_reason_is_cut_between_characters(void **state)
+{
+    (void)state;
     struct note note = {.code = "x", .severity = 2, .place = "machine0"};
     for (size_t i = 0; i + 3 < sizeof note.text; i += 2)
         strcat(note.text, "\xc3\xa4");
-    f.snap = snapshot_new(f.graph, f.values, &note, 1, 0, 1);
-    graph_unref(f.graph);
-    assess(&f, NULL);
+    struct fixture f = assessed_note(&note);
     assert_int_equal(f.assessment.verdict, VERDICT_UNHEALTHY);
     assert_false(f.assessment.drain);
     size_t length = strlen(f.assessment.reason);
@@ -254,17 +261,12 @@ static void a_long_reason_is_cut_between_characters(void **state)
 static void a_long_reason_ends_with_a_clause(void **state)
 {
     (void)state;
-    struct fixture f = begin(nodes_cpu(&four_numas));
-    nodes_finish(f.graph);
-    values_finish(f.values);
     struct note note = {.code = "x",
                         .severity = 1,
                         .place = "machine0",
                         .text = "the store in a folder with quite a long name cannot be written to "
                                 "at all, and everything that was measured since then will be lost"};
-    f.snap = snapshot_new(f.graph, f.values, &note, 1, 0, 1);
-    graph_unref(f.graph);
-    assess(&f, NULL);
+    struct fixture f = assessed_note(&note);
     assert_string_equal(f.assessment.reason, "degraded: machine0: the store in a folder with quite "
                                              "a long name cannot be written to at all");
     end(&f);
@@ -273,17 +275,12 @@ static void a_long_reason_ends_with_a_clause(void **state)
 static void a_long_phrase_says_that_it_is_cut(void **state)
 {
     (void)state;
-    struct fixture f = begin(nodes_cpu(&four_numas));
-    nodes_finish(f.graph);
-    values_finish(f.values);
     struct note note = {.code = "x",
                         .severity = 1,
                         .place = "machine0",
                         .text = "the store in a folder with quite a long name cannot be written to "
                                 "for reasons that nobody has been able to tell until now"};
-    f.snap = snapshot_new(f.graph, f.values, &note, 1, 0, 1);
-    graph_unref(f.graph);
-    assess(&f, NULL);
+    struct fixture f = assessed_note(&note);
     assert_string_equal(f.assessment.reason,
                         "degraded: machine0: the store in a folder with quite a long name cannot "
                         "be written to for reasons that nobody has...");
@@ -463,16 +460,11 @@ static void other_axes_are_no_likes(void **state)
 static void a_missing_gpu_is_a_reason_to_drain(void **state)
 {
     (void)state;
-    struct fixture f = begin(nodes_cpu(&four_numas));
-    nodes_finish(f.graph);
-    values_finish(f.values);
     struct note note = {.code = "gpu-missing",
                         .severity = 2,
                         .place = "gpu3",
                         .text = "the gpu that was gpu3 is gone"};
-    f.snap = snapshot_new(f.graph, f.values, &note, 1, 0, 1);
-    graph_unref(f.graph);
-    assess(&f, NULL);
+    struct fixture f = assessed_note(&note);
     assert_true(f.assessment.drain);
     assert_string_equal(f.assessment.reason, "unhealthy: gpu3: the gpu that was gpu3 is gone");
     end(&f);

@@ -47,33 +47,37 @@ static void note_end(void *arg, const struct runner_end *end)
     watch->end = *end;
 }
 
-static struct watch run_script(const char *script, uint64_t limit_ms, uint64_t silence_ms,
-                               size_t output_max, int stop_after)
+/* Runs it alone. The text receives the sentence about its end. */
+static struct watch run_to_end(struct runner_spec spec, int stop_after, char text[512])
 {
     struct watch watch = {.stop_after = stop_after};
-    const char *args[] = {"sh", "-c", script, NULL};
-    struct runner_spec spec = {
-        .program = "/bin/sh",
-        .args = args,
-        .limit_ms = limit_ms,
-        .silence_ms = silence_ms,
-        .output_max = output_max,
-        .line = count_line,
-        .ended = note_end,
-        .arg = &watch,
-    };
     struct berth_err err = {0};
     uv_loop_t loop;
+    spec.line = count_line;
+    spec.ended = note_end;
+    spec.arg = &watch;
     uv_loop_init(&loop);
     assert_int_equal(runner_start(&loop, &spec, &watch.runner, &err), BERTH_OK);
     uv_run(&loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&loop), 0);
     assert_int_equal(watch.endings, 1);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nobody is left, not as a zombie either */
-    char text[512];
-    runner_describe(&watch.end, &spec, text, sizeof text);
+    runner_describe(&watch.end, &spec, text, 512);
     assert_true(strlen(text) > 3);
     return watch;
+}
+
+static struct watch run_script(const char *script, uint64_t limit_ms, uint64_t silence_ms,
+                               size_t output_max, int stop_after)
+{
+    const char *args[] = {"sh", "-c", script, NULL};
+    char text[512];
+    return run_to_end((struct runner_spec){.program = "/bin/sh",
+                                           .args = args,
+                                           .limit_ms = limit_ms,
+                                           .silence_ms = silence_ms,
+                                           .output_max = output_max},
+                      stop_after, text);
 }
 
 static void lines_come_whole(void **state)
@@ -104,22 +108,14 @@ static void a_variant_adds_to_it(void **state)
     (void)state;
     const char *args[] = {"sh", "-c", "echo \"$LC_ALL:$HSA_XNACK:$HOME\"", NULL},
                *environment[] = {"HSA_XNACK=1", NULL};
-    struct watch watch = {0};
-    struct runner_spec spec = {.program = "/bin/sh",
-                               .args = args,
-                               .environment = environment,
-                               .limit_ms = 30000,
-                               .silence_ms = 30000,
-                               .output_max = 1 << 20,
-                               .line = count_line,
-                               .ended = note_end,
-                               .arg = &watch};
-    struct berth_err err = {0};
-    uv_loop_t loop;
-    uv_loop_init(&loop);
-    assert_int_equal(runner_start(&loop, &spec, &watch.runner, &err), BERTH_OK);
-    uv_run(&loop, UV_RUN_DEFAULT);
-    assert_int_equal(uv_loop_close(&loop), 0);
+    char text[512];
+    struct watch watch = run_to_end((struct runner_spec){.program = "/bin/sh",
+                                                         .args = args,
+                                                         .environment = environment,
+                                                         .limit_ms = 30000,
+                                                         .silence_ms = 30000,
+                                                         .output_max = 1 << 20},
+                                    0, text);
     assert_string_equal(watch.first, "C:1:");
     assert_int_equal(watch.end.stuck, 0);
 }
@@ -303,26 +299,15 @@ static void a_stopped_guardian_is_woken(void **state)
 static void a_missing_program_ends_like_any_other(void **state)
 {
     (void)state;
-    struct watch watch = {0};
     const char *args[] = {"berth-probe-none", NULL};
-    struct runner_spec spec = {.program = "/nonexistent/berth-probe-none",
-                               .args = args,
-                               .limit_ms = 1000,
-                               .silence_ms = 1000,
-                               .output_max = 1000,
-                               .line = count_line,
-                               .ended = note_end,
-                               .arg = &watch};
-    struct berth_err err = {0};
-    uv_loop_t loop;
-    uv_loop_init(&loop);
-    assert_int_equal(runner_start(&loop, &spec, &watch.runner, &err), BERTH_OK);
-    uv_run(&loop, UV_RUN_DEFAULT);
-    assert_int_equal(uv_loop_close(&loop), 0);
-    assert_int_equal(watch.endings, 1);
+    char text[512];
+    struct watch watch = run_to_end((struct runner_spec){.program = "/nonexistent/berth-probe-none",
+                                                         .args = args,
+                                                         .limit_ms = 1000,
+                                                         .silence_ms = 1000,
+                                                         .output_max = 1000},
+                                    0, text);
     assert_int_equal(watch.end.ending, RUNNER_NOT_STARTED);
-    char text[256];
-    runner_describe(&watch.end, &spec, text, sizeof text);
     assert_string_equal(text, "berth-probe-none could not be started (No such file or directory)");
 }
 
