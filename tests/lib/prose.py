@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 """Thermometers of the comments in C: prose.py NAME FILE... prints one line for the files together.
 
-Counts "what" per 1,000 words, comments that open with What, Whether, Of, How or As, and sentences
-of more than 25 words. A sentence ends with its mark, paragraph, item or label ("Uses:").
+Counts "what" per 1,000 words, comments that open with What, Whether, Of, How or As in either case,
+and sentences of more than 25 words. A sentence ends with its mark, paragraph, item or label
+("Uses:").
 """
 import re
 import sys
 
 LONG = 25
 TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
-END = re.compile(r"(?<=[.?!])\s+(?=[A-Z])|\n\s*\n|\n\s*(?=- |\d+\. |[A-Z][a-z ]+: )")
+# A sentence may begin with an identifier in lower case, but not behind "e.g.", "1." or "...".
+END = re.compile(r"(?<=[.?!])\s+(?=[A-Z])|(?<![\W_][\w.]\.)(?<=\w[.?!])\s+(?=[a-z])"
+                 r"|\n\s*\n|\n\s*(?=- |\d+\. |[A-Z][a-z ]+: )")
+OPENING = re.compile(r"(what|whether|of|how|as)\b", re.IGNORECASE)
 FILE = re.compile(r"[\w/.*-]+\.(c|h|cu|py|sh|def)\b")
 
 
@@ -31,7 +35,7 @@ def main(name, files):
     texts = [text for file in files for text in comments(open(file, encoding="utf-8").read())]
     total = sum(len(words(text)) for text in texts)
     whats = sum(word.lower() == "what" for text in texts for word in words(text))
-    openings = sum(re.match(r"(What|Whether|Of|How|As)\b", text) is not None for text in texts)
+    openings = sum(OPENING.match(text) is not None for text in texts)
     sentences = [sentence for text in texts for sentence in END.split(text)]
     long = sum(len(words(sentence)) > LONG for sentence in sentences)
     opening = 100 * openings / max(len(texts), 1)
