@@ -40,18 +40,17 @@ code() { ours '*.c' '*.h' '*.sh' '*.py' '*.def' '*.sql' '*.varlink' Makefile .ci
 # Lines "FOLDER USED ...": the folders, and the folders that each may use, by includes and by calls.
 # "*": all of its program.
 folders=$(tests/lib/folders.sh uses)
-uses() { awk -v f="$1" '$1 == f { for (i = 2; i <= NF; i++) print $i; exit }' <<<"$folders"; }
+declare -A uses # by folder
+while read -r folder used; do uses[$folder]=" $used "; done <<<"$folders"
 
 # allows FROM TO: folders of one program, as daemon/plan/bind and daemon/cost
 allows() {
-    local used
-    [ "$1" != "$2" ] || return 0
-    used=" $(uses "$1" | paste -sd ' ') "
-    [[ $used == *" * "* || $used == *" ${2#*/} "* ]]
+    local used=${uses[$1]-}
+    [[ $1 == "$2" || $used == *" * "* || $used == *" ${2#*/} "* ]]
 }
 
 # Lines "FILE USED": each include of a header of the same program, by path.
-includes() {
+find_includes() {
     local program
     for program in daemon client probes; do
         ours "$program/*.[ch]" "$program/*.cu" | xargs grep -HE '^ *# *include *"[a-z0-9_/]+\.h"' |
@@ -60,12 +59,30 @@ includes() {
     done
 }
 
+# Objects of files that exist: a build folder keeps those of removed files.
+objects() {
+    local object file
+    find "$BUILD"/obj/{daemon,client,probes} -name '*.o' 2>/dev/null | while IFS= read -r object; do
+        file=${object#"$BUILD"/obj/}
+        [ ! -e "${file%.o}.c" ] || echo "$object"
+    done
+}
+
+# Without Slurm's headers its plugin is not built.
+check_built() {
+    local file
+    ours 'daemon/*.c' 'client/*.c' 'probes/*.c' | while IFS= read -r file; do
+        [ -e "$BUILD/obj/${file%c}o" ] || [ "$file" = client/slurm/spank_berth.c ] ||
+            echo "$file has no object in $BUILD/obj"
+    done
+}
+
 # Lines "FILE USED NAME": each name that an object takes of another one of the same program; objects
 # by path, without suffix.
-calls() {
+find_calls() {
     local program
     for program in daemon client probes; do
-        find "$BUILD/obj/$program" -name '*.o' -print0 | xargs -0 nm -gA |
+        objects | grep "^$BUILD/obj/$program/" | xargs -r nm -gA |
             awk -v cut="$BUILD/obj/" '
             { file = $1; sub(/:.*/, "", file); sub(/\.o$/, "", file); sub(cut, "", file)
               print ($(NF - 1) == "U" || $(NF - 1) == "w" ? "uses" : "has"), $NF, file }
@@ -74,24 +91,27 @@ calls() {
     done
 }
 
-# between LINES OF includes OR calls: those that go from one folder to another that it may not use
+includes=$(find_includes)
+calls=$(find_calls)
+
+# between LINES: those of includes or of calls that go from one folder to another, which it may not
+# use
 between() {
     local file used name from to key last='' verdict=0
     while read -r file used name; do
         echo "${file%/*} ${used%/*} $file $used $name"
-    done | sort | while read -r from to file used name; do
+    done <<<"$1" | sort | while read -r from to file used name; do
         key="$from $to"
         [ "$key" = "$last" ] || { allows "$from" "$to" && verdict=0 || verdict=1; }
         last=$key
         [ "$verdict" = 0 ] || echo "$file uses $used $name"
     done
 }
-check_includes() { includes | between; }
-check_calls() { calls | between; }
+check_includes() { between "$includes"; }
+check_calls() { between "$calls"; }
 check_folders() {
     ours 'daemon/*' 'client/*' 'probes/*' | sed 's|/[^/]*$||' | sort -u | while read -r folder; do
-        awk -v f="$folder" '$1 == f { found = 1 } END { exit !found }' <<<"$folders" ||
-            echo "$folder is not in the table of folders"
+        [ -n "${uses[$folder]-}" ] || echo "$folder is not in the table of folders"
     done
 }
 
@@ -114,8 +134,8 @@ check_pages() {
 }
 check_public() {
     local file used folder last='' public=''
-    includes | awk '{ f = $1; u = $2; sub("/[^/]*$", "", f); sub("/[^/]*$", "", u)
-        if (f != u) print u, $1, $2 }' | sort | while read -r folder file used; do
+    awk '{ f = $1; u = $2; sub("/[^/]*$", "", f); sub("/[^/]*$", "", u)
+        if (f != u) print u, $1, $2 }' <<<"$includes" | sort | while read -r folder file used; do
         [ "$folder" = "$last" ] ||
             { last=$folder && public=" $(page "$folder" 'Public headers') "; }
         [[ $public == *" ${used##*/} "* ]] ||
@@ -141,9 +161,9 @@ check_named_paths() {
 
 # A header includes no header that leads back to it, and a file calls no file that leads back to it,
 # in one folder too.
-check_cycles() { includes | grep '\.h .*' | tsort 2>&1 >/dev/null | sed 's/^tsort: //'; }
+check_cycles() { grep '\.h .*' <<<"$includes" | tsort 2>&1 >/dev/null | sed 's/^tsort: //'; }
 check_circles() {
-    calls | awk '{ print $1, $2 }' | sort -u | tsort 2>&1 >/dev/null | sed 's/^tsort: //'
+    awk '{ print $1, $2 }' <<<"$calls" | sort -u | tsort 2>&1 >/dev/null | sed 's/^tsort: //'
 }
 
 # The library's header (a pattern of grep), and the files that may include it.
@@ -187,20 +207,11 @@ check_marks() {
         xargs grep -HnwE 'TODO|FIXME|XXX|HACK|TBD'
 }
 
-# Objects of files that exist: a build folder keeps those of removed files.
-objects() {
-    local object file
-    find "$BUILD"/obj/{daemon,client,probes} -name '*.o' 2>/dev/null | while IFS= read -r object; do
-        file=${object#"$BUILD"/obj/}
-        [ ! -e "${file%.o}.c" ] || echo "$object"
-    done
-}
-
 # .data.rel.ro holds constants with addresses in them; the loader makes it read-only. A signal's
 # handler reads its data from file scope only. The count of lost lines of the log belongs to the
 # process, which has one standard error.
 check_state() {
-    objects | xargs objdump -t | awk '/:     file format / { object = $1 }
+    objects | xargs -r objdump -t | awk '/:     file format / { object = $1 }
         (/ O / && / (\.data|\.bss|\*COM\*)/ && !/\.data\.rel\.ro/ ||
         /\.t(data|bss)/ && $NF !~ /^\./) &&
         !(object ~ /\/store\/log_index\.o:/ && $NF == "inside") &&
@@ -208,27 +219,29 @@ check_state() {
 }
 
 # A public name carries its file's name or its folder's, or that of a thing that the file defines,
-# so that a reader finds its home.
-things() {
+# so that a reader finds its home. Sets things.
+name_things() {
     case $1 in
-    node/graph) echo "place|link|origin" ;;
-    node/values*) echo "value|axes" ;;
-    discover/discover) echo "discovery" ;;
-    discover/backend_*) echo "${1#*backend_}" ;;
-    store/store) echo "run" ;;
-    serve/*) echo "query" ;;
-    common/*) echo "probe" ;;
-    slurm/spank_berth) echo "plugin|slurm_spank|spank" ;; # names that Slurm looks for
-    *) echo "main" ;;
+    node/graph) things="place|link|origin" ;;
+    node/values*) things="value|axes" ;;
+    discover/discover) things="discovery" ;;
+    discover/backend_*) things="${1#*backend_}" ;;
+    store/store) things="run" ;;
+    serve/*) things="query" ;;
+    common/*) things="probe" ;;
+    slurm/spank_berth) things="plugin|slurm_spank|spank" ;; # names that Slurm looks for
+    *) things="main" ;;
     esac
 }
 check_names() {
-    local object name file last='' words=''
-    objects | xargs nm -gA --defined-only | sed -E 's/:.* / /' | while read -r object name; do
+    local object name file base last='' words='' things
+    objects | xargs -r nm -gA --defined-only | sed -E 's/:.* / /' | while read -r object name; do
         if [ "$object" != "$last" ]; then
             last=$object file=${object%.o}
             file=${file#*/obj/*/}
-            words="${file//\//|}|$(sed 's/.*\///; s/_.*//' <<<"$file")|$(things "$file")"
+            name_things "$file"
+            base=${file##*/}
+            words="${file//\//|}|${base%%_*}|$things"
         fi
         [[ $name == berth_* || $name =~ (^|_)($words)(_|$) ]] || echo "$file: $name"
     done
@@ -302,6 +315,7 @@ prose() {
 }
 
 rule "one door per foreign library" check_doors
+rule "every source is built" check_built
 rule "every folder is in the table" check_folders
 rule "a folder includes what it may" check_includes
 rule "a folder calls what it may" check_calls
