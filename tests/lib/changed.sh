@@ -1,7 +1,7 @@
 #!/bin/bash
 # changed.sh files: files that differ from origin/main, or from HEAD without origin/main.
-# changed.sh folders: folders of tests/unit for these files, and then for folders that use them, the
-# nearest first.
+# changed.sh touched: folders of tests/unit for these files.
+# changed.sh folders: the same, and then those of folders that use them, the nearest first.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 base=$(git merge-base origin/main HEAD 2>/dev/null || echo HEAD)
@@ -10,7 +10,7 @@ files() {
         [ ! -e "$file" ] || echo "$file"
     done
 }
-[ "${1-}" = folders ] || { files && exit; }
+[ "${1-files}" != files ] || { files && exit; }
 
 # Prints the folder of a source, of a unit test, of sources that include an interface file, of tests
 # that include a header.
@@ -26,6 +26,8 @@ touched() {
         esac
     done | sort -u
 }
+
+[ "$1" != touched ] || { touched | sed -E 's,^(daemon|client|probes)?/,,' | sort -u && exit; }
 
 # A name with a slash in front is a folder of tests/unit; the others are rows of the table of folders.
 { tests/lib/folders.sh uses && echo "--" && touched; } | awk '
