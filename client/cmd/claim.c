@@ -116,7 +116,7 @@ static int run_claim(struct cmd *cmd)
 const struct cmd_command cmd_claim = {
     .name = "claim",
     .operands = "PLACE...",
-    .about = "claim places: nothing is measured meanwhile, and plans of others go around them",
+    .about = "reserve places: berth neither benchmarks them nor places other jobs there",
     .options = options,
     .option_count = OPTIONS,
     .most_operands = SIZE_MAX,

@@ -1,4 +1,4 @@
-/* Text of a reply of Route: ways, times and ways worth measuring. */
+/* Text of a reply of Route: paths, times, and paths worth measuring. */
 #include <stdio.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ static void put_winner(struct ui *ui, const json_t *options, const json_t *index
 {
     const json_t *option = json_array_get(options, (size_t)json_integer_value(index));
     if (json_array_size(json_object_get(option, "segments")) > 1)
-        ui_put(ui, "several ways at once (ask with a size for which)");
+        ui_put(ui, "several paths at once (ask with a size for which)");
     else
         put_paths(ui, option);
 }
@@ -58,10 +58,10 @@ static double time_of(const json_t *option)
 static void put_option(struct ui_table *table, const json_t *option, double best_ns)
 {
     struct ui *ui = table->ui;
-    struct ui way = {.utf8 = ui->utf8, .width = ui->width},
+    struct ui path = {.utf8 = ui->utf8, .width = ui->width},
               time = {.utf8 = ui->utf8, .width = ui->width};
     const char *shared = ui_member(json_object_get(option, "predicted"), "bottleneck");
-    put_paths(&way, option);
+    put_paths(&path, option);
     ui_prediction(&time, json_object_get(option, "predicted"));
     if (*shared != '\0') {
         ui_put(&time, ", shares ");
@@ -69,9 +69,9 @@ static void put_option(struct ui_table *table, const json_t *option, double best
     }
     ui_cell(table, "%.2f", best_ns > 0 ? time_of(option) / best_ns : 1.0);
     ui_cell(table, "%s", time.text == NULL ? "" : time.text);
-    ui_cell(table, "%s", way.text == NULL ? "" : way.text);
-    ui->failed = ui->failed || way.failed || time.failed;
-    ui_done(&way);
+    ui_cell(table, "%s", path.text == NULL ? "" : path.text);
+    ui->failed = ui->failed || path.failed || time.failed;
+    ui_done(&path);
     ui_done(&time);
 }
 
@@ -183,7 +183,7 @@ static void put_worth(struct ui *ui, const json_t *options)
 
 void ui_route(struct ui *ui, const json_t *reply)
 {
-    static const char *const header[] = {"times", "predicted", "way"};
+    static const char *const header[] = {"times", "predicted", "path"};
     const json_t *options = json_object_get(reply, "options"), *option;
     double best_ns = time_of(json_array_get(options, 0));
     struct ui_table table;

@@ -96,7 +96,7 @@ static void warn_of_ways(const struct asked *asked, const char *prefix)
         snprintf(more, sizeof more, " (and %zu more)", count - 1);
     if (count > 0)
         warnings_add(asked->warnings,
-                     "%sfrom %s to %s%s several ways are as wide and as short: which one the "
+                     "%sfrom %s to %s%s several paths are as wide and as short: which one the "
                      "driver takes is not known, the one by the lowest numbers counts",
                      prefix, name_of(asked, asked->flow[first].from),
                      name_of(asked, asked->flow[first].to), more);

@@ -28,7 +28,7 @@ static bool is_told(const struct resource_nominal *item)
     return most > 0;
 }
 
-/* The items of both directions of links between packages on the way. */
+/* The items of both directions of links between packages on the path. */
 static size_t between(const struct resource_structure *structure, place_id gpu, place_id numa,
                       uint16_t *ret_use)
 {

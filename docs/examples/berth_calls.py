@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Calls libberth from Python, with nothing but ctypes: every method of the daemon by berth_call, parameters and replies as dictionaries.
 
-usage: berth_calls.py FROM TO SIZE: where a buffer of SIZE bytes that FROM reads belongs, and the way from FROM to TO.
+usage: berth_calls.py FROM TO SIZE: where a buffer of SIZE bytes that FROM reads belongs, and the path from FROM to TO.
 BERTH_LIBRARY names another libberth.so.1 than the installed one."""
 import ctypes
 import json

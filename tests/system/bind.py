@@ -335,7 +335,7 @@ def order_matters_where_each_copies_to_all_over_one_port():
 
 def a_guess_at_the_drivers_way_is_told():
     """Bind's plan and the launcher's own order: no time is a bound from links then."""
-    ways, best = "several ways are as wide and as short: which one the driver takes is not known", "said to allow at best"
+    ways, best = "several paths are as wide and as short: which one the driver takes is not known", "said to allow at best"
     with Asked("mi250x") as node:
         for request, ours, order in (({"tasks": 2, "gpus_per_task": 2, "pattern": "pairs", "bytes": 256 * MIB}, False, True),
                                      ({"tasks": 8, "pattern": "alltoall", "bytes": 16 * MIB, "mechanism": "kernel"}, True, False),

@@ -54,7 +54,7 @@ static void add(struct beside *beside, const struct candidate *one)
         size_t room = candidates->room > 0 ? 2 * candidates->room : 64;
         struct candidate *more = realloc(candidates->item, room * sizeof *more);
         if (more == NULL) {
-            beside->code = err_set(beside->err, BERTH_NO_MEMORY, "no memory for ways");
+            beside->code = err_set(beside->err, BERTH_NO_MEMORY, "no memory for paths");
             return;
         }
         candidates->item = more;
@@ -153,7 +153,7 @@ static double add_best(struct beside *beside, double limit_ns)
         return INFINITY;
     const struct candidate **sorted = malloc(candidates->count * sizeof *sorted);
     if (sorted == NULL) {
-        beside->code = err_set(beside->err, BERTH_NO_MEMORY, "no memory for ways");
+        beside->code = err_set(beside->err, BERTH_NO_MEMORY, "no memory for paths");
         return INFINITY;
     }
     for (size_t i = 0; i < candidates->count; i++)
@@ -267,7 +267,7 @@ static void add_split(struct beside *beside, unsigned firsts, double limit_ns)
     if (list == NULL) {
         beside->code = beside->code != BERTH_OK
                            ? beside->code
-                           : err_set(beside->err, BERTH_NO_MEMORY, "no memory for ways");
+                           : err_set(beside->err, BERTH_NO_MEMORY, "no memory for paths");
         return;
     }
     beside->candidates.count = 0;

@@ -266,7 +266,7 @@ static enum berth_code price_once(struct route_work *work, struct route_option *
         if (slower > 1.001 && flows[i].shared == NULL)
             warnings_add(&work->answer->warnings,
                          "what goes from %s to %s beside what moves meanwhile was not measured: it "
-                         "counts as sharing the links, ports and packages on the way",
+                         "counts as sharing the links, ports and packages on the path",
                          graph_place(work->snap->graph, alone[i].from)->name,
                          graph_place(work->snap->graph, alone[i].to)->name);
         else if (slower > 1.001 && flows[i].is_nominal)

@@ -282,7 +282,7 @@ static enum berth_code add_others(struct route_work *work, struct berth_err *err
     if (code == BERTH_OK && has_room && work->request.both)
         has_room = find_left_out(work, taken);
     return code != BERTH_OK || has_room ? code
-                                        : err_set(err, BERTH_NO_MEMORY, "no memory for ways");
+                                        : err_set(err, BERTH_NO_MEMORY, "no memory for paths");
 }
 
 /* The direct ways; where nothing is known of them also others, by links. ret_is_known: whether

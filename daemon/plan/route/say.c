@@ -55,7 +55,7 @@ static void warn_of_hop(const struct route_said *said, const struct move *hop, d
     } else if (!plan_move_knows(hop, piece)) {
         warnings_add(warnings,
                      !is_direct
-                         ? "what so few bytes from %s to %s take was not measured: in other ways "
+                         ? "what so few bytes from %s to %s take was not measured: on other paths "
                            "than the direct one they count as taking as long as more that are known"
                          : "what so few bytes from %s to %s take was not measured: the time is at "
                            "least this",
@@ -87,18 +87,18 @@ static void warn_of_both(const struct route_said *said, const struct move *hop)
     double slowdown = pair != NULL ? pair->both.slowdown : hop->slowdown;
     if (pair != NULL && pair->both_is_others)
         warnings_add(&said->answer->warnings,
-                     "what both directions get at once was not measured for every way here: those "
+                     "what both directions get at once was not measured for every path here: those "
                      "count as slowed as others are, at most");
     else if (slowdown > 1.001)
         warnings_add(
             &said->answer->warnings,
             "what both directions between %s and %s %s get at once was not measured: bytes count "
-            "as %.2f times as long, as structure has both share what is on the way",
+            "as %.2f times as long, as structure has both share what is on the path",
             hop->from < hop->to ? from : to, hop->from < hop->to ? to : from,
             hop->by == MOVE_KERNEL ? "by kernel" : "by copy engine", slowdown);
     else
         warnings_add(&said->answer->warnings,
-                     "what both directions get at once was not measured for every way here: where "
+                     "what both directions get at once was not measured for every path here: where "
                      "structure shows nothing that both share, each counts as alone");
 }
 
@@ -125,7 +125,7 @@ static void warn_of_option(const struct route_said *said, const struct route_opt
     if (option->is_by_links) {
         warnings_add(
             warnings,
-            "other ways than the direct one count with what links are said to carry, starting "
+            "other paths than the direct one count with what links are said to carry, starting "
             "nothing: what several transfers cost was not measured, so they do not go first");
         return;
     }
@@ -150,7 +150,7 @@ static void warn_of_option(const struct route_said *said, const struct route_opt
     }
     if (option->way_count > 1) {
         warnings_add(warnings,
-                     "the ways of a split were not measured together: they share what other "
+                     "the paths of a split were not measured together: they share what other "
                      "transfers show, and go over no link or port with more than was seen there");
         warn_of_ports(option, warnings);
     }
@@ -461,7 +461,7 @@ static void say_no_other(const struct route_said *said)
                   plan_pairs_passes(said->pairs, memory[m]);
     }
     warnings_add(
-        &said->answer->reasons, "no other way has a price: %s",
+        &said->answer->reasons, "no other path has a price: %s",
         plan_ends_are_one(graph, said->request->from, said->request->to)
             ? "both ends are one memory"
         : passed == 0 ? "no other memory that is allowed is between"
@@ -532,13 +532,13 @@ void plan_route_say_reasons(const struct route_said *said)
     if (left->ways > 0 && left->taken > 1)
         warnings_add(
             &said->answer->reasons,
-            "one way only, %zu ways at once would get %.1f GB/s; what more than %zu get while as "
+            "one path only, %zu paths at once would get %.1f GB/s; what more than %zu get while as "
             "many bytes come back was not measured, or is no more, and the others are left out",
             left->ways, left->bytes_per_s / 1e9, left->taken);
     else if (left->ways > 0)
         warnings_add(
             &said->answer->reasons,
-            "one way only, %zu ways at once would get %.1f GB/s instead of %.1f; what they get "
+            "one path only, %zu paths at once would get %.1f GB/s instead of %.1f; what they get "
             "while as many bytes come back was not measured, and they are left out",
             left->ways, left->bytes_per_s / 1e9, left->direct_bytes_per_s / 1e9);
     say_no_other(said);

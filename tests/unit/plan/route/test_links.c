@@ -92,8 +92,8 @@ static void four_gh200_have_three_ways_beside_the_direct_one(void **state)
         "by what links are said to carry, but what several transfers cost was not measured"));
     assert_true(
         lines_with(&f.answer.warnings,
-                   "other ways than the direct one count with what links are said to carry"));
-    assert_true(!lines_with(&f.answer.reasons, "no other way"));
+                   "other paths than the direct one count with what links are said to carry"));
+    assert_true(!lines_with(&f.answer.reasons, "no other path"));
     end(&f);
 }
 
@@ -155,8 +155,9 @@ static void without_kernels_and_without_what_is_not_allowed(void **state)
     f.allowed.gpus[gpu(&f, 3)] = false;
     asked(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB));
     assert_int_equal(f.answer.count, 2);
-    assert_true(lines_with(&f.answer.reasons,
-                           "no other way has a price: no other memory that is allowed is between"));
+    assert_true(
+        lines_with(&f.answer.reasons,
+                   "no other path has a price: no other memory that is allowed is between"));
     end(&f);
 }
 
@@ -181,7 +182,7 @@ static void mi300a_has_ways_through_the_others_and_none_within_one_memory(void *
         assert_true(plan_move_is_own(&kernel->way[0].hop[0]) && kernel->why_count == 1);
         assert_true(
             lines_with(&f.answer.reasons, "half of what gpu0 streams in its memory (nominal)") &&
-            lines_with(&f.answer.reasons, "no other way has a price: both ends are one memory"));
+            lines_with(&f.answer.reasons, "no other path has a price: both ends are one memory"));
         asked(&f,
               (struct route_request){.from = from, .to = to, .bytes = 1024 * MIB, .both = true});
         assert_within(option(&f, 1, MOVE_KERNEL, PLACE_NONE)->predicted.time_ns,

@@ -263,7 +263,7 @@ static void both_directions_take_what_they_were_measured_to(void **state)
     assert_true(isnan(f.answer.option[0].predicted.low_ns) &&
                 lines_with(&f.answer.warnings,
                            "both directions get at once was not measured for every "
-                           "way here: those count as slowed as others are, at most"));
+                           "path here: those count as slowed as others are, at most"));
     end(&f);
 }
 
