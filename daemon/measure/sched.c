@@ -80,7 +80,6 @@ static void retry_gpus(void *arg);
 
 static void publish(struct sched *sched, const struct snapshot *take_snapshot)
 {
-    snapshot_note_claims(take_snapshot, snapshot_claims(sched->snapshot));
     snapshot_unref(sched->snapshot);
     sched->snapshot = take_snapshot;
     if (sched->stopped == NULL)

@@ -52,28 +52,23 @@ json_t *jsonify_details(const struct detail *details, size_t count)
     return whole(object, ok);
 }
 
-json_t *jsonify_basis(const struct snapshot *snap)
+json_t *jsonify_basis(const struct snapshot *snap, uint64_t claims)
 {
-    return jsonify_basis_beside(snap, snapshot_claims(snap));
-}
-
-json_t *jsonify_basis_beside(const struct snapshot *snap, uint64_t generation)
-{
-    char claims[24];
-    snprintf(claims, sizeof claims, "%" PRIu64, generation);
-    return json_pack("{s:s,s:s,s:s}", "snapshot", snap->id, "claims", claims, "origin",
+    char generation[24];
+    snprintf(generation, sizeof generation, "%" PRIu64, claims);
+    return json_pack("{s:s,s:s,s:s}", "snapshot", snap->id, "claims", generation, "origin",
                      origin_name(snapshot_origin(snap)));
 }
 
-void jsonify_print_basis(struct print *print, const struct snapshot *snap)
+void jsonify_print_basis(struct print *print, const struct snapshot *snap, uint64_t claims)
 {
     print_open(print, '{');
     print_key(print, "snapshot");
     print_name(print, snap->id);
     print_key(print, "claims");
-    char claims[24];
-    snprintf(claims, sizeof claims, "%" PRIu64, snapshot_claims(snap));
-    print_name(print, claims);
+    char generation[24];
+    snprintf(generation, sizeof generation, "%" PRIu64, claims);
+    print_name(print, generation);
     print_key(print, "origin");
     print_name(print, origin_name(snapshot_origin(snap)));
     print_close(print, '}');

@@ -25,15 +25,12 @@ json_t *jsonify_strings(char *const *text, size_t count);
 /* { key: value, ... } */
 json_t *jsonify_details(const struct detail *details, size_t count);
 
-/* The Basis of an answer: snapshot, claims, origin. */
-json_t *jsonify_basis(const struct snapshot *snap);
-
-/* Basis of an answer that was requested at an earlier generation of the claims. */
-json_t *jsonify_basis_beside(const struct snapshot *snap, uint64_t generation);
+/* The Basis of an answer: snapshot, generation of the claims, origin. */
+json_t *jsonify_basis(const struct snapshot *snap, uint64_t claims);
 
 /* Every axis of the metric with its value, defaults filled in. */
 json_t *jsonify_axes(enum metric metric, const char *axes);
 
 /* The basis and the axes as text. */
-void jsonify_print_basis(struct print *print, const struct snapshot *snap);
+void jsonify_print_basis(struct print *print, const struct snapshot *snap, uint64_t claims);
 void jsonify_print_axes(struct print *print, enum metric metric, const char *axes);

@@ -36,15 +36,6 @@ enum origin snapshot_origin(const struct snapshot *snapshot)
     return snapshot->has_standin ? ORIGIN_STANDIN : snapshot->graph->origin;
 }
 
-void snapshot_note_claims(const struct snapshot *snapshot, uint64_t generation)
-{
-    __atomic_store_n(&((struct snapshot *)snapshot)->claims, generation, __ATOMIC_RELAXED);
-}
-uint64_t snapshot_claims(const struct snapshot *snapshot)
-{
-    return __atomic_load_n(&snapshot->claims, __ATOMIC_RELAXED);
-}
-
 const struct snapshot *snapshot_ref(const struct snapshot *snapshot)
 {
     unsigned before = __atomic_fetch_add(&((struct snapshot *)snapshot)->refs, 1, __ATOMIC_RELAXED);

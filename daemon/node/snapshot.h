@@ -48,7 +48,6 @@ struct derived {
 
 struct snapshot {
     unsigned refs;               /* atomic, private */
-    uint64_t claims;             /* atomic, private: see snapshot_claims */
     char id[48];                 /* same id: same graph and values */
     uint64_t generation;         /* 1, 2, 3, ... within this daemon's life */
     const struct graph *graph;   /* one reference held */
@@ -76,12 +75,6 @@ struct snapshot *snapshot_new(const struct graph *graph, struct values *take_val
 
 /* Returns the origin of all data: the graph's, or standin. */
 enum origin snapshot_origin(const struct snapshot *snapshot);
-
-/* The generation of the claims in force, which answers name beside the snapshot's id. It is not
- * part of the snapshot. It is stored here, where every answer passes, and changes while the rest
- * stays. Any thread. */
-void snapshot_note_claims(const struct snapshot *snapshot, uint64_t generation);
-uint64_t snapshot_claims(const struct snapshot *snapshot);
 
 const struct snapshot *snapshot_ref(const struct snapshot *snapshot);
 void snapshot_unref(const struct snapshot *snapshot); /* NULL is fine */

@@ -6,6 +6,7 @@
 #include "node/jsonify.h"
 #include "plan/alloc/alloc.h"
 #include "serve/answer.h"
+#include "serve/claim_keep.h"
 #include "serve/daemon.h"
 #include "serve/request.h"
 #include "serve/serve.h"
@@ -80,6 +81,7 @@ static enum berth_code read_kinds(const json_t *params, unsigned *ret, struct be
 /* A request with its answer, until that is sent. */
 struct reply {
     const struct snapshot *snap;
+    uint64_t claims; /* generation at the time of the request */
     struct allowed allowed;
     struct memuse_access access[ALLOC_ACCESSES_MAX];
     struct free_memory_node *free; /* owned */
@@ -152,7 +154,7 @@ static enum berth_code print_answer(void *state, struct print *print, struct ber
     print_key(print, "warnings");
     answer_print_warnings(print, &reply->answer.warnings);
     print_key(print, "basis");
-    jsonify_print_basis(print, reply->snap);
+    jsonify_print_basis(print, reply->snap, reply->claims);
     print_close(print, '}');
     return BERTH_OK;
 }
@@ -195,6 +197,7 @@ enum berth_code query_allocate(const struct call *call, struct outcome *ret, str
     if (reply == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
     reply->snap = snapshot_ref(call->snap);
+    reply->claims = claim_keep_generation(call->daemon->claims);
     enum berth_code code = parse_request(call, reply, err);
     if (code == BERTH_OK)
         code = copy_free_memory(call, reply, err);

@@ -333,7 +333,7 @@ static enum berth_code put_answer(struct reply *reply, json_t *json, struct bert
                    answer_evidence(reply->snap, &answer->evidence, 0, answer->evidence.count)) &&
         answer_set(json, "reasons", answer_warnings(&answer->reasons)) &&
         answer_set(json, "warnings", answer_warnings(&answer->warnings)) &&
-        answer_set(json, "basis", jsonify_basis_beside(reply->snap, reply->claims));
+        answer_set(json, "basis", jsonify_basis(reply->snap, reply->claims));
     return ok ? BERTH_OK : no_memory(err);
 }
 
@@ -487,7 +487,7 @@ enum berth_code query_bind(const struct call *call, struct outcome *ret, struct 
     if (binding == NULL)
         return no_memory(err);
     binding->snap = snapshot_ref(call->snap);
-    binding->claims = snapshot_claims(call->snap);
+    binding->claims = claim_keep_generation(call->daemon->claims);
     enum berth_code code = parse_request(call, binding, err);
     if (code == BERTH_OK && !binding->stands)
         code = apply_claims(call, binding, err);

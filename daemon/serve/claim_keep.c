@@ -25,9 +25,8 @@
  * Invariants:
  * 1. A claim is watched exactly if it has an owner.
  * 2. The scheduler has followed every change of the claims.
- * 3. The current snapshot names the generation of the set.
- * 4. The timer runs exactly while there is a claim, or something that could not be stored.
- * 5. While is_unread, nothing is written to the store.
+ * 3. The timer runs exactly while there is a claim, or something that could not be stored.
+ * 4. While is_unread, nothing is written to the store.
  */
 struct claim_keep {
     struct claim_keep_env env;
@@ -255,7 +254,6 @@ static void changed(struct claim_keep *keep)
         store_claims(keep);
         return;
     }
-    snapshot_note_claims(sched_snapshot(keep->env.sched), keep->claims.generation);
     store_claims(keep);
     sched_follow_claims(keep->env.sched, &keep->claims);
     set_timer(keep);
@@ -429,7 +427,6 @@ enum berth_code claim_keep_new(const struct claim_keep_env *env, struct claim_ke
         changed(keep);
     else
         sched_follow_claims(env->sched, &keep->claims);
-    snapshot_note_claims(sched_snapshot(env->sched), keep->claims.generation);
     *ret_keep = keep;
     return BERTH_OK;
 }
@@ -461,6 +458,8 @@ void claim_keep_free(struct claim_keep *keep)
 /* ---- queries and changes ---- */
 
 const struct claim_set *claim_keep_claims(const struct claim_keep *keep) { return &keep->claims; }
+
+uint64_t claim_keep_generation(const struct claim_keep *keep) { return keep->claims.generation; }
 
 int64_t claim_keep_expires_at_s(const struct claim_keep *keep, const struct claim *claim)
 {

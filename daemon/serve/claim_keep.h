@@ -43,6 +43,9 @@ void claim_keep_free(struct claim_keep *keep);
 
 /* borrowed; current state */
 const struct claim_set *claim_keep_claims(const struct claim_keep *keep);
+
+/* Generation of the claims in force, which answers name beside the snapshot's id. */
+uint64_t claim_keep_generation(const struct claim_keep *keep);
 /* its deadline by the current wall clock */
 int64_t claim_keep_expires_at_s(const struct claim_keep *keep, const struct claim *claim);
 

@@ -8,6 +8,8 @@
 #include "cost/resource_model.h"
 #include "node/jsonify.h"
 #include "node/sets.h"
+#include "serve/claim_keep.h"
+#include "serve/daemon.h"
 #include "serve/serve.h"
 
 /* Largest number of sets that the loop prints. More sets, or limits not derived yet, are for the
@@ -17,6 +19,7 @@
 /* A GetContention in progress. */
 struct listing {
     const struct snapshot *snap;
+    uint64_t claims; /* generation at the time of the request */
     bool all;
     enum metric metric; /* unless all */
 };
@@ -134,7 +137,7 @@ static enum berth_code print_sets(void *state, struct print *reply, struct berth
             print_shared(reply, listing->snap->graph, &model->found[i]);
     print_close(reply, ']');
     print_key(reply, "basis");
-    jsonify_print_basis(reply, listing->snap);
+    jsonify_print_basis(reply, listing->snap, listing->claims);
     print_close(reply, '}');
     return BERTH_OK;
 }
@@ -153,7 +156,8 @@ enum berth_code query_get_contention(const struct call *call, struct outcome *re
     struct listing *listing = calloc(1, sizeof *listing);
     if (listing == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
-    *listing = (struct listing){snapshot_ref(call->snap), name == NULL, metric};
+    *listing = (struct listing){snapshot_ref(call->snap),
+                                claim_keep_generation(call->daemon->claims), name == NULL, metric};
     bool many = call->snap->sets != NULL && call->snap->sets->count > SETS_AT_ONCE;
     *ret = (struct outcome){.kind = many ? OUTCOME_WORK : OUTCOME_RESULT,
                             .state = listing,

@@ -4,6 +4,8 @@
 #include "node/curve.h"
 #include "node/jsonify.h"
 #include "serve/cell_filter.h"
+#include "serve/claim_keep.h"
+#include "serve/daemon.h"
 #include "serve/serve.h"
 
 /* Largest number of curves that the loop prints. More curves, or curves not derived yet, are
@@ -13,6 +15,7 @@
 /* A GetCurves in progress. */
 struct drawing {
     const struct snapshot *snap;
+    uint64_t claims; /* generation at the time of the request */
     struct cell_filter filter;
 };
 
@@ -104,7 +107,7 @@ static enum berth_code print_curves(void *state, struct print *reply, struct ber
             print_curve(reply, drawing->snap->graph, &first[i]);
     print_close(reply, ']');
     print_key(reply, "basis");
-    jsonify_print_basis(reply, drawing->snap);
+    jsonify_print_basis(reply, drawing->snap, drawing->claims);
     print_close(reply, '}');
     return BERTH_OK;
 }
@@ -127,7 +130,9 @@ enum berth_code query_get_curves(const struct call *call, struct outcome *ret,
         cell_filter_done(&filter);
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     }
-    *drawing = (struct drawing){.snap = snapshot_ref(call->snap), .filter = filter};
+    *drawing = (struct drawing){.snap = snapshot_ref(call->snap),
+                                .claims = claim_keep_generation(call->daemon->claims),
+                                .filter = filter};
     const struct curve *first;
     bool at_once = curve_range(call->snap->derived.curves, filter.metric, &first) <= CURVES_AT_ONCE;
     *ret = (struct outcome){.kind = at_once ? OUTCOME_RESULT : OUTCOME_WORK,

@@ -6,6 +6,7 @@
 #include "measure/sched.h"
 #include "node/jsonify.h"
 #include "serve/cell_filter.h"
+#include "serve/claim_keep.h"
 #include "serve/daemon.h"
 #include "serve/serve.h"
 #include "store/history.h"
@@ -43,7 +44,9 @@ enum berth_code query_list_metrics(const struct call *call, struct outcome *ret,
                                "axes", axes, "defaults", defaults, "about", info->about, "cells",
                                (json_int_t)count, "measured", measured));
     }
-    json_t *result = json_pack("{s:o,s:o}", "metrics", metrics, "basis", jsonify_basis(call->snap));
+    json_t *result =
+        json_pack("{s:o,s:o}", "metrics", metrics, "basis",
+                  jsonify_basis(call->snap, claim_keep_generation(call->daemon->claims)));
     if (result == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     *ret = (struct outcome){.kind = OUTCOME_RESULT, .result = result};
@@ -53,6 +56,7 @@ enum berth_code query_list_metrics(const struct call *call, struct outcome *ret,
 /* A GetMatrix in progress. */
 struct matrix {
     const struct snapshot *snap;
+    uint64_t claims; /* generation at the time of the request */
     struct cell_filter filter;
     const struct values *values; /* the snapshot's, or past */
     struct values *past;         /* owned; NULL for the latest values */
@@ -196,7 +200,7 @@ static enum berth_code print_matrix(void *state, struct print *reply, struct ber
     print_cells(reply, matrix);
     print_close(reply, ']');
     print_key(reply, "basis");
-    jsonify_print_basis(reply, matrix->snap);
+    jsonify_print_basis(reply, matrix->snap, matrix->claims);
     print_close(reply, '}');
     return BERTH_OK;
 }
@@ -235,8 +239,10 @@ enum berth_code query_get_matrix(const struct call *call, struct outcome *ret,
         cell_filter_done(&filter);
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     }
-    *matrix = (struct matrix){
-        .snap = snapshot_ref(call->snap), .filter = filter, .values = call->snap->values};
+    *matrix = (struct matrix){.snap = snapshot_ref(call->snap),
+                              .claims = claim_keep_generation(call->daemon->claims),
+                              .filter = filter,
+                              .values = call->snap->values};
     const json_t *at_s = json_object_get(call->params, "at_s");
     if (json_is_integer(at_s)) {
         matrix->store = sched_store(call->daemon->sched);

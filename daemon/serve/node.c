@@ -5,6 +5,8 @@
 
 #include "cost/resource_model.h"
 #include "node/jsonify.h"
+#include "serve/claim_keep.h"
+#include "serve/daemon.h"
 #include "serve/serve.h"
 
 static json_t *place_json(const struct graph *graph, const struct place *place)
@@ -104,6 +106,7 @@ static json_t *found_json(const struct graph *graph, const struct resource_found
 
 struct asked {
     const struct snapshot *snap; /* referenced */
+    uint64_t claims;             /* generation at the time of the request */
 };
 
 static enum berth_code node_json(void *state, json_t **ret_result, struct berth_err *err)
@@ -125,7 +128,7 @@ static enum berth_code node_json(void *state, json_t **ret_result, struct berth_
                   places, "links", links, "resources", resources, "software",
                   jsonify_details(graph->software, graph->software_count), "disagreements",
                   jsonify_strings(graph->disagreements, graph->disagreement_count), "basis",
-                  jsonify_basis(snap));
+                  jsonify_basis(snap, ((const struct asked *)state)->claims));
     if (result == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     *ret_result = result;
@@ -144,7 +147,7 @@ enum berth_code query_get_node(const struct call *call, struct outcome *ret, str
     struct asked *asked = malloc(sizeof *asked);
     if (asked == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
-    *asked = (struct asked){snapshot_ref(call->snap)};
+    *asked = (struct asked){snapshot_ref(call->snap), claim_keep_generation(call->daemon->claims)};
     *ret = (struct outcome){
         .kind = OUTCOME_WORK, .state = asked, .work = node_json, .free_state = asked_free};
     return BERTH_OK;

@@ -7,6 +7,7 @@
 #include "plan/route/call.h"
 #include "plan/route/route.h"
 #include "serve/answer.h"
+#include "serve/claim_keep.h"
 #include "serve/daemon.h"
 #include "serve/request.h"
 #include "serve/serve.h"
@@ -14,6 +15,7 @@
 /* A request with its answer, until that is sent. */
 struct reply {
     const struct snapshot *snap;
+    uint64_t claims; /* generation at the time of the request */
     struct allowed allowed;
     struct route_transfer meanwhile[ROUTE_CONCURRENT_MAX];
     struct route_request request; /* points to both above */
@@ -151,7 +153,7 @@ static enum berth_code print_answer(void *state, struct print *print, struct ber
     print_key(print, "warnings");
     answer_print_warnings(print, &answer->warnings);
     print_key(print, "basis");
-    jsonify_print_basis(print, reply->snap);
+    jsonify_print_basis(print, reply->snap, reply->claims);
     print_close(print, '}');
     return BERTH_OK;
 }
@@ -208,6 +210,7 @@ enum berth_code query_route(const struct call *call, struct outcome *ret, struct
     const struct graph *graph = call->snap->graph;
     struct route_request *request = &reply->request;
     reply->snap = snapshot_ref(call->snap);
+    reply->claims = claim_keep_generation(call->daemon->claims);
     enum berth_code code = read_request(graph, call->params, &reply->allowed, request, err);
     if (code == BERTH_OK)
         code = read_concurrent(graph, call->params, reply->meanwhile, request, err);

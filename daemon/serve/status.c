@@ -6,6 +6,7 @@
 
 #include "measure/sched.h"
 #include "node/jsonify.h"
+#include "serve/claim_keep.h"
 #include "serve/daemon.h"
 #include "serve/serve.h"
 #include "varlink/server.h"
@@ -57,7 +58,8 @@ static enum berth_code status_json(const struct daemon *daemon, json_t **ret_res
         store_state_name(sched_store_state(daemon->sched)), "clients",
         (json_int_t)server_clients(daemon->server), "last_probe_at_s",
         snap->last_probe_at_s > 0 ? json_integer((json_int_t)snap->last_probe_at_s) : json_null(),
-        "problems", problems_json(snap), "basis", jsonify_basis(sched_snapshot(daemon->sched)));
+        "problems", problems_json(snap), "basis",
+        jsonify_basis(sched_snapshot(daemon->sched), claim_keep_generation(daemon->claims)));
     if (result == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     *ret_result = result;
@@ -172,11 +174,12 @@ static enum stream_step next_watch(void *state, json_t **ret_reply, struct berth
 {
     struct watch_stream *stream = state;
     const struct snapshot *now = sched_snapshot(stream->daemon->sched);
-    bool has_claims = stream->sent != NULL && stream->claims != snapshot_claims(now);
+    bool has_claims =
+        stream->sent != NULL && stream->claims != claim_keep_generation(stream->daemon->claims);
     if (now == stream->sent && !has_claims)
         return STREAM_WAIT;
     enum berth_code code = watch_json(stream->sent, now, has_claims, ret_reply, err);
-    stream->claims = snapshot_claims(now);
+    stream->claims = claim_keep_generation(stream->daemon->claims);
     snapshot_unref(stream->sent);
     stream->sent = snapshot_ref(now);
     return code == BERTH_OK ? STREAM_REPLY : STREAM_ERROR;
