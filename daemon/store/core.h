@@ -22,7 +22,7 @@
 #pragma once
 #include <sqlite3.h>
 
-#include "store/inner.h"
+#include "store/members.h"
 #include "store/store.h"
 
 /* Begins a call: waits until no other thread is inside. store_core_done ends it. */

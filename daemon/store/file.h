@@ -5,7 +5,7 @@
 #pragma once
 #include <stdbool.h>
 
-#include "store/inner.h"
+#include "store/members.h"
 
 /* Opens the file. If it is broken and a second check confirms it, replaces it by a new one.
  * how_broken is the known reason; NULL: opening tells. Otherwise opens memory, with the file's

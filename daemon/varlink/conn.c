@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "varlink/conn_inner.h"
+#include "varlink/conn_state.h"
 
 #define TURN_NS 15000 /* before the loop polls its sockets again */
 

@@ -1,5 +1,5 @@
 /* Calls of a connection: parsing, running and answering one call at a time. */
-#include "varlink/conn_inner.h"
+#include "varlink/conn_state.h"
 
 #include "base/log.h"
 #include "base/log_limit.h"

@@ -1,5 +1,5 @@
 /* Ends of a call and of a connection: return of its room and release of its memory. */
-#include "varlink/conn_inner.h"
+#include "varlink/conn_state.h"
 
 #include <stdlib.h>
 

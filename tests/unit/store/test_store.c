@@ -6,7 +6,7 @@
 
 #include "base/embedded.h"
 #include "store/history.h"
-#include "store/inner.h"
+#include "store/members.h"
 #include "store/memory_db.h"
 #include "store_world.h"
 

@@ -1,6 +1,6 @@
 /**
- * Internals of a connection, for varlink/conn.c, which reads and takes turns, varlink/conn_call.c,
- * which answers, and varlink/conn_end.c, which ends.
+ * Members and states of a connection, for varlink/conn.c, which reads and takes turns,
+ * varlink/conn_call.c, which answers, and varlink/conn_end.c, which ends.
  *
  * States of a connection, and the events between them:
  *
