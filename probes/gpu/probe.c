@@ -98,10 +98,9 @@ static bool report_lost(struct gpu_run *run, const struct gpu_cell *cell)
     bool ok = true;
     for (int i = 0; i < run->node->device_count; i++) {
         size_t space, total;
-        enum gpu_fault fault = GPU_FAULT_NONE;
         if (!run->node->device[i].usable ||
-            (gpu_node_enter(run->node, i, &fault, NULL) &&
-             gpu_node_check(run->node, i, api->space(api, &space, &total), "", &fault, NULL)))
+            (gpu_node_enter(run->node, i, NULL) &&
+             gpu_node_check(run->node, i, api->space(api, &space, &total), "", NULL)))
             continue;
         lost++;
         ok = ok && gpu_report_finding(run->report, run->node, "gpu-lost", i, i, run->lost.text);
@@ -117,13 +116,12 @@ static bool drop_failing(struct gpu_run *run, struct gpu_flow *flows, size_t *co
 {
     size_t kept = 0;
     for (size_t i = 0; i < *count; i++) {
-        enum gpu_fault fault;
-        struct probe_why why;
-        if (gpu_trial_run(run->trial, &flows[i], 1, &fault, &why)) {
+        struct gpu_err err;
+        if (gpu_trial_run(run->trial, &flows[i], 1, &err)) {
             flows[kept++] = flows[i];
-        } else if (fault == GPU_FAULT_LOST) {
+        } else if (err.fault == GPU_FAULT_LOST) {
             const struct gpu_cell cell = {.from = flows[i].op.device, .to = flows[i].op.device};
-            run->lost = why;
+            run->lost = err.why;
             (void)report_lost(run, &cell); /* the reader is gone: the run ends all the same */
             return false;
         }
@@ -160,10 +158,8 @@ static bool warm_up(struct gpu_run *run)
         count++;
     }
     while (count > 0 && probe_clock_ns() < end_ns) {
-        enum gpu_fault fault;
-        struct probe_why why;
-        if (!gpu_trial_run(run->trial, flows, count, &fault, &why) &&
-            !drop_failing(run, flows, &count))
+        struct gpu_err err;
+        if (!gpu_trial_run(run->trial, flows, count, &err) && !drop_failing(run, flows, &count))
             return false;
     }
     return true;
@@ -293,10 +289,10 @@ static enum gpu_probe_status measure_all(struct gpu_run *run, const struct gpu_c
         const char *out = left_out(run, cell, now_ns);
         bool ok;
         if (out != NULL) {
-            struct probe_why why;
-            probe_why_write(&why, "%s", out);
+            struct gpu_err err = {.fault = GPU_FAULT_OTHER};
+            probe_why_write(&err.why, "%s", out);
             run->report->late |= !hung_before(run, cell) && !cell->is_spare;
-            ok = gpu_run_failed(run, cell, NULL, GPU_FAULT_OTHER, &why);
+            ok = gpu_run_failed(run, cell, NULL, &err);
         } else {
             char text[GPU_RUN_CELL_SIZE];
             gpu_run_cell(run, cell, text, sizeof text);
@@ -402,16 +398,19 @@ enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_prob
     size_t host_bytes = HOST_BYTES * (node->device_count < 2   ? 2
                                       : node->device_count > 8 ? 8
                                                                : (size_t)node->device_count);
-    enum gpu_fault fault = GPU_FAULT_OTHER;
-    if (gpu_trial_new(node, &run->trial, &fault, why) &&
-        gpu_buffers_new(node, host_bytes, DEVICE_BYTES, &run->buffers, why)) {
+    struct gpu_err err = {.fault = GPU_FAULT_OTHER};
+    bool is_ready = gpu_trial_new(node, &run->trial, &err) &&
+                    gpu_buffers_new(node, host_bytes, DEVICE_BYTES, &run->buffers, &err.why);
+    if (!is_ready)
+        *why = err.why;
+    if (is_ready) {
         gpu_times_add(times, GPU_TIME_BUFFERS, probe_clock_ns());
         run->bidirectional =
             (struct gpu_bidirectional){.trial = run->trial, .buffers = run->buffers};
         status = run_cells(run, options, driver, times, why);
     } else if (!print_run(run, options, driver)) {
         status = GPU_PROBE_GONE;
-    } else if (fault == GPU_FAULT_LOST) {
+    } else if (err.fault == GPU_FAULT_LOST) {
         const struct gpu_cell none = {.from = GPU_PLACE_NONE, .to = GPU_PLACE_NONE};
         run->lost = *why;
         status = report_lost(run, &none) ? GPU_PROBE_FAILED : GPU_PROBE_GONE;

@@ -175,19 +175,18 @@ static void note_calls(struct bench *bench, const double *ns, unsigned count, do
 /* One size that the curve was not told. */
 static bool try_size(struct bench *bench, const struct gpu_flow *flow, uint64_t bytes,
                      const struct curve_fit *curve, const struct starts *starts,
-                     struct probe_why *why)
+                     struct gpu_err *err)
 {
     struct gpu_op op = flow->op;
     struct probe_sample sample = {.bytes = (int64_t)bytes};
     double calls[GPU_RATE_CALLS];
-    enum gpu_fault fault;
     unsigned count;
     size_t one = 1;
     op.bytes = bytes;
     if (!gpu_rate_times(bench->trial, &op, flow->span, &sample, &one, &bench->random,
-                        bench->budget_ns, &fault, why) ||
+                        bench->budget_ns, err) ||
         !gpu_rate_calls(bench->trial, &op, 1, GPU_RATE_CALLS, &bench->caller_cpus, bench->budget_ns,
-                        calls, &count, &fault, why))
+                        calls, &count, err))
         return false;
     double predicted = curve_fit_time_ns(curve, (double)bytes),
            called = curve_fit_called_ns(predicted, starts->call_ns, starts->queue_ns);
@@ -217,7 +216,7 @@ static void try_curve(struct bench *bench, json_t *record)
     struct gpu_path path;
     struct gpu_flow flow;
     struct curve_fit curve;
-    struct probe_why why = {0};
+    struct gpu_err err = {0};
     int from, to;
     json_t *axes = json_object_get(record, "axes");
     const char *metric = json_string_value(json_object_get(record, "metric")),
@@ -231,8 +230,8 @@ static void try_curve(struct bench *bench, json_t *record)
     printf("%-20s %-14s %-14s %-20s", metric, names[0], names[1], text);
     free(text);
     bool ok = fit(json_object_get(record, "samples"), &curve);
-    if (!ok || !gpu_path_flow(bench->buffers, &path, from, to, &flow, &why)) {
-        printf("  %s\n", ok ? why.text : "no curve");
+    if (!ok || !gpu_path_flow(bench->buffers, &path, from, to, &flow, &err.why)) {
+        printf("  %s\n", ok ? err.why.text : "no curve");
         return;
     }
     gpu_caller_cpus_choose("", bench->node.numa[gpu_node_near(&bench->node, flow.op.device)],
@@ -248,11 +247,11 @@ static void try_curve(struct bench *bench, json_t *record)
         uint64_t octave = LEAST_BYTES << i,
                  bytes = octave + probe_random_below(&bench->random, octave / 16) * 16;
         if (bytes <= flow.span)
-            ok = try_size(bench, &flow, bytes, &curve, &starts, &why);
+            ok = try_size(bench, &flow, bytes, &curve, &starts, &err);
     }
     print_errors("queued", &bench->queued, first[0]);
     print_errors("called", &bench->called, first[1]);
-    printf("  %s\n", ok ? "" : why.text);
+    printf("  %s\n", ok ? "" : err.why.text);
 }
 
 static bool is_met(const char *what, struct errors *errors)
@@ -272,7 +271,6 @@ int main(int argc, char **argv)
 {
     FILE *file = argc >= 2 ? fopen(argv[1], "re") : NULL;
     struct bench *bench = calloc(1, sizeof *bench);
-    struct probe_why why = {0};
     if (file == NULL || bench == NULL)
         die(64, "gpu_curves RECORD [SEED] [PER_SIZE_MS] [all]");
     bench->budget_ns = (argc > 3 ? atoll(argv[3]) : 5) * 1000000;
@@ -282,10 +280,10 @@ int main(int argc, char **argv)
     int driver = 0;
     (void)api->version(api, &driver);
     gpu_tune_default(&bench->node);
-    enum gpu_fault fault;
-    if (!gpu_trial_new(&bench->node, &bench->trial, &fault, &why) ||
-        !gpu_buffers_new(&bench->node, (size_t)1 << 30, (size_t)1 << 30, &bench->buffers, &why))
-        die(70, "%s", why.text);
+    struct gpu_err err = {0};
+    if (!gpu_trial_new(&bench->node, &bench->trial, &err) ||
+        !gpu_buffers_new(&bench->node, (size_t)1 << 30, (size_t)1 << 30, &bench->buffers, &err.why))
+        die(70, "%s", err.why.text);
     json_t *records = json_array();
     char *line = NULL;
     size_t room = 0;

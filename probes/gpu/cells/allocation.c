@@ -57,32 +57,30 @@ static bool ordinary(size_t bytes, int64_t *ret_ns, struct probe_why *why)
     return true;
 }
 
-static bool pinned(const struct allocation *at, int64_t *ret_ns, enum gpu_fault *ret_fault,
-                   struct probe_why *why)
+static bool pinned(const struct allocation *at, int64_t *ret_ns, struct gpu_err *err)
 {
     const struct gpu_node *node = at->run->node;
     void *memory;
     int64_t begin_ns = probe_clock_ns();
     if (!gpu_node_check(node, at->device,
                         node->api->host_alloc(node->api, at->bytes, GPU_HOST_PINNED, &memory),
-                        "allocate pinned memory", ret_fault, why))
+                        "allocate pinned memory", err))
         return false;
     touch(memory, at->bytes);
     *ret_ns = probe_clock_ns() - begin_ns;
     return gpu_node_check(node, at->device, node->api->host_free(node->api, memory),
-                          "free pinned memory", ret_fault, why);
+                          "free pinned memory", err);
 }
 
-static bool allocate_once(void *arg, double *ret_value, enum gpu_fault *ret_fault,
-                          struct probe_why *why)
+static bool allocate_once(void *arg, double *ret_value, struct gpu_err *err)
 {
     const struct allocation *at = arg;
     int64_t ns = 0;
-    if (!gpu_node_enter(at->run->node, at->device, ret_fault, why) ||
-        (!at->only && !prefer(at->numa, why)))
+    if (!gpu_node_enter(at->run->node, at->device, err) ||
+        (!at->only && !prefer(at->numa, &err->why)))
         return false;
-    bool ok = at->kind == PINNED ? pinned(at, &ns, ret_fault, why) : ordinary(at->bytes, &ns, why);
-    if (!at->only && !prefer(-1, why))
+    bool ok = at->kind == PINNED ? pinned(at, &ns, err) : ordinary(at->bytes, &ns, &err->why);
+    if (!at->only && !prefer(-1, &err->why))
         return false;
     *ret_value = (double)at->bytes / (double)ns * 1e9;
     return ok;
@@ -100,8 +98,7 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
 {
     struct probe_axes axes = kind_axes(cell);
     struct probe_summary rate;
-    struct probe_why why;
-    enum gpu_fault fault = GPU_FAULT_OTHER;
+    struct gpu_err err = {.fault = GPU_FAULT_OTHER};
     const struct gpu_node *node = run->node;
     int numa = node->numa[GPU_PLACE_NUMA(0) - cell->to];
     int64_t room = probe_room_bytes("", numa, node->numa_count) / 2;
@@ -112,12 +109,12 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
                             .numa = numa,
                             .only = node->numa_count <= 1};
     if (at.bytes < LEAST) {
-        probe_why_write(&why, "numa%d: too little memory is free", numa);
-        return gpu_run_failed(run, cell, &axes, fault, &why);
+        probe_why_write(&err.why, "numa%d: too little memory is free", numa);
+        return gpu_run_failed(run, cell, &axes, &err);
     }
-    return gpu_repeat(allocate_once, &at, budget_ns, &rate, &fault, &why)
+    return gpu_repeat(allocate_once, &at, budget_ns, &rate, &err)
                ? gpu_run_value(run, cell, &axes, &rate)
-               : gpu_run_failed(run, cell, &axes, fault, &why);
+               : gpu_run_failed(run, cell, &axes, &err);
 }
 
 bool gpu_cells_allocation(const struct gpu_run *run, struct gpu_cells *cells)

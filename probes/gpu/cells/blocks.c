@@ -29,19 +29,18 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     struct gpu_flow flow;
     struct probe_summary rate;
     struct probe_axes axes = axes_of(cell);
-    struct probe_why why = {0};
-    enum gpu_fault fault = GPU_FAULT_OTHER;
+    struct gpu_err err = {.fault = GPU_FAULT_OTHER};
     int cache = run->node->device[cell->from].attribute[GPU_ATTRIBUTE_L2_BYTES];
-    if (!gpu_path_flow(run->buffers, &path, cell->from, cell->to, &flow, &why))
-        return gpu_run_failed(run, cell, &axes, fault, &why);
+    if (!gpu_path_flow(run->buffers, &path, cell->from, cell->to, &flow, &err.why))
+        return gpu_run_failed(run, cell, &axes, &err);
     const struct gpu_shape busy = {.block = BLOCK, .grid = (unsigned)cell->bytes, .unroll = UNROLL};
     if (gpu_node_stream_fits(&run->node->device[cell->from], firsts[path.operation], &busy))
         flow.op.shape = busy;
     flow.op.shape.grid = (unsigned)cell->bytes;
     if (!gpu_rate_concurrent(run->trial, &flow, 1, run->leg_ns,
                              cache > 0 ? CACHES * (uint64_t)cache : 0, budget_ns, &rate, NULL,
-                             &fault, &why))
-        return gpu_run_failed(run, cell, &axes, fault, &why);
+                             &err))
+        return gpu_run_failed(run, cell, &axes, &err);
     double factor = path.operation == GPU_OPERATION_COPY ? 2 : 1;
     rate = (struct probe_summary){.value = factor * rate.value,
                                   .low = factor * rate.low,

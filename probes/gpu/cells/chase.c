@@ -89,12 +89,10 @@ static int enqueue_piece(void *arg, gpu_stream stream)
                        stream, &args, sizeof args);
 }
 
-static bool walk(struct chase *chase, uint64_t loads, double *ret_ns, enum gpu_fault *ret_fault,
-                 struct probe_why *why)
+static bool walk(struct chase *chase, uint64_t loads, double *ret_ns, struct gpu_err *err)
 {
     struct piece piece = {chase, loads};
-    if (!gpu_trial_time(chase->run->trial, chase->device, enqueue_piece, &piece, ret_ns, ret_fault,
-                        why))
+    if (!gpu_trial_time(chase->run->trial, chase->device, enqueue_piece, &piece, ret_ns, err))
         return false;
     chase->position = (chase->position + loads) % chase->build.slots;
     return true;
@@ -110,12 +108,10 @@ static uint64_t base_of(const struct chase *chase)
 }
 
 /* Time of a load, without the cost of starting the kernel. */
-static bool walk_piece(struct chase *chase, uint64_t loads, double *ret_ns,
-                       enum gpu_fault *ret_fault, struct probe_why *why)
+static bool walk_piece(struct chase *chase, uint64_t loads, double *ret_ns, struct gpu_err *err)
 {
     double base, all;
-    if (!walk(chase, base_of(chase), &base, ret_fault, why) ||
-        !walk(chase, base_of(chase) + loads, &all, ret_fault, why))
+    if (!walk(chase, base_of(chase), &base, err) || !walk(chase, base_of(chase) + loads, &all, err))
         return false;
     *ret_ns = (all - base) / (double)loads;
     return true;
@@ -123,12 +119,11 @@ static bool walk_piece(struct chase *chase, uint64_t loads, double *ret_ns,
 
 /* The owner writes the cycle. Where spare is not empty, it then writes enough other memory to push
  * the cycle out of its cache. */
-static bool build(const struct chase *chase, const struct gpu_memory *spare,
-                  enum gpu_fault *ret_fault, struct probe_why *why)
+static bool build(const struct chase *chase, const struct gpu_memory *spare, struct gpu_err *err)
 {
     const struct gpu_node *node = chase->run->node;
     const struct gpu_device *owner = &node->device[chase->owner];
-    if (!gpu_node_enter(node, chase->owner, ret_fault, why))
+    if (!gpu_node_enter(node, chase->owner, err))
         return false;
     int code = node->api->launch(node->api, owner->kernel[GPU_KERNEL_CHASE_BUILD],
                                  (unsigned)owner->attribute[GPU_ATTRIBUTE_MULTIPROCESSORS], 256,
@@ -137,7 +132,7 @@ static bool build(const struct chase *chase, const struct gpu_memory *spare,
         code = node->api->fill(node->api, spare->address, 0, spare->bytes, owner->stream[0]);
     if (code == 0)
         code = node->api->stream_wait(node->api, owner->stream[0]);
-    return gpu_node_check(node, chase->owner, code, "build the cycle", ret_fault, why);
+    return gpu_node_check(node, chase->owner, code, "build the cycle", err);
 }
 
 /* True when the pieces are enough. Those that an interval needs are worth twice the time; spent is
@@ -149,14 +144,13 @@ static bool is_enough(const struct probe_summary *summary, unsigned n, double sp
 }
 
 static bool take_pieces(struct chase *chase, int64_t budget_ns, struct probe_summary *ret_ns,
-                        enum gpu_fault *ret_fault, struct probe_why *why)
+                        struct gpu_err *err)
 {
     double samples[PIECES_MAX], look;
     int64_t began_ns = probe_clock_ns();
     /* The first finds no translation of an address and no code of the kernel in any cache. */
     uint64_t base = base_of(chase), few = base > BASE_LOADS ? 4 * base : 2 * PIECE_LOADS;
-    if (!walk(chase, base + few, &look, ret_fault, why) ||
-        !walk_piece(chase, few, &look, ret_fault, why))
+    if (!walk(chase, base + few, &look, err) || !walk_piece(chase, few, &look, err))
         return false;
     uint64_t loads =
         (uint64_t)(PIECE_NS / fmax(look, LEAST_NS)) / GPU_CHASE_UNROLL * GPU_CHASE_UNROLL;
@@ -167,13 +161,13 @@ static bool take_pieces(struct chase *chase, int64_t budget_ns, struct probe_sum
     struct probe_summary summary;
     unsigned n = 0;
     do {
-        if (!walk_piece(chase, loads, &samples[n++], ret_fault, why))
+        if (!walk_piece(chase, loads, &samples[n++], err))
             return false;
         summary = probe_stats_quantile(samples, n, DECILE);
     } while (!is_enough(&summary, n, (double)(probe_clock_ns() - began_ns) / (double)budget_ns));
-    *ret_fault = GPU_FAULT_OTHER;
+    err->fault = GPU_FAULT_OTHER;
     if (!(summary.value > 0))
-        return probe_why_set(why, "more loads do not take more time");
+        return probe_why_set(&err->why, "more loads do not take more time");
     if (!(summary.low > 0))
         summary.low = summary.high = NAN;
     *ret_ns = summary;
@@ -249,23 +243,22 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     struct chase chase;
     struct probe_summary ns;
     struct probe_axes axes = axes_of(cell);
-    struct probe_why why = {0};
-    enum gpu_fault fault = GPU_FAULT_OTHER;
+    struct gpu_err err = {.fault = GPU_FAULT_OTHER};
     double ignored;
     uint64_t cache = larger_cache(run, cell->from, cell->to);
     /* A device's cache holds its own memory, and of the host's at most the size of the first
      * level. */
     bool warm = cell->bytes > 0 && (uint64_t)cell->bytes <= (cell->to >= 0 ? cache : WARM_BYTES);
-    bool ok = find_memory(run, cell, &memory, &why) && find_spare(run, cell, warm, &spare, &why) &&
+    bool ok = find_memory(run, cell, &memory, &err.why) &&
+              find_spare(run, cell, warm, &spare, &err.why) &&
               lay(run, cell, &memory,
                   cell->bytes > 0 ? (uint64_t)cell->bytes
                                   : gpu_cells_chase_beyond(cell->to >= 0 ? cache : 0, memory.bytes),
-                  &chase, &why) &&
-              build(&chase, &spare, &fault, &why) &&
-              (!warm || walk(&chase, chase.build.slots, &ignored, &fault, &why)) &&
-              take_pieces(&chase, budget_ns, &ns, &fault, &why);
-    return ok ? gpu_run_value(run, cell, &axes, &ns)
-              : gpu_run_failed(run, cell, &axes, fault, &why);
+                  &chase, &err.why) &&
+              build(&chase, &spare, &err) &&
+              (!warm || walk(&chase, chase.build.slots, &ignored, &err)) &&
+              take_pieces(&chase, budget_ns, &ns, &err);
+    return ok ? gpu_run_value(run, cell, &axes, &ns) : gpu_run_failed(run, cell, &axes, &err);
 }
 
 /* True for the first of peer pairs, which represents the others; those come when there is time

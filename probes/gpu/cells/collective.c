@@ -32,8 +32,7 @@ struct session {
     gpu_address sources[GPU_DEVICES_MAX], targets[GPU_DEVICES_MAX];
     uint64_t room;  /* bytes of each buffer */
     bool is_broken; /* a call failed, and why: the library's remaining state is not trusted */
-    enum gpu_fault fault;
-    struct probe_why why;
+    struct gpu_err err;
 };
 
 static int first_usable(const struct gpu_node *node, int selection, int *ret_devices)
@@ -143,9 +142,9 @@ static bool wait_for_all(struct session *session)
     const struct gpu_node *node = session->run->node;
     for (int i = 0; i < session->members; i++) {
         int device = session->devices[i];
-        if (!gpu_node_enter(node, device, &session->fault, &session->why) ||
+        if (!gpu_node_enter(node, device, &session->err) ||
             !gpu_node_check(node, device, node->api->stream_wait(node->api, session->streams[i]),
-                            "collective", &session->fault, &session->why))
+                            "collective", &session->err))
             return false;
     }
     return true;
@@ -161,7 +160,7 @@ static bool warm(struct work *work)
     for (int i = 0; i < 2; i++) {
         int64_t begin_ns = probe_clock_ns();
         if (!enqueue_all(work)) {
-            work->session->why = work->why;
+            work->session->err.why = work->why;
             return false;
         }
         if (!wait_for_all(work->session))
@@ -173,27 +172,24 @@ static bool warm(struct work *work)
     return true;
 }
 
-static bool time_queue(struct work *work, unsigned count, double *ret_ns, enum gpu_fault *ret_fault,
-                       struct probe_why *why)
+static bool time_queue(struct work *work, unsigned count, double *ret_ns, struct gpu_err *err)
 {
     struct session *session = work->session;
     work->count = count;
-    if (gpu_trial_time(session->run->trial, session->devices[0], enqueue, work, ret_ns, ret_fault,
-                       why))
+    if (gpu_trial_time(session->run->trial, session->devices[0], enqueue, work, ret_ns, err))
         return true;
     if (work->why.text[0] != '\0')
-        *why = work->why;
+        err->why = work->why;
     return false;
 }
 
 /* Takes the difference of two queues, which cancels the members' events and the first one's
  * start. */
-static bool once(void *arg, double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool once(void *arg, double *ret_ns, struct gpu_err *err)
 {
     struct work *work = arg;
     double one, all;
-    if (!time_queue(work, 1, &one, ret_fault, why) ||
-        !time_queue(work, work->most, &all, ret_fault, why))
+    if (!time_queue(work, 1, &one, err) || !time_queue(work, work->most, &all, err))
         return false;
     *ret_ns = (all - one) / (work->most - 1);
     return true;
@@ -204,8 +200,8 @@ static bool repeat(struct session *session, enum gpu_collective_operation operat
                    int64_t budget_ns, struct probe_summary *ret_time)
 {
     struct work work = {.session = session, .operation = operation, .bytes = bytes};
-    session->is_broken = !warm(&work) || !gpu_repeat(once, &work, budget_ns, ret_time,
-                                                     &session->fault, &session->why);
+    session->is_broken =
+        !warm(&work) || !gpu_repeat(once, &work, budget_ns, ret_time, &session->err);
     return !session->is_broken;
 }
 
@@ -230,7 +226,7 @@ static struct probe_axes cell_axes(const struct gpu_cell *cell)
 static bool report_broken(struct session *session, const struct gpu_cell *cell,
                           const struct probe_axes *axes)
 {
-    return gpu_run_failed(session->run, cell, axes, session->fault, &session->why);
+    return gpu_run_failed(session->run, cell, axes, &session->err);
 }
 
 static bool measure_latency(struct session *session, const struct gpu_cell *cell,
@@ -282,8 +278,8 @@ static bool measure_bandwidth(struct session *session, const struct gpu_cell *ce
 static bool measure_memory(struct session *session, const struct gpu_cell *cell, enum memory memory,
                            int64_t budget_ns)
 {
-    struct probe_why why;
-    bool placed = !session->is_broken && place(session, memory, &why), go_on = true;
+    struct gpu_err err = {.fault = GPU_FAULT_OTHER};
+    bool placed = !session->is_broken && place(session, memory, &err.why), go_on = true;
     for (int i = 0; go_on && i < GPU_COLLECTIVE_OPERATION_COUNT; i++) {
         enum gpu_collective_operation operation = (enum gpu_collective_operation)i;
         struct probe_axes axes = axes_of(cell->variant, operation, memory);
@@ -291,7 +287,7 @@ static bool measure_memory(struct session *session, const struct gpu_cell *cell,
         if (session->is_broken)
             go_on = report_broken(session, cell, &axes);
         else if (!placed)
-            go_on = gpu_run_failed(session->run, cell, &axes, GPU_FAULT_OTHER, &why);
+            go_on = gpu_run_failed(session->run, cell, &axes, &err);
         else if (cell->metric == PROBE_COLLECTIVE_LATENCY)
             go_on = measure_latency(session, cell, operation, &axes, share_ns);
         else
@@ -306,9 +302,9 @@ static bool make_events(struct session *session)
     for (int i = 0; i < session->members; i++) {
         int device = session->devices[i];
         session->streams[i] = node->device[device].stream[0];
-        if (!gpu_node_enter(node, device, &session->fault, &session->why) ||
+        if (!gpu_node_enter(node, device, &session->err) ||
             !gpu_node_check(node, device, node->api->event_new(node->api, &session->events[i]),
-                            "event", &session->fault, &session->why))
+                            "event", &session->err))
             return false;
         session->event_count++;
     }
@@ -321,7 +317,7 @@ static bool begin(struct session *session, const struct gpu_collective *collecti
     for (int i = 0; i < session->members; i++)
         api_devices[i] = session->run->node->device[session->devices[i]].api_device;
     return make_events(session) && gpu_collective_join(collective, api_devices, session->members,
-                                                       &session->group, &session->why);
+                                                       &session->group, &session->err.why);
 }
 
 static void end(struct session *session)
@@ -329,16 +325,16 @@ static void end(struct session *session)
     const struct gpu_node *node = session->run->node;
     gpu_collective_leave(session->group);
     for (int i = 0; i < session->event_count; i++)
-        if (gpu_node_enter(node, session->devices[i], NULL, NULL))
+        if (gpu_node_enter(node, session->devices[i], NULL))
             node->api->event_free(node->api, session->events[i]);
 }
 
 static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
-    struct session session = {.run = run, .fault = GPU_FAULT_OTHER};
+    struct session session = {.run = run, .err = {.fault = GPU_FAULT_OTHER}};
     struct gpu_collective *collective = NULL;
     session.members = first_usable(run->node, cell->variant, session.devices);
-    session.is_broken = !gpu_collective_new(run->node->api, &collective, &session.why) ||
+    session.is_broken = !gpu_collective_new(run->node->api, &collective, &session.err.why) ||
                         !begin(&session, collective);
     bool go_on = true;
     for (int memory = 0; go_on && memory < MEMORY_COUNT; memory++)

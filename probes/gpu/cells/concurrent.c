@@ -166,24 +166,23 @@ static bool measure_set(struct gpu_run *run, const struct gpu_cell *cell,
     struct gpu_path path = {
         .mechanism = mechanism, .operation = GPU_OPERATION_COPY, .shared = true, .pulled = pulled};
     struct probe_axes axes = cell->axes != NULL ? cell->axes(cell) : (struct probe_axes){0};
-    struct probe_why why = {0};
-    enum gpu_fault fault;
+    struct gpu_err err = {.fault = GPU_FAULT_OTHER};
     size_t count = cell->flows(run, cell, ends);
     for (size_t i = 0; i < count; i++)
-        if (!gpu_path_flow(run->buffers, &path, ends[i][0], ends[i][1], &flows[i], &why))
-            return gpu_run_failed(run, cell, &axes, GPU_FAULT_OTHER, &why);
+        if (!gpu_path_flow(run->buffers, &path, ends[i][0], ends[i][1], &flows[i], &err.why))
+            return gpu_run_failed(run, cell, &axes, &err);
     if (both_with_host && mechanism == GPU_BY_KERNEL) {
         int device = ends[0][0] >= 0 ? ends[0][0] : ends[0][1],
             numa = ends[0][0] >= 0 ? ends[0][1] : ends[0][0];
-        if (!gpu_bidirectional_measure(&run->bidirectional, device, numa, &fault, &why))
-            return gpu_run_failed(run, cell, &axes, fault, &why);
+        if (!gpu_bidirectional_measure(&run->bidirectional, device, numa, &err))
+            return gpu_run_failed(run, cell, &axes, &err);
         gpu_bidirectional_divide(&run->bidirectional, flows, count);
     } else {
         gpu_path_divide(run->node, flows, count);
     }
     if (!gpu_rate_concurrent(run->trial, flows, count, run->leg_ns, 0, budget_ns, rates, NULL,
-                             &fault, &why))
-        return gpu_run_failed(run, cell, &axes, fault, &why);
+                             &err))
+        return gpu_run_failed(run, cell, &axes, &err);
     for (size_t i = 0; i < count; i++)
         results[i] = (struct gpu_report_flow){ends[i][0], ends[i][1], rates[i]};
     return gpu_report_set(run->report, run->node, cell->metric, &axes, results, count);

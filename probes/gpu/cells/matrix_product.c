@@ -111,15 +111,15 @@ static struct probe_axes axes_of(const struct gpu_cell *cell, uint64_t n)
 
 /* The library loads its kernels at their first use, which takes longer than a stream can be held.
  */
-static bool warm_up(struct job *job, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool warm_up(struct job *job, struct gpu_err *err)
 {
     const struct gpu_api *api = job->node->api;
     gpu_stream stream = job->node->device[job->device].stream[0];
-    if (!gpu_node_enter(job->node, job->device, ret_fault, why))
+    if (!gpu_node_enter(job->node, job->device, err))
         return false;
     int code = enqueue(job, stream);
     return gpu_node_check(job->node, job->device, code != 0 ? code : api->stream_wait(api, stream),
-                          "product", ret_fault, why);
+                          "product", err);
 }
 
 static struct probe_axes cell_axes(const struct gpu_cell *cell) { return axes_of(cell, SIDE); }
@@ -129,19 +129,16 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     struct job job = {.node = run->node, .device = cell->from};
     struct gpu_work work = {.device = cell->from, .enqueue = enqueue, .arg = &job};
     struct probe_summary ns;
-    struct probe_why why = {0};
-    enum gpu_fault fault = GPU_FAULT_OTHER;
-    bool ok = lay(run, cell, &job.args, &why);
+    struct gpu_err err = {.fault = GPU_FAULT_OTHER};
+    bool ok = lay(run, cell, &job.args, &err.why);
     struct probe_axes axes = axes_of(cell, ok ? job.args.n : SIDE);
-    ok = ok &&
-         (!(cell->variant & BY_BLAS) ||
-          (gpu_blas_new(run->node, cell->from, &job.blas, &why) && warm_up(&job, &fault, &why)));
+    ok = ok && (!(cell->variant & BY_BLAS) ||
+                (gpu_blas_new(run->node, cell->from, &job.blas, &err.why) && warm_up(&job, &err)));
     size_t one = 1;
-    ok = ok && gpu_work_times(run->trial, &work, &one, INFINITY, &run->random, budget_ns, &ns,
-                              &fault, &why);
+    ok =
+        ok && gpu_work_times(run->trial, &work, &one, INFINITY, &run->random, budget_ns, &ns, &err);
     gpu_blas_free(job.blas);
-    return ok ? gpu_run_value(run, cell, &axes, &ns)
-              : gpu_run_failed(run, cell, &axes, fault, &why);
+    return ok ? gpu_run_value(run, cell, &axes, &ns) : gpu_run_failed(run, cell, &axes, &err);
 }
 
 static bool list_target(const struct gpu_run *run, struct gpu_cells *cells, int device, int to)

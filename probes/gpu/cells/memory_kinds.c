@@ -47,14 +47,13 @@ static bool memory_of(struct gpu_run *run, enum kind kind, int which, int device
 
 /* Time from the call until the copy is done. The blocking call is in the default stream and may
  * return before: between two places on a device it does. */
-static bool copy_once(void *arg, double *ret_value, enum gpu_fault *ret_fault,
-                      struct probe_why *why)
+static bool copy_once(void *arg, double *ret_value, struct gpu_err *err)
 {
     const struct copying *at = arg;
     const struct gpu_node *node = at->run->node;
     const struct gpu_api *api = node->api;
     gpu_stream stream = at->call == SYNC ? NULL : node->device[at->device].stream[0];
-    if (!gpu_node_enter(node, at->device, ret_fault, why))
+    if (!gpu_node_enter(node, at->device, err))
         return false;
     int64_t begin_ns = probe_clock_ns();
     int code = at->call == SYNC ? api->copy_now(api, at->to, at->from, at->bytes)
@@ -62,7 +61,7 @@ static bool copy_once(void *arg, double *ret_value, enum gpu_fault *ret_fault,
     if (code == 0)
         code = api->stream_wait(api, stream);
     int64_t end_ns = probe_clock_ns();
-    if (!gpu_node_check(node, at->device, code, "copy", ret_fault, why))
+    if (!gpu_node_check(node, at->device, code, "copy", err))
         return false;
     *ret_value = (double)at->bytes / (double)(end_ns - begin_ns) * 1e9;
     return true;
@@ -73,13 +72,12 @@ static bool measure_copy(struct gpu_run *run, const struct gpu_cell *cell, int64
     struct probe_axes axes = copy_axes(cell);
     struct gpu_memory source, target;
     struct probe_summary rate;
-    struct probe_why why;
-    enum gpu_fault fault = GPU_FAULT_OTHER;
+    struct gpu_err err = {.fault = GPU_FAULT_OTHER};
     enum kind from = (enum kind)(cell->variant / CALL_COUNT / KIND_COUNT),
               to = (enum kind)(cell->variant / CALL_COUNT % KIND_COUNT);
-    if (!memory_of(run, from, 0, cell->from, &source, &why) ||
-        !memory_of(run, to, 1, cell->from, &target, &why))
-        return gpu_run_failed(run, cell, &axes, fault, &why);
+    if (!memory_of(run, from, 0, cell->from, &source, &err.why) ||
+        !memory_of(run, to, 1, cell->from, &target, &err.why))
+        return gpu_run_failed(run, cell, &axes, &err);
     size_t room = source.bytes < target.bytes ? source.bytes : target.bytes;
     struct copying at = {.run = run,
                          .device = cell->from,
@@ -87,9 +85,9 @@ static bool measure_copy(struct gpu_run *run, const struct gpu_cell *cell, int64
                          .from = source.address,
                          .to = target.address,
                          .bytes = room < COPY_BYTES ? room : COPY_BYTES};
-    return gpu_repeat(copy_once, &at, budget_ns, &rate, &fault, &why)
+    return gpu_repeat(copy_once, &at, budget_ns, &rate, &err)
                ? gpu_run_value(run, cell, &axes, &rate)
-               : gpu_run_failed(run, cell, &axes, fault, &why);
+               : gpu_run_failed(run, cell, &axes, &err);
 }
 
 static bool list_copies(const struct gpu_run *run, struct gpu_cells *cells, int device, int numa)

@@ -43,8 +43,7 @@ struct noisy {
     double rates[PROBE_STATS_MAX];
     unsigned n;
     bool ok;
-    enum gpu_fault fault;
-    struct probe_why why;
+    struct gpu_err err;
 };
 
 /* A repetition in which a reader made no progress is not used. */
@@ -53,17 +52,18 @@ static void measure_beside(struct noisy *noisy)
     int64_t begin_ns = probe_clock_ns();
     bool enough = false;
     noisy->ok = cpu_noise_await(&noisy->noise, AWAIT_NS) ||
-                probe_why_set(&noisy->why, "the cores do not all read");
+                probe_why_set(&noisy->err.why, "the cores do not all read");
     while (noisy->ok && !enough) {
         cpu_noise_begin_window(&noisy->noise);
-        noisy->ok = gpu_trial_run(noisy->run->trial, &noisy->flow, 1, &noisy->fault, &noisy->why);
+        noisy->ok = gpu_trial_run(noisy->run->trial, &noisy->flow, 1, &noisy->err);
         int64_t took_ns = probe_clock_ns() - begin_ns;
         if (noisy->ok && cpu_noise_end_window(&noisy->noise)) {
             noisy->rates[noisy->n++] =
                 (double)noisy->flow.op.bytes * noisy->flow.count / noisy->flow.ns * 1e9;
             enough = probe_stats_enough(noisy->rates, noisy->n, took_ns > noisy->budget_ns);
         } else if (noisy->ok && took_ns > PROBE_STATS_PATIENCE * noisy->budget_ns) {
-            noisy->ok = probe_why_set(&noisy->why, "the cores do not all read while the gpu does");
+            noisy->ok =
+                probe_why_set(&noisy->err.why, "the cores do not all read while the gpu does");
         }
     }
     cpu_noise_end(&noisy->noise);
@@ -131,7 +131,7 @@ static bool run_noisy(struct noisy *noisy, bool *ret_overrun, struct probe_why *
                              2 * AWAIT_NS + 2 * PROBE_STATS_PATIENCE * noisy->budget_ns,
                              ret_overrun, why);
         if (ok && !noisy->ok)
-            ok = probe_why_set(why, "%.199s", noisy->why.text);
+            ok = probe_why_set(why, "%.199s", noisy->err.why.text);
     }
     cpu_workers_free(workers);
     return ok;
@@ -140,18 +140,20 @@ static bool run_noisy(struct noisy *noisy, bool *ret_overrun, struct probe_why *
 static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
     struct probe_axes axes = axes_of(cell);
-    struct probe_why why;
+    struct gpu_err err = {.fault = GPU_FAULT_OTHER};
     struct noisy *noisy = calloc(1, sizeof *noisy);
     if (noisy == NULL) {
-        probe_why_write(&why, "out of memory");
-        return gpu_run_failed(run, cell, &axes, GPU_FAULT_OTHER, &why);
+        probe_why_write(&err.why, "out of memory");
+        return gpu_run_failed(run, cell, &axes, &err);
     }
-    *noisy = (struct noisy){.run = run, .budget_ns = budget_ns, .fault = GPU_FAULT_OTHER};
+    *noisy = (struct noisy){.run = run, .budget_ns = budget_ns, .err = {.fault = GPU_FAULT_OTHER}};
     bool overrun = false, go_on;
-    if (prepare(noisy, cell, &why) && run_noisy(noisy, &overrun, &why))
+    if (prepare(noisy, cell, &err.why) && run_noisy(noisy, &overrun, &err.why)) {
         go_on = report(run, cell, noisy);
-    else /* a stuck thread waits for an event that can no longer come */
-        go_on = gpu_run_failed(run, cell, &axes, overrun ? GPU_FAULT_LOST : noisy->fault, &why);
+    } else { /* a stuck thread waits for an event that can no longer come */
+        err.fault = overrun ? GPU_FAULT_LOST : noisy->err.fault;
+        go_on = gpu_run_failed(run, cell, &axes, &err);
+    }
     if (overrun)
         return go_on; /* NOLINT(clang-analyzer-unix.Malloc): stuck threads still use it */
     cpu_noise_done(&noisy->noise);

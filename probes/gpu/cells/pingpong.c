@@ -31,30 +31,28 @@ static int enqueue(void *arg, gpu_stream stream)
 }
 
 /* Reads a kernel's result: rounds done, nanoseconds, cycles. */
-static bool read_result(const struct side *side, uint64_t ret_words[3], enum gpu_fault *ret_fault,
-                        struct probe_why *why)
+static bool read_result(const struct side *side, uint64_t ret_words[3], struct gpu_err *err)
 {
     const struct gpu_api *api = side->node->api;
     gpu_stream stream = side->node->device[side->device].stream[0];
-    if (!gpu_node_enter(side->node, side->device, ret_fault, why))
+    if (!gpu_node_enter(side->node, side->device, err))
         return false;
     int code = api->copy(api, (gpu_address)(uintptr_t)ret_words, side->args.result,
                          3 * sizeof *ret_words, stream);
     if (code == 0)
         code = api->stream_wait(api, stream);
-    return gpu_node_check(side->node, side->device, code, "read the result", ret_fault, why);
+    return gpu_node_check(side->node, side->device, code, "read the result", err);
 }
 
-static bool clear(const struct gpu_node *node, int device, gpu_address flags,
-                  enum gpu_fault *ret_fault, struct probe_why *why)
+static bool clear(const struct gpu_node *node, int device, gpu_address flags, struct gpu_err *err)
 {
     gpu_stream stream = node->device[device].stream[0];
-    if (!gpu_node_enter(node, device, ret_fault, why))
+    if (!gpu_node_enter(node, device, err))
         return false;
     int code = node->api->fill(node->api, flags, 0, 2 * APART, stream);
     if (code == 0)
         code = node->api->stream_wait(node->api, stream);
-    return gpu_node_check(node, device, code, "clear the flags", ret_fault, why);
+    return gpu_node_check(node, device, code, "clear the flags", err);
 }
 
 static bool find_side(struct gpu_run *run, int device, bool first, struct side *ret_side,
@@ -108,23 +106,22 @@ static bool find_sides(struct gpu_run *run, const struct gpu_cell *cell, struct 
 }
 
 static bool play_devices(struct gpu_run *run, struct side sides[2],
-                         const struct gpu_memory flags[2], double *ret_ns,
-                         enum gpu_fault *ret_fault, struct probe_why *why)
+                         const struct gpu_memory flags[2], double *ret_ns, struct gpu_err *err)
 {
     uint64_t words[3] = {0};
     struct gpu_task tasks[2];
     for (int i = 0; i < 2; i++) {
         tasks[i] =
             (struct gpu_task){.device = sides[i].device, .enqueue = enqueue, .arg = &sides[i]};
-        if (!clear(run->node, sides[i].device, flags[i].address, ret_fault, why))
+        if (!clear(run->node, sides[i].device, flags[i].address, err))
             return false;
     }
-    if (!gpu_trial_tasks(run->trial, tasks, 2, ret_fault, why) ||
-        !read_result(&sides[0], words, ret_fault, why))
+    if (!gpu_trial_tasks(run->trial, tasks, 2, err) || !read_result(&sides[0], words, err))
         return false;
-    *ret_fault = GPU_FAULT_OTHER;
+    err->fault = GPU_FAULT_OTHER;
     if (words[0] < ROUNDS)
-        return probe_why_set(why, "no answer to round %llu", (unsigned long long)words[0] + 1);
+        return probe_why_set(&err->why, "no answer to round %llu",
+                             (unsigned long long)words[0] + 1);
     *ret_ns = words[1] > 0 ? (double)words[1] / (ROUNDS - SKIPPED) : tasks[0].ns / ROUNDS;
     return true;
 }
@@ -144,47 +141,48 @@ static bool measure_devices(struct gpu_run *run, const struct gpu_cell *cell, in
     struct gpu_memory flags[2];
     double samples[PROBE_STATS_MAX];
     struct probe_axes axes = axes_of(cell);
-    struct probe_why why = {0};
-    enum gpu_fault fault = GPU_FAULT_OTHER;
+    struct gpu_err err = {.fault = GPU_FAULT_OTHER};
     int64_t end_ns = probe_clock_ns() + budget_ns;
     unsigned n = 0;
-    bool ok = find_sides(run, cell, sides, &why) &&
-              gpu_buffers_device(run->buffers, cell->from, 0, &flags[0], &why) &&
-              gpu_buffers_device(run->buffers, cell->to, 0, &flags[1], &why);
+    bool ok = find_sides(run, cell, sides, &err.why) &&
+              gpu_buffers_device(run->buffers, cell->from, 0, &flags[0], &err.why) &&
+              gpu_buffers_device(run->buffers, cell->to, 0, &flags[1], &err.why);
     for (bool enough = false; ok && !enough;) {
-        ok = play_devices(run, sides, flags, &samples[n], &fault, &why);
+        ok = play_devices(run, sides, flags, &samples[n], &err);
         enough = ok && probe_stats_enough(samples, ++n, probe_clock_ns() >= end_ns);
     }
     if (!ok)
-        return gpu_run_failed(run, cell, &axes, fault, &why);
+        return gpu_run_failed(run, cell, &axes, &err);
     struct probe_summary ns = probe_stats_quantile(samples, n, 0.5);
     return gpu_run_value(run, cell, &axes, &ns);
 }
 
 /* Launched alone: a held stream would wait for this thread. */
 static bool play_host(const struct side *side, struct gpu_pingpong_host *host_side, double *ret_ns,
-                      enum gpu_fault *ret_fault, struct probe_why *why)
+                      struct gpu_err *err)
 {
     uint64_t words[3] = {0};
     double ns = 0;
     gpu_stream stream = side->node->device[side->device].stream[0];
     atomic_store(host_side->mine, 0);
     atomic_store(host_side->theirs, 0);
-    if (!gpu_node_enter(side->node, side->device, ret_fault, why) ||
+    if (!gpu_node_enter(side->node, side->device, err) ||
         !gpu_node_check(side->node, side->device, enqueue((void *)(uintptr_t)side, stream),
-                        "launch", ret_fault, why))
+                        "launch", err))
         return false;
-    *ret_fault = GPU_FAULT_OTHER;
-    bool played = gpu_pingpong_host_run(host_side, &ns, why);
+    err->fault = GPU_FAULT_OTHER;
+    bool played = gpu_pingpong_host_run(host_side, &ns, &err->why);
     /* The kernel ends by itself, also without the host. */
-    enum gpu_fault fault;
+    struct gpu_err wait_err;
     if (!gpu_node_check(side->node, side->device,
-                        side->node->api->stream_wait(side->node->api, stream), "ping-pong", &fault,
-                        played ? why : NULL)) {
-        *ret_fault = fault;
+                        side->node->api->stream_wait(side->node->api, stream), "ping-pong",
+                        &wait_err)) {
+        err->fault = wait_err.fault;
+        if (played)
+            err->why = wait_err.why;
         return false;
     }
-    if (!played || !read_result(side, words, ret_fault, why))
+    if (!played || !read_result(side, words, err))
         return false;
     *ret_ns = ns / (ROUNDS - SKIPPED);
     return true;
@@ -242,25 +240,24 @@ static bool measure_host(struct gpu_run *run, const struct gpu_cell *cell, int64
     struct gpu_pages own = {0};
     double samples[PROBE_STATS_MAX];
     struct probe_axes axes = axes_of(cell);
-    struct probe_why why = {0};
-    enum gpu_fault fault = GPU_FAULT_OTHER;
+    struct gpu_err err = {.fault = GPU_FAULT_OTHER};
     int64_t end_ns = probe_clock_ns() + budget_ns;
     struct gpu_pingpong_host host_side = {.numa = run->node->numa[GPU_PLACE_NUMA(0) - cell->from],
                                           .rounds = ROUNDS,
                                           .skip = SKIPPED,
                                           .limit_ns = LIMIT_NS};
     unsigned n = 0;
-    bool ok = find_side(run, cell->to, false, &side, &why) &&
-              place_flags(run, cell, &side, &host_side, &own, &why);
+    bool ok = find_side(run, cell->to, false, &side, &err.why) &&
+              place_flags(run, cell, &side, &host_side, &own, &err.why);
     for (bool enough = false; ok && !enough;) {
-        ok = play_host(&side, &host_side, &samples[n], &fault, &why);
+        ok = play_host(&side, &host_side, &samples[n], &err);
         enough = ok && probe_stats_enough(samples, ++n, probe_clock_ns() >= end_ns);
     }
     /* not after a loss: the device may still write there */
-    if (ok || fault != GPU_FAULT_LOST)
+    if (ok || err.fault != GPU_FAULT_LOST)
         gpu_pages_done(&own);
     if (!ok)
-        return gpu_run_failed(run, cell, &axes, fault, &why);
+        return gpu_run_failed(run, cell, &axes, &err);
     struct probe_summary ns = probe_stats_quantile(samples, n, 0.5);
     return gpu_run_value(run, cell, &axes, &ns);
 }

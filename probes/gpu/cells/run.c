@@ -104,7 +104,7 @@ void gpu_run_cell(const struct gpu_run *run, const struct gpu_cell *cell, char *
 }
 
 bool gpu_run_failed(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
-                    enum gpu_fault fault, const struct probe_why *why)
+                    const struct gpu_err *err)
 {
     struct probe_axes own = {0};
     if (axes == NULL && cell->axes != NULL)
@@ -117,12 +117,12 @@ bool gpu_run_failed(struct gpu_run *run, const struct gpu_cell *cell, const stru
     bool ok = true;
     if (is_set)
         ok = gpu_report_skip_set(run->report, run->node, &series, ends,
-                                 cell->flows(run, cell, ends), why->text);
+                                 cell->flows(run, cell, ends), err->why.text);
     else if (!cell->is_more)
-        ok = gpu_report_skip(run->report, run->node, &series, why->text);
-    if (fault == GPU_FAULT_LOST)
-        run->lost = *why;
-    return ok && fault != GPU_FAULT_LOST;
+        ok = gpu_report_skip(run->report, run->node, &series, err->why.text);
+    if (err->fault == GPU_FAULT_LOST)
+        run->lost = err->why;
+    return ok && err->fault != GPU_FAULT_LOST;
 }
 
 bool gpu_run_value(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,

@@ -81,7 +81,7 @@ void gpu_run_cell(const struct gpu_run *run, const struct gpu_cell *cell, char *
  * NULL: those of the cell. False ends the run: the device is lost (run->lost is set) or the reader
  * gone. */
 bool gpu_run_failed(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
-                    enum gpu_fault fault, const struct probe_why *why);
+                    const struct gpu_err *err);
 
 /* Reports a value of the cell's own metric between its own places. */
 bool gpu_run_value(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,

@@ -82,25 +82,24 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     struct probe_sample samples[GPU_WORKS_MAX];
     struct gpu_memory a, b;
     struct probe_axes axes = axes_of(cell);
-    struct probe_why why = {0};
-    enum gpu_fault fault = GPU_FAULT_OTHER;
-    if (!gpu_buffers_device(run->buffers, cell->from, 0, &a, &why) ||
-        !gpu_buffers_device(run->buffers, cell->from, 1, &b, &why))
-        return gpu_run_failed(run, cell, &axes, fault, &why);
+    struct gpu_err err = {.fault = GPU_FAULT_OTHER};
+    if (!gpu_buffers_device(run->buffers, cell->from, 0, &a, &err.why) ||
+        !gpu_buffers_device(run->buffers, cell->from, 1, &b, &err.why))
+        return gpu_run_failed(run, cell, &axes, &err);
     size_t count = make_works(run, cell->from, cell->variant, &a, &b, jobs, works);
     if (!gpu_bs_has_kernels(&run->node->device[cell->from], cell->variant) || count == 0) {
-        probe_why_write(&why, "%.190s",
+        probe_why_write(&err.why, "%.190s",
                         count == 0                               ? "the buffers are too small"
                         : run->node->kernels_why.text[0] != '\0' ? run->node->kernels_why.text
                                                                  : "no such kernel");
-        return gpu_run_failed(run, cell, &axes, fault, &why);
+        return gpu_run_failed(run, cell, &axes, &err);
     }
     double longest_ns = run->selection.profile == GPU_FULL ? INFINITY : QUICK_NS;
     if (!gpu_work_times(run->trial, works, &count, longest_ns, &run->random, budget_ns * 9 / 10, ns,
-                        &fault, &why) ||
+                        &err) ||
         !gpu_work_call(run->trial, &works[0], gpu_run_caller_cpus(run, cell->from), budget_ns / 10,
-                       &call, &fault, &why))
-        return gpu_run_failed(run, cell, &axes, fault, &why);
+                       &call, &err))
+        return gpu_run_failed(run, cell, &axes, &err);
     for (size_t i = 0; i < count; i++)
         samples[i] = (struct probe_sample){.bytes = (int64_t)jobs[i].bs.bytes, .ns = ns[i]};
     return gpu_report_samples(

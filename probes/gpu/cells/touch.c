@@ -67,31 +67,28 @@ struct turns {
 
 /* Moves managed memory back at once, or page by page where that fails. Then the host touches all
  * pages, so that they are its own again. */
-static bool take_back(struct turns *at, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool take_back(struct turns *at, struct gpu_err *err)
 {
     const struct gpu_node *node = at->run->node;
     const struct gpu_api *api = node->api;
     int device = at->flow.op.device;
     gpu_stream stream = node->device[device].stream[0];
     if (at->is_managed) {
-        if (!gpu_node_enter(node, device, ret_fault, why))
+        if (!gpu_node_enter(node, device, err))
             return false;
         (void)api->managed_prefetch(api, (gpu_address)(uintptr_t)at->host, at->flow.op.bytes, -1,
                                     stream);
-        if (!gpu_node_check(node, device, api->stream_wait(api, stream), "prefetch", ret_fault,
-                            why))
+        if (!gpu_node_check(node, device, api->stream_wait(api, stream), "prefetch", err))
             return false;
     }
     touch(at->host, at->flow.op.bytes);
     return true;
 }
 
-static bool touch_once(void *arg, double *ret_value, enum gpu_fault *ret_fault,
-                       struct probe_why *why)
+static bool touch_once(void *arg, double *ret_value, struct gpu_err *err)
 {
     struct turns *at = arg;
-    if (!take_back(at, ret_fault, why) ||
-        !gpu_trial_run(at->run->trial, &at->flow, 1, ret_fault, why))
+    if (!take_back(at, err) || !gpu_trial_run(at->run->trial, &at->flow, 1, err))
         return false;
     *ret_value = (double)at->flow.op.bytes / at->flow.ns * 1e9;
     return true;
@@ -103,18 +100,17 @@ static bool measure_first_touch(struct gpu_run *run, const struct gpu_cell *cell
     struct probe_axes axes = path_axes(cell);
     struct turns at = {.run = run, .is_managed = path.kind == GPU_MEMORY_MIGRATE};
     struct probe_summary rate;
-    struct probe_why why;
-    enum gpu_fault fault = GPU_FAULT_OTHER;
-    if (!gpu_path_flow(run->buffers, &path, cell->from, cell->to, &at.flow, &why))
-        return gpu_run_failed(run, cell, &axes, fault, &why);
+    struct gpu_err err = {.fault = GPU_FAULT_OTHER};
+    if (!gpu_path_flow(run->buffers, &path, cell->from, cell->to, &at.flow, &err.why))
+        return gpu_run_failed(run, cell, &axes, &err);
     /* managed and malloc memory has one address for host and devices */
     at.host =
         (char *)(uintptr_t)(path.operation == GPU_OPERATION_READ ? at.flow.op.from : at.flow.op.to);
     at.flow.op.bytes = at.flow.span < TOUCH_BYTES ? at.flow.span : TOUCH_BYTES;
     at.flow.count = 1;
-    return gpu_repeat(touch_once, &at, budget_ns, &rate, &fault, &why)
+    return gpu_repeat(touch_once, &at, budget_ns, &rate, &err)
                ? gpu_run_value(run, cell, &axes, &rate)
-               : gpu_run_failed(run, cell, &axes, fault, &why);
+               : gpu_run_failed(run, cell, &axes, &err);
 }
 
 static bool list_paths(const struct gpu_run *run, struct gpu_cells *cells, int device, int numa)
@@ -153,14 +149,13 @@ static struct probe_axes share_axes(const struct gpu_cell *cell)
 }
 
 /* The host writes all, then the device does. */
-static bool share_once(void *arg, double *ret_value, enum gpu_fault *ret_fault,
-                       struct probe_why *why)
+static bool share_once(void *arg, double *ret_value, struct gpu_err *err)
 {
     struct turns *at = arg;
     double kernel_ns;
     int64_t begin_ns = probe_clock_ns();
     memset(at->host, (int)(begin_ns & 0xff), at->flow.op.bytes);
-    if (!gpu_trial_call(at->run->trial, &at->flow.op, &kernel_ns, ret_fault, why))
+    if (!gpu_trial_call(at->run->trial, &at->flow.op, &kernel_ns, err))
         return false;
     *ret_value = (double)(probe_clock_ns() - begin_ns);
     return true;
@@ -175,18 +170,17 @@ static bool measure_share(struct gpu_run *run, const struct gpu_cell *cell, int6
                             .kind = (enum gpu_memory_kind)cell->variant};
     struct turns at = {.run = run};
     struct probe_sample samples[sizeof sizes / sizeof sizes[0]];
-    struct probe_why why;
-    enum gpu_fault fault = GPU_FAULT_OTHER;
+    struct gpu_err err = {.fault = GPU_FAULT_OTHER};
     size_t count = 0;
-    if (!gpu_path_flow(run->buffers, &path, cell->from, cell->to, &at.flow, &why))
-        return gpu_run_failed(run, cell, &axes, fault, &why);
+    if (!gpu_path_flow(run->buffers, &path, cell->from, cell->to, &at.flow, &err.why))
+        return gpu_run_failed(run, cell, &axes, &err);
     at.host = (char *)(uintptr_t)at.flow.op.to;
     for (; count < sizeof sizes / sizeof sizes[0] && (uint64_t)sizes[count] <= at.flow.span;
          count++) {
         samples[count].bytes = sizes[count];
         at.flow.op.bytes = (uint64_t)sizes[count];
-        if (!gpu_repeat(share_once, &at, budget_ns / 3, &samples[count].ns, &fault, &why))
-            return gpu_run_failed(run, cell, &axes, fault, &why);
+        if (!gpu_repeat(share_once, &at, budget_ns / 3, &samples[count].ns, &err))
+            return gpu_run_failed(run, cell, &axes, &err);
     }
     return gpu_report_samples(
         run->report, run->node,

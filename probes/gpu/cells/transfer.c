@@ -27,14 +27,13 @@ bool gpu_transfer_rate(struct gpu_run *run, const struct gpu_cell *cell,
                                      : run->leg_ns;
     struct gpu_flow flows[2];
     struct probe_summary rates[2], sum;
-    struct probe_why why = {0};
-    enum gpu_fault fault = GPU_FAULT_OTHER;
-    if (!gpu_path_flow(run->buffers, path, cell->from, cell->to, &flows[0], &why) ||
+    struct gpu_err err = {.fault = GPU_FAULT_OTHER};
+    if (!gpu_path_flow(run->buffers, path, cell->from, cell->to, &flows[0], &err.why) ||
         (back != NULL &&
-         !gpu_path_flow(run->buffers, back, cell->to, cell->from, &flows[1], &why)) ||
+         !gpu_path_flow(run->buffers, back, cell->to, cell->from, &flows[1], &err.why)) ||
         !gpu_rate_concurrent(run->trial, flows, back == NULL ? 1 : 2, leg_ns, least, budget_ns,
-                             rates, &sum, &fault, &why))
-        return gpu_run_failed(run, cell, axes, fault, &why);
+                             rates, &sum, &err))
+        return gpu_run_failed(run, cell, axes, &err);
     scale(&sum, factor);
     if (ret_rate != NULL)
         *ret_rate = sum;
@@ -46,14 +45,13 @@ bool gpu_transfer_curve(struct gpu_run *run, const struct gpu_cell *cell,
                         bool few, int64_t budget_ns)
 {
     struct gpu_flow flow;
-    struct probe_why why = {0};
-    enum gpu_fault fault = GPU_FAULT_OTHER;
-    if (!gpu_path_flow(run->buffers, path, cell->from, cell->to, &flow, &why))
-        return gpu_run_failed(run, cell, axes, fault, &why);
+    struct gpu_err err = {.fault = GPU_FAULT_OTHER};
+    if (!gpu_path_flow(run->buffers, path, cell->from, cell->to, &flow, &err.why))
+        return gpu_run_failed(run, cell, axes, &err);
     struct gpu_curve curve = gpu_curve_of(most < flow.span ? most : flow.span, few);
     const struct gpu_timing timing = timing_of(run, flow.op.device, budget_ns);
-    if (!gpu_curve_measure(&timing, &flow, &curve, &fault, &why))
-        return gpu_run_failed(run, cell, axes, fault, &why);
+    if (!gpu_curve_measure(&timing, &flow, &curve, &err))
+        return gpu_run_failed(run, cell, axes, &err);
     return gpu_report_samples(run->report, run->node,
                               &(struct gpu_report_series){cell->metric, cell->from, cell->to, axes},
                               curve.samples, curve.count, &curve.starts);
@@ -68,23 +66,21 @@ bool gpu_transfer_latency(struct gpu_run *run, const struct gpu_cell *cell,
     struct probe_summary call, low;
     struct probe_axes called = *axes;
     size_t one = 1;
-    struct probe_why why = {0};
-    enum gpu_fault fault = GPU_FAULT_OTHER;
+    struct gpu_err err = {.fault = GPU_FAULT_OTHER};
     probe_axes_add(&called, "clock", "call");
-    if (!gpu_path_flow(run->buffers, path, cell->from, cell->to, &flow, &why))
-        return gpu_run_failed(run, cell, axes, fault, &why) &&
-               gpu_run_failed(run, cell, &called, fault, &why);
+    if (!gpu_path_flow(run->buffers, path, cell->from, cell->to, &flow, &err.why))
+        return gpu_run_failed(run, cell, axes, &err) && gpu_run_failed(run, cell, &called, &err);
     flow.op.bytes = GPU_RATE_LATENCY_BYTES;
     bool ok = gpu_rate_times(run->trial, &flow.op, flow.span, &sample, &one, &run->random,
-                             budget_ns / 2, &fault, &why)
+                             budget_ns / 2, &err)
                   ? gpu_run_value(run, cell, axes, &sample.ns)
-                  : gpu_run_failed(run, cell, axes, fault, &why);
+                  : gpu_run_failed(run, cell, axes, &err);
     if (!ok)
         return false;
     const struct gpu_timing timing = timing_of(run, flow.op.device, budget_ns / 2);
-    return gpu_rate_call(&timing, &flow.op, &call, &low, &fault, &why)
+    return gpu_rate_call(&timing, &flow.op, &call, &low, &err)
                ? gpu_run_value(run, cell, &called, &low)
-               : gpu_run_failed(run, cell, &called, fault, &why);
+               : gpu_run_failed(run, cell, &called, &err);
 }
 
 bool gpu_transfer_called_rate(struct gpu_run *run, const struct gpu_cell *cell,
@@ -93,12 +89,10 @@ bool gpu_transfer_called_rate(struct gpu_run *run, const struct gpu_cell *cell,
 {
     struct gpu_flow flow;
     struct probe_summary rate;
-    struct probe_why why = {0};
-    enum gpu_fault fault = GPU_FAULT_OTHER;
-    if (!gpu_path_flow(run->buffers, path, cell->from, cell->to, &flow, &why))
-        return gpu_run_failed(run, cell, axes, fault, &why);
+    struct gpu_err err = {.fault = GPU_FAULT_OTHER};
+    if (!gpu_path_flow(run->buffers, path, cell->from, cell->to, &flow, &err.why))
+        return gpu_run_failed(run, cell, axes, &err);
     const struct gpu_timing timing = timing_of(run, flow.op.device, budget_ns);
-    return gpu_rate_called(&timing, &flow, &rate, &fault, &why)
-               ? gpu_run_value(run, cell, axes, &rate)
-               : gpu_run_failed(run, cell, axes, fault, &why);
+    return gpu_rate_called(&timing, &flow, &rate, &err) ? gpu_run_value(run, cell, axes, &rate)
+                                                        : gpu_run_failed(run, cell, axes, &err);
 }

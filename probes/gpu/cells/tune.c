@@ -91,10 +91,10 @@ size_t gpu_cells_tune_best(const struct gpu_cells_try *tries, size_t count)
 }
 
 static bool run_count(struct gpu_run *run, struct gpu_flow *flow, unsigned count, double *ret_ns,
-                      enum gpu_fault *ret_fault, struct probe_why *why)
+                      struct gpu_err *err)
 {
     flow->count = count;
-    if (!gpu_trial_run(run->trial, flow, 1, ret_fault, why))
+    if (!gpu_trial_run(run->trial, flow, 1, err))
         return false;
     *ret_ns = flow->ns;
     return true;
@@ -103,26 +103,26 @@ static bool run_count(struct gpu_run *run, struct gpu_flow *flow, unsigned count
 /* Times it once, or one more in a queue, which excludes its start and the bytes left in caches at
  * the end. A shape that the device refuses is left out; only a lost device ends the tuning. */
 static bool try_shape(struct gpu_run *run, struct gpu_flow *flow, bool again,
-                      struct gpu_cells_try *one, enum gpu_fault *ret_fault, struct probe_why *why)
+                      struct gpu_cells_try *one, struct gpu_err *err)
 {
     double first = 0, all;
     flow->op.shape = one->shape;
-    if ((again && !run_count(run, flow, 1, &first, ret_fault, why)) ||
-        !run_count(run, flow, again ? 1 + MORE : 1, &all, ret_fault, why))
-        return *ret_fault != GPU_FAULT_LOST;
+    if ((again && !run_count(run, flow, 1, &first, err)) ||
+        !run_count(run, flow, again ? 1 + MORE : 1, &all, err))
+        return err->fault != GPU_FAULT_LOST;
     one->ns[one->count++] = again ? (all - first) / MORE : all;
     return true;
 }
 
 /* Bytes that take about the requested time with the current shape. */
 static bool find_bytes(struct gpu_run *run, struct gpu_flow *flow, uint64_t least,
-                       enum gpu_fault *ret_fault, struct probe_why *why)
+                       struct gpu_err *err)
 {
     flow->count = 1;
     flow->op.bytes = least > FIRST ? least : FIRST;
     flow->op.bytes = flow->op.bytes < flow->span ? flow->op.bytes : flow->span / GRAIN * GRAIN;
     for (int i = 0; i < 2; i++)
-        if (!gpu_trial_run(run->trial, flow, 1, ret_fault, why))
+        if (!gpu_trial_run(run->trial, flow, 1, err))
             return false;
     double bytes = fmin((double)flow->op.bytes * WANTED / fmax(flow->ns, 1), (double)flow->span);
     uint64_t requested = (uint64_t)fmax(bytes, (double)least) / GRAIN * GRAIN;
@@ -139,8 +139,7 @@ static int compare_tries(const void *a, const void *b)
 }
 
 static bool tune(struct gpu_run *run, struct gpu_flow *flow, int device, enum gpu_cells_grid grid,
-                 int64_t end_ns, struct gpu_shape *ret_shape, enum gpu_fault *ret_fault,
-                 struct probe_why *why)
+                 int64_t end_ns, struct gpu_shape *ret_shape, struct gpu_err *err)
 {
     struct gpu_cells_try tries[GPU_CELLS_TRIES_MAX];
     const struct gpu_device *of = &run->node->device[device];
@@ -154,7 +153,7 @@ static bool tune(struct gpu_run *run, struct gpu_flow *flow, int device, enum gp
     }
     flow->advance = flow->op.bytes;
     for (size_t i = 0; i < count && probe_clock_ns() < end_ns; i++)
-        if (!try_shape(run, flow, false, &tries[i], ret_fault, why))
+        if (!try_shape(run, flow, false, &tries[i], err))
             return false;
     qsort(tries, count, sizeof *tries, compare_tries);
     size_t again = 0;
@@ -165,13 +164,13 @@ static bool tune(struct gpu_run *run, struct gpu_flow *flow, int device, enum gp
         }
     for (int round = 0; round < GPU_CELLS_TUNE_TIMES; round++)
         for (size_t i = 0; i < again; i++)
-            if (!try_shape(run, flow, true, &tries[i], ret_fault, why))
+            if (!try_shape(run, flow, true, &tries[i], err))
                 return false;
     if (again == 0)
-        return probe_why_set(why, "no shape could be launched");
+        return probe_why_set(&err->why, "no shape could be launched");
     size_t best = gpu_cells_tune_best(tries, again);
     if (tries[best].count == 0)
-        return probe_why_set(why, "no shape could be launched");
+        return probe_why_set(&err->why, "no shape could be launched");
     *ret_shape = tries[best].shape;
     return true;
 }
@@ -192,8 +191,7 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     int device = cell->from >= 0 ? cell->from : cell->to;
     int cache = run->node->device[device].attribute[GPU_ATTRIBUTE_L2_BYTES];
     struct gpu_shape shapes[GPU_TUNE_PULL + 1];
-    struct probe_why why = {0};
-    enum gpu_fault fault = GPU_FAULT_OTHER;
+    struct gpu_err err = {.fault = GPU_FAULT_OTHER};
     int ways = gpu_tune_operations(target);
     for (int way = 0; way < ways; way++) {
         bool pulled = way == GPU_TUNE_PULL;
@@ -205,12 +203,11 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
         bool back = target == GPU_TUNE_HOST && way == GPU_OPERATION_WRITE;
         int64_t end_ns = probe_clock_ns() + budget_ns / ways;
         if (!gpu_path_flow(run->buffers, &path, back ? cell->to : cell->from,
-                           back ? cell->from : cell->to, &flow, &why) ||
+                           back ? cell->from : cell->to, &flow, &err.why) ||
             !find_bytes(run, &flow,
-                        target == GPU_TUNE_OWN && cache > 0 ? CACHES * (uint64_t)cache : 0, &fault,
-                        &why) ||
-            !tune(run, &flow, device, grid_of(target, way), end_ns, &shapes[way], &fault, &why))
-            return gpu_run_failed(run, cell, NULL, fault, &why);
+                        target == GPU_TUNE_OWN && cache > 0 ? CACHES * (uint64_t)cache : 0, &err) ||
+            !tune(run, &flow, device, grid_of(target, way), end_ns, &shapes[way], &err))
+            return gpu_run_failed(run, cell, NULL, &err);
     }
     for (int i = 0; i < run->node->device_count; i++) {
         struct gpu_device *other = &run->node->device[i];

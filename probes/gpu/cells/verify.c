@@ -42,24 +42,22 @@ static bool end_of(struct gpu_run *run, int place, int other, int which, struct 
     return ok && (ret_end->memory.bytes >= BYTES + 16 || probe_why_set(why, "too little memory"));
 }
 
-static bool check(struct gpu_run *run, int device, int code, const char *what,
-                  enum gpu_fault *ret_fault, struct probe_why *why)
+static bool check(struct gpu_run *run, int device, int code, const char *what, struct gpu_err *err)
 {
-    return gpu_node_check(run->node, device, code, what, ret_fault, why);
+    return gpu_node_check(run->node, device, code, what, err);
 }
 
-static bool wait_for(struct gpu_run *run, int device, enum gpu_fault *ret_fault,
-                     struct probe_why *why)
+static bool wait_for(struct gpu_run *run, int device, struct gpu_err *err)
 {
     const struct gpu_api *api = run->node->api;
     return check(run, device, api->stream_wait(api, run->node->device[device].stream[0]), "wait",
-                 ret_fault, why);
+                 err);
 }
 
 /* Writes the pattern at the source by the device's own kernel, which needs no other path, or else
  * by a copy from the host. */
 static bool put_pattern(struct gpu_run *run, const struct end *end, uint64_t seed,
-                        uint64_t *scratch, enum gpu_fault *ret_fault, struct probe_why *why)
+                        uint64_t *scratch, struct gpu_err *err)
 {
     const struct gpu_api *api = run->node->api;
     const struct gpu_device *device = &run->node->device[end->device];
@@ -67,44 +65,42 @@ static bool put_pattern(struct gpu_run *run, const struct end *end, uint64_t see
     if (end->place >= 0 && device->kernel[GPU_KERNEL_FILL] != NULL) {
         struct gpu_pattern_args args = {
             .address = end->memory.address, .bytes = BYTES, .seed = seed};
-        return gpu_node_enter(run->node, end->device, ret_fault, why) &&
+        return gpu_node_enter(run->node, end->device, err) &&
                check(run, end->device,
                      api->launch(api, device->kernel[GPU_KERNEL_FILL], 64, 256, device->stream[0],
                                  &args, sizeof args),
-                     "launch", ret_fault, why) &&
-               wait_for(run, end->device, ret_fault, why);
+                     "launch", err) &&
+               wait_for(run, end->device, err);
     }
     for (uint64_t i = 0; i < WORDS; i++)
         words[i] = gpu_pattern(seed, i);
     return end->place < 0 ||
-           (gpu_node_enter(run->node, end->device, ret_fault, why) &&
+           (gpu_node_enter(run->node, end->device, err) &&
             check(run, end->device,
                   api->copy(api, end->memory.address, (gpu_address)(uintptr_t)words, BYTES,
                             device->stream[0]),
-                  "copy", ret_fault, why) &&
-            wait_for(run, end->device, ret_fault, why));
+                  "copy", err) &&
+            wait_for(run, end->device, err));
 }
 
-static bool poison(struct gpu_run *run, const struct end *end, enum gpu_fault *ret_fault,
-                   struct probe_why *why)
+static bool poison(struct gpu_run *run, const struct end *end, struct gpu_err *err)
 {
     const struct gpu_api *api = run->node->api;
     if (end->place < 0) {
         memset(end->memory.host, POISON, BYTES);
         return true;
     }
-    return gpu_node_enter(run->node, end->device, ret_fault, why) &&
+    return gpu_node_enter(run->node, end->device, err) &&
            check(run, end->device,
                  api->fill(api, end->memory.address, POISON, BYTES,
                            run->node->device[end->device].stream[0]),
-                 "fill", ret_fault, why) &&
-           wait_for(run, end->device, ret_fault, why);
+                 "fill", err) &&
+           wait_for(run, end->device, err);
 }
 
 /* Counts by the device's own kernel, which leaves two words behind the bytes. */
 static bool count_on_device(struct gpu_run *run, const struct end *end, uint64_t seed,
-                            uint64_t *ret_wrong, uint64_t *ret_first, enum gpu_fault *ret_fault,
-                            struct probe_why *why)
+                            uint64_t *ret_wrong, uint64_t *ret_first, struct gpu_err *err)
 {
     const struct gpu_api *api = run->node->api;
     const struct gpu_device *device = &run->node->device[end->device];
@@ -114,18 +110,16 @@ static bool count_on_device(struct gpu_run *run, const struct end *end, uint64_t
                                     .bytes = BYTES,
                                     .seed = seed,
                                     .result = end->memory.address + BYTES};
-    if (!check(run, end->device, api->fill(api, args.result, 0, 8, stream), "fill", ret_fault,
-               why) ||
-        !check(run, end->device, api->fill(api, args.result + 8, 0xff, 8, stream), "fill",
-               ret_fault, why) ||
+    if (!check(run, end->device, api->fill(api, args.result, 0, 8, stream), "fill", err) ||
+        !check(run, end->device, api->fill(api, args.result + 8, 0xff, 8, stream), "fill", err) ||
         !check(
             run, end->device,
             api->launch(api, device->kernel[GPU_KERNEL_CHECK], 64, 256, stream, &args, sizeof args),
-            "launch", ret_fault, why) ||
+            "launch", err) ||
         !check(run, end->device,
                api->copy(api, (gpu_address)(uintptr_t)result, args.result, sizeof result, stream),
-               "copy", ret_fault, why) ||
-        !wait_for(run, end->device, ret_fault, why))
+               "copy", err) ||
+        !wait_for(run, end->device, err))
         return false;
     *ret_wrong = result[0];
     *ret_first = result[1];
@@ -134,22 +128,22 @@ static bool count_on_device(struct gpu_run *run, const struct end *end, uint64_t
 
 static bool count_wrong(struct gpu_run *run, const struct end *end, uint64_t seed,
                         uint64_t *scratch, uint64_t *ret_wrong, uint64_t *ret_first,
-                        enum gpu_fault *ret_fault, struct probe_why *why)
+                        struct gpu_err *err)
 {
     const struct gpu_api *api = run->node->api;
     const uint64_t *words = scratch;
     if (end->place < 0) {
         words = end->memory.host;
     } else {
-        if (!gpu_node_enter(run->node, end->device, ret_fault, why))
+        if (!gpu_node_enter(run->node, end->device, err))
             return false;
         if (run->node->device[end->device].kernel[GPU_KERNEL_CHECK] != NULL)
-            return count_on_device(run, end, seed, ret_wrong, ret_first, ret_fault, why);
+            return count_on_device(run, end, seed, ret_wrong, ret_first, err);
         if (!check(run, end->device,
                    api->copy(api, (gpu_address)(uintptr_t)scratch, end->memory.address, BYTES,
                              run->node->device[end->device].stream[0]),
-                   "copy", ret_fault, why) ||
-            !wait_for(run, end->device, ret_fault, why))
+                   "copy", err) ||
+            !wait_for(run, end->device, err))
             return false;
     }
     *ret_wrong = gpu_verify_compare(words, WORDS, seed, ret_first);
@@ -182,47 +176,44 @@ static bool flow_of(struct gpu_run *run, int variant, const struct end *source,
 }
 
 static bool look(struct gpu_run *run, const struct gpu_cell *cell, uint64_t *scratch,
-                 uint64_t *ret_wrong, uint64_t *ret_first, enum gpu_fault *ret_fault,
-                 struct probe_why *why)
+                 uint64_t *ret_wrong, uint64_t *ret_first, struct gpu_err *err)
 {
     struct end source, target;
     struct gpu_flow flow;
     uint64_t seed = probe_random_next(&run->random);
-    *ret_fault = GPU_FAULT_OTHER;
-    return end_of(run, cell->from, cell->to, 0, &source, why) &&
-           end_of(run, cell->to, cell->from, 1, &target, why) &&
-           flow_of(run, cell->variant, &source, &target, &flow, why) &&
-           put_pattern(run, &source, seed, scratch, ret_fault, why) &&
-           poison(run, &target, ret_fault, why) &&
-           gpu_trial_run(run->trial, &flow, 1, ret_fault, why) &&
-           count_wrong(run, &target, seed, scratch, ret_wrong, ret_first, ret_fault, why);
+    err->fault = GPU_FAULT_OTHER;
+    return end_of(run, cell->from, cell->to, 0, &source, &err->why) &&
+           end_of(run, cell->to, cell->from, 1, &target, &err->why) &&
+           flow_of(run, cell->variant, &source, &target, &flow, &err->why) &&
+           put_pattern(run, &source, seed, scratch, err) && poison(run, &target, err) &&
+           gpu_trial_run(run->trial, &flow, 1, err) &&
+           count_wrong(run, &target, seed, scratch, ret_wrong, ret_first, err);
 }
 
 static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
     static const char *const names[] = {"the copy engine", "the copy engine, driven by the target,",
                                         "a kernel", "a kernel of the target"};
-    struct probe_why why = {0};
-    enum gpu_fault fault;
+    struct gpu_err err = {.fault = GPU_FAULT_OTHER};
     uint64_t wrong = 0, first = 0;
     (void)budget_ns;
     uint64_t *scratch = malloc(BYTES);
     if (scratch == NULL) {
-        probe_why_write(&why, "out of memory");
-        return gpu_run_failed(run, cell, NULL, GPU_FAULT_OTHER, &why);
+        probe_why_write(&err.why, "out of memory");
+        return gpu_run_failed(run, cell, NULL, &err);
     }
-    bool ok = look(run, cell, scratch, &wrong, &first, &fault, &why);
+    bool ok = look(run, cell, scratch, &wrong, &first, &err);
     free(scratch);
     if (!ok)
-        return gpu_run_failed(run, cell, NULL, fault, &why);
+        return gpu_run_failed(run, cell, NULL, &err);
     run->report->paths++;
     run->report->wrong += wrong > 0;
-    probe_why_write(&why,
+    probe_why_write(&err.why,
                     "%llu of %llu words of 8 bytes that %s moved are wrong, the first at byte %llu",
                     (unsigned long long)wrong, (unsigned long long)WORDS, names[cell->variant],
                     (unsigned long long)first * 8);
     return wrong == 0 || gpu_report_finding(run->report, run->node, "wrong-bytes", cell->from,
-                                            cell->to, why.text);
+                                            cell->to, err.why.text);
 }
 
 static bool list_path(const struct gpu_run *run, struct gpu_cells *cells, int from, int to,

@@ -35,6 +35,12 @@ enum gpu_fault {
     GPU_FAULT_OTHER
 };
 
+/* A failed call: its kind and one sentence. */
+struct gpu_err {
+    enum gpu_fault fault;
+    struct probe_why why;
+};
+
 /* Kind of failure of a code of CUDA or HIP (which has CUDA's numbers). */
 enum gpu_fault gpu_api_fault(int code);
 

@@ -57,7 +57,9 @@ bool gpu_blas_new(const struct gpu_node *node, int device, struct gpu_blas **ret
         return probe_why_set(why, "out of memory");
     blas->node = node;
     blas->device = device;
-    bool ok = find(node->api, blas, why) && gpu_node_enter(node, device, NULL, why);
+    struct gpu_err err;
+    bool ok = find(node->api, blas, why) &&
+              (gpu_node_enter(node, device, &err) || probe_why_set(why, "%.199s", err.why.text));
     if (ok) {
         int code = blas->create(&blas->handle);
         ok = code == 0 || probe_why_set(why, "%s: does not start, error %d", blas->library, code);
@@ -72,7 +74,7 @@ bool gpu_blas_new(const struct gpu_node *node, int device, struct gpu_blas **ret
 
 void gpu_blas_free(struct gpu_blas *blas)
 {
-    if (blas != NULL && gpu_node_enter(blas->node, blas->device, NULL, NULL))
+    if (blas != NULL && gpu_node_enter(blas->node, blas->device, NULL))
         blas->destroy(blas->handle);
     free(blas);
 }

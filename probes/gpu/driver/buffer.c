@@ -19,8 +19,8 @@
 
 struct buffer {
     bool tried, made;
-    struct probe_why why; /* reason of a failed attempt */
-    gpu_address address;  /* address of a device's own or managed memory */
+    struct gpu_err err;  /* reason of a failed attempt */
+    gpu_address address; /* address of a device's own or managed memory */
     struct gpu_pages pages;
     bool registered;
     size_t bytes;
@@ -85,10 +85,10 @@ void gpu_buffers_free(struct gpu_buffers *buffers)
     const struct gpu_node *node = buffers->node;
     for (int i = 0; i < node->device_count; i++)
         for (int which = 0; which < 2; which++)
-            if (buffers->devices[i][which].made && gpu_node_enter(node, i, NULL, NULL))
+            if (buffers->devices[i][which].made && gpu_node_enter(node, i, NULL))
                 node->api->free(node->api, buffers->devices[i][which].address);
     int any = first_usable(node);
-    bool entered = any >= 0 && gpu_node_enter(node, any, NULL, NULL);
+    bool entered = any >= 0 && gpu_node_enter(node, any, NULL);
     for (int i = 0; entered && i < node->numa_count; i++)
         for (int kind = 0; kind < GPU_MEMORY_KIND_COUNT; kind++)
             for (int which = 0; which < 2; which++)
@@ -105,22 +105,21 @@ static bool make_device(struct gpu_buffers *buffers, int device, struct buffer *
 {
     const struct gpu_api *api = buffers->node->api;
     size_t space, total;
-    if (!gpu_node_check(buffers->node, device, api->space(api, &space, &total), "free memory", NULL,
-                        &buffer->why))
+    if (!gpu_node_check(buffers->node, device, api->space(api, &space, &total), "free memory",
+                        &buffer->err))
         return false;
     buffer->bytes = at_most(buffers->device_bytes, space / 4);
     if (buffer->bytes < LEAST_BYTES)
-        return probe_why_set(&buffer->why, "%s: only %zu bytes are free",
+        return probe_why_set(&buffer->err.why, "%s: only %zu bytes are free",
                              buffers->node->device[device].name, space);
     if (!gpu_node_check(buffers->node, device, api->alloc(api, buffer->bytes, &buffer->address),
-                        "allocate", NULL, &buffer->why))
+                        "allocate", &buffer->err))
         return false;
     gpu_stream stream = buffers->node->device[device].stream[0];
     int code = api->fill(api, buffer->address, ORDINARY, buffer->bytes, stream);
     if (code == 0)
         code = api->stream_wait(api, stream);
-    if (gpu_node_check(buffers->node, device, code, "write to what was allocated", NULL,
-                       &buffer->why))
+    if (gpu_node_check(buffers->node, device, code, "write to what was allocated", &buffer->err))
         return true;
     (void)api->free(api, buffer->address);
     return false;
@@ -132,16 +131,17 @@ bool gpu_buffers_device(struct gpu_buffers *buffers, int device, int which,
                         struct gpu_memory *ret_memory, struct probe_why *why)
 {
     struct buffer *buffer = &buffers->devices[device][which];
+    struct gpu_err err;
     if (!buffers->node->device[device].usable)
         return probe_why_set(why, "%.190s", buffers->node->device[device].why.text);
-    if (!gpu_node_enter(buffers->node, device, NULL, why))
-        return false;
+    if (!gpu_node_enter(buffers->node, device, &err))
+        return probe_why_set(why, "%.199s", err.why.text);
     if (!buffer->tried) {
         buffer->tried = true;
         buffer->made = make_device(buffers, device, buffer);
     }
     if (!buffer->made)
-        return probe_why_set(why, "%.199s", buffer->why.text);
+        return probe_why_set(why, "%.199s", buffer->err.why.text);
     *ret_memory = (struct gpu_memory){.address = buffer->address, .bytes = buffer->bytes};
     return true;
 }
@@ -169,21 +169,21 @@ static bool make_managed(struct gpu_buffers *buffers, int device, int numa,
     const struct gpu_node *node = buffers->node;
     const struct gpu_api *api = node->api;
     if (!gpu_node_check(node, device, api->managed_alloc(api, buffer->bytes, &buffer->address),
-                        "allocate managed memory", NULL, &buffer->why))
+                        "allocate managed memory", &buffer->err))
         return false;
     bool ok = true;
     if (kind == GPU_MEMORY_MANAGED) {
         ok = gpu_node_check(
             node, device,
             api->managed_advise(api, buffer->address, buffer->bytes, GPU_ADVISE_HOST, 0), "advise",
-            NULL, &buffer->why);
+            &buffer->err);
         for (int i = 0; ok && i < node->device_count; i++)
             if (node->device[i].usable && node->device[i].attribute[GPU_ATTRIBUTE_MANAGED] > 0)
                 ok = gpu_node_check(node, i,
                                     api->managed_advise(api, buffer->address, buffer->bytes,
                                                         GPU_ADVISE_ACCESSED_BY,
                                                         node->device[i].api_device),
-                                    "advise", NULL, &buffer->why);
+                                    "advise", &buffer->err);
     }
     if (ok)
         touch_managed((char *)(uintptr_t)buffer->address, buffer->bytes, numa);
@@ -203,7 +203,7 @@ static bool make_registered(struct gpu_buffers *buffers, int device, enum gpu_me
     buffer->registered = gpu_node_check(
         buffers->node, device,
         api->host_register(api, buffer->pages.base, buffer->pages.bytes, kinds[kind]),
-        "register host memory", NULL, &buffer->why);
+        "register host memory", &buffer->err);
     return buffer->registered;
 }
 
@@ -217,11 +217,12 @@ static bool make_host(struct gpu_buffers *buffers, int device, int index, enum g
                         : OTHER_BYTES;
     buffer->bytes = at_most(wanted, room > 0 ? (size_t)room : 0);
     if (buffer->bytes < LEAST_BYTES)
-        return probe_why_set(&buffer->why, "numa%d: too little memory is free", node->numa[index]);
+        return probe_why_set(&buffer->err.why, "numa%d: too little memory is free",
+                             node->numa[index]);
     if (is_managed(kind))
         return make_managed(buffers, device, node->numa[index], kind, buffer);
     if (!gpu_pages_new(node->numa[index], node->numa_count <= 1, buffer->bytes, &buffer->pages,
-                       &buffer->why))
+                       &buffer->err.why))
         return false;
     if (make_registered(buffers, device, kind, buffer))
         return true;
@@ -246,16 +247,19 @@ bool gpu_buffers_host(struct gpu_buffers *buffers, int numa_index, enum gpu_memo
 {
     const struct gpu_node *node = buffers->node;
     struct buffer *buffer = &buffers->hosts[numa_index][kind][which];
+    struct gpu_err err;
     if (!node->device[device].usable)
         return probe_why_set(why, "%.190s", node->device[device].why.text);
-    if (!can_use(&node->device[device], kind, why) || !gpu_node_enter(node, device, NULL, why))
+    if (!can_use(&node->device[device], kind, why))
         return false;
+    if (!gpu_node_enter(node, device, &err))
+        return probe_why_set(why, "%.199s", err.why.text);
     if (!buffer->tried) {
         buffer->tried = true;
         buffer->made = make_host(buffers, device, numa_index, kind, buffer);
     }
     if (!buffer->made)
-        return probe_why_set(why, "%.199s", buffer->why.text);
+        return probe_why_set(why, "%.199s", buffer->err.why.text);
     struct gpu_memory memory = {.host = is_managed(kind) ? (void *)(uintptr_t)buffer->address
                                                          : buffer->pages.base,
                                 .bytes = buffer->bytes};
@@ -263,8 +267,8 @@ bool gpu_buffers_host(struct gpu_buffers *buffers, int numa_index, enum gpu_memo
     if (buffer->registered &&
         !gpu_node_check(node, device,
                         node->api->host_address(node->api, memory.host, &memory.address),
-                        "address of host memory", NULL, why))
-        return false;
+                        "address of host memory", &err))
+        return probe_why_set(why, "%.199s", err.why.text);
     *ret_memory = memory;
     return true;
 }

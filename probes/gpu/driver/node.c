@@ -351,20 +351,20 @@ int gpu_node_near(const struct gpu_node *node, int device)
 }
 
 bool gpu_node_check(const struct gpu_node *node, int device, int code, const char *what,
-                    enum gpu_fault *ret_fault, struct probe_why *why)
+                    struct gpu_err *err)
 {
     if (code == 0)
         return true;
-    if (ret_fault != NULL)
-        *ret_fault = gpu_api_fault(code);
-    return probe_why_set(why, "%s: %s: %.120s", node->device[device].name, what,
+    if (err == NULL)
+        return false;
+    err->fault = gpu_api_fault(code);
+    return probe_why_set(&err->why, "%s: %s: %.120s", node->device[device].name, what,
                          node->api->text(node->api, code));
 }
 
-bool gpu_node_enter(const struct gpu_node *node, int device, enum gpu_fault *ret_fault,
-                    struct probe_why *why)
+bool gpu_node_enter(const struct gpu_node *node, int device, struct gpu_err *err)
 {
     const struct gpu_device *the = &node->device[device];
     return gpu_node_check(node, device, node->api->enter(node->api, the->api_device, the->context),
-                          "enter", ret_fault, why);
+                          "enter", err);
 }

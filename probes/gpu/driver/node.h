@@ -119,14 +119,13 @@ bool gpu_node_is(const char *pci, const char *uuid, const char *text);
 /* Index in numa of the NUMA node next to the device; 0 when unknown. */
 int gpu_node_near(const struct gpu_node *node, int device);
 
-/* True for code 0 of a call of the runtime. Else false, with the kind of failure, and why: the
- * device, the attempted call, and the runtime's message. ret_fault and why may be NULL. */
+/* True for code 0 of a call of the runtime. Else false, and err gets the kind of failure, the
+ * device, the attempted call, and the runtime's message. err may be NULL. */
 bool gpu_node_check(const struct gpu_node *node, int device, int code, const char *what,
-                    enum gpu_fault *ret_fault, struct probe_why *why);
+                    struct gpu_err *err);
 
 /* Makes the device current for the calling thread. */
-bool gpu_node_enter(const struct gpu_node *node, int device, enum gpu_fault *ret_fault,
-                    struct probe_why *why);
+bool gpu_node_enter(const struct gpu_node *node, int device, struct gpu_err *err);
 
 /* gpu/driver/numa.c: numbers of the host's NUMA nodes that have memory and that this process may
  * use. Ascending, at most max, below root ("" but in tests), the kernel's own numbers. A kernel

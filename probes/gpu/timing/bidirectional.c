@@ -55,24 +55,23 @@ size_t gpu_bidirectional_best(const double *sums, size_t count)
 }
 
 bool gpu_bidirectional_measure(struct gpu_bidirectional *bidirectional, int device, int numa,
-                               enum gpu_fault *ret_fault, struct probe_why *why)
+                               struct gpu_err *err)
 {
     const struct gpu_node *node = gpu_trial_node(bidirectional->trial);
     struct gpu_path path = {
         .mechanism = GPU_BY_KERNEL, .operation = GPU_OPERATION_COPY, .shared = true};
     struct gpu_flow flows[2];
     double sums[TRIES];
-    *ret_fault = GPU_FAULT_OTHER;
+    err->fault = GPU_FAULT_OTHER;
     if (bidirectional->device[device].is_known)
         return true;
     for (size_t i = 0; i < TRIES; i++) {
         struct probe_summary rates[2], sum;
-        if (!gpu_path_flow(bidirectional->buffers, &path, numa, device, &flows[0], why) ||
-            !gpu_path_flow(bidirectional->buffers, &path, device, numa, &flows[1], why))
+        if (!gpu_path_flow(bidirectional->buffers, &path, numa, device, &flows[0], &err->why) ||
+            !gpu_path_flow(bidirectional->buffers, &path, device, numa, &flows[1], &err->why))
             return false;
         share(node, tries[i], flows, 2);
-        if (!gpu_rate_concurrent(bidirectional->trial, flows, 2, LEG_NS, 0, 0, rates, &sum,
-                                 ret_fault, why))
+        if (!gpu_rate_concurrent(bidirectional->trial, flows, 2, LEG_NS, 0, 0, rates, &sum, err))
             return false;
         sums[i] = sum.value;
     }

@@ -22,7 +22,7 @@ struct gpu_bidirectional {
  * ones it keeps the most even. Returns at once when one is kept already. False: a trial failed, and
  * nothing is kept. */
 bool gpu_bidirectional_measure(struct gpu_bidirectional *bidirectional, int device, int numa,
-                               enum gpu_fault *ret_fault, struct probe_why *why);
+                               struct gpu_err *err);
 
 /* Index of the first sum that no other exceeds by more than 1 %. */
 size_t gpu_bidirectional_best(const double *sums, size_t count);

@@ -21,11 +21,11 @@ struct gpu_call_overhead gpu_call_overhead_begin(const struct gpu_op *op,
 
 bool gpu_call_overhead_measure(struct gpu_call_overhead *calls, int half, struct gpu_trial *trial,
                                const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
-                               enum gpu_fault *ret_fault, struct probe_why *why)
+                               struct gpu_err *err)
 {
     unsigned count = (unsigned)calls->op_count * EACH;
     return gpu_rate_calls(trial, calls->op, calls->op_count, count, caller_cpus, budget_ns,
-                          calls->ns[half], &calls->n[half], ret_fault, why);
+                          calls->ns[half], &calls->n[half], err);
 }
 
 /* Collects the calls of one size, of both halves. */

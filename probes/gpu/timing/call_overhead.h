@@ -31,7 +31,7 @@ struct gpu_call_overhead gpu_call_overhead_begin(const struct gpu_op *op,
 /* Makes the calls of a half, 0 or 1. */
 bool gpu_call_overhead_measure(struct gpu_call_overhead *calls, int half, struct gpu_trial *trial,
                                const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
-                               enum gpu_fault *ret_fault, struct probe_why *why);
+                               struct gpu_err *err);
 
 /* Mean of the additional time of calls over the sample in a queue: the median of each size,
  * averaged. low to high holds 95 % of single calls, of both sizes together. samples have times

@@ -35,19 +35,19 @@ static void free_events(struct chain *chain)
     }
 }
 
-static bool make_events(struct chain *chain, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool make_events(struct chain *chain, struct gpu_err *err)
 {
     const struct gpu_node *node = gpu_trial_node(chain->trial);
     const int devices[] = {chain->other, chain->op->device};
     gpu_event *const events[] = {chain->before, chain->after};
     int code = 0;
     for (int d = 0; d < 2 && code == 0; d++) {
-        if (!gpu_node_enter(node, devices[d], ret_fault, why))
+        if (!gpu_node_enter(node, devices[d], err))
             return false;
         for (int i = 0; i < LONG && code == 0; i++)
             code = node->api->event_plain_new(node->api, &events[d][i]);
     }
-    return gpu_node_check(node, chain->op->device, code, "event", ret_fault, why);
+    return gpu_node_check(node, chain->op->device, code, "event", err);
 }
 
 /* Returns the device at the other end of the transfer, else any other usable device, else the
@@ -100,41 +100,38 @@ static int enqueue_chain(void *arg, gpu_stream stream)
     return code;
 }
 
-static bool run(struct chain *chain, unsigned count, double *ret_ns, enum gpu_fault *ret_fault,
-                struct probe_why *why)
+static bool run(struct chain *chain, unsigned count, double *ret_ns, struct gpu_err *err)
 {
     struct gpu_task tasks[] = {
         {.device = chain->other, .enqueue = enqueue_events, .arg = chain},
         {.device = chain->op->device, .enqueue = enqueue_chain, .arg = chain}};
     chain->count = count;
-    if (!gpu_trial_tasks(chain->trial, tasks, 2, ret_fault, why))
+    if (!gpu_trial_tasks(chain->trial, tasks, 2, err))
         return false;
     *ret_ns = tasks[1].ns;
     return true;
 }
 
 /* Time of one operation behind the late event, from that event on. */
-static bool run_behind(struct chain *chain, double *ret_ns, enum gpu_fault *ret_fault,
-                       struct probe_why *why)
+static bool run_behind(struct chain *chain, double *ret_ns, struct gpu_err *err)
 {
     struct gpu_task tasks[] = {
         {.device = chain->other, .enqueue = enqueue_late_event, .arg = chain},
         {.device = chain->op->device, .enqueue = enqueue_chain, .arg = chain}};
     chain->count = 1;
-    if (!gpu_trial_tasks(chain->trial, tasks, 2, ret_fault, why))
+    if (!gpu_trial_tasks(chain->trial, tasks, 2, err))
         return false;
     *ret_ns = tasks[1].ns - tasks[0].ns;
     return true;
 }
 
 /* Uses two streams: the first has ended when the other's end is seen. */
-static bool see_end(const struct chain *chain, double *ret_ns, enum gpu_fault *ret_fault,
-                    struct probe_why *why)
+static bool see_end(const struct chain *chain, double *ret_ns, struct gpu_err *err)
 {
     const struct gpu_node *node = gpu_trial_node(chain->trial);
     const gpu_stream *stream = node->device[chain->op->device].stream;
     int64_t start_ns = 0;
-    if (!gpu_node_enter(node, chain->op->device, ret_fault, why))
+    if (!gpu_node_enter(node, chain->op->device, err))
         return false;
     int code = 0, waited = 0;
     for (int i = 0; i < 2 && code == 0; i++)
@@ -145,23 +142,23 @@ static bool see_end(const struct chain *chain, double *ret_ns, enum gpu_fault *r
         code = code == 0 ? waited : code;
     }
     *ret_ns = (double)(probe_clock_ns() - start_ns);
-    return gpu_node_check(node, chain->op->device, code, "transfer", ret_fault, why);
+    return gpu_node_check(node, chain->op->device, code, "transfer", err);
 }
 
 static bool measure(struct chain *chain, double queued_ns, struct gpu_chain *ret,
-                    enum gpu_fault *ret_fault, struct probe_why *why)
+                    struct gpu_err *err)
 {
     double wait_ns[TIMES], behind_ns[TIMES], launch_ns[TIMES], seen_ns[TIMES], one_ns, all_ns;
-    if (!run(chain, LONG, &all_ns, ret_fault, why)) /* the first may have waited for anything */
+    if (!run(chain, LONG, &all_ns, err)) /* the first may have waited for anything */
         return false;
     bool is_kernel = chain->op->mechanism == GPU_BY_KERNEL;
     for (int n = 0; n < TIMES; n++) {
-        if (!run(chain, 1, &one_ns, ret_fault, why) || !run(chain, LONG, &all_ns, ret_fault, why) ||
-            !see_end(chain, &seen_ns[n], ret_fault, why))
+        if (!run(chain, 1, &one_ns, err) || !run(chain, LONG, &all_ns, err) ||
+            !see_end(chain, &seen_ns[n], err))
             return false;
         launch_ns[n] = chain->launch_ns;
         wait_ns[n] = (all_ns - one_ns) / (LONG - 1) - queued_ns;
-        if (is_kernel && !run_behind(chain, &behind_ns[n], ret_fault, why))
+        if (is_kernel && !run_behind(chain, &behind_ns[n], err))
             return false;
     }
     ret->wait_ns = probe_stats_quantile(wait_ns, TIMES, 0.5).value;
@@ -173,13 +170,11 @@ static bool measure(struct chain *chain, double queued_ns, struct gpu_chain *ret
 }
 
 bool gpu_chain_measure(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span,
-                       double queued_ns, struct gpu_chain *ret, enum gpu_fault *ret_fault,
-                       struct probe_why *why)
+                       double queued_ns, struct gpu_chain *ret, struct gpu_err *err)
 {
     struct chain chain = {
         .trial = trial, .op = op, .span = span, .other = other_of(gpu_trial_node(trial), op)};
-    bool ok =
-        make_events(&chain, ret_fault, why) && measure(&chain, queued_ns, ret, ret_fault, why);
+    bool ok = make_events(&chain, err) && measure(&chain, queued_ns, ret, err);
     free_events(&chain);
     return ok;
 }

@@ -25,5 +25,4 @@ struct gpu_chain {
  * awaited events have happened when an operation begins, as behind a faster hop; behind_ns is the
  * exception. Values are medians; false as gpu_trial_run. */
 bool gpu_chain_measure(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span,
-                       double queued_ns, struct gpu_chain *ret, enum gpu_fault *ret_fault,
-                       struct probe_why *why);
+                       double queued_ns, struct gpu_chain *ret, struct gpu_err *err);

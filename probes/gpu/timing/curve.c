@@ -24,7 +24,7 @@ struct gpu_curve gpu_curve_of(uint64_t most, bool few)
 /* Measures the flow as one piece of a path through several memories, where it moves bytes. Takes 64
  * KiB, because drivers write a few bytes into the queue itself. */
 static bool find_chain(const struct gpu_timing *timing, const struct gpu_flow *flow,
-                       struct gpu_curve *curve, enum gpu_fault *ret_fault, struct probe_why *why)
+                       struct gpu_curve *curve, struct gpu_err *err)
 {
     struct gpu_op op = flow->op;
     struct gpu_chain chain;
@@ -36,8 +36,7 @@ static bool find_chain(const struct gpu_timing *timing, const struct gpu_flow *f
         (op.mechanism == GPU_BY_KERNEL && op.operation != GPU_OPERATION_COPY))
         return true;
     op.bytes = FEW_BYTES;
-    if (!gpu_chain_measure(timing->trial, &op, flow->span, curve->samples[i].ns.value, &chain,
-                           ret_fault, why))
+    if (!gpu_chain_measure(timing->trial, &op, flow->span, curve->samples[i].ns.value, &chain, err))
         return false;
     starts->chain_ns = starts->queue_ns + fmax(chain.wait_ns, 0);
     starts->behind_ns = isnan(chain.behind_ns) ? 0 : starts->queue_ns + fmax(chain.behind_ns, 0);
@@ -48,7 +47,7 @@ static bool find_chain(const struct gpu_timing *timing, const struct gpu_flow *f
 
 /* Makes half of the calls before the curve and half behind it, so that drift falls on both. */
 bool gpu_curve_measure(const struct gpu_timing *timing, const struct gpu_flow *flow,
-                       struct gpu_curve *curve, enum gpu_fault *ret_fault, struct probe_why *why)
+                       struct gpu_curve *curve, struct gpu_err *err)
 {
     struct gpu_op op = flow->op;
     struct probe_sample least = {.bytes = GPU_RATE_LATENCY_BYTES};
@@ -57,14 +56,12 @@ bool gpu_curve_measure(const struct gpu_timing *timing, const struct gpu_flow *f
     size_t one = 1;
     /* budget of a half */
     int64_t budget_ns = timing->budget_ns, calls_ns = budget_ns / 50 * (int64_t)calls.op_count;
-    if (!gpu_call_overhead_measure(&calls, 0, timing->trial, timing->caller_cpus, calls_ns,
-                                   ret_fault, why) ||
+    if (!gpu_call_overhead_measure(&calls, 0, timing->trial, timing->caller_cpus, calls_ns, err) ||
         !gpu_rate_times(timing->trial, &op, flow->span, curve->samples, &curve->count,
-                        timing->random, budget_ns * 8 / 10, ret_fault, why) ||
+                        timing->random, budget_ns * 8 / 10, err) ||
         !gpu_rate_times(timing->trial, &op, flow->span, &least, &one, timing->random,
-                        budget_ns / 10, ret_fault, why) ||
-        !gpu_call_overhead_measure(&calls, 1, timing->trial, timing->caller_cpus, calls_ns,
-                                   ret_fault, why))
+                        budget_ns / 10, err) ||
+        !gpu_call_overhead_measure(&calls, 1, timing->trial, timing->caller_cpus, calls_ns, err))
         return false;
     struct probe_summary more = gpu_call_overhead_summary(&calls, curve->samples, curve->count);
     double queue_ns = least.ns.value;
@@ -72,5 +69,5 @@ bool gpu_curve_measure(const struct gpu_timing *timing, const struct gpu_flow *f
     curve->starts.call =
         (struct probe_summary){fmax(queue_ns + more.value, 0), fmax(queue_ns + more.low, 0),
                                fmax(queue_ns + more.high, 0), more.n};
-    return find_chain(timing, flow, curve, ret_fault, why);
+    return find_chain(timing, flow, curve, err);
 }

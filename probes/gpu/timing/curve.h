@@ -28,6 +28,6 @@ struct gpu_curve {
 struct gpu_curve gpu_curve_of(uint64_t most, bool few);
 
 /* Fills in the times of the sizes, each at most the flow's span, and the cost of starting. Drops
- * sizes that take long, as gpu_rate_times does. False sets ret_fault and why: a call failed. */
+ * sizes that take long, as gpu_rate_times does. False sets err: a call failed. */
 bool gpu_curve_measure(const struct gpu_timing *timing, const struct gpu_flow *flow,
-                       struct gpu_curve *curve, enum gpu_fault *ret_fault, struct probe_why *why);
+                       struct gpu_curve *curve, struct gpu_err *err);

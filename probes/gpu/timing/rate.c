@@ -76,7 +76,7 @@ static double taken_ns(const struct gpu_flow *flows, size_t count, size_t index,
  * the other, so the cost of each operation cancels. */
 static bool run_legs(struct gpu_trial *trial, struct gpu_flow *flows, size_t count,
                      const double *expected, double leg_ns, uint64_t least, const bool *waits,
-                     double *ret_rates, enum gpu_fault *ret_fault, struct probe_why *why)
+                     double *ret_rates, struct gpu_err *err)
 {
     double bytes[GPU_TRIAL_FLOWS_MAX], ns[GPU_TRIAL_FLOWS_MAX], shorter = SHORTER * leg_ns;
     /* All take longer when the least bytes of one do. */
@@ -85,23 +85,23 @@ static bool run_legs(struct gpu_trial *trial, struct gpu_flow *flows, size_t cou
     double longer = shorter + (1 - SHORTER) * leg_ns;
     for (size_t i = 0; i < count; i++)
         set_bytes(&flows[i], expected[i] * shorter, operations(&flows[i], expected[i] * longer));
-    if (!gpu_trial_run(trial, flows, count, ret_fault, why))
+    if (!gpu_trial_run(trial, flows, count, err))
         return false;
     for (size_t i = 0; i < count; i++) {
         bytes[i] = moved(&flows[i]);
         ns[i] = taken_ns(flows, count, i, waits);
         set_bytes(&flows[i], expected[i] * longer, flows[i].count);
     }
-    if (!gpu_trial_run(trial, flows, count, ret_fault, why))
+    if (!gpu_trial_run(trial, flows, count, err))
         return false;
     for (size_t i = 0; i < count; i++) {
         double longer_ns = taken_ns(flows, count, i, waits);
         ret_rates[i] = (moved(&flows[i]) - bytes[i]) / (longer_ns - ns[i]);
         if (!(longer_ns > ns[i]) || !(ret_rates[i] > 0)) {
-            *ret_fault = GPU_FAULT_OTHER;
+            err->fault = GPU_FAULT_OTHER;
             return probe_why_set(
-                why, "more bytes do not take more time: %.0f in %.0f ns, %.0f in %.0f ns", bytes[i],
-                ns[i], moved(&flows[i]), longer_ns);
+                &err->why, "more bytes do not take more time: %.0f in %.0f ns, %.0f in %.0f ns",
+                bytes[i], ns[i], moved(&flows[i]), longer_ns);
         }
     }
     return true;
@@ -112,8 +112,7 @@ static bool run_legs(struct gpu_trial *trial, struct gpu_flow *flows, size_t cou
  * first one may change. With as many bytes each, one of them is done at its time alone, the last
  * one with all of them. Such flows wait for each other, and are expected to get equal rates. */
 static bool find_turns(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, double leg_ns,
-                       uint64_t least, double *expected, bool *ret_waits, enum gpu_fault *ret_fault,
-                       struct probe_why *why)
+                       uint64_t least, double *expected, bool *ret_waits, struct gpu_err *err)
 {
     for (size_t i = 0; i < count; i++) {
         double most = expected[i];
@@ -122,7 +121,7 @@ static bool find_turns(struct gpu_trial *trial, struct gpu_flow *flows, size_t c
         double bytes = fmax(most * leg_ns, (double)least);
         set_bytes(&flows[i], bytes, operations(&flows[i], bytes));
     }
-    if (!gpu_trial_run(trial, flows, count, ret_fault, why))
+    if (!gpu_trial_run(trial, flows, count, err))
         return false;
     for (size_t i = 0; i < count; i++) {
         double first_ns = INFINITY, last_ns = 0;
@@ -143,8 +142,7 @@ static bool find_turns(struct gpu_trial *trial, struct gpu_flow *flows, size_t c
 /* Estimates the rates of the flows together: repeats until a trial confirms the expectation from
  * the last one. One flow alone needs less accuracy, because no other one has to end with it. */
 static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, double leg_ns,
-                 uint64_t least, double *ret_expected, bool *ret_waits, enum gpu_fault *ret_fault,
-                 struct probe_why *why)
+                 uint64_t least, double *ret_expected, bool *ret_waits, struct gpu_err *err)
 {
     double rates[GPU_TRIAL_FLOWS_MAX];
     for (size_t i = 0; i < count; i++) {
@@ -153,14 +151,13 @@ static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, 
                   operations(&flows[i], (double)least));
     }
     for (int again = 0; again < 2; again++)
-        if (!gpu_trial_run(trial, flows, count, ret_fault, why))
+        if (!gpu_trial_run(trial, flows, count, err))
             return false;
     for (size_t i = 0; i < count; i++)
         ret_expected[i] = fmax(moved(&flows[i]) / fmax(flows[i].ns, 1), 1e-6);
     bool far = count > 1;
     for (int i = 0; far && i < LOOKS; i++) {
-        if (!run_legs(trial, flows, count, ret_expected, leg_ns, least, ret_waits, rates, ret_fault,
-                      why))
+        if (!run_legs(trial, flows, count, ret_expected, leg_ns, least, ret_waits, rates, err))
             return false;
         far = false;
         for (size_t j = 0; j < count; j++) {
@@ -168,8 +165,7 @@ static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, 
             ret_expected[j] = rates[j];
         }
     }
-    return !far ||
-           find_turns(trial, flows, count, leg_ns, least, ret_expected, ret_waits, ret_fault, why);
+    return !far || find_turns(trial, flows, count, leg_ns, least, ret_expected, ret_waits, err);
 }
 
 /* Factor from 1 - DITHER / 2 to 1 + DITHER / 2 of a leg, never repeated. */
@@ -181,18 +177,17 @@ static double dithered(double leg_ns, unsigned n)
 bool gpu_rate_concurrent(struct gpu_trial *trial, struct gpu_flow *flows, size_t count,
                          double leg_ns, uint64_t least, int64_t budget_ns,
                          struct probe_summary *ret_rates, struct probe_summary *ret_sum,
-                         enum gpu_fault *ret_fault, struct probe_why *why)
+                         struct gpu_err *err)
 {
     double samples[GPU_TRIAL_FLOWS_MAX + 1][PROBE_STATS_MAX], expected[GPU_TRIAL_FLOWS_MAX],
         rates[GPU_TRIAL_FLOWS_MAX];
     int64_t end_ns = probe_clock_ns() + budget_ns;
     bool waits[GPU_TRIAL_FLOWS_MAX];
-    if (!look(trial, flows, count, leg_ns, least, expected, waits, ret_fault, why))
+    if (!look(trial, flows, count, leg_ns, least, expected, waits, err))
         return false;
     unsigned n = 0;
     for (bool enough = false; !enough; n++) {
-        if (!run_legs(trial, flows, count, expected, dithered(leg_ns, n), least, waits, rates,
-                      ret_fault, why))
+        if (!run_legs(trial, flows, count, expected, dithered(leg_ns, n), least, waits, rates, err))
             return false;
         bool late = probe_clock_ns() >= end_ns;
         double sum = 0;
@@ -224,14 +219,14 @@ struct size {
 /* Time of one more operation in a queue. Both queues have their own events, which cost as much as a
  * small operation. */
 static bool time_once(struct gpu_trial *trial, struct size *size, double *ret_ns,
-                      enum gpu_fault *ret_fault, struct probe_why *why)
+                      struct gpu_err *err)
 {
     size->flow.count = 1;
-    if (!gpu_trial_run(trial, &size->flow, 1, ret_fault, why))
+    if (!gpu_trial_run(trial, &size->flow, 1, err))
         return false;
     double one = size->flow.ns;
     size->flow.count = size->most;
-    if (!gpu_trial_run(trial, &size->flow, 1, ret_fault, why))
+    if (!gpu_trial_run(trial, &size->flow, 1, err))
         return false;
     *ret_ns = (size->flow.ns - one) / (size->most - 1);
     return true;
@@ -241,14 +236,13 @@ static bool time_once(struct gpu_trial *trial, struct size *size, double *ret_ns
  * may have waited for anything. */
 static bool begin_size(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span,
                        uint64_t bytes, double queue_ns, struct size *ret_size, double *ret_ns,
-                       enum gpu_fault *ret_fault, struct probe_why *why)
+                       struct gpu_err *err)
 {
     double ns, again;
     *ret_size =
         (struct size){.flow = {.op = *op, .advance = round_up(bytes), .span = span}, .most = 3};
     ret_size->flow.op.bytes = bytes;
-    if (!time_once(trial, ret_size, &ns, ret_fault, why) ||
-        !time_once(trial, ret_size, &again, ret_fault, why))
+    if (!time_once(trial, ret_size, &ns, err) || !time_once(trial, ret_size, &again, err))
         return false;
     ns = fmin(ns, again);
     double fit = queue_ns / fmax(ns, 1);
@@ -268,7 +262,7 @@ static void shuffle(size_t *order, size_t count, struct probe_random *random)
 
 bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span,
                     struct probe_sample *samples, size_t *ret_count, struct probe_random *random,
-                    int64_t budget_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+                    int64_t budget_ns, struct gpu_err *err)
 {
     struct size sizes[GPU_RATE_SIZES_MAX];
     size_t order[GPU_RATE_SIZES_MAX], count = 0, left;
@@ -279,7 +273,7 @@ bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t s
     for (double ns = 0; count < *ret_count && ns < longest_ns; count++) {
         order[count] = count;
         if (!begin_size(trial, op, span, (uint64_t)samples[count].bytes, queue_ns, &sizes[count],
-                        &ns, ret_fault, why))
+                        &ns, err))
             return false;
     }
     left = count;
@@ -289,7 +283,7 @@ bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t s
             struct size *size = &sizes[order[i]];
             if (size->enough)
                 continue;
-            if (!time_once(trial, size, &size->samples[size->n], ret_fault, why))
+            if (!time_once(trial, size, &size->samples[size->n], err))
                 return false;
             size->enough = probe_stats_enough(size->samples, ++size->n, probe_clock_ns() >= end_ns);
             left -= size->enough;
@@ -298,8 +292,8 @@ bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t s
     for (size_t i = 0; i < count; i++) {
         samples[i].ns = probe_stats_quantile(sizes[i].samples, sizes[i].n, 0.5);
         if (!(samples[i].ns.value > 0)) {
-            *ret_fault = GPU_FAULT_OTHER;
-            return probe_why_set(why, "%lld bytes take no time in a queue",
+            err->fault = GPU_FAULT_OTHER;
+            return probe_why_set(&err->why, "%lld bytes take no time in a queue",
                                  (long long)samples[i].bytes);
         }
         if (!(samples[i].ns.low > 0))
@@ -311,8 +305,7 @@ bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t s
 
 static bool call_all(struct gpu_trial *trial, const struct gpu_op *ops, size_t op_count,
                      unsigned count, const struct gpu_caller_cpus *caller_cpus, int64_t end_ns,
-                     double *ret_ns, unsigned *ret_count, enum gpu_fault *ret_fault,
-                     struct probe_why *why)
+                     double *ret_ns, unsigned *ret_count, struct gpu_err *err)
 {
     double ns;
     unsigned n = 0, each = count / GPU_CALLER_CPUS_MAX;
@@ -320,10 +313,10 @@ static bool call_all(struct gpu_trial *trial, const struct gpu_op *ops, size_t o
         if (n % each == 0) {
             gpu_caller_cpus_pin(caller_cpus, n / each);
             for (unsigned i = 0; i < CALLS_COLD; i++)
-                if (!gpu_trial_call(trial, &ops[i % op_count], &ns, ret_fault, why))
+                if (!gpu_trial_call(trial, &ops[i % op_count], &ns, err))
                     return false;
         }
-        if (!gpu_trial_call(trial, &ops[n % op_count], &ret_ns[n], ret_fault, why))
+        if (!gpu_trial_call(trial, &ops[n % op_count], &ret_ns[n], err))
             return false;
     }
     *ret_count = n;
@@ -332,23 +325,22 @@ static bool call_all(struct gpu_trial *trial, const struct gpu_op *ops, size_t o
 
 bool gpu_rate_calls(struct gpu_trial *trial, const struct gpu_op *ops, size_t op_count,
                     unsigned count, const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
-                    double *ret_ns, unsigned *ret_count, enum gpu_fault *ret_fault,
-                    struct probe_why *why)
+                    double *ret_ns, unsigned *ret_count, struct gpu_err *err)
 {
     bool ok = call_all(trial, ops, op_count, count, caller_cpus, probe_clock_ns() + budget_ns,
-                       ret_ns, ret_count, ret_fault, why);
+                       ret_ns, ret_count, err);
     gpu_caller_cpus_restore(caller_cpus);
     return ok;
 }
 
 bool gpu_rate_call(const struct gpu_timing *timing, const struct gpu_op *op,
                    struct probe_summary *ret_median, struct probe_summary *ret_low,
-                   enum gpu_fault *ret_fault, struct probe_why *why)
+                   struct gpu_err *err)
 {
     double samples[GPU_RATE_CALLS];
     unsigned n;
     if (!gpu_rate_calls(timing->trial, op, 1, GPU_RATE_CALLS, timing->caller_cpus,
-                        timing->budget_ns, samples, &n, ret_fault, why))
+                        timing->budget_ns, samples, &n, err))
         return false;
     *ret_median = probe_stats_quantile(samples, n, 0.5);
     *ret_low = probe_stats_quantile(samples, n, 0.1);
@@ -357,8 +349,7 @@ bool gpu_rate_call(const struct gpu_timing *timing, const struct gpu_op *op,
 
 /* Rates by the difference of two copies, from one CPU after the other. */
 static bool call_copies(const struct gpu_timing *timing, const struct gpu_flow *flow,
-                        double *ret_samples, unsigned *ret_count, enum gpu_fault *ret_fault,
-                        struct probe_why *why)
+                        double *ret_samples, unsigned *ret_count, struct gpu_err *err)
 {
     uint64_t bytes[2] = {CALLED_SHORT, flow->span < CALLED_LONG ? flow->span : CALLED_LONG};
     int64_t end_ns = probe_clock_ns() + timing->budget_ns;
@@ -371,7 +362,7 @@ static bool call_copies(const struct gpu_timing *timing, const struct gpu_flow *
         for (int i = -1; !enough && i < CALLED_PER_CPU; i++) {
             for (int leg = 0; leg < 2; leg++) {
                 op.bytes = bytes[leg];
-                if (!gpu_trial_call(timing->trial, &op, &ns[leg], ret_fault, why))
+                if (!gpu_trial_call(timing->trial, &op, &ns[leg], err))
                     return false;
             }
             if (i < 0 || !(ns[1] > ns[0]))
@@ -387,16 +378,15 @@ static bool call_copies(const struct gpu_timing *timing, const struct gpu_flow *
 }
 
 bool gpu_rate_called(const struct gpu_timing *timing, const struct gpu_flow *flow,
-                     struct probe_summary *ret_rate, enum gpu_fault *ret_fault,
-                     struct probe_why *why)
+                     struct probe_summary *ret_rate, struct gpu_err *err)
 {
     double samples[PROBE_STATS_MAX];
     unsigned n = 0;
-    bool ok = call_copies(timing, flow, samples, &n, ret_fault, why);
+    bool ok = call_copies(timing, flow, samples, &n, err);
     gpu_caller_cpus_restore(timing->caller_cpus);
     if (ok && n < PROBE_STATS_MIN) {
-        *ret_fault = GPU_FAULT_OTHER;
-        ok = probe_why_set(why, "more bytes do not take more time");
+        err->fault = GPU_FAULT_OTHER;
+        ok = probe_why_set(&err->why, "more bytes do not take more time");
     }
     if (ok)
         *ret_rate = probe_stats_quantile(samples, n, 0.5);

@@ -42,7 +42,7 @@ struct gpu_timing {
 bool gpu_rate_concurrent(struct gpu_trial *trial, struct gpu_flow *flows, size_t count,
                          double leg_ns, uint64_t least, int64_t budget_ns,
                          struct probe_summary *ret_rates, struct probe_summary *ret_sum,
-                         enum gpu_fault *ret_fault, struct probe_why *why);
+                         struct gpu_err *err);
 
 /* Times samples, which come with their bytes, ascending and at most span each, and get their ns.
  * *ret_count becomes the number timed. The last is the first that takes 0.15 ms, or 1/200 of the
@@ -50,7 +50,7 @@ bool gpu_rate_concurrent(struct gpu_trial *trial, struct gpu_flow *flows, size_t
  * Operations step through the span, so that a cache of that size does not hold their bytes. */
 bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span,
                     struct probe_sample *samples, size_t *ret_count, struct probe_random *random,
-                    int64_t budget_ns, enum gpu_fault *ret_fault, struct probe_why *why);
+                    int64_t budget_ns, struct gpu_err *err);
 
 #define GPU_RATE_CALLS 40 /* the lowest decile needs 36 for an interval */
 
@@ -60,18 +60,16 @@ bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t s
  * when the budget is spent, and at least 8. */
 bool gpu_rate_calls(struct gpu_trial *trial, const struct gpu_op *ops, size_t op_count,
                     unsigned count, const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
-                    double *ret_ns, unsigned *ret_count, enum gpu_fault *ret_fault,
-                    struct probe_why *why);
+                    double *ret_ns, unsigned *ret_count, struct gpu_err *err);
 
 /* Time of one operation by the caller's clock, launch to synchronised. Called from each of the CPUs
  * in turn (NULL: from the thread's own place). Gives the median and the lowest decile. */
 bool gpu_rate_call(const struct gpu_timing *timing, const struct gpu_op *op,
                    struct probe_summary *ret_median, struct probe_summary *ret_low,
-                   enum gpu_fault *ret_fault, struct probe_why *why);
+                   struct gpu_err *err);
 
 /* Rate of copies in which the host takes part, by the caller's clock, in bytes per second. It is
  * the difference of two copies of the flow's op, from one CPU after the other. False also when
  * more bytes do not take more time. */
 bool gpu_rate_called(const struct gpu_timing *timing, const struct gpu_flow *flow,
-                     struct probe_summary *ret_rate, enum gpu_fault *ret_fault,
-                     struct probe_why *why);
+                     struct probe_summary *ret_rate, struct gpu_err *err);

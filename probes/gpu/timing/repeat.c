@@ -3,14 +3,14 @@
 #include "common/clock.h"
 
 bool gpu_repeat(gpu_measurement once, void *arg, int64_t budget_ns,
-                struct probe_summary *ret_summary, enum gpu_fault *ret_fault, struct probe_why *why)
+                struct probe_summary *ret_summary, struct gpu_err *err)
 {
     int64_t end_ns = probe_clock_ns() + budget_ns;
     double samples[PROBE_STATS_MAX];
     unsigned n = 0;
-    bool enough = false, ok = once(arg, &samples[0], ret_fault, why);
+    bool enough = false, ok = once(arg, &samples[0], err);
     while (ok && !enough) {
-        ok = once(arg, &samples[n], ret_fault, why);
+        ok = once(arg, &samples[n], err);
         n++;
         enough = ok && probe_stats_enough(samples, n, probe_clock_ns() >= end_ns);
     }

@@ -31,41 +31,37 @@ struct gpu_trial {
 const struct gpu_node *gpu_trial_node(const struct gpu_trial *trial) { return trial->node; }
 
 static bool check(const struct gpu_trial *trial, int code, int device, const char *what,
-                  enum gpu_fault *ret_fault, struct probe_why *why)
+                  struct gpu_err *err)
 {
-    return gpu_node_check(trial->node, device, code, what, ret_fault, why);
+    return gpu_node_check(trial->node, device, code, what, err);
 }
 
-static bool enter(const struct gpu_trial *trial, int device, enum gpu_fault *ret_fault,
-                  struct probe_why *why)
+static bool enter(const struct gpu_trial *trial, int device, struct gpu_err *err)
 {
-    return gpu_node_enter(trial->node, device, ret_fault, why);
+    return gpu_node_enter(trial->node, device, err);
 }
 
-static bool prepare(struct gpu_trial *trial, int device, enum gpu_fault *ret_fault,
-                    struct probe_why *why)
+static bool prepare(struct gpu_trial *trial, int device, struct gpu_err *err)
 {
     const struct gpu_api *api = trial->node->api;
     struct post *post = &trial->posts[device];
     void *word;
-    if (!enter(trial, device, ret_fault, why))
+    if (!enter(trial, device, err))
         return false;
     if (trial->word == NULL) {
         if (!check(trial, api->host_alloc(api, sizeof *trial->word, GPU_HOST_PINNED, &word), device,
-                   "allocate in host memory", ret_fault, why))
+                   "allocate in host memory", err))
             return false;
         trial->word = word;
         atomic_init(trial->word, 0);
     }
     if (!check(trial, api->host_address(api, (void *)trial->word, &post->word), device,
-               "address of the gate's word", ret_fault, why) ||
-        !check(trial, api->alloc(api, 16, &post->sink), device, "allocate", ret_fault, why))
+               "address of the gate's word", err) ||
+        !check(trial, api->alloc(api, 16, &post->sink), device, "allocate", err))
         return false;
     for (int i = 0; i < GPU_STREAMS; i++)
-        if (!check(trial, api->event_new(api, &post->lanes[i].start), device, "event", ret_fault,
-                   why) ||
-            !check(trial, api->event_new(api, &post->lanes[i].stop), device, "event", ret_fault,
-                   why))
+        if (!check(trial, api->event_new(api, &post->lanes[i].start), device, "event", err) ||
+            !check(trial, api->event_new(api, &post->lanes[i].stop), device, "event", err))
             return false;
     return true;
 }
@@ -88,13 +84,12 @@ static void leave(struct gpu_trial *trial, int index)
     }
 }
 
-bool gpu_trial_new(struct gpu_node *node, struct gpu_trial **ret_trial, enum gpu_fault *ret_fault,
-                   struct probe_why *why)
+bool gpu_trial_new(struct gpu_node *node, struct gpu_trial **ret_trial, struct gpu_err *err)
 {
     struct gpu_trial *trial = calloc(1, sizeof *trial);
     int usable = 0;
-    *ret_fault = GPU_FAULT_OTHER;
-    probe_why_write(why, "%s",
+    err->fault = GPU_FAULT_OTHER;
+    probe_why_write(&err->why, "%s",
                     trial == NULL ? "out of memory" : "there is no device that can be used");
     if (trial == NULL)
         return false;
@@ -103,15 +98,15 @@ bool gpu_trial_new(struct gpu_node *node, struct gpu_trial **ret_trial, enum gpu
         struct gpu_device *device = &node->device[i];
         if (!device->usable)
             continue;
-        if (prepare(trial, i, ret_fault, why)) {
+        if (prepare(trial, i, err)) {
             usable++;
-        } else if (*ret_fault == GPU_FAULT_LOST) { /* freeing memory of a lost device may block */
+        } else if (err->fault == GPU_FAULT_LOST) { /* freeing memory of a lost device may block */
             free(trial);
             return false;
         } else {
             leave(trial, i);
             device->usable = false;
-            device->why = *why;
+            device->why = err->why;
         }
     }
     if (usable > 0) {
@@ -197,33 +192,29 @@ int gpu_trial_delay(const struct gpu_trial *trial, int device, uint64_t ns, gpu_
     return gate(trial, device, trial->turn + 1, ns, stream);
 }
 
-static bool hold(struct gpu_trial *trial, const struct strand *strand, enum gpu_fault *ret_fault,
-                 struct probe_why *why)
+static bool hold(struct gpu_trial *trial, const struct strand *strand, struct gpu_err *err)
 {
     const struct gpu_device *device = &trial->node->device[strand->device];
     if (device->kernel[GPU_KERNEL_GATE] == NULL)
         return true;
     return check(trial,
                  gate(trial, strand->device, trial->turn, HOLD_NS, device->stream[strand->stream]),
-                 strand->device, "launch", ret_fault, why);
+                 strand->device, "launch", err);
 }
 
-static bool fill(struct gpu_trial *trial, const struct strand *strand, enum gpu_fault *ret_fault,
-                 struct probe_why *why)
+static bool fill(struct gpu_trial *trial, const struct strand *strand, struct gpu_err *err)
 {
     const struct gpu_api *api = trial->node->api;
     const struct lane *lane = &trial->posts[strand->device].lanes[strand->stream];
     gpu_stream stream = trial->node->device[strand->device].stream[strand->stream];
     return check(trial, api->event_record(api, lane->start, stream), strand->device, "event",
-                 ret_fault, why) &&
-           check(trial, strand->enqueue(strand->arg, stream), strand->device, "transfer", ret_fault,
-                 why) &&
-           check(trial, api->event_record(api, lane->stop, stream), strand->device, "event",
-                 ret_fault, why);
+                 err) &&
+           check(trial, strand->enqueue(strand->arg, stream), strand->device, "transfer", err) &&
+           check(trial, api->event_record(api, lane->stop, stream), strand->device, "event", err);
 }
 
 static bool read_times(struct gpu_trial *trial, struct strand *strands, size_t count,
-                       enum gpu_fault *ret_fault, struct probe_why *why)
+                       struct gpu_err *err)
 {
     const struct gpu_api *api = trial->node->api;
     for (size_t i = 0; i < count; i++) {
@@ -231,28 +222,27 @@ static bool read_times(struct gpu_trial *trial, struct strand *strands, size_t c
         const struct lane *lanes = trial->posts[strand->device].lanes,
                           *lane = &lanes[strand->stream];
         strand->began_ns = 0;
-        if (!enter(trial, strand->device, ret_fault, why) ||
+        if (!enter(trial, strand->device, err) ||
             !check(trial, api->event_elapsed(api, lane->start, lane->stop, &strand->ns),
-                   strand->device, "time", ret_fault, why) ||
+                   strand->device, "time", err) ||
             (strand->stream > 0 &&
              !check(trial, api->event_elapsed(api, lanes[0].start, lane->start, &strand->began_ns),
-                    strand->device, "time", ret_fault, why)))
+                    strand->device, "time", err)))
             return false;
     }
     return true;
 }
 
 /* Holds all streams, fills them, releases them, and waits for all. */
-static bool run(struct gpu_trial *trial, struct strand *strands, size_t count,
-                enum gpu_fault *ret_fault, struct probe_why *why)
+static bool run(struct gpu_trial *trial, struct strand *strands, size_t count, struct gpu_err *err)
 {
     int next[GPU_DEVICES_MAX] = {0};
     const struct gpu_node *node = trial->node;
-    *ret_fault = GPU_FAULT_OTHER;
+    err->fault = GPU_FAULT_OTHER;
     for (size_t i = 0; i < count; i++) {
         strands[i].stream = next[strands[i].device]++;
         if (strands[i].stream >= GPU_STREAMS || !node->device[strands[i].device].usable)
-            return probe_why_set(why, "%s: %s", node->device[strands[i].device].name,
+            return probe_why_set(&err->why, "%s: %s", node->device[strands[i].device].name,
                                  strands[i].stream >= GPU_STREAMS ? "too many flows at once"
                                                                   : "cannot be used");
     }
@@ -261,29 +251,30 @@ static bool run(struct gpu_trial *trial, struct strand *strands, size_t count,
     bool ok = true;
     size_t held = 0;
     for (; ok && held < count; held++)
-        ok = enter(trial, strands[held].device, ret_fault, why) &&
-             hold(trial, &strands[held], ret_fault, why);
+        ok = enter(trial, strands[held].device, err) && hold(trial, &strands[held], err);
     for (size_t i = 0; ok && i < count; i++)
-        ok = enter(trial, strands[i].device, ret_fault, why) &&
-             fill(trial, &strands[i], ret_fault, why);
+        ok = enter(trial, strands[i].device, err) && fill(trial, &strands[i], err);
     bool late = probe_clock_ns() - held_ns >= (int64_t)HOLD_NS;
     atomic_store_explicit(trial->word, trial->turn, memory_order_release);
     /* Waits for the enqueued work after a failure, too: the caller may free its memory next. */
     for (size_t i = 0; i < held; i++) {
-        enum gpu_fault fault;
+        struct gpu_err wait_err;
         int code = node->api->enter(node->api, node->device[strands[i].device].api_device,
                                     node->device[strands[i].device].context);
         if (code == 0)
             code = node->api->stream_wait(
                 node->api, node->device[strands[i].device].stream[strands[i].stream]);
-        if (!check(trial, code, strands[i].device, "transfer", &fault, ok ? why : NULL)) {
-            *ret_fault = ok || fault == GPU_FAULT_LOST ? fault : *ret_fault;
+        if (!check(trial, code, strands[i].device, "transfer", &wait_err)) {
+            if (ok)
+                *err = wait_err;
+            else if (wait_err.fault == GPU_FAULT_LOST)
+                err->fault = GPU_FAULT_LOST;
             ok = false;
         }
     }
     if (ok && late)
-        return probe_why_set(why, "enqueuing took longer than streams are held");
-    return ok && read_times(trial, strands, count, ret_fault, why);
+        return probe_why_set(&err->why, "enqueuing took longer than streams are held");
+    return ok && read_times(trial, strands, count, err);
 }
 
 struct flow_arg {
@@ -308,19 +299,19 @@ static int enqueue_flow(void *arg, gpu_stream stream)
 }
 
 bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count,
-                   enum gpu_fault *ret_fault, struct probe_why *why)
+                   struct gpu_err *err)
 {
     struct strand strands[GPU_TRIAL_FLOWS_MAX];
     struct flow_arg args[GPU_TRIAL_FLOWS_MAX];
-    *ret_fault = GPU_FAULT_OTHER;
+    err->fault = GPU_FAULT_OTHER;
     if (count > GPU_TRIAL_FLOWS_MAX)
-        return probe_why_set(why, "too many flows at once");
+        return probe_why_set(&err->why, "too many flows at once");
     for (size_t i = 0; i < count; i++) {
         args[i] = (struct flow_arg){trial, &flows[i]};
         strands[i] =
             (struct strand){.device = flows[i].op.device, .enqueue = enqueue_flow, .arg = &args[i]};
     }
-    if (!run(trial, strands, count, ret_fault, why))
+    if (!run(trial, strands, count, err))
         return false;
     for (size_t i = 0; i < count; i++) {
         flows[i].ns = strands[i].ns;
@@ -330,16 +321,16 @@ bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count
 }
 
 bool gpu_trial_tasks(struct gpu_trial *trial, struct gpu_task *tasks, size_t count,
-                     enum gpu_fault *ret_fault, struct probe_why *why)
+                     struct gpu_err *err)
 {
     struct strand strands[GPU_TRIAL_FLOWS_MAX];
-    *ret_fault = GPU_FAULT_OTHER;
+    err->fault = GPU_FAULT_OTHER;
     if (count > GPU_TRIAL_FLOWS_MAX)
-        return probe_why_set(why, "too many tasks at once");
+        return probe_why_set(&err->why, "too many tasks at once");
     for (size_t i = 0; i < count; i++)
         strands[i] = (struct strand){
             .device = tasks[i].device, .enqueue = tasks[i].enqueue, .arg = tasks[i].arg};
-    if (!run(trial, strands, count, ret_fault, why))
+    if (!run(trial, strands, count, err))
         return false;
     for (size_t i = 0; i < count; i++)
         tasks[i].ns = strands[i].ns;
@@ -347,30 +338,30 @@ bool gpu_trial_tasks(struct gpu_trial *trial, struct gpu_task *tasks, size_t cou
 }
 
 bool gpu_trial_time(struct gpu_trial *trial, int device, gpu_enqueue enqueue, void *arg,
-                    double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+                    double *ret_ns, struct gpu_err *err)
 {
     struct gpu_task task = {.device = device, .enqueue = enqueue, .arg = arg};
-    if (!gpu_trial_tasks(trial, &task, 1, ret_fault, why))
+    if (!gpu_trial_tasks(trial, &task, 1, err))
         return false;
     *ret_ns = task.ns;
     return true;
 }
 
 bool gpu_trial_call(struct gpu_trial *trial, const struct gpu_op *op, double *ret_ns,
-                    enum gpu_fault *ret_fault, struct probe_why *why)
+                    struct gpu_err *err)
 {
     gpu_stream stream = trial->node->device[op->device].stream[0];
-    *ret_fault = GPU_FAULT_OTHER;
+    err->fault = GPU_FAULT_OTHER;
     if (!trial->node->device[op->device].usable)
-        return probe_why_set(why, "%s: cannot be used", trial->node->device[op->device].name);
-    if (!enter(trial, op->device, ret_fault, why))
+        return probe_why_set(&err->why, "%s: cannot be used", trial->node->device[op->device].name);
+    if (!enter(trial, op->device, err))
         return false;
     int64_t start_ns = probe_clock_ns();
     int code = gpu_trial_enqueue(trial, op, 0, stream);
     if (code == 0)
         code = trial->node->api->stream_wait(trial->node->api, stream);
     int64_t end_ns = probe_clock_ns();
-    if (!check(trial, code, op->device, "transfer", ret_fault, why))
+    if (!check(trial, code, op->device, "transfer", err))
         return false;
     *ret_ns = (double)(end_ns - start_ns);
     return true;

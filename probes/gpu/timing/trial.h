@@ -50,25 +50,24 @@ struct gpu_flow {
 struct gpu_trial; /* streams' gates, events, the word */
 
 /* Prepares each device. One that cannot provide a needed object becomes unusable with its why; the
- * others stay usable. False: none is left, or one is lost (ret_fault GPU_FAULT_LOST); why gives the
- * last failure. */
-bool gpu_trial_new(struct gpu_node *node, struct gpu_trial **ret_trial, enum gpu_fault *ret_fault,
-                   struct probe_why *why);
+ * others stay usable. False: none is left, or one is lost (err->fault GPU_FAULT_LOST); err gives
+ * the last failure. */
+bool gpu_trial_new(struct gpu_node *node, struct gpu_trial **ret_trial, struct gpu_err *err);
 void gpu_trial_free(struct gpu_trial *trial); /* NULL is fine */
 
 /* The node of the trial, borrowed. */
 const struct gpu_node *gpu_trial_node(const struct gpu_trial *trial);
 
 /* Runs the flows together once. At most GPU_TRIAL_FLOWS_MAX flows, GPU_STREAMS on one device.
- * False: a call failed, of kind ret_fault; after GPU_FAULT_LOST nothing more works. Excludes copies
- * in which the host takes part (pageable memory): such a copy would wait for itself. */
+ * False: a call failed, of kind err->fault; after GPU_FAULT_LOST nothing more works. Excludes
+ * copies in which the host takes part (pageable memory): such a copy would wait for itself. */
 bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count,
-                   enum gpu_fault *ret_fault, struct probe_why *why);
+                   struct gpu_err *err);
 
 /* Time of one operation by the caller's clock: launch to synchronised, nothing else in the
  * stream. */
 bool gpu_trial_call(struct gpu_trial *trial, const struct gpu_op *op, double *ret_ns,
-                    enum gpu_fault *ret_fault, struct probe_why *why);
+                    struct gpu_err *err);
 
 /* Puts one operation into a stream of the entered device, at this offset in bytes from op's
  * addresses. Returns the runtime's code. */
@@ -81,7 +80,7 @@ int gpu_trial_delay(const struct gpu_trial *trial, int device, uint64_t ns, gpu_
 /* Any other work on a device, timed in the same manner: enqueue is called with its stream held. */
 typedef int (*gpu_enqueue)(void *arg, gpu_stream stream);
 bool gpu_trial_time(struct gpu_trial *trial, int device, gpu_enqueue enqueue, void *arg,
-                    double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why);
+                    double *ret_ns, struct gpu_err *err);
 
 /* Several tasks together, at most GPU_STREAMS on one device, such as kernels of two devices that
  * wait for each other. All are released when all are enqueued. One thread enqueues them, so none
@@ -93,4 +92,4 @@ struct gpu_task {
     double ns; /* result */
 };
 bool gpu_trial_tasks(struct gpu_trial *trial, struct gpu_task *tasks, size_t count,
-                     enum gpu_fault *ret_fault, struct probe_why *why);
+                     struct gpu_err *err);

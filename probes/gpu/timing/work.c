@@ -36,33 +36,30 @@ static int enqueue_all(void *arg, gpu_stream stream)
     return code;
 }
 
-static bool prepare(struct gpu_trial *trial, const struct gpu_work *work, enum gpu_fault *ret_fault,
-                    struct probe_why *why)
+static bool prepare(struct gpu_trial *trial, const struct gpu_work *work, struct gpu_err *err)
 {
     const struct gpu_node *node = gpu_trial_node(trial);
     gpu_stream stream = node->device[work->device].stream[0];
     return work->prepare == NULL ||
-           (gpu_node_enter(node, work->device, ret_fault, why) &&
-            gpu_node_check(node, work->device, work->prepare(work->arg, stream), "prepare",
-                           ret_fault, why) &&
+           (gpu_node_enter(node, work->device, err) &&
+            gpu_node_check(node, work->device, work->prepare(work->arg, stream), "prepare", err) &&
             gpu_node_check(node, work->device, node->api->stream_wait(node->api, stream), "prepare",
-                           ret_fault, why));
+                           err));
 }
 
 static bool time_queue(struct gpu_trial *trial, const struct gpu_work *work, unsigned count,
-                       double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+                       double *ret_ns, struct gpu_err *err)
 {
     struct queue queue = {work, count};
-    return gpu_trial_time(trial, work->device, enqueue_all, &queue, ret_ns, ret_fault, why);
+    return gpu_trial_time(trial, work->device, enqueue_all, &queue, ret_ns, err);
 }
 
 static bool time_once(struct gpu_trial *trial, const struct course *course, double *ret_ns,
-                      enum gpu_fault *ret_fault, struct probe_why *why)
+                      struct gpu_err *err)
 {
     double one, all;
-    if (!prepare(trial, course->work, ret_fault, why) ||
-        !time_queue(trial, course->work, 1, &one, ret_fault, why) ||
-        !time_queue(trial, course->work, course->most, &all, ret_fault, why))
+    if (!prepare(trial, course->work, err) || !time_queue(trial, course->work, 1, &one, err) ||
+        !time_queue(trial, course->work, course->most, &all, err))
         return false;
     *ret_ns = (all - one) / (course->most - 1);
     return true;
@@ -70,12 +67,11 @@ static bool time_once(struct gpu_trial *trial, const struct course *course, doub
 
 /* ret_ns: approximate time of one. The first trial may have waited for anything. */
 static bool begin(struct gpu_trial *trial, const struct gpu_work *work, struct course *ret_course,
-                  double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+                  double *ret_ns, struct gpu_err *err)
 {
     double ns, again;
     *ret_course = (struct course){.work = work, .most = FIRST};
-    if (!time_once(trial, ret_course, &ns, ret_fault, why) ||
-        !time_once(trial, ret_course, &again, ret_fault, why))
+    if (!time_once(trial, ret_course, &ns, err) || !time_once(trial, ret_course, &again, err))
         return false;
     *ret_ns = fmin(ns, again);
     double fit = SPREAD_NS / fmax(*ret_ns, 1);
@@ -85,16 +81,16 @@ static bool begin(struct gpu_trial *trial, const struct gpu_work *work, struct c
 
 bool gpu_work_times(struct gpu_trial *trial, const struct gpu_work *works, size_t *ret_count,
                     double longest_ns, struct probe_random *random, int64_t budget_ns,
-                    struct probe_summary *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+                    struct probe_summary *ret_ns, struct gpu_err *err)
 {
     struct course courses[GPU_WORKS_MAX];
     size_t count = 0;
     int64_t end_ns = probe_clock_ns() + budget_ns;
-    *ret_fault = GPU_FAULT_OTHER;
+    err->fault = GPU_FAULT_OTHER;
     if (*ret_count > GPU_WORKS_MAX)
-        return probe_why_set(why, "too many to be timed together");
+        return probe_why_set(&err->why, "too many to be timed together");
     for (double ns = 0; count < *ret_count && ns < longest_ns; count++)
-        if (!begin(trial, &works[count], &courses[count], &ns, ret_fault, why))
+        if (!begin(trial, &works[count], &courses[count], &ns, err))
             return false;
     for (size_t left = count; left > 0;) {
         for (size_t i = count; i > 1; i--) {
@@ -107,7 +103,7 @@ bool gpu_work_times(struct gpu_trial *trial, const struct gpu_work *works, size_
             struct course *course = &courses[i];
             if (course->enough)
                 continue;
-            if (!time_once(trial, course, &course->samples[course->n], ret_fault, why))
+            if (!time_once(trial, course, &course->samples[course->n], err))
                 return false;
             course->enough =
                 probe_stats_enough(course->samples, ++course->n, probe_clock_ns() >= end_ns);
@@ -116,9 +112,9 @@ bool gpu_work_times(struct gpu_trial *trial, const struct gpu_work *works, size_
     }
     for (size_t i = 0; i < count; i++) {
         struct probe_summary ns = probe_stats_quantile(courses[i].samples, courses[i].n, 0.5);
-        *ret_fault = GPU_FAULT_OTHER;
+        err->fault = GPU_FAULT_OTHER;
         if (!(ns.value > 0))
-            return probe_why_set(why, "more of it does not take more time");
+            return probe_why_set(&err->why, "more of it does not take more time");
         if (!(ns.low > 0))
             ns.low = ns.high = NAN;
         ret_ns[courses[i].work - works] = ns;
@@ -128,7 +124,7 @@ bool gpu_work_times(struct gpu_trial *trial, const struct gpu_work *works, size_
 }
 
 static bool call_once(struct gpu_trial *trial, const struct gpu_work *work, double *ret_ns,
-                      enum gpu_fault *ret_fault, struct probe_why *why)
+                      struct gpu_err *err)
 {
     const struct gpu_node *node = gpu_trial_node(trial);
     gpu_stream stream = node->device[work->device].stream[0];
@@ -137,12 +133,12 @@ static bool call_once(struct gpu_trial *trial, const struct gpu_work *work, doub
     if (code == 0)
         code = node->api->stream_wait(node->api, stream);
     *ret_ns = (double)(probe_clock_ns() - start_ns);
-    return gpu_node_check(node, work->device, code, "launch", ret_fault, why);
+    return gpu_node_check(node, work->device, code, "launch", err);
 }
 
 static bool call_all(struct gpu_trial *trial, const struct gpu_work *work,
                      const struct gpu_caller_cpus *caller_cpus, int64_t end_ns, double *ret_samples,
-                     unsigned *ret_count, enum gpu_fault *ret_fault, struct probe_why *why)
+                     unsigned *ret_count, struct gpu_err *err)
 {
     double cold;
     unsigned n = 0;
@@ -150,10 +146,10 @@ static bool call_all(struct gpu_trial *trial, const struct gpu_work *work,
         if (n % CALLS_PER_CPU == 0) {
             gpu_caller_cpus_pin(caller_cpus, n / CALLS_PER_CPU);
             for (int i = 0; i < CALLS_COLD; i++)
-                if (!call_once(trial, work, &cold, ret_fault, why))
+                if (!call_once(trial, work, &cold, err))
                     return false;
         }
-        if (!call_once(trial, work, &ret_samples[n], ret_fault, why))
+        if (!call_once(trial, work, &ret_samples[n], err))
             return false;
     }
     *ret_count = n;
@@ -162,14 +158,13 @@ static bool call_all(struct gpu_trial *trial, const struct gpu_work *work,
 
 bool gpu_work_call(struct gpu_trial *trial, const struct gpu_work *work,
                    const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
-                   struct probe_summary *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+                   struct probe_summary *ret_ns, struct gpu_err *err)
 {
     double samples[CALLS];
     unsigned n;
-    bool ok = prepare(trial, work, ret_fault, why) &&
-              gpu_node_enter(gpu_trial_node(trial), work->device, ret_fault, why) &&
-              call_all(trial, work, caller_cpus, probe_clock_ns() + budget_ns, samples, &n,
-                       ret_fault, why);
+    bool ok = prepare(trial, work, err) &&
+              gpu_node_enter(gpu_trial_node(trial), work->device, err) &&
+              call_all(trial, work, caller_cpus, probe_clock_ns() + budget_ns, samples, &n, err);
     gpu_caller_cpus_restore(caller_cpus);
     if (ok)
         *ret_ns = probe_stats_quantile(samples, n, 0.5);

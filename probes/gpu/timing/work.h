@@ -27,10 +27,10 @@ struct gpu_work {
  * first that takes longest_ns. Each repetition takes all in random order. */
 bool gpu_work_times(struct gpu_trial *trial, const struct gpu_work *works, size_t *ret_count,
                     double longest_ns, struct probe_random *random, int64_t budget_ns,
-                    struct probe_summary *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why);
+                    struct probe_summary *ret_ns, struct gpu_err *err);
 
 /* Time of one by the caller's clock: launch to synchronised, nothing else in the stream. Called
  * from each of these CPUs in turn (NULL: from the thread's own place). Gives the median. */
 bool gpu_work_call(struct gpu_trial *trial, const struct gpu_work *work,
                    const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
-                   struct probe_summary *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why);
+                   struct probe_summary *ret_ns, struct gpu_err *err);

@@ -16,7 +16,6 @@ struct rig {
 
 static void begin(struct rig *rig, int devices)
 {
-    struct probe_why why = {0};
     *rig = (struct rig){.fake = fake_new(devices), .run = calloc(1, sizeof *rig->run)};
     assert_non_null(rig->run);
     assert_int_equal(pipe(rig->pipe), 0);
@@ -29,10 +28,10 @@ static void begin(struct rig *rig, int devices)
         rig->run->selection.metrics[i] = true;
     /* where the pages of this machine may lie is none of this test's */
     rig->fake->node.numa_count = 0;
-    enum gpu_fault fault;
-    assert_true(gpu_trial_new(&rig->fake->node, &rig->run->trial, &fault, &why));
+    struct gpu_err err = {0};
+    assert_true(gpu_trial_new(&rig->fake->node, &rig->run->trial, &err));
     assert_true(gpu_buffers_new(&rig->fake->node, (size_t)64 << 20, (size_t)1 << 30,
-                                &rig->run->buffers, &why));
+                                &rig->run->buffers, &err.why));
     rig->run->bidirectional =
         (struct gpu_bidirectional){.trial = rig->run->trial, .buffers = rig->run->buffers};
 }
@@ -183,8 +182,7 @@ static void kernels_of_both_directions_share(void **state)
 {
     (void)state;
     struct rig rig;
-    struct probe_why why = {0};
-    enum gpu_fault fault;
+    struct gpu_err err = {0};
     begin(&rig, 2);
     for (int i = 0; i < 2; i++)
         rig.fake->node.device[i].attribute[GPU_ATTRIBUTE_MULTIPROCESSORS] = 100;
@@ -192,7 +190,7 @@ static void kernels_of_both_directions_share(void **state)
     for (int found = 0; found < 3; found++) {
         if (found == 1) {
             /* the fake's peer for the host */
-            assert_true(gpu_bidirectional_measure(&rig.run->bidirectional, 0, 1, &fault, &why));
+            assert_true(gpu_bidirectional_measure(&rig.run->bidirectional, 0, 1, &err));
             assert_true(rig.run->bidirectional.device[1].is_known &&
                         rig.run->bidirectional.device[1].writes == 0);
         } else if (found == 2) {

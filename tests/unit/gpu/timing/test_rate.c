@@ -16,10 +16,9 @@ static struct gpu_flow flow_of(int device, uint64_t span)
 static struct gpu_trial *begin(struct fake *fake)
 {
     struct gpu_trial *trial = NULL;
-    struct probe_why why = {0};
-    enum gpu_fault fault;
-    if (!gpu_trial_new(&fake->node, &trial, &fault, &why))
-        fail_msg("%s", why.text);
+    struct gpu_err err = {0};
+    if (!gpu_trial_new(&fake->node, &trial, &err))
+        fail_msg("%s", err.why.text);
     return trial;
 }
 
@@ -44,15 +43,14 @@ static void as_many_blocks_as_bytes_need(void **state)
                  {UINT64_C(1) << 30, 132, 132}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct gpu_flow flow = flow_of(0, UINT64_C(1) << 30);
-        struct probe_why why = {0};
-        enum gpu_fault fault;
+        struct gpu_err err = {0};
         flow.count = 1;
         flow.op.mechanism = GPU_BY_KERNEL;
         flow.op.operation = GPU_OPERATION_READ;
         flow.op.to = flow.op.from = 0; /* nothing is moved */
         flow.op.bytes = cases[i].bytes;
         flow.op.shape = (struct gpu_shape){.block = 256, .grid = cases[i].grid, .unroll = 4};
-        assert_true(gpu_trial_run(trial, &flow, 1, &fault, &why));
+        assert_true(gpu_trial_run(trial, &flow, 1, &err));
         assert_int_equal(fake->grid, cases[i].launched);
     }
     end(fake, trial);
@@ -68,12 +66,11 @@ static void a_rate_has_no_overhead_in_it(void **state)
     for (size_t i = 0; i < 2; i++) {
         struct gpu_flow flow = flow_of(0, spans[i]);
         struct probe_summary rate, sum;
-        struct probe_why why = {0};
-        enum gpu_fault fault;
+        struct gpu_err err = {0};
         /* small copies move nothing onto itself */
         flow.op.to = flow.op.from = (gpu_address)(uintptr_t)fake->events;
         assert_true(gpu_rate_concurrent(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000000, &rate,
-                                        &sum, &fault, &why));
+                                        &sum, &err));
         assert_float_equal(rate.value / 50e9, 1, 1e-6);
         assert_float_equal(sum.value / 50e9, 1, 1e-6);
         assert_int_equal(rate.n, PROBE_STATS_MIN);
@@ -95,10 +92,8 @@ static void flows_end_together(void **state)
     flows[0].op.to = flows[0].op.from = flows[1].op.to = flows[1].op.from =
         (gpu_address)(uintptr_t)fake->events;
     struct probe_summary rates[2], sum;
-    struct probe_why why = {0};
-    enum gpu_fault fault;
-    assert_true(
-        gpu_rate_concurrent(trial, flows, 2, 300e3, 0, 1000000000, rates, &sum, &fault, &why));
+    struct gpu_err err = {0};
+    assert_true(gpu_rate_concurrent(trial, flows, 2, 300e3, 0, 1000000000, rates, &sum, &err));
     assert_float_equal(rates[0].value / 10e9, 1, 1e-6);
     assert_float_equal(rates[1].value / 400e9, 1, 1e-6);
     assert_float_equal(sum.value / 410e9, 1, 1e-6);
@@ -122,11 +117,9 @@ static void what_waits_is_not_what_runs_together(void **state)
     for (size_t i = 0; i < 3; i++)
         flows[i].op.to = flows[i].op.from = (gpu_address)(uintptr_t)fake->events;
     struct probe_summary rates[3], sum;
-    struct probe_why why = {0};
-    enum gpu_fault fault;
-    if (!gpu_rate_concurrent(trial, flows, 3, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum, &fault,
-                             &why))
-        fail_msg("%s", why.text);
+    struct gpu_err err = {0};
+    if (!gpu_rate_concurrent(trial, flows, 3, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum, &err))
+        fail_msg("%s", err.why.text);
     assert_float_equal(rates[0].value / 200e9, 1, 0.001);
     assert_float_equal(rates[1].value / 200e9, 1, 0.001);
     assert_float_equal(rates[2].value / 300e9, 1, 0.001);
@@ -151,19 +144,17 @@ static void what_leaves_one_device_in_turn_is_its_rate(void **state)
         flows[i].op.to = flows[i].op.from = (gpu_address)(uintptr_t)fake->events;
     }
     struct probe_summary rates[3], sum;
-    struct probe_why why = {0};
-    enum gpu_fault fault;
-    if (!gpu_rate_concurrent(trial, flows, 3, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum, &fault,
-                             &why))
-        fail_msg("%s", why.text);
+    struct gpu_err err = {0};
+    if (!gpu_rate_concurrent(trial, flows, 3, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum, &err))
+        fail_msg("%s", err.why.text);
     for (int i = 0; i < 3; i++)
         assert_float_equal(rates[i].value / 133.33e9, 1, 0.02);
     assert_float_equal(sum.value / 400e9, 1, 0.02);
     /* A concurrent copy keeps its own rate, even a small one. */
     fake->sends_in_turn = false;
     fake->rate[1] = 20;
-    assert_true(gpu_rate_concurrent(trial, flows, 2, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum,
-                                    &fault, &why));
+    assert_true(
+        gpu_rate_concurrent(trial, flows, 2, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum, &err));
     assert_float_equal(rates[0].value / 400e9, 1, 0.001);
     assert_float_equal(rates[1].value / 20e9, 1, 0.001);
     end(fake, trial);
@@ -184,10 +175,8 @@ static void steps_make_no_rate_better(void **state)
         fake->step_ns = 9300;
         fake->rate[0] = 380 + i;
         struct probe_summary rate;
-        struct probe_why why = {0};
-        enum gpu_fault fault;
-        assert_true(
-            gpu_rate_concurrent(trial, &flow, 1, 600e3, 0, 1000000000, &rate, NULL, &fault, &why));
+        struct gpu_err err = {0};
+        assert_true(gpu_rate_concurrent(trial, &flow, 1, 600e3, 0, 1000000000, &rate, NULL, &err));
         double off = rate.value / (fake->rate[0] * 1e9) - 1;
         if (fabs(off) > 0.01)
             fail_msg("%.0f GB/s come out as %.1f", fake->rate[0], rate.value / 1e9);
@@ -206,10 +195,9 @@ static void no_leg_is_smaller_than_asked_for(void **state)
     struct gpu_flow flow = flow_of(0, UINT64_C(512) << 20);
     flow.op.to = flow.op.from = (gpu_address)(uintptr_t)fake->events;
     struct probe_summary rate;
-    struct probe_why why = {0};
-    enum gpu_fault fault;
+    struct gpu_err err = {0};
     assert_true(gpu_rate_concurrent(trial, &flow, 1, GPU_RATE_LEG_NS, UINT64_C(200) << 20,
-                                    1000000000, &rate, NULL, &fault, &why));
+                                    1000000000, &rate, NULL, &err));
     assert_true(flow.op.bytes * flow.count >= UINT64_C(200) << 20);
     assert_float_equal(rate.value / 50e9, 1, 1e-6);
     end(fake, trial);
@@ -227,11 +215,10 @@ static void times_are_those_of_a_queue(void **state)
                                      {.bytes = 1 << 20}, {.bytes = 4 << 20}, {.bytes = 16 << 20},
                                      {.bytes = 64 << 20}};
     struct probe_random random = {1};
-    struct probe_why why = {0};
-    enum gpu_fault fault;
+    struct gpu_err err = {0};
     size_t count = 7;
     assert_true(gpu_rate_times(trial, &flow.op, UINT64_C(1) << 22, samples, &count, &random,
-                               10000000, &fault, &why));
+                               10000000, &err));
     /* 16 MiB take more than 0.15 ms, and nothing larger is waited for */
     assert_int_equal(count, 6);
     for (size_t i = 0; i < count; i++) {
@@ -254,12 +241,11 @@ static void a_slow_first_look_leaves_no_trace(void **state)
     flow.op.to = flow.op.from = (gpu_address)(uintptr_t)memory;
     struct probe_sample sample = {.bytes = 16};
     struct probe_random random = {1};
-    struct probe_why why = {0};
-    enum gpu_fault fault;
+    struct gpu_err err = {0};
     size_t count = 1;
     fake->hiccup_ns = 1e6;
     assert_true(gpu_rate_times(trial, &flow.op, UINT64_C(1) << 22, &sample, &count, &random,
-                               1000000000, &fault, &why));
+                               1000000000, &err));
     assert_float_equal(sample.ns.value / (FAKE_OP_NS + 16.0 / 50), 1, 1e-6);
     free(memory);
     end(fake, trial);
@@ -273,26 +259,25 @@ static void failures_are_told(void **state)
     struct gpu_flow flow = flow_of(0, UINT64_C(1) << 30);
     flow.op.to = flow.op.from = (gpu_address)(uintptr_t)fake->events;
     struct probe_summary rate = {.n = 77};
-    struct probe_why why = {0};
-    enum gpu_fault fault;
+    struct gpu_err err = {0};
     fake->fail_copy = 719;
     int waits = fake->streams[0][0].waits;
-    assert_false(gpu_rate_concurrent(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000, &rate, NULL,
-                                     &fault, &why));
-    assert_int_equal(fault, gpu_api_fault(719));
-    assert_string_equal(why.text, "0000:01:00.0: transfer: launch failed");
+    assert_false(
+        gpu_rate_concurrent(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000, &rate, NULL, &err));
+    assert_int_equal(err.fault, gpu_api_fault(719));
+    assert_string_equal(err.why.text, "0000:01:00.0: transfer: launch failed");
     assert_int_equal(fake->streams[0][0].waits, waits + 1); /* waits for the enqueued copy */
     assert_int_equal(rate.n, 77);
     fake->fail_copy = 0;
     fake->timeless = true;
-    assert_false(gpu_rate_concurrent(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000, &rate, NULL,
-                                     &fault, &why));
-    assert_non_null(strstr(why.text, "more bytes do not take more time"));
+    assert_false(
+        gpu_rate_concurrent(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000, &rate, NULL, &err));
+    assert_non_null(strstr(err.why.text, "more bytes do not take more time"));
     struct gpu_flow many[GPU_STREAMS + 1];
     for (int i = 0; i <= GPU_STREAMS; i++)
         many[i] = flow;
-    assert_false(gpu_trial_run(trial, many, GPU_STREAMS + 1, &fault, &why));
-    assert_string_equal(why.text, "0000:01:00.0: too many flows at once");
+    assert_false(gpu_trial_run(trial, many, GPU_STREAMS + 1, &err));
+    assert_string_equal(err.why.text, "0000:01:00.0: too many flows at once");
     end(fake, trial);
 }
 
