@@ -48,7 +48,7 @@ check() {
     title "unit and wire, with AddressSanitizer and UndefinedBehaviorSanitizer"
     # This build of the daemon also checks its own replies against the interface files.
     build sanitizers all units SAN=address,undefined BUILD="$SANITIZED" &&
-        together asan "$(units "$SANITIZED" | grep -v '/store/test_cut$')" env &&
+        together asan "$(units "$SANITIZED" | grep -v /store/test_cut)" env &&
         together "asan wire" "tests/wire/*.sh" env BIN="$SANITIZED/bin"
 
     title "fuzz, a minute"
@@ -85,11 +85,13 @@ slurm() {
 
 sanitized() {
     title "system, with AddressSanitizer and UndefinedBehaviorSanitizer"
-    if build sanitizers all examples standins documents "$SANITIZED/unit/store/test_cut" \
-        SAN=address,undefined BUILD="$SANITIZED"; then
-        start "asan store/test_cut" "$SANITIZED/unit/store/test_cut"
+    local program cuts
+    mapfile -t cuts < <(units "$SANITIZED" | grep /store/test_cut)
+    if build sanitizers all examples standins documents "${cuts[@]}" SAN=address,undefined \
+        BUILD="$SANITIZED"; then
+        for program in "${cuts[@]}"; do start "asan store/${program##*/}" "$program"; done
         system "asan system" env BIN="$SANITIZED/bin"
-        tell "asan store/test_cut"
+        for program in "${cuts[@]}"; do tell "asan store/${program##*/}"; done
     fi
 }
 
@@ -139,10 +141,10 @@ unit() {
     units_of "${sources[@]}"
 }
 
-# Begins with the nearest folders, and names those for which half a minute is too short. The test of
-# the store that takes longest is for changes of the store.
+# Begins with the nearest folders, and names those for which half a minute is too short. The tests
+# of the store that take longest are for changes of the store.
 changed() {
-    local folder sources late=() without=test_cut.c
+    local folder sources late=() without="test_cut*.c"
     title "structure, formats"
     build programs all || return
     start structure.sh tests/structure.sh
@@ -154,7 +156,8 @@ changed() {
         mapfile -t sources < <(find "tests/unit/$folder" -maxdepth 1 -name 'test_*.c' \
             ! -name "$without" | sort)
         [ ${#sources[@]} -eq 0 ] || { title "unit $folder" && units_of "${sources[@]}"; }
-        [ "$folder/$without" != store/test_cut.c ] || skip "unit store/test_cut" "no change of store"
+        [ "$folder/$without" != "store/test_cut*.c" ] ||
+            skip "unit store/test_cut*" "the store is not changed"
     done
     title structure
     tell structure.sh
