@@ -131,7 +131,7 @@ static int write_page(struct report *report)
     report_begin(page, ui_member(report->node, "name"), report->check);
     report_section(page, "Health",
                    "What berth health says. On the node, berth probe measures again, berth history "
-                   "shows since when, berth accept takes what is there as what is expected.");
+                   "shows since when, berth accept takes the measured values as the baseline.");
     report_plain(page, ui_health, report->check);
     report_section(page, "Topology",
                    "Memory with its cores above, gpus and network cards next to it below. A line "

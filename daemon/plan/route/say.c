@@ -532,14 +532,15 @@ void plan_route_say_reasons(const struct route_said *said)
     if (left->ways > 0 && left->taken > 1)
         warnings_add(
             &said->answer->reasons,
-            "one path only, %zu paths at once would get %.1f GB/s; what more than %zu get while as "
-            "many bytes come back was not measured, or is no more, and the others are left out",
+            "in one direction only, %zu paths at once would get %.1f GB/s; what more than %zu get "
+            "while as many bytes come back was not measured, or is no more, and the others are "
+            "left out",
             left->ways, left->bytes_per_s / 1e9, left->taken);
     else if (left->ways > 0)
-        warnings_add(
-            &said->answer->reasons,
-            "one path only, %zu paths at once would get %.1f GB/s instead of %.1f; what they get "
-            "while as many bytes come back was not measured, and they are left out",
-            left->ways, left->bytes_per_s / 1e9, left->direct_bytes_per_s / 1e9);
+        warnings_add(&said->answer->reasons,
+                     "in one direction only, %zu paths at once would get %.1f GB/s instead of "
+                     "%.1f; what they "
+                     "get while as many bytes come back was not measured, and they are left out",
+                     left->ways, left->bytes_per_s / 1e9, left->direct_bytes_per_s / 1e9);
     say_no_other(said);
 }

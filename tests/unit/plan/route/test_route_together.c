@@ -229,8 +229,8 @@ static void ways_that_are_left_out_in_both_directions_are_told(void **state)
     request.both = true;
     assert_int_equal(first(&f, request)->way_count, 2);
     assert_true(lines_with(&f.answer.reasons,
-                           "one path only, 3 paths at once would get 75.0 GB/s; what more than "
-                           "2 get while as many bytes come back was not measured"));
+                           "in one direction only, 3 paths at once would get 75.0 GB/s; what more "
+                           "than 2 get while as many bytes come back was not measured"));
     end(&f);
 }
 
