@@ -79,7 +79,7 @@ slurm() {
     local file
     title "jobs under a private Slurm of one node"
     # The others need an emulated machine: make check-sites.
-    build programs all || return
+    build programs all "$BUILD/slurm/app" || return
     for file in exec hooks plugin; do run "slurm $file.sh" "tests/slurm/$file.sh"; done
 }
 
