@@ -1,5 +1,6 @@
 /* The claims of a whole scheduler over a recorded node, under clocks that jump; and the store that
  * keeps them. */
+#include "unit/serve/claim_rig.h"
 #include "unit/store/store_world.h"
 
 #include <dirent.h>
@@ -7,61 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "measure/sched.h"
-#include "serve/claim_keep.h"
 #include "store/claim.h"
-
-struct times {
-    int64_t now_s;
-    uint64_t mono_ns;
-};
-
-static int64_t times_s(void *state) { return ((struct times *)state)->now_s; }
-static uint64_t times_ns(void *state) { return ((struct times *)state)->mono_ns; }
-
-struct rig {
-    uv_loop_t loop;
-    struct times times;
-    struct clock clock;
-    struct files io;
-    struct config config;
-    struct notifier notifier;
-    struct sched *sched;
-    struct claim_keep *keep;
-};
-
-static void begin(struct rig *rig)
-{
-    struct berth_err err = {0};
-    *rig = (struct rig){.times = {1790000000, UINT64_C(5000000000)}, .io = {.root = ""}};
-    rig->clock = (struct clock){times_s, times_ns, &rig->times};
-    assert_int_equal(uv_loop_init(&rig->loop), 0);
-    assert_int_equal(config_init(&rig->config, &err), BERTH_OK);
-    assert_int_equal(config_set(&rig->config, "node", "tests/wire/node", &err), BERTH_OK);
-    struct sched_env env = {.loop = &rig->loop,
-                            .clock = &rig->clock,
-                            .io = &rig->io,
-                            .config = &rig->config,
-                            .notifier = &rig->notifier};
-    if (sched_new(&env, &rig->sched, &err) != BERTH_OK)
-        fail_msg("%s", err.detail);
-    struct claim_keep_env keep = {&rig->loop,     &rig->clock, &rig->io, &rig->config,
-                                  &rig->notifier, rig->sched,  NULL};
-    assert_int_equal(claim_keep_new(&keep, &rig->keep, &err), BERTH_OK);
-}
-
-static void nothing(void *arg) { (void)arg; }
-
-static void end(struct rig *rig)
-{
-    claim_keep_stop(rig->keep);
-    sched_stop(rig->sched, nothing, NULL);
-    uv_run(&rig->loop, UV_RUN_DEFAULT);
-    claim_keep_free(rig->keep);
-    sched_free(rig->sched);
-    assert_int_equal(uv_loop_close(&rig->loop), 0);
-    config_done(&rig->config);
-}
 
 static const struct claim *claimed(struct rig *rig, const char *places, int64_t ttl_s)
 {
@@ -86,7 +33,7 @@ static void the_wall_clock_neither_ends_nor_prolongs(void **state)
 {
     struct rig rig;
     (void)state;
-    begin(&rig);
+    claim_rig_begin(&rig);
     const struct claim *claim = claimed(&rig, "core0", 100);
     assert_int_equal(claim_keep_expires_at_s(rig.keep, claim), 1790000100);
     static const int64_t jumps[] = {INT64_C(10) * 365 * 86400, INT64_C(-20) * 365 * 86400};
@@ -102,18 +49,18 @@ static void the_wall_clock_neither_ends_nor_prolongs(void **state)
     turn(&rig);
     assert_int_equal(claim_keep_claims(rig.keep)->count, 1);
     assert_string_equal(claim_keep_claims(rig.keep)->item[0]->places, "core1");
-    end(&rig);
+    claim_rig_end(&rig);
 }
 
 static void a_ttl_is_cut_and_cannot_overflow(void **state)
 {
     struct rig rig;
     (void)state;
-    begin(&rig);
+    claim_rig_begin(&rig);
     const struct claim *claim = claimed(&rig, "core0", INT64_MAX);
     assert_int_equal(claim_keep_expires_at_s(rig.keep, claim),
                      1790000000 + rig.config.claim_ttl_max_s);
-    end(&rig);
+    claim_rig_end(&rig);
 }
 
 static void *wait_for_end(void *arg)
@@ -141,7 +88,7 @@ static void a_claim_that_fails_leaves_nothing(void **state)
 {
     struct rig rig;
     (void)state;
-    begin(&rig);
+    claim_rig_begin(&rig);
     claim_keep_release(rig.keep, claimed(&rig, "core1", 100));
     turn(&rig);
     pthread_mutex_t end_of_thread = PTHREAD_MUTEX_INITIALIZER;
@@ -172,21 +119,21 @@ static void a_claim_that_fails_leaves_nothing(void **state)
     assert_int_equal(outcome.next(outcome.state, &reply, &err), STREAM_LAST);
     json_decref(reply);
     outcome.free_state(outcome.state);
-    end(&rig);
+    claim_rig_end(&rig);
 }
 
 static void nothing_runs_without_claims(void **state)
 {
     struct rig rig;
     (void)state;
-    begin(&rig);
+    claim_rig_begin(&rig);
     turn(&rig);
     assert_int_equal(uv_backend_timeout(&rig.loop), 0); /* no active handle: the loop would end */
     assert_false(uv_loop_alive(&rig.loop));
     claim_keep_release(rig.keep, claimed(&rig, "core0", 100));
     turn(&rig);
     assert_false(uv_loop_alive(&rig.loop));
-    end(&rig);
+    claim_rig_end(&rig);
 }
 
 /* 30 days of a busy node, a claim a minute, some renewed, some released, most left to their time.
@@ -195,7 +142,7 @@ static void thirty_days_leave_nothing_behind(void **state)
 {
     struct rig rig;
     (void)state;
-    begin(&rig);
+    claim_rig_begin(&rig);
     size_t most = 0;
     for (int minute = 0; minute < 30 * 24 * 60; minute++) {
         char key[16];
@@ -215,7 +162,7 @@ static void thirty_days_leave_nothing_behind(void **state)
             claim_keep_claims(rig.keep)->count > most ? claim_keep_claims(rig.keep)->count : most;
     }
     assert_true(most <= 2);
-    end(&rig);
+    claim_rig_end(&rig);
 }
 
 /* ---- the store ---- */

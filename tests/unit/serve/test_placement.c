@@ -1,6 +1,7 @@
 /* The handlers of Placement and Health from JSON to JSON; every reply is held against the interface
  * description. */
 #include "unit/node/built_nodes.h"
+#include "unit/serve/claim_rig.h"
 
 #include <jansson.h>
 
@@ -21,9 +22,27 @@ static uint64_t no_time(void *state)
     return 0;
 }
 
+static struct rig rig; /* nothing is claimed */
+
+static int begin_claims(void **state)
+{
+    (void)state;
+    claim_rig_begin(&rig);
+    return 0;
+}
+
+static int end_claims(void **state)
+{
+    (void)state;
+    claim_rig_end(&rig);
+    return 0;
+}
+
 static struct fixture begin(struct graph *graph, struct values *values)
 {
-    return (struct fixture){.daemon.clock.mono_ns = no_time, .snap = nodes_snapshot(graph, values)};
+    return (struct fixture){.daemon.clock.mono_ns = no_time,
+                            .daemon.claims = rig.keep,
+                            .snap = nodes_snapshot(graph, values)};
 }
 
 static const struct idl_type *reply_type(const char *interface, const char *method,
@@ -91,7 +110,7 @@ static json_t *allocate(struct fixture *f, const char *text)
 {
     return ask(f, "io.berth.Placement", "Allocate", query_allocate, text);
 }
-static json_t *bind(struct fixture *f, const char *text)
+static json_t *bound(struct fixture *f, const char *text)
 {
     return ask(f, "io.berth.Placement", "Bind", query_bind, text);
 }
@@ -228,8 +247,8 @@ static void bind_as_sites_write_by_hand(void **state)
     (void)state;
     struct fixture f = begin(nodes_mi250x(), NULL);
     json_t *reply =
-        bind(&f, "{\"tasks\":8,\"cores_per_task\":7,\"order\":\"rank\","
-                 "\"allowed\":{\"cpus\":\"1-7,9-15,17-23,25-31,33-39,41-47,49-55,57-63\"}}");
+        bound(&f, "{\"tasks\":8,\"cores_per_task\":7,\"order\":\"rank\","
+                  "\"allowed\":{\"cpus\":\"1-7,9-15,17-23,25-31,33-39,41-47,49-55,57-63\"}}");
     assert_non_null(reply);
     assert_string_equal(text_at(json_object_get(reply, "launcher"), "slurm"),
                         "--cpu-bind=mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,"
@@ -252,8 +271,8 @@ static void bind_as_sites_write_by_hand(void **state)
                 json_is_null(json_object_get(reply, "predicted")));
     json_decref(reply);
 
-    reply = bind(&f, "{\"tasks\":1,\"visible\":\"all\",\"allowed\":{\"gpus\":[\"gpu5\",\"0000:C9:"
-                     "00.0\",\"gpu-000000001a2b3c04\"]}}");
+    reply = bound(&f, "{\"tasks\":1,\"visible\":\"all\",\"allowed\":{\"gpus\":[\"gpu5\",\"0000:C9:"
+                      "00.0\",\"gpu-000000001a2b3c04\"]}}");
     assert_string_equal(
         text_at(json_object_get(json_array_get(json_object_get(reply, "tasks"), 0), "environment"),
                 "ROCR_VISIBLE_DEVICES"),
@@ -266,10 +285,10 @@ static void bind_says_what_it_did_not_weigh(void **state)
 {
     (void)state;
     struct fixture f = begin(nodes_mi250x(), NULL);
-    json_t *reply = bind(&f, "{\"tasks\":2,\"pattern\":\"ring\",\"bytes\":1048576,\"key\":\"step-"
-                             "1\",\"ranks\":[3,9],\"world\":16,"
-                             "\"flows\":[{\"from\":3,\"to\":15,\"bytes\":10}],\"mechanism\":"
-                             "\"kernel\",\"host_bytes\":5}");
+    json_t *reply = bound(&f, "{\"tasks\":2,\"pattern\":\"ring\",\"bytes\":1048576,\"key\":\"step-"
+                              "1\",\"ranks\":[3,9],\"world\":16,"
+                              "\"flows\":[{\"from\":3,\"to\":15,\"bytes\":10}],\"mechanism\":"
+                              "\"kernel\",\"host_bytes\":5}");
     assert_true(warned(reply, "locality alone decided") && warned(reply, "no time is predicted"));
     assert_true(json_is_null(json_object_get(reply, "predicted")) &&
                 json_is_null(json_object_get(reply, "gap")));
@@ -325,7 +344,7 @@ static void bind_refuses(void **state)
     };
     struct fixture f = begin(nodes_mi250x(), NULL);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        assert_refused(&f, bind, &cases[i]);
+        assert_refused(&f, bound, &cases[i]);
     snapshot_unref(f.snap);
 }
 
@@ -363,5 +382,5 @@ int main(void)
         cmocka_unit_test(bind_refuses),
         cmocka_unit_test(check_of_the_whole_and_of_places),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, begin_claims, end_claims);
 }
