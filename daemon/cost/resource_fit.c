@@ -12,6 +12,7 @@
 
 #define FLOWS_MAX 128  /* of one run: SETS_FLOWS_MAX */
 #define WORK_MAX  5e8  /* a second: what is not explained by then is listed as such */
+#define ROUNDING  1e-6 /* relative */
 #define CHANGE    0.02 /* a constant capacity that misses a run by more is a table */
 
 static bool is_near(double predicted, double rate)
@@ -34,6 +35,14 @@ static bool is_tight(const struct resource_run *run, const unsigned char *users)
     return false;
 }
 
+static size_t users_in(const struct resource_run *run, const unsigned char *users)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < run->count; i++)
+        count += users[run->flow[i]];
+    return count;
+}
+
 /* A limit's users in one run, of which there is one at least. */
 struct total {
     const struct resource_run *run;
@@ -44,10 +53,11 @@ struct total {
 
 static struct total total_of(const struct resource_run *run, const unsigned char *users)
 {
-    struct total total = {.run = run, .is_tight = is_tight(run, users)};
+    struct total total = {.run = run};
     for (size_t i = 0; i < run->count; i++) {
         if (!users[run->flow[i]])
             continue;
+        total.is_tight |= is_slower(run, i);
         total.flows++;
         total.rate += run->rate[i];
         total.low += run->low[i];
@@ -75,7 +85,7 @@ static bool counts_as_tight(const struct total *total, const struct fitting *fit
 /* The capacity of least squares. A run with slack counts once it gets more than the capacity, for
  * the slack is not negative; each step raises the capacity, so it ends. */
 static void fit_capacities(const struct total *total, size_t count, bool by_flows,
-                           struct fitting *fitting)
+                           struct fitting *fitting, size_t fitting_count)
 {
     bool moves;
     for (size_t r = 0; r < count; r++)
@@ -83,7 +93,7 @@ static void fit_capacities(const struct total *total, size_t count, bool by_flow
             fitting[by_flows ? total[r].flows : 0].top = total[r].rate;
     do {
         moves = false;
-        for (size_t n = 0; n <= FLOWS_MAX; n++) {
+        for (size_t n = 0; n < fitting_count; n++) {
             fitting[n].before = fitting[n].active;
             fitting[n].sum = 0;
             fitting[n].active = fitting[n].tight = 0;
@@ -97,7 +107,7 @@ static void fit_capacities(const struct total *total, size_t count, bool by_flow
             its->active++;
             its->sum += total[r].rate;
         }
-        for (size_t n = 0; n <= FLOWS_MAX; n++) {
+        for (size_t n = 0; n < fitting_count; n++) {
             fitting[n].capacity =
                 fitting[n].active > 0 ? fitting[n].sum / (double)fitting[n].active : 0;
             moves = moves || (fitting[n].tight > 0 && fitting[n].active != fitting[n].before);
@@ -138,32 +148,6 @@ static double spread_of(const struct fitting *its)
                             : spread_cell(half, 0);
 }
 
-/* Fills in the capacity, one for all numbers of users or (by_flows) one for each; gives how far the
- * farthest run that counts is from it. False when no user is slower for it, or one is known to get
- * more alone. */
-static bool fit_limit(const struct resource_problem *problem, const struct total *total,
-                      size_t count, bool by_flows, struct resource_limit *limit, double *ret_worst)
-{
-    struct fitting fitting[FLOWS_MAX + 1] = {0};
-    double worst = 0;
-    fit_capacities(total, count, by_flows, fitting);
-    bound_capacities(total, count, by_flows, fitting);
-    limit->step_count = 0;
-    for (unsigned n = 0; n <= FLOWS_MAX && limit->step_count < RESOURCE_STEPS_MAX; n++) {
-        const struct fitting *its = &fitting[n];
-        bool is_bounded = its->says > 1;
-        if (its->tight == 0)
-            continue;
-        limit->step[limit->step_count++] = (struct resource_step){
-            n > 0 ? n : 1, its->capacity, is_bounded ? its->low : (double)NAN,
-            is_bounded ? its->high : (double)NAN, spread_of(its)};
-        worst = fmax(worst, its->worst);
-    }
-    *ret_worst = worst;
-    return limit->step_count > 0 && worst <= RESOURCE_TOLERANCE &&
-           !resource_slower_contradicts(problem, limit);
-}
-
 /* What all flows of a run get together, by rates that are predicted or measured. */
 static double sum_of(const double *rate, size_t count)
 {
@@ -173,6 +157,16 @@ static double sum_of(const double *rate, size_t count)
     return sum;
 }
 
+/* Properties of a candidate that no added limit changes. */
+struct known {
+    bool is_known;
+    bool is_one; /* its users hang together, or need not */
+    double top;  /* the highest total of its users in a run */
+    /* by number of users: of runs with 2, with 3, ... to so many users, each number's highest
+     * total, and of these the lowest; INFINITY: no such run */
+    double least[FLOWS_MAX + 1];
+};
+
 /* What is carried through the search. */
 struct search {
     bool by_total; /* runs are explained when all their flows together are */
@@ -181,8 +175,9 @@ struct search {
     size_t total_count;
     bool *is_given_up; /* one for each run */
     struct resource_limit best;
-    size_t *group; /* one for each flow, for is_one */
-    double work;   /* additions so far, about */
+    size_t *group;       /* one for each flow, for is_one */
+    struct known *known; /* by candidate, as far as looked at */
+    double work;         /* additions so far, about */
 };
 
 static size_t root_of(size_t *group, size_t flow)
@@ -239,6 +234,34 @@ static bool is_one(struct search *search, const unsigned char *users)
     return true;
 }
 
+static const struct known *known_of(struct search *search, size_t candidate)
+{
+    const struct resource_problem *problem = search->problem;
+    const unsigned char *users = problem->candidate + candidate * problem->flow_count;
+    struct known *known = &search->known[candidate];
+    double *top = known->least;
+    if (known->is_known)
+        return known;
+    known->is_known = true;
+    known->is_one =
+        (problem->is_end != NULL && problem->is_end[candidate]) || is_one(search, users);
+    for (size_t r = 0; r < problem->run_count; r++) {
+        const struct resource_run *run = &problem->run[r];
+        size_t count = 0;
+        double rate = 0;
+        for (size_t i = 0; i < run->count; i++) {
+            count += users[run->flow[i]];
+            rate += users[run->flow[i]] ? run->rate[i] : 0;
+        }
+        top[count] = fmax(top[count], rate);
+        known->top = fmax(known->top, rate);
+    }
+    top[0] = top[1] = INFINITY;
+    for (size_t n = 2; n <= FLOWS_MAX; n++)
+        top[n] = top[n] > 0 ? fmin(top[n], top[n - 1]) : top[n - 1];
+    return known;
+}
+
 /* True when the users of a limit get more than its capacity by the other limits alone. */
 static bool binds(const struct resource_limit *limit, const struct resource_run *run)
 {
@@ -248,36 +271,88 @@ static bool binds(const struct resource_limit *limit, const struct resource_run 
     return sum > resource_capacity(limit, resource_users(limit, run->flow, run->count));
 }
 
-/* How many more flows are as measured with this limit, those that were so and no longer are
- * counting twice; nothing when it does not help the run that is to be explained, or leaves one of
- * its users there other than as measured: shares that are not fair, of which one is met by chance,
- * are explained by what all get together. The runs' predictions stay. */
-static long gain_of(struct search *search, const struct resource_run *explained,
-                    const struct resource_limit *limit)
+/* How many more of the run's flows are as measured with this limit, the last, those that were so
+ * and no longer are counting twice; with ret_is_wrong, whether one of its users is not. The run's
+ * predictions stay. */
+static long gain_in(struct search *search, const struct resource_run *run,
+                    const struct resource_limit *limit, bool *ret_helps, bool *ret_is_wrong)
 {
     const struct resource_problem *problem = search->problem;
+    double rate[FLOWS_MAX];
+    long gain = 0;
+    if (!binds(limit, run))
+        return 0;
+    resource_share(problem->alone, problem->limit, problem->limit_count + 1, run->flow, run->count,
+                   rate);
+    search->work += (double)(run->count * run->count * (problem->limit_count + 1));
+    double measured = sum_of(run->rate, run->count);
+    bool is_whole = is_near(sum_of(rate, run->count), measured),
+         was_whole = is_near(sum_of(run->predicted, run->count), measured);
+    for (size_t i = 0; i < run->count; i++) {
+        bool was_good = search->by_total ? was_whole : is_near(run->predicted[i], run->rate[i]);
+        bool is_good = search->by_total ? is_whole : is_near(rate[i], run->rate[i]);
+        gain += is_good && !was_good ? 1 : was_good && !is_good ? -2 : 0;
+        *ret_helps |= is_good && !was_good;
+        *ret_is_wrong |= limit->users[run->flow[i]] && !is_good;
+    }
+    return gain;
+}
+
+/* True when the limit helps the run that is to be explained, and all of its users there are then as
+ * measured: shares that are not fair, of which one is met by chance, are explained by their total.
+ */
+static bool explains(struct search *search, const struct resource_run *run,
+                     const struct resource_limit *limit)
+{
+    bool helps = false, is_wrong = false;
+    gain_in(search, run, limit, &helps, &is_wrong);
+    return helps && !is_wrong;
+}
+
+static long gain_of(struct search *search, const struct resource_limit *limit)
+{
     bool helps = false, is_wrong = false;
     long gain = 0;
-    for (size_t t = 0; t < search->total_count; t++) {
-        const struct resource_run *run = search->total[t].run;
-        double rate[FLOWS_MAX];
-        if (!binds(limit, run))
-            continue;
-        resource_share(problem->alone, problem->limit, problem->limit_count + 1, run->flow,
-                       run->count, rate);
-        search->work += (double)(run->count * run->count * (problem->limit_count + 1));
-        double measured = sum_of(run->rate, run->count);
-        bool is_whole = is_near(sum_of(rate, run->count), measured),
-             was_whole = is_near(sum_of(run->predicted, run->count), measured);
-        for (size_t i = 0; i < run->count; i++) {
-            bool was_good = search->by_total ? was_whole : is_near(run->predicted[i], run->rate[i]);
-            bool is_good = search->by_total ? is_whole : is_near(rate[i], run->rate[i]);
-            gain += is_good && !was_good ? 1 : was_good && !is_good ? -2 : 0;
-            helps = helps || (run == explained && is_good && !was_good);
-            is_wrong = is_wrong || (run == explained && limit->users[run->flow[i]] && !is_good);
-        }
+    for (size_t t = 0; t < search->total_count; t++)
+        gain += gain_in(search, search->total[t].run, limit, &helps, &is_wrong);
+    return gain;
+}
+
+/* Fills in the capacity, one for all numbers of users or (by_flows) one for each; gives how far the
+ * farthest run that counts is from it. False when it does not explain the run, no user is slower
+ * for it, or one is known to get more alone. */
+static bool fit_limit(struct search *search, const struct resource_run *run, bool by_flows,
+                      struct resource_limit *limit, double *ret_worst)
+{
+    const struct total *total = search->total;
+    struct fitting fitting[FLOWS_MAX + 1];
+    size_t count = search->total_count, fitting_count = 1;
+    double worst = 0;
+    for (size_t r = 0; r < count && by_flows; r++)
+        if (total[r].flows >= fitting_count)
+            fitting_count = total[r].flows + 1;
+    memset(fitting, 0, fitting_count * sizeof *fitting);
+    fit_capacities(total, count, by_flows, fitting, fitting_count);
+    limit->step_count = 0;
+    for (unsigned n = 0; n < fitting_count && limit->step_count < RESOURCE_STEPS_MAX; n++)
+        if (fitting[n].tight > 0)
+            limit->step[limit->step_count++] =
+                (struct resource_step){.flows = n > 0 ? n : 1, .bytes_per_s = fitting[n].capacity};
+    if (!explains(search, run, limit))
+        return false;
+    bound_capacities(total, count, by_flows, fitting);
+    for (size_t i = 0; i < limit->step_count; i++) {
+        struct resource_step *step = &limit->step[i];
+        const struct fitting *its = &fitting[by_flows ? step->flows : 0];
+        bool is_bounded = its->says > 1;
+        step->low = is_bounded ? its->low : (double)NAN;
+        step->high = is_bounded ? its->high : (double)NAN;
+        step->spread = spread_of(its);
+        worst = fmax(worst, its->worst);
     }
-    return helps && !is_wrong ? gain : 0;
+    *ret_worst = worst;
+    return limit->step_count > 0 && worst <= RESOURCE_TOLERANCE &&
+           !resource_slower_contradicts(search->problem, limit);
 }
 
 /* Predicts all runs; added not NULL: those that the last limit, just added, binds. */
@@ -345,7 +420,7 @@ static void copy_limit(struct resource_limit *to, const struct resource_limit *f
 
 /* The limit behind the last one, whose users are filled in, as a constant or as a table, whatever
  * explains more; its gain. */
-static long try_limit(struct search *search, const struct resource_run *run,
+static long try_limit(struct search *search, const struct resource_run *run, bool as_constant,
                       struct resource_limit *trial)
 {
     const struct resource_problem *problem = search->problem;
@@ -358,13 +433,10 @@ static long try_limit(struct search *search, const struct resource_run *run,
         /* with what came before and what follows */
         search->work += 8 * (double)problem->run[r].count;
     }
-    long table = fit_limit(problem, search->total, search->total_count, true, trial, &of_table)
-                     ? gain_of(search, run, trial)
-                     : 0;
+    long table = fit_limit(search, run, true, trial, &of_table) ? gain_of(search, trial) : 0;
     struct resource_limit as_table = *trial;
-    long constant = fit_limit(problem, search->total, search->total_count, false, trial, &worst)
-                        ? gain_of(search, run, trial)
-                        : 0;
+    long constant =
+        as_constant && fit_limit(search, run, false, trial, &worst) ? gain_of(search, trial) : 0;
     if (table > constant || (table == constant && worst > CHANGE && as_table.step_count > 1)) {
         *trial = as_table;
         return table;
@@ -388,6 +460,19 @@ static bool is_one_way(const struct resource_problem *problem, const struct reso
     return way != RESOURCE_NO_CANDIDATE && (there == 0 || back == 0);
 }
 
+/* The highest total that runs may have which tell the capacity of a limit, if that explains this
+ * run: then the limit is full, and each of its users gets the measured rate. INFINITY by total. */
+static double highest_top(const struct search *search, const struct resource_run *run,
+                          const unsigned char *users)
+{
+    double rate = 0;
+    for (size_t i = 0; i < run->count; i++)
+        rate += users[run->flow[i]] ? run->rate[i] : 0;
+    return search->by_total
+               ? INFINITY
+               : rate * (1 + RESOURCE_TOLERANCE) / (1 - RESOURCE_TOLERANCE) * (1 + ROUNDING);
+}
+
 /* The best candidate for a run into search->best, with those that do as well as twins; its gain, 0
  * when none is any good. trial is the limit behind the last. */
 static long best_candidate(struct search *search, const struct resource_run *run,
@@ -398,14 +483,16 @@ static long best_candidate(struct search *search, const struct resource_run *run
     long most = 0;
     for (size_t c = 0; c < problem->candidate_count; c++) {
         const unsigned char *users = problem->candidate + c * problem->flow_count;
-        bool is_end = problem->is_end != NULL && problem->is_end[c];
-        if (!is_tight(run, users) || is_used(problem, c) || is_one_way(problem, run, c) ||
-            !(is_end || is_one(search, users)))
+        if (!is_tight(run, users) || is_used(problem, c) || is_one_way(problem, run, c))
+            continue;
+        const struct known *known = known_of(search, c);
+        double highest = highest_top(search, run, users);
+        if (!known->is_one || known->least[users_in(run, users)] > highest)
             continue;
         memcpy(trial->users, users, problem->flow_count);
         trial->candidate = c;
         trial->twin_count = 0;
-        long gain = try_limit(search, run, trial);
+        long gain = try_limit(search, run, known->top <= highest, trial);
         if (gain > most) {
             most = gain;
             copy_limit(best, trial, problem->flow_count);
@@ -428,7 +515,7 @@ static long nameless(struct search *search, const struct resource_run *run,
         trial->users[run->flow[i]] |= is_slower(run, i);
     trial->candidate = RESOURCE_NO_CANDIDATE;
     trial->twin_count = 0;
-    return try_limit(search, run, trial);
+    return try_limit(search, run, true, trial);
 }
 
 static bool explain(struct search *search)
@@ -461,11 +548,12 @@ bool resource_fit(struct resource_problem *problem)
                             .is_given_up =
                                 calloc(problem->run_count + 1, sizeof *search.is_given_up),
                             .group = calloc(problem->flow_count + 1, sizeof *search.group),
+                            .known = calloc(problem->candidate_count + 1, sizeof *search.known),
                             .best = {.users = calloc(problem->flow_count + 1, 1)}};
     problem->limit = calloc(RESOURCE_LIMITS_MAX + 1, sizeof *problem->limit);
     problem->limit_count = 0;
     bool ok = search.total != NULL && search.is_given_up != NULL && search.group != NULL &&
-              search.best.users != NULL && problem->limit != NULL;
+              search.known != NULL && search.best.users != NULL && problem->limit != NULL;
     if (ok) {
         predict(problem, NULL);
         ok = explain(&search);
@@ -480,6 +568,7 @@ bool resource_fit(struct resource_problem *problem)
     free(search.total);
     free(search.is_given_up);
     free(search.group);
+    free(search.known);
     free(search.best.users);
     if (!ok)
         resource_fit_done(problem);

@@ -110,33 +110,39 @@ static bool find_alone(struct building *building)
     return true;
 }
 
+/* Flows of all runs are one allocation, that of the first; so are rate, low, high and predicted. */
 static void free_runs(struct resource_problem *problem)
 {
-    for (size_t r = 0; problem->run != NULL && r < problem->run_count; r++) {
-        free(problem->run[r].flow);
-        free(problem->run[r].rate);
+    if (problem->run != NULL) {
+        free(problem->run[0].flow);
+        free(problem->run[0].rate);
     }
     free(problem->run);
 }
 
-/* rate, low, high and predicted of a run are one allocation. */
 static bool list_runs(struct building *building)
 {
     struct resource_problem *problem = &building->problem;
+    size_t flows = 0, taken = 0;
+    for (size_t s = building->first; s < building->end; s++)
+        flows += building->sets->item[s].flow_count;
     problem->run = calloc(building->end - building->first + 1, sizeof *problem->run);
-    for (size_t s = building->first; problem->run != NULL && s < building->end; s++) {
+    if (problem->run == NULL)
+        return false;
+    size_t *flow = problem->run[0].flow = calloc(flows + 1, sizeof *flow);
+    double *rate = problem->run[0].rate = calloc(4 * flows + 1, sizeof *rate);
+    for (size_t s = building->first; flow != NULL && rate != NULL && s < building->end; s++) {
         const struct set *set = &building->sets->item[s];
         if (is_left_out(building, s))
             continue;
         struct resource_run *run = &problem->run[problem->run_count++];
         run->count = set->flow_count;
-        run->flow = calloc(run->count + 1, sizeof *run->flow);
-        run->rate = calloc(4 * run->count + 1, sizeof *run->rate);
-        if (run->flow == NULL || run->rate == NULL)
-            return false;
+        run->flow = flow + taken;
+        run->rate = rate + 4 * taken;
         run->low = run->rate + run->count;
         run->high = run->low + run->count;
         run->predicted = run->high + run->count;
+        taken += run->count;
         for (size_t i = 0; i < run->count; i++) {
             run->flow[i] = find_flow(building, &set->flow[i]);
             run->rate[i] = set->flow[i].bytes_per_s;
@@ -144,7 +150,7 @@ static bool list_runs(struct building *building)
             run->high[i] = set->flow[i].high;
         }
     }
-    return problem->run != NULL;
+    return flow != NULL && rate != NULL;
 }
 
 /* "gpu1+gpu2 to numa0": by who shares it, where all have an end in common; else the first of its

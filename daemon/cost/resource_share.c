@@ -20,14 +20,20 @@ unsigned resource_users(const struct resource_limit *limit, const size_t *flow, 
     return users;
 }
 
+/* A limit of some of the flows of one run, with its capacity for these. */
+struct sharing {
+    const unsigned char *users;
+    double capacity;
+};
+
 /* What is left of a limit for each of its users that may still grow; INFINITY: it does not bind. */
-static double fair_share(const struct resource_limit *limit, const size_t *flow, size_t count,
+static double fair_share(const struct sharing *sharing, const size_t *flow, size_t count,
                          const bool *is_fixed, const double *rate)
 {
-    double left = resource_capacity(limit, resource_users(limit, flow, count));
+    double left = sharing->capacity;
     unsigned growing = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!limit->users[flow[i]])
+        if (!sharing->users[flow[i]])
             continue;
         left -= is_fixed[i] ? rate[i] : 0;
         growing += !is_fixed[i];
@@ -35,20 +41,45 @@ static double fair_share(const struct resource_limit *limit, const size_t *flow,
     return growing > 0 ? fmax(left, 0) / growing : INFINITY;
 }
 
+/* The limits that may bind, for their users get more alone together; how many. */
+static size_t list_sharings(const double *alone, const struct resource_limit *limit,
+                            size_t limit_count, const size_t *flow, size_t count,
+                            struct sharing *ret)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < limit_count; i++) {
+        const unsigned char *users = limit[i].users;
+        unsigned user_count = 0;
+        double together = 0;
+        for (size_t k = 0; k < count; k++) {
+            if (!users[flow[k]])
+                continue;
+            user_count++;
+            together += alone[flow[k]];
+        }
+        double capacity = user_count > 0 ? resource_capacity(&limit[i], user_count) : INFINITY;
+        if (together > capacity)
+            ret[found++] = (struct sharing){users, capacity};
+    }
+    return found;
+}
+
 /* Water rises in all flows alike; each is fixed where it, or a limit of its, is full. */
 void resource_share(const double *alone, const struct resource_limit *limit, size_t limit_count,
                     const size_t *flow, size_t count, double *ret_rate)
 {
+    struct sharing sharing[RESOURCE_LIMITS_MAX + 1];
+    size_t sharing_count = list_sharings(alone, limit, limit_count, flow, count, sharing);
     bool is_fixed[FLOWS_MAX] = {false};
     size_t left = count;
     while (left > 0) {
-        const struct resource_limit *tightest = NULL;
+        const struct sharing *tightest = NULL;
         double level = INFINITY;
-        for (size_t i = 0; i < limit_count; i++) {
-            double share = fair_share(&limit[i], flow, count, is_fixed, ret_rate);
+        for (size_t i = 0; i < sharing_count; i++) {
+            double share = fair_share(&sharing[i], flow, count, is_fixed, ret_rate);
             if (share < level) {
                 level = share;
-                tightest = &limit[i];
+                tightest = &sharing[i];
             }
         }
         size_t fixed = 0;
