@@ -11,7 +11,7 @@ static void cut_once(void **state)
         prepare(world, beginning, 0);
         for (size_t i = 0; i < 8; i++) {
             struct cut cut = {(long)i, suffixes[i % 2], sizes[i / 2]};
-            for (long last = LONG_MAX; cut.at <= last; cut.at += is_long() ? 1 : 29) {
+            for (long last = LONG_MAX; cut.at <= last; cut.at += stride(29)) {
                 begin(world);
                 last = life(world, cut, (struct cut){0, "", 0});
                 assert_true(last > 100 && last < 2000);

@@ -16,7 +16,7 @@ static void cut_while_it_is_copied(void **state)
     long first = steps.first_copy, last = steps.last_copy;
     assert_true(last > first + 20);
     for (size_t i = 0; i < 4; i++)
-        for (long at = first - 40; at < last + 40; at += is_long() ? 1 : 3) {
+        for (long at = first - 40; at < last + 40; at += stride(3)) {
             begin(world);
             life(world, (struct cut){at, "", sizes[i]}, (struct cut){0, "", 0});
         }

@@ -8,7 +8,7 @@ static void cut_while_it_is_mended(void **state)
     for (size_t i = 0; i < 4; i++) {
         begin(world);
         long last = life(world, (struct cut){0, "", 0}, (struct cut){0, "", 0});
-        for (long first = last - 100, at = first; at <= last; at += is_long() ? 1 : 3) {
+        for (long first = last - 100, at = first; at <= last; at += stride(3)) {
             begin(world);
             last = life(world, (struct cut){first, "-wal", sizes[i / 2 * 2]},
                         (struct cut){at, "", sizes[1 + i % 2]});
