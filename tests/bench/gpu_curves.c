@@ -180,13 +180,13 @@ static bool try_size(struct bench *bench, const struct gpu_flow *flow, uint64_t 
     struct gpu_op op = flow->op;
     struct probe_sample sample = {.bytes = (int64_t)bytes};
     double calls[GPU_RATE_CALLS];
-    unsigned count;
+    unsigned count = GPU_RATE_CALLS;
     size_t one = 1;
     op.bytes = bytes;
-    if (!gpu_rate_times(bench->trial, &op, flow->span, &sample, &one, &bench->random,
-                        bench->budget_ns, err) ||
-        !gpu_rate_calls(bench->trial, &op, 1, GPU_RATE_CALLS, &bench->caller_cpus, bench->budget_ns,
-                        calls, &count, err))
+    const struct gpu_timing timing = {bench->trial, &bench->caller_cpus, &bench->random,
+                                      bench->budget_ns};
+    if (!gpu_rate_times(&timing, &op, flow->span, &sample, &one, err) ||
+        !gpu_rate_calls(&timing, &op, 1, calls, &count, err))
         return false;
     double predicted = curve_fit_time_ns(curve, (double)bytes),
            called = curve_fit_called_ns(predicted, starts->call_ns, starts->queue_ns);

@@ -37,9 +37,11 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     if (gpu_node_stream_fits(&run->node->device[cell->from], firsts[path.operation], &busy))
         flow.op.shape = busy;
     flow.op.shape.grid = (unsigned)cell->bytes;
-    if (!gpu_rate_concurrent(run->trial, &flow, 1, run->leg_ns,
-                             cache > 0 ? CACHES * (uint64_t)cache : 0, budget_ns, &rate, NULL,
-                             &err))
+    const struct gpu_legs legs = {.trial = run->trial,
+                                  .leg_ns = run->leg_ns,
+                                  .least = cache > 0 ? CACHES * (uint64_t)cache : 0,
+                                  .budget_ns = budget_ns};
+    if (!gpu_rate_concurrent(&legs, &flow, 1, &rate, NULL, &err))
         return gpu_run_failed(run, cell, &axes, &err);
     double factor = path.operation == GPU_OPERATION_COPY ? 2 : 1;
     rate = (struct probe_summary){.value = factor * rate.value,

@@ -180,8 +180,9 @@ static bool measure_set(struct gpu_run *run, const struct gpu_cell *cell,
     } else {
         gpu_path_divide(run->node, flows, count);
     }
-    if (!gpu_rate_concurrent(run->trial, flows, count, run->leg_ns, 0, budget_ns, rates, NULL,
-                             &err))
+    const struct gpu_legs legs = {
+        .trial = run->trial, .leg_ns = run->leg_ns, .budget_ns = budget_ns};
+    if (!gpu_rate_concurrent(&legs, flows, count, rates, NULL, &err))
         return gpu_run_failed(run, cell, &axes, &err);
     for (size_t i = 0; i < count; i++)
         results[i] = (struct gpu_report_flow){ends[i][0], ends[i][1], rates[i]};

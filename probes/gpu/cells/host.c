@@ -47,8 +47,9 @@ static bool measure_rate(struct gpu_run *run, const struct gpu_cell *cell, int64
     struct probe_axes axes = axes_of(cell);
     if (path.kind == GPU_MEMORY_PAGEABLE && path.mechanism == GPU_BY_ENGINE)
         return gpu_transfer_called_rate(run, cell, &axes, &path, budget_ns);
-    return gpu_transfer_rate(run, cell, &axes, &path, cell->variant / 16 == BOTH ? &path : NULL, 1,
-                             0, budget_ns, NULL);
+    const struct gpu_transfer transfer = {
+        .path = &path, .back = cell->variant / 16 == BOTH ? &path : NULL, .factor = 1};
+    return gpu_transfer_rate(run, cell, &axes, &transfer, budget_ns, NULL);
 }
 
 /* True when every pair is measured in full detail: in the full profile, and with few pairs. */

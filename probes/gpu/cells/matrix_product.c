@@ -135,8 +135,8 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     ok = ok && (!(cell->variant & BY_BLAS) ||
                 (gpu_blas_new(run->node, cell->from, &job.blas, &err.why) && warm_up(&job, &err)));
     size_t one = 1;
-    ok =
-        ok && gpu_work_times(run->trial, &work, &one, INFINITY, &run->random, budget_ns, &ns, &err);
+    const struct gpu_timing timing = gpu_run_timing(run, cell->from, budget_ns);
+    ok = ok && gpu_work_times(&timing, &work, &one, INFINITY, &ns, &err);
     gpu_blas_free(job.blas);
     return ok ? gpu_run_value(run, cell, &axes, &ns) : gpu_run_failed(run, cell, &axes, &err);
 }

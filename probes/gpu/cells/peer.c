@@ -94,8 +94,9 @@ static bool measure_rate(struct gpu_run *run, const struct gpu_cell *cell, int64
     struct probe_axes axes = axes_of(cell);
     const struct gpu_path *path = &paths[cell->variant].path;
     struct probe_summary rate = {0};
-    bool ok = gpu_transfer_rate(run, cell, &axes, path, paths[cell->variant].both ? path : NULL, 1,
-                                0, budget_ns, &rate);
+    const struct gpu_transfer transfer = {
+        .path = path, .back = paths[cell->variant].both ? path : NULL, .factor = 1};
+    bool ok = gpu_transfer_rate(run, cell, &axes, &transfer, budget_ns, &rate);
     if (cell->variant == ENGINE_WRITE)
         run->peer_bytes_per_s[cell->from][cell->to] = (float)rate.value;
     return ok;
@@ -121,9 +122,10 @@ static bool measure_own(struct gpu_run *run, const struct gpu_cell *cell, int64_
 {
     struct probe_axes axes = own_axes_of(cell);
     int cache = run->node->device[cell->from].attribute[GPU_ATTRIBUTE_L2_BYTES];
-    return gpu_transfer_rate(run, cell, &axes, &paths[cell->variant].path, NULL,
-                             cell->variant == KERNEL_COPY ? 2 : 1,
-                             cache > 0 ? CACHES * (uint64_t)cache : 0, budget_ns, NULL);
+    const struct gpu_transfer transfer = {.path = &paths[cell->variant].path,
+                                          .factor = cell->variant == KERNEL_COPY ? 2 : 1,
+                                          .least = cache > 0 ? CACHES * (uint64_t)cache : 0};
+    return gpu_transfer_rate(run, cell, &axes, &transfer, budget_ns, NULL);
 }
 
 bool gpu_cells_peer_equivalent(const struct gpu_node *node, int from, int to, int other_from,

@@ -44,7 +44,9 @@ bool gpu_run_selects(const struct gpu_run *run, enum probe_metric metric, int fr
     return found && selection->metrics[metric];
 }
 
-const struct gpu_caller_cpus *gpu_run_caller_cpus(struct gpu_run *run, int device)
+/* CPUs of the NUMA node next to the device, from which the device is called. Found once for each
+ * node. */
+static const struct gpu_caller_cpus *caller_cpus_of(struct gpu_run *run, int device)
 {
     int near = gpu_node_near(run->node, device);
     if (near >= run->node->numa_count)
@@ -53,6 +55,11 @@ const struct gpu_caller_cpus *gpu_run_caller_cpus(struct gpu_run *run, int devic
         gpu_caller_cpus_choose("", run->node->numa[near], &run->caller_cpus[near]);
     run->seated[near] = true;
     return &run->caller_cpus[near];
+}
+
+struct gpu_timing gpu_run_timing(struct gpu_run *run, int device, int64_t budget_ns)
+{
+    return (struct gpu_timing){run->trial, caller_cpus_of(run, device), &run->random, budget_ns};
 }
 
 /* Joins flows and axes; false: there is no room. */

@@ -12,6 +12,7 @@
 #include "gpu/driver/node.h"
 #include "gpu/timing/bidirectional.h"
 #include "gpu/timing/caller_cpus.h"
+#include "gpu/timing/rate.h"
 #include "gpu/timing/trial.h"
 
 /* The caller's selection; no places means all. */
@@ -66,9 +67,8 @@ void gpu_cells_done(struct gpu_cells *cells);
  * selected ones, by its name or, a device, its UUID. */
 bool gpu_run_selects(const struct gpu_run *run, enum probe_metric metric, int from, int to);
 
-/* CPUs of the NUMA node next to the device, from which the device is called. Found once for each
- * node. */
-const struct gpu_caller_cpus *gpu_run_caller_cpus(struct gpu_run *run, int device);
+/* Resources for timing work that the device runs, from CPUs near it. */
+struct gpu_timing gpu_run_timing(struct gpu_run *run, int device, int64_t budget_ns);
 
 /* Name of a cell: "metric from to". A set adds its flows, "metric machine0 machine0
  * FROM>TO+FROM>TO:direction=read", or their number and a digest when they are too long. Contains no

@@ -95,10 +95,10 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
         return gpu_run_failed(run, cell, &axes, &err);
     }
     double longest_ns = run->selection.profile == GPU_FULL ? INFINITY : QUICK_NS;
-    if (!gpu_work_times(run->trial, works, &count, longest_ns, &run->random, budget_ns * 9 / 10, ns,
-                        &err) ||
-        !gpu_work_call(run->trial, &works[0], gpu_run_caller_cpus(run, cell->from), budget_ns / 10,
-                       &call, &err))
+    const struct gpu_timing queue_timing = gpu_run_timing(run, cell->from, budget_ns * 9 / 10),
+                            call_timing = gpu_run_timing(run, cell->from, budget_ns / 10);
+    if (!gpu_work_times(&queue_timing, works, &count, longest_ns, ns, &err) ||
+        !gpu_work_call(&call_timing, &works[0], &call, &err))
         return gpu_run_failed(run, cell, &axes, &err);
     for (size_t i = 0; i < count; i++)
         samples[i] = (struct probe_sample){.bytes = (int64_t)jobs[i].bs.bytes, .ns = ns[i]};

@@ -47,7 +47,9 @@ static bool measure_in_place(struct gpu_run *run, const struct gpu_cell *cell, i
     struct probe_axes axes = path_axes(cell);
     return path.mechanism == GPU_BY_ENGINE
                ? gpu_transfer_called_rate(run, cell, &axes, &path, budget_ns)
-               : gpu_transfer_rate(run, cell, &axes, &path, NULL, 1, 0, budget_ns, NULL);
+               : gpu_transfer_rate(run, cell, &axes,
+                                   &(struct gpu_transfer){.path = &path, .factor = 1}, budget_ns,
+                                   NULL);
 }
 
 static void touch(char *memory, size_t bytes)

@@ -2,13 +2,6 @@
 
 #include "gpu/timing/curve.h"
 
-/* Resources for timing the device's transfers. */
-static struct gpu_timing timing_of(struct gpu_run *run, int device, int64_t budget_ns)
-{
-    return (struct gpu_timing){run->trial, gpu_run_caller_cpus(run, device), &run->random,
-                               budget_ns};
-}
-
 static void scale(struct probe_summary *summary, unsigned factor)
 {
     summary->value *= factor;
@@ -17,24 +10,26 @@ static void scale(struct probe_summary *summary, unsigned factor)
 }
 
 bool gpu_transfer_rate(struct gpu_run *run, const struct gpu_cell *cell,
-                       const struct probe_axes *axes, const struct gpu_path *path,
-                       const struct gpu_path *back, unsigned factor, uint64_t least,
+                       const struct probe_axes *axes, const struct gpu_transfer *transfer,
                        int64_t budget_ns, struct probe_summary *ret_rate)
 {
     bool is_peer = cell->from >= 0 && cell->to >= 0 && cell->from != cell->to;
-    double leg_ns = cell->is_stepped ? run->stepped_leg_ns
-                    : is_peer        ? run->peer_leg_ns
-                                     : run->leg_ns;
+    const struct gpu_legs legs = {.trial = run->trial,
+                                  .leg_ns = cell->is_stepped ? run->stepped_leg_ns
+                                            : is_peer        ? run->peer_leg_ns
+                                                             : run->leg_ns,
+                                  .least = transfer->least,
+                                  .budget_ns = budget_ns};
+    const struct gpu_path *path = transfer->path, *back = transfer->back;
     struct gpu_flow flows[2];
     struct probe_summary rates[2], sum;
     struct gpu_err err = {.fault = GPU_FAULT_OTHER};
     if (!gpu_path_flow(run->buffers, path, cell->from, cell->to, &flows[0], &err.why) ||
         (back != NULL &&
          !gpu_path_flow(run->buffers, back, cell->to, cell->from, &flows[1], &err.why)) ||
-        !gpu_rate_concurrent(run->trial, flows, back == NULL ? 1 : 2, leg_ns, least, budget_ns,
-                             rates, &sum, &err))
+        !gpu_rate_concurrent(&legs, flows, back == NULL ? 1 : 2, rates, &sum, &err))
         return gpu_run_failed(run, cell, axes, &err);
-    scale(&sum, factor);
+    scale(&sum, transfer->factor);
     if (ret_rate != NULL)
         *ret_rate = sum;
     return gpu_run_value(run, cell, axes, &sum);
@@ -49,7 +44,7 @@ bool gpu_transfer_curve(struct gpu_run *run, const struct gpu_cell *cell,
     if (!gpu_path_flow(run->buffers, path, cell->from, cell->to, &flow, &err.why))
         return gpu_run_failed(run, cell, axes, &err);
     struct gpu_curve curve = gpu_curve_of(most < flow.span ? most : flow.span, few);
-    const struct gpu_timing timing = timing_of(run, flow.op.device, budget_ns);
+    const struct gpu_timing timing = gpu_run_timing(run, flow.op.device, budget_ns);
     if (!gpu_curve_measure(&timing, &flow, &curve, &err))
         return gpu_run_failed(run, cell, axes, &err);
     return gpu_report_samples(run->report, run->node,
@@ -71,13 +66,12 @@ bool gpu_transfer_latency(struct gpu_run *run, const struct gpu_cell *cell,
     if (!gpu_path_flow(run->buffers, path, cell->from, cell->to, &flow, &err.why))
         return gpu_run_failed(run, cell, axes, &err) && gpu_run_failed(run, cell, &called, &err);
     flow.op.bytes = GPU_RATE_LATENCY_BYTES;
-    bool ok = gpu_rate_times(run->trial, &flow.op, flow.span, &sample, &one, &run->random,
-                             budget_ns / 2, &err)
+    const struct gpu_timing timing = gpu_run_timing(run, flow.op.device, budget_ns / 2);
+    bool ok = gpu_rate_times(&timing, &flow.op, flow.span, &sample, &one, &err)
                   ? gpu_run_value(run, cell, axes, &sample.ns)
                   : gpu_run_failed(run, cell, axes, &err);
     if (!ok)
         return false;
-    const struct gpu_timing timing = timing_of(run, flow.op.device, budget_ns / 2);
     return gpu_rate_call(&timing, &flow.op, &call, &low, &err)
                ? gpu_run_value(run, cell, &called, &low)
                : gpu_run_failed(run, cell, &called, &err);
@@ -92,7 +86,7 @@ bool gpu_transfer_called_rate(struct gpu_run *run, const struct gpu_cell *cell,
     struct gpu_err err = {.fault = GPU_FAULT_OTHER};
     if (!gpu_path_flow(run->buffers, path, cell->from, cell->to, &flow, &err.why))
         return gpu_run_failed(run, cell, axes, &err);
-    const struct gpu_timing timing = timing_of(run, flow.op.device, budget_ns);
+    const struct gpu_timing timing = gpu_run_timing(run, flow.op.device, budget_ns);
     return gpu_rate_called(&timing, &flow, &rate, &err) ? gpu_run_value(run, cell, axes, &rate)
                                                         : gpu_run_failed(run, cell, axes, &err);
 }

@@ -4,13 +4,18 @@
 #include "gpu/cells/run.h"
 #include "gpu/timing/path.h"
 
-/* Measures and reports the rate of one path, or the sum of two at the same time. back is then the
- * path from cell->to to cell->from; NULL: one path. factor: counted bytes for each moved byte (2
- * where reading and writing count). least: see gpu_rate_concurrent. ret_rate, which may be NULL,
- * gets the reported rate. */
+/* Transfers whose rate is measured. */
+struct gpu_transfer {
+    const struct gpu_path *path;
+    const struct gpu_path *back; /* at the same time, from cell->to to cell->from; NULL: none */
+    unsigned factor;             /* counted bytes for each moved byte, such as 2 for a copy */
+    uint64_t least;              /* see struct gpu_legs */
+};
+
+/* Measures and reports the rate of one path, or the sum of two at the same time. ret_rate, which
+ * may be NULL, gets the reported rate. */
 bool gpu_transfer_rate(struct gpu_run *run, const struct gpu_cell *cell,
-                       const struct probe_axes *axes, const struct gpu_path *path,
-                       const struct gpu_path *back, unsigned factor, uint64_t least,
+                       const struct probe_axes *axes, const struct gpu_transfer *transfer,
                        int64_t budget_ns, struct probe_summary *ret_rate);
 
 /* Measures and reports times of one operation by size: the sizes are those of gpu_curve_of. */

@@ -62,6 +62,7 @@ bool gpu_bidirectional_measure(struct gpu_bidirectional *bidirectional, int devi
         .mechanism = GPU_BY_KERNEL, .operation = GPU_OPERATION_COPY, .shared = true};
     struct gpu_flow flows[2];
     double sums[TRIES];
+    const struct gpu_legs legs = {.trial = bidirectional->trial, .leg_ns = LEG_NS};
     err->fault = GPU_FAULT_OTHER;
     if (bidirectional->device[device].is_known)
         return true;
@@ -71,7 +72,7 @@ bool gpu_bidirectional_measure(struct gpu_bidirectional *bidirectional, int devi
             !gpu_path_flow(bidirectional->buffers, &path, device, numa, &flows[1], &err->why))
             return false;
         share(node, tries[i], flows, 2);
-        if (!gpu_rate_concurrent(bidirectional->trial, flows, 2, LEG_NS, 0, 0, rates, &sum, err))
+        if (!gpu_rate_concurrent(&legs, flows, 2, rates, &sum, err))
             return false;
         sums[i] = sum.value;
     }

@@ -19,13 +19,12 @@ struct gpu_call_overhead gpu_call_overhead_begin(const struct gpu_op *op,
     return calls;
 }
 
-bool gpu_call_overhead_measure(struct gpu_call_overhead *calls, int half, struct gpu_trial *trial,
-                               const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
-                               struct gpu_err *err)
+bool gpu_call_overhead_measure(struct gpu_call_overhead *calls, int half,
+                               const struct gpu_timing *timing, struct gpu_err *err)
 {
-    unsigned count = (unsigned)calls->op_count * EACH;
-    return gpu_rate_calls(trial, calls->op, calls->op_count, count, caller_cpus, budget_ns,
-                          calls->ns[half], &calls->n[half], err);
+    calls->n[half] = (unsigned)calls->op_count * EACH;
+    return gpu_rate_calls(timing, calls->op, calls->op_count, calls->ns[half], &calls->n[half],
+                          err);
 }
 
 /* Collects the calls of one size, of both halves. */

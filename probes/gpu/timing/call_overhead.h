@@ -29,9 +29,8 @@ struct gpu_call_overhead gpu_call_overhead_begin(const struct gpu_op *op,
                                                  const struct probe_sample *samples, size_t count);
 
 /* Makes the calls of a half, 0 or 1. */
-bool gpu_call_overhead_measure(struct gpu_call_overhead *calls, int half, struct gpu_trial *trial,
-                               const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
-                               struct gpu_err *err);
+bool gpu_call_overhead_measure(struct gpu_call_overhead *calls, int half,
+                               const struct gpu_timing *timing, struct gpu_err *err);
 
 /* Mean of the additional time of calls over the sample in a queue: the median of each size,
  * averaged. low to high holds 95 % of single calls, of both sizes together. samples have times

@@ -54,14 +54,14 @@ bool gpu_curve_measure(const struct gpu_timing *timing, const struct gpu_flow *f
     op.bytes = GPU_RATE_LATENCY_BYTES;
     struct gpu_call_overhead calls = gpu_call_overhead_begin(&op, curve->samples, curve->count);
     size_t one = 1;
-    /* budget of a half */
-    int64_t budget_ns = timing->budget_ns, calls_ns = budget_ns / 50 * (int64_t)calls.op_count;
-    if (!gpu_call_overhead_measure(&calls, 0, timing->trial, timing->caller_cpus, calls_ns, err) ||
-        !gpu_rate_times(timing->trial, &op, flow->span, curve->samples, &curve->count,
-                        timing->random, budget_ns * 8 / 10, err) ||
-        !gpu_rate_times(timing->trial, &op, flow->span, &least, &one, timing->random,
-                        budget_ns / 10, err) ||
-        !gpu_call_overhead_measure(&calls, 1, timing->trial, timing->caller_cpus, calls_ns, err))
+    struct gpu_timing half = *timing, curve_timing = *timing, least_timing = *timing;
+    half.budget_ns = timing->budget_ns / 50 * (int64_t)calls.op_count;
+    curve_timing.budget_ns = timing->budget_ns * 8 / 10;
+    least_timing.budget_ns = timing->budget_ns / 10;
+    if (!gpu_call_overhead_measure(&calls, 0, &half, err) ||
+        !gpu_rate_times(&curve_timing, &op, flow->span, curve->samples, &curve->count, err) ||
+        !gpu_rate_times(&least_timing, &op, flow->span, &least, &one, err) ||
+        !gpu_call_overhead_measure(&calls, 1, &half, err))
         return false;
     struct probe_summary more = gpu_call_overhead_summary(&calls, curve->samples, curve->count);
     double queue_ns = least.ns.value;

@@ -61,12 +61,22 @@ static bool meet(const struct gpu_flow *a, const struct gpu_flow *b)
            (a->op.to_device >= 0 && a->op.to_device == b->op.to_device);
 }
 
+/* Flows that are measured together. */
+struct together {
+    const struct gpu_legs *legs;
+    struct gpu_flow *flows;
+    size_t count;
+    double expected[GPU_TRIAL_FLOWS_MAX]; /* rates in bytes per ns */
+    bool waits[GPU_TRIAL_FLOWS_MAX];      /* alternates with others: the last one's end counts */
+};
+
 /* Time of a flow. A flow that waits for others ends with the last of those. */
-static double taken_ns(const struct gpu_flow *flows, size_t count, size_t index, const bool *waits)
+static double taken_ns(const struct together *all, size_t index)
 {
+    const struct gpu_flow *flows = all->flows;
     double ns = flows[index].ns;
-    for (size_t i = 0; waits[index] && i < count; i++)
-        if (waits[i] && meet(&flows[i], &flows[index]))
+    for (size_t i = 0; all->waits[index] && i < all->count; i++)
+        if (all->waits[i] && meet(&flows[i], &flows[index]))
             ns = fmax(ns, flows[i].began_ns + flows[i].ns);
     return ns;
 }
@@ -74,28 +84,28 @@ static double taken_ns(const struct gpu_flow *flows, size_t count, size_t index,
 /* Runs both legs and takes the rates, in bytes per ns, from their differences. At its expected
  * rate, every flow takes about as long as the others. It has as many operations in one leg as in
  * the other, so the cost of each operation cancels. */
-static bool run_legs(struct gpu_trial *trial, struct gpu_flow *flows, size_t count,
-                     const double *expected, double leg_ns, uint64_t least, const bool *waits,
-                     double *ret_rates, struct gpu_err *err)
+static bool run_legs(struct together *all, double leg_ns, double *ret_rates, struct gpu_err *err)
 {
+    struct gpu_flow *flows = all->flows;
+    const double *expected = all->expected;
     double bytes[GPU_TRIAL_FLOWS_MAX], ns[GPU_TRIAL_FLOWS_MAX], shorter = SHORTER * leg_ns;
     /* All take longer when the least bytes of one do. */
-    for (size_t i = 0; i < count; i++)
-        shorter = fmax(shorter, (double)least / expected[i]);
+    for (size_t i = 0; i < all->count; i++)
+        shorter = fmax(shorter, (double)all->legs->least / expected[i]);
     double longer = shorter + (1 - SHORTER) * leg_ns;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < all->count; i++)
         set_bytes(&flows[i], expected[i] * shorter, operations(&flows[i], expected[i] * longer));
-    if (!gpu_trial_run(trial, flows, count, err))
+    if (!gpu_trial_run(all->legs->trial, flows, all->count, err))
         return false;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < all->count; i++) {
         bytes[i] = moved(&flows[i]);
-        ns[i] = taken_ns(flows, count, i, waits);
+        ns[i] = taken_ns(all, i);
         set_bytes(&flows[i], expected[i] * longer, flows[i].count);
     }
-    if (!gpu_trial_run(trial, flows, count, err))
+    if (!gpu_trial_run(all->legs->trial, flows, all->count, err))
         return false;
-    for (size_t i = 0; i < count; i++) {
-        double longer_ns = taken_ns(flows, count, i, waits);
+    for (size_t i = 0; i < all->count; i++) {
+        double longer_ns = taken_ns(all, i);
         ret_rates[i] = (moved(&flows[i]) - bytes[i]) / (longer_ns - ns[i]);
         if (!(longer_ns > ns[i]) || !(ret_rates[i] > 0)) {
             err->fault = GPU_FAULT_OTHER;
@@ -111,17 +121,19 @@ static bool run_legs(struct gpu_trial *trial, struct gpu_flow *flows, size_t cou
  * its rate. The others get the less, the less they move in the same time, down to nothing, and the
  * first one may change. With as many bytes each, one of them is done at its time alone, the last
  * one with all of them. Such flows wait for each other, and are expected to get equal rates. */
-static bool find_turns(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, double leg_ns,
-                       uint64_t least, double *expected, bool *ret_waits, struct gpu_err *err)
+static bool find_turns(struct together *all, struct gpu_err *err)
 {
+    struct gpu_flow *flows = all->flows;
+    double *expected = all->expected;
+    size_t count = all->count;
     for (size_t i = 0; i < count; i++) {
         double most = expected[i];
         for (size_t j = 0; j < count; j++)
             most = meet(&flows[i], &flows[j]) ? fmax(most, expected[j]) : most;
-        double bytes = fmax(most * leg_ns, (double)least);
+        double bytes = fmax(most * all->legs->leg_ns, (double)all->legs->least);
         set_bytes(&flows[i], bytes, operations(&flows[i], bytes));
     }
-    if (!gpu_trial_run(trial, flows, count, err))
+    if (!gpu_trial_run(all->legs->trial, flows, count, err))
         return false;
     for (size_t i = 0; i < count; i++) {
         double first_ns = INFINITY, last_ns = 0;
@@ -133,39 +145,40 @@ static bool find_turns(struct gpu_trial *trial, struct gpu_flow *flows, size_t c
                 last_ns = fmax(last_ns, ns);
                 n++;
             }
-        ret_waits[i] = n > 1 && first_ns * n < IN_TURN * last_ns;
-        expected[i] = ret_waits[i] ? moved(&flows[i]) / last_ns : expected[i];
+        all->waits[i] = n > 1 && first_ns * n < IN_TURN * last_ns;
+        expected[i] = all->waits[i] ? moved(&flows[i]) / last_ns : expected[i];
     }
     return true;
 }
 
 /* Estimates the rates of the flows together: repeats until a trial confirms the expectation from
  * the last one. One flow alone needs less accuracy, because no other one has to end with it. */
-static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, double leg_ns,
-                 uint64_t least, double *ret_expected, bool *ret_waits, struct gpu_err *err)
+static bool look(struct together *all, struct gpu_err *err)
 {
+    struct gpu_flow *flows = all->flows;
+    uint64_t least = all->legs->least;
     double rates[GPU_TRIAL_FLOWS_MAX];
-    for (size_t i = 0; i < count; i++) {
-        ret_waits[i] = false;
+    for (size_t i = 0; i < all->count; i++) {
+        all->waits[i] = false;
         set_bytes(&flows[i], (double)(least < FIRST ? FIRST : least),
                   operations(&flows[i], (double)least));
     }
     for (int again = 0; again < 2; again++)
-        if (!gpu_trial_run(trial, flows, count, err))
+        if (!gpu_trial_run(all->legs->trial, flows, all->count, err))
             return false;
-    for (size_t i = 0; i < count; i++)
-        ret_expected[i] = fmax(moved(&flows[i]) / fmax(flows[i].ns, 1), 1e-6);
-    bool far = count > 1;
+    for (size_t i = 0; i < all->count; i++)
+        all->expected[i] = fmax(moved(&flows[i]) / fmax(flows[i].ns, 1), 1e-6);
+    bool far = all->count > 1;
     for (int i = 0; far && i < LOOKS; i++) {
-        if (!run_legs(trial, flows, count, ret_expected, leg_ns, least, ret_waits, rates, err))
+        if (!run_legs(all, all->legs->leg_ns, rates, err))
             return false;
         far = false;
-        for (size_t j = 0; j < count; j++) {
-            far |= fabs(rates[j] - ret_expected[j]) > DIFFER * ret_expected[j];
-            ret_expected[j] = rates[j];
+        for (size_t j = 0; j < all->count; j++) {
+            far |= fabs(rates[j] - all->expected[j]) > DIFFER * all->expected[j];
+            all->expected[j] = rates[j];
         }
     }
-    return !far || find_turns(trial, flows, count, leg_ns, least, ret_expected, ret_waits, err);
+    return !far || find_turns(all, err);
 }
 
 /* Factor from 1 - DITHER / 2 to 1 + DITHER / 2 of a leg, never repeated. */
@@ -174,27 +187,25 @@ static double dithered(double leg_ns, unsigned n)
     return leg_ns * (1 + DITHER * (fmod(n * 0.618034, 1) - 0.5));
 }
 
-bool gpu_rate_concurrent(struct gpu_trial *trial, struct gpu_flow *flows, size_t count,
-                         double leg_ns, uint64_t least, int64_t budget_ns,
+bool gpu_rate_concurrent(const struct gpu_legs *legs, struct gpu_flow *flows, size_t count,
                          struct probe_summary *ret_rates, struct probe_summary *ret_sum,
                          struct gpu_err *err)
 {
-    double samples[GPU_TRIAL_FLOWS_MAX + 1][PROBE_STATS_MAX], expected[GPU_TRIAL_FLOWS_MAX],
-        rates[GPU_TRIAL_FLOWS_MAX];
-    int64_t end_ns = probe_clock_ns() + budget_ns;
-    bool waits[GPU_TRIAL_FLOWS_MAX];
-    if (!look(trial, flows, count, leg_ns, least, expected, waits, err))
+    double samples[GPU_TRIAL_FLOWS_MAX + 1][PROBE_STATS_MAX], rates[GPU_TRIAL_FLOWS_MAX];
+    int64_t end_ns = probe_clock_ns() + legs->budget_ns;
+    struct together all = {.legs = legs, .flows = flows, .count = count};
+    if (!look(&all, err))
         return false;
     unsigned n = 0;
     for (bool enough = false; !enough; n++) {
-        if (!run_legs(trial, flows, count, expected, dithered(leg_ns, n), least, waits, rates, err))
+        if (!run_legs(&all, dithered(legs->leg_ns, n), rates, err))
             return false;
         bool late = probe_clock_ns() >= end_ns;
         double sum = 0;
         enough = true;
         for (size_t i = 0; i < count; i++) {
             samples[i][n] = rates[i] * 1e9;
-            expected[i] = count == 1 ? rates[i] : expected[i];
+            all.expected[i] = count == 1 ? rates[i] : all.expected[i];
             sum += rates[i] * 1e9;
             enough &= probe_stats_enough(samples[i], n + 1, late);
         }
@@ -232,22 +243,19 @@ static bool time_once(struct gpu_trial *trial, struct size *size, double *ret_ns
     return true;
 }
 
-/* Finds the number of operations to time at once; *ret_ns: approximate time of one. The first trial
- * may have waited for anything. */
-static bool begin_size(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span,
-                       uint64_t bytes, double queue_ns, struct size *ret_size, double *ret_ns,
+/* Finds the number of operations of the size's flow to time at once; *ret_ns: approximate time of
+ * one. The first trial may have waited for anything. */
+static bool begin_size(struct gpu_trial *trial, double queue_ns, struct size *size, double *ret_ns,
                        struct gpu_err *err)
 {
     double ns, again;
-    *ret_size =
-        (struct size){.flow = {.op = *op, .advance = round_up(bytes), .span = span}, .most = 3};
-    ret_size->flow.op.bytes = bytes;
-    if (!time_once(trial, ret_size, &ns, err) || !time_once(trial, ret_size, &again, err))
+    size->most = 3;
+    if (!time_once(trial, size, &ns, err) || !time_once(trial, size, &again, err))
         return false;
     ns = fmin(ns, again);
     double fit = queue_ns / fmax(ns, 1);
     *ret_ns = ns;
-    ret_size->most = 1 + (fit > QUEUE_MAX ? QUEUE_MAX : fit < 1 ? 1 : (unsigned)fit);
+    size->most = 1 + (fit > QUEUE_MAX ? QUEUE_MAX : fit < 1 ? 1 : (unsigned)fit);
     return true;
 }
 
@@ -260,30 +268,31 @@ static void shuffle(size_t *order, size_t count, struct probe_random *random)
     }
 }
 
-bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span,
-                    struct probe_sample *samples, size_t *ret_count, struct probe_random *random,
-                    int64_t budget_ns, struct gpu_err *err)
+bool gpu_rate_times(const struct gpu_timing *timing, const struct gpu_op *op, uint64_t span,
+                    struct probe_sample *samples, size_t *ret_count, struct gpu_err *err)
 {
     struct size sizes[GPU_RATE_SIZES_MAX];
     size_t order[GPU_RATE_SIZES_MAX], count = 0, left;
-    int64_t end_ns = probe_clock_ns() + budget_ns;
-    double queue_ns = fmin(fmax(QUEUE_SHARE * (double)budget_ns, QUEUE_NS), QUEUE_NS_TO);
+    int64_t end_ns = probe_clock_ns() + timing->budget_ns;
+    double queue_ns = fmin(fmax(QUEUE_SHARE * (double)timing->budget_ns, QUEUE_NS), QUEUE_NS_TO);
     /* A size that takes as long as the shortest queue, or half of a longer one, is the last. */
     double longest_ns = fmax(queue_ns / 2, QUEUE_NS);
     for (double ns = 0; count < *ret_count && ns < longest_ns; count++) {
+        uint64_t bytes = (uint64_t)samples[count].bytes;
         order[count] = count;
-        if (!begin_size(trial, op, span, (uint64_t)samples[count].bytes, queue_ns, &sizes[count],
-                        &ns, err))
+        sizes[count] = (struct size){.flow = {.op = *op, .advance = round_up(bytes), .span = span}};
+        sizes[count].flow.op.bytes = bytes;
+        if (!begin_size(timing->trial, queue_ns, &sizes[count], &ns, err))
             return false;
     }
     left = count;
     while (left > 0) {
-        shuffle(order, count, random);
+        shuffle(order, count, timing->random);
         for (size_t i = 0; i < count; i++) {
             struct size *size = &sizes[order[i]];
             if (size->enough)
                 continue;
-            if (!time_once(trial, size, &size->samples[size->n], err))
+            if (!time_once(timing->trial, size, &size->samples[size->n], err))
                 return false;
             size->enough = probe_stats_enough(size->samples, ++size->n, probe_clock_ns() >= end_ns);
             left -= size->enough;
@@ -303,33 +312,31 @@ bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t s
     return true;
 }
 
-static bool call_all(struct gpu_trial *trial, const struct gpu_op *ops, size_t op_count,
-                     unsigned count, const struct gpu_caller_cpus *caller_cpus, int64_t end_ns,
+static bool call_all(const struct gpu_timing *timing, const struct gpu_op *ops, size_t op_count,
                      double *ret_ns, unsigned *ret_count, struct gpu_err *err)
 {
     double ns;
-    unsigned n = 0, each = count / GPU_CALLER_CPUS_MAX;
+    int64_t end_ns = probe_clock_ns() + timing->budget_ns;
+    unsigned n = 0, count = *ret_count, each = count / GPU_CALLER_CPUS_MAX;
     for (; n < count && (n < CALLS_MIN || probe_clock_ns() < end_ns); n++) {
         if (n % each == 0) {
-            gpu_caller_cpus_pin(caller_cpus, n / each);
+            gpu_caller_cpus_pin(timing->caller_cpus, n / each);
             for (unsigned i = 0; i < CALLS_COLD; i++)
-                if (!gpu_trial_call(trial, &ops[i % op_count], &ns, err))
+                if (!gpu_trial_call(timing->trial, &ops[i % op_count], &ns, err))
                     return false;
         }
-        if (!gpu_trial_call(trial, &ops[n % op_count], &ret_ns[n], err))
+        if (!gpu_trial_call(timing->trial, &ops[n % op_count], &ret_ns[n], err))
             return false;
     }
     *ret_count = n;
     return true;
 }
 
-bool gpu_rate_calls(struct gpu_trial *trial, const struct gpu_op *ops, size_t op_count,
-                    unsigned count, const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
+bool gpu_rate_calls(const struct gpu_timing *timing, const struct gpu_op *ops, size_t op_count,
                     double *ret_ns, unsigned *ret_count, struct gpu_err *err)
 {
-    bool ok = call_all(trial, ops, op_count, count, caller_cpus, probe_clock_ns() + budget_ns,
-                       ret_ns, ret_count, err);
-    gpu_caller_cpus_restore(caller_cpus);
+    bool ok = call_all(timing, ops, op_count, ret_ns, ret_count, err);
+    gpu_caller_cpus_restore(timing->caller_cpus);
     return ok;
 }
 
@@ -338,9 +345,8 @@ bool gpu_rate_call(const struct gpu_timing *timing, const struct gpu_op *op,
                    struct gpu_err *err)
 {
     double samples[GPU_RATE_CALLS];
-    unsigned n;
-    if (!gpu_rate_calls(timing->trial, op, 1, GPU_RATE_CALLS, timing->caller_cpus,
-                        timing->budget_ns, samples, &n, err))
+    unsigned n = GPU_RATE_CALLS;
+    if (!gpu_rate_calls(timing, op, 1, samples, &n, err))
         return false;
     *ret_median = probe_stats_quantile(samples, n, 0.5);
     *ret_low = probe_stats_quantile(samples, n, 0.1);

@@ -36,11 +36,18 @@ struct gpu_timing {
     int64_t budget_ns;
 };
 
+/* The legs of a rate. */
+struct gpu_legs {
+    struct gpu_trial *trial; /* borrowed */
+    double leg_ns;           /* approximate time of the long leg */
+    /* fewest bytes of a leg: a multiple of a cache that must not hold them; 0: any */
+    uint64_t least;
+    int64_t budget_ns;
+};
+
 /* Rates of each flow (op without bytes, and span are given) and of all, in bytes per second.
- * Medians with their intervals; ret_sum may be NULL. leg_ns: approximate time of the long leg. No
- * leg moves fewer than least bytes: a multiple of a cache that must not hold them. */
-bool gpu_rate_concurrent(struct gpu_trial *trial, struct gpu_flow *flows, size_t count,
-                         double leg_ns, uint64_t least, int64_t budget_ns,
+ * Medians with their intervals; ret_sum may be NULL. */
+bool gpu_rate_concurrent(const struct gpu_legs *legs, struct gpu_flow *flows, size_t count,
                          struct probe_summary *ret_rates, struct probe_summary *ret_sum,
                          struct gpu_err *err);
 
@@ -48,18 +55,16 @@ bool gpu_rate_concurrent(struct gpu_trial *trial, struct gpu_flow *flows, size_t
  * *ret_count becomes the number timed. The last is the first that takes 0.15 ms, or 1/200 of the
  * budget if that is more (up to 0.5 ms). Each repetition takes all sizes in random order.
  * Operations step through the span, so that a cache of that size does not hold their bytes. */
-bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span,
-                    struct probe_sample *samples, size_t *ret_count, struct probe_random *random,
-                    int64_t budget_ns, struct gpu_err *err);
+bool gpu_rate_times(const struct gpu_timing *timing, const struct gpu_op *op, uint64_t span,
+                    struct probe_sample *samples, size_t *ret_count, struct gpu_err *err);
 
 #define GPU_RATE_CALLS 40 /* the lowest decile needs 36 for an interval */
 
-/* Times single calls by the caller's clock, launch to synchronised. count calls (GPU_RATE_CALLS at
- * most) follow each other, of each of the ops in turn. The caller CPUs make equal numbers of calls
- * (NULL: the thread stays where it is). ret_ns[i] is of ops[i % op_count]. *ret_count is smaller
- * when the budget is spent, and at least 8. */
-bool gpu_rate_calls(struct gpu_trial *trial, const struct gpu_op *ops, size_t op_count,
-                    unsigned count, const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
+/* Times single calls by the caller's clock, launch to synchronised. *ret_count calls
+ * (GPU_RATE_CALLS at most) follow each other, of each of the ops in turn. The caller CPUs make
+ * equal numbers of calls (NULL: the thread stays where it is). ret_ns[i] is of ops[i % op_count].
+ * *ret_count becomes the number made: smaller when the budget is spent, and at least 8. */
+bool gpu_rate_calls(const struct gpu_timing *timing, const struct gpu_op *ops, size_t op_count,
                     double *ret_ns, unsigned *ret_count, struct gpu_err *err);
 
 /* Time of one operation by the caller's clock, launch to synchronised. Called from each of the CPUs

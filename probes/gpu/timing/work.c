@@ -79,22 +79,22 @@ static bool begin(struct gpu_trial *trial, const struct gpu_work *work, struct c
     return true;
 }
 
-bool gpu_work_times(struct gpu_trial *trial, const struct gpu_work *works, size_t *ret_count,
-                    double longest_ns, struct probe_random *random, int64_t budget_ns,
-                    struct probe_summary *ret_ns, struct gpu_err *err)
+bool gpu_work_times(const struct gpu_timing *timing, const struct gpu_work *works,
+                    size_t *ret_count, double longest_ns, struct probe_summary *ret_ns,
+                    struct gpu_err *err)
 {
     struct course courses[GPU_WORKS_MAX];
     size_t count = 0;
-    int64_t end_ns = probe_clock_ns() + budget_ns;
+    int64_t end_ns = probe_clock_ns() + timing->budget_ns;
     err->fault = GPU_FAULT_OTHER;
     if (*ret_count > GPU_WORKS_MAX)
         return probe_why_set(&err->why, "too many to be timed together");
     for (double ns = 0; count < *ret_count && ns < longest_ns; count++)
-        if (!begin(trial, &works[count], &courses[count], &ns, err))
+        if (!begin(timing->trial, &works[count], &courses[count], &ns, err))
             return false;
     for (size_t left = count; left > 0;) {
         for (size_t i = count; i > 1; i--) {
-            size_t other = probe_random_below(random, i);
+            size_t other = probe_random_below(timing->random, i);
             struct course kept = courses[i - 1];
             courses[i - 1] = courses[other];
             courses[other] = kept;
@@ -103,7 +103,7 @@ bool gpu_work_times(struct gpu_trial *trial, const struct gpu_work *works, size_
             struct course *course = &courses[i];
             if (course->enough)
                 continue;
-            if (!time_once(trial, course, &course->samples[course->n], err))
+            if (!time_once(timing->trial, course, &course->samples[course->n], err))
                 return false;
             course->enough =
                 probe_stats_enough(course->samples, ++course->n, probe_clock_ns() >= end_ns);
@@ -136,36 +136,35 @@ static bool call_once(struct gpu_trial *trial, const struct gpu_work *work, doub
     return gpu_node_check(node, work->device, code, "launch", err);
 }
 
-static bool call_all(struct gpu_trial *trial, const struct gpu_work *work,
-                     const struct gpu_caller_cpus *caller_cpus, int64_t end_ns, double *ret_samples,
-                     unsigned *ret_count, struct gpu_err *err)
+static bool call_all(const struct gpu_timing *timing, const struct gpu_work *work,
+                     double *ret_samples, unsigned *ret_count, struct gpu_err *err)
 {
+    int64_t end_ns = probe_clock_ns() + timing->budget_ns;
     double cold;
     unsigned n = 0;
     for (; n < CALLS && (n < CALLS_MIN || probe_clock_ns() < end_ns); n++) {
         if (n % CALLS_PER_CPU == 0) {
-            gpu_caller_cpus_pin(caller_cpus, n / CALLS_PER_CPU);
+            gpu_caller_cpus_pin(timing->caller_cpus, n / CALLS_PER_CPU);
             for (int i = 0; i < CALLS_COLD; i++)
-                if (!call_once(trial, work, &cold, err))
+                if (!call_once(timing->trial, work, &cold, err))
                     return false;
         }
-        if (!call_once(trial, work, &ret_samples[n], err))
+        if (!call_once(timing->trial, work, &ret_samples[n], err))
             return false;
     }
     *ret_count = n;
     return true;
 }
 
-bool gpu_work_call(struct gpu_trial *trial, const struct gpu_work *work,
-                   const struct gpu_caller_cpus *caller_cpus, int64_t budget_ns,
+bool gpu_work_call(const struct gpu_timing *timing, const struct gpu_work *work,
                    struct probe_summary *ret_ns, struct gpu_err *err)
 {
     double samples[CALLS];
     unsigned n;
-    bool ok = prepare(trial, work, err) &&
-              gpu_node_enter(gpu_trial_node(trial), work->device, err) &&
-              call_all(trial, work, caller_cpus, probe_clock_ns() + budget_ns, samples, &n, err);
-    gpu_caller_cpus_restore(caller_cpus);
+    bool ok = prepare(timing->trial, work, err) &&
+              gpu_node_enter(gpu_trial_node(timing->trial), work->device, err) &&
+              call_all(timing, work, samples, &n, err);
+    gpu_caller_cpus_restore(timing->caller_cpus);
     if (ok)
         *ret_ns = probe_stats_quantile(samples, n, 0.5);
     return ok;

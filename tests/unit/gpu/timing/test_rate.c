@@ -69,8 +69,8 @@ static void a_rate_has_no_overhead_in_it(void **state)
         struct gpu_err err = {0};
         /* small copies move nothing onto itself */
         flow.op.to = flow.op.from = (gpu_address)(uintptr_t)fake->events;
-        assert_true(gpu_rate_concurrent(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000000, &rate,
-                                        &sum, &err));
+        assert_true(gpu_rate_concurrent(&(struct gpu_legs){trial, GPU_RATE_LEG_NS, 0, 1000000000},
+                                        &flow, 1, &rate, &sum, &err));
         assert_float_equal(rate.value / 50e9, 1, 1e-6);
         assert_float_equal(sum.value / 50e9, 1, 1e-6);
         assert_int_equal(rate.n, PROBE_STATS_MIN);
@@ -93,7 +93,8 @@ static void flows_end_together(void **state)
         (gpu_address)(uintptr_t)fake->events;
     struct probe_summary rates[2], sum;
     struct gpu_err err = {0};
-    assert_true(gpu_rate_concurrent(trial, flows, 2, 300e3, 0, 1000000000, rates, &sum, &err));
+    assert_true(gpu_rate_concurrent(&(struct gpu_legs){trial, 300e3, 0, 1000000000}, flows, 2,
+                                    rates, &sum, &err));
     assert_float_equal(rates[0].value / 10e9, 1, 1e-6);
     assert_float_equal(rates[1].value / 400e9, 1, 1e-6);
     assert_float_equal(sum.value / 410e9, 1, 1e-6);
@@ -118,7 +119,8 @@ static void what_waits_is_not_what_runs_together(void **state)
         flows[i].op.to = flows[i].op.from = (gpu_address)(uintptr_t)fake->events;
     struct probe_summary rates[3], sum;
     struct gpu_err err = {0};
-    if (!gpu_rate_concurrent(trial, flows, 3, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum, &err))
+    if (!gpu_rate_concurrent(&(struct gpu_legs){trial, GPU_RATE_LEG_NS, 0, 1000000000}, flows, 3,
+                             rates, &sum, &err))
         fail_msg("%s", err.why.text);
     assert_float_equal(rates[0].value / 200e9, 1, 0.001);
     assert_float_equal(rates[1].value / 200e9, 1, 0.001);
@@ -145,7 +147,8 @@ static void what_leaves_one_device_in_turn_is_its_rate(void **state)
     }
     struct probe_summary rates[3], sum;
     struct gpu_err err = {0};
-    if (!gpu_rate_concurrent(trial, flows, 3, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum, &err))
+    if (!gpu_rate_concurrent(&(struct gpu_legs){trial, GPU_RATE_LEG_NS, 0, 1000000000}, flows, 3,
+                             rates, &sum, &err))
         fail_msg("%s", err.why.text);
     for (int i = 0; i < 3; i++)
         assert_float_equal(rates[i].value / 133.33e9, 1, 0.02);
@@ -153,8 +156,8 @@ static void what_leaves_one_device_in_turn_is_its_rate(void **state)
     /* A concurrent copy keeps its own rate, even a small one. */
     fake->sends_in_turn = false;
     fake->rate[1] = 20;
-    assert_true(
-        gpu_rate_concurrent(trial, flows, 2, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum, &err));
+    assert_true(gpu_rate_concurrent(&(struct gpu_legs){trial, GPU_RATE_LEG_NS, 0, 1000000000},
+                                    flows, 2, rates, &sum, &err));
     assert_float_equal(rates[0].value / 400e9, 1, 0.001);
     assert_float_equal(rates[1].value / 20e9, 1, 0.001);
     end(fake, trial);
@@ -176,7 +179,8 @@ static void steps_make_no_rate_better(void **state)
         fake->rate[0] = 380 + i;
         struct probe_summary rate;
         struct gpu_err err = {0};
-        assert_true(gpu_rate_concurrent(trial, &flow, 1, 600e3, 0, 1000000000, &rate, NULL, &err));
+        assert_true(gpu_rate_concurrent(&(struct gpu_legs){trial, 600e3, 0, 1000000000}, &flow, 1,
+                                        &rate, NULL, &err));
         double off = rate.value / (fake->rate[0] * 1e9) - 1;
         if (fabs(off) > 0.01)
             fail_msg("%.0f GB/s come out as %.1f", fake->rate[0], rate.value / 1e9);
@@ -196,8 +200,9 @@ static void no_leg_is_smaller_than_asked_for(void **state)
     flow.op.to = flow.op.from = (gpu_address)(uintptr_t)fake->events;
     struct probe_summary rate;
     struct gpu_err err = {0};
-    assert_true(gpu_rate_concurrent(trial, &flow, 1, GPU_RATE_LEG_NS, UINT64_C(200) << 20,
-                                    1000000000, &rate, NULL, &err));
+    assert_true(gpu_rate_concurrent(
+        &(struct gpu_legs){trial, GPU_RATE_LEG_NS, UINT64_C(200) << 20, 1000000000}, &flow, 1,
+        &rate, NULL, &err));
     assert_true(flow.op.bytes * flow.count >= UINT64_C(200) << 20);
     assert_float_equal(rate.value / 50e9, 1, 1e-6);
     end(fake, trial);
@@ -217,8 +222,8 @@ static void times_are_those_of_a_queue(void **state)
     struct probe_random random = {1};
     struct gpu_err err = {0};
     size_t count = 7;
-    assert_true(gpu_rate_times(trial, &flow.op, UINT64_C(1) << 22, samples, &count, &random,
-                               10000000, &err));
+    assert_true(gpu_rate_times(&(struct gpu_timing){trial, NULL, &random, 10000000}, &flow.op,
+                               UINT64_C(1) << 22, samples, &count, &err));
     /* 16 MiB take more than 0.15 ms, and nothing larger is waited for */
     assert_int_equal(count, 6);
     for (size_t i = 0; i < count; i++) {
@@ -244,8 +249,8 @@ static void a_slow_first_look_leaves_no_trace(void **state)
     struct gpu_err err = {0};
     size_t count = 1;
     fake->hiccup_ns = 1e6;
-    assert_true(gpu_rate_times(trial, &flow.op, UINT64_C(1) << 22, &sample, &count, &random,
-                               1000000000, &err));
+    assert_true(gpu_rate_times(&(struct gpu_timing){trial, NULL, &random, 1000000000}, &flow.op,
+                               UINT64_C(1) << 22, &sample, &count, &err));
     assert_float_equal(sample.ns.value / (FAKE_OP_NS + 16.0 / 50), 1, 1e-6);
     free(memory);
     end(fake, trial);
@@ -262,16 +267,16 @@ static void failures_are_told(void **state)
     struct gpu_err err = {0};
     fake->fail_copy = 719;
     int waits = fake->streams[0][0].waits;
-    assert_false(
-        gpu_rate_concurrent(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000, &rate, NULL, &err));
+    assert_false(gpu_rate_concurrent(&(struct gpu_legs){trial, GPU_RATE_LEG_NS, 0, 1000000}, &flow,
+                                     1, &rate, NULL, &err));
     assert_int_equal(err.fault, gpu_api_fault(719));
     assert_string_equal(err.why.text, "0000:01:00.0: transfer: launch failed");
     assert_int_equal(fake->streams[0][0].waits, waits + 1); /* waits for the enqueued copy */
     assert_int_equal(rate.n, 77);
     fake->fail_copy = 0;
     fake->timeless = true;
-    assert_false(
-        gpu_rate_concurrent(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000, &rate, NULL, &err));
+    assert_false(gpu_rate_concurrent(&(struct gpu_legs){trial, GPU_RATE_LEG_NS, 0, 1000000}, &flow,
+                                     1, &rate, NULL, &err));
     assert_non_null(strstr(err.why.text, "more bytes do not take more time"));
     struct gpu_flow many[GPU_STREAMS + 1];
     for (int i = 0; i <= GPU_STREAMS; i++)
