@@ -110,8 +110,8 @@ enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched,
                                          &sched->store, err);
     if (code == BERTH_OK) {
         sched->store_changes = store_changes(sched->store);
-        code = snapshot_builder_discover(sched->store, env->io, folder, NULL, &past,
-                                         ++sched->generation, &sched->snapshot, err);
+        const struct snapshot_builder builder = {sched->store, &past, ++sched->generation};
+        code = snapshot_builder_discover(&builder, env->io, folder, NULL, &sched->snapshot, err);
     }
     if (code != BERTH_OK) {
         store_close(sched->store);
@@ -215,19 +215,18 @@ void sched_probe_view(const struct sched *sched, struct probe_view *ret_view)
 static void build_work(struct sched_job *job, struct store *store)
 {
     struct build *build = (struct build *)job;
+    const struct snapshot_builder builder = {store, &build->past, build->generation};
     switch (build->kind) {
     case BUILD_RUN:
-        snapshot_builder_with_run(store, build->base, &build->run, &build->past, build->generation,
-                                  &build->result, &build->err);
+        snapshot_builder_with_run(&builder, build->base, &build->run, &build->result, &build->err);
         break;
     case BUILD_NOTES:
         store_note(store, &build->store_note);
-        snapshot_builder_with_run(store, build->base, NULL, &build->past, build->generation,
-                                  &build->result, &build->err);
+        snapshot_builder_with_run(&builder, build->base, NULL, &build->result, &build->err);
         break;
     case BUILD_DISCOVER:
-        snapshot_builder_discover(store, build->io, NULL, &build->facts, &build->past,
-                                  build->generation, &build->result, &build->err);
+        snapshot_builder_discover(&builder, build->io, NULL, &build->facts, &build->result,
+                                  &build->err);
         malloc_trim(0); /* return the memory that discovery freed */
         break;
     case BUILD_ACCEPT:

@@ -62,11 +62,12 @@ static bool inherit_notes(struct run *run, const struct snapshot *base)
 
 /* Makes the first snapshot: the folder's values, moved out of found, replaced by the store's where
  * it has some. */
-static enum berth_code first_snapshot(struct store *store, struct discovery *found,
-                                      const struct note *note_or_null, const char *boot_id,
-                                      uint64_t generation, struct snapshot **ret_snapshot,
+static enum berth_code first_snapshot(const struct snapshot_builder *builder,
+                                      struct discovery *found, const struct note *note_or_null,
+                                      const char *boot_id, struct snapshot **ret_snapshot,
                                       struct berth_err *err)
 {
+    struct store *store = builder->store;
     struct note *notes = NULL, *stored = NULL;
     size_t count = 0, stored_count = 0;
     int64_t last_probe_at_s = found->measured_at_s;
@@ -104,7 +105,7 @@ static enum berth_code first_snapshot(struct store *store, struct discovery *fou
         !append_notes(&notes, &count, stored, stored_count))
         goto out;
     struct snapshot *snapshot =
-        snapshot_new(found->graph, values, notes, count, last_probe_at_s, generation);
+        snapshot_new(found->graph, values, notes, count, last_probe_at_s, builder->generation);
     values = NULL;
     if (snapshot != NULL) {
         snapshot->sets = sets;
@@ -159,10 +160,9 @@ static void read_boot_id(const struct files *io, char *buffer, size_t size)
     free(text);
 }
 
-enum berth_code snapshot_builder_discover(struct store *store, const struct files *io,
-                                          const char *folder,
+enum berth_code snapshot_builder_discover(const struct snapshot_builder *builder,
+                                          const struct files *io, const char *folder,
                                           const struct snapshot_builder_facts *facts,
-                                          const struct history_env *past, uint64_t generation,
                                           const struct snapshot **ret_snapshot,
                                           struct berth_err *err)
 {
@@ -175,12 +175,12 @@ enum berth_code snapshot_builder_discover(struct store *store, const struct file
         return code;
     char boot_id[40];
     read_boot_id(io, boot_id, sizeof boot_id);
-    code = first_snapshot(store, &found,
+    code = first_snapshot(builder, &found,
                           facts != NULL && facts->note.code[0] != '\0' ? &facts->note : NULL,
-                          boot_id, generation, &snapshot, err);
+                          boot_id, &snapshot, err);
     discovery_done(&found);
     if (code == BERTH_OK && folder == NULL)
-        history_begin(store, snapshot, past);
+        history_begin(builder->store, snapshot, builder->past);
     if (code == BERTH_OK)
         *ret_snapshot = snapshot;
     return code;
@@ -203,23 +203,30 @@ static char *shapes_after(const struct snapshot *base, const struct run *run)
 /* True for a stand-in, whose values are no measurement of this machine. */
 static bool is_standin(const struct run *run) { return strcmp(run->backend, "standin") == 0; }
 
-static enum berth_code make_next(struct store *store, const struct snapshot *base,
-                                 const struct run *run, int64_t run_id, bool has_notes,
-                                 const struct note *notes, size_t count,
-                                 const struct history_env *past, uint64_t generation,
+/* Changes from base to the next snapshot. */
+struct changes {
+    const struct run *run; /* NULL none */
+    bool is_stored;        /* the store has the run */
+    const struct note *notes;
+    size_t note_count;
+};
+
+static enum berth_code make_next(const struct snapshot_builder *builder,
+                                 const struct snapshot *base, const struct changes *changes,
                                  const struct snapshot **ret_snapshot, struct berth_err *err)
 {
+    const struct run *run = changes->run;
     struct snapshot *snapshot = NULL;
     struct values *values = values_new();
     struct sets *sets = sets_new();
-    has_notes = has_notes && sets != NULL && sets_add_all(sets, base->sets) &&
-                (run == NULL || sets_add_all(sets, run->sets));
-    if (has_notes && values != NULL && values_add_all(values, base->values) &&
+    bool has_sets = sets != NULL && sets_add_all(sets, base->sets) &&
+                    (run == NULL || sets_add_all(sets, run->sets));
+    if (has_sets && values != NULL && values_add_all(values, base->values) &&
         (run == NULL || values_add_all(values, run->values))) {
         values_finish(values);
-        snapshot =
-            snapshot_new(base->graph, values, notes, count,
-                         run != NULL ? run->started_at_s : base->last_probe_at_s, generation);
+        snapshot = snapshot_new(base->graph, values, changes->notes, changes->note_count,
+                                run != NULL ? run->started_at_s : base->last_probe_at_s,
+                                builder->generation);
     } else {
         values_free(values);
     }
@@ -236,41 +243,43 @@ static enum berth_code make_next(struct store *store, const struct snapshot *bas
     }
     /* the history is this machine's; stand-ins have none */
     if (!snapshot->has_standin || base->graph->origin != ORIGIN_LIVE)
-        history_advance(store, snapshot, run_id != 0 ? run : NULL, past);
+        history_advance(builder->store, snapshot, changes->is_stored ? run : NULL, builder->past);
     *ret_snapshot = snapshot;
     return BERTH_OK;
 }
 
 /* Copies base with the store's current notes. */
-static enum berth_code renew_notes(struct store *store, const struct snapshot *base,
-                                   const struct history_env *past, uint64_t generation,
+static enum berth_code renew_notes(const struct snapshot_builder *builder,
+                                   const struct snapshot *base,
                                    const struct snapshot **ret_snapshot, struct berth_err *err)
 {
     struct note *notes = NULL, store_note_now;
     size_t count = 0;
-    bool has_notes =
-        !store_note(store, &store_note_now) || append_notes(&notes, &count, &store_note_now, 1);
+    bool has_notes = !store_note(builder->store, &store_note_now) ||
+                     append_notes(&notes, &count, &store_note_now, 1);
     for (size_t i = 0; has_notes && i < base->note_count; i++)
         if (strncmp(base->notes[i].code, "store-", 6) != 0)
             has_notes = append_notes(&notes, &count, &base->notes[i], 1);
-    enum berth_code code = make_next(store, base, NULL, 0, has_notes, notes, count, past,
-                                     generation, ret_snapshot, err);
+    const struct changes changes = {.notes = notes, .note_count = count};
+    enum berth_code code = has_notes ? make_next(builder, base, &changes, ret_snapshot, err)
+                                     : err_set(err, BERTH_NO_MEMORY, "out of memory");
     free(notes);
     return code;
 }
 
-enum berth_code snapshot_builder_with_run(struct store *store, const struct snapshot *base,
-                                          struct run *run, const struct history_env *past,
-                                          uint64_t generation, const struct snapshot **ret_snapshot,
+enum berth_code snapshot_builder_with_run(const struct snapshot_builder *builder,
+                                          const struct snapshot *base, struct run *run,
+                                          const struct snapshot **ret_snapshot,
                                           struct berth_err *err)
 {
+    struct store *store = builder->store;
     struct note *notes = NULL, store_note_now;
     size_t count = 0;
     struct berth_err why = {0};
     int64_t run_id = 0;
     bool has_notes = true;
     if (run == NULL)
-        return renew_notes(store, base, past, generation, ret_snapshot, err);
+        return renew_notes(builder, base, ret_snapshot, err);
     bool is_complete = inherit_notes(run, base);
     /* store the values in any case */
     is_complete =
@@ -311,8 +320,10 @@ enum berth_code snapshot_builder_with_run(struct store *store, const struct snap
     has_notes = is_complete && has_notes &&
                 append_notes(&notes, &count, run->notes, run->note_count) &&
                 append_lasting(&notes, &count, base, run);
-    code = make_next(store, base, run, run_id, has_notes, notes, count, past, generation,
-                     ret_snapshot, err);
+    const struct changes changes = {
+        .run = run, .is_stored = run_id != 0, .notes = notes, .note_count = count};
+    code = has_notes ? make_next(builder, base, &changes, ret_snapshot, err)
+                     : err_set(err, BERTH_NO_MEMORY, "out of memory");
     free(notes);
     return code;
 }

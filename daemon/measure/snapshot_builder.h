@@ -17,13 +17,19 @@ struct snapshot_builder_facts {
     struct note note; /* reason why there are none; code "" none */
 };
 
+/* Inputs of every snapshot, all borrowed. */
+struct snapshot_builder {
+    struct store *store;
+    const struct history_env *past;
+    uint64_t generation; /* of the next snapshot */
+};
+
 /* Discovers this machine (folder NULL; facts NULL: the drivers have not been asked yet) or a node
  * folder, and loads the store's data on it. A store that cannot be read becomes a note of the
  * snapshot, not a failure. */
-enum berth_code snapshot_builder_discover(struct store *store, const struct files *io,
-                                          const char *folder,
+enum berth_code snapshot_builder_discover(const struct snapshot_builder *builder,
+                                          const struct files *io, const char *folder,
                                           const struct snapshot_builder_facts *facts,
-                                          const struct history_env *past, uint64_t generation,
                                           const struct snapshot **ret_snapshot,
                                           struct berth_err *err);
 
@@ -32,7 +38,7 @@ enum berth_code snapshot_builder_discover(struct store *store, const struct file
  * replace those of base. Notes come from the run, the store and the other probes' latest runs. A
  * partial run keeps critical notes on places that it did not check. A run that cannot be stored
  * becomes a note. Fails with NO_MEMORY only. */
-enum berth_code snapshot_builder_with_run(struct store *store, const struct snapshot *base,
-                                          struct run *run, const struct history_env *past,
-                                          uint64_t generation, const struct snapshot **ret_snapshot,
+enum berth_code snapshot_builder_with_run(const struct snapshot_builder *builder,
+                                          const struct snapshot *base, struct run *run,
+                                          const struct snapshot **ret_snapshot,
                                           struct berth_err *err);

@@ -98,10 +98,10 @@ static void print_conditions(struct print *reply, const char *text)
 static enum berth_code print_history(void *state, struct print *reply, struct berth_err *err)
 {
     const struct history_query *query = state;
+    const struct history_series series = {query->metric, query->from, query->to, query->axes};
     struct history history = {0};
     enum berth_code code =
-        store_history(query->store, query->snap->graph, query->metric, query->from, query->to,
-                      query->axes, query->since_s, &history, err);
+        store_history(query->store, query->snap->graph, &series, query->since_s, &history, err);
     if (code != BERTH_OK)
         return code;
     print_open(reply, '{');

@@ -28,9 +28,7 @@ static const char *const sources[] = {
 
 struct reader {
     const struct graph *graph;
-    enum metric metric;
-    place_id from, to;
-    const char *axes;
+    const struct history_series *series;
     int64_t since_s;
     struct history history;
     int64_t last_text; /* row of the last text read */
@@ -90,10 +88,10 @@ static enum berth_code read_points(struct store *store, void *arg, struct berth_
         code = store_core_prepare(store, sources[i], &row, err);
         if (code == BERTH_OK) {
             sqlite3_bind_int64(row, 1, store->node);
-            store_core_bind_text(row, 2, metric_info(reader->metric)->name);
-            store_core_bind_text(row, 3, graph_place(reader->graph, reader->from)->name);
-            store_core_bind_text(row, 4, graph_place(reader->graph, reader->to)->name);
-            store_core_bind_text(row, 5, reader->axes);
+            store_core_bind_text(row, 2, metric_info(reader->series->metric)->name);
+            store_core_bind_text(row, 3, graph_place(reader->graph, reader->series->from)->name);
+            store_core_bind_text(row, 4, graph_place(reader->graph, reader->series->to)->name);
+            store_core_bind_text(row, 5, reader->series->axes);
             sqlite3_bind_int64(row, 6, reader->since_s);
             code = store_core_each(store, row, "reading history", add_point, reader, err);
         }
@@ -110,12 +108,11 @@ static int in_time(const void *a, const void *b)
     return (p->run > q->run) - (p->run < q->run);
 }
 
-enum berth_code store_history(struct store *store, const struct graph *graph, enum metric metric,
-                              place_id from, place_id to, const char *axes, int64_t since_s,
+enum berth_code store_history(struct store *store, const struct graph *graph,
+                              const struct history_series *series, int64_t since_s,
                               struct history *ret_history, struct berth_err *err)
 {
-    struct reader reader = {
-        .graph = graph, .metric = metric, .from = from, .to = to, .axes = axes, .since_s = since_s};
+    struct reader reader = {.graph = graph, .series = series, .since_s = since_s};
     store_core_lock(store);
     enum berth_code code = store_core_ready(store, err);
     if (code == BERTH_OK)

@@ -25,11 +25,17 @@ struct history {
 };
 void store_history_done(struct history *history); /* frees its contents, not the struct */
 
-/* Reads this node's series of metric, places and exactly these axes (canonical, as from
- * values_axes), from since_s on. An unknown series has no points. End ret with
+/* One series of this node. */
+struct history_series {
+    enum metric metric;
+    place_id from, to;
+    const char *axes; /* exactly these: canonical, as from values_axes */
+};
+
+/* Reads the series from since_s on. An unknown series has no points. End ret with
  * store_history_done. */
-enum berth_code store_history(struct store *store, const struct graph *graph, enum metric metric,
-                              place_id from, place_id to, const char *axes, int64_t since_s,
+enum berth_code store_history(struct store *store, const struct graph *graph,
+                              const struct history_series *series, int64_t since_s,
                               struct history *ret_history, struct berth_err *err);
 
 /* Adds the values of one metric as of at_s. Takes of each series the latest value whose run had

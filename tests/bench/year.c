@@ -219,8 +219,10 @@ static double time_of_history(struct year *year)
         char axes[32];
         int cell = i * year->cells / SAMPLES;
         double before = seconds();
-        must(store_history(store, year->graph, METRIC_MEMORY_BANDWIDTH, year->numa, year->numa,
-                           axes_of(cell, axes), INT64_MIN, &history, &err) == BERTH_OK,
+        must(store_history(store, year->graph,
+                           &(struct history_series){METRIC_MEMORY_BANDWIDTH, year->numa, year->numa,
+                                                    axes_of(cell, axes)},
+                           INT64_MIN, &history, &err) == BERTH_OK,
              "history", &err);
         took[i] = seconds() - before;
         check_history(year, cell, &history);

@@ -203,8 +203,10 @@ static enum berth_code read_and_keep(const struct world *world, struct store *st
     enum berth_code code =
         values == NULL
             ? BERTH_NO_MEMORY
-            : store_history(store, world->graph, METRIC_CPU_PINGPONG, core(world->graph, 0),
-                            core(world->graph, 1), "", INT64_MIN, &history, err);
+            : store_history(store, world->graph,
+                            &(struct history_series){METRIC_CPU_PINGPONG, core(world->graph, 0),
+                                                     core(world->graph, 1), ""},
+                            INT64_MIN, &history, err);
     if (code == BERTH_OK) {
         assert_int_equal(history.count, points);
         store_history_done(&history);

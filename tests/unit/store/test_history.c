@@ -48,8 +48,10 @@ static struct history history_of(struct store *store, const struct graph *graph,
 {
     struct history history;
     struct berth_err err = {0};
-    if (store_history(store, graph, METRIC_CPU_PINGPONG, core(graph, 0), core(graph, 1), "",
-                      since_s, &history, &err) != BERTH_OK)
+    if (store_history(
+            store, graph,
+            &(struct history_series){METRIC_CPU_PINGPONG, core(graph, 0), core(graph, 1), ""},
+            since_s, &history, &err) != BERTH_OK)
         fail_msg("%s", err.detail);
     return history;
 }
@@ -91,9 +93,12 @@ static void points_ascend(void **state)
     assert_int_equal(history.count, 2);
     store_history_done(&history);
     struct berth_err err = {0};
-    assert_int_equal(store_history(store, world->graph, METRIC_CPU_PINGPONG, core(world->graph, 1),
-                                   core(world->graph, 0), "", 0, &history, &err),
-                     BERTH_OK);
+    assert_int_equal(
+        store_history(store, world->graph,
+                      &(struct history_series){METRIC_CPU_PINGPONG, core(world->graph, 1),
+                                               core(world->graph, 0), ""},
+                      0, &history, &err),
+        BERTH_OK);
     assert_int_equal(history.count, 0);
     store_history_done(&history);
     store_close(store);
@@ -296,9 +301,12 @@ static void has_points(struct store *store, const struct graph *graph, int to, s
 {
     struct history history;
     struct berth_err err = {0};
-    assert_int_equal(store_history(store, graph, METRIC_CPU_PINGPONG, core(graph, to / STEP_CORES),
-                                   core(graph, to % STEP_CORES), "", INT64_MIN, &history, &err),
-                     BERTH_OK);
+    assert_int_equal(
+        store_history(store, graph,
+                      &(struct history_series){METRIC_CPU_PINGPONG, core(graph, to / STEP_CORES),
+                                               core(graph, to % STEP_CORES), ""},
+                      INT64_MIN, &history, &err),
+        BERTH_OK);
     assert_int_equal(history.count, count);
     for (size_t i = 0; i < count; i++)
         assert_true(history.item[i].value == to + (double)i);

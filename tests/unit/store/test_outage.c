@@ -86,8 +86,10 @@ static size_t points(struct store *store, const struct graph *graph)
 {
     struct history history;
     struct berth_err err = {0};
-    if (store_history(store, graph, METRIC_CPU_PINGPONG, core(graph, 0), core(graph, 1), "",
-                      INT64_MIN, &history, &err) != BERTH_OK)
+    if (store_history(
+            store, graph,
+            &(struct history_series){METRIC_CPU_PINGPONG, core(graph, 0), core(graph, 1), ""},
+            INT64_MIN, &history, &err) != BERTH_OK)
         return 0;
     size_t count = history.count;
     store_history_done(&history);

@@ -349,9 +349,12 @@ static void memory_is_bounded(void **state)
     }
     assert_true(most > STORE_MEMORY_BYTES / 2); /* or the bound was not reached */
     struct history history;
-    assert_int_equal(store_history(store, world->graph, METRIC_CPU_PINGPONG, core(world->graph, 0),
-                                   core(world->graph, 1), "", INT64_MIN, &history, &err),
-                     BERTH_OK);
+    assert_int_equal(
+        store_history(store, world->graph,
+                      &(struct history_series){METRIC_CPU_PINGPONG, core(world->graph, 0),
+                                               core(world->graph, 1), ""},
+                      INT64_MIN, &history, &err),
+        BERTH_OK);
     assert_true(history.count > 50 && history.count < (size_t)runs);
     for (size_t i = 0; i < history.count; i++) /* the latest ones, without a gap */
         assert_true(history.item[i].value == (double)(runs - (int)history.count + (int)i + 1));
