@@ -35,22 +35,31 @@ static bool set_noise(const struct cpu_access *access, const struct cpu_cell *ce
     return scene->noisy;
 }
 
-static bool measure_bandwidth(const struct cpu_access *access, struct scene *scene,
-                              const struct cpu_cell *cell, int64_t budget_ns,
-                              struct probe_summary *ret_summary, bool *ret_overrun,
-                              struct probe_why *why)
+static struct cpu_threads threads_of(const struct cpu_access *access, struct scene *scene)
 {
+    return (struct cpu_threads){access->workers, access->pus, scene->noisy ? &scene->noise : NULL};
+}
+
+static bool measure_bandwidth(struct cpu_access *access, struct scene *scene,
+                              const struct cpu_cell *cell, int64_t budget_ns,
+                              struct probe_summary *ret_summary, bool *ret_overrun)
+{
+    struct probe_why *why = &access->no_noise;
     int64_t cache = cpu_buffers_initiator_cache(access->topology, cell);
     if (scene->bytes < CPU_BUFFERS_LEAST_TIMES * cache)
         return probe_why_set(
             why, "the buffer of %lld bytes%s is not twice the last-level caches of %lld",
             (long long)scene->bytes, cpu_buffers_remark(scene->buffer), (long long)cache);
-    struct cpu_bandwidth_request request = {cell->direction, scene->cores, REPETITION_BYTES, cache,
-                                            budget_ns};
+    const struct cpu_threads threads = threads_of(access, scene);
+    struct cpu_bandwidth_request request = {.base = scene->buffer->memory.base,
+                                            .bytes = (size_t)scene->bytes,
+                                            .direction = cell->direction,
+                                            .threads = scene->cores,
+                                            .repetition_bytes = REPETITION_BYTES,
+                                            .warm_bytes = cache,
+                                            .budget_ns = budget_ns};
     scene->buffer->chase_bytes = 0;
-    return cpu_bandwidth_measure(scene->buffer->memory.base, (size_t)scene->bytes, access->workers,
-                                 access->pus, &request, scene->noisy ? &scene->noise : NULL,
-                                 ret_summary, ret_overrun, why);
+    return cpu_bandwidth_measure(&request, &threads, ret_summary, ret_overrun, why);
 }
 
 /* Builds the cycle of a cell, unless it exists already. */
@@ -78,16 +87,14 @@ static bool prepare_chase(const struct cpu_access *access, const struct scene *s
     return true;
 }
 
-static bool measure_latency(const struct cpu_access *access, struct scene *scene,
+static bool measure_latency(struct cpu_access *access, struct scene *scene,
                             const struct cpu_cell *cell, int64_t budget_ns,
-                            struct probe_summary *ret_summary, bool *ret_overrun,
-                            struct probe_why *why)
+                            struct probe_summary *ret_summary, bool *ret_overrun)
 {
-    if (!prepare_chase(access, scene, cell, why))
-        return false;
-    return cpu_chase_measure(&scene->buffer->chase, access->workers, access->pus, cell->bytes > 0,
-                             scene->noisy ? &scene->noise : NULL, budget_ns, ret_summary,
-                             ret_overrun, why);
+    const struct cpu_threads threads = threads_of(access, scene);
+    const struct cpu_chase_request request = {&scene->buffer->chase, cell->bytes > 0, budget_ns};
+    return prepare_chase(access, scene, cell, &access->no_noise) &&
+           cpu_chase_measure(&request, &threads, ret_summary, ret_overrun, &access->no_noise);
 }
 
 /* The cell's cores, without its noise. */
@@ -128,10 +135,8 @@ bool cpu_access_measure(struct cpu_access *access, const struct cpu_cell *cell, 
         (cell->noise != CPU_NOISE_NONE && !set_noise(access, cell, &scene, &access->no_noise)))
         return probe_why_set(why, "%s", access->no_noise.text);
     bool ok = cell->metric == PROBE_MEMORY_BANDWIDTH
-                  ? measure_bandwidth(access, &scene, cell, budget_ns, ret_summary, ret_overrun,
-                                      &access->no_noise)
-                  : measure_latency(access, &scene, cell, budget_ns, ret_summary, ret_overrun,
-                                    &access->no_noise);
+                  ? measure_bandwidth(access, &scene, cell, budget_ns, ret_summary, ret_overrun)
+                  : measure_latency(access, &scene, cell, budget_ns, ret_summary, ret_overrun);
     access->has_noise = ok && scene.noisy;
     if (access->has_noise)
         access->noise = cpu_noise_rate(&scene.noise);

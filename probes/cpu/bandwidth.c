@@ -138,37 +138,38 @@ static void work(void *arg, unsigned index)
         cpu_noise_end(run->noise);
 }
 
-bool cpu_bandwidth_measure(char *base, size_t bytes, struct cpu_workers *workers, const int *pus,
-                           const struct cpu_bandwidth_request *request, struct cpu_noise *noise,
-                           struct probe_summary *ret_summary, bool *ret_overrun,
-                           struct probe_why *why)
+bool cpu_bandwidth_measure(const struct cpu_bandwidth_request *request,
+                           const struct cpu_threads *threads, struct probe_summary *ret_summary,
+                           bool *ret_overrun, struct probe_why *why)
 {
-    unsigned threads = request->threads;
+    unsigned count = request->threads;
+    size_t bytes = request->bytes;
     bool copies = request->direction == CPU_COPY;
     struct stream_run run = {.stream = cpu_stream_best(),
                              .direction = request->direction,
-                             .base = base,
-                             .threads = threads,
-                             .noise = noise,
+                             .base = request->base,
+                             .threads = count,
+                             .noise = threads->noise,
                              .budget_ns = request->budget_ns};
     *ret_overrun = false;
     size_t usable = copies ? (bytes - COPY_SHIFT) / 2 : bytes;
-    run.part = (size_t)request->repetition_bytes / threads / CPU_STREAM_ALIGN * CPU_STREAM_ALIGN;
+    run.part = (size_t)request->repetition_bytes / count / CPU_STREAM_ALIGN * CPU_STREAM_ALIGN;
     run.part = (run.part < PART_BYTES ? PART_BYTES : run.part) / (copies ? 2 : 1);
-    if (run.part > usable / threads)
-        run.part = usable / threads / CPU_STREAM_ALIGN * CPU_STREAM_ALIGN;
+    if (run.part > usable / count)
+        run.part = usable / count / CPU_STREAM_ALIGN * CPU_STREAM_ALIGN;
     if (run.part == 0)
-        return probe_why_set(why, "%zu bytes are too few for %u threads", bytes, threads);
-    run.slice = run.part * threads;
+        return probe_why_set(why, "%zu bytes are too few for %u threads", bytes, count);
+    run.slice = run.part * count;
     run.slices = usable / run.slice;
     run.warm_repetitions =
         1 + (unsigned)((size_t)(request->warm_bytes < 0 ? 0 : request->warm_bytes) / run.slice);
-    run.times = aligned_alloc(128, threads * sizeof *run.times);
+    run.times = aligned_alloc(128, count * sizeof *run.times);
     if (run.times == NULL)
         return probe_why_set(why, "out of memory");
-    unsigned all = threads + (noise == NULL ? 0 : noise->count);
-    bool ran = cpu_workers_run(workers, pus, all, work, &run, 40 * run.budget_ns + 60000000000,
-                               ret_overrun, why);
+    const struct cpu_work all = {threads->pus,
+                                 count + (threads->noise == NULL ? 0 : threads->noise->count), work,
+                                 &run, 40 * run.budget_ns + 60000000000};
+    bool ran = cpu_workers_run(threads->workers, &all, ret_overrun, why);
     if (!*ret_overrun)
         free(run.times);
     if (!ran)

@@ -22,14 +22,14 @@ enum cpu_direction { CPU_READ, CPU_WRITE, CPU_COPY };
  * @warm_bytes are streamed untimed first: the size of the cores' last-level caches, which then hold
  * their steady state. */
 struct cpu_bandwidth_request {
+    char *base; /* the buffer, borrowed */
+    size_t bytes;
     enum cpu_direction direction;
     unsigned threads;
     int64_t repetition_bytes, warm_bytes, budget_ns;
 };
 
-/* Streams the bytes at base. The first CPUs of pus belong to the threads; with @noise (NULL: none),
- * the next ones to its readers. *ret_overrun: a thread is stuck, end the process. */
-bool cpu_bandwidth_measure(char *base, size_t bytes, struct cpu_workers *workers, const int *pus,
-                           const struct cpu_bandwidth_request *request, struct cpu_noise *noise,
-                           struct probe_summary *ret_summary, bool *ret_overrun,
-                           struct probe_why *why);
+/* Streams the buffer's bytes. *ret_overrun: a thread is stuck, end the process. */
+bool cpu_bandwidth_measure(const struct cpu_bandwidth_request *request,
+                           const struct cpu_threads *threads, struct probe_summary *ret_summary,
+                           bool *ret_overrun, struct probe_why *why);

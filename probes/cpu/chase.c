@@ -172,21 +172,24 @@ static void work(void *arg, unsigned index)
         cpu_noise_end(run->noise);
 }
 
-bool cpu_chase_measure(struct cpu_chase *chase, struct cpu_workers *workers, const int *pus,
-                       bool warm, struct cpu_noise *noise, int64_t budget_ns,
+bool cpu_chase_measure(const struct cpu_chase_request *request, const struct cpu_threads *threads,
                        struct probe_summary *ret_summary, bool *ret_overrun, struct probe_why *why)
 {
-    struct chase_run run = {.chase = chase, .warm = warm, .noise = noise, .budget_ns = budget_ns};
-    unsigned threads = 1 + (noise == NULL ? 0 : noise->count);
-    if (!cpu_workers_run(workers, pus, threads, work, &run, 40 * budget_ns + 60000000000,
-                         ret_overrun, why))
+    struct cpu_noise *noise = threads->noise;
+    struct chase_run run = {.chase = request->chase,
+                            .warm = request->warm,
+                            .noise = noise,
+                            .budget_ns = request->budget_ns};
+    const struct cpu_work all = {threads->pus, 1 + (noise == NULL ? 0 : noise->count), work, &run,
+                                 40 * request->budget_ns + 60000000000};
+    if (!cpu_workers_run(threads->workers, &all, ret_overrun, why))
         return false;
     if (run.silent)
         return probe_why_set(why,
                              "the noise and what it is to disturb do not run at the same time");
     if (run.n < PIECES_MIN)
         return probe_why_set(why, "only %u pieces of the walk in %.0f ms%s", run.n,
-                             (double)(PROBE_STATS_PATIENCE * budget_ns) / 1e6,
+                             (double)(PROBE_STATS_PATIENCE * run.budget_ns) / 1e6,
                              noise == NULL ? "" : " with the noise under way");
     *ret_summary = probe_stats_quantile(run.piece_ns, run.n, quantile(&run));
     return true;

@@ -35,9 +35,13 @@ struct cpu_chase {
 bool cpu_chase_build(char *base, size_t bytes, struct probe_random *random,
                      struct cpu_chase *ret_chase, struct probe_why *why);
 
-/* Measures from pus[0] for at most about budget_ns. @warm walks the whole cycle once before, so
- * that a cache holds a cycle that fits. @noise, NULL none: pus[1] and on are its readers' CPUs.
- * *ret_overrun: a thread is stuck, end the process. */
-bool cpu_chase_measure(struct cpu_chase *chase, struct cpu_workers *workers, const int *pus,
-                       bool warm, struct cpu_noise *noise, int64_t budget_ns,
+struct cpu_chase_request {
+    struct cpu_chase *chase; /* borrowed */
+    bool warm; /* walk the whole cycle once before, so that a cache holds a cycle that fits */
+    int64_t budget_ns; /* about */
+};
+
+/* Measures from the first of the threads' CPUs. *ret_overrun: a thread is stuck, end the
+ * process. */
+bool cpu_chase_measure(const struct cpu_chase_request *request, const struct cpu_threads *threads,
                        struct probe_summary *ret_summary, bool *ret_overrun, struct probe_why *why);

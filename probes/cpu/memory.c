@@ -176,8 +176,8 @@ static bool fill_pages(const struct cpu_topology *topology, int numa,
                         .populate = populate,
                         .end = memory->bytes};
     fill.page = (size_t)sysconf(_SC_PAGESIZE);
-    bool ok =
-        cpu_workers_run(workers, pus, count, fill_blocks, &fill, 60000000000, ret_overrun, why);
+    const struct cpu_work work = {pus, count, fill_blocks, &fill, 60000000000};
+    bool ok = cpu_workers_run(workers, &work, ret_overrun, why);
     free(pus);
     if (!ok)
         return false;

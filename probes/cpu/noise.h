@@ -14,6 +14,7 @@
 
 #include "common/stats.h"
 #include "common/why.h"
+#include "cpu/workers.h"
 
 #define CPU_NOISE_STEP    ((size_t)16 << 10) /* bytes that a reader reads between two counts */
 #define CPU_NOISE_WINDOWS 200
@@ -33,6 +34,14 @@ struct cpu_noise {
     int64_t window_ns; /* begin of the window */
     double rate[CPU_NOISE_WINDOWS];
     unsigned windows;
+};
+
+/* Threads of a measurement, all borrowed. The first of pus belong to the measured threads, the next
+ * ones to the noise's readers. */
+struct cpu_threads {
+    struct cpu_workers *workers;
+    const int *pus;
+    struct cpu_noise *noise; /* NULL none */
 };
 
 /* Fails when the bytes are too few for this many readers, or out of memory. */

@@ -158,27 +158,26 @@ static bool work_in_time(struct crew *crew, unsigned count, int64_t limit_ns)
     return done;
 }
 
-bool cpu_workers_run(struct cpu_workers *workers, const int *pus, unsigned count,
-                     void (*work)(void *arg, unsigned index), void *arg, int64_t limit_ns,
-                     bool *ret_overrun, struct probe_why *why)
+bool cpu_workers_run(struct cpu_workers *workers, const struct cpu_work *work, bool *ret_overrun,
+                     struct probe_why *why)
 {
     *ret_overrun = false;
     if (workers->crew == NULL && (workers->crew = crew_new()) == NULL)
         return probe_why_set(why, "out of memory");
     struct crew *crew = workers->crew;
-    while (crew->count < count)
+    while (crew->count < work->count)
         if (!add_worker(crew, why))
             return false;
-    for (unsigned i = 0; i < count; i++)
-        if (!pin(crew->list[i], pus[i], why))
+    for (unsigned i = 0; i < work->count; i++)
+        if (!pin(crew->list[i], work->pus[i], why))
             return false;
-    crew->work = work;
-    crew->arg = arg;
-    if (work_in_time(crew, count, limit_ns))
+    crew->work = work->run;
+    crew->arg = work->arg;
+    if (work_in_time(crew, work->count, work->limit_ns))
         return true;
     *ret_overrun = true;
     workers->crew = NULL;
-    return probe_why_set(why, "not done after %.1f s", (double)limit_ns / 1e9);
+    return probe_why_set(why, "not done after %.1f s", (double)work->limit_ns / 1e9);
 }
 
 static void run_side(void *arg, unsigned index)
@@ -196,8 +195,8 @@ bool cpu_pair_runs(struct cpu_workers *workers, const struct cpu_pair_run *pair_
         return probe_why_set(why, "out of memory");
     for (unsigned i = 0; i < 2 * count; i++)
         pus[i] = pair_runs[i / 2].pus[i % 2];
-    bool ok = cpu_workers_run(workers, pus, 2 * count, run_side, (void *)(uintptr_t)pair_runs,
-                              limit_ns, ret_overrun, why);
+    const struct cpu_work work = {pus, 2 * count, run_side, (void *)(uintptr_t)pair_runs, limit_ns};
+    bool ok = cpu_workers_run(workers, &work, ret_overrun, why);
     free(pus);
     return ok;
 }

@@ -16,13 +16,21 @@ struct cpu_workers *cpu_workers_new(void); /* NULL when out of memory */
 /* Ends the threads, except those whose work overran its limit: they may never end. */
 void cpu_workers_free(struct cpu_workers *workers);
 
-/* Runs work(arg, i) for i from 0 to count - 1 side by side, the i-th pinned to CPU pus[i], and
- * waits for all. Fails when a thread cannot be started or pinned; nothing ran in that case. Fails
- * also when the work is not done after limit_ns, and sets *ret_overrun. Then its threads are left
- * behind and may use arg until the process ends; the next work gets new ones. */
-bool cpu_workers_run(struct cpu_workers *workers, const int *pus, unsigned count,
-                     void (*work)(void *arg, unsigned index), void *arg, int64_t limit_ns,
-                     bool *ret_overrun, struct probe_why *why);
+/* A piece of work for several threads. */
+struct cpu_work {
+    const int *pus; /* the i-th thread is pinned to pus[i] */
+    unsigned count; /* number of threads */
+    void (*run)(void *arg, unsigned index);
+    void *arg;
+    int64_t limit_ns;
+};
+
+/* Runs run(arg, i) for i from 0 to count - 1 side by side, and waits for all. Fails when a thread
+ * cannot be started or pinned; nothing ran in that case. Fails also when the work is not done after
+ * limit_ns, and sets *ret_overrun. Then its threads are left behind and may use arg until the
+ * process ends; the next work gets new ones. */
+bool cpu_workers_run(struct cpu_workers *workers, const struct cpu_work *work, bool *ret_overrun,
+                     struct probe_why *why);
 
 /* A measurement between two threads. */
 struct cpu_pair_run {

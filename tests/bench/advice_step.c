@@ -179,11 +179,12 @@ static void launch(const struct bench *bench, const struct hop *hop, gpu_address
         hop->from.device != hop->to.device) {
         const struct gpu_device *source = &devices[hop->from.device],
                                 *target = &devices[hop->to.device];
-        advice_step_must(bench,
-                         api->copy_peer(api, to, target->api_device, target->context, from,
-                                        source->api_device, source->context, bytes,
-                                        hop->stream->stream),
-                         "copy to a peer");
+        advice_step_must(
+            bench,
+            api->copy_peer(api, &(struct gpu_peer_end){to, target->api_device, target->context},
+                           &(struct gpu_peer_end){from, source->api_device, source->context}, bytes,
+                           hop->stream->stream),
+            "copy to a peer");
         return;
     }
     if (hop->kind == 'e') {

@@ -127,9 +127,9 @@ static bool run_noisy(struct noisy *noisy, bool *ret_overrun, struct probe_why *
     bool ok = cpu_noise_init(&noisy->noise, noisy->cores + 1, count - 1, noisy->pages.base,
                              noisy->pages.bytes, why);
     if (ok) {
-        ok = cpu_workers_run(workers, noisy->cores, count, work, noisy,
-                             2 * AWAIT_NS + 2 * PROBE_STATS_PATIENCE * noisy->budget_ns,
-                             ret_overrun, why);
+        const struct cpu_work all = {noisy->cores, count, work, noisy,
+                                     2 * AWAIT_NS + 2 * PROBE_STATS_PATIENCE * noisy->budget_ns};
+        ok = cpu_workers_run(workers, &all, ret_overrun, why);
         if (ok && !noisy->ok)
             ok = probe_why_set(why, "%.199s", noisy->err.why.text);
     }

@@ -35,6 +35,13 @@ enum gpu_fault {
     GPU_FAULT_OTHER
 };
 
+/* One end of a copy between devices. */
+struct gpu_peer_end {
+    gpu_address address;
+    int device; /* the runtime's number */
+    gpu_context context;
+};
+
 /* A failed call: its kind and one sentence. */
 struct gpu_err {
     enum gpu_fault fault;
@@ -148,9 +155,8 @@ struct gpu_api {
                 gpu_stream stream);
     /* the call that blocks */
     int (*copy_now)(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes);
-    int (*copy_peer)(const struct gpu_api *api, gpu_address to, int to_device,
-                     gpu_context to_context, gpu_address from, int from_device,
-                     gpu_context from_context, size_t bytes, gpu_stream stream);
+    int (*copy_peer)(const struct gpu_api *api, const struct gpu_peer_end *to,
+                     const struct gpu_peer_end *from, size_t bytes, gpu_stream stream);
     int (*fill)(const struct gpu_api *api, gpu_address to, uint8_t byte, size_t bytes,
                 gpu_stream stream);
 

@@ -244,13 +244,11 @@ static int copy_now(const struct gpu_api *api, gpu_address to, gpu_address from,
     return calls_of(api)->cuMemcpy == NULL ? GPU_MISSING : calls_of(api)->cuMemcpy(to, from, bytes);
 }
 
-static int copy_peer(const struct gpu_api *api, gpu_address to, int to_device,
-                     gpu_context to_context, gpu_address from, int from_device,
-                     gpu_context from_context, size_t bytes, gpu_stream stream)
+static int copy_peer(const struct gpu_api *api, const struct gpu_peer_end *to,
+                     const struct gpu_peer_end *from, size_t bytes, gpu_stream stream)
 {
-    (void)to_device;
-    (void)from_device;
-    return calls_of(api)->cuMemcpyPeerAsync(to, to_context, from, from_context, bytes, stream);
+    return calls_of(api)->cuMemcpyPeerAsync(to->address, to->context, from->address, from->context,
+                                            bytes, stream);
 }
 
 static int fill(const struct gpu_api *api, gpu_address to, uint8_t byte, size_t bytes,

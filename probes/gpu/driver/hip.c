@@ -230,14 +230,11 @@ static int copy_now(const struct gpu_api *api, gpu_address to, gpu_address from,
                : calls_of(api)->hipMemcpy(pointer(to), pointer(from), bytes, HIP_COPY_DEFAULT);
 }
 
-static int copy_peer(const struct gpu_api *api, gpu_address to, int to_device,
-                     gpu_context to_context, gpu_address from, int from_device,
-                     gpu_context from_context, size_t bytes, gpu_stream stream)
+static int copy_peer(const struct gpu_api *api, const struct gpu_peer_end *to,
+                     const struct gpu_peer_end *from, size_t bytes, gpu_stream stream)
 {
-    (void)to_context;
-    (void)from_context;
-    return calls_of(api)->hipMemcpyPeerAsync(pointer(to), to_device, pointer(from), from_device,
-                                             bytes, stream);
+    return calls_of(api)->hipMemcpyPeerAsync(pointer(to->address), to->device,
+                                             pointer(from->address), from->device, bytes, stream);
 }
 
 static int fill(const struct gpu_api *api, gpu_address to, uint8_t byte, size_t bytes,

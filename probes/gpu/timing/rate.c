@@ -203,18 +203,18 @@ bool gpu_rate_concurrent(const struct gpu_legs *legs, struct gpu_flow *flows, si
         bool late = probe_clock_ns() >= end_ns;
         double sum = 0;
         enough = true;
-        for (size_t i = 0; i < count; i++) {
+        for (size_t i = 0; i < all.count; i++) {
             samples[i][n] = rates[i] * 1e9;
-            all.expected[i] = count == 1 ? rates[i] : all.expected[i];
+            all.expected[i] = all.count == 1 ? rates[i] : all.expected[i];
             sum += rates[i] * 1e9;
             enough &= probe_stats_enough(samples[i], n + 1, late);
         }
-        samples[count][n] = sum;
+        samples[all.count][n] = sum;
     }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < all.count; i++)
         ret_rates[i] = probe_stats_quantile(samples[i], n, 0.5);
     if (ret_sum != NULL)
-        *ret_sum = probe_stats_quantile(samples[count], n, 0.5);
+        *ret_sum = probe_stats_quantile(samples[all.count], n, 0.5);
     return true;
 }
 

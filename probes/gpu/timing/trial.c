@@ -150,8 +150,9 @@ int gpu_trial_enqueue(const struct gpu_trial *trial, const struct gpu_op *op, ui
         if (op->to_device < 0 || op->from_device < 0 || op->to_device == op->from_device)
             return api->copy(api, op->to + offset, op->from + offset, op->bytes, stream);
         const struct gpu_device *to = &devices[op->to_device], *from = &devices[op->from_device];
-        return api->copy_peer(api, op->to + offset, to->api_device, to->context, op->from + offset,
-                              from->api_device, from->context, op->bytes, stream);
+        const struct gpu_peer_end target = {op->to + offset, to->api_device, to->context},
+                                  source = {op->from + offset, from->api_device, from->context};
+        return api->copy_peer(api, &target, &source, op->bytes, stream);
     }
     gpu_function kernel = stream_kernel(&devices[op->device], op);
     if (kernel == NULL)

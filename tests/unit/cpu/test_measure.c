@@ -56,13 +56,15 @@ static void workers_run_where_told(void **state)
         int pus[4];
         for (int i = 0; i < 4; i++)
             pus[i] = topology.cores[(i + round) % topology.core_count].pu;
-        assert_true(cpu_workers_run(workers, pus, 4, see, &seen, 10000000000, &overrun, &why));
+        assert_true(cpu_workers_run(workers, &(struct cpu_work){pus, 4, see, &seen, 10000000000},
+                                    &overrun, &why));
         assert_int_equal(seen.calls, 4);
         assert_memory_equal(seen.cpu, pus, sizeof pus);
     }
     struct seen seen = {0};
-    assert_false(
-        cpu_workers_run(workers, (const int[]){4000}, 1, see, &seen, 10000000000, &overrun, &why));
+    assert_false(cpu_workers_run(
+        workers, &(struct cpu_work){(const int[]){4000}, 1, see, &seen, 10000000000}, &overrun,
+        &why));
     assert_false(overrun);
     assert_int_equal(seen.calls, 0);
     assert_non_null(strstr(why.text, "4000"));
@@ -87,12 +89,13 @@ static void workers_go_on_without_a_stuck_one(void **state)
     int pus[2] = {topology.cores[0].pu, topology.cores[0].pu};
     bool overrun;
     struct probe_why why = {0};
-    assert_false(
-        cpu_workers_run(workers, pus, 2, wait_until_told, &told, 20000000, &overrun, &why));
+    assert_false(cpu_workers_run(
+        workers, &(struct cpu_work){pus, 2, wait_until_told, &told, 20000000}, &overrun, &why));
     assert_true(overrun);
     assert_non_null(strstr(why.text, "not done"));
     struct seen seen = {0};
-    assert_true(cpu_workers_run(workers, pus, 2, see, &seen, 10000000000, &overrun, &why));
+    assert_true(cpu_workers_run(workers, &(struct cpu_work){pus, 2, see, &seen, 10000000000},
+                                &overrun, &why));
     assert_int_equal(seen.calls, 2);
     atomic_store(&told, true);
     cpu_workers_free(workers);
@@ -195,17 +198,18 @@ static void memory_is_where_it_should_be(void **state)
     int pu = topology.cores[0].pu;
     for (enum cpu_direction direction = CPU_READ; direction <= CPU_COPY; direction++) {
         assert_true(cpu_bandwidth_measure(
-            memory.base, memory.bytes, workers, &pu,
-            &(struct cpu_bandwidth_request){direction, 1, 1 << 20, 0, 500000000}, NULL, &summary,
-            &overrun, &why));
+            &(struct cpu_bandwidth_request){memory.base, memory.bytes, direction, 1, 1 << 20, 0,
+                                            500000000},
+            &(struct cpu_threads){workers, &pu, NULL}, &summary, &overrun, &why));
         assert_true(summary.n >= 6 && summary.low > 0 && summary.low <= summary.value &&
                     summary.value <= summary.high);
     }
     struct cpu_chase chase;
     struct probe_random random = {3};
     assert_true(cpu_chase_build(memory.base, 64 << 10, &random, &chase, &why));
-    assert_true(
-        cpu_chase_measure(&chase, workers, &pu, true, NULL, 50000000, &summary, &overrun, &why));
+    assert_true(cpu_chase_measure(&(struct cpu_chase_request){&chase, true, 50000000},
+                                  &(struct cpu_threads){workers, &pu, NULL}, &summary, &overrun,
+                                  &why));
     assert_true(summary.n >= 40 && summary.low > 0 && summary.low <= summary.value &&
                 summary.value <= summary.high);
     cpu_memory_done(&memory);
@@ -352,11 +356,12 @@ static void noise_never_pauses(void **state)
         struct probe_summary summary;
         bool overrun;
         assert_true(cpu_noise_init(&noise, pus + 1, 1, base + BYTES - NOISE, NOISE, &why));
-        struct cpu_bandwidth_request request = {CPU_READ, 1, 1 << 20, 0, WAIT_LIMIT_NS / 10};
-        bool ok = round == 0 ? cpu_bandwidth_measure(base, BYTES - NOISE, workers, pus, &request,
-                                                     &noise, &summary, &overrun, &why)
-                             : cpu_chase_measure(&chase, workers, pus, false, &noise,
-                                                 WAIT_LIMIT_NS / 10, &summary, &overrun, &why);
+        const struct cpu_threads threads = {workers, pus, &noise};
+        struct cpu_bandwidth_request bandwidth = {base, BYTES - NOISE,     CPU_READ, 1, 1 << 20,
+                                                  0,    WAIT_LIMIT_NS / 10};
+        struct cpu_chase_request latency = {&chase, false, WAIT_LIMIT_NS / 10};
+        bool ok = round == 0 ? cpu_bandwidth_measure(&bandwidth, &threads, &summary, &overrun, &why)
+                             : cpu_chase_measure(&latency, &threads, &summary, &overrun, &why);
         if (!ok)
             fail_msg("%s", why.text);
         /* One window for each repetition that was used, at least, and in each of them bytes. */

@@ -220,17 +220,15 @@ static int fake_copy(const struct gpu_api *api, gpu_address to, gpu_address from
                         stream);
 }
 
-static int fake_copy_peer(const struct gpu_api *api, gpu_address to, int to_device,
-                          gpu_context to_context, gpu_address from, int from_device,
-                          gpu_context from_context, size_t bytes, gpu_stream stream)
+static int fake_copy_peer(const struct gpu_api *api, const struct gpu_peer_end *to,
+                          const struct gpu_peer_end *from, size_t bytes, gpu_stream stream)
 {
-    (void)to_context, (void)from_context;
     struct fake *fake = fake_of(api);
     int code = fake_copy_by(
-        fake, fake->sends_in_turn ? from_device : ((struct fake_stream *)stream)->device, to, from,
-        bytes, stream);
-    if (code == 0 && fake->wrong_from == from_device && fake->wrong_to == to_device)
-        ((uint64_t *)(uintptr_t)to)[7] ^= 1;
+        fake, fake->sends_in_turn ? from->device : ((struct fake_stream *)stream)->device,
+        to->address, from->address, bytes, stream);
+    if (code == 0 && fake->wrong_from == from->device && fake->wrong_to == to->device)
+        ((uint64_t *)(uintptr_t)to->address)[7] ^= 1;
     return code;
 }
 

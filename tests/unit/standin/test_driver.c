@@ -54,8 +54,9 @@ static void scene_copies(struct setting *setting)
         fprintf(setting->out, "%.0f ", timed_end(setting, 0, timed));
     }
     struct timed timed = timed_begin(setting, 0);
-    must(setting->api->copy_peer(setting->api, peer, 1, setting->context[1], own, 0,
-                                 setting->context[0], 16, setting->stream[0]));
+    must(setting->api->copy_peer(setting->api, &(struct gpu_peer_end){peer, 1, setting->context[1]},
+                                 &(struct gpu_peer_end){own, 0, setting->context[0]}, 16,
+                                 setting->stream[0]));
     fprintf(setting->out, "%.1f\n", timed_end(setting, 0, timed));
 }
 
