@@ -115,9 +115,9 @@ static int64_t steady_above(int64_t bytes, int64_t least)
     return steady(bytes) >= least || bytes < least ? steady(bytes) : bytes;
 }
 
-static void make_one(int64_t limit, const struct cpu_topology *topology, int numa,
-                     struct cpu_memory_request *request, struct cpu_workers *workers,
-                     struct cpu_buffer *ret_buffer, bool *ret_overrun)
+static void make_one(int64_t limit, const struct cpu_topology *topology,
+                     struct cpu_memory_request *request, struct cpu_buffer *ret_buffer,
+                     bool *ret_overrun)
 {
     int64_t least = (int64_t)request->least;
     limit = steady_above(limit, least) / (2 * MIB) * (2 * MIB);
@@ -126,8 +126,8 @@ static void make_one(int64_t limit, const struct cpu_topology *topology, int num
     if (limit < 2 * MIB)
         probe_why_write(&ret_buffer->why, "too little free memory");
     else
-        ret_buffer->ready = cpu_memory_new(topology, numa, request, workers, &ret_buffer->memory,
-                                           ret_overrun, &ret_buffer->why);
+        ret_buffer->ready =
+            cpu_memory_new(topology, request, &ret_buffer->memory, ret_overrun, &ret_buffer->why);
     if (ret_buffer->ready)
         ret_buffer->memory.bytes = (size_t)steady_above((int64_t)ret_buffer->memory.bytes, least);
 }
@@ -150,6 +150,8 @@ bool cpu_buffers_new(const char *root, const struct cpu_topology *topology,
         if (requested == 0)
             continue;
         struct cpu_memory_request request = {
+            .numa = i,
+            .workers = workers,
             .requested = (size_t)requested,
             .least = (size_t)least,
             .small_limit = small_left / (count - made),
@@ -157,8 +159,8 @@ bool cpu_buffers_new(const char *root, const struct cpu_topology *topology,
         made++;
         request.soft_ns = part(time->started_ns, time->soft_ns, made, count);
         request.hard_ns = part(time->started_ns, time->hard_ns, made, count);
-        make_one(probe_room_bytes(root, topology->numas[i].number, count), topology, i, &request,
-                 workers, &item[i], ret_overrun);
+        make_one(probe_room_bytes(root, topology->numas[i].number, count), topology, &request,
+                 &item[i], ret_overrun);
         small_left -= (int64_t)item[i].memory.small_bytes;
     }
     if (*ret_overrun) /* a stuck thread still uses the buffers */

@@ -57,7 +57,9 @@ static void make_memory(struct cpu_copy_queue *copy_queue, const char *root, int
     struct node *node = &copy_queue->nodes[numa];
     int64_t limit = probe_room_bytes(root, copy_queue->topology->numas[numa].number, count) /
                     (int64_t)HUGE_BYTES * (int64_t)HUGE_BYTES;
-    struct cpu_memory_request request = {.requested = requested,
+    struct cpu_memory_request request = {.numa = numa,
+                                         .workers = copy_queue->workers,
+                                         .requested = requested,
                                          .least = least,
                                          .soft_ns = soft_ns,
                                          .hard_ns = hard_ns,
@@ -67,8 +69,8 @@ static void make_memory(struct cpu_copy_queue *copy_queue, const char *root, int
     if (request.requested < least)
         probe_why_write(&node->why, "too little free memory");
     else
-        node->ready = cpu_memory_new(copy_queue->topology, numa, &request, copy_queue->workers,
-                                     &node->memory, ret_overrun, &node->why);
+        node->ready =
+            cpu_memory_new(copy_queue->topology, &request, &node->memory, ret_overrun, &node->why);
 }
 
 static bool make_memories(struct cpu_copy_queue *copy_queue, const char *root,

@@ -161,15 +161,14 @@ static unsigned filling_cpus(const struct cpu_topology *topology, int numa, int 
     return count;
 }
 
-static bool fill_pages(const struct cpu_topology *topology, int numa,
-                       const struct cpu_memory_request *request, struct cpu_workers *workers,
-                       bool populate, struct cpu_memory *memory, bool *ret_overrun,
-                       struct probe_why *why)
+static bool fill_pages(const struct cpu_topology *topology,
+                       const struct cpu_memory_request *request, bool populate,
+                       struct cpu_memory *memory, bool *ret_overrun, struct probe_why *why)
 {
     int *pus = malloc((size_t)topology->core_count * sizeof *pus);
     if (pus == NULL)
         return probe_why_set(why, "out of memory");
-    unsigned count = filling_cpus(topology, numa, pus);
+    unsigned count = filling_cpus(topology, request->numa, pus);
     struct fill fill = {.base = memory->base,
                         .bytes = memory->bytes,
                         .request = request,
@@ -177,7 +176,7 @@ static bool fill_pages(const struct cpu_topology *topology, int numa,
                         .end = memory->bytes};
     fill.page = (size_t)sysconf(_SC_PAGESIZE);
     const struct cpu_work work = {pus, count, fill_blocks, &fill, 60000000000};
-    bool ok = cpu_workers_run(workers, &work, ret_overrun, why);
+    bool ok = cpu_workers_run(request->workers, &work, ret_overrun, why);
     free(pus);
     if (!ok)
         return false;
@@ -257,11 +256,11 @@ static bool prove_pages(int node, struct cpu_memory *memory, struct probe_why *w
 
 /* Reserved huge pages, if the node has enough of them free: a touch would end the process where
  * they run out. */
-static bool try_hugetlb(const struct cpu_topology *topology, int numa,
-                        const struct cpu_memory_request *request, struct cpu_workers *workers,
-                        struct cpu_memory *memory, bool *ret_overrun)
+static bool try_hugetlb(const struct cpu_topology *topology,
+                        const struct cpu_memory_request *request, struct cpu_memory *memory,
+                        bool *ret_overrun)
 {
-    const struct cpu_numa *node = &topology->numas[numa];
+    const struct cpu_numa *node = &topology->numas[request->numa];
     size_t bytes = round_up(request->requested, HUGE_BYTES);
     int64_t free_pages = probe_file_number(
         "", "/sys/devices/system/node/node%d/hugepages/hugepages-2048kB/free_hugepages",
@@ -274,8 +273,8 @@ static bool try_hugetlb(const struct cpu_topology *topology, int numa,
     if (huge.base == MAP_FAILED)
         return false;
     huge.start = huge.base;
-    if (bind_pages(topology, numa, &huge, NULL) &&
-        fill_pages(topology, numa, request, workers, true, &huge, ret_overrun, NULL)) {
+    if (bind_pages(topology, request->numa, &huge, NULL) &&
+        fill_pages(topology, request, true, &huge, ret_overrun, NULL)) {
         *memory = huge;
         return true;
     }
@@ -284,25 +283,24 @@ static bool try_hugetlb(const struct cpu_topology *topology, int numa,
     return false;
 }
 
-bool cpu_memory_new(const struct cpu_topology *topology, int numa,
-                    const struct cpu_memory_request *request, struct cpu_workers *workers,
+bool cpu_memory_new(const struct cpu_topology *topology, const struct cpu_memory_request *request,
                     struct cpu_memory *ret_memory, bool *ret_overrun, struct probe_why *why)
 {
-    const struct cpu_numa *node = &topology->numas[numa];
+    const struct cpu_numa *node = &topology->numas[request->numa];
     *ret_overrun = false;
     if (!node->allowed)
         return probe_why_set(why, "memory of node %d is not in this process's set of allowed nodes",
                              node->number);
     struct cpu_memory memory = {.bytes = round_up(request->requested, HUGE_BYTES)};
-    if (!try_hugetlb(topology, numa, request, workers, &memory, ret_overrun)) {
+    if (!try_hugetlb(topology, request, &memory, ret_overrun)) {
         if (*ret_overrun)
             return probe_why_set(why, "filling huge pages does not end");
         memory.base = map_aligned(memory.bytes, &memory.mapped, &memory.start);
         if (memory.base == NULL)
             return probe_why_set(why, "cannot map %zu bytes: %s", memory.bytes, strerror(errno));
         madvise(memory.base, memory.bytes, MADV_HUGEPAGE);
-        if (!bind_pages(topology, numa, &memory, why) ||
-            !fill_pages(topology, numa, request, workers, false, &memory, ret_overrun, why))
+        if (!bind_pages(topology, request->numa, &memory, why) ||
+            !fill_pages(topology, request, false, &memory, ret_overrun, why))
             goto fail;
         memory.pages = memory.huge_share > 0 ? CPU_PAGES_TRANSPARENT : CPU_PAGES_SMALL;
     }

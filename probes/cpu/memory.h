@@ -35,10 +35,12 @@ struct cpu_memory {
  * on small pages, 2 to 4 on huge ones. */
 int64_t cpu_memory_small_limit(int64_t limit_ns);
 
-/* Size of the buffer and limits of its filling. After soft_ns of the clock, filling stops once it
- * has least bytes. It stops in any case after hard_ns, and before more than small_limit bytes lie
- * on small pages. */
+/* Place and size of the buffer, its filling threads, and limits of the filling. After soft_ns of
+ * the clock, filling stops once it has least bytes. It stops in any case after hard_ns, and before
+ * more than small_limit bytes lie on small pages. */
 struct cpu_memory_request {
+    int numa;                    /* index in the topology */
+    struct cpu_workers *workers; /* borrowed */
     size_t requested, least;
     int64_t soft_ns, hard_ns;
     int64_t small_limit;
@@ -47,8 +49,7 @@ struct cpu_memory_request {
 /* The buffer may have fewer bytes than requested, when time or the allowance of small pages ran
  * out. Fails when the node may not be allocated on, pages are in the wrong place, or there is no
  * memory. *ret_overrun as in cpu_workers_run. */
-bool cpu_memory_new(const struct cpu_topology *topology, int numa,
-                    const struct cpu_memory_request *request, struct cpu_workers *workers,
+bool cpu_memory_new(const struct cpu_topology *topology, const struct cpu_memory_request *request,
                     struct cpu_memory *ret_memory, bool *ret_overrun, struct probe_why *why);
 void cpu_memory_done(struct cpu_memory *memory);
 

@@ -98,9 +98,14 @@ static bool poison(struct gpu_run *run, const struct end *end, struct gpu_err *e
            wait_for(run, end->device, err);
 }
 
+/* Words that a transfer left wrong. */
+struct wrong {
+    uint64_t count, first; /* first: index of a word */
+};
+
 /* Counts by the device's own kernel, which leaves two words behind the bytes. */
 static bool count_on_device(struct gpu_run *run, const struct end *end, uint64_t seed,
-                            uint64_t *ret_wrong, uint64_t *ret_first, struct gpu_err *err)
+                            struct wrong *ret_wrong, struct gpu_err *err)
 {
     const struct gpu_api *api = run->node->api;
     const struct gpu_device *device = &run->node->device[end->device];
@@ -121,14 +126,12 @@ static bool count_on_device(struct gpu_run *run, const struct end *end, uint64_t
                "copy", err) ||
         !wait_for(run, end->device, err))
         return false;
-    *ret_wrong = result[0];
-    *ret_first = result[1];
+    *ret_wrong = (struct wrong){result[0], result[1]};
     return true;
 }
 
 static bool count_wrong(struct gpu_run *run, const struct end *end, uint64_t seed,
-                        uint64_t *scratch, uint64_t *ret_wrong, uint64_t *ret_first,
-                        struct gpu_err *err)
+                        uint64_t *scratch, struct wrong *ret_wrong, struct gpu_err *err)
 {
     const struct gpu_api *api = run->node->api;
     const uint64_t *words = scratch;
@@ -138,7 +141,7 @@ static bool count_wrong(struct gpu_run *run, const struct end *end, uint64_t see
         if (!gpu_node_enter(run->node, end->device, err))
             return false;
         if (run->node->device[end->device].kernel[GPU_KERNEL_CHECK] != NULL)
-            return count_on_device(run, end, seed, ret_wrong, ret_first, err);
+            return count_on_device(run, end, seed, ret_wrong, err);
         if (!check(run, end->device,
                    api->copy(api, (gpu_address)(uintptr_t)scratch, end->memory.address, BYTES,
                              run->node->device[end->device].stream[0]),
@@ -146,7 +149,7 @@ static bool count_wrong(struct gpu_run *run, const struct end *end, uint64_t see
             !wait_for(run, end->device, err))
             return false;
     }
-    *ret_wrong = gpu_verify_compare(words, WORDS, seed, ret_first);
+    ret_wrong->count = gpu_verify_compare(words, WORDS, seed, &ret_wrong->first);
     return true;
 }
 
@@ -176,7 +179,7 @@ static bool flow_of(struct gpu_run *run, int variant, const struct end *source,
 }
 
 static bool look(struct gpu_run *run, const struct gpu_cell *cell, uint64_t *scratch,
-                 uint64_t *ret_wrong, uint64_t *ret_first, struct gpu_err *err)
+                 struct wrong *ret_wrong, struct gpu_err *err)
 {
     struct end source, target;
     struct gpu_flow flow;
@@ -187,7 +190,7 @@ static bool look(struct gpu_run *run, const struct gpu_cell *cell, uint64_t *scr
            flow_of(run, cell->variant, &source, &target, &flow, &err->why) &&
            put_pattern(run, &source, seed, scratch, err) && poison(run, &target, err) &&
            gpu_trial_run(run->trial, &flow, 1, err) &&
-           count_wrong(run, &target, seed, scratch, ret_wrong, ret_first, err);
+           count_wrong(run, &target, seed, scratch, ret_wrong, err);
 }
 
 static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
@@ -195,25 +198,25 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     static const char *const names[] = {"the copy engine", "the copy engine, driven by the target,",
                                         "a kernel", "a kernel of the target"};
     struct gpu_err err = {.fault = GPU_FAULT_OTHER};
-    uint64_t wrong = 0, first = 0;
+    struct wrong wrong = {0};
     (void)budget_ns;
     uint64_t *scratch = malloc(BYTES);
     if (scratch == NULL) {
         probe_why_write(&err.why, "out of memory");
         return gpu_run_failed(run, cell, NULL, &err);
     }
-    bool ok = look(run, cell, scratch, &wrong, &first, &err);
+    bool ok = look(run, cell, scratch, &wrong, &err);
     free(scratch);
     if (!ok)
         return gpu_run_failed(run, cell, NULL, &err);
     run->report->paths++;
-    run->report->wrong += wrong > 0;
+    run->report->wrong += wrong.count > 0;
     probe_why_write(&err.why,
                     "%llu of %llu words of 8 bytes that %s moved are wrong, the first at byte %llu",
-                    (unsigned long long)wrong, (unsigned long long)WORDS, names[cell->variant],
-                    (unsigned long long)first * 8);
-    return wrong == 0 || gpu_report_finding(run->report, run->node, "wrong-bytes", cell->from,
-                                            cell->to, err.why.text);
+                    (unsigned long long)wrong.count, (unsigned long long)WORDS,
+                    names[cell->variant], (unsigned long long)wrong.first * 8);
+    return wrong.count == 0 || gpu_report_finding(run->report, run->node, "wrong-bytes", cell->from,
+                                                  cell->to, err.why.text);
 }
 
 static bool list_path(const struct gpu_run *run, struct gpu_cells *cells, int from, int to,

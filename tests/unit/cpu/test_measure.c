@@ -188,7 +188,9 @@ static void memory_is_where_it_should_be(void **state)
     int numa = 0;
     while (!topology.numas[numa].allowed || topology.numas[numa].memory_bytes == 0)
         numa++;
-    if (!cpu_memory_new(&topology, numa, &request, workers, &memory, &overrun, &why))
+    request.numa = numa;
+    request.workers = workers;
+    if (!cpu_memory_new(&topology, &request, &memory, &overrun, &why))
         fail_msg("%s", why.text);
     assert_in_range(memory.bytes, 20 << 20, 60 << 20); /* many threads may be past it at once */
     assert_int_equal((uintptr_t)memory.base % 4096, 0);
@@ -216,7 +218,7 @@ static void memory_is_where_it_should_be(void **state)
 
     /* No byte of it on small pages: either all is on huge ones or there is none. */
     request.small_limit = 0;
-    if (cpu_memory_new(&topology, numa, &request, workers, &memory, &overrun, &why)) {
+    if (cpu_memory_new(&topology, &request, &memory, &overrun, &why)) {
         assert_int_equal(memory.small_bytes, 0);
         cpu_memory_done(&memory);
     } else {
@@ -224,11 +226,11 @@ static void memory_is_where_it_should_be(void **state)
     }
     struct cpu_numa *node = &topology.numas[numa];
     node->allowed = false;
-    assert_false(cpu_memory_new(&topology, numa, &request, workers, &memory, &overrun, &why));
+    assert_false(cpu_memory_new(&topology, &request, &memory, &overrun, &why));
     assert_non_null(strstr(why.text, "allowed"));
     node->allowed = true;
     request.hard_ns = 0; /* no time at all */
-    assert_false(cpu_memory_new(&topology, numa, &request, workers, &memory, &overrun, &why));
+    assert_false(cpu_memory_new(&topology, &request, &memory, &overrun, &why));
     assert_string_equal(why.text, "time budget");
     cpu_workers_free(workers);
     cpu_topology_done(&topology);
@@ -276,11 +278,13 @@ static int measure_misplaced(void)
     if (!topology.has_numa || !mbind_lies())
         return 77;
     topology.numas[numa].number += 1000; /* its pages come to lie elsewhere */
-    struct cpu_memory_request request = {.requested = 4 << 20,
+    struct cpu_memory_request request = {.numa = numa,
+                                         .workers = cpu_workers_new(),
+                                         .requested = 4 << 20,
                                          .least = 4 << 20,
                                          .hard_ns = probe_clock_ns() + 10000000000,
                                          .small_limit = INT64_MAX};
-    if (cpu_memory_new(&topology, numa, &request, cpu_workers_new(), &memory, &overrun, &why))
+    if (cpu_memory_new(&topology, &request, &memory, &overrun, &why))
         return 1;
     return strstr(why.text, "sampled pages are not on node 1") != NULL ? 0 : 2;
 }
@@ -309,12 +313,14 @@ static int measure_small(void)
     int64_t limit = cpu_memory_small_limit(10000000);
     if (limit < 1 << 20 || limit > (int64_t)1 << 36 || cpu_memory_small_limit(0) != 0)
         return 1;
-    struct cpu_memory_request request = {.requested = 64 << 20,
+    struct cpu_memory_request request = {.numa = numa,
+                                         .workers = cpu_workers_new(),
+                                         .requested = 64 << 20,
                                          .least = 64 << 20,
                                          .soft_ns = INT64_MAX,
                                          .hard_ns = INT64_MAX,
                                          .small_limit = 10 << 20};
-    if (!cpu_memory_new(&topology, numa, &request, cpu_workers_new(), &memory, &overrun, &why))
+    if (!cpu_memory_new(&topology, &request, &memory, &overrun, &why))
         return 2;
     if (memory.pages == CPU_PAGES_HUGETLB)
         return 77;
