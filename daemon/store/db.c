@@ -1,5 +1,6 @@
 #include "store/db.h"
 
+#include <ctype.h>
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -162,60 +163,48 @@ static const char edges[] =
     "expected_place LIMIT 1),"
     " (SELECT 1 FROM claim LIMIT 1), (SELECT 1 FROM claim_generation LIMIT 1)";
 
-/* The tables and columns that the migrations in schema/ make. */
-static const struct {
-    const char *name, *columns;
-} tables[] = {
-    {"node", "id fingerprint name"},
-    {"boot", "id node boot_id first_seen_s kernel"},
-    {"text", "id text"},
-    {"run",
-     "id boot probe backend profile started_s elapsed_ns status conditions is_settled is_thinned"},
-    {"probe", "node name run"},
-    {"series", "id node metric from_place to_place axes run value low high n why"},
-    {"skip", "series run why"},
-    {"note", "id run code severity place text since_s"},
-    {"settled_value", "series run value low high n"},
-    {"fresh_value", "run series value low high n"},
-    {"day", "series day value low high n"},
-    {"flow_set", "id node metric flows measured_s"},
-    {"flow_rate", "flow_set measured_s flow bytes_per_s low high"},
-    {"baseline", "node metric from_place to_place axes median deviation begun_s accepted is_worse "
-                 "is_overloaded low_runs samples"},
-    {"finding", "id node code place subject severity text value expected unit opened_s cleared_s "
-                "critical_s was_accepted explained_s"},
-    {"expected_place", "machine identity kind place model seen_s"},
-    {"claim", "id boot_id version uid purpose places configuration key owner_pid owner_start "
-              "owner_cgroup deadline_ns plan_asked plan_answered is_admins"},
-    {"claim_generation", "one generation"},
-};
+/* Sum of the hashes of all that the migrations in schema/ make; changes with each migration. */
+#define SCHEMA_HASH 0xfc27d043c60f5dd7
 
-static enum berth_code check_column(sqlite3 *db, const char *table, const char *column,
-                                    struct berth_err *err)
+/* Adds text to an FNV-1a hash. A comment ("--") and white space count as one space. */
+static uint64_t hash_text(uint64_t hash, const char *text)
 {
-    if (sqlite3_table_column_metadata(db, "main", table, column, NULL, NULL, NULL, NULL, NULL) ==
-        SQLITE_OK)
-        return BERTH_OK;
-    if (sqlite3_errcode(db) != SQLITE_ERROR)
-        return store_db_error(db, "schema", err);
-    return err_set(err, BERTH_BAD_DATA, "its schema version %lld does not fit its tables: %s",
-                   (long long)newest_version(), sqlite3_errmsg(db));
+    const uint64_t prime = 0x100000001b3;
+    while (*text != '\0') {
+        const char *token = text;
+        while (isspace((unsigned char)*text) || strncmp(text, "--", 2) == 0)
+            text += *text == '-' ? strcspn(text, "\n") : 1;
+        hash = (hash ^ (unsigned char)(text > token ? ' ' : *text++)) * prime;
+    }
+    return hash * prime; /* the text's NUL */
 }
 
-/* Fails with BAD_DATA when the file lacks a column that the migrations make. */
-static enum berth_code check_columns(sqlite3 *db, struct berth_err *err)
+/* Fails with BAD_DATA unless the file has the tables, indices and views that the migrations make,
+ * and nothing else: a trigger, a key or a column more could drop rows or refuse them. */
+static enum berth_code check_schema(sqlite3 *db, struct berth_err *err)
 {
-    enum berth_code code = BERTH_OK;
-    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
-        const char *at = tables[i].columns;
-        while (*at != '\0' && code == BERTH_OK) {
-            char column[32];
-            int length = (int)strcspn(at, " ");
-            snprintf(column, sizeof column, "%.*s", length, at);
-            code = check_column(db, tables[i].name, column, err);
-            at += length + (at[length] != '\0');
+    static const char all[] = /* without the keys' indices and the tables of ANALYZE */
+        "SELECT type, name, tbl_name, sql FROM sqlite_schema "
+        "WHERE sql IS NOT NULL AND NOT (type = 'table' AND name GLOB 'sqlite_stat[14]')";
+    sqlite3_stmt *row = NULL;
+    uint64_t sum = 0;
+    int rc = sqlite3_prepare_v2(db, all, -1, &row, NULL);
+    while (rc == SQLITE_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
+        uint64_t hash = 0xcbf29ce484222325;
+        for (int i = 0; i < 4; i++) {
+            const char *text = (const char *)sqlite3_column_text(row, i);
+            hash = text != NULL ? hash_text(hash, text) : 0;
         }
+        sum += hash;
+        rc = SQLITE_OK;
     }
+    enum berth_code code = rc == SQLITE_DONE ? BERTH_OK : store_db_error(db, "schema", err);
+    sqlite3_finalize(row);
+    if (code == BERTH_OK && sum != SCHEMA_HASH)
+        return err_set(err, BERTH_BAD_DATA,
+                       "its schema version %lld does not fit its tables: a table, index, view or "
+                       "trigger is not ours (hash %#llx)",
+                       (long long)newest_version(), (unsigned long long)sum);
     return code;
 }
 
@@ -261,6 +250,8 @@ static enum berth_code prepare_connection(sqlite3 *db, bool exclusive, struct be
     sqlite3_busy_timeout(db, BUSY_MS);
     sqlite3_commit_hook(db, refuse_commit, NULL);
     sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
     /* Do not even write a newer version's log into its file. */
     sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     enum berth_code code = store_db_exec(db, settings, "settings", err);
@@ -352,7 +343,7 @@ enum berth_code store_db_open(const char *path, enum store_journal journal, sqli
     code = rc == SQLITE_OK ? prepare_connection(db, exclusive, err)
                            : store_db_error(db, "opening", err);
     if (code == BERTH_OK && is_file)
-        code = check_columns(db, err);
+        code = check_schema(db, err);
     if (code != BERTH_OK) {
         store_db_close(db);
         return code;
@@ -395,8 +386,8 @@ bool store_db_open_reader(const char *path, sqlite3 **ret_db)
                                        SQLITE_OPEN_PRIVATECACHE,
                                    NULL) == SQLITE_OK &&
                    identify(db, &version, NULL) == BERTH_OK && version == newest_version() &&
-                   store_db_number(db, edges, &unused, NULL) == BERTH_OK &&
-                   check_columns(db, NULL) == BERTH_OK;
+                   check_schema(db, NULL) == BERTH_OK &&
+                   store_db_number(db, edges, &unused, NULL) == BERTH_OK;
     if (!is_good) {
         store_db_close(db);
         return false;
