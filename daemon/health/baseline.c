@@ -191,8 +191,10 @@ void baseline_accept(struct baseline *baseline, struct baseline_values *values,
                      const struct value *v, const struct health_limits *limits, int64_t now_s)
 {
     bool is_whole = baseline->count >= BASELINE_READY;
-    if (baseline_is_confirmed_by(baseline, v, limits))
+    if (baseline_is_confirmed_by(baseline, v, limits)) {
+        baseline->accepted = true;
         return;
+    }
     double relative = is_whole ? baseline->deviation / baseline->median : 0;
     *baseline = (struct baseline){.median = v->value,
                                   .deviation = relative * v->value,

@@ -76,12 +76,13 @@ void baseline_record(struct baseline *baseline, struct baseline_values *values,
 /* True when the interval is wider than BASELINE_VAGUE to each side: too uncertain to count. */
 bool baseline_is_vague(const struct value *v);
 
-/* True when the value is in line with a complete baseline, so that accepting it changes nothing. */
+/* True when the value is in line with a complete baseline, so that accepting it changes no
+ * expected value. */
 bool baseline_is_confirmed_by(const struct baseline *baseline, const struct value *v,
                               const struct health_limits *limits);
 
-/* Makes this value the expected one from now_s on. A baseline that it confirms stays as it is. Any
- * other is replaced, with the old spread until it has BASELINE_READY values. */
+/* Makes this value the expected one from now_s on. A baseline that it confirms keeps its values,
+ * accepted. Any other is replaced, with the old spread until it has BASELINE_READY values. */
 void baseline_accept(struct baseline *baseline, struct baseline_values *values,
                      const struct value *v, const struct health_limits *limits, int64_t now_s);
 

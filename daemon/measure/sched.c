@@ -26,7 +26,7 @@ struct sched {
     struct store *store;
     uint64_t store_changes; /* store_changes included in snapshot, or in the next one */
     bool store_is_out;      /* the store was memory only at that time */
-    bool store_is_unread;   /* since the start: the snapshot lacks the file's values */
+    bool started_out;       /* it was so at the start: the snapshot may lack the file's values */
     const struct snapshot *snapshot;
     uint64_t generation;
     struct sched_probe probe;
@@ -34,11 +34,12 @@ struct sched {
     struct sched_facts facts;
     unsigned writing; /* number of struct build in jobs */
     bool reload_due;
-    bool held;
-    bool own;     /* the current request is the daemon's own */
-    bool is_due;  /* the daemon's own measuring was cut short or put off */
-    bool waits;   /* ... and waits for the drivers' facts */
-    unsigned cut; /* number of interruptions in a row */
+    bool held;        /* by a claim, or because claims are unknown */
+    bool are_unknown; /* the stored claims, which may hold it */
+    bool own;         /* the current request is the daemon's own */
+    bool is_due;      /* the daemon's own measuring was cut short or put off */
+    bool waits;       /* ... and waits for the drivers' facts */
+    unsigned cut;     /* number of interruptions in a row */
     struct sched_again again;
     struct sched_upkeep upkeep;
     struct sched_watch watch;
@@ -153,6 +154,10 @@ static void measure_due(struct sched *sched)
     uint64_t number;
     struct berth_err err = {0};
     sched->is_due = sched->held;
+    if (sched->are_unknown) {
+        log_line(LOG_LEVEL_INFO, "not measuring: the stored claims are unknown");
+        return;
+    }
     if (sched_probe(sched, &request, &number, &err) == BERTH_OK)
         sched->own = sched_probe_is_active(&sched->probe);
     else
@@ -172,7 +177,7 @@ void sched_begin(struct sched *sched)
     const struct config *config = sched->env.config;
     sched_watch_begin(&sched->watch);
     sched->store_is_out = store_state(sched->store) == STORE_MEMORY_ONLY;
-    sched->store_is_unread = store_is_unread(sched->store);
+    sched->started_out = sched->store_is_out;
     if (sched->store_is_out)
         sched_upkeep_due(&sched->upkeep);
     bool asks = config->node == NULL && sched_facts_query(&sched->facts, sched->snapshot->graph);
@@ -329,8 +334,8 @@ void sched_store_used(struct sched *sched)
     /* the store may have recovered in between, unnoticed */
     if (sched->store_is_out) {
         sched_upkeep_out(&sched->upkeep);
-    } else if (sched->store_is_unread) {
-        sched->store_is_unread = false;
+    } else if (sched->started_out) {
+        sched->started_out = false;
         sched->reload_due = true;
     }
     queue_build(sched, build);
@@ -490,14 +495,15 @@ static void yield_to(struct sched *sched, const struct claim *claim)
     sched_probe_yield(&sched->probe, by);
 }
 
-void sched_follow_claims(struct sched *sched, const struct claim_set *claims)
+void sched_follow_claims(struct sched *sched, const struct claim_set *claims, bool are_known)
 {
     bool was_held = sched->held;
     const struct claim *holder = claim_set_computing(claims, false);
     const struct claim *obstacle =
         sched->probe.request.force ? claim_set_computing(claims, true) : holder;
     sched->probe.claims.set = claims;
-    sched->held = holder != NULL;
+    sched->are_unknown = !are_known;
+    sched->held = holder != NULL || !are_known;
     if (sched->held)
         sched_again_cancel(&sched->again);
     if (obstacle == NULL)

@@ -47,8 +47,9 @@ void sched_begin(struct sched *sched);
  * claim for computing sched_probe is BUSY, except for a forced request beside claims of ordinary
  * users. The daemon's own measuring that was cut short or put off is repeated some time after the
  * claim. That time grows with each interruption, so that many short jobs do not restart it again
- * and again. */
-void sched_follow_claims(struct sched *sched, const struct claim_set *claims);
+ * and again. are_known: false while stored claims could not be read, which holds the daemon's own
+ * measuring too. */
+void sched_follow_claims(struct sched *sched, const struct claim_set *claims, bool are_known);
 bool sched_is_measuring(const struct sched *sched); /* a probe program is alive */
 bool sched_is_yielding(const struct sched *sched);  /* ... and has been stopped */
 

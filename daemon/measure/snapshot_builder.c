@@ -60,6 +60,28 @@ static bool inherit_notes(struct run *run, const struct snapshot *base)
     return ok;
 }
 
+/* Adds what is stored. A failure other than NO_MEMORY has moved the store to a database that works,
+ * so the second try reads that. */
+static enum berth_code read_stored(struct store *store, const struct graph *graph,
+                                   const char *boot_id, struct values *values, struct sets *sets,
+                                   struct note **ret_notes, size_t *ret_count, int64_t *ret_at_s,
+                                   struct berth_err *err)
+{
+    enum berth_code code = BERTH_IO;
+    for (int tries = 0; tries < 2 && code != BERTH_OK && code != BERTH_NO_MEMORY; tries++) {
+        free(*ret_notes);
+        *ret_notes = NULL;
+        *ret_count = 0;
+        *err = (struct berth_err){0};
+        code = store_begin(store, graph, boot_id, err);
+        if (code == BERTH_OK)
+            code = store_load_latest(store, graph, values, ret_notes, ret_count, ret_at_s, err);
+        if (code == BERTH_OK)
+            code = store_set_load(store, graph, sets, err);
+    }
+    return code;
+}
+
 /* Makes the first snapshot: the folder's values, moved out of found, replaced by the store's where
  * it has some. */
 static enum berth_code first_snapshot(const struct snapshot_builder *builder,
@@ -80,10 +102,8 @@ static enum berth_code first_snapshot(const struct snapshot_builder *builder,
     int64_t stored_at_s = 0;
     struct berth_err why = {0};
     /* Note a failing store and serve the node without it. */
-    if (store_begin(store, found->graph, boot_id, &why) != BERTH_OK ||
-        store_load_latest(store, found->graph, values, &stored, &stored_count, &stored_at_s,
-                          &why) != BERTH_OK ||
-        store_set_load(store, found->graph, sets, &why) != BERTH_OK) {
+    if (read_stored(store, found->graph, boot_id, values, sets, &stored, &stored_count,
+                    &stored_at_s, &why) != BERTH_OK) {
         struct note note = {.severity = 1, .code = "store-unreadable", .place = "machine0"};
         snprintf(note.text, sizeof note.text, "what is stored could not be read: %.200s",
                  why.detail);
@@ -151,13 +171,20 @@ static enum berth_code discover_here(const struct files *io, const char *facts_t
     return code;
 }
 
-static void read_boot_id(const struct files *io, char *buffer, size_t size)
+/* Reads the boot's id. Claims end with their boot, so a failed read yields no id. */
+static enum berth_code read_boot_id(const struct files *io, char *buffer, size_t size,
+                                    struct berth_err *err)
 {
     char *text = NULL;
-    snprintf(buffer, size, "unknown");
-    if (files_read(io, "/proc/sys/kernel/random/boot_id", 256, &text, NULL) == BERTH_OK)
+    struct berth_err why = {0};
+    enum berth_code code = files_read(io, "/proc/sys/kernel/random/boot_id", 256, &text, &why);
+    if (code == BERTH_OK)
         snprintf(buffer, size, "%.36s", text);
+    else
+        err_set(err, code == BERTH_NO_MEMORY ? code : BERTH_IO, "the boot's id is unknown: %s",
+                why.detail);
     free(text);
+    return code == BERTH_OK ? code : err->code;
 }
 
 enum berth_code snapshot_builder_discover(const struct snapshot_builder *builder,
@@ -173,11 +200,13 @@ enum berth_code snapshot_builder_discover(const struct snapshot_builder *builder
                                           : discover_here(io, facts_text, &found, err);
     if (code != BERTH_OK)
         return code;
-    char boot_id[40];
-    read_boot_id(io, boot_id, sizeof boot_id);
-    code = first_snapshot(builder, &found,
-                          facts != NULL && facts->note.code[0] != '\0' ? &facts->note : NULL,
-                          boot_id, &snapshot, err);
+    char boot_id[40] = "";
+    if (folder == NULL) /* a folder's store is memory only */
+        code = read_boot_id(io, boot_id, sizeof boot_id, err);
+    if (code == BERTH_OK)
+        code = first_snapshot(builder, &found,
+                              facts != NULL && facts->note.code[0] != '\0' ? &facts->note : NULL,
+                              boot_id, &snapshot, err);
     discovery_done(&found);
     if (code == BERTH_OK && folder == NULL)
         history_begin(builder->store, snapshot, builder->past);

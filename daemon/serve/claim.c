@@ -284,6 +284,11 @@ static enum berth_code claim_to_release(const struct call *call, const struct cl
         id != NULL ? claim_set_find(claims, id) : claim_set_find_key(claims, call->peer->uid, key);
     if (claim == NULL && id != NULL) {
         bool is_key = claim_set_find_key(claims, call->peer->uid, id) != NULL;
+        if (!is_key && claim_keep_is_unread(call->daemon->claims))
+            return err_set(err, BERTH_UNAVAILABLE,
+                           "claim %.60s is unknown: the stored claims could not be read yet; ask "
+                           "again once berth status shows no such problem, or release its key",
+                           id);
         err_set(err, BERTH_NO_SUCH_CLAIM, "there is no claim %.60s: %s", id,
                 is_key ? "it is the key of one (berth release --key)"
                        : "it has ended, or never was");

@@ -18,8 +18,8 @@
 
 #define STORE_AGAIN_S 10
 /* a distant deadline is checked once a day, so that no product overflows */
-#define TIMER_MAX_S  86400
-#define RELEASED_MAX 4096
+#define TIMER_MAX_S       86400
+#define RELEASED_PER_USER 1024
 
 /*
  * Invariants:
@@ -40,7 +40,7 @@ struct claim_keep {
     struct {
         uid_t uid;
         char *key;
-    } * released; /* while is_unread */
+    } * released; /* ended while is_unread */
     size_t released_count;
 
     bool saving, failed;
@@ -255,7 +255,7 @@ static void changed(struct claim_keep *keep)
         return;
     }
     store_claims(keep);
-    sched_follow_claims(keep->env.sched, &keep->claims);
+    sched_follow_claims(keep->env.sched, &keep->claims, !keep->is_unread);
     set_timer(keep);
     notifier_wake(keep->env.notifier);
 }
@@ -266,9 +266,15 @@ static void timer_due(uv_timer_t *timer)
     char id[CLAIM_ID_SIZE];
     bool any = false;
     uint64_t now_ns = clock_mono_ns(keep->env.clock);
-    for (size_t i = 0; i < keep->claims.count; i++)
-        if (keep->claims.item[i]->deadline_ns <= now_ns && may_log(keep, keep->claims.item[i]))
-            log_line(LOG_LEVEL_INFO, "claim %s has ended with its time", keep->claims.item[i]->id);
+    for (size_t i = 0; i < keep->claims.count; i++) {
+        const struct claim *claim = keep->claims.item[i];
+        if (claim->deadline_ns > now_ns)
+            continue;
+        if (claim->key != NULL)
+            claim_keep_release_unread(keep, claim->uid, claim->key);
+        if (may_log(keep, claim))
+            log_line(LOG_LEVEL_INFO, "claim %s has ended with its time", claim->id);
+    }
     while (claim_set_expire_one(&keep->claims, now_ns, id)) {
         claim_watch_remove(keep->watch, id);
         any = true;
@@ -326,7 +332,7 @@ static bool may_stand(struct claim_keep *keep, const struct claim *stored, struc
     char by[96];
     claim_describe(stored, by, sizeof by);
     if (was_released(keep, stored->uid, stored->key)) {
-        log_line(LOG_LEVEL_INFO, "stored claim %s has ended: it was released meanwhile", by);
+        log_line(LOG_LEVEL_INFO, "stored claim %s has ended: its key was released meanwhile", by);
         return false;
     }
     enum berth_code code =
@@ -341,22 +347,33 @@ static bool may_stand(struct claim_keep *keep, const struct claim *stored, struc
     return code == BERTH_OK;
 }
 
-/* Adds the stored claims that are in force. After NO_MEMORY only some are added. */
-static enum berth_code join(struct claim_keep *keep, const struct claim_set *stored, size_t ended,
-                            struct berth_err *err)
+/* Finds the stored claims in force, of administrators or of others. */
+static void find_standing(struct claim_keep *keep, const struct claim_set *stored, bool is_admins,
+                          bool *stands, struct berth_err *err)
 {
     uint64_t now_ns = clock_mono_ns(keep->env.clock);
-    bool *stands = calloc(stored->count + 1, sizeof *stands);
-    size_t count = 0;
-    if (stands == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "no memory for claims");
     for (size_t i = 0; i < stored->count && err->code == BERTH_OK; i++) {
+        if (stored->item[i]->is_admins != is_admins)
+            continue;
         /* the configuration may have changed, or another program the row; nobody else has seen
          * the claim yet */
         claim_cut_deadline(keep->env.config, stored->item[i], now_ns);
         stands[i] =
             !is_over(keep, stored->item[i], now_ns) && may_stand(keep, stored->item[i], err);
     }
+}
+
+/* Adds the stored claims that are in force. After NO_MEMORY only some are added. */
+static enum berth_code join(struct claim_keep *keep, const struct claim_set *stored, size_t ended,
+                            struct berth_err *err)
+{
+    bool *stands = calloc(stored->count + 1, sizeof *stands);
+    size_t count = 0;
+    if (stands == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for claims");
+    /* administrators' first: they end claims that would end stored ones of others */
+    find_standing(keep, stored, true, stands, err);
+    find_standing(keep, stored, false, stands, err);
     for (size_t i = 0; i < stored->count && err->code == BERTH_OK; i++) {
         struct berth_err not_watched = {0};
         const struct claim *claim = stored->item[i];
@@ -426,7 +443,7 @@ enum berth_code claim_keep_new(const struct claim_keep_env *env, struct claim_ke
     if (keep->tried != keep->claims.generation || keep->claims.count > 0)
         changed(keep);
     else
-        sched_follow_claims(env->sched, &keep->claims);
+        sched_follow_claims(env->sched, &keep->claims, !keep->is_unread);
     *ret_keep = keep;
     return BERTH_OK;
 }
@@ -519,6 +536,8 @@ static void end_overridden(struct claim_keep *keep, const struct claim *claim,
         claim_describe(other, ended, sizeof ended);
         log_line(LOG_LEVEL_WARNING, "claim %s has ended: an administrator's covers its places, %s",
                  ended, by);
+        if (other->key != NULL)
+            claim_keep_release_unread(keep, other->uid, other->key);
         claim_watch_remove(keep->watch, other->id);
         claim_set_remove(&keep->claims, other);
     }
@@ -595,7 +614,10 @@ enum berth_code claim_keep_add(struct claim_keep *keep, const struct claim *spec
 
 void claim_keep_release_unread(struct claim_keep *keep, uid_t uid, const char *key)
 {
-    if (!keep->is_unread || was_released(keep, uid, key) || keep->released_count >= RELEASED_MAX)
+    size_t count = 0;
+    for (size_t i = 0; i < keep->released_count; i++)
+        count += keep->released[i].uid == uid;
+    if (!keep->is_unread || was_released(keep, uid, key) || count >= RELEASED_PER_USER)
         return;
     char *copy = strdup(key);
     if (copy == NULL ||
@@ -606,6 +628,8 @@ void claim_keep_release_unread(struct claim_keep *keep, uid_t uid, const char *k
     keep->released[keep->released_count].uid = uid;
     keep->released[keep->released_count++].key = copy;
 }
+
+bool claim_keep_is_unread(const struct claim_keep *keep) { return keep->is_unread; }
 
 void claim_keep_release(struct claim_keep *keep, const struct claim *claim)
 {

@@ -64,8 +64,11 @@ enum berth_code claim_keep_add(struct claim_keep *keep, const struct claim *spec
 
 void claim_keep_release(struct claim_keep *keep, const struct claim *claim);
 
+/* True while the stored claims could not be read yet. */
+bool claim_keep_is_unread(const struct claim_keep *keep);
+
 /* Releases a key whose claim may be in the database while that cannot be read. Keeps a limited
- * number of keys. Does nothing once the database was read. */
+ * number of keys for each user. Does nothing once the database was read. */
 void claim_keep_release_unread(struct claim_keep *keep, uid_t uid, const char *key);
 
 /* Stores Bind's plan under a claim: claim_set_keep_plan. */

@@ -329,8 +329,8 @@ static bool is_gone(struct store *store)
 }
 
 /* True when the file lacks a page that the log lacks too, judged by the connection's number of
- * pages. An empty file is cut too: SQLite would delete its log. The size is read last, because
- * others may copy the log into it. */
+ * pages. An empty file is cut too: SQLite would delete its log. It counts one byte as none. The
+ * size is read last, because others may copy the log into it. */
 static bool is_file_cut(const struct store *store, bool has_log, int64_t *ret_bytes,
                         struct berth_err *ret_how)
 {
@@ -343,7 +343,7 @@ static bool is_file_cut(const struct store *store, bool has_log, int64_t *ret_by
     if (code == BERTH_OK && has_log)
         pages = store_log_index_file_pages(store->db, pages);
     int64_t bytes = *ret_bytes = file_bytes(store->path);
-    if (bytes < 0 || (code == BERTH_OK && bytes > 0 && bytes >= pages * page_bytes))
+    if (bytes < 0 || (code == BERTH_OK && bytes > 1 && bytes >= pages * page_bytes))
         return false;
     if (code == BERTH_OK)
         err_set(ret_how, BERTH_BAD_DATA, "somebody truncated it");
@@ -381,7 +381,7 @@ static void check_and_copy(struct store *store, uint32_t frames)
     bool has_log = !store_db_is_exclusive(store->db);
     int64_t bytes = 0;
     if (is_file_cut(store, has_log, &bytes, &how))
-        mend(store, how.detail, bytes == 0 ? file_lost : NULL);
+        mend(store, how.detail, bytes <= 1 ? file_lost : NULL);
     else if (bytes < 0)
         return; /* gone: the next call notices */
     else if (has_log && store_log_is_cut(store->db, &store->log))

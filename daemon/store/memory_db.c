@@ -74,12 +74,12 @@ static const struct pump measured[] = {
      " AND metric = ?2 AND flows = ?3), ?4, ?5, ?6, ?7, ?8)"},
 };
 
-/* Deletes the file's baselines that are older than those accepted without knowledge of them. */
+/* Deletes the file's baselines, except newer ones, of series accepted without knowledge of them. */
 static const struct pump accepted[] = {
     {"SELECT n.fingerprint, b.metric, b.from_place, b.to_place, b.axes, b.begun_s"
      " FROM baseline b" OF_NODE "b.node WHERE b.accepted",
      "DELETE FROM baseline WHERE node = " NODE " AND metric = ?2 AND from_place = ?3"
-     " AND to_place = ?4 AND axes = ?5 AND begun_s < ?6"},
+     " AND to_place = ?4 AND axes = ?5 AND begun_s <= ?6"},
 };
 
 /* Tables copied whole in both directions. A column "node" refers to a node's row; row ids are

@@ -19,7 +19,7 @@ from berthd import BIN, RUN
 from varlink import Connection
 
 PRELOAD = pathlib.Path(__file__).resolve().parent.parent.parent / "build/survival/preload.so"
-ALLOCATIONS, ACCESSES, TABLES = 1, 2, 3
+ALLOCATIONS, ACCESSES, TABLES, BOOT_ID = 1, 2, 3, 4
 KINDS = {"allocation": ALLOCATIONS, "access": ACCESSES}
 
 

@@ -9,12 +9,13 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import fake_probe, until  # noqa: E402
-from survival import KINDS, RUN, TABLES, Control, Survivor, examine, record, scratch, seeded, value  # noqa: E402
+from survival import BOOT_ID, KINDS, RUN, TABLES, Control, Survivor, examine, record, scratch, seeded, value  # noqa: E402
 from tap import run_tests  # noqa: E402
 from varlink import Connection  # noqa: E402
 
@@ -359,9 +360,36 @@ def many_connections_need_no_larger_table():
     shutil.rmtree(folder)
 
 
+def a_start_without_the_boots_id_ends_no_claim():
+    """It fails instead, for claims end with their boot; a daemon that serves keeps its node."""
+    folder = scratch()
+    control = Control.at(folder / "control")
+    survivor = Survivor(folder / "d", control=control)
+
+    def keys():
+        return [claim["key"] for claim in ask(survivor, "io.berth.Placement.ListClaims")["parameters"]["claims"]]
+
+    survivor.start("--no-probe")
+    assert serves(survivor), survivor.said()
+    assert ask(survivor, "io.berth.Placement.Claim", PARAMETERS["io.berth.Placement.Claim"])["parameters"]["stored"]
+    control.arm(BOOT_ID, 1)
+    survivor.process.send_signal(signal.SIGHUP)
+    assert until(lambda: "the node stays as it was: the boot's id is unknown" in survivor.said()), survivor.said()
+    control.disarm()
+    assert keys() == ["k"] and survivor.stop() == 0, survivor.said()
+    control.arm(BOOT_ID, 1)
+    survivor.start("--no-probe")
+    assert not serves(survivor) and survivor.process.wait() == 74 and "the boot's id is unknown" in survivor.said(), survivor.said()
+    assert control.disarm()
+    survivor.start("--no-probe")
+    assert serves(survivor) and keys() == ["k"], survivor.said()
+    assert survivor.stop() == 0
+    shutil.rmtree(folder)
+
+
 if __name__ == "__main__":
     sys.exit(run_tests([every_method_survives_every_fault, a_probe_run_survives_every_fault, connections_come_through_every_fault,
-             many_connections_need_no_larger_table,
+             many_connections_need_no_larger_table, a_start_without_the_boots_id_ends_no_claim,
              a_start_on_a_stored_run_survives_every_access, a_first_start_survives_every_access,
              a_start_survives_that_every_access_fails_from_there,
              a_start_on_a_stored_run_survives_every_allocation, a_first_start_survives_every_allocation,

@@ -37,7 +37,7 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-enum kind { NOTHING, ALLOCATIONS, ACCESSES, TABLES };
+enum kind { NOTHING, ALLOCATIONS, ACCESSES, TABLES, BOOT_ID };
 
 /* As in tests/lib/survival.py. */
 struct control {
@@ -239,11 +239,19 @@ static bool is_file(int fd)
     return kernel()(SYS_newfstatat, fd, "", &status, AT_EMPTY_PATH) == 0 && S_ISREG(status.st_mode);
 }
 
+/* The boot's id is a kind of its own: few of thousands of places read it. */
+static bool open_fails(const char *path)
+{
+    if (strstr(path, "/boot_id") == NULL || !fails(BOOT_ID))
+        return access_fails(EMFILE);
+    errno = EMFILE;
+    return true;
+}
+
 static int open_it(int folder, const char *path, int flags, mode_t mode)
 {
-    return access_fails(EMFILE)
-               ? -1
-               : (int)kernel()(SYS_openat, folder, path, flags | O_LARGEFILE, mode);
+    return open_fails(path) ? -1
+                            : (int)kernel()(SYS_openat, folder, path, flags | O_LARGEFILE, mode);
 }
 
 #define MODE_OF(flags)                                                                             \
@@ -260,6 +268,10 @@ PUBLIC int open(const char *path, int flags, ...)
     MODE_OF(flags)
     return open_it(AT_FDCWD, path, flags, mode);
 }
+
+/* Stands for open in a program built with _FORTIFY_SOURCE. */
+PUBLIC int __open_2(const char *path, int flags);
+PUBLIC int __open_2(const char *path, int flags) { return open_it(AT_FDCWD, path, flags, 0); }
 
 PUBLIC int openat(int folder, const char *path, int flags, ...)
 {

@@ -132,7 +132,7 @@ def what_is_truncated_gets_them_again():
     ends = {"another": lambda daemon: is_stored(daemon, "core1", "b"),
             "nothing": lambda daemon: until(lambda: "truncated" in daemon.said() and rows(daemon) == {"a"}, 8),
             "end": lambda daemon: daemon.stop()[0] == 0}
-    for name, before, bytes_left in (("berth.db", None, 0), ("berth.db", checkpoint, 0), ("berth.db", checkpoint, 4096), ("berth.db", checkpoint, -1),
+    for name, before, bytes_left in (("berth.db", None, 0), ("berth.db", None, 1), ("berth.db", checkpoint, 0), ("berth.db", checkpoint, 4096), ("berth.db", checkpoint, -1),
                                      ("berth.db-wal", None, 0), ("berth.db-wal", None, -1), ("berth.db-wal", None, 4152), ("berth.db-shm", None, 0)):
         for end, do in ends.items():
             if end == "nothing" and bytes_left != 0:
@@ -422,7 +422,7 @@ def without_a_claim_meanwhile_it_is_taken_up_too():
 def what_collides_with_a_later_claim_has_ended():
     """By its place, by its key, or released meanwhile. The log says so, once of each."""
     for stored, meanwhile, released, causes in (
-            ((("core0", "a"), ("core1", "b")), ("core0", "other"), "b", {"a": "core0 is claimed already, by ", "b": "it was released meanwhile"}),
+            ((("core0", "a"), ("core1", "b")), ("core0", "other"), "b", {"a": "core0 is claimed already, by ", "b": "its key was released meanwhile"}),
             ((("core1", "b"),), ("core0", "b"), "c", {"b": "its key is claimed already, by "})):
         directory, names = killed_with(*stored)
         with started_without(held, directory) as (daemon, end_it):
@@ -451,6 +451,72 @@ def an_administrators_stored_claim_ends_a_users_later_one():
         end_it()
         assert until(lambda: places(daemon) == {"a": ["core0"]}), (places(daemon), daemon.said())
         assert "has ended: an administrator's covers its places" in daemon.said(), daemon.said()
+
+
+def asked(daemon, uid, method, **parameters):
+    replies = as_nobody((daemon.socket, PLACEMENT + method, parameters), uid=uid)
+    if replies is None:
+        raise LeftOut("only root can be two users")
+    return replies[0]
+
+
+def an_administrators_stored_claim_is_taken_up_first():
+    """It ends a later one of a user, which collides with an earlier stored one too."""
+    with as_user() as daemon:
+        asked(daemon, 1001, "Claim", places=["core0"], purpose="compute", ttl_s=600, key="s")
+        claimed(daemon, "core1", key="a")
+        daemon.stop()
+        with started_without(held, daemon.directory) as (again, end_it):
+            assert asked(again, 1002, "Claim", places=["core0", "core1"], purpose="compute", ttl_s=600, key="u")[0] is None
+            end_it()
+            assert until(lambda: places(again) == {"s": ["core0"], "a": ["core1"]}), (places(again), again.said())
+
+
+def a_renewal_that_has_run_out_ends_the_stored_claim():
+    directory, _ = killed_with(("core0", "a"), ("core1", "b"))
+    with started_without(held, directory) as (daemon, end_it):
+        claim(daemon, "core0", key="a", ttl_s=1)
+        assert until(lambda: not listed(daemon)), listed(daemon)
+        end_it()
+        assert until(lambda: places(daemon)) and places(daemon) == {"b": ["core1"]}, (places(daemon), daemon.said())
+
+
+def a_release_by_name_says_that_claims_are_unknown():
+    directory, names = killed_with(("core0", "a"))
+    with started_without(held, directory) as (daemon, end_it):
+        error, reply = release(daemon, claim=names["a"])
+        assert error == PLACEMENT + "Unavailable" and "could not be read yet" in reply["detail"], (error, reply)
+        end_it()
+        assert until(lambda: places(daemon)) and release(daemon, claim=names["a"])[1]["released"] == 1
+        assert release(daemon, claim=names["a"])[0] == "io.berth.Placement.NoSuchClaim"
+
+
+def many_releases_of_one_user_hinder_no_other():
+    directory, _ = killed_with(("core0", "a"), ("core1", "b"))
+    with started_without(held, directory) as (daemon, end_it):
+        releases = [(daemon.socket, PLACEMENT + "Release", {"key": f"k{i}"}) for i in range(4100)]
+        if as_nobody(*releases, uid=1001) is None:
+            raise LeftOut("only root can be two users")
+        release(daemon, key="a")
+        end_it()
+        assert until(lambda: places(daemon)) and places(daemon) == {"b": ["core1"]}, (places(daemon), daemon.said())
+
+
+def nothing_is_measured_beside_unknown_claims():
+    """Except on request."""
+    value = '{"record":"value","metric":"cpu_pingpong","from":"core0","to":"core1","value":51.5,"low":50.5,"high":52.5,"n":9}'
+    with fake_probe(f"echo '{RUN}'\necho '{value}'\necho '{END}'\n") as folder, Daemon("--no-probe", config=f"probe_dir = {folder}\n") as daemon:
+        claimed(daemon, "core0", key="a")
+        daemon.stop()
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(held(daemon.state))
+            with Daemon("--socket", daemon.socket, directory=daemon.directory, config=f"probe_dir = {folder}\n") as again:
+                assert until(lambda: "not measuring: the stored claims are unknown" in again.said()), again.said()
+                time.sleep(0.5)
+                assert again.status()["state"] == "ready" and all(cell["value"] is None for cell in cells(again, "cpu_pingpong")), again.said()
+                again.call("io.berth.Health.Probe")
+                assert until(lambda: [cell["value"] for cell in cells(again, "cpu_pingpong")] == [51.5]), again.said()
+                stack.close()
 
 
 def an_end_before_it_could_be_read_loses_nothing():
@@ -484,7 +550,62 @@ def values_that_could_not_be_read_are_served_later():
                 assert until(lambda: [cell["value"] for cell in cells(again, "cpu_pingpong")] == [51.5]), again.said()
 
 
+def values_are_served_while_another_process_writes():
+    """From the start: reading needs no lock."""
+    value = '{"record":"value","metric":"cpu_pingpong","from":"core0","to":"core1","value":51.5,"low":50.5,"high":52.5,"n":9}'
+    with fake_probe(f"echo '{RUN}'\necho '{value}'\necho '{END}'\n") as folder, Daemon("--no-probe", config=f"probe_dir = {folder}\n") as daemon:
+        daemon.call("io.berth.Health.Probe")
+        daemon.wait_ready()
+        daemon.stop()
+        with contextlib.closing(sqlite3.connect(daemon.state / "berth.db", isolation_level=None)) as writer:
+            writer.execute("BEGIN IMMEDIATE")
+            with Daemon("--no-probe", directory=daemon.directory, config=f"probe_dir = {folder}\n") as again:
+                assert [cell["value"] for cell in cells(again, "cpu_pingpong")] == [51.5], again.said()
+                writer.execute("ROLLBACK")
+                assert until(lambda: again.status()["store"] == "ok" and not again.status()["problems"]), again.status()
+                assert [cell["value"] for cell in cells(again, "cpu_pingpong")] == [51.5], again.said()
+
+
+def a_baseline_accepted_while_the_stored_one_is_unknown_counts():
+    """Though it is in line with what was measured meanwhile."""
+    def value(ns):
+        return f'{{"record":"value","metric":"cpu_pingpong","from":"core0","to":"core1","value":{ns},"low":{ns * .99},"high":{ns * 1.01},"n":9}}'
+
+    with tempfile.NamedTemporaryFile("w+") as answer, fake_probe(f"cat {answer.name}\n") as folder, \
+            Daemon("--no-probe", config=f"probe_dir = {folder}\n") as daemon:
+        def measured(asked, ns):
+            answer.seek(0)
+            answer.truncate()
+            answer.write(f"{RUN}\n{value(ns)}\n{END}\n")
+            answer.flush()
+            for _ in range(6):
+                asked.call("io.berth.Health.Probe")
+                asked.wait_ready()
+
+        measured(daemon, 51.5)
+        claimed(daemon, "core0", key="a")
+        release(daemon, key="a")
+        daemon.stop()
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(held(daemon.state))
+            with Daemon("--no-probe", directory=daemon.directory, config=f"probe_dir = {folder}\n") as again:
+                measured(again, 200)
+                accepted = again.call("io.berth.Health.AcceptBaseline")
+                assert accepted["accepted"] == accepted["in_line"] == 1, accepted
+                stack.close()
+                again.stop()
+                with contextlib.closing(sqlite3.connect(daemon.state / "berth.db")) as database:
+                    assert database.execute("SELECT median FROM baseline").fetchall() == [(200,)], again.said()
+
+
 TESTS = [
+    an_administrators_stored_claim_is_taken_up_first,
+    a_renewal_that_has_run_out_ends_the_stored_claim,
+    a_release_by_name_says_that_claims_are_unknown,
+    many_releases_of_one_user_hinder_no_other,
+    nothing_is_measured_beside_unknown_claims,
+    values_are_served_while_another_process_writes,
+    a_baseline_accepted_while_the_stored_one_is_unknown_counts,
     what_could_not_be_read_is_taken_up_later,
     without_a_claim_meanwhile_it_is_taken_up_too,
     what_collides_with_a_later_claim_has_ended,
