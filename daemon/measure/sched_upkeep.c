@@ -14,7 +14,7 @@ static void maintain(struct sched_job *job, struct store *store)
     struct sched_upkeep *upkeep = (struct sched_upkeep *)job;
     struct berth_err err = {0};
     upkeep->was_out = store_state(store) == STORE_MEMORY_ONLY;
-    upkeep->is_well = store_retry(store);
+    upkeep->is_well = store_retry(store, false);
     upkeep->has_more = upkeep->is_well;
     for (int i = 0; i < STEPS_AT_ONCE && upkeep->has_more; i++)
         if (store_retention(store, &upkeep->keep, &upkeep->has_more, &err) != BERTH_OK)

@@ -81,7 +81,7 @@ static void save_free(struct save *save)
 static void read_work(struct save *save, struct store *store)
 {
     if (save->is_last)
-        store_retry(store);
+        store_retry(store, true);
     save->files = store_files(store);
     save->code = store_load_claims(store, &save->stored, &save->ended, &save->err);
 }

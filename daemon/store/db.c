@@ -14,7 +14,6 @@
 #include "store/log_index.h"
 
 #define APPLICATION_ID 0x62727468
-#define BUSY_MS        200
 
 static enum berth_code code_of(int rc)
 {
@@ -240,14 +239,15 @@ static int refuse_commit(void *arg)
     return store_log_index_is_lost();
 }
 
-static enum berth_code prepare_connection(sqlite3 *db, bool exclusive, struct berth_err *err)
+static enum berth_code prepare_connection(sqlite3 *db, bool exclusive, int busy_ms,
+                                          struct berth_err *err)
 {
     static const char settings[] =
         "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
         "PRAGMA cache_size = -512; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0;"
         "PRAGMA secure_delete = OFF;"; /* see store_log_copy */
     sqlite3_extended_result_codes(db, 1);
-    sqlite3_busy_timeout(db, BUSY_MS);
+    sqlite3_busy_timeout(db, busy_ms);
     sqlite3_commit_hook(db, refuse_commit, NULL);
     sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
@@ -324,8 +324,8 @@ static enum berth_code check_header(const char *path, struct berth_err *err)
                        be32toh(*(const uint32_t *)(header + 40)) != 0, err);
 }
 
-enum berth_code store_db_open(const char *path, enum store_journal journal, sqlite3 **ret_db,
-                              struct berth_err *err)
+enum berth_code store_db_open(const char *path, enum store_journal journal, int busy_ms,
+                              sqlite3 **ret_db, struct berth_err *err)
 {
     sqlite3 *db = NULL;
     bool is_file = strcmp(path, ":memory:") != 0;
@@ -340,7 +340,7 @@ enum berth_code store_db_open(const char *path, enum store_journal journal, sqli
         return err_set(err, BERTH_NO_MEMORY, "out of memory for a database connection");
     bool exclusive = is_file && (journal == STORE_JOURNAL_ROLLBACK ||
                                  (journal == STORE_JOURNAL_AUTO && is_on_network(path)));
-    code = rc == SQLITE_OK ? prepare_connection(db, exclusive, err)
+    code = rc == SQLITE_OK ? prepare_connection(db, exclusive, busy_ms, err)
                            : store_db_error(db, "opening", err);
     if (code == BERTH_OK && is_file)
         code = check_schema(db, err);
@@ -400,7 +400,7 @@ bool store_db_is_whole(const char *path, enum store_journal journal)
 {
     sqlite3 *db = NULL;
     int64_t is_whole = 0;
-    if (store_db_open(path, journal, &db, NULL) != BERTH_OK)
+    if (store_db_open(path, journal, STORE_DB_BUSY_MS, &db, NULL) != BERTH_OK)
         return false;
     bool is_checked =
         store_db_number(db, "SELECT integrity_check = 'ok' FROM pragma_integrity_check(1)",

@@ -14,16 +14,19 @@
 #include "base/err.h"
 #include "store/store.h"
 
+/* longest wait for another process' lock */
+#define STORE_DB_BUSY_MS 200
+
 /* Opens path (or ":memory:"), creates it with mode 0640, and migrates it to the newest schema, one
- * transaction for each migration. Reads only a few pages, for any size. Nothing stays open on
- * failure:
+ * transaction for each migration. Statements wait busy_ms for another process' lock. Reads only a
+ * few pages, for any size. Nothing stays open on failure:
  * - BAD_DATA: corrupt or no database.
  * - UNAVAILABLE: another process holds its lock.
  * - BAD_CONFIG: of a newer version or another program; unchanged.
  * - IO: cannot be read or written, or the disk is full.
  * - NO_MEMORY. */
-enum berth_code store_db_open(const char *path, enum store_journal journal, sqlite3 **ret_db,
-                              struct berth_err *err);
+enum berth_code store_db_open(const char *path, enum store_journal journal, int busy_ms,
+                              sqlite3 **ret_db, struct berth_err *err);
 
 /* Opens a file that cannot be written for reading, without lock and log. Returns false when it is
  * not ours, of another version, broken or unreadable, or when its log would be needed. */

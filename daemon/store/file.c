@@ -151,12 +151,14 @@ static enum berth_code open_confirmed(const struct store *store, const char *how
                                       sqlite3 **ret_db, struct berth_err *err)
 {
     struct berth_err first = {0};
+    int busy_ms = store->is_retry ? 0 : STORE_DB_BUSY_MS;
     if (how_broken != NULL && !store_db_is_whole(store->path, store->journal))
         return err_set(err, BERTH_BAD_DATA, "%s", how_broken);
-    if (store_db_open(store->path, store->journal, ret_db, &first) == BERTH_OK)
+    if (store_db_open(store->path, store->journal, busy_ms, ret_db, &first) == BERTH_OK)
         return BERTH_OK;
-    return first.code == BERTH_BAD_DATA ? store_db_open(store->path, store->journal, ret_db, err)
-                                        : err_set(err, first.code, "%s", first.detail);
+    return first.code == BERTH_BAD_DATA
+               ? store_db_open(store->path, store->journal, busy_ms, ret_db, err)
+               : err_set(err, first.code, "%s", first.detail);
 }
 
 /* Opens the file; does not trust results of an index that was lost meanwhile. */
@@ -198,7 +200,7 @@ static enum berth_code open_file(struct store *store, const char *how_broken, ch
         why = (struct berth_err){0};
         code = store_db_set_aside(store->path, clock_now_s(&store->clock), aside, aside_size, &why);
         if (code == BERTH_OK)
-            code = store_db_open(store->path, store->journal, ret_db, &why);
+            code = store_db_open(store->path, store->journal, STORE_DB_BUSY_MS, ret_db, &why);
     }
     return code == BERTH_OK ? code : err_set(err, code, "%s", why.detail);
 }
@@ -223,7 +225,7 @@ enum berth_code store_file_open(struct store *store, const char *how_broken, str
     store->state = STORE_MEMORY_ONLY;
     store->has_state = false;
     store->files++;
-    enum berth_code code = store_db_open(":memory:", STORE_JOURNAL_WAL, &store->db, err);
+    enum berth_code code = store_db_open(":memory:", STORE_JOURNAL_WAL, 0, &store->db, err);
     if (code == BERTH_OK && store->path != NULL && store_db_open_reader(store->path, &store->file))
         store->has_state = store_memory_db_fill(store->file, store->db, NULL) == BERTH_OK;
     if (store->path != NULL)
@@ -234,7 +236,7 @@ enum berth_code store_file_open(struct store *store, const char *how_broken, str
 void store_file_leave(struct store *store, const char *why)
 {
     sqlite3 *memory = NULL;
-    if (store_db_open(":memory:", STORE_JOURNAL_WAL, &memory, NULL) != BERTH_OK)
+    if (store_db_open(":memory:", STORE_JOURNAL_WAL, 0, &memory, NULL) != BERTH_OK)
         return;
     store->has_state = store_memory_db_fill(store->db, memory, NULL) == BERTH_OK;
     store->file = store->db;
@@ -269,8 +271,11 @@ static bool return_to(struct store *store, const char *how_broken)
     if (file == NULL)
         code =
             open_file(store, how_broken, aside, sizeof aside, broken, sizeof broken, &file, &why);
-    if (code == BERTH_OK)
+    if (code == BERTH_OK) {
+        sqlite3_busy_timeout(file, store->is_retry ? 0 : STORE_DB_BUSY_MS);
         code = store_memory_db_merge(store->db, store->has_state, file, &why);
+        sqlite3_busy_timeout(file, STORE_DB_BUSY_MS);
+    }
     if (code != BERTH_OK) {
         if (store->file == NULL) {
             store_db_close(file);

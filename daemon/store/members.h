@@ -57,6 +57,7 @@ struct store {
     int64_t node, boot; /* rows */
     struct keeping_state keeping;
     bool is_other_version; /* found in the current call */
+    bool is_retry;         /* the current call waits for no other process' lock */
     bool has_state;        /* while db is in memory: it got the file's state */
     /* SQLite's error in the current call that makes the file unusable now; "" none */
     char how_failed[128];

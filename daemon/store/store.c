@@ -122,10 +122,12 @@ void store_check(struct store *store)
     store_core_done(store, BERTH_OK);
 }
 
-bool store_retry(struct store *store)
+bool store_retry(struct store *store, bool waits)
 {
     store_core_lock(store);
+    store->is_retry = !waits;
     bool is_well = store_file_return(store);
+    store->is_retry = false;
     store_core_done(store, BERTH_OK);
     return is_well;
 }

@@ -83,8 +83,9 @@ enum berth_code store_open_as(const char *directory, enum store_journal journal,
 void store_close(struct store *store); /* NULL is fine; calls store_retry first */
 
 /* Returns to the file with all data written meanwhile, if the store is memory only (not by choice)
- * and the file can be used. Returns false when it cannot yet. Cheap when there is nothing to do. */
-bool store_retry(struct store *store);
+ * and the file can be used. Returns false when it cannot yet. Cheap when there is nothing to do.
+ * waits: for another process' lock, a moment. Other callers wait for this call. */
+bool store_retry(struct store *store, bool waits);
 
 /* Checks the file as every call does first: its existence, and that of a set-aside file. */
 void store_check(struct store *store);

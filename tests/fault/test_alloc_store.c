@@ -301,10 +301,10 @@ static void coming_back_to_the_file(void **state)
             assert_int_equal(store_state(store), STORE_MEMORY_ONLY);
             limit_file_size(RLIM_INFINITY);
             fault_arm(at, for_ever);
-            bool is_back = store_retry(store);
+            bool is_back = store_retry(store, true);
             failed = fault_disarm();
             assert_true(is_back || failed);
-            assert_true(store_retry(store));
+            assert_true(store_retry(store, true));
             assert_int_equal(store_state(store), STORE_OK);
             assert_int_equal(query(world, "SELECT count(*) FROM run"), 3);
             assert_int_equal(query(world, "SELECT count(*) FROM value"), 3 * (CORES - 1));

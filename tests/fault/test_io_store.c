@@ -191,7 +191,7 @@ static struct told life(struct world *world)
         assert_int_equal(store_write_run(store, world->graph, &run, &id, &err), BERTH_OK);
         told.written++;
         told.certain += store_state(store) != STORE_MEMORY_ONLY;
-        store_retry(store);
+        store_retry(store, true);
     }
     enum berth_code code = store_load_latest(store, world->graph, all.values, &all.notes,
                                              &all.note_count, &all.last_probe_at_s, &err);

@@ -221,7 +221,7 @@ static inline long life(const struct world *world, struct cut first, struct cut 
     bool is_early = first.at <= steps.stored_one && second.at <= steps.stored_one;
     size_t early = is_early && is_kept ? claims_after_kill(world) : 2;
     store_check(store); /* as whoever watches the files has it done */
-    store_retry(store);
+    store_retry(store, true);
     is_kept = keep(store, 2);
     size_t late = claims_after_kill(world);
     if ((early < 2 || !is_kept || late < 2) && ++steps.lost <= 20)

@@ -112,12 +112,12 @@ static void write_on_full_disk(struct world *world)
     EXPECT(strcmp(noted(store).code, "store-memory-only") == 0 &&
            noted(store).since_s == fixed_s(NULL));
     EXPECT(strchr(noted(store).text, '\n') == NULL);
-    EXPECT(!store_retry(store));
+    EXPECT(!store_retry(store, true));
     EXPECT(store_write_run(store, world->graph, &run, &id, &err) == BERTH_OK);
     EXPECT(points(store, world->graph) == 3); /* one in the file, two in memory */
     EXPECT(count_loaded(store, world->graph) == CORES - 1);
     limit_file_size(RLIM_INFINITY);
-    EXPECT(store_retry(store));
+    EXPECT(store_retry(store, true));
     EXPECT(store_state(store) == STORE_OK && noted(store).code[0] == '\0');
     EXPECT(points(store, world->graph) == 3);
     EXPECT(count_loaded(store, world->graph) == CORES - 1);
@@ -155,9 +155,9 @@ static void somebody_holds_the_lock(void **state)
     assert_int_equal(store_state(store), STORE_MEMORY_ONLY);
     assert_non_null(strstr(noted(store).text, "locked"));
     assert_int_equal(count_loaded(store, world->graph), CORES - 1);
-    assert_false(store_retry(store));
+    assert_false(store_retry(store, true));
     assert_int_equal(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
-    assert_true(store_retry(store));
+    assert_true(store_retry(store, true));
     assert_int_equal(store_state(store), STORE_OK);
     assert_int_equal(count_loaded(store, world->graph), CORES - 1);
     assert_int_equal(query(world, "SELECT count(*) FROM run"), 1);
@@ -182,7 +182,7 @@ static void a_lock_at_open(void **state)
     assert_int_equal(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
     struct run run = pingpongs(world->graph, 1);
     written(store, world->graph, &run);
-    assert_true(store_retry(store));
+    assert_true(store_retry(store, true));
     assert_int_equal(store_state(store), STORE_OK);
     store_close(store);
     sqlite3_close(db);
@@ -331,7 +331,7 @@ static void findings_are_merged_into_the_file(void **state)
     free(list);
     assert_int_equal(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(db);
-    assert_true(store_retry(store));
+    assert_true(store_retry(store, true));
     store_close(store);
     assert_int_equal(query(world, "SELECT count(*) FROM finding"), 3);
     assert_int_equal(query(world, "SELECT count(*) FROM finding WHERE place = 'core0' AND opened_s "
@@ -359,7 +359,7 @@ static void read_from_the_start(struct world *world)
     struct run run = pingpongs(world->graph, 7);
     written(store, world->graph, &run);
     EXPECT(points(store, world->graph) == 3);
-    EXPECT(!store_retry(store));
+    EXPECT(!store_retry(store, true));
     store_close(store);
 }
 
@@ -417,8 +417,12 @@ static void claims_of_a_file_that_cannot_be_read(void **state)
     assert_true(store_is_unread(store));
     assert_non_null(strstr(noted(store).text, "its claims and baselines are unknown"));
     assert_int_equal(claims_loaded(store, BERTH_UNAVAILABLE), 0);
+    struct clock system = clock_system();
+    uint64_t begin_ns = clock_mono_ns(&system);
+    assert_false(store_retry(store, false));
+    assert_true(clock_mono_ns(&system) - begin_ns < 100000000);
     sqlite3_close(db);
-    assert_true(store_retry(store));
+    assert_true(store_retry(store, true));
     assert_false(store_is_unread(store));
     assert_int_equal(claims_loaded(store, BERTH_OK), 1);
     store_close(store);
@@ -454,7 +458,7 @@ static void baselines_of_a_file_that_cannot_be_read(void **state)
         store = opened(world, STORE_MEMORY_ONLY);
         accept(store, world->graph, 200, 2000);
         sqlite3_close(db);
-        assert_true(store_retry(store));
+        assert_true(store_retry(store, true));
         store_close(store);
         assert_int_equal(query(world, "SELECT count(*) FROM baseline"), CORES - 1);
         assert_int_equal(query(world, "SELECT count(*) FROM baseline WHERE median > 200"),
