@@ -306,7 +306,7 @@ $(BUILD)/standin/paths: $(addprefix tests/standin/,paths.c model.c model_paths.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -o $@ $(filter %.c,$^) -lm
 .PHONY: standins
-standins: $(STANDINS) ## build the stand-in GPU drivers of the tests: virtual nodes with GPUs
+standins: $(STANDINS) $(NVML) ## build the stand-in GPU drivers of the tests: virtual nodes with GPUs
 
 # Replaces NCCL; its copies go to the driver that the program has loaded.
 $(BUILD)/standin/libnccl.so.2: tests/standin/nccl.c Makefile

@@ -102,6 +102,7 @@ static void prepare(struct rig *rig)
     tree_make(rig->folder);
     rig->io.root = rig->folder;
     put(rig, "/proc/meminfo", "MemTotal:       999000000000 kB\nMemFree:  1 kB\n", 0644);
+    put(rig, "/proc/sys/kernel/random/boot_id", "00000000-0000-4000-8000-000000000000\n", 0644);
     assert_int_equal(uv_loop_init(&rig->loop), 0);
     assert_int_equal(config_init(&rig->config, &err), BERTH_OK);
     snprintf(path, sizeof path, "%s/probes", rig->folder);
