@@ -42,7 +42,7 @@ void ui_history(struct ui *ui, const json_t *history, const json_t *baseline, si
 
 /* Prints the reply of ListFindings as events, the latest first. */
 void ui_changes(struct ui *ui, const json_t *reply);
-/* the same from a private daemon over a node folder */
+/* Prints such a reply of a private daemon over a node folder. */
 void ui_changes_of_folder(struct ui *ui, const json_t *reply);
 
 /* ui/answer.c: parts that several answers share. */

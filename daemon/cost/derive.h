@@ -1,6 +1,6 @@
 /**
- * What planners rest on, derived of a snapshot by its builder. The order is that in which one part
- * rests on another: curves, resources, pairs.
+ * Derives the planners' data from a snapshot: curves, then shared limits, then the matrix of
+ * transfers. Each part uses the one before it.
  */
 #pragma once
 #include "node/snapshot.h"

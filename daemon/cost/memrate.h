@@ -67,8 +67,8 @@ struct memrate_basis {
     double other_start_ns;
     /* what all cores of a place are said to get stood for some of them, who can get no more */
     bool at_least;
-    /* what a gpu gets is only stated, or no more than what is known of others or published as a
-     * bound: it takes at least so long, and is put in order by that */
+    /* The rate is nominal or an upper bound, so the time is a lower bound. Options are ranked by
+     * that time. */
     bool is_ceiling;
     /* what one access by cores takes is not known, and the bytes alone take less than
      * MEMUSE_SHORT_NS */

@@ -12,7 +12,8 @@
 /* least fraction of a metric's cells and number of places that put the blame on the machine */
 #define EVERYWHERE        0.75
 #define EVERYWHERE_PLACES 4
-#define FINDINGS_KEPT     4096 /* most findings kept per group, including those of unlisted causes */
+/* most findings kept per group, including those of unlisted causes */
+#define FINDINGS_KEPT 4096
 
 static const char *const codes[RULE_COUNT] = {
     [RULE_NOMINAL] = "below-nominal",
