@@ -205,8 +205,10 @@ check_snapshot() {
         xargs grep -HnE '__atomic_|_Atomic'
 }
 
+# TODO is also TAP's word for a known failure, which these print or count.
 check_marks() {
-    { code && ours '*.md'; } | grep -vx tests/structure.sh |
+    { code && ours '*.md'; } |
+        grep -vxE 'tests/((structure|lib/runner|system/runner)\.sh|system/known_cases\.py)' |
         xargs grep -HnwE 'TODO|FIXME|XXX|HACK|TBD'
 }
 

@@ -27,6 +27,7 @@ program() {
 }
 
 program good <<<'echo "ok 1 - a"; echo "ok 2 - b # SKIP no b"; echo "ok 3 - c"'
+program known <<<'echo "ok 1 - a"; echo "not ok 2 - b # TODO the mend of b"'
 program silent <<<':'
 program absent <<<'echo "nothing to do it with"; exit 77'
 program bad <<<'echo "ok 1 - a"; echo "not ok 2 - b"; echo "# why b fails"; exit 1'
@@ -50,6 +51,10 @@ ok "what passes is status 0" [ $? = 0 ]
 ok "TAP lines count, and so does a program without" last "3 passed, 0 failed, 2 skipped"
 ok "what is left out says why" says '^left out: system absent: nothing to do it with$'
 ok "nothing is run once more" without 'once more|FAILED'
+
+runner 'run "system known" "$1/known"'
+ok "a known failure is no failure" last "1 passed, 0 failed, 1 skipped"
+ok "and says what is to be done" says '^left out: system known: the mend of b$'
 
 runner 'run "system good" "$1/good"; run "system once" env COLOUR="red and blue" "$1/once" "two words"'
 ok "what passes at the second time has passed" [ $? = 0 ]

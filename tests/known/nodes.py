@@ -1,0 +1,134 @@
+"""Nodes of known answers: those that tests/nodes lacks, with round or published figures.
+
+GB is 10^9 bytes. All figures are invented but for those whose source is named.
+"""
+import itertools
+import pathlib
+import sys
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+sys.path += [str(TESTS / "lib"), str(TESTS / "bench")]
+from built_node import Built  # noqa: E402
+from hive_node import Hives  # noqa: E402
+
+GB, GIB, MIB = 1e9, 1 << 30, 1 << 20
+PEER, HOST = "gpu_gpu_copy_engine", "host_gpu_copy_engine"
+
+
+def both(metric, start, end, rate, back=None, **axes):
+    """The same value in both directions."""
+    return [(metric, start, end, rate, axes), (metric, end, start, back or rate, axes)]
+
+
+def peers(rates, *, metric=PEER, **axes):
+    """Values of pairs of GPUs, both ways: {(0, 1): GB/s}."""
+    return sum((both(metric, f"gpu{a}", f"gpu{b}", rate * GB, **axes)
+                for (a, b), rate in rates.items()), [])
+
+
+def hosts(rate, gpus, numa_of):
+    """Copies between each GPU and its NUMA node, both ways, in GB/s."""
+    return sum((both(HOST, f"numa{numa_of(gpu)}", f"gpu{gpu}", rate * GB) for gpu in gpus), [])
+
+
+# ALCF Polaris: one EPYC with four NUMA nodes; GPUs 0-3 are near NUMA nodes 3-0, NICs near GPU 3, 1.
+POLARIS = Built([{"cores": 8, "package": 0, "ports": [["gpu"], ["nic"]]},
+                 {"cores": 8, "package": 0, "ports": [["gpu"]]},
+                 {"cores": 8, "package": 0, "ports": [["gpu"], ["nic"]]},
+                 {"cores": 8, "package": 0, "ports": [["gpu"]]}], bus=[0xc7, 0x85, 0x46, 0x07],
+                links=[(f"gpu{a}", f"gpu{b}", "nvlink", 100.0)
+                       for a, b in itertools.combinations(range(4), 2)])
+
+# LUMI-C: two EPYC with four NUMA nodes each, two L3 of eight cores in each of these.
+LUMI_C = Built([{"cores": 16, "l3": 8, "package": number // 4} for number in range(8)],
+               distance=[[10 if a == b else 12 if a // 4 == b // 4 else 32 for b in range(8)]
+                         for a in range(8)])
+
+
+def zen(same_ns, other_ns, same_queue=None, other_queue=None, l3s=2):
+    """L3s of four cores with measured round trips, and rates of a queue in bytes/s."""
+    values = []
+    for a, b in itertools.permutations(range(4 * l3s), 2):
+        is_same = a // 4 == b // 4
+        ends = (f"core{a}", f"core{b}")
+        values.append(("cpu_pingpong", *ends, same_ns if is_same else other_ns))
+        if same_queue:
+            values.append(("cpu_queue", *ends, same_queue if is_same else other_queue))
+            values.append(("cpu_copy", *ends, 14.7 * GIB))
+    return Built([{"cores": 4 * l3s, "l3": 4}], values=values)
+
+
+# The judge's Zen node: 48 ns in an L3, 197 across.
+ZEN = zen(48, 197)
+# A Ryzen 7 3800X (dpzmick.com): medians of the recorded round trips and of its reader's queue.
+ZEN2 = zen(96.8, 194.1, 14.3 * GIB, 10.4 * GIB)
+
+# Eight GPUs, two behind each of four PCIe ports, two ports a package; each link states 16 GB/s.
+DGX2_PORTS = Built([{"cores": 8, "ports": [["gpu", "gpu"], ["gpu", "gpu"]]} for _ in range(2)])
+# Eight GPUs on root ports of their own, four at each of two packages.
+OWN_PORTS = Built([{"cores": 8, "ports": [["gpu"]] * 4} for _ in range(2)])
+
+# Two hives of four GPUs by xGMI. Two copies over PCIe into gpu2 get 13 GB/s each, one 24 alone.
+IN_HIVE = {(a, b): 37.5 if a // 4 == b // 4 else 24.0
+           for a, b in itertools.combinations(range(8), 2)}
+MI210_HIVES = Built([{"cores": 8, "ports": [["gpu"]] * 4} for _ in range(2)],
+                    links=[(f"gpu{a}", f"gpu{b}", "xgmi", 50.0) for a, b in IN_HIVE
+                           if a // 4 == b // 4],
+                    values=peers(IN_HIVE) + hosts(26, range(8), lambda gpu: gpu // 4),
+                    sets=[(PEER + "_concurrent", [("gpu4", "gpu2", 13 * GB),
+                                                  ("gpu5", "gpu2", 13 * GB)])])
+
+# Four GPUs with NVLink bridges between 0 and 2, and 1 and 3; other pairs copy over PCIe.
+BRIDGES = Built([{"cores": 8, "ports": [["gpu"]] * 2} for _ in range(2)],
+                links=[("gpu0", "gpu2", "nvlink", 50.0), ("gpu1", "gpu3", "nvlink", 50.0)],
+                values=peers({pair: 40 if pair in ((0, 2), (1, 3)) else 10
+                              for pair in itertools.combinations(range(4), 2)}))
+
+# StarPU's measured buses of Inria's "sirocco" (tools/perfmodels/sampling/bus), MB/s as it has them.
+SIROCCO_PEERS = {(0, 1): 10244.09, (0, 2): 7662.719, (0, 3): 8527.736, (1, 0): 10240.68,
+                 (1, 2): 7630.37, (1, 3): 8542.254, (2, 0): 8504.225, (2, 1): 8517.476,
+                 (2, 3): 10232.0, (3, 0): 8496.221, (3, 1): 8514.24, (3, 2): 10242.87}
+SIROCCO = Built([{"cores": 12, "l3": 12, "ports": [["gpu"]] * 2} for _ in range(2)],
+                values=[(PEER, f"gpu{a}", f"gpu{b}", rate * 1e6)
+                        for (a, b), rate in SIROCCO_PEERS.items()]
+                + hosts(10.52, range(4), lambda gpu: gpu // 2))
+
+# Two GPUs, two-way copies of gpu0 with its memory measured: 51.2 GB/s both ways, 28.3 one way.
+BOTH_WAYS = Built([{"cores": 8, "ports": [["gpu"]]} for _ in range(2)],
+                  values=hosts(28.3, range(2), lambda gpu: gpu)
+                  + [(HOST, f"numa{g}", f"gpu{g}", 51.2 * GB, {"direction": "both"})
+                     for g in range(2)]
+                  + [(HOST, f"gpu{g}", f"numa{g}", 51.2 * GB, {"direction": "both"})
+                     for g in range(2)])
+
+# Two packages, each with two GPUs and a NIC; nothing measured.
+TWO_NICS = Built([{"cores": 8, "ports": [["gpu"], ["gpu"], ["nic"]]} for _ in range(2)])
+
+# Two NUMA nodes without GPUs: 100 GB/s near and 40 far for all eight cores, 20 and 15 for one.
+SOCKETS = Built([{"cores": 8, "l3": 8} for _ in range(2)], distance=[[10, 21], [21, 10]],
+                values=[("memory_bandwidth", f"numa{a}", f"numa{b}", rate * GB,
+                         {"operation": operation, "threads": threads})
+                        for a, b in itertools.product(range(2), repeat=2)
+                        for operation in ("read", "write", "copy")
+                        for threads, rate in (("1", 20 if a == b else 15),
+                                              ("4", 60 if a == b else 38),
+                                              ("all", 100 if a == b else 40))]
+                + [("memory_latency", f"numa{a}", f"numa{b}", 100 if a == b else 200)
+                   for a, b in itertools.product(range(2), repeat=2)])
+
+# Two hives of four GPUs that only packages join, as 8 MI100; two packages of three, as POWER9.
+MI100_HIVES = Hives([4, 4])
+V100_POWER9 = Hives([3, 3], kind="nvlink", straight=46e9, host=50e9, copy=44e9, through=30e9,
+                    up=45e9, down=45e9, cross=42e9)
+
+# A DGX-1V's NVLinks (nvidia-smi topo -m): pairs with two and with one; others go over PCIe.
+DGX1_WIDE = [[0, 3], [0, 4], [1, 2], [1, 5], [2, 3], [4, 7], [5, 6], [6, 7]]
+DGX1_NARROW = [[0, 1], [0, 2], [1, 3], [2, 6], [3, 7], [4, 5], [4, 6], [5, 7]]
+DGX1 = Built([{"cores": 8, "ports": [["gpu"]] * 4} for _ in range(2)],
+             links=[(f"gpu{a}", f"gpu{b}", "nvlink", rate) for pairs, rate in
+                    ((DGX1_WIDE, 50.0), (DGX1_NARROW, 25.0)) for a, b in pairs],
+             values=peers({(a, b): 48 if [a, b] in DGX1_WIDE else 24 if [a, b] in DGX1_NARROW
+                           else 9 for a, b in itertools.combinations(range(8), 2)}))
+
+# A Xeon Phi with 68 cores in SNC4 mode: two NUMA nodes of 18 cores and two of 16.
+KNL_SNC4 = Built([{"cores": cores, "package": 0} for cores in (18, 18, 16, 16)])
