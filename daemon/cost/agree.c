@@ -46,8 +46,8 @@ static void count_sound(const struct sets *sets, const struct contradiction *con
     enum metric metric;
     for (size_t s = 0; sets != NULL && s < sets->count; s++)
         if (sets->item[s].flow_count == 1 && sets->item[s].source == VALUE_MEASURED &&
-            contradict_alone_metric(sets->item[s].metric, &metric))
-            ret[index_of(resource_kind_of(metric))] +=
+            transfer_alone_metric(sets->item[s].metric, &metric))
+            ret[index_of(transfer_kind_of(metric))] +=
                 contradiction != NULL && contradiction[s].value != NULL ? -1 : 1;
 }
 
@@ -61,9 +61,9 @@ static void add_rates(const struct values *values, const struct sets *sets,
         const struct set *set = &sets->item[s];
         enum metric metric;
         if (set->flow_count != 1 || set->source != VALUE_MEASURED ||
-            !contradict_alone_metric(set->metric, &metric))
+            !transfer_alone_metric(set->metric, &metric))
             continue;
-        int kind = index_of(resource_kind_of(metric));
+        int kind = index_of(transfer_kind_of(metric));
         if (contradiction != NULL && contradiction[s].value != NULL && sound[kind] >= 0)
             continue; /* the pair is not as it was: nothing that others have to wait for */
         const struct set_flow *flow = set->flow;
@@ -118,7 +118,7 @@ static int kind_of_call(const struct values *values, const struct value *v)
     if (v->source != VALUE_MEASURED || !(v->value > 0) || strstr(axes, "clock=") != NULL ||
         name == NULL || !metric_parse(name, &metric))
         return AGREE_KINDS;
-    unsigned kind = resource_kind_of(metric);
+    unsigned kind = transfer_kind_of(metric);
     return kind != 0 ? index_of(kind) : AGREE_KINDS;
 }
 

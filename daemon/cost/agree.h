@@ -11,7 +11,7 @@
 #include "node/sets.h"
 #include "node/values.h"
 
-#define AGREE_KINDS 4 /* the bits of enum resource_kind that have values */
+#define AGREE_KINDS 4 /* the bits of enum transfer_kind that have values */
 
 struct agreement {
     /* deviation between a rate and the same measured among concurrent ones, one at a time, beyond
@@ -35,5 +35,5 @@ void agree_find(const struct graph *graph, const struct values *values, const st
  * (memory_bandwidth, gpu_stream): the mean by factors of what was measured there; 0 nothing was. */
 double agree_own(const struct graph *graph, const struct values *values, enum metric metric);
 
-/* Of one kind (one bit of enum resource_kind); NULL for nics, of which nothing is measured. */
+/* Of one kind (one bit of enum transfer_kind); NULL for nics, of which nothing is measured. */
 const struct agreement *agree_of(const struct agreement all[AGREE_KINDS], unsigned kind);

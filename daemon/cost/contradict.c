@@ -9,26 +9,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "node/transfer.h"
+
 #define LEAST     0.05   /* logarithms of factors: what is less is drift of clocks and the like */
 #define CERTAIN   0.2    /* nothing that is as it was is so far off */
 #define PAIRS     4      /* with fewer nothing says what is usual */
 #define DEVIATION 1.4826 /* of a normal distribution, in medians of the absolute */
 #define BEYOND    4      /* deviations */
-
-bool contradict_alone_metric(enum metric concurrent, enum metric *ret)
-{
-    static const enum metric pairs[][2] = {
-        {METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, METRIC_HOST_GPU_COPY_ENGINE},
-        {METRIC_HOST_GPU_KERNEL_CONCURRENT, METRIC_HOST_GPU_KERNEL},
-        {METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, METRIC_GPU_GPU_COPY_ENGINE},
-        {METRIC_GPU_GPU_KERNEL_CONCURRENT, METRIC_GPU_GPU_KERNEL}};
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        if (pairs[i][0] == concurrent) {
-            *ret = pairs[i][1];
-            return true;
-        }
-    return false;
-}
 
 /* The flow's own value; NULL: none was measured, or nothing can be said. */
 static const struct value *own_of(const struct values *values, const struct set *set,
@@ -36,7 +23,7 @@ static const struct value *own_of(const struct values *values, const struct set 
 {
     enum metric metric;
     if (set->source != VALUE_MEASURED || !(flow->bytes_per_s > 0) ||
-        !contradict_alone_metric(set->metric, &metric))
+        !transfer_alone_metric(set->metric, &metric))
         return NULL;
     const struct value *value = values_find(values, metric, flow->from, flow->to, flow->axes);
     return value != NULL && value->source == VALUE_MEASURED && value->value > 0 ? value : NULL;

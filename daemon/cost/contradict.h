@@ -17,6 +17,3 @@ struct contradiction {
 /* One for each set into ret, which has room for all. False when out of memory. */
 bool contradict_find(const struct values *values, const struct sets *sets,
                      struct contradiction *ret);
-
-/* The metric of the same transfers one at a time. */
-bool contradict_alone_metric(enum metric concurrent, enum metric *ret);

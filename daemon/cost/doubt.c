@@ -41,7 +41,7 @@ void plan_doubt_warn_between(const struct snapshot *snap, const struct doubt_end
     char others[48] = "";
     for (size_t s = 0; s < model->set_count; s++) {
         const struct contradiction *it = &model->set[s].contradiction;
-        if (it->value == NULL || (resource_kind_of(it->value->metric) & kinds) == 0 ||
+        if (it->value == NULL || (transfer_kind_of(it->value->metric) & kinds) == 0 ||
             !is_between(it->value, ends) || is_told(model, s))
             continue;
         if (first != NULL) {

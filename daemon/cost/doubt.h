@@ -8,7 +8,7 @@
 #include "node/snapshot.h"
 #include "node/warnings.h"
 
-/* Warns of transfers of these kinds (enum resource_kind, any of them) both of whose ends are among
+/* Warns of transfers of these kinds (enum transfer_kind, any of them) both of whose ends are among
  * the places. */
 void plan_doubt_warn(const struct snapshot *snap, const place_id *places, size_t count,
                      unsigned kinds, struct warnings *warnings);

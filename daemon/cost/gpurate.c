@@ -213,7 +213,7 @@ static double deviation_of(const struct gpurate *at, enum metric metric)
     const struct resource_model *resources = at->snap->derived.resources;
     if (metric == METRIC_MEMORY_BANDWIDTH || metric == METRIC_GPU_STREAM)
         return resources->own[metric == METRIC_GPU_STREAM];
-    const struct agreement *alike = agree_of(resources->agree, resource_kind_of(metric));
+    const struct agreement *alike = agree_of(resources->agree, transfer_kind_of(metric));
     return alike != NULL ? alike->one : 0;
 }
 

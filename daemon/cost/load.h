@@ -129,7 +129,7 @@ double plan_load_alone_ns(const struct load_table *table, size_t from, size_t to
 /* A transfer alone, while its bytes move. */
 struct load_lone {
     double bytes_ns;
-    unsigned kind; /* a bit, enum resource_kind; 0: nothing is known of it */
+    unsigned kind; /* a bit, enum transfer_kind; 0: nothing is known of it */
 };
 struct load_lone plan_load_lone(const struct load_table *table, size_t from, size_t to,
                                 double bytes);

@@ -22,8 +22,8 @@ static size_t index_of(const struct load_table *table, place_id place)
 static const struct load_ride *ride_of(const struct load_table *table, const struct set *set,
                                        const struct set_flow *flow)
 {
-    unsigned kind = resource_kind_of(set->metric);
-    enum move_by by = kind == RESOURCE_HOST_KERNEL || kind == RESOURCE_PEER_KERNEL
+    unsigned kind = transfer_kind_of(set->metric);
+    enum move_by by = kind == TRANSFER_HOST_KERNEL || kind == TRANSFER_PEER_KERNEL
                           ? MOVE_KERNEL
                           : MOVE_COPY_ENGINE;
     size_t from = index_of(table, flow->from), to = index_of(table, flow->to);
@@ -61,7 +61,7 @@ static bool is_taken(const struct load_table *table, const struct resource_model
 {
     const struct set *set = &table->snap->sets->item[s];
     return model->set[s].contradiction.value == NULL && !model->set[s].is_reproduced &&
-           set->flow_count > 2 && resource_kind_of(set->metric) == RESOURCE_HOST_ENGINE &&
+           set->flow_count > 2 && transfer_kind_of(set->metric) == TRANSFER_HOST_ENGINE &&
            reads_and_writes(table->snap->graph, set);
 }
 

@@ -120,7 +120,7 @@ static void find_ride(struct load_table *table, const struct resource_structure 
     ride->known = known_of(&ride->move);
     ride->start_ns = plan_move_start_ns(&ride->move);
     ride->launch_ns = plan_step_launch_ns(&ride->move);
-    ride->kind = network ? RESOURCE_NETWORK : plan_move_kind(graph, &ride->move);
+    ride->kind = network ? TRANSFER_NETWORK : plan_move_kind(graph, &ride->move);
     (void)resource_structure_width(structure, from, to, &ride->several);
 }
 
@@ -257,7 +257,7 @@ static bool use_one(struct load_table *table, struct load_ride *ride,
             return false;
         *known = (uint16_t)index;
     } else if (nominal->role.part == RESOURCE_PCIE_PORT &&
-               ride->kind != RESOURCE_NETWORK) { /* other transfers may reach more */
+               ride->kind != TRANSFER_NETWORK) { /* other transfers may reach more */
         double *width = &table->resource[index].step[0].bytes_per_s;
         *width = fmax(*width, width_of(table, ride, nominal));
     }
@@ -287,7 +287,7 @@ static bool list_uses_of(struct load_table *table, struct load_ride *ride,
     if (ride->known == LOAD_NOTHING)
         return true;
     for (size_t r = 0; r < model->found_count; r++)
-        if (resource_kind_of(model->found[r].metric) == ride->kind &&
+        if (transfer_kind_of(model->found[r].metric) == ride->kind &&
             resource_model_uses(graph, &model->found[r], model->found[r].metric, move->from,
                                 move->to, axes) &&
             !add_use(table, ride, r))
@@ -311,7 +311,7 @@ static bool list_uses(struct load_table *table, const struct resource_model *mod
     bool ok = true;
     for (int nics = 0; nics <= 1; nics++)
         for (size_t i = 0; i < rides && ok; i++)
-            if ((table->ride[i].kind == RESOURCE_NETWORK) == (nics == 1))
+            if ((table->ride[i].kind == TRANSFER_NETWORK) == (nics == 1))
                 ok = list_uses_of(table, &table->ride[i], model, both[i], known);
     return ok;
 }
@@ -419,6 +419,6 @@ const struct load_ride *plan_load_table_choose(const struct load_table *table, s
         /* by links alone both look alike, and such engines are the ones that may not fill them */
         return kernel;
     /* a program copies to the host by engine unless it has kernels for that */
-    double worth = (kernel->kind & RESOURCE_HOST_KERNEL) != 0 ? 1 - LOAD_WORTH : 1;
+    double worth = (kernel->kind & TRANSFER_HOST_KERNEL) != 0 ? 1 - LOAD_WORTH : 1;
     return kernel_ns < worth * engine_ns ? kernel : engine;
 }

@@ -11,7 +11,7 @@
 struct load_ride {
     struct move move;
     enum load_known known;
-    unsigned kind; /* enum resource_kind */
+    unsigned kind; /* enum transfer_kind */
     bool several;  /* which way its bytes go is not known: others are as wide and as short */
     uint32_t use;  /* the first of its resources in the table's use */
     uint16_t use_count;

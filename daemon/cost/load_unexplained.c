@@ -27,7 +27,7 @@ struct common {
 static struct common common_of(const struct set *set, const struct load_flow *flows, size_t count,
                                const struct load_scratch *scratch)
 {
-    unsigned kind = resource_kind_of(set->metric);
+    unsigned kind = transfer_kind_of(set->metric);
     struct common common = {.count = 0};
     for (size_t i = 0; kind != 0 && i < set->flow_count && i < SETS_FLOWS_MAX; i++) {
         size_t at = find_flow(scratch, count, kind, &set->flow[i]);

@@ -70,7 +70,7 @@ static void find_open(struct looking *looking)
 static void close_measured(struct looking *looking, const struct set *set)
 {
     size_t at[SETS_FLOWS_MAX], found = 0;
-    unsigned kind = resource_kind_of(set->metric);
+    unsigned kind = transfer_kind_of(set->metric);
     for (size_t i = 0; i < looking->count && found < SETS_FLOWS_MAX; i++) {
         const struct load_ride *ride = looking->scratch->ride[i];
         bool has = false;
@@ -103,7 +103,7 @@ static struct users users_of(const struct looking *looking,
         const struct load_ride *ride = looking->scratch->ride[i];
         const struct load_stream *stream = &looking->scratch->stream[i];
         bool is_peer = ride != NULL &&
-                       (ride->kind & (RESOURCE_PEER_ENGINE | RESOURCE_PEER_KERNEL)) != 0 &&
+                       (ride->kind & (TRANSFER_PEER_ENGINE | TRANSFER_PEER_KERNEL)) != 0 &&
                        stream->bytes > 0;
         if (!is_peer || !resource_structure_has(structure, structure->graph, role, ride->move.from,
                                                 ride->move.to))

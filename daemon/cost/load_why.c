@@ -13,8 +13,8 @@
 
 #define UNEXPLAINED_MAX 3  /* sets that are named */
 #define STATED_MAX      64 /* resources of structure that are looked at */
-#define HOST            (RESOURCE_HOST_ENGINE | RESOURCE_HOST_KERNEL)
-#define PEER            (RESOURCE_PEER_ENGINE | RESOURCE_PEER_KERNEL)
+#define HOST            (TRANSFER_HOST_ENGINE | TRANSFER_HOST_KERNEL)
+#define PEER            (TRANSFER_PEER_ENGINE | TRANSFER_PEER_KERNEL)
 
 /* One step, to be explained. */
 struct asked {
@@ -57,7 +57,7 @@ static enum lack lack_of(const struct asked *asked, size_t i)
     if (ride == NULL)
         return flow->from != flow->to && flow->bytes > 0 ? LACK_ALL : LACK_NONE;
     if (ride->known == LOAD_NOMINAL)
-        return ride->kind == RESOURCE_NETWORK      ? LACK_NETWORK
+        return ride->kind == TRANSFER_NETWORK      ? LACK_NETWORK
                : plan_move_is_own(&ride->move)     ? LACK_HALF
                : plan_move_is_back(&ride->move)    ? LACK_BACK
                : plan_move_is_engines(&ride->move) ? LACK_ENGINE
@@ -279,7 +279,7 @@ static void warn_of_stated(const struct asked *asked, const struct stated *state
                      "sharing %.4g GB/s, %s",
                      shared->name, more,
                      (kinds & HOST) != 0 && (kinds & PEER) != 0 ? "with the host, between gpus"
-                     : (kinds & RESOURCE_NETWORK) != 0          ? "with a nic"
+                     : (kinds & TRANSFER_NETWORK) != 0          ? "with a nic"
                                                                 : "by copy engine, by kernel",
                      rate, from);
     else
@@ -337,7 +337,7 @@ static void warn_of_kinds(const struct asked *asked)
                          "they count as sharing its links and memories and nothing else",
                          ((x | y) & HOST) != 0 && ((x | y) & PEER) != 0
                              ? "with the host and between gpus"
-                         : ((x | y) & RESOURCE_NETWORK) != 0 ? "with a nic and others"
+                         : ((x | y) & TRANSFER_NETWORK) != 0 ? "with a nic and others"
                                                              : "by copy engine and by kernel",
                          graph_place(graph, asked->table->place[at])->name);
             return;

@@ -90,7 +90,7 @@ static void consider(const struct snapshot *snap, enum metric metric, const char
     if (own == NULL && move->curve != NULL && v->value < BLIND_WORTH * move->bytes_per_s)
         return;
     const struct agreement *alike =
-        agree_of(snap->derived.resources->agree, resource_kind_of(metric));
+        agree_of(snap->derived.resources->agree, transfer_kind_of(metric));
     move->rate = v;
     move->one = alike != NULL ? alike->one : 0;
     move->driver = driver;
@@ -209,7 +209,7 @@ bool plan_move_rated(const struct snapshot *snap, place_id from, place_id to, en
  * carry. */
 static void bound_engine(const struct graph *graph, struct move *move)
 {
-    if (plan_move_kind(graph, move) != RESOURCE_PEER_ENGINE)
+    if (plan_move_kind(graph, move) != TRANSFER_PEER_ENGINE)
         return;
     move->engine = engine_limit_of(graph, move->driver);
     if (move->engine != NULL)
@@ -289,7 +289,7 @@ static bool take_both_set(const struct snapshot *snap, struct move *move)
         const struct set *set = &snap->sets->item[s];
         const struct set_flow *flow = set->flow;
         if (set->flow_count != 2 || set->source != VALUE_MEASURED ||
-            resource_kind_of(set->metric) != plan_move_kind(snap->graph, move) ||
+            transfer_kind_of(set->metric) != plan_move_kind(snap->graph, move) ||
             strcmp(flow[0].axes, axes) != 0 || strcmp(flow[1].axes, axes) != 0)
             continue;
         bool is_there = flow[0].from == move->from && flow[0].to == move->to,
@@ -427,8 +427,8 @@ unsigned plan_move_kind(const struct graph *graph, const struct move *move)
     bool peers = graph_place(graph, move->from)->kind == PLACE_GPU &&
                  graph_place(graph, move->to)->kind == PLACE_GPU;
     if (move->by == MOVE_COPY_ENGINE)
-        return peers ? RESOURCE_PEER_ENGINE : RESOURCE_HOST_ENGINE;
-    return peers ? RESOURCE_PEER_KERNEL : RESOURCE_HOST_KERNEL;
+        return peers ? TRANSFER_PEER_ENGINE : TRANSFER_HOST_ENGINE;
+    return peers ? TRANSFER_PEER_KERNEL : TRANSFER_HOST_KERNEL;
 }
 
 double plan_move_least(const struct move *move)

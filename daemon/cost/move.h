@@ -136,7 +136,7 @@ bool plan_move_is_by_another(const struct move *move, double bytes, double piece
  * says. NAN where it matters and is of another pair, and nothing says how far that is off. */
 double plan_move_call_half_ns(const struct move *move, double bytes);
 
-/* The kind (enum resource_kind) of transfers together with which it was measured, if any were. */
+/* The kind (enum transfer_kind) of transfers together with which it was measured, if any were. */
 unsigned plan_move_kind(const struct graph *graph, const struct move *move);
 
 /* Whether the time of bytes rests on sizes that were measured: a curve, not below a quarter of its

@@ -112,8 +112,8 @@ static bool take(const struct snapshot *snap, const struct move *move, struct pa
 static bool uses(const struct snapshot *snap, const struct move *move,
                  const struct resource_found *found)
 {
-    unsigned kind = plan_move_kind(snap->graph, move), its = resource_kind_of(found->metric),
-             host = RESOURCE_HOST_ENGINE | RESOURCE_HOST_KERNEL;
+    unsigned kind = plan_move_kind(snap->graph, move), its = transfer_kind_of(found->metric),
+             host = TRANSFER_HOST_ENGINE | TRANSFER_HOST_KERNEL;
     if (its == kind)
         return resource_model_uses(snap->graph, found, found->metric, move->from, move->to,
                                    values_axes(snap->values, move->rate));
@@ -130,7 +130,7 @@ static void add_stated(const struct resource_model *model, struct pair *pair)
     size_t count = resource_structure_uses(model->structure, pair->move.from, pair->move.to, use);
     for (size_t u = 0; u < count && !pair->is_peer; u++) {
         const struct resource_nominal *item = &model->structure->item[use[u]];
-        bool is_told = item->together[resource_kind_index(RESOURCE_HOST_ENGINE)] == UINT_MAX;
+        bool is_told = item->together[transfer_kind_index(TRANSFER_HOST_ENGINE)] == UINT_MAX;
         if (item->role.part == RESOURCE_MEMORY && item->bytes_per_s > 0 && !is_told &&
             pair->limit_count < PAIRS_LIMITS_MAX)
             pair->limit[pair->limit_count++] = (uint16_t)(model->found_count + use[u]);
@@ -433,7 +433,7 @@ struct pair_limit plan_pairs_limit(const struct plan_pairs *pairs, uint16_t limi
                                    .step = model->found[limit].step,
                                    .step_count = model->found[limit].step_count};
     const struct resource_nominal *item = &model->structure->item[limit - model->found_count];
-    unsigned together = item->together[resource_kind_index(RESOURCE_HOST_ENGINE)];
+    unsigned together = item->together[transfer_kind_index(TRANSFER_HOST_ENGINE)];
     return (struct pair_limit){.name = item->name,
                                .stated = item->bytes_per_s,
                                .stated_from = together > 1 ? together + 1 : 2,

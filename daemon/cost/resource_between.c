@@ -23,7 +23,7 @@ static double one_way(const struct values *values, enum metric metric, place_id 
 static bool is_told(const struct resource_nominal *item)
 {
     unsigned most = 0;
-    for (size_t k = 0; k < RESOURCE_KINDS; k++)
+    for (size_t k = 0; k < TRANSFER_KINDS; k++)
         most = item->together[k] > most ? item->together[k] : most;
     return most > 0;
 }

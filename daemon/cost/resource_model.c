@@ -83,7 +83,7 @@ static bool find_alone(struct building *building)
     const struct sets *sets = building->sets;
     struct resource_problem *problem = &building->problem;
     enum metric metric;
-    bool has_metric = contradict_alone_metric(sets->item[building->first].metric, &metric);
+    bool has_metric = transfer_alone_metric(sets->item[building->first].metric, &metric);
     problem->alone = calloc(problem->flow_count + 1, sizeof *problem->alone);
     if (problem->alone == NULL)
         return false;
@@ -276,7 +276,7 @@ static bool take_alone(struct resource_model *model, const struct values *values
         const struct set_flow *flow = set->flow;
         enum metric metric;
         if (set->flow_count != 1 || *flow->axes != '\0' || !(flow->bytes_per_s > 0) ||
-            !contradict_alone_metric(set->metric, &metric))
+            !transfer_alone_metric(set->metric, &metric))
             continue;
         const struct value *value = values_find(values, metric, flow->from, flow->to, "");
         if (value == NULL || value->source == VALUE_NOMINAL)
@@ -334,7 +334,7 @@ static void forget_memory(struct resource_structure *structure, const struct res
 {
     for (size_t i = 0; i < structure->count; i++) {
         struct resource_nominal *item = &structure->item[i];
-        unsigned *together = &item->together[resource_kind_index(resource_kind_of(port->metric))];
+        unsigned *together = &item->together[transfer_kind_index(transfer_kind_of(port->metric))];
         if (item->role.part == RESOURCE_MEMORY && item->role.place == port->role.place &&
             *together != UINT_MAX)
             *together = 0;
@@ -392,7 +392,7 @@ static void tell_structure(struct resource_model *model, const struct graph *gra
             most = fmax(most, found->step[s].bytes_per_s);
         if (item != NULL)
             /* it is told by what was found, however many there are */
-            item->together[resource_kind_index(resource_kind_of(found->metric))] = UINT_MAX;
+            item->together[transfer_kind_index(transfer_kind_of(found->metric))] = UINT_MAX;
         if (item == NULL || (item->is_measured && item->bytes_per_s >= most))
             continue;
         item->bytes_per_s = most;
@@ -404,8 +404,8 @@ static void tell_structure(struct resource_model *model, const struct graph *gra
             forget_memory(model->structure, &model->found[i]);
 }
 
-#define HOST (RESOURCE_HOST_ENGINE | RESOURCE_HOST_KERNEL)
-#define PEER (RESOURCE_PEER_ENGINE | RESOURCE_PEER_KERNEL)
+#define HOST (TRANSFER_HOST_ENGINE | TRANSFER_HOST_KERNEL)
+#define PEER (TRANSFER_PEER_ENGINE | TRANSFER_PEER_KERNEL)
 
 /* The kind and the one of the other mechanism. */
 static unsigned both_of(unsigned kind)
@@ -416,15 +416,15 @@ static unsigned both_of(unsigned kind)
 /* What structure states of has the same by tell_structure. */
 static bool mix(struct resource_model *model, const struct sets *sets)
 {
-    unsigned together[RESOURCE_KINDS] = {0};
+    unsigned together[TRANSFER_KINDS] = {0};
     model->mixed = calloc(model->found_count + 1, sizeof *model->mixed);
     for (size_t s = 0; sets != NULL && s < sets->count; s++)
-        if (sets->item[s].flow_count > 1 && resource_kind_of(sets->item[s].metric) != 0)
-            together[resource_kind_index(resource_kind_of(sets->item[s].metric))] = UINT_MAX;
+        if (sets->item[s].flow_count > 1 && transfer_kind_of(sets->item[s].metric) != 0)
+            together[transfer_kind_index(transfer_kind_of(sets->item[s].metric))] = UINT_MAX;
     for (size_t i = 0; model->mixed != NULL && i < model->found_count; i++) {
         const struct resource_found *found = &model->found[i];
         struct resource_nominal *mixed = &model->mixed[i];
-        if (!found->has_role || both_of(resource_kind_of(found->metric)) == 0 ||
+        if (!found->has_role || both_of(transfer_kind_of(found->metric)) == 0 ||
             resource_structure_find(model->structure, &found->role) != NULL)
             continue;
         *mixed = (struct resource_nominal){.role = found->role, .is_measured = true};
@@ -516,7 +516,7 @@ bool resource_model_mixes(const struct graph *graph, const struct resource_model
 {
     const struct resource_found *its = &model->found[found];
     return model->mixed[found].bytes_per_s > 0 &&
-           (both_of(resource_kind_of(its->metric)) & kind) != 0 &&
+           (both_of(transfer_kind_of(its->metric)) & kind) != 0 &&
            resource_structure_has(its->structure, graph, &its->role, from, to);
 }
 

@@ -78,7 +78,7 @@ void resource_model_free(struct resource_model *model); /* NULL is fine */
 const struct value *resource_model_alone(const struct resource_model *model, enum metric metric,
                                          place_id from, place_id to);
 
-/* Whether a transfer of this kind (enum resource_kind) between these places uses it beside those of
+/* Whether a transfer of this kind (enum transfer_kind) between these places uses it beside those of
  * the other mechanism. */
 bool resource_model_mixes(const struct graph *graph, const struct resource_model *model,
                           size_t found, unsigned kind, place_id from, place_id to);

@@ -140,7 +140,7 @@ static bool is_behind_port(const struct resource_structure *structure, const str
 static void look_at_set(const struct seeing *seeing, const struct set *set)
 {
     struct resource_structure *structure = seeing->structure;
-    unsigned kind = resource_kind_of(set->metric);
+    unsigned kind = transfer_kind_of(set->metric);
     for (size_t i = 0; i < structure->count; i++)
         seeing->load[i] = (struct load){0};
     for (size_t i = 0; i < set->flow_count; i++) {
@@ -171,7 +171,7 @@ static void look_at_set(const struct seeing *seeing, const struct set *set)
         if (seeing->load[i].users < 2 || (is_both && !there_and_back))
             continue;
         structure->item[i].carried = fmax(structure->item[i].carried, seeing->load[i].bytes_per_s);
-        unsigned *most = &structure->item[i].together[resource_kind_index(kind)];
+        unsigned *most = &structure->item[i].together[transfer_kind_index(kind)];
         *most = seeing->load[i].users > *most ? seeing->load[i].users : *most;
     }
 }
@@ -188,7 +188,7 @@ bool resource_seen(struct resource_structure *structure, const struct graph *gra
     look_at_values(&seeing, true);
     look_at_values(&seeing, false);
     for (size_t s = 0; sets != NULL && s < sets->count; s++)
-        if (resource_kind_of(sets->item[s].metric) != 0)
+        if (transfer_kind_of(sets->item[s].metric) != 0)
             look_at_set(&seeing, &sets->item[s]);
     free(seeing.load);
     return true;

@@ -6,34 +6,6 @@
 
 #define NONE UINT16_MAX
 
-unsigned resource_kind_of(enum metric metric)
-{
-    switch (metric) {
-    case METRIC_HOST_GPU_COPY_ENGINE:
-    case METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT:
-        return RESOURCE_HOST_ENGINE;
-    case METRIC_HOST_GPU_KERNEL:
-    case METRIC_HOST_GPU_KERNEL_CONCURRENT:
-        return RESOURCE_HOST_KERNEL;
-    case METRIC_GPU_GPU_COPY_ENGINE:
-    case METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT:
-        return RESOURCE_PEER_ENGINE;
-    case METRIC_GPU_GPU_KERNEL:
-    case METRIC_GPU_GPU_KERNEL_CONCURRENT:
-        return RESOURCE_PEER_KERNEL;
-    default:
-        return 0;
-    }
-}
-
-unsigned resource_kind_index(unsigned kind)
-{
-    unsigned index = 0;
-    while (index + 1 < RESOURCE_KINDS && kind != 1u << index)
-        index++;
-    return index;
-}
-
 struct resource_pair *resource_structure_pair(const struct resource_structure *structure,
                                               place_id from, place_id to)
 {

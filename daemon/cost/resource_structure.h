@@ -43,27 +43,12 @@
 #include "cost/resource_role.h"
 #include "node/link_path.h"
 #include "node/sets.h"
+#include "node/transfer.h"
 #include "node/values.h"
 
 #define RESOURCE_NAME_SIZE      64
 #define RESOURCE_STRUCTURE_USES (LINK_PATH_STEPS + 14)
 #define RESOURCE_PLACES_MAX     256
-
-/* Kinds of transfers, of which others say nothing: bits. */
-enum resource_kind {
-    RESOURCE_HOST_ENGINE = 1,
-    RESOURCE_HOST_KERNEL = 2,
-    RESOURCE_PEER_ENGINE = 4,
-    RESOURCE_PEER_KERNEL = 8,
-    RESOURCE_NETWORK = 16
-};
-#define RESOURCE_KINDS 5
-
-/* Which of the kinds it is, from 0 on; of one bit. */
-unsigned resource_kind_index(unsigned kind);
-
-/* The kind of which a metric's values, alone or in sets, are; 0 none. */
-unsigned resource_kind_of(enum metric metric);
 
 struct resource_nominal {
     char name[RESOURCE_NAME_SIZE];
@@ -71,7 +56,7 @@ struct resource_nominal {
     double bytes_per_s;        /* 0 not known */
     /* by kind: the most of it that use this in one set, if two do; 0 none: what so many share is
      * what sets showed, and of more they say nothing */
-    unsigned together[RESOURCE_KINDS];
+    unsigned together[TRANSFER_KINDS];
     /* the most that transfers of one set got through it together; 0 none */
     double carried;
     bool is_measured; /* the capacity is one that sets of another kind showed */

@@ -40,7 +40,7 @@ static unsigned use_found(struct work *work, const struct move *move, unsigned k
     unsigned count = 0;
     for (size_t r = 0; r < work->model->found_count; r++) {
         const struct resource_found *found = &work->model->found[r];
-        if (resource_kind_of(found->metric) != kind ||
+        if (transfer_kind_of(found->metric) != kind ||
             !resource_model_uses(work->snap->graph, found, found->metric, move->from, move->to,
                                  axes))
             continue;

@@ -72,3 +72,38 @@ void transfer_overhead_axes(enum metric metric, const char *axes, enum transfer_
     assert(code == BERTH_OK);
     (void)code;
 }
+
+static const struct {
+    unsigned kind;
+    enum metric alone, concurrent;
+} kinds[] = {
+    {TRANSFER_HOST_ENGINE, METRIC_HOST_GPU_COPY_ENGINE, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT},
+    {TRANSFER_HOST_KERNEL, METRIC_HOST_GPU_KERNEL, METRIC_HOST_GPU_KERNEL_CONCURRENT},
+    {TRANSFER_PEER_ENGINE, METRIC_GPU_GPU_COPY_ENGINE, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT},
+    {TRANSFER_PEER_KERNEL, METRIC_GPU_GPU_KERNEL, METRIC_GPU_GPU_KERNEL_CONCURRENT}};
+
+unsigned transfer_kind_index(unsigned kind)
+{
+    unsigned index = 0;
+    while (index + 1 < TRANSFER_KINDS && kind != 1u << index)
+        index++;
+    return index;
+}
+
+unsigned transfer_kind_of(enum metric metric)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i].alone == metric || kinds[i].concurrent == metric)
+            return kinds[i].kind;
+    return 0;
+}
+
+bool transfer_alone_metric(enum metric concurrent, enum metric *ret)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i].concurrent == concurrent) {
+            *ret = kinds[i].alone;
+            return true;
+        }
+    return false;
+}

@@ -46,3 +46,23 @@ int64_t transfer_split(const char *axes, char *ret_rest, size_t size);
  * count. */
 void transfer_overhead_axes(enum metric metric, const char *axes, enum transfer_clock clock,
                             char *ret_axes, size_t size);
+
+/* Kinds of transfers between GPUs and with the host: bits. Limits measured of one kind say nothing
+ * of another. */
+enum transfer_kind {
+    TRANSFER_HOST_ENGINE = 1,
+    TRANSFER_HOST_KERNEL = 2,
+    TRANSFER_PEER_ENGINE = 4,
+    TRANSFER_PEER_KERNEL = 8,
+    TRANSFER_NETWORK = 16
+};
+#define TRANSFER_KINDS 5
+
+/* Returns the number of a kind's bit, from 0 on. */
+unsigned transfer_kind_index(unsigned kind);
+
+/* Returns the kind that a metric measures, alone or in sets; 0 none. */
+unsigned transfer_kind_of(enum metric metric);
+
+/* Writes the metric of the same transfers one at a time. False when the metric is none of sets. */
+bool transfer_alone_metric(enum metric concurrent, enum metric *ret);

@@ -223,7 +223,7 @@ static void warn_of_doubt(struct alloc_work *work)
             gpu[ends.ones++] = work->use[u].gpu;
     for (size_t i = 0; i < work->answer.count && ends.others < DOUBT_MOST; i++)
         memory[ends.others++] = work->answer.option[i].place.memory;
-    plan_doubt_warn_between(work->snap, &ends, RESOURCE_HOST_KERNEL | RESOURCE_PEER_KERNEL,
+    plan_doubt_warn_between(work->snap, &ends, TRANSFER_HOST_KERNEL | TRANSFER_PEER_KERNEL,
                             &work->answer.warnings);
 }
 

@@ -14,13 +14,13 @@
 /* Of what any arc puts on a resource. */
 struct seen {
     /* bytes per second of one transfer of that kind while its bytes move; 0: none uses it */
-    double fastest[RESOURCE_KINDS];
+    double fastest[TRANSFER_KINDS];
     double start_ns; /* the least that one takes beside that */
 };
 
 static void see(struct seen *seen, const struct load_lone *lone, double time_ns, double bytes)
 {
-    unsigned kind = resource_kind_index(lone->kind);
+    unsigned kind = transfer_kind_index(lone->kind);
     seen->start_ns = fmin(seen->start_ns, fmax(time_ns - lone->bytes_ns, 0));
     seen->fastest[kind] = fmax(seen->fastest[kind], bytes / fmax(lone->bytes_ns, 1e-3) * 1e9);
 }
@@ -30,7 +30,7 @@ static double capacity_of(const struct bind_price *price, size_t resource, const
 {
     const struct load_resource *found = plan_load_resource(price->table, resource);
     double fastest = 0, most = 0;
-    for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++) {
+    for (unsigned kind = 0; kind < TRANSFER_KINDS; kind++) {
         fastest = fmax(fastest, seen->fastest[kind]);
         if (found->apart != NULL)
             /* so many of one kind are not limited */
@@ -140,7 +140,7 @@ static bool is_as_apart(const struct load_resource *a, const struct load_resourc
 {
     return a->apart == b->apart ||
            (a->apart != NULL && b->apart != NULL &&
-            memcmp(a->apart, b->apart, RESOURCE_KINDS * sizeof *a->apart) == 0);
+            memcmp(a->apart, b->apart, TRANSFER_KINDS * sizeof *a->apart) == 0);
 }
 
 /* Resources with the same capacities, on which transfers start as soon, are of one sort. */

@@ -387,8 +387,8 @@ static enum berth_code say_all(struct route_work *work, struct berth_err *err)
     const place_id ends[] = {work->request.from, work->request.to};
     plan_route_say_warnings(&said);
     plan_doubt_warn(work->snap, ends, 2,
-                    RESOURCE_HOST_ENGINE | RESOURCE_HOST_KERNEL | RESOURCE_PEER_ENGINE |
-                        RESOURCE_PEER_KERNEL,
+                    TRANSFER_HOST_ENGINE | TRANSFER_HOST_KERNEL | TRANSFER_PEER_ENGINE |
+                        TRANSFER_PEER_KERNEL,
                     &work->answer->warnings);
     plan_route_say_reasons(&said);
     return plan_route_say_overlap(&said, err);

@@ -167,7 +167,7 @@ static bool find_run(const struct work *work, double *ret_there, double *ret_bac
                 found += forward || reverse;
             }
         if (count == 0 || found != times * count ||
-            resource_kind_of(set->metric) != plan_move_kind(work->ends->graph, hop[0]))
+            transfer_kind_of(set->metric) != plan_move_kind(work->ends->graph, hop[0]))
             continue;
         *ret_there = there;
         *ret_back = back;

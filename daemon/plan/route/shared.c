@@ -18,7 +18,7 @@ static void list(const struct snapshot *snap, const struct route_option *option,
         for (size_t i = 0; i < option->way[w].hop_count; i++) {
             const struct move *hop = &option->way[w].hop[i];
             bool is_its = hop->rate != NULL &&
-                          plan_move_kind(snap->graph, hop) == resource_kind_of(found->metric);
+                          plan_move_kind(snap->graph, hop) == transfer_kind_of(found->metric);
             for (int back = 0; is_its && back < (both ? 2 : 1); back++) {
                 place_id from = back ? hop->to : hop->from, to = back ? hop->from : hop->to;
                 if (resource_model_uses(snap->graph, found, found->metric, from, to,

@@ -66,7 +66,7 @@ static bool were_together(const struct way_ends *ends, const struct hops *hops)
         for (size_t i = 0; has_all && i < hops->count; i++) {
             const struct move *hop = hops->hop[i];
             has_all = hop->rate != NULL &&
-                      resource_kind_of(set->metric) == plan_move_kind(ends->graph, hop) &&
+                      transfer_kind_of(set->metric) == plan_move_kind(ends->graph, hop) &&
                       has_flow(set, hop, values_axes(ends->snap->values, hop->rate));
         }
         if (has_all)

@@ -36,10 +36,10 @@ static struct agreement agreed(double off, double half, double call_off, double 
     }
     struct snapshot *snap = nodes_snapshot(graph, values);
     agree_find(graph, snap->values, sets, NULL, all);
-    assert_null(agree_of(all, RESOURCE_NETWORK));
-    assert_true(agree_of(all, RESOURCE_PEER_ENGINE)->rates == 0 &&
-                agree_of(all, RESOURCE_PEER_ENGINE)->calls == 0);
-    struct agreement host = *agree_of(all, RESOURCE_HOST_ENGINE);
+    assert_null(agree_of(all, TRANSFER_NETWORK));
+    assert_true(agree_of(all, TRANSFER_PEER_ENGINE)->rates == 0 &&
+                agree_of(all, TRANSFER_PEER_ENGINE)->calls == 0);
+    struct agreement host = *agree_of(all, TRANSFER_HOST_ENGINE);
     snapshot_unref(snap);
     sets_free(sets);
     return host;

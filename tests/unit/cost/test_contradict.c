@@ -79,7 +79,7 @@ static void one_that_got_slower(void **state)
 {
     (void)state;
     struct seen seen = see(1 / 3.0, 1, 0);
-    const struct agreement *host = agree_of(seen.model->agree, RESOURCE_HOST_ENGINE);
+    const struct agreement *host = agree_of(seen.model->agree, TRANSFER_HOST_ENGINE);
     assert_int_equal(seen.contradicting, 2);
     assert_true(of_set(&seen, 0)->value->value < 7 * GB &&
                 of_set(&seen, GPUS)->value == of_set(&seen, 0)->value);
@@ -101,7 +101,7 @@ static void one_that_got_faster(void **state)
     assert_int_equal(seen.contradicting, 1);
     assert_non_null(of_set(&seen, 0)->value);
     assert_true(seen.model->set[GPUS].is_reproduced &&
-                agree_of(seen.model->agree, RESOURCE_HOST_ENGINE)->rate == 0);
+                agree_of(seen.model->agree, TRANSFER_HOST_ENGINE)->rate == 0);
     done(&seen);
 }
 
@@ -111,11 +111,11 @@ static void what_is_usual_is_no_contradiction(void **state)
     (void)state;
     struct seen quiet = see(0.9, 1, 0), noisy = see(0.9, 1, 0.05), little = see(0.96, 1, 0);
     assert_true(quiet.contradicting == 1 &&
-                agree_of(quiet.model->agree, RESOURCE_HOST_ENGINE)->rate == 0);
+                agree_of(quiet.model->agree, TRANSFER_HOST_ENGINE)->rate == 0);
     assert_true(noisy.contradicting == 0 &&
-                agree_of(noisy.model->agree, RESOURCE_HOST_ENGINE)->rate > 0.04);
+                agree_of(noisy.model->agree, TRANSFER_HOST_ENGINE)->rate > 0.04);
     assert_true(little.contradicting == 0 &&
-                agree_of(little.model->agree, RESOURCE_HOST_ENGINE)->rate > 0.01);
+                agree_of(little.model->agree, TRANSFER_HOST_ENGINE)->rate > 0.01);
     done(&quiet);
     done(&noisy);
     done(&little);
@@ -127,7 +127,7 @@ static void all_that_got_slower(void **state)
 {
     (void)state;
     struct seen seen = see(0.5, GPUS, 0);
-    const struct agreement *host = agree_of(seen.model->agree, RESOURCE_HOST_ENGINE);
+    const struct agreement *host = agree_of(seen.model->agree, TRANSFER_HOST_ENGINE);
     assert_int_equal(seen.contradicting, SETS);
     assert_true(seen.model->found_count == 0 && host->rates == GPUS && host->rate > 0.6);
     done(&seen);

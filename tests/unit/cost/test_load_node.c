@@ -131,7 +131,7 @@ static void what_may_go_another_way_says_nothing_of_a_link(void **state)
                                                                               : link;
         assert_non_null(link);
         assert_within(link->bytes_per_s, known ? 90 * GB : 50 * GB, 1e-6);
-        assert_int_equal(link->together[resource_kind_index(RESOURCE_PEER_KERNEL)], known ? 2 : 0);
+        assert_int_equal(link->together[transfer_kind_index(TRANSFER_PEER_KERNEL)], known ? 2 : 0);
         resource_structure_free(structure);
         sets_free(sets);
     }

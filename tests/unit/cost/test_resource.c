@@ -384,7 +384,7 @@ static void a_port_that_structure_does_not_show_comes_before_the_memory(void **s
     const struct resource_role memory = {RESOURCE_MEMORY, RESOURCE_IN, graph_find(graph, "numa0"),
                                          PLACE_NONE, 0};
     assert_int_equal(resource_structure_find(model->structure, &memory)
-                         ->together[resource_kind_index(RESOURCE_HOST_ENGINE)],
+                         ->together[transfer_kind_index(TRANSFER_HOST_ENGINE)],
                      0);
     bool has_memory = false;
     for (size_t i = 0; i < port->twin_count; i++)
