@@ -420,7 +420,7 @@ bench-gpu: ## compare the gpu probe with NVBANDWIDTH=, BABELSTREAM= (paths), and
 bench-advice: ## run berth's advice on virtual nodes beside the best and other placements: minutes
 	@tests/lib/deps.sh build test
 	$(AGAIN) all standins $(BUILD)/bench/advice_run
-	@BIN=$(BUILD)/bin BUILD=$(BUILD) python3 tests/bench/advice.py
+	@BIN=$(BUILD)/bin BUILD=$(BUILD) python3 tests/bench/advice.py --seeds 1-6
 
 # Fuzzing needs clang's libFuzzer, and a complete instrumented build in a folder of its own.
 FUZZERS      := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzzers/%,$(wildcard tests/fuzz/fuzz_*.c))

@@ -67,14 +67,14 @@ def judge_one(node, run, noisy, asker, name, options):
     request = METHODS[method](draw, node)
     begin = time.monotonic()
     error, answer = asker.call(PLACEMENT + ASKED[method][0], request)
-    row = {"name": name, "method": method, "request": request, "answer_s": time.monotonic() - begin}
+    row = {"seed": options["seed"], "name": name, "method": method, "request": request, "answer_s": time.monotonic() - begin}
     if error is not None:
         return {**row, "error": f"{error}: {answer}"}
     return {**row, "answer": answer, **ASKED[method][1](node, run, noisy, request, answer, draw, options["repeats"])}
 
 
 def judge_node(name, discipline, numbers, options):
-    """The rows of those requests of a node under a way of sharing."""
+    """The rows of those requests of a node under a way of sharing; options: of one seed."""
     described = advice_nodes.listed()[name]
     with tempfile.TemporaryDirectory(prefix="berth-advice-") as folder:
         folder = pathlib.Path(folder)
@@ -107,33 +107,41 @@ def jobs_of(args):
 
 
 def judged(jobs, options, workers):
-    """All rows, and how many steps were carried out."""
+    """All rows, and how many steps were carried out; options: one for each seed."""
     with concurrent.futures.ProcessPoolExecutor(workers) as pool:
-        results = [job.result() for job in [pool.submit(judge_node, *job, options) for job in jobs]]
+        results = [job.result() for job in [pool.submit(judge_node, *job, of_seed) for of_seed in options for job in jobs]]
     return [row for rows, _ in results for row in rows], sum(steps for _, steps in results)
+
+
+def read_seeds(text):
+    """The numbers of 1-6 or 1,4."""
+    parts = [part.split("-") for part in text.split(",")]
+    return [seed for part in parts for seed in range(int(part[0]), int(part[-1]) + 1)]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--requests", type=int, default=600)
+    parser.add_argument("--requests", type=int, default=600, help="of each seed")
     parser.add_argument("--nodes", type=lambda text: text.split(","), default=list(advice_nodes.listed()))
     parser.add_argument("--disciplines", type=lambda text: text.split(","), default=list(advice_nodes.DISCIPLINES))
     parser.add_argument("--methods", type=lambda text: text.split(","), default=list(ASKED))
     parser.add_argument("--noise", type=float, default=0.01, help="relative standard deviation of what an operation takes")
     parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seeds", type=read_seeds, default=[1], help="as 1-6 or 1,4")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--only", type=lambda text: text.split(","), help="just these requests, by name, as mi250x/maxmin/17")
     parser.add_argument("--worst", type=int, default=12, help="how many of the worst requests are shown")
     parser.add_argument("--missed", action="store_true", help="all requests that miss a target, by which they miss")
     parser.add_argument("--answers", action="store_true", help="with what was answered to each request that is shown")
     parser.add_argument("--rows", type=pathlib.Path, help="a file for all rows, one JSON object a line")
-    parser.add_argument("--again", type=pathlib.Path, help="show the rows of such a file; nothing is asked")
+    parser.add_argument("--again", type=pathlib.Path, nargs="+", help="show the rows of such files; nothing is asked")
+    parser.add_argument("--beside", type=pathlib.Path, nargs="+", help="such files of an earlier time: figures of both, and what is worse now")
+    parser.add_argument("--groups", action="store_true", help="figures of each node and way of sharing, too")
     args = parser.parse_args()
     begin, steps = time.monotonic(), 0
-    options = {key: getattr(args, key) for key in ("noise", "repeats", "seed")}
+    options = [{"noise": args.noise, "repeats": args.repeats, "seed": seed} for seed in args.seeds]
     if args.again:
-        rows = [json.loads(line) for line in args.again.read_text().splitlines()]
+        rows = advice_report.read_rows(args.again)
     else:
         rows, steps = judged(jobs_of(args), options, args.workers)
     if args.rows:

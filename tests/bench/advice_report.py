@@ -4,7 +4,13 @@ import json
 import statistics
 
 WORSE = 1.001  # of what the choice took beside another, from where on it counts as worse
-TARGETS = {"mean regret": 0.02, "worst regret": 0.10, "median error": 0.03, "error, 95th percentile": 0.10, "coverage": (0.93, 0.97)}
+GREW = 0.01  # of a request's regret beside other rows of it, in shares of the best one's time
+TARGETS = {"mean": 0.01, "worst": 0.10, "behind": 0, "median": 0.02, "p95": 0.08, "coverage": (0.93, 0.97)}
+TARGETS_TEXT = "targets: mean regret <= 1 %, worst <= 10 %, behind 0; error: median <= 2 %, 95th percentile <= 8 %; repeats covered 93 to 97 %"
+
+
+def read_rows(files):
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
 def percentile(values, share):
@@ -51,24 +57,31 @@ def figures(rows):
     inside, medians = [c for row in rows for c in covered(row)], [c for row in rows for c in median_covered(row)]
     rivals = {name: statistics.mean(regret(row, row["rivals"][name]) for row in rows) for name in rows[0]["rivals"]} if rows else {}
     return {"count": len(rows), "mean": statistics.mean(regrets) if rows else None, "worst": max(regrets, default=None),
-            "over": sum(r > TARGETS["worst regret"] for r in regrets), "behind": sum(row["took_ns"] > row["rivals"]["in order"] * WORSE for row in rows),
+            "over": sum(r > TARGETS["worst"] for r in regrets), "behind": sum(row["took_ns"] > row["rivals"]["in order"] * WORSE for row in rows),
             "rivals": rivals, "predicted": len(errors), "median": statistics.median(errors) if errors else None, "p95": percentile(errors, 0.95),
-            "coverage": sum(inside) / len(inside) if inside else None, "median_coverage": sum(medians) / len(medians) if medians else None}
+            "intervals": sum(bool(covered(row)) for row in rows), "coverage": sum(inside) / len(inside) if inside else None, "median_coverage": sum(medians) / len(medians) if medians else None}
 
 
 def share(value, width=7):
     return f"{'-' if value is None else format(100 * value, '.1f'):>{width}}"
 
 
-HEAD = (f"{'':<27}{'n':>5} |{'regret %':^22}|{'others, mean %':^27}|{'prediction error %':^24}|{'covered %':^16}\n"
-        f"{'':<27}{'':>5} |{'mean':>7}{'worst':>7}{'behind':>8}|{'in order':>9}{'closest':>8}{'links':>8}  |{'n':>6}{'median':>8}{'95th':>8}  |{'repeats':>8}{'medians':>8}")
+HEAD = (f"{'':<16}{'':>5} |{'regret %':^21}|{'others, mean %':^25}|{'prediction error %':^20}|{'within the interval %':^23}|\n"
+        f"{'':<16}{'n':>5} |{'mean':>6}{'worst':>7}{'behind':>7} |{'in order':>9}{'closest':>8}{'links':>7} |{'n':>5}{'median':>7}{'95th':>7} |{'n':>5}{'repeats':>8}{'medians':>9} |")
+
+
+def missed(f):
+    """The names of the targets that such figures miss, or have nothing for."""
+    low, high = TARGETS["coverage"]
+    over = [name for name in ("mean", "worst", "behind", "median", "p95") if f[name] is None or f[name] > TARGETS[name]]
+    return over + ([] if f["coverage"] is not None and low <= f["coverage"] <= high else ["coverage"])
 
 
 def line(name, rows):
     f = figures(rows)
-    rivals = "".join(share(f["rivals"].get(rival), width) for rival, width in (("in order", 9), ("closest", 8), ("link count", 8)))
-    return (f"{name:<27}{f['count']:>5} |{share(f['mean'])}{share(f['worst'])}{f['behind']:>8}|{rivals}  |{f['predicted']:>6}{share(f['median'], 8)}{share(f['p95'], 8)}  |"
-            f"{share(f['coverage'], 8)}{share(f['median_coverage'], 8)}")
+    rivals = "".join(share(f["rivals"].get(rival), width) for rival, width in (("in order", 9), ("closest", 8), ("link count", 7)))
+    return (f"{name:<16}{f['count']:>5} |{share(f['mean'], 6)}{share(f['worst'])}{f['behind']:>7} |{rivals} |{f['predicted']:>5}{share(f['median'])}{share(f['p95'])} |"
+            f"{f['intervals']:>5}{share(f['coverage'], 8)}{share(f['median_coverage'], 9)} | {'NOT met: ' + ' '.join(missed(f)) if missed(f) else 'met'}")
 
 
 def grouped(rows, key):
@@ -78,16 +91,46 @@ def grouped(rows, key):
     return groups
 
 
-def verdicts(rows):
-    """Each target beside what came out."""
-    f = figures(rows)
-    low, high = TARGETS["coverage"]
-    yield "mean regret", f["mean"], "<= 2 %", f["mean"] is not None and f["mean"] <= TARGETS["mean regret"]
-    yield "worst regret", f["worst"], "<= 10 %", f["worst"] is not None and f["worst"] <= TARGETS["worst regret"]
-    yield "slower than in order, of all", f["behind"] / f["count"] if f["count"] else None, "0", f["behind"] == 0
-    yield "prediction error, median", f["median"], "<= 3 %", f["median"] is not None and f["median"] <= TARGETS["median error"]
-    yield "prediction error, 95th percentile", f["p95"], "<= 10 %", f["p95"] is not None and f["p95"] <= TARGETS["error, 95th percentile"]
-    yield "repeats within the interval", f["coverage"], "93-97 %", f["coverage"] is not None and low <= f["coverage"] <= high
+def may_be_best(row):
+    """Whether an answer may have given the best way: a split leads only where its paths were measured together."""
+    return ";" not in row.get("best", "") or ";" in row.get("chosen", "")
+
+
+def show_table(rows, groups):
+    print(HEAD)
+    for seed, group in sorted(grouped(rows, lambda row: row["seed"]).items()):
+        for method, own in grouped(group, lambda row: row["method"]).items():
+            print(line(f"seed {seed} {method}", own))
+        print()
+    for method, own in grouped(rows, lambda row: row["method"]).items():
+        print(line(f"all {method}", own))
+        if method == "route":
+            print(line("all route*", [row for row in own if may_be_best(row)]))
+    print(line("all", rows))
+    print(f"\n{TARGETS_TEXT}\n*: without requests for which a split, which was not advised, is the best that was found")
+    for key, part in (("node", 0), ("sharing", 1)) if groups else ():
+        print(f"\n{key}")
+        for name, group in grouped(rows, lambda row: row["name"].split("/")[part]).items():
+            print(line(name, group))
+
+
+def show_beside(rows, others):
+    """What both have asked: figures of each method before and now, then the requests that are worse now."""
+    def key(row):
+        return row["seed"], row["name"]
+
+    before = {key(row): row for row in others if "error" not in row}
+    pairs = [(before[key(row)], row) for row in rows if key(row) in before and "error" not in row]
+    print(f"\nBeside the other rows, {len(pairs)} requests in both:")
+    print(HEAD)
+    for method, own in [*grouped(pairs, lambda pair: pair[1]["method"]).items(), ("all", pairs)]:
+        print(line(f"{method} before", [old for old, _ in own]))
+        print(line(f"{method} now", [new for _, new in own]))
+    grew = sorted((regret(old) - regret(new), key(new)) for old, new in pairs if regret(new) > regret(old) + GREW)
+    print(f"\nRegret grew by more than {100 * GREW:g} %: {len(grew)}; fell by that: {sum(regret(old) > regret(new) + GREW for old, new in pairs)}")
+    for _, (seed, name) in grew:
+        old, new = next(pair for pair in pairs if key(pair[1]) == (seed, name))
+        print(f"  {100 * regret(old):.1f} % -> {100 * regret(new):.1f} %  seed {seed} {name} {new['method']}: {old['chosen'][:60]} -> {new['chosen'][:60]}")
 
 
 def cause(row):
@@ -108,16 +151,16 @@ def misses(rows):
     rows = [row for row in rows if "error" not in row]
     behind = [row for row in rows if row["took_ns"] > row["rivals"]["in order"] * WORSE]
     outside = [row for row in rows if covered(row) and not all(covered(row))]
-    yield "Regret over 10 %:", sorted((row for row in rows if regret(row) > TARGETS["worst regret"]), key=regret, reverse=True)
+    yield "Regret over 10 %:", sorted((row for row in rows if regret(row) > TARGETS["worst"]), key=regret, reverse=True)
     yield "Slower than in order:", sorted(behind, key=lambda row: row["rivals"]["in order"] / row["took_ns"])
-    yield "Predicted more than 10 % wrong:", sorted((row for row in rows if (error(row) or 0) > TARGETS["error, 95th percentile"]), key=error, reverse=True)
+    yield "Predicted more than 8 % wrong:", sorted((row for row in rows if (error(row) or 0) > TARGETS["p95"]), key=error, reverse=True)
     yield "Repeats outside the interval:", sorted(outside, key=lambda row: sum(covered(row)))
 
 
 def show_row(row, answers):
     inside, predicted = covered(row), row["predicted"] or {"time_ns": float("nan"), "low_ns": None, "high_ns": None}
     bounds = "" if not inside else f" ({predicted['low_ns'] / 1e3:.2f} to {predicted['high_ns'] / 1e3:.2f})"
-    print(f"  {100 * regret(row):.1f} %  {row['name']} {row['method']} {json.dumps(row['request'])}")
+    print(f"  {100 * regret(row):.1f} %  seed {row['seed']} {row['name']} {row['method']} {json.dumps(row['request'])}")
     print(f"          chose {row['chosen'][:150]} ({row['took_ns'] / 1e3:.2f} us), best {row['best'][:150]} ({row['best_ns'] / 1e3:.2f} us), in order {row['rivals']['in order'] / 1e3:.2f} us; {cause(row)}")
     print(f"          predicted {predicted['time_ns'] / 1e3:.2f} us{bounds}, again {' '.join(f'{ns / 1e3:.2f}' for ns in row['again_ns'])}" + (f"; {sum(inside)} of {len(inside)} inside" if inside else ""))
     for option in row["answer"].get("options", [])[:4] if answers else ():
@@ -129,22 +172,16 @@ def show_row(row, answers):
 
 def show(rows, steps, seconds, args):
     print("Advice on virtual nodes: a consistency check. The stand-in driver was written apart from the planner, but shares assumptions with it; real GPUs are the judge.")
-    print(f"{len(rows)} requests (seed {args.seed}), {len({row['name'].split('/')[0] for row in rows})} nodes, {len({row['name'].split('/')[1] for row in rows})} ways of sharing, noise {100 * args.noise:g} % when measured and when carried out {args.repeats} times;")
+    print(f"{len(rows)} requests, {len({row['name'].split('/')[0] for row in rows})} nodes, {len({row['name'].split('/')[1] for row in rows})} ways of sharing, noise {100 * args.noise:g} % when measured and when carried out {args.repeats} times;")
     print(f"regret from times without noise, of {steps} steps carried out; {seconds:.0f} s. behind: slower than in order. medians: of the {args.repeats} repeats.")
     print()
-    print(HEAD)
-    for title, key in (("node", lambda r: r["name"].split("/")[0]), ("sharing", lambda r: r["name"].split("/")[1]), ("question", lambda r: r["method"])):
-        for name, group in grouped(rows, key).items():
-            print(line(f"{title} {name}", group))
-        print()
-    print(line("all", rows))
-    print()
-    for name, value, target, met in verdicts(rows):
-        print(f"{name:<36}{share(value)} %   target {target:<8} {'met' if met else 'NOT met'}")
+    show_table(rows, args.groups)
+    if args.beside:
+        show_beside(rows, read_rows(args.beside))
     sections = misses(rows) if args.missed else [("Worst:", sorted((row for row in rows if "error" not in row), key=regret, reverse=True)[:args.worst])]
     for title, group in sections:
         print(f"\n{title}" if group else f"\n{title} none")
         for row in group:
             show_row(row, args.answers)
     for row in (row for row in rows if "error" in row):
-        print(f"  FAILED {row['name']} {row['method']} {json.dumps(row['request'])}: {row['error']}")
+        print(f"  FAILED seed {row['seed']} {row['name']} {row['method']} {json.dumps(row['request'])}: {row['error']}")

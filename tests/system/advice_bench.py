@@ -2,6 +2,8 @@
 
 Prints TAP.
 """
+import contextlib
+import io
 import pathlib
 import os
 import random
@@ -244,7 +246,7 @@ def hives_and_sockets_are_among_its_nodes():
 
 
 def twenty_requests():
-    rows, steps = advice.judged([("gh200-quad", "maxmin", list(range(20)))], {"noise": 0.01, "repeats": 5, "seed": 3}, 1)
+    rows, steps = advice.judged([("gh200-quad", "maxmin", list(range(20)))], [{"noise": 0.01, "repeats": 5, "seed": 3}], 1)
     assert len(rows) == 20 and steps > 100 and all("error" not in row for row in rows), [row["error"] for row in rows if "error" in row]
     figures = advice_report.figures(rows)
     assert figures["median"] < 0.05 and figures["mean"] < 0.25, figures
@@ -269,11 +271,35 @@ def figures_are_right():
     figures = advice_report.figures([row(110, 100, within(110, 0.1), [100, 110, 130], 105), row(100, 100, within(50, 0.1), [100, 100, 100], 150), row(10, 10, None, [10], 10)])
     assert near(figures["mean"], 0.1 / 3) and near(figures["worst"], 0.1) and figures["behind"] == 1 and figures["predicted"] == 2
     assert near(figures["rivals"]["in order"], (0.05 + 0.5 + 0) / 3) and near(figures["median"], 0.25) and near(figures["coverage"], 2 / 6), figures
+    assert figures["intervals"] == 2 and advice_report.missed(figures) == ["mean", "worst", "behind", "median", "p95", "coverage"], figures
+    good = advice_report.figures([row(100, 100, within(100, 0.1), [100] * 19 + [150], 100)])
+    assert near(good["coverage"], 0.95) and advice_report.missed(good) == [], good
+    assert advice_report.missed(advice_report.figures([row(100, 100, None, [100], 100)])) == ["median", "p95", "coverage"], "without a prediction nothing is met"
+
+
+def rows_are_compared_with_earlier_ones():
+    """Requests of one name under two seeds are different ones; those of one side alone, and failed ones, do not count."""
+    def row(seed, name, took, chosen):
+        return {"seed": seed, "name": name, "method": "bind", "chosen": chosen, "took_ns": took, "best_ns": 100, "again_ns": [took], "rivals": {"in order": 100}, "predicted": None}
+
+    before = [row(1, "a/b/0", 100, "gpu0"), row(2, "a/b/0", 120, "gpu1"), row(1, "a/b/3", 100, "gpu0"), {"seed": 1, "name": "a/b/6", "method": "bind", "error": "x"}]
+    now = [row(1, "a/b/0", 130, "gpu2"), row(2, "a/b/0", 100.5, "gpu3"), row(1, "a/b/9", 900, "gpu4"), row(1, "a/b/6", 900, "gpu5")]
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        advice_report.show_beside(now, before)
+    lines = said.getvalue().splitlines()
+    assert any(" 2 requests in both" in line for line in lines), lines
+    assert any(line.split()[:7] == ["bind", "before", "2", "|", "10.0", "20.0", "1"] for line in lines) and any(line.split()[:7] == ["bind", "now", "2", "|", "15.2", "30.0", "2"] for line in lines), lines
+    assert [line for line in lines if "->" in line] == ["  0.0 % -> 30.0 %  seed 1 a/b/0 bind: gpu0 -> gpu2"] and any("more than 1 %: 1; fell by that: 1" in line for line in lines), lines
+
+
+def seeds_are_read():
+    assert advice.read_seeds("1-6") == [1, 2, 3, 4, 5, 6] and advice.read_seeds("4") == [4] and advice.read_seeds("1,4-5") == [1, 4, 5]
 
 
 TESTS = [carries_out_what_it_says, noise_is_what_was_asked_for, ways_of_sharing_differ, traffic_is_the_contract_s, rivals_are_what_they_are_called, the_best_is_found,
          ranks_carry_out_steps, a_rank_has_a_core_of_its_own, a_rank_that_dies_is_one_line, a_rank_says_why_it_cannot, what_is_compared_comes_from_the_same_rounds, a_bench_without_measurements_ends,
-         requests_are_drawn_from_the_seed, figures_are_right, hives_and_sockets_are_among_its_nodes, twenty_requests]
+         requests_are_drawn_from_the_seed, figures_are_right, rows_are_compared_with_earlier_ones, seeds_are_read, hives_and_sockets_are_among_its_nodes, twenty_requests]
 
 
 if __name__ == "__main__":
