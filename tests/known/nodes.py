@@ -132,3 +132,113 @@ DGX1 = Built([{"cores": 8, "ports": [["gpu"]] * 4} for _ in range(2)],
 
 # A Xeon Phi with 68 cores in SNC4 mode: two NUMA nodes of 18 cores and two of 16.
 KNL_SNC4 = Built([{"cores": cores, "package": 0} for cores in (18, 18, 16, 16)])
+
+
+def line(metric, start, end, rate, queue_ns, call_ns, axes=None, kind=None):
+    """A straight curve: start-up times as queued and as a caller sees them, and one rate in GB/s.
+    """
+    axes, kind = axes or {}, kind or {}
+    sizes = [4 ** power << 12 for power in range(9)]
+    return ([(metric, start, end, rate * GB, axes)]
+            + [(metric, start, end, size / (queue_ns + size / rate) * GB,
+                {**axes, "bytes": str(size)}) for size in sizes]
+            + [("transfer_overhead", start, end, time_ns, {**kind, "metric": metric, **clock})
+               for time_ns, clock in ((call_ns, {}), (queue_ns, {"clock": "queue"}))])
+
+
+ENGINE = {"direction": "write", "sdma": "on"}
+KERNEL = {"direction": "one", "operation": "copy"}
+ONE_PACKAGE = [{"cores": 8, "ports": [["gpu"]] * 2}]
+TWO_PACKAGES = [{"cores": 8, "ports": [["gpu"]]}, {"cores": 8, "ports": [["gpu"]]}]
+NVLINK_01 = [("gpu0", "gpu1", "nvlink", 50.0)]
+
+# Two GPUs: engines start in 10 us and get 40 GB/s, kernels start in 5 us and get 20 GB/s.
+ENGINE_OR_KERNEL = Built(ONE_PACKAGE, links=NVLINK_01, values=sum(
+    (line(PEER, *ends, 40, 4000, 10000, kind=ENGINE)
+     + line("gpu_gpu_kernel", *ends, 20, 2000, 5000, kind=KERNEL)
+     for ends in (("gpu0", "gpu1"), ("gpu1", "gpu0"))), []))
+# The other way round: kernels get 40 GB/s, engines 20.
+KERNEL_FASTER = Built(ONE_PACKAGE, links=NVLINK_01, values=sum(
+    (line(PEER, *ends, 20, 4000, 10000, kind=ENGINE)
+     + line("gpu_gpu_kernel", *ends, 40, 2000, 5000, kind=KERNEL)
+     for ends in (("gpu0", "gpu1"), ("gpu1", "gpu0"))), []))
+# Copies that the source drives get 40 GB/s, those that the target drives 45.
+READ_OR_WRITE = Built(ONE_PACKAGE, links=NVLINK_01, values=peers({(0, 1): 40})
+                      + peers({(0, 1): 45}, direction="read"))
+
+
+def staged(together):
+    """Two GPUs at two packages: 6 GB/s directly, 25 to and from memory; both hops together."""
+    ends = [("gpu0", "numa0"), ("numa0", "gpu1"), ("gpu1", "numa0"), ("numa0", "gpu0")]
+    return Built(TWO_PACKAGES, values=peers({(0, 1): 6}) + [(HOST, *some, 25 * GB) for some in ends]
+                 + [(HOST, start.replace("numa0", "numa1"), end.replace("numa0", "numa1"), 25 * GB)
+                    for start, end in ends],
+                 sets=[(HOST + "_concurrent", [(*some, rate * GB) for some in pair])
+                       for pair in (ends[:2], ends[2:]) for rate in together])
+
+
+STAGED, STAGED_APART = staged([25]), staged([])
+
+
+def corner(together):
+    """Three GPUs of a DGX-1: 0-1 and 1-2 by NVLink with 48 GB/s, 0-2 over PCIe with 9."""
+    return Built([{"cores": 8, "ports": [["gpu"]] * 3}],
+                 links=[("gpu0", "gpu1", "nvlink", 50.0), ("gpu1", "gpu2", "nvlink", 50.0)],
+                 values=peers({(0, 1): 48, (1, 2): 48, (0, 2): 9}),
+                 sets=[(PEER + "_concurrent", [("gpu0", "gpu1", rate * GB),
+                                               ("gpu1", "gpu2", rate * GB)])
+                       for rate in together])
+
+
+CORNER, CORNER_APART = corner([48]), corner([])
+
+
+def triangle(*rates):
+    """Three GPUs with 40 GB/s between each two; rates of 0-1, 0-2, 2-1 at once if measured."""
+    ends = [("gpu0", "gpu1"), ("gpu0", "gpu2"), ("gpu2", "gpu1")]
+    return Built([{"cores": 8, "ports": [["gpu"]] * 3}],
+                 links=[(f"gpu{a}", f"gpu{b}", "nvlink", 50.0)
+                        for a, b in itertools.combinations(range(3), 2)],
+                 values=peers({pair: 40 for pair in itertools.combinations(range(3), 2)}),
+                 sets=[(PEER + "_concurrent", [(*some, rate * GB)
+                                               for some, rate in zip(ends, rates)])] * bool(rates))
+
+
+TRIANGLE, TRIANGLE_NARROW, TRIANGLE_APART = triangle(40, 40, 40), triangle(30, 30, 30), triangle()
+
+
+def two_ports(together):
+    """Two GPUs with 25 GB/s from memory each, 200 between them; rate of both at once."""
+    ends = [("numa0", "gpu0"), ("numa0", "gpu1")]
+    return Built(ONE_PACKAGE, links=[("gpu0", "gpu1", "nvlink", 250.0)],
+                 values=peers({(0, 1): 200}) + hosts(25, range(2), lambda gpu: 0),
+                 sets=[(HOST + "_concurrent", [(*some, rate * GB) for some in ends])
+                       for rate in together])
+
+
+TWO_PORTS, TWO_PORTS_NARROW, TWO_PORTS_APART = two_ports([25]), two_ports([12.5]), two_ports([])
+
+# Three GPUs at one memory: one and two copies from it get 25 GB/s each, three 20 each.
+THREE_READERS = Built([{"cores": 8, "ports": [["gpu"]] * 3}],
+                      values=hosts(25, range(3), lambda gpu: 0),
+                      sets=[(HOST + "_concurrent", [("numa0", f"gpu{g}", rate * GB) for g in some])
+                            for some, rate in (((0, 1), 25), ((0, 2), 25), ((1, 2), 25),
+                                               ((0, 1, 2), 20))])
+
+# Links and nothing measured; the link of 0-1 is down.
+LINKS = Built([{"cores": 8, "ports": [["gpu"]] * 3}],
+              links=[("gpu0", "gpu1", "nvlink", 100.0), ("gpu0", "gpu2", "nvlink", 100.0)])
+DOWN = Built([{"cores": 8, "ports": [["gpu"]] * 3}],
+             links=[("gpu0", "gpu1", "nvlink", 100.0), ("gpu0", "gpu2", "nvlink", 100.0),
+                    ("gpu1", "gpu2", "nvlink", 100.0)], down=[("gpu0", "gpu1")],
+             values=peers({(0, 2): 80, (1, 2): 80}),
+             sets=[(PEER + "_concurrent", [("gpu0", "gpu2", 80 * GB), ("gpu2", "gpu1", 80 * GB)])])
+
+# The corner of a DGX-1 with start-up times: any copy costs a caller 8 us, 4 when queued.
+CORNER_STARTS = Built([{"cores": 8, "ports": [["gpu"]] * 3}],
+                      links=[("gpu0", "gpu1", "nvlink", 50.0), ("gpu1", "gpu2", "nvlink", 50.0)],
+                      values=sum((line(PEER, f"gpu{a}", f"gpu{b}", 9 if a + b == 2 else 48, 4000,
+                                       8000, kind=ENGINE)
+                                  for a, b in itertools.permutations(range(3), 2)), []),
+                      sets=[(PEER + "_concurrent", [("gpu0", "gpu1", 48 * GB),
+                                                    ("gpu1", "gpu2", 48 * GB)])])
