@@ -1,6 +1,6 @@
 #!/bin/bash
 # The house rules that a machine can check. Needs a finished build in $BUILD; prints one TAP line
-# per rule, and thermometers of the comments, which cannot fail.
+# per rule, and thermometers of the comments and of the planner, which cannot fail.
 set -u
 cd "$(dirname "$0")/.." || exit 70
 BUILD=${BUILD:-build}
@@ -344,5 +344,6 @@ rule "no path of somebody's own machine" check_paths
 prose "daemon without its planner" 'daemon/*.[ch]'
 prose client 'client/*.[ch]'
 prose probes 'probes/*.[ch]' 'probes/*.cu'
+python3 tests/lib/planner_size.py
 echo "1..$number"
 exit $broken
