@@ -51,10 +51,9 @@ static void put_unset(struct ui *ui, const json_t *reply, const json_t *task)
     ui_put(ui, "# no variable would surely show the right gpus\n");
     json_array_foreach(json_object_get(reply, "warnings"), i, warning)
     {
-        if (json_is_string(warning) &&
-            strstr(json_string_value(warning), "not set for tasks") != NULL) {
+        if (strstr(ui_reason_text(warning), "not set for tasks") != NULL) {
             ui_put(ui, "# ");
-            ui_text(ui, json_string_value(warning));
+            ui_text(ui, ui_reason_text(warning));
             ui_put(ui, "\n");
         }
     }
@@ -81,10 +80,9 @@ static void put_nics(struct ui *ui, const json_t *reply, const json_t *task)
     ui_put(ui, "\n");
     json_array_foreach(json_object_get(reply, "warnings"), i, warning)
     {
-        if (json_is_string(warning) &&
-            strncmp(json_string_value(warning), unchosen, sizeof unchosen - 1) == 0) {
+        if (strncmp(ui_reason_text(warning), unchosen, sizeof unchosen - 1) == 0) {
             ui_put(ui, "# ");
-            ui_text(ui, json_string_value(warning));
+            ui_text(ui, ui_reason_text(warning));
             ui_put(ui, "\n");
         }
     }
@@ -123,9 +121,8 @@ static const char *why_not(const json_t *reply, const char *format)
     size_t i;
     json_array_foreach(json_object_get(reply, "warnings"), i, warning)
     {
-        const char *text = json_string_value(warning);
-        if (strcmp(format, "slurm") == 0 && text != NULL &&
-            strncmp(text, srun, sizeof srun - 1) == 0)
+        const char *text = ui_reason_text(warning);
+        if (strcmp(format, "slurm") == 0 && strncmp(text, srun, sizeof srun - 1) == 0)
             return text + sizeof srun - 1;
     }
     return "";

@@ -77,12 +77,12 @@ void cmd_closed_explain_all(struct cmd *cmd, json_t *reply)
 {
     json_t *warnings = json_object_get(reply, "warnings");
     for (size_t i = 0; i < json_array_size(warnings); i++) {
-        const char *text = json_string_value(json_array_get(warnings, i));
+        const char *text = json_string_value(json_object_get(json_array_get(warnings, i), "text"));
         char explained[TEXT_SIZE];
         if (text == NULL || strstr(text, words) == NULL)
             continue;
         cmd_closed_explain(cmd, text, explained, sizeof explained);
         /* without memory the warning stays as it is */
-        json_array_set_new(warnings, i, json_string(explained));
+        json_object_set_new(json_array_get(warnings, i), "text", json_string(explained));
     }
 }

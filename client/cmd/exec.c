@@ -218,9 +218,9 @@ static void print_berth(struct cmd *cmd, const struct exec_plan *plan)
     if (!has(cmd, CMD_EXEC_VERBOSE))
         return;
     for (size_t i = 0; i < plan->binding->warnings.count; i++) {
-        if (strncmp(plan->binding->warnings.item[i], srun, sizeof srun - 1) == 0)
+        if (strncmp(plan->binding->warnings.item[i].text, srun, sizeof srun - 1) == 0)
             continue;
-        cmd_closed_explain(cmd, plan->binding->warnings.item[i], warning, sizeof warning);
+        cmd_closed_explain(cmd, plan->binding->warnings.item[i].text, warning, sizeof warning);
         if (prints(plan, warning)) /* warnings belong to the plan of all tasks */
             cmd_warn("%s", warning);
     }

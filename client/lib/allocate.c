@@ -64,10 +64,9 @@ static int read_allocation(struct berth *berth, json_t *take_reply,
             lib_read_evidence(&read, item, "evidence", &options[i].evidence_count);
     }
     allocation->options = options;
-    allocation->warnings = lib_read_texts(&read, take_reply, "warnings");
+    allocation->warnings = lib_read_reasons(&read, take_reply, "warnings");
     allocation->basis = lib_read_basis(&read, take_reply);
-    if (json_is_array(json_object_get(take_reply, "reasons"))) /* nullable */
-        allocation->reasons = lib_read_texts(&read, take_reply, "reasons");
+    allocation->reasons = lib_read_reasons(&read, take_reply, "reasons");
     int status = lib_result_end(berth, &read, METHOD, allocation);
     if (status == BERTH_DONE)
         *ret_allocation = allocation;

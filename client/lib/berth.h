@@ -159,6 +159,21 @@ struct berth_texts {
     const char *const *item;
     size_t count;
 };
+struct berth_number {
+    const char *name; /* its end is the unit: _ns, _bytes, _bytes_per_s, ... */
+    double value;
+};
+/* A reason or a warning: programs read the code, persons the text. */
+struct berth_reason {
+    const char *code, *text;
+    struct berth_texts subjects;
+    const struct berth_number *numbers;
+    size_t number_count;
+};
+struct berth_reasons {
+    const struct berth_reason *item;
+    size_t count;
+};
 struct berth_pairs {
     const struct berth_pair *item;
     size_t count;
@@ -301,8 +316,8 @@ struct berth_binding {
     struct berth_pairs launcher; /* launcher options, by launcher name */
     const struct berth_evidence *evidence;
     size_t evidence_count;
-    struct berth_texts reasons; /* grounds of the decision, a sentence each */
-    struct berth_texts warnings;
+    struct berth_reasons reasons; /* grounds of the decision */
+    struct berth_reasons warnings;
     struct berth_basis basis;
 };
 
@@ -450,9 +465,9 @@ struct berth_memory_option {
 struct berth_allocation {
     const struct berth_memory_option *options; /* best first */
     size_t option_count;
-    struct berth_texts warnings;
+    struct berth_reasons warnings;
     struct berth_basis basis;
-    struct berth_texts reasons; /* grounds of the decision, a sentence each */
+    struct berth_reasons reasons; /* grounds of the decision */
 };
 
 /* Sets every field to its default, which leaves it to the daemon. */

@@ -109,9 +109,8 @@ int lib_bind_read(struct berth *berth, json_t *take_reply, struct berth_binding 
     binding->gap = lib_read_maybe_number(&read, take_reply, "gap");
     binding->launcher = lib_read_pairs(&read, take_reply, "launcher");
     binding->evidence = lib_read_evidence(&read, take_reply, "evidence", &binding->evidence_count);
-    if (json_is_array(json_object_get(take_reply, "reasons"))) /* nullable */
-        binding->reasons = lib_read_texts(&read, take_reply, "reasons");
-    binding->warnings = lib_read_texts(&read, take_reply, "warnings");
+    binding->reasons = lib_read_reasons(&read, take_reply, "reasons");
+    binding->warnings = lib_read_reasons(&read, take_reply, "warnings");
     binding->basis = lib_read_basis(&read, take_reply);
     int status = lib_result_end(berth, &read, METHOD, binding);
     if (status == BERTH_DONE)

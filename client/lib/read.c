@@ -154,6 +154,32 @@ struct berth_texts lib_read_texts(struct lib_read *read, const json_t *object, c
     return (struct berth_texts){.item = item, .count = count};
 }
 
+static struct berth_reason read_reason(struct lib_read *read, const json_t *json)
+{
+    json_t *numbers = json_object_get(json, "numbers"), *value;
+    struct berth_reason reason = {.code = lib_read_text(read, json, "code"),
+                                  .text = lib_read_text(read, json, "text"),
+                                  .subjects = lib_read_texts(read, json, "subjects")};
+    struct berth_number *item = lib_result_block(read, json_object_size(numbers), sizeof *item);
+    const char *name;
+    json_object_foreach(numbers, name, value) if (item != NULL) item[reason.number_count++] =
+        (struct berth_number){name, json_number_value(value)};
+    reason.numbers = item;
+    return reason;
+}
+
+struct berth_reasons lib_read_reasons(struct lib_read *read, const json_t *object, const char *key)
+{
+    const json_t *array, *its = json_object_get(object, key);
+    size_t count;
+    if (its == NULL || json_is_null(its))
+        return (struct berth_reasons){0};
+    struct berth_reason *item = lib_read_array(read, object, key, sizeof *item, &array, &count);
+    for (size_t i = 0; item != NULL && i < count; i++)
+        item[i] = read_reason(read, json_array_get(array, i));
+    return (struct berth_reasons){.item = item, .count = item != NULL ? count : 0};
+}
+
 struct berth_pairs lib_read_pairs(struct lib_read *read, const json_t *object, const char *key)
 {
     json_t *map = json_object_get(object, key);

@@ -41,6 +41,8 @@ double lib_read_maybe_number(struct lib_read *read, const json_t *object, const 
 int lib_read_bool(struct lib_read *read, const json_t *object, const char *key);
 /* empty when absent */
 struct berth_texts lib_read_texts(struct lib_read *read, const json_t *object, const char *key);
+/* empty when absent or null */
+struct berth_reasons lib_read_reasons(struct lib_read *read, const json_t *object, const char *key);
 /* empty when absent */
 struct berth_pairs lib_read_pairs(struct lib_read *read, const json_t *object, const char *key);
 

@@ -109,6 +109,12 @@ void ui_evidence(struct ui *ui, const json_t *evidence)
     }
 }
 
+const char *ui_reason_text(const json_t *reason)
+{
+    const char *text = json_string_value(json_object_get(reason, "text"));
+    return text != NULL ? text : "?";
+}
+
 void ui_reasons(struct ui *ui, const json_t *reasons)
 {
     size_t i;
@@ -116,7 +122,7 @@ void ui_reasons(struct ui *ui, const json_t *reasons)
     json_array_foreach(reasons, i, reason)
     {
         ui_put(ui, "%s  ", i == 0 ? "\nDecided by\n" : "");
-        ui_paragraph(ui, 4, json_is_string(reason) ? json_string_value(reason) : "?");
+        ui_paragraph(ui, 4, ui_reason_text(reason));
     }
 }
 
@@ -133,7 +139,7 @@ void ui_warnings(struct ui *ui, const json_t *warnings)
     json_array_foreach(warnings, i, item)
     {
         ui_put(ui, "  ");
-        ui_paragraph(ui, 4, json_is_string(item) ? json_string_value(item) : "?");
+        ui_paragraph(ui, 4, ui_reason_text(item));
     }
 }
 

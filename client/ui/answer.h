@@ -55,6 +55,9 @@ void ui_prediction(struct ui *ui, const json_t *prediction);
 /* Prints sentences: the measured value, its places and its time. Prints a few, then the number of
  * the others. */
 void ui_evidence(struct ui *ui, const json_t *evidence);
+/* Returns the sentence of a reason or a warning; "?" where it has none. */
+const char *ui_reason_text(const json_t *reason);
+
 /* Prints the reasons, sentences with numbers that a person can check. */
 void ui_reasons(struct ui *ui, const json_t *reasons);
 void ui_warnings(struct ui *ui, const json_t *warnings);

@@ -6,7 +6,8 @@
  *   below one root), struct clock, struct config, struct print (JSON text).
  * Uses: nobody
  * Public headers: base.h clock.h config.h cpuset.h embedded.h err.h grow.h log.h log_limit.h
- *   free_memory.h service_manager.h peer.h print.h request_limits.h process_limits.h files.h text.h
+ *   free_memory.h service_manager.h peer.h print.h request_limits.h process_limits.h files.h
+ *   quantity.h text.h
  * Shown by: tests/unit/base
  */
 #pragma once

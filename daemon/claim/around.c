@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "node/allowed.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 #define CLAIMS_NAMED 6 /* claims with a warning of their own; the others are counted */
 
@@ -103,8 +103,7 @@ static bool remove_claim(const struct graph *graph, const struct claim *claim,
     return true;
 }
 
-static void warn(struct warnings *warnings, const struct claim *claim,
-                 const struct removed *removed)
+static void warn(struct reasons *warnings, const struct claim *claim, const struct removed *removed)
 {
     char by[96], cpus[48] = "", more[40] = "";
     claim_describe(claim, by, sizeof by);
@@ -119,7 +118,7 @@ static void warn(struct warnings *warnings, const struct claim *claim,
     char resources[160];
     snprintf(resources, sizeof resources, "%s%s%s", removed->places, more, cpus);
     resources[strlen(resources) - 2] = '\0'; /* the last comma */
-    warnings_add(warnings, "left out: %.110s, by claim %.60s", resources, by);
+    reasons_note(warnings, "left out: %.110s, by claim %.60s", resources, by);
 }
 
 /* True when the claim covers an allowed cpu or GPU. */
@@ -141,11 +140,11 @@ static bool covers_allowed(const struct graph *graph, const struct claim *claim,
     return false;
 }
 
-static void warn_of_own(struct warnings *warnings, const struct claim *claim)
+static void warn_of_own(struct reasons *warnings, const struct claim *claim)
 {
     char by[96];
     claim_describe(claim, by, sizeof by);
-    warnings_add(warnings, "not left out: %.110s, by claim %.60s, your own without key or owner",
+    reasons_note(warnings, "not left out: %.110s, by claim %.60s, your own without key or owner",
                  claim->places, by);
 }
 
@@ -160,7 +159,7 @@ static bool allows_any_gpu(const struct graph *graph, const struct allowed *allo
 
 enum berth_code claim_around(const struct claim_set *claims, const struct files *io,
                              const struct graph *graph, const struct claim_caller *caller,
-                             struct allowed *allowed, struct warnings *warnings, bool *ret_left_out,
+                             struct allowed *allowed, struct reasons *warnings, bool *ret_left_out,
                              struct berth_err *err)
 {
     size_t named = 0, others = 0, own = 0;
@@ -182,7 +181,7 @@ enum berth_code claim_around(const struct claim_set *claims, const struct files 
     if (named > CLAIMS_NAMED)
         others = named - CLAIMS_NAMED;
     if (others > 0)
-        warnings_add(warnings, "left out: what %zu more claims cover (berth claims lists them)",
+        reasons_note(warnings, "left out: what %zu more claims cover (berth claims lists them)",
                      others);
     if (had_cpus && cpuset_is_empty(&allowed->cpus))
         return err_set(err, BERTH_NOTHING_ALLOWED,

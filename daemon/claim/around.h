@@ -10,7 +10,7 @@
 #include "claim/set.h"
 #include "node/allowed.h"
 #include "node/graph.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 /* Caller of a request. A claim counts as the caller's own in three cases.
  * - the caller's key names it (claim_is_under);
@@ -35,7 +35,7 @@ bool claim_is_under(const struct claim *claim, const struct claim_caller *caller
  * no cpu is left, and with NO_MEMORY. */
 enum berth_code claim_around(const struct claim_set *claims, const struct files *io,
                              const struct graph *graph, const struct claim_caller *caller,
-                             struct allowed *allowed, struct warnings *warnings, bool *ret_left_out,
+                             struct allowed *allowed, struct reasons *warnings, bool *ret_left_out,
                              struct berth_err *err);
 
 /* claim/within.c: planning within a claim. A request gets only claimed resources if it names a

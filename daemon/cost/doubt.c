@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "cost/resource_model.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 static bool is_among(const place_id *places, size_t count, place_id place)
 {
@@ -33,7 +33,7 @@ static bool is_told(const struct resource_model *model, size_t s)
 
 /* One line, which names the first of them: the smallest set comes first. */
 void plan_doubt_warn_between(const struct snapshot *snap, const struct doubt_ends *ends,
-                             unsigned kinds, struct warnings *warnings)
+                             unsigned kinds, struct reasons *warnings)
 {
     const struct resource_model *model = snap->derived.resources;
     const struct contradiction *first = NULL;
@@ -55,7 +55,7 @@ void plan_doubt_warn_between(const struct snapshot *snap, const struct doubt_end
         return;
     if (more > 0)
         snprintf(others, sizeof others, ", and %zu more likewise", more);
-    warnings_add(warnings,
+    reasons_note(warnings,
                  "%s to %s gets %.4g GB/s by its own value, but %.4g when it was measured for what "
                  "transfers share%s: the own value counts and such sets do not; `berth probe` "
                  "measures both again",
@@ -65,7 +65,7 @@ void plan_doubt_warn_between(const struct snapshot *snap, const struct doubt_end
 }
 
 void plan_doubt_warn(const struct snapshot *snap, const place_id *places, size_t count,
-                     unsigned kinds, struct warnings *warnings)
+                     unsigned kinds, struct reasons *warnings)
 {
     plan_doubt_warn_between(
         snap, &(struct doubt_ends){.one = places, .ones = count, .other = places, .others = count},

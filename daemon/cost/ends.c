@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cost/text.h"
+#include "base/quantity.h"
 #include "node/allowed.h"
 #include "node/gpu.h"
 
@@ -139,10 +139,10 @@ enum berth_code plan_ends_check_room(const struct graph *graph, place_id end, in
                                      struct berth_err *err)
 {
     const struct place *place = graph_place(graph, end);
-    char asked[PLAN_TEXT_SIZE], has[PLAN_TEXT_SIZE];
+    char asked[QUANTITY_SIZE], has[QUANTITY_SIZE];
     if (place->capacity_bytes < 0 || bytes <= place->capacity_bytes)
         return BERTH_OK;
-    plan_text_sizes((double)bytes, (double)place->capacity_bytes, asked, has);
+    quantity_sizes((double)bytes, (double)place->capacity_bytes, asked, has);
     return err_not_enough(err, "bytes", bytes, place->capacity_bytes,
                           "%s do not fit in the memory of %s, which has %s", asked, place->name,
                           has);

@@ -10,8 +10,8 @@
 #include "cost/resource_model.h"
 #include "node/curve.h"
 #include "node/locality.h"
+#include "node/reasons.h"
 #include "node/spread.h"
-#include "node/warnings.h"
 
 #define LARGE_BYTES  16777216.0 /* from here on a rate of large sizes says all */
 #define TRIES        12
@@ -393,7 +393,7 @@ static void warn_of(const struct gpurate *at, const char *how, const char *stand
         if (memo->said[i].gpu == at->gpu && memo->said[i].is_read == is_read(how) &&
             memo->said[i].stands_for == stands_for)
             return;
-    warnings_add(
+    reasons_note(
         basis->warnings,
         "how fast kernels of %s %s was not measured of every memory: %s stands for it (evidence)",
         graph_place(at->snap->graph, at->gpu)->name, how, stands_for);
@@ -516,7 +516,7 @@ enum berth_code gpurate_stream(const struct gpurate *at, const char *how, double
         basis->floor |= lacks_start(at, touch->metric, once) ? MEMRATE_FLOOR_START : 0;
         if (!is_there) {
             first = memtime_bare(first.time_ns); /* the interval is another memory's */
-            warnings_add(
+            reasons_note(
                 basis->warnings,
                 "what it costs when %s touches memory for the first time was not measured of every "
                 "memory: that of %s stands for it (evidence)",
@@ -572,7 +572,7 @@ enum berth_code gpurate_random(const struct gpurate *at, double loads, double li
         code = memrate_cite(basis, rate, err);
     if (code != BERTH_OK)
         return code;
-    warnings_add(basis->warnings, "how many random accesses a gpu has under way at once was not "
+    reasons_note(basis->warnings, "how many random accesses a gpu has under way at once was not "
                                   "measured: counted as many as when it streams its own memory");
     double under_way = rate->value * 1e-9 * near->value / line_bytes;
     *ret = memtime_bare(fmax(streamed.time_ns, loads * far->value / under_way));

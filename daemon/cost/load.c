@@ -10,7 +10,7 @@
 #include "cost/load_unexplained.h"
 #include "cost/load_why.h"
 #include "cost/resource_model.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 #define MEMO_MAX 16384
 
@@ -422,7 +422,7 @@ struct load_prediction plan_load_predict(const struct load_table *table,
 
 enum berth_code plan_load_cite(const struct load_table *table, const struct load_flow *flows,
                                size_t count, struct load_scratch *scratch,
-                               struct evidence *evidence, size_t start, struct warnings *warnings,
+                               struct evidence *evidence, size_t start, struct reasons *warnings,
                                struct berth_err *err)
 {
     prepare(table, flows, count, scratch);

@@ -22,7 +22,7 @@
 #include "cost/evidence.h"
 #include "cost/move.h"
 #include "cost/resource_model.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 #define LOAD_PLACES_MAX 256
 
@@ -183,7 +183,7 @@ struct load_prediction plan_load_predict(const struct load_table *table,
  * or unknown in them, and of what was measured together and cannot be explained. NO_MEMORY. */
 enum berth_code plan_load_cite(const struct load_table *table, const struct load_flow *flows,
                                size_t count, struct load_scratch *scratch,
-                               struct evidence *evidence, size_t start, struct warnings *warnings,
+                               struct evidence *evidence, size_t start, struct reasons *warnings,
                                struct berth_err *err);
 
 /* Cites what the flow that ends last rests on, and then what those do that the same thing slowed.

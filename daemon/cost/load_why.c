@@ -9,7 +9,7 @@
 #include "cost/load_unexplained.h"
 #include "cost/resource_model.h"
 #include "cost/resource_rate.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 #define UNEXPLAINED_MAX 3  /* sets that are named */
 #define STATED_MAX      64 /* resources of structure that are looked at */
@@ -22,7 +22,7 @@ struct asked {
     const struct load_flow *flow;
     size_t count;
     const struct load_scratch *scratch;
-    struct warnings *warnings;
+    struct reasons *warnings;
 };
 
 static const char *name_of(const struct asked *asked, size_t index)
@@ -95,7 +95,7 @@ static void warn_of_ways(const struct asked *asked, const char *prefix)
     if (count > 1)
         snprintf(more, sizeof more, " (and %zu more)", count - 1);
     if (count > 0)
-        warnings_add(asked->warnings,
+        reasons_note(asked->warnings,
                      "%sfrom %s to %s%s several paths are as wide and as short: which one the "
                      "driver takes is not known, the one by the lowest numbers counts",
                      prefix, name_of(asked, asked->flow[first].from),
@@ -103,12 +103,12 @@ static void warn_of_ways(const struct asked *asked, const char *prefix)
 }
 
 /* Whether a line that begins so says so. */
-static bool is_said(const struct warnings *warnings, const char *before, const char *after)
+static bool is_said(const struct reasons *warnings, const char *before, const char *after)
 {
     bool said = false;
     for (size_t i = 0; i < warnings->count && !said; i++)
-        said = strncmp(warnings->line[i], before, strlen(before)) == 0 &&
-               strstr(warnings->line[i], after) != NULL;
+        said = strncmp(warnings->item[i].text, before, strlen(before)) == 0 &&
+               strstr(warnings->item[i].text, after) != NULL;
     return said;
 }
 
@@ -157,7 +157,7 @@ static void warn_of_rates(const struct asked *asked, const char *prefix)
             snprintf(more, sizeof more, " (and %zu more)", pairs[lack] - 1);
         if (*prefix != '\0' && is_said(asked->warnings, text[lack].before, text[lack].after))
             continue;
-        warnings_add(asked->warnings, "%s%s from %s to %s%s: %s%s", prefix, text[lack].before,
+        reasons_note(asked->warnings, "%s%s from %s to %s%s: %s%s", prefix, text[lack].before,
                      name_of(asked, asked->flow[first[lack]].from),
                      name_of(asked, asked->flow[first[lack]].to), more, text[lack].after,
                      lack == LACK_MEASUREMENT && is_best ? " at best" : "");
@@ -166,7 +166,7 @@ static void warn_of_rates(const struct asked *asked, const char *prefix)
 
 void plan_load_why_beside(const struct load_table *table, const struct load_flow *flows,
                           size_t count, const struct load_scratch *scratch, const char *prefix,
-                          struct warnings *warnings)
+                          struct reasons *warnings)
 {
     const struct asked asked = {
         .table = table, .flow = flows, .count = count, .scratch = scratch, .warnings = warnings};
@@ -182,7 +182,7 @@ static void warn_of_starts(const struct asked *asked)
         if (ride == NULL || ride->known != LOAD_NOMINAL ||
             !plan_move_lacks_start(&ride->move, asked->flow[i].bytes))
             continue;
-        warnings_add(asked->warnings,
+        reasons_note(asked->warnings,
                      "what starting a transfer costs is not known (%s to %s): so few bytes take at "
                      "least this",
                      name_of(asked, asked->flow[i].from), name_of(asked, asked->flow[i].to));
@@ -274,7 +274,7 @@ static void warn_of_stated(const struct asked *asked, const struct stated *state
     if (alike > 0)
         snprintf(more, sizeof more, " (and %zu alike)", alike);
     if ((kinds & (kinds - 1)) != 0)
-        warnings_add(asked->warnings,
+        reasons_note(asked->warnings,
                      "%s%s carries transfers that were not measured together (%s): all count as "
                      "sharing %.4g GB/s, %s",
                      shared->name, more,
@@ -283,7 +283,7 @@ static void warn_of_stated(const struct asked *asked, const struct stated *state
                                                                 : "by copy engine, by kernel",
                      rate, from);
     else
-        warnings_add(
+        reasons_note(
             asked->warnings,
             "what several get through %s%s was not measured: they count as sharing %.4g GB/s, %s",
             shared->name, more, rate, from);
@@ -332,7 +332,7 @@ static void warn_of_kinds(const struct asked *asked)
             if (!differ || (at != b->from && at != b->to) ||
                 graph_place(graph, asked->table->place[at])->kind != PLACE_GPU)
                 continue;
-            warnings_add(asked->warnings,
+            reasons_note(asked->warnings,
                          "what transfers %s do to each other at one gpu (%s) was not measured: "
                          "they count as sharing its links and memories and nothing else",
                          ((x | y) & HOST) != 0 && ((x | y) & PEER) != 0
@@ -420,7 +420,7 @@ static void warn_of_unexplained(const struct asked *asked, bool uneven)
                      graph_place(snap->graph, set->flow[i].from)->name,
                      graph_place(snap->graph, set->flow[i].to)->name);
         }
-        warnings_add(asked->warnings,
+        reasons_note(asked->warnings,
                      "what was measured together (%s) %s: %s>%s got %.4g GB/s, %.4g expected", text,
                      uneven ? "is explained in all, but not what each got" : "is not explained",
                      graph_place(snap->graph, set->flow[most].from)->name,
@@ -469,7 +469,7 @@ enum berth_code plan_load_why_last(const struct load_table *table, const struct 
 
 enum berth_code plan_load_why(const struct load_table *table, const struct load_flow *flows,
                               size_t count, const struct load_scratch *scratch,
-                              struct evidence *evidence, size_t start, struct warnings *warnings,
+                              struct evidence *evidence, size_t start, struct reasons *warnings,
                               struct berth_err *err)
 {
     const struct asked asked = {

@@ -4,12 +4,12 @@
 #pragma once
 #include "cost/evidence.h"
 #include "cost/load_table.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 /* scratch holds the step, which has just been run. As plan_load_cite. */
 enum berth_code plan_load_why(const struct load_table *table, const struct load_flow *flows,
                               size_t count, const struct load_scratch *scratch,
-                              struct evidence *evidence, size_t start, struct warnings *warnings,
+                              struct evidence *evidence, size_t start, struct reasons *warnings,
                               struct berth_err *err);
 
 /* What the flow last of that step rests on, and then what those do that the same thing slowed: what
@@ -23,4 +23,4 @@ enum berth_code plan_load_why_last(const struct load_table *table, const struct 
  * unless a line says the same of the answer's own. */
 void plan_load_why_beside(const struct load_table *table, const struct load_flow *flows,
                           size_t count, const struct load_scratch *scratch, const char *prefix,
-                          struct warnings *warnings);
+                          struct reasons *warnings);

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/quantity.h"
 #include "cost/pairs.h"
-#include "cost/text.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 /* What the cores of one NUMA node get of the memory; NAN not known. ret_value: of the memory's own
  * cores; ret_move: of others. */
@@ -39,7 +39,7 @@ enum berth_code memlink_stream(const struct memkind_node *node, const struct sna
     double rate = INFINITY, by_links = INFINITY;
     const struct value *own = NULL;
     struct move slowest = {0}; /* of those over links */
-    char said[PLAN_TEXT_SIZE];
+    char said[QUANTITY_SIZE];
     *ret = (struct memrate){NAN, NAN, NAN, 0};
     if (pairs == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for what is known of transfers");
@@ -64,10 +64,10 @@ enum berth_code memlink_stream(const struct memkind_node *node, const struct sna
     if (covered != who->in_all || covered == 0)
         return BERTH_OK;
     if (!isinf(by_links)) {
-        warnings_add(basis->warnings,
+        reasons_note(basis->warnings,
                      "how fast cores use another processor's memory was not measured: what such "
                      "links reach (%s), which are their gpus' as well, stands for it",
-                     plan_text_rate(slowest.bytes_per_s, said));
+                     quantity_rate(slowest.bytes_per_s, said));
         enum berth_code code = plan_move_cite(graph, &slowest, basis->evidence, basis->start, err);
         if (code != BERTH_OK)
             return code;

@@ -7,7 +7,7 @@
 
 #include "cost/evidence.h"
 #include "cost/published_bound.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 #define POINTS_MAX 16
 
@@ -169,7 +169,7 @@ enum berth_code memrate_cite(struct memrate_basis *basis, const struct value *v,
                              struct berth_err *err)
 {
     if (v->source != VALUE_MEASURED && !is_said(basis->evidence, v))
-        warnings_add(basis->warnings, "not every %s here is measured: why says which are %s",
+        reasons_note(basis->warnings, "not every %s here is measured: why says which are %s",
                      metric_info(v->metric)->name, value_source_name(v->source));
     if (!evidence_add(basis->evidence, basis->start, v))
         return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
@@ -193,19 +193,19 @@ static enum berth_code stream_from(const struct snapshot *snap, place_id from, d
     const struct point *b = &point[above], *a = above > 0 ? b - 1 : NULL;
     *ret = of_value(b->value);
     if (b->value->source == VALUE_NOMINAL) {
-        warnings_add(basis->warnings,
+        reasons_note(basis->warnings,
                      "what firmware states of a memory's bandwidth is its peak, which cores do not "
                      "reach: what uses it takes at least so long");
         basis->at_least = true;
     }
     if (threads < b->threads && a == NULL && b->value->source != VALUE_MEASURED) {
-        warnings_add(basis->warnings,
+        reasons_note(basis->warnings,
                      "%s bandwidth of %s is known of all its %g cores together only: fewer take at "
                      "least as long as that says, one alone far longer",
                      how, graph_place(snap->graph, from)->name, b->threads);
         basis->at_least = true;
     } else if (threads < b->threads && a == NULL) {
-        warnings_add(basis->warnings,
+        reasons_note(basis->warnings,
                      "%s bandwidth of %s was not measured with fewer than %g cores: that figure "
                      "stands for %g",
                      how, graph_place(snap->graph, from)->name, b->threads, threads);
@@ -295,7 +295,7 @@ static enum berth_code stream_parts(const struct snapshot *snap, const struct ac
             return code;
         top = best->value;
     }
-    warnings_add(basis->warnings,
+    reasons_note(basis->warnings,
                  "how the cores of several %ss share one memory was not measured: taken as at most "
                  "the highest rate known there",
                  place_kind_name(kind));

@@ -13,8 +13,8 @@
 #include "base/err.h"
 #include "cost/evidence.h"
 #include "node/graph.h"
+#include "node/reasons.h"
 #include "node/snapshot.h"
-#include "node/warnings.h"
 
 #define MEMRATE_HOLDERS 5
 
@@ -58,7 +58,7 @@ enum memrate_floor {
 struct memrate_basis {
     struct evidence *evidence;
     size_t start; /* where this memory's evidence begins */
-    struct warnings *warnings;
+    struct reasons *warnings;
     bool by_links; /* what links are said to carry stood for a measurement */
     /* what is known of another transfer stood for one, or a number of accesses under way that
      * nobody measured */

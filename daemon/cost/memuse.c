@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/quantity.h"
 #include "cost/ends.h"
 #include "cost/memlink.h"
-#include "cost/text.h"
 #include "node/allowed.h"
 #include "node/gpu.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 #define MEMUSE_BYTES_MAX (INT64_C(1) << 60) /* that one access reads, or writes */
 
@@ -88,14 +88,14 @@ enum berth_code memuse_init(const struct memkind_node *node, const struct snapsh
 {
     if (access->reads_bytes < 0 || access->writes_bytes < 0)
         return err_invalid(err, "accesses", "bytes are not negative");
-    char text[PLAN_TEXT_SIZE];
+    char text[QUANTITY_SIZE];
     int64_t most =
         access->reads_bytes > access->writes_bytes ? access->reads_bytes : access->writes_bytes;
     /* else it is the buffer, once around */
     if (access->by != PLACE_NONE && most > MEMUSE_BYTES_MAX)
         return err_invalid(err, "accesses",
                            "%s by one who uses the buffer; at most 1 EiB is weighed",
-                           plan_text_size((double)most, text));
+                           quantity_size((double)most, text));
     if (access->reads_bytes == 0 && access->writes_bytes == 0)
         return err_invalid(err, "accesses",
                            "an access reads or writes at least a byte (reads_bytes, writes_bytes)");
@@ -120,13 +120,13 @@ void memuse_done(struct memuse *use) { memrate_done(&use->who); }
 
 enum memkind_reach memuse_reaches(struct memuse *use, const struct memkind_node *node,
                                   const struct snapshot *snap, const struct memkind_place *place,
-                                  struct warnings *warnings, bool *ret_xnack)
+                                  struct reasons *warnings, bool *ret_xnack)
 {
     const char *kind = memkind_names[place->kind];
     if (use->gpu == PLACE_NONE) {
         enum memkind_reach reach = memkind_cores_reach(node, place);
         if (reach == MEMKIND_UNREACHED && !use->said[place->kind])
-            warnings_add(
+            reasons_note(
                 warnings,
                 "%s memory is left out: cores do not reach what a gpu's own allocator gives", kind);
         use->said[place->kind] |= reach == MEMKIND_UNREACHED;
@@ -139,12 +139,12 @@ enum memkind_reach memuse_reaches(struct memuse *use, const struct memkind_node 
         return found.reach;
     use->said[place->kind] = true;
     if (found.reach == MEMKIND_UNREACHED && place->kind == MEMKIND_DEVICE)
-        warnings_add(warnings, "%s memory of %s is left out for %s: %s", kind,
+        reasons_note(warnings, "%s memory of %s is left out for %s: %s", kind,
                      graph_place(node->graph, place->gpu)->name, gpu, found.why);
     else if (found.reach == MEMKIND_UNREACHED)
-        warnings_add(warnings, "%s memory is left out for %s: %s", kind, gpu, found.why);
+        reasons_note(warnings, "%s memory is left out for %s: %s", kind, gpu, found.why);
     else if (found.reach == MEMKIND_UNKNOWN && place->kind == MEMKIND_SYSTEM)
-        warnings_add(warnings,
+        reasons_note(warnings,
                      "whether %s reaches %s memory was not measured (berth probe --full does)", gpu,
                      kind);
     return found.reach;
@@ -169,7 +169,7 @@ static enum berth_code cores_random(const struct memuse *use, const struct snaps
     *ret = memtime_of(loads * latency.value, loads * latency.low, loads * latency.high, latency.n,
                       0, 1);
     basis->by_other = true;
-    warnings_add(basis->warnings, "how many random accesses a core has under way at once was not "
+    reasons_note(basis->warnings, "how many random accesses a core has under way at once was not "
                                   "measured: counted one after the other");
     return BERTH_OK;
 }
@@ -254,7 +254,7 @@ enum berth_code memuse_cores(const struct memuse *use, const struct memkind_node
         bool is_peak = code == BERTH_OK && !isnan(rate.value) && isnan(rate.low) &&
                        memkind_one_of(node, numa) != PLACE_NONE;
         if (is_peak)
-            warnings_add(
+            reasons_note(
                 basis->warnings,
                 "how fast cores use memory that is a gpu's as well was not measured: no "
                 "faster than that memory is said to be (evidence; berth probe measures it)");

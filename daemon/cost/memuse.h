@@ -6,7 +6,7 @@
 #pragma once
 #include "cost/gpurate.h"
 #include "node/allowed.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 #define MEMUSE_LINE_BYTES 64   /* what one random access fetches */
 #define MEMUSE_SHORT_NS   1000 /* a stream that takes less may take less than one access */
@@ -40,7 +40,7 @@ void memuse_done(struct memuse *use);
  * ret_xnack is set, never cleared, where it takes HSA_XNACK=1. */
 enum memkind_reach memuse_reaches(struct memuse *use, const struct memkind_node *node,
                                   const struct snapshot *snap, const struct memkind_place *place,
-                                  struct warnings *warnings, bool *ret_xnack);
+                                  struct reasons *warnings, bool *ret_xnack);
 
 /* What cores pay for the memory that NUMA node numa is, in a buffer of span bytes; NAN when nothing
  * known predicts it. NO_MEMORY. */

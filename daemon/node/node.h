@@ -6,8 +6,8 @@
  *   struct curve, struct snapshot.
  * Uses: base
  * Public headers: allowed.h curve.h engine_limit.h gpu.h graph.h jsonify.h link_path.h locality.h
- *   metric.h node.h pci.h record.h record_plain.h record_values.h sets.h snapshot.h spread.h
- *   transfer.h values.h warnings.h
+ *   metric.h node.h pci.h record.h record_plain.h record_values.h reasons.h sets.h snapshot.h
+ *   spread.h transfer.h values.h
  * Shown by: tests/unit/node, tests/replay
  */
 #pragma once

@@ -150,9 +150,9 @@ static enum berth_code print_answer(void *state, struct print *print, struct ber
         print_option(print, reply, &reply->answer.option[i]);
     print_close(print, ']');
     print_key(print, "reasons");
-    answer_print_warnings(print, &reply->answer.reasons);
+    answer_print_reasons(print, &reply->answer.reasons);
     print_key(print, "warnings");
-    answer_print_warnings(print, &reply->answer.warnings);
+    answer_print_reasons(print, &reply->answer.warnings);
     print_key(print, "basis");
     jsonify_print_basis(print, reply->snap, reply->claims);
     print_close(print, '}');

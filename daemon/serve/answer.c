@@ -5,7 +5,7 @@
 
 #include "cost/evidence.h"
 #include "node/jsonify.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 bool answer_set(json_t *object, const char *key, json_t *take_value)
 {
@@ -149,11 +149,35 @@ void answer_print_evidence(struct print *print, const struct snapshot *snap,
     print_close(print, ']');
 }
 
-void answer_print_warnings(struct print *print, const struct warnings *warnings)
+static void print_reason(struct print *print, const struct reason *reason)
+{
+    char name[32];
+    print_open(print, '{');
+    print_key(print, "code");
+    print_name(print, reasons_code_name(reason->code));
+    print_key(print, "subjects");
+    print_open(print, '[');
+    for (size_t i = 0; i < reason->subject_count; i++)
+        print_string(print, reason->subject[i]);
+    print_close(print, ']');
+    print_key(print, "numbers");
+    print_open(print, '{');
+    for (size_t i = 0; i < reason->number_count; i++)
+        if (isfinite(reason->number[i])) {
+            print_key(print, reasons_number_name(reason->code, i, name));
+            print_real(print, reason->number[i]);
+        }
+    print_close(print, '}');
+    print_key(print, "text");
+    print_string(print, reason->text);
+    print_close(print, '}');
+}
+
+void answer_print_reasons(struct print *print, const struct reasons *reasons)
 {
     print_open(print, '[');
-    for (size_t i = 0; i < warnings->count; i++)
-        print_string(print, warnings->line[i]);
+    for (size_t i = 0; i < reasons->count; i++)
+        print_reason(print, &reasons->item[i]);
     print_close(print, ']');
 }
 
@@ -215,11 +239,29 @@ json_t *answer_evidence(const struct snapshot *snap, const struct evidence *evid
     return done(array, ok);
 }
 
-json_t *answer_warnings(const struct warnings *warnings)
+json_t *answer_reason(const struct reason *reason)
+{
+    char name[32];
+    json_t *json = json_object(), *subjects = json_array(), *numbers = json_object();
+    bool ok = subjects != NULL && numbers != NULL;
+    for (size_t i = 0; ok && i < reason->subject_count; i++)
+        ok = answer_append(subjects, json_string(reason->subject[i]));
+    for (size_t i = 0; ok && i < reason->number_count; i++)
+        if (isfinite(reason->number[i]))
+            ok = json_object_set_new_nocheck(numbers, reasons_number_name(reason->code, i, name),
+                                             json_real(reason->number[i])) == 0;
+    ok = answer_set(json, "subjects", subjects) && ok;
+    ok = answer_set(json, "numbers", numbers) && ok;
+    ok = answer_set(json, "code", json_string_nocheck(reasons_code_name(reason->code))) && ok &&
+         answer_set(json, "text", json_string(reason->text));
+    return done(json, ok);
+}
+
+json_t *answer_reasons(const struct reasons *reasons)
 {
     json_t *array = json_array();
     bool ok = array != NULL;
-    for (size_t i = 0; ok && i < warnings->count; i++)
-        ok = answer_append(array, json_string(warnings->line[i]));
+    for (size_t i = 0; ok && i < reasons->count; i++)
+        ok = answer_append(array, answer_reason(&reasons->item[i]));
     return done(array, ok);
 }

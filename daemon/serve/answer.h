@@ -9,8 +9,8 @@
 
 #include "base/print.h"
 #include "cost/evidence.h"
+#include "node/reasons.h"
 #include "node/snapshot.h"
-#include "node/warnings.h"
 
 /* Prints null when there is no time. */
 void answer_print_prediction(struct print *print, const struct prediction *prediction,
@@ -19,12 +19,13 @@ void answer_print_prediction(struct print *print, const struct prediction *predi
 /* Prints count entries of the evidence, beginning with first. */
 void answer_print_evidence(struct print *print, const struct snapshot *snap,
                            const struct evidence *evidence, size_t first, size_t count);
-void answer_print_warnings(struct print *print, const struct warnings *warnings);
+void answer_print_reasons(struct print *print, const struct reasons *reasons);
 
 /* Returns count entries of the evidence, beginning with first. */
 json_t *answer_evidence(const struct snapshot *snap, const struct evidence *evidence, size_t first,
                         size_t count);
-json_t *answer_warnings(const struct warnings *warnings);
+json_t *answer_reason(const struct reason *reason);
+json_t *answer_reasons(const struct reasons *reasons);
 
 /* Adds take_value to object or array. Frees it and returns false when it is NULL or memory runs
  * out. key must be a literal in ASCII. */

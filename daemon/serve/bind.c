@@ -11,7 +11,7 @@
 #include "cost/evidence.h"
 #include "node/allowed.h"
 #include "node/jsonify.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/bind/launcher_options.h"
 #include "plan/bind/nic_variables.h"
 #include "plan/bind/visible.h"
@@ -36,9 +36,9 @@ struct reply {
 struct binding {
     const struct snapshot *snap;
     struct bind_asked asked;
-    char *key;                /* the request's; owned */
-    uint64_t claims;          /* generation of the claims at the time of the request */
-    struct warnings left_out; /* resources claimed by others */
+    char *key;               /* the request's; owned */
+    uint64_t claims;         /* generation of the claims at the time of the request */
+    struct reasons left_out; /* resources claimed by others */
     bool any_left_out;
     char within[96];       /* claim within which it is planned; "" none */
     bool is_within_key;    /* that claim is named by the request's key */
@@ -163,7 +163,7 @@ static void warn_of_unchosen(struct reply *reply, const struct unchosen *unchose
     if (unchosen->count > 1)
         snprintf(more, sizeof more, " (and %zu more)", unchosen->count - 1);
     if (unchosen->count > 0)
-        warnings_add(&reply->answer.warnings, "UCX_NET_DEVICES chooses no nic for task %zu%s: %s",
+        reasons_note(&reply->answer.warnings, "UCX_NET_DEVICES chooses no nic for task %zu%s: %s",
                      unchosen->first, more,
                      nic_variables_why(reply->snap->graph, unchosen->why, why, sizeof why));
 }
@@ -288,7 +288,7 @@ static void warn_of_hidden_gpus(struct reply *reply)
          t++)
         for (size_t i = 0; i < answer->task[t].variables.count; i++)
             if (strcmp(answer->task[t].variables.variable[i].name, "HSA_ENABLE_PEER_SDMA") == 0) {
-                warnings_add(&answer->warnings,
+                reasons_note(&answer->warnings,
                              "HSA_ENABLE_PEER_SDMA is about gpus that a task's runtime sees: with "
                              "ROCR_VISIBLE_DEVICES of its own gpus alone no other task's is one "
                              "(visible all shows them)");
@@ -301,17 +301,17 @@ static enum berth_code put_answer(struct reply *reply, json_t *json, struct bert
     struct bind_answer *answer = &reply->answer;
     warn_of_hidden_gpus(reply);
     if (reply->asked->is_size_assumed)
-        warnings_add(&answer->warnings,
+        reasons_note(&answer->warnings,
                      "bytes is not given: each flow of the pattern counts as many as host_bytes, "
                      "or %d MiB without",
                      (int)(BIND_BYTES_ASSUMED >> 20));
     if (reply->asked->traffic.count == 0)
-        warnings_add(&answer->warnings, "no time is predicted: %s; locality alone decided",
+        reasons_note(&answer->warnings, "no time is predicted: %s; locality alone decided",
                      reply->asked->names_traffic ? "of the traffic that the request names no byte "
                                                    "leaves a rank here for another, or comes to one"
                                                  : "the request names no traffic");
     if (reply->asked->key != NULL && !reply->is_kept && !reply->is_within_key)
-        warnings_add(&answer->warnings,
+        reasons_note(&answer->warnings,
                      "the plan stands under its key until nobody asked for it for %d minutes: you "
                      "have no claim under that key (berth claim --key)",
                      PLAN_CACHE_S / 60);
@@ -331,8 +331,8 @@ static enum berth_code put_answer(struct reply *reply, json_t *json, struct bert
         answer_set(json, "gap", number_json(answer->gap)) &&
         answer_set(json, "evidence",
                    answer_evidence(reply->snap, &answer->evidence, 0, answer->evidence.count)) &&
-        answer_set(json, "reasons", answer_warnings(&answer->reasons)) &&
-        answer_set(json, "warnings", answer_warnings(&answer->warnings)) &&
+        answer_set(json, "reasons", answer_reasons(&answer->reasons)) &&
+        answer_set(json, "warnings", answer_reasons(&answer->warnings)) &&
         answer_set(json, "basis", jsonify_basis(reply->snap, reply->claims));
     return ok ? BERTH_OK : no_memory(err);
 }
@@ -362,10 +362,10 @@ static enum berth_code plan(struct binding *binding, struct bind_answer *ret, st
     if (code != BERTH_OK)
         return code;
     code = plan_bind(binding->snap, &binding->asked.request, ret, err);
-    for (size_t i = 0; code == BERTH_OK && i < binding->left_out.count; i++)
-        warnings_add(&ret->warnings, "%s", binding->left_out.line[i]);
+    if (code == BERTH_OK)
+        reasons_append(&ret->warnings, &binding->left_out);
     if (code == BERTH_OK && *binding->within != '\0')
-        warnings_add(&ret->reasons,
+        reasons_note(&ret->reasons,
                      "within claim %s: of the cpus, gpus and memory only what is claimed there, in "
                      "each kind that it covers",
                      binding->within);

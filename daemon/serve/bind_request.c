@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "cost/text.h"
+#include "base/quantity.h"
 #include "node/allowed.h"
 #include "serve/request.h"
 
@@ -106,10 +106,10 @@ static int64_t memory_of(const struct graph *graph, enum place_kind kind, bool t
 static enum berth_code check_room(int64_t bytes, int64_t room, const char *what,
                                   struct berth_err *err)
 {
-    char asked[PLAN_TEXT_SIZE], has[PLAN_TEXT_SIZE];
+    char asked[QUANTITY_SIZE], has[QUANTITY_SIZE];
     if (room < 0 || bytes <= room)
         return BERTH_OK;
-    plan_text_sizes((double)bytes, (double)room, asked, has);
+    quantity_sizes((double)bytes, (double)room, asked, has);
     return err_not_enough(err, "bytes of memory", bytes, room,
                           "%s in one iteration do not fit in %s: %s", asked, what, has);
 }

@@ -39,10 +39,13 @@ static bool keep(struct plan_key *key, const struct claim *claim, const char *an
                            clock_mono_ns(&key->daemon->clock));
 }
 
-static enum berth_code warn(json_t *json, const char *text, struct berth_err *err)
+static enum berth_code warn(json_t *json, enum reason_code reason, struct berth_err *err)
 {
-    return answer_append(json_object_get(json, "warnings"), json_string(text)) ? BERTH_OK
-                                                                               : no_memory(err);
+    struct reasons reasons = {0};
+    reasons_add(&reasons, reason, NO_SUBJECTS, NO_NUMBERS);
+    return answer_append(json_object_get(json, "warnings"), answer_reason(&reasons.item[0]))
+               ? BERTH_OK
+               : no_memory(err);
 }
 
 enum berth_code plan_key_find(const struct call *call, const char *key, struct plan_key *ret,
@@ -70,7 +73,7 @@ enum berth_code plan_key_stand(struct plan_key *key, json_t **json, struct berth
     const struct claim *claim = key->is_claimed ? claim_of(key) : NULL;
     json_t *stands = NULL;
     if (key->is_claimed && claim == NULL)
-        return warn(*json, "the plan is not kept under its key: the claim has ended", err);
+        return warn(*json, REASON_KEY_CLAIM_ENDED, err);
     enum berth_code code = recall(key, claim, &stands, err);
     if (code != BERTH_OK)
         return code;
@@ -83,7 +86,7 @@ enum berth_code plan_key_stand(struct plan_key *key, json_t **json, struct berth
     if (answered == NULL)
         code = no_memory(err);
     else if (strlen(key->asked) + strlen(answered) > CLAIM_PLAN_MAX)
-        code = warn(*json, "the plan is not kept under its key: it is too large for that", err);
+        code = warn(*json, REASON_KEY_PLAN_TOO_LARGE, err);
     else if (!keep(key, claim, answered))
         code = no_memory(err);
     free(answered);

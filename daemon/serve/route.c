@@ -149,9 +149,9 @@ static enum berth_code print_answer(void *state, struct print *print, struct ber
     print_key(print, "b80_bytes");
     print_real(print, round(answer->b80_bytes));
     print_key(print, "reasons");
-    answer_print_warnings(print, &answer->reasons);
+    answer_print_reasons(print, &answer->reasons);
     print_key(print, "warnings");
-    answer_print_warnings(print, &answer->warnings);
+    answer_print_reasons(print, &answer->warnings);
     print_key(print, "basis");
     jsonify_print_basis(print, reply->snap, reply->claims);
     print_close(print, '}');

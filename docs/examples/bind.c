@@ -34,7 +34,7 @@ static int print_berths(struct berth *berth, int tasks)
         printf("\n");
     }
     for (size_t i = 0; i < binding->warnings.count; i++)
-        printf("note: %s\n", binding->warnings.item[i]);
+        printf("note: %s\n", binding->warnings.item[i].text);
     berth_binding_free(binding);
     return BERTH_DONE;
 }

@@ -4,6 +4,7 @@ import math
 
 from advice_execute import flow, hop, judged, together
 from advice_requests import flows_of
+from reasons import texts
 
 ALL = 1700    # placements that are all carried out
 SAMPLE = 400  # of more than that
@@ -176,7 +177,7 @@ def judge(node, run, noisy, request, answer, draw, repeats):
     gpus = tuple(tuple(task["gpus"]) for task in answer["tasks"])
     memories = tuple(next((m for m in task["memory"] if m in node.numas), node.numa_of[task["gpus"][0]]) for task in answer["tasks"])
     rivals = {name: choose(node, request) for name, choose in RIVALS.items()}
-    says_order = any("begins with that to t+1" in reason for reason in answer["reasons"] or [])
+    says_order = any("begins with that to t+1" in reason for reason in texts(answer, "reasons"))
     ranked = ranking(node, run, request, draw, [gpus, *rivals.values()])
     own = steps(node, run, request, [(gpus, memories)], says_order)
     found = steps(node, run, request, [near(node, ranked[0][1]), near(node, ranked[-1][1])])

@@ -166,8 +166,8 @@ def show_row(row, answers):
     for option in row["answer"].get("options", [])[:4] if answers else ():
         print("          option", json.dumps({key: option[key] for key in ("segments", "memory", "kind", "call", "predicted") if key in option}))
     for key in ("reasons", "warnings") if answers else ():
-        for text in row["answer"].get(key) or ():
-            print(f"          {key[:-1]}: {text}")
+        for reason in row["answer"].get(key) or ():
+            print(f"          {key[:-1]}: {reason['text']}")
 
 
 def show(rows, steps, seconds, args):

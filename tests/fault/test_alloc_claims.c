@@ -7,7 +7,7 @@
 #include "claim/around.h"
 #include "claim/plan.h"
 #include "claim/set.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "store/claim.h"
 
 static const struct claim_limits limits = {100, 100, false};
@@ -24,7 +24,7 @@ static enum berth_code use(const struct graph *graph, struct claim_set *set, str
     struct claim other = {.id = "c2", .uid = 2, .places = (char *)"core2", .deadline_ns = 20};
     struct claim_caller caller = {1, NULL, "k"};
     struct allowed allowed = {0};
-    struct warnings warnings = {0};
+    struct reasons warnings = {0};
     const struct claim *claim = NULL;
     bool left_out = false;
     json_t *answer = NULL;

@@ -3,7 +3,7 @@
 #include "cost/evidence.h"
 #include "cost/load.h"
 #include "fault_answer.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 enum { MACHINE, NUMA, MODULE, GPU0, GPU1, PLACES };
 
@@ -48,7 +48,7 @@ static enum berth_code price(struct snapshot *snap, const void *question, struct
                                              {.from = 0, .to = 1, .bytes = GB}};
     struct load_table *table = NULL;
     struct evidence evidence = {0};
-    struct warnings warnings = {0};
+    struct reasons warnings = {0};
     enum berth_code code = plan_load_new(snap, places, 3, LOAD_BEST, &table, err);
     struct load_scratch *scratch = code == BERTH_OK ? plan_load_scratch_new(table, 3) : NULL;
     if (code == BERTH_OK && scratch == NULL)

@@ -11,6 +11,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, Daemon, NODES, RUN  # noqa: E402
+from reasons import texts  # noqa: E402
 from varlink import call  # noqa: E402
 from tap import run_tests  # noqa: E402
 
@@ -156,15 +157,15 @@ def answer(daemon, size, *accesses, **request):
     error, reply = ask(daemon, size, *accesses, **request)
     assert error is None, (error, reply)
     options = reply["options"]
-    warnings = " | ".join(reply["warnings"])
-    assert len(reply["warnings"]) < 24, reply["warnings"]  # all of them fit
+    warnings = " | ".join(texts(reply, "warnings"))
+    assert len(texts(reply, "warnings")) < 24, texts(reply, "warnings")  # all of them fit
     known = [o for o in options if o["predicted"]]
     # What is not predicted stands behind what is, but a gpu's own memory of which no figure is known: nothing farther is faster.
     last = max((n for n, o in enumerate(options) if o["predicted"] and not is_bound(o)), default=-1)
     owns = {o["memory"] for o in options[:last + 1] if not o["predicted"]}
     assert not owns or all(memory in warnings for memory in owns) and "its own memory is not known of" in warnings, (owns, warnings)
     assert all(o["evidence"] or "their links" in warnings for o in known) and all(o["call"] for o in options), (options, warnings)
-    check_reasons(options, reply["reasons"], accesses)
+    check_reasons(options, texts(reply, "reasons"), accesses)
     # What takes at least some time stands behind what is predicted. Of such first what is one for want of the rate of so few cores, then what has a part that is not counted, each by time
     # (within their errors the nearest goes first): where a shorter one stands behind a longer one, warnings say what is not counted, and of one shorter than the first a reason speaks.
     # A peak of the nearest memory stands among what is predicted: it is not behind what was seen farther away.
@@ -176,11 +177,11 @@ def answer(daemon, size, *accesses, **request):
     drops = [later for earlier, later in zip(times, times[1:]) if later < 0.9 * earlier]
     assert len(drops) <= 1 and (not drops or re.search(UNCOUNTED, warnings)), (options, warnings)
     is_passed_over = options[0]["predicted"] and any(t < 0.9 * time(options[0]) for t in times)
-    assert not is_passed_over or any(BEHIND.fullmatch(reason) for reason in reply["reasons"]), (options, reply["reasons"])
+    assert not is_passed_over or any(BEHIND.fullmatch(reason) for reason in texts(reply, "reasons")), (options, texts(reply, "reasons"))
     # What goes first without being the fastest says which is.
     passed = [o for o in known if options[0]["predicted"] and not is_bound(options[0]) and not is_bound(o) and time(o) < 0.99 * time(options[0]) and (o["free_bytes"] is None or o["free_bytes"] >= size)]
     fastest = min(passed, key=time, default=None)
-    assert not fastest or any(f"{fastest['kind']} memory on {fastest['memory']} " in reason for reason in reply["reasons"]), (options, reply["reasons"])
+    assert not fastest or any(f"{fastest['kind']} memory on {fastest['memory']} " in reason for reason in texts(reply, "reasons")), (options, texts(reply, "reasons"))
     # Never an option before one that is faster for certain, which one that takes at least some time is not.
     lowest = float("inf")
     for option in reversed(known):

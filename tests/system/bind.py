@@ -15,6 +15,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, NODES  # noqa: E402
 from node import Node, cpus_of, has_links_alone  # noqa: E402
+from reasons import texts  # noqa: E402
 from tap import run_tests  # noqa: E402
 
 WITH_GPUS = ["mi250x", "mi300a", "gh200-quad", "h200x1", "h200x2", "h200x4"]
@@ -102,7 +103,7 @@ def the_environment_has_the_runtime_copy_as_was_priced():
         for mechanism, value, words in [("best", "1", "by copy engine"), ("kernel", "0", "by kernel: HSA_ENABLE_PEER_SDMA=0"), ("copy_engine", "1", "by copy engine")]:
             answer = node.bind(**ring, mechanism=mechanism)
             assert all(task["environment"]["HSA_ENABLE_PEER_SDMA"] == value for task in answer["tasks"]), (mechanism, answer["tasks"])
-            assert any("copies between gpus go " + words in reason for reason in answer["reasons"]), (mechanism, answer["reasons"])
+            assert any("copies between gpus go " + words in reason for reason in texts(answer, "reasons")), (mechanism, texts(answer, "reasons"))
         answer = node.bind(tasks=2)
         assert not any(name.startswith("HSA_") for task in answer["tasks"] for name in task["environment"]), "without traffic nothing was priced"
         # How gpus copy to each other says nothing of copies with the host.
@@ -115,7 +116,7 @@ def the_environment_has_the_runtime_copy_as_was_priced():
 
 
 def numbers_follow_from_the_price(node, request, answer):
-    lines = answer["reasons"] + answer["warnings"]
+    lines = texts(answer, "reasons") + texts(answer, "warnings")
     seen = {"last": 0, "start": 0, "share": 0, "how": 0}
     rate_of = {}
     for line in lines:
@@ -149,10 +150,10 @@ def numbers_follow_from_the_price(node, request, answer):
         else:
             assert LAST.fullmatch(line) or START.fullmatch(line) or " share " not in line and "last transfer" not in line and "an iteration takes" not in line or "count as sharing" in line or line.startswith("task ") or "tasks share" in line or " kernels of gpu" in line, line
     # Where the last to end is slowed by what it shares, it gets at least its share of that, but for what starting it costs.
-    first = next((SHARE.fullmatch(line) for line in answer["warnings"] if SHARE.fullmatch(line)), None)
+    first = next((SHARE.fullmatch(line) for line in texts(answer, "warnings") if SHARE.fullmatch(line)), None)
     if first is not None and None in rate_of and answer["predicted"]["bottleneck"] is not None and request.get("bytes", 0) >= 64 * MIB and not request.get("host_bytes"):
         users = int(first[2] or len(re.findall(r"gpu\d+", first[3])) + int(first[4] or 0))
-        assert rate_of[None] >= 0.9 * float(first[5]) / users, (request, answer["reasons"], first[0])
+        assert rate_of[None] >= 0.9 * float(first[5]) / users, (request, texts(answer, "reasons"), first[0])
     return seen
 
 
@@ -168,14 +169,14 @@ def what_few_bytes_take_adds_up_from_what_is_said():
                 answer = node.bind(**request)
                 if answer["predicted"] is None:
                     continue
-                lines = [line for line in answer["reasons"] if line.startswith("the last transfer to end")]
+                lines = [line for line in texts(answer, "reasons") if line.startswith("the last transfer to end")]
                 assert len(lines) == 1 and (LAST.fullmatch(lines[0]) or START.fullmatch(lines[0])), (size, lines)
                 numbers_follow_from_the_price(node, request, answer)
                 total += START.fullmatch(lines[0]) is not None
             if node.gpus == 4:
                 with_start = node.bind(tasks=2, gpus_per_task=2, pattern="ring", bytes=4096)
                 metrics = [reason["metric"] for reason in with_start["evidence"]]
-                assert START.fullmatch(with_start["reasons"][1]) is None or "transfer_overhead" in metrics, (metrics, with_start["reasons"])
+                assert START.fullmatch(texts(with_start, "reasons")[1]) is None or "transfer_overhead" in metrics, (metrics, texts(with_start, "reasons"))
     assert total > 10, total
 
 
@@ -184,8 +185,8 @@ def what_was_not_measured_of_the_launchers_order_is_said():
         for node in nodes:
             answer = node.bind(tasks=3, flows=[{"from": 2, "to": 0, "bytes": 64 * MIB}])
             assert answer["baseline"]["time_ns"] > 2 * answer["predicted"]["time_ns"] and not answer["baseline"]["measured"], answer["baseline"]
-            assert "in order, nothing was measured from gpu2 to gpu0: the time is what the links are said to allow at best" in answer["warnings"], answer["warnings"]
-            assert any(line.startswith("in order, the last transfer") and line.endswith("(not measured)") for line in answer["reasons"]), answer["reasons"]
+            assert "in order, nothing was measured from gpu2 to gpu0: the time is what the links are said to allow at best" in texts(answer, "warnings"), texts(answer, "warnings")
+            assert any(line.startswith("in order, the last transfer") and line.endswith("(not measured)") for line in texts(answer, "reasons")), texts(answer, "reasons")
 
 
 def a_lower_bound_does_not_go_before_a_whole_price():
@@ -196,16 +197,16 @@ def a_lower_bound_does_not_go_before_a_whole_price():
                 answer = node.bind(tasks=2, flows=[{"from": 0, "to": 1, "bytes": size}], **allowed)
                 assert [task["gpus"] for task in answer["tasks"]] == [["gpu0"], ["gpu1"]] and (answer["predicted"]["low_ns"] is None) == (answer["predicted"]["high_ns"] is None), (size, answer)
                 assert answer["predicted"]["time_ns"] >= before, (size, before, answer["predicted"])
-                said = [line for line in answer["reasons"] if "not proven to be the best: other choices' times are lower bounds" in line]
-                assert answer["proven_optimal"] == (answer["gap"] is not None and answer["gap"] <= 0.03) == (not said), (size, answer["gap"], answer["reasons"])
+                said = [line for line in texts(answer, "reasons") if "not proven to be the best: other choices' times are lower bounds" in line]
+                assert answer["proven_optimal"] == (answer["gap"] is not None and answer["gap"] <= 0.03) == (not said), (size, answer["gap"], texts(answer, "reasons"))
             before = answer["predicted"]["time_ns"]
         few = node.bind(tasks=2, flows=[{"from": 0, "to": 1, "bytes": 64 << 10}], mechanism="copy_engine")
-        assert any("the best that counts as taking longer takes at least 1.04 µs (not all measured): gpu0, gpu2" in line for line in few["reasons"]), few["reasons"]
+        assert any("the best that counts as taking longer takes at least 1.04 µs (not all measured): gpu0, gpu2" in line for line in texts(few, "reasons")), texts(few, "reasons")
     with Asked("mi250x") as node:
         for mechanism, words in (("best", "by copy engine at no more than 50.0 GB/s"), ("kernel", "by kernel at no more than 75.0 GB/s")):
             answer = node.bind(tasks=4, pattern="ring", bytes=1024, mechanism=mechanism, allowed={"gpus": ["gpu0", "gpu1", "gpu6", "gpu7"]})
-            assert answer["proven_optimal"] and answer["predicted"]["low_ns"] == answer["predicted"]["time_ns"] and any(words in line for line in answer["reasons"]), (words, answer)
-        assert any(line.endswith("the same gpus take as long (not all measured)") for line in node.bind(tasks=2, host_bytes=256 * MIB)["reasons"])
+            assert answer["proven_optimal"] and answer["predicted"]["low_ns"] == answer["predicted"]["time_ns"] and any(words in line for line in texts(answer, "reasons")), (words, answer)
+        assert any(line.endswith("the same gpus take as long (not all measured)") for line in texts(node.bind(tasks=2, host_bytes=256 * MIB), "reasons"))
 
 
 def every_number_of_a_sentence_follows_from_the_price():
@@ -226,12 +227,12 @@ def an_answer_is_short_and_says_the_same_once():
         for node in nodes:
             for request in requests_for(node):
                 answer = node.bind(**request)
-                assert len(answer["evidence"]) <= 6 and len(answer["reasons"]) <= 9 and len(answer["warnings"]) <= 12, (request, answer)
-                assert not any("more warnings than fit" in line for line in answer["warnings"]), request
-                for line in answer["reasons"] + answer["warnings"]:
+                assert len(answer["evidence"]) <= 6 and len(texts(answer, "reasons")) <= 9 and len(texts(answer, "warnings")) <= 12, (request, answer)
+                assert not any("more warnings than fit" in line for line in texts(answer, "warnings")), request
+                for line in texts(answer, "reasons") + texts(answer, "warnings"):
                     assert len(line) < 199, line
-                said = [masked(line) for line in answer["warnings"] if "together (" not in line]
-                assert len(set(said)) == len(said), (request, answer["warnings"])
+                said = [masked(line) for line in texts(answer, "warnings") if "together (" not in line]
+                assert len(set(said)) == len(said), (request, texts(answer, "warnings"))
                 transfers = [item for item in answer["evidence"] if "gpu" in item["metric"]]
                 assert not transfers or answer["evidence"][0] in transfers or answer["evidence"][0]["metric"] in ("transfer_overhead", "copy_latency"), (request, [item["metric"] for item in answer["evidence"]])
 
@@ -242,14 +243,14 @@ def gpus_are_named_where_that_is_surely_right():
         assert [(task["gpus"][0], task["environment"]) for task in tasks] == [(f"gpu{i}", {"CUDA_VISIBLE_DEVICES": str(i), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}) for i in range(4)], tasks
         # gpu0 may be hidden from the tasks: then gpu2 would be number 1.
         answer = node.bind(tasks=2, allowed={"gpus": ["gpu2", "gpu3"]})
-        assert all(task["environment"] == {} for task in answer["tasks"]) and any("gpu2 has no uuid" in line for line in answer["warnings"]), answer
+        assert all(task["environment"] == {} for task in answer["tasks"]) and any("gpu2 has no uuid" in line for line in texts(answer, "warnings")), answer
         answer = node.bind(tasks=1, allowed={"gpus": ["gpu0", "gpu3"]}, visible="own")
         assert answer["tasks"][0]["environment"]["CUDA_VISIBLE_DEVICES"] == "0", answer
     with Asked("mi250x") as node:
         for gpus, wanted in (([4, 5, 6, 7], 4 * [None]), ([0, 1], ["0", "1"]), ([0, 1, 3], ["0", "1", None])):
             answer = node.bind(tasks=len(gpus), order="rank", allowed={"gpus": [f"gpu{i}" for i in gpus]})
             assert [task["environment"].get("ROCR_VISIBLE_DEVICES") for task in answer["tasks"]] == wanted, answer["tasks"]
-            assert any("no uuid of its own" in line for line in answer["warnings"]) == (None in wanted), answer["warnings"]
+            assert any("no uuid of its own" in line for line in texts(answer, "warnings")) == (None in wanted), texts(answer, "warnings")
 
 
 def a_device_that_is_cut_gives_place_to_its_slices():
@@ -267,7 +268,7 @@ def a_device_that_is_cut_gives_place_to_its_slices():
             answer = node.bind(tasks=5)
             gpus = [task["gpus"] for task in answer["tasks"]]
             assert sorted(gpus) == [["gpu0"], ["gpu1"], ["gpu2"], ["gpu4"], ["gpu5"]], gpus
-            assert "gpu3 is left out: it is cut into slices, which are gpus of their own" in answer["warnings"], answer["warnings"]
+            assert "gpu3 is left out: it is cut into slices, which are gpus of their own" in texts(answer, "warnings"), texts(answer, "warnings")
             assert [task["environment"]["CUDA_VISIBLE_DEVICES"] for task in answer["tasks"] if task["gpus"] == ["gpu4"]] == [slices[0]["uuid"]], answer["tasks"]
             error, reply = node.ask(tasks=6)
             assert error.endswith(".NotEnough") and "gpu3 is cut into slices" in str(reply), (error, reply)
@@ -278,7 +279,7 @@ def cores_away_from_their_gpu_are_told():
         for cpus, wanted in (("0-47", ["none of the cores next to these is allowed: gpu0 at llc6 (numa3) with cores in llc0 (numa0); gpu1 at llc7 (numa3) with cores in llc1 (numa0)"]),
                              ("0-47,56-63", ["none of the cores next to these is allowed: gpu0 at llc6 (numa3) with cores in llc7 (numa3)"]), ("0-63", [])):
             answer = node.bind(tasks=8, cores_per_task=4, order="rank", allowed={"cpus": cpus})
-            assert [line for line in answer["warnings"] if "next to these" in line] == wanted, answer["warnings"]
+            assert [line for line in texts(answer, "warnings") if "next to these" in line] == wanted, texts(answer, "warnings")
 
 
 def every_task_gets_its_share_of_what_is_near():
@@ -287,15 +288,15 @@ def every_task_gets_its_share_of_what_is_near():
             allowed = {"cpus": cpus, "gpus": [f"gpu{i}" for i in range(0, 8, 8 // gpus)]}
             answer = node.bind(tasks=4, host_bytes=GIB, allowed=allowed)
             assert [len(re.findall(r"\d+", task["cpus"])) > 0 and sum(int(b or a) - int(a) + 1 for a, b in re.findall(r"(\d+)(?:-(\d+))?", task["cpus"])) for task in answer["tasks"]] == 4 * [wanted], (cpus, answer["tasks"])
-            assert not any("cores a task" in line for line in answer["warnings"]), answer["warnings"]
+            assert not any("cores a task" in line for line in texts(answer, "warnings")), texts(answer, "warnings")
         # One task finds less than the others.
         answer = node.bind(tasks=8, order="rank", allowed={"cpus": "0-49,56-63"})
-        assert "2 cores a task: there are 2 next to the gpus of task 0 (gpu0); the others would have 8 each (cores_per_task says how many all get)" in answer["warnings"], answer["warnings"]
-        assert answer["tasks"][0]["cpus"].startswith("48-49") and not any("next to these" in line for line in answer["warnings"]), answer
+        assert "2 cores a task: there are 2 next to the gpus of task 0 (gpu0); the others would have 8 each (cores_per_task says how many all get)" in texts(answer, "warnings"), texts(answer, "warnings")
+        assert answer["tasks"][0]["cpus"].startswith("48-49") and not any("next to these" in line for line in texts(answer, "warnings")), answer
     with Asked("epyc-2s") as node:
         for tasks in (1, 2, 3, 4):
-            assert not any("enough free cores" in line for line in node.bind(tasks=tasks)["warnings"]), tasks
-        assert any("are in several NUMA nodes" in line for line in node.bind(tasks=2, cores_per_task=15)["warnings"])
+            assert not any("enough free cores" in line for line in texts(node.bind(tasks=tasks), "warnings")), tasks
+        assert any("are in several NUMA nodes" in line for line in texts(node.bind(tasks=2, cores_per_task=15), "warnings"))
 
 
 def what_is_not_known_is_said():
@@ -307,16 +308,16 @@ def what_is_not_known_is_said():
             for size, small in ((4096, True), (64 * MIB, False)):
                 answer = node.bind(tasks=2, pattern=pattern, bytes=size)
                 predicted = answer["predicted"]
-                assert any(words in line for words in ("what starting a transfer costs is not known", "what so few bytes take was not measured") for line in answer["warnings"]) == small, answer["warnings"]
+                assert any(words in line for words in ("what starting a transfer costs is not known", "what so few bytes take was not measured") for line in texts(answer, "warnings")) == small, texts(answer, "warnings")
                 assert (predicted["low_ns"], predicted["high_ns"]) == (predicted["time_ns"] if small or bound else None, None), predicted
     for name, words in (("gh200-quad", "this node has no nic"), ("h200x4", "nic0 to gpu0")):
         with Asked(name) as node:
             ring = {"tasks": 4, "pattern": "ring", "bytes": 64 * MIB}
             whole, part = node.bind(**ring), node.bind(**ring, ranks=[4, 5, 6, 7], world=16)
             assert part["predicted"]["low_ns"] == part["predicted"]["time_ns"] <= time_of(whole) * (1 + 1e-9) and part["predicted"]["high_ns"] is None, part["predicted"]
-            assert any(line.startswith("2 of the 5 transfers are not in the time, which is at least this: ") and words in line for line in part["warnings"]), part["warnings"]
+            assert any(line.startswith("2 of the 5 transfers are not in the time, which is at least this: ") and words in line for line in texts(part, "warnings")), texts(part, "warnings")
             answer = node.bind(tasks=1, ranks=[1], world=3, pattern="ring", bytes=64 * MIB)
-            assert answer["predicted"] is None and any("no time is predicted" in line for line in answer["warnings"]), answer
+            assert answer["predicted"] is None and any("no time is predicted" in line for line in texts(answer, "warnings")), answer
 
 
 def order_matters_where_each_copies_to_all_over_one_port():
@@ -328,9 +329,9 @@ def order_matters_where_each_copies_to_all_over_one_port():
             for request, is_engine, (in_turn, apart) in (({"tasks": 4, "pattern": "alltoall"}, True, by_engine), ({"tasks": 4, "pattern": "alltoall"}, False, (False, False)),
                                                          ({"tasks": min(6, node.gpus), "pattern": "grid2d"}, True, (False, False))):
                 answer = node.bind(**request, bytes=256 * MIB, mechanism="copy_engine" if is_engine else "kernel")
-                assert any("copies of one gpu go one after the other" in line for line in answer["reasons"]) == in_turn, (name, request, answer["reasons"])
-                assert any("copies by one gpu's engines to several gpus at once" in line for line in answer["warnings"]) == apart, (name, request, answer["warnings"])
-                assert any("kernels of gpu" in line for line in answer["reasons"]) != is_engine, answer["reasons"]
+                assert any("copies of one gpu go one after the other" in line for line in texts(answer, "reasons")) == in_turn, (name, request, texts(answer, "reasons"))
+                assert any("copies by one gpu's engines to several gpus at once" in line for line in texts(answer, "warnings")) == apart, (name, request, texts(answer, "warnings"))
+                assert any("kernels of gpu" in line for line in texts(answer, "reasons")) != is_engine, texts(answer, "reasons")
 
 
 def a_guess_at_the_drivers_way_is_told():
@@ -341,10 +342,10 @@ def a_guess_at_the_drivers_way_is_told():
                                      ({"tasks": 8, "pattern": "alltoall", "bytes": 16 * MIB, "mechanism": "kernel"}, True, False),
                                      ({"tasks": 2, "pattern": "pairs", "bytes": 16 * MIB, "mechanism": "kernel"}, False, False)):
             answer = node.bind(**request)
-            said = [line for line in answer["warnings"] if ways in line]
-            assert any(line.startswith("from ") for line in said) == ours and any(line.startswith("in order, from ") for line in said) == order, (request, answer["warnings"])
-            assert not (ours and any(best in line for line in answer["warnings"])), answer["warnings"]
-            assert request.get("mechanism") != "kernel" or ours or any(best in line for line in answer["warnings"]), answer["warnings"]
+            said = [line for line in texts(answer, "warnings") if ways in line]
+            assert any(line.startswith("from ") for line in said) == ours and any(line.startswith("in order, from ") for line in said) == order, (request, texts(answer, "warnings"))
+            assert not (ours and any(best in line for line in texts(answer, "warnings"))), texts(answer, "warnings")
+            assert request.get("mechanism") != "kernel" or ours or any(best in line for line in texts(answer, "warnings")), texts(answer, "warnings")
 
 
 def where_nothing_moves_a_reason_says_why():
@@ -355,14 +356,14 @@ def where_nothing_moves_a_reason_says_why():
                 if error is not None:
                     continue
                 for task in answer["tasks"][:3]:
-                    line = next(line for line in answer["reasons"] if line.startswith(f"task {task['task']} has "))
+                    line = next(line for line in texts(answer, "reasons") if line.startswith(f"task {task['task']} has "))
                     assert all(name in line for name in task["gpus"] + task["memory"]) and "cores of " in line and len(line) < 199, line
     with Asked("mi250x") as node:
-        assert "task 0 has gpu0 and cores of llc6 (numa3), as gpu0 hangs on llc6; memory of numa3" in node.bind(tasks=8)["reasons"]
-        assert "5 more tasks likewise" in node.bind(tasks=8)["reasons"] and any("not all gpus are needed" in line for line in node.bind(tasks=2)["reasons"])
+        assert "task 0 has gpu0 and cores of llc6 (numa3), as gpu0 hangs on llc6; memory of numa3" in texts(node.bind(tasks=8), "reasons")
+        assert "5 more tasks likewise" in texts(node.bind(tasks=8), "reasons") and any("not all gpus are needed" in line for line in texts(node.bind(tasks=2), "reasons"))
     with Asked("mi300a") as node:
         answer = node.bind(tasks=1, allowed={"gpus": ["gpu0"], "cpus": "24-47"})
-        assert any("the nearest allowed: gpu0 is in numa0, at distance 32 by the firmware" in line for line in answer["reasons"]), answer["reasons"]
+        assert any("the nearest allowed: gpu0 is in numa0, at distance 32 by the firmware" in line for line in texts(answer, "reasons")), texts(answer, "reasons")
 
 
 def what_is_wrong_with_a_request_is_named():
@@ -408,9 +409,9 @@ def tasks_that_may_use_no_gpu_are_told_so():
     with Asked("mi250x") as node:
         for more in ({}, {"host_bytes": MIB}):
             answer = node.bind(tasks=2, allowed={"gpus": []}, **more)
-            assert said in answer["warnings"] and all(task["gpus"] == [] for task in answer["tasks"]), answer
+            assert said in texts(answer, "warnings") and all(task["gpus"] == [] for task in answer["tasks"]), answer
         for request in ({"tasks": 2}, {"tasks": 2, "gpus_per_task": 0, "allowed": {"gpus": []}}, {"tasks": 2, "gpus_per_task": 0, "allowed": {"gpus": []}, "pattern": "ring", "bytes": MIB}):
-            assert not any("none is allowed" in line for line in node.bind(**request)["warnings"]), request
+            assert not any("none is allowed" in line for line in texts(node.bind(**request), "warnings")), request
 
 
 def tasks_without_gpus_have_a_price_where_what_they_stream_is_known():
@@ -425,11 +426,11 @@ def tasks_without_gpus_have_a_price_where_what_they_stream_is_known():
             for tasks, cores, allowed in itertools.product((1, 2, 4), (1, 4), [{}] + [{"memory": [memory]} for memory in memories]):
                 error, answer = node.ask(tasks=tasks, gpus_per_task=0, cores_per_task=cores, host_bytes=GIB, allowed=allowed)
                 if error is not None or answer["predicted"] is None:
-                    assert error is not None or any("nothing known says what these cores get of their memory" in line for line in answer["warnings"]), (tasks, answer)
+                    assert error is not None or any("nothing known says what these cores get of their memory" in line for line in texts(answer, "warnings")), (tasks, answer)
                     continue
                 asked += 1
                 assert answer["baseline"] is None or time_of(answer) <= answer["baseline"]["time_ns"] * 1.0051, answer
-                assert answer["evidence"] and any("stream" in line and "memory of" in line for line in answer["reasons"]), answer
+                assert answer["evidence"] and any("stream" in line and "memory of" in line for line in texts(answer, "reasons")), answer
                 twice = node.bind(tasks=tasks, gpus_per_task=0, cores_per_task=cores, host_bytes=2 * GIB, allowed=allowed)
                 assert abs(time_of(twice) / time_of(answer) - 2) < 1e-9 and [t["cpus"] for t in twice["tasks"]] == [t["cpus"] for t in answer["tasks"]], (answer, twice)
                 memory = answer["tasks"][0]["memory"][0]
@@ -439,7 +440,7 @@ def tasks_without_gpus_have_a_price_where_what_they_stream_is_known():
                     touched = any(v["metric"] == "allocation" for v in reply["options"][0]["evidence"]) if error is None else True
                     assert touched or allowed or abs(reply["options"][0]["predicted"]["time_ns"] / time_of(answer) - 1) < 1e-5, (answer, reply)
             answer = node.bind(tasks=2, gpus_per_task=0, cores_per_task=1, pattern="ring", bytes=MIB)
-            assert any("what they send each other" in line for line in answer["warnings"]) if answer["predicted"] is None else "cpu_pingpong" in str(answer["evidence"]), answer
+            assert any("what they send each other" in line for line in texts(answer, "warnings")) if answer["predicted"] is None else "cpu_pingpong" in str(answer["evidence"]), answer
     assert asked > 30, asked
 
 
@@ -460,14 +461,14 @@ def what_another_choice_takes_is_told_and_true():
                         continue
                     answer = node.bind(tasks=tasks, **request)
                     ours, gpus = time_of(answer), [task["gpus"][0] for task in answer["tasks"]]
-                    others = [(rule, found) for line in answer["reasons"] for rule in (chosen, alike) if (found := rule.fullmatch(line))]
-                    none = "there is no other choice of gpus" in answer["reasons"]
-                    assert len(others) + none == 1, (name, tasks, request, answer["reasons"])
+                    others = [(rule, found) for line in texts(answer, "reasons") for rule in (chosen, alike) if (found := rule.fullmatch(line))]
+                    none = "there is no other choice of gpus" in texts(answer, "reasons")
+                    assert len(others) + none == 1, (name, tasks, request, texts(answer, "reasons"))
                     assert none == (tasks == node.gpus and (tasks == 1 or request.get("order") == "rank")), (name, tasks, request)
                     for rule, found in others:
                         assert int(found[1]) > 0
                         if rule is alike:
-                            assert (found[2] == "no longer") <= any(line.startswith("gpus are given out in order: another choice") for line in answer["reasons"]), (name, request, answer["reasons"])
+                            assert (found[2] == "no longer") <= any(line.startswith("gpus are given out in order: another choice") for line in texts(answer, "reasons")), (name, request, texts(answer, "reasons"))
                             seen.add("alike")
                             continue
                         its, theirs = float(found[2]) * UNIT[found[3]], found[5].split(", ")
@@ -476,7 +477,7 @@ def what_another_choice_takes_is_told_and_true():
                         if theirs == sorted(theirs):  # in that order there is only one choice of these
                             about(found[2], time_of(node.bind(tasks=tasks, **{**request, "order": "rank"}, allowed={"gpus": theirs})) / UNIT[found[3]], (name, request, found[0]))
                             seen.add("longer")
-                    for found in filter(None, map(elsewhere.fullmatch, answer["reasons"])):
+                    for found in filter(None, map(elsewhere.fullmatch, texts(answer, "reasons"))):
                         assert "host_bytes" in request, found[0]
                         if found[1] is not None and found[3] is not None:
                             allowed = {"gpus": gpus, "memory": [found[1]]}

@@ -9,6 +9,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import NODES  # noqa: E402
 from node import Node, cpus_of  # noqa: E402
+from reasons import texts  # noqa: E402
 from tap import run_tests  # noqa: E402
 
 WITH_GPUS = ["mi250x", "mi300a", "gh200-quad", "h200x1", "h200x2", "h200x4"]
@@ -120,7 +121,7 @@ def a_choice_is_valid_and_no_worse_than_in_order():
             assert used == sorted(used, key=node.gpus.index), (node.name, request, used)
         if answer["predicted"] is not None:
             assert answer["baseline"] is None or time_of(answer) <= answer["baseline"]["time_ns"] * (1 + SAME), (node.name, request, answer["predicted"], answer["baseline"])
-            assert answer["proven_optimal"] or answer["gap"] is not None or any(line.startswith("not proven to be the best: ") for line in answer["reasons"]), (node.name, request, answer["reasons"])
+            assert answer["proven_optimal"] or answer["gap"] is not None or any(line.startswith("not proven to be the best: ") for line in texts(answer, "reasons")), (node.name, request, texts(answer, "reasons"))
         assert node.bind(request) == answer
         return 1
     on_each(60, check)
@@ -140,7 +141,7 @@ def what_gpus_send_each_other_proves_a_choice_whatever_memory_its_tasks_have():
         # So many sizes that the search takes some for others.
         flows = [{"from": a, "to": b, "bytes": MIB + 1000 * (9 * a + b)} for a in range(9) for b in range(9) if a != b]
         many = node.bind({"allowed": {}, "tasks": 9, "tasks_per_gpu": 2, "flows": flows})
-        assert not many["proven_optimal"] and many["gap"] is None and "not proven to be the best: nothing is certain of so many different transfers" in many["reasons"], many["reasons"]
+        assert not many["proven_optimal"] and many["gap"] is None and "not proven to be the best: nothing is certain of so many different transfers" in texts(many, "reasons"), texts(many, "reasons")
         # Where they do decide, none takes less than what gpus send each other, nor than a gpu's own share at 28.3 GB/s.
         few = with_places({"tasks": 2, "gpus_per_task": 3, "flows": [{"from": 0, "to": 1, "bytes": MIB}]}, node.gpus,
                           [node.cores[core] for core in (0, 1, 16, 32, 48)])
@@ -148,7 +149,7 @@ def what_gpus_send_each_other_proves_a_choice_whatever_memory_its_tasks_have():
         for size in (128 * KIB, 256 * KIB, 512 * KIB):
             part = node.bind({**few, "host_bytes": size})
             least = max(time_of(alone), size / 3 / 28.3)
-            assert not part["proven_optimal"] and any("a task has other memory than" in line for line in part["reasons"]), part["reasons"]
+            assert not part["proven_optimal"] and any("a task has other memory than" in line for line in texts(part, "reasons")), texts(part, "reasons")
             assert abs(part["gap"] - (time_of(part) / least - 1)) < 1e-6, (size, part["gap"], part["predicted"], alone["predicted"])
 
 
@@ -209,7 +210,7 @@ def where_there_is_no_proof_a_reason_says_why():
         for request in ({"tasks": 4, "gpus_per_task": 2, "pattern": "allreduce", "bytes": 64 * MIB, "host_bytes": 8 * MIB}, {"tasks": 19, "tasks_per_gpu": 3, "pattern": "grid3d", "bytes": 256 * MIB},
                         {"tasks": 8, "pattern": "ring", "bytes": 64 * MIB}):
             answer = node.bind({"allowed": {}, **request})
-            assert answer["proven_optimal"] != any(line.startswith("not proven to be the best: ") for line in answer["reasons"]), (request, answer["reasons"])
+            assert answer["proven_optimal"] != any(line.startswith("not proven to be the best: ") for line in texts(answer, "reasons")), (request, texts(answer, "reasons"))
 
 
 def dozens_of_different_flows_are_proven_whoever_is_who():
@@ -219,7 +220,7 @@ def dozens_of_different_flows_are_proven_whoever_is_who():
         for count in (24, 40, 56):
             flows = [(*pairs[i * 25 % 56], (1 + i * i * 37 % 251) * MIB + i) for i in range(count)]
             answers = [node.bind({"allowed": {}, "tasks": 8, "flows": [{"from": a, "to": b, "bytes": size} for a, b, size in each]}) for each in (flows, [(names[a], names[b], size) for a, b, size in flows])]
-            assert all(answer["proven_optimal"] for answer in answers), [answer["reasons"] for answer in answers]
+            assert all(answer["proven_optimal"] for answer in answers), [texts(answer, "reasons") for answer in answers]
             assert abs(answers[0]["predicted"]["time_ns"] / answers[1]["predicted"]["time_ns"] - 1) < 0.005, (count, answers)
 
 

@@ -17,6 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import Daemon, NODES, RUN, alive, cells, fake_probe, probe_of, until  # noqa: E402
 from claiming import PLACEMENT, as_nobody, bind, claimed, command, listed, release  # noqa: E402
 from node import cpus_of  # noqa: E402
+from reasons import texts  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 from varlink import Connection, call  # noqa: E402
 
@@ -163,7 +164,7 @@ def plans_go_around_claims():
         task = reply["tasks"][0]
         assert not {"gpu0", "gpu4", "gpu5"} & set(task["gpus"]) and task["memory"] != ["numa0"], task
         assert not cpus_of(task["cpus"]) & (set(range(0, 16)) | set(range(64, 80))), task
-        assert any(owner["claim"] in line and "gpu0" in line for line in reply["warnings"]), reply["warnings"]
+        assert any(owner["claim"] in line and "gpu0" in line for line in texts(reply, "warnings")), texts(reply, "warnings")
         assert reply["basis"]["claims"] == "1"
         error, reply = bind(daemon, gpus_per_task=8)
         assert error == PLACEMENT + "NotEnough" and reply["available"] == 5 and "claimed is left out" in reply["detail"], (error, reply)
@@ -184,7 +185,7 @@ def what_others_hold_is_called_claimed():
         status, _, said = command(daemon, "bind", "-n", "1", "-g", "1", "--cpus", "0-127", "--gpus", "0-7")
         assert status != 0 and claimed_all in said, said
         error, reply = bind(daemon)
-        assert error is None and reply["tasks"][0]["gpus"] == [] and claimed_all + ": the tasks have none" in reply["warnings"], (error, reply)
+        assert error is None and reply["tasks"][0]["gpus"] == [] and claimed_all + ": the tasks have none" in texts(reply, "warnings"), (error, reply)
         for request in ({}, {"key": "all"}):  # here it is the request
             error, reply = bind(daemon, gpus_per_task=1, allowed={"gpus": []}, **request)
             assert error == PLACEMENT + "NothingAllowed" and "none is allowed (allowed.gpus)" in reply["detail"], (error, reply)
@@ -206,7 +207,7 @@ def bind_and_exec_treat_a_users_own_claims_alike():
             status, out, said = command(daemon, "bind", "-n", "1", "-c", "1", "--cpus", "0-1", "--json")
             assert status == 0, said
             reply = json.loads(out)
-            return reply["tasks"][0]["cpus"], [line for line in reply["warnings"] if "left out: " in line]
+            return reply["tasks"][0]["cpus"], [line for line in texts(reply, "warnings") if "left out: " in line]
 
         steps = itertools.count()  # the plan of an earlier one would stand
 
@@ -250,8 +251,8 @@ def a_plan_stays_within_its_claim():
         assert error is None, reply
         task, = reply["tasks"]
         assert task["gpus"] == ["gpu5"] and cpus_of(task["cpus"]) == {40, 104} and task["memory"] == ["numa2"], task
-        assert any("within claim" in line and "(key j)" in line for line in reply["reasons"]), reply["reasons"]
-        assert not any("within claim" in line for line in bind(daemon, gpus_per_task=1)[1]["reasons"]), "not its own"
+        assert any("within claim" in line and "(key j)" in line for line in texts(reply, "reasons")), texts(reply, "reasons")
+        assert not any("within claim" in line for line in texts(bind(daemon, gpus_per_task=1)[1], "reasons")), "not its own"
         release(daemon, key="j")
         for places, gpus, cpus, memory in (
                 (["gpu5", "numa2"], {"gpu5"} | gpus_of(daemon, "numa2"), numa2, "numa2"),
@@ -280,7 +281,7 @@ def a_plan_stays_within_its_claim():
         for more in ({}, {"key": "hook"}, {"key": "another"}):
             reply = bind(daemon, gpus_per_task=1, **more)[1]
             task, = reply["tasks"]
-            assert any("within claim" in line and "(key hook)" in line for line in reply["reasons"]), (more, reply["reasons"])
+            assert any("within claim" in line and "(key hook)" in line for line in texts(reply, "reasons")), (more, texts(reply, "reasons"))
             assert task["gpus"] == ["gpu5"] and cpus_of(task["cpus"]) == {40, 104}, (more, task)
 
 
@@ -321,7 +322,7 @@ def anybody_plans_within_a_claim_of_roots_under_its_key():
         gpus = [[t["gpus"][0] for t in reply["tasks"]] for error, reply in replies]
         assert [sorted(g) for g in gpus[:3]] == [["gpu2", "gpu3"], ["gpu2", "gpu3"], ["gpu2", "gpu3", "gpu4"]], gpus
         assert all(g == ["gpu0"] for g in gpus[3:]), gpus
-        assert not any("not kept" in line for line in replies[1][1]["warnings"]) and any("slurm/7" in line for line in replies[3][1]["warnings"]), replies
+        assert not any("not kept" in line for line in texts(replies[1][1], "warnings")) and any("slurm/7" in line for line in texts(replies[3][1], "warnings")), replies
         theirs = as_nobody((daemon.socket, PLACEMENT + "Claim", {"places": ["gpu0"], "purpose": "compute", "ttl_s": 60, "key": "theirs"}))
         if theirs is not None and theirs[0][0] is None:
             error, reply = bind(daemon, key="theirs")
@@ -331,10 +332,10 @@ def anybody_plans_within_a_claim_of_roots_under_its_key():
 def the_first_plan_under_a_key_stands():
     with Daemon("--no-probe") as daemon:
         plain = bind(daemon, key="k")[1]
-        assert any("until nobody asked for it for 10 minutes" in line for line in plain["warnings"]), plain["warnings"]
+        assert any("until nobody asked for it for 10 minutes" in line for line in texts(plain, "warnings")), texts(plain, "warnings")
         claimed(daemon, "core0", key="k")
         first = bind(daemon, key="k")[1]
-        assert not any("under its key" in line for line in first["warnings"]), first["warnings"]
+        assert not any("under its key" in line for line in texts(first, "warnings")), texts(first, "warnings")
         claimed(daemon, "core1", key="another")
         assert bind(daemon, key="k") == (None, first), "though another claim would change it"
         assert bind(daemon, key="k", gpus_per_task=None) == (None, first), "null is absent"

@@ -12,6 +12,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "lib"), str(HERE.parent / "bench")]
 from hive_node import Hives  # noqa: E402
 from node import Node  # noqa: E402
+from reasons import texts  # noqa: E402
 from tap import run_tests  # noqa: E402
 
 SIZE = 1 << 28
@@ -59,7 +60,7 @@ def is_near_the_best(machine, steps, error=0.05, **written):
             took_s = machine.placed_s(pattern, gpus_of(answer), SIZE)
             regrets[pattern, tasks] = took_s / machine.best_s(pattern, tasks, SIZE) - 1
             off = answer["predicted"]["time_ns"] / 1e9 / took_s - 1
-            assert error is None or abs(off) <= error, (pattern, tasks, gpus_of(answer), off, answer["warnings"])
+            assert error is None or abs(off) <= error, (pattern, tasks, gpus_of(answer), off, texts(answer, "warnings"))
     assert max(regrets.values()) <= MOST and sum(regrets.values()) / len(regrets) <= MEAN, regrets
 
 
@@ -141,16 +142,16 @@ def what_is_not_explained_is_not_proven():
     with asked(machine) as node:
         for (pattern, tasks), order in itertools.product((*TWO_HIVES, ("alltoall", 8), ("allreduce", 8)), ("free", "rank")):
             answer = bind(node, pattern, tasks, order=order)
-            if not any("is not explained" in warning for warning in answer["warnings"]):
+            if not any("is not explained" in warning for warning in texts(answer, "warnings")):
                 continue
             seen += 1
             assert not answer["predicted"]["measured"] and not answer["proven_optimal"] and answer["gap"] is None, (pattern, tasks, answer["predicted"], answer["proven_optimal"])
-            assert any("not proven" in reason and "not explained" in reason for reason in answer["reasons"]), answer["reasons"]
-            assert not any("slows another" in line or "slow each other by less" in line for line in answer["reasons"]), answer["reasons"]
+            assert any("not proven" in reason and "not explained" in reason for reason in texts(answer, "reasons")), texts(answer, "reasons")
+            assert not any("slows another" in line or "slow each other by less" in line for line in texts(answer, "reasons")), texts(answer, "reasons")
     assert seen >= 3, seen
     with asked(hives()) as node:
         answer = bind(node, "alltoall", 6)
-        assert answer["predicted"]["measured"] and answer["proven_optimal"], (answer["predicted"], answer["reasons"])
+        assert answer["predicted"]["measured"] and answer["proven_optimal"], (answer["predicted"], texts(answer, "reasons"))
 
 
 def what_was_not_measured_together_is_not_proven():
@@ -161,8 +162,8 @@ def what_was_not_measured_together_is_not_proven():
         with asked(machine, pairs=QUICK, seed=seed) as node:
             answer = bind(node, pattern, 4)
             assert not answer["predicted"]["measured"] and not answer["proven_optimal"] and answer["gap"] is None, answer["predicted"]
-            assert any(reason.startswith(best) and words in reason for reason in answer["reasons"]), answer["reasons"]
-            assert not any("slows another" in reason for reason in answer["reasons"]), answer["reasons"]
+            assert any(reason.startswith(best) and words in reason for reason in texts(answer, "reasons")), texts(answer, "reasons")
+            assert not any("slows another" in reason for reason in texts(answer, "reasons")), texts(answer, "reasons")
 
 
 class WithHostRuns(Hives):

@@ -8,6 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, NODES, Daemon  # noqa: E402
+from reasons import texts  # noqa: E402
 from service import Service  # noqa: E402
 from tap import run_tests  # noqa: E402
 
@@ -127,7 +128,7 @@ def a_pattern_has_a_size_and_too_many_tasks_a_way_out():
     reply = json.loads(berth("--node", NODE, "--json", "bind", "-n", "4", "--pattern", "ring")[1])
     same = json.loads(berth("--node", NODE, "--json", "bind", "-n", "4", "--pattern", "ring", "--bytes", "64M")[1])
     assert reply["predicted"] == same["predicted"] and reply["tasks"] == same["tasks"], (reply["predicted"], same["predicted"])
-    assert any("bytes is not given" in line for line in reply["warnings"]) and not any("bytes is not given" in line for line in same["warnings"]), reply["warnings"]
+    assert any("bytes is not given" in line for line in texts(reply, "warnings")) and not any("bytes is not given" in line for line in texts(same, "warnings")), texts(reply, "warnings")
     host = json.loads(berth("--node", NODE, "--json", "bind", "-n", "4", "--pattern", "ring", "--host-bytes", "1G")[1])
     both = json.loads(berth("--node", NODE, "--json", "bind", "-n", "4", "--pattern", "ring", "--host-bytes", "1G", "--bytes", "1G")[1])
     assert host["predicted"] == both["predicted"], host["predicted"]

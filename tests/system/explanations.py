@@ -4,6 +4,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import NODES, Daemon  # noqa: E402
+from reasons import texts  # noqa: E402
 from tap import run_tests  # noqa: E402
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -32,7 +33,7 @@ def where_nothing_has_a_price_who_uses_it_most_is_true_of_each_numa_node():
         for accesses, words in cases:
             reply = daemon.call("io.berth.Placement.Allocate", {"bytes": 4 * GIB, "allowed": {}, **({"accesses": accesses} if accesses else {})})
             first = words[:5] if accesses != cases[-1][0] else "numa2"
-            assert f"system memory on {first} is nearest to {words}; nothing known predicts its time" in reply["reasons"], (accesses, reply)
+            assert f"system memory on {first} is nearest to {words}; nothing known predicts its time" in texts(reply, "reasons"), (accesses, reply)
             assert reply["options"][0]["memory"] == first, reply["options"]
 
 
@@ -44,9 +45,9 @@ def other_choices_are_bounds_only_where_one_is():
     with Daemon("--node", NODES / "h200x4-hand") as daemon:
         for request in ({"tasks": 4, "pattern": "ring", "bytes": 256 * MIB}, {"tasks": 2, "host_bytes": GIB, "flows": [{"from": 0, "to": 1, "bytes": GIB}], "allowed": {"gpus": ["gpu0", "gpu1"]}}):
             answer = bind(daemon, **request)
-            lines = [line for line in answer["reasons"] if "of gpus looked at" in line]
+            lines = [line for line in texts(answer, "reasons") if "of gpus looked at" in line]
             assert len(lines) == 1 and lines[0].endswith("as long"), answer
-        lines = [line for line in bind(daemon, tasks=4, pattern="ring", bytes=64 * 1024)["reasons"] if "of gpus looked at" in line]
+        lines = [line for line in texts(bind(daemon, tasks=4, pattern="ring", bytes=64 * 1024), "reasons") if "of gpus looked at" in line]
         assert len(lines) == 1 and lines[0].endswith("as long, as far as lower bounds say"), lines
 
 
@@ -76,7 +77,7 @@ def why_nothing_is_proven_of_tasks_without_gpus_is_said():
         with Daemon("--node", NODES / name) as daemon:
             answer = bind(daemon, tasks=tasks, gpus_per_task=0, host_bytes=MIB, allowed=allowed)
             assert answer["proven_optimal"] == is_proven and answer["gap"] == (0 if is_proven else None), answer
-            assert is_proven != answer["reasons"][-1].startswith(last), answer["reasons"]
+            assert is_proven != texts(answer, "reasons")[-1].startswith(last), texts(answer, "reasons")
             assert bind(daemon, tasks=1, gpus_per_task=0)["proven_optimal"], "nothing moves"
 
 

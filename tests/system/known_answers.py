@@ -17,6 +17,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, NODES  # noqa: E402
 from node import Node, cpus_of  # noqa: E402
+from reasons import texts  # noqa: E402
 from tap import run_tests  # noqa: E402
 
 MB, GIB = 1_000_000, 1 << 30
@@ -173,10 +174,10 @@ def where_nothing_was_measured_kernels_copy_between_gpus_of_amd():
             answer = node.bind(4, **ring)
             assert set(chosen(answer)) in RING_HALVES and abs(time_of(answer) / (1e6 / 0.75) - 1) < 0.01, answer
             assert all(task["environment"]["HSA_ENABLE_PEER_SDMA"] == "0" for task in answer["tasks"]), answer["tasks"][0]
-            assert any("stop at 50 GB/s" in reason and "Schieffer" in reason for reason in answer["reasons"]), answer["reasons"]
+            assert any("stop at 50 GB/s" in reason and "Schieffer" in reason for reason in texts(answer, "reasons")), texts(answer, "reasons")
             assert abs(time_of(node.bind(4, mechanism="copy_engine", **ring)) / 2e6 - 1) < 0.01
             for tasks, gpus in ((2, (0, 2)), (3, (0, 2, 4))):  # over single links both take as long by what they are said to carry
-                assert any("go by kernel" in reason for reason in node.bind(tasks, gpus=gpus, **ring)["reasons"]), gpus
+                assert any("go by kernel" in reason for reason in texts(node.bind(tasks, gpus=gpus, **ring), "reasons")), gpus
             for target in ("gpu1", "gpu6", "gpu2"):
                 error, answer = node.ask("Route", {"from": "gpu0", "to": target, "bytes": GIB})
                 plain = [option for option in answer["options"] if len(option["segments"]) == 1 and not option["segments"][0]["via"]]
@@ -185,7 +186,7 @@ def where_nothing_was_measured_kernels_copy_between_gpus_of_amd():
                 assert answer["options"][0] == plain[0] and plain[1]["worth_measuring"] == ("berth probe gpu_gpu_kernel" if is_wide else None), plain
                 assert plain[0]["evidence"][0]["source"] == ("published" if is_wide else "nominal") and abs(GIB / plain[0]["predicted"]["time_ns"] / (50 if is_wide else 37.5) - 1) < 0.01, plain[0]
     with Asked("mi300a") as node:
-        assert any("go by kernel" in reason for reason in node.bind(4, **ring)["reasons"])
+        assert any("go by kernel" in reason for reason in texts(node.bind(4, **ring), "reasons"))
 
 
 def a_task_stays_inside_one_superchip():
@@ -224,11 +225,11 @@ def what_was_measured_together_is_cited():
     """
     with Asked("h200x4") as node:
         few = node.bind(2, gpus=[0, 1], host_bytes=876110)  # of which starting is a good part
-        assert any("among 4 such transfers measured together (evidence)" in reason for reason in few["reasons"]) and [len(item["flows"]) for item in few["evidence"] if "flows" in item] == [4], few
+        assert any("among 4 such transfers measured together (evidence)" in reason for reason in texts(few, "reasons")) and [len(item["flows"]) for item in few["evidence"] if "flows" in item] == [4], few
         for tasks, each, more, wanted in ((2, 1, {}, 4), (3, 1, {}, 6), (4, 1, {}, 8), (2, 2, {}, 8), (4, 1, {"flows": [{"from": 0, "to": 1, "bytes": 4096}]}, 8)):
             answer = node.bind(tasks, gpus_per_task=each, host_bytes=512 * MB, **more)
-            said = re.findall(r"among (\d+) such transfers measured together \(evidence\)", " ".join(answer["reasons"]))
-            assert said == [str(wanted)] and [len(item["flows"]) for item in answer["evidence"] if "flows" in item] == [wanted], (tasks, each, more, answer["reasons"], answer["evidence"])
+            said = re.findall(r"among (\d+) such transfers measured together \(evidence\)", " ".join(texts(answer, "reasons")))
+            assert said == [str(wanted)] and [len(item["flows"]) for item in answer["evidence"] if "flows" in item] == [wanted], (tasks, each, more, texts(answer, "reasons"), answer["evidence"])
 
 
 def tasks_that_share_a_gpu_take_as_long_as_one_with_all_of_their_bytes():
@@ -311,14 +312,14 @@ def a_pair_that_got_slower_is_alone_slower():
             best = node.bind(2, **pairs)
             assert set(chosen(best)) != {0, 1} and best["proven_optimal"] and abs(time_of(best) / sound - 1) < 0.02, (slower, chosen(best), best["predicted"], sound)
             assert best["predicted"]["high_ns"] < 1.1 * sound, (slower, best["predicted"])
-            said = [warning for warning in best["warnings"] if "own value" in warning]
+            said = [warning for warning in texts(best, "warnings") if "own value" in warning]
             figures = [float(figure) for figure in re.findall(r"[0-9.]+(?= GB/s| when)", said[0])] if len(said) == 1 else []
-            assert len(figures) == 2 and abs(figures[0] * slower - figures[1]) < 3 and "gpu0 to gpu1" in said[0] and "`berth probe`" in said[0], best["warnings"]
+            assert len(figures) == 2 and abs(figures[0] * slower - figures[1]) < 3 and "gpu0 to gpu1" in said[0] and "`berth probe`" in said[0], texts(best, "warnings")
             for other, times in (("1", slower), ("2", 1)):
                 one = node.bind(2, gpus=[0, int(other)], flows=[{"from": 0, "to": 1, "bytes": 256 * MB}], mechanism="copy_engine")
                 route = node.ask("Route", {"from": "gpu0", "to": f"gpu{other}", "bytes": 256 * MB})[1]
                 way = direct(route)
-                assert any("own value" in warning for warning in route["warnings"]) == (other == "1"), route["warnings"]
+                assert any("own value" in warning for warning in texts(route, "warnings")) == (other == "1"), texts(route, "warnings")
                 assert abs(time_of(one) / (times * alone[other]) - 1) < 0.03, (slower, other, time_of(one), alone[other])
                 assert abs(time_of(one) / way["predicted"]["time_ns"] - 1) < 0.02, (slower, other, time_of(one), way)
                 both = node.bind(2, gpus=[0, int(other)], **pairs)
@@ -351,9 +352,9 @@ def what_another_pair_stands_for_is_not_measured():
             for asked, measured in ((node, is_own), (whole, True)):
                 route = asked.ask("Route", {"from": "gpu0", "to": place, "bytes": size})[1]
                 answer = asked.bind(tasks, gpus=range(tasks), order="rank", mechanism="copy_engine", **bind)
-                assert direct(route)["predicted"]["measured"] == answer["predicted"]["measured"] == measured, (place, size, direct(route)["predicted"], answer["predicted"], answer["warnings"])
-                assert any(map(stands.search, answer["warnings"])) == (not measured), (place, size, answer["warnings"])
-                assert measured or any(map(stands.search, route["warnings"])), (place, size, route["warnings"])
+                assert direct(route)["predicted"]["measured"] == answer["predicted"]["measured"] == measured, (place, size, direct(route)["predicted"], answer["predicted"], texts(answer, "warnings"))
+                assert any(map(stands.search, texts(answer, "warnings"))) == (not measured), (place, size, texts(answer, "warnings"))
+                assert measured or any(map(stands.search, texts(route, "warnings"))), (place, size, texts(route, "warnings"))
                 assert not measured or direct(route)["predicted"]["high_ns"] is not None, (place, size)
 
 
@@ -425,7 +426,7 @@ def one_more_gpu_takes_no_price_away_where_tasks_have_many_cores():
                 answers = [node.bind(tasks, gpus=order[:count], **request) for count in range(tasks, len(order) + 1)]
                 for fewer, more in zip(answers, answers[1:]):
                     if fewer["predicted"] is not None:
-                        assert more["predicted"] is not None and time_of(more) <= time_of(fewer) * SETTLED and more["reasons"], (name, order, tasks, request, chosen(fewer), chosen(more))
+                        assert more["predicted"] is not None and time_of(more) <= time_of(fewer) * SETTLED and texts(more, "reasons"), (name, order, tasks, request, chosen(fewer), chosen(more))
                         compared += 1
     assert compared >= 60, compared
 

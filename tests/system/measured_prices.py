@@ -12,6 +12,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, Daemon, NODES  # noqa: E402
+from reasons import texts  # noqa: E402
 from tap import run_tests  # noqa: E402
 
 GIB = 1 << 30
@@ -47,11 +48,11 @@ def sets_that_contradict_a_newer_value_are_told_of():
     """
     with a_gpu_measured_again(3) as daemon:
         for user, kinds, told in (("gpu0", ["pinned"], True), ("gpu0", ["device"], False), ("gpu1", ["pinned"], False), ("numa0", ["pinned"], False)):
-            warnings = ask(daemon, user, kinds=kinds)["warnings"]
+            warnings = texts(ask(daemon, user, kinds=kinds), "warnings")
             said = [warning for warning in warnings if "own value" in warning]
             assert len(said) == told and all("gpu0" in warning and "`berth probe`" in warning for warning in said), (user, kinds, warnings)
     with Daemon("--node", NODES / "h200x4") as daemon:
-        assert not any("own value" in warning for warning in ask(daemon, "gpu0")["warnings"])
+        assert not any("own value" in warning for warning in texts(ask(daemon, "gpu0"), "warnings"))
 
 
 def command(folder, *words):

@@ -15,6 +15,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lib"))
 from berthd import BIN, NODES, Daemon  # noqa: E402
+from reasons import texts  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 
 BIND = "io.berth.Placement.Bind"
@@ -54,7 +55,7 @@ def chosen(answer):
 
 
 def warned(answer):
-    return [line for line in answer["warnings"] if line.startswith("UCX_NET_DEVICES chooses no nic")]
+    return [line for line in texts(answer, "warnings") if line.startswith("UCX_NET_DEVICES chooses no nic")]
 
 
 def each_task_uses_its_own_and_all_see_the_same():

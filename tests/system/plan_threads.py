@@ -11,6 +11,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import GPU_RUN, NODES, Daemon, cells, fake_gpu_probe  # noqa: E402
+from reasons import texts  # noqa: E402
 from tap import run_tests  # noqa: E402
 from varlink import Connection  # noqa: E402
 
@@ -175,7 +176,7 @@ def under_a_key_the_first_plan_stands():
         assert all(error.endswith(".KeyMismatch") for error in errors), errors
         kept = heavy(1 if len(plans) == 2 else 2, key="job")
         assert daemon.call(BIND, kept) == plans[0]
-        assert not any("not kept" in warning for warning in plans[0]["warnings"])
+        assert not any("not kept" in warning for warning in texts(plans[0], "warnings"))
         # The claim ends while a plan is made: it is an answer all the same, and nothing is kept. A message of this size
         # is opened on the thread pool before the claim is looked up, so a Release sent at once may come first.
         for seed, delay in enumerate((0, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32), start=4):
@@ -185,10 +186,10 @@ def under_a_key_the_first_plan_stands():
             time.sleep(delay)
             daemon.call("io.berth.Placement.Release", {"key": "job"})
             late = peers[0].receive()["parameters"]
-            if any("the claim has ended" in warning for warning in late["warnings"]):
+            if any("the claim has ended" in warning for warning in texts(late, "warnings")):
                 break
         else:
-            raise AssertionError(late["warnings"])
+            raise AssertionError(texts(late, "warnings"))
         for peer in peers:
             peer.__exit__()
         well_ended(daemon)
@@ -219,7 +220,7 @@ def several_gpus_a_task_are_proven_and_stay_together():
                 reply = daemon.call(BIND, {"tasks": tasks, "gpus_per_task": each, **traffic})
                 torn = [task["gpus"] for task in reply["tasks"] if each == 2 and int(task["gpus"][0][3:]) // 2 != int(task["gpus"][1][3:]) // 2]
                 assert reply["predicted"]["time_ns"] <= reply["baseline"]["time_ns"] * (0.99 if torn else 1 + 1e-9), (tasks, each, traffic)
-                assert each > 2 or bool(torn) == any("several modules" in warning for warning in reply["warnings"]), (torn, reply["warnings"])
+                assert each > 2 or bool(torn) == any("several modules" in warning for warning in texts(reply, "warnings")), (torn, texts(reply, "warnings"))
                 if each == 2 and not torn or "host_bytes" not in traffic:  # else its memory is none that the search could know
                     assert reply["proven_optimal"] and reply["gap"] <= 0.03, (tasks, each, traffic, reply["gap"])
 

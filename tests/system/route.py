@@ -12,6 +12,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from berthd import BIN, Daemon, NODES  # noqa: E402
+from reasons import texts  # noqa: E402
 from gpu_virtual import berth, daemon_over, virtual  # noqa: E402
 from tap import run_tests  # noqa: E402
 from varlink import call  # noqa: E402
@@ -66,7 +67,7 @@ def single(answer, mechanism, via=()):
 def is_sound(answer):
     times = [o["predicted"]["time_ns"] for o in answer["options"]]
     direct = [o["predicted"]["time_ns"] for o in answer["options"] if [s["via"] for s in o["segments"]] == [[]]]
-    assert times[1:] == sorted(times[1:]) and times[0] <= min(direct) and answer["reasons"], answer
+    assert times[1:] == sorted(times[1:]) and times[0] <= min(direct) and texts(answer, "reasons"), answer
     for option in answer["options"]:
         assert near(sum(s["fraction"] for s in option["segments"]), 1, 1e-6) and option["call"] and option["evidence"], option
 
@@ -91,7 +92,7 @@ def on_mi250x_from_boot():
         split = next(option for option in answer["options"] if len(option["segments"]) > 1)
         assert 200 < rate(split) < 152 + 2 * 38, split["predicted"]
         assert not split["may_lead"] and not split["predicted"]["measured"] and split["worth_measuring"] == "berth probe --full gpu_gpu_kernel_concurrent", split
-        assert any("not measured together" in line for line in answer["warnings"]) and any("nobody measured what its transfers get at the same time" in line for line in answer["reasons"]), answer
+        assert any("not measured together" in line for line in texts(answer, "warnings")) and any("nobody measured what its transfers get at the same time" in line for line in texts(answer, "reasons")), answer
         far = ask(daemon, "gpu1", "gpu7", 256 << 20)["options"]
         assert [(s["mechanism"], s["via"]) for s in far[0]["segments"]] == [("kernel", [])] and far[0]["predicted"]["measured"] and far[1]["worth_measuring"], far
         # From one memory over the ports of other modules, which that memory does not carry
@@ -104,7 +105,7 @@ def on_mi250x_from_boot():
 
         free = ask(daemon, "gpu0", "gpu1", overlap=True)
         assert all(s["mechanism"] in ("copy_engine", "host") for o in free["options"] for s in o["segments"]), free["options"]
-        assert any("stop at 50.0 GB/s from gpu0" in line and "152.0 GB/s to gpu1" in line for line in free["warnings"]), free["warnings"]
+        assert any("stop at 50.0 GB/s from gpu0" in line and "152.0 GB/s to gpu1" in line for line in texts(free, "warnings")), texts(free, "warnings")
 
         alone = single(ask(daemon, "gpu4", "numa0"), "copy_engine")
         beside = ask(daemon, "gpu4", "numa0", concurrent=[{"from": "gpu5", "to": "numa0", "bytes": GIB}])
@@ -154,7 +155,7 @@ def on_mi300a():
         assert near(rate(kernel), 102.4, 0.05) and near(rate(single(answer, "copy_engine")), 90), answer["options"]
         assert kernel["needs_restart"] and kernel["environment"] == {"HSA_ENABLE_PEER_SDMA": "0"}, kernel
         free = ask(daemon, "gpu0", "gpu1", overlap=True)
-        assert any("copy engines leave the gpus free" in line for line in free["warnings"]), free["warnings"]
+        assert any("copy engines leave the gpus free" in line for line in texts(free, "warnings")), texts(free, "warnings")
 
 
 def on_h200():
@@ -184,8 +185,8 @@ def few_bytes_are_compared_as_the_reasons_have_it():
             answer = ask(daemon, start, target, size)
         times = [f"{o['predicted']['time_ns'] / answer['options'][0]['predicted']['time_ns']:.2f}" for o in answer["options"]]
         assert times[0] == "1.00" and all(o["predicted"]["time_ns"] > 0 for o in answer["options"]), (name, answer["options"])
-        said = [re.search(r"would take (?:at least )?([0-9.]+) times", line).group(1) for line in answer["reasons"] if "would take" in line]
-        assert said == times[1:] and not any("(0.0 " in line or "of 0.0" in line for line in answer["reasons"]), (name, times, answer["reasons"])
+        said = [re.search(r"would take (?:at least )?([0-9.]+) times", line).group(1) for line in texts(answer, "reasons") if "would take" in line]
+        assert said == times[1:] and not any("(0.0 " in line or "of 0.0" in line for line in texts(answer, "reasons")), (name, times, texts(answer, "reasons"))
         compared += len(said)
     assert compared >= 4, compared
 
@@ -194,13 +195,13 @@ def what_a_kernel_has_of_a_reconstructed_mi250x():
     with Daemon("--node", NODES / "mi250x") as daemon:
         for gpus in (range(8), range(2)):
             free = ask(daemon, "gpu0", "gpu1", overlap=True, allowed={"gpus": [f"gpu{g}" for g in gpus]})
-            assert any("stop at 50.0 GB/s from gpu0" in line and "150.0 GB/s to gpu1 by its links" in line for line in free["warnings"]), free["warnings"]
+            assert any("stop at 50.0 GB/s from gpu0" in line and "150.0 GB/s to gpu1 by its links" in line for line in texts(free, "warnings")), texts(free, "warnings")
             assert any(e["metric"] == "gpu_gpu_kernel" and e["source"] == "nominal" for e in free["options"][0]["evidence"]), free["options"][0]["evidence"]
         beside = ask(daemon, "gpu0", "gpu1", 1 << 28, concurrent=[{"from": "gpu0", "to": "gpu2", "bytes": 1 << 28}])
         alone = single(ask(daemon, "gpu0", "gpu1", 1 << 28), "kernel")["predicted"]
         shared = single(beside, "kernel")["predicted"]
         assert near(shared["time_ns"] / alone["time_ns"], 1) and (shared["bottleneck"], alone["bottleneck"]) == (None, None), (shared, alone)
-        assert not any("kernels of gpu0 copy at the same time" in line for line in beside["reasons"]), beside["reasons"]  # what moves meanwhile goes by engine, which is published
+        assert not any("kernels of gpu0 copy at the same time" in line for line in texts(beside, "reasons")), texts(beside, "reasons")  # what moves meanwhile goes by engine, which is published
 
 
 def what_was_published_goes_before_links():
@@ -236,7 +237,7 @@ def what_two_ports_take_as_carried_out():
             first = answer["options"][0]
             assert f"{copies}; each hop waits for an event" in first["call"], first["call"]
             assert first["predicted"]["measured"], first
-            assert any("in one place of it" in line for line in answer["warnings"]), answer
+            assert any("in one place of it" in line for line in texts(answer, "warnings")), answer
 
 
 def on_recorded_nodes():
@@ -263,7 +264,7 @@ def on_recorded_nodes():
         with Daemon("--node", shared / name) as daemon:
             error, answer = call(daemon.socket, ROUTE, {"from": "gpu0", "to": "numa0", "bytes": GIB})
             if error is None:  # a time, which says what it is not
-                assert answer["options"][0]["predicted"]["time_ns"] > 0 and answer["warnings"], (name, answer)
+                assert answer["options"][0]["predicted"]["time_ns"] > 0 and texts(answer, "warnings"), (name, answer)
             else:
                 assert error.endswith("NotMeasured") and (answer["from"], answer["to"]) == ("gpu0", "numa0"), (name, error, answer)
 

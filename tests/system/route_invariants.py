@@ -13,6 +13,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import NODES  # noqa: E402
 from node import Node  # noqa: E402
+from reasons import texts  # noqa: E402
 from tap import run_tests  # noqa: E402
 
 SHARED = pathlib.Path(os.environ.get("BERTH_NODES", NODES.parent.parent.parent / "shared/nodes"))
@@ -94,7 +95,7 @@ def is_ordered(answer):
 
 def is_explained(answer):
     first = time_of(answer["options"][0])
-    return sum(time_of(option) * LITTLE_SLACK < first for option in answer["options"][1:]) <= sum(any(words in reason for words in PASSED_OVER) for reason in answer["reasons"])
+    return sum(time_of(option) * LITTLE_SLACK < first for option in answer["options"][1:]) <= sum(any(words in reason for words in PASSED_OVER) for reason in texts(answer, "reasons"))
 
 
 def ask_all(node, draw):

@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/quantity.h"
 #include "cost/ends.h"
 #include "cost/evidence.h"
 #include "cost/move.h"
-#include "cost/text.h"
 #include "node/allowed.h"
 #include "node/gpu.h"
 #include "node/locality.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/alloc/order.h"
 #include "plan/alloc/say.h"
 
@@ -180,9 +180,9 @@ static void consider(struct alloc_work *work, struct memkind_place place, struct
     tally->reached++;
     tally->largest = capacity > tally->largest ? capacity : tally->largest;
     if (capacity > 0 && capacity < request->bytes) {
-        char has[PLAN_TEXT_SIZE];
-        warnings_add(&answer->warnings, "%s is left out: it has %s in all",
-                     name_of(work, place.memory), plan_text_size((double)capacity, has));
+        char has[QUANTITY_SIZE];
+        reasons_note(&answer->warnings, "%s is left out: it has %s in all",
+                     name_of(work, place.memory), quantity_size((double)capacity, has));
         return;
     }
     tally->fitting++;
@@ -230,7 +230,7 @@ static void on_gpus(struct alloc_work *work, struct tally *tally)
         if (plan_ends_is_lost(work->snap, g) || gpu_is_cut(graph, g)) {
             const char *why = plan_ends_is_lost(work->snap, g) ? "stopped answering (gpu-lost)"
                                                                : plan_ends_cut_text(graph, g);
-            warnings_add(&work->answer.warnings, "%s is left out: it %s", name_of(work, g), why);
+            reasons_note(&work->answer.warnings, "%s is left out: it %s", name_of(work, g), why);
             continue;
         }
         if (wants(work, MEMKIND_DEVICE))
@@ -244,7 +244,7 @@ static enum berth_code none_left(const struct alloc_work *work, const struct tal
                                  struct berth_err *err)
 {
     const struct alloc_request *request = work->request;
-    char asked[PLAN_TEXT_SIZE], has[PLAN_TEXT_SIZE];
+    char asked[QUANTITY_SIZE], has[QUANTITY_SIZE];
     bool needs_gpu = request->kinds != 0 && (request->kinds & 1u << MEMKIND_SYSTEM) == 0;
     if (tally->allowed == 0 && needs_gpu && work->allocator == PLACE_NONE)
         return err_set(err, BERTH_NOTHING_ALLOWED,
@@ -257,13 +257,13 @@ static enum berth_code none_left(const struct alloc_work *work, const struct tal
         return err_set(err, BERTH_NOTHING_ALLOWED,
                        "no NUMA node with memory is allowed (allowed.memory)");
     if (tally->reached > 0) {
-        plan_text_sizes((double)request->bytes, (double)tally->largest, asked, has);
+        quantity_sizes((double)request->bytes, (double)tally->largest, asked, has);
         return err_not_enough(err, "bytes of memory", request->bytes, tally->largest,
                               "%s do not fit in one memory: the largest has %s", asked, has);
     }
     return err_set(err, BERTH_NOTHING_ALLOWED,
                    "no allocation of these kinds and memories is reached by all who use it: %s",
-                   work->answer.warnings.count > 0 ? work->answer.warnings.line[0] : "");
+                   work->answer.warnings.count > 0 ? work->answer.warnings.item[0].text : "");
 }
 
 static enum berth_code candidates(struct alloc_work *work, struct berth_err *err)
@@ -283,7 +283,7 @@ static enum berth_code candidates(struct alloc_work *work, struct berth_err *err
          work->request->kinds != 0 && work->allocator == PLACE_NONE && kind <= MEMKIND_DEVICE;
          kind++)
         if (wants(work, kind))
-            warnings_add(&answer->warnings,
+            reasons_note(&answer->warnings,
                          "%s memory is left out: it is a gpu's driver's, and no gpu is %s",
                          memkind_names[kind],
                          graph_count(graph, PLACE_GPU) == 0 ? "there" : "allowed");
@@ -345,7 +345,7 @@ static enum berth_code rank(struct alloc_work *work, struct berth_err *err)
 {
     struct alloc_answer *answer = &work->answer;
     if (!work->request->allowed->given)
-        warnings_add(
+        reasons_note(
             &answer->warnings,
             "the request does not say where it comes from (allowed): the whole node is meant");
     work->most = used_most(work);

@@ -18,7 +18,7 @@
 #include "cost/evidence.h"
 #include "cost/memuse.h"
 #include "node/allowed.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 struct alloc_request {
     int64_t bytes;
@@ -87,8 +87,8 @@ struct alloc_answer {
     struct memkind_node node; /* owned; for memkind_call */
     double *part;             /* owned; the options' parts */
     struct evidence evidence;
-    struct warnings warnings;
-    struct warnings reasons; /* what decided, a sentence each */
+    struct reasons warnings;
+    struct reasons reasons; /* what decided, a sentence each */
 };
 
 /* Fails with INVALID_PARAMETER (bytes, accesses: naming it), NOT_ENOUGH (bytes of memory; cores of

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cost/evidence.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 /* as long in another memory: closer than times are told apart from one day to the next */
 #define NEARLY 1.05
@@ -139,7 +139,7 @@ static void put_nearest_first(const struct snapshot *snap, int64_t bytes,
             snprintf(more, sizeof more, " (and %zu more that follow%s)", best - i - 1,
                      best - i == 2 ? "s" : "");
         if (i == 0)
-            warnings_add(&answer->warnings,
+            reasons_note(&answer->warnings,
                          "%s memory on %s takes as long as %s on %s%s within the error of both "
                          "times: it goes first, because it is nearer or plainer",
                          memkind_names[nearest.place.kind],

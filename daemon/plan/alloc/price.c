@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/quantity.h"
 #include "cost/move.h"
-#include "cost/text.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/alloc/order.h"
 
 static const char *name_of(const struct alloc_work *work, place_id id)
@@ -206,7 +206,7 @@ static enum berth_code add_setup(struct alloc_work *work, struct alloc_option *o
     option->part[work->use_count + ALLOC_SETUP] = setup.time_ns;
     *total = memtime_sum(*total, setup);
     if (stands)
-        warnings_add(
+        reasons_note(
             basis->warnings,
             "what it takes to allocate %s memory was not measured: first touch stands for it",
             memkind_names[option->place.kind]);
@@ -305,20 +305,20 @@ static enum berth_code price(struct alloc_work *work, struct alloc_option *optio
     if (code == BERTH_OK && isnan(option->predicted.time_ns))
         code = take_back(work, option, warnings, at, err);
     if (is_untimed)
-        warnings_add(&answer->warnings,
+        reasons_note(&answer->warnings,
                      "what one access takes is not known of every memory here (berth probe "
                      "memory_latency): so few bytes have no time there");
-    char free_now[PLAN_TEXT_SIZE];
+    char free_now[QUANTITY_SIZE];
     if (plan_alloc_is_short(option, work->request->bytes))
-        warnings_add(&answer->warnings, "%s has %s free now: less than asked for",
+        reasons_note(&answer->warnings, "%s has %s free now: less than asked for",
                      name_of(work, option->place.memory),
-                     plan_text_size((double)option->free_bytes, free_now));
+                     quantity_size((double)option->free_bytes, free_now));
     else if (plan_alloc_had_less(option, work->request->bytes))
-        warnings_add(&answer->warnings,
+        reasons_note(&answer->warnings,
                      "%s had at most %s free when its driver was asked last (free_at_s): less than "
                      "asked for",
                      name_of(work, option->place.memory),
-                     plan_text_size((double)option->free_bytes, free_now));
+                     quantity_size((double)option->free_bytes, free_now));
     option->why_count = answer->evidence.count - option->why;
     return code;
 }

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/quantity.h"
 #include "cost/doubt.h"
 #include "cost/ends.h"
 #include "cost/resource_structure.h"
-#include "cost/text.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/alloc/order.h"
 
 #define LIST_SIZE 112 /* of a warning, the names */
@@ -79,7 +79,7 @@ static size_t list(const struct alloc_work *work, concerns is, unsigned kind, ch
         const char *name = name_of(work, option->place.memory);
         size_t length = strlen(name);
         count++;
-        if (used + length + PLAN_TEXT_SIZE >= LIST_SIZE) {
+        if (used + length + QUANTITY_SIZE >= LIST_SIZE) {
             left_out++;
             continue;
         }
@@ -97,30 +97,30 @@ static size_t list(const struct alloc_work *work, concerns is, unsigned kind, ch
 
 static void warn_of_floors(struct alloc_work *work)
 {
-    struct warnings *warnings = &work->answer.warnings;
+    struct reasons *warnings = &work->answer.warnings;
     char text[LIST_SIZE];
     if (list(work, is_floor, MEMRATE_FLOOR_CORES, text) > 0)
-        warnings_add(warnings,
+        reasons_note(warnings,
                      "what these cores get of %s was not measured: no more than what those next to "
                      "it do (evidence; berth probe measures it)",
                      text);
     if (list(work, is_floor, MEMRATE_FLOOR_RANDOM, text) > 0)
-        warnings_add(warnings,
+        reasons_note(warnings,
                      "how long a random access to %s takes was not measured: it counts as a "
                      "stream, which is faster (berth probe measures it)",
                      text);
     if (list(work, is_floor, MEMRATE_FLOOR_MOVES, text) > 0)
-        warnings_add(warnings,
+        reasons_note(warnings,
                      "what it costs when managed memory moves to and from %s was not measured: it "
                      "is not counted (berth probe --full measures it)",
                      text);
     if (list(work, is_floor, MEMRATE_FLOOR_START, text) > 0)
-        warnings_add(warnings,
+        reasons_note(warnings,
                      "what starting a kernel that uses %s costs was not measured: the time of so "
                      "few bytes is at least this",
                      text);
     if (list(work, is_floor, MEMRATE_FLOOR_SEVERAL, text) > 0)
-        warnings_add(warnings,
+        reasons_note(warnings,
                      "what several gpus do to managed memory on %s is not known: each counts as "
                      "having it as its own",
                      text);
@@ -128,27 +128,27 @@ static void warn_of_floors(struct alloc_work *work)
 
 static void warn_of_times(struct alloc_work *work)
 {
-    struct warnings *warnings = &work->answer.warnings;
+    struct reasons *warnings = &work->answer.warnings;
     char text[LIST_SIZE];
     size_t unpredicted = 0;
     if (list(work, is_by_links, MEMKIND_SYSTEM, text) > 0)
-        warnings_add(warnings,
+        reasons_note(warnings,
                      "how fast gpus use %s was not measured: the rate that their links are said to "
                      "have stands for it",
                      text);
     if (list(work, is_by_least, MEMKIND_SYSTEM, text) > 0)
-        warnings_add(warnings,
+        reasons_note(warnings,
                      "how fast gpus use %s was not measured: taken as no faster than what is known "
                      "of such, whatever their links are said to carry (evidence)",
                      text);
     if (list(work, is_by_start, MEMKIND_SYSTEM, text) > 0)
-        warnings_add(warnings,
+        reasons_note(warnings,
                      "what starting kernels that use %s costs was not measured of just these: what "
                      "it is of others of the same gpu stands for it",
                      text);
     for (enum memkind kind = 0; kind < MEMKIND_COUNT; kind++)
         if (list(work, is_bounded, kind, text) > 0)
-            warnings_add(warnings,
+            reasons_note(warnings,
                          "how fast a gpu uses its own memory is not known of %s: %s memory there "
                          "goes before what is no faster (berth probe measures it)",
                          text, memkind_names[kind]);
@@ -156,13 +156,13 @@ static void warn_of_times(struct alloc_work *work)
     for (size_t i = 0; i < work->answer.count; i++)
         unpredicted += is_unpredicted(&work->answer.option[i], work->answer.option[i].place.kind);
     if (unpredicted == work->answer.count) {
-        warnings_add(warnings, "nothing known predicts these times: the order is by distance alone "
+        reasons_note(warnings, "nothing known predicts these times: the order is by distance alone "
                                "(berth probe measures what there is to know)");
         return;
     }
     for (enum memkind kind = 0; kind < MEMKIND_COUNT; kind++)
         if (list(work, is_unpredicted, kind, text) > 0)
-            warnings_add(
+            reasons_note(
                 warnings,
                 "nothing known predicts the time of %s memory on %s: it stands by distance",
                 memkind_names[kind], text);
@@ -171,22 +171,22 @@ static void warn_of_times(struct alloc_work *work)
 /* Of a processor's memory: of a gpu's, nothing has to be touched. */
 static void warn_of_setup(struct alloc_work *work)
 {
-    struct warnings *warnings = &work->answer.warnings;
+    struct reasons *warnings = &work->answer.warnings;
     bool are_several = false;
     for (size_t i = 0; i < work->use_count; i++)
         are_several |= work->use[i].gpu == PLACE_NONE && work->use[i].who.cores > 1;
     if (work->with_setup > 0 && are_several)
-        warnings_add(warnings,
+        reasons_note(warnings,
                      "what first touch costs was measured with one thread (evidence): several "
                      "that touch the memory first take less time");
     if (work->with_setup > 0 && work->without_setup > 0)
-        warnings_add(warnings, "what first touch costs was not measured of every memory: it is "
+        reasons_note(warnings, "what first touch costs was not measured of every memory: it is "
                                "counted where it was (evidence)");
     else if (work->without_setup > 0 && work->allocator != PLACE_NONE)
-        warnings_add(warnings, "what first touch and pinning of host memory cost was not measured "
+        reasons_note(warnings, "what first touch and pinning of host memory cost was not measured "
                                "(berth probe --full does): no time here has it");
     else if (work->without_setup > 0)
-        warnings_add(
+        reasons_note(
             warnings,
             "what touching memory for the first time costs was not measured: no time here has it");
 }
@@ -207,7 +207,7 @@ static void warn_of_down(struct alloc_work *work)
                                ? plan_ends_down_between(graph, by, of, down)
                                : 0;
             for (size_t k = 0; k < count; k++)
-                warnings_add(&work->answer.warnings, "%s: what is known of it may be from before",
+                reasons_note(&work->answer.warnings, "%s: what is known of it may be from before",
                              down[k]);
         }
 }
@@ -229,9 +229,9 @@ static void warn_of_doubt(struct alloc_work *work)
 
 /* ---- what decided ---- */
 
-static const char *print_time(char text[PLAN_TEXT_SIZE], double ns)
+static const char *print_time(char text[QUANTITY_SIZE], double ns)
 {
-    return ns > 0 ? plan_text_time(ns, text) : "no time";
+    return ns > 0 ? quantity_time(ns, text) : "no time";
 }
 
 static double time_of(const struct alloc_option *option) { return option->predicted.time_ns; }
@@ -315,7 +315,7 @@ static void say_part(const struct alloc_work *work, const struct alloc_option *f
 {
     size_t parts = work->use_count + ALLOC_MORE_PARTS, most = 0, costly = 0;
     double furthest = -INFINITY, sign = time_of(second) >= time_of(first) ? 1 : -1;
-    char a[PLAN_TEXT_SIZE], b[PLAN_TEXT_SIZE], name[NAME_SIZE], rates[2 * PLAN_TEXT_SIZE + 80] = "";
+    char a[QUANTITY_SIZE], b[QUANTITY_SIZE], name[NAME_SIZE], rates[2 * QUANTITY_SIZE + 80] = "";
     for (size_t i = 0; i < parts; i++) {
         double apart = sign * (second->part[i] - first->part[i]);
         costly += first->part[i] > 0 || second->part[i] > 0;
@@ -334,9 +334,9 @@ static void say_part(const struct alloc_work *work, const struct alloc_option *f
         return;
     if (most < work->use_count && !work->use[most].random && ours > 0 && theirs > 0)
         snprintf(rates, sizeof rates, "%s%s%s%s against %s%s%s", at_most,
-                 plan_text_rate(bytes_of(&work->use[most]) * 1e9 / ours, a), by_links(first, most),
+                 quantity_rate(bytes_of(&work->use[most]) * 1e9 / ours, a), by_links(first, most),
                  source_of(work, first),
-                 plan_text_rate(bytes_of(&work->use[most]) * 1e9 / theirs, b),
+                 quantity_rate(bytes_of(&work->use[most]) * 1e9 / theirs, b),
                  by_links(second, most), source_of(work, second));
     if (costly == 1 && rates[0] != '\0')
         snprintf(text, size, ": %s %s%s", name_part(work, most, name),
@@ -353,8 +353,8 @@ static void say_part(const struct alloc_work *work, const struct alloc_option *f
 static void say_predicted(struct alloc_work *work, const struct alloc_option *first,
                           const struct alloc_option *second)
 {
-    char a[PLAN_TEXT_SIZE], b[PLAN_TEXT_SIZE], ours[NAME_SIZE], theirs[NAME_SIZE],
-        part[WARNING_LENGTH] = "", times[PLAN_TEXT_SIZE + 32] = "";
+    char a[QUANTITY_SIZE], b[QUANTITY_SIZE], ours[NAME_SIZE], theirs[NAME_SIZE],
+        part[REASON_TEXT_SIZE] = "", times[QUANTITY_SIZE + 32] = "";
     double ratio = time_of(second) / time_of(first);
     bool is_alike = fabs(ratio - 1) <= LIKE,
          looks_alike = strcmp(print_time(a, time_of(first)), print_time(b, time_of(second))) == 0;
@@ -366,7 +366,7 @@ static void say_predicted(struct alloc_work *work, const struct alloc_option *fi
                  ratio);
     if (!is_alike)
         say_part(work, first, second, part, sizeof part);
-    warnings_add(&work->answer.reasons, "%s takes %s%s, %s %s%s%s%s",
+    reasons_note(&work->answer.reasons, "%s takes %s%s, %s %s%s%s%s",
                  name_option(work, first, ours), bound(first), print_time(a, time_of(first)),
                  name_option(work, second, theirs), bound(second), print_time(b, time_of(second)),
                  times, part);
@@ -393,37 +393,37 @@ static const struct alloc_option *passed_over(const struct alloc_work *work)
  * known predicts its time". */
 static void say_near(struct alloc_work *work, const struct alloc_option *first)
 {
-    char ours[NAME_SIZE], most[PLAN_TEXT_SIZE], all[PLAN_TEXT_SIZE], who[2 * PLAN_TEXT_SIZE + 96];
+    char ours[NAME_SIZE], most[QUANTITY_SIZE], all[QUANTITY_SIZE], who[2 * QUANTITY_SIZE + 96];
     double bytes = 0;
     for (size_t i = 0; i < work->use_count; i++)
         bytes += bytes_of(&work->use[i]);
     bool is_own = first->distance < 0;
     if (bytes <= work->most.bytes) { /* nobody else uses it */
-        warnings_add(&work->answer.reasons, "%s is %s; nothing known predicts its time",
+        reasons_note(&work->answer.reasons, "%s is %s; nothing known predicts its time",
                      name_option(work, first, ours),
                      is_own ? "the gpu's own" : "nearest to who uses the buffer most");
         return;
     }
-    plan_text_sizes(work->most.bytes, bytes, most, all);
+    quantity_sizes(work->most.bytes, bytes, most, all);
     snprintf(who, sizeof who, "%s, which uses the buffer most%s (%s of %s)",
              name_of(work, work->most.at), work->most.is_shared ? ", first of equals" : "", most,
              all);
-    warnings_add(&work->answer.reasons, "%s is %s %s; nothing known predicts its time",
+    reasons_note(&work->answer.reasons, "%s is %s %s; nothing known predicts its time",
                  name_option(work, first, ours), is_own ? "the own memory of" : "nearest to", who);
 }
 
 static void say_why(struct alloc_work *work)
 {
     const struct alloc_option *first = &work->answer.option[0], *second = runner_up(&work->answer);
-    struct warnings *reasons = &work->answer.reasons;
-    char ours[NAME_SIZE], theirs[NAME_SIZE], number[PLAN_TEXT_SIZE];
+    struct reasons *reasons = &work->answer.reasons;
+    char ours[NAME_SIZE], theirs[NAME_SIZE], number[QUANTITY_SIZE];
     const struct alloc_option *faster = passed_over(work);
     if (faster != NULL && faster != second)
         say_predicted(work, first, faster);
     if (time_of(first) > 0 && second != NULL)
         say_predicted(work, first, second);
     else if (first->unmeasured != 0 && second != NULL)
-        warnings_add(reasons,
+        reasons_note(reasons,
                      "%s is the gpu's own, of which no figure is known, and which nothing farther "
                      "is faster than: %s takes %s",
                      name_option(work, first, ours), name_option(work, second, theirs),
@@ -447,11 +447,11 @@ static void say_behind(struct alloc_work *work)
         more += least != NULL;
         least = least == NULL ? option : least;
     }
-    char name[NAME_SIZE], number[PLAN_TEXT_SIZE], others[40] = "";
+    char name[NAME_SIZE], number[QUANTITY_SIZE], others[40] = "";
     if (more > 0)
         snprintf(others, sizeof others, " (and %zu more)", more);
     if (least != NULL)
-        warnings_add(&work->answer.reasons,
+        reasons_note(&work->answer.reasons,
                      "%s%s takes at least %s: it stands behind, because what comes on top of that "
                      "is not known",
                      name_option(work, least, name), others, print_time(number, time_of(least)));

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "node/locality.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 #define NAMES_MAX 3  /* of NUMA nodes in a row */
 #define LIST_SIZE 80 /* of their names */
@@ -68,7 +68,7 @@ static bool tells_of_groups(const struct bind_cores *cores,
 
 void plan_bind_across(const struct snapshot *snap, const struct bind_cores *cores,
                       const struct bind_cores_request *request, const struct cpuset *cpus,
-                      int64_t each, struct warnings *warnings)
+                      int64_t each, struct reasons *warnings)
 {
     const struct graph *graph = snap->graph;
     bool told = tells_of_groups(cores, request, each), packages = false;
@@ -78,7 +78,7 @@ void plan_bind_across(const struct snapshot *snap, const struct bind_cores *core
         struct across across = find(graph, cores, &cpus[t]);
         if (across.numas <= 1) {
             if (told && across.several_groups)
-                warnings_add_task(warnings, t,
+                reasons_note_task(warnings, t,
                                   "no llc has enough free cores for it: they come from several");
             continue;
         }
@@ -91,7 +91,7 @@ void plan_bind_across(const struct snapshot *snap, const struct bind_cores *core
     if (count > 1)
         snprintf(more, sizeof more, ", and of %zu more tasks", count - 1);
     if (count > 0)
-        warnings_add(warnings,
+        reasons_note(warnings,
                      "the cores of task %zu are in several NUMA nodes (%s)%s%s: memory is that of "
                      "one, and far from the others",
                      first, names, more, packages ? ", of several packages" : "");

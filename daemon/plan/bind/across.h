@@ -5,7 +5,7 @@
  * Pure; any thread.
  */
 #pragma once
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/bind/cores.h"
 
 /* Warns of tasks whose cores lie in several NUMA nodes, whoever chose their number; and, without
@@ -14,4 +14,4 @@
  * answer; each: cores a task. */
 void plan_bind_across(const struct snapshot *snap, const struct bind_cores *cores,
                       const struct bind_cores_request *request, const struct cpuset *cpus,
-                      int64_t each, struct warnings *warnings);
+                      int64_t each, struct reasons *warnings);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "node/locality.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 #define SAID_MAX    3 /* reasons */
 #define REASON_SIZE 110
@@ -121,7 +121,7 @@ static void put_reason(const struct counts *counts, char *text, size_t size)
 /* Tasks that have the same reason share a line, as long as it has room. */
 static void say(struct work *work, size_t task, const struct counts *counts)
 {
-    char gpus[40] = "", used[60] = "", own[60] = "", reason[REASON_SIZE], item[WARNING_LENGTH];
+    char gpus[40] = "", used[60] = "", own[60] = "", reason[REASON_SIZE], item[REASON_TEXT_SIZE];
     size_t i = 0;
     put_gpus(work, task, gpus, sizeof gpus);
     put_groups(work, work->used, used, sizeof used);
@@ -148,16 +148,16 @@ static void say(struct work *work, size_t task, const struct counts *counts)
     }
 }
 
-static void warn(const struct work *work, struct warnings *warnings)
+static void warn(const struct work *work, struct reasons *warnings)
 {
     for (size_t i = 0; i < work->said_count; i++) {
         char more[40] = "";
         if (work->said[i].more > 0)
             snprintf(more, sizeof more, "; and %zu more", work->said[i].more);
-        warnings_add(warnings, "%s: %s%s", work->said[i].reason, work->said[i].items, more);
+        reasons_note(warnings, "%s: %s%s", work->said[i].reason, work->said[i].items, more);
     }
     if (work->unsaid > 0)
-        warnings_add(warnings, "cores are away from their gpus in %zu more tasks", work->unsaid);
+        reasons_note(warnings, "cores are away from their gpus in %zu more tasks", work->unsaid);
 }
 
 static enum berth_code compare(struct work *work, const struct cpuset *cpus, struct berth_err *err)
@@ -186,7 +186,7 @@ static enum berth_code compare(struct work *work, const struct cpuset *cpus, str
 
 enum berth_code plan_bind_away(const struct snapshot *snap, struct bind_cores *cores,
                                const struct bind_cores_request *request, const struct cpuset *cpus,
-                               struct warnings *warnings, struct berth_err *err)
+                               struct reasons *warnings, struct berth_err *err)
 {
     struct work work = {.snap = snap, .request = request, .usable = cores};
     struct cpuset node;

@@ -5,7 +5,7 @@
  * Pure; any thread.
  */
 #pragma once
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/bind/cores.h"
 
 /* Warns of tasks some of whose cores are not in what is nearest to their gpus of the whole node,
@@ -13,4 +13,4 @@
  * them; cpus: what it gave each task. NO_MEMORY. */
 enum berth_code plan_bind_away(const struct snapshot *snap, struct bind_cores *cores,
                                const struct bind_cores_request *request, const struct cpuset *cpus,
-                               struct warnings *warnings, struct berth_err *err);
+                               struct reasons *warnings, struct berth_err *err);

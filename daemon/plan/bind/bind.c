@@ -9,7 +9,7 @@
 #include "cost/evidence.h"
 #include "node/allowed.h"
 #include "node/gpu.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/bind/across.h"
 #include "plan/bind/away.h"
 #include "plan/bind/cores.h"
@@ -120,7 +120,7 @@ static enum berth_code none_allowed(struct work *work, size_t there, struct bert
         return err_set(err, BERTH_NOTHING_ALLOWED,
                        "%zu gpu%s %s there and %s: %s; with gpus_per_task 0 the tasks have none",
                        there, plural, is, why, names);
-    warnings_add(&work->answer.warnings, "%zu gpu%s %s there and %s: the tasks have none", there,
+    reasons_note(&work->answer.warnings, "%zu gpu%s %s there and %s: the tasks have none", there,
                  plural, is, why);
     return BERTH_OK;
 }
@@ -175,7 +175,7 @@ static enum berth_code choose_gpus(struct work *work, struct berth_err *err)
         code = plan_bind_traffic_choose(work->snap, request, &work->gpus, &work->cores, answer,
                                         &work->traffic, err);
     if (code == BERTH_OK && has_traffic && !work->traffic.is_chosen)
-        warnings_add(&answer->warnings,
+        reasons_note(&answer->warnings,
                      "%s alone decided: no choice of gpus is known in all of its transfers",
                      work->traffic.is_placed ? "structure" : "locality");
     if (code == BERTH_OK && !work->traffic.is_chosen && !work->traffic.is_placed)
@@ -275,7 +275,7 @@ static void judge(struct work *work)
         answer->gap = 0;
     }
     if (!has_gpus && !answer->is_proven && !isnan(answer->predicted.time_ns))
-        warnings_add(
+        reasons_note(
             &answer->reasons,
             "not proven to be the best: of tasks without gpus only few orders of cores are "
             "weighed, the launcher's own among them, each task with the memory next to its cores");
@@ -299,7 +299,7 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
                               "%" PRId64 " tasks need a core each; %" PRId64 " are allowed",
                               request->tasks, cores);
     if (!request->allowed->given)
-        warnings_add(
+        reasons_note(
             &answer->warnings,
             "the request does not say where it comes from (allowed): the whole node is meant");
     answer->task_count = (size_t)request->tasks;

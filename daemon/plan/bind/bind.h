@@ -19,8 +19,8 @@
 #include "cost/runtime_variables.h"
 #include "node/allowed.h"
 #include "node/graph.h"
+#include "node/reasons.h"
 #include "node/snapshot.h"
-#include "node/warnings.h"
 #include "plan/bind/traffic_request.h"
 
 struct bind_request {
@@ -65,8 +65,8 @@ struct bind_answer {
     /* how much more than a time that no choice is below, as a fraction of that; NAN unknown */
     double gap;
     struct evidence evidence;
-    struct warnings reasons; /* sentences: what decided */
-    struct warnings warnings;
+    struct reasons reasons; /* sentences: what decided */
+    struct reasons warnings;
 };
 
 /* Fails with INVALID_PARAMETER naming it, NOT_ENOUGH (gpus, cores, threads of a core),

@@ -13,7 +13,7 @@
 #include "cost/evidence.h"
 #include "cost/memkind.h"
 #include "node/locality.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/bind/hand.h"
 #include "plan/bind/share.h"
 
@@ -143,7 +143,7 @@ static void say_share(const struct hand *hand, const struct bind_share *share)
         return;
     if (share->short_count > 1)
         snprintf(more, sizeof more, " and of %zu more tasks", share->short_count - 1);
-    warnings_add(hand->warnings,
+    reasons_note(hand->warnings,
                  "%" PRId64 " core%s a task: there %s %" PRId64
                  " next to the gpus of task %zu (%s)%s; the others would have %" PRId64
                  " each (cores_per_task says how many all get)",
@@ -178,7 +178,7 @@ static void keep_in_numas(const struct hand *hand, int64_t *each)
     if (less == all || less < all * NUMA_SHARE)
         return;
     *each = less;
-    warnings_add(hand->warnings,
+    reasons_note(hand->warnings,
                  "%u cores a task, not %u: so each task's cores are in one NUMA node "
                  "(cores_per_task says how many all get)",
                  less, all);
@@ -407,7 +407,7 @@ static enum berth_code hand_out(struct hand *hand, int64_t *ret_cores, struct be
 
 enum berth_code plan_bind_cores(const struct snapshot *snap, struct bind_cores *cores,
                                 const struct bind_cores_request *request, struct evidence *evidence,
-                                struct warnings *warnings, struct cpuset *ret_cpus,
+                                struct reasons *warnings, struct cpuset *ret_cpus,
                                 int64_t *ret_cores, struct berth_err *err)
 {
     struct hand hand = {.snap = snap,

@@ -6,7 +6,7 @@
  */
 #pragma once
 #include "cost/evidence.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/bind/usable.h"
 
 /* Which groups are nearest to a task with these gpus, at least one: a flag by group. NO_MEMORY. */
@@ -25,5 +25,5 @@ enum berth_code plan_bind_cores_numas(const struct snapshot *snap, struct bind_c
  * other, nothing is said here: plan_bind_away, plan_bind_across. NOT_ENOUGH cores, NO_MEMORY. */
 enum berth_code plan_bind_cores(const struct snapshot *snap, struct bind_cores *cores,
                                 const struct bind_cores_request *request, struct evidence *evidence,
-                                struct warnings *warnings, struct cpuset *ret_cpus,
+                                struct reasons *warnings, struct cpuset *ret_cpus,
                                 int64_t *ret_cores, struct berth_err *err);

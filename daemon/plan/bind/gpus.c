@@ -9,7 +9,7 @@
 #include "node/allowed.h"
 #include "node/gpu.h"
 #include "node/locality.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 struct work {
     const struct snapshot *snap;
@@ -27,7 +27,7 @@ static int compare_places(const void *a, const void *b, void *arg)
 }
 
 enum berth_code plan_bind_gpus_find(const struct snapshot *snap, const struct allowed *allowed,
-                                    struct warnings *warnings, struct bind_gpus *ret,
+                                    struct reasons *warnings, struct bind_gpus *ret,
                                     struct berth_err *err)
 {
     const struct graph *graph = snap->graph;
@@ -42,12 +42,12 @@ enum berth_code plan_bind_gpus_find(const struct snapshot *snap, const struct al
             continue;
         if (plan_ends_is_lost(snap, g)) {
             gpus.lost = g;
-            warnings_add(warnings,
+            reasons_note(warnings,
                          "%s is left out: it is lost, and must be reset, or the node started again",
                          graph_place(graph, g)->name);
         } else if (gpu_is_cut(graph, g)) {
             gpus.cut = g;
-            warnings_add(warnings, "%s is left out: it %s", graph_place(graph, g)->name,
+            reasons_note(warnings, "%s is left out: it %s", graph_place(graph, g)->name,
                          plan_ends_cut_text(graph, g));
         } else {
             gpus.gpu[gpus.count++] = g;

@@ -6,7 +6,7 @@
  */
 #pragma once
 #include "node/allowed.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/bind/bind.h"
 #include "plan/bind/cores.h"
 
@@ -20,7 +20,7 @@ struct bind_gpus {
 
 /* Without those that were lost or are cut into slices, of which a warning says so. NO_MEMORY. */
 enum berth_code plan_bind_gpus_find(const struct snapshot *snap, const struct allowed *allowed,
-                                    struct warnings *warnings, struct bind_gpus *ret,
+                                    struct reasons *warnings, struct bind_gpus *ret,
                                     struct berth_err *err);
 
 /* "gpu0-gpu3, gpu6", "no gpu"; cut where it does not fit. */

@@ -6,7 +6,7 @@
  */
 #pragma once
 #include "cost/evidence.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/bind/usable.h"
 
 /* How near a group is to a task's gpus: less is nearer. */
@@ -30,7 +30,7 @@ struct hand {
     unsigned *reserved; /* by group: in its package, for tasks whose home that is */
     struct cpuset *cpus;
     struct evidence *evidence;
-    struct warnings *warnings;
+    struct reasons *warnings;
 };
 
 /* What a task's cores should not be torn over while one has room for it. */

@@ -9,7 +9,7 @@
 #include "node/allowed.h"
 #include "node/gpu.h"
 #include "node/locality.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/bind/gpus.h"
 
 /* A string that grows. */
@@ -112,7 +112,7 @@ static void put_gpu_bind(FILE *file, const struct graph *graph, const struct bin
 }
 
 enum berth_code launcher_slurm(const struct snapshot *snap, const struct allowed *allowed,
-                               const struct bind_answer *answer, struct warnings *warnings,
+                               const struct bind_answer *answer, struct reasons *warnings,
                                char **ret, struct berth_err *err)
 {
     struct text text;
@@ -121,7 +121,7 @@ enum berth_code launcher_slurm(const struct snapshot *snap, const struct allowed
     if (code != BERTH_OK)
         return code;
     if (!is_whole) {
-        warnings_add(
+        reasons_note(
             warnings,
             "no options for srun: its masks count the whole node, of which only a part is allowed");
         *ret = NULL;

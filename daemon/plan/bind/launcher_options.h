@@ -6,7 +6,7 @@
  */
 #pragma once
 #include "node/allowed.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/bind/bind.h"
 
 /* srun's options: "--cpu-bind=mask_cpu:0xfe,0xfe00 --gpu-bind=map_gpu:0,1" (mask_gpu for several
@@ -14,7 +14,7 @@
  * gpu, and of every llc all cores but the same few (less than half) that a site keeps for the
  * system. */
 enum berth_code launcher_slurm(const struct snapshot *snap, const struct allowed *allowed,
-                               const struct bind_answer *answer, struct warnings *warnings,
+                               const struct bind_answer *answer, struct reasons *warnings,
                                char **ret, struct berth_err *err);
 
 /* Open MPI's rank file, a line for each task. ranks: their ranks in the job, NULL 0, 1, 2 ... It

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/quantity.h"
 #include "cost/pairs.h"
-#include "cost/text.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 #define NAMED 3 /* transfers, when only some go by kernel */
 
@@ -116,7 +116,7 @@ static void say_some(const struct graph *graph, const struct sort *sort, const c
     char more[40] = "";
     if (sort->count[1] > NAMED)
         snprintf(more, sizeof more, " and %zu more", sort->count[1] - NAMED);
-    warnings_add(&answer->reasons,
+    reasons_note(&answer->reasons,
                  "%s: %s%s by kernels of the program's own, the other %zu by copy engine", what,
                  names, more, sort->count[0]);
 }
@@ -128,12 +128,12 @@ static void say_how(const struct graph *graph, const struct sort *sort, bool pee
     if (sort->count[0] > 0 && sort->count[1] > 0) {
         say_some(graph, sort, what, answer);
     } else if (sort->count[0] > 0) {
-        warnings_add(&answer->reasons, "%s go by copy engine%s", what, instead);
+        reasons_note(&answer->reasons, "%s go by copy engine%s", what, instead);
     } else if (sort->count[1] > 0) {
         const char *name = variable_of(answer, "HSA_ENABLE_SDMA");
         if (peers && *name == '\0')
             name = variable_of(answer, "HSA_ENABLE_PEER_SDMA");
-        warnings_add(&answer->reasons, "%s go by kernel: %s%s%s", what,
+        reasons_note(&answer->reasons, "%s go by kernel: %s%s%s", what,
                      *name != '\0' ? name : "the program's own, no copy of the runtime's",
                      *name != '\0' ? "=0 in the tasks' environment has the runtime do so" : "",
                      instead);
@@ -146,13 +146,13 @@ static void say_other(const struct bind_by *by, const struct sort *peers, double
 {
     enum load_by other = peers->count[1] == 0 ? LOAD_KERNEL : LOAD_COPY_ENGINE;
     double other_ns = by[other].time_ns;
-    char time[PLAN_TEXT_SIZE];
+    char time[QUANTITY_SIZE];
     text[0] = '\0';
     if (!isnan(other_ns) && fabs(other_ns - step_ns) > PRICE_WORTH * step_ns &&
         (peers->count[0] == 0 || peers->count[1] == 0))
         snprintf(text, size, "; by %s an iteration takes %s%s%s",
                  other == LOAD_KERNEL ? "kernel" : "copy engine",
-                 by[other].is_least ? "at least " : "", plan_text_time(other_ns, time),
+                 by[other].is_least ? "at least " : "", quantity_time(other_ns, time),
                  by[other].is_measured ? "" : " (not all measured)");
 }
 
@@ -168,11 +168,11 @@ static void say_engines(const struct snapshot *snap, const struct sort *peers,
         engine.rate != NULL || engine.engine == NULL)
         return;
     if (engine.engine->gfx != NULL)
-        warnings_add(&answer->reasons,
+        reasons_note(&answer->reasons,
                      "copy engines of %s stop at %.4g GB/s, kernels do not (published: %s)",
                      engine.engine->gfx, engine.engine->bytes_per_s / 1e9, engine.engine->source);
     else
-        warnings_add(&answer->reasons,
+        reasons_note(&answer->reasons,
                      "by links alone kernels and copy engines take as long: kernels go first, "
                      "because the engines of another model of AMD's (gfx90a) are known not to fill "
                      "such links, and of these nothing is known");
@@ -198,7 +198,7 @@ static bool say_kernels(const struct bind_price *price, const struct graph *grap
     if (gpus > 1)
         snprintf(more, sizeof more, " (%zu gpus have several)", gpus);
     if (gpus > 0)
-        warnings_add(
+        reasons_note(
             &answer->reasons,
             "%zu kernels of %s%s copy at the same time: that many share the blocks that it holds, "
             "launched with fewer each, or they take turns and the iteration is longer",
@@ -270,13 +270,13 @@ static bool say_order(const struct bind_price *price, const struct snapshot *sna
     if (!find_order(price, snap, answer->task_count, &meet, &apart))
         return false;
     if (meet && !apart && plan_bind_price_is_round(price))
-        warnings_add(
+        reasons_note(
             &answer->reasons,
             "copies of one gpu go one after the other: task t begins with that to t+1, "
             "then to t+2, and so on round; if all begin with the same task's, the iteration is "
             "up to twice as long");
     if (apart && !knows_apart(snap))
-        warnings_add(&answer->warnings,
+        reasons_note(&answer->warnings,
                      "what copies by one gpu's engines to several gpus at once do to each other "
                      "was not measured: they count as sharing links and nothing else");
     return true;
@@ -298,7 +298,7 @@ enum berth_code plan_bind_mechanism(const struct bind_price *price, const struct
     }
     say_other(by, &peers, answer->predicted.time_ns, other, sizeof other);
     if (peers.count[0] > 0 && host.count[0] > 0 && peers.count[1] + host.count[1] == 0) {
-        warnings_add(&answer->reasons, "copies between gpus and with the host go by copy engine%s",
+        reasons_note(&answer->reasons, "copies between gpus and with the host go by copy engine%s",
                      other);
     } else {
         say_how(snap->graph, &peers, true, other, answer);

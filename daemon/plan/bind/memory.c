@@ -9,7 +9,7 @@
 #include "cost/memrate.h"
 #include "node/allowed.h"
 #include "node/locality.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 struct work {
     const struct snapshot *snap;
@@ -115,7 +115,7 @@ static enum berth_code rates_of(const struct work *work, const struct accessor *
                                 place_id memory, struct evidence *evidence,
                                 struct memrate *ret_latency, struct berth_err *err)
 {
-    struct warnings unsaid = {0}; /* the values say themselves where they come from */
+    struct reasons unsaid = {0}; /* the values say themselves where they come from */
     struct memrate_basis basis = {.evidence = evidence, .warnings = &unsaid};
     struct memrate stream;
     enum berth_code code = memrate_latency(work->snap, who, memory, &basis, ret_latency, err);
@@ -160,7 +160,7 @@ static enum berth_code choose(const struct work *work, size_t t, place_id home,
     struct memrate latency;
     task->memory = plan_bind_memory_nearest(work->snap, work->allowed, home);
     if (task->memory == PLACE_NONE) {
-        warnings_add(&answer->warnings,
+        reasons_note(&answer->warnings,
                      "no memory is named: this node has no NUMA node with memory that is allowed");
         return BERTH_OK;
     }
@@ -178,7 +178,7 @@ static enum berth_code choose(const struct work *work, size_t t, place_id home,
             "memory of %s is used, as %s next to its cores has none, is not allowed or is slower",
             graph_place(work->snap->graph, task->memory)->name,
             graph_place(work->snap->graph, home)->name);
-        warnings_add_task(&answer->warnings, t, text);
+        reasons_note_task(&answer->warnings, t, text);
     }
     return code;
 }

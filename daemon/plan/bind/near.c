@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "node/locality.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 #define SAID_MAX  3 /* tasks, one sentence each; the others are counted */
 #define TEXT_SIZE 120
@@ -71,7 +71,7 @@ static void put_relation(const struct snapshot *snap, place_id gpu, place_id gro
 }
 
 static void say_task(const struct snapshot *snap, const struct bind_cores *cores,
-                     const struct bind_answer *answer, size_t t, struct warnings *reasons)
+                     const struct bind_answer *answer, size_t t, struct reasons *reasons)
 {
     const struct bind_task *task = &answer->task[t];
     size_t gpus = (size_t)answer->gpus_per_task;
@@ -87,7 +87,7 @@ static void say_task(const struct snapshot *snap, const struct bind_cores *cores
     if (task->memory != PLACE_NONE)
         snprintf(memory, sizeof memory, "; memory of %.30s",
                  graph_place(snap->graph, task->memory)->name);
-    warnings_add(reasons, "task %zu has %scores of %.80s%s%s", t, names, groups, relation, memory);
+    reasons_note(reasons, "task %zu has %scores of %.80s%s%s", t, names, groups, relation, memory);
 }
 
 void plan_bind_near_say(const struct snapshot *snap, const struct bind_cores *cores, size_t gpus,
@@ -95,28 +95,28 @@ void plan_bind_near_say(const struct snapshot *snap, const struct bind_cores *co
 {
     size_t tasks = answer->task_count;
     if (order == ORDER_LAUNCHER)
-        warnings_add(&answer->reasons,
+        reasons_note(&answer->reasons,
                      "tasks have the cores in order: an iteration takes less so than "
                      "where the fewest others are for the cores there");
     else if (order == ORDER_PEERS)
-        warnings_add(&answer->reasons,
+        reasons_note(&answer->reasons,
                      "tasks that send each other bytes are in one llc, else in one NUMA node, as "
                      "long as they fit; such groups go where the fewest others are");
     else if (answer->gpus_per_task == 0)
-        warnings_add(&answer->reasons, "tasks go where the fewest others are for the cores there: "
+        reasons_note(&answer->reasons, "tasks go where the fewest others are for the cores there: "
                                        "the NUMA node first, then the llc");
     else if (is_placed)
-        warnings_add(
+        reasons_note(
             &answer->reasons,
             "tasks that send each other bytes have gpus near each other: a link between them, else "
             "one switch or module, NUMA node, package; those that copy with the host are spread");
     else if (tasks * (size_t)answer->gpus_per_task < gpus)
-        warnings_add(&answer->reasons,
+        reasons_note(&answer->reasons,
                      "not all gpus are needed: each task's first has allowed cores next to it, and "
                      "is on the module, then in the NUMA node with the fewest taken");
     for (size_t t = 0; t < tasks && t < SAID_MAX; t++)
         say_task(snap, cores, answer, t, &answer->reasons);
     if (tasks > SAID_MAX)
-        warnings_add(&answer->reasons, "%zu more task%s likewise", tasks - SAID_MAX,
+        reasons_note(&answer->reasons, "%zu more task%s likewise", tasks - SAID_MAX,
                      tasks - SAID_MAX == 1 ? "" : "s");
 }

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cost/text.h"
-#include "node/warnings.h"
+#include "base/quantity.h"
+#include "node/reasons.h"
 #include "plan/bind/start.h"
 
 /* in all that are priced: some tens of microseconds at most, which is little beside the search */
@@ -138,7 +138,7 @@ static void name_gpus(const struct others *others, const struct graph *graph, ch
         snprintf(text + used, size - used, " and %zu more", others->berths - NAMED_MAX);
 }
 
-#define LONGER_SIZE (2 * PLAN_TEXT_SIZE + 64)
+#define LONGER_SIZE (2 * QUANTITY_SIZE + 64)
 
 /* "37.9 ms (not all measured), 2 times as long", behind "at least " what is only known to take so
  * long; how many times as long a lower bound is says nothing, nor how many times as long as one. */
@@ -146,12 +146,12 @@ static const char *name_longer(const struct others *others, const struct bind_pr
                                char text[LONGER_SIZE])
 {
     const struct bind_priced *ours = others->priced;
-    char time[PLAN_TEXT_SIZE], times[64] = "";
+    char time[QUANTITY_SIZE], times[64] = "";
     const char *least = other->is_least ? "at least " : "";
     if (!ours->is_least && other->step.time_ns > ours->step.time_ns)
         snprintf(times, sizeof times, ", %s%.3g times as long", least,
                  other->step.time_ns / ours->step.time_ns);
-    snprintf(text, LONGER_SIZE, "%s%s%s%s", least, plan_text_time(other->step.time_ns, time),
+    snprintf(text, LONGER_SIZE, "%s%s%s%s", least, quantity_time(other->step.time_ns, time),
              other->is_measured ? "" : " (not all measured)", times);
     return text;
 }
@@ -163,13 +163,13 @@ static void say(const struct others *others, struct bind_answer *answer)
     if (others->longer > 0) {
         name_gpus(others, others->price->snap->graph, gpus, sizeof gpus);
         struct bind_priced best = plan_bind_price_of(others->price, others->best, NULL);
-        warnings_add(&answer->reasons,
+        reasons_note(&answer->reasons,
                      "of %zu other choice%s of gpus looked at the best that %s longer takes %s: %s",
                      others->count, plural,
                      best.unstarted != others->priced->unstarted ? "counts as taking" : "takes",
                      name_longer(others, &best, longer), gpus);
     } else if (others->count > 0) {
-        warnings_add(&answer->reasons,
+        reasons_note(&answer->reasons,
                      "%zu other choice%s of gpus looked at (others of them, tasks that change "
                      "places) take%s %s%s",
                      others->count, plural, others->count == 1 ? "s" : "",
@@ -178,7 +178,7 @@ static void say(const struct others *others, struct bind_answer *answer)
                                                                     : "");
     } else if (others->berths == others->price->request.gpu_count &&
                (others->price->request.tasks == 1 || others->keeps_order)) {
-        warnings_add(&answer->reasons, "there is no other choice of gpus");
+        reasons_note(&answer->reasons, "there is no other choice of gpus");
     }
 }
 
@@ -226,10 +226,10 @@ static enum berth_code say_elsewhere(struct others *others, const place_id *memo
             snprintf(which, sizeof which,
                      "of another NUMA node each (task 0: %.20s instead of %.20s)", other, own);
         if (!is_alike || far.step.time_ns > ours_ns * (1 + PRICE_WORTH))
-            warnings_add(&answer->reasons, "with memory %s the same gpus take %s", which,
+            reasons_note(&answer->reasons, "with memory %s the same gpus take %s", which,
                          name_longer(others, &far, longer));
         else if (far.step.time_ns > ours_ns * (1 - PRICE_WORTH))
-            warnings_add(&answer->reasons, "with memory %s the same gpus take as long%s%s", which,
+            reasons_note(&answer->reasons, "with memory %s the same gpus take as long%s%s", which,
                          far.is_measured ? "" : " (not all measured)",
                          far.is_least ? ", as far as lower bounds say" : "");
     }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "node/locality.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "search/search.h"
 
 #define ARCS_MAX ((size_t)1 << 21) /* of a search; more are not worth the memory */

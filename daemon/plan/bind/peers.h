@@ -9,7 +9,7 @@
  * Pure; any thread.
  */
 #pragma once
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/bind/bind.h"
 #include "plan/bind/cores.h"
 

@@ -9,7 +9,7 @@
 #include "cost/evidence.h"
 #include "cost/load.h"
 #include "cost/load_untried.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/bind/traffic_request.h"
 #include "search/search.h"
 
@@ -151,14 +151,14 @@ double plan_bind_price_least_ns(const struct bind_price *price);
  * was priced last is no longer to be asked for. NO_MEMORY. */
 enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *slot,
                                      const place_id *memory, size_t most, struct evidence *evidence,
-                                     struct warnings *warnings, struct berth_err *err);
+                                     struct reasons *warnings, struct berth_err *err);
 
 /* Warns, behind the prefix, where it is not known which of several ways transfers take that a link
  * slows, and of what was not measured and not said yet. What was priced last is no longer to be
  * asked for. */
 void plan_bind_price_warn_of_ways(struct bind_price *price, const uint16_t *slot,
                                   const place_id *memory, const char *prefix,
-                                  struct warnings *warnings);
+                                  struct reasons *warnings);
 
 struct bind_price_choice {
     size_t share; /* tasks on a gpu at most */

@@ -8,7 +8,7 @@
 #include "cost/evidence.h"
 #include "cost/load_table.h"
 #include "cost/load_why.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/bind/start.h"
 
 static place_id gpu_of(const struct bind_price *price, const struct load_flow *load)
@@ -302,7 +302,7 @@ static enum berth_code cite_few(struct bind_price *price, size_t most, struct ev
     return code;
 }
 
-static void warn_of_unknown(struct bind_price *price, size_t unknown, struct warnings *warnings)
+static void warn_of_unknown(struct bind_price *price, size_t unknown, struct reasons *warnings)
 {
     const struct graph *graph = price->snap->graph;
     const struct load_flow *flow = &price->unknown;
@@ -313,14 +313,14 @@ static void warn_of_unknown(struct bind_price *price, size_t unknown, struct war
                  graph_place(graph, price->place[flow->from])->name,
                  graph_place(graph, price->place[flow->to])->name, why);
     }
-    warnings_add(warnings,
+    reasons_note(warnings,
                  "no time is predicted: neither measurements nor links say what %zu of the %zu "
                  "transfers take%s",
                  unknown, price->flow_count, which);
 }
 
 /* Those of which nothing is known on any gpu are in no time. */
-static void warn_of_unpriced(struct bind_price *price, struct warnings *warnings)
+static void warn_of_unpriced(struct bind_price *price, struct reasons *warnings)
 {
     const struct graph *graph = price->snap->graph;
     const struct load_flow *flow = &price->unpriced_one;
@@ -333,11 +333,11 @@ static void warn_of_unpriced(struct bind_price *price, struct warnings *warnings
     } else if (graph_count(graph, PLACE_NIC) > 0) {
         snprintf(which, sizeof which, ": no memory or nic is next to these gpus");
     }
-    warnings_add(warnings, "%zu of the %zu transfers are not in the time, which is at least this%s",
+    reasons_note(warnings, "%zu of the %zu transfers are not in the time, which is at least this%s",
                  price->unpriced, price->flow_count, which);
 }
 
-static void warn_of_down(struct bind_price *price, struct warnings *warnings)
+static void warn_of_down(struct bind_price *price, struct reasons *warnings)
 {
     const struct graph *graph = price->snap->graph;
     for (size_t f = 0; f < price->flow_count; f++) {
@@ -348,13 +348,13 @@ static void warn_of_down(struct bind_price *price, struct warnings *warnings)
                                                          price->place[flow->to], down)
                                 : 0;
         for (size_t i = 0; i < count; i++)
-            warnings_add(warnings, "%s: what is known of it may be from before", down[i]);
+            reasons_note(warnings, "%s: what is known of it may be from before", down[i]);
     }
 }
 
 enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *slot,
                                      const place_id *memory, size_t most, struct evidence *evidence,
-                                     struct warnings *warnings, struct berth_err *err)
+                                     struct reasons *warnings, struct berth_err *err)
 {
     struct evidence unsaid = {0};
     size_t unknown = plan_bind_price_load(price, slot, memory);
@@ -374,7 +374,7 @@ enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *s
 
 void plan_bind_price_warn_of_ways(struct bind_price *price, const uint16_t *slot,
                                   const place_id *memory, const char *prefix,
-                                  struct warnings *warnings)
+                                  struct reasons *warnings)
 {
     plan_bind_price_load(price, slot, memory);
     plan_load_predict(price->table, price->load, price->flow_count, price->scratch, price->part);

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/bind/bound.h"
 
 #define GAP_MOST 10 /* a time that is less than a tenth of another one says nothing of it */
@@ -44,20 +44,20 @@ static const char *why_not(const struct bind_traffic *traffic, const struct bind
 
 /* What keeps the prediction from being a proof, whatever was searched; false nothing. */
 static bool say_unknown(const struct graph *graph, const struct bind_priced *ours,
-                        struct warnings *reasons)
+                        struct reasons *reasons)
 {
     static const char begin[] =
         "not proven to be the best: it is the best found with what was measured, and";
     if (!ours->is_explained)
-        warnings_add(reasons,
+        reasons_note(reasons,
                      "%s what some of its transfers were measured to get together is not explained "
                      "(a warning names them)",
                      begin);
     else if (ours->untried.between != NULL)
-        warnings_add(reasons, "%s what %zu get together through %s was not", begin,
+        reasons_note(reasons, "%s what %zu get together through %s was not", begin,
                      ours->untried.users, ours->untried.between->name);
     else if (ours->untried.is_any)
-        warnings_add(reasons, "%s what %s to %s and %s to %s get together was not", begin,
+        reasons_note(reasons, "%s what %s to %s and %s to %s get together was not", begin,
                      graph_place(graph, ours->untried_ends[0][0])->name,
                      graph_place(graph, ours->untried_ends[0][1])->name,
                      graph_place(graph, ours->untried_ends[1][0])->name,
@@ -89,13 +89,13 @@ enum berth_code plan_bind_proof(const struct bind_traffic *traffic, const struct
     if (is_unknown)
         return BERTH_OK;
     if (is_open)
-        warnings_add(&answer->reasons,
+        reasons_note(&answer->reasons,
                      "not proven to be the best: %s, as what starting a transfer costs is known of "
                      "some gpus only; the others count as starting like the fastest known",
                      ours->is_least ? "its time is a lower bound"
                                     : "other choices' times are lower bounds");
     else if (!answer->is_proven)
-        warnings_add(&answer->reasons, "not proven to be the best: %s",
+        reasons_note(&answer->reasons, "not proven to be the best: %s",
                      why_not(traffic, ours, is_as_searched, bound_ns, answer->gap));
     return BERTH_OK;
 }

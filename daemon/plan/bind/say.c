@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cost/text.h"
-#include "node/warnings.h"
+#include "base/quantity.h"
+#include "node/reasons.h"
 
 #define LINES_MAX   3 /* about what is shared; the rest is counted */
 #define SAME_MAX    3 /* others of which the same is said, by name */
@@ -133,7 +133,7 @@ static void name_same(const struct bind_priced *priced, size_t first, bool *said
 
 /* "gpu4 and gpu5 share the host port of module2: 28.1 GB/s together, 28.3 alone" */
 static void say_sharing(const struct graph *graph, const struct bind_priced *priced,
-                        const char *prefix, struct warnings *lines)
+                        const char *prefix, struct reasons *lines)
 {
     bool said[BIND_SHARINGS_MAX] = {false};
     size_t count = 0, unsaid = 0;
@@ -152,22 +152,22 @@ static void say_sharing(const struct graph *graph, const struct bind_priced *pri
         char most[24] = "";
         if (sharing->most_bytes_per_s > sharing->alone_bytes_per_s * (1 + PRICE_WORTH))
             snprintf(most, sizeof most, " to %.1f", sharing->most_bytes_per_s / 1e9);
-        warnings_add(lines, "%s%s share %s: %.1f GB/s together, %.1f%s alone%s%s%s", prefix, users,
+        reasons_note(lines, "%s%s share %s: %.1f GB/s together, %.1f%s alone%s%s%s", prefix, users,
                      what, sharing->together_bytes_per_s / 1e9, sharing->alone_bytes_per_s / 1e9,
                      most, sharing->is_by_size ? " at that size" : "",
                      sharing->resource->is_nominal ? " (not measured)" : "", same);
         count++;
     }
     if (unsaid > 0)
-        warnings_add(lines, "%s%zu more links, ports or memories are shared", prefix, unsaid);
+        reasons_note(lines, "%s%zu more links, ports or memories are shared", prefix, unsaid);
 }
 
 /* "28.1 GB/s", "2.12 GB/s", "120 MB/s": enough of it that bytes over rate is the time. */
-static const char *name_rate(double bytes_per_s, char text[PLAN_TEXT_SIZE])
+static const char *name_rate(double bytes_per_s, char text[QUANTITY_SIZE])
 {
     if (!(bytes_per_s >= 1e10))
-        return plan_text_rate(bytes_per_s, text);
-    snprintf(text, PLAN_TEXT_SIZE, "%.1f GB/s", bytes_per_s / 1e9);
+        return quantity_rate(bytes_per_s, text);
+    snprintf(text, QUANTITY_SIZE, "%.1f GB/s", bytes_per_s / 1e9);
     return text;
 }
 
@@ -175,32 +175,31 @@ static const char *name_rate(double bytes_per_s, char text[PLAN_TEXT_SIZE])
  * (0.05 us alone)": the parts that add up to the whole. */
 static void name_parts(const struct bind_priced *priced, char *text, size_t size)
 {
-    char whole[PLAN_TEXT_SIZE], waits[PLAN_TEXT_SIZE], starts[PLAN_TEXT_SIZE],
-        moves[PLAN_TEXT_SIZE], alone[PLAN_TEXT_SIZE],
-        others[96] = "", bytes[96] = "nearly nothing for its bytes", all[40] = "";
+    char whole[QUANTITY_SIZE], waits[QUANTITY_SIZE], starts[QUANTITY_SIZE], moves[QUANTITY_SIZE],
+        alone[QUANTITY_SIZE], others[96] = "", bytes[96] = "nearly nothing for its bytes",
+                              all[40] = "";
     double alone_ns = fmax(priced->slowest_bytes_ns, priced->slowest_queue_ns),
            moves_ns = priced->slowest_ns - priced->slowest_waits_ns - priced->slowest_starts_ns;
     if (priced->slowest_waits_ns > 0)
         snprintf(others, sizeof others, "%s while its task starts %zu other%s, ",
-                 plan_text_time(priced->slowest_waits_ns, waits), priced->slowest_turn,
+                 quantity_time(priced->slowest_waits_ns, waits), priced->slowest_turn,
                  priced->slowest_turn == 1 ? "" : "s");
     if (priced->slowest_queue > 1)
         snprintf(all, sizeof all, " for all %zu", priced->slowest_queue);
     if (moves_ns > PRICE_WORTH * priced->slowest_ns && moves_ns > alone_ns * (1 + PRICE_WORTH))
         snprintf(bytes, sizeof bytes, "%s for its bytes (%s%s alone)",
-                 plan_text_time(moves_ns, moves), plan_text_time(alone_ns, alone), all);
+                 quantity_time(moves_ns, moves), quantity_time(alone_ns, alone), all);
     else if (moves_ns > PRICE_WORTH * priced->slowest_ns)
-        snprintf(bytes, sizeof bytes, "%s for its bytes", plan_text_time(moves_ns, moves));
-    snprintf(text, size, "after %s: %s%s to start it, %s",
-             plan_text_time(priced->slowest_ns, whole), others,
-             plan_text_time(priced->slowest_starts_ns, starts), bytes);
+        snprintf(bytes, sizeof bytes, "%s for its bytes", quantity_time(moves_ns, moves));
+    snprintf(text, size, "after %s: %s%s to start it, %s", quantity_time(priced->slowest_ns, whole),
+             others, quantity_time(priced->slowest_starts_ns, starts), bytes);
 }
 
 static void say_slowest(const struct graph *graph, const struct bind_priced *priced,
-                        const char *prefix, struct warnings *lines)
+                        const char *prefix, struct reasons *lines)
 {
     const struct move *move = priced->slowest;
-    char size[PLAN_TEXT_SIZE], alone[80] = "", number[PLAN_TEXT_SIZE], how[256];
+    char size[QUANTITY_SIZE], alone[80] = "", number[QUANTITY_SIZE], how[256];
     if (move == NULL)
         return;
     double starts_ns = priced->slowest_waits_ns + priced->slowest_starts_ns;
@@ -226,8 +225,8 @@ static void say_slowest(const struct graph *graph, const struct bind_priced *pri
                  name_rate(1e9 * rate, number), alone);
     const char *mark =
         move->rate != NULL && move->rate->source == VALUE_MEASURED ? "" : " (not measured)";
-    warnings_add(lines, "%sthe last transfer to end is %s from %s to %s%s%s %s%s", prefix,
-                 plan_text_size(priced->slowest_bytes, size), from, to,
+    reasons_note(lines, "%sthe last transfer to end is %s from %s to %s%s%s %s%s", prefix,
+                 quantity_size(priced->slowest_bytes, size), from, to,
                  !is_copy                  ? ""
                  : move->by == MOVE_KERNEL ? " by kernel"
                                            : " by copy engine",
@@ -236,10 +235,10 @@ static void say_slowest(const struct graph *graph, const struct bind_priced *pri
 
 /* What tasks on one gpu, or several flows of one task, move between the same two places. */
 static void say_queue(const struct graph *graph, const struct bind_priced *priced,
-                      const char *prefix, struct warnings *lines)
+                      const char *prefix, struct reasons *lines)
 {
     if (priced->slowest_queue > 1)
-        warnings_add(lines,
+        reasons_note(lines,
                      "%s%zu transfers from %s to %s count as queued one behind the other: they "
                      "take as long as one of all their bytes",
                      prefix, priced->slowest_queue, graph_place(graph, priced->slowest->from)->name,
@@ -247,10 +246,10 @@ static void say_queue(const struct graph *graph, const struct bind_priced *price
 }
 
 /* What decides when the last ends, where no sharing explains it. */
-static void say_seen(const struct bind_priced *priced, const char *prefix, struct warnings *lines)
+static void say_seen(const struct bind_priced *priced, const char *prefix, struct reasons *lines)
 {
     if (priced->seen != NULL)
-        warnings_add(
+        reasons_note(
             lines,
             "%sthat is what it gets among %zu such transfers measured together (evidence): "
             "those that get least are no faster once the others have ended",
@@ -259,7 +258,7 @@ static void say_seen(const struct bind_priced *priced, const char *prefix, struc
 
 /* Where nothing carries notably less than all that goes through it would get alone, each with what
  * starts it. The few bytes of the last may take longer all the same, while others' move. */
-static void say_slowing(const struct bind_priced *priced, struct warnings *lines)
+static void say_slowing(const struct bind_priced *priced, struct reasons *lines)
 {
     double moves_ns = priced->slowest_ns - priced->slowest_waits_ns - priced->slowest_starts_ns,
            alone_ns = fmax(priced->slowest_bytes_ns, priced->slowest_queue_ns);
@@ -272,7 +271,7 @@ static void say_slowing(const struct bind_priced *priced, struct warnings *lines
         if (priced->narrow == NULL && *priced->bottleneck != '\0')
             name_resource(priced->bottleneck, what, where);
         if (priced->seen == NULL)
-            warnings_add(lines, "its bytes take %.0f %% longer than alone, beside others%s%s",
+            reasons_note(lines, "its bytes take %.0f %% longer than alone, beside others%s%s",
                          fmax(100 * (moves_ns / alone_ns - 1), 1),
                          *what != '\0' ? " that use " : "", what);
     } else if (priced->slowest_queue > 1 || !priced->is_explained || priced->untried.is_any) {
@@ -280,9 +279,9 @@ static void say_slowing(const struct bind_priced *priced, struct warnings *lines
          * known, as is said */
         return;
     } else if (*priced->bottleneck == '\0' || priced->narrow != NULL) {
-        warnings_add(lines, "no transfer slows another");
+        reasons_note(lines, "no transfer slows another");
     } else {
-        warnings_add(lines, "transfers slow each other by less than %g %%", 100 * PRICE_WORTH);
+        reasons_note(lines, "transfers slow each other by less than %g %%", 100 * PRICE_WORTH);
     }
 }
 
@@ -295,13 +294,13 @@ void plan_bind_say(const struct graph *graph, const struct bind_priced *ours,
     if (ours->sharing_count == 0)
         say_slowing(ours, &answer->reasons);
     say_sharing(graph, ours, "", &answer->warnings);
-    char waits[PLAN_TEXT_SIZE];
+    char waits[QUANTITY_SIZE];
     if (ours->waits_ns > WAITS_SHARE * ours->step.time_ns)
-        warnings_add(
+        reasons_note(
             &answer->warnings,
             "tasks are taken to start their transfers without waiting for each other; threads of "
             "one process were seen on H200 to wait, here for up to %s: the interval has that",
-            plan_text_time(ours->waits_ns, waits));
+            quantity_time(ours->waits_ns, waits));
     if (order == NULL)
         return;
     say_slowest(graph, order, "in order, ", &answer->reasons);

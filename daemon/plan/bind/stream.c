@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/quantity.h"
 #include "cost/evidence.h"
 #include "cost/memuse.h"
-#include "cost/text.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/bind/memory.h"
 #include "plan/bind/peers.h"
 
@@ -126,7 +126,7 @@ static enum berth_code price(const struct pricing *pricing, struct memrate_basis
                              struct streamed *ret, struct berth_err *err)
 {
     struct evidence unsaid = {0};
-    struct warnings unwarned = {0};
+    struct reasons unwarned = {0};
     struct memrate_basis any = {.evidence = &unsaid, .warnings = &unwarned}, alone = any;
     struct streamed again = {0};
     struct memtime time = memtime_unknown();
@@ -264,7 +264,7 @@ static struct cpuset *by_peers(const struct bind_stream *stream,
                                const struct bind_cores_request *request, struct berth_err *err)
 {
     struct evidence uncited = {0};
-    struct warnings unsaid = {0};
+    struct reasons unsaid = {0};
     struct bind_cores_request families = *request;
     struct bind_peers peers = peers_of(stream, request->tasks);
     int64_t each = 0;
@@ -335,21 +335,21 @@ enum berth_code plan_bind_stream_choose(const struct bind_stream *stream,
 }
 
 static void say_fewer(int64_t fewer, int64_t each, const struct weight *even,
-                      struct warnings *warnings)
+                      struct reasons *warnings)
 {
-    char time[PLAN_TEXT_SIZE], at[PLAN_TEXT_SIZE + 8] = "";
+    char time[QUANTITY_SIZE], at[QUANTITY_SIZE + 8] = "";
     double ns = even->stream_ns + even->peers_ns;
     if (!isnan(ns))
-        snprintf(at, sizeof at, ", at %s", plan_text_time(ns, time));
-    warnings_add(warnings,
+        snprintf(at, sizeof at, ", at %s", quantity_time(ns, time));
+    reasons_note(warnings,
                  "%lld core%s a task, so that tasks that exchange bytes share an L3; %lld each "
                  "(cores_per_task) use more cores%s",
                  (long long)fewer, fewer == 1 ? "" : "s", (long long)each, at);
 }
 
-static void say_even(int64_t fewer, int64_t each, const char *why, struct warnings *warnings)
+static void say_even(int64_t fewer, int64_t each, const char *why, struct reasons *warnings)
 {
-    warnings_add(warnings,
+    reasons_note(warnings,
                  "tasks that exchange bytes have %lld cores each and share no L3; with %lld each "
                  "(cores_per_task) they would, but %s",
                  (long long)each, (long long)fewer, why);
@@ -358,11 +358,11 @@ static void say_even(int64_t fewer, int64_t each, const char *why, struct warnin
 enum berth_code plan_bind_stream_choose_fewer(const struct bind_stream *stream,
                                               const struct bind_cores_request *request,
                                               struct cpuset *cpus, int64_t *each,
-                                              enum bind_order *order, struct warnings *warnings,
+                                              enum bind_order *order, struct reasons *warnings,
                                               struct berth_err *err)
 {
     struct evidence uncited = {0};
-    struct warnings unsaid = {0};
+    struct reasons unsaid = {0};
     struct bind_cores_request smaller = *request;
     struct bind_peers peers = peers_of(stream, request->tasks);
     enum bind_order other_order = ORDER_EVEN;
@@ -413,23 +413,23 @@ static void name_bottleneck(const struct graph *graph, const struct streamed *st
 /* "the last to end are 4 tasks that stream memory of numa0: 38.4 GB/s together, 25.0 GB/s one
  * alone". */
 static void say(const struct graph *graph, const struct streamed *streamed, const char *prefix,
-                const char *source, struct warnings *reasons)
+                const char *source, struct reasons *reasons)
 {
-    char together[PLAN_TEXT_SIZE], one[PLAN_TEXT_SIZE], alone[48] = "";
+    char together[QUANTITY_SIZE], one[QUANTITY_SIZE], alone[48] = "";
     const char *memory = graph_place(graph, streamed->memory)->name,
                *most = streamed->at_least ? "at most " : "";
-    plan_text_rate(streamed->bytes * 1e9 / streamed->time.time_ns, together);
+    quantity_rate(streamed->bytes * 1e9 / streamed->time.time_ns, together);
     if (!streamed->at_least && streamed->time.time_ns > streamed->alone_ns * (1 + WORTH))
         snprintf(alone, sizeof alone, ", %s one alone",
-                 plan_text_rate(
-                     streamed->bytes / (double)streamed->users * 1e9 / streamed->alone_ns, one));
+                 quantity_rate(streamed->bytes / (double)streamed->users * 1e9 / streamed->alone_ns,
+                               one));
     if (streamed->users == 1)
-        warnings_add(
+        reasons_note(
             reasons,
             "%sthe last to end is a task that streams memory of %s, as nobody else does: %s%s%s",
             prefix, memory, streamed->at_least ? most : "at ", together, source);
     else
-        warnings_add(reasons,
+        reasons_note(reasons,
                      "%sthe last to end are %zu tasks that stream memory of %s: %s%s together%s%s",
                      prefix, streamed->users, memory, most, together, alone, source);
 }
@@ -447,15 +447,15 @@ static const char *source_of(const struct evidence *evidence)
     return is_published ? " (published)" : is_stated ? " (nominal)" : "";
 }
 
-static void warn_of(const struct streamed *ours, size_t unknown, struct warnings *warnings)
+static void warn_of(const struct streamed *ours, size_t unknown, struct reasons *warnings)
 {
     if (unknown > 0)
-        warnings_add(warnings,
+        reasons_note(warnings,
                      "what %zu transfer%s between tasks without gpus take%s is not known: it is "
                      "not in the time",
                      unknown, unknown == 1 ? "" : "s", unknown == 1 ? "s" : "");
     if (ours->memories > 1)
-        warnings_add(warnings, "what cores of several NUMA nodes get when all stream at the same "
+        reasons_note(warnings, "what cores of several NUMA nodes get when all stream at the same "
                                "time was not measured: each memory counts as alone");
 }
 
@@ -509,16 +509,16 @@ static enum berth_code price_step(const struct bind_stream *stream,
 /* "task 0 to task 1 is the longest transfer of the busiest task: core0 to core1, 48 ns a round
  * trip, 15.0 GB/s". */
 static void say_peers(const struct bind_stream *stream, const struct peers_time *exchanged,
-                      const char *prefix, struct warnings *reasons)
+                      const char *prefix, struct reasons *reasons)
 {
     const struct graph *graph = stream->snap->graph;
-    char rate[PLAN_TEXT_SIZE] = "no rate known";
+    char rate[QUANTITY_SIZE] = "no rate known";
     if (exchanged->latency == NULL || isnan(exchanged->time_ns))
         return;
     const struct traffic_flow *flow = &stream->traffic->flow[exchanged->flow];
     if (exchanged->rate != NULL)
-        plan_text_rate(exchanged->rate->value, rate);
-    warnings_add(reasons,
+        quantity_rate(exchanged->rate->value, rate);
+    reasons_note(reasons,
                  "%sthe busiest task's longest transfer is task %d to %d: %.0f ns a round trip (%s "
                  "to %s), %s",
                  prefix, flow->from, flow->to, exchanged->latency->value,
@@ -593,7 +593,7 @@ enum berth_code plan_bind_stream_tell(const struct bind_stream *stream, struct b
     answer->predicted_is_measured = ours.is_measured;
     answer->baseline_is_measured = order.is_measured;
     if (isnan(ours.time.time_ns)) {
-        warnings_add(
+        reasons_note(
             &answer->warnings,
             streams
                 ? "no time is predicted: nothing known says what these cores get of their memory "

@@ -39,7 +39,7 @@ enum berth_code plan_bind_stream_choose(const struct bind_stream *stream,
 enum berth_code plan_bind_stream_choose_fewer(const struct bind_stream *stream,
                                               const struct bind_cores_request *request,
                                               struct cpuset *cpus, int64_t *each,
-                                              enum bind_order *order, struct warnings *warnings,
+                                              enum bind_order *order, struct reasons *warnings,
                                               struct berth_err *err);
 
 /* What a step of the answer's tasks takes, beside the same with the cores in order; why, or why

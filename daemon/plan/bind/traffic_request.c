@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cost/text.h"
+#include "base/quantity.h"
 
 #define DIMS_MAX 3
 
@@ -84,12 +84,12 @@ static void add(struct work *work, int32_t from, int32_t to, double bytes)
 
 static enum berth_code check_bytes(const char *parameter, int64_t bytes, struct berth_err *err)
 {
-    char text[PLAN_TEXT_SIZE];
+    char text[QUANTITY_SIZE];
     if (bytes < 0)
         return err_invalid(err, parameter, "%" PRId64 " bytes are no amount", bytes);
     if (bytes > TRAFFIC_BYTES_MAX)
         return err_invalid(err, parameter, "%s in one iteration; at most 1 EiB is weighed",
-                           plan_text_size((double)bytes, text));
+                           quantity_size((double)bytes, text));
     return BERTH_OK;
 }
 

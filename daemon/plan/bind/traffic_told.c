@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "node/locality.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/bind/mechanism.h"
 #include "plan/bind/other.h"
 #include "plan/bind/proof.h"
@@ -41,7 +41,7 @@ static void say_shared_gpus(const struct graph *graph, const struct bind_gpus *g
                             struct bind_answer *answer)
 {
     if ((size_t)answer->gpus_per_task * answer->task_count > gpus->count)
-        warnings_add(&answer->warnings,
+        reasons_note(&answer->warnings,
                      "%zu tasks share %zu gpus, %s among them: what tasks on one gpu send each "
                      "other is taken to cost nothing",
                      answer->task_count, gpus->count, graph_place(graph, gpus->gpu[0])->name);
@@ -62,7 +62,7 @@ static void say_torn_tasks(const struct graph *graph, const struct bind_gpus *gp
             other = locality_above(graph, gpu[i], PLACE_MODULE) != module ? gpu[i] : PLACE_NONE;
         if (module == PLACE_NONE || other == PLACE_NONE || room < each)
             continue;
-        warnings_add(
+        reasons_note(
             &answer->warnings,
             "task %zu has gpus of several modules (%s, %s), because an iteration takes less so; "
             "what it moves between them itself is not in the traffic",
@@ -102,7 +102,7 @@ static void say_stand_in(const struct bind_price *price, const struct graph *gra
                                              value->metric == METRIC_TRANSFER_OVERHEAD);
         if (!is_transfer || is_of_plan(price, value))
             continue;
-        warnings_add(&answer->reasons,
+        reasons_note(&answer->reasons,
                      "the number of %s to %s (evidence) counts for others too: nothing known tells "
                      "them apart",
                      graph_place(graph, value->from)->name, graph_place(graph, value->to)->name);
@@ -114,7 +114,7 @@ static void say_stand_in(const struct bind_price *price, const struct graph *gra
 static void say_order(struct bind_traffic *traffic, struct bind_answer *answer)
 {
     if (plan_bind_price_is_by_order(traffic->price, traffic->slot, traffic->task_memory))
-        warnings_add(
+        reasons_note(
             &answer->reasons,
             "a task is taken to start its transfers in the order of the tasks that they are for, "
             "lowest first%s: in another one the iteration may take more or less",
@@ -152,12 +152,12 @@ enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, const struc
         plan_bind_say(snap->graph, &ours, is_worse ? &order : NULL, answer);
         say_order(traffic, answer);
         if (traffic->roomy_cores > 0)
-            warnings_add(&answer->reasons,
+            reasons_note(&answer->reasons,
                          "gpus are chosen so that each task finds its cores (%" PRId64
                          ") next to its own: with others some would have farther memory",
                          traffic->roomy_cores);
         if (is_as_searched && settled >= WORD)
-            warnings_add(&answer->reasons,
+            reasons_note(&answer->reasons,
                          "gpus are given out in order: another choice is predicted to take %.1f %% "
                          "less, which is no more than these numbers are known to",
                          100 * settled);

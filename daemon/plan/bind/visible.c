@@ -8,7 +8,7 @@
 #include "node/allowed.h"
 #include "node/gpu.h"
 #include "node/pci.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 #define NAME_SIZE 64
 
@@ -165,7 +165,7 @@ static enum berth_code list(const struct graph *graph, const struct allowed *all
 }
 
 static enum berth_code name_all(const struct graph *graph, const struct allowed *allowed,
-                                const place_id *gpus, size_t count, struct warnings *warnings,
+                                const place_id *gpus, size_t count, struct reasons *warnings,
                                 struct visible *visible, struct berth_err *err)
 {
     place_id amd, nvidia = PLACE_NONE;
@@ -179,7 +179,7 @@ static enum berth_code name_all(const struct graph *graph, const struct allowed 
     }
     place_id unnamed = amd != PLACE_NONE ? amd : nvidia;
     if (unnamed != PLACE_NONE)
-        warnings_add(warnings,
+        reasons_note(warnings,
                      "%s has no uuid of its own, and is not counted surely: visible devices are "
                      "not set for tasks that see it",
                      graph_place(graph, unnamed)->name);
@@ -187,7 +187,7 @@ static enum berth_code name_all(const struct graph *graph, const struct allowed 
 }
 
 enum berth_code visible_make(const struct graph *graph, const struct allowed *allowed,
-                             const place_id *gpus, size_t count, struct warnings *warnings,
+                             const place_id *gpus, size_t count, struct reasons *warnings,
                              struct visible *ret, struct berth_err *err)
 {
     struct visible visible = {0};
@@ -198,7 +198,7 @@ enum berth_code visible_make(const struct graph *graph, const struct allowed *al
     }
     for (size_t i = 0; i < count; i++)
         if (gpu_vendor(graph_place(graph, gpus[i])) == VENDOR_UNKNOWN)
-            warnings_add(warnings,
+            reasons_note(warnings,
                          "the vendor of %s is not known, or has no variable for visible devices: "
                          "they are not set for tasks that see it",
                          graph_place(graph, gpus[i])->name);

@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "node/allowed.h"
 #include "node/graph.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 #define VISIBLE_UNSET 3
 
@@ -25,6 +25,6 @@ struct visible {
 /* The variables for these gpus in this order. allowed: what else of the node may be visible. What
  * cannot be named surely is left out with a warning. NO_MEMORY. */
 enum berth_code visible_make(const struct graph *graph, const struct allowed *allowed,
-                             const place_id *gpus, size_t count, struct warnings *warnings,
+                             const place_id *gpus, size_t count, struct reasons *warnings,
                              struct visible *ret, struct berth_err *err);
 void visible_done(struct visible *visible);

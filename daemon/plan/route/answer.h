@@ -7,7 +7,7 @@
 #include "cost/evidence.h"
 #include "cost/step.h"
 #include "node/allowed.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/route/source.h"
 #include "plan/route/split.h"
 
@@ -109,8 +109,8 @@ struct route_answer {
      * moves meanwhile */
     double b80_bytes;
     struct evidence evidence;
-    struct warnings warnings;
-    struct warnings reasons; /* sentences: what decided */
+    struct reasons warnings;
+    struct reasons reasons; /* sentences: what decided */
 };
 
 /* How many of so many bytes an option moves at a time over one of its ways. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cost/ends.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/route/links_time.h"
 
 #define SHARED_ROUNDS 8    /* until shares are off by less than 0.1 % */
@@ -264,13 +264,13 @@ static enum berth_code price_once(struct route_work *work, struct route_option *
             option->shared = flows[i].shared;
         most = fmax(most, slower);
         if (slower > 1.001 && flows[i].shared == NULL)
-            warnings_add(&work->answer->warnings,
+            reasons_note(&work->answer->warnings,
                          "what goes from %s to %s beside what moves meanwhile was not measured: it "
                          "counts as sharing the links, ports and packages on the path",
                          graph_place(work->snap->graph, alone[i].from)->name,
                          graph_place(work->snap->graph, alone[i].to)->name);
         else if (slower > 1.001 && flows[i].is_nominal)
-            warnings_add(&work->answer->warnings,
+            reasons_note(&work->answer->warnings,
                          "what %s get through %s was not measured: they count as sharing what %s, "
                          "or what is said of it",
                          is_mixed(work, &alone[i]) ? "copy engines and kernels at once"

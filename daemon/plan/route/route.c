@@ -11,7 +11,7 @@
 #include "node/allowed.h"
 #include "node/gpu.h"
 #include "node/metric.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/route/beside.h"
 #include "plan/route/links.h"
 #include "plan/route/links_time.h"
@@ -403,7 +403,7 @@ static place_id resolved(struct route_work *work, place_id end, place_id other, 
                        ? plan_ends_gpu_of(graph, end)
                        : PLACE_NONE;
     if (graph_place(graph, end)->kind == PLACE_NUMA && gpu_apu_at(graph, end) == other)
-        warnings_add(
+        reasons_note(
             &work->answer->warnings,
             "%s is the memory of %s, too, whose kernels reach all of it: the bytes need not move",
             graph_place(graph, end)->name, graph_place(graph, other)->name);
@@ -412,7 +412,7 @@ static place_id resolved(struct route_work *work, place_id end, place_id other, 
     if (gpu == PLACE_NONE || !allowed_has_gpu(work->request.allowed, gpu) ||
         !allowed_has_memory(work->request.allowed, end))
         return end;
-    warnings_add(&work->answer->reasons,
+    reasons_note(&work->answer->reasons,
                  "%s is the memory of %s: what is known of that stands for it",
                  graph_place(graph, end)->name, graph_place(graph, gpu)->name);
     return gpu;

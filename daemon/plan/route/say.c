@@ -1,9 +1,9 @@
 #include "plan/route/say.h"
+#include "base/quantity.h"
 #include "cost/ends.h"
 #include "cost/evidence.h"
-#include "cost/text.h"
 #include "node/allowed.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/route/order.h"
 #include "plan/route/shared.h"
 
@@ -30,10 +30,10 @@ static void warn_of_hop(const struct route_said *said, const struct move *hop, d
                         double piece, bool is_first, bool is_direct)
 {
     const struct graph *graph = said->snap->graph;
-    struct warnings *warnings = &said->answer->warnings;
+    struct reasons *warnings = &said->answer->warnings;
     const char *from = graph_place(graph, hop->from)->name, *to = graph_place(graph, hop->to)->name;
     if (hop->rate == NULL) {
-        warnings_add(
+        reasons_note(
             warnings, "nothing was measured from %s to %s%s: %s", from, to,
             hop->by == MOVE_KERNEL ? " by kernel" : "",
             plan_move_is_own(hop)       ? half_of(graph, hop)
@@ -48,12 +48,12 @@ static void warn_of_hop(const struct route_said *said, const struct move *hop, d
                 ? "it counts with what such links reach of what they are said to carry"
                 : "the time is what the links are said to allow at best");
         if (plan_move_lacks_start(hop, piece))
-            warnings_add(warnings,
+            reasons_note(warnings,
                          "what starting a transfer from %s to %s costs was not measured: the time "
                          "of so few bytes is at least this",
                          from, to);
     } else if (!plan_move_knows(hop, piece)) {
-        warnings_add(warnings,
+        reasons_note(warnings,
                      !is_direct
                          ? "what so few bytes from %s to %s take was not measured: on other paths "
                            "than the direct one they count as taking as long as more that are known"
@@ -61,17 +61,17 @@ static void warn_of_hop(const struct route_said *said, const struct move *hop, d
                            "least this",
                      from, to);
     } else if (plan_move_is_by_another(hop, bytes, piece) && hop->is_like) {
-        warnings_add(warnings,
+        reasons_note(warnings,
                      "sizes from %s to %s were not measured: those of another pair that gets the "
                      "same rate stand for them",
                      from, to);
     } else if (plan_move_is_by_another(hop, bytes, piece)) {
-        warnings_add(warnings,
+        reasons_note(warnings,
                      "what starting a transfer from %s to %s costs was not measured: that of "
                      "another pair stands for it",
                      from, to);
     } else if (isnan(hop->t0_call_ns) && is_first) {
-        warnings_add(warnings,
+        reasons_note(warnings,
                      "what a call from %s to %s costs its caller was not measured: the time is "
                      "that of a transfer queued already",
                      from, to);
@@ -86,32 +86,32 @@ static void warn_of_both(const struct route_said *said, const struct move *hop)
     const char *from = graph_place(graph, hop->from)->name, *to = graph_place(graph, hop->to)->name;
     double slowdown = pair != NULL ? pair->both.slowdown : hop->slowdown;
     if (pair != NULL && pair->both_is_others)
-        warnings_add(&said->answer->warnings,
+        reasons_note(&said->answer->warnings,
                      "what both directions get at once was not measured for every path here: those "
                      "count as slowed as others are, at most");
     else if (slowdown > 1.001)
-        warnings_add(
+        reasons_note(
             &said->answer->warnings,
             "what both directions between %s and %s %s get at once was not measured: bytes count "
             "as %.2f times as long, as structure has both share what is on the path",
             hop->from < hop->to ? from : to, hop->from < hop->to ? to : from,
             hop->by == MOVE_KERNEL ? "by kernel" : "by copy engine", slowdown);
     else
-        warnings_add(&said->answer->warnings,
+        reasons_note(&said->answer->warnings,
                      "what both directions get at once was not measured for every path here: where "
                      "structure shows nothing that both share, each counts as alone");
 }
 
 /* The quick profile's runs use one buffer for all: on two H100 two ports got 105 GB/s together in
  * 119 buffers and 69 in one. */
-static void warn_of_ports(const struct route_option *option, struct warnings *warnings)
+static void warn_of_ports(const struct route_option *option, struct reasons *warnings)
 {
     size_t with_host = 0;
     for (size_t w = 0; w < option->way_count; w++)
         for (size_t i = 0; i < option->way[w].hop_count; i++)
             with_host += option->way[w].pair[i] != NULL && option->way[w].pair[i]->is_with_host;
     if (with_host > 1)
-        warnings_add(warnings,
+        reasons_note(warnings,
                      "what several ports get of the host's memory together was measured in one "
                      "place of it, and another place may give less: time a split with the "
                      "buffers that will be used");
@@ -121,9 +121,9 @@ static void warn_of_option(const struct route_said *said, const struct route_opt
                            bool is_first)
 {
     const struct graph *graph = said->snap->graph;
-    struct warnings *warnings = &said->answer->warnings;
+    struct reasons *warnings = &said->answer->warnings;
     if (option->is_by_links) {
-        warnings_add(
+        reasons_note(
             warnings,
             "other paths than the direct one count with what links are said to carry, starting "
             "nothing: what several transfers cost was not measured, so they do not go first");
@@ -140,7 +140,7 @@ static void warn_of_option(const struct route_said *said, const struct route_opt
             char down[2][PLAN_ENDS_DOWN_SIZE];
             size_t count = plan_ends_down_between(graph, hop->from, hop->to, down);
             for (size_t k = 0; k < count; k++)
-                warnings_add(warnings, "%s: %s", down[k],
+                reasons_note(warnings, "%s: %s", down[k],
                              hop->rate != NULL
                                  ? "what was measured may be from before"
                                  : "nothing goes over it, whatever it is said to carry");
@@ -149,7 +149,7 @@ static void warn_of_option(const struct route_said *said, const struct route_opt
         }
     }
     if (option->way_count > 1) {
-        warnings_add(warnings,
+        reasons_note(warnings,
                      "the paths of a split were not measured together: they share what other "
                      "transfers show, and go over no link or port with more than was seen there");
         warn_of_ports(option, warnings);
@@ -200,7 +200,7 @@ enum berth_code plan_route_say_overlap(const struct route_said *said, struct ber
     bool peers =
         graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU;
     const struct value *most = peers ? most_by_engine(said, from) : engine->move.rate;
-    warnings_add(&answer->warnings,
+    reasons_note(&answer->warnings,
                  "copy engines leave the gpus free and stop at %.1f GB/s from %s%s; a kernel gets "
                  "%.1f GB/s to %s%s, and computes nothing else meanwhile",
                  most->value / 1e9, graph_place(graph, from)->name, peers ? " to any one gpu" : "",
@@ -219,7 +219,7 @@ void plan_route_say_warnings(const struct route_said *said)
     for (size_t i = 0; i < said->answer->count; i++)
         warn_of_option(said, &said->answer->option[i], i == 0);
     if (!said->request->allowed->given)
-        warnings_add(
+        reasons_note(
             &said->answer->warnings,
             "the request does not say where it comes from (allowed): the whole node is meant");
 }
@@ -297,20 +297,20 @@ static void say_way(const struct route_said *said, const struct route_option *op
         snprintf(share, sizeof share, "%.1f %% of the bytes go by ", 100 * option->share[index]);
     if (plan_move_is_own(hop)) {
         name_own(graph, hop, own, sizeof own);
-        warnings_add(&said->answer->reasons,
+        reasons_note(&said->answer->reasons,
                      "%s: %s to %s counts with %.1f GB/s: half of what %s, which such a copy reads "
                      "and writes",
                      name, graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
                      hop->bytes_per_s / 1e9, own);
     } else if (plan_move_is_bounded(hop))
-        warnings_add(&said->answer->reasons,
+        reasons_note(&said->answer->reasons,
                      "%s: %s to %s counts with %.1f GB/s, which is published as a bound of what "
                      "kernels of %s get of %s",
                      name, graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
                      hop->bytes_per_s / 1e9, graph_place(graph, hop->most->from)->name,
                      graph_place(graph, hop->most->to)->name);
     else if (hop->most != NULL && hop->most->metric == METRIC_MEMORY_BANDWIDTH)
-        warnings_add(&said->answer->reasons,
+        reasons_note(&said->answer->reasons,
                      "%s: %s to %s counts with %.1f GB/s: %s %s %s at that (%s), the most that is "
                      "known at either end, whatever links are said to carry",
                      name, graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
@@ -318,7 +318,7 @@ static void say_way(const struct route_said *said, const struct route_option *op
                      *values_axes(said->snap->values, hop->most) == '\0' ? "reads" : "writes",
                      graph_place(graph, hop->most->to)->name, value_source_name(hop->most->source));
     else if (hop->most != NULL)
-        warnings_add(
+        reasons_note(
             &said->answer->reasons,
             "%s: %s to %s counts with %.1f GB/s: %s to %s gets that (%s), %s", name,
             graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
@@ -328,13 +328,13 @@ static void say_way(const struct route_said *said, const struct route_option *op
                 ? "the other direction"
                 : "the most that is known at either end, whatever links are said to carry");
     else if (plan_move_is_engines(hop))
-        warnings_add(&said->answer->reasons,
+        reasons_note(&said->answer->reasons,
                      "%s%s: %s to %s counts with %.1f GB/s, where copy engines of %s stop (%s)",
                      share, name, graph_place(graph, hop->from)->name,
                      graph_place(graph, hop->to)->name, hop->bytes_per_s / 1e9, hop->engine->gfx,
                      hop->engine->source);
     else if (hop->stated > 0 && hop->reach != NULL)
-        warnings_add(&said->answer->reasons,
+        reasons_note(&said->answer->reasons,
                      "%s%s: %s to %s%s counts with %.1f GB/s of the %.1f that its links are said "
                      "to carry, as much as %s reach",
                      share, name, graph_place(graph, hop->from)->name,
@@ -342,7 +342,7 @@ static void say_way(const struct route_said *said, const struct route_option *op
                      way->hop_count > 1 ? ", its slowest hop," : "", hop->bytes_per_s / 1e9,
                      hop->stated / 1e9, hop->reach);
     else
-        warnings_add(&said->answer->reasons, "%s%s: %s to %s%s gets %.1f GB/s alone (%s)", share,
+        reasons_note(&said->answer->reasons, "%s%s: %s to %s%s gets %.1f GB/s alone (%s)", share,
                      name, graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
                      way->hop_count > 1 ? ", its slowest hop," : "", hop->bytes_per_s / 1e9,
                      source_of(hop));
@@ -367,7 +367,7 @@ static void say_kernels(const struct route_said *said, const struct route_option
             if (beside > 0)
                 snprintf(others, sizeof others, ", %zu of them what moves meanwhile", beside);
             if (kernels + beside > 1)
-                warnings_add(
+                reasons_note(
                     &said->answer->reasons,
                     "%zu kernels of %s copy at the same time%s: that many share the blocks that it "
                     "holds, launched with fewer each, or they take turns and it takes longer",
@@ -379,7 +379,7 @@ static void say_starting(const struct route_said *said, const struct route_optio
 {
     const struct move *hop = &option->way[0].hop[0];
     if (!isnan(hop->t0_call_ns) && hop->t0_call_ns > MUCH * option->predicted.time_ns)
-        warnings_add(&said->answer->reasons,
+        reasons_note(&said->answer->reasons,
                      "starting it costs its caller %.1f \u00b5s of %.1f \u00b5s",
                      hop->t0_call_ns / 1e3, option->predicted.time_ns / 1e3);
 }
@@ -404,22 +404,22 @@ static void say_passed_over(const struct route_said *said, const struct route_op
                               *direct = plan_route_order_direct(said->answer);
     double times = option->predicted.time_ns / best->predicted.time_ns;
     if (!option->is_evident && !option->is_by_links && !option->is_guess)
-        warnings_add(
+        reasons_note(
             &said->answer->reasons,
             "%s would take %.2f times as long, but %s: it goes behind what is known better", name,
             times, lack_of(option));
     else if (option->is_by_links)
-        warnings_add(&said->answer->reasons,
+        reasons_note(&said->answer->reasons,
                      "%s would take %s%.2f times as long by what links are said to carry, but what "
                      "several transfers cost was not measured",
                      name, option->is_at_least && !best->is_at_least ? "at least " : "", times);
     else if (option->is_guess)
-        warnings_add(&said->answer->reasons,
+        reasons_note(&said->answer->reasons,
                      "%s would take %.2f times as long by its links, but nothing was measured or "
                      "published of it, and of the first something was",
                      name, times);
     else if (option->is_known && option->is_clear)
-        warnings_add(&said->answer->reasons,
+        reasons_note(&said->answer->reasons,
                      "%s is predicted to take %.1f %% less, which is no more than these numbers "
                      "are known to: %s goes first",
                      name, 100 * (1 - times),
@@ -427,14 +427,14 @@ static void say_passed_over(const struct route_said *said, const struct route_op
                          ? "the copy engine, which leaves the gpus free,"
                          : "one transfer");
     else if (option->is_known)
-        warnings_add(
+        reasons_note(
             &said->answer->reasons,
             "%s would take %.2f times as long, but moves %.1f GB/s at most: no more than %.2f "
             "times what one transfer by %s does",
             name, times, plan_split_rate(option->way, option->way_count) / 1e9, 1 / ROUTE_WORTH,
             direct != NULL && direct->way[0].hop[0].by == MOVE_KERNEL ? "kernel" : "copy engine");
     else
-        warnings_add(
+        reasons_note(
             &said->answer->reasons,
             "%s would take %.2f times as long, but what so few bytes take there was not measured",
             name, times);
@@ -460,7 +460,7 @@ static void say_no_other(const struct route_said *said)
         passed += may && memory[m] != said->request->from && memory[m] != said->request->to &&
                   plan_pairs_passes(said->pairs, memory[m]);
     }
-    warnings_add(
+    reasons_note(
         &said->answer->reasons, "no other path has a price: %s",
         plan_ends_are_one(graph, said->request->from, said->request->to)
             ? "both ends are one memory"
@@ -474,31 +474,31 @@ static void say_no_other(const struct route_said *said)
 /* What slows the first option. */
 static void say_shared(const struct route_said *said, const struct route_option *option)
 {
-    char moved[PLAN_TEXT_SIZE], carried[PLAN_TEXT_SIZE];
+    char moved[QUANTITY_SIZE], carried[QUANTITY_SIZE];
     const struct route_shared shared = plan_route_shared(said->snap, option, said->request->both);
-    (void)plan_text_rate((double)said->request->bytes / option->predicted.time_ns * 1e9, moved);
+    (void)quantity_rate((double)said->request->bytes / option->predicted.time_ns * 1e9, moved);
     if (shared.set != NULL)
-        warnings_add(
+        reasons_note(
             &said->answer->reasons,
             "it shares %s, over which %zu transfers got %s together (evidence), and moves %s",
-            option->shared, shared.users, plan_text_rate(shared.bytes_per_s, carried), moved);
+            option->shared, shared.users, quantity_rate(shared.bytes_per_s, carried), moved);
     else if (shared.bytes_per_s > 0)
-        warnings_add(&said->answer->reasons,
+        reasons_note(&said->answer->reasons,
                      "it shares %s, which counts with the %s that are known of it, and moves %s",
-                     option->shared, plan_text_rate(shared.bytes_per_s, carried), moved);
+                     option->shared, quantity_rate(shared.bytes_per_s, carried), moved);
     else
-        warnings_add(&said->answer->reasons, "it shares %s, and moves %s", option->shared, moved);
+        reasons_note(&said->answer->reasons, "it shares %s, and moves %s", option->shared, moved);
 }
 
 /* "119.2 GB/s instead of 60.1"; where either is less than 1 GB/s, each in its own unit. */
 static void name_rates(double its, double best, char *text, size_t size)
 {
-    char one[PLAN_TEXT_SIZE], other[PLAN_TEXT_SIZE];
+    char one[QUANTITY_SIZE], other[QUANTITY_SIZE];
     if (fmin(its, best) >= 1)
         snprintf(text, size, "%.1f GB/s instead of %.1f", its, best);
     else
-        snprintf(text, size, "%s instead of %s", plan_text_rate(its * 1e9, one),
-                 plan_text_rate(best * 1e9, other));
+        snprintf(text, size, "%s instead of %s", quantity_rate(its * 1e9, one),
+                 quantity_rate(best * 1e9, other));
 }
 
 void plan_route_say_reasons(const struct route_said *said)
@@ -514,7 +514,7 @@ void plan_route_say_reasons(const struct route_said *said)
         say_shared(said, best);
     for (size_t i = 1; i < said->answer->count; i++) {
         const struct route_option *option = &said->answer->option[i];
-        char name[NAME_SIZE], rates[2 * PLAN_TEXT_SIZE + 16];
+        char name[NAME_SIZE], rates[2 * QUANTITY_SIZE + 16];
         name_option(graph, option, name, sizeof name);
         name_rates(bytes / option->predicted.time_ns, bytes / best->predicted.time_ns, rates,
                    sizeof rates);
@@ -522,7 +522,7 @@ void plan_route_say_reasons(const struct route_said *said)
             say_passed_over(said, option, name);
             continue;
         }
-        warnings_add(&said->answer->reasons, "%s would take %s%.2f times as long (%s%s)%s", name,
+        reasons_note(&said->answer->reasons, "%s would take %s%.2f times as long (%s%s)%s", name,
                      option->is_at_least && !best->is_at_least ? "at least " : "",
                      option->predicted.time_ns / best->predicted.time_ns, rates,
                      plan_route_answer_is_measured(option, bytes) ? "" : ", not all measured",
@@ -530,14 +530,14 @@ void plan_route_say_reasons(const struct route_said *said)
     }
     const struct route_left_out *left = &said->answer->left_out;
     if (left->ways > 0 && left->taken > 1)
-        warnings_add(
+        reasons_note(
             &said->answer->reasons,
             "in one direction only, %zu paths at once would get %.1f GB/s; what more than %zu get "
             "while as many bytes come back was not measured, or is no more, and the others are "
             "left out",
             left->ways, left->bytes_per_s / 1e9, left->taken);
     else if (left->ways > 0)
-        warnings_add(&said->answer->reasons,
+        reasons_note(&said->answer->reasons,
                      "in one direction only, %zu paths at once would get %.1f GB/s instead of "
                      "%.1f; what they "
                      "get while as many bytes come back was not measured, and they are left out",

@@ -11,7 +11,7 @@
 #include "claim/owner.h"
 #include "claim/permission.h"
 #include "claim/proc.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 #include "unit/base/tree.h"
 
@@ -379,7 +379,7 @@ static void plans_get_what_others_have_not_claimed(void **state)
         struct claim_lineage process = {.pid = cases[i].pid};
         struct claim_caller caller = {1000, &process, cases[i].key};
         struct allowed allowed = {0};
-        struct warnings warnings = {0};
+        struct reasons warnings = {0};
         bool left_out = false;
         locality_cpus(graph, &allowed.cpus);
         assert_int_equal(
@@ -398,12 +398,12 @@ static void plans_get_what_others_have_not_claimed(void **state)
                          cases[i].pid == 11);
         if (i == 0)
             assert_string_equal(
-                warnings.line[0],
+                warnings.item[0].text,
                 "left out: numa0, gpu4, gpu5, cpus 0-15,64-79, by claim c1 of uid 0");
         allowed_done(&allowed);
     }
     struct claim_caller stranger = {7, NULL, NULL};
-    struct warnings warnings = {0};
+    struct reasons warnings = {0};
     bool left_out = false;
     /* gpu4 is, by numa0; an absence of gpus is not caused by claims */
     for (int is_claimed = 0; is_claimed < 2; is_claimed++) {

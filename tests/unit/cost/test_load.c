@@ -4,8 +4,8 @@
 #include <time.h>
 
 #include "cost/load.h"
+#include "node/reasons.h"
 #include "node/transfer.h"
-#include "node/warnings.h"
 #include "unit/base/random.h"
 
 #define GB 1e9
@@ -182,11 +182,11 @@ static void a_place_itself_takes_no_time(void **state)
     end(&f);
 }
 
-static struct warnings cited(struct fixture *f, const struct load_flow *flows, size_t count,
-                             size_t *ret_sets)
+static struct reasons cited(struct fixture *f, const struct load_flow *flows, size_t count,
+                            size_t *ret_sets)
 {
     struct evidence evidence = {0};
-    struct warnings warnings = {0};
+    struct reasons warnings = {0};
     assert_int_equal(
         plan_load_cite(f->table, flows, count, f->scratch, &evidence, 0, &warnings, NULL),
         BERTH_OK);
@@ -205,7 +205,7 @@ static void what_is_shared_is_cited(void **state)
     struct fixture f = begin();
     const struct load_flow port[] = {{4, NUMA(0), 2 * GB, 0}, {5, NUMA(0), 2 * GB, 0}};
     size_t sets;
-    struct warnings warnings = cited(&f, port, 2, &sets);
+    struct reasons warnings = cited(&f, port, 2, &sets);
     assert_int_equal(sets, 1);
     assert_int_equal(warnings.count, 0);
     end(&f);
@@ -233,7 +233,7 @@ static void what_is_not_explained_is_named(void **state)
     size_t count;
     /* of the set of one: nothing else says it */
     assert_within(plan_load_alone_ns(f.table, 4, NUMA(0), GB), 50e6, 1e-6);
-    struct warnings warnings = cited(&f, those, 2, &count);
+    struct reasons warnings = cited(&f, those, 2, &count);
     assert_true(lines_with(&warnings, "not explained") && lines_with(&warnings, "gpu0>numa0"));
     warnings = cited(&f, others, 2, &count);
     assert_false(lines_with(&warnings, "not explained"));
@@ -268,7 +268,7 @@ static void kinds_that_were_not_measured_together_are_said(void **state)
     assert_true(whole.shared != NULL && whole.shared->is_nominal && !whole.is_measured &&
                 isnan(whole.step.low_ns));
     size_t sets_cited;
-    struct warnings warnings = cited(&f, both, 2, &sets_cited);
+    struct reasons warnings = cited(&f, both, 2, &sets_cited);
     assert_true(lines_with(&warnings,
                            "module2:host-port:out carries transfers that were not measured "
                            "together (by copy engine, by kernel)"));
@@ -309,7 +309,7 @@ static void what_one_kind_showed_of_both_directions_stands_for_others(void **sta
     assert_true(whole.shared != NULL && whole.shared->is_nominal &&
                 whole.shared->nominal->is_measured);
     size_t cited_sets;
-    struct warnings warnings = cited(&f, flows, 4, &cited_sets);
+    struct reasons warnings = cited(&f, flows, 4, &cited_sets);
     assert_true(lines_with(&warnings, "as others were measured to get"));
     end(&f);
 }

@@ -7,7 +7,7 @@
 #include "cost/resource_make.h"
 #include "cost/resource_model.h"
 #include "discover/discover.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 
 #define GB 1e9
 
@@ -165,14 +165,14 @@ static void those_of_a_module_share_its_port(void **state)
     const struct load_flow flows[] = {{(uint16_t)f.numa[3], (uint16_t)f.gpu[0], GB, 0},
                                       {(uint16_t)f.numa[3], (uint16_t)f.gpu[1], GB, 0}};
     struct evidence evidence = {0};
-    struct warnings warnings = {0};
+    struct reasons warnings = {0};
     assert_int_equal(plan_load_cite(f.table, flows, 2, f.scratch, &evidence, 0, &warnings, NULL),
                      BERTH_OK);
     assert_int_equal(evidence.count, 2);
     bool said = false;
     for (size_t i = 0; i < warnings.count; i++)
-        said = said || (strstr(warnings.line[i], "module0:host-port:in") != NULL &&
-                        strstr(warnings.line[i], "28.3 GB/s") != NULL);
+        said = said || (strstr(warnings.item[i].text, "module0:host-port:in") != NULL &&
+                        strstr(warnings.item[i].text, "28.3 GB/s") != NULL);
     assert_true(said);
     evidence_done(&evidence);
     end(&f);
@@ -236,7 +236,7 @@ static void measurements_go_before_structure(void **state)
         assert_true(whole.is_measured);
     }
     struct evidence evidence = {0};
-    struct warnings warnings = {0};
+    struct reasons warnings = {0};
     assert_int_equal(plan_load_cite(f.table, flows, 4, f.scratch, &evidence, 0, &warnings, NULL),
                      BERTH_OK);
     size_t sets = 0;

@@ -14,9 +14,9 @@
 
 #include "cost/derive.h"
 #include "node/graph.h"
+#include "node/reasons.h"
 #include "node/snapshot.h"
 #include "node/values.h"
-#include "node/warnings.h"
 
 static inline void assert_within(double value, double expected, double share)
 {
@@ -30,11 +30,11 @@ static inline void assert_near(double value, double expected)
 }
 
 /* Number of lines that contain part. */
-static inline size_t lines_with(const struct warnings *lines, const char *part)
+static inline size_t lines_with(const struct reasons *lines, const char *part)
 {
     size_t count = 0;
     for (size_t i = 0; i < lines->count; i++)
-        count += strstr(lines->line[i], part) != NULL;
+        count += strstr(lines->item[i].text, part) != NULL;
     return count;
 }
 

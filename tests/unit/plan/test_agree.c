@@ -4,7 +4,7 @@
 #include "node/locality.h"
 #include "unit/plan/route/route_nodes.h"
 
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/alloc/alloc.h"
 #include "plan/bind/bind.h"
 
@@ -43,7 +43,7 @@ static double route_ns(struct fixture *f, place_id from, place_id to, bool both)
 
 /* One task on gpu0, or two that send to each other, on gpu0 and gpu1; ret_reasons: what decided. */
 static double bind_ns(struct fixture *f, struct traffic_request traffic, enum load_by by,
-                      struct warnings *ret_reasons)
+                      struct reasons *ret_reasons)
 {
     struct bind_answer answer = {0};
     struct traffic flows;
@@ -92,7 +92,7 @@ static void the_other_direction_stands_for_one_that_is_not_known(void **state)
 {
     (void)state;
     struct fixture f = linked();
-    struct warnings reasons;
+    struct reasons reasons;
     published(&f, METRIC_HOST_GPU_COPY_ENGINE, numa(&f, 3), gpu(&f, 0), 28);
     /* three quarters of what an xGMI link is said to carry */
     const double one_ns = 64 * MIB / 28.0, links_ns = 64 * MIB / 27.0;
@@ -134,7 +134,7 @@ static void what_was_measured_one_way_stands_for_the_other(void **state)
 {
     (void)state;
     struct fixture f = linked();
-    struct warnings reasons;
+    struct reasons reasons;
     rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "", 400);
     const double one_ns = 64 * MIB / 400.0;
     assert_within(route_ns(&f, gpu(&f, 1), gpu(&f, 0), false), one_ns, 1e-9);
@@ -178,7 +178,7 @@ static void kernels_by_links_stand_behind_published_engines(void **state)
 {
     (void)state;
     struct fixture f = linked();
-    struct warnings reasons;
+    struct reasons reasons;
     published(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), 50);
     published(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 1), gpu(&f, 0), 50);
     double time_ns = route_ns(&f, gpu(&f, 0), gpu(&f, 1), false);
@@ -243,7 +243,7 @@ static void links_never_lead_before_what_was_measured(void **state)
 {
     (void)state;
     struct fixture f = linked();
-    struct warnings reasons;
+    struct reasons reasons;
     rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "", 50);
     rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 1), gpu(&f, 0), "", 50);
     double time_ns = route_ns(&f, gpu(&f, 0), gpu(&f, 1), false);

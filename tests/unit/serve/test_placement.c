@@ -128,7 +128,8 @@ static bool warned(const json_t *reply, const char *part)
 {
     const json_t *warnings = json_object_get(reply, "warnings");
     for (size_t i = 0; i < json_array_size(warnings); i++)
-        if (strstr(json_string_value(json_array_get(warnings, i)), part) != NULL)
+        if (strstr(json_string_value(json_object_get(json_array_get(warnings, i), "text")), part) !=
+            NULL)
             return true;
     return false;
 }

@@ -104,8 +104,9 @@ static void a_published_peak_bounds_what_fewer_cores_take(void **state)
         assert_int_equal(
             lines_with(&f.answer.warnings, "is known of all its 4 cores together only"),
             cores == 1);
-        assert_int_equal(strstr(f.answer.reasons.line[0], "takes at least") != NULL, cores == 1);
-        assert_int_equal(strstr(f.answer.reasons.line[0],
+        assert_int_equal(strstr(f.answer.reasons.item[0].text, "takes at least") != NULL,
+                         cores == 1);
+        assert_int_equal(strstr(f.answer.reasons.item[0].text,
                                 "numa0 at most 200 GB/s published against 100 GB/s published") !=
                              NULL,
                          cores == 1);
@@ -151,8 +152,8 @@ static void several_initiators_do_not_add_up_without_limit(void **state)
     /* 41 is more than 40, but not for sure: the nearest goes first, and the answer says so */
     assert_int_equal(f.answer.option[0].place.memory, numa(&f, 0));
     assert_true(lines_with(&f.answer.warnings, "as long as system on numa1 within the error"));
-    assert_non_null(strstr(f.answer.reasons.line[0], "system memory on numa1"));
-    assert_non_null(strstr(f.answer.reasons.line[0], "0.976 times as long"));
+    assert_non_null(strstr(f.answer.reasons.item[0].text, "system memory on numa1"));
+    assert_non_null(strstr(f.answer.reasons.item[0].text, "0.976 times as long"));
     /* half of the bytes at 24 would finish in time, but nobody has seen more than 41 from that
      * memory */
     assert_near(f.answer.option[1].predicted.time_ns, BUFFER / 41.0);

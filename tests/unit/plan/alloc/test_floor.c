@@ -35,7 +35,7 @@ static void a_latency_that_nobody_knows(void **state)
         &f.answer.warnings,
         "how long a random access to gpu0, gpu1 takes was not measured: it counts as a stream"));
     /* of two lower bounds nobody knows that */
-    assert_null(strstr(f.answer.reasons.line[0], "times as long"));
+    assert_null(strstr(f.answer.reasons.item[0].text, "times as long"));
     access.by = f.numa[0];
     assert_int_equal(ask(&f, 1u << MEMKIND_SYSTEM, 1, &access), BERTH_OK);
     assert_floor(&f, MEMKIND_SYSTEM, f.numa[0], MEMRATE_FLOOR_RANDOM, GIB / 200.0);
@@ -191,7 +191,7 @@ static void bounds_that_lack_a_part_go_behind_those_of_few_cores(void **state)
     assert_true(its[moves].predicted.time_ns < its[near].predicted.time_ns &&
                 its[near].predicted.time_ns < its[far].predicted.time_ns);
     assert_true(near == 0 && near < far && far < moves);
-    assert_string_equal(f.answer.reasons.line[f.answer.reasons.count - 1],
+    assert_string_equal(f.answer.reasons.item[f.answer.reasons.count - 1].text,
                         "managed memory on gpu0 takes at least 7.52 ms: it stands behind, because "
                         "what comes on top of that is not known");
     end(&f);
@@ -213,7 +213,7 @@ static void bounds_of_few_cores_go_behind_what_is_predicted(void **state)
                 !option(&f, MEMKIND_SYSTEM, f.numa[0])->at_least);
     assert_int_equal(rank_of(&f, MEMKIND_SYSTEM, f.numa[0]), 0);
     assert_true(f.answer.reasons.count == 2 &&
-                strstr(f.answer.reasons.line[1],
+                strstr(f.answer.reasons.item[1].text,
                        "system memory on numa1 takes at least 5.37 ms: it stands behind") != NULL);
     end(&f);
 }
@@ -235,7 +235,7 @@ static void only_what_links_tell_is_by_links(void **state)
     assert_int_equal(f.answer.option[0].place.memory, f.numa[0]);
     assert_true(f.answer.option[0].by_links && f.answer.option[0].linked == 2 &&
                 f.answer.option[1].linked == 1);
-    assert_non_null(strstr(f.answer.reasons.line[0], "(4 TB/s against 75 GB/s by links)"));
+    assert_non_null(strstr(f.answer.reasons.item[0].text, "(4 TB/s against 75 GB/s by links)"));
     end(&f);
 }
 

@@ -18,7 +18,7 @@ static void assert_first(const struct fixture *f, enum memkind kind, place_id me
 static bool reasoned(const struct fixture *f, const char *text)
 {
     for (size_t i = 0; i < f->answer.reasons.count; i++)
-        if (strcmp(f->answer.reasons.line[i], text) == 0)
+        if (strcmp(f->answer.reasons.item[i].text, text) == 0)
             return true;
     return false;
 }

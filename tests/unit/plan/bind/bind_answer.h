@@ -4,7 +4,7 @@
 #include "node/locality.h"
 #include "unit/node/built_nodes.h"
 
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/bind/bind.h"
 #include "plan/bind/traffic_request.h"
 

@@ -2,7 +2,7 @@
 
 #include "discover/discover.h"
 #include "node/locality.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/bind/launcher_options.h"
 
 static void cores_away_from_their_gpu_are_told(void **state)
@@ -35,7 +35,7 @@ static void cores_away_from_their_gpu_are_told(void **state)
                                                              .cores_per_task = cases[i].cores});
         assert_int_equal(f.answer.warnings.count > 0, cases[i].expected != NULL);
         if (cases[i].expected != NULL)
-            assert_string_equal(f.answer.warnings.line[0], cases[i].expected);
+            assert_string_equal(f.answer.warnings.item[0].text, cases[i].expected);
         end(&f);
     }
 }
@@ -48,7 +48,7 @@ static void cores_that_other_tasks_have_are_told(void **state)
                     (struct bind_request){
                         .tasks = 12, .gpus_per_task = 1, .cores_per_task = 5, .tasks_per_gpu = 2});
     assert_true(f.answer.warnings.count > 0);
-    assert_string_equal(f.answer.warnings.line[0],
+    assert_string_equal(f.answer.warnings.item[0].text,
                         "other tasks have 5 of the 8 cores next to these: gpu0 at llc6 (numa3) "
                         "with cores in llc7 (numa3); "
                         "gpu2 at llc2 (numa1) with cores in llc3 (numa1)");
@@ -88,7 +88,7 @@ static void a_device_that_is_cut_is_no_place_beside_its_slices(void **state)
     struct berth_err err = {0};
     for (size_t t = 0; t < 9; t++)
         assert_int_equal(graph_place(f.snap->graph, f.answer.task[t].gpus[0])->number, expected[t]);
-    assert_string_equal(f.answer.warnings.line[0],
+    assert_string_equal(f.answer.warnings.item[0].text,
                         "gpu1 is left out: it is cut into slices, which are gpus of their own");
     assert_int_equal(f.answer.warnings.count, 1);
     /* nor does srun count it */

@@ -2,7 +2,7 @@
 #include "unit/plan/bind/bind_answer.h"
 
 #include "node/gpu.h"
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/bind/launcher_options.h"
 #include "plan/bind/visible.h"
 
@@ -128,7 +128,7 @@ static void a_rank_file_counts_as_hwloc_does(void **state)
 }
 
 static struct visible visible_of(const struct graph *graph, const place_id *gpus, size_t count,
-                                 struct warnings *warnings)
+                                 struct reasons *warnings)
 {
     struct visible visible = {0};
     struct allowed allowed = {.given = true};
@@ -142,7 +142,7 @@ static void amd_gpus_by_uuid_or_by_index(void **state)
 {
     (void)state;
     struct graph *graph = nodes_mi250x();
-    struct warnings warnings = {0};
+    struct reasons warnings = {0};
     place_id two[] = {nodes_place(graph, PLACE_GPU, 3), nodes_place(graph, PLACE_GPU, 0)};
     /* as hwloc writes it: no "GPU-", no leading zeros */
     place_set_text(&graph->places[two[0]].uuid, "ce888172edb11f");
@@ -177,7 +177,7 @@ static void nvidia_gpus_and_others(void **state)
 {
     (void)state;
     struct graph *graph = nodes_cpu(&(struct shape){1, 1, 1, 2, 1, INT64_C(1) << 34});
-    struct warnings warnings = {0};
+    struct reasons warnings = {0};
     place_id gpus[3];
     for (int g = 0; g < 3; g++)
         gpus[g] = nodes_add(graph, PLACE_GPU, g, 0, PLACE_NONE, NULL);
@@ -204,7 +204,7 @@ static void gpus_without_uuids_by_pci_address_where_that_is_sure(void **state)
     (void)state;
     static const char *const pci[] = {"0019:01:00.0", "0009:01:00.0", "10009:01:00.0"};
     struct graph *graph = nodes_cpu(&(struct shape){1, 1, 1, 2, 1, INT64_C(1) << 34});
-    struct warnings warnings = {0};
+    struct reasons warnings = {0};
     place_id gpus[3];
     for (int g = 0; g < 3; g++) {
         gpus[g] = nodes_add(graph, PLACE_GPU, g, 0, PLACE_NONE, NULL);
@@ -223,7 +223,7 @@ static void gpus_without_uuids_by_pci_address_where_that_is_sure(void **state)
     allowed.gpus[gpus[0]] = allowed.gpus[gpus[2]] = true;
     assert_int_equal(visible_make(graph, &allowed, gpus, 1, &warnings, &visible, &err), BERTH_OK);
     assert_true(visible.cuda == NULL && visible.cuda_order == NULL && warnings.count == 1 &&
-                strncmp(warnings.line[0], "gpu0 ", 5) == 0);
+                strncmp(warnings.item[0].text, "gpu0 ", 5) == 0);
     allowed.gpus[gpus[1]] = true;
     allowed.gpus[gpus[2]] = false; /* one behind does not matter */
     assert_int_equal(visible_make(graph, &allowed, gpus, 1, &warnings, &visible, &err), BERTH_OK);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "node/warnings.h"
+#include "node/reasons.h"
 #include "plan/bind/bind.h"
 
 #define GB 1e9

@@ -2,7 +2,7 @@
 #include "cost/evidence.h"
 #include "unit/plan/bind/bind_answer.h"
 
-#include "cost/text.h"
+#include "base/quantity.h"
 #include "plan/bind/gpus.h"
 
 static struct fixture begin(struct graph *graph, const struct note *notes, size_t note_count)
@@ -38,7 +38,7 @@ static void gpus_that_were_lost_are_not_given_and_are_named(void **state)
         assert_true(number != 2 && number != 5);
     }
     assert_int_equal(f.answer.warnings.count, 2);
-    assert_non_null(strstr(f.answer.warnings.line[0], "gpu2 is left out: it is lost"));
+    assert_non_null(strstr(f.answer.warnings.item[0].text, "gpu2 is left out: it is lost"));
     assert_int_equal(ask(&f, 7, -1), BERTH_NOT_ENOUGH);
     assert_string_equal(f.err.detail,
                         "7 tasks with 1 gpu each need 7; allowed and there: gpu0-gpu1, gpu3-gpu4, "
@@ -59,7 +59,7 @@ static void a_list_that_does_not_fit_is_cut(void **state)
     struct graph *graph = nodes_mi250x();
     struct snapshot *snap = snapshot_new(graph, values_new(), NULL, 0, 0, 1);
     struct allowed all = {.given = true};
-    struct warnings warnings = {0};
+    struct reasons warnings = {0};
     struct berth_err err = {0};
     struct bind_gpus gpus;
     char text[32];
@@ -119,14 +119,14 @@ static void numbers_that_decided_come_first_and_those_alike_once(void **state)
 static void what_is_said_of_several_tasks_is_said_once(void **state)
 {
     (void)state;
-    struct warnings warnings = {0};
+    struct reasons warnings = {0};
     for (size_t t = 3; t < 40; t++)
-        warnings_add_task(&warnings, t, "too far away");
-    warnings_add_task(&warnings, 4, "too small: in this case");
-    warnings_add(&warnings, "task 9 has: too far away");
+        reasons_note_task(&warnings, t, "too far away");
+    reasons_note_task(&warnings, 4, "too small: in this case");
+    reasons_note(&warnings, "task 9 has: too far away");
     assert_int_equal(warnings.count, 3);
-    assert_string_equal(warnings.line[0], "task 3 and 36 more: too far away");
-    assert_string_equal(warnings.line[1], "task 4: too small: in this case");
+    assert_string_equal(warnings.item[0].text, "task 3 and 36 more: too far away");
+    assert_string_equal(warnings.item[1].text, "task 4: too small: in this case");
 }
 
 static void times_and_sizes_have_three_digits(void **state)
@@ -150,11 +150,11 @@ static void times_and_sizes_have_three_digits(void **state)
     } sizes[] = {{0, "0 bytes"},      {1023, "1023 bytes"}, {1024, "1 KiB"},
                  {87381, "85.3 KiB"}, {64 << 20, "64 MiB"}, {1.5 * (1 << 30), "1.50 GiB"},
                  {0x1p62, "4 EiB"}};
-    char text[PLAN_TEXT_SIZE];
+    char text[QUANTITY_SIZE];
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
-        assert_string_equal(plan_text_time(times[i].ns, text), times[i].text);
+        assert_string_equal(quantity_time(times[i].ns, text), times[i].text);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        assert_string_equal(plan_text_size(sizes[i].bytes, text), sizes[i].text);
+        assert_string_equal(quantity_size(sizes[i].bytes, text), sizes[i].text);
 }
 
 int main(void)

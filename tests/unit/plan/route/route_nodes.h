@@ -3,8 +3,8 @@
 #include "node/allowed.h"
 #include "unit/plan/node_folder.h"
 
+#include "node/reasons.h"
 #include "node/transfer.h"
-#include "node/warnings.h"
 #include "plan/route/route.h"
 
 #define GB  1e9

@@ -454,7 +454,7 @@ static void check_reasons(const struct fixture *f, double bytes)
     const struct route_option *best = &f->answer.option[0];
     size_t share = 0;
     for (size_t i = 0; i < f->answer.reasons.count; i++) {
-        const char *line = f->answer.reasons.line[i], *at = strstr(line, " would take ");
+        const char *line = f->answer.reasons.item[i].text, *at = strstr(line, " would take ");
         double times, its, instead, percent;
         bool found = false;
         if (at != NULL) {

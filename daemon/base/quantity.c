@@ -1,4 +1,4 @@
-#include "cost/text.h"
+#include "base/quantity.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,8 +12,7 @@ static void put(char *text, double number, const char *unit)
                    : behind == 1 ? 10
                                  : 100,
            rounded = round(number * scale) / scale;
-    snprintf(text, PLAN_TEXT_SIZE, "%.*f %s", rounded == round(rounded) ? 0 : behind, rounded,
-             unit);
+    snprintf(text, QUANTITY_SIZE, "%.*f %s", rounded == round(rounded) ? 0 : behind, rounded, unit);
 }
 
 /* In the largest of the units, each so many times the one before, that leaves at least one. */
@@ -27,29 +26,29 @@ static const char *put_in(char *text, double number, double times, double most,
     return text;
 }
 
-const char *plan_text_time(double ns, char text[PLAN_TEXT_SIZE])
+const char *quantity_time(double ns, char text[QUANTITY_SIZE])
 {
     static const char *const unit[] = {"ns", "\u00b5s", "ms", "s"};
     return put_in(text, ns, 1e3, 999.5, unit, sizeof unit / sizeof *unit);
 }
 
-const char *plan_text_size(double bytes, char text[PLAN_TEXT_SIZE])
+const char *quantity_size(double bytes, char text[QUANTITY_SIZE])
 {
     static const char *const unit[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     return put_in(text, bytes, 1024, 1024, unit, sizeof unit / sizeof *unit);
 }
 
-void plan_text_sizes(double a, double b, char text_a[PLAN_TEXT_SIZE], char text_b[PLAN_TEXT_SIZE])
+void quantity_sizes(double a, double b, char text_a[QUANTITY_SIZE], char text_b[QUANTITY_SIZE])
 {
-    plan_text_size(a, text_a);
-    plan_text_size(b, text_b);
+    quantity_size(a, text_a);
+    quantity_size(b, text_b);
     if (a == b || strcmp(text_a, text_b) != 0)
         return;
-    snprintf(text_a, PLAN_TEXT_SIZE, "%.0f bytes", a);
-    snprintf(text_b, PLAN_TEXT_SIZE, "%.0f bytes", b);
+    snprintf(text_a, QUANTITY_SIZE, "%.0f bytes", a);
+    snprintf(text_b, QUANTITY_SIZE, "%.0f bytes", b);
 }
 
-const char *plan_text_rate(double bytes_per_s, char text[PLAN_TEXT_SIZE])
+const char *quantity_rate(double bytes_per_s, char text[QUANTITY_SIZE])
 {
     static const char *const unit[] = {"bytes/s", "kB/s", "MB/s", "GB/s", "TB/s"};
     return put_in(text, bytes_per_s, 1e3, 999.5, unit, sizeof unit / sizeof *unit);

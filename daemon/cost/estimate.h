@@ -1,0 +1,35 @@
+/**
+ * An estimate: the time of a transfer or an access, its 95 % interval, and the source of the
+ * number. Pure.
+ */
+#pragma once
+#include <math.h>
+
+#include "node/values.h"
+
+/* Sources in ascending doubt. An estimate made of several parts has the source of the most doubtful
+ * one that matters. */
+enum source {
+    SOURCE_MEASURED,          /* of just that, on this node */
+    SOURCE_SIMILAR_PAIR,      /* of another pair of the same kinds and models */
+    SOURCE_REVERSE_DIRECTION, /* of the same pair in the other direction */
+    SOURCE_PUBLISHED,         /* of such hardware, in a paper or a datasheet that measured it */
+    SOURCE_NOMINAL,           /* stated by firmware, driver or links, scaled by known efficiency */
+    SOURCE_LOWER_BOUND        /* it takes at least so long */
+};
+
+struct estimate {
+    double time_ns;         /* NAN: nothing known predicts it */
+    double low_ns, high_ns; /* NAN: no interval */
+    enum source source;
+    const struct value *value; /* the number that decides, of the snapshot; NULL none */
+};
+
+/* Returns the sum of parts that follow each other. Deviations of a sum are added: what is off in
+ * one measurement may be off in all. */
+static inline struct estimate estimate_sum(struct estimate a, struct estimate b)
+{
+    return (struct estimate){a.time_ns + b.time_ns, a.low_ns + b.low_ns, a.high_ns + b.high_ns,
+                             a.source > b.source ? a.source : b.source,
+                             a.time_ns >= b.time_ns ? a.value : b.value};
+}
