@@ -120,6 +120,8 @@ static void print_text(struct reason *reason)
         if (*at != '{' || used + 1 >= REASON_TEXT_SIZE)
             continue;
         at = next_word(at, word);
+        if (at == NULL)
+            break;
         print_word(reason, word, &number, reason->text + used, REASON_TEXT_SIZE - used);
         used += strlen(reason->text + used);
     }
